@@ -1,0 +1,1 @@
+"""Pure algorithms over strings, bytes and arrays."""

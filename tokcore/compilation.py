@@ -1,0 +1,97 @@
+"""How kernels are compiled: one decorator, and one cache folder for each state of the sources.
+
+numba stamps a cached kernel with its own file only, so a kernel whose callee changed in another
+file would be stale. Here the cache folder is named by a digest of all kernel sources of this package and
+of the versions that compile them: any edit gives a new, empty folder. Where no folder can be
+written, kernels are compiled in memory and nothing fails.
+"""
+
+import hashlib
+import importlib.metadata
+import os
+import pathlib
+import platform
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from typing import TypeVar
+
+import numpy as np
+
+_Function = TypeVar('_Function', bound=Callable)
+
+# numba reads this when it is imported; a user who set it chose the disk, not the folder's name.
+_NUMBA_VARIABLE = 'NUMBA_CACHE_DIR'
+
+
+def source_digest(package: pathlib.Path) -> str:
+    """Returns 16 hexadecimal digits that name the kernel sources below a folder and their compilers.
+
+    A file is a kernel source if it uses the decorator; all kernels share one digest, so an edit
+    renews the callers in other files too.
+    """
+    digest = hashlib.sha256()
+    versions = [platform.python_implementation(), platform.python_version(), platform.machine()]
+    versions += [importlib.metadata.version(name) for name in ('numba', 'llvmlite', 'numpy')]
+    digest.update('\0'.join(versions).encode())
+    for path in sorted(package.rglob('*.py')):
+        source = path.read_bytes()
+        if b'@kernel' in source:
+            digest.update(path.relative_to(package).as_posix().encode() + b'\0')
+            digest.update(hashlib.sha256(source).digest())
+    return digest.hexdigest()[:16]
+
+
+def _candidate_folders() -> Iterator[pathlib.Path]:
+    chosen = os.environ.get(_NUMBA_VARIABLE)
+    if chosen:
+        yield pathlib.Path(chosen)
+    home = os.environ.get('XDG_CACHE_HOME') or os.path.expanduser('~/.cache')
+    if os.path.isabs(home):
+        yield pathlib.Path(home) / 'tokbeam'
+
+
+def _writable_cache_folder(name: str) -> pathlib.Path | None:
+    for parent in _candidate_folders():
+        # A child process inherits the variable with the folder already named.
+        folder = parent if parent.name == name else parent / name
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            with tempfile.TemporaryFile(dir=folder):
+                return folder
+        except OSError:
+            continue
+    return None
+
+
+CACHE_FOLDER: pathlib.Path | None = _writable_cache_folder(
+    'kernels-' + source_digest(pathlib.Path(__file__).parent)
+)
+"""Where compiled kernels are kept, or None if nothing is writable."""
+
+if CACHE_FOLDER is not None:
+    os.environ[_NUMBA_VARIABLE] = str(CACHE_FOLDER)
+    if 'numba' in sys.modules:
+        sys.modules['numba'].config.CACHE_DIR = str(CACHE_FOLDER)
+
+import numba  # noqa: E402  (the variable above must be set first)
+
+
+def kernel(function: _Function) -> _Function:
+    """Compiles a function over arrays and numbers; it runs without the interpreter lock.
+
+    Rules that the cache needs: tables are arguments, never globals (numba freezes those into the
+    compiled code), and no kernel is an argument of another.
+    """
+    return numba.njit(nogil=True, cache=CACHE_FOLDER is not None)(function)
+
+
+def frozen(array: np.ndarray) -> np.ndarray:
+    """Returns a read-only view, so that a kernel's inputs have one type wherever they come from.
+
+    numba compiles a kernel once for each combination of argument types, and an array over `bytes`
+    (read-only) is another type than a fresh one.
+    """
+    view = array.view()
+    view.flags.writeable = False
+    return view

@@ -1,0 +1,13 @@
+"""The one exception that stands for a user's mistake."""
+
+
+class InputError(Exception):
+    """Something the user gave cannot be used: a file, a line, an option, an output.
+
+    The message is one sentence on one line that names the file, the line or byte offset, what was
+    wrong and what to do. The command line prints it without a traceback and ends with status 2; it
+    crosses process borders as text, so it must make sense without its traceback.
+    """
+
+    def __init__(self, message: str):
+        super().__init__(' '.join(message.split('\n')))
