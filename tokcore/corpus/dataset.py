@@ -1,0 +1,98 @@
+"""What a corpus consists of, and the pieces in which it is worked on.
+
+A split (train, dev, test) has files; its files are cut into work items, of which nothing but places
+and sizes is known; reading an item gives blocks of whole lines. All of these cross process borders,
+so they are frozen and hold plain values.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import BinaryIO
+
+OpenBinary = Callable[[str], BinaryIO]
+"""Opens a path for reading: a seekable file of the bytes as they are stored, not decompressed."""
+
+KINDS = ('bitext', 'tsv', 'text')
+
+
+@dataclass(frozen=True)
+class CorpusFile:
+    """One input file as the planner found it."""
+
+    path: str  # what `OpenBinary` opens
+    name: str  # relative, for manifests: the same wherever the corpus lies
+    size: int  # bytes as stored
+    compressed: bool  # gzip, told by its content (`gzip_text.is_gzip`)
+
+
+@dataclass(frozen=True)
+class Split:
+    """The files of one split. A file's place is its position in `sources`.
+
+    Raises:
+      ValueError: for an unknown kind, target files that do not pair with the source files, or
+        columns that do not go with the kind.
+    """
+
+    name: str
+    kind: str  # one of `KINDS`
+    sources: tuple[CorpusFile, ...]
+    targets: tuple[CorpusFile, ...] = ()  # bitext: one for each source file
+    columns: tuple[int, ...] = ()  # tsv: 0-based
+
+    def __post_init__(self):
+        if self.kind not in KINDS:
+            raise ValueError(f'kind {self.kind!r} is none of {", ".join(KINDS)}')
+        if len(self.targets) != (len(self.sources) if self.kind == 'bitext' else 0):
+            raise ValueError(
+                f'{len(self.targets)} target files do not go with {len(self.sources)} source '
+                f'files of kind {self.kind}'
+            )
+        if bool(self.columns) != (self.kind == 'tsv'):
+            raise ValueError(f'columns {self.columns} do not go with kind {self.kind}')
+
+
+@dataclass(frozen=True)
+class TextRange:
+    """A piece of one file.
+
+    Without `lines`: the lines that *start* in bytes [start, end); a gzip file is always whole.
+    With `lines`: that many lines, after the `skip_lines`-th line feed at or after `start` (from
+    `start` itself if 0); all of them end at or before `end`.
+    """
+
+    file: CorpusFile
+    start: int
+    end: int
+    skip_lines: int = 0
+    lines: int | None = None
+
+
+@dataclass(frozen=True)
+class WorkItem:
+    """What one worker reads at a time. The items of a split hold each of its lines once."""
+
+    split: str
+    kind: str
+    columns: tuple[int, ...]
+    place: int
+    source: TextRange
+    target: TextRange | None = None
+
+
+@dataclass(frozen=True)
+class Block:
+    """Whole lines of one file, or the same lines of both files of a pair.
+
+    `offset` and `target_offset` are the places of the first byte in the decompressed files. Only a
+    file's last line may lack its line feed.
+    """
+
+    split: str
+    kind: str
+    columns: tuple[int, ...]
+    place: int
+    offset: int
+    data: bytes
+    target_offset: int = 0
+    target: bytes | None = None
