@@ -1,0 +1,131 @@
+"""The main job: count, learn, encode, one after the other, into one folder."""
+
+import logging
+import time
+from collections.abc import Mapping, Sequence
+
+from pipelines import filesystem
+from pipelines.corpora import Corpus
+from pipelines.count_files import find_counts
+from pipelines.count_stage import CountsFolder, count_stage, wanted_inputs
+from pipelines.encode_stage import (
+    EncodeOptions,
+    VocabularyPaths,
+    encode_into,
+    log_shards,
+    refuse_too_large,
+    shard_names,
+)
+from pipelines.engine import Engine
+from pipelines.filesystem import Attempt
+from pipelines.manifest import InputText, Manifest, VocabularyRecord, read_manifest
+from pipelines.stages import StageOutput, Wanted, run_record
+from pipelines.vocabulary_stage import VocabularyOptions, learn
+from tokcore.corpus.dataset import WorkItem
+from tokcore.errors import InputError
+from tokcore.unicode_tables import UNICODE_VERSION
+
+_LOGGER = logging.getLogger(__name__)
+
+
+def vocabulary_names(corpus: Corpus, name: str, size: int, shared: bool) -> dict[str, str]:
+    """Returns the file name of each side's vocabulary: `both`, or `inputs` and `targets`."""
+    stem = f'vocab.{name}.{size}.subwords'
+    if shared or corpus.splits[0].kind == 'text':
+        return {'both': stem}
+    return {side: f'{stem}.{side}' for side in ('inputs', 'targets')}
+
+
+def build_stage(
+    corpus: Corpus,
+    items: Mapping[str, Sequence[WorkItem]],
+    vocabulary: VocabularyOptions,
+    shared: bool,
+    encoding: EncodeOptions,
+    folder: str,
+    engine: Engine,
+    item_bytes: int,
+    overwrite: bool,
+) -> None:
+    """Counts the training lines, learns the vocabularies and encodes all splits.
+
+    Raises:
+        InputError: whatever the three stages refuse.
+    """
+    started = time.monotonic()
+    output = StageOutput(folder)
+    names = vocabulary_names(corpus, encoding.name, vocabulary.vocab_size, shared)
+    wanted = Wanted(
+        'build',
+        {
+            **encoding.for_manifest(corpus),
+            **vocabulary.for_manifest(),
+            'shared_vocab': shared,
+        },
+        wanted_inputs(corpus),
+    )
+    final_names = [*names.values(), *shard_names(corpus, encoding)]
+    if output.finished(wanted, final_names, overwrite) is not None:
+        _LOGGER.info('build: already done in %s', folder)
+        return
+    refuse_too_large(corpus, engine)
+    is_text = corpus.splits[0].kind == 'text'
+    folders = {
+        side: CountsFolder(
+            filesystem.join(folder, 'counts' if side == 'both' else f'counts.{side}'),
+            'text' if is_text else side,
+        )
+        for side in names
+    }
+    with Attempt(folder) as attempt:
+        output.withdraw()
+        train = corpus.only('train')
+        count_stage(train, items['train'], list(folders.values()), engine, item_bytes, overwrite)
+        counted = time.monotonic()
+        records: list[VocabularyRecord] = []
+        for side, name in names.items():
+            learned = learn(
+                find_counts([folders[side].path]),
+                vocabulary,
+                name,
+                engine,
+                filesystem.join(attempt.path, f'learner.{side}'),
+            )
+            filesystem.write_bytes(filesystem.join(attempt.path, name), learned.data)
+            records.append(learned.record(name, side))
+        learned_at = time.monotonic()
+        seconds = {'count': counted - started, 'vocab': learned_at - counted}
+        paths = _vocabulary_paths(names, attempt.path, is_text)
+        encoded = encode_into(corpus, items, paths, encoding, attempt.path, engine, item_bytes)
+        _refuse_changed(folders, encoded.facts.inputs)
+        seconds['encode'] = time.monotonic() - learned_at
+        manifest = Manifest(
+            'build',
+            UNICODE_VERSION,
+            wanted.options,
+            encoded.facts.inputs,
+            encoded.facts.lines,
+            vocabularies=tuple(records),
+            files=encoded.shards,
+        )
+        run = run_record(wanted.inputs, seconds, engine.flags)
+        output.publish(attempt, final_names, manifest, run)
+    log_shards(encoded, folder)
+
+
+def _vocabulary_paths(names: Mapping[str, str], folder: str, is_text: bool) -> VocabularyPaths:
+    paths = {side: filesystem.join(folder, name) for side, name in names.items()}
+    targets = paths.get('targets', paths.get('both'))
+    return VocabularyPaths(targets, None if is_text else paths.get('inputs', targets))
+
+
+def _refuse_changed(folders: Mapping[str, CountsFolder], inputs: Sequence[InputText]) -> None:
+    """The vocabulary must be counted from exactly the training lines that were encoded."""
+    encoded = tuple(each for each in inputs if each.split == 'train')
+    for folder in folders.values():
+        counted = read_manifest(StageOutput(folder.path).manifest_path)
+        if counted is None or counted.inputs != encoded:
+            raise InputError(
+                f'the training files have changed since {folder.path} was counted; run again '
+                'with --overwrite when nothing writes to them any more'
+            )

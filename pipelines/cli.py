@@ -1,0 +1,54 @@
+"""The `tokbeam` command: what was typed, as the frozen options of a stage."""
+
+import argparse
+import importlib.metadata
+import logging
+import sys
+from collections.abc import Sequence
+
+from pipelines.cli_parser import parse_command
+from tokcore.errors import InputError
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs one command line; returns its exit status: 0, 2 for a user's mistake, 1 for a failure.
+
+    Other exceptions are failures of the program or the machine and keep their traceback, with
+    which the interpreter ends with status 1.
+    """
+    _log_to_stderr()
+    try:
+        options, beam_flags = parse_command(sys.argv[1:] if arguments is None else arguments)
+        if options.version:
+            print('tokbeam', importlib.metadata.version('tokbeam'))
+            return 0
+        if options.command in ('tokenize', 'detokenize'):
+            from pipelines import line_commands
+
+            return getattr(line_commands, options.command)(options)
+        _run(options, beam_flags)
+        return 0
+    except InputError as error:
+        print(f'tokbeam: {error}', file=sys.stderr)
+        return 2
+    except BrokenPipeError:
+        # The reader of our output has had enough, as `head` has; the interpreter would complain
+        # once more when it flushes.
+        sys.stderr.close()
+        return 1
+
+
+def _log_to_stderr() -> None:
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(logging.Formatter('tokbeam: %(message)s'))
+    # Beam says so on every import, whether or not anything of Google's is used.
+    handler.addFilter(lambda record: 'apitools not found' not in record.getMessage())
+    logging.getLogger().handlers[:] = [handler]
+    logging.getLogger('pipelines').setLevel(logging.INFO)
+
+
+def _run(options: argparse.Namespace, beam_flags: Sequence[str]) -> None:
+    # Beam takes seconds to import; help and a wrong option need not wait for it.
+    from pipelines import commands
+
+    getattr(commands, options.command)(options, beam_flags)

@@ -1,0 +1,332 @@
+"""The shape of the `tokbeam` command: its subcommands, their options and their help."""
+
+import argparse
+import difflib
+import re
+import sys
+from collections.abc import Sequence
+
+from tokcore.errors import InputError
+
+_SIZE = re.compile(r'(\d+)\s*(|[KMG]i?B?|B)', re.IGNORECASE)
+_UNITS = {'': 1, 'b': 1, 'k': 1 << 10, 'm': 1 << 20, 'g': 1 << 30}
+
+_DESCRIPTION = """\
+Learn exact subword vocabularies from whole corpora, and turn the corpora into globally shuffled
+TFRecords, as Apache Beam jobs: on this machine with no service, or on any Beam runner.
+"""
+
+_EPILOG = """\
+Every input option takes several paths and globs, plain or gzip, on any filesystem that Beam opens.
+Options of Beam (--runner, --direct_running_mode, ...) are passed on to it; what only a job server
+knows stands after --. `tokbeam COMMAND --help` tells a command's options.
+"""
+
+
+class Parser(argparse.ArgumentParser):
+    """An argument parser whose errors are a user's mistakes: a sentence and status 2."""
+
+    def __init__(self, *arguments, **keywords):
+        super().__init__(*arguments, allow_abbrev=False, **keywords)
+
+    def error(self, message: str):
+        raise InputError(f'{message} (see {self.prog} --help)')
+
+
+def command_parser() -> Parser:
+    """Returns the parser of the whole command line."""
+    parser = Parser(
+        prog='tokbeam',
+        description=_DESCRIPTION,
+        epilog=_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument('--version', action='store_true', help='print the version and exit')
+    commands = parser.add_subparsers(dest='command', metavar='COMMAND', parser_class=Parser)
+
+    build = _command(commands, 'build', 'count, learn and encode: the main job, in one go')
+    _add_corpus(build, all_splits=True)
+    _add_dataset(build)
+    _add_vocabulary(build)
+    build.add_argument(
+        '--shared-vocab',
+        action='store_true',
+        help='learn one vocabulary from both sides (default: one for each side)',
+    )
+    _add_running(build)
+
+    count = _command(commands, 'count', 'count the tokens of the training lines')
+    _add_corpus(count, all_splits=False)
+    _add_side(count)
+    count.add_argument('--output', required=True, metavar='COUNTS', help='folder for the counts')
+    _add_running(count)
+
+    vocab = _command(commands, 'vocab', 'learn a vocabulary, from text or from counts')
+    _add_corpus(vocab, all_splits=False)
+    vocab.add_argument(
+        '--counts',
+        nargs='+',
+        action='extend',
+        metavar='COUNTS',
+        help='instead of text: folders of `tokbeam count`, Parquet files with columns token and '
+        'count, or text with a token and its count on a line',
+    )
+    _add_side(vocab)
+    _add_vocabulary(vocab)
+    vocab.add_argument('--output', required=True, metavar='FILE', help='vocabulary file to write')
+    _add_running(vocab)
+
+    encode = _command(commands, 'encode', 'encode a corpus with vocabularies that exist')
+    _add_corpus(encode, all_splits=True)
+    encode.add_argument('--vocab', metavar='FILE', help='vocabulary of all sides')
+    encode.add_argument('--source-vocab', metavar='FILE', help='vocabulary of the source side')
+    encode.add_argument('--target-vocab', metavar='FILE', help='vocabulary of the target side')
+    _add_dataset(encode)
+    _add_running(encode)
+
+    tokenize = _command(commands, 'tokenize', 'lines of text on stdin to lines of ids on stdout')
+    tokenize.add_argument('--vocab', required=True, metavar='FILE', help='vocabulary file')
+    tokenize.add_argument('--eos', action='store_true', help='end each line with id 1')
+    detokenize = _command(commands, 'detokenize', 'lines of ids on stdin to text on stdout')
+    detokenize.add_argument('--vocab', required=True, metavar='FILE', help='vocabulary file')
+    return parser
+
+
+def _command(commands, name: str, summary: str) -> Parser:
+    return commands.add_parser(
+        name,
+        help=summary,
+        description=summary[0].upper() + summary[1:] + '.',
+        epilog=_EPILOG if name not in ('tokenize', 'detokenize') else None,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+
+
+def _add_corpus(parser: Parser, all_splits: bool) -> None:
+    for split in ('train', 'dev', 'test') if all_splits else ('train',):
+        prefix = '' if split == 'train' else f'{split}-'
+        what = {'train': 'training corpus', 'dev': 'development corpus', 'test': 'test corpus'}
+        group = parser.add_argument_group(
+            what[split], 'one of: two aligned files, tab-separated columns, or plain lines'
+        )
+        for role, text in [
+            ('source', 'source side of bitext, a sentence a line'),
+            ('target', 'target side, the same number of files and of lines'),
+            ('tsv', 'pairs in tab-separated columns'),
+            ('text', 'text without a source side'),
+        ]:
+            group.add_argument(
+                f'--{prefix}{role}', nargs='+', action='extend', metavar='PATH', help=text
+            )
+        group.add_argument(
+            f'--{prefix}columns',
+            type=columns,
+            metavar='S,T',
+            help='0-based columns of source and target (default: '
+            + ('0,1)' if split == 'train' else "the training corpus's)"),
+        )
+
+
+def _add_side(parser: Parser) -> None:
+    parser.add_argument(
+        '--side',
+        choices=['inputs', 'targets', 'both'],
+        help='which side of the pairs is counted (default: both)',
+    )
+
+
+def _add_dataset(parser: Parser) -> None:
+    group = parser.add_argument_group('dataset')
+    group.add_argument('--name', required=True, help='name of the dataset, in its file names')
+    group.add_argument('--output', required=True, metavar='DIR', help='folder for the result')
+    group.add_argument(
+        '--shards', type=positive, default=10, metavar='N', help='training shards (default: 10)'
+    )
+    for split in ('dev', 'test'):
+        group.add_argument(
+            f'--{split}-shards', type=positive, default=1, metavar='N',
+            help=f'{split} shards (default: 1)',
+        )
+    group.add_argument(
+        '--source-prefix', default='', metavar='P', help='put before each source text'
+    )
+    group.add_argument(
+        '--target-prefix', default='', metavar='P', help='put before each target text'
+    )
+    group.add_argument(
+        '--seed', type=int, default=0, metavar='N', help='of the shuffle (default: 0)'
+    )
+
+
+def _add_vocabulary(parser: Parser) -> None:
+    group = parser.add_argument_group('vocabulary')
+    group.add_argument(
+        '--vocab-size', type=positive, required=True, metavar='N', help='entries to aim for'
+    )
+    group.add_argument(
+        '--search',
+        choices=['t2t', 'closest'],
+        default='t2t',
+        help="t2t: Tensor2Tensor's path over min-counts; closest: the size nearest to the target "
+        '(default: t2t)',
+    )
+    group.add_argument(
+        '--min-count-range',
+        type=min_count_range,
+        metavar='LOW:HIGH',
+        help='min-counts to search between (default: 1:1000, and beyond where that is too low; '
+        'giving 1:1000 forbids going beyond)',
+    )
+    group.add_argument(
+        '--max-subtoken-length',
+        type=subtoken_length,
+        default=200,
+        metavar='N|none',
+        help='subtokens stay shorter than this many characters (default: 200)',
+    )
+    group.add_argument(
+        '--reserved-token',
+        action='append',
+        default=[],
+        metavar='X',
+        help='give X an id of its own, from 2 on; may be repeated',
+    )
+    group.add_argument(
+        '--learner',
+        choices=['memory', 'beam'],
+        default='memory',
+        help='memory: in this process; beam: substrings counted by Beam, slowly (default: memory)',
+    )
+
+
+def _add_running(parser: Parser) -> None:
+    group = parser.add_argument_group('running')
+    group.add_argument(
+        '--workers',
+        type=positive,
+        metavar='N',
+        help='work items in flight in a process (default: the cores here, 1 on a cluster)',
+    )
+    group.add_argument(
+        '--item-size',
+        type=byte_size,
+        default=12 << 20,
+        metavar='SIZE',
+        help='bytes of text in a work item, as 12MiB; changes no output (default: 12MiB)',
+    )
+    group.add_argument(
+        '--overwrite', action='store_true', help='make the result again, replacing what is there'
+    )
+
+
+def positive(text: str) -> int:
+    """A whole number above 0."""
+    if not text.isascii() or not text.isdigit() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f'{text!r} is not a whole number above 0')
+    return int(text)
+
+
+def columns(text: str) -> tuple[int, int]:
+    """Two different column numbers, as `0,1`."""
+    parts = text.split(',')
+    if len(parts) != 2 or not all(each.isascii() and each.isdigit() for each in parts):
+        raise argparse.ArgumentTypeError(f'{text!r} is not two 0-based columns, as 0,1')
+    source, target = map(int, parts)
+    if source == target:
+        raise argparse.ArgumentTypeError(f'{text!r} names one column twice')
+    return source, target
+
+
+def min_count_range(text: str) -> tuple[int, int]:
+    """Two min-counts, as `1:1000`."""
+    parts = text.split(':')
+    if len(parts) != 2 or not all(each.isascii() and each.isdigit() for each in parts):
+        raise argparse.ArgumentTypeError(f'{text!r} is not two min-counts, as 1:1000')
+    low, high = map(int, parts)
+    if not 1 <= low <= high:
+        raise argparse.ArgumentTypeError(f'{text!r} is not a range from 1 up')
+    return low, high
+
+
+def subtoken_length(text: str) -> int | None:
+    """A whole number above 0, or `none`."""
+    return None if text == 'none' else positive(text)
+
+
+def byte_size(text: str) -> int:
+    """A number of bytes, as `64`, `512KiB` or `12MiB`; units are powers of 1,024."""
+    match = _SIZE.fullmatch(text.strip())
+    size = int(match[1]) * _UNITS[match[2][:1].lower()] if match else 0
+    if size < 1:
+        raise argparse.ArgumentTypeError(f'{text!r} is not a size, as 12MiB')
+    return size
+
+
+def parse_command(arguments: Sequence[str]) -> tuple[argparse.Namespace, list[str]]:
+    """Returns the options of a command line, and those that go to Beam.
+
+    Raises:
+        InputError: an option that neither knows, or a value that cannot be.
+    """
+    arguments = list(arguments)
+    job_server: list[str] = []
+    if '--' in arguments:
+        cut = arguments.index('--')
+        arguments, job_server = arguments[:cut], arguments[cut + 1 :]
+    parser = command_parser()
+    options, unknown = parser.parse_known_args(arguments)
+    if options.command is None and not options.version:
+        parser.print_help(sys.stderr)
+        raise InputError('no command given: one of build, count, vocab, encode, tokenize, detokenize')
+    if unknown:
+        _check_beam_options(unknown, known_options(parser, options.command), options.command)
+    return options, unknown + job_server
+
+
+def known_options(parser: Parser, command: str) -> list[str]:
+    """Returns a command's own long options."""
+    [subparsers] = [
+        action for action in parser._actions if isinstance(action, argparse._SubParsersAction)
+    ]
+    return [
+        name
+        for action in subparsers.choices[command]._actions
+        for name in action.option_strings
+        if name.startswith('--')
+    ]
+
+
+def _check_beam_options(unknown: Sequence[str], own: Sequence[str], command: str) -> None:
+    from apache_beam.options.pipeline_options import PipelineOptions
+
+    beam_parser = argparse.ArgumentParser(allow_abbrev=False, add_help=False)
+    for options_class in PipelineOptions.__subclasses__():
+        options_class._add_argparse_args(beam_parser)
+    beam_names = list(beam_parser._option_string_actions)
+    for argument in unknown:
+        if not argument.startswith('-'):
+            continue
+        name = argument.partition('=')[0]
+        if name not in beam_names:
+            raise InputError(_unknown_option(name, own, beam_names, command))
+    try:
+        _, left = beam_parser.parse_known_args(list(unknown))
+    except SystemExit as error:
+        raise InputError(f'Beam cannot take {" ".join(unknown)}') from error
+    if left:
+        raise InputError(
+            f'{left[0]!r} belongs to no option; see tokbeam {command} --help'
+        )
+
+
+def _unknown_option(
+    name: str, own: Sequence[str], beam_names: Sequence[str], command: str
+) -> str:
+    near = difflib.get_close_matches(name, own, 1) or difflib.get_close_matches(
+        name, beam_names, 1
+    )
+    hint = f'; did you mean {near[0]}?' if near else ''
+    return (
+        f'tokbeam {command} has no option {name}, nor has Beam{hint} '
+        '(what only a job server knows stands after --)'
+    )

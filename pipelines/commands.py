@@ -1,0 +1,192 @@
+"""The four commands that run pipelines: options checked, corpus looked at, stage begun."""
+
+import argparse
+from collections.abc import Mapping, Sequence
+
+from pipelines import filesystem
+from pipelines.build_stage import build_stage
+from pipelines.corpora import Corpus, SplitPaths, find_corpus, plan_corpus
+from pipelines.count_files import find_counts
+from pipelines.count_stage import CountsFolder, count_stage
+from pipelines.encode_stage import EncodeOptions, VocabularyPaths, encode_stage
+from pipelines.engine import Engine, choose_engine
+from pipelines.filesystem import Attempt
+from pipelines.vocabulary_stage import (
+    VocabularyOptions,
+    vocabulary_from_counts,
+    vocabulary_from_text,
+)
+from tokcore.corpus.dataset import WorkItem
+from tokcore.errors import InputError
+
+_ROLES = ('source', 'target', 'tsv', 'text')
+
+
+def build(options: argparse.Namespace, beam_flags: Sequence[str]) -> None:
+    engine = choose_engine(beam_flags, options.workers)
+    corpus = find_corpus(_split_paths(options, ('train', 'dev', 'test')))
+    folder = filesystem.absolute(options.output)
+    build_stage(
+        corpus,
+        _plan(corpus, options, engine, folder),
+        _vocabulary_options(options),
+        options.shared_vocab,
+        _encode_options(options, corpus),
+        folder,
+        engine,
+        options.item_size,
+        options.overwrite,
+    )
+
+
+def count(options: argparse.Namespace, beam_flags: Sequence[str]) -> None:
+    engine = choose_engine(beam_flags, options.workers)
+    corpus = find_corpus(_split_paths(options, ('train',)))
+    folder = CountsFolder(filesystem.absolute(options.output), _side(options, corpus))
+    items = _plan(corpus, options, engine, folder.path)
+    count_stage(
+        corpus, items['train'], [folder], engine, options.item_size, options.overwrite
+    )
+
+
+def vocab(options: argparse.Namespace, beam_flags: Sequence[str]) -> None:
+    engine = choose_engine(beam_flags, options.workers)
+    path = filesystem.absolute(options.output)
+    vocabulary = _vocabulary_options(options)
+    if options.counts:
+        if any(getattr(options, role) for role in _ROLES) or options.side:
+            raise InputError('--counts takes the place of text; give one of the two')
+        counts = find_counts(options.counts)
+        vocabulary_from_counts(counts, vocabulary, path, engine, options.overwrite)
+        return
+    corpus = find_corpus(_split_paths(options, ('train',)))
+    items = _plan(corpus, options, engine, filesystem.split_path(path)[0])
+    vocabulary_from_text(
+        corpus,
+        items['train'],
+        _side(options, corpus),
+        vocabulary,
+        path,
+        engine,
+        options.item_size,
+        options.overwrite,
+    )
+
+
+def encode(options: argparse.Namespace, beam_flags: Sequence[str]) -> None:
+    engine = choose_engine(beam_flags, options.workers)
+    corpus = find_corpus(_split_paths(options, ('train', 'dev', 'test')))
+    vocabularies = _vocabulary_paths(options, corpus)
+    folder = filesystem.absolute(options.output)
+    encode_stage(
+        corpus,
+        _plan(corpus, options, engine, folder),
+        vocabularies,
+        _encode_options(options, corpus),
+        folder,
+        engine,
+        options.item_size,
+        options.overwrite,
+    )
+
+
+def _plan(
+    corpus: Corpus, options: argparse.Namespace, engine: Engine, folder: str
+) -> Mapping[str, Sequence[WorkItem]]:
+    """Checks that the output can be written, and cuts the corpus into work items."""
+    with Attempt(folder) as attempt:
+        return plan_corpus(corpus, options.item_size, engine, attempt.path)
+
+
+def _split_paths(options: argparse.Namespace, splits: Sequence[str]) -> list[SplitPaths]:
+    found = []
+    for split in splits:
+        prefix = '' if split == 'train' else f'{split}_'
+        given = {role: tuple(getattr(options, prefix + role) or ()) for role in _ROLES}
+        columns = getattr(options, prefix + 'columns')
+        paths = SplitPaths(split, **given, columns=columns or options.columns or (0, 1))
+        _check_split(paths, columns is not None)
+        if any(given.values()):
+            found.append(paths)
+    if not found or found[0].split != 'train':
+        raise InputError(
+            'no training corpus given: --source with --target, or --tsv, or --text'
+        )
+    if len({bool(paths.text) for paths in found}) > 1:
+        raise InputError('the splits must all be pairs, or all --text')
+    return found
+
+
+def _check_split(paths: SplitPaths, has_columns: bool) -> None:
+    kinds = [
+        name
+        for name, given in [
+            (f'{paths.option("source")}/{paths.option("target")}', paths.source or paths.target),
+            (paths.option('tsv'), paths.tsv),
+            (paths.option('text'), paths.text),
+        ]
+        if given
+    ]
+    if len(kinds) > 1:
+        raise InputError(f'{" and ".join(kinds)} exclude each other; give one of them')
+    if bool(paths.source) != bool(paths.target):
+        missing = paths.option('target' if paths.source else 'source')
+        raise InputError(f'{missing} is missing: bitext needs both sides')
+    if has_columns and not paths.tsv:
+        raise InputError(f'{paths.option("columns")} goes with {paths.option("tsv")} only')
+
+
+def _side(options: argparse.Namespace, corpus: Corpus) -> str:
+    if corpus.splits[0].kind == 'text':
+        if options.side:
+            raise InputError('--side is for pairs; a --text corpus has one side')
+        return 'text'
+    return options.side or 'both'
+
+
+def _vocabulary_options(options: argparse.Namespace) -> VocabularyOptions:
+    for token in options.reserved_token:
+        if not token or token != token.strip() or '\n' in token or '\r' in token:
+            raise InputError(f'--reserved-token {token!r} is empty or has white space at its ends')
+    if len(set(options.reserved_token)) != len(options.reserved_token):
+        raise InputError('--reserved-token names one token twice')
+    return VocabularyOptions(
+        options.vocab_size,
+        options.search,
+        options.min_count_range,
+        options.max_subtoken_length,
+        tuple(options.reserved_token),
+        options.learner,
+    )
+
+
+def _encode_options(options: argparse.Namespace, corpus: Corpus) -> EncodeOptions:
+    if '/' in options.name or not options.name:
+        raise InputError(f'--name {options.name!r} cannot be part of a file name')
+    if not 0 <= options.seed < 1 << 64:
+        raise InputError(f'--seed {options.seed} is not from 0 to 2^64 - 1')
+    if corpus.splits[0].kind == 'text' and options.source_prefix:
+        raise InputError('--source-prefix is for pairs; a --text corpus has targets only')
+    for name in ('source_prefix', 'target_prefix'):
+        if '\n' in getattr(options, name) or '\r' in getattr(options, name):
+            raise InputError(f'--{name.replace("_", "-")} must be a single line')
+    shards = {'train': options.shards, 'dev': options.dev_shards, 'test': options.test_shards}
+    return EncodeOptions(
+        options.name, shards, options.seed, options.source_prefix, options.target_prefix
+    )
+
+
+def _vocabulary_paths(options: argparse.Namespace, corpus: Corpus) -> VocabularyPaths:
+    pair = (options.source_vocab, options.target_vocab)
+    if bool(options.vocab) == bool(any(pair)):
+        raise InputError('give --vocab, or --source-vocab with --target-vocab')
+    is_text = corpus.splits[0].kind == 'text'
+    if options.vocab:
+        path = filesystem.absolute(options.vocab)
+        return VocabularyPaths(path, None if is_text else path)
+    if is_text:
+        raise InputError('a --text corpus has one side; give --vocab')
+    if not all(pair):
+        raise InputError('--source-vocab and --target-vocab go together')
+    source, target = map(filesystem.absolute, pair)
+    return VocabularyPaths(target, source)

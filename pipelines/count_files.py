@@ -1,0 +1,107 @@
+"""Reading token counts: COUNTS folders, single Parquet files, and lines of text."""
+
+import io
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import google_crc32c
+import pyarrow as pa
+import pyarrow.parquet as parquet
+
+from pipelines import filesystem
+from pipelines.filesystem import StoredFile
+from pipelines.manifest import MANIFEST_NAME, InputText, read_manifest
+from pipelines.stages import WantedInput
+from tokcore.corpus.dataset import CorpusFile
+from tokcore.corpus.gzip_text import is_gzip, text_pieces
+from tokcore.counts import TokenTable, merge_tables, read_counts_text
+from tokcore.errors import InputError
+
+_PARQUET_MAGIC = b'PAR1'
+
+
+@dataclass(frozen=True)
+class CountFiles:
+    """The files that `--counts` names, in the order given."""
+
+    files: tuple[StoredFile, ...]
+
+    def wanted_inputs(self) -> tuple[WantedInput, ...]:
+        return tuple(
+            WantedInput('train', 'counts', file, lambda file=file: _checksum(file))
+            for file in self.files
+        )
+
+
+def find_counts(paths: Sequence[str]) -> CountFiles:
+    """Finds count files; a folder stands for the files that its manifest lists.
+
+    Raises:
+        InputError: nothing is there, or a folder is not whole.
+    """
+    files: list[StoredFile] = []
+    for given in paths:
+        path = filesystem.absolute(given)
+        if filesystem.is_folder(path):
+            files += _folder_files(path)
+        else:
+            files += filesystem.find(given)
+    return CountFiles(tuple(files))
+
+
+def _folder_files(folder: str) -> list[StoredFile]:
+    manifest = read_manifest(filesystem.join(folder, MANIFEST_NAME))
+    if manifest is None or manifest.stage != 'count':
+        raise InputError(
+            f'{folder} has no {MANIFEST_NAME} of a finished count; run `tokbeam count` to its end '
+            'or give the files themselves'
+        )
+    stored = {file.name: file for file in filesystem.list_folder(folder)}
+    for file in manifest.files:
+        if file.name not in stored or stored[file.name].size != file.bytes:
+            raise InputError(
+                f'{folder}/{file.name} is missing or not of the size that {MANIFEST_NAME} states; '
+                'count again with --overwrite'
+            )
+    return [stored[file.name] for file in manifest.files]
+
+
+def read_counts(counts: CountFiles) -> TokenTable:
+    """Reads and adds up count files, each told by its content.
+
+    Raises:
+        InputError: a file that is neither Parquet with `token` and `count` nor lines of counts, or
+            nothing but empty ones.
+    """
+    tables = [_read(file) for file in counts.files]
+    table = tables[0] if len(tables) == 1 else merge_tables(tables)
+    if len(table) == 0:
+        raise InputError(
+            f'no token in {", ".join(file.path for file in counts.files)}; there is nothing to '
+            'learn from'
+        )
+    return table
+
+
+def _read(file: StoredFile) -> TokenTable:
+    if is_gzip(file.path, filesystem.open_binary):
+        stored = CorpusFile(file.path, file.name, file.size, compressed=True)
+        text = b''.join(text_pieces(stored, filesystem.open_binary))
+        return read_counts_text(text, file.path)
+    data = filesystem.read_bytes(file.path)
+    if not data.startswith(_PARQUET_MAGIC):
+        return read_counts_text(data, file.path)
+    try:
+        return TokenTable.from_arrow(
+            parquet.read_table(io.BytesIO(data), columns=['token', 'count'])
+        )
+    except (pa.ArrowException, ValueError, KeyError) as error:
+        raise InputError(
+            f'{file.path} is not a Parquet file of token counts ({error}); it needs a string '
+            'column "token" and an integer column "count"'
+        ) from error
+
+
+def _checksum(file: StoredFile) -> InputText:
+    data = filesystem.read_bytes(file.path)
+    return InputText('train', 'counts', file.name, len(data), f'{google_crc32c.value(data):08x}')

@@ -1,0 +1,241 @@
+"""Blocks to token counts: packed tables by hash partition, and the textbook form beside it."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import astuple, dataclass
+
+import apache_beam as beam
+import google_crc32c
+import pyarrow as pa
+import pyarrow.parquet as parquet
+
+from pipelines import filesystem
+from pipelines.bundles import CallsInFlight, in_global_window
+from tokcore.corpus.blocks import block_rows
+from tokcore.corpus.dataset import Block, Split
+from tokcore.corpus.facts import reject_error
+from tokcore.counting import (
+    COUNT_PARTITIONS,
+    CountedBlock,
+    SideGroups,
+    TableMerger,
+    count_block,
+)
+from tokcore.counts import TokenTable, partition_table
+from tokcore.pretokenization import tokenize
+
+TABLES = 'tables'
+FACTS = 'facts'
+
+_FLUSH_BYTES = 128 << 20
+"""What a bundle's tables may hold before they are sent on: more costs memory for each worker, and
+half would send the frequent tokens twice as often."""
+
+
+class TokenTableCoder(beam.coders.Coder):
+    """Packed tables cross Beam as their own bytes."""
+
+    def encode(self, value: TokenTable) -> bytes:
+        return value.to_bytes()
+
+    def decode(self, encoded: bytes) -> TokenTable:
+        return TokenTable.from_bytes(encoded)
+
+    def is_deterministic(self) -> bool:
+        return True
+
+    def to_type_hint(self) -> type:
+        return TokenTable
+
+
+beam.coders.registry.register_coder(TokenTable, TokenTableCoder)
+
+
+@dataclass(eq=False)
+class CountTokens(beam.PTransform):
+    """Counts the tokens of blocks; gives `tables`, merged, one for each key, and `facts`.
+
+    A key is group * COUNT_PARTITIONS + partition. Facts are rows for `WriteReport`:
+    ('lines', *LineTally) and ('text', *TextReceipt).
+
+    Attributes:
+        groups: which sides are counted together.
+        splits: the corpus, for the names in errors.
+        workers: blocks in flight in a worker.
+    """
+
+    groups: SideGroups
+    splits: Sequence[Split]
+    workers: int = 1
+
+    def expand(self, blocks: beam.PCollection):
+        counting = beam.ParDo(_CountBlocksFn(self.groups, self.splits, self.workers))
+        counted = blocks | 'CountBlocks' >> counting.with_outputs(FACTS, main=TABLES)
+        key_to_table = (
+            counted[TABLES]
+            | 'Typed' >> beam.Map(_unchanged).with_output_types(tuple[int, TokenTable])
+            | 'MergeTables' >> beam.CombinePerKey(MergeTablesFn())  # (key, table)
+        )
+        return {TABLES: key_to_table, FACTS: counted[FACTS]}
+
+
+def _unchanged(element: tuple[int, TokenTable]) -> tuple[int, TokenTable]:
+    # Type hints of a ParDo hold for all of its outputs; the tables' coder needs its own.
+    return element
+
+
+class _CountBlocksFn(beam.DoFn):
+    """Counts blocks, and merges a bundle's tables before anything leaves the worker."""
+
+    def __init__(self, groups: SideGroups, splits: Sequence[Split], workers: int):
+        self._groups = groups
+        self._splits = splits
+        self._workers = workers
+
+    def setup(self) -> None:
+        self._calls: CallsInFlight[CountedBlock] = CallsInFlight(self._workers)
+
+    def start_bundle(self) -> None:
+        self._mergers = [TableMerger() for _ in self._groups]
+
+    def process(self, element: Block) -> Iterator:
+        for counted in self._calls.submit(count_block, element, self._groups, self._splits):
+            yield from self._take(counted)
+
+    def finish_bundle(self) -> Iterator:
+        for counted in self._calls.drain():
+            for output in self._take(counted):
+                yield in_global_window(output)
+        for output in self._flush():
+            yield in_global_window(output)
+
+    def teardown(self) -> None:
+        self._calls.close()
+
+    def _take(self, counted: CountedBlock) -> Iterator:
+        for row in fact_rows(counted.facts):
+            yield beam.pvalue.TaggedOutput(FACTS, row)
+        for merger, table in zip(self._mergers, counted.tables, strict=True):
+            merger.add(table)
+        if sum(merger.nbytes for merger in self._mergers) >= _FLUSH_BYTES:
+            yield from self._flush()
+
+    def _flush(self) -> Iterator[tuple[int, TokenTable]]:
+        for group, merger in enumerate(self._mergers):
+            for partition, table in partition_table(merger.merged(), COUNT_PARTITIONS):
+                yield group * COUNT_PARTITIONS + partition, table
+        self._mergers = [TableMerger() for _ in self._groups]
+
+
+def fact_rows(facts) -> Iterator[tuple]:
+    """Returns a block's facts as the rows of a report."""
+    yield ('lines', *astuple(facts.tally))
+    for receipt in facts.receipts:
+        yield ('text', *astuple(receipt))
+
+
+class _MergerCoder(beam.coders.Coder):
+    def encode(self, value: TableMerger) -> bytes:
+        return value.merged().to_bytes()
+
+    def decode(self, encoded: bytes) -> TableMerger:
+        merger = TableMerger()
+        merger.add(TokenTable.from_bytes(encoded))
+        return merger
+
+    def is_deterministic(self) -> bool:
+        return True
+
+
+class MergeTablesFn(beam.CombineFn):
+    """Adds up packed tables; what waits to be merged never outweighs what is merged."""
+
+    def create_accumulator(self) -> TableMerger:
+        return TableMerger()
+
+    def add_input(self, mutable_accumulator: TableMerger, element: TokenTable) -> TableMerger:
+        mutable_accumulator.add(element)
+        return mutable_accumulator
+
+    def merge_accumulators(self, accumulators: Iterable[TableMerger]) -> TableMerger:
+        merger = TableMerger()
+        for accumulator in accumulators:
+            merger.add(accumulator.merged())
+        return merger
+
+    def extract_output(self, accumulator: TableMerger) -> TokenTable:
+        return accumulator.merged()
+
+    def get_accumulator_coder(self) -> beam.coders.Coder:
+        return _MergerCoder()
+
+
+@dataclass(eq=False)
+class CountTokensByElement(beam.PTransform):
+    """The textbook form, one (token, 1) for each token: the reference that `CountTokens` equals.
+
+    Gives (token, count) over the sides named, as strings and numbers.
+    """
+
+    sides: tuple[int, ...]
+    splits: Sequence[Split]
+
+    def expand(self, blocks: beam.PCollection) -> beam.PCollection:
+        return (
+            blocks
+            | 'Tokenize' >> beam.ParDo(_TokensFn(self.sides, self.splits))  # (token, 1)
+            | 'Sum' >> beam.CombinePerKey(sum)
+        )
+
+
+class _TokensFn(beam.DoFn):
+    def __init__(self, sides: tuple[int, ...], splits: Sequence[Split]):
+        self._sides = sides
+        self._splits = splits
+
+    def process(self, element: Block) -> Iterator[tuple[str, int]]:
+        rows = block_rows(element)
+        if rows.rejects:
+            raise reject_error(rows.rejects[0], element, self._splits)
+        for side in (rows.sides[index] for index in self._sides):
+            for start, end in zip(side.starts, side.ends, strict=True):
+                for token in tokenize(side.text[start:end].tobytes().decode()):
+                    yield token, 1
+
+
+@dataclass(eq=False)
+class WriteCounts(beam.PTransform):
+    """Writes each partition's table, sorted by the tokens' bytes, as one Parquet file.
+
+    Gives (group, name, rows, tokens, bytes, crc32c), tokens being the sum of the counts.
+
+    Attributes:
+        folders: for each group the folder its files go to.
+    """
+
+    folders: Sequence[str]
+
+    def expand(self, key_to_table: beam.PCollection) -> beam.PCollection:
+        return key_to_table | 'Write' >> beam.ParDo(_WriteCountsFn(tuple(self.folders)))
+
+
+class _WriteCountsFn(beam.DoFn):
+    def __init__(self, folders: tuple[str, ...]):
+        self._folders = folders
+
+    def process(self, element: tuple[int, TokenTable]) -> Iterator[tuple]:
+        group, partition = divmod(element[0], COUNT_PARTITIONS)
+        yield (group, *write_counts_file(self._folders[group], partition, element[1]))
+
+
+def counts_name(partition: int) -> str:
+    return f'counts-{partition:05d}-of-{COUNT_PARTITIONS:05d}.parquet'
+
+
+def write_counts_file(folder: str, partition: int, table: TokenTable) -> tuple:
+    """Writes one file of a count table; returns (name, rows, tokens, bytes, crc32c)."""
+    sink = pa.BufferOutputStream()
+    parquet.write_table(table.sorted().to_arrow(), sink, compression='zstd')
+    data = sink.getvalue().to_pybytes()
+    name = counts_name(partition)
+    filesystem.write_bytes(filesystem.join(folder, name), data)
+    return name, len(table), table.total, len(data), google_crc32c.value(data)

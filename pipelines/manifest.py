@@ -1,0 +1,156 @@
+"""The manifest that ends a stage: what went in, what was asked, what came out.
+
+`tokbeam.json` holds nothing that differs between two equal runs, so equal manifests mean equal
+bytes. What does differ (paths, file times, timings) goes to `tokbeam.run.json`, which is only ever
+used to avoid reading an unchanged input again.
+"""
+
+import dataclasses
+import json
+from dataclasses import dataclass, field
+
+from pipelines import filesystem
+from tokcore.errors import InputError
+
+FORMAT = 1
+MANIFEST_NAME = 'tokbeam.json'
+RUN_NAME = 'tokbeam.run.json'
+
+
+@dataclass(frozen=True)
+class InputText:
+    """One file of the corpus; size and CRC-32C are over its decompressed text."""
+
+    split: str
+    role: str  # 'source', 'target', 'tsv', 'text', or 'counts'
+    name: str
+    bytes: int
+    crc32c: str
+
+
+@dataclass(frozen=True)
+class SplitLines:
+    """lines = examples + empty + invalid_utf8 + missing_column."""
+
+    split: str
+    lines: int
+    examples: int
+    empty: int
+    invalid_utf8: int = 0
+    missing_column: int = 0
+
+
+@dataclass(frozen=True)
+class OutputFile:
+    """A file of the output folder; `rows` are examples of a shard or tokens of a count table."""
+
+    name: str
+    bytes: int
+    crc32c: str
+    rows: int
+
+
+@dataclass(frozen=True)
+class VocabularyRecord:
+    """A vocabulary and how it was found; min_count is None for one that was given."""
+
+    side: str  # 'inputs', 'targets', or 'both'
+    name: str
+    size: int
+    bytes: int
+    crc32c: str
+    min_count: int | None = None
+    tried: tuple[tuple[int, int], ...] = ()  # (min_count, size)
+
+
+@dataclass(frozen=True)
+class Manifest:
+    stage: str
+    unicode: str
+    options: dict[str, object]
+    inputs: tuple[InputText, ...]
+    lines: tuple[SplitLines, ...] = ()
+    tokens: int | None = None  # running tokens counted
+    vocabularies: tuple[VocabularyRecord, ...] = ()
+    files: tuple[OutputFile, ...] = ()
+    format: int = FORMAT
+
+    def to_json(self) -> bytes:
+        return _json(dataclasses.asdict(self))
+
+    @classmethod
+    def from_json(cls, data: bytes, path: str) -> 'Manifest':
+        """Raises InputError if the bytes are no manifest of this format."""
+        try:
+            fields = json.loads(data)
+            if fields['format'] != FORMAT:
+                raise InputError(
+                    f'{path} has manifest format {fields["format"]}, this version reads {FORMAT}; '
+                    'use another output or --overwrite'
+                )
+            return cls(
+                **{
+                    **fields,
+                    'inputs': tuple(InputText(**each) for each in fields['inputs']),
+                    'lines': tuple(SplitLines(**each) for each in fields['lines']),
+                    'files': tuple(OutputFile(**each) for each in fields['files']),
+                    'vocabularies': tuple(
+                        VocabularyRecord(
+                            **{**each, 'tried': tuple(map(tuple, each['tried']))}
+                        )
+                        for each in fields['vocabularies']
+                    ),
+                }
+            )
+        except (ValueError, KeyError, TypeError) as error:
+            raise InputError(
+                f'{path} is not a manifest of tokbeam ({error}); use another output or --overwrite'
+            ) from error
+
+
+@dataclass(frozen=True)
+class RunRecord:
+    """What a run saw, wrote and took: `inputs` in the manifest's order.
+
+    It is written before the first file gets its final name, so `files` also tells what a killed run
+    may have left.
+    """
+
+    inputs: tuple[tuple[str, int, float], ...]  # (path, stored size, modified)
+    files: tuple[str, ...] = ()
+    seconds: dict[str, float] = field(default_factory=dict)
+    runner: tuple[str, ...] = ()
+
+    def to_json(self) -> bytes:
+        return _json(dataclasses.asdict(self))
+
+    @classmethod
+    def from_json(cls, data: bytes) -> 'RunRecord | None':
+        """Returns None for bytes that are no such record: it is only a short cut."""
+        try:
+            fields = json.loads(data)
+            return cls(
+                inputs=tuple((str(p), int(s), float(m)) for p, s, m in fields['inputs']),
+                files=tuple(map(str, fields['files'])),
+                seconds=dict(fields['seconds']),
+                runner=tuple(fields['runner']),
+            )
+        except (ValueError, KeyError, TypeError):
+            return None
+
+
+def read_manifest(path: str) -> Manifest | None:
+    """Returns the manifest at a path, or None if there is no file."""
+    if not filesystem.exists(path):
+        return None
+    return Manifest.from_json(filesystem.read_bytes(path), path)
+
+
+def read_run(path: str) -> RunRecord | None:
+    if not filesystem.exists(path):
+        return None
+    return RunRecord.from_json(filesystem.read_bytes(path))
+
+
+def _json(fields: dict) -> bytes:
+    return (json.dumps(fields, indent=1, sort_keys=True, ensure_ascii=False) + '\n').encode()
