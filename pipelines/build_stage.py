@@ -5,7 +5,7 @@ import time
 from collections.abc import Mapping, Sequence
 
 from pipelines import filesystem
-from pipelines.corpora import Corpus
+from pipelines.corpora import Corpus, Job
 from pipelines.count_files import find_counts
 from pipelines.count_stage import CountsFolder, count_stage, wanted_inputs
 from pipelines.encode_stage import (
@@ -16,12 +16,10 @@ from pipelines.encode_stage import (
     refuse_too_large,
     shard_names,
 )
-from pipelines.engine import Engine
 from pipelines.filesystem import Attempt
 from pipelines.manifest import InputText, Manifest, VocabularyRecord, read_manifest
 from pipelines.stages import StageOutput, Wanted, run_record
 from pipelines.vocabulary_stage import VocabularyOptions, learn
-from tokcore.corpus.dataset import WorkItem
 from tokcore.errors import InputError
 from tokcore.unicode_tables import UNICODE_VERSION
 
@@ -37,15 +35,7 @@ def vocabulary_names(corpus: Corpus, name: str, size: int, shared: bool) -> dict
 
 
 def build_stage(
-    corpus: Corpus,
-    items: Mapping[str, Sequence[WorkItem]],
-    vocabulary: VocabularyOptions,
-    shared: bool,
-    encoding: EncodeOptions,
-    folder: str,
-    engine: Engine,
-    item_bytes: int,
-    overwrite: bool,
+    job: Job, vocabulary: VocabularyOptions, shared: bool, encoding: EncodeOptions, folder: str
 ) -> None:
     """Counts the training lines, learns the vocabularies and encodes all splits.
 
@@ -53,22 +43,23 @@ def build_stage(
         InputError: whatever the three stages refuse.
     """
     started = time.monotonic()
+    corpus = job.corpus
     output = StageOutput(folder)
     names = vocabulary_names(corpus, encoding.name, vocabulary.vocab_size, shared)
     wanted = Wanted(
         'build',
         {
-            **encoding.for_manifest(corpus),
+            **encoding.for_manifest(job),
             **vocabulary.for_manifest(),
             'shared_vocab': shared,
         },
         wanted_inputs(corpus),
     )
     final_names = [*names.values(), *shard_names(corpus, encoding)]
-    if output.finished(wanted, final_names, overwrite) is not None:
+    if output.finished(wanted, final_names, job.overwrite) is not None:
         _LOGGER.info('build: already done in %s', folder)
         return
-    refuse_too_large(corpus, engine)
+    refuse_too_large(job)
     is_text = corpus.splits[0].kind == 'text'
     folders = {
         side: CountsFolder(
@@ -79,8 +70,7 @@ def build_stage(
     }
     with Attempt(folder) as attempt:
         output.withdraw()
-        train = corpus.only('train')
-        count_stage(train, items['train'], list(folders.values()), engine, item_bytes, overwrite)
+        count_stage(job.only('train'), list(folders.values()))
         counted = time.monotonic()
         records: list[VocabularyRecord] = []
         for side, name in names.items():
@@ -88,7 +78,7 @@ def build_stage(
                 find_counts([folders[side].path]),
                 vocabulary,
                 name,
-                engine,
+                job.engine,
                 filesystem.join(attempt.path, f'learner.{side}'),
             )
             filesystem.write_bytes(filesystem.join(attempt.path, name), learned.data)
@@ -96,7 +86,7 @@ def build_stage(
         learned_at = time.monotonic()
         seconds = {'count': counted - started, 'vocab': learned_at - counted}
         paths = _vocabulary_paths(names, attempt.path, is_text)
-        encoded = encode_into(corpus, items, paths, encoding, attempt.path, engine, item_bytes)
+        encoded = encode_into(job, paths, encoding, attempt.path)
         _refuse_changed(folders, encoded.facts.inputs)
         seconds['encode'] = time.monotonic() - learned_at
         manifest = Manifest(
@@ -107,9 +97,10 @@ def build_stage(
             encoded.facts.lines,
             vocabularies=tuple(records),
             files=encoded.shards,
+            rejected=encoded.facts.rejected,
         )
-        run = run_record(wanted.inputs, seconds, engine.flags)
-        output.publish(attempt, final_names, manifest, run)
+        run = run_record(wanted.inputs, seconds, job.engine.flags)
+        output.publish(attempt, [*final_names, *encoded.rejected_names], manifest, run)
     log_shards(encoded, folder)
 
 

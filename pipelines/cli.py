@@ -41,10 +41,22 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _log_to_stderr() -> None:
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(logging.Formatter('tokbeam: %(message)s'))
-    # Beam says so on every import, whether or not anything of Google's is used.
-    handler.addFilter(lambda record: 'apitools not found' not in record.getMessage())
+    handler.addFilter(_is_news)
     logging.getLogger().handlers[:] = [handler]
     logging.getLogger('pipelines').setLevel(logging.INFO)
+
+
+def _is_news(record: logging.LogRecord) -> bool:
+    """Leaves out what Beam logs on every import, and its traceback of a user's mistake.
+
+    The mistake comes to `main` as an exception too, and is told there in one sentence.
+    """
+    if not record.name.startswith(('apache_beam', 'root')):
+        return True
+    if record.exc_info and isinstance(record.exc_info[1], InputError):
+        return False
+    message = record.getMessage()
+    return 'apitools not found' not in message and 'tokcore.errors.InputError' not in message
 
 
 def _run(options: argparse.Namespace, beam_flags: Sequence[str]) -> None:

@@ -57,6 +57,13 @@ def command_parser() -> Parser:
 
     count = _command(commands, 'count', 'count the tokens of the training lines')
     _add_corpus(count, all_splits=False)
+    count.add_argument(
+        '--merge',
+        nargs='+',
+        action='extend',
+        metavar='COUNTS',
+        help='instead of text: add up folders of earlier counts',
+    )
     _add_side(count)
     count.add_argument('--output', required=True, metavar='COUNTS', help='folder for the counts')
     _add_running(count)
@@ -215,6 +222,13 @@ def _add_running(parser: Parser) -> None:
         help='bytes of text in a work item, as 12MiB; changes no output (default: 12MiB)',
     )
     group.add_argument(
+        '--on-error',
+        choices=['stop', 'skip'],
+        default='stop',
+        help='at a line that is not UTF-8 or lacks a column: stop, or leave it out and keep it in '
+        'rejected/SPLIT.REASON.jsonl (default: stop)',
+    )
+    group.add_argument(
         '--overwrite', action='store_true', help='make the result again, replacing what is there'
     )
 
@@ -274,41 +288,64 @@ def parse_command(arguments: Sequence[str]) -> tuple[argparse.Namespace, list[st
         cut = arguments.index('--')
         arguments, job_server = arguments[:cut], arguments[cut + 1 :]
     parser = command_parser()
+    own = _own_options(parser, arguments)
+    strange = [each for each in map(_option_name, arguments) if each and each not in own]
+    beam_parser = _beam_parser() if own and strange else None
+    if beam_parser is not None:
+        # Before anything else is missed: what is missing may be what was mistyped.
+        _check_names(strange, own, list(beam_parser._option_string_actions), arguments[0])
     options, unknown = parser.parse_known_args(arguments)
     if options.command is None and not options.version:
         parser.print_help(sys.stderr)
         raise InputError('no command given: one of build, count, vocab, encode, tokenize, detokenize')
     if unknown:
-        _check_beam_options(unknown, known_options(parser, options.command), options.command)
+        _check_values(unknown, beam_parser or _beam_parser(), options.command)
     return options, unknown + job_server
 
 
-def known_options(parser: Parser, command: str) -> list[str]:
-    """Returns a command's own long options."""
+def _own_options(parser: Parser, arguments: Sequence[str]) -> list[str]:
+    """The long options of the command that a command line names; none if it names none."""
     [subparsers] = [
         action for action in parser._actions if isinstance(action, argparse._SubParsersAction)
     ]
+    command = subparsers.choices.get(arguments[0]) if arguments else None
     return [
-        name
-        for action in subparsers.choices[command]._actions
-        for name in action.option_strings
-        if name.startswith('--')
+        name for action in (command._actions if command else ()) for name in action.option_strings
     ]
 
 
-def _check_beam_options(unknown: Sequence[str], own: Sequence[str], command: str) -> None:
+def _option_name(argument: str) -> str | None:
+    return argument.partition('=')[0] if argument.startswith('--') else None
+
+
+def _beam_parser() -> argparse.ArgumentParser:
     from apache_beam.options.pipeline_options import PipelineOptions
 
     beam_parser = argparse.ArgumentParser(allow_abbrev=False, add_help=False)
     for options_class in PipelineOptions.__subclasses__():
         options_class._add_argparse_args(beam_parser)
-    beam_names = list(beam_parser._option_string_actions)
-    for argument in unknown:
-        if not argument.startswith('-'):
+    return beam_parser
+
+
+def _check_names(
+    strange: Sequence[str], own: Sequence[str], beam_names: Sequence[str], command: str
+) -> None:
+    for name in strange:
+        if name in beam_names:
             continue
-        name = argument.partition('=')[0]
-        if name not in beam_names:
-            raise InputError(_unknown_option(name, own, beam_names, command))
+        near = difflib.get_close_matches(name, own, 1) or difflib.get_close_matches(
+            name, beam_names, 1
+        )
+        hint = f'; did you mean {near[0]}?' if near else ''
+        raise InputError(
+            f'{command} has no option {name}, nor has Beam{hint} '
+            '(what only a job server knows stands after --)'
+        )
+
+
+def _check_values(
+    unknown: Sequence[str], beam_parser: argparse.ArgumentParser, command: str
+) -> None:
     try:
         _, left = beam_parser.parse_known_args(list(unknown))
     except SystemExit as error:
@@ -318,15 +355,3 @@ def _check_beam_options(unknown: Sequence[str], own: Sequence[str], command: str
             f'{left[0]!r} belongs to no option; see tokbeam {command} --help'
         )
 
-
-def _unknown_option(
-    name: str, own: Sequence[str], beam_names: Sequence[str], command: str
-) -> str:
-    near = difflib.get_close_matches(name, own, 1) or difflib.get_close_matches(
-        name, beam_names, 1
-    )
-    hint = f'; did you mean {near[0]}?' if near else ''
-    return (
-        f'tokbeam {command} has no option {name}, nor has Beam{hint} '
-        '(what only a job server knows stands after --)'
-    )

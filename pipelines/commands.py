@@ -1,52 +1,48 @@
 """The four commands that run pipelines: options checked, corpus looked at, stage begun."""
 
 import argparse
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from pipelines import filesystem
 from pipelines.build_stage import build_stage
-from pipelines.corpora import Corpus, SplitPaths, find_corpus, plan_corpus
+from pipelines.corpora import Corpus, Job, SplitPaths, find_corpus, plan_corpus
 from pipelines.count_files import find_counts
 from pipelines.count_stage import CountsFolder, count_stage
 from pipelines.encode_stage import EncodeOptions, VocabularyPaths, encode_stage
 from pipelines.engine import Engine, choose_engine
 from pipelines.filesystem import Attempt
+from pipelines.merge_stage import merge_stage
 from pipelines.vocabulary_stage import (
     VocabularyOptions,
     vocabulary_from_counts,
     vocabulary_from_text,
 )
-from tokcore.corpus.dataset import WorkItem
 from tokcore.errors import InputError
 
 _ROLES = ('source', 'target', 'tsv', 'text')
 
 
 def build(options: argparse.Namespace, beam_flags: Sequence[str]) -> None:
-    engine = choose_engine(beam_flags, options.workers)
-    corpus = find_corpus(_split_paths(options, ('train', 'dev', 'test')))
     folder = filesystem.absolute(options.output)
-    build_stage(
-        corpus,
-        _plan(corpus, options, engine, folder),
-        _vocabulary_options(options),
-        options.shared_vocab,
-        _encode_options(options, corpus),
-        folder,
-        engine,
-        options.item_size,
-        options.overwrite,
-    )
+    corpus = find_corpus(_split_paths(options, ('train', 'dev', 'test')))
+    vocabulary = _vocabulary_options(options)
+    encoding = _encode_options(options, corpus)
+    job = _plan(corpus, options, choose_engine(beam_flags, options.workers), folder)
+    build_stage(job, vocabulary, options.shared_vocab, encoding, folder)
 
 
 def count(options: argparse.Namespace, beam_flags: Sequence[str]) -> None:
-    engine = choose_engine(beam_flags, options.workers)
+    path = filesystem.absolute(options.output)
+    if options.merge:
+        if any(getattr(options, role) for role in _ROLES) or options.side:
+            raise InputError('--merge takes the place of text; give one of the two')
+        engine = choose_engine(beam_flags, options.workers)
+        merge_stage(options.merge, path, engine, options.overwrite)
+        return
     corpus = find_corpus(_split_paths(options, ('train',)))
-    folder = CountsFolder(filesystem.absolute(options.output), _side(options, corpus))
-    items = _plan(corpus, options, engine, folder.path)
-    count_stage(
-        corpus, items['train'], [folder], engine, options.item_size, options.overwrite
-    )
+    folder = CountsFolder(path, _side(options, corpus))
+    job = _plan(corpus, options, choose_engine(beam_flags, options.workers), path)
+    count_stage(job, [folder], rejected_to=filesystem.split_path(path)[0])
 
 
 def vocab(options: argparse.Namespace, beam_flags: Sequence[str]) -> None:
@@ -60,42 +56,25 @@ def vocab(options: argparse.Namespace, beam_flags: Sequence[str]) -> None:
         vocabulary_from_counts(counts, vocabulary, path, engine, options.overwrite)
         return
     corpus = find_corpus(_split_paths(options, ('train',)))
-    items = _plan(corpus, options, engine, filesystem.split_path(path)[0])
-    vocabulary_from_text(
-        corpus,
-        items['train'],
-        _side(options, corpus),
-        vocabulary,
-        path,
-        engine,
-        options.item_size,
-        options.overwrite,
-    )
+    side = _side(options, corpus)
+    job = _plan(corpus, options, engine, filesystem.split_path(path)[0])
+    vocabulary_from_text(job, side, vocabulary, path)
 
 
 def encode(options: argparse.Namespace, beam_flags: Sequence[str]) -> None:
-    engine = choose_engine(beam_flags, options.workers)
+    folder = filesystem.absolute(options.output)
     corpus = find_corpus(_split_paths(options, ('train', 'dev', 'test')))
     vocabularies = _vocabulary_paths(options, corpus)
-    folder = filesystem.absolute(options.output)
-    encode_stage(
-        corpus,
-        _plan(corpus, options, engine, folder),
-        vocabularies,
-        _encode_options(options, corpus),
-        folder,
-        engine,
-        options.item_size,
-        options.overwrite,
-    )
+    encoding = _encode_options(options, corpus)
+    job = _plan(corpus, options, choose_engine(beam_flags, options.workers), folder)
+    encode_stage(job, vocabularies, encoding, folder)
 
 
-def _plan(
-    corpus: Corpus, options: argparse.Namespace, engine: Engine, folder: str
-) -> Mapping[str, Sequence[WorkItem]]:
+def _plan(corpus: Corpus, options: argparse.Namespace, engine: Engine, folder: str) -> Job:
     """Checks that the output can be written, and cuts the corpus into work items."""
     with Attempt(folder) as attempt:
-        return plan_corpus(corpus, options.item_size, engine, attempt.path)
+        items = plan_corpus(corpus, options.item_size, engine, attempt.path)
+    return Job(corpus, items, engine, options.item_size, options.on_error, options.overwrite)
 
 
 def _split_paths(options: argparse.Namespace, splits: Sequence[str]) -> list[SplitPaths]:

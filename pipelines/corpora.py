@@ -4,7 +4,8 @@ Paths, readability and the line counts of bitext are looked at for every split b
 stage begins, so a typing error costs seconds and not the hours of a count.
 """
 
-from collections.abc import Iterator, Sequence
+import dataclasses
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import apache_beam as beam
@@ -14,6 +15,7 @@ from pipelines import filesystem
 from pipelines.engine import Engine
 from pipelines.filesystem import StoredFile
 from pipelines.manifest import InputText
+from pipelines.reading import ReadBlocks
 from pipelines.reports import WriteReport, read_report
 from tokcore.corpus.checksum import TextReceipt, checksum_file, join_receipts
 from tokcore.corpus.dataset import CorpusFile, Split, WorkItem
@@ -75,6 +77,29 @@ class Corpus:
             for each in self.inputs
             if each.split == split
         )
+
+
+@dataclass(frozen=True)
+class Job:
+    """A corpus that has been looked at and cut into work items, and how it is to be run."""
+
+    corpus: Corpus
+    items: Mapping[str, Sequence[WorkItem]]  # of each split
+    engine: Engine
+    item_bytes: int
+    on_error: str = 'stop'
+    overwrite: bool = False
+
+    def only(self, split: str) -> 'Job':
+        """Returns the job over one split."""
+        return dataclasses.replace(
+            self, corpus=self.corpus.only(split), items={split: self.items[split]}
+        )
+
+    def read(self, pipeline: beam.Pipeline) -> beam.PCollection:
+        """Returns the blocks of all splits."""
+        items = [item for split in self.corpus.splits for item in self.items[split.name]]
+        return pipeline | 'ReadBlocks' >> ReadBlocks(items, self.item_bytes)
 
 
 def find_corpus(paths: Sequence[SplitPaths]) -> Corpus:

@@ -1,5 +1,6 @@
 """Reading token counts: COUNTS folders, single Parquet files, and lines of text."""
 
+import dataclasses
 import io
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,6 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as parquet
 
 from pipelines import filesystem
+from pipelines.counting import UNICODE_KEY
 from pipelines.filesystem import StoredFile
 from pipelines.manifest import MANIFEST_NAME, InputText, read_manifest
 from pipelines.stages import WantedInput
@@ -16,6 +18,7 @@ from tokcore.corpus.dataset import CorpusFile
 from tokcore.corpus.gzip_text import is_gzip, text_pieces
 from tokcore.counts import TokenTable, merge_tables, read_counts_text
 from tokcore.errors import InputError
+from tokcore.unicode_tables import check_unicode
 
 _PARQUET_MAGIC = b'PAR1'
 
@@ -63,7 +66,11 @@ def _folder_files(folder: str) -> list[StoredFile]:
                 f'{folder}/{file.name} is missing or not of the size that {MANIFEST_NAME} states; '
                 'count again with --overwrite'
             )
-    return [stored[file.name] for file in manifest.files]
+    base = filesystem.split_path(folder)[1]
+    return [
+        dataclasses.replace(stored[file.name], name=f'{base}/{file.name}')
+        for file in manifest.files
+    ]
 
 
 def read_counts(counts: CountFiles) -> TokenTable:
@@ -73,14 +80,43 @@ def read_counts(counts: CountFiles) -> TokenTable:
         InputError: a file that is neither Parquet with `token` and `count` nor lines of counts, or
             nothing but empty ones.
     """
-    tables = [_read(file) for file in counts.files]
-    table = tables[0] if len(tables) == 1 else merge_tables(tables)
+    recorded_unicode(counts)
+    table = read_counts_or_empty(counts)
     if len(table) == 0:
         raise InputError(
             f'no token in {", ".join(file.path for file in counts.files)}; there is nothing to '
             'learn from'
         )
     return table
+
+
+def read_counts_or_empty(counts: CountFiles) -> TokenTable:
+    """Returns the sum of count files, which may be a partition without tokens."""
+    tables = [_read(file) for file in counts.files]
+    return tables[0] if len(tables) == 1 else merge_tables(tables)
+
+
+def recorded_unicode(counts: CountFiles) -> dict[str, str | None]:
+    """Returns for each file's path the Unicode version it records, None if it records none.
+
+    Raises:
+        InputError: one is not the version of this Python.
+    """
+    versions = {}
+    for file in counts.files:
+        version = None
+        if _is_parquet(file.path):
+            with filesystem.open_binary(file.path) as stream:
+                metadata = parquet.read_schema(stream).metadata or {}
+            version = metadata.get(UNICODE_KEY.encode(), b'').decode() or None
+        check_unicode(version, f'the count file {file.path}')
+        versions[file.path] = version
+    return versions
+
+
+def _is_parquet(path: str) -> bool:
+    with filesystem.open_binary(path) as stream:
+        return stream.read(len(_PARQUET_MAGIC)) == _PARQUET_MAGIC
 
 
 def _read(file: StoredFile) -> TokenTable:
@@ -104,4 +140,12 @@ def _read(file: StoredFile) -> TokenTable:
 
 def _checksum(file: StoredFile) -> InputText:
     data = filesystem.read_bytes(file.path)
-    return InputText('train', 'counts', file.name, len(data), f'{google_crc32c.value(data):08x}')
+    version = recorded_unicode(CountFiles((file,)))[file.path]
+    return InputText(
+        'train',
+        'counts',
+        file.name,
+        len(data),
+        f'{google_crc32c.value(data):08x}',
+        version or 'not recorded',
+    )

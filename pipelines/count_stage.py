@@ -3,29 +3,28 @@
 import contextlib
 import logging
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import astuple, dataclass
 
 import apache_beam as beam
 
 from pipelines import filesystem
-from pipelines.corpora import Corpus, checksum_input, input_texts
+from pipelines.corpora import Corpus, Job, checksum_input, input_texts
 from pipelines.counting import (
     FACTS,
+    REJECTED,
     TABLES,
     CountTokens,
     WriteCounts,
     counts_name,
     write_counts_file,
 )
-from pipelines.engine import Engine
 from pipelines.filesystem import Attempt
 from pipelines.manifest import InputText, Manifest, OutputFile, SplitLines
-from pipelines.reading import ReadBlocks
+from pipelines.rejecting import WriteRejected
 from pipelines.reports import WriteReport, read_report
 from pipelines.stages import StageOutput, Wanted, WantedInput, run_record
 from tokcore.corpus.checksum import TextReceipt
-from tokcore.corpus.dataset import WorkItem
 from tokcore.corpus.facts import LineTally, add_tallies
 from tokcore.counting import COUNT_PARTITIONS
 from tokcore.counts import TokenTable
@@ -33,6 +32,9 @@ from tokcore.errors import InputError
 from tokcore.unicode_tables import UNICODE_VERSION
 
 _LOGGER = logging.getLogger(__name__)
+
+_FACTS_NAME = 'facts'
+_REJECTED_NAME = 'rejected-files'
 
 SIDES = {'inputs': (0,), 'targets': (1,), 'both': (0, 1)}
 """What `--side` chooses of a pair."""
@@ -56,6 +58,7 @@ class ReadFacts:
 
     inputs: tuple[InputText, ...]
     lines: tuple[SplitLines, ...]
+    rejected: tuple[OutputFile, ...] = ()
 
 
 def count_names() -> tuple[str, ...]:
@@ -63,17 +66,20 @@ def count_names() -> tuple[str, ...]:
     return tuple(counts_name(partition) for partition in range(COUNT_PARTITIONS))
 
 
-def wanted_counts(corpus: Corpus, folder: CountsFolder) -> Wanted:
+def wanted_counts(job: Job, folder: CountsFolder) -> Wanted:
     """Returns what the bytes of a COUNTS folder depend on."""
-    return Wanted('count', {'side': folder.side, **corpus_options(corpus)}, wanted_inputs(corpus))
+    return Wanted('count', {'side': folder.side, **reading_options(job)}, wanted_inputs(job.corpus))
 
 
-def corpus_options(corpus: Corpus) -> dict[str, object]:
+def reading_options(job: Job) -> dict[str, object]:
     """Returns the options that say how files are read as lines."""
     return {
-        ('columns' if split.name == 'train' else f'{split.name}_columns'): split.columns
-        for split in corpus.splits
-        if split.kind == 'tsv'
+        'on_error': job.on_error,
+        **{
+            ('columns' if split.name == 'train' else f'{split.name}_columns'): split.columns
+            for split in job.corpus.splits
+            if split.kind == 'tsv'
+        },
     }
 
 
@@ -85,106 +91,134 @@ def wanted_inputs(corpus: Corpus) -> tuple[WantedInput, ...]:
 
 
 def count_stage(
-    corpus: Corpus,
-    items: Sequence[WorkItem],
-    folders: Sequence[CountsFolder],
-    engine: Engine,
-    item_bytes: int,
-    overwrite: bool,
-) -> None:
+    job: Job, folders: Sequence[CountsFolder], rejected_to: str | None = None
+) -> tuple[OutputFile, ...]:
     """Counts the training lines' tokens into folders, each ended by its manifest.
 
-    A folder that already holds this result is left as it is.
+    A folder that already holds this result is left as it is. Returns the files of rejected lines.
+
+    Args:
+        job: the training corpus.
+        folders: what to count.
+        rejected_to: the folder that the files of rejected lines go to; None drops them.
 
     Raises:
         InputError: a line that cannot be used, an empty corpus, or a folder with another result.
     """
     started = time.monotonic()
-    wanted = {folder.path: wanted_counts(corpus, folder) for folder in folders}
+    wanted = {folder.path: wanted_counts(job, folder) for folder in folders}
     missing = [
         folder
         for folder in folders
-        if StageOutput(folder.path).finished(wanted[folder.path], count_names(), overwrite) is None
+        if StageOutput(folder.path).finished(wanted[folder.path], count_names(), job.overwrite)
+        is None
     ]
     if not missing:
         _LOGGER.info('count: already done in %s', ', '.join(each.path for each in folders))
-        return
+        return ()
     with contextlib.ExitStack() as stack:
         attempts = [stack.enter_context(Attempt(folder.path)) for folder in missing]
-        paths = [attempt.path for attempt in attempts]
-        facts, files = count_into(corpus, items, missing, paths, engine, item_bytes)
+        counted = count_into(job, missing, [attempt.path for attempt in attempts])
+        if rejected_to is not None:
+            publish_rejected(
+                counted.facts.rejected, attempts[0].path, rejected_to, job.overwrite
+            )
         seconds = {'count': time.monotonic() - started}
-        for folder, attempt, (tokens, outputs) in zip(missing, attempts, files, strict=True):
+        for folder, attempt, table in zip(missing, attempts, counted.tables, strict=True):
             manifest = Manifest(
                 'count',
                 UNICODE_VERSION,
                 wanted[folder.path].options,
-                facts.inputs,
-                facts.lines,
-                tokens=tokens,
-                files=outputs,
+                counted.facts.inputs,
+                counted.facts.lines,
+                tokens=table.tokens,
+                files=table.files,
             )
-            run = run_record(wanted[folder.path].inputs, seconds, engine.flags)
+            run = run_record(wanted[folder.path].inputs, seconds, job.engine.flags)
             StageOutput(folder.path).publish(attempt, count_names(), manifest, run)
             _LOGGER.info(
-                'count: %d tokens, %d distinct, in %s',
-                tokens,
-                sum(file.rows for file in outputs),
-                folder.path,
+                'count: %d tokens, %d distinct, in %s', table.tokens, table.distinct, folder.path
             )
+    return counted.facts.rejected
+
+
+@dataclass(frozen=True)
+class CountedTable:
+    """The files of one COUNTS folder and the running tokens in them."""
+
+    tokens: int
+    files: tuple[OutputFile, ...]
+
+    @property
+    def distinct(self) -> int:
+        return sum(file.rows for file in self.files)
+
+
+@dataclass(frozen=True)
+class CountedCorpus:
+    facts: ReadFacts
+    tables: tuple[CountedTable, ...]  # one for each folder
 
 
 def count_into(
-    corpus: Corpus,
-    items: Sequence[WorkItem],
-    folders: Sequence[CountsFolder],
-    paths: Sequence[str],
-    engine: Engine,
-    item_bytes: int,
-) -> tuple[ReadFacts, list[tuple[int, tuple[OutputFile, ...]]]]:
-    """Counts into an attempt's folders.
-
-    Returns what was read, and for each folder its running tokens and its files.
-    """
+    job: Job, folders: Sequence[CountsFolder], paths: Sequence[str]
+) -> CountedCorpus:
+    """Counts into an attempt's folders, one for each of `folders`; rejected lines go to the first."""
     groups = tuple(folder.sides for folder in folders)
-    facts_path = filesystem.join(paths[0], 'facts')
     files_path = filesystem.join(paths[0], 'files')
 
     def build(pipeline: beam.Pipeline) -> None:
-        blocks = pipeline | 'ReadBlocks' >> ReadBlocks(items, item_bytes)
-        counted = blocks | 'CountTokens' >> CountTokens(groups, corpus.splits, engine.workers)
-        counted[FACTS] | 'ReportFacts' >> WriteReport(facts_path)
+        counted = job.read(pipeline) | 'CountTokens' >> CountTokens(
+            groups, job.corpus.splits, job.engine.workers, job.on_error
+        )
+        report_facts(counted, paths[0])
         (
             counted[TABLES]
             | 'WriteCounts' >> WriteCounts(paths)
             | 'ReportFiles' >> WriteReport(files_path)
         )
 
-    engine.run(build)
-    facts = read_facts(corpus, facts_path)
-    files = []
-    for group, path in enumerate(paths):
-        written = {row[1]: row[1:] for row in read_report(files_path) if row[0] == group}
-        for partition in range(COUNT_PARTITIONS):
-            if counts_name(partition) not in written:
-                empty = write_counts_file(path, partition, TokenTable.from_items(()))
-                written[empty[0]] = empty
-        outputs = tuple(
-            OutputFile(name, size, f'{crc:08x}', rows)
-            for name, rows, _, size, crc in (written[name] for name in count_names())
-        )
-        files.append((sum(row[2] for row in written.values()), outputs))
-    return facts, files
+    job.engine.run(build)
+    rows = read_report(files_path)
+    tables = tuple(
+        counted_table([row[1:] for row in rows if row[0] == group], path)
+        for group, path in enumerate(paths)
+    )
+    return CountedCorpus(read_facts(job.corpus, paths[0]), tables)
+
+
+def counted_table(rows: Sequence[Sequence], path: str) -> CountedTable:
+    """Returns a COUNTS folder from what was written of it; empty partitions are written here."""
+    written = {row[0]: row for row in rows}
+    for partition in range(COUNT_PARTITIONS):
+        if counts_name(partition) not in written:
+            empty = write_counts_file(path, partition, TokenTable.from_items(()))
+            written[empty[0]] = empty
+    files = tuple(
+        OutputFile(name, size, f'{crc:08x}', distinct)
+        for name, distinct, _, size, crc in (written[name] for name in count_names())
+    )
+    return CountedTable(sum(row[2] for row in written.values()), files)
+
+
+def report_facts(outputs: Mapping[str, beam.PCollection], path: str) -> None:
+    """Adds the steps that report a pipeline's facts and write its rejected lines to a folder."""
+    outputs[FACTS] | 'ReportFacts' >> WriteReport(filesystem.join(path, _FACTS_NAME))
+    (
+        outputs[REJECTED]
+        | 'WriteRejected' >> WriteRejected(path)
+        | 'ReportRejected' >> WriteReport(filesystem.join(path, _REJECTED_NAME))
+    )
 
 
 def read_facts(corpus: Corpus, path: str) -> ReadFacts:
-    """Returns what a pipeline reported of its blocks.
+    """Returns what a pipeline reported of its blocks to a folder.
 
     Raises:
         InputError: a split has no line to encode.
         RuntimeError: lines or bytes were lost on the way.
     """
-    rows = read_report(path)
+    rows = read_report(filesystem.join(path, _FACTS_NAME))
     receipts = [TextReceipt(*row[1:]) for row in rows if row[0] == 'text']
     tallies = [LineTally(*row[1:]) for row in rows if row[0] == 'lines']
     lines = []
@@ -199,4 +233,37 @@ def read_facts(corpus: Corpus, path: str) -> ReadFacts:
                 'with text on every side; check the files and the columns'
             )
         lines.append(SplitLines(*astuple(tally)))
-    return ReadFacts(input_texts(corpus, receipts), tuple(lines))
+    rejected = tuple(
+        OutputFile(name, size, f'{crc32c:08x}', count)
+        for name, size, crc32c, count in read_report(filesystem.join(path, _REJECTED_NAME))
+    )
+    left_out = sum(each.invalid_utf8 + each.missing_column for each in lines)
+    if left_out != sum(file.rows for file in rejected):
+        raise RuntimeError(f'{left_out} lines were rejected, but not as many written: {rejected}')
+    return ReadFacts(input_texts(corpus, receipts), tuple(lines), rejected)
+
+
+def publish_rejected(
+    rejected: Sequence[OutputFile], attempt: str, folder: str, overwrite: bool
+) -> None:
+    """Gives files of rejected lines their names in a folder that other results may share.
+
+    Raises:
+        InputError: another run's file is there.
+    """
+    for file in rejected:
+        source = filesystem.join(attempt, *file.name.split('/'))
+        target = filesystem.join(folder, *file.name.split('/'))
+        if not overwrite and filesystem.exists(target):
+            if filesystem.read_bytes(target) != filesystem.read_bytes(source):
+                raise InputError(
+                    f'{target} holds the rejected lines of another run; move it away, or give '
+                    '--overwrite to replace it'
+                )
+        filesystem.move(source, target)
+    warn_rejected(rejected, folder)
+
+
+def warn_rejected(rejected: Sequence[OutputFile], folder: str) -> None:
+    for file in rejected:
+        _LOGGER.warning('%d lines were left out: %s/%s', file.rows, folder, file.name)

@@ -12,7 +12,7 @@ from pipelines import filesystem
 from pipelines.bundles import CallsInFlight, in_global_window
 from tokcore.corpus.blocks import block_rows
 from tokcore.corpus.dataset import Block, Split
-from tokcore.corpus.facts import reject_error
+from tokcore.corpus.facts import BlockFacts, reject_error
 from tokcore.counting import (
     COUNT_PARTITIONS,
     CountedBlock,
@@ -22,9 +22,14 @@ from tokcore.counting import (
 )
 from tokcore.counts import TokenTable, partition_table
 from tokcore.pretokenization import tokenize
+from tokcore.unicode_tables import UNICODE_VERSION, check_unicode
 
 TABLES = 'tables'
 FACTS = 'facts'
+REJECTED = 'rejected'
+
+UNICODE_KEY = 'tokbeam.unicode'
+"""Where a count file's Parquet schema records the Unicode version that cut its tokens."""
 
 _FLUSH_BYTES = 128 << 20
 """What a bundle's tables may hold before they are sent on: more costs memory for each worker, and
@@ -55,27 +60,31 @@ class CountTokens(beam.PTransform):
     """Counts the tokens of blocks; gives `tables`, merged, one for each key, and `facts`.
 
     A key is group * COUNT_PARTITIONS + partition. Facts are rows for `WriteReport`:
-    ('lines', *LineTally) and ('text', *TextReceipt).
+    ('lines', *LineTally) and ('text', *TextReceipt). `rejected` has the `RejectedLines`.
 
     Attributes:
         groups: which sides are counted together.
         splits: the corpus, for the names in errors.
         workers: blocks in flight in a worker.
+        on_error: 'stop' or 'skip' where a line cannot be used.
     """
 
     groups: SideGroups
     splits: Sequence[Split]
     workers: int = 1
+    on_error: str = 'stop'
 
     def expand(self, blocks: beam.PCollection):
-        counting = beam.ParDo(_CountBlocksFn(self.groups, self.splits, self.workers))
-        counted = blocks | 'CountBlocks' >> counting.with_outputs(FACTS, main=TABLES)
+        counting = beam.ParDo(
+            _CountBlocksFn(self.groups, self.splits, self.workers, self.on_error)
+        )
+        counted = blocks | 'CountBlocks' >> counting.with_outputs(FACTS, REJECTED, main=TABLES)
         key_to_table = (
             counted[TABLES]
             | 'Typed' >> beam.Map(_unchanged).with_output_types(tuple[int, TokenTable])
             | 'MergeTables' >> beam.CombinePerKey(MergeTablesFn())  # (key, table)
         )
-        return {TABLES: key_to_table, FACTS: counted[FACTS]}
+        return {TABLES: key_to_table, FACTS: counted[FACTS], REJECTED: counted[REJECTED]}
 
 
 def _unchanged(element: tuple[int, TokenTable]) -> tuple[int, TokenTable]:
@@ -86,19 +95,26 @@ def _unchanged(element: tuple[int, TokenTable]) -> tuple[int, TokenTable]:
 class _CountBlocksFn(beam.DoFn):
     """Counts blocks, and merges a bundle's tables before anything leaves the worker."""
 
-    def __init__(self, groups: SideGroups, splits: Sequence[Split], workers: int):
+    def __init__(
+        self, groups: SideGroups, splits: Sequence[Split], workers: int, on_error: str
+    ):
         self._groups = groups
         self._splits = splits
         self._workers = workers
+        self._on_error = on_error
+        self._unicode = UNICODE_VERSION
 
     def setup(self) -> None:
+        check_unicode(self._unicode, 'the driver', 'this worker')
         self._calls: CallsInFlight[CountedBlock] = CallsInFlight(self._workers)
 
     def start_bundle(self) -> None:
         self._mergers = [TableMerger() for _ in self._groups]
 
     def process(self, element: Block) -> Iterator:
-        for counted in self._calls.submit(count_block, element, self._groups, self._splits):
+        for counted in self._calls.submit(
+            count_block, element, self._groups, self._splits, self._on_error
+        ):
             yield from self._take(counted)
 
     def finish_bundle(self) -> Iterator:
@@ -112,8 +128,7 @@ class _CountBlocksFn(beam.DoFn):
         self._calls.close()
 
     def _take(self, counted: CountedBlock) -> Iterator:
-        for row in fact_rows(counted.facts):
-            yield beam.pvalue.TaggedOutput(FACTS, row)
+        yield from fact_outputs(counted.facts)
         for merger, table in zip(self._mergers, counted.tables, strict=True):
             merger.add(table)
         if sum(merger.nbytes for merger in self._mergers) >= _FLUSH_BYTES:
@@ -126,11 +141,13 @@ class _CountBlocksFn(beam.DoFn):
         self._mergers = [TableMerger() for _ in self._groups]
 
 
-def fact_rows(facts) -> Iterator[tuple]:
-    """Returns a block's facts as the rows of a report."""
-    yield ('lines', *astuple(facts.tally))
+def fact_outputs(facts: BlockFacts) -> Iterator[beam.pvalue.TaggedOutput]:
+    """Yields a block's facts as the tagged outputs of a DoFn."""
+    yield beam.pvalue.TaggedOutput(FACTS, ('lines', *astuple(facts.tally)))
     for receipt in facts.receipts:
-        yield ('text', *astuple(receipt))
+        yield beam.pvalue.TaggedOutput(FACTS, ('text', *astuple(receipt)))
+    for lines in facts.rejected:
+        yield beam.pvalue.TaggedOutput(REJECTED, lines)
 
 
 class _MergerCoder(beam.coders.Coder):
@@ -234,7 +251,8 @@ def counts_name(partition: int) -> str:
 def write_counts_file(folder: str, partition: int, table: TokenTable) -> tuple:
     """Writes one file of a count table; returns (name, rows, tokens, bytes, crc32c)."""
     sink = pa.BufferOutputStream()
-    parquet.write_table(table.sorted().to_arrow(), sink, compression='zstd')
+    rows = table.sorted().to_arrow().replace_schema_metadata({UNICODE_KEY: UNICODE_VERSION})
+    parquet.write_table(rows, sink, compression='zstd')
     data = sink.getvalue().to_pybytes()
     name = counts_name(partition)
     filesystem.write_bytes(filesystem.join(folder, name), data)

@@ -10,27 +10,31 @@ import google_crc32c
 import psutil
 
 from pipelines import filesystem
-from pipelines.corpora import Corpus
-from pipelines.count_stage import ReadFacts, corpus_options, read_facts, wanted_inputs
-from pipelines.encoding import (
-    FACTS,
-    RECORDS,
-    EncodeBlocks,
-    EncodedFeature,
-    SplitShards,
+from pipelines.corpora import Corpus, Job
+from pipelines.count_stage import (
+    ReadFacts,
+    read_facts,
+    reading_options,
+    report_facts,
+    wanted_inputs,
+    warn_rejected,
 )
-from pipelines.engine import Engine
+from pipelines.encoding import RECORDS, EncodeBlocks, EncodedFeature, SplitShards
 from pipelines.filesystem import Attempt
-from pipelines.manifest import Manifest, OutputFile, VocabularyRecord
-from pipelines.reading import ReadBlocks
+from pipelines.manifest import (
+    MANIFEST_NAME,
+    Manifest,
+    OutputFile,
+    VocabularyRecord,
+    read_manifest,
+)
 from pipelines.reports import WriteReport, read_report
 from pipelines.shuffling import WriteShards, shard_name
 from pipelines.stages import StageOutput, Wanted, run_record
-from tokcore.corpus.dataset import WorkItem
 from tokcore.encoding import Feature
 from tokcore.errors import InputError
 from tokcore.subword.vocabulary_file import parse_vocabulary
-from tokcore.unicode_tables import UNICODE_VERSION
+from tokcore.unicode_tables import UNICODE_VERSION, check_unicode
 
 _LOGGER = logging.getLogger(__name__)
 
@@ -52,7 +56,7 @@ class EncodeOptions:
     source_prefix: str = ''
     target_prefix: str = ''
 
-    def for_manifest(self, corpus: Corpus) -> dict[str, object]:
+    def for_manifest(self, job: Job) -> dict[str, object]:
         return {
             'name': self.name,
             'seed': self.seed,
@@ -62,9 +66,9 @@ class EncodeOptions:
                 ('shards' if split.name == 'train' else f'{split.name}_shards'): self.shards[
                     split.name
                 ]
-                for split in corpus.splits
+                for split in job.corpus.splits
             },
-            **corpus_options(corpus),
+            **reading_options(job),
         }
 
 
@@ -82,6 +86,10 @@ class Encoded:
 
     facts: ReadFacts
     shards: tuple[OutputFile, ...]
+
+    @property
+    def rejected_names(self) -> list[str]:
+        return [file.name for file in self.facts.rejected]
 
 
 def shard_names(corpus: Corpus, options: EncodeOptions) -> list[str]:
@@ -113,20 +121,30 @@ def given_vocabularies(paths: VocabularyPaths) -> tuple[VocabularyRecord, ...]:
                 len(parse_vocabulary(data, path)),
                 len(data),
                 f'{google_crc32c.value(data):08x}',
+                _recorded_unicode(path),
             )
         )
     return tuple(records)
 
 
+def _recorded_unicode(path: str) -> str | None:
+    """The Unicode version of a vocabulary file, None if no manifest beside it records one.
+
+    Raises:
+        InputError: it is not the version of this Python.
+    """
+    folder, name = filesystem.split_path(path)
+    for manifest_path in (f'{path}.tokbeam.json', filesystem.join(folder, MANIFEST_NAME)):
+        manifest = read_manifest(manifest_path)
+        for record in manifest.vocabularies if manifest else ():
+            if record.name == name:
+                check_unicode(record.unicode, f'the vocabulary {path}')
+                return record.unicode
+    return None
+
+
 def encode_stage(
-    corpus: Corpus,
-    items: Mapping[str, Sequence[WorkItem]],
-    vocabularies: VocabularyPaths,
-    options: EncodeOptions,
-    folder: str,
-    engine: Engine,
-    item_bytes: int,
-    overwrite: bool,
+    job: Job, vocabularies: VocabularyPaths, options: EncodeOptions, folder: str
 ) -> None:
     """Encodes a corpus with vocabularies that exist.
 
@@ -136,49 +154,46 @@ def encode_stage(
     started = time.monotonic()
     output = StageOutput(folder)
     records = given_vocabularies(vocabularies)
-    wanted = wanted_encoding(corpus, records, options)
-    if output.finished(wanted, shard_names(corpus, options), overwrite) is not None:
+    wanted = wanted_encoding(job, records, options)
+    names = shard_names(job.corpus, options)
+    if output.finished(wanted, names, job.overwrite) is not None:
         _LOGGER.info('encode: already done in %s', folder)
         return
-    refuse_too_large(corpus, engine)
+    refuse_too_large(job)
     with Attempt(folder) as attempt:
-        encoded = encode_into(corpus, items, vocabularies, options, attempt.path, engine, item_bytes)
+        encoded = encode_into(job, vocabularies, options, attempt.path)
         manifest = Manifest(
             'encode',
             UNICODE_VERSION,
             wanted.options,
             encoded.facts.inputs,
             encoded.facts.lines,
+            vocabularies_used=records,
             files=encoded.shards,
+            rejected=encoded.facts.rejected,
         )
         seconds = {'encode': time.monotonic() - started}
-        run = run_record(wanted.inputs, seconds, engine.flags)
-        output.publish(attempt, shard_names(corpus, options), manifest, run)
+        run = run_record(wanted.inputs, seconds, job.engine.flags)
+        output.publish(attempt, [*names, *encoded.rejected_names], manifest, run)
     log_shards(encoded, folder)
 
 
 def wanted_encoding(
-    corpus: Corpus, records: Sequence[VocabularyRecord], options: EncodeOptions
+    job: Job, records: Sequence[VocabularyRecord], options: EncodeOptions
 ) -> Wanted:
     """Returns what the bytes of the shards depend on."""
     return Wanted(
         'encode',
         {
-            **options.for_manifest(corpus),
+            **options.for_manifest(job),
             'vocabularies': [[each.side, each.name, each.bytes, each.crc32c] for each in records],
         },
-        wanted_inputs(corpus),
+        wanted_inputs(job.corpus),
     )
 
 
 def encode_into(
-    corpus: Corpus,
-    items: Mapping[str, Sequence[WorkItem]],
-    vocabularies: VocabularyPaths,
-    options: EncodeOptions,
-    path: str,
-    engine: Engine,
-    item_bytes: int,
+    job: Job, vocabularies: VocabularyPaths, options: EncodeOptions, path: str
 ) -> Encoded:
     """Encodes a corpus into an attempt's folder.
 
@@ -186,27 +201,29 @@ def encode_into(
         InputError: a line that cannot be used, an empty split, or too much for the memory.
         RuntimeError: examples were lost on the way.
     """
+    corpus = job.corpus
     layout = plan_shards(corpus, options)
     features = _features(vocabularies, options)
-    facts_path = filesystem.join(path, 'facts')
     shards_path = filesystem.join(path, 'shards')
 
     def build(pipeline: beam.Pipeline) -> None:
-        blocks = pipeline | 'ReadBlocks' >> ReadBlocks(
-            [item for split in corpus.splits for item in items[split.name]], item_bytes
+        encoded = job.read(pipeline) | 'EncodeBlocks' >> EncodeBlocks(
+            features,
+            corpus.splits,
+            layout,
+            options.seed,
+            job.engine.workers,
+            on_error=job.on_error,
         )
-        encoded = blocks | 'EncodeBlocks' >> EncodeBlocks(
-            features, corpus.splits, layout, options.seed, engine.workers
-        )
-        encoded[FACTS] | 'ReportFacts' >> WriteReport(facts_path)
+        report_facts(encoded, path)
         (
             encoded[RECORDS]
             | 'WriteShards' >> WriteShards(options.name, path, layout)
             | 'ReportShards' >> WriteReport(shards_path)
         )
 
-    engine.run(build)
-    facts = read_facts(corpus, facts_path)
+    job.engine.run(build)
+    facts = read_facts(corpus, path)
     written = {row[0]: row[1:] for row in read_report(shards_path)}
     shards = []
     for name in shard_names(corpus, options):
@@ -246,6 +263,7 @@ def log_shards(encoded: Encoded, folder: str) -> None:
             lines.empty,
             folder,
         )
+    warn_rejected(encoded.facts.rejected, folder)
 
 
 def _features(vocabularies: VocabularyPaths, options: EncodeOptions) -> list[EncodedFeature]:
@@ -257,7 +275,7 @@ def _features(vocabularies: VocabularyPaths, options: EncodeOptions) -> list[Enc
     ]
 
 
-def refuse_too_large(corpus: Corpus, engine: Engine) -> None:
+def refuse_too_large(job: Job) -> None:
     """Refuses a local shuffle larger than a sixth of the free memory.
 
     Records are about as large as their text: subtokens take two bytes where the text took three or
@@ -266,9 +284,9 @@ def refuse_too_large(corpus: Corpus, engine: Engine) -> None:
     Raises:
         InputError: it would not fit.
     """
-    if not engine.is_local:
+    if not job.engine.is_local:
         return
-    size = sum(corpus.text_bytes(split.name) for split in corpus.splits)
+    size = sum(job.corpus.text_bytes(split.name) for split in job.corpus.splits)
     free = psutil.virtual_memory().available
     if size * _MEMORY_SHARE > free:
         raise InputError(

@@ -9,13 +9,14 @@ from apache_beam.utils.shared import Shared
 
 from pipelines import filesystem
 from pipelines.bundles import CallsInFlight, in_global_window
-from pipelines.counting import FACTS, fact_rows
+from pipelines.counting import FACTS, REJECTED, fact_outputs
 from tokcore.corpus.dataset import Block, Split
 from tokcore.encoding import EncodedBlock, Feature, encode_block
 from tokcore.records.buckets import BucketBuffer
 from tokcore.subword.block_encoding import SubwordBlockEncoder
 from tokcore.subword.encoder import SubwordTextEncoder
 from tokcore.subword.vocabulary_file import parse_vocabulary
+from tokcore.unicode_tables import UNICODE_VERSION, check_unicode
 
 RECORDS = 'records'
 
@@ -47,9 +48,9 @@ class SplitShards:
 
 @dataclass(eq=False)
 class EncodeBlocks(beam.PTransform):
-    """Encodes blocks as framed TFRecords; gives `records` by bucket, and `facts`.
+    """Encodes blocks as framed TFRecords; gives `records` by bucket, `facts`, `rejected`.
 
-    `records` is ((split number, bucket), bytes of `FramedRows`); `facts` as in `CountTokens`.
+    `records` is ((split number, bucket), bytes of `FramedRows`); the others as in `CountTokens`.
 
     Attributes:
         features: what an example holds.
@@ -58,6 +59,7 @@ class EncodeBlocks(beam.PTransform):
         seed: of the order keys.
         workers: blocks in flight in a worker.
         buffer_bytes: what a worker holds before it sends its fullest buckets on.
+        on_error: 'stop' or 'skip' where a line cannot be used.
     """
 
     features: Sequence[EncodedFeature]
@@ -66,15 +68,17 @@ class EncodeBlocks(beam.PTransform):
     seed: int
     workers: int = 1
     buffer_bytes: int = 256 << 20
+    on_error: str = 'stop'
 
     def expand(self, blocks: beam.PCollection):
         encoded = blocks | 'EncodeBlocks' >> beam.ParDo(_EncodeBlocksFn(self)).with_outputs(
-            FACTS, main=RECORDS
+            FACTS, REJECTED, main=RECORDS
         )
         return {
             RECORDS: encoded[RECORDS]
             | 'Typed' >> beam.Map(_unchanged).with_output_types(tuple[tuple[int, int], bytes]),
             FACTS: encoded[FACTS],
+            REJECTED: encoded[REJECTED],
         }
 
 
@@ -92,10 +96,13 @@ class _EncodeBlocksFn(beam.DoFn):
         self._seed = transform.seed
         self._workers = transform.workers
         self._buffer_bytes = transform.buffer_bytes
+        self._on_error = transform.on_error
+        self._unicode = UNICODE_VERSION
         # One handle for each vocabulary file: with it, a process loads the file once.
         self._handles = {path: Shared() for path in self._vocabularies}
 
     def setup(self) -> None:
+        check_unicode(self._unicode, 'the driver', 'this worker')
         loaded = {
             path: handle.acquire(lambda path=path: _load_vocabulary(path), tag=path)
             for path, handle in self._handles.items()
@@ -133,13 +140,17 @@ class _EncodeBlocksFn(beam.DoFn):
                 by_vocabulary[id(encoder)] for encoder in self._vocabulary_encoders
             ]
         encoded = encode_block(
-            block, self._features, self._of_thread.encoders, self._seed, self._splits
+            block,
+            self._features,
+            self._of_thread.encoders,
+            self._seed,
+            self._splits,
+            self._on_error,
         )
         return block.split, encoded
 
     def _take(self, split: str, encoded: EncodedBlock) -> Iterator:
-        for row in fact_rows(encoded.facts):
-            yield beam.pvalue.TaggedOutput(FACTS, row)
+        yield from fact_outputs(encoded.facts)
         number = next(n for n, each in enumerate(self._layout) if each.split == split)
         for bucket, rows in self._buffers[number].add(encoded.rows):
             yield (number, bucket), rows.to_bytes()

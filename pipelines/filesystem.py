@@ -115,6 +115,13 @@ def rename(source: str, destination: str) -> None:
         FileSystems.rename([source], [destination])
 
 
+def move(source: str, destination: str) -> None:
+    """Renames a file into a folder that need not exist yet."""
+    if FileSystems.get_scheme(destination) is None:
+        os.makedirs(os.path.dirname(destination), exist_ok=True)
+    rename(source, destination)
+
+
 def delete(path: str) -> None:
     """Deletes a file, or a folder with all it holds."""
     if FileSystems.get_scheme(path) is None:
@@ -187,6 +194,7 @@ class Attempt:
         self.path = join(folder, _ATTEMPT_PREFIX + uuid.uuid4().hex)
 
     def __enter__(self) -> 'Attempt':
+        self._is_new = not exists(self.folder)
         try:
             sweep_attempts(self.folder)
             probe = join(self.path, 'probe')
@@ -201,11 +209,14 @@ class Attempt:
     def __exit__(self, *_) -> None:
         if FileSystems.exists(self.path):
             delete(self.path)
+        is_local = FileSystems.get_scheme(self.folder) is None
+        if self._is_new and is_local and not os.listdir(self.folder):
+            os.rmdir(self.folder)
 
     def publish(self, names: Sequence[str]) -> None:
         """Gives whole files of this attempt their final names in the output's folder."""
         for name in names:
-            rename(join(self.path, name), join(self.folder, name))
+            move(join(self.path, *name.split('/')), join(self.folder, *name.split('/')))
 
 
 def sweep_attempts(folder: str) -> None:

@@ -26,6 +26,7 @@ class InputText:
     name: str
     bytes: int
     crc32c: str
+    unicode: str = ''  # of a count file: the version it records, or 'not recorded'
 
 
 @dataclass(frozen=True)
@@ -59,6 +60,7 @@ class VocabularyRecord:
     size: int
     bytes: int
     crc32c: str
+    unicode: str | None = None  # of the Python whose tables cut its tokens, None if not recorded
     min_count: int | None = None
     tried: tuple[tuple[int, int], ...] = ()  # (min_count, size)
 
@@ -72,8 +74,15 @@ class Manifest:
     lines: tuple[SplitLines, ...] = ()
     tokens: int | None = None  # running tokens counted
     vocabularies: tuple[VocabularyRecord, ...] = ()
+    vocabularies_used: tuple[VocabularyRecord, ...] = ()  # given, and so in another folder
     files: tuple[OutputFile, ...] = ()
+    rejected: tuple[OutputFile, ...] = ()  # rows are lines
     format: int = FORMAT
+
+    @property
+    def outputs(self) -> tuple[OutputFile | VocabularyRecord, ...]:
+        """All files that the stage gave a final name."""
+        return self.vocabularies + self.files + self.rejected
 
     def to_json(self) -> bytes:
         return _json(dataclasses.asdict(self))
@@ -94,18 +103,21 @@ class Manifest:
                     'inputs': tuple(InputText(**each) for each in fields['inputs']),
                     'lines': tuple(SplitLines(**each) for each in fields['lines']),
                     'files': tuple(OutputFile(**each) for each in fields['files']),
-                    'vocabularies': tuple(
-                        VocabularyRecord(
-                            **{**each, 'tried': tuple(map(tuple, each['tried']))}
-                        )
-                        for each in fields['vocabularies']
-                    ),
+                    'rejected': tuple(OutputFile(**each) for each in fields['rejected']),
+                    'vocabularies': _vocabularies(fields['vocabularies']),
+                    'vocabularies_used': _vocabularies(fields['vocabularies_used']),
                 }
             )
         except (ValueError, KeyError, TypeError) as error:
             raise InputError(
                 f'{path} is not a manifest of tokbeam ({error}); use another output or --overwrite'
             ) from error
+
+
+def _vocabularies(fields: list[dict]) -> tuple[VocabularyRecord, ...]:
+    return tuple(
+        VocabularyRecord(**{**each, 'tried': tuple(map(tuple, each['tried']))}) for each in fields
+    )
 
 
 @dataclass(frozen=True)

@@ -72,7 +72,7 @@ class StageOutput:
             return None
         self._refuse_other(manifest, wanted)
         self._refuse_changed_inputs(manifest, run, wanted)
-        for file in manifest.files + manifest.vocabularies:
+        for file in manifest.outputs:
             if filesystem.stored_size(filesystem.join(self.folder, file.name)) != file.bytes:
                 raise InputError(
                     f'{filesystem.join(self.folder, file.name)} is missing or not of the size that '
@@ -164,7 +164,7 @@ class StageOutput:
             # Only --overwrite comes here with a manifest that cannot be read; it is replaced.
             manifest = None
         if manifest:
-            names |= {file.name for file in manifest.files + manifest.vocabularies}
+            names |= {file.name for file in manifest.outputs}
         return names
 
 

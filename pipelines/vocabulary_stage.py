@@ -2,22 +2,28 @@
 
 import logging
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import google_crc32c
 import numpy as np
 
 from pipelines import filesystem
-from pipelines.corpora import Corpus
+from pipelines.corpora import Job
 from pipelines.count_files import CountFiles, find_counts, read_counts
-from pipelines.count_stage import CountsFolder, corpus_options, count_stage, wanted_inputs
+from pipelines.count_stage import CountsFolder, count_stage, reading_options, wanted_inputs
 from pipelines.counting import write_counts_file
 from pipelines.engine import Engine
 from pipelines.filesystem import Attempt
-from pipelines.manifest import InputText, Manifest, SplitLines, VocabularyRecord, read_manifest
+from pipelines.manifest import (
+    InputText,
+    Manifest,
+    OutputFile,
+    SplitLines,
+    VocabularyRecord,
+    read_manifest,
+)
 from pipelines.stages import StageOutput, Wanted, run_record
-from tokcore.corpus.dataset import WorkItem
 from tokcore.counts import TokenTable
 from tokcore.subword.learner import MemoryLearner
 from tokcore.subword.search import SearchResult, search_vocabulary
@@ -66,6 +72,7 @@ class Learned:
             len(self.result.subtokens),
             len(self.data),
             f'{google_crc32c.value(self.data):08x}',
+            UNICODE_VERSION,
             self.result.min_count,
             self.result.tried,
         )
@@ -143,14 +150,7 @@ def vocabulary_from_counts(
 
 
 def vocabulary_from_text(
-    corpus: Corpus,
-    items: Sequence[WorkItem],
-    side: str,
-    options: VocabularyOptions,
-    path: str,
-    engine: Engine,
-    item_bytes: int,
-    overwrite: bool,
+    job: Job, side: str, options: VocabularyOptions, path: str
 ) -> None:
     """Counts the training lines, learns a vocabulary into a file and drops the counts.
 
@@ -159,17 +159,17 @@ def vocabulary_from_text(
     """
     wanted = Wanted(
         'vocab',
-        {'side': side, **corpus_options(corpus), **options.for_manifest()},
-        wanted_inputs(corpus),
+        {'side': side, **reading_options(job), **options.for_manifest()},
+        wanted_inputs(job.corpus),
     )
 
     def count(attempt: Attempt) -> Counted:
         folder = CountsFolder(filesystem.join(attempt.path, 'counts'), side)
-        count_stage(corpus, items, [folder], engine, item_bytes, overwrite=False)
+        rejected = count_stage(job, [folder], rejected_to=attempt.path)
         manifest = read_manifest(StageOutput(folder.path).manifest_path)
-        return Counted(find_counts([folder.path]), manifest.inputs, manifest.lines)
+        return Counted(find_counts([folder.path]), manifest.inputs, manifest.lines, rejected)
 
-    _vocabulary_stage(wanted, count, options, path, engine, overwrite)
+    _vocabulary_stage(wanted, count, options, path, job.engine, job.overwrite)
 
 
 @dataclass(frozen=True)
@@ -179,6 +179,7 @@ class Counted:
     counts: CountFiles
     inputs: tuple[InputText, ...]
     lines: tuple[SplitLines, ...] = ()
+    rejected: tuple[OutputFile, ...] = ()  # in the attempt's folder
 
 
 def _vocabulary_stage(
@@ -207,10 +208,12 @@ def _vocabulary_stage(
             counted.inputs,
             counted.lines,
             vocabularies=(learned.record(name, 'both'),),
+            rejected=counted.rejected,
         )
         seconds = {'vocab': time.monotonic() - started}
         run = run_record(wanted.inputs, seconds, engine.flags)
-        output.publish(attempt, [name], manifest, run)
+        names = [name, *(file.name for file in counted.rejected)]
+        output.publish(attempt, names, manifest, run)
     _LOGGER.info('vocab: %d entries in %s', len(learned.result.subtokens), path)
 
 

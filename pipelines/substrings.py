@@ -1,0 +1,271 @@
+"""Learning a vocabulary on Beam in the plain form: each candidate substring with its weight.
+
+Each iteration is one pipeline: workers cut the tokens by the vocabulary so far and emit substrings,
+`CombinePerKey(sum)` adds them up, and what can still matter goes to files, which the driver prunes.
+Slow by nature (quadratic in a token's length, an element a substring): the reference for packed
+forms.
+"""
+
+import functools
+import json
+import uuid
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+import apache_beam as beam
+import pyarrow as pa
+import pyarrow.parquet as parquet
+
+from pipelines import filesystem
+from pipelines.bundles import in_global_window
+from tokcore.escaping import alphabet_of, escape_token
+from tokcore.subword.learner import ITERATIONS, RESERVED_TOKENS, longest_candidate
+from tokcore.subword.substrings import Cutter, candidate_substrings, keep_substrings
+
+RunPipeline = Callable[[Callable[[beam.Pipeline], None]], None]
+
+_FILE_PREFIX = 'substrings-'
+
+_ROWS_PER_FILE = 200_000
+"""Some 10 MB of Python strings wait in a worker; a tenth would make ten times the files, and the
+driver opens each."""
+
+_SCHEMA = pa.schema([('substring', pa.string()), ('count', pa.int64())])
+
+
+@dataclass(eq=False)
+class ReadCounts(beam.PTransform):
+    """Reads (token, count) from Parquet files with the columns `token` and `count`.
+
+    Attributes:
+        paths: the files; each is read by one worker.
+    """
+
+    paths: Sequence[str]
+
+    def expand(self, begin) -> beam.PCollection[tuple[str, int]]:
+        return (
+            begin
+            | 'Paths' >> beam.Create(list(self.paths), reshuffle=False)
+            | 'Share' >> beam.Reshuffle()
+            | 'Read' >> beam.ParDo(_ReadCountsFn())  # (token, count)
+        )
+
+
+class _ReadCountsFn(beam.DoFn):
+    def process(self, element: str) -> Iterator[tuple[str, int]]:
+        with filesystem.open_binary(element) as stream:
+            for batch in parquet.ParquetFile(stream).iter_batches(columns=['token', 'count']):
+                columns = batch.to_pydict()
+                yield from zip(columns['token'], columns['count'])
+
+
+@dataclass(eq=False)
+class CountSubstrings(beam.PTransform):
+    """Counts every substring that starts at a cut: (token, count) to (substring, weight).
+
+    Attributes:
+        vocabulary_path: the subtokens that cut, a JSON list; loaded once for each process.
+        longest: the longest substring counted, in characters.
+    """
+
+    vocabulary_path: str
+    longest: int
+
+    def __post_init__(self):
+        if self.longest < 0:
+            raise ValueError(f'the longest substring is {self.longest} characters; give 0 or more')
+
+    def expand(self, token_to_count) -> beam.PCollection[tuple[str, int]]:
+        return (
+            token_to_count
+            | 'Emit' >> beam.ParDo(_EmitSubstringsFn(self.vocabulary_path, self.longest))
+            | 'Sum' >> beam.CombinePerKey(sum)  # (substring, weight)
+        )
+
+
+class _EmitSubstringsFn(beam.DoFn):
+    def __init__(self, vocabulary_path: str, longest: int):
+        self._vocabulary_path = vocabulary_path
+        self._longest = longest
+
+    def setup(self) -> None:
+        self._cutter = _load_cutter(self._vocabulary_path)
+
+    def process(self, element: tuple[str, int]) -> Iterator[tuple[str, int]]:
+        token, count = element
+        escaped = escape_token(token, alphabet_of([token]))
+        for substring in candidate_substrings(escaped, self._cutter, self._longest):
+            yield substring, count
+
+
+# The vocabulary of one iteration, and of the one before for a worker that lags.
+@functools.lru_cache(maxsize=2)
+def _load_cutter(path: str) -> Cutter:
+    return Cutter.of(json.loads(filesystem.read_bytes(path)))
+
+
+@dataclass(eq=False)
+class WriteSubstrings(beam.PTransform):
+    """Writes the (substring, weight) that reach a weight, and all single characters, to a folder.
+
+    A retried bundle may write a row again, in another file: it is the same row.
+
+    Attributes:
+        folder: gets Parquet files of any names.
+        least: the least weight of a substring of two characters or more.
+    """
+
+    folder: str
+    least: int
+
+    def expand(self, substring_to_weight) -> beam.PCollection:
+        return (
+            substring_to_weight
+            | 'Filter' >> beam.Filter(_matters, self.least)
+            | 'Write' >> beam.ParDo(_WriteSubstringsFn(self.folder))
+        )
+
+
+def _matters(element: tuple[str, int], least: int) -> bool:
+    substring, weight = element
+    return weight >= least or len(substring) == 1
+
+
+class _WriteSubstringsFn(beam.DoFn):
+    def __init__(self, folder: str):
+        self._folder = folder
+
+    def start_bundle(self) -> None:
+        self._rows: list[tuple[str, int]] = []
+
+    def process(self, element: tuple[str, int]) -> Iterator[str]:
+        self._rows.append(element)
+        if len(self._rows) >= _ROWS_PER_FILE:
+            yield self._write()
+
+    def finish_bundle(self) -> Iterator:
+        if self._rows:
+            yield in_global_window(self._write())
+
+    def _write(self) -> str:
+        substrings, weights = zip(*self._rows)
+        self._rows = []
+        path = filesystem.join(self._folder, f'{_FILE_PREFIX}{uuid.uuid4().hex}.parquet')
+        table = pa.table([pa.array(substrings), pa.array(weights, pa.int64())], schema=_SCHEMA)
+        with filesystem.create(path) as stream:
+            parquet.write_table(table, stream)
+        return path
+
+
+@dataclass(eq=False)
+class _WriteAlphabet(beam.PTransform):
+    """Writes the distinct characters of all tokens, as substrings without weight."""
+
+    folder: str
+
+    def expand(self, token_to_count) -> beam.PCollection:
+        return (
+            token_to_count
+            | 'Characters' >> beam.ParDo(_EmitCharactersFn())
+            | 'Distinct' >> beam.CombinePerKey(max)  # (character, 0)
+            | 'Write' >> WriteSubstrings(self.folder, 0)
+        )
+
+
+class _EmitCharactersFn(beam.DoFn):
+    def process(self, element: tuple[str, int]) -> Iterator[tuple[str, int]]:
+        for character in set(element[0]):
+            yield character, 0
+
+
+class BeamLearner:
+    """Learns what `MemoryLearner` learns, with every iteration a Beam pipeline.
+
+    Args:
+        paths: Parquet files of token counts; a token may stand in several.
+        work: a folder that driver and workers reach; it is left with the learner's files in it.
+        run: builds a pipeline by the function it is given, runs it and waits for its end.
+        max_subtoken_length: as `MemoryLearner`'s.
+        reserved_tokens: as `MemoryLearner`'s.
+
+    Raises:
+        ValueError: `max_subtoken_length` is below 1, or a token cannot be stored in a vocabulary.
+    """
+
+    def __init__(
+        self,
+        paths: Sequence[str],
+        work: str,
+        run: RunPipeline,
+        *,
+        max_subtoken_length: int | None = 200,
+        reserved_tokens: Sequence[str] = (),
+    ):
+        self._paths = tuple(paths)
+        # A process keeps vocabularies by path, so no other learner may use the same ones.
+        self._work = filesystem.join(work, uuid.uuid4().hex)
+        self._run = run
+        self._longest = longest_candidate(max_subtoken_length)
+        reserved = RESERVED_TOKENS + tuple(reserved_tokens)
+        folder = filesystem.join(self._work, 'alphabet')
+        self._run(functools.partial(_read_alphabet, paths=self._paths, folder=folder))
+        self._alphabet = alphabet_of([*reserved, *_read_substrings(folder)])
+        if not self._alphabet.isdisjoint('\n\r'):
+            raise ValueError(
+                'a token with a line feed or a carriage return cannot be stored in a vocabulary '
+                'file'
+            )
+        self._reserved = tuple(escape_token(token, self._alphabet) for token in reserved)
+
+    @property
+    def smallest_size(self) -> int:
+        """The size that no min-count gets below: reserved tokens and alphabet."""
+        return len(self._reserved) + len(self._alphabet)
+
+    def build(self, min_count: int) -> tuple[str, ...]:
+        """Returns the subtokens in the order of their ids, as `MemoryLearner.build` does."""
+        min_count = max(1, min_count)
+        subtokens = tuple(sorted(self._alphabet))
+        for iteration in range(ITERATIONS):
+            folder = filesystem.join(self._work, f'{min_count}-{iteration}')
+            vocabulary_path = filesystem.join(folder, 'vocabulary.json')
+            filesystem.write_bytes(vocabulary_path, json.dumps(subtokens).encode())
+            build_pipeline = functools.partial(
+                _iterate,
+                paths=self._paths,
+                counting=CountSubstrings(vocabulary_path, self._longest),
+                writing=WriteSubstrings(folder, min_count),
+            )
+            self._run(build_pipeline)
+            counts = _read_substrings(folder)
+            subtokens = self._reserved + tuple(keep_substrings(counts, min_count, self._alphabet))
+        return subtokens
+
+
+def _read_alphabet(pipeline: beam.Pipeline, paths: Sequence[str], folder: str) -> None:
+    pipeline | 'ReadCounts' >> ReadCounts(paths) | 'WriteAlphabet' >> _WriteAlphabet(folder)
+
+
+def _iterate(
+    pipeline: beam.Pipeline,
+    paths: Sequence[str],
+    counting: CountSubstrings,
+    writing: WriteSubstrings,
+) -> None:
+    (
+        pipeline
+        | 'ReadCounts' >> ReadCounts(paths)  # (token, count)
+        | 'CountSubstrings' >> counting  # (substring, weight)
+        | 'WriteSubstrings' >> writing
+    )
+
+
+def _read_substrings(folder: str) -> dict[str, int]:
+    counts: dict[str, int] = {}
+    for file in filesystem.list_folder(folder):
+        if file.name.startswith(_FILE_PREFIX):
+            with filesystem.open_binary(file.path) as stream:
+                columns = parquet.read_table(stream).to_pydict()
+            counts.update(zip(columns['substring'], columns['count']))
+    return counts

@@ -1,0 +1,185 @@
+"""Lines that cannot be used, and corpora without any, end a job with the place."""
+
+import gzip
+
+import pytest
+from leftovers import assert_nothing_made, assert_only_counts_made, final_files
+from small_corpus import KINDS, PAIRS, SPLITS
+
+# Each is invalid at its second byte: a stray continuation, Latin-1, an overlong '/', a surrogate,
+# a code point above U+10FFFF, and a sequence that the line's end cuts short.
+INVALID = [b'a\x80b', b'a\xe9t', b'a\xc0\xaf', b'a\xed\xa0\x80', b'a\xf4\x90\x80\x80', b'a\xe4\xb8']
+
+
+def place_of_line(path, line):
+    """The byte where a 0-based line begins."""
+    return sum(map(len, path.read_bytes().splitlines(keepends=True)[:line]))
+
+
+def replace_line(path, line, text):
+    lines = path.read_bytes().splitlines(keepends=True)
+    lines[line] = text + b'\n'
+    path.write_bytes(b''.join(lines))
+
+
+@pytest.mark.parametrize('invalid', INVALID, ids=lambda invalid: invalid.hex())
+@pytest.mark.parametrize('kind', KINDS)
+def test_invalid_utf8_is_named_with_its_byte(build, write_corpus, tmp_path, kind, invalid):
+    corpus = write_corpus(kind)
+    start = place_of_line(corpus.last, 41)
+    replace_line(corpus.last, 41, b'good\tgood' + invalid if kind == 'tsv' else invalid)
+    byte = start + (10 if kind == 'tsv' else 1)
+    build(corpus).assert_refused(
+        f'{corpus.last}: invalid UTF-8 at byte {byte}', f'starts at byte {start};'
+    )
+    assert_nothing_made(tmp_path / 'out')
+
+
+@pytest.mark.parametrize('kind', KINDS)
+def test_invalid_utf8_in_gzip_is_placed_in_the_text(build, write_corpus, tmp_path, kind):
+    corpus = write_corpus(kind)
+    start = place_of_line(corpus.files[0], 79)
+    replace_line(corpus.files[0], 79, b'\xff\tx')
+    corpus.files[0].write_bytes(gzip.compress(corpus.files[0].read_bytes()))
+    build(corpus).assert_refused(corpus.files[0], f'invalid UTF-8 at byte {start},')
+    assert_nothing_made(tmp_path / 'out')
+
+
+@pytest.mark.parametrize('split', SPLITS[1:])
+@pytest.mark.parametrize('kind', KINDS)
+def test_invalid_utf8_only_in_another_split(build, write_corpus, tmp_path, kind, split):
+    train, other = write_corpus(kind), write_corpus(kind, split)
+    start = place_of_line(other.last, 7)
+    replace_line(other.last, 7, b'good\t\xff' if kind == 'tsv' else b'good\xff')
+    build(train, other).assert_refused(other.last, f'starts at byte {start};')
+    assert_only_counts_made(tmp_path / 'out')
+
+
+def test_the_first_of_many_small_work_items_is_not_the_only_one_checked(
+    build, write_corpus, tmp_path
+):
+    corpus = write_corpus('tsv')
+    start = place_of_line(corpus.last, 70)
+    replace_line(corpus.last, 70, b'a\xff\tb')
+    outcome = build(corpus, extra=('--item-size', 64, '--workers', 4))
+    outcome.assert_refused(corpus.last, f'starts at byte {start};')
+    assert_nothing_made(tmp_path / 'out')
+
+
+@pytest.mark.parametrize(
+    ('extra', 'line'),
+    [((), b'only one column'), (('--columns', '2,0'), b'two\tcolumns'), ((), b'\r spaces \r')],
+    ids=['one', 'two of three', 'spaces'],
+)
+def test_a_missing_column_is_shown_with_its_place(build, write_corpus, tmp_path, extra, line):
+    pairs = [(*pair, 'third') for pair in PAIRS]
+    corpus = write_corpus('tsv', pairs=pairs)
+    start = place_of_line(corpus.last, 12)
+    replace_line(corpus.last, 12, line)
+    outcome = build(corpus, extra=extra)
+    shown = repr(line.decode().replace('\r', ''))
+    outcome.assert_refused(corpus.last, f'byte {start} has too few columns', '--columns')
+    assert shown in outcome.stderr or repr(line.decode()) in outcome.stderr
+    assert_nothing_made(tmp_path / 'out')
+
+
+def test_a_missing_column_only_in_dev(build, write_corpus, tmp_path):
+    train, dev = write_corpus('tsv'), write_corpus('tsv', 'dev')
+    replace_line(dev.last, 0, b'one')
+    build(train, dev).assert_refused(dev.last, 'byte 0 has too few columns')
+    assert_only_counts_made(tmp_path / 'out')
+
+
+@pytest.mark.parametrize('zipped', [False, True], ids=['plain', 'gzip'])
+@pytest.mark.parametrize('split', SPLITS)
+@pytest.mark.parametrize('shorter', [0, 1], ids=['source', 'target'])
+def test_bitext_of_unequal_length_ends_it_before_counting(
+    build, write_corpus, tmp_path, split, shorter, zipped
+):
+    train, corpus = write_corpus('bitext'), write_corpus('bitext', split)
+    text = corpus.files[shorter].read_bytes().splitlines(keepends=True)
+    corpus.files[shorter].write_bytes(b''.join(text[:-1]))
+    if zipped:
+        for path in corpus.files:
+            path.write_bytes(gzip.compress(path.read_bytes()))
+    outcome = build(corpus) if split == 'train' else build(train, corpus)
+    outcome.assert_refused(*corpus.files, '80', '79')
+    assert_nothing_made(tmp_path / 'out')
+
+
+def test_only_one_pair_of_many_files_of_unequal_length(tokbeam, write_corpus, tmp_path):
+    good, bad = write_corpus('bitext'), write_corpus('bitext', 'dev')
+    bad.files[1].write_text('one line\n')
+    outcome = tokbeam(
+        'count',
+        '--source', good.files[0], bad.files[0],
+        '--target', good.files[1], bad.files[1],
+        '--output', tmp_path / 'out',
+    )
+    outcome.assert_refused(*bad.files)
+    assert str(good.files[0]) not in outcome.stderr
+    assert_nothing_made(tmp_path / 'out')
+
+
+def test_a_last_line_without_its_end_is_a_line(build, write_corpus, tmp_path):
+    corpus = write_corpus('bitext')
+    corpus.last.write_bytes(corpus.last.read_bytes().rstrip(b'\n'))
+    assert build(corpus).status == 0
+    assert 'tokbeam.json' in final_files(tmp_path / 'out')
+
+
+NO_TEXT = {
+    'no bytes': b'',
+    'blank lines': b'\n\n',
+    'white space': ' \t \r\n\u3000\u00a0\n'.encode(),
+}
+
+
+@pytest.mark.parametrize('text', NO_TEXT.values(), ids=NO_TEXT)
+@pytest.mark.parametrize('kind', KINDS)
+def test_an_empty_corpus(build, write_corpus, tmp_path, kind, text):
+    corpus = write_corpus(kind)
+    for path in corpus.files:
+        path.write_bytes(text)
+    build(corpus).assert_refused('the train corpus is empty', corpus.files[0])
+    assert_nothing_made(tmp_path / 'out')
+
+
+@pytest.mark.parametrize('split', SPLITS)
+@pytest.mark.parametrize('kind', ['bitext', 'tsv'])
+def test_a_corpus_of_pairs_with_an_empty_side(build, write_corpus, tmp_path, kind, split):
+    train = write_corpus(kind)
+    pairs = [(source, ' ') if n % 2 else ('', target) for n, (source, target) in enumerate(PAIRS)]
+    corpus = write_corpus(kind, split, pairs)
+    outcome = build(corpus) if split == 'train' else build(train, corpus)
+    outcome.assert_refused(f'the {split} corpus is empty: 80 lines', corpus.files[0])
+    if split == 'train':
+        assert_nothing_made(tmp_path / 'out')
+    else:
+        assert_only_counts_made(tmp_path / 'out')
+
+
+@pytest.mark.parametrize('kind', KINDS)
+def test_an_empty_split_beside_a_training_corpus(build, write_corpus, tmp_path, kind):
+    train, dev = write_corpus(kind), write_corpus(kind, 'dev', [])
+    build(train, dev).assert_refused('the dev corpus is empty', dev.files[0])
+    assert_only_counts_made(tmp_path / 'out')
+
+
+@pytest.mark.parametrize('command', ['count', 'vocab', 'encode'])
+def test_each_command_stops_at_a_bad_line(tokbeam, write_corpus, tmp_path, command):
+    corpus = write_corpus('tsv')
+    start = place_of_line(corpus.last, 30)
+    replace_line(corpus.last, 30, b'good\tbad\xff')
+    vocabulary = tmp_path / 'given.subwords'
+    vocabulary.write_text("'<pad>_'\n'<EOS>_'\n'a'\n")
+    extra = {
+        'count': (),
+        'vocab': ('--vocab-size', 100),
+        'encode': ('--vocab', vocabulary, '--name', 'small'),
+    }
+    outcome = tokbeam(
+        command, *corpus.arguments, *extra[command], '--output', tmp_path / 'out' / 'result'
+    )
+    outcome.assert_refused(corpus.last, f'starts at byte {start};')
+    assert_nothing_made(tmp_path / 'out')

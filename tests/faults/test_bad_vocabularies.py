@@ -1,0 +1,274 @@
+"""Vocabularies that are none, sizes that cannot be, and counts that cannot be read."""
+
+import gzip
+import io
+import json
+import shutil
+import sys
+
+import pyarrow as pa
+import pyarrow.parquet as parquet
+import pytest
+from leftovers import assert_nothing_made, final_files
+from small_corpus import PAIRS
+
+GOOD_LINES = b"'<pad>_'\n'<EOS>_'\n"
+
+NO_VOCABULARIES = {
+    'no bytes': b'',
+    'text': 'Line 1 of a small corpus.\n'.encode(),
+    'not UTF-8': GOOD_LINES + b"'a\xff'\n",
+    'binary': bytes(range(256)),
+    'gzip': gzip.compress(GOOD_LINES),
+    'one line': b"'<pad>_'\n",
+    'wrong order': b"'<EOS>_'\n'<pad>_'\n",
+}
+
+
+@pytest.mark.parametrize('data', NO_VOCABULARIES.values(), ids=NO_VOCABULARIES)
+@pytest.mark.parametrize('option', ['--vocab', '--source-vocab', '--target-vocab'])
+def test_encoding_with_what_is_no_vocabulary(tokbeam, write_corpus, tmp_path, option, data):
+    good, bad = tmp_path / 'good.subwords', tmp_path / 'bad.subwords'
+    good.write_bytes(GOOD_LINES + b"'a'\n")
+    bad.write_bytes(data)
+    other = {'--source-vocab': ('--target-vocab', good), '--target-vocab': ('--source-vocab', good)}
+    outcome = tokbeam(
+        'encode', *write_corpus('tsv').arguments,
+        option, bad, *other.get(option, ()),
+        '--name', 'small', '--output', tmp_path / 'out',
+    )
+    outcome.assert_refused(bad, 'vocabulary')
+    assert_nothing_made(tmp_path / 'out')
+
+
+@pytest.mark.parametrize('command', ['encode', 'tokenize', 'detokenize'])
+@pytest.mark.parametrize('what', ['missing', 'a folder'])
+def test_a_vocabulary_that_is_no_file(tokbeam, write_corpus, tmp_path, command, what):
+    path = tmp_path / 'vocab.subwords'
+    if what == 'a folder':
+        path.mkdir()
+    extra = ()
+    if command == 'encode':
+        arguments = write_corpus('tsv').arguments
+        extra = (*arguments, '--name', 'small', '--output', tmp_path / 'out')
+    tokbeam(command, '--vocab', path, *extra).assert_refused(path)
+    assert_nothing_made(tmp_path / 'out')
+
+
+@pytest.fixture
+def stdin(monkeypatch):
+    def give(data: bytes):
+        monkeypatch.setattr(sys, 'stdin', io.TextIOWrapper(io.BytesIO(data)))
+
+    return give
+
+
+@pytest.mark.parametrize('data', NO_VOCABULARIES.values(), ids=NO_VOCABULARIES)
+@pytest.mark.parametrize('command', ['tokenize', 'detokenize'])
+def test_lines_with_what_is_no_vocabulary(tokbeam, stdin, tmp_path, command, data):
+    path = tmp_path / 'bad.subwords'
+    path.write_bytes(data)
+    stdin(b'2\n')
+    tokbeam(command, '--vocab', path).assert_refused(path, 'vocabulary')
+
+
+@pytest.mark.parametrize('line', [b'2 3', b'2 -1', b'2 x', b'2 1.0', '2 ２'.encode()])
+def test_an_id_that_is_none_is_named_with_its_line(tokbeam, stdin, tmp_path, line):
+    path = tmp_path / 'vocab.subwords'
+    path.write_bytes(GOOD_LINES + b"'a_'\n")
+    stdin(b'2\n\n' + line + b'\n2\n')
+    tokbeam('detokenize', '--vocab', path).assert_refused('line 3', line.decode().split()[1])
+
+
+def test_invalid_utf8_to_tokenize_is_named_with_its_line(tokbeam, stdin, tmp_path):
+    path = tmp_path / 'vocab.subwords'
+    path.write_bytes(GOOD_LINES + b"'a_'\n")
+    stdin(b'a\n\naa\xff\na\n')
+    tokbeam('tokenize', '--vocab', path).assert_refused('line 3', 'byte 2')
+
+
+def write_counts(path, text):
+    path.write_bytes(text if isinstance(text, bytes) else text.encode())
+    return path
+
+
+@pytest.fixture
+def learn(tokbeam, tmp_path):
+    """Learns from one file of counts into `tmp_path/out`."""
+
+    def run(counts, *extra, size=8):
+        return tokbeam(
+            'vocab', '--counts', counts, '--vocab-size', size,
+            '--output', tmp_path / 'out' / 'vocab.subwords', *extra,
+        )
+
+    return run
+
+
+# Its characters and those that escaping needs: \ _ u ; and the ten digits.
+COUNTS = 'abc\t50\ncab\t40\n'
+SMALLEST = 2 + 3 + 14
+
+
+@pytest.mark.parametrize('search', ['t2t', 'closest'])
+@pytest.mark.parametrize('reserved', [(), ('xyz', 'abc')])
+def test_a_size_below_the_alphabet_names_the_smallest(learn, tmp_path, search, reserved):
+    counts = write_counts(tmp_path / 'counts', COUNTS)
+    extra = [word for token in reserved for word in ('--reserved-token', token)]
+    smallest = SMALLEST + len(reserved)
+    learn(counts, '--search', search, *extra, size=smallest - 1).assert_refused(smallest)
+    assert_nothing_made(tmp_path / 'out')
+
+
+@pytest.mark.parametrize('search', ['t2t', 'closest'])
+def test_the_smallest_size_itself_can_be_asked_for(learn, tmp_path, search):
+    counts = write_counts(tmp_path / 'counts', COUNTS)
+    outcome = learn(counts, '--search', search, size=SMALLEST)
+    assert outcome.status == 0
+    assert (tmp_path / 'out' / 'vocab.subwords').read_bytes().count(b'\n') == SMALLEST
+
+
+def test_a_size_below_the_alphabet_with_an_explicit_range_is_a_warning(learn, tmp_path):
+    counts = write_counts(tmp_path / 'counts', COUNTS)
+    outcome = learn(counts, '--min-count-range', '1:1000', size=SMALLEST - 1)
+    assert outcome.status == 0
+    assert f'asked for {SMALLEST - 1}' in outcome.stderr
+    assert f'no fewer than {SMALLEST} are possible' in outcome.stderr
+    assert (tmp_path / 'out' / 'vocab.subwords').exists()
+
+
+def test_a_build_with_a_size_below_the_alphabet_leaves_its_counts_alone(
+    build, write_corpus, tmp_path
+):
+    alphabet = set(''.join(text for text, _ in PAIRS)) - {' '} | set('\\_u;0123456789')
+    outcome = build(write_corpus('text'), extra=('--vocab-size', 5))
+    # The space that stands between tokens is none of the vocabulary's, except in a token like ', '.
+    smallest = 2 + len(alphabet | {' '})
+    outcome.assert_refused(smallest)
+    assert all(name.startswith('counts/') for name in final_files(tmp_path / 'out'))
+
+
+MALFORMED = {
+    'no separator': ('the\t5\nof\n', 2, 'count'),
+    'no number': ('the\t5\n\nof\tmany\n', 3, 'count'),
+    'a sign': ('the\t-5\n', 1, 'count'),
+    'a fraction': ('the 5.0\n', 1, 'count'),
+    'other digits': ('the ５\n', 1, 'count'),
+    'nothing after the TAB': ('the\t\n', 1, 'count'),
+    'no token': ('the 5\n\t5\n', 2, 'no token'),
+    'too large': ('the 9223372036854775808\n', 1, '2^63'),
+    'not UTF-8': (b'the 5\nof 5\nth\xff 5\n', 3, 'UTF-8'),
+}
+
+
+@pytest.mark.parametrize(('text', 'line', 'reason'), MALFORMED.values(), ids=MALFORMED)
+def test_malformed_counts_are_named_with_their_line(learn, tmp_path, text, line, reason):
+    counts = write_counts(tmp_path / 'counts', text)
+    learn(counts).assert_refused(counts, f'line {line} ', reason)
+    assert_nothing_made(tmp_path / 'out')
+
+
+def test_counts_whose_sum_is_too_large(learn, tmp_path):
+    counts = write_counts(tmp_path / 'counts', f'a {2**63 - 1}\nb 1\na 1\n')
+    learn(counts).assert_refused(counts)
+    assert_nothing_made(tmp_path / 'out')
+
+
+def test_counts_whose_substrings_sum_is_too_large(learn, tmp_path):
+    # Each count fits, and what the tokens have in common does not.
+    counts = write_counts(tmp_path / 'counts', f'ab {2**62}\nac {2**62}\nad {2**62}\n')
+    learn(counts, size=30).assert_refused(counts)
+    assert_nothing_made(tmp_path / 'out')
+
+
+@pytest.mark.parametrize('text', ['', '\n \n'], ids=['no bytes', 'blank lines'])
+def test_counts_without_a_token(learn, tmp_path, text):
+    counts = write_counts(tmp_path / 'counts', text)
+    learn(counts).assert_refused(counts, 'no token')
+    assert_nothing_made(tmp_path / 'out')
+
+
+def test_counts_that_are_not_there(learn, tmp_path):
+    learn(tmp_path / 'missing').assert_refused(tmp_path / 'missing', 'does not exist')
+
+
+def test_counts_in_a_gzip_file_that_is_cut_off(learn, tmp_path):
+    text = ''.join(f'word{n} {n}\n' for n in range(1, 500))
+    counts = write_counts(tmp_path / 'counts', gzip.compress(text.encode())[:-30])
+    learn(counts).assert_refused(counts, 'it was cut off')
+    assert_nothing_made(tmp_path / 'out')
+
+
+NO_COUNT_TABLES = {
+    'other columns': {'word': pa.array(['a']), 'n': pa.array([1])},
+    'no count': {'token': pa.array(['a'])},
+    'count is text': {'token': pa.array(['a']), 'count': pa.array(['many'])},
+    'token is a number': {'token': pa.array([7]), 'count': pa.array([1])},
+    'null token': {'token': pa.array(['a', None]), 'count': pa.array([1, 1])},
+    'null count': {'token': pa.array(['a', 'b']), 'count': pa.array([1, None])},
+    'negative count': {'token': pa.array(['a', 'b']), 'count': pa.array([1, -1])},
+}
+
+
+@pytest.mark.parametrize('columns', NO_COUNT_TABLES.values(), ids=NO_COUNT_TABLES)
+def test_a_parquet_file_that_holds_no_counts(learn, tmp_path, columns):
+    counts = tmp_path / 'counts.parquet'
+    parquet.write_table(pa.table(columns), counts)
+    learn(counts).assert_refused(counts)
+    assert_nothing_made(tmp_path / 'out')
+
+
+def test_a_parquet_file_that_is_cut_off(learn, tmp_path):
+    counts = tmp_path / 'counts.parquet'
+    parquet.write_table(pa.table({'token': ['a', 'b'], 'count': [1, 2]}), counts)
+    counts.write_bytes(counts.read_bytes()[:-30])
+    learn(counts).assert_refused(counts, 'Parquet')
+    assert_nothing_made(tmp_path / 'out')
+
+
+@pytest.fixture
+def counts_folder(tokbeam, write_corpus, tmp_path):
+    folder = tmp_path / 'counts'
+    assert tokbeam('count', *write_corpus('text').arguments, '--output', folder).status == 0
+    return folder
+
+
+def test_a_counts_folder_without_its_manifest(learn, counts_folder, tmp_path):
+    (counts_folder / 'tokbeam.json').unlink()
+    learn(counts_folder).assert_refused(counts_folder, 'tokbeam.json')
+    assert_nothing_made(tmp_path / 'out')
+
+
+def test_a_counts_folder_with_a_missing_file(learn, counts_folder, tmp_path):
+    missing = sorted(counts_folder.glob('*.parquet'))[3]
+    missing.unlink()
+    learn(counts_folder).assert_refused(missing, 'missing')
+    assert_nothing_made(tmp_path / 'out')
+
+
+def test_a_counts_folder_whose_manifest_is_cut_off(learn, counts_folder, tmp_path):
+    manifest = counts_folder / 'tokbeam.json'
+    manifest.write_bytes(manifest.read_bytes()[:-20])
+    learn(counts_folder).assert_refused(manifest)
+    assert_nothing_made(tmp_path / 'out')
+
+
+def test_a_counts_folder_whose_file_was_damaged_without_a_change_of_size(
+    learn, counts_folder, tmp_path
+):
+    sizes = {path: path.stat().st_size for path in counts_folder.glob('*.parquet')}
+    largest = max(sizes, key=sizes.get)
+    data = bytearray(largest.read_bytes())
+    data[4:64] = bytes(60)
+    largest.write_bytes(data)
+    learn(counts_folder, size=200).assert_refused(largest)
+    assert_nothing_made(tmp_path / 'out')
+
+
+def test_a_folder_that_another_stage_made(learn, build, write_corpus, tmp_path):
+    assert build(write_corpus('text')).status == 0
+    shutil.copytree(tmp_path / 'out', tmp_path / 'dataset')
+    shutil.rmtree(tmp_path / 'out')
+    assert json.loads((tmp_path / 'dataset' / 'tokbeam.json').read_bytes())['stage'] == 'build'
+    learn(tmp_path / 'dataset').assert_refused(tmp_path / 'dataset', 'count')
+    assert_nothing_made(tmp_path / 'out')

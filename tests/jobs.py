@@ -1,0 +1,69 @@
+"""Running the `tokbeam` command in tests, on files that they write."""
+
+import contextlib
+import gzip
+import io
+import logging
+import os
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+from pipelines.cli import main
+
+
+@dataclass(frozen=True)
+class Ended:
+    """How a command ended, and what it said on stderr."""
+
+    status: int
+    said: str
+
+
+def run(*arguments: object) -> Ended:
+    """Runs one command line in this process."""
+    root = logging.getLogger()
+    handlers = root.handlers[:]
+    said = io.StringIO()
+    try:
+        with contextlib.redirect_stderr(said):
+            status = main([str(each) for each in arguments])
+    finally:
+        root.handlers[:] = handlers
+    return Ended(status, said.getvalue())
+
+
+def succeed(*arguments: object) -> str:
+    """Runs a command line that must end with status 0; returns what it said."""
+    ended = run(*arguments)
+    assert ended.status == 0, ended.said
+    return ended.said
+
+
+def refuse(*arguments: object) -> str:
+    """Runs a command line that must be refused with status 2 and one sentence; returns that."""
+    ended = run(*arguments)
+    assert ended.status == 2, ended.said
+    sentence = ended.said.splitlines()[-1]
+    assert sentence.startswith('tokbeam: ')
+    return sentence
+
+
+def succeed_elsewhere(*arguments: object, **environment: str) -> str:
+    """Runs a command line in a process of its own."""
+    ended = subprocess.run(
+        [sys.executable, '-m', 'pipelines', *map(str, arguments)],
+        env={**os.environ, **environment},
+        capture_output=True,
+        text=True,
+    )
+    assert ended.returncode == 0, ended.stderr
+    return ended.stderr
+
+
+def write(path: Path, data: bytes) -> Path:
+    """Writes an input file, compressed if its name says so; returns the path."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(gzip.compress(data, mtime=0) if path.suffix == '.gz' else data)
+    return path

@@ -1,0 +1,111 @@
+"""The learner and the search against Tensor2Tensor itself, files included."""
+
+import random
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from tokcore.subword.learner import MemoryLearner
+from tokcore.subword.search import search_vocabulary
+from tokcore.subword.vocabulary_file import dump_vocabulary
+from tokcore.token_table import TokenTable
+
+SETTINGS = settings(
+    deadline=None,
+    max_examples=120,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
+
+CHARACTERS = 'ab' * 6 + 'cd_\\u;019 \té中ा\U0001f600\x85\xa0'
+words = st.one_of(
+    st.text(st.sampled_from(CHARACTERS), max_size=9), st.text(st.sampled_from('ab'), max_size=14)
+)
+tables = st.dictionaries(words, st.integers(1, 30), max_size=14)
+limits = st.sampled_from([1, 2, 3, 5, 200, None])
+
+
+@st.composite
+def reserved_words(draw, counts):
+    if not counts or draw(st.integers(0, 2)):
+        return []
+    long_words = sorted(counts, key=len, reverse=True)[: 1 + len(counts) // 2]
+    return draw(st.lists(st.sampled_from(long_words), min_size=1, max_size=3))
+
+
+def stored(encoder, folder):
+    path = folder / 'vocabulary'
+    encoder.store_to_file(str(path))
+    return path.read_bytes()
+
+
+@SETTINGS
+@given(tables, limits, st.integers(1, 40), st.data())
+def test_one_min_count(t2t_text_encoder, tmp_path_factory, counts, limit, min_count, data):
+    reserved = data.draw(reserved_words(counts))
+    encoder = t2t_text_encoder.SubwordTextEncoder()
+    encoder.build_from_token_counts(
+        counts,
+        min_count,
+        reserved_tokens=['<pad>', '<EOS>', *reserved],
+        max_subtoken_length=limit,
+    )
+    table = TokenTable.from_items(counts.items())
+    subtokens = MemoryLearner(
+        table, max_subtoken_length=limit, reserved_tokens=reserved
+    ).build(min_count)
+    assert subtokens == encoder.all_subtoken_strings
+    assert dump_vocabulary(subtokens) == stored(encoder, tmp_path_factory.getbasetemp())
+
+
+def sample_counts():
+    """Words of three alphabets whose counts fall like those of a text, up to some thousands."""
+    dice = random.Random(3)
+    syllables = ['ka', 'to', 'mi', 'ra', 'en', 'ing', 'st', '中', '文字', 'é', '_', '\\', '7', '12']
+    return {
+        ''.join(dice.choices(syllables, k=dice.randint(1, 5))): 1 + 20_000 // (3 + rank)
+        for rank in range(1200)
+    }
+
+
+@pytest.fixture(scope='module')
+def learner():
+    return MemoryLearner(
+        TokenTable.from_items(sample_counts().items()), max_subtoken_length=20
+    )
+
+
+@pytest.mark.parametrize('limits', [(1, 1000), (1, 3), (5, 6), (40, 90), (7, 7), (2000, 9000)])
+@pytest.mark.parametrize('target', [1, 60, 100, 150, 199, 260, 333, 500, 640, 900, 2500])
+def test_the_searched_vocabulary_is_the_same_file(
+    t2t_text_encoder, tmp_path, monkeypatch, learner, target, limits
+):
+    # Tensor2Tensor's search with its learner's results, each learned once for all the cases.
+    tried = []
+    original = t2t_text_encoder.SubwordTextEncoder
+
+    def remembered(self, counts, min_count, *arguments, **options):
+        tried.append(min_count)
+        if min_count not in _learned:
+            encoder = original()
+            learn(encoder, counts, min_count, *arguments, **options)
+            _learned[min_count] = encoder._all_subtoken_strings
+        self._init_subtokens_from_list(_learned[min_count])
+
+    learn = original.build_from_token_counts
+    monkeypatch.setattr(original, 'build_from_token_counts', remembered)
+    encoder = original.build_to_target_size(
+        target, sample_counts(), *limits, max_subtoken_length=20
+    )
+    result = search_vocabulary(
+        learner.build,
+        target,
+        min_count_range=limits,
+        smallest_size=learner.smallest_size,
+        largest_count=learner.largest_count,
+    )
+    assert [min_count for min_count, _ in result.tried] == list(dict.fromkeys(tried))
+    assert dump_vocabulary(result.subtokens) == stored(encoder, tmp_path)
+
+
+_learned: dict[int, list[str]] = {}

@@ -1,0 +1,138 @@
+"""What is known about a block once it has been read: enough to prove that nothing was lost."""
+
+import base64
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from tokcore.corpus.checksum import TextReceipt, receipts_of
+from tokcore.corpus.dataset import Block, CorpusFile, Split
+from tokcore.corpus.rows import Reject, Rows
+from tokcore.errors import InputError
+
+REASONS = ('invalid_utf8', 'missing_column')
+
+
+@dataclass(frozen=True)
+class LineTally:
+    """Lines of one split: lines = examples + empty + invalid_utf8 + missing_column."""
+
+    split: str
+    lines: int
+    examples: int
+    empty: int
+    invalid_utf8: int
+    missing_column: int
+
+
+@dataclass(frozen=True)
+class RejectedLines:
+    """A block's lines left out for one reason, as lines of JSON in identity order."""
+
+    split: str
+    reason: str
+    place: int
+    offset: int  # of the block in its (source) file: with `place` it orders the blocks
+    json_lines: bytes
+
+
+@dataclass(frozen=True)
+class BlockFacts:
+    tally: LineTally
+    receipts: tuple[TextReceipt, ...]
+    rejected: tuple[RejectedLines, ...]
+
+
+def facts_of(block: Block, rows: Rows, splits: Sequence[Split], on_error: str) -> BlockFacts:
+    """Returns a block's tally of lines, the receipts of its bytes, and its rejected lines.
+
+    Args:
+        block: the block that was read.
+        rows: its rows.
+        splits: the corpus, for the files' names.
+        on_error: 'stop' or 'skip'.
+
+    Raises:
+        InputError: there are rejected lines, and `on_error` is 'stop'.
+    """
+    if rows.rejects and on_error == 'stop':
+        raise reject_error(rows.rejects[0], block, splits)
+    reasons = [reject.reason for reject in rows.rejects]
+    tally = LineTally(
+        block.split,
+        rows.lines,
+        len(rows.offsets),
+        rows.empty,
+        *(reasons.count(reason) for reason in REASONS),
+    )
+    rejected = tuple(
+        RejectedLines(
+            block.split,
+            reason,
+            block.place,
+            block.offset,
+            b''.join(
+                _json_line(reject, _file_of(reject, block, splits).name)
+                for reject in rows.rejects
+                if reject.reason == reason
+            ),
+        )
+        for reason in REASONS
+        if reason in reasons
+    )
+    return BlockFacts(tally, receipts_of(block), rejected)
+
+
+def add_tallies(split: str, tallies: Iterable[LineTally]) -> LineTally:
+    """Returns the sum of one split's tallies.
+
+    Raises:
+        RuntimeError: lines read and lines accounted for differ.
+    """
+    of_split = [tally for tally in tallies if tally.split == split]
+    total = LineTally(
+        split,
+        sum(tally.lines for tally in of_split),
+        sum(tally.examples for tally in of_split),
+        sum(tally.empty for tally in of_split),
+        sum(tally.invalid_utf8 for tally in of_split),
+        sum(tally.missing_column for tally in of_split),
+    )
+    left_out = total.empty + total.invalid_utf8 + total.missing_column
+    if total.lines != total.examples + left_out:
+        raise RuntimeError(f'lines were lost: {total}')
+    return total
+
+
+def reject_error(reject: Reject, block: Block, splits: Sequence[Split]) -> InputError:
+    """Returns the error that stops a job at a rejected line."""
+    file = _file_of(reject, block, splits)
+    if reject.reason == 'invalid_utf8':
+        return InputError(
+            f'{file.path}: invalid UTF-8 at byte {reject.position}, in the line that starts at '
+            f'byte {reject.offset}; convert the file to UTF-8 or mend the line'
+        )
+    return InputError(
+        f'{file.path}: the line at byte {reject.offset} has too few columns for '
+        f'--columns {",".join(map(str, block.columns))}: {_shown(reject.line)}; '
+        'mend the line or choose other columns'
+    )
+
+
+def _file_of(reject: Reject, block: Block, splits: Sequence[Split]) -> CorpusFile:
+    split = next(split for split in splits if split.name == block.split)
+    return (split.targets if reject.side else split.sources)[block.place]
+
+
+def _json_line(reject: Reject, name: str) -> bytes:
+    fields = {'file': name, 'offset': reject.offset}
+    try:
+        fields['line'] = reject.line.decode()
+    except UnicodeDecodeError:
+        fields['line_base64'] = base64.b64encode(reject.line).decode()
+    return json.dumps(fields, ensure_ascii=False).encode() + b'\n'
+
+
+def _shown(line: bytes) -> str:
+    text = line.decode('utf-8', 'replace')
+    return repr(text if len(text) <= 60 else text[:57] + '...')

@@ -1,0 +1,210 @@
+"""Kernels over the lines of a block: borders, strict UTF-8, stripping, TAB-separated columns.
+
+One pass finds where lines begin and checks their UTF-8. Stripping looks at a line's ends only, so
+it costs by the line and not by the byte.
+"""
+
+import numpy as np
+
+from tokcore.compilation import kernel
+from tokcore.pretokenization import character_length, decode_character
+
+# What a byte is to `scan_lines`, by a table of 256.
+_ORDINARY = 0
+_NEWLINE = 1
+_RETURN = 2
+_NOT_ASCII = 3
+
+TAB = 0x09
+_ONE = np.uint64(1)
+
+# What `cut_columns` says of a line.
+KEPT = 0
+EMPTY = 1
+MISSING_COLUMN = 2
+INVALID = 3
+
+
+def byte_kinds() -> np.ndarray:
+    """Returns uint8[256], the table that `scan_lines` takes."""
+    kinds = np.full(256, _ORDINARY, np.uint8)
+    kinds[ord('\n')] = _NEWLINE
+    kinds[ord('\r')] = _RETURN
+    kinds[0x80:] = _NOT_ASCII
+    return kinds
+
+
+@kernel
+def well_formed_length(data, position):
+    """The bytes of the character at `position`, at least 0x80, or 0 if it is not strict UTF-8."""
+    size = len(data)
+    lead = data[position]
+    if lead < 0xC2 or lead > 0xF4 or position + 1 >= size:
+        return 0
+    second = data[position + 1]
+    if second & 0xC0 != 0x80:
+        return 0
+    if lead < 0xE0:
+        return 2
+    if lead < 0xF0:
+        # E0 begins overlong forms, ED surrogates.
+        if (lead == 0xE0 and second < 0xA0) or (lead == 0xED and second > 0x9F):
+            return 0
+        if position + 2 >= size or data[position + 2] & 0xC0 != 0x80:
+            return 0
+        return 3
+    # F0 begins overlong forms, F4 what is beyond U+10FFFF.
+    if (lead == 0xF0 and second < 0x90) or (lead == 0xF4 and second > 0x8F):
+        return 0
+    if position + 3 >= size or data[position + 2] & 0xC0 != 0x80:
+        return 0
+    if data[position + 3] & 0xC0 != 0x80:
+        return 0
+    return 4
+
+
+@kernel
+def scan_lines(data, kinds, borders, damages):
+    """Fills in where lines begin and where their UTF-8 breaks; returns the number of '\\r'.
+
+    `borders` int64[lines + 1]: line i is data[borders[i]:borders[i + 1]], with its '\\n' if any.
+    `damages` int64[lines]: the position of the line's first character that is not UTF-8, or -1.
+    """
+    lines = len(damages)
+    borders[0] = 0
+    damages[:] = -1
+    borders[lines] = len(data)
+    line = 0
+    returns = 0
+    # Unsigned, since numba looks at every signed index whether it is negative.
+    position = np.uint64(0)
+    end = np.uint64(len(data))
+    while position < end:
+        kind = kinds[data[position]]
+        if kind == _ORDINARY:
+            position += _ONE
+        elif kind == _NEWLINE:
+            position += _ONE
+            line += 1
+            borders[line] = position
+        elif kind == _RETURN:
+            position += _ONE
+            returns += 1
+        else:
+            length = well_formed_length(data, np.int64(position))
+            if length == 0:
+                if damages[line] < 0:
+                    damages[line] = position
+                length = 1
+            position += np.uint64(length)
+    return returns
+
+
+@kernel
+def drop_returns(data, borders, returns):
+    """Returns the bytes without their '\\r' and the lines' borders in them."""
+    text = np.empty(len(data) - returns, np.uint8)
+    text_borders = np.empty(len(borders), np.int64)
+    size = 0
+    for line in range(len(borders) - 1):
+        text_borders[line] = size
+        for position in range(borders[line], borders[line + 1]):
+            if data[position] != 0x0D:
+                text[size] = data[position]
+                size += 1
+    text_borders[len(borders) - 1] = size
+    return text, text_borders
+
+
+@kernel
+def strip_start(text, start, end, whitespace):
+    """Where text[start:end] begins without the whitespace in front, at most `end`."""
+    while start < end and whitespace[decode_character(text, start)]:
+        start += character_length(text, start)
+    return start
+
+
+@kernel
+def strip_end(text, start, end, whitespace):
+    """Where text[start:end] ends without the whitespace behind, at least `start`."""
+    while start < end:
+        last = end - 1
+        while text[last] & 0xC0 == 0x80:
+            last -= 1
+        if not whitespace[decode_character(text, last)]:
+            break
+        end = last
+    return end
+
+
+@kernel
+def strip_lines(text, borders, damages, whitespace, verdicts, starts, ends):
+    """Fills in each line's stripped text and its verdict (uint8): kept, empty or invalid."""
+    for line in range(len(damages)):
+        if damages[line] >= 0:
+            verdicts[line] = INVALID
+            continue
+        start = strip_start(text, borders[line], borders[line + 1], whitespace)
+        end = strip_end(text, start, borders[line + 1], whitespace)
+        starts[line] = start
+        ends[line] = end
+        verdicts[line] = EMPTY if start == end else KEPT
+
+
+@kernel
+def cut_columns(text, borders, damages, whitespace, columns, verdicts, starts, ends):
+    """Fills in each line's wanted columns, stripped, and its verdict.
+
+    `columns` int64[c], in any order; `starts`, `ends` int64[c, lines]. A blank line is empty
+    whatever columns it has; another with too few is a missing column.
+    """
+    last_wanted = columns.max()
+    for line in range(len(damages)):
+        if damages[line] >= 0:
+            verdicts[line] = INVALID
+            continue
+        line_end = borders[line + 1]
+        start = borders[line]
+        if strip_start(text, start, line_end, whitespace) == line_end:
+            verdicts[line] = EMPTY
+            continue
+        verdicts[line] = KEPT
+        column = 0
+        position = start
+        while position <= line_end and column <= last_wanted:
+            if position == line_end or text[position] == TAB:
+                for wanted in range(len(columns)):
+                    if columns[wanted] == column:
+                        stripped = strip_start(text, start, position, whitespace)
+                        starts[wanted, line] = stripped
+                        ends[wanted, line] = strip_end(text, stripped, position, whitespace)
+                        if stripped == position:
+                            verdicts[line] = EMPTY
+                start = position + 1
+                column += 1
+            position += 1
+        if column <= last_wanted:
+            verdicts[line] = MISSING_COLUMN
+
+
+@kernel
+def prepend_rows(text, starts, ends, prefix):
+    """Returns the rows one after another, a prefix in front of each, with their starts and ends."""
+    rows = len(starts)
+    size = rows * len(prefix)
+    for row in range(rows):
+        size += ends[row] - starts[row]
+    joined = np.empty(size, np.uint8)
+    joined_starts = np.empty(rows, np.int64)
+    joined_ends = np.empty(rows, np.int64)
+    position = 0
+    for row in range(rows):
+        joined_starts[row] = position
+        for index in range(len(prefix)):
+            joined[position + index] = prefix[index]
+        position += len(prefix)
+        for index in range(starts[row], ends[row]):
+            joined[position] = text[index]
+            position += 1
+        joined_ends[row] = position
+    return joined, joined_starts, joined_ends

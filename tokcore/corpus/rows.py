@@ -1,0 +1,212 @@
+"""Blocks of whole lines to rows of stripped text, as Tensor2Tensor reads text through `tf.gfile`.
+
+Lines end at '\\n' only, every '\\r' is dropped, Unicode whitespace is stripped at both ends, and
+the line as read must be strict UTF-8. Every line becomes a row, is counted as empty, or is a reject
+with its place and reason: nothing is lost. Rows are places in the block's text; nothing is copied.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from tokcore.compilation import frozen
+from tokcore.corpus import line_kernels
+from tokcore.unicode_tables import whitespace_table
+
+INVALID_UTF8 = 'invalid_utf8'
+MISSING_COLUMN = 'missing_column'
+
+_BYTE_KINDS = frozen(line_kernels.byte_kinds())
+
+
+@dataclass(frozen=True)
+class Side:
+    """One column of a block's kept rows: row i is `text[starts[i]:ends[i]]`.
+
+    `text` uint8[...], `starts` and `ends` int64[rows]. A row is valid UTF-8 without '\\r'; what
+    stands between rows in `text` has no meaning and may be anything.
+    """
+
+    text: np.ndarray
+    starts: np.ndarray
+    ends: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.starts)
+
+    def row(self, index: int) -> str:
+        """Returns the text of one row."""
+        return self.text[self.starts[index] : self.ends[index]].tobytes().decode()
+
+
+@dataclass(frozen=True)
+class Reject:
+    """A line that cannot be used: why, and where it stands in its decompressed file."""
+
+    reason: str  # INVALID_UTF8 or MISSING_COLUMN
+    side: int  # which file of a pair, 0 for one file
+    offset: int  # byte offset of the line's start in that file
+    position: int  # byte offset of the first offending byte there; `offset` for a missing column
+    line: bytes  # the line as it was read, without its '\n'
+
+
+@dataclass(frozen=True)
+class Rows:
+    """What a block's lines (or pairs of lines) became: `lines == rows + empty + len(rejects)`."""
+
+    sides: tuple[Side, ...]
+    offsets: np.ndarray  # int64[rows], ascending: where the row's line begins in the (source) file
+    lines: int
+    empty: int
+    rejects: tuple[Reject, ...]  # in the order of the lines
+
+    def __len__(self) -> int:
+        return len(self.offsets)
+
+
+@dataclass(frozen=True)
+class _Lines:
+    data: bytes
+    offset: int
+    borders: np.ndarray  # int64[lines + 1] in `data`
+    damages: np.ndarray  # int64[lines]: where in `data` the UTF-8 breaks, or -1
+    text: np.ndarray  # `data` without '\r'
+    text_borders: np.ndarray  # int64[lines + 1] in `text`
+
+    def __len__(self) -> int:
+        return len(self.damages)
+
+    def reject(self, line: int, reason: str, side: int) -> Reject:
+        start, end = self.borders[line : line + 2].tolist()
+        damage = int(self.damages[line])
+        raw = self.data[start:end]
+        return Reject(
+            reason,
+            side,
+            self.offset + start,
+            self.offset + (start if damage < 0 else damage),
+            raw[:-1] if raw.endswith(b'\n') else raw,
+        )
+
+
+def _scan(data: bytes, offset: int) -> _Lines:
+    lines = data.count(b'\n') + (bool(data) and not data.endswith(b'\n'))
+    borders = np.empty(lines + 1, np.int64)
+    damages = np.empty(lines, np.int64)
+    text = np.frombuffer(data, np.uint8)
+    text_borders = borders
+    returns = line_kernels.scan_lines(text, _BYTE_KINDS, borders, damages)
+    if returns:
+        text, text_borders = line_kernels.drop_returns(text, frozen(borders), returns)
+    return _Lines(data, offset, borders, damages, frozen(text), frozen(text_borders))
+
+
+def _strip(lines: _Lines) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    verdicts = np.empty(len(lines), np.uint8)
+    starts = np.empty(len(lines), np.int64)
+    ends = np.empty(len(lines), np.int64)
+    line_kernels.strip_lines(
+        lines.text,
+        lines.text_borders,
+        frozen(lines.damages),
+        whitespace_table(),
+        verdicts,
+        starts,
+        ends,
+    )
+    return verdicts, starts, ends
+
+
+def _rows(
+    lines: _Lines,
+    verdicts: np.ndarray,
+    columns: list[tuple[np.ndarray, np.ndarray, np.ndarray]],
+    rejects: Iterator[Reject],
+) -> Rows:
+    """Keeps the lines whose verdict says so, in each (text, starts, ends) of `columns`."""
+    kept = np.flatnonzero(verdicts == line_kernels.KEPT)
+    return Rows(
+        sides=tuple(Side(text, starts[kept], ends[kept]) for text, starts, ends in columns),
+        offsets=lines.borders[kept] + lines.offset,
+        lines=len(lines),
+        empty=int(np.count_nonzero(verdicts == line_kernels.EMPTY)),
+        rejects=tuple(rejects),
+    )
+
+
+def text_rows(data: bytes, offset: int) -> Rows:
+    """Returns the rows of a block of whole lines that begins at byte `offset` of its file.
+
+    `text_rows(b' a\\r\\n\\nb', 10)` has the rows 'a' and 'b' at the offsets 10 and 15, and one
+    empty line. The last line may lack its '\\n'. The rows have one side.
+    """
+    lines = _scan(data, offset)
+    verdicts, starts, ends = _strip(lines)
+    invalid = np.flatnonzero(verdicts == line_kernels.INVALID).tolist()
+    rejects = (lines.reject(line, INVALID_UTF8, 0) for line in invalid)
+    return _rows(lines, verdicts, [(lines.text, starts, ends)], rejects)
+
+
+def tsv_rows(data: bytes, offset: int, columns: tuple[int, ...]) -> Rows:
+    """Returns the rows of a block of TAB-separated lines, one side for each 0-based column.
+
+    A blank line, or one with a blank wanted column, is empty; a line that has too few columns is a
+    reject. Raises ValueError if no column or a negative one is asked for.
+    """
+    if not columns or min(columns) < 0:
+        raise ValueError(f'columns must be at least one number from 0 on, not {columns!r}')
+    lines = _scan(data, offset)
+    verdicts = np.empty(len(lines), np.uint8)
+    starts = np.empty((len(columns), len(lines)), np.int64)
+    ends = np.empty((len(columns), len(lines)), np.int64)
+    line_kernels.cut_columns(
+        lines.text,
+        lines.text_borders,
+        frozen(lines.damages),
+        whitespace_table(),
+        np.array(columns, np.int64),
+        verdicts,
+        starts,
+        ends,
+    )
+    reasons = {line_kernels.INVALID: INVALID_UTF8, line_kernels.MISSING_COLUMN: MISSING_COLUMN}
+    rejected = np.flatnonzero(verdicts >= line_kernels.MISSING_COLUMN).tolist()
+    rejects = (lines.reject(line, reasons[int(verdicts[line])], 0) for line in rejected)
+    sides = [(lines.text, starts[side], ends[side]) for side in range(len(columns))]
+    return _rows(lines, verdicts, sides, rejects)
+
+
+def bitext_rows(source: bytes, source_offset: int, target: bytes, target_offset: int) -> Rows:
+    """Returns the rows of two blocks aligned line by line, with two sides.
+
+    A pair with a blank side is empty; if both sides are invalid UTF-8 the source is reported.
+    Raises ValueError if the blocks differ in their number of lines.
+    """
+    files = (_scan(source, source_offset), _scan(target, target_offset))
+    if len(files[0]) != len(files[1]):
+        raise ValueError(
+            f'the source block has {len(files[0])} lines and the target block {len(files[1])}'
+        )
+    stripped = [_strip(lines) for lines in files]
+    verdicts = np.maximum(stripped[0][0], stripped[1][0])  # invalid over empty over kept
+    rejects = (
+        files[side].reject(line, INVALID_UTF8, side)
+        for line in np.flatnonzero(verdicts == line_kernels.INVALID).tolist()
+        for side in [int(files[0].damages[line] < 0)]
+    )
+    columns = [(lines.text, starts, ends) for lines, (_, starts, ends) in zip(files, stripped)]
+    return _rows(files[0], verdicts, columns, rejects)
+
+
+def prepend(side: Side, prefix: str) -> Side:
+    """Returns the rows with a prefix before each row's text."""
+    if not prefix:
+        return side
+    text, starts, ends = line_kernels.prepend_rows(
+        frozen(side.text),
+        frozen(side.starts),
+        frozen(side.ends),
+        np.frombuffer(prefix.encode(), np.uint8),
+    )
+    return Side(frozen(text), starts, ends)

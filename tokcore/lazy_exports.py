@@ -1,0 +1,27 @@
+"""Public names that are imported when they are first used.
+
+Importing a package must not cost what its heaviest module costs: `tokbeam --help` needs neither
+compiled kernels nor Beam.
+"""
+
+import importlib
+import sys
+from collections.abc import Callable, Mapping
+
+
+def exporter(package: str, origins: Mapping[str, str]) -> Callable[[str], object]:
+    """Returns a package's `__getattr__` (PEP 562).
+
+    Args:
+        package: the package's name.
+        origins: for each public name the module that defines it.
+    """
+
+    def __getattr__(name: str) -> object:
+        if name not in origins:
+            raise AttributeError(f'module {package!r} has no attribute {name!r}')
+        value = getattr(importlib.import_module(origins[name]), name)
+        setattr(sys.modules[package], name, value)
+        return value
+
+    return __getattr__

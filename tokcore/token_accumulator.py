@@ -1,0 +1,115 @@
+"""A growing multiset of tokens: what counting and merging have in common."""
+
+import numpy as np
+
+from tokcore import token_hashing
+from tokcore.compilation import frozen
+from tokcore.pretokenization import token_class_tables
+
+# Room at the start: a small table should cost little, a large one grows in a few steps. The slots
+# are a power of two.
+_FIRST_SLOTS = 1 << 12
+_FIRST_BYTES = 1 << 15
+
+# 16,384 places and hashes are 400 KB, which stay in a core's cache between the two passes; with a
+# quarter of it the calls begin to show.
+_TOKENS_AT_ONCE = 1 << 14
+
+
+class TokenAccumulator:
+    """Tokens with their counts, added row by row or table by table; memory follows distinct tokens.
+
+    `hash_mask` (64 bits) is laid onto every hash: tests make tokens collide with it. Not for use
+    from several threads at once.
+    """
+
+    def __init__(self, hash_mask: int = int(token_hashing.ALL_HASH_BITS)):
+        self._hash_mask = np.uint64(hash_mask)
+        self._size = 0
+        self._slots = np.zeros(_FIRST_SLOTS, np.uint64)
+        self._data = np.empty(_FIRST_BYTES, np.uint8)
+        self._counts = np.empty(_FIRST_SLOTS * 3 // 4, np.int64)
+        self._offsets = np.zeros(len(self._counts) + 1, np.int64)
+
+    def __len__(self) -> int:
+        return self._size
+
+    @property
+    def nbytes(self) -> int:
+        """The memory held, room to grow included."""
+        arrays = (self._slots, self._data, self._offsets, self._counts)
+        return sum(array.nbytes for array in arrays)
+
+    def add_rows(self, text: np.ndarray, starts: np.ndarray, ends: np.ndarray) -> None:
+        """Counts the tokens of rows: row i is `text[starts[i]:ends[i]]`, valid UTF-8."""
+        text, starts, ends = frozen(text), frozen(starts), frozen(ends)
+        token_starts = np.empty(_TOKENS_AT_ONCE, np.int64)
+        token_ends = np.empty(_TOKENS_AT_ONCE, np.int64)
+        hashes = np.empty(_TOKENS_AT_ONCE, np.uint64)
+        weights = frozen(np.ones(_TOKENS_AT_ONCE, np.int64))
+        row, position = 0, -1
+        while row < len(starts):
+            row, position, tokens = token_hashing.find_tokens(
+                text, starts, ends, row, position, *token_class_tables(),
+                token_starts, token_ends, hashes,
+            )  # fmt: skip
+            self._add(text, frozen(token_starts), frozen(token_ends), hashes, weights, tokens)
+
+    def add_tokens(self, data: np.ndarray, offsets: np.ndarray, counts: np.ndarray) -> None:
+        """Adds tokens `data[offsets[i]:offsets[i + 1]]` with their counts; repeats are added up.
+
+        Raises OverflowError if a token's sum would exceed 2^63 - 1; the tokens before it are added.
+        """
+        data, offsets, counts = frozen(data), frozen(offsets), frozen(counts)
+        hashes = np.empty(min(len(counts), _TOKENS_AT_ONCE), np.uint64)
+        for first in range(0, len(counts), _TOKENS_AT_ONCE):
+            last = min(first + _TOKENS_AT_ONCE, len(counts))
+            token_hashing.hash_tokens(data, offsets, first, last, hashes)
+            starts, ends = offsets[first:last], offsets[first + 1 : last + 1]
+            self._add(data, starts, ends, hashes, counts[first:last], last - first)
+
+    def _add(
+        self,
+        text: np.ndarray,
+        starts: np.ndarray,
+        ends: np.ndarray,
+        hashes: np.ndarray,
+        weights: np.ndarray,
+        tokens: int,
+    ) -> None:
+        token = 0
+        while True:
+            token, self._size, overflow = token_hashing.add_tokens(
+                text, starts, ends, frozen(hashes), weights, token, tokens, self._hash_mask,
+                self._slots, self._data, self._offsets, self._counts, self._size,
+            )  # fmt: skip
+            if token == tokens:
+                return
+            if overflow:
+                shown = text[starts[token] : ends[token]][:100].tobytes().decode(errors='replace')
+                raise OverflowError(f'the counts of the token {shown!r} exceed 2^63 - 1 in sum')
+            self._grow(int(ends[token] - starts[token]))
+
+    def arrays(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Returns fresh (data, offsets, counts) of the distinct tokens, in the order first met."""
+        size = self._size
+        offsets = self._offsets[: size + 1].copy()
+        return self._data[: offsets[size]].copy(), offsets, self._counts[:size].copy()
+
+    def _grow(self, token_bytes: int) -> None:
+        """Makes room for at least one more token of so many bytes, doubling what is full."""
+        used = int(self._offsets[self._size])
+        if used + token_bytes > len(self._data):
+            data = np.empty(max(2 * len(self._data), used + token_bytes), np.uint8)
+            data[:used] = self._data[:used]
+            self._data = data
+        if self._size == len(self._counts):
+            slots = np.zeros(2 * len(self._slots), np.uint64)
+            counts = np.empty(len(slots) * 3 // 4, np.int64)
+            offsets = np.empty(len(counts) + 1, np.int64)
+            counts[: self._size] = self._counts
+            offsets[: self._size + 1] = self._offsets
+            self._slots, self._counts, self._offsets = slots, counts, offsets
+            token_hashing.fill_slots(
+                self._data, self._offsets, self._size, self._hash_mask, self._slots
+            )

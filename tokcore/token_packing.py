@@ -1,0 +1,89 @@
+"""Kernels over packed tokens: picking some, hash partitions, numbers of variable length.
+
+Packed tokens are `data` uint8 and `offsets` int64: token i is `data[offsets[i]:offsets[i + 1]]`.
+"""
+
+import numpy as np
+
+from tokcore.compilation import kernel
+
+_CRC32_POLYNOMIAL = 0xEDB88320
+
+
+def crc32_table() -> np.ndarray:
+    """Returns uint32[256], the table of zlib's CRC-32 for one byte at a time."""
+    values = np.arange(256, dtype=np.uint32)
+    for _ in range(8):
+        values = (values >> 1) ^ np.where(values & 1, np.uint32(_CRC32_POLYNOMIAL), np.uint32(0))
+    return values
+
+
+@kernel
+def crc32_bytes(data, start, end, table):
+    """`zlib.crc32(data[start:end])`."""
+    value = np.uint32(0xFFFFFFFF)
+    for position in range(start, end):
+        index = np.uint8(value & np.uint32(0xFF)) ^ data[position]
+        value = np.uint32(table[index] ^ (value >> np.uint32(8)))
+    return np.uint32(value ^ np.uint32(0xFFFFFFFF))
+
+
+@kernel
+def find_partitions(data, offsets, partitions, table, found):
+    """Fills in each token's partition (int64), `crc32 * partitions >> 32`."""
+    for token in range(len(found)):
+        crc = crc32_bytes(data, offsets[token], offsets[token + 1], table)
+        found[token] = (np.int64(crc) * np.int64(partitions)) >> 32
+
+
+@kernel
+def pick_ranges(data, starts, ends):
+    """Returns the data and offsets of the tokens data[starts[i]:ends[i]], one after another."""
+    offsets = np.empty(len(starts) + 1, np.int64)
+    offsets[0] = 0
+    for token in range(len(starts)):
+        offsets[token + 1] = offsets[token] + ends[token] - starts[token]
+    picked = np.empty(offsets[len(starts)], np.uint8)
+    for token in range(len(starts)):
+        start = starts[token]
+        begin = offsets[token]
+        for index in range(ends[token] - start):
+            picked[begin + index] = data[start + index]
+    return picked, offsets
+
+
+@kernel
+def write_varints(numbers, output):
+    """Writes numbers >= 0 as LEB128 (7 bits a byte, low first, high bit on all but the last).
+
+    `output` has room for 9 bytes a number; returns the bytes written.
+    """
+    position = 0
+    for index in range(len(numbers)):
+        number = numbers[index]
+        while number >= 0x80:
+            output[position] = (number & 0x7F) | 0x80
+            number >>= 7
+            position += 1
+        output[position] = number
+        position += 1
+    return position
+
+
+@kernel
+def read_varints(data, position, numbers):
+    """Fills in numbers from LEB128; returns where they end, or -1 if cut off or too large."""
+    for index in range(len(numbers)):
+        number = np.int64(0)
+        shift = 0
+        while True:
+            if position >= len(data) or shift > 56:
+                return -1
+            byte = np.int64(data[position])
+            position += 1
+            number |= (byte & 0x7F) << shift
+            if byte < 0x80:
+                break
+            shift += 7
+        numbers[index] = number
+    return position
