@@ -318,10 +318,10 @@ def _option_name(argument: str) -> str | None:
     return argument.partition('=')[0] if argument.startswith('--') else None
 
 
-def _beam_parser() -> argparse.ArgumentParser:
+def _beam_parser() -> Parser:
     from apache_beam.options.pipeline_options import PipelineOptions
 
-    beam_parser = argparse.ArgumentParser(allow_abbrev=False, add_help=False)
+    beam_parser = Parser(prog='tokbeam', add_help=False)
     for options_class in PipelineOptions.__subclasses__():
         options_class._add_argparse_args(beam_parser)
     return beam_parser
@@ -344,12 +344,9 @@ def _check_names(
 
 
 def _check_values(
-    unknown: Sequence[str], beam_parser: argparse.ArgumentParser, command: str
+    unknown: Sequence[str], beam_parser: Parser, command: str
 ) -> None:
-    try:
-        _, left = beam_parser.parse_known_args(list(unknown))
-    except SystemExit as error:
-        raise InputError(f'Beam cannot take {" ".join(unknown)}') from error
+    _, left = beam_parser.parse_known_args(list(unknown))
     if left:
         raise InputError(
             f'{left[0]!r} belongs to no option; see tokbeam {command} --help'

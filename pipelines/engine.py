@@ -19,6 +19,7 @@ from apache_beam.options.pipeline_options import (
 )
 
 from tokcore.errors import InputError
+from tokcore.warm_up import compile_kernels
 
 _LOCAL_NAMES = {None, 'local', 'DirectRunner', 'direct', 'FnApiRunner'}
 _USER_ERROR = re.compile(r'tokcore\.errors\.InputError: (.*)')
@@ -32,6 +33,7 @@ class Engine:
     flags: tuple[str, ...]
     workers: int
     is_local: bool
+    in_process: bool
 
     def options(self) -> PipelineOptions:
         options = PipelineOptions(list(self.flags))
@@ -46,6 +48,8 @@ class Engine:
             InputError: a worker met a user's mistake, on whichever side of a process border.
             RuntimeError: the pipeline failed otherwise.
         """
+        if not self.in_process:
+            compile_kernels()
         pipeline = beam.Pipeline(options=self.options())
         build(pipeline)
         try:
@@ -77,12 +81,13 @@ def choose_engine(flags: Sequence[str], workers: int | None) -> Engine:
             'for threads, or --direct_running_mode=multi_processing'
         )
     is_local = runner in _LOCAL_NAMES
+    in_process = is_local and mode in (None, 'in_memory')
     if workers is None:
-        workers = (os.cpu_count() or 1) if is_local and mode in (None, 'in_memory') else 1
+        workers = (os.cpu_count() or 1) if in_process else 1
     FileSystems.set_options(options)
     kept = _without_option(flags, '--runner')
     kept.append('--runner=FnApiRunner' if is_local else f'--runner={runner}')
-    return Engine(tuple(kept), workers, is_local)
+    return Engine(tuple(kept), workers, is_local, in_process)
 
 
 def _without_option(flags: Sequence[str], name: str) -> list[str]:

@@ -24,6 +24,7 @@ from pipelines.manifest import (
     read_manifest,
 )
 from pipelines.stages import StageOutput, Wanted, run_record
+from pipelines.substrings import BeamLearner
 from tokcore.counts import TokenTable
 from tokcore.subword.learner import MemoryLearner
 from tokcore.subword.search import SearchResult, search_vocabulary
@@ -101,8 +102,6 @@ def learn(
     """
     table = read_counts(counts)
     if options.learner == 'beam':
-        from pipelines.substrings import BeamLearner
-
         learner = BeamLearner(
             _parquet_paths(counts, table, work),
             work,

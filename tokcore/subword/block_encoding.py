@@ -79,9 +79,9 @@ class SubwordBlockEncoder:
         """
         self._encoder = encoder
         arrays = encoder.arrays
-        self._tables = (*token_class_tables(), arrays.edges, arrays.node_ids, arrays.alphabet)
+        self._tables = (*token_class_tables(), arrays.edges, arrays.alphabet)
         self._memo = _empty_memo(memo_bytes)
-        self._escaped = np.empty(MAX_GROWTH * LONGEST_REMEMBERED + 1, np.uint8)
+        self._escaped = np.empty(MAX_GROWTH * LONGEST_REMEMBERED + 1, np.int32)
         self._ids = np.empty(IDS_MARGIN, np.int32)  # grows to what the largest block takes
 
     def encode_side(self, side: Side, prefix: str = '', eos: bool = True) -> EncodedSide:
@@ -104,7 +104,7 @@ class SubwordBlockEncoder:
             if outcome == NO_SUBTOKEN:
                 raise ValueError(self._missing_subtoken(text[position : ends[row]].tobytes(), amount))
             if outcome == NO_ROOM_TO_ESCAPE:
-                self._escaped = np.empty(amount, np.uint8)
+                self._escaped = np.empty(amount, np.int32)
             else:
                 grown = np.empty(max(2 * len(self._ids), used + amount), np.int32)
                 grown[:used] = self._ids[:used]
@@ -113,5 +113,7 @@ class SubwordBlockEncoder:
     def _missing_subtoken(self, rest_of_row: bytes, missed: int) -> str:
         token = tokenize(rest_of_row.decode('utf-8', 'surrogatepass'))[0]
         escaped = escape_token(token, alphabet_of(self._encoder.subtokens))
-        rest = escaped.encode('utf-8', 'surrogatepass')[-missed:].decode('utf-8', 'surrogatepass')
-        return f'no subtoken of the vocabulary begins {rest!r}, the rest of the token {token!r}'
+        return (
+            f'no subtoken of the vocabulary begins {escaped[-missed:]!r}, '
+            f'the rest of the token {token!r}'
+        )

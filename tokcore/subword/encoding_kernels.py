@@ -28,41 +28,39 @@ def _write_code(code, out, length):
 
 
 @kernel
-def escape_bytes(text, start, end, alphabet, out):
-    """Writes the escaped token `text[start:end]` to `out`, which has room; returns its length."""
+def escape_characters(text, start, end, alphabet, out):
+    """Writes the escaped token `text[start:end]` to `out` as code points; returns their number.
+
+    `out` int32[...] has room.
+    """
     length = 0
     position = start
     while position < end:
-        byte = text[position]
-        if byte == _BACKSLASH or byte == _UNDERSCORE:
-            out[length] = _BACKSLASH
-            out[length + 1] = _BACKSLASH if byte == _BACKSLASH else _U
-            length += 2
-            position += 1
-            continue
         code = decode_character(text, position)
-        following = position + character_length(text, position)
-        if alphabet[code]:
-            for place in range(position, following):
-                out[length] = text[place]
-                length += 1
+        position += character_length(text, position)
+        if code == _BACKSLASH or code == _UNDERSCORE:
+            out[length] = _BACKSLASH
+            out[length + 1] = _BACKSLASH if code == _BACKSLASH else _U
+            length += 2
+        elif alphabet[code]:
+            out[length] = code
+            length += 1
         else:
             length = _write_code(code, out, length)
-        position = following
     out[length] = _UNDERSCORE
     return length + 1
 
 
 @kernel
 def encode_rows(
-    text, starts, ends, row, position, eos, byte_classes, classes, edges, node_ids, alphabet,
+    text, starts, ends, row, position, eos, byte_classes, classes, edges, alphabet,
     index, entries, memo_bytes, memo_ids, memo_used, hash_mask, escaped, ids, used, offsets,
 ):  # fmt: skip
     """Encodes rows `text[starts[r]:ends[r]]` into ids[used:], from a row and a place in it on.
 
     Returns (outcome, row, position, used, amount): where it stopped. It stops before a token that
-    needs room for `amount` more ids or for `amount` bytes in `escaped`, to be called again there; and
-    at one whose last `amount` escaped bytes begin with no subtoken.
+    needs room for `amount` more ids or for `amount` places in `escaped`, to be called again there; and
+    at one whose last `amount` escaped characters begin with no subtoken.
     """
     while row < starts.size:
         while position < ends[row]:
@@ -77,11 +75,11 @@ def encode_rows(
             if MAX_GROWTH * (position - start) >= escaped.size:
                 amount = MAX_GROWTH * (position - start) + 1
                 return NO_ROOM_TO_ESCAPE, row, start, used, amount
-            length = escape_bytes(text, start, position, alphabet, escaped)
+            length = escape_characters(text, start, position, alphabet, escaped)
             if used + length + IDS_MARGIN > ids.size:
                 return NO_ROOM_FOR_IDS, row, start, used, length + IDS_MARGIN
             first = used
-            used, missed = cut_greedily(escaped, length, edges, node_ids, ids, used)
+            used, missed = cut_greedily(escaped, length, edges, ids, used)
             if missed:
                 return NO_SUBTOKEN, row, start, used, missed
             remember(

@@ -23,7 +23,7 @@ LONGEST_REMEMBERED = 256
 """Bytes; longer tokens hardly come back and would crowd out the others."""
 
 MAX_GROWTH = 5
-"""Bytes of escaped text for a byte: a control character such as U+007F becomes `\\127;`."""
+"""Characters of escaped text for a byte: a control character such as U+007F becomes `\\127;`."""
 
 IDS_MARGIN = MAX_GROWTH * LONGEST_REMEMBERED + 1 + IDS_INSIDE
 """Room for the ids of any token of the memo, and the four that are always written behind them."""

@@ -1,42 +1,48 @@
-"""The trie of a vocabulary's subtokens over bytes, and greedy cutting by walking it.
+"""The trie of a vocabulary's subtokens over code points, and greedy cutting by walking it.
 
-Edges are one open-addressing table: a word holds parent, byte and child. Escaped text is matched
-byte by byte; as subtokens are whole characters, a match ends between characters.
+Edges are one open-addressing table, int64[power of two, 2]: `parent << 21 | code point + 1`, or 0
+where free, and beside it, so that a step touches one cache line, `child << 32 | id + 1` with the id of
+the subtoken that ends at the child, -1 for none. Node 0 is the root.
 """
 
 import numpy as np
 
 from tokcore.compilation import kernel
 
-_CHILD_BITS = 27
-MAX_NODES = 1 << _CHILD_BITS  # so that parent, byte and child fit the 63 bits of an edge
-_CHILD_MASK = MAX_NODES - 1
+_KEY, _CHILD = 0, 1
+_CODE_BITS = 21
+_ID_BITS = 32
+_ID_MASK = (1 << _ID_BITS) - 1
 _SPREAD = 0x9E3779B97F4A7C15 - (1 << 64)  # 2^64 over the golden ratio: spreads consecutive keys
 
 
 @kernel
 def _edge_slot(edges, key):
-    """The slot of an edge's key (parent << 8 | byte), or the free one where it belongs."""
-    mask = edges.size - 1
+    """The slot of an edge's key, or the free one where it belongs."""
+    mask = edges.shape[0] - 1
     slot = (key * _SPREAD >> 32) & mask
-    while edges[slot] != 0 and edges[slot] >> _CHILD_BITS != key:
+    while edges[slot, _KEY] != key and edges[slot, _KEY] != 0:
         slot = (slot + 1) & mask
     return slot
 
 
 @kernel
-def _add_edges(data, offsets, edges):
-    """Fills `edges` with the trie of all pieces of `data`; returns the number of its nodes."""
+def _add_subtokens(codes, offsets, edges):
+    """Fills `edges` with the trie of all subtokens; returns the number of its nodes."""
     nodes = 1
-    for piece in range(offsets.size - 1):
+    for subtoken in range(offsets.size - 1):
         node = 0
-        for position in range(offsets[piece], offsets[piece + 1]):
-            key = node << 8 | np.int64(data[position])
+        slot = -1
+        for position in range(offsets[subtoken], offsets[subtoken + 1]):
+            key = node << _CODE_BITS | (np.int64(codes[position]) + 1)
             slot = _edge_slot(edges, key)
-            if edges[slot] == 0:
-                edges[slot] = key << _CHILD_BITS | nodes
+            if edges[slot, _KEY] == 0:
+                edges[slot, _KEY] = key
+                edges[slot, _CHILD] = nodes << _ID_BITS
                 nodes += 1
-            node = edges[slot] & _CHILD_MASK
+            node = edges[slot, _CHILD] >> _ID_BITS
+        if slot >= 0:
+            edges[slot, _CHILD] = node << _ID_BITS | (subtoken + 1)
     return nodes
 
 
@@ -50,53 +56,54 @@ def _table_size(entries):
 
 
 @kernel
-def build_trie(data, offsets):
-    """Returns the trie of the subtokens `data[offsets[i]:offsets[i + 1]]` as (edges, node_ids).
+def build_trie(codes, offsets):
+    """Returns the edges of the trie of the subtokens `codes[offsets[i]:offsets[i + 1]]`.
 
-    int64[power of two] and int32[nodes] as in `VocabularyArrays`; the last of equal ones has the id.
+    `codes` uint32[...] are code points. Of equal subtokens the last has the id, empty ones none.
     """
-    sparse = np.zeros(_table_size(data.size), np.int64)
-    nodes = _add_edges(data, offsets, sparse)
+    sparse = np.zeros((_table_size(codes.size), 2), np.int64)
+    nodes = _add_subtokens(codes, offsets, sparse)
     # Subtokens share beginnings, so the table shrinks much; a small one stays in the cache.
-    edges = np.zeros(_table_size(nodes), np.int64)
-    for edge in sparse:
-        if edge != 0:
-            edges[_edge_slot(edges, edge >> _CHILD_BITS)] = edge
-    node_ids = np.full(nodes, -1, np.int32)
-    for piece in range(offsets.size - 1):
-        node = 0
-        for position in range(offsets[piece], offsets[piece + 1]):
-            key = node << 8 | np.int64(data[position])
-            node = edges[_edge_slot(edges, key)] & _CHILD_MASK
-        if node != 0:
-            node_ids[node] = piece
-    return edges, node_ids
+    edges = np.zeros((_table_size(nodes), 2), np.int64)
+    for old in range(sparse.shape[0]):
+        if sparse[old, _KEY] != 0:
+            slot = _edge_slot(edges, sparse[old, _KEY])
+            edges[slot, _KEY] = sparse[old, _KEY]
+            edges[slot, _CHILD] = sparse[old, _CHILD]
+    return edges
 
 
 @kernel
-def cut_greedily(escaped, length, edges, node_ids, ids, used):
+def cut_greedily(escaped, length, edges, ids, used):
     """Puts the longest subtokens of escaped[:length] into ids[used:]; returns (used, missed).
 
-    `missed` bytes are left over where no subtoken begins. `ids` has room for one id a byte.
+    The last `missed` code points are left over if no subtoken begins them. `ids` has room for one id
+    for each code point.
     """
+    mask = edges.shape[0] - 1
     position = 0
     while position < length:
         node = 0
-        found = -1
+        found = 0
         matched = position
         reach = position
         while reach < length:
-            edge = edges[_edge_slot(edges, node << 8 | np.int64(escaped[reach]))]
-            if edge == 0:
+            key = node << _CODE_BITS | (np.int64(escaped[reach]) + 1)
+            # `_edge_slot`, written out: as a call it would count references for every character.
+            slot = (key * _SPREAD >> 32) & mask
+            while edges[slot, _KEY] != key and edges[slot, _KEY] != 0:
+                slot = (slot + 1) & mask
+            child = edges[slot, _CHILD]
+            if child == 0:
                 break
-            node = edge & _CHILD_MASK
+            node = child >> _ID_BITS
             reach += 1
-            if node_ids[node] >= 0:
-                found = node_ids[node]
+            if child & _ID_MASK:
+                found = child & _ID_MASK
                 matched = reach
-        if found < 0:
+        if found == 0:
             break
-        ids[used] = found
+        ids[used] = found - 1
         used += 1
         position = matched
     return used, length - position

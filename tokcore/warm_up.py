@@ -1,0 +1,38 @@
+"""Compiling all kernels of the block engine at once, before workers start.
+
+Otherwise every worker process of a first run would compile the same kernels side by side; after
+this they find them in the cache.
+"""
+
+from tokcore.corpus.dataset import Block, CorpusFile, Split
+from tokcore.counting import TableMerger, count_block
+from tokcore.counts import TokenTable, partition_table
+from tokcore.encoding import Feature, encode_block
+from tokcore.records.framing import FramedRows, sort_rows, split_by_bucket
+from tokcore.subword.block_encoding import SubwordBlockEncoder
+from tokcore.subword.encoder import SubwordTextEncoder
+
+_TEXT = 'one two\tÄ 字 👍\r\nthree,\t四 5\n'.encode()
+
+
+def compile_kernels() -> None:
+    """Runs a few lines of every kind through counting, encoding and shuffling."""
+    file = CorpusFile('warm-up', 'warm-up', len(_TEXT), compressed=False)
+    splits = (
+        Split('text', 'text', (file,)),
+        Split('tsv', 'tsv', (file,), columns=(0, 1)),
+        Split('bitext', 'bitext', (file,), (file,)),
+    )
+    alphabet = sorted(set('<pad>EOS_\\u;0123456789') | set(_TEXT.decode()))
+    encoder = SubwordTextEncoder(['<pad>_', '<EOS>_', *alphabet, 'one_'])
+    for split in splits:
+        target = _TEXT if split.kind == 'bitext' else None
+        block = Block(split.name, split.kind, split.columns, 0, 0, _TEXT, 0, target)
+        counted = count_block(block, ((0,),), splits)
+        merger = TableMerger()
+        for _, table in partition_table(counted.tables[0], 2):
+            merger.add(TokenTable.from_bytes(table.to_bytes()))
+        merger.merged()
+        feature = Feature('targets', 0, 'a prefix ')
+        rows = encode_block(block, (feature,), (SubwordBlockEncoder(encoder),), 0, splits).rows
+        sort_rows([FramedRows.from_bytes(part.to_bytes()) for _, part in split_by_bucket(rows, 2)])
