@@ -1,0 +1,75 @@
+"""The README's commands, as typed: what a newcomer does first must work as it stands."""
+
+import pathlib
+import re
+import shlex
+
+import pytest
+
+from pipelines.cli import main
+
+ROOT = pathlib.Path(__file__).parents[2]
+README = (ROOT / 'README.md').read_text()
+
+
+def command_blocks() -> list[str]:
+    """The README's shell blocks, continued lines joined."""
+    return [
+        block.replace('\\\n', ' ') for block in re.findall(r'```bash\n(.*?)```', README, re.DOTALL)
+    ]
+
+
+def test_ci_runs_the_readmes_own_commands():
+    ci = ' '.join((ROOT / '.ci' / 'run').read_text().replace('\\\n', ' ').split())
+    install, test = command_blocks()[:2]
+    build = install[install.index('tokbeam build') : install.index('--output')]
+    assert ' '.join(build.split()) in ci
+    assert 'pip install --quiet .' in ci
+    for step in test.split('&&'):
+        assert step.strip().replace('pip install', 'pip install --quiet') in ci
+
+
+def test_the_first_command_builds_the_sample(tmp_path, monkeypatch, capfd):
+    block = command_blocks()[0]
+    words = shlex.split(block[block.index('tokbeam build') :].partition(';')[0])
+    words[words.index('--output') + 1] = str(tmp_path / 'enzh')
+    monkeypatch.chdir(ROOT / 'pipelines' / 'sample')
+    assert main(words[1:]) == 0
+    names = {path.name for path in (tmp_path / 'enzh').iterdir()}
+    assert 'vocab.enzh.2048.subwords' in names
+    assert {f'enzh-train-0000{shard}-of-00004' for shard in range(4)} <= names
+    assert 'asked for' not in capfd.readouterr().err
+
+
+@pytest.mark.parametrize('number', [2])
+def test_the_command_on_own_files_is_one_that_tokbeam_takes(number, tmp_path, monkeypatch):
+    data = tmp_path / 'data'
+    data.mkdir()
+    sample = ROOT / 'pipelines' / 'sample'
+    for language in ('en', 'zh'):
+        text = (sample / f'train.{language}').read_bytes()
+        (data / f'train.0.{language}.gz').write_bytes(text)
+        (data / f'dev.{language}').write_bytes((sample / f'dev.{language}').read_bytes())
+    monkeypatch.chdir(tmp_path)
+    words = shlex.split(command_blocks()[number])
+    assert main(words[1:]) == 0
+    built = data / 'enzh'
+    assert len(list(built.glob('enzh-train-?????-of-00100'))) == 100
+    assert len(list(built.glob('enzh-dev-?????-of-00002'))) == 2
+    assert (built / 'vocab.enzh.32768.subwords.inputs').exists()
+    assert (built / 'tokbeam.json').exists()
+
+
+def test_the_plain_python_example_runs(tmp_path, monkeypatch):
+    sample = ROOT / 'pipelines' / 'sample'
+    folder = tmp_path / 'data' / 'enzh'
+    assert (
+        main(
+            ['vocab', '--text', str(sample / 'train.en'), '--vocab-size', '1000', '--output']
+            + [str(folder / 'vocab.enzh.32768.subwords.inputs')]
+        )
+        == 0
+    )
+    monkeypatch.chdir(tmp_path)
+    examples = re.findall(r'```python\n(.*?)```', README, re.DOTALL)
+    exec(next(example for example in examples if 'SubwordTextEncoder' in example), {})
