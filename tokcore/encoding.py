@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from tokcore.corpus.blocks import block_rows
 from tokcore.corpus.dataset import Block, Split
 from tokcore.corpus.facts import BlockFacts, facts_of
+from tokcore.errors import InputError
 from tokcore.records.framing import FramedRows, frame_examples
 from tokcore.records.order import order_keys
 from tokcore.subword.block_encoding import SubwordBlockEncoder
@@ -45,13 +46,19 @@ def encode_block(
         on_error: 'stop' or 'skip' where a line cannot be used.
 
     Raises:
-        InputError: a line is not UTF-8 or lacks a column, and `on_error` is 'stop'.
+        InputError: a line is not UTF-8 or lacks a column, and `on_error` is 'stop'; or a
+            vocabulary cannot encode its text.
     """
     rows = block_rows(block)
     facts = facts_of(block, rows, splits, on_error)
-    encoded = [
-        (feature.name, encoder.encode_side(rows.sides[feature.side], feature.prefix, eos=True))
-        for feature, encoder in zip(features, encoders, strict=True)
-    ]
+    try:
+        encoded = [
+            (feature.name, encoder.encode_side(rows.sides[feature.side], feature.prefix, eos=True))
+            for feature, encoder in zip(features, encoders, strict=True)
+        ]
+    except ValueError as error:
+        raise InputError(
+            f'{error}; the vocabulary lacks characters of its own alphabet, so learn another one'
+        ) from error
     keys = order_keys(block.place, rows.offsets, seed)
     return EncodedBlock(frame_examples(encoded, keys), facts)

@@ -23,9 +23,10 @@ def alphabet_of(pieces: Iterable[str]) -> frozenset[str]:
 def escape_token(token: str, alphabet: Collection[str]) -> str:
     r"""Returns a token's spelling in subtokens: `a_b` gives `a\ub_`.
 
-    `\` becomes `\\`, `_` becomes `\u`, a character outside the alphabet `\<decimal>;`, and `_` ends it.
-    A newline is always written as a number, since a vocabulary file has one subtoken a line. As in
-    Tensor2Tensor, `alphabet` must have `ESCAPE_CHARACTERS` for the result to be readable again.
+    `\` becomes `\\`, `_` becomes `\u`, a character outside the alphabet `\<decimal>;`, and
+    `_` ends it. A newline is always written as a number, since a vocabulary file has one subtoken a
+    line. As in Tensor2Tensor, `alphabet` must have `ESCAPE_CHARACTERS` for the result to be readable
+    again.
     """
     spelled = (
         character if character in alphabet and character != '\n' else f'\\{ord(character)};'

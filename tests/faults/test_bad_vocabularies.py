@@ -105,9 +105,16 @@ def learn(tokbeam, tmp_path):
     return run
 
 
-# Its characters and those that escaping needs: \ _ u ; and the ten digits.
 COUNTS = 'abc\t50\ncab\t40\n'
-SMALLEST = 2 + 3 + 14
+
+
+def smallest_size(*tokens, reserved=()):
+    """Each character of a token, a reserved one included, or of an escape has an entry of its own."""
+    reserved = ['<pad>', '<EOS>', *reserved]
+    return len(reserved) + len(set(''.join([*tokens, *reserved])) | set('\\_u;0123456789'))
+
+
+SMALLEST = smallest_size('abc', 'cab')
 
 
 @pytest.mark.parametrize('search', ['t2t', 'closest'])
@@ -115,7 +122,7 @@ SMALLEST = 2 + 3 + 14
 def test_a_size_below_the_alphabet_names_the_smallest(learn, tmp_path, search, reserved):
     counts = write_counts(tmp_path / 'counts', COUNTS)
     extra = [word for token in reserved for word in ('--reserved-token', token)]
-    smallest = SMALLEST + len(reserved)
+    smallest = smallest_size('abc', 'cab', reserved=reserved)
     learn(counts, '--search', search, *extra, size=smallest - 1).assert_refused(smallest)
     assert_nothing_made(tmp_path / 'out')
 
@@ -140,10 +147,9 @@ def test_a_size_below_the_alphabet_with_an_explicit_range_is_a_warning(learn, tm
 def test_a_build_with_a_size_below_the_alphabet_leaves_its_counts_alone(
     build, write_corpus, tmp_path
 ):
-    alphabet = set(''.join(text for text, _ in PAIRS)) - {' '} | set('\\_u;0123456789')
     outcome = build(write_corpus('text'), extra=('--vocab-size', 5))
-    # The space that stands between tokens is none of the vocabulary's, except in a token like ', '.
-    smallest = 2 + len(alphabet | {' '})
+    # Tokens like ', ' hold spaces, so all characters of the text are among them.
+    smallest = smallest_size(*(text for text, _ in PAIRS))
     outcome.assert_refused(smallest)
     assert all(name.startswith('counts/') for name in final_files(tmp_path / 'out'))
 

@@ -32,7 +32,8 @@ if typing.TYPE_CHECKING:
     from tokcore.subword.encoder import SubwordTextEncoder
 
 DEFAULT_MEMO_BYTES = 32 << 20
-"""Some 260,000 tokens. Half of it fits English as well, but twice of it is slower in no language."""
+"""Some 260,000 tokens. English documentation is encoded up to 20 % slower with half of it; Chinese,
+where most tokens are new and memory is touched for nothing, 10 % faster with a quarter."""
 
 _SLOT_BYTES = 40  # a word of the index, half an entry, 8 bytes of long tokens, 2 ids of many
 
@@ -85,7 +86,7 @@ class SubwordBlockEncoder:
         self._ids = np.empty(IDS_MARGIN, np.int32)  # grows to what the largest block takes
 
     def encode_side(self, side: Side, prefix: str = '', eos: bool = True) -> EncodedSide:
-        """Returns the ids of each row: of `prefix` and its text as one, and id 1 at the end if `eos`.
+        """Returns the ids of each row, of `prefix` and text as one, with id 1 at the end if `eos`.
 
         Equal to `encoder.encode(prefix + text)` row by row. Raises ValueError naming the rest of a
         token that no subtoken begins, as `SubwordTextEncoder.encode` does.
@@ -102,7 +103,8 @@ class SubwordBlockEncoder:
             if outcome == DONE:
                 return EncodedSide(self._ids[:used].copy(), offsets)
             if outcome == NO_SUBTOKEN:
-                raise ValueError(self._missing_subtoken(text[position : ends[row]].tobytes(), amount))
+                rest_of_row = text[position : ends[row]].tobytes()
+                raise ValueError(self._missing_subtoken(rest_of_row, amount))
             if outcome == NO_ROOM_TO_ESCAPE:
                 self._escaped = np.empty(amount, np.int32)
             else:

@@ -59,8 +59,8 @@ def encode_rows(
     """Encodes rows `text[starts[r]:ends[r]]` into ids[used:], from a row and a place in it on.
 
     Returns (outcome, row, position, used, amount): where it stopped. It stops before a token that
-    needs room for `amount` more ids or for `amount` places in `escaped`, to be called again there; and
-    at one whose last `amount` escaped characters begin with no subtoken.
+    needs room for `amount` more ids or for `amount` places in `escaped`, to be called again there;
+    and at one whose last `amount` escaped characters begin with no subtoken.
     """
     while row < starts.size:
         while position < ends[row]:

@@ -1,10 +1,10 @@
 """The memo: ids of the tokens met before, in tables of bounded size, and rows read by it.
 
-A token of up to 8 bytes is its own key, packed into a word; a longer one has a hash as its key and its
-bytes are compared. A slot of `index` (uint64[power of two], open addressing) holds half a hash and the
-number of an entry + 1, or 0. Entries stand in the order first met, so the frequent ones lie together
-in the cache. Their words: key; where long bytes begin << 32 | bytes << 16 | number of ids; two words
-of up to four ids, or where more ids begin. A full memo is emptied.
+A token of up to 8 bytes is its own key, packed into a word; a longer one has a hash as its key, and
+its bytes are compared. A slot of `index` (uint64[power of two], open addressing) holds half a hash
+and the number of an entry + 1, or 0. Entries stand in the order first met, so frequent ones lie
+together in the cache. Their words: key; where long bytes begin << 32 | bytes << 16 | number of ids;
+two words of up to four ids, or where more ids begin. A full memo is emptied.
 """
 
 import numpy as np
@@ -84,8 +84,8 @@ def _equal_long(first, first_start, second, second_start, length):
 def _recall(entries, memo_ids, entry, ids, used):
     """Puts the ids of an entry into ids[used:]; returns how many.
 
-    Four are written whatever the number: most tokens have fewer, and a processor guesses a branch on
-    how many wrong too often. `ids` has room for four more than the entry has.
+    Four are written whatever the number: most tokens have fewer, and a processor too often guesses
+    wrong where a branch depends on it. `ids` has room for four more than the entry has.
     """
     count = np.int64(entries[entry, _LENGTHS] & _QUARTER_BITS)
     low = entries[entry, _IDS]

@@ -1,8 +1,8 @@
 """The trie of a vocabulary's subtokens over code points, and greedy cutting by walking it.
 
 Edges are one open-addressing table, int64[power of two, 2]: `parent << 21 | code point + 1`, or 0
-where free, and beside it, so that a step touches one cache line, `child << 32 | id + 1` with the id of
-the subtoken that ends at the child, -1 for none. Node 0 is the root.
+where free, and beside it, so that a step touches one cache line, `child << 32 | id + 1` with the id
+of the subtoken that ends at the child, -1 for none. Node 0 is the root.
 """
 
 import numpy as np
@@ -77,7 +77,7 @@ def build_trie(codes, offsets):
 def cut_greedily(escaped, length, edges, ids, used):
     """Puts the longest subtokens of escaped[:length] into ids[used:]; returns (used, missed).
 
-    The last `missed` code points are left over if no subtoken begins them. `ids` has room for one id
+    The last `missed` code points are left over if no subtoken begins them. `ids` has room for an id
     for each code point.
     """
     mask = edges.shape[0] - 1

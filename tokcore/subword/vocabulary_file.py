@@ -34,8 +34,8 @@ def dump_vocabulary(subtokens: Iterable[str]) -> bytes:
 def parse_vocabulary(data: bytes, name: str) -> list[str]:
     r"""Returns the subtokens of a vocabulary file, by id; `name` stands for it in errors.
 
-    As Tensor2Tensor reads it: lines end at `\n`, every `\r` is dropped, whitespace at the end too, and
-    then one pair of single or double quotes. Every line has an id, also a blank one.
+    As Tensor2Tensor reads it: lines end at `\n`, every `\r` is dropped, whitespace at the end too,
+    and then one pair of single or double quotes. Every line has an id, also a blank one.
 
     Raises InputError if this is no vocabulary: empty, not UTF-8, or not beginning with `<pad>` and
     `<EOS>` (or `<pad>_` and `<EOS>_`, as Tensor2Tensor writes them since July 2018).
@@ -64,12 +64,14 @@ def _check_reserved(subtokens: list[str], name: str) -> None:
     for place, reserved in enumerate(('<pad>', '<EOS>')):
         if place == len(subtokens):
             raise InputError(
-                f'{name}: the file ends before line {place + 1}, which must be {reserved!r}; {_REMEDY}'
+                f'{name}: the file ends before line {place + 1}, which must be {reserved!r}; '
+                f'{_REMEDY}'
             )
         found = subtokens[place].removesuffix('_')
         if found.lower() != reserved.lower():
             # A file that is something else may have very long lines.
             shown = subtokens[place] if len(subtokens[place]) <= 40 else subtokens[place][:40] + '…'
             raise InputError(
-                f'{name}: line {place + 1} is {shown!r} where a vocabulary has {reserved!r}; {_REMEDY}'
+                f'{name}: line {place + 1} is {shown!r} where a vocabulary has {reserved!r}; '
+                f'{_REMEDY}'
             )

@@ -1,0 +1,57 @@
+"""A small corpus with gaps, and the dataset that the plainest command makes of it."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from generated_text import as_bitext, as_tsv, pairs_with_gaps
+from jobs import succeed, write
+
+
+@dataclass(frozen=True)
+class SmallCorpus:
+    """Some hundred pairs, a few of them empty; as columns, as two files, and as one side's text."""
+
+    pairs: list[tuple[str, str]]
+    tsv: Path
+    source: Path
+    target: Path
+
+
+@pytest.fixture(scope='session')
+def small(tmp_path_factory) -> SmallCorpus:
+    folder = tmp_path_factory.mktemp('small')
+    pairs = pairs_with_gaps(300, seed=8)
+    source, target = as_bitext(pairs)
+    return SmallCorpus(
+        pairs,
+        write(folder / 'pairs.tsv', as_tsv(pairs)),
+        write(folder / 'pairs.en', source),
+        write(folder / 'pairs.zh', target),
+    )
+
+
+SMALL_DATASET = ['--name', 'small', '--shards', 3]
+SMALL_VOCABULARY = ['--vocab-size', 900]
+
+
+@pytest.fixture(scope='session')
+def small_build(small, tmp_path_factory) -> Path:
+    """What `build` makes of the small corpus in columns; not to be changed."""
+    folder = tmp_path_factory.mktemp('small-build') / 'out'
+    succeed('build', '--tsv', small.tsv, *SMALL_DATASET, *SMALL_VOCABULARY, '--output', folder)
+    return folder
+
+
+@pytest.fixture
+def build(tmp_path):
+    """Runs `build` as for the small corpus, into a new folder, which is returned."""
+    numbers = iter(range(100))
+
+    def run_build(*arguments: object) -> Path:
+        folder = tmp_path / f'out-{next(numbers)}'
+        succeed('build', *SMALL_DATASET, *SMALL_VOCABULARY, '--output', folder, *arguments)
+        return folder
+
+    return run_build
