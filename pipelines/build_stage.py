@@ -69,6 +69,7 @@ def build_stage(
         for side in names
     }
     with Attempt(folder) as attempt:
+        job = job.planned(attempt.path)
         output.withdraw()
         count_stage(job.only('train'), list(folders.values()))
         counted = time.monotonic()

@@ -9,6 +9,13 @@ from collections.abc import Sequence
 from pipelines.cli_parser import parse_command
 from tokcore.errors import InputError
 
+# What Beam says, as warnings, whenever it starts and ends a job server of its own.
+_JOB_SERVER_NEWS = (
+    'Really starting service',
+    'Really destroying service',
+    'Waiting for grpc channel',
+)
+
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs one command line; returns its exit status: 0, 2 for a user's mistake, 1 for a failure.
@@ -47,16 +54,20 @@ def _log_to_stderr() -> None:
 
 
 def _is_news(record: logging.LogRecord) -> bool:
-    """Leaves out what Beam logs on every import, and its traceback of a user's mistake.
+    """Leaves out what Beam logs on every import, and what is told anyway.
 
-    The mistake comes to `main` as an exception too, and is told there in one sentence.
+    A user's mistake comes to `main` as an exception too, and is told there in one sentence; worker
+    processes write to stderr themselves what Beam repeats for them.
     """
     if not record.name.startswith(('apache_beam', 'root')):
         return True
     if record.exc_info and isinstance(record.exc_info[1], InputError):
         return False
     message = record.getMessage()
-    return 'apitools not found' not in message and 'tokcore.errors.InputError' not in message
+    if message.startswith(_JOB_SERVER_NEWS):
+        return False
+    chatter = ('apitools not found', 'tokcore.errors.InputError', 'Worker: severity: ')
+    return not any(each in message for each in chatter)
 
 
 def _run(options: argparse.Namespace, beam_flags: Sequence[str]) -> None:

@@ -9,6 +9,8 @@ from collections.abc import Sequence
 from tokcore.errors import InputError
 
 _SIZE = re.compile(r'(\d+)\s*(|[KMG]i?B?|B)', re.IGNORECASE)
+_TIME = re.compile(r'(\d+)\s*(s|min|h)')
+_SECONDS = {'s': 1, 'min': 60, 'h': 3600}
 _UNITS = {'': 1, 'b': 1, 'k': 1 << 10, 'm': 1 << 20, 'g': 1 << 30}
 
 _DESCRIPTION = """\
@@ -222,6 +224,13 @@ def _add_running(parser: Parser) -> None:
         help='bytes of text in a work item, as 12MiB; changes no output (default: 12MiB)',
     )
     group.add_argument(
+        '--deadline',
+        type=duration,
+        metavar='TIME',
+        help='cancel a pipeline that takes longer, as 90s, 30min or 12h; not for the local engine, '
+        'which cannot cancel (default: none)',
+    )
+    group.add_argument(
         '--on-error',
         choices=['stop', 'skip'],
         default='stop',
@@ -274,6 +283,15 @@ def byte_size(text: str) -> int:
     if size < 1:
         raise argparse.ArgumentTypeError(f'{text!r} is not a size, as 12MiB')
     return size
+
+
+def duration(text: str) -> float:
+    """A time in seconds, as `90s`, `30min` or `12h`."""
+    match = _TIME.fullmatch(text.strip())
+    seconds = int(match[1]) * _SECONDS[match[2]] if match else 0
+    if seconds < 1:
+        raise argparse.ArgumentTypeError(f'{text!r} is not a time, as 90s, 30min or 12h')
+    return float(seconds)
 
 
 def parse_command(arguments: Sequence[str]) -> tuple[argparse.Namespace, list[str]]:

@@ -5,12 +5,11 @@ from collections.abc import Sequence
 
 from pipelines import filesystem
 from pipelines.build_stage import build_stage
-from pipelines.corpora import Corpus, Job, SplitPaths, find_corpus, plan_corpus
+from pipelines.corpora import Corpus, Job, SplitPaths, find_corpus
 from pipelines.count_files import find_counts
 from pipelines.count_stage import CountsFolder, count_stage
 from pipelines.encode_stage import EncodeOptions, VocabularyPaths, encode_stage
 from pipelines.engine import Engine, choose_engine
-from pipelines.filesystem import Attempt
 from pipelines.merge_stage import merge_stage
 from pipelines.vocabulary_stage import (
     VocabularyOptions,
@@ -27,7 +26,7 @@ def build(options: argparse.Namespace, beam_flags: Sequence[str]) -> None:
     corpus = find_corpus(_split_paths(options, ('train', 'dev', 'test')))
     vocabulary = _vocabulary_options(options)
     encoding = _encode_options(options, corpus)
-    job = _plan(corpus, options, choose_engine(beam_flags, options.workers), folder)
+    job = _job(corpus, options, _engine(options, beam_flags))
     build_stage(job, vocabulary, options.shared_vocab, encoding, folder)
 
 
@@ -36,17 +35,17 @@ def count(options: argparse.Namespace, beam_flags: Sequence[str]) -> None:
     if options.merge:
         if any(getattr(options, role) for role in _ROLES) or options.side:
             raise InputError('--merge takes the place of text; give one of the two')
-        engine = choose_engine(beam_flags, options.workers)
+        engine = _engine(options, beam_flags)
         merge_stage(options.merge, path, engine, options.overwrite)
         return
     corpus = find_corpus(_split_paths(options, ('train',)))
     folder = CountsFolder(path, _side(options, corpus))
-    job = _plan(corpus, options, choose_engine(beam_flags, options.workers), path)
+    job = _job(corpus, options, _engine(options, beam_flags))
     count_stage(job, [folder], rejected_to=filesystem.split_path(path)[0])
 
 
 def vocab(options: argparse.Namespace, beam_flags: Sequence[str]) -> None:
-    engine = choose_engine(beam_flags, options.workers)
+    engine = _engine(options, beam_flags)
     path = filesystem.absolute(options.output)
     vocabulary = _vocabulary_options(options)
     if options.counts:
@@ -57,7 +56,7 @@ def vocab(options: argparse.Namespace, beam_flags: Sequence[str]) -> None:
         return
     corpus = find_corpus(_split_paths(options, ('train',)))
     side = _side(options, corpus)
-    job = _plan(corpus, options, engine, filesystem.split_path(path)[0])
+    job = _job(corpus, options, engine)
     vocabulary_from_text(job, side, vocabulary, path)
 
 
@@ -66,15 +65,16 @@ def encode(options: argparse.Namespace, beam_flags: Sequence[str]) -> None:
     corpus = find_corpus(_split_paths(options, ('train', 'dev', 'test')))
     vocabularies = _vocabulary_paths(options, corpus)
     encoding = _encode_options(options, corpus)
-    job = _plan(corpus, options, choose_engine(beam_flags, options.workers), folder)
+    job = _job(corpus, options, _engine(options, beam_flags))
     encode_stage(job, vocabularies, encoding, folder)
 
 
-def _plan(corpus: Corpus, options: argparse.Namespace, engine: Engine, folder: str) -> Job:
-    """Checks that the output can be written, and cuts the corpus into work items."""
-    with Attempt(folder) as attempt:
-        items = plan_corpus(corpus, options.item_size, engine, attempt.path)
-    return Job(corpus, items, engine, options.item_size, options.on_error, options.overwrite)
+def _engine(options: argparse.Namespace, beam_flags: Sequence[str]) -> Engine:
+    return choose_engine(beam_flags, options.workers, options.deadline)
+
+
+def _job(corpus: Corpus, options: argparse.Namespace, engine: Engine) -> Job:
+    return Job(corpus, engine, options.item_size, options.on_error, options.overwrite)
 
 
 def _split_paths(options: argparse.Namespace, splits: Sequence[str]) -> list[SplitPaths]:

@@ -81,23 +81,36 @@ class Corpus:
 
 @dataclass(frozen=True)
 class Job:
-    """A corpus that has been looked at and cut into work items, and how it is to be run."""
+    """A corpus that has been looked at, and how it is to be run."""
 
     corpus: Corpus
-    items: Mapping[str, Sequence[WorkItem]]  # of each split
     engine: Engine
     item_bytes: int
     on_error: str = 'stop'
     overwrite: bool = False
+    items: Mapping[str, Sequence[WorkItem]] | None = None  # of each split, once planned
+
+    def planned(self, folder: str) -> 'Job':
+        """Returns the job cut into work items, which for bitext takes a pass over its bytes.
+
+        Args:
+            folder: for what the workers report.
+
+        Raises:
+            InputError: as `plan_corpus`.
+        """
+        if self.items is not None:
+            return self
+        items = plan_corpus(self.corpus, self.item_bytes, self.engine, folder)
+        return dataclasses.replace(self, items=items)
 
     def only(self, split: str) -> 'Job':
         """Returns the job over one split."""
-        return dataclasses.replace(
-            self, corpus=self.corpus.only(split), items={split: self.items[split]}
-        )
+        items = None if self.items is None else {split: self.items[split]}
+        return dataclasses.replace(self, corpus=self.corpus.only(split), items=items)
 
     def read(self, pipeline: beam.Pipeline) -> beam.PCollection:
-        """Returns the blocks of all splits."""
+        """Returns the blocks of all splits of a planned job."""
         items = [item for split in self.corpus.splits for item in self.items[split.name]]
         return pipeline | 'ReadBlocks' >> ReadBlocks(items, self.item_bytes)
 

@@ -118,6 +118,7 @@ def count_stage(
         return ()
     with contextlib.ExitStack() as stack:
         attempts = [stack.enter_context(Attempt(folder.path)) for folder in missing]
+        job = job.planned(attempts[0].path)
         counted = count_into(job, missing, [attempt.path for attempt in attempts])
         if rejected_to is not None:
             publish_rejected(

@@ -42,6 +42,10 @@ _BUCKET_BYTES = 16 << 20
 """Planned size of a bucket: sorting it takes a few times as much, and a shard of usual size is a
 handful. Half would double the elements of the shuffle, twice the memory of every writer."""
 
+_SLOT_BYTES = 512 << 20
+"""Flink 1.x stops for ever, without an error, where one bundle puts out more than about 1 GB, and
+batch there makes one bundle of all that a slot does."""
+
 _MEMORY_SHARE = 6
 """Beam's local runner holds a shuffle in memory at four to six times its size."""
 
@@ -161,6 +165,7 @@ def encode_stage(
         return
     refuse_too_large(job)
     with Attempt(folder) as attempt:
+        job = job.planned(attempt.path)
         encoded = encode_into(job, vocabularies, options, attempt.path)
         manifest = Manifest(
             'encode',
@@ -276,20 +281,41 @@ def _features(vocabularies: VocabularyPaths, options: EncodeOptions) -> list[Enc
 
 
 def refuse_too_large(job: Job) -> None:
-    """Refuses a local shuffle larger than a sixth of the free memory.
+    """Refuses a shuffle that the engine cannot hold.
 
+    Locally that is more than a sixth of the free memory, and on Flink more than 0.5 GB a slot.
     Records are about as large as their text: subtokens take two bytes where the text took three or
     four, and each example some fifty.
 
     Raises:
         InputError: it would not fit.
     """
+    size = sum(job.corpus.text_bytes(split.name) for split in job.corpus.splits)
+    if job.engine.flink_slots is not None:
+        _refuse_for_slots(job, size, job.engine.flink_slots)
     if not job.engine.is_local:
         return
-    size = sum(job.corpus.text_bytes(split.name) for split in job.corpus.splits)
     free = psutil.virtual_memory().available
     if size * _MEMORY_SHARE > free:
         raise InputError(
             f'shuffling about {size >> 20} MiB of records needs six times as much memory, and '
             f'{free >> 20} MiB are free; encode on a cluster (--runner), or in parts'
         )
+
+
+def _refuse_for_slots(job: Job, size: int, slots: int) -> None:
+    # A work item is not cut further, and a gzip file is one; slots beyond the items stay empty.
+    items = sum(
+        1 if each.file.compressed else -(-each.file.size // job.item_bytes)
+        for each in job.corpus.inputs
+        if each.side == 0
+    )
+    if size // max(1, min(slots, items)) <= _SLOT_BYTES:
+        return
+    needed = -(-size // _SLOT_BYTES)
+    too_few = f' with at least as many work items, which are {items} now,' if items < needed else ''
+    raise InputError(
+        f'about {size >> 20} MiB of records would go through {min(slots, items)} Flink slots, and '
+        f'more than {_SLOT_BYTES >> 20} MiB through one can stop the job for ever; give '
+        f'--parallelism={needed} or more{too_few} on a cluster with as many slots'
+    )

@@ -71,7 +71,10 @@ class StageOutput:
                 self._refuse_foreign(final_names)
             return None
         self._refuse_other(manifest, wanted)
-        self._refuse_changed_inputs(manifest, run, wanted)
+        if self._has_read_inputs(manifest, run, wanted) and run is not None:
+            inputs = run_record(wanted.inputs, {}, ()).inputs
+            seen = dataclasses.replace(run, inputs=inputs)
+            filesystem.write_bytes(self.run_path, seen.to_json())
         for file in manifest.outputs:
             if filesystem.stored_size(filesystem.join(self.folder, file.name)) != file.bytes:
                 raise InputError(
@@ -109,13 +112,16 @@ class StageOutput:
                     f'there, {_shown(now)} now; give another output, or --overwrite to replace it'
                 )
 
-    def _refuse_changed_inputs(
+    def _has_read_inputs(
         self, manifest: Manifest, run: RunRecord | None, wanted: Wanted
-    ) -> None:
+    ) -> bool:
+        """Refuses changed inputs; tells whether their state was not enough to know."""
+        has_read = False
         seen = run.inputs if run and len(run.inputs) == len(wanted.inputs) else None
         for number, (before, now) in enumerate(zip(manifest.inputs, wanted.inputs, strict=True)):
             if seen and seen[number][1:] == (now.stored.size, now.stored.modified):
                 continue
+            has_read = True
             text = now.checksum()
             if text != before:
                 raise InputError(
@@ -123,6 +129,7 @@ class StageOutput:
                     f'{before.bytes} bytes with CRC-32C {before.crc32c} there, {text.bytes} with '
                     f'{text.crc32c} now; give another output, or --overwrite to replace it'
                 )
+        return has_read
 
     def withdraw(self) -> None:
         """Deletes the manifest: from here on the folder is not a result until the next one."""
