@@ -1,5 +1,6 @@
 """Commands run in this process, over small corpora that tests spoil."""
 
+import logging
 from collections.abc import Callable, Sequence
 
 import pytest
@@ -16,7 +17,12 @@ def tokbeam(capfd) -> Callable[..., Outcome]:
 
     def run(*arguments: object) -> Outcome:
         capfd.readouterr()
-        status = main([str(argument) for argument in arguments])
+        root = logging.getLogger()
+        handlers = root.handlers[:]
+        try:
+            status = main([str(argument) for argument in arguments])
+        finally:
+            root.handlers[:] = handlers
         return Outcome(status, capfd.readouterr().err)
 
     return run

@@ -1,0 +1,80 @@
+"""Generated text in place of the corpora: words by Zipf's law, from a seed alone."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+
+_WORDS = 400_000
+_PIECE_WORDS = 200_000  # written at once, so that memory stays small
+_CONSONANTS = 'bcdfghjklmnprstvwz'
+_VOWELS = 'aeiou'
+_HAN = [chr(0x4E00 + 7 * rank) for rank in range(2900)]
+
+
+def write_english(path: Path, size: int, seed: int = 1) -> None:
+    """Writes lines of words with spaces, capitals and punctuation, at least `size` bytes."""
+    _write(path, size, seed, _english_word, ' ', '. ')
+
+
+def write_chinese(path: Path, size: int, seed: int = 2) -> None:
+    """Writes lines of Han characters without spaces, at least `size` bytes."""
+    _write(path, size, seed, _chinese_word, '', '，')
+
+
+def write_pairs(path: Path, size: int, seed: int = 3) -> None:
+    """Writes lines of English TAB Chinese, at least `size` bytes."""
+    halves = [path.with_name(f'{path.name}.{side}') for side in ('en', 'zh')]
+    write_english(halves[0], size, seed)
+    write_chinese(halves[1], size, seed + 1)
+    written = 0
+    with open(path, 'wb') as pairs, open(halves[0], 'rb') as source, open(halves[1], 'rb') as target:
+        for left, right in zip(source, target):
+            written += pairs.write(left.rstrip(b'\n') + b'\t' + right)
+            if written >= size:
+                break
+    for half in halves:
+        half.unlink()
+
+
+def _write(
+    path: Path, size: int, seed: int, spell: Callable[[int], str], space: str, pause: str
+) -> None:
+    dice = np.random.default_rng(seed)
+    words = np.array([spell(rank) for rank in range(_WORDS)], object)
+    cumulative = np.cumsum(1 / (np.arange(_WORDS) + 2.7))
+    written = 0
+    with open(path, 'wb') as text:
+        while written < size:
+            ranks = np.searchsorted(cumulative, dice.random(_PIECE_WORDS) * cumulative[-1])
+            drawn = words[ranks].tolist()
+            cuts = np.cumsum(dice.geometric(0.06, _PIECE_WORDS // 10)).tolist()
+            start, lines = 0, []
+            for end in cuts:
+                if end > _PIECE_WORDS or written >= size:
+                    break
+                middle = (start + end) // 2
+                line = space.join(drawn[start:middle]) + pause + space.join(drawn[middle:end])
+                lines.append(line.strip().capitalize() + ('.' if space else '。'))
+                written += len(lines[-1].encode()) + 1
+                start = end
+            text.write(('\n'.join(lines) + '\n').encode())
+
+
+def _english_word(rank: int) -> str:
+    syllables = []
+    rank += 1
+    while rank:
+        rank, digit = divmod(rank, len(_CONSONANTS) * len(_VOWELS))
+        consonant, vowel = divmod(digit, len(_VOWELS))
+        syllables.append(_CONSONANTS[consonant] + _VOWELS[vowel])
+    return ''.join(syllables)
+
+
+def _chinese_word(rank: int) -> str:
+    characters = []
+    rank += 1
+    while rank:
+        rank, digit = divmod(rank, len(_HAN))
+        characters.append(_HAN[digit])
+    return ''.join(characters)

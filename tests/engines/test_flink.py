@@ -1,0 +1,85 @@
+"""The main job on Flink's mini-cluster, with worker processes: every byte as from the local run.
+
+Needs Java and Maven, and on a machine's first run some minutes to fetch Beam's Flink runner.
+"""
+
+import itertools
+import os
+import shutil
+import subprocess
+import sys
+import warnings
+
+import pytest
+
+from dataset_files import manifest_of, read_shards, shards_and_vocabularies
+from deadlines import succeed_within
+from generated_text import as_bitext, chinese_lines, english_lines
+from jobs import succeed, write
+from worker_processes import BOOT, DEPLOY_FLINK, worker_environment
+
+PREPARE_SECONDS = 1800
+BUILD_SECONDS = 360
+LINES = 34_000
+CHINESE_EVERY = 20
+
+
+@pytest.fixture(scope='module')
+def job_server_jar():
+    """The job server that `deploy/flink/prepare` makes; skips, loudly, where it cannot be made."""
+    missing = [name for name in ('java', 'mvn') if shutil.which(name) is None]
+    if missing:
+        _skip(f'{" and ".join(missing)} not on the PATH')
+    prepared = subprocess.run(
+        [sys.executable, DEPLOY_FLINK / 'prepare'],
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=PREPARE_SECONDS,
+    )
+    if prepared.returncode != 0:
+        if os.environ.get('CI') == 'true':
+            pytest.fail(prepared.stderr)
+        _skip(prepared.stderr.strip().splitlines()[-1])
+    return prepared.stdout.strip()
+
+
+def _skip(reason: str):
+    warnings.warn(f'NOTHING WAS TESTED ON FLINK: {reason}', stacklevel=2)
+    pytest.skip(reason)
+
+
+@pytest.fixture(scope='module')
+def corpus(tmp_path_factory):
+    """Two aligned files of some 5 MB together, with a Chinese line here and there."""
+    targets = english_lines(LINES, seed=2)
+    targets[::CHINESE_EVERY] = chinese_lines(len(targets[::CHINESE_EVERY]), seed=3)
+    pairs = list(itertools.zip_longest(english_lines(LINES, seed=1), targets))
+    folder = tmp_path_factory.mktemp('corpus')
+    source, target = as_bitext(pairs)
+    assert len(source) + len(target) > 4_500_000
+    return ['--source', write(folder / 'a.en', source), '--target', write(folder / 'a.zh', target)]
+
+
+def test_build_gives_the_same_bytes(job_server_jar, corpus, tmp_path):
+    arguments = [
+        *('build', *corpus, '--name', 'small', '--shards', 3, '--shared-vocab'),
+        *('--vocab-size', 4000, '--min-count-range', '20:26'),
+    ]
+    local, flink = tmp_path / 'local', tmp_path / 'flink'
+    succeed(*arguments, '--output', local)
+    command = [
+        *(sys.executable, '-m', 'pipelines', *arguments, '--output', flink),
+        *('--item-size', '512KiB', '--learner', 'beam', '--deadline', '2min'),
+        '--runner=FlinkRunner',
+        '--flink_master=[local]',
+        f'--flink_job_server_jar={job_server_jar}',
+        '--parallelism=2',
+        '--environment_type=PROCESS',
+        f'--environment_options=process_command={BOOT}',
+    ]
+    succeed_within(BUILD_SECONDS, command, tmp_path / 'log', worker_environment())
+    assert shards_and_vocabularies(flink) == shards_and_vocabularies(local)
+    read_shards(flink)
+    [vocabulary] = manifest_of(flink)['vocabularies']
+    assert 1 <= len(vocabulary['tried']) <= 3

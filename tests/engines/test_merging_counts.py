@@ -1,0 +1,74 @@
+"""`tokbeam count --merge`: counts add up without reading text again."""
+
+import json
+
+import pyarrow.parquet as parquet
+import pytest
+
+from dataset_files import manifest_of
+from generated_text import english_lines
+from jobs import refuse, succeed, write
+
+
+def counted(folder) -> dict[str, int]:
+    """Returns the counts in a COUNTS folder; a token stands in one file only."""
+    tables = [parquet.read_table(path) for path in sorted(folder.glob('*.parquet'))]
+    rows = [row for table in tables for row in table.to_pylist()]
+    assert len({row['token'] for row in rows}) == len(rows)
+    return {row['token']: row['count'] for row in rows}
+
+
+@pytest.fixture
+def halves(tmp_path):
+    lines = english_lines(400, seed=3)
+    parts = {'one': lines[:150], 'two': lines[150:], 'all': lines}
+    for name, part in parts.items():
+        path = write(tmp_path / f'{name}.txt', '\n'.join(part).encode())
+        succeed('count', '--text', path, '--output', tmp_path / name)
+    return tmp_path
+
+
+def test_the_sum_of_two_halves_is_the_count_of_the_whole(halves):
+    succeed(
+        'count', '--merge', halves / 'one', halves / 'two', '--output', halves / 'sum'
+    )
+    assert counted(halves / 'sum') == counted(halves / 'all')
+    assert manifest_of(halves / 'sum')['tokens'] == sum(counted(halves / 'all').values())
+    for path in (halves / 'all').glob('*.parquet'):
+        assert (halves / 'sum' / path.name).read_bytes() == path.read_bytes()
+
+
+def test_the_same_counts_merged_twice_are_doubled(halves):
+    succeed('count', '--merge', halves / 'one', halves / 'one', '--output', halves / 'twice')
+    assert counted(halves / 'twice') == {
+        token: 2 * count for token, count in counted(halves / 'one').items()
+    }
+
+
+def test_a_second_merge_does_nothing_and_a_changed_part_is_refused(halves):
+    arguments = ['count', '--merge', halves / 'one', halves / 'two', '--output', halves / 'sum']
+    succeed(*arguments)
+    assert 'already done' in succeed(*arguments)
+    sentence = refuse('count', '--merge', halves / 'one', halves / 'all', '--output', halves / 'sum')
+    assert 'another input files' in sentence or '--overwrite' in sentence
+
+
+def test_only_whole_count_folders_are_merged(halves):
+    (halves / 'one' / 'tokbeam.json').unlink()
+    assert 'no tokbeam.json' in refuse(
+        'count', '--merge', halves / 'one', halves / 'two', '--output', halves / 'sum'
+    )
+
+
+def test_the_output_cannot_be_one_of_the_parts(halves):
+    assert 'another --output' in refuse(
+        'count', '--merge', halves / 'one', halves / 'two', '--output', halves / 'two', '--overwrite'
+    )
+
+
+def test_counts_of_another_unicode_version_are_refused(halves):
+    path = halves / 'one' / 'tokbeam.json'
+    manifest = json.loads(path.read_bytes())
+    path.write_text(json.dumps({**manifest, 'unicode': '6.0.0'}))
+    sentence = refuse('count', '--merge', halves / 'one', halves / 'two', '--output', halves / 'sum')
+    assert 'Unicode 6.0.0' in sentence

@@ -1,0 +1,106 @@
+"""Runs of the command in a process group of their own, killed at a given moment of their progress.
+
+A moment is either a number of names, counted as they appear anywhere in the output folder, or a
+share of the time that a whole run took: the first falls where files are written, the second where
+they are thought out.
+"""
+
+import contextlib
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+_POLL_SECONDS = 0.002
+"""Between looks at the folder; a name that comes and goes within is not counted, and need not be."""
+
+_FIRST_SHARE = 0.3
+"""Before, a small run has only imported its modules."""
+
+
+@dataclass(frozen=True)
+class Measured:
+    """A whole run: how long it took, and how many names were seen to appear."""
+
+    seconds: float
+    names: int
+
+
+@dataclass(frozen=True)
+class Moment:
+    """When to kill: at a number of names seen, or after some seconds."""
+
+    names: int | None = None
+    seconds: float | None = None
+
+    def has_come(self, names: int, seconds: float) -> bool:
+        if self.names is not None:
+            return names >= self.names
+        return self.seconds is not None and seconds >= self.seconds
+
+
+NEVER = Moment()
+
+
+def moments_of(measured: Measured, count: int, seed: int) -> list[Moment]:
+    """Returns pseudo-random moments, by turns of the two kinds."""
+    dice = random.Random(seed)
+    return [
+        Moment(names=dice.randint(1, measured.names))
+        if number % 2 == 0
+        else Moment(seconds=measured.seconds * dice.uniform(_FIRST_SHARE, 1))
+        for number in range(count)
+    ]
+
+
+def run_until(arguments: Sequence[object], folder: Path, moment: Moment) -> tuple[int, Measured]:
+    """Runs a command that writes to a folder, and kills it with all its children when it is time.
+
+    Returns its exit status, -9 if it was killed, and what was seen of it.
+    """
+    seen = set(_names(folder))
+    before = len(seen)
+    started = time.monotonic()
+    with _process(arguments) as process:
+        while process.poll() is None:
+            seen.update(_names(folder))
+            if moment.has_come(len(seen) - before, time.monotonic() - started):
+                with contextlib.suppress(ProcessLookupError):
+                    os.killpg(process.pid, signal.SIGKILL)
+                break
+            time.sleep(_POLL_SECONDS)
+        status = process.wait()
+    return status, Measured(time.monotonic() - started, len(seen) - before)
+
+
+@contextlib.contextmanager
+def _process(arguments: Sequence[object]) -> Iterator[subprocess.Popen]:
+    process = subprocess.Popen(
+        [sys.executable, '-m', 'pipelines', *map(str, arguments)],
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    )
+    try:
+        yield process
+    finally:
+        # Also if the test itself fails or is interrupted.
+        if process.poll() is None:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+
+
+def _names(folder: Path) -> Iterator[str]:
+    """Names a folder's entries at any depth, as far as they stay there long enough."""
+    try:
+        with os.scandir(folder) as entries:
+            for entry in entries:
+                yield entry.path
+                if entry.is_dir(follow_symlinks=False):
+                    yield from _names(Path(entry.path))
+    except (FileNotFoundError, NotADirectoryError):
+        return

@@ -1,0 +1,154 @@
+"""A run killed at any moment leaves no file under a final name that is not whole.
+
+Whole means: byte for byte what the run that nobody killed has under that name. The rerun then gives
+all of them, and sweeps what the killed one left.
+"""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from generated_text import as_tsv, pairs_with_gaps
+from jobs import write
+from killed_runs import NEVER, Measured, Moment, moments_of, run_until
+from leftovers import attempts, final_files, result_files
+
+ENZH = Path(__file__).resolve().parents[2].parent / 'shared' / 'corpora' / 'enzh.tsv.gz'
+SIGKILLED = -9
+
+
+def assert_all_whole(folder: Path, *references: Mapping[str, bytes]) -> None:
+    """Each final file is one of a reference's; a manifest stands only by all files it speaks of."""
+    files = result_files(folder)
+    for name, data in files.items():
+        assert any(reference.get(name) == data for reference in references), name
+    for name, data in final_files(folder).items():
+        if name.endswith('.json'):
+            json.loads(data)
+    for name, data in files.items():
+        if name.endswith('tokbeam.json'):
+            listed = json.loads(data)['files']
+            below = [str(Path(name).parent / file['name']) for file in listed]
+            # A dataset's manifest also speaks for the counts and the vocabularies beside it.
+            expected = below if name != 'tokbeam.json' else list(references[0])
+            [reference] = [each for each in references if each.get(name) == data]
+            assert {each: files.get(each) for each in expected} == {
+                each: reference.get(each) for each in expected
+            }
+
+
+def build_arguments(corpus: Path, folder: Path, vocab_size: int, *extra: object) -> list[object]:
+    return [
+        'build', '--tsv', corpus, '--dev-tsv', corpus, '--name', 'killed',
+        '--vocab-size', vocab_size, '--shards', 5, '--output', folder, *extra,
+    ]
+
+
+def kill_and_rerun(
+    corpus: Path, folder: Path, vocab_size: int, moment: Moment, reference: Mapping[str, bytes]
+) -> bool:
+    """Returns whether the kill came before the end."""
+    arguments = build_arguments(corpus, folder, vocab_size)
+    status, _ = run_until(arguments, folder, moment)
+    assert status in (SIGKILLED, 0)
+    assert_all_whole(folder, reference)
+    assert run_until(arguments, folder, NEVER)[0] == 0
+    assert result_files(folder) == reference
+    assert attempts(folder) == []
+    return status == SIGKILLED
+
+
+@pytest.fixture(scope='module')
+def corpus(tmp_path_factory) -> Path:
+    return write(tmp_path_factory.mktemp('corpus') / 'pairs.tsv', as_tsv(pairs_with_gaps(3000, 3)))
+
+
+@pytest.fixture(scope='module')
+def measured_build(corpus, tmp_path_factory) -> tuple[Measured, Mapping[str, bytes]]:
+    """A whole run and its result, which is what every rerun must give."""
+    folder = tmp_path_factory.mktemp('reference') / 'out'
+    arguments = build_arguments(corpus, folder, 1000)
+    # The first may have to compile, and only a warm run tells how long one takes.
+    assert run_until(arguments, folder, NEVER)[0] == 0
+    reference = result_files(folder)
+    status, measured = run_until([*arguments, '--overwrite'], folder, NEVER)
+    assert status == 0
+    assert result_files(folder) == reference
+    return measured, reference
+
+
+def test_killed_at_some_moments(corpus, measured_build, tmp_path):
+    measured, reference = measured_build
+    killed = [
+        kill_and_rerun(corpus, tmp_path / str(number), 1000, moment, reference)
+        for number, moment in enumerate(moments_of(measured, 5, seed=1))
+    ]
+    assert sum(killed) >= 3
+
+
+def test_killed_again_and_again_in_one_folder(corpus, measured_build, tmp_path):
+    measured, reference = measured_build
+    folder = tmp_path / 'out'
+    arguments = build_arguments(corpus, folder, 1000)
+    for moment in moments_of(measured, 3, seed=2):
+        run_until(arguments, folder, moment)
+        assert_all_whole(folder, reference)
+    assert run_until(arguments, folder, NEVER)[0] == 0
+    assert result_files(folder) == reference
+    assert attempts(folder) == []
+
+
+@pytest.mark.parametrize('share', [0.6, 0.9])
+def test_killed_while_it_replaces_another_result(corpus, measured_build, tmp_path, share):
+    measured, reference = measured_build
+    folder = tmp_path / 'out'
+    other = build_arguments(corpus, folder, 1000, '--seed', 1)
+    assert run_until(other, folder, NEVER)[0] == 0
+    before = result_files(folder)
+    assert before != reference
+    arguments = [*build_arguments(corpus, folder, 1000), '--overwrite']
+    run_until(arguments, folder, Moment(seconds=measured.seconds * share))
+    assert_all_whole(folder, reference, before)
+    assert run_until(arguments, folder, NEVER)[0] == 0
+    assert result_files(folder) == reference
+    assert attempts(folder) == []
+
+
+def test_what_was_left_in_a_stage_that_had_just_ended_is_swept_too(build, write_corpus, tmp_path):
+    # As if it had been killed after the counts' manifest and before the end of their attempt.
+    folder = tmp_path / 'out'
+    assert build(write_corpus('text')).status == 0
+    (folder / 'tokbeam.json').unlink()
+    left = folder / 'counts' / '.tokbeam-attempt-0123' / 'counts-00000-of-00032.parquet'
+    left.parent.mkdir()
+    left.write_bytes(b'half')
+    assert build(write_corpus('text')).status == 0
+    assert attempts(folder) == []
+
+
+def test_what_a_killed_run_left_beside_a_finished_result_is_swept(build, write_corpus, tmp_path):
+    folder = tmp_path / 'out'
+    assert build(write_corpus('text')).status == 0
+    left = folder / '.tokbeam-attempt-0123-tokbeam.run.json'
+    left.write_bytes(b'{')
+    assert build(write_corpus('text')).status == 0
+    assert attempts(folder) == []
+
+
+@pytest.mark.corpora
+@pytest.mark.skipif(not ENZH.exists(), reason='the shared corpora are not here')
+def test_killed_at_twenty_moments_of_a_whole_corpus(tmp_path):
+    folder = tmp_path / 'reference'
+    arguments = build_arguments(ENZH, folder, 8192)
+    status, _ = run_until(arguments, folder, NEVER)
+    assert status == 0
+    reference = result_files(folder)
+    status, measured = run_until([*arguments, '--overwrite'], folder, NEVER)
+    assert status == 0
+    killed = [
+        kill_and_rerun(ENZH, tmp_path / str(number), 8192, moment, reference)
+        for number, moment in enumerate(moments_of(measured, 20, seed=3))
+    ]
+    assert sum(killed) >= 15
