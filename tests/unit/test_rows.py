@@ -46,16 +46,19 @@ def plain_lines(data: bytes) -> list[tuple[int, bytes]]:
 
 
 def damage_of(line: bytes) -> int | None:
+    """Where a line breaks, its '\\r' being dropped before it is decoded."""
+    kept = [(place, line[place : place + 1]) for place in range(len(line))]
+    kept = [(place, byte) for place, byte in kept if byte != b'\r']
     try:
-        line.decode('utf-8')
+        b''.join(byte for _, byte in kept).decode('utf-8')
     except UnicodeDecodeError as error:
-        return error.start
+        return kept[error.start][0]
     return None
 
 
 def plain_cells(line: bytes, columns: tuple[int, ...] | None) -> list[str] | str:
     """The stripped texts of a valid line, or a word for what else it is."""
-    text = line.decode('utf-8').replace('\r', '')
+    text = line.replace(b'\r', b'').decode('utf-8')
     if not text.strip():
         return 'empty'
     cells = [text]

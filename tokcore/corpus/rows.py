@@ -1,7 +1,7 @@
 """Blocks of whole lines to rows of stripped text, as Tensor2Tensor reads text through `tf.gfile`.
 
-Lines end at '\\n' only, every '\\r' is dropped, Unicode whitespace is stripped at both ends, and
-the line as read must be strict UTF-8. Every line becomes a row, is counted as empty, or is a reject
+Lines end at '\\n' only, every '\\r' is dropped, what is left must be strict UTF-8, and Unicode
+whitespace is stripped at both ends. Every line becomes a row, is counted as empty, or is a reject
 with its place and reason: nothing is lost. Rows are places in the block's text; nothing is copied.
 """
 
@@ -99,7 +99,20 @@ def _scan(data: bytes, offset: int) -> _Lines:
     returns = line_kernels.scan_lines(text, _BYTE_KINDS, borders, damages)
     if returns:
         text, text_borders = line_kernels.drop_returns(text, frozen(borders), returns)
+        for line in np.flatnonzero(damages >= 0).tolist():
+            start, end = borders[line : line + 2].tolist()
+            damages[line] = _damage_without_returns(data[start:end], start)
     return _Lines(data, offset, borders, damages, frozen(text), frozen(text_borders))
+
+
+def _damage_without_returns(line: bytes, start: int) -> int:
+    """Where a line's UTF-8 breaks once every '\\r' is dropped, also within a character; or -1."""
+    kept = [place for place, byte in enumerate(line) if byte != ord('\r')]
+    try:
+        line.replace(b'\r', b'').decode()
+    except UnicodeDecodeError as error:
+        return start + kept[error.start]
+    return -1
 
 
 def _strip(lines: _Lines) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
