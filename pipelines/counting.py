@@ -164,7 +164,7 @@ class _MergerCoder(beam.coders.Coder):
 
 
 class MergeTablesFn(beam.CombineFn):
-    """Adds up packed tables; what waits to be merged never outweighs what is merged."""
+    """Adds up packed tables as they come: memory follows the distinct tokens alone."""
 
     def create_accumulator(self) -> TableMerger:
         return TableMerger()

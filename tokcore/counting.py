@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from tokcore.corpus.blocks import block_rows
 from tokcore.corpus.dataset import Block, Split
 from tokcore.corpus.facts import BlockFacts, facts_of
-from tokcore.counts import TokenTable, count_rows, merge_tables
+from tokcore.counts import TokenTable, count_rows
+from tokcore.token_accumulator import TokenAccumulator
 
 COUNT_PARTITIONS = 32
 """Hash partitions of a count table, hence files of a COUNTS folder.
@@ -40,32 +41,28 @@ def count_block(
 
 
 class TableMerger:
-    """Adds up tables, and merges as soon as those that wait outweigh the merged one.
+    """Adds up tables as they come, so that none of them waits.
 
-    So what is held is at most about twice the merged table and one more, however many come, and
-    every token is moved a number of times that grows with the logarithm only.
+    What is held follows the distinct tokens and not the number of tables. (Waiting until others
+    outweigh the sum, and then merging all anew, moved every token a few times more.)
     """
 
     def __init__(self) -> None:
+        self._sums = TokenAccumulator()
         self._merged: TokenTable | None = None
-        self._waiting: list[TokenTable] = []
-        self._waiting_bytes = 0
 
     @property
     def nbytes(self) -> int:
-        """Bytes held."""
-        return self._waiting_bytes + (self._merged.nbytes if self._merged else 0)
+        """Bytes held, room to grow included."""
+        return self._sums.nbytes + (self._merged.nbytes if self._merged else 0)
 
     def add(self, table: TokenTable) -> None:
-        self._waiting.append(table)
-        self._waiting_bytes += table.nbytes
-        if self._merged is None or self._waiting_bytes >= self._merged.nbytes:
-            self.merged()
+        """Adds a table. Raises OverflowError if a sum exceeds 2^63 - 1."""
+        self._sums.add_tokens(table.data, table.offsets, table.counts)
+        self._merged = None
 
     def merged(self) -> TokenTable:
         """Returns the sum of all tables added."""
-        if self._waiting or self._merged is None:
-            tables = ([self._merged] if self._merged is not None else []) + self._waiting
-            self._merged = merge_tables(tables)
-            self._waiting, self._waiting_bytes = [], 0
+        if self._merged is None:
+            self._merged = TokenTable(*self._sums.arrays())
         return self._merged
