@@ -1,5 +1,7 @@
 """Blocks to token counts: packed tables by hash partition, and the textbook form beside it."""
 
+import itertools
+import queue
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import astuple, dataclass
 
@@ -15,10 +17,9 @@ from tokcore.corpus.dataset import Block, Split
 from tokcore.corpus.facts import BlockFacts, reject_error
 from tokcore.counting import (
     COUNT_PARTITIONS,
-    CountedBlock,
+    BlockCounter,
     SideGroups,
     TableMerger,
-    count_block,
 )
 from tokcore.counts import TokenTable, partition_table
 from tokcore.pretokenization import tokenize
@@ -31,8 +32,8 @@ REJECTED = 'rejected'
 UNICODE_KEY = 'tokbeam.unicode'
 """Where a count file's Parquet schema records the Unicode version that cut its tokens."""
 
-_FLUSH_BYTES = 128 << 20
-"""What a bundle's tables may hold before they are sent on: more costs memory for each worker, and
+_FLUSH_BYTES = 256 << 20
+"""What a worker's tables may hold before they are sent on: more costs memory for each worker, and
 half would send the frequent tokens twice as often."""
 
 
@@ -93,7 +94,7 @@ def _unchanged(element: tuple[int, TokenTable]) -> tuple[int, TokenTable]:
 
 
 class _CountBlocksFn(beam.DoFn):
-    """Counts blocks, and merges a bundle's tables before anything leaves the worker."""
+    """Counts blocks into as many counters as there are threads, and adds those up at the end."""
 
     def __init__(
         self, groups: SideGroups, splits: Sequence[Split], workers: int, on_error: str
@@ -106,39 +107,49 @@ class _CountBlocksFn(beam.DoFn):
 
     def setup(self) -> None:
         check_unicode(self._unicode, 'the driver', 'this worker')
-        self._calls: CallsInFlight[CountedBlock] = CallsInFlight(self._workers)
+        self._calls: CallsInFlight[_Counted] = CallsInFlight(self._workers)
 
     def start_bundle(self) -> None:
-        self._mergers = [TableMerger() for _ in self._groups]
+        self._idle: queue.SimpleQueue[BlockCounter] = queue.SimpleQueue()
+        for _ in range(self._workers):
+            self._idle.put(BlockCounter(self._groups))
 
     def process(self, element: Block) -> Iterator:
-        for counted in self._calls.submit(
-            count_block, element, self._groups, self._splits, self._on_error
-        ):
-            yield from self._take(counted)
+        for facts, tables in self._calls.submit(self._count, element):
+            yield from fact_outputs(facts)
+            yield from self._partitioned(tables)
 
     def finish_bundle(self) -> Iterator:
-        for counted in self._calls.drain():
-            for output in self._take(counted):
+        for facts, tables in self._calls.drain():
+            for output in itertools.chain(fact_outputs(facts), self._partitioned(tables)):
                 yield in_global_window(output)
-        for output in self._flush():
+        mergers = [TableMerger() for _ in self._groups]
+        for _ in range(self._workers):
+            for merger, table in zip(mergers, self._idle.get().take(), strict=True):
+                merger.add(table)
+        for output in self._partitioned([merger.merged() for merger in mergers]):
             yield in_global_window(output)
 
     def teardown(self) -> None:
         self._calls.close()
 
-    def _take(self, counted: CountedBlock) -> Iterator:
-        yield from fact_outputs(counted.facts)
-        for merger, table in zip(self._mergers, counted.tables, strict=True):
-            merger.add(table)
-        if sum(merger.nbytes for merger in self._mergers) >= _FLUSH_BYTES:
-            yield from self._flush()
+    def _count(self, block: Block) -> '_Counted':
+        """Counts a block with an idle counter; hands on the tables of one that is full."""
+        counter = self._idle.get()
+        try:
+            facts = counter.add(block, self._splits, self._on_error)
+            is_full = counter.nbytes >= _FLUSH_BYTES // self._workers
+            return facts, counter.take() if is_full else ()
+        finally:
+            self._idle.put(counter)
 
-    def _flush(self) -> Iterator[tuple[int, TokenTable]]:
-        for group, merger in enumerate(self._mergers):
-            for partition, table in partition_table(merger.merged(), COUNT_PARTITIONS):
+    def _partitioned(self, tables: Sequence[TokenTable]) -> Iterator[tuple[int, TokenTable]]:
+        for group, whole in enumerate(tables):
+            for partition, table in partition_table(whole, COUNT_PARTITIONS):
                 yield group * COUNT_PARTITIONS + partition, table
-        self._mergers = [TableMerger() for _ in self._groups]
+
+
+_Counted = tuple[BlockFacts, Sequence[TokenTable]]
 
 
 def fact_outputs(facts: BlockFacts) -> Iterator[beam.pvalue.TaggedOutput]:
