@@ -16,7 +16,6 @@ from pipelines.encode_stage import (
     refuse_too_large,
     shard_names,
 )
-from pipelines.filesystem import Attempt
 from pipelines.manifest import InputText, Manifest, VocabularyRecord, read_manifest
 from pipelines.stages import StageOutput, Wanted, run_record
 from pipelines.vocabulary_stage import VocabularyOptions, learn
@@ -68,7 +67,7 @@ def build_stage(
         )
         for side in names
     }
-    with Attempt(folder) as attempt:
+    with output.attempt() as attempt:
         job = job.planned(attempt.path)
         output.withdraw()
         count_stage(job.only('train'), list(folders.values()))

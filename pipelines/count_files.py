@@ -106,8 +106,7 @@ def recorded_unicode(counts: CountFiles) -> dict[str, str | None]:
     for file in counts.files:
         version = None
         if _is_parquet(file.path):
-            with filesystem.open_binary(file.path) as stream:
-                metadata = parquet.read_schema(stream).metadata or {}
+            metadata = _open_parquet(file.path).schema_arrow.metadata or {}
             version = metadata.get(UNICODE_KEY.encode(), b'').decode() or None
         check_unicode(version, f'the count file {file.path}')
         versions[file.path] = version
@@ -124,17 +123,24 @@ def _read(file: StoredFile) -> TokenTable:
         stored = CorpusFile(file.path, file.name, file.size, compressed=True)
         text = b''.join(text_pieces(stored, filesystem.open_binary))
         return read_counts_text(text, file.path)
-    data = filesystem.read_bytes(file.path)
-    if not data.startswith(_PARQUET_MAGIC):
-        return read_counts_text(data, file.path)
+    if not _is_parquet(file.path):
+        return read_counts_text(filesystem.read_bytes(file.path), file.path)
+    parquet_file = _open_parquet(file.path)
     try:
-        return TokenTable.from_arrow(
-            parquet.read_table(io.BytesIO(data), columns=['token', 'count'])
-        )
-    except (pa.ArrowException, ValueError, KeyError) as error:
+        return TokenTable.from_arrow(parquet_file.read(columns=['token', 'count']))
+    except (pa.ArrowException, OSError, ValueError, KeyError, OverflowError) as error:
         raise InputError(
-            f'{file.path} is not a Parquet file of token counts ({error}); it needs a string '
-            'column "token" and an integer column "count"'
+            f'{file.path} does not hold token counts ({error}); it needs a string column "token" '
+            'and an integer column "count", undamaged'
+        ) from error
+
+
+def _open_parquet(path: str) -> parquet.ParquetFile:
+    try:
+        return parquet.ParquetFile(io.BytesIO(filesystem.read_bytes(path)))
+    except (pa.ArrowException, OSError) as error:
+        raise InputError(
+            f'{path} is a damaged Parquet file ({error}); count again, or copy it anew'
         ) from error
 
 

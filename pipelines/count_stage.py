@@ -19,7 +19,6 @@ from pipelines.counting import (
     counts_name,
     write_counts_file,
 )
-from pipelines.filesystem import Attempt
 from pipelines.manifest import InputText, Manifest, OutputFile, SplitLines
 from pipelines.rejecting import WriteRejected
 from pipelines.reports import WriteReport, read_report
@@ -117,7 +116,8 @@ def count_stage(
         _LOGGER.info('count: already done in %s', ', '.join(each.path for each in folders))
         return ()
     with contextlib.ExitStack() as stack:
-        attempts = [stack.enter_context(Attempt(folder.path)) for folder in missing]
+        outputs = [StageOutput(folder.path) for folder in missing]
+        attempts = [stack.enter_context(output.attempt()) for output in outputs]
         job = job.planned(attempts[0].path)
         counted = count_into(job, missing, [attempt.path for attempt in attempts])
         if rejected_to is not None:
@@ -125,7 +125,9 @@ def count_stage(
                 counted.facts.rejected, attempts[0].path, rejected_to, job.overwrite
             )
         seconds = {'count': time.monotonic() - started}
-        for folder, attempt, table in zip(missing, attempts, counted.tables, strict=True):
+        for folder, output, attempt, table in zip(
+            missing, outputs, attempts, counted.tables, strict=True
+        ):
             manifest = Manifest(
                 'count',
                 UNICODE_VERSION,
@@ -136,7 +138,7 @@ def count_stage(
                 files=table.files,
             )
             run = run_record(wanted[folder.path].inputs, seconds, job.engine.flags)
-            StageOutput(folder.path).publish(attempt, count_names(), manifest, run)
+            output.publish(attempt, count_names(), manifest, run)
             _LOGGER.info(
                 'count: %d tokens, %d distinct, in %s', table.tokens, table.distinct, folder.path
             )

@@ -20,7 +20,6 @@ from pipelines.count_stage import (
     warn_rejected,
 )
 from pipelines.encoding import RECORDS, EncodeBlocks, EncodedFeature, SplitShards
-from pipelines.filesystem import Attempt
 from pipelines.manifest import (
     MANIFEST_NAME,
     Manifest,
@@ -164,7 +163,7 @@ def encode_stage(
         _LOGGER.info('encode: already done in %s', folder)
         return
     refuse_too_large(job)
-    with Attempt(folder) as attempt:
+    with output.attempt() as attempt:
         job = job.planned(attempt.path)
         encoded = encode_into(job, vocabularies, options, attempt.path)
         manifest = Manifest(

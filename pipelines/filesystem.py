@@ -88,7 +88,7 @@ def create(path: str) -> Iterator[BinaryIO]:
     Of two writers of one path either may win; a writer that fails leaves nothing behind.
     """
     folder, name = split_path(path)
-    temporary = join(folder, f'{_ATTEMPT_PREFIX}{uuid.uuid4().hex}-{name}')
+    temporary = join(folder, attempt_name(name))
     try:
         with FileSystems.create(
             temporary, 'application/octet-stream', compression_type=CompressionTypes.UNCOMPRESSED
@@ -165,6 +165,11 @@ def find(pattern: str) -> list[StoredFile]:
             if not FileSystems.exists(path) or os.path.isdir(path):
                 what = 'is a folder, not a file' if os.path.isdir(path) else 'does not exist'
                 raise InputError(f'{pattern} {what}; give an existing file or a glob')
+            if FileSystems.get_scheme(path) is None and not os.path.isfile(path):
+                raise InputError(
+                    f'{pattern} is not a regular file, and a pipe or device cannot be read twice; '
+                    'write it to a file first'
+                )
             found = filesystem.metadata(path)
             modified = found.last_updated_in_seconds or 0
             return [StoredFile(path, split_path(path)[1], found.size_in_bytes, modified)]
@@ -186,17 +191,28 @@ def find(pattern: str) -> list[StoredFile]:
     return sorted(files, key=lambda file: file.name.encode('utf-8', 'surrogateescape'))
 
 
-class Attempt:
-    """A folder of one run's own inside the output's, swept when the run ends, however it ends."""
+def attempt_name(name: str) -> str:
+    """Returns a name for what is not whole yet; no two attempts have the same."""
+    return f'{_ATTEMPT_PREFIX}{name}-{uuid.uuid4().hex}'
 
-    def __init__(self, folder: str):
+
+class Attempt:
+    """A folder of one run's own inside the output's, swept when the run ends, however it ends.
+
+    Args:
+        folder: the output's.
+        names: if given, the output is these files of the folder, where others may be at work.
+    """
+
+    def __init__(self, folder: str, names: Sequence[str] = ()):
         self.folder = folder
-        self.path = join(folder, _ATTEMPT_PREFIX + uuid.uuid4().hex)
+        self.path = join(folder, attempt_name(names[0] if names else 'run'))
+        self._names = names
 
     def __enter__(self) -> 'Attempt':
         self._is_new = not exists(self.folder)
         try:
-            sweep_attempts(self.folder)
+            sweep_attempts(self.folder, self._names)
             probe = join(self.path, 'probe')
             write_bytes(probe, b'')
             delete(probe)
@@ -219,17 +235,17 @@ class Attempt:
             move(join(self.path, *name.split('/')), join(self.folder, *name.split('/')))
 
 
-def sweep_attempts(folder: str) -> None:
-    """Deletes what killed runs left in a folder."""
+def sweep_attempts(folder: str, names: Sequence[str] = ()) -> None:
+    """Deletes what killed runs left in a folder, or only that of the files named."""
+    of_names = '|'.join(map(re.escape, names))
+    pattern = re.compile(re.escape(_ATTEMPT_PREFIX) + (f'({of_names})-[0-9a-f]+' if names else '.*'))
     if FileSystems.get_scheme(folder) is None:
-        if os.path.isdir(folder):
-            for name in os.listdir(folder):
-                if name.startswith(_ATTEMPT_PREFIX):
-                    delete(join(folder, name))
-        return
-    for file in list_folder(folder):
-        if file.name.startswith(_ATTEMPT_PREFIX):
-            delete(file.path)
+        found = os.listdir(folder) if os.path.isdir(folder) else []
+    else:
+        found = {file.name.partition('/')[0] for file in list_folder(folder)}
+    for name in found:
+        if pattern.fullmatch(name):
+            delete(join(folder, name))
 
 
 def _reason(error: OSError) -> str:

@@ -12,7 +12,6 @@ from pipelines.count_files import CountFiles, find_counts, read_counts_or_empty
 from pipelines.count_stage import CountedTable, count_names, counted_table
 from pipelines.counting import counts_name, write_counts_file
 from pipelines.engine import Engine
-from pipelines.filesystem import Attempt
 from pipelines.manifest import MANIFEST_NAME, Manifest, read_manifest
 from pipelines.reports import WriteReport, read_report
 from pipelines.stages import StageOutput, Wanted, run_record
@@ -42,7 +41,7 @@ def merge_stage(folders: Sequence[str], output: str, engine: Engine, overwrite: 
     if stage_output.finished(wanted, count_names(), overwrite) is not None:
         _LOGGER.info('count: already done in %s', output)
         return
-    with Attempt(output) as attempt:
+    with stage_output.attempt() as attempt:
         table = _merge_into(counts, attempt.path, engine)
         tokens = sum(manifest.tokens or 0 for manifest in manifests)
         if table.tokens != tokens:

@@ -45,6 +45,7 @@ class StageOutput:
     folder: str
     manifest_name: str = MANIFEST_NAME
     run_name: str = RUN_NAME
+    file_name: str | None = None  # where the output is one file of a folder shared with others
 
     @property
     def manifest_path(self) -> str:
@@ -53,6 +54,14 @@ class StageOutput:
     @property
     def run_path(self) -> str:
         return filesystem.join(self.folder, self.run_name)
+
+    @property
+    def _names(self) -> tuple[str, ...]:
+        return (self.file_name, self.manifest_name, self.run_name) if self.file_name else ()
+
+    def attempt(self) -> Attempt:
+        """Returns a new attempt at this output, which sweeps what earlier ones left."""
+        return Attempt(self.folder, self._names)
 
     def finished(
         self, wanted: Wanted, final_names: Sequence[str], overwrite: bool
@@ -81,6 +90,7 @@ class StageOutput:
                     f'{filesystem.join(self.folder, file.name)} is missing or not of the size that '
                     f'{self.manifest_name} states; give --overwrite to make it again'
                 )
+        filesystem.sweep_attempts(self.folder, self._names)
         return manifest
 
     def _refuse_foreign(self, final_names: Sequence[str]) -> None:

@@ -26,6 +26,7 @@ from pipelines.manifest import (
 from pipelines.stages import StageOutput, Wanted, run_record
 from pipelines.substrings import BeamLearner
 from tokcore.counts import TokenTable
+from tokcore.errors import InputError
 from tokcore.subword.learner import MemoryLearner
 from tokcore.subword.search import SearchResult, search_vocabulary
 from tokcore.subword.vocabulary_file import dump_vocabulary
@@ -82,7 +83,7 @@ class Learned:
 def vocabulary_output(path: str) -> StageOutput:
     """Returns where a vocabulary written alone has its manifest: `FILE.tokbeam.json`."""
     folder, name = filesystem.split_path(path)
-    return StageOutput(folder, f'{name}.tokbeam.json', f'{name}.tokbeam.run.json')
+    return StageOutput(folder, f'{name}.tokbeam.json', f'{name}.tokbeam.run.json', name)
 
 
 def learn(
@@ -100,6 +101,19 @@ def learn(
     Raises:
         InputError: counts that cannot be read, or a size below the alphabet.
     """
+    try:
+        result, smallest_size = _search(counts, options, label, engine, work)
+    except OverflowError as error:
+        names = ', '.join(file.path for file in counts.files)
+        raise InputError(f'{error}; divide the counts in {names}') from error
+    _warn_if_missed(result, smallest_size, options, label)
+    return Learned(dump_vocabulary(result.subtokens), result)
+
+
+def _search(
+    counts: CountFiles, options: VocabularyOptions, label: str, engine: Engine, work: str
+) -> tuple[SearchResult, int]:
+    """The vocabulary found, and the smallest size that was possible."""
     table = read_counts(counts)
     if options.learner == 'beam':
         learner = BeamLearner(
@@ -124,8 +138,7 @@ def learn(
         largest_count=_largest_count(table),
         report=_reporter(label, options),
     )
-    _warn_if_missed(result, learner.smallest_size, options, label)
-    return Learned(dump_vocabulary(result.subtokens), result)
+    return result, learner.smallest_size
 
 
 def vocabulary_from_counts(
@@ -195,7 +208,9 @@ def _vocabulary_stage(
     if output.finished(wanted, [name], overwrite) is not None:
         _LOGGER.info('vocab: already done in %s', path)
         return
-    with Attempt(output.folder) as attempt:
+    if filesystem.is_folder(path):
+        raise InputError(f'{path} is a folder; give a file as --output')
+    with output.attempt() as attempt:
         counted = count(attempt)
         work = filesystem.join(attempt.path, 'learner')
         learned = learn(counted.counts, options, name, engine, work)

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 
 import pytest
 
-from outcome import Outcome
+from command_outcome import Outcome
 from small_corpus import BUILD_OPTIONS, PAIRS, SmallCorpus
 
 from pipelines.cli import main

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 _POLL_SECONDS = 0.002
-"""Between looks at the folder; a name that comes and goes within is not counted, and need not be."""
+"""Between looks at the folder; a name that comes and goes in the meantime is not counted."""
 
 _FIRST_SHARE = 0.3
 """Before, a small run has only imported its modules."""

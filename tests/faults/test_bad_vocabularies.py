@@ -109,7 +109,7 @@ COUNTS = 'abc\t50\ncab\t40\n'
 
 
 def smallest_size(*tokens, reserved=()):
-    """Each character of a token, a reserved one included, or of an escape has an entry of its own."""
+    """Each character of a token, also a reserved one, and of an escape has an entry of its own."""
     reserved = ['<pad>', '<EOS>', *reserved]
     return len(reserved) + len(set(''.join([*tokens, *reserved])) | set('\\_u;0123456789'))
 

@@ -31,7 +31,8 @@ def build_with_file_limit(arguments, limit):
 
 @pytest.fixture(scope='module')
 def arguments(tmp_path_factory):
-    corpus = write(tmp_path_factory.mktemp('corpus') / 'pairs.tsv', as_tsv(pairs_with_gaps(2000, 5)))
+    folder = tmp_path_factory.mktemp('corpus')
+    corpus = write(folder / 'pairs.tsv', as_tsv(pairs_with_gaps(2000, 5)))
     return ['build', '--tsv', corpus, '--name', 'full', '--vocab-size', 1000, '--shards', 2]
 
 

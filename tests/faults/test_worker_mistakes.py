@@ -4,7 +4,7 @@ import subprocess
 import sys
 
 from leftovers import assert_nothing_made
-from outcome import Outcome
+from command_outcome import Outcome
 from small_corpus import BUILD_OPTIONS
 
 WORKER_PROCESSES = ('--direct_running_mode=multi_processing', '--direct_num_workers=2')
@@ -24,8 +24,9 @@ def test_invalid_utf8_met_by_a_worker_process(write_corpus, tmp_path):
         capture_output=True,
         text=True,
     )
-    outcome = Outcome(ended.returncode, ended.stderr)
-    outcome.assert_refused(
+    # Beam's worker processes write their own log to the same stderr; the sentence comes last.
+    sentence = ended.stderr.splitlines()[-1]
+    Outcome(ended.returncode, sentence).assert_refused(
         f'{corpus.last}: invalid UTF-8 at byte {start + 8}', f'starts at byte {start};'
     )
     assert_nothing_made(tmp_path / 'out')

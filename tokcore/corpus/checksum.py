@@ -8,7 +8,7 @@ in O(log n) steps without the bytes.
 
 import functools
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import google_crc32c
 
@@ -86,6 +86,25 @@ def join_receipts(receipts: Iterable[TextReceipt], length: int | None = None) ->
     if length is not None and end != length:
         raise ValueError(f'{end} of {length} bytes of (split, place, side) {previous} were read')
     return TextSummary(end, crc)
+
+
+def join_adjacent(receipts: Iterable[TextReceipt]) -> list[TextReceipt]:
+    """Joins each receipt to an earlier one of the same file that ends where it begins.
+
+    Given in the order of reading, many receipts of a file become one; nothing is lost or checked.
+    """
+    joined: dict[tuple[str, int, int, int], TextReceipt] = {}  # by file and end
+    for receipt in receipts:
+        file = (receipt.split, receipt.place, receipt.side)
+        before = joined.pop((*file, receipt.offset), None)
+        if before is not None:
+            receipt = replace(
+                before,
+                length=before.length + receipt.length,
+                crc32c=combine_crc32c(before.crc32c, receipt.crc32c, receipt.length),
+            )
+        joined[(*file, receipt.offset + receipt.length)] = receipt
+    return list(joined.values())
 
 
 def checksum_file(file: CorpusFile, open_binary: OpenBinary) -> TextSummary:

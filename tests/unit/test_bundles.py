@@ -1,0 +1,142 @@
+"""Calls in flight: as many at once as asked for, their results in the order of submission."""
+
+import threading
+
+import pytest
+from apache_beam.pvalue import TaggedOutput
+from apache_beam.transforms.window import GlobalWindow
+from apache_beam.utils.windowed_value import WindowedValue
+
+from pipelines.bundles import CallsInFlight, in_global_window
+
+PATIENCE_SECONDS = 30
+"""How long a thread waits for another before the test fails; none waits so long if all is well."""
+
+
+@pytest.fixture
+def in_flight():
+    """Makes `CallsInFlight`, closed when the test ends."""
+    made = []
+
+    def make(workers):
+        made.append(CallsInFlight(workers))
+        return made[-1]
+
+    yield make
+    for calls in made:
+        calls.close()
+
+
+def results(calls, call, inputs):
+    found = []
+    for each in inputs:
+        found += calls.submit(call, each)
+    return found + list(calls.drain())
+
+
+@pytest.mark.parametrize('workers', [1, 2, 3, 8])
+@pytest.mark.parametrize('count', [0, 1, 2, 7, 50])
+def test_results_come_in_order_of_submission(in_flight, workers, count):
+    assert results(in_flight(workers), lambda x: x * x, range(count)) == [
+        x * x for x in range(count)
+    ]
+
+
+def test_a_call_that_ends_late_keeps_its_place(in_flight):
+    second_has_run = threading.Event()
+
+    def call(number):
+        if number == 0:
+            assert second_has_run.wait(PATIENCE_SECONDS)
+        else:
+            second_has_run.set()
+        return number
+
+    assert results(in_flight(2), call, [0, 1]) == [0, 1]
+
+
+@pytest.mark.parametrize('workers', [2, 4])
+def test_so_many_calls_run_at_once_and_no_more(in_flight, workers):
+    # Each waits for as many as may run at once: fewer would break the barrier.
+    together = threading.Barrier(workers, timeout=PATIENCE_SECONDS)
+    lock = threading.Lock()
+    running, most = 0, 0
+
+    def call(_):
+        nonlocal running, most
+        with lock:
+            running += 1
+            most = max(most, running)
+        together.wait()
+        with lock:
+            running -= 1
+
+    results(in_flight(workers), call, range(3 * workers))
+    assert most == workers
+
+
+def test_submitting_waits_when_all_workers_are_busy(in_flight):
+    calls = in_flight(2)
+    may_end = threading.Event()
+    started = []
+
+    def call(number):
+        started.append(number)
+        assert may_end.wait(PATIENCE_SECONDS)
+        return number
+
+    assert [*calls.submit(call, 0), *calls.submit(call, 1)] == []
+    waiting = calls.submit(call, 2)
+    # The third is neither started nor queued before a result of the first is taken.
+    assert 2 not in started
+    may_end.set()
+    assert list(waiting) == [0]
+    assert list(calls.drain()) == [1, 2]
+    assert sorted(started) == [0, 1, 2]
+
+
+def test_one_worker_runs_in_the_calling_thread(in_flight):
+    calls = in_flight(1)
+    assert results(calls, lambda _: threading.get_ident(), range(3)) == [threading.get_ident()] * 3
+
+
+@pytest.mark.parametrize('workers', [1, 3])
+@pytest.mark.parametrize('bad', [0, 4, 9])
+def test_an_exception_in_a_call_surfaces_after_the_results_before_it(in_flight, workers, bad):
+    calls = in_flight(workers)
+    found = []
+
+    def call(number):
+        if number == bad:
+            raise ValueError(f'call {number}')
+        return number
+
+    with pytest.raises(ValueError, match=f'call {bad}'):
+        for number in range(10):
+            found += calls.submit(call, number)
+        for result in calls.drain():
+            found.append(result)
+    assert found == list(range(bad))
+
+
+def test_closing_drops_what_has_not_started(in_flight):
+    calls = in_flight(2)
+    assert list(calls.submit(lambda: 1)) == []
+    calls.close()
+    assert list(calls.drain()) == []
+
+
+def test_arguments_are_passed_on(in_flight):
+    calls = in_flight(2)
+    assert list(calls.submit(lambda *given: given, 1, 'two', None)) == []
+    assert list(calls.drain()) == [(1, 'two', None)]
+
+
+def test_what_a_bundle_gives_at_its_end_is_in_the_global_window():
+    assert in_global_window('x') == WindowedValue(
+        'x', GlobalWindow().max_timestamp(), (GlobalWindow(),)
+    )
+    tagged = in_global_window(TaggedOutput('facts', ('lines', 3)))
+    assert tagged.tag == 'facts'
+    assert tagged.value.value == ('lines', 3)
+    assert tagged.value.windows == (GlobalWindow(),)
