@@ -16,9 +16,11 @@ from pipelines.encode_stage import (
     refuse_too_large,
     shard_names,
 )
+from pipelines.encode_through_files import work_folder
 from pipelines.manifest import InputText, Manifest, VocabularyRecord, read_manifest
+from pipelines.shuffle_plan import sweep_shuffles
 from pipelines.stages import StageOutput, Wanted, run_record
-from pipelines.vocabulary_stage import VocabularyOptions, learn
+from pipelines.vocabulary_stage import Learned, VocabularyOptions, learn
 from tokcore.errors import InputError
 from tokcore.unicode_tables import UNICODE_VERSION
 
@@ -56,6 +58,7 @@ def build_stage(
     )
     final_names = [*names.values(), *shard_names(corpus, encoding)]
     if output.finished(wanted, final_names, job.overwrite) is not None:
+        sweep_shuffles(work_folder(job, folder), folder)
         _LOGGER.info('build: already done in %s', folder)
         return
     refuse_too_large(job)
@@ -73,6 +76,7 @@ def build_stage(
         count_stage(job.only('train'), list(folders.values()))
         counted = time.monotonic()
         records: list[VocabularyRecord] = []
+        all_learned: list[Learned] = []
         for side, name in names.items():
             learned = learn(
                 find_counts([folders[side].path]),
@@ -80,13 +84,15 @@ def build_stage(
                 name,
                 job.engine,
                 filesystem.join(attempt.path, f'learner.{side}'),
+                folder,
             )
             filesystem.write_bytes(filesystem.join(attempt.path, name), learned.data)
             records.append(learned.record(name, side))
+            all_learned.append(learned)
         learned_at = time.monotonic()
         seconds = {'count': counted - started, 'vocab': learned_at - counted}
         paths = _vocabulary_paths(names, attempt.path, is_text)
-        encoded = encode_into(job, paths, encoding, attempt.path)
+        encoded = encode_into(job, paths, encoding, attempt.path, folder)
         _refuse_changed(folders, encoded.facts.inputs)
         seconds['encode'] = time.monotonic() - learned_at
         manifest = Manifest(
@@ -101,6 +107,9 @@ def build_stage(
         )
         run = run_record(wanted.inputs, seconds, job.engine.flags)
         output.publish(attempt, [*final_names, *encoded.rejected_names], manifest, run)
+        sweep_shuffles(work_folder(job, folder), folder)
+    for learned in all_learned:
+        learned.drop_rounds()
     log_shards(encoded, folder)
 
 

@@ -17,21 +17,32 @@ _Result = TypeVar('_Result')
 
 
 class CallsInFlight(Generic[_Result]):
-    """Runs up to `workers` calls at once; with one worker they run in the calling thread."""
+    """Runs up to `workers` calls at once; with one worker they run in the calling thread.
 
-    def __init__(self, workers: int):
-        self._workers = workers
+    `ahead` calls more wait for a worker that is done before its elders.
+    """
+
+    def __init__(self, workers: int, ahead: int = 0):
+        self._in_flight = workers + ahead
         self._pending: collections.deque[concurrent.futures.Future] = collections.deque()
         self._pool = concurrent.futures.ThreadPoolExecutor(workers) if workers > 1 else None
 
     def submit(self, call: Callable[..., _Result], *arguments) -> Iterator[_Result]:
-        """Starts a call and yields the results that are due: at most `workers` stay in flight."""
+        """Starts a call and yields the results that are due: only so many stay in flight."""
         if self._pool is None:
             yield call(*arguments)
             return
-        while len(self._pending) >= self._workers:
+        while len(self._pending) >= self._in_flight:
             yield self._pending.popleft().result()
         self._pending.append(self._pool.submit(call, *arguments))
+
+    def start_aside(self, call: Callable, *arguments) -> concurrent.futures.Future:
+        """Starts a call by the same workers whose result is not one of those in order."""
+        if self._pool is not None:
+            return self._pool.submit(call, *arguments)
+        done: concurrent.futures.Future = concurrent.futures.Future()
+        done.set_result(call(*arguments))
+        return done
 
     def drain(self) -> Iterator[_Result]:
         """Yields the results of all calls in flight."""

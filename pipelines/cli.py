@@ -66,7 +66,7 @@ def _is_news(record: logging.LogRecord) -> bool:
     message = record.getMessage()
     if message.startswith(_JOB_SERVER_NEWS):
         return False
-    chatter = ('apitools not found', 'tokcore.errors.InputError', 'Worker: severity: ')
+    chatter = ('apitools not found', 'tokcore.errors.', 'Worker: severity: ')
     return not any(each in message for each in chatter)
 
 

@@ -56,6 +56,8 @@ def command_parser() -> Parser:
         help='learn one vocabulary from both sides (default: one for each side)',
     )
     _add_running(build)
+    _add_work(build)
+    _add_shuffle(build)
 
     count = _command(commands, 'count', 'count the tokens of the training lines')
     _add_corpus(count, all_splits=False)
@@ -84,6 +86,7 @@ def command_parser() -> Parser:
     _add_vocabulary(vocab)
     vocab.add_argument('--output', required=True, metavar='FILE', help='vocabulary file to write')
     _add_running(vocab)
+    _add_work(vocab)
 
     encode = _command(commands, 'encode', 'encode a corpus with vocabularies that exist')
     _add_corpus(encode, all_splits=True)
@@ -92,6 +95,8 @@ def command_parser() -> Parser:
     encode.add_argument('--target-vocab', metavar='FILE', help='vocabulary of the target side')
     _add_dataset(encode)
     _add_running(encode)
+    _add_work(encode)
+    _add_shuffle(encode)
 
     tokenize = _command(commands, 'tokenize', 'lines of text on stdin to lines of ids on stdout')
     tokenize.add_argument('--vocab', required=True, metavar='FILE', help='vocabulary file')
@@ -202,9 +207,17 @@ def _add_vocabulary(parser: Parser) -> None:
     )
     group.add_argument(
         '--learner',
-        choices=['memory', 'beam'],
-        default='memory',
-        help='memory: in this process; beam: substrings counted by Beam, slowly (default: memory)',
+        choices=['auto', 'memory', 'beam'],
+        default='auto',
+        help='memory: in this process; beam: on the workers; auto: in memory where it fits '
+        '(default: auto)',
+    )
+    group.add_argument(
+        '--substring-counting',
+        choices=['packed', 'plain'],
+        default='packed',
+        help='how a learner on Beam counts: packed tables of suffixes, or each substring, which is '
+        'slow and the reference (default: packed)',
     )
 
 
@@ -239,6 +252,41 @@ def _add_running(parser: Parser) -> None:
     )
     group.add_argument(
         '--overwrite', action='store_true', help='make the result again, replacing what is there'
+    )
+
+
+def _add_work(parser: Parser) -> None:
+    parser.add_argument(
+        '--work',
+        metavar='DIR',
+        help='where a learner on Beam keeps its rounds and the shuffle its runs, to resume from, '
+        'until the output is whole; on a filesystem that every worker reaches (default: .tokbeam '
+        'beside the output)',
+    )
+
+
+def _add_shuffle(parser: Parser) -> None:
+    group = parser.add_argument_group('shuffle', 'none of these changes a byte of output')
+    group.add_argument(
+        '--shuffle',
+        choices=['auto', 'files', 'engine'],
+        default='auto',
+        help="files: sorted runs on disk, merged; engine: Beam's GroupByKey; auto: files locally "
+        'and on Flink, else engine (default: auto)',
+    )
+    group.add_argument(
+        '--buffer',
+        type=byte_size,
+        default=256 << 20,
+        metavar='SIZE',
+        help='memory of a worker for the runs that it sorts (default: 256MiB)',
+    )
+    group.add_argument(
+        '--memory',
+        type=byte_size,
+        metavar='SIZE',
+        help='memory of the whole job; buffers and threads are cut down to it (default: what is '
+        'free, on a cluster no limit)',
     )
 
 
@@ -351,9 +399,7 @@ def _check_names(
     for name in strange:
         if name in beam_names:
             continue
-        near = difflib.get_close_matches(name, own, 1) or difflib.get_close_matches(
-            name, beam_names, 1
-        )
+        near = difflib.get_close_matches(name, [*own, *beam_names], 1)
         hint = f'; did you mean {near[0]}?' if near else ''
         raise InputError(
             f'{command} has no option {name}, nor has Beam{hint} '

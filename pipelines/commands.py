@@ -1,6 +1,7 @@
 """The four commands that run pipelines: options checked, corpus looked at, stage begun."""
 
 import argparse
+import dataclasses
 from collections.abc import Sequence
 
 from pipelines import filesystem
@@ -11,6 +12,7 @@ from pipelines.count_stage import CountsFolder, count_stage
 from pipelines.encode_stage import EncodeOptions, VocabularyPaths, encode_stage
 from pipelines.engine import Engine, choose_engine
 from pipelines.merge_stage import merge_stage
+from pipelines.shuffle_options import ShuffleOptions
 from pipelines.vocabulary_stage import (
     VocabularyOptions,
     vocabulary_from_counts,
@@ -26,7 +28,7 @@ def build(options: argparse.Namespace, beam_flags: Sequence[str]) -> None:
     corpus = find_corpus(_split_paths(options, ('train', 'dev', 'test')))
     vocabulary = _vocabulary_options(options)
     encoding = _encode_options(options, corpus)
-    job = _job(corpus, options, _engine(options, beam_flags))
+    job = _shuffling(_job(corpus, options, _engine(options, beam_flags)), options)
     build_stage(job, vocabulary, options.shared_vocab, encoding, folder)
 
 
@@ -65,7 +67,7 @@ def encode(options: argparse.Namespace, beam_flags: Sequence[str]) -> None:
     corpus = find_corpus(_split_paths(options, ('train', 'dev', 'test')))
     vocabularies = _vocabulary_paths(options, corpus)
     encoding = _encode_options(options, corpus)
-    job = _job(corpus, options, _engine(options, beam_flags))
+    job = _shuffling(_job(corpus, options, _engine(options, beam_flags)), options)
     encode_stage(job, vocabularies, encoding, folder)
 
 
@@ -75,6 +77,12 @@ def _engine(options: argparse.Namespace, beam_flags: Sequence[str]) -> Engine:
 
 def _job(corpus: Corpus, options: argparse.Namespace, engine: Engine) -> Job:
     return Job(corpus, engine, options.item_size, options.on_error, options.overwrite)
+
+
+def _shuffling(job: Job, options: argparse.Namespace) -> Job:
+    shuffle = ShuffleOptions(options.shuffle, options.buffer, options.memory)
+    work = filesystem.absolute(options.work) if options.work else None
+    return dataclasses.replace(job, shuffle=shuffle, work=work)
 
 
 def _split_paths(options: argparse.Namespace, splits: Sequence[str]) -> list[SplitPaths]:
@@ -136,6 +144,8 @@ def _vocabulary_options(options: argparse.Namespace) -> VocabularyOptions:
         options.max_subtoken_length,
         tuple(options.reserved_token),
         options.learner,
+        options.substring_counting,
+        filesystem.absolute(options.work) if options.work else None,
     )
 
 

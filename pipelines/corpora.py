@@ -17,6 +17,7 @@ from pipelines.filesystem import StoredFile
 from pipelines.manifest import InputText
 from pipelines.reading import ReadBlocks
 from pipelines.reports import WriteReport, read_report
+from pipelines.shuffle_options import ShuffleOptions
 from tokcore.corpus.checksum import TextReceipt, checksum_file, join_receipts
 from tokcore.corpus.dataset import CorpusFile, Split, WorkItem
 from tokcore.corpus.gzip_text import is_gzip
@@ -88,6 +89,8 @@ class Job:
     item_bytes: int
     on_error: str = 'stop'
     overwrite: bool = False
+    shuffle: ShuffleOptions = ShuffleOptions()
+    work: str | None = None  # for what survives a killed run; None: below the output
     items: Mapping[str, Sequence[WorkItem]] | None = None  # of each split, once planned
 
     def planned(self, folder: str) -> 'Job':

@@ -10,7 +10,7 @@ from pipelines import filesystem
 from tokcore.errors import InputError
 from tokcore.subword.cutting import token_arrays
 
-_ROWS_AT_ONCE = 1 << 18
+ROWS_AT_ONCE = 1 << 18
 """Some 2.5 MB of tokens, whose suffixes take 100 MB while they are sorted; a quarter would repeat
 each group's frequent suffixes four times as often."""
 
@@ -26,7 +26,7 @@ def read_batches(path: str) -> Iterator[TokenArrays]:
     try:
         with filesystem.open_binary(path) as stream:
             file = parquet.ParquetFile(stream)
-            for batch in file.iter_batches(_ROWS_AT_ONCE, columns=['token', 'count']):
+            for batch in file.iter_batches(ROWS_AT_ONCE, columns=['token', 'count']):
                 tokens, counts = batch.column('token'), batch.column('count')
                 tokens.validate(full=True)
                 yield token_arrays(tokens, counts)

@@ -206,12 +206,18 @@ def counted_table(rows: Sequence[Sequence], path: str) -> CountedTable:
 
 def report_facts(outputs: Mapping[str, beam.PCollection], path: str) -> None:
     """Adds the steps that report a pipeline's facts and write its rejected lines to a folder."""
-    outputs[FACTS] | 'ReportFacts' >> WriteReport(filesystem.join(path, _FACTS_NAME))
-    (
-        outputs[REJECTED]
-        | 'WriteRejected' >> WriteRejected(path)
-        | 'ReportRejected' >> WriteReport(filesystem.join(path, _REJECTED_NAME))
-    )
+    report_read(outputs[FACTS], path)
+    report_rejected(outputs[REJECTED] | 'WriteRejected' >> WriteRejected(path), path)
+
+
+def report_read(facts: beam.PCollection, path: str) -> None:
+    """Adds the step that reports what was read."""
+    facts | 'ReportFacts' >> WriteReport(filesystem.join(path, _FACTS_NAME))
+
+
+def report_rejected(files: beam.PCollection, path: str) -> None:
+    """Adds the step that reports the files of rejected lines: (name, bytes, crc32c, lines)."""
+    files | 'ReportRejected' >> WriteReport(filesystem.join(path, _REJECTED_NAME))
 
 
 def read_facts(corpus: Corpus, path: str) -> ReadFacts:

@@ -19,6 +19,7 @@ from pipelines.count_stage import (
     wanted_inputs,
     warn_rejected,
 )
+from pipelines.encode_through_files import encode_through_files, work_folder
 from pipelines.encoding import RECORDS, EncodeBlocks, EncodedFeature, SplitShards
 from pipelines.manifest import (
     MANIFEST_NAME,
@@ -28,6 +29,7 @@ from pipelines.manifest import (
     read_manifest,
 )
 from pipelines.reports import WriteReport, read_report
+from pipelines.shuffle_plan import sweep_shuffles
 from pipelines.shuffling import WriteShards, shard_name
 from pipelines.stages import StageOutput, Wanted, run_record
 from tokcore.encoding import Feature
@@ -160,12 +162,13 @@ def encode_stage(
     wanted = wanted_encoding(job, records, options)
     names = shard_names(job.corpus, options)
     if output.finished(wanted, names, job.overwrite) is not None:
+        sweep_shuffles(work_folder(job, folder), folder)
         _LOGGER.info('encode: already done in %s', folder)
         return
     refuse_too_large(job)
     with output.attempt() as attempt:
         job = job.planned(attempt.path)
-        encoded = encode_into(job, vocabularies, options, attempt.path)
+        encoded = encode_into(job, vocabularies, options, attempt.path, folder)
         manifest = Manifest(
             'encode',
             UNICODE_VERSION,
@@ -179,6 +182,7 @@ def encode_stage(
         seconds = {'encode': time.monotonic() - started}
         run = run_record(wanted.inputs, seconds, job.engine.flags)
         output.publish(attempt, [*names, *encoded.rejected_names], manifest, run)
+        sweep_shuffles(work_folder(job, folder), folder)
     log_shards(encoded, folder)
 
 
@@ -197,12 +201,12 @@ def wanted_encoding(
 
 
 def encode_into(
-    job: Job, vocabularies: VocabularyPaths, options: EncodeOptions, path: str
+    job: Job, vocabularies: VocabularyPaths, options: EncodeOptions, path: str, output: str
 ) -> Encoded:
-    """Encodes a corpus into an attempt's folder.
+    """Encodes a corpus into an attempt's folder, for an output's.
 
     Raises:
-        InputError: a line that cannot be used, an empty split, or too much for the memory.
+        InputError: a line that cannot be used, an empty split, or too much for memory or disk.
         RuntimeError: examples were lost on the way.
     """
     corpus = job.corpus
@@ -226,7 +230,12 @@ def encode_into(
             | 'ReportShards' >> WriteReport(shards_path)
         )
 
-    job.engine.run(build)
+    if job.shuffle.through_files(job.engine):
+        encode_through_files(
+            job, features, layout, options.name, options.seed, path, output, shards_path
+        )
+    else:
+        job.engine.run(build)
     facts = read_facts(corpus, path)
     written = {row[0]: row[1:] for row in read_report(shards_path)}
     shards = []
@@ -280,7 +289,7 @@ def _features(vocabularies: VocabularyPaths, options: EncodeOptions) -> list[Enc
 
 
 def refuse_too_large(job: Job) -> None:
-    """Refuses a shuffle that the engine cannot hold.
+    """Refuses a shuffle through an engine that cannot hold it.
 
     Locally that is more than a sixth of the free memory, and on Flink more than 0.5 GB a slot.
     Records are about as large as their text: subtokens take two bytes where the text took three or
@@ -289,6 +298,8 @@ def refuse_too_large(job: Job) -> None:
     Raises:
         InputError: it would not fit.
     """
+    if job.shuffle.through_files(job.engine):
+        return
     size = sum(job.corpus.text_bytes(split.name) for split in job.corpus.splits)
     if job.engine.flink_slots is not None:
         _refuse_for_slots(job, size, job.engine.flink_slots)

@@ -87,21 +87,34 @@ def _unchanged(element: tuple[tuple[int, int], bytes]) -> tuple[tuple[int, int],
     return element
 
 
-class _EncodeBlocksFn(beam.DoFn):
-    def __init__(self, transform: EncodeBlocks):
-        self._features = tuple(each.feature for each in transform.features)
-        self._vocabularies = tuple(each.vocabulary for each in transform.features)
-        self._splits = tuple(transform.splits)
-        self._layout = tuple(transform.layout)
-        self._seed = transform.seed
-        self._workers = transform.workers
-        self._buffer_bytes = transform.buffer_bytes
-        self._on_error = transform.on_error
+class BlockEncoder:
+    """Encodes blocks in any thread of a worker; pickled, it is what is encoded and how.
+
+    Attributes:
+        features: what an example holds.
+        splits: the corpus, in the order of the split numbers.
+        seed: of the order keys.
+        on_error: 'stop' or 'skip' where a line cannot be used.
+    """
+
+    def __init__(
+        self,
+        features: Sequence[EncodedFeature],
+        splits: Sequence[Split],
+        seed: int,
+        on_error: str,
+    ):
+        self._features = tuple(each.feature for each in features)
+        self._vocabularies = tuple(each.vocabulary for each in features)
+        self._splits = tuple(splits)
+        self._seed = seed
+        self._on_error = on_error
         self._unicode = UNICODE_VERSION
         # One handle for each vocabulary file: with it, a process loads the file once.
         self._handles = {path: Shared() for path in self._vocabularies}
 
-    def setup(self) -> None:
+    def set_up(self) -> None:
+        """Loads the vocabularies, once in a process."""
         check_unicode(self._unicode, 'the driver', 'this worker')
         loaded = {
             path: handle.acquire(lambda path=path: _load_vocabulary(path), tag=path)
@@ -109,7 +122,39 @@ class _EncodeBlocksFn(beam.DoFn):
         }
         self._vocabulary_encoders = [loaded[path] for path in self._vocabularies]
         self._of_thread = threading.local()
-        self._calls: CallsInFlight[EncodedBlock] = CallsInFlight(self._workers)
+
+    def encode(self, block: Block) -> EncodedBlock:
+        """Returns a block's framed examples and facts; raises InputError as `encode_block`."""
+        if not hasattr(self._of_thread, 'encoders'):
+            # The memo is a thread's own; the vocabulary's arrays are the process's.
+            by_vocabulary = {
+                id(encoder): SubwordBlockEncoder(encoder) for encoder in self._vocabulary_encoders
+            }
+            self._of_thread.encoders = [
+                by_vocabulary[id(encoder)] for encoder in self._vocabulary_encoders
+            ]
+        return encode_block(
+            block,
+            self._features,
+            self._of_thread.encoders,
+            self._seed,
+            self._splits,
+            self._on_error,
+        )
+
+
+class _EncodeBlocksFn(beam.DoFn):
+    def __init__(self, transform: EncodeBlocks):
+        self._encoder = BlockEncoder(
+            transform.features, transform.splits, transform.seed, transform.on_error
+        )
+        self._layout = tuple(transform.layout)
+        self._workers = transform.workers
+        self._buffer_bytes = transform.buffer_bytes
+
+    def setup(self) -> None:
+        self._encoder.set_up()
+        self._calls: CallsInFlight[tuple[str, EncodedBlock]] = CallsInFlight(self._workers)
 
     def start_bundle(self) -> None:
         # The limit is for all splits together; a block's split has its own ranges of keys.
@@ -131,23 +176,7 @@ class _EncodeBlocksFn(beam.DoFn):
         self._calls.close()
 
     def _encode(self, block: Block) -> tuple[str, EncodedBlock]:
-        if not hasattr(self._of_thread, 'encoders'):
-            # The memo is a thread's own; the vocabulary's arrays are the process's.
-            by_vocabulary = {
-                id(encoder): SubwordBlockEncoder(encoder) for encoder in self._vocabulary_encoders
-            }
-            self._of_thread.encoders = [
-                by_vocabulary[id(encoder)] for encoder in self._vocabulary_encoders
-            ]
-        encoded = encode_block(
-            block,
-            self._features,
-            self._of_thread.encoders,
-            self._seed,
-            self._splits,
-            self._on_error,
-        )
-        return block.split, encoded
+        return block.split, self._encoder.encode(block)
 
     def _take(self, split: str, encoded: EncodedBlock) -> Iterator:
         yield from fact_outputs(encoded.facts)

@@ -26,11 +26,11 @@ from apache_beam.runners.portability.flink_runner import FlinkRunner
 from apache_beam.runners.portability.job_server import JobServer
 from apache_beam.runners.runner import PipelineResult, PipelineState
 
-from tokcore.errors import InputError
+from tokcore.errors import FullDiskError, InputError
 from tokcore.warm_up import compile_kernels
 
 _LOCAL_NAMES = {None, 'local', 'DirectRunner', 'direct', 'FnApiRunner'}
-_USER_ERROR = re.compile(r'tokcore\.errors\.InputError: (.*)')
+_USER_ERROR = re.compile(r'tokcore\.errors\.(InputError|FullDiskError): (.*)')
 _STEP_NOTE = re.compile(r" \[while running '.*")
 _CANCEL_SECONDS = 30
 
@@ -70,7 +70,7 @@ class Engine:
             mistake = _users_mistake(error)
             if mistake is None:
                 raise
-            raise InputError(mistake) from error
+            raise mistake from error
         if state not in (None, PipelineState.DONE):
             raise RuntimeError(f'the pipeline ended in state {state}')
 
@@ -165,9 +165,13 @@ def _without_option(flags: Sequence[str], name: str) -> list[str]:
     return kept
 
 
-def _users_mistake(error: BaseException) -> str | None:
+def _users_mistake(error: BaseException) -> InputError | None:
     if isinstance(error, InputError):
-        return _STEP_NOTE.sub('', str(error))
+        return type(error)(_STEP_NOTE.sub('', str(error)))
     # From a worker process the exception comes as the text of its traceback.
     found = _USER_ERROR.findall(str(error))
-    return _STEP_NOTE.sub('', found[-1]) if found else None
+    if not found:
+        return None
+    name, message = found[-1]
+    kind = FullDiskError if name == FullDiskError.__name__ else InputError
+    return kind(_STEP_NOTE.sub('', message))

@@ -38,6 +38,11 @@ def absolute(path: str) -> str:
     return path if FileSystems.get_scheme(path) else os.path.abspath(path)
 
 
+def is_local(path: str) -> bool:
+    """Returns whether a path is one of this machine's own filesystem."""
+    return FileSystems.get_scheme(path) is None
+
+
 def join(folder: str, *names: str) -> str:
     return FileSystems.join(folder, *names)
 
@@ -129,6 +134,12 @@ def delete(path: str) -> None:
         shutil.rmtree(path) if os.path.isdir(path) else os.remove(path)
     else:
         FileSystems.delete([path])
+
+
+def delete_if_empty(folder: str) -> None:
+    """Deletes a folder with nothing in it; on an object store there are none."""
+    if FileSystems.get_scheme(folder) is None and os.path.isdir(folder) and not os.listdir(folder):
+        os.rmdir(folder)
 
 
 def list_folder(folder: str) -> list[StoredFile]:

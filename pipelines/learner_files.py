@@ -104,6 +104,10 @@ class RoundFiles:
     def heavy_path(self) -> str:
         return filesystem.join(self.folder, 'heavy')
 
+    @property
+    def sizes_path(self) -> str:
+        return filesystem.join(self.folder, 'sizes.json')
+
     def vocabulary_path(self, iteration: int) -> str:
         return filesystem.join(self.folder, f'vocabulary-{iteration}')
 
@@ -115,6 +119,13 @@ class RoundFiles:
 
     def read_vocabulary(self, iteration: int) -> SuffixTable:
         return SuffixTable.from_bytes(filesystem.read_bytes(self.vocabulary_path(iteration)))
+
+    def write_sizes(self, sizes: dict[int, int]) -> None:
+        """Lists the bytes of each group's file."""
+        filesystem.write_bytes(self.sizes_path, json.dumps(sorted(sizes.items())).encode())
+
+    def read_sizes(self) -> dict[int, int]:
+        return dict(json.loads(filesystem.read_bytes(self.sizes_path)))
 
     def read_reserved(self) -> list[str]:
         return json.loads(filesystem.read_bytes(self.reserved_path))

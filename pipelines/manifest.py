@@ -165,4 +165,9 @@ def read_run(path: str) -> RunRecord | None:
 
 
 def _json(fields: dict) -> bytes:
-    return (json.dumps(fields, indent=1, sort_keys=True, ensure_ascii=False) + '\n').encode()
+    try:
+        text = json.dumps(fields, indent=1, sort_keys=True, ensure_ascii=False)
+        return f'{text}\n'.encode()
+    except UnicodeEncodeError:
+        # A file's name need not be UTF-8; JSON can hold its bytes only as escapes.
+        return f'{json.dumps(fields, indent=1, sort_keys=True)}\n'.encode()

@@ -6,13 +6,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import google_crc32c
-import numpy as np
 
 from pipelines import filesystem
 from pipelines.corpora import Job
-from pipelines.count_files import CountFiles, find_counts, read_counts
+from pipelines.count_files import CountFiles, find_counts
 from pipelines.count_stage import CountsFolder, count_stage, reading_options, wanted_inputs
-from pipelines.counting import write_counts_file
 from pipelines.engine import Engine
 from pipelines.filesystem import Attempt
 from pipelines.manifest import (
@@ -24,40 +22,16 @@ from pipelines.manifest import (
     read_manifest,
 )
 from pipelines.stages import StageOutput, Wanted, run_record
-from pipelines.substrings import BeamLearner
-from tokcore.counts import TokenTable
+from pipelines.vocabulary_search import VocabularyOptions, find_vocabulary
 from tokcore.errors import InputError
-from tokcore.subword.learner import MemoryLearner
-from tokcore.subword.search import SearchResult, search_vocabulary
+from tokcore.subword.search import SearchResult
 from tokcore.subword.vocabulary_file import dump_vocabulary
 from tokcore.unicode_tables import UNICODE_VERSION
 
 _LOGGER = logging.getLogger(__name__)
 
-T2T_RANGE = (1, 1000)
-"""The min-counts between which Tensor2Tensor's `build_from_generator` searches."""
-
-
-@dataclass(frozen=True)
-class VocabularyOptions:
-    """How a vocabulary is learned; each field is an option of `tokbeam vocab`."""
-
-    vocab_size: int
-    search: str = 't2t'
-    min_count_range: tuple[int, int] | None = None
-    max_subtoken_length: int | None = 200
-    reserved_tokens: tuple[str, ...] = ()
-    learner: str = 'memory'
-
-    def for_manifest(self) -> dict[str, object]:
-        """Returns what the vocabulary's bytes depend on; both learners give the same."""
-        return {
-            'vocab_size': self.vocab_size,
-            'search': self.search,
-            'min_count_range': self.min_count_range,
-            'max_subtoken_length': self.max_subtoken_length,
-            'reserved_token': self.reserved_tokens,
-        }
+ROUNDS_NAME = '.tokbeam'
+"""The folder beside an output where a learner on Beam keeps its rounds until the output is whole."""
 
 
 @dataclass(frozen=True)
@@ -66,6 +40,7 @@ class Learned:
 
     data: bytes
     result: SearchResult
+    rounds: str | None = None  # what is kept to resume from
 
     def record(self, name: str, side: str) -> VocabularyRecord:
         return VocabularyRecord(
@@ -79,6 +54,12 @@ class Learned:
             self.result.tried,
         )
 
+    def drop_rounds(self) -> None:
+        """Deletes what a killed run would resume from: the output is whole."""
+        if self.rounds is not None and filesystem.is_folder(self.rounds):
+            filesystem.delete(self.rounds)
+            filesystem.delete_if_empty(filesystem.split_path(self.rounds)[0])
+
 
 def vocabulary_output(path: str) -> StageOutput:
     """Returns where a vocabulary written alone has its manifest: `FILE.tokbeam.json`."""
@@ -87,7 +68,12 @@ def vocabulary_output(path: str) -> StageOutput:
 
 
 def learn(
-    counts: CountFiles, options: VocabularyOptions, label: str, engine: Engine, work: str
+    counts: CountFiles,
+    options: VocabularyOptions,
+    label: str,
+    engine: Engine,
+    work: str,
+    folder: str,
 ) -> Learned:
     """Learns a vocabulary from count files.
 
@@ -96,49 +82,20 @@ def learn(
         options: what is asked for.
         label: for messages, the vocabulary's file name.
         engine: runs the learner on Beam if that is chosen.
-        work: a folder for its rounds.
+        work: a folder of this run.
+        folder: the output's; rounds on Beam are kept in `.tokbeam` there, unless in `--work`.
 
     Raises:
         InputError: counts that cannot be read, or a size below the alphabet.
     """
     try:
-        result, smallest_size = _search(counts, options, label, engine, work)
+        rounds = options.work or filesystem.join(folder, ROUNDS_NAME)
+        found = find_vocabulary(counts, options, label, engine, work, rounds)
     except OverflowError as error:
         names = ', '.join(file.path for file in counts.files)
         raise InputError(f'{error}; divide the counts in {names}') from error
-    _warn_if_missed(result, smallest_size, options, label)
-    return Learned(dump_vocabulary(result.subtokens), result)
-
-
-def _search(
-    counts: CountFiles, options: VocabularyOptions, label: str, engine: Engine, work: str
-) -> tuple[SearchResult, int]:
-    """The vocabulary found, and the smallest size that was possible."""
-    table = read_counts(counts)
-    if options.learner == 'beam':
-        learner = BeamLearner(
-            _parquet_paths(counts, table, work),
-            work,
-            engine.run,
-            max_subtoken_length=options.max_subtoken_length,
-            reserved_tokens=options.reserved_tokens,
-        )
-    else:
-        learner = MemoryLearner(
-            table,
-            max_subtoken_length=options.max_subtoken_length,
-            reserved_tokens=options.reserved_tokens,
-        )
-    result = search_vocabulary(
-        learner.build,
-        options.vocab_size,
-        strategy=options.search,
-        min_count_range=options.min_count_range,
-        smallest_size=learner.smallest_size,
-        largest_count=_largest_count(table),
-        report=_reporter(label, options),
-    )
-    return result, learner.smallest_size
+    _warn_if_missed(found.result, found.smallest_size, options, label)
+    return Learned(dump_vocabulary(found.result.subtokens), found.result, found.rounds)
 
 
 def vocabulary_from_counts(
@@ -213,7 +170,7 @@ def _vocabulary_stage(
     with output.attempt() as attempt:
         counted = count(attempt)
         work = filesystem.join(attempt.path, 'learner')
-        learned = learn(counted.counts, options, name, engine, work)
+        learned = learn(counted.counts, options, name, engine, work, output.folder)
         filesystem.write_bytes(filesystem.join(attempt.path, name), learned.data)
         manifest = Manifest(
             'vocab',
@@ -228,40 +185,8 @@ def _vocabulary_stage(
         run = run_record(wanted.inputs, seconds, engine.flags)
         names = [name, *(file.name for file in counted.rejected)]
         output.publish(attempt, names, manifest, run)
+    learned.drop_rounds()
     _LOGGER.info('vocab: %d entries in %s', len(learned.result.subtokens), path)
-
-
-def _parquet_paths(counts: CountFiles, table: TokenTable, work: str) -> list[str]:
-    """The count files as Parquet, which is what workers read."""
-    if all(file.path.endswith('.parquet') for file in counts.files):
-        return [file.path for file in counts.files]
-    name, *_ = write_counts_file(work, 0, table)
-    return [filesystem.join(work, name)]
-
-
-def _largest_count(table: TokenTable) -> int:
-    """No substring can be counted more often than there are characters."""
-    return int(np.dot(table.counts.astype(np.float64), np.diff(table.offsets) + 1))
-
-
-def _reporter(label: str, options: VocabularyOptions) -> Callable[[int, int, int], None]:
-    widened = False
-
-    def report(min_count: int, size: int, target: int) -> None:
-        nonlocal widened
-        beyond = options.min_count_range is None and min_count > T2T_RANGE[1]
-        if beyond and not widened and options.search == 't2t':
-            widened = True
-            _LOGGER.info(
-                '%s: still above %d at min-count %d, where Tensor2Tensor ends; searching on '
-                '(--min-count-range 1:1000 forbids it)',
-                label,
-                target,
-                T2T_RANGE[1],
-            )
-        _LOGGER.info('%s: min-count %d gives %d entries of %d', label, min_count, size, target)
-
-    return report
 
 
 def _warn_if_missed(

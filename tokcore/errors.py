@@ -1,4 +1,4 @@
-"""The one exception that stands for a user's mistake."""
+"""The exceptions that stand for a user's mistake."""
 
 
 class InputError(Exception):
@@ -11,3 +11,7 @@ class InputError(Exception):
 
     def __init__(self, message: str):
         super().__init__(' '.join(message.split('\n')))
+
+
+class FullDiskError(InputError):
+    """There is no room for what is to be written; with more of it, a run goes on."""

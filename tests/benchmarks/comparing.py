@@ -1,7 +1,7 @@
 """Interleaved runs of a row's contenders, and the ratios of their medians.
 
-Interleaved, so that what slows the machine down for a while slows all of them. A peer that takes too
-long is compared on a sample of the text, in one run.
+Interleaved, so that what slows the machine down for a while slows all of them. A peer that takes
+too long is compared on a sample of the text, in one run.
 """
 
 import statistics
@@ -39,10 +39,14 @@ class Comparison:
 
     @property
     def ratio(self) -> float | None:
-        """How many times as long the peer takes."""
-        if self.peer is None or not self.peer.seconds or not self.ours.seconds:
+        """How many times as long the peer takes; None without two times.
+
+        A time above start-up may come out below zero where there is next to nothing to do.
+        """
+        times = self.ours.seconds, self.peer.seconds if self.peer else None
+        if None in times or min(times) <= 0:
             return None
-        return self.peer.seconds / self.ours.seconds
+        return times[1] / times[0]
 
     @property
     def agrees(self) -> bool | None:
@@ -66,47 +70,39 @@ def measure(row: Row, materials: Materials, runs: int) -> RowResult:
     """Runs a row: `runs` rounds, fewer for a row that asks for fewer."""
     inputs = Inputs(materials, row.corpus)
     runs = min(runs, row.runs)
-    rounds: dict[str, list[Run]] = {row.ours.label: []}
-    rounds.update((peer.label, []) for peer in row.peers)
+    rounds: dict[str, list[Run]] = {each.label: [] for each in (row.ours, *row.peers)}
     waiting = [row.ours, *row.peers]
     for _ in range(runs):
         for contender in list(waiting):
-            limit = None if contender is row.ours or row.whole else SLOW_SECONDS
+            is_peer = contender is not row.ours
+            limit = SLOW_SECONDS if is_peer and row.patience == 'sample' else None
             run = _run(contender, inputs, limit)
             rounds[contender.label].append(run)
-            done_after_one = row.whole and contender is not row.ours
-            if run.problem or done_after_one:
+            if run.problem or (is_peer and row.patience == 'once'):
                 waiting.remove(contender)
-    ours = _figure(row.ours.label, rounds[row.ours.label])
-    comparisons = []
-    slow = []
-    for peer in row.peers:
-        if any(run.too_slow for run in rounds[peer.label]):
-            slow.append(peer)
-            continue
-        figure = _figure(peer.label, rounds[peer.label])
-        comparisons.append(Comparison(ours, figure, inputs.bytes, row.targets.get(peer.label)))
+    slow = [peer for peer in row.peers if any(run.too_slow for run in rounds[peer.label])]
+    figures = {label: _figure(label, each) for label, each in rounds.items()}
+    comparisons = [
+        _compare(row, peer, figures, inputs) for peer in row.peers if peer not in slow
+    ]
     if slow:
-        comparisons += _on_a_sample(row, slow, materials, runs)
-    if not row.peers:
-        comparisons.append(Comparison(ours, None, inputs.bytes))
+        sample = Inputs(materials, row.corpus, SAMPLE_BYTES)
+        ours = _figure(row.ours.label, [_run(row.ours, sample, None) for _ in range(runs)])
+        for peer in slow:
+            figures = {row.ours.label: ours}
+            figures[peer.label] = _figure(peer.label, [_run(peer, sample, None)])
+            comparisons.append(_compare(row, peer, figures, sample))
+    if not comparisons or slow:
+        whole = _figure(row.ours.label, rounds[row.ours.label])
+        comparisons.insert(0, Comparison(whole, None, inputs.bytes))
     return RowResult(row, tuple(comparisons), tuple(inputs.notes))
 
 
-def _on_a_sample(
-    row: Row, slow: list[Contender], materials: Materials, runs: int
-) -> list[Comparison]:
-    inputs = Inputs(materials, row.corpus, SAMPLE_BYTES)
-    ours = _figure(row.ours.label, [_run(row.ours, inputs, None) for _ in range(runs)])
-    return [
-        Comparison(
-            ours,
-            _figure(peer.label, [_run(peer, inputs, None)]),
-            inputs.bytes,
-            row.targets.get(peer.label),
-        )
-        for peer in slow
-    ]
+def _compare(
+    row: Row, peer: Contender, figures: Mapping[str, Figure], inputs: Inputs
+) -> Comparison:
+    ours = figures[peer.against or row.ours.label]
+    return Comparison(ours, figures[peer.label], inputs.bytes, row.targets.get(peer.label))
 
 
 def _run(contender: Contender, inputs: Inputs, limit: float | None) -> Run:

@@ -2,20 +2,12 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import Literal
 
 from .inputs import Inputs
 
 OURS = 'tokbeam'
 DEFAULT_RUNS = 5
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """What a task function returns: how long the stage took, and what it found."""
-
-    seconds: float
-    facts: Mapping[str, object] = field(default_factory=dict)
-    """A `digest` of the result, where contenders must agree; sizes, start-up times and the like."""
 
 
 @dataclass(frozen=True)
@@ -29,6 +21,13 @@ class Contender:
     """The function's keyword arguments, made when the row is run."""
     cores: int | None = None
     """The cores it may run on; None for all."""
+    against: str | None = None
+    """The contender of the same row that it is compared with, if not with the first."""
+
+
+Patience = Literal['sample', 'once', 'wait']
+"""What is done about a slow peer: a single run on a sample of the text, a single run on the whole
+input, or all runs however long they take."""
 
 
 @dataclass(frozen=True)
@@ -43,10 +42,9 @@ class Row:
     targets: Mapping[str, float] = field(default_factory=dict)
     """The least ratio wanted, by the peer's label."""
     runs: int = DEFAULT_RUNS
-    whole: bool = False
-    """The peers run once, on the whole input, however long they take."""
-    sizes: bool = False
-    """A point of the plot of cost against size, rather than a comparison."""
+    patience: Patience = 'sample'
+    size: float | None = None
+    """Where it is a point of a curve: its place on the axis, in MB or millions of tokens."""
 
     @property
     def group(self) -> str:

@@ -28,11 +28,12 @@ def write_pairs(path: Path, size: int, seed: int = 3) -> None:
     write_english(halves[0], size, seed)
     write_chinese(halves[1], size, seed + 1)
     written = 0
-    with open(path, 'wb') as pairs, open(halves[0], 'rb') as source, open(halves[1], 'rb') as target:
-        for left, right in zip(source, target):
-            written += pairs.write(left.rstrip(b'\n') + b'\t' + right)
-            if written >= size:
-                break
+    with open(halves[0], 'rb') as source, open(halves[1], 'rb') as target:
+        with open(path, 'wb') as pairs:
+            for left, right in zip(source, target):
+                written += pairs.write(left.rstrip(b'\n') + b'\t' + right)
+                if written >= size:
+                    break
     for half in halves:
         half.unlink()
 

@@ -1,4 +1,4 @@
-"""A job whose worker says what arrived there; prints more than a pipe holds; makes mistakes to order.
+"""A job whose worker says what arrived, prints more than a pipe holds, and errs on demand.
 
 Usage: python -m worker_probe WORD OPTIONS OF BEAM
 """

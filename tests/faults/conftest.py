@@ -6,9 +6,8 @@ from collections.abc import Callable, Sequence
 import pytest
 
 from command_outcome import Outcome
-from small_corpus import BUILD_OPTIONS, PAIRS, SmallCorpus
-
 from pipelines.cli import main
+from small_corpus import BUILD_OPTIONS, PAIRS, SmallCorpus
 
 
 @pytest.fixture

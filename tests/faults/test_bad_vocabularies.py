@@ -9,6 +9,7 @@ import sys
 import pyarrow as pa
 import pyarrow.parquet as parquet
 import pytest
+
 from leftovers import assert_nothing_made, final_files
 from small_corpus import PAIRS
 

@@ -5,10 +5,10 @@ import subprocess
 import sys
 
 import pytest
-from leftovers import assert_nothing_made, assert_only_counts_made, attempts, result_files
 
 from generated_text import as_tsv, pairs_with_gaps
 from jobs import write
+from leftovers import assert_nothing_made, assert_only_counts_made, attempts, result_files
 
 resource = pytest.importorskip('resource')
 

@@ -5,6 +5,7 @@ all of them, and sweeps what the killed one left.
 """
 
 import json
+import shutil
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -60,6 +61,7 @@ def kill_and_rerun(
     succeed(*arguments)
     assert result_files(folder) == reference
     assert attempts(folder) == []
+    shutil.rmtree(folder)
     return status == SIGKILLED
 
 

@@ -3,8 +3,8 @@
 import subprocess
 import sys
 
-from leftovers import assert_nothing_made
 from command_outcome import Outcome
+from leftovers import assert_nothing_made
 from small_corpus import BUILD_OPTIONS
 
 WORKER_PROCESSES = ('--direct_running_mode=multi_processing', '--direct_num_workers=2')

@@ -32,7 +32,7 @@ VOCABULARY_DEFAULTS = {
     'min_count_range': None,
     'max_subtoken_length': 200,
     'reserved_token': [],
-    'learner': 'memory',
+    'learner': 'auto',
 }
 RUNNING_DEFAULTS = {'workers': None, 'overwrite': False}
 
@@ -243,7 +243,7 @@ def test_help_names_every_option_and_its_default(command, capsys):
         '--test-shards': '1',
         '--seed': '0',
         '--search': 't2t',
-        '--learner': 'memory',
+        '--learner': 'auto',
         '--max-subtoken-length': '200',
         '--min-count-range': '1:1000',
         '--workers': 'the cores',

@@ -218,6 +218,26 @@ def test_an_attempt_sweeps_those_that_were_killed(tmp_path):
     assert names_below(tmp_path) == ['.mine', 'mine']
 
 
+def test_attempts_at_different_files_of_a_folder_leave_each_other_alone(tmp_path):
+    with Attempt(str(tmp_path), ['a']) as first, Attempt(str(tmp_path), ['b']) as second:
+        for attempt, name in [(first, 'a'), (second, 'b')]:
+            filesystem.write_bytes(filesystem.join(attempt.path, name), b'x')
+        # Nor does one at a file whose name only looks alike.
+        with Attempt(str(tmp_path), ['a.b']):
+            assert filesystem.exists(first.path)
+        first.publish(['a'])
+        second.publish(['b'])
+    assert names_below(tmp_path) == ['a', 'b']
+
+
+def test_an_attempt_at_one_file_sweeps_what_was_left_of_it(tmp_path):
+    left = Attempt(str(tmp_path), ['a'])
+    filesystem.write_bytes(filesystem.join(left.path, 'part'), b'x')
+    with Attempt(str(tmp_path), ['a']):
+        assert not filesystem.exists(left.path)
+    assert names_below(tmp_path) == []
+
+
 @pytest.mark.parametrize('name', ['file', 'file/below'])
 def test_an_attempt_where_nothing_can_be_written(tmp_path, name):
     make_files(tmp_path, 'file')

@@ -31,7 +31,8 @@ def test_slots_are_as_many_as_asked_for_and_one_by_default():
 
 
 @pytest.mark.parametrize(
-    'size, flags', [(GIB // 2, []), (4 * GIB, ['--parallelism=8']), (40 * GIB, ['--parallelism=80'])]
+    'size, flags',
+    [(GIB // 2, []), (4 * GIB, ['--parallelism=8']), (40 * GIB, ['--parallelism=80'])],
 )
 def test_half_a_gigabyte_a_slot_may_be_encoded(size, flags):
     refuse_too_large(flink_job(size, *flags))

@@ -88,6 +88,16 @@ def finish_claims(
     return merge_suffix_tables([*tables, SuffixTable.from_items(above)])
 
 
+def order_subtokens(vocabulary: SuffixTable) -> tuple[str, ...]:
+    """Returns a vocabulary's strings by count and string, both descending."""
+    strings, ends, counts = vocabulary.arrays()
+    order = np.argsort(-counts, kind='stable')
+    starts = np.concatenate([np.zeros(1, np.int64), ends])[:-1]
+    joined = strings.tobytes()
+    ranges = zip(starts[order].tolist(), ends[order].tolist())
+    return tuple(joined[start:end].decode() for start, end in ranges)
+
+
 def _as_table(data: np.ndarray, numbers: tuple[int, int], longest: int) -> SuffixTable:
     rows, added = numbers
     return SuffixTable(frozen(data), rows, longest, added)

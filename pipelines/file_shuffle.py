@@ -1,0 +1,312 @@
+"""The shuffle through files: an external merge sort with Beam as its scheduler.
+
+Run items become sorted runs, and each shard is merged from its slice of all of them. Only names and
+sizes cross Beam, so neither its memory nor that of an engine's shuffle sees a record.
+"""
+
+import contextlib
+import functools
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict, astuple, dataclass
+
+import apache_beam as beam
+import google_crc32c
+
+from pipelines import filesystem
+from pipelines.bundles import CallsInFlight, in_global_window
+from pipelines.counting import FACTS, REJECTED
+from pipelines.encoding import BlockEncoder
+from pipelines.rejecting import rejected_name
+from pipelines.run_writing import RunWriter, WrittenPart, room_on_disk
+from pipelines.shuffle_plan import RunItem, ShufflePlan
+from pipelines.shuffling import shard_name
+from tokcore.errors import InputError
+from tokcore.records.merging import MergedRows, RunSlice, bucket_groups, merge_buckets, read_slices
+from tokcore.records.run_index import RunFile
+from tokcore.records.runs import RejectedSection
+
+RUNS = 'runs'
+SHARDS = 'shards'
+
+_COPY_BYTES = 8 << 20
+
+
+@dataclass(eq=False)
+class WriteRuns(beam.PTransform):
+    """Encodes run items and writes them as sorted runs; gives `runs`, a `WrittenPart` each.
+
+    `facts` has the rows that `CountTokens` gives.
+
+    Attributes:
+        plan: what the runs' bytes depend on.
+        items: the run items.
+        encoder: of blocks.
+        workers: blocks in flight in a worker.
+    """
+
+    plan: ShufflePlan
+    items: Sequence[RunItem]
+    encoder: BlockEncoder
+    workers: int = 1
+
+    def expand(self, root: beam.pvalue.PBegin):
+        writing = beam.ParDo(_WriteRunsFn(self.plan, self.encoder, self.workers))
+        written = (
+            root
+            | 'Plan' >> beam.Create(list(self.items), reshuffle=False)
+            | 'ShareOut' >> beam.Reshuffle()  # RunItem
+            | 'Write' >> writing.with_outputs(FACTS, main=RUNS)
+        )
+        return {RUNS: written[RUNS], FACTS: written[FACTS]}
+
+
+class _WriteRunsFn(beam.DoFn):
+    def __init__(self, plan: ShufflePlan, encoder: BlockEncoder, workers: int):
+        self._plan = plan
+        self._encoder = encoder
+        self._workers = workers
+
+    def setup(self) -> None:
+        self._encoder.set_up()
+        self._writer = RunWriter(self._plan, self._encoder, self._workers)
+
+    def process(self, element: RunItem) -> Iterator:
+        for part in self._writer.take(element):
+            yield from _outputs(part)
+
+    def finish_bundle(self) -> Iterator:
+        for part in self._writer.finish():
+            for output in _outputs(part):
+                yield in_global_window(output)
+
+    def teardown(self) -> None:
+        self._writer.close()
+
+
+def _outputs(part: WrittenPart) -> Iterator:
+    yield part
+    yield beam.pvalue.TaggedOutput(FACTS, ('lines', *astuple(part.facts.tally)))
+    for receipt in part.facts.receipts:
+        yield beam.pvalue.TaggedOutput(FACTS, ('text', *astuple(receipt)))
+
+
+@dataclass(eq=False)
+class MergeRuns(beam.PTransform):
+    """Merges runs to shards; takes what `WriteRuns` gives as `runs`.
+
+    Gives `shards`, (file name, bytes, crc32c, examples) for each that has examples, and `rejected`,
+    (file name, bytes, crc32c, lines) for each file of rejected lines.
+
+    Attributes:
+        plan: that of the runs.
+        name: of the dataset, in the files' names.
+        folder: where the shards go.
+        group_bytes: buckets read at once by each of the workers.
+        workers: groups in flight in a worker.
+    """
+
+    plan: ShufflePlan
+    name: str
+    folder: str
+    group_bytes: int
+    workers: int = 1
+
+    def expand(self, parts: beam.PCollection):
+        listing = filesystem.join(self.folder, 'runs')
+        listed = (
+            parts
+            | 'Key' >> beam.Map(_keyed).with_output_types(tuple[int, WrittenPart])
+            | 'Gather' >> beam.GroupByKey()  # (0, [WrittenPart])
+            | 'List' >> beam.ParDo(_ListRunsFn(self.plan, listing)).with_outputs(
+                REJECTED, main=SHARDS
+            )
+        )
+        shards = (
+            listed[SHARDS]
+            | 'ShareOutShards' >> beam.Reshuffle()  # (split number, shard)
+            | 'MergeShards' >> beam.ParDo(_MergeShardFn(self, listing))
+        )
+        rejected = (
+            listed[REJECTED]
+            | 'ShareOutRejected' >> beam.Reshuffle()  # (split number, reason)
+            | 'JoinRejected' >> beam.ParDo(_JoinRejectedFn(self, listing))
+        )
+        return {SHARDS: shards, REJECTED: rejected}
+
+
+def _keyed(part: WrittenPart) -> tuple[int, WrittenPart]:
+    return 0, part
+
+
+@dataclass(frozen=True)
+class _ListedRun:
+    """What readers need to know of a run file."""
+
+    split: int
+    name: str
+    size: int
+    rejected: tuple[RejectedSection, ...]
+
+    def to_json(self) -> str:
+        return json.dumps(asdict(self))
+
+    @classmethod
+    def from_json(cls, line: bytes) -> '_ListedRun':
+        fields = json.loads(line)
+        sections = tuple(RejectedSection(**each) for each in fields['rejected'])
+        return cls(**{**fields, 'rejected': sections})
+
+
+class _ListRunsFn(beam.DoFn):
+    """Lists all runs in one file, and names the shards and files that are to be made of them."""
+
+    def __init__(self, plan: ShufflePlan, listing: str):
+        self._plan = plan
+        self._listing = listing
+
+    def process(self, element: tuple[int, Iterable[WrittenPart]]) -> Iterator:
+        parts = sorted(element[1], key=lambda part: (part.run, part.part))
+        runs = [_ListedRun(each.split, each.name, each.size, each.facts.rejected) for each in parts]
+        lines = ''.join(run.to_json() + '\n' for run in runs)
+        filesystem.write_bytes(self._listing, lines.encode())
+        for number in sorted({run.split for run in runs}):
+            for shard in range(self._plan.layout[number].shards):
+                yield number, shard
+        reasons = {(run.split, section.reason) for run in runs for section in run.rejected}
+        for output in sorted(reasons):
+            yield beam.pvalue.TaggedOutput(REJECTED, output)
+
+
+@functools.lru_cache(maxsize=1)
+def _read_listing(path: str) -> tuple[_ListedRun, ...]:
+    # An attempt's path is its own and its listing written once.
+    return tuple(map(_ListedRun.from_json, filesystem.read_bytes(path).splitlines()))
+
+
+class _OpenShard:
+    """A shard that is being written: it has its name when it is closed."""
+
+    def __init__(self, folder: str, name: str):
+        self._name = name
+        self._stack = contextlib.ExitStack()
+        self._stream = self._stack.enter_context(
+            filesystem.create(filesystem.join(folder, name))
+        )
+        self._bytes = self._crc32c = self._examples = 0
+
+    def write(self, merged: MergedRows) -> None:
+        self._stream.write(merged.records.data)
+        self._crc32c = google_crc32c.extend(self._crc32c, merged.records)
+        self._bytes += len(merged.records)
+        self._examples += merged.rows
+
+    def close(self) -> tuple[str, int, int, int]:
+        self._stack.close()
+        return self._name, self._bytes, self._crc32c, self._examples
+
+
+@dataclass
+class _Merged:
+    """A group of buckets of a shard, in the order of groups and shards."""
+
+    shard: str
+    rows: MergedRows
+    last: bool  # of its shard
+
+
+class _MergeShardFn(beam.DoFn):
+    def __init__(self, transform: MergeRuns, listing: str):
+        self._plan = transform.plan
+        self._name = transform.name
+        self._folder = transform.folder
+        self._group_bytes = transform.group_bytes
+        self._workers = transform.workers
+        self._listing = listing
+
+    def setup(self) -> None:
+        self._calls: CallsInFlight[_Merged] = CallsInFlight(self._workers)
+
+    def start_bundle(self) -> None:
+        self._open: _OpenShard | None = None
+
+    def process(self, element: tuple[int, int]) -> Iterator[tuple[str, int, int, int]]:
+        number, shard = element
+        layout = self._plan.layout[number]
+        first = shard * layout.buckets_per_shard
+        end = first + layout.buckets_per_shard
+        runs = [
+            RunFile(self._plan.run_path(run.name), run.size)
+            for run in _read_listing(self._listing)
+            if run.split == number
+        ]
+        slices = read_slices(
+            runs, self._plan.fingerprint, layout.buckets, first, end, filesystem.open_binary
+        )
+        groups = bucket_groups(slices, first, end, self._group_bytes)
+        name = shard_name(self._name, layout.split, shard, layout.shards)
+        for group in groups:
+            parts = [each.part(*group) for each in slices]
+            for merged in self._calls.submit(_merge, name, parts, group == groups[-1]):
+                yield from self._append(merged)
+
+    def finish_bundle(self) -> Iterator:
+        for merged in self._calls.drain():
+            for output in self._append(merged):
+                yield in_global_window(output)
+
+    def teardown(self) -> None:
+        self._calls.close()
+
+    def _append(self, merged: _Merged) -> Iterator[tuple[str, int, int, int]]:
+        with room_on_disk(self._plan):
+            if self._open is None:
+                self._open = _OpenShard(self._folder, merged.shard)
+            self._open.write(merged.rows)
+            if merged.last:
+                written = self._open.close()
+                self._open = None
+                yield written
+
+
+def _merge(shard: str, slices: Sequence[RunSlice], last: bool) -> _Merged:
+    return _Merged(shard, merge_buckets(slices, filesystem.open_binary), last)
+
+
+class _JoinRejectedFn(beam.DoFn):
+    """Joins the rejected lines of one split and reason, which the runs have in identity order."""
+
+    def __init__(self, transform: MergeRuns, listing: str):
+        self._plan = transform.plan
+        self._folder = transform.folder
+        self._listing = listing
+
+    def process(self, element: tuple[int, str]) -> Iterator[tuple[str, int, int, int]]:
+        number, reason = element
+        name = rejected_name(self._plan.layout[number].split, reason)
+        path = filesystem.join(self._folder, *name.split('/'))
+        size = crc32c = lines = 0
+        with room_on_disk(self._plan), filesystem.create(path) as file:
+            for run in _read_listing(self._listing):
+                for section in run.rejected:
+                    if (run.split, section.reason) != (number, reason):
+                        continue
+                    for piece in self._pieces(run, section):
+                        file.write(piece)
+                        crc32c = google_crc32c.extend(crc32c, piece)
+                    size += section.bytes
+                    lines += section.lines
+        yield name, size, crc32c, lines
+
+    def _pieces(self, run: _ListedRun, section: RejectedSection) -> Iterator[bytes]:
+        path = self._plan.run_path(run.name)
+        crc32c = 0
+        with filesystem.open_binary(path) as stream:
+            stream.seek(section.offset)
+            left = section.bytes
+            while left and (piece := stream.read(min(left, _COPY_BYTES))):
+                crc32c = google_crc32c.extend(crc32c, piece)
+                left -= len(piece)
+                yield piece
+        if left or crc32c != section.crc32c:
+            raise InputError(f'{path} is damaged: its rejected lines; run again, and it is made anew')

@@ -1,0 +1,203 @@
+"""Run items to sorted runs: blocks encoded by threads in input order, parts written beside them.
+
+While one part is sorted and written by one of the threads, the next is filled by the others, and
+the blocks of the next run item follow at once; so no thread waits for the end of anything.
+"""
+
+import collections
+import concurrent.futures
+import contextlib
+import errno
+import itertools
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from pipelines import filesystem
+from pipelines.bundles import CallsInFlight
+from pipelines.encoding import BlockEncoder
+from pipelines.shuffle_plan import RunItem, ShufflePlan, run_name
+from tokcore.corpus.blocks import read_blocks
+from tokcore.corpus.dataset import Block
+from tokcore.encoding import EncodedBlock
+from tokcore.errors import FullDiskError
+from tokcore.records.run_buffer import RunBuffer
+from tokcore.records.run_index import RunFile
+from tokcore.records.runs import RunFacts, RunHead, read_facts, write_run
+
+_NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
+
+
+@dataclass(frozen=True)
+class WrittenPart:
+    """A whole run file: its name in the plan's folder, its size and what was read for it."""
+
+    split: int
+    run: int
+    part: int
+    name: str
+    size: int
+    facts: RunFacts
+
+    def file(self, plan: ShufflePlan) -> RunFile:
+        return RunFile(plan.run_path(self.name), self.size)
+
+
+@contextlib.contextmanager
+def room_on_disk(plan: ShufflePlan) -> Iterator[None]:
+    """Turns the error of a full disk into a sentence that tells how much is needed.
+
+    Raises:
+        FullDiskError: there was no room.
+    """
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in _NO_ROOM:
+            raise
+        raise FullDiskError(
+            f'no room to write the shuffle and its result ({error.strerror}); about '
+            f'{plan.needed_bytes >> 20} MiB are needed in {plan.folder}, so make room and run '
+            'again: what is finished is kept'
+        ) from error
+
+
+@dataclass
+class _Making:
+    """A run in the making."""
+
+    item: RunItem
+    part: int
+    blocks: int
+    buffer: RunBuffer | None = None
+
+
+@dataclass
+class _Call:
+    """A block's rows in the order of input, or with None the end of a run item."""
+
+    making: _Making
+    encoded: EncodedBlock | None
+
+
+class RunWriter:
+    """Makes sorted runs of run items, one after another; parts come out when they are whole."""
+
+    def __init__(self, plan: ShufflePlan, encoder: BlockEncoder, workers: int):
+        self._plan = plan
+        self._encoder = encoder
+        # One call more than workers, or the fastest would wait for its elders' results.
+        self._calls: CallsInFlight[_Call] = CallsInFlight(workers, ahead=min(1, workers - 1))
+        self._most_buffers = min(2, workers)
+        self._buffers: list[RunBuffer] = []
+        self._writing: collections.deque[tuple[concurrent.futures.Future, RunBuffer]] = (
+            collections.deque()
+        )
+
+    def take(self, item: RunItem) -> Iterator[WrittenPart]:
+        """Takes a run item, and yields parts of it and of earlier ones, finished ones at once."""
+        done, is_whole = self._finished_parts(item)
+        yield from done
+        if is_whole:
+            return
+        blocks = done[-1].facts.blocks if done else 0
+        making = _Making(item, len(done), blocks)
+        for block in itertools.islice(self._read(item), blocks, None):
+            for call in self._calls.submit(self._encode, making, block):
+                yield from self._collect(call)
+        for call in self._calls.submit(_Call, making, None):
+            yield from self._collect(call)
+
+    def finish(self) -> Iterator[WrittenPart]:
+        """Yields all parts that are still in the making, and lets the memory go."""
+        for call in self._calls.drain():
+            yield from self._collect(call)
+        while self._writing:
+            yield self._written()
+        self._buffers = []
+
+    def close(self) -> None:
+        self._calls.close()
+
+    def _read(self, item: RunItem) -> Iterator[Block]:
+        for each in item.items:
+            yield from read_blocks(each, filesystem.open_binary, self._plan.block_bytes)
+
+    def _encode(self, making: _Making, block: Block) -> _Call:
+        return _Call(making, self._encoder.encode(block))
+
+    def _collect(self, call: _Call) -> Iterator[WrittenPart]:
+        making, encoded = call.making, call.encoded
+        if making.buffer is None:
+            making.buffer = self._buffers.pop() if self._buffers else self._new_buffer()
+        if encoded is None:
+            yield from self._close_part(making, last=True)
+            return
+        if not making.buffer.fits(encoded):
+            yield from self._close_part(making, last=False)
+            making.buffer = self._buffers.pop() if self._buffers else self._new_buffer()
+        making.buffer.add(encoded)
+        making.blocks += 1
+
+    def _new_buffer(self) -> RunBuffer:
+        return RunBuffer(self._plan.run_bytes)
+
+    def _close_part(self, making: _Making, last: bool) -> Iterator[WrittenPart]:
+        head = self._head(making.item, making.part, last)
+        writing = self._calls.start_aside(
+            self._write, head, making.item.split, making.buffer, making.blocks
+        )
+        self._writing.append((writing, making.buffer))
+        making.part += 1
+        making.buffer = None
+        while len(self._writing) >= self._most_buffers:
+            yield self._written()
+
+    def _written(self) -> WrittenPart:
+        writing, buffer = self._writing.popleft()
+        part = writing.result()
+        buffer.clear()
+        self._buffers.append(buffer)
+        return part
+
+    def _write(self, head: RunHead, split: int, buffer: RunBuffer, blocks: int) -> WrittenPart:
+        facts = buffer.facts(self._plan.layout[split].split, blocks)
+        name = run_name(head.run, head.part)
+        path = self._plan.run_path(name)
+        rows = buffer.sorted_rows()
+        with room_on_disk(self._plan), filesystem.create(path) as stream:
+            size = write_run(stream, head, rows, facts, buffer.rejected)
+        del rows
+        part = self._whole_part(split, head, path, size)
+        if part is None:
+            raise RuntimeError(f'{path} is not what was just written')
+        return part[0]
+
+    def _head(self, item: RunItem, part: int, last: bool) -> RunHead:
+        buckets = self._plan.layout[item.split].buckets
+        return RunHead(self._plan.fingerprint, item.run, part, last, buckets)
+
+    def _finished_parts(self, item: RunItem) -> tuple[list[WrittenPart], bool]:
+        """The parts of a run that earlier attempts made whole, and whether these are all."""
+        done: list[WrittenPart] = []
+        while True:
+            head = self._head(item, len(done), last=False)
+            path = self._plan.run_path(run_name(item.run, len(done)))
+            size = filesystem.stored_size(path)
+            found = None if size is None else self._whole_part(item.split, head, path, size)
+            if found is None:
+                return done, False
+            part, last = found
+            done.append(part)
+            if last:
+                return done, True
+
+    def _whole_part(
+        self, split: int, head: RunHead, path: str, size: int
+    ) -> tuple[WrittenPart, bool] | None:
+        with filesystem.open_binary(path) as stream:
+            found = read_facts(stream, size, head)
+        if found is None:
+            return None
+        facts, last = found
+        name = filesystem.split_path(path)[1]
+        return WrittenPart(split, head.run, head.part, name, size, facts), last

@@ -1,0 +1,120 @@
+"""`python -m tests.benchmarks`: measures, prints a table, and writes it as JSON and as a plot."""
+
+import argparse
+import fnmatch
+import shutil
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from . import plots, report
+from .comparing import RowResult, measure
+from .contenders import DEFAULT_RUNS, Row
+from .corpora import CORPORA, Corpora
+from .inputs import Materials
+from .rows import all_rows
+from .scale import FULL, SMOKE, Scale
+
+_EPILOG = """\
+Texts are those of ../shared/corpora if there, else generated. Peers come with the extra `bench`
+(Tensor2Tensor: pip install --no-deps tensor2tensor==1.15.7 six); one that is not installed is
+reported as missing. A ratio is a peer's time divided by ours. A peer that needs over 20 seconds is
+compared once, on 20 MB.
+"""
+
+_DISK_FACTOR = 6  # the large text, its cuts, two times its records, and one run to spare
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs the rows asked for; returns 0, or 2 if none match or the disk is too small."""
+    options = _parser().parse_args(arguments)
+    scale = SMOKE if options.smoke else FULL
+    rows = wanted_rows(all_rows(scale), options.rows)
+    if not rows:
+        print('no row has such a name; --list shows them', file=sys.stderr)
+        return 2
+    if options.list:
+        print('\n'.join(f'{row.name:<28} {row.task}' for row in rows))
+        return 0
+    with tempfile.TemporaryDirectory(prefix='tokbeam-benchmarks-') as temporary:
+        scratch = options.scratch or Path(temporary)
+        scratch.mkdir(parents=True, exist_ok=True)
+        needed, free = _DISK_FACTOR * scale.large_bytes, shutil.disk_usage(scratch).free
+        if free < needed:
+            print(
+                f'{scratch} has {free / 1e9:.1f} GB free and the rows need {needed / 1e9:.1f} GB; '
+                'give another folder with --scratch',
+                file=sys.stderr,
+            )
+            return 2
+        runs = 1 if options.smoke else options.runs
+        _measure_all(rows, scale, scratch, runs, options.output, options.plot)
+    return 0
+
+
+def wanted_rows(rows: Sequence[Row], patterns: Sequence[str]) -> list[Row]:
+    """Returns the rows whose names match one of the patterns; all, without any."""
+    return [
+        row
+        for row in rows
+        if not patterns or any(fnmatch.fnmatchcase(row.name, each) for each in patterns)
+    ]
+
+
+def _measure_all(
+    rows: Sequence[Row],
+    scale: Scale,
+    scratch: Path,
+    runs: int,
+    output: Path | None,
+    plot: Path | None,
+) -> None:
+    corpora = Corpora(scratch, scale.large_bytes, scale.generated_bytes)
+    materials = Materials(corpora)
+    origins = {name: corpora.origin(name) for name in CORPORA}
+    print('texts:', ', '.join(f'{name} {origin}' for name, origin in origins.items()))
+    print(report.table_head())
+    started = time.monotonic()
+    results: list[RowResult] = []
+    for row in rows:
+        results.append(measure(row, materials, runs))
+        print('\n'.join(report.table_lines(results[-1])), flush=True)
+        if output is not None:  # after each row: what was measured is not lost with a killed run
+            report.write_json(output, results, origins, time.monotonic() - started)
+    print('\n'.join(['', *report.mean_lines(results)]))
+    print(f'\n{len(results)} rows in {time.monotonic() - started:.0f} s')
+    if plot is not None:
+        try:
+            drawn = plots.plot_sizes(plot, results)
+            print(f'plot: {plot}' if drawn else 'no plot: no curve has two points')
+        except ImportError as error:
+            print(f'no plot: {error}')
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog='python -m tests.benchmarks', description=__doc__, epilog=_EPILOG
+    )
+    parser.add_argument(
+        '--rows', nargs='+', default=[], metavar='NAME', help='rows by name or glob, as "count/*"'
+    )
+    parser.add_argument('--list', action='store_true', help='list the rows and end')
+    parser.add_argument('--runs', type=int, default=DEFAULT_RUNS, help='rounds (default: 5)')
+    parser.add_argument(
+        '--smoke', action='store_true', help='one round on 1 MB of generated text'
+    )
+    parser.add_argument('--output', type=Path, metavar='FILE', help='write all figures as JSON')
+    parser.add_argument('--plot', type=Path, metavar='FILE', help='plot cost against size (.png)')
+    parser.add_argument(
+        '--scratch',
+        type=Path,
+        metavar='DIR',
+        help='keep texts, counts and models here for the next run (default: a temporary folder)',
+    )
+    return parser
+
+
+if __name__ == '__main__':
+    sys.exit(main())

@@ -1,0 +1,58 @@
+"""The geometric means over corpora that are aimed for; rows carry what no corpus may be under."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from .comparing import RowResult
+
+MEANS = {
+    ('search', 'Tensor2Tensor'): 150,
+    ('count', 're.findall + Counter'): 12,
+    ('learn', 'gigabpe'): 0.95,
+    ('learn', 'SentencePiece BPE'): 6,
+    ('learn', 'tokenizers BPE'): 15,
+    ('ids', 'nanotoken'): 1.5,
+    ('ids', 'gigatoken'): 1.5,
+    ('ids', 'SentencePiece BPE'): 8,
+    ('ids', 'tokenizers BPE'): 25,
+    ('ids', 'tokenizers WordPiece'): 25,
+    ('records', 'Tensor2Tensor'): 60,
+}
+"""By group of rows and peer; over the rows that have a target for that peer."""
+
+
+@dataclass(frozen=True)
+class MeanRatio:
+    """A peer's ratios over the corpora of a group, against what is aimed for."""
+
+    group: str
+    peer: str
+    mean: float
+    least: float
+    rows: int
+    target: float
+
+    @property
+    def reached(self) -> bool:
+        return self.mean >= self.target
+
+
+def mean_ratios(results: Sequence[RowResult]) -> list[MeanRatio]:
+    """Returns the means of all groups that have a ratio, in the order of `MEANS`."""
+    means = []
+    for (group, peer), target in MEANS.items():
+        ratios = [
+            comparison.ratio
+            for result in results
+            for comparison in result.comparisons
+            if result.row.group == group
+            and comparison.peer is not None
+            and comparison.peer.label == peer
+            and comparison.target is not None
+            and comparison.ratio is not None
+        ]
+        if ratios:
+            mean = math.exp(sum(map(math.log, ratios)) / len(ratios))
+            means.append(MeanRatio(group, peer, mean, min(ratios), len(ratios), target))
+    return means

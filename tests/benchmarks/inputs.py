@@ -1,0 +1,163 @@
+"""What contenders are given: texts, counts, vocabularies and the peers' models, each made once."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+
+from tokcore.corpus.rows import text_rows
+from tokcore.counts import TokenTable
+from tokcore.subword.block_encoding import SubwordBlockEncoder
+from tokcore.subword.encoder import SubwordTextEncoder
+from tokcore.subword.search import SearchResult
+from tokcore.subword.vocabulary_file import dump_vocabulary
+
+from . import running
+from .corpora import Corpora
+from .stages.blocks import text_blocks
+from .stages.counting import count_blocks, search
+
+_MODEL_BYTES = 20_000_000  # of text that the peers' encoders are trained on, outside of any clock
+
+
+class Materials:
+    """Files derived from the corpora, made in the scratch folder when they are first asked for."""
+
+    def __init__(self, corpora: Corpora):
+        self.corpora = corpora
+        self._missing: dict[str, str] = {}
+
+    @property
+    def scratch(self) -> Path:
+        return self.corpora.scratch
+
+    def counts(self, name: str, every: int = 1) -> Path:
+        """Returns the token table of a corpus, or of each n-th token in byte order."""
+
+        def make(path: Path) -> None:
+            if every == 1:
+                table = count_blocks(text_blocks(self.corpora.path(name).read_bytes()), 1).sorted()
+            else:
+                whole = TokenTable.from_bytes(self.counts(name).read_bytes())
+                table = whole.pick(np.arange(0, len(whole), every))
+            path.write_bytes(table.to_bytes())
+
+        return self._made(f'{name}.every{every}.counts', make)
+
+    def counts_of_beginning(self, name: str, size: int) -> Path:
+        """Returns the token table of a corpus's first bytes, its alphanumeric tokens alone."""
+
+        def make(path: Path) -> None:
+            text = self.corpora.beginning(name, size).read_bytes()
+            items = count_blocks(text_blocks(text), 1).items()
+            words = TokenTable.from_items(item for item in items if item[0].isalnum())
+            path.write_bytes(words.to_bytes())
+
+        return self._made(f'{name}.first{size}.counts', make)
+
+    def search(self, name: str, every: int, size: int) -> SearchResult:
+        """Returns what the search of the original, limits included, gives on a table."""
+        return search(TokenTable.from_bytes(self.counts(name, every).read_bytes()), size)
+
+    def vocabulary(self, name: str, size: int) -> Path:
+        """Returns a subword vocabulary file learned from all of a corpus."""
+
+        def make(path: Path) -> None:
+            path.write_bytes(dump_vocabulary(self.search(name, 1, size).subtokens))
+
+        return self._made(f'{name}.{size}.subwords', make)
+
+    def ids(self, name: str, limit: int | None, size: int) -> Path:
+        """Returns a text's ids, as `ids` and `offsets` in an .npz file."""
+
+        def make(path: Path) -> None:
+            encoder = SubwordBlockEncoder(SubwordTextEncoder.load(str(self.vocabulary(name, size))))
+            rows = text_rows(self.corpora.path(name, limit).read_bytes(), 0)
+            encoded = encoder.encode_side(rows.sides[0])
+            np.savez(path, ids=encoded.ids, offsets=encoded.offsets, places=rows.offsets)
+
+        return self._made(f'{name}.{limit}.{size}.npz', make)
+
+    def model(self, task: str, name: str, size: int) -> Path:
+        """Returns a peer's model, trained by its task on a sample of the corpus.
+
+        Raises LookupError, saying why, if it cannot be had.
+        """
+        key = f'{name}.{size}.{task.replace(":", "-")}.model'
+        if key in self._missing:
+            raise LookupError(self._missing[key])
+
+        def make(path: Path) -> None:
+            text = str(self.corpora.path(name, _MODEL_BYTES))
+            options = {'text': text, 'vocabulary_size': size, 'model': str(path)}
+            run = running.run_task(task, options, cores=None)
+            if run.problem:
+                self._missing[key] = run.problem
+                raise LookupError(run.problem)
+
+        return self._made(key, make)
+
+    def _made(self, name: str, make: Callable[[Path], None]) -> Path:
+        path = self.scratch / name
+        if not path.exists():
+            part = path.with_name('part.' + name)
+            make(part)
+            part.rename(path)
+        return path
+
+
+class Inputs:
+    """The materials of one row: of its corpus, or of a sample of it."""
+
+    def __init__(self, materials: Materials, corpus: str, limit: int | None = None):
+        self.materials = materials
+        self.corpus = corpus
+        self._limit = limit
+        self.notes: list[str] = []
+        if limit is not None:
+            self.notes.append(f'on {limit // 1_000_000} MB')
+
+    @property
+    def text(self) -> str:
+        return str(self.materials.corpora.path(self.corpus, self._limit))
+
+    @property
+    def small(self) -> str:
+        return str(self.materials.corpora.small(self.corpus))
+
+    @property
+    def bytes(self) -> int:
+        return Path(self.text).stat().st_size
+
+    @property
+    def scratch(self) -> str:
+        return str(self.materials.scratch)
+
+    def counts(self, every: int = 1) -> str:
+        return str(self.materials.counts(self.corpus, every))
+
+    def counts_of_beginning(self, size: int) -> str:
+        return str(self.materials.counts_of_beginning(self.corpus, size))
+
+    def beginning(self, size: int) -> str:
+        return str(self.materials.corpora.beginning(self.corpus, size))
+
+    def vocabulary(self, size: int, corpus: str | None = None) -> str:
+        return str(self.materials.vocabulary(corpus or self.corpus, size))
+
+    def ids(self, size: int) -> str:
+        return str(self.materials.ids(self.corpus, self._limit, size))
+
+    def model(self, task: str, size: int) -> str:
+        return str(self.materials.model(task, self.corpus, size))
+
+    def reachable_target(self, every: int, size: int) -> int:
+        """Returns a target that the table reaches within 1 %: this, or what it gives instead."""
+        result = self.materials.search(self.corpus, every, size)
+        reached = len(result.subtokens)
+        if abs(reached - size) * 100 < size:
+            return size
+        note = f'target {reached:,}, since this table cannot reach {size:,}'
+        if note not in self.notes:
+            self.notes.append(note)
+        return reached

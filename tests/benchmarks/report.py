@@ -1,0 +1,154 @@
+"""Results as a table for people and as JSON for machines."""
+
+import importlib.metadata
+import json
+import os
+import platform
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from .comparing import Comparison, Figure, RowResult
+from .goals import MeanRatio, mean_ratios
+
+_PACKAGES = (
+    'tokbeam', 'apache-beam', 'numba', 'numpy', 'tensor2tensor', 'tensorflow', 'tensorflow-text',
+    'tokenizers', 'sentencepiece', 'gigabpe', 'rustbpe', 'gigatoken', 'nanotoken',
+)  # fmt: skip
+
+_HEAD = (
+    f'{"row":<28} {"ours":>10} {"MB/s":>7} {"memory":>8}  {"peer":<34} {"theirs":>10} {"ratio":>8}'
+)
+
+
+def table_head() -> str:
+    """Returns the line over the table."""
+    return f'{_HEAD}  remarks\n{"-" * (len(_HEAD) + 9)}'
+
+
+def table_lines(result: RowResult) -> list[str]:
+    """Returns a row's lines: one for each peer."""
+    lines = []
+    for number, comparison in enumerate(result.comparisons):
+        ours, peer = comparison.ours, comparison.peer
+        speed = comparison.text_bytes / ours.seconds / 1e6 if ours.seconds else 0
+        by_bytes = result.row.group not in ('start-up', 'search', 'wordpiece')
+        line = (
+            f'{result.row.name if number == 0 else "":<28} '
+            f'{_seconds(ours):>10} '
+            f'{f"{speed:.1f}" if by_bytes and speed else "":>7} '
+            f'{ours.peak_bytes / 1e6:>5.0f} MB  '
+        )
+        if peer is not None:
+            ratio = f'{comparison.ratio:.2f}' if comparison.ratio else ''
+            line += f'{peer.label:<34} {_seconds(peer):>10} {ratio:>8}'
+        lines.append(f'{line}  {"; ".join(_remarks(result, comparison))}'.rstrip())
+    return lines
+
+
+def mean_lines(results: Sequence[RowResult]) -> list[str]:
+    """Returns the lines of the geometric means over the corpora."""
+    return [
+        f'{mean.group:<10} {mean.peer:<24} {mean.mean:>8.2f} times over {mean.rows} rows, '
+        f'the least {mean.least:.2f}; wanted {mean.target:g}: '
+        f'{"reached" if mean.reached else "MISSED"}'
+        for mean in mean_ratios(results)
+    ]
+
+
+def write_json(
+    path: Path, results: Sequence[RowResult], origins: Mapping[str, str], seconds: float
+) -> None:
+    """Writes everything measured, with the machine and the versions that it holds for."""
+    document = {
+        'machine': _machine(),
+        'versions': _versions(),
+        'corpora': dict(origins),
+        'seconds': seconds,
+        'rows': [_row(result) for result in results],
+        'means': [_mean(mean) for mean in mean_ratios(results)],
+    }
+    path.write_text(json.dumps(document, indent=1, ensure_ascii=False) + '\n', encoding='utf-8')
+
+
+def _seconds(figure: Figure) -> str:
+    if figure.seconds is None:
+        return figure.problem.partition(':')[0] or '-'
+    return f'{figure.seconds:.3f} s' if figure.seconds < 100 else f'{figure.seconds:.0f} s'
+
+
+def _remarks(result: RowResult, comparison: Comparison) -> list[str]:
+    peer = comparison.peer
+    remarks = []
+    if comparison.target is not None and comparison.ratio is not None:
+        met = comparison.ratio >= comparison.target
+        remarks.append(f'wanted {comparison.target:.3g}: {"reached" if met else "MISSED"}')
+    if comparison.agrees is False:
+        remarks.append('THE RESULTS DIFFER')
+    if peer is not None and len(peer.all_seconds) == 1 < len(comparison.ours.all_seconds):
+        remarks.append('one run')
+    if any(other.text_bytes != comparison.text_bytes for other in result.comparisons):
+        remarks.append(f'on {comparison.text_bytes / 1e6:.0f} MB')
+    for figure in (comparison.ours, peer):
+        if figure is not None and figure.problem:
+            remarks.append(f'{figure.label} {figure.problem}')
+    return [*remarks, *result.notes]
+
+
+def _row(result: RowResult) -> dict:
+    return {
+        'name': result.row.name,
+        'task': result.row.task,
+        'notes': result.notes,
+        'comparisons': [
+            {
+                'text_bytes': each.text_bytes,
+                'ours': _figure(each.ours),
+                'peer': _figure(each.peer) if each.peer else None,
+                'ratio': each.ratio,
+                'target': each.target,
+                'results_agree': each.agrees,
+            }
+            for each in result.comparisons
+        ],
+    }
+
+
+def _figure(figure: Figure) -> dict:
+    return {
+        'label': figure.label,
+        'median_seconds': figure.seconds,
+        'all_seconds': figure.all_seconds,
+        'peak_bytes': figure.peak_bytes,
+        'problem': figure.problem or None,
+        'facts': dict(figure.facts),
+    }
+
+
+def _mean(mean: MeanRatio) -> dict:
+    return {
+        'group': mean.group,
+        'peer': mean.peer,
+        'mean': mean.mean,
+        'least': mean.least,
+        'target': mean.target,
+        'reached': mean.reached,
+    }
+
+
+def _machine() -> dict:
+    return {
+        'system': platform.platform(),
+        'processor': platform.processor() or platform.machine(),
+        'cores': os.cpu_count(),
+        'python': platform.python_version(),
+    }
+
+
+def _versions() -> dict[str, str]:
+    versions = {}
+    for name in _PACKAGES:
+        try:
+            versions[name] = importlib.metadata.version(name)
+        except importlib.metadata.PackageNotFoundError:
+            versions[name] = 'missing'
+    return versions

@@ -1,0 +1,22 @@
+"""The table's rows, by task."""
+
+from dataclasses import replace
+
+from ..contenders import Row
+from ..scale import Scale
+from .commands import command_rows
+from .encoding import encoding_rows
+from .learning import learning_rows
+from .sizes import size_rows
+
+
+def all_rows(scale: Scale) -> tuple[Row, ...]:
+    """Returns every row, in the table's order."""
+    rows = (
+        *learning_rows(scale),
+        *encoding_rows(scale),
+        *command_rows(scale),
+        *size_rows(scale),
+    )
+    # No verdict on a megabyte: what is paid once outweighs it.
+    return rows if scale.has_targets else tuple(replace(row, targets={}) for row in rows)

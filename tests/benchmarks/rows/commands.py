@@ -1,0 +1,176 @@
+"""Rows of whole commands: on corpora, with more workers, beside their kernels, and starting up."""
+
+from collections.abc import Callable, Iterator, Sequence
+
+from ..contenders import OURS, Contender, Row
+from ..corpora import ENGLISH, LARGE, MIXED
+from ..inputs import Inputs
+from ..scale import Scale
+
+_TOKBEAM = ('-m', 'pipelines')
+_ABOVE_START_UP = 'stages.commands:run_above_start_up'
+_WHOLE = 'stages.commands:run'
+_SHARDS = 10
+
+
+def command_rows(scale: Scale) -> Iterator[Row]:
+    """Yields the rows of whole commands."""
+    yield Row(
+        f'command/count/{ENGLISH}',
+        'count a corpus, whole command above start-up',
+        ENGLISH,
+        Contender(OURS, _ABOVE_START_UP, above_start_up(count_arguments(1))),
+        (
+            Contender(
+                're.findall + Counter',
+                _ABOVE_START_UP,
+                above_start_up(
+                    ('-m', 'tests.benchmarks.peers.regex_counter', '{text}', '{output}')
+                ),
+            ),
+        ),
+        {'re.findall + Counter': 4},
+        runs=scale.long_runs,
+        patience='wait',
+    )
+    yield Row(
+        f'command/build/{MIXED}',
+        f'build two vocabularies of {scale.small_vocabulary:,} and shards, whole command',
+        MIXED,
+        Contender(OURS, _WHOLE, whole(_build_arguments(scale.small_vocabulary))),
+        runs=scale.long_runs,
+    )
+    yield from _large_rows(scale)
+    yield from _start_up_rows(scale)
+
+
+def _large_rows(scale: Scale) -> Iterator[Row]:
+    """One command and its kernels on the large text: all that is said of it in one row."""
+    size = scale.large_vocabulary
+    kernels = {
+        'count': ('stages.counting:count_file', lambda inputs: {'text': inputs.text}),
+        'encode': (
+            'stages.shuffling:encode_and_shuffle',
+            lambda inputs: {
+                'text': inputs.text,
+                'vocabulary': inputs.vocabulary(size, MIXED),
+                'shards': _SHARDS,
+                'output': f'{inputs.scratch}/runs',
+            },
+        ),
+    }
+    for name, arguments in (('count', count_arguments), ('encode', encode_arguments)):
+        vocabulary = size if name == 'encode' else None
+        task, options = kernels[name]
+        one_worker = Contender(
+            'one worker', _ABOVE_START_UP, above_start_up(arguments(1), vocabulary)
+        )
+        yield Row(
+            f'large/{name}',
+            f'{name} {scale.large_bytes / 1e9:g} GB, whole command above start-up, two workers '
+            'against one and one against its kernels',
+            LARGE,
+            Contender('two workers', _ABOVE_START_UP, above_start_up(arguments(2), vocabulary)),
+            (
+                one_worker,
+                Contender('kernels alone', task, options, against=one_worker.label),
+            ),
+            {'one worker': 1.8, 'kernels alone': 0.7} if name == 'encode' else {'one worker': 1.8},
+            runs=scale.long_runs,
+            patience='wait',
+        )
+
+
+def _start_up_rows(scale: Scale) -> Iterator[Row]:
+    pipeline = ('-m', 'tests.benchmarks.peers.empty_pipeline')
+    imports = Contender('imports + empty pipeline', _WHOLE, whole(pipeline, of_small=True))
+    for state in ('warm', 'cold'):
+        cold = state == 'cold'
+        yield Row(
+            f'start-up/count/{state}',
+            f'count 1 KB, {state} kernel cache',
+            ENGLISH,
+            Contender(OURS, _WHOLE, whole(count_arguments(1), of_small=True, cold=cold)),
+            () if cold else (imports,),
+            {imports.label: 1 / 2.5},
+        )
+        yield Row(
+            f'start-up/encode/{state}',
+            f'encode 1 KB, {state} kernel cache',
+            MIXED,
+            Contender(
+                OURS,
+                _WHOLE,
+                whole(encode_arguments(1), True, cold, scale.small_vocabulary),
+            ),
+            () if cold else (imports,),
+        )
+    for name, arguments in (
+        ('help', (*_TOKBEAM, '--help')),
+        ('version', (*_TOKBEAM, '--version')),
+        ('imports', ('-c', 'import apache_beam, numba, pyarrow.parquet')),
+        ('python', ('-c', 'pass')),
+    ):
+        yield Row(
+            f'start-up/{name}',
+            f'python {" ".join(arguments)}',
+            ENGLISH,
+            Contender(OURS, _WHOLE, whole(arguments, of_small=True)),
+        )
+
+
+def count_arguments(workers: int) -> tuple[str, ...]:
+    """Returns a command that counts a text."""
+    return (*_TOKBEAM, 'count', '--text', '{text}', '--output', '{output}', *_workers(workers))
+
+
+def encode_arguments(workers: int) -> tuple[str, ...]:
+    """Returns a command that encodes a text with a vocabulary."""
+    return (
+        *(*_TOKBEAM, 'encode', '--text', '{text}', '--vocab', '{vocabulary}'),
+        *('--name', 'bench', '--shards', str(_SHARDS), '--output', '{output}'),
+        *_workers(workers),
+    )
+
+
+def _build_arguments(size: int) -> tuple[str, ...]:
+    return (
+        *(*_TOKBEAM, 'build', '--tsv', '{text}', '--vocab-size', str(size)),
+        *('--name', 'bench', '--shards', str(_SHARDS), '--output', '{output}'),
+    )
+
+
+def _workers(number: int) -> tuple[str, str]:
+    return ('--workers', str(number))
+
+
+def above_start_up(
+    arguments: Sequence[str], size: int | None = None, of_bytes: int | None = None
+) -> Callable[[Inputs], dict]:
+    """Returns the options of a run above start-up, with a vocabulary of this size if any."""
+
+    def options(inputs: Inputs) -> dict:
+        text = inputs.text if of_bytes is None else inputs.beginning(of_bytes)
+        return {**_filled(inputs, arguments, size), 'text': text, 'small': inputs.small}
+
+    return options
+
+
+def whole(
+    arguments: Sequence[str], of_small: bool = False, cold: bool = False, size: int | None = None
+) -> Callable[[Inputs], dict]:
+    """Returns the options of a run as a whole, of the corpus or of a kilobyte."""
+
+    def options(inputs: Inputs) -> dict:
+        text = inputs.small if of_small else inputs.text
+        return {**_filled(inputs, arguments, size), 'text': text, 'cold': cold}
+
+    return options
+
+
+def _filled(inputs: Inputs, arguments: Sequence[str], size: int | None) -> dict:
+    if size is not None:
+        # The large text repeats the corpora, so the vocabulary of one of them does for it.
+        vocabulary = inputs.vocabulary(size, MIXED)
+        arguments = [each.replace('{vocabulary}', vocabulary) for each in arguments]
+    return {'arguments': list(arguments), 'output': f'{inputs.scratch}/command'}

@@ -1,0 +1,145 @@
+"""Rows of encoding and of TFRecords, stages alone."""
+
+from collections.abc import Callable, Iterator
+
+from ..contenders import OURS, Contender, Row
+from ..corpora import CORPORA
+from ..inputs import Inputs
+from ..scale import Scale
+from .learning import T2T
+
+_SHARDS = 10
+
+
+def encoding_rows(scale: Scale) -> Iterator[Row]:
+    """Yields the rows of text to ids, text to records, and ids to records."""
+    size = scale.large_vocabulary
+    for threads in (1, 2):
+        for corpus in CORPORA:
+            yield _ids_row(corpus, size, threads)
+        for corpus in CORPORA:
+            yield _records_row(corpus, size, threads)
+    for corpus in CORPORA:
+        yield _frames_row(corpus, size)
+        yield _shards_row(corpus, size)
+
+
+def _ids_row(corpus: str, size: int, threads: int) -> Row:
+    bpe, wordpiece = 'peers.hugging_face:train_bpe', 'peers.hugging_face:train_wordpiece'
+
+    def contender(label: str, task: str, model: str, **more: object) -> Contender:
+        def options(inputs: Inputs) -> dict:
+            return {'text': inputs.text, 'model': inputs.model(model, size), **more}
+
+        return Contender(label, task, options, cores=threads)
+
+    return Row(
+        f'ids/{corpus}/{threads}',
+        f'text to ids, {size:,} entries, {_threads(threads)}',
+        corpus,
+        Contender(OURS, 'stages.encoding:encode', _ours(size, threads), cores=threads),
+        (
+            contender(
+                'nanotoken', 'peers.nano_token:encode', wordpiece, parallel=threads > 1
+            ),
+            contender('gigatoken', 'peers.giga_token:encode', bpe, parallel=threads > 1),
+            contender(
+                'SentencePiece BPE',
+                'peers.sentence_piece:encode',
+                'peers.sentence_piece:train',
+                threads=threads,
+            ),
+            contender('tokenizers BPE', 'peers.hugging_face:encode', bpe),
+            contender('tokenizers WordPiece', 'peers.hugging_face:encode', wordpiece),
+        ),
+        {
+            'nanotoken': 0.9,
+            'gigatoken': 0.9,
+            'SentencePiece BPE': 4.8,
+            'tokenizers BPE': 15,
+            'tokenizers WordPiece': 15,
+        }
+        if threads == 1
+        else {},
+    )
+
+
+def _records_row(corpus: str, size: int, threads: int) -> Row:
+    def peer_options(inputs: Inputs) -> dict:
+        return {
+            'text': inputs.text,
+            'vocabulary': inputs.vocabulary(size),
+            'output': f'{inputs.scratch}/t2t.tfrecord',
+        }
+
+    t2t = Contender(T2T, 'peers.t2t:write_records', peer_options, cores=1)
+    return Row(
+        f'records/{corpus}/{threads}',
+        f'text to a TFRecord file, {size:,} entries, {_threads(threads)}',
+        corpus,
+        Contender(
+            OURS,
+            'stages.encoding:write_records',
+            _ours(size, threads, 'ours.tfrecord'),
+            cores=threads,
+        ),
+        (t2t,) if threads == 1 else (),
+        {T2T: 36},
+    )
+
+
+def _frames_row(corpus: str, size: int) -> Row:
+    def options(inputs: Inputs) -> dict:
+        return {'ids': inputs.ids(size), 'output': f'{inputs.scratch}/framed.tfrecord'}
+
+    return Row(
+        f'frames/{corpus}',
+        'ids to a TFRecord file, one thread',
+        corpus,
+        Contender(OURS, 'stages.encoding:frame_ids', options, cores=1),
+        (
+            Contender(
+                'tf.train.Example + TFRecordWriter',
+                'peers.tensorflow_records:frame_ids',
+                options,
+                cores=1,
+            ),
+        ),
+    )
+
+
+def _shards_row(corpus: str, size: int) -> Row:
+    def options(inputs: Inputs) -> dict:
+        return {
+            'ids': inputs.ids(size),
+            'shards': _SHARDS,
+            'output': f'{inputs.scratch}/shards',
+        }
+
+    return Row(
+        f'shards/{corpus}',
+        f'ids to {_SHARDS} TFRecord shards',
+        corpus,
+        Contender(OURS, 'stages.encoding:write_shards', options),
+        (
+            Contender(
+                "Beam's WriteToTFRecord", 'peers.beam_tfrecords:write_examples', options
+            ),
+        ),
+    )
+
+
+def _ours(size: int, threads: int, output: str | None = None) -> Callable[[Inputs], dict]:
+    def options(inputs: Inputs) -> dict:
+        given = {
+            'text': inputs.text,
+            'vocabulary': inputs.vocabulary(size),
+            'threads': threads,
+        }
+        return given if output is None else {**given, 'output': f'{inputs.scratch}/{output}'}
+
+    return options
+
+
+def _threads(threads: int) -> str:
+    return 'one thread' if threads == 1 else f'{threads} threads'

@@ -1,0 +1,128 @@
+"""Rows of counting and learning, stages alone."""
+
+from collections.abc import Iterator
+
+from ..contenders import OURS, Contender, Row
+from ..corpora import CHINESE, CORPORA, ENGLISH, SOURCES, TARGETS
+from ..inputs import Inputs
+from ..scale import Scale
+
+T2T = 'Tensor2Tensor'
+
+
+def learning_rows(scale: Scale) -> Iterator[Row]:
+    """Yields the rows of counts, of searches from counts, and of both in one."""
+    yield from _search_rows(scale)
+    yield from _count_rows()
+    for threads in (1, 2):
+        for corpus in CORPORA:
+            yield _learn_row(corpus, scale.large_vocabulary, threads)
+    yield _wordpiece_row(scale)
+
+
+def _search_rows(scale: Scale) -> Iterator[Row]:
+    small, large = scale.small_vocabulary, scale.large_vocabulary
+    tables = [
+        (SOURCES, scale.column_every, (small, large), 100),
+        (TARGETS, scale.column_every, (small, large), 100),
+        (ENGLISH, scale.every, (small, large), 100),
+        (CHINESE, scale.every, (scale.chinese_vocabulary, large), 60),
+    ]
+    for corpus, every, sizes, target in tables:
+        for size in sizes:
+
+            def options(inputs: Inputs, every: int = every, size: int = size) -> dict:
+                return {
+                    'counts': inputs.counts(every),
+                    'vocabulary_size': inputs.reachable_target(every, size),
+                }
+
+            part = f', each {every}th token' if every > 1 else ''
+            yield Row(
+                f'search/{corpus}/{size}',
+                f'whole search from counts, {size:,} entries{part}',
+                corpus,
+                Contender(OURS, 'stages.counting:search_counts', options, cores=1),
+                (Contender(T2T, 'peers.t2t:search_counts', options, cores=1),),
+                {T2T: target},
+                patience='once',
+            )
+
+
+def _count_rows() -> Iterator[Row]:
+    regex = Contender(
+        're.findall + Counter',
+        'peers.regex_counter:count',
+        lambda inputs: {'text': inputs.text},
+        cores=1,
+    )
+    for threads in (1, 2):
+        for corpus in CORPORA:
+            yield Row(
+                f'count/{corpus}/{threads}',
+                f'count tokens, {_threads(threads)}',
+                corpus,
+                Contender(
+                    OURS,
+                    'stages.counting:count',
+                    lambda inputs, threads=threads: {'text': inputs.text, 'threads': threads},
+                    cores=threads,
+                ),
+                (regex,) if threads == 1 else (),
+                {regex.label: 0.6 * 12},
+            )
+
+
+def _learn_row(corpus: str, size: int, threads: int) -> Row:
+    def contender(label: str, task: str, takes_threads: bool) -> Contender:
+        def options(inputs: Inputs) -> dict:
+            given = {'text': inputs.text, 'vocabulary_size': size}
+            return {**given, 'threads': threads} if takes_threads else given
+
+        return Contender(label, task, options, cores=threads)
+
+    # On unspaced text a BPE learner's units are other ones: reported, without a target.
+    targets = {'gigabpe': 0.57, 'SentencePiece BPE': 3.6, 'tokenizers BPE': 9.0}
+    return Row(
+        f'learn/{corpus}/{threads}',
+        f'count and learn {size:,} entries from a file, {_threads(threads)}',
+        corpus,
+        contender(OURS, 'stages.counting:learn', True),
+        (
+            contender('gigabpe', 'peers.giga_bpe:learn', True),
+            contender('rustbpe', 'peers.rust_bpe:learn', False),
+            contender('SentencePiece BPE', 'peers.sentence_piece:learn', True),
+            contender('tokenizers BPE', 'peers.hugging_face:learn_bpe', False),
+            contender('tokenizers WordPiece', 'peers.hugging_face:learn_wordpiece', False),
+        ),
+        targets if threads == 1 and corpus != CHINESE else {},
+    )
+
+
+def _wordpiece_row(scale: Scale) -> Row:
+    def options(inputs: Inputs) -> dict:
+        return {
+            'counts': inputs.counts_of_beginning(scale.wordpiece_bytes),
+            'vocabulary_size': scale.small_vocabulary,
+        }
+
+    return Row(
+        f'wordpiece/{ENGLISH}',
+        f'search {scale.small_vocabulary:,} entries from the counts of '
+        f'{scale.wordpiece_bytes / 1e6:g} MB',
+        ENGLISH,
+        Contender(OURS, 'stages.counting:search_counts', options, cores=1),
+        (
+            Contender(
+                'TensorFlow Text WordPiece',
+                'peers.tensorflow_text:search_counts',
+                options,
+                cores=1,
+            ),
+        ),
+        patience='once',
+    )
+
+
+def _threads(threads: int) -> str:
+    return 'one thread' if threads == 1 else f'{threads} threads'

@@ -1,0 +1,44 @@
+"""How large everything is: to be believed, or cheap enough to see that every row still works."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Scale:
+    """Sizes that rows are made of."""
+
+    small_vocabulary: int = 8192
+    large_vocabulary: int = 32768
+    chinese_vocabulary: int = 16384
+    """In place of the small one where the alphabet is too large for it."""
+    large_bytes: int = 2_000_000_000
+    plotted_sizes: tuple[int, ...] = (31_000_000, 125_000_000, 500_000_000, 2_000_000_000)
+    plotted_tokens: tuple[int, ...] = (500_000, 1_000_000, 2_000_000, 4_000_000)
+    generated_bytes: int | None = None
+    """None for real corpora where there are any."""
+    wordpiece_bytes: int = 1_000_000
+    """TensorFlow Text's learner takes minutes for this much."""
+    long_runs: int = 3
+    """Rounds of commands on the large text: some 30 to 60 seconds each."""
+    every: int = 8
+    """Tensor2Tensor learns from each n-th token of the tables that would take it hours."""
+    has_targets: bool = True
+    column_every: int = 1
+    """And from all of the two columns of pairs."""
+
+
+FULL = Scale()
+SMOKE = Scale(
+    small_vocabulary=1000,
+    large_vocabulary=4096,
+    chinese_vocabulary=3500,
+    large_bytes=3_000_000,
+    plotted_sizes=(1_000_000, 3_000_000),
+    plotted_tokens=(5_000, 10_000),
+    generated_bytes=1_000_000,
+    wordpiece_bytes=50_000,
+    long_runs=1,
+    every=64,
+    column_every=64,
+    has_targets=False,
+)

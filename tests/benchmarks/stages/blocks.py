@@ -1,0 +1,45 @@
+"""A text in memory as blocks of whole lines, and a map over them with some threads."""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import TypeVar
+
+from tokcore.corpus.blocks import BLOCK_BYTES
+
+_Result = TypeVar('_Result')
+
+
+@dataclass(frozen=True)
+class TextBlock:
+    """Whole lines, and where they begin."""
+
+    data: bytes
+    offset: int
+
+
+def text_blocks(data: bytes, size: int = BLOCK_BYTES) -> list[TextBlock]:
+    """Returns blocks of about `size` bytes; of one text, so that none is copied twice."""
+    blocks = []
+    start = 0
+    while start < len(data):
+        end = data.find(b'\n', min(start + size, len(data)) - 1) + 1 or len(data)
+        blocks.append(TextBlock(data[start:end], start))
+        start = end
+    return blocks
+
+
+def map_blocks(
+    function: Callable[[TextBlock], _Result], blocks: Sequence[TextBlock], threads: int
+) -> Iterable[_Result]:
+    """Yields a result for each block, in order, with so many blocks in flight."""
+    if threads == 1:
+        return map(function, blocks)
+    return _map_in_threads(function, blocks, threads)
+
+
+def _map_in_threads(
+    function: Callable[[TextBlock], _Result], blocks: Sequence[TextBlock], threads: int
+) -> Iterator[_Result]:
+    with ThreadPoolExecutor(threads) as pool:
+        yield from pool.map(function, blocks)

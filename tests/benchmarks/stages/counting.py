@@ -1,0 +1,146 @@
+"""Text to token counts, and on to a vocabulary."""
+
+import hashlib
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from tokcore.corpus.blocks import BLOCK_BYTES
+from tokcore.corpus.rows import text_rows
+from tokcore.counting import TableMerger
+from tokcore.counts import TokenTable, count_rows
+from tokcore.subword.learner import MemoryLearner
+from tokcore.subword.search import SearchResult, search_vocabulary
+from tokcore.subword.vocabulary_file import dump_vocabulary
+from tokcore.warm_up import compile_kernels
+
+from ..outcome import Outcome
+from .blocks import TextBlock, map_blocks, text_blocks
+
+MAX_SUBTOKEN_LENGTH = 200
+MIN_COUNTS = (1, 1000)
+"""What Tensor2Tensor's problems learn with."""
+
+_GENERATED_MIN_COUNT = 50
+_WORD_LETTERS = 12
+_WARM_UP = b'warm 1, cold 2.\n' * 3
+
+
+def count_blocks(blocks: Sequence[TextBlock], threads: int) -> TokenTable:
+    """Returns the counts of all blocks."""
+    merger = TableMerger()
+    for table in map_blocks(_count_block, blocks, threads):
+        merger.add(table)
+    return merger.merged()
+
+
+def _count_block(block: TextBlock) -> TokenTable:
+    return count_rows(text_rows(block.data, block.offset), (0,))
+
+
+def counts_digest(items: Sequence[tuple[str, int]]) -> str:
+    """Returns a digest of tokens and counts that does not depend on their order."""
+    digest = hashlib.sha256()
+    for token, count in sorted(items):
+        digest.update(f'{token}\t{count}\n'.encode())
+    return digest.hexdigest()[:16]
+
+
+def count(ready: Callable[[], None], *, text: str, threads: int) -> Outcome:
+    """Counts a text in memory."""
+    blocks = text_blocks(Path(text).read_bytes())
+    compile_kernels()
+    ready()
+    started = time.perf_counter()
+    table = count_blocks(blocks, threads)
+    seconds = time.perf_counter() - started
+    facts = {'digest': counts_digest(list(table.items())), 'tokens': table.total}
+    return Outcome(seconds, {**facts, 'distinct': len(table)})
+
+
+def learn(
+    ready: Callable[[], None], *, text: str, vocabulary_size: int, threads: int
+) -> Outcome:
+    """Reads and counts a text file and learns a vocabulary."""
+    compile_kernels()
+    search(count_blocks(text_blocks(_WARM_UP), 1), 1)
+    ready()
+    started = time.perf_counter()
+    table = count_blocks(text_blocks(Path(text).read_bytes()), threads)
+    counted = time.perf_counter() - started
+    subtokens = search(table, vocabulary_size).subtokens
+    seconds = time.perf_counter() - started
+    return Outcome(seconds, {'counting_seconds': counted, 'size': len(subtokens)})
+
+
+def search(table: TokenTable, size: int) -> SearchResult:
+    """Returns what the original's search gives, within the original's range of min-counts."""
+    learner = MemoryLearner(table, max_subtoken_length=MAX_SUBTOKEN_LENGTH)
+    return search_vocabulary(
+        learner.build,
+        size,
+        min_count_range=MIN_COUNTS,
+        smallest_size=learner.smallest_size,
+        largest_count=learner.largest_count,
+    )
+
+
+def search_counts(
+    ready: Callable[[], None], *, counts: str, vocabulary_size: int
+) -> Outcome:
+    """Searches a vocabulary of a size, from a table in memory."""
+    table = TokenTable.from_bytes(Path(counts).read_bytes())
+    search(count_blocks(text_blocks(_WARM_UP), 1), 1)
+    ready()
+    started = time.perf_counter()
+    result = search(table, vocabulary_size)
+    seconds = time.perf_counter() - started
+    stored = dump_vocabulary(result.subtokens)
+    facts = {
+        'digest': hashlib.sha256(stored).hexdigest()[:16],
+        'size': len(result.subtokens),
+        'tried': len(result.tried),
+        'distinct': len(table),
+    }
+    return Outcome(seconds, facts)
+
+
+def count_file(ready: Callable[[], None], *, text: str) -> Outcome:
+    """Reads and counts a text file block by block, on one thread."""
+    compile_kernels()
+    ready()
+    started = time.perf_counter()
+    merger = TableMerger()
+    with open(text, 'rb') as file:
+        while data := file.read(BLOCK_BYTES):
+            merger.add(_count_block(TextBlock(data + file.readline(), 0)))
+    table = merger.merged()
+    seconds = time.perf_counter() - started
+    return Outcome(seconds, {'tokens': table.total, 'distinct': len(table)})
+
+
+def build_generated(ready: Callable[[], None], *, tokens: int) -> Outcome:
+    """Builds tree and vocabulary of a generated table, for a size that no corpus at hand has."""
+    table = generated_table(tokens)
+    search(count_blocks(text_blocks(_WARM_UP), 1), 1)
+    ready()
+    started = time.perf_counter()
+    learner = MemoryLearner(table, max_subtoken_length=MAX_SUBTOKEN_LENGTH)
+    grown = time.perf_counter() - started
+    subtokens = learner.build(_GENERATED_MIN_COUNT)
+    seconds = time.perf_counter() - started
+    return Outcome(seconds, {'tree_seconds': grown, 'size': len(subtokens)})
+
+
+def generated_table(tokens: int) -> TokenTable:
+    """Returns distinct words of 12 letters drawn unevenly, with counts by Zipf's law."""
+    dice = np.random.default_rng(tokens)
+    letters = np.frombuffer(b'etaoinsrhldcumfpgwybvkxjqz', np.uint8)
+    drawn = letters[np.minimum(dice.geometric(0.12, (tokens * 11 // 10, _WORD_LETTERS)) - 1, 25)]
+    words = np.unique(drawn.view(f'V{_WORD_LETTERS}').ravel())
+    words = words[dice.permutation(len(words))[:tokens]]
+    offsets = np.arange(len(words) + 1, dtype=np.int64) * _WORD_LETTERS
+    counts = (len(words) / np.arange(1, len(words) + 1)).astype(np.int64) + 1
+    return TokenTable(words.view(np.uint8), offsets, counts)

@@ -1,0 +1,103 @@
+"""Text to ids, ids to records, text to records: each with no Beam around it."""
+
+import shutil
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+
+from tokcore.corpus.rows import Rows, text_rows
+from tokcore.records.framing import frame_examples, sort_rows, split_by_bucket
+from tokcore.records.order import order_keys
+from tokcore.subword.block_encoding import EncodedSide, SubwordBlockEncoder
+from tokcore.subword.encoder import SubwordTextEncoder
+from tokcore.warm_up import compile_kernels
+
+from ..outcome import Outcome
+from .blocks import TextBlock, map_blocks, text_blocks
+from .written import take_file
+
+
+class _ThreadsEncoders:
+    """A block encoder for each thread, as the pipelines have it."""
+
+    def __init__(self, vocabulary: str):
+        self._encoder = SubwordTextEncoder.load(vocabulary)
+        self._encoder.arrays  # built before the clock starts
+        self._of_thread = threading.local()
+
+    def rows_and_ids(self, block: TextBlock) -> tuple[Rows, EncodedSide]:
+        if not hasattr(self._of_thread, 'encoder'):
+            self._of_thread.encoder = SubwordBlockEncoder(self._encoder)
+        rows = text_rows(block.data, block.offset)
+        return rows, self._of_thread.encoder.encode_side(rows.sides[0])
+
+    def ids(self, block: TextBlock) -> np.ndarray:
+        return self.rows_and_ids(block)[1].ids
+
+    def records(self, block: TextBlock) -> np.ndarray:
+        rows, ids = self.rows_and_ids(block)
+        return frame_examples([('targets', ids)], order_keys(0, rows.offsets, 0)).records
+
+
+def encode(
+    ready: Callable[[], None], *, text: str, vocabulary: str, threads: int
+) -> Outcome:
+    """Text in memory to ids in memory."""
+    blocks = text_blocks(Path(text).read_bytes())
+    compile_kernels()
+    encoders = _ThreadsEncoders(vocabulary)
+    ready()
+    started = time.perf_counter()
+    ids = list(map_blocks(encoders.ids, blocks, threads))
+    seconds = time.perf_counter() - started
+    return Outcome(seconds, {'ids': sum(map(len, ids))})
+
+
+def write_records(
+    ready: Callable[[], None], *, text: str, vocabulary: str, threads: int, output: str
+) -> Outcome:
+    """Text in memory to a TFRecord file, in the text's order."""
+    blocks = text_blocks(Path(text).read_bytes())
+    compile_kernels()
+    encoders = _ThreadsEncoders(vocabulary)
+    ready()
+    started = time.perf_counter()
+    with open(output, 'wb') as file:
+        for records in map_blocks(encoders.records, blocks, threads):
+            file.write(records.data)
+    seconds = time.perf_counter() - started
+    return Outcome(seconds, take_file(output))
+
+
+def frame_ids(ready: Callable[[], None], *, ids: str, output: str) -> Outcome:
+    """Ids in memory to a TFRecord file."""
+    with np.load(ids) as arrays:
+        side = EncodedSide(arrays['ids'], arrays['offsets'])
+        keys = order_keys(0, arrays['places'], 0)
+    compile_kernels()
+    ready()
+    started = time.perf_counter()
+    framed = frame_examples([('targets', side)], keys)
+    Path(output).write_bytes(framed.records.data)
+    seconds = time.perf_counter() - started
+    return Outcome(seconds, {**take_file(output), 'examples': len(framed)})
+
+
+def write_shards(ready: Callable[[], None], *, ids: str, shards: int, output: str) -> Outcome:
+    """Ids in memory to TFRecord shards, shuffled."""
+    with np.load(ids) as arrays:
+        side, places = EncodedSide(arrays['ids'], arrays['offsets']), arrays['places']
+    folder = Path(output)
+    folder.mkdir()
+    compile_kernels()
+    ready()
+    started = time.perf_counter()
+    framed = frame_examples([('targets', side)], order_keys(0, places, 0))
+    for shard, rows in split_by_bucket(framed, shards):
+        (folder / f'shard-{shard:05}').write_bytes(sort_rows([rows]).records.data)
+    seconds = time.perf_counter() - started
+    shutil.rmtree(folder)
+    return Outcome(seconds, {'examples': len(framed)})

@@ -1,0 +1,98 @@
+"""The benchmark works: rows come out, on generated text, and the contenders' results agree.
+
+Nothing is said of times. That vocabularies and records are the original's is tested elsewhere too;
+here, that the table compares like with like.
+"""
+
+import json
+
+import pytest
+
+from . import report
+from .__main__ import main, wanted_rows
+from .comparing import Comparison, Figure, RowResult
+from .contenders import OURS, Contender, Row
+from .goals import mean_ratios
+from .rows import all_rows
+from .scale import FULL, SMOKE
+
+_ROWS = ('count/enzh/*', 'search/enzh.en/1000', 'records/enzh/1')
+_AGREEING = {'re.findall + Counter', 'Tensor2Tensor'}
+
+
+@pytest.fixture(scope='module')
+def smoke(tmp_path_factory) -> dict:
+    """What a run of some rows wrote."""
+    folder = tmp_path_factory.mktemp('benchmarks')
+    output = folder / 'figures.json'
+    status = main(
+        ['--smoke', '--rows', *_ROWS, '--output', str(output), '--scratch', str(folder / 'scratch')]
+    )
+    assert status == 0
+    return json.loads(output.read_text(encoding='utf-8'))
+
+
+def test_every_row_asked_for_has_a_figure_of_ours(smoke):
+    names = [row['name'] for row in smoke['rows']]
+    assert names == [row.name for row in wanted_rows(all_rows(SMOKE), _ROWS)]
+    for row in smoke['rows']:
+        for comparison in row['comparisons']:
+            assert comparison['ours']['problem'] is None
+            assert comparison['ours']['median_seconds'] > 0
+            assert comparison['ours']['peak_bytes'] > 0
+
+
+def test_a_peer_does_the_same_or_is_reported_as_missing(smoke):
+    peers = {
+        comparison['peer']['label']: comparison
+        for row in smoke['rows']
+        for comparison in row['comparisons']
+        if comparison['peer'] is not None
+    }
+    assert set(peers) == _AGREEING
+    for comparison in peers.values():
+        problem = comparison['peer']['problem']
+        if problem is None:
+            assert comparison['results_agree'] is True
+            assert comparison['ratio'] > 0
+        else:
+            assert problem.startswith('missing: ')
+    assert peers['re.findall + Counter']['peer']['problem'] is None
+
+
+def test_names_of_rows_are_their_own():
+    for scale in (FULL, SMOKE):
+        names = [row.name for row in all_rows(scale)]
+        assert len(set(names)) == len(names)
+
+
+def test_an_unknown_row_is_refused(capsys):
+    assert main(['--rows', 'no/such/row']) == 2
+    assert '--list' in capsys.readouterr().err
+
+
+def test_a_mean_is_geometric_and_over_the_rows_with_a_target():
+    results = [_result('count/a', 2.0, 10.0), _result('count/b', 1.0, 20.0)]
+    [mean] = mean_ratios([*results, _result('count/c', 1.0, 1.0, target=None)])
+    assert mean.mean == pytest.approx(10)
+    assert mean.least == 5
+    assert mean.rows == 2
+    assert not mean.reached
+
+
+def test_results_that_differ_are_called_out():
+    [line] = report.table_lines(_result('count/a', 1.0, 2.0, digests=('1', '2')))
+    assert 'THE RESULTS DIFFER' in line
+
+
+def _result(
+    name: str, ours: float, theirs: float, target: float | None = 7.2, digests=('1', '1')
+) -> RowResult:
+    label = 're.findall + Counter'
+    contenders = [Contender(each, '', lambda inputs: {}) for each in (OURS, label)]
+    figures = [
+        Figure(each.label, seconds, (seconds,), 0, {'digest': digest})
+        for each, seconds, digest in zip(contenders, (ours, theirs), digests, strict=True)
+    ]
+    row = Row(name, '', '', contenders[0], (contenders[1],))
+    return RowResult(row, (Comparison(*figures, 1000, target),), ())

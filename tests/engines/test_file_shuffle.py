@@ -1,0 +1,176 @@
+"""The shuffle through files gives the bytes of the engine's, however the work is cut and dealt."""
+
+import shutil
+
+import pytest
+
+from dataset_files import files_of, lines_of, read_shards
+from generated_text import as_bitext, as_lines, as_tsv, chinese_lines, english_lines
+from generated_text import pairs_with_gaps
+from jobs import refuse, succeed, succeed_elsewhere, write
+
+DATASET = ['--name', 'x', '--shards', 4]
+
+
+@pytest.fixture(scope='module')
+def corpora(tmp_path_factory):
+    folder = tmp_path_factory.mktemp('corpora')
+    train, dev = as_tsv(pairs_with_gaps(2500, 41)), as_tsv(pairs_with_gaps(90, 42))
+    source, target = as_bitext(pairs_with_gaps(2500, 41))
+    return {
+        'tsv': write(folder / 'train.tsv', train),
+        'gz': write(folder / 'train.gz', train),
+        'bad': write(folder / 'bad.tsv', b'\xff\tx\n' + train[:90_000] + b'short\n\xc3\t\n' * 40 + train),
+        'dev': write(folder / 'dev.tsv', dev),
+        'test': write(folder / 'test.tsv', dev[::-1].lstrip().replace(b'\xef', b'')),
+        'source': write(folder / 'train.en', source),
+        'target': write(folder / 'train.zh', target),
+        'text': write(folder / 'text.txt', as_lines(english_lines(900, 1) + chinese_lines(900, 2))),
+    }
+
+
+@pytest.fixture(scope='module')
+def vocabulary(corpora, tmp_path_factory):
+    path = tmp_path_factory.mktemp('vocabulary') / 'vocab'
+    succeed('vocab', '--tsv', corpora['tsv'], '--vocab-size', 1500, '--output', path)
+    return path
+
+
+@pytest.fixture(scope='module')
+def inputs(corpora):
+    pairs = ['--dev-tsv', corpora['dev']]
+    return {
+        'tsv': ['--tsv', corpora['tsv'], *pairs],
+        'gz': ['--tsv', corpora['gz'], *pairs],
+        'bad': ['--tsv', corpora['bad'], *pairs, '--on-error', 'skip'],
+        'bitext': ['--source', corpora['source'], '--target', corpora['target'], *pairs],
+    }
+
+
+@pytest.fixture(scope='module')
+def encode(inputs, vocabulary, tmp_path_factory):
+    """Encodes one of the inputs into a new folder, which is returned."""
+
+    def run(kind, *options, command=succeed):
+        folder = tmp_path_factory.mktemp(kind) / 'out'
+        command('encode', *inputs[kind], '--vocab', vocabulary, *DATASET, '--output', folder, *options)
+        return folder
+
+    return run
+
+
+@pytest.fixture(scope='module')
+def through_engine(encode):
+    """The reference for each input: what the engine's shuffle gives."""
+    made = {}
+
+    def reference(kind):
+        if kind not in made:
+            folder = encode(kind, '--shuffle', 'engine')
+            read_shards(folder)
+            made[kind] = files_of(folder)
+        return made[kind]
+
+    return reference
+
+
+@pytest.mark.parametrize('kind', ['tsv', 'gz', 'bad', 'bitext'])
+@pytest.mark.parametrize(
+    'options',
+    [
+        [],
+        ['--buffer', '100KiB', '--item-size', '10KiB', '--workers', 1],
+        ['--buffer', '100KiB', '--item-size', '10KiB', '--workers', 3],
+        ['--buffer', '3KiB', '--item-size', '7KiB', '--workers', 2],
+        ['--buffer', '10KiB', '--item-size', '1MiB', '--workers', 2],
+    ],
+    ids=lambda options: ' '.join(map(str, options)),
+)
+def test_any_buffer_item_and_workers(encode, through_engine, kind, options):
+    folder = encode(kind, '--shuffle', 'files', *options)
+    assert files_of(folder) == through_engine(kind)
+    read_shards(folder)
+    read_shards(folder, 'dev')
+    assert not (folder / '.tokbeam').exists()
+
+
+def test_it_is_the_default(encode, through_engine, monkeypatch):
+    monkeypatch.setattr('pipelines.encode_stage.EncodeBlocks', None)
+    assert files_of(encode('tsv')) == through_engine('tsv')
+
+
+@pytest.mark.parametrize(
+    'options', [['--direct_runner_bundle_repeat=1'], ['--direct_runner_bundle_repeat=2']]
+)
+def test_bundles_that_run_more_than_once(encode, through_engine, options):
+    assert files_of(encode('bad', '--buffer', '50KiB', '--item-size', '9KiB', *options)) == (
+        through_engine('bad')
+    )
+
+
+def test_worker_processes(encode, through_engine):
+    folder = encode(
+        'bad', '--buffer', '50KiB', '--item-size', '9KiB',
+        '--direct_running_mode=multi_processing', '--direct_num_workers=2',
+        command=succeed_elsewhere,
+    )  # fmt: skip
+    assert files_of(folder) == through_engine('bad')
+
+
+def test_rejected_lines_are_all_kept(encode):
+    folder = encode('bad', '--buffer', '20KiB', '--item-size', '5KiB')
+    lines = lines_of(folder)
+    assert (lines['invalid_utf8'], lines['missing_column']) == (41, 40)
+    for reason in ('invalid_utf8', 'missing_column'):
+        data = (folder / 'rejected' / f'train.{reason}.jsonl').read_bytes()
+        assert data.count(b'\n') == lines[reason]
+
+
+@pytest.mark.parametrize('shards', [1, 300])
+def test_text_build_with_shards_of_any_size(corpora, tmp_path, shards):
+    for form in ('engine', 'files'):
+        succeed(
+            'build', '--text', corpora['text'], '--dev-text', corpora['text'], '--name', 'x',
+            '--vocab-size', 1200, '--shards', shards, '--shuffle', form, '--buffer', '30KiB',
+            '--output', tmp_path / form,
+        )  # fmt: skip
+    assert files_of(tmp_path / 'files') == files_of(tmp_path / 'engine')
+
+
+def test_a_work_folder_elsewhere_is_swept_too(encode, through_engine, tmp_path):
+    work = tmp_path / 'work'
+    assert files_of(encode('tsv', '--work', work)) == through_engine('tsv')
+    assert not work.exists()
+
+
+def test_another_jobs_runs_in_the_same_work_folder_stay(encode, tmp_path):
+    theirs = write(tmp_path / 'work' / 'shuffle-0123' / 'plan.json', b'{"output": "/elsewhere"}')
+    encode('tsv', '--work', tmp_path / 'work')
+    assert theirs.exists()
+
+
+class TestMemory:
+    def test_buffers_are_cut_down_to_what_there_is(self, encode, through_engine):
+        folder = encode('tsv', '--memory', '2GiB', '--buffer', '1TiB', '--item-size', '10KiB')
+        assert files_of(folder) == through_engine('tsv')
+
+    def test_too_little_is_refused_in_a_sentence(self, inputs, vocabulary, tmp_path):
+        sentence = refuse(
+            'encode', *inputs['tsv'], '--vocab', vocabulary, *DATASET, '--output', tmp_path / 'out',
+            '--memory', '30MiB',
+        )  # fmt: skip
+        assert '--memory' in sentence and 'MiB' in sentence
+        assert not (tmp_path / 'out').exists()
+
+
+class TestDisk:
+    def test_too_little_room_is_refused_before_the_start(
+        self, inputs, vocabulary, tmp_path, monkeypatch
+    ):
+        usage = shutil.disk_usage(tmp_path)._replace(free=100_000)
+        monkeypatch.setattr('shutil.disk_usage', lambda _: usage)
+        sentence = refuse(
+            'encode', *inputs['tsv'], '--vocab', vocabulary, *DATASET, '--output', tmp_path / 'out'
+        )
+        assert 'are needed' in sentence and 'make room' in sentence
+        assert not (tmp_path / 'out').exists()

@@ -1,0 +1,277 @@
+"""The packed learner on Beam gives what the one in memory gives, however it is cut up."""
+
+import functools
+import gzip
+import random
+from pathlib import Path
+
+import apache_beam as beam
+import pyarrow as pa
+import pyarrow.parquet as parquet
+import pytest
+from apache_beam.testing.util import assert_that
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from pipelines.learning import Limits, PackedLearner
+from pipelines.packed_substrings import BUNDLE_BYTES, MOST_BUNDLE_BYTES, CountSubstrings
+from pipelines.substrings import BeamLearner
+from tokcore.corpus.rows import text_rows
+from tokcore.counts import count_rows
+from tokcore.errors import InputError
+from tokcore.subword.learner import MemoryLearner
+from tokcore.subword.prefix_groups import PrefixGroups
+from tokcore.subword.search import search_vocabulary
+from tokcore.token_table import TokenTable
+
+CORPORA = Path(__file__).resolve().parents[2].parent / 'shared' / 'corpora'
+
+# Groups of a few dozen bytes; suffixes sent in full where no heavy ones are known; several passes.
+SMALL_GROUPS = Limits(group_bytes=60)
+IN_FULL = Limits(group_bytes=60, heavy_nodes=0)
+IN_PASSES = Limits(group_bytes=200, heavy_nodes=0, bundle_bytes=1500, chained=False)
+
+
+class Runs:
+    """Runs pipelines, and remembers how many, and what their bundles put out."""
+
+    def __init__(self):
+        self.jobs = 0
+        self.largest_bundle = 0
+
+    def __call__(self, build_pipeline):
+        self.jobs += 1
+        pipeline = beam.Pipeline(runner='FnApiRunner')
+        build_pipeline(pipeline)
+        result = pipeline.run()
+        result.wait_until_finish()
+        for found in result.metrics().query()['distributions']:
+            if found.key.metric.name == BUNDLE_BYTES:
+                self.largest_bundle = max(self.largest_bundle, found.result.max)
+
+
+def write_counts(folder, counts, files):
+    """Writes a table as some Parquet files and returns their paths."""
+    items = sorted(counts.items())
+    paths = []
+    for i in range(files):
+        paths.append(str(folder / f'counts-{i}.parquet'))
+        parquet.write_table(TokenTable.from_items(items[i::files]).to_arrow(), paths[-1])
+    return paths
+
+
+def sample_counts():
+    dice = random.Random(7)
+    syllables = ['ka', 'to', 'ing', 'st', '中', '文字', 'é', '_', '\\', '7', '\U0001f600', '\x00']
+    words = [''.join(dice.choices(syllables, k=dice.randint(1, 4))) for _ in range(150)]
+    return {word: dice.randint(0, 90) for word in words}
+
+
+def long_counts():
+    """Tokens of thousands of characters, which share long parts."""
+    dice = random.Random(8)
+    part = ''.join(dice.choices('abc中', k=900))
+    return {part * 3: 4, part + 'x' + part: 5, 'ab' * 1500: 3, 'a' * 2500: 2, 'ab': 7, '': 1}
+
+
+@pytest.mark.parametrize('limits', [Limits(), SMALL_GROUPS, IN_FULL, IN_PASSES],
+                         ids=['one group', 'small groups', 'in full', 'in passes'])  # fmt: skip
+@pytest.mark.parametrize(
+    ('counts', 'limit', 'reserved', 'min_counts'),
+    [
+        (sample_counts(), 200, [], (30, 1, 500, 31)),
+        (sample_counts(), 4, ['katoing', 'st'], (20, 60)),
+        ({'': 2, 'the': 5, 'then': 5}, 2, ['the'], (5,)),
+        ({'ab': 3, 'abab': 2}, 1, [], (2,)),
+    ],
+    ids=['words', 'short subtokens', 'two characters', 'no subtoken'],
+)
+def test_equals_the_learner_in_memory(tmp_path, counts, limit, reserved, min_counts, limits):
+    options = {'max_subtoken_length': limit, 'reserved_tokens': reserved}
+    paths = write_counts(tmp_path, counts, 3)
+    learner = PackedLearner(
+        paths, str(tmp_path / 'work'), Runs(), workers=2, limits=limits, **options
+    )
+    memory = MemoryLearner(TokenTable.from_items(counts.items()), **options)
+    assert learner.smallest_size == memory.smallest_size
+    for min_count in min_counts:
+        assert learner.build(min_count) == memory.build(min_count)
+
+
+@pytest.mark.parametrize('limits', [Limits(group_bytes=1 << 20), Limits(1, 50_000, heavy_nodes=0)])
+def test_tokens_of_thousands_of_characters(tmp_path, limits):
+    counts = long_counts()
+    options = {'max_subtoken_length': None, 'reserved_tokens': [sorted(counts)[-1]]}
+    paths = write_counts(tmp_path, counts, 2)
+    learner = PackedLearner(paths, str(tmp_path / 'work'), Runs(), limits=limits, **options)
+    memory = MemoryLearner(TokenTable.from_items(counts.items()), **options)
+    for min_count in (12, 2):
+        assert learner.build(min_count) == memory.build(min_count)
+
+
+@st.composite
+def problems(draw):
+    """Tables in which one first character is hot, and options of the learner."""
+    words = st.text('ab中_', max_size=5)
+    hot = st.builds(str.__add__, st.sampled_from(['aa', 'aab', 'a中']), words)
+    tokens = draw(
+        st.dictionaries(st.one_of(words, hot), st.integers(0, 40), min_size=1, max_size=25)
+    )
+    limit = draw(st.sampled_from([2, 3, 5, 200, None]))
+    reserved = draw(st.lists(st.sampled_from(sorted(tokens)).filter(bool), unique=True, max_size=2)
+                    if any(tokens) else st.just([]))  # fmt: skip
+    group_bytes = draw(st.integers(20, 400))
+    return tokens, limit, reserved, Limits(
+        group_bytes=group_bytes, heavy_nodes=draw(st.sampled_from([0, 1000]))
+    )
+
+
+@settings(deadline=None, max_examples=8, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(problem=problems(), min_count=st.integers(1, 60))
+def test_all_learners_agree(tmp_path_factory, problem, min_count):
+    tokens, limit, reserved, limits = problem
+    folder = tmp_path_factory.mktemp('learners')
+    options = {'max_subtoken_length': limit, 'reserved_tokens': reserved}
+    paths = write_counts(folder, tokens, 2)
+    expected = MemoryLearner(TokenTable.from_items(tokens.items()), **options).build(min_count)
+    packed = PackedLearner(paths, str(folder / 'packed'), Runs(), limits=limits, **options)
+    assert packed.build(min_count) == expected
+    assert BeamLearner(paths, str(folder / 'plain'), Runs(), **options).build(min_count) == expected
+
+
+def test_a_token_in_several_files_has_the_sum_of_its_counts(tmp_path):
+    paths = write_counts(tmp_path, {'the': 3}, 1) * 2
+    learner = PackedLearner(paths, str(tmp_path / 'work'), Runs())
+    memory = MemoryLearner(TokenTable.from_items([('the', 6)]))
+    assert learner.build(6) == memory.build(6)
+    assert 'the_' in learner.build(6)
+
+
+def test_no_bundle_puts_out_more_than_its_bound(tmp_path):
+    dice = random.Random(4)
+    counts = {''.join(dice.choices('abcdefgh', k=12)): dice.randint(1, 5) for _ in range(3000)}
+    paths = write_counts(tmp_path, counts, 4)
+    bound = 40_000
+    runs = Runs()
+    limits = Limits(group_bytes=5000, heavy_nodes=0, bundle_bytes=bound)
+    learner = PackedLearner(paths, str(tmp_path / 'work'), runs, workers=2, limits=limits)
+    expected = MemoryLearner(TokenTable.from_items(counts.items())).build(2)
+    assert learner.build(2) == expected
+    # All at once it would have been more, and the passes are not much smaller than they may be.
+    assert sum(size for _, sizes in learner._stored.values() for size in sizes.values()) > 3 * bound
+    assert bound / 4 < runs.largest_bundle <= bound
+
+
+def test_a_round_is_one_job_and_a_known_one_none(tmp_path):
+    runs = Runs()
+    paths = write_counts(tmp_path, sample_counts(), 2)
+    learner = PackedLearner(paths, str(tmp_path / 'work'), runs)
+    assert runs.jobs == 1  # the survey
+    learner.build(20)
+    assert runs.jobs == 3  # the first tables, and a round
+    learner.build(40)
+    assert runs.jobs == 4
+    learner.build(40)
+    assert runs.jobs == 4
+
+
+def test_every_character_is_counted_once_for_each_time_it_stands_in_a_token(tmp_path):
+    counts = sample_counts()
+    escaped = {word: word.replace('\\', '\\\\').replace('_', '\\u') + '_' for word in counts}
+    total = sum(n * len(escaped[word]) for word, n in counts.items())
+    groups = PrefixGroups((b'i', b'in', b'k', '中'.encode()))
+
+    def check(tables):
+        assert sum(weight for _, table in tables for _, weight in table.items()) == total
+
+    with beam.Pipeline(runner='FnApiRunner') as pipeline:
+        tables = (
+            pipeline
+            | beam.Create(write_counts(tmp_path, counts, 3))
+            | CountSubstrings(None, 1, groups, (0, len(groups)), longest=199, workers=2)
+        )
+        assert_that(tables, check)
+
+
+def test_a_min_count_below_the_lowest_is_refused(tmp_path):
+    paths = write_counts(tmp_path, sample_counts(), 1)
+    learner = PackedLearner(paths, str(tmp_path / 'work'), Runs(), lowest=20)
+    memory = MemoryLearner(TokenTable.from_items(sample_counts().items()))
+    assert learner.build(20) == memory.build(20)
+    with pytest.raises(ValueError, match='below 20'):
+        learner.build(19)
+
+
+def test_a_token_that_breaks_the_lines_of_a_vocabulary_file_is_refused(tmp_path):
+    paths = write_counts(tmp_path, {'a\nb': 3}, 1)
+    with pytest.raises(ValueError, match='cannot be stored in a vocabulary'):
+        PackedLearner(paths, str(tmp_path / 'work'), Runs())
+
+
+def test_counts_that_are_too_large_in_sum_are_refused(tmp_path):
+    paths = write_counts(tmp_path, {'ab': 2**62, 'ac': 2**62}, 1)
+    with pytest.raises(OverflowError, match='exceeds'):
+        PackedLearner(paths, str(tmp_path / 'work'), Runs())
+
+
+@pytest.mark.parametrize('counts', [[-1, 2], [None, 2]])
+def test_counts_that_are_none_are_refused(tmp_path, counts):
+    path = str(tmp_path / 'counts.parquet')
+    parquet.write_table(pa.table({'token': ['a', 'b'], 'count': pa.array(counts, pa.int64())}), path)
+    with pytest.raises(InputError, match='counts.parquet is not a Parquet file of token counts'):
+        PackedLearner([path], str(tmp_path / 'work'), Runs())
+
+
+def corpus_counts(name):
+    if name == 'english' or name == 'chinese':
+        column = ('english', 'chinese').index(name)
+        lines = gzip.open(CORPORA / 'enzh.tsv.gz').read().split(b'\n')
+        text = b'\n'.join(line.split(b'\t')[column] for line in lines if b'\t' in line)
+    else:
+        text = gzip.open(CORPORA / f'{name}.txt.gz').read()
+    return count_rows(text_rows(text, 0), (0,))
+
+
+@pytest.mark.corpora
+@pytest.mark.parametrize(
+    ('name', 'size'),
+    [('english', 8000), ('chinese', 8000), ('docs.en', 16000),
+     ('poetry.zh', 16000), ('poetry.zh', 32000)],
+)  # fmt: skip
+def test_whole_searches_on_the_corpora(tmp_path, name, size):
+    table = corpus_counts(name)
+    path = str(tmp_path / 'counts.parquet')
+    parquet.write_table(table.to_arrow(), path)
+    memory = MemoryLearner(table)
+    search = functools.partial(
+        search_vocabulary,
+        target_size=size,
+        smallest_size=memory.smallest_size,
+        largest_count=memory.largest_count,
+    )
+    packed = PackedLearner([path], str(tmp_path / 'work'), Runs(), workers=2)
+    assert search(packed.build) == search(memory.build)
+
+
+@pytest.mark.corpora
+def test_plain_counting_on_the_corpora(tmp_path):
+    english, poetry = corpus_counts('english'), corpus_counts('poetry.zh')
+    for name, table in (('english', english), ('poetry', poetry)):
+        path = str(tmp_path / f'{name}.parquet')
+        parquet.write_table(table.to_arrow(), path)
+        memory = MemoryLearner(table)
+        plain = BeamLearner([path], str(tmp_path / name), Runs())
+        if name == 'poetry':
+            assert plain.build(20) == memory.build(20)
+            continue
+        search = functools.partial(
+            search_vocabulary,
+            target_size=8000,
+            smallest_size=memory.smallest_size,
+            largest_count=memory.largest_count,
+        )
+        assert search(plain.build) == search(memory.build)
+
+
+def test_the_bound_of_a_bundle_is_below_what_hangs():
+    assert MOST_BUNDLE_BYTES <= 1 << 29

@@ -1,0 +1,59 @@
+"""Kernels of the merge sort over files: the order of keys, and rows gathered in that order.
+
+Order keys are spread evenly, so one pass over their leading bits puts each almost at its place and
+an insertion sort of a few steps finishes: five to ten times as fast as a comparison sort.
+"""
+
+import numpy as np
+
+from tokcore.compilation import kernel
+
+# A bin holds a handful of even keys; with so many in one they are not even, and moving them one by
+# one would take a time that grows with the square.
+LARGEST_BIN = 64
+
+
+@kernel
+def sort_even_keys(keys, low, shift, bins, sorted_keys, order):
+    """Sorts keys by bins of `(key - low) >> shift`: sets sorted_keys, and order to their old places.
+
+    `bins` is zeros, one more than there are bins. Returns False, with nothing sorted, if a bin has
+    more than `LARGEST_BIN` keys.
+    """
+    for i in range(len(keys)):
+        bins[((keys[i] - low) >> shift) + np.uint64(1)] += 1
+    for b in range(1, len(bins)):
+        if bins[b] > LARGEST_BIN:
+            return False
+        bins[b] += bins[b - 1]
+    for i in range(len(keys)):
+        b = (keys[i] - low) >> shift
+        at = bins[b]
+        bins[b] = at + 1
+        sorted_keys[at] = keys[i]
+        order[at] = i
+    # Bins stand in order, so no key leaves its bin.
+    for i in range(1, len(keys)):
+        key = sorted_keys[i]
+        row = order[i]
+        at = i
+        while at > 0 and sorted_keys[at - 1] > key:
+            sorted_keys[at] = sorted_keys[at - 1]
+            order[at] = order[at - 1]
+            at -= 1
+        sorted_keys[at] = key
+        order[at] = row
+    return True
+
+
+@kernel
+def gather_rows(source, starts, lengths, order, out):
+    """Copies source[starts[row]:][:lengths[row]] for each row of `order`, one after another."""
+    to = np.uint64(0)
+    for i in range(len(order)):
+        row = order[i]
+        begin = np.uint64(starts[row])
+        length = np.uint64(lengths[row])
+        for k in range(length):
+            out[to + k] = source[begin + k]
+        to += length
