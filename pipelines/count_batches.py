@@ -17,8 +17,12 @@ each group's frequent suffixes four times as often."""
 TokenArrays = tuple[np.ndarray, np.ndarray, np.ndarray]
 
 
-def read_batches(path: str) -> Iterator[TokenArrays]:
+def read_batches(path: str, is_checked: bool = True) -> Iterator[TokenArrays]:
     """Yields (data uint8, offsets int64[n + 1], counts int64[n]) of a Parquet file of counts.
+
+    Args:
+        path: the file.
+        is_checked: whether it was once read before; if not, its tokens are checked to be UTF-8.
 
     Raises:
         InputError: it is no such file.
@@ -28,7 +32,8 @@ def read_batches(path: str) -> Iterator[TokenArrays]:
             file = parquet.ParquetFile(stream)
             for batch in file.iter_batches(ROWS_AT_ONCE, columns=['token', 'count']):
                 tokens, counts = batch.column('token'), batch.column('count')
-                tokens.validate(full=True)
+                if not is_checked:
+                    tokens.validate(full=True)
                 yield token_arrays(tokens, counts)
     except (pa.ArrowException, ValueError, KeyError) as error:
         raise InputError(

@@ -263,10 +263,10 @@ class _MergeShardFn(beam.DoFn):
             if self._open is None:
                 self._open = _OpenShard(self._folder, merged.shard)
             self._open.write(merged.rows)
-            if merged.last:
-                written = self._open.close()
-                self._open = None
-                yield written
+            written = self._open.close() if merged.last else None
+        if written is not None:
+            self._open = None
+            yield written
 
 
 def _merge(shard: str, slices: Sequence[RunSlice], last: bool) -> _Merged:

@@ -160,17 +160,15 @@ class RunWriter:
         return part
 
     def _write(self, head: RunHead, split: int, buffer: RunBuffer, blocks: int) -> WrittenPart:
+        # A part may have been finished before an earlier one, by an attempt that ended then.
+        there = self._part_there(split, head)
+        if there is not None:
+            return there[0]
         facts = buffer.facts(self._plan.layout[split].split, blocks)
         name = run_name(head.run, head.part)
-        path = self._plan.run_path(name)
-        rows = buffer.sorted_rows()
-        with room_on_disk(self._plan), filesystem.create(path) as stream:
-            size = write_run(stream, head, rows, facts, buffer.rejected)
-        del rows
-        part = self._whole_part(split, head, path, size)
-        if part is None:
-            raise RuntimeError(f'{path} is not what was just written')
-        return part[0]
+        with room_on_disk(self._plan), filesystem.create(self._plan.run_path(name)) as stream:
+            size, facts = write_run(stream, head, buffer.sorted_rows(), facts, buffer.rejected)
+        return WrittenPart(split, head.run, head.part, name, size, facts)
 
     def _head(self, item: RunItem, part: int, last: bool) -> RunHead:
         buckets = self._plan.layout[item.split].buckets
@@ -179,25 +177,22 @@ class RunWriter:
     def _finished_parts(self, item: RunItem) -> tuple[list[WrittenPart], bool]:
         """The parts of a run that earlier attempts made whole, and whether these are all."""
         done: list[WrittenPart] = []
-        while True:
-            head = self._head(item, len(done), last=False)
-            path = self._plan.run_path(run_name(item.run, len(done)))
-            size = filesystem.stored_size(path)
-            found = None if size is None else self._whole_part(item.split, head, path, size)
-            if found is None:
-                return done, False
+        while found := self._part_there(item.split, self._head(item, len(done), last=False)):
             part, last = found
             done.append(part)
             if last:
                 return done, True
+        return done, False
 
-    def _whole_part(
-        self, split: int, head: RunHead, path: str, size: int
-    ) -> tuple[WrittenPart, bool] | None:
-        with filesystem.open_binary(path) as stream:
+    def _part_there(self, split: int, head: RunHead) -> tuple[WrittenPart, bool] | None:
+        """A part under its final name and whether it is its run's last, if it is whole."""
+        name = run_name(head.run, head.part)
+        size = filesystem.stored_size(self._plan.run_path(name))
+        if size is None:
+            return None
+        with filesystem.open_binary(self._plan.run_path(name)) as stream:
             found = read_facts(stream, size, head)
         if found is None:
             return None
         facts, last = found
-        name = filesystem.split_path(path)[1]
         return WrittenPart(split, head.run, head.part, name, size, facts), last

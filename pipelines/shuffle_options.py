@@ -24,8 +24,9 @@ half there are twice as many range reads; twice as much sorts no faster."""
 _LEAST_RUN_BYTES = 4 << 20
 """A memory that is too small for this is refused: more runs than that would be all seeking."""
 
-_LARGEST_GROUP = 64 << 20
-"""Buckets joined for one range read of each run: enough for disks and object stores."""
+_LARGEST_GROUP = 32 << 20
+"""Buckets joined for one range read of each run. Twice as much takes twice the time to merge, since
+from there on the allocator gives pages back each time and gets them anew."""
 
 _BLOCK_FACTOR = 8
 """What a thread takes for a block, over its text: the cleaned text, ids, their growth, records;

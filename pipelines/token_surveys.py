@@ -52,7 +52,7 @@ class _SurveyFn(beam.DoFn):
 
     def process(self, element: str) -> Iterator[tuple[int, tuple]]:
         surveyor = Surveyor(self._bits, self._longest)
-        for arrays in read_batches(element):
+        for arrays in read_batches(element, is_checked=False):
             surveyor.add(*arrays)
         survey = surveyor.result()
         sums = (survey.tokens, survey.characters, str(survey.weight), str(survey.most))

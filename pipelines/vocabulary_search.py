@@ -16,6 +16,7 @@ from pipelines.learning import PackedLearner
 from pipelines.memory import peak_bytes
 from pipelines.substrings import BeamLearner
 from tokcore.counts import TokenTable
+from tokcore.learner_warm_up import compile_learner_kernels
 from tokcore.subword.learner import MemoryLearner
 from tokcore.subword.search import SearchResult, search_vocabulary
 
@@ -140,6 +141,8 @@ def _packed_learner(
     work: str,
     rounds: str,
 ) -> PackedLearner:
+    if not engine.in_process:
+        compile_learner_kernels()
     # The original's path may leave the range by one.
     lowest = options.min_count_range[0] - 1 if options.min_count_range else 1
     return PackedLearner(

@@ -11,10 +11,12 @@ import random
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import BinaryIO
 
 _POLL_SECONDS = 0.002
 """Between looks at the folder; a name that comes and goes in the meantime is not counted."""
@@ -58,15 +60,16 @@ def moments_of(measured: Measured, count: int, seed: int) -> list[Moment]:
     ]
 
 
-def run_until(arguments: Sequence[object], folder: Path, moment: Moment) -> tuple[int, Measured]:
+def run_until(arguments: Sequence[object], folder: Path, moment: Moment) -> tuple[bool, Measured]:
     """Runs a command that writes to a folder, and kills it with all its children when it is time.
 
-    Returns its exit status, -9 if it was killed, and what was seen of it.
+    Returns whether it was killed, which a run that ends before its moment is not, and what was seen
+    of it. A run that ends otherwise than well is an error of the test, with what it said.
     """
     seen = set(_names(folder))
     before = len(seen)
     started = time.monotonic()
-    with _process(arguments) as process:
+    with tempfile.TemporaryFile() as said, _process(arguments, said) as process:
         while process.poll() is None:
             seen.update(_names(folder))
             if moment.has_come(len(seen) - before, time.monotonic() - started):
@@ -75,14 +78,16 @@ def run_until(arguments: Sequence[object], folder: Path, moment: Moment) -> tupl
                 break
             time.sleep(_POLL_SECONDS)
         status = process.wait()
-    return status, Measured(time.monotonic() - started, len(seen) - before)
+        said.seek(0)
+        assert status in (0, -signal.SIGKILL), said.read().decode()
+    return status != 0, Measured(time.monotonic() - started, len(seen) - before)
 
 
 @contextlib.contextmanager
-def _process(arguments: Sequence[object]) -> Iterator[subprocess.Popen]:
+def _process(arguments: Sequence[object], said: BinaryIO) -> Iterator[subprocess.Popen]:
     process = subprocess.Popen(
         [sys.executable, '-m', 'pipelines', *map(str, arguments)],
-        stderr=subprocess.DEVNULL,
+        stderr=said,
         start_new_session=True,
     )
     try:

@@ -5,11 +5,11 @@ from pathlib import Path
 
 
 def final_files(folder: Path) -> dict[str, bytes]:
-    """The files of a folder at any depth, but for those of attempts."""
+    """The files of a folder at any depth, but for those of attempts and work still to be done."""
     return {
         str(path.relative_to(folder)): path.read_bytes()
         for path in sorted(folder.rglob('*'))
-        if path.is_file() and not is_attempt(path.relative_to(folder))
+        if path.is_file() and not (is_attempt(path, folder) or is_work(path, folder))
     }
 
 
@@ -23,12 +23,23 @@ def result_files(folder: Path) -> dict[str, bytes]:
 
 
 def attempts(folder: Path) -> list[Path]:
-    """What unfinished runs left in a folder."""
-    return [path for path in folder.rglob('*') if is_attempt(path.relative_to(folder))]
+    """What attempts left in a folder; nothing ever uses it."""
+    return [path for path in folder.rglob('*') if is_attempt(path, folder)]
 
 
-def is_attempt(path: Path) -> bool:
-    return any(part.startswith('.tokbeam-attempt-') for part in path.parts)
+def is_attempt(path: Path, folder: Path) -> bool:
+    return any(part.startswith('.tokbeam-attempt-') for part in path.relative_to(folder).parts)
+
+
+def is_work(path: Path, folder: Path) -> bool:
+    """Whether this is what a stopped stage keeps until its rerun, which goes on with it, is done."""
+    return '.tokbeam' in path.relative_to(folder).parts
+
+
+def assert_finished(folder: Path) -> None:
+    """Nothing of an attempt and no work to be done is left."""
+    assert attempts(folder) == []
+    assert [path for path in folder.rglob('*') if is_work(path, folder)] == []
 
 
 def assert_nothing_made(folder: Path) -> None:

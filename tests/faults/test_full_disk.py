@@ -8,7 +8,12 @@ import pytest
 
 from generated_text import as_tsv, pairs_with_gaps
 from jobs import write
-from leftovers import assert_nothing_made, assert_only_counts_made, attempts, result_files
+from leftovers import (
+    assert_finished,
+    assert_nothing_made,
+    assert_only_counts_made,
+    result_files,
+)
 
 resource = pytest.importorskip('resource')
 
@@ -72,4 +77,4 @@ def test_no_room_for_the_shards(arguments, whole, tmp_path):
         capture_output=True,
     )
     assert result_files(folder) == whole
-    assert attempts(folder) == []
+    assert_finished(folder)

@@ -14,10 +14,9 @@ import pytest
 from generated_text import as_tsv, pairs_with_gaps
 from jobs import succeed, write
 from killed_runs import NEVER, Measured, Moment, moments_of, run_until
-from leftovers import attempts, final_files, result_files
+from leftovers import assert_finished, final_files, result_files
 
 ENZH = Path(__file__).resolve().parents[2].parent / 'shared' / 'corpora' / 'enzh.tsv.gz'
-SIGKILLED = -9
 
 
 def assert_all_whole(folder: Path, *references: Mapping[str, bytes]) -> None:
@@ -55,14 +54,13 @@ def kill_and_rerun(
 ) -> bool:
     """Returns whether the kill came before the end."""
     arguments = build_arguments(corpus, folder, vocab_size)
-    status, _ = run_until(arguments, folder, moment)
-    assert status in (SIGKILLED, 0)
+    was_killed, _ = run_until(arguments, folder, moment)
     assert_all_whole(folder, reference)
     succeed(*arguments)
     assert result_files(folder) == reference
-    assert attempts(folder) == []
+    assert_finished(folder)
     shutil.rmtree(folder)
-    return status == SIGKILLED
+    return was_killed
 
 
 def measure(
@@ -73,8 +71,7 @@ def measure(
     succeed(*build_arguments(corpus, folder / 'first', vocab_size))
     reference = result_files(folder / 'first')
     second = folder / 'second'
-    status, measured = run_until(build_arguments(corpus, second, vocab_size), second, NEVER)
-    assert status == 0
+    _, measured = run_until(build_arguments(corpus, second, vocab_size), second, NEVER)
     assert result_files(second) == reference
     return measured, reference
 
@@ -107,7 +104,7 @@ def test_killed_again_and_again_in_one_folder(corpus, measured_build, tmp_path):
         assert_all_whole(folder, reference)
     succeed(*arguments)
     assert result_files(folder) == reference
-    assert attempts(folder) == []
+    assert_finished(folder)
 
 
 @pytest.mark.parametrize('share', [0.6, 0.9])
@@ -123,7 +120,7 @@ def test_killed_while_it_replaces_another_result(corpus, measured_build, tmp_pat
     assert_all_whole(folder, reference, before)
     succeed(*arguments)
     assert result_files(folder) == reference
-    assert attempts(folder) == []
+    assert_finished(folder)
 
 
 def test_what_was_left_in_a_stage_that_had_just_ended_is_swept_too(build, write_corpus, tmp_path):
@@ -135,7 +132,7 @@ def test_what_was_left_in_a_stage_that_had_just_ended_is_swept_too(build, write_
     left.parent.mkdir()
     left.write_bytes(b'half')
     assert build(write_corpus('text')).status == 0
-    assert attempts(folder) == []
+    assert_finished(folder)
 
 
 def test_what_a_killed_run_left_beside_a_finished_result_is_swept(build, write_corpus, tmp_path):
@@ -144,7 +141,7 @@ def test_what_a_killed_run_left_beside_a_finished_result_is_swept(build, write_c
     left = folder / '.tokbeam-attempt-0123-tokbeam.run.json'
     left.write_bytes(b'{')
     assert build(write_corpus('text')).status == 0
-    assert attempts(folder) == []
+    assert_finished(folder)
 
 
 @pytest.mark.corpora

@@ -53,7 +53,7 @@ def head(buckets: int, **changes) -> RunHead:
 
 def written(rows: list[tuple[int, bytes]], buckets: int, rejected=(), **changes) -> bytes:
     stream = io.BytesIO()
-    size = write_run(stream, head(buckets, **changes), sorted_rows(rows), FACTS, rejected)
+    size, _ = write_run(stream, head(buckets, **changes), sorted_rows(rows), FACTS, rejected)
     data = stream.getvalue()
     assert len(data) == size
     return data

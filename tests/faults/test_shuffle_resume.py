@@ -1,0 +1,197 @@
+"""A killed encode goes on: finished runs are not made again, all else is swept, the bytes are equal."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from leftovers import result_files
+
+from generated_text import as_tsv, pairs_with_gaps
+from jobs import refuse, run, succeed, write
+
+CUT = ['--item-size', '10KiB', '--buffer', '16KiB']
+
+
+@pytest.fixture(scope='module')
+def arguments(tmp_path_factory):
+    folder = tmp_path_factory.mktemp('corpus')
+    corpus = write(folder / 'pairs.tsv', as_tsv(pairs_with_gaps(12_000, 6)))
+    succeed('vocab', '--tsv', corpus, '--vocab-size', 1000, '--output', folder / 'vocab')
+    return [
+        'encode', '--tsv', corpus, '--dev-tsv', corpus, '--vocab', folder / 'vocab',
+        '--name', 'x', '--shards', 3,
+    ]  # fmt: skip
+
+
+@pytest.fixture(scope='module')
+def whole(arguments, tmp_path_factory):
+    folder = tmp_path_factory.mktemp('whole') / 'out'
+    succeed(*arguments, '--output', folder, '--shuffle', 'engine')
+    return result_files(folder)
+
+
+@pytest.fixture
+def keeping_runs(monkeypatch):
+    """Leaves the runs where they are when the output is whole, to be looked at."""
+    monkeypatch.setattr('pipelines.encode_stage.sweep_shuffles', lambda *_: None)
+
+
+def runs_of(folder: Path) -> dict[str, tuple[int, int]]:
+    """The finished runs of an output, with what changes when a file is written again."""
+    return {
+        path.name: (path.stat().st_mtime_ns, path.stat().st_ino)
+        for path in sorted((folder / '.tokbeam').glob('shuffle-*/run-*'))
+    }
+
+
+def kill_after(arguments, folder: Path, runs: int) -> dict[str, tuple[int, int]]:
+    """Runs a command until it has finished some runs; returns them as they are then."""
+    process = subprocess.Popen(
+        [sys.executable, '-m', 'pipelines', *map(str, arguments), '--output', str(folder)],
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    )
+    while process.poll() is None and len(runs_of(folder)) < runs:
+        time.sleep(0.002)
+    os.killpg(process.pid, signal.SIGKILL)
+    assert process.wait() == -signal.SIGKILL
+    return runs_of(folder)
+
+
+@pytest.mark.parametrize('workers', [1, 3])
+def test_finished_runs_are_not_written_again(arguments, whole, tmp_path, keeping_runs, workers):
+    folder = tmp_path / 'out'
+    before = kill_after([*arguments, *CUT, '--workers', 2], folder, runs=20)
+    assert len(before) >= 20
+    [shuffle] = (folder / '.tokbeam').iterdir()
+    (shuffle / '.tokbeam-attempt-run-000999-0000-ab').write_bytes(b'half')
+    succeed(*arguments, *CUT, '--workers', workers, '--output', folder)
+    after = runs_of(folder)
+    assert {name: after[name] for name in before} == before
+    assert len(after) > len(before)
+    assert {path.name for path in shuffle.iterdir()} == {'plan.json', *after}
+    assert shards_of(result_files(folder)) == shards_of(whole)
+
+
+def shards_of(files: dict[str, bytes]) -> dict[str, bytes]:
+    return {name: data for name, data in files.items() if '.tokbeam' not in name}
+
+
+def test_killed_again_and_again_and_nothing_is_left(arguments, whole, tmp_path):
+    folder = tmp_path / 'out'
+    for runs in (5, 30, 60):
+        kill_after([*arguments, *CUT], folder, runs)
+    succeed(*arguments, *CUT, '--output', folder)
+    assert result_files(folder) == whole
+    assert not (folder / '.tokbeam').exists()
+
+
+def test_a_run_that_is_not_whole_is_made_again(arguments, whole, tmp_path, keeping_runs):
+    folder = tmp_path / 'out'
+    before = kill_after([*arguments, *CUT], folder, runs=10)
+    [shuffle] = (folder / '.tokbeam').iterdir()
+    first, second, *others = sorted(before)
+    data = (shuffle / first).read_bytes()
+    (shuffle / first).write_bytes(data[:-1])
+    (shuffle / second).write_bytes((shuffle / others[0]).read_bytes())
+    succeed(*arguments, *CUT, '--output', folder)
+    assert (shuffle / first).read_bytes() == data
+    after = runs_of(folder)
+    later_parts = {name for name in before if name[:10] in (first[:10], second[:10])}
+    kept = before.keys() - later_parts
+    assert {name: after[name] for name in kept} == {name: before[name] for name in kept}
+    assert shards_of(result_files(folder)) == shards_of(whole)
+
+
+def test_a_damaged_record_is_found_and_the_next_run_mends_it(arguments, whole, tmp_path):
+    folder = tmp_path / 'out'
+    before = kill_after([*arguments, *CUT], folder, runs=10)
+    [shuffle] = (folder / '.tokbeam').iterdir()
+    damaged = shuffle / min(before)
+    data = bytearray(damaged.read_bytes())
+    data[20] ^= 1
+    damaged.write_bytes(data)
+    sentence = refuse(*arguments, *CUT, '--output', folder)
+    assert f'{damaged} is damaged' in sentence and 'run again' in sentence
+    succeed(*arguments, *CUT, '--output', folder)
+    assert result_files(folder) == whole
+
+
+def test_a_larger_buffer_goes_on_with_the_smaller_runs(arguments, tmp_path, keeping_runs):
+    folder = tmp_path / 'out'
+    before = kill_after([*arguments, *CUT], folder, runs=10)
+    succeed(*arguments, '--item-size', '10KiB', '--buffer', '1MiB', '--output', folder)
+    after = runs_of(folder)
+    assert {name: after[name] for name in before} == before
+
+
+@pytest.mark.parametrize(
+    'changed', [['--seed', 1], ['--target-prefix', 'to: '], ['--buffer', '8KiB']]
+)
+def test_runs_of_another_plan_are_swept(arguments, tmp_path, keeping_runs, changed):
+    folder = tmp_path / 'out'
+    kill_after([*arguments, *CUT], folder, runs=5)
+    [stale] = (folder / '.tokbeam').iterdir()
+    succeed(*arguments, *CUT, *changed, '--output', folder)
+    assert not stale.exists()
+    [used] = (folder / '.tokbeam').iterdir()
+    assert used != stale
+
+
+def test_a_mistake_in_the_text_leaves_nothing(arguments, tmp_path):
+    folder = tmp_path / 'out'
+    corpus = write(tmp_path / 'bad.tsv', as_tsv(pairs_with_gaps(3000, 6)) + b'no column\n')
+    sentence = refuse(*arguments, '--test-tsv', corpus, *CUT, '--output', folder)
+    assert 'too few columns' in sentence
+    assert not folder.exists()
+
+
+def test_what_is_left_beside_a_finished_result_is_swept(arguments, whole, tmp_path, monkeypatch):
+    folder = tmp_path / 'out'
+    with monkeypatch.context() as patched:
+        patched.setattr('pipelines.encode_stage.sweep_shuffles', lambda *_: None)
+        succeed(*arguments, '--output', folder)
+    assert runs_of(folder)
+    assert 'already done' in succeed(*arguments, '--output', folder)
+    assert not (folder / '.tokbeam').exists()
+    assert result_files(folder) == whole
+
+
+class TestFullDisk:
+    @pytest.fixture
+    def disk(self, tmp_path):
+        """A disk of one megabyte."""
+        folder = tmp_path / 'disk'
+        folder.mkdir()
+        mounted = subprocess.run(
+            ['mount', '-t', 'tmpfs', '-o', 'size=1m', 'tmpfs', folder], capture_output=True
+        )
+        if mounted.returncode:
+            pytest.skip(f'nothing can be mounted here: {mounted.stderr.decode()}')
+        yield folder
+        subprocess.run(['umount', folder], check=True)
+
+    def test_it_is_told_in_a_sentence_and_the_next_run_goes_on(
+        self, arguments, tmp_path, disk, keeping_runs
+    ):
+        # So repetitive that its compressed size tells nothing of what it needs.
+        data = as_tsv(pairs_with_gaps(200, 6)) * 50
+        corpus = write(tmp_path / 'pairs.tsv.gz', data)
+        command = ['encode', '--tsv', corpus, *arguments[5:], *CUT]
+        succeed(*command, '--output', tmp_path / 'whole')
+        ended = run(*command, '--output', disk / 'out')
+        assert ended.status == 2, ended.said
+        assert 'No space left on device' in ended.said and 'MiB are needed in' in ended.said
+        assert 'Traceback' not in ended.said
+        before = runs_of(disk / 'out')
+        assert before
+        assert [path.name for path in (disk / 'out').iterdir()] == ['.tokbeam']
+        subprocess.run(['mount', '-o', 'remount,size=40m', disk], check=True)
+        succeed(*command, '--output', disk / 'out')
+        after = runs_of(disk / 'out')
+        assert {name: after[name] for name in before} == before
+        assert shards_of(result_files(disk / 'out')) == shards_of(result_files(tmp_path / 'whole'))
