@@ -1,7 +1,7 @@
 """The files of a learner's work folder: driver and workers meet in them, and a new run resumes.
 
-Each file appears whole or not at all, and its name tells what it is of; so what is there need not be
-made again. A round is one min-count.
+Each file appears whole or not at all, and its name tells what it is of; so what is there need not
+be made again. A round is one min-count.
 """
 
 import dataclasses

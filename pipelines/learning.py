@@ -1,8 +1,8 @@
 """The learner on Beam in the packed form: one min-count a round, four iterations a round.
 
-The first iteration cuts before every character, so its tables are the same for every min-count: they
-are made once, and what a round finds heavy enough serves all rounds of a higher min-count. All that is
-finished lies in the work folder, and a driver that is started again goes on from there.
+The first iteration cuts before every character, so its tables are the same for every min-count:
+they are made once, and what a round finds heavy enough serves all rounds of a higher min-count. All
+that is finished lies in the work folder, and a driver that is started again goes on from there.
 """
 
 import functools
@@ -25,6 +25,7 @@ from pipelines.group_claims import (
     StoreGroups,
 )
 from pipelines.learner_files import GroupFiles, LearnerFiles, RoundFiles, TokenFacts
+from pipelines.learner_jobs import round_job, store_job, survey_job
 from pipelines.packed_substrings import (
     MOST_BUNDLE_BYTES,
     CountSubstrings,
@@ -58,8 +59,8 @@ _BYTES_PER_CHARACTER = 40
 """Of a batch in flight: its suffixes while they are sorted, and packed."""
 
 _COPIES = 4
-"""Of the merged tables, where one process is runner and worker: those in the worker, as bytes sent, as
-bytes grouped, and as values."""
+"""Of the merged tables, where one process is runner and worker: those in the worker, as bytes sent,
+as bytes grouped, and as values."""
 
 
 @dataclass(frozen=True)
@@ -194,7 +195,7 @@ class PackedLearner:
             started = time.monotonic()
             bits = max(0, (rows // self._limits.sampled_tokens).bit_length())
             surveying = SurveyTokens(path, bits, self._longest, self._limits.group_bytes)
-            self._run(functools.partial(_survey, paths=self._paths, surveying=surveying))
+            self._run(functools.partial(survey_job, paths=self._paths, surveying=surveying))
             _LOGGER.info(
                 '%s: %d tokens surveyed in %.1f s', self._label, rows, time.monotonic() - started
             )
@@ -245,7 +246,7 @@ class PackedLearner:
         counting = self._counting(None, 1, (first, last))
         storing = StoreGroups(self._files.first, sizes_path, self._facts.groups, self._lowest)
         self._run(
-            functools.partial(_store, paths=self._paths, counting=counting, storing=storing)
+            functools.partial(store_job, paths=self._paths, counting=counting, storing=storing)
         )
         found = json.dumps([last, read_report(sizes_path)]).encode()
         filesystem.write_bytes(self._files.pass_path(first), found)
@@ -282,7 +283,7 @@ class PackedLearner:
             )  # fmt: skip
         jobs = [sum(iterations, [])] if self._limits.chained else iterations
         for transforms in jobs:
-            self._run(functools.partial(_chain, transforms=transforms))
+            self._run(functools.partial(round_job, transforms=transforms))
 
     def _counting(
         self, files: RoundFiles | None, iteration: int, group_range: tuple[int, int]
@@ -311,34 +312,3 @@ class PackedLearner:
                 '%s: a worker had more than %d MB to send; taking fewer groups at once',
                 self._label, self._limits.bundle_bytes >> 20,
             )  # fmt: skip
-
-
-def _survey(pipeline: beam.Pipeline, paths: Sequence[str], surveying: SurveyTokens) -> None:
-    (
-        pipeline
-        | 'Paths' >> beam.Create(list(paths), reshuffle=False)
-        | 'Share' >> beam.Reshuffle()
-        | 'SurveyTokens' >> surveying
-    )
-
-
-def _store(
-    pipeline: beam.Pipeline,
-    paths: Sequence[str],
-    counting: CountSubstrings,
-    storing: StoreGroups,
-) -> None:
-    (
-        pipeline
-        | 'Paths' >> beam.Create(list(paths), reshuffle=False)
-        | 'Share' >> beam.Reshuffle()
-        | 'CountSubstrings' >> counting  # (group, table)
-        | 'StoreGroups' >> storing
-    )
-
-
-def _chain(pipeline: beam.Pipeline, transforms: Sequence[beam.PTransform]) -> None:
-    signal = pipeline | 'Begin' >> beam.Create([0], reshuffle=False)
-    for number, transform in enumerate(transforms):
-        iteration = 1 if isinstance(transform, ClaimStoredGroups) else transform.counting.iteration
-        signal = signal | f'Iteration{iteration}Step{number}' >> transform

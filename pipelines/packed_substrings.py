@@ -1,7 +1,7 @@
 """Counting substrings in the packed form: suffixes at cuts, as front-coded tables by prefix group.
 
-A substring that starts at a cut is a prefix of the suffix that starts there, so the suffixes hold the
-counts of all substrings, in linear space. Workers merge what they cut before anything is sent.
+A substring that starts at a cut is a prefix of the suffix that starts there, so the suffixes hold
+the counts of all substrings, in linear space. Workers merge what they cut before anything is sent.
 """
 
 import functools
@@ -25,8 +25,8 @@ BUNDLE_BYTES = 'bundle_bytes'
 SENT_TABLES = 'sent_tables'
 
 MOST_BUNDLE_BYTES = 512 << 20
-"""What a bundle may put out. Flink 1.x hangs, with no error, where a bundle puts out more than about
-1 GB; half of that costs one pass over the counts for each 0.5 GB of distinct suffixes."""
+"""What a bundle may put out. Flink 1.x hangs, with no error, where a bundle puts out more than
+about 1 GB; half of that costs one pass over the counts for each 0.5 GB of distinct suffixes."""
 
 
 class OversizedBundleError(RuntimeError):
@@ -56,8 +56,8 @@ beam.coders.registry.register_coder(SuffixTable, SuffixTableCoder)
 class CountSubstrings(beam.PTransform):
     """Cuts tokens and counts what starts at the cuts: paths of count files to (group, table).
 
-    A group's table has every suffix, up to `longest` characters, that starts at a cut of some token,
-    with its weight: the sum of the counts of those tokens.
+    A group's table has every suffix, up to `longest` characters, that starts at a cut of some
+    token, with its weight: the sum of the counts of those tokens.
 
     Attributes:
         round: files of the round; its vocabulary cuts. None for the first iteration, which cuts

@@ -35,6 +35,9 @@ measured, with what the allocator keeps."""
 _PROCESS_BYTES = 320 << 20
 """A worker process before its first block: imports, kernels, a vocabulary."""
 
+_STILL_TO_COME = 96 << 20
+"""What this process grows by before its first block: kernels that are loaded, Beam's plan."""
+
 
 @dataclass(frozen=True)
 class ShuffleOptions:
@@ -112,7 +115,7 @@ def _share(options: ShuffleOptions, engine: Engine) -> int | None:
         return (free if engine.in_process else free - processes * _PROCESS_BYTES) // processes
     taken = psutil.Process().memory_info().rss
     if engine.in_process:
-        return max(0, options.memory_bytes - taken)
+        return max(0, options.memory_bytes - taken - _STILL_TO_COME)
     if engine.is_local:
         return max(0, options.memory_bytes - taken - processes * _PROCESS_BYTES) // processes
     return max(0, options.memory_bytes // processes - _PROCESS_BYTES)

@@ -15,7 +15,8 @@ from tokcore.subword.token_survey import Surveyor, TokenSurvey, add_surveys
 
 GROUP_BYTES = 4 << 20
 """What a group's table is to take: streamed through in a tenth of a second, and a cluster has some
-hundred to share out for each GB. With half, twice as many small tables are merged for each batch."""
+hundred to share out for each GB. With half, twice as many small tables are merged for each
+batch."""
 
 MOST_GROUPS = 4096
 """Each is a file and two elements in every iteration; beyond, groups get larger instead."""

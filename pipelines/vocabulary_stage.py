@@ -31,7 +31,7 @@ from tokcore.unicode_tables import UNICODE_VERSION
 _LOGGER = logging.getLogger(__name__)
 
 ROUNDS_NAME = '.tokbeam'
-"""The folder beside an output where a learner on Beam keeps its rounds until the output is whole."""
+"""Beside an output: where a learner on Beam keeps its rounds until the output is whole."""
 
 
 @dataclass(frozen=True)

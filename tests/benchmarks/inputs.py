@@ -114,8 +114,6 @@ class Inputs:
         self.corpus = corpus
         self._limit = limit
         self.notes: list[str] = []
-        if limit is not None:
-            self.notes.append(f'on {limit // 1_000_000} MB')
 
     @property
     def text(self) -> str:

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as parquet
 import pytest
 from apache_beam.testing.util import assert_that
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pipelines.learning import Limits, PackedLearner
@@ -126,7 +126,7 @@ def problems(draw):
     )
 
 
-@settings(deadline=None, max_examples=4, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(deadline=None, max_examples=4)
 @given(problem=problems(), min_count=st.integers(1, 60))
 def test_all_learners_agree(tmp_path_factory, problem, min_count):
     tokens, limit, reserved, limits = problem
@@ -217,7 +217,8 @@ def test_counts_that_are_too_large_in_sum_are_refused(tmp_path):
 @pytest.mark.parametrize('counts', [[-1, 2], [None, 2]])
 def test_counts_that_are_none_are_refused(tmp_path, counts):
     path = str(tmp_path / 'counts.parquet')
-    parquet.write_table(pa.table({'token': ['a', 'b'], 'count': pa.array(counts, pa.int64())}), path)
+    table = pa.table({'token': ['a', 'b'], 'count': pa.array(counts, pa.int64())})
+    parquet.write_table(table, path)
     with pytest.raises(InputError, match='counts.parquet is not a Parquet file of token counts'):
         PackedLearner([path], str(tmp_path / 'work'), Runs())
 

@@ -1,4 +1,4 @@
-"""Groups claim what the published rule keeps, wherever borders cut and whatever is left out before."""
+"""Groups claim what the published rule keeps, wherever borders cut and whatever was left out."""
 
 from hypothesis import given, settings
 from hypothesis import strategies as st

@@ -27,8 +27,8 @@ from tokcore.subword.prefix_groups import PrefixGroups
 from tokcore.subword.suffix_packing import SuffixRows, pack_suffixes
 from tokcore.subword.suffix_tables import SuffixTable
 
-# Bytes of suffixes that a batch may list, each in full: with sorting, some eight times as much memory
-# for each thread; with half, tables repeat more of each other.
+# Bytes of suffixes that a batch may list, each in full: with sorting, some eight times as much
+# memory for each thread; with half, tables repeat more of each other.
 BATCH_BYTES = 32 << 20
 
 _MOST_BYTES = 1 << 30  # positions in a batch are int32

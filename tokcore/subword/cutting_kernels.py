@@ -1,9 +1,9 @@
 """The trie that cuts, over bytes, and the walks along it.
 
-An edge is one uint64 in an open-addressing table, 0 where free: the node it leaves (36 bits with the
-byte it takes), then 27 bits for the row of the heavy suffix that ends there (+ 1), and a bit if a
-subtoken does. A node is named by the slot of its edge + 2, the root is 1; so a step touches one cache
-line, and nothing is stored for a child.
+An edge is one uint64 in an open-addressing table, 0 where free: the node it leaves (36 bits with
+the byte it takes), then 27 bits for the row of the heavy suffix that ends there (+ 1), and a bit if
+a subtoken does. A node is named by the slot of its edge + 2, the root is 1; so a step touches one
+cache line, and nothing is stored for a child.
 """
 
 import numpy as np
@@ -246,7 +246,8 @@ def escape_batch(data, offsets, first, last, text):
 
 @kernel
 def survey_tokens(data, offsets, counts, mask, seen, lengths, picked):
-    """Marks the code points seen, and the tokens of a sample: those whose hash has no bit of `mask`.
+    """Marks the code points seen, and the tokens of a sample: those whose hash has no bit of
+    `mask`.
 
     `lengths` gets the characters of each token's escaped form. The tokens are valid UTF-8.
     """

@@ -37,9 +37,9 @@ def claim_group(
     Args:
       table: the weights of the suffixes from `lower` on and below `upper`.
       lower, upper: the group's borders; empty where it has none.
-      least: if above 0, the second table returned holds the suffixes without their light tails: each
-        cut to the longest string that weighs `least`, or is a single character or shared. Where it
-        is 0 that table is empty.
+      least: if above 0, the second table returned holds the suffixes without their light tails:
+        each cut to the longest string that weighs `least`, or is a single character or shared.
+        Where it is 0 that table is empty.
     """
     lower_sums = np.zeros((max(len(lower), 1), 2), np.int64)
     upper_sums = np.zeros((max(len(upper), 1), 2), np.int64)

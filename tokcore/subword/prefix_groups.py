@@ -1,7 +1,8 @@
 """Groups of strings by their beginnings: ranges between borders, each border a short prefix.
 
-Borders come from a sample of the suffixes, at equal shares of its bytes, so a hot first character is
-cut finer than a rare one, and characters that the sample lacks fall into some range all the same.
+Borders come from a sample of the suffixes, at equal shares of its bytes, so a hot first character
+is cut finer than a rare one, and characters that the sample lacks fall into some range all the
+same.
 """
 
 import bisect
@@ -17,8 +18,8 @@ from tokcore.subword.suffix_tables import SuffixTable
 
 _ESCAPED = 15
 
-# Each character of a border is a string that the driver decides on; where strings are alike for more
-# than this the next one makes as good a border.
+# Each character of a border is a string that the driver decides on; where strings are alike for
+# more than this the next one makes as good a border.
 _LONGEST_BORDER = 64
 
 # A row's head and weight, in the shares of the sample.

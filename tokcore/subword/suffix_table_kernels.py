@@ -1,8 +1,8 @@
 """Rows of packed suffix tables: written one by one, read one by one, two tables merged into one.
 
 A row is a byte of two nibbles, bytes in common with the row before and bytes added (15: the number
-follows as LEB128), the weight as LEB128, and the bytes added. Rows stand in descending order, so that
-what a string begins comes before it.
+follows as LEB128), the weight as LEB128, and the bytes added. Rows stand in descending order, so
+that what a string begins comes before it.
 """
 
 import numpy as np

@@ -1,7 +1,8 @@
 """A first look at all tokens: their alphabet, their sums, and a sample of their suffixes.
 
-The sample is the tokens whose hash ends in so many zero bits, and within it those with two more: from
-how much the distinct suffixes grow from the smaller to the larger, what all of them take is told.
+The sample is the tokens whose hash ends in so many zero bits, and within it those with two more:
+from how much the distinct suffixes grow from the smaller to the larger, what all of them take is
+told.
 """
 
 import math
