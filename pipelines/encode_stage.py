@@ -309,7 +309,7 @@ def refuse_too_large(job: Job) -> None:
     if size * _MEMORY_SHARE > free:
         raise InputError(
             f'shuffling about {size >> 20} MiB of records needs six times as much memory, and '
-            f'{free >> 20} MiB are free; encode on a cluster (--runner), or in parts'
+            f'{free >> 20} MiB are free; shuffle through files (--shuffle=files), or on a cluster'
         )
 
 

@@ -21,9 +21,8 @@ from pipelines.rejecting import rejected_name
 from pipelines.run_writing import RunWriter, WrittenPart, room_on_disk
 from pipelines.shuffle_plan import RunItem, ShufflePlan
 from pipelines.shuffling import shard_name
-from tokcore.errors import InputError
 from tokcore.records.merging import MergedRows, RunSlice, bucket_groups, merge_buckets, read_slices
-from tokcore.records.run_index import RunFile
+from tokcore.records.run_index import RunFile, damaged
 from tokcore.records.runs import RejectedSection
 
 RUNS = 'runs'
@@ -309,4 +308,4 @@ class _JoinRejectedFn(beam.DoFn):
                 left -= len(piece)
                 yield piece
         if left or crc32c != section.crc32c:
-            raise InputError(f'{path} is damaged: its rejected lines; run again, and it is made anew')
+            raise damaged(path, 'its rejected lines')

@@ -1,7 +1,7 @@
 """The plan of a shuffle through files: written to disk before any work, and what a rerun goes by.
 
-A run's bytes depend on the plan alone. Its fingerprint names the folder of the runs, so a rerun with
-the same plan finds what is finished, and any other leaves it aside.
+A run's bytes depend on the plan alone. Its fingerprint names the folder of the runs, so a rerun
+with the same plan finds what is finished, and any other leaves it aside.
 """
 
 import dataclasses

@@ -4,11 +4,14 @@ Otherwise every worker process of a first run would compile the same kernels sid
 this they find them in the cache.
 """
 
+import numpy as np
+
 from tokcore.corpus.dataset import Block, CorpusFile, Split
 from tokcore.counting import TableMerger, count_block
 from tokcore.counts import TokenTable, partition_table
 from tokcore.encoding import Feature, encode_block
 from tokcore.records.framing import FramedRows, sort_rows, split_by_bucket
+from tokcore.records.sorting import SortedRows
 from tokcore.subword.block_encoding import SubwordBlockEncoder
 from tokcore.subword.encoder import SubwordTextEncoder
 
@@ -35,4 +38,7 @@ def compile_kernels() -> None:
         merger.merged()
         feature = Feature('targets', 0, 'a prefix ')
         rows = encode_block(block, (feature,), (SubwordBlockEncoder(encoder),), 0, splits).rows
+        lengths = rows.lengths.astype(np.uint32)
+        starts = np.cumsum(rows.lengths) - rows.lengths
+        SortedRows.of(rows.keys, rows.records, starts, lengths).records()
         sort_rows([FramedRows.from_bytes(part.to_bytes()) for _, part in split_by_bucket(rows, 2)])

@@ -16,13 +16,13 @@ DATASET = ['--name', 'x', '--shards', 4]
 def corpora(tmp_path_factory):
     folder = tmp_path_factory.mktemp('corpora')
     train, dev = as_tsv(pairs_with_gaps(2500, 41)), as_tsv(pairs_with_gaps(90, 42))
+    bad = b'\xff\tx\n' + train[:90_000] + b'short\n\xc3\t\n' * 40 + train
     source, target = as_bitext(pairs_with_gaps(2500, 41))
     return {
         'tsv': write(folder / 'train.tsv', train),
         'gz': write(folder / 'train.gz', train),
-        'bad': write(folder / 'bad.tsv', b'\xff\tx\n' + train[:90_000] + b'short\n\xc3\t\n' * 40 + train),
+        'bad': write(folder / 'bad.tsv', bad),
         'dev': write(folder / 'dev.tsv', dev),
-        'test': write(folder / 'test.tsv', dev[::-1].lstrip().replace(b'\xef', b'')),
         'source': write(folder / 'train.en', source),
         'target': write(folder / 'train.zh', target),
         'text': write(folder / 'text.txt', as_lines(english_lines(900, 1) + chinese_lines(900, 2))),
@@ -53,7 +53,9 @@ def encode(inputs, vocabulary, tmp_path_factory):
 
     def run(kind, *options, command=succeed):
         folder = tmp_path_factory.mktemp(kind) / 'out'
-        command('encode', *inputs[kind], '--vocab', vocabulary, *DATASET, '--output', folder, *options)
+        command(
+            'encode', *inputs[kind], '--vocab', vocabulary, *DATASET, '--output', folder, *options
+        )
         return folder
 
     return run

@@ -1,4 +1,4 @@
-"""A killed encode goes on: finished runs are not made again, all else is swept, the bytes are equal."""
+"""A killed encode goes on: finished runs are not made again, all else is swept."""
 
 import os
 import signal

@@ -35,6 +35,7 @@ VOCABULARY_DEFAULTS = {
     'learner': 'auto',
 }
 RUNNING_DEFAULTS = {'workers': None, 'overwrite': False}
+SHUFFLE_DEFAULTS = {'shuffle': 'auto', 'buffer': 256 << 20, 'memory': None, 'work': None}
 
 # Of each command what may be left out, and what then holds; the contract of the commands' shape.
 DEFAULTS = {
@@ -44,6 +45,7 @@ DEFAULTS = {
         **DATASET_DEFAULTS,
         **VOCABULARY_DEFAULTS,
         **RUNNING_DEFAULTS,
+        **SHUFFLE_DEFAULTS,
         'shared_vocab': False,
     },
     'count': {**TRAIN, **RUNNING_DEFAULTS, 'side': None},
@@ -53,6 +55,7 @@ DEFAULTS = {
         **DEV_AND_TEST,
         **DATASET_DEFAULTS,
         **RUNNING_DEFAULTS,
+        **SHUFFLE_DEFAULTS,
         'vocab': None,
         'source_vocab': None,
         'target_vocab': None,
@@ -249,6 +252,10 @@ def test_help_names_every_option_and_its_default(command, capsys):
         '--workers': 'the cores',
         '--columns': '0,1',
         '--side': 'both',
+        '--shuffle': 'auto',
+        '--buffer': '256MiB',
+        '--memory': 'what is',
+        '--work': '.tokbeam',
     }
     for option, default in stated.items():
         name = option[2:].replace('-', '_')

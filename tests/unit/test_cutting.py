@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tokcore.compilation import frozen
+from tokcore.errors import InputError
 from tokcore.escaping import alphabet_of, escape_token
 from tokcore.subword.cutting import Cutter, escaped_batches, pack_all_suffixes, token_arrays
 from tokcore.subword.prefix_groups import PrefixGroups
@@ -134,6 +135,15 @@ def test_a_character_that_the_vocabulary_lacks_is_an_error():
     cutter = Cutter(SuffixTable.from_items([(b'a', 0), (b'_', 0)]), [], None)
     with pytest.raises(ValueError, match='the vocabulary lacks'):
         cutter.pack(batches_of({'ab': 1}, 9)[0], 9, PrefixGroups(()), (0, 1))
+
+
+def test_a_vocabulary_beyond_what_a_trie_can_number_is_refused(monkeypatch):
+    monkeypatch.setattr('tokcore.subword.cutting.MOST_NODES', 5)
+    vocabulary = SuffixTable.from_items([(b'abc', 1), (b'abd', 1), (b'_', 1)])
+    assert vocabulary.added == 5
+    Cutter(vocabulary, [], None)
+    with pytest.raises(InputError, match='too large to cut by'):
+        Cutter(vocabulary, ['x_'], None)
 
 
 def test_a_batch_lists_no_more_than_its_bound(monkeypatch):

@@ -6,6 +6,7 @@ from pipelines.corpora import Corpus, CorpusInput, Job
 from pipelines.encode_stage import refuse_too_large
 from pipelines.engine import choose_engine
 from pipelines.filesystem import StoredFile
+from pipelines.shuffle_options import ShuffleOptions
 from tokcore.corpus.dataset import CorpusFile, Split
 from tokcore.errors import InputError
 
@@ -13,7 +14,7 @@ GIB = 1 << 30
 FLINK = ['--runner=FlinkRunner']
 
 
-def flink_job(size: int, *flags: str, compressed: bool = False) -> Job:
+def flink_job(size: int, *flags: str, compressed: bool = False, shuffle: str = 'engine') -> Job:
     """A job over one file of a size in bytes, which need not exist."""
     file = CorpusFile('/data/a.tsv', 'a.tsv', size, compressed)
     stored = StoredFile(file.path, file.name, size, 0)
@@ -21,7 +22,8 @@ def flink_job(size: int, *flags: str, compressed: bool = False) -> Job:
         (Split('train', 'tsv', (file,), columns=(0, 1)),),
         (CorpusInput('train', 'tsv', 0, 0, file, stored),),
     )
-    return Job(corpus, choose_engine([*FLINK, *flags], None), 12 << 20)
+    engine = choose_engine([*FLINK, *flags], None)
+    return Job(corpus, engine, 12 << 20, shuffle=ShuffleOptions(shuffle))
 
 
 def test_slots_are_as_many_as_asked_for_and_one_by_default():
@@ -50,6 +52,11 @@ def test_more_than_that_is_refused_with_the_remedy(size, flags, needed):
 def test_slots_without_a_work_item_do_not_help():
     with pytest.raises(InputError, match='as many work items, which are 1 now'):
         refuse_too_large(flink_job(GIB // 2, '--parallelism=100', compressed=True))
+
+
+@pytest.mark.parametrize('shuffle', ['auto', 'files'])
+def test_through_files_any_size_may_be_encoded(shuffle):
+    refuse_too_large(flink_job(1000 * GIB, shuffle=shuffle))
 
 
 class EndlessResult:

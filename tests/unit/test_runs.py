@@ -1,4 +1,4 @@
-"""Sorted runs: what is written is read back, damage is found, and any runs merge to the same bytes."""
+"""Sorted runs: what is written is read back, damage is found, any runs merge to the same bytes."""
 
 import dataclasses
 import io

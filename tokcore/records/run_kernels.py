@@ -15,9 +15,9 @@ LARGEST_BIN = 64
 
 @kernel
 def sort_even_keys(keys, low, shift, bins, sorted_keys, order):
-    """Sorts keys by bins of `(key - low) >> shift`: sets sorted_keys, and order to their old places.
+    """Sorts keys by bins of `(key - low) >> shift`.
 
-    `bins` is zeros, one more than there are bins. Returns False, with nothing sorted, if a bin has
+    Sets sorted_keys, and order to the keys' old places. `bins` is zeros, one more than there are bins. Returns False, with nothing sorted, if a bin has
     more than `LARGEST_BIN` keys.
     """
     for i in range(len(keys)):

@@ -15,6 +15,7 @@ import pyarrow as pa
 from tokcore.compilation import frozen
 from tokcore.errors import InputError
 from tokcore.subword.cutting_kernels import (
+    MOST_NODES,
     add_rows,
     add_table,
     escape_batch,
@@ -109,6 +110,9 @@ class Cutter:
       reserved: reserved tokens in their escaped form; they cut too.
       heavy: tables of the suffixes that can matter, one for each group; None if those are not known
         or too many.
+
+    Raises:
+      InputError: the trie would have more than MOST_NODES nodes.
     """
 
     def __init__(
@@ -121,6 +125,11 @@ class Cutter:
         tables = [vocabulary, reserved_table]
         self._heavy = heavy
         nodes = sum(table.added for table in [*tables, *(heavy or ())])
+        if nodes > MOST_NODES:
+            raise InputError(
+                f'a vocabulary of {vocabulary.rows} subtokens is too large to cut by; give a '
+                '--min-count-range that begins higher'
+            )
         self._edges = np.zeros(table_size(nodes), np.uint64)
         for table in tables:
             add_table(frozen(table.data), table.longest, self._edges)

@@ -1,0 +1,83 @@
+"""Which form the shuffle takes, and what it takes of the memory."""
+
+import pytest
+
+from pipelines.engine import Engine, choose_engine
+from pipelines.shuffle_options import ShuffleOptions, fit_memory, processes_of
+from tokcore.errors import InputError
+
+MIB = 1 << 20
+PROCESSES = ['--direct_running_mode=multi_processing', '--direct_num_workers=3']
+
+
+@pytest.fixture(autouse=True)
+def free_memory(monkeypatch):
+    """A machine with 4 GiB free."""
+    monkeypatch.setattr('pipelines.shuffle_options.available_bytes', lambda: 4096 * MIB)
+
+
+@pytest.mark.parametrize(
+    'form, flags, through_files',
+    [
+        ('auto', [], True),
+        ('auto', PROCESSES, True),
+        ('auto', ['--runner=FlinkRunner'], True),
+        ('auto', ['--runner=DataflowRunner'], False),
+        ('files', ['--runner=DataflowRunner'], True),
+        ('engine', [], False),
+    ],
+)
+def test_files_are_for_local_and_flink(form, flags, through_files):
+    assert ShuffleOptions(form).through_files(choose_engine(flags, None)) is through_files
+
+
+@pytest.mark.parametrize(
+    'flags, processes', [([], 1), (PROCESSES, 3), (['--runner=FlinkRunner', '--parallelism=8'], 8)]
+)
+def test_processes_are_those_that_the_engine_runs(flags, processes):
+    assert processes_of(choose_engine(flags, None)) == processes
+
+
+def fit(options: ShuffleOptions, workers: int = 2, flags=(), item_bytes: int = 12 * MIB):
+    engine: Engine = choose_engine(list(flags), workers)
+    return fit_memory(options, engine, item_bytes, vocabularies=2)
+
+
+def test_a_buffer_that_fits_is_two_runs():
+    memory = fit(ShuffleOptions())
+    assert (memory.run_bytes, memory.workers) == (128 * MIB, 2)
+
+
+def test_a_run_does_not_depend_on_the_workers():
+    assert len({fit(ShuffleOptions(), workers).run_bytes for workers in (1, 2, 3, 5)}) == 1
+
+
+@pytest.mark.parametrize('limit', [900, 1200, 2000, 4000])
+def test_all_that_is_held_stays_below_the_limit(limit):
+    memory = fit(ShuffleOptions(buffer_bytes=100_000 * MIB, memory_bytes=limit * MIB), workers=8)
+    held = 2 * memory.run_bytes + memory.workers * 2 * 32 * MIB
+    assert 0 < held < limit * MIB
+    groups = (memory.workers + 1) * 2 * memory.group_bytes
+    assert groups <= 2 * memory.run_bytes
+
+
+def test_threads_are_given_up_before_the_job_is_refused():
+    much = fit(ShuffleOptions(memory_bytes=4000 * MIB), workers=8)
+    little = fit(ShuffleOptions(memory_bytes=1000 * MIB), workers=8)
+    assert much.workers == 8
+    assert 1 <= little.workers < 8
+
+
+@pytest.mark.parametrize('flags', [[], PROCESSES])
+def test_too_little_is_refused(flags):
+    with pytest.raises(InputError, match='--memory'):
+        fit(ShuffleOptions(memory_bytes=100 * MIB), flags=flags)
+
+
+def test_processes_share_what_is_free():
+    options = ShuffleOptions(buffer_bytes=100_000 * MIB)
+    assert fit(options, 1, PROCESSES).run_bytes < fit(options, 1).run_bytes // 2
+
+
+def test_nothing_is_assumed_of_a_cluster_and_its_memory():
+    assert fit(ShuffleOptions(), 1, ['--runner=DataflowRunner']).run_bytes == 128 * MIB
