@@ -4,9 +4,11 @@ Interleaved, so that what slows the machine down for a while slows all of them. 
 too long is compared on a sample of the text, in one run.
 """
 
+import shutil
 import statistics
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 
 from .contenders import Contender, Row
 from .inputs import Inputs, Materials
@@ -110,7 +112,17 @@ def _run(contender: Contender, inputs: Inputs, limit: float | None) -> Run:
         options = contender.options(inputs)
     except LookupError as error:
         return Run(problem=str(error.args[0]))
-    return run_task(contender.task, options, contender.cores, limit)
+    run = run_task(contender.task, options, contender.cores, limit)
+    if 'output' in options:
+        _remove(Path(options['output']))  # a run that failed or was ended leaves it
+    return run
+
+
+def _remove(path: Path) -> None:
+    if path.is_dir():
+        shutil.rmtree(path)
+    else:
+        path.unlink(missing_ok=True)
 
 
 def _figure(label: str, runs: list[Run]) -> Figure:

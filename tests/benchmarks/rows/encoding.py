@@ -69,7 +69,7 @@ def _records_row(corpus: str, size: int, threads: int) -> Row:
         return {
             'text': inputs.text,
             'vocabulary': inputs.vocabulary(size),
-            'output': f'{inputs.scratch}/t2t.tfrecord',
+            'output': f'{inputs.scratch}/theirs.tfrecord',
         }
 
     t2t = Contender(T2T, 'peers.t2t:write_records', peer_options, cores=1)
