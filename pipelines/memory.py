@@ -12,8 +12,13 @@ def available_bytes() -> int:
     available = psutil.virtual_memory().available
     limit = _group_limit()
     if limit is not None:
-        available = min(available, max(0, limit - psutil.Process().memory_info().rss))
+        available = min(available, max(0, limit - resident_bytes()))
     return available
+
+
+def resident_bytes() -> int:
+    """Returns what this process holds now."""
+    return psutil.Process().memory_info().rss
 
 
 def peak_bytes() -> int:

@@ -7,11 +7,10 @@ through the engine's `GroupByKey` (`shuffling`).
 import os
 from dataclasses import dataclass
 
-import psutil
 from apache_beam.options.pipeline_options import DirectOptions
 
 from pipelines.engine import Engine
-from pipelines.memory import available_bytes
+from pipelines.memory import available_bytes, resident_bytes
 from tokcore.errors import InputError
 from tokcore.subword.block_encoding import DEFAULT_MEMO_BYTES
 
@@ -113,7 +112,7 @@ def _share(options: ShuffleOptions, engine: Engine) -> int | None:
             return None
         free = available_bytes()
         return (free if engine.in_process else free - processes * _PROCESS_BYTES) // processes
-    taken = psutil.Process().memory_info().rss
+    taken = resident_bytes()
     if engine.in_process:
         return max(0, options.memory_bytes - taken - _STILL_TO_COME)
     if engine.is_local:

@@ -153,7 +153,7 @@ def test_another_jobs_runs_in_the_same_work_folder_stay(encode, tmp_path):
 
 class TestMemory:
     def test_buffers_are_cut_down_to_what_there_is(self, encode, through_engine):
-        folder = encode('tsv', '--memory', '2GiB', '--buffer', '900GiB', '--item-size', '10KiB')
+        folder = encode('tsv', '--memory', '8GiB', '--buffer', '900GiB', '--item-size', '10KiB')
         assert files_of(folder) == through_engine('tsv')
 
     def test_too_little_is_refused_in_a_sentence(self, inputs, vocabulary, tmp_path):

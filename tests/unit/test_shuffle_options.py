@@ -11,9 +11,10 @@ PROCESSES = ['--direct_running_mode=multi_processing', '--direct_num_workers=3']
 
 
 @pytest.fixture(autouse=True)
-def free_memory(monkeypatch):
-    """A machine with 4 GiB free."""
+def memory_at_hand(monkeypatch):
+    """A machine with 4 GiB free, and a process that holds as much as one that has just begun."""
     monkeypatch.setattr('pipelines.shuffle_options.available_bytes', lambda: 4096 * MIB)
+    monkeypatch.setattr('pipelines.shuffle_options.resident_bytes', lambda: 300 * MIB)
 
 
 @pytest.mark.parametrize(
