@@ -2,18 +2,21 @@
 
 import numpy as np
 
-from tokcore import token_hashing
+from tokcore import token_borders, token_hashing
 from tokcore.compilation import frozen
 from tokcore.pretokenization import token_class_tables
 
 # Room at the start: a small table should cost little, a large one grows in a few steps. The slots
-# are a power of two.
+# are a power of two, and at most half of them are taken: the tokens of much text are mostly new,
+# and a search for a new one ends at the first free slot.
 _FIRST_SLOTS = 1 << 12
 _FIRST_BYTES = 1 << 15
 
-# 16,384 places and hashes are 400 KB, which stay in a core's cache between the two passes; with a
+# 16,384 places and hashes are 400 KB, which stay in a core's cache between the passes; with a
 # quarter of it the calls begin to show.
 _TOKENS_AT_ONCE = 1 << 14
+
+_WORD = 8  # bytes; kernels read so many behind a text's end
 
 
 class TokenAccumulator:
@@ -28,8 +31,7 @@ class TokenAccumulator:
         self._size = 0
         self._slots = np.zeros(_FIRST_SLOTS, np.uint64)
         self._data = np.empty(_FIRST_BYTES, np.uint8)
-        self._counts = np.empty(_FIRST_SLOTS * 3 // 4, np.int64)
-        self._offsets = np.zeros(len(self._counts) + 1, np.int64)
+        self._entries = np.zeros(_FIRST_SLOTS + 2, np.int64)
 
     def __len__(self) -> int:
         return self._size
@@ -37,36 +39,36 @@ class TokenAccumulator:
     @property
     def nbytes(self) -> int:
         """The memory held, room to grow included."""
-        arrays = (self._slots, self._data, self._offsets, self._counts)
-        return sum(array.nbytes for array in arrays)
+        return self._slots.nbytes + self._data.nbytes + self._entries.nbytes
 
     def add_rows(self, text: np.ndarray, starts: np.ndarray, ends: np.ndarray) -> None:
         """Counts the tokens of rows: row i is `text[starts[i]:ends[i]]`, valid UTF-8."""
-        text, starts, ends = frozen(text), frozen(starts), frozen(ends)
-        token_starts = np.empty(_TOKENS_AT_ONCE, np.int64)
-        token_ends = np.empty(_TOKENS_AT_ONCE, np.int64)
+        text, starts, ends = with_margin(text), frozen(starts), frozen(ends)
+        token_starts = np.empty(_TOKENS_AT_ONCE + 1, np.int64)
+        token_ends = np.empty(_TOKENS_AT_ONCE + 1, np.int64)
         hashes = np.empty(_TOKENS_AT_ONCE, np.uint64)
+        classes = np.empty(token_borders.CLASS_ROOM, np.uint8)
         weights = frozen(np.ones(_TOKENS_AT_ONCE, np.int64))
         row, position = 0, -1
         while row < len(starts):
-            row, position, tokens = token_hashing.find_tokens(
+            row, position, tokens = token_borders.find_tokens(
                 text, starts, ends, row, position, *token_class_tables(),
-                token_starts, token_ends, hashes,
+                classes, token_starts, token_ends,
             )  # fmt: skip
-            self._add(text, frozen(token_starts), frozen(token_ends), hashes, weights, tokens)
+            self._add(text, token_starts, token_ends, hashes, weights, tokens)
 
     def add_tokens(self, data: np.ndarray, offsets: np.ndarray, counts: np.ndarray) -> None:
         """Adds tokens `data[offsets[i]:offsets[i + 1]]` with their counts; repeats are added up.
 
         Raises OverflowError if a token's sum would exceed 2^63 - 1; the tokens before it are added.
         """
-        data, offsets, counts = frozen(data), frozen(offsets), frozen(counts)
         hashes = np.empty(min(len(counts), _TOKENS_AT_ONCE), np.uint64)
         for first in range(0, len(counts), _TOKENS_AT_ONCE):
-            last = min(first + _TOKENS_AT_ONCE, len(counts))
-            token_hashing.hash_tokens(data, offsets, first, last, hashes)
-            starts, ends = offsets[first:last], offsets[first + 1 : last + 1]
-            self._add(data, starts, ends, hashes, counts[first:last], last - first)
+            borders = offsets[first : first + _TOKENS_AT_ONCE + 1]
+            text = with_margin(data[borders[0] : borders[-1]])
+            borders = borders - borders[0]
+            weights = np.ascontiguousarray(counts[first : first + _TOKENS_AT_ONCE], np.int64)
+            self._add(text, borders[:-1], borders[1:], hashes, frozen(weights), len(weights))
 
     def _add(
         self,
@@ -77,11 +79,13 @@ class TokenAccumulator:
         weights: np.ndarray,
         tokens: int,
     ) -> None:
+        starts, ends = frozen(starts), frozen(ends)
+        token_hashing.hash_tokens(text, starts, ends, tokens, hashes)
         token = 0
         while True:
             token, self._size, overflow = token_hashing.add_tokens(
                 text, starts, ends, frozen(hashes), weights, token, tokens, self._hash_mask,
-                self._slots, self._data, self._offsets, self._counts, self._size,
+                self._slots, self._data, self._entries, self._size,
             )  # fmt: skip
             if token == tokens:
                 return
@@ -93,23 +97,27 @@ class TokenAccumulator:
     def arrays(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Returns fresh (data, offsets, counts) of the distinct tokens, in the order first met."""
         size = self._size
-        offsets = self._offsets[: size + 1].copy()
-        return self._data[: offsets[size]].copy(), offsets, self._counts[:size].copy()
+        offsets = self._entries[: 2 * size + 1 : 2].copy()
+        return self._data[: offsets[size]].copy(), offsets, self._entries[1 : 2 * size : 2].copy()
 
     def _grow(self, token_bytes: int) -> None:
         """Makes room for at least one more token of so many bytes, doubling what is full."""
-        used = int(self._offsets[self._size])
-        if used + token_bytes > len(self._data):
-            data = np.empty(max(2 * len(self._data), used + token_bytes), np.uint8)
+        used = int(self._entries[2 * self._size])
+        if used + token_bytes + _WORD > len(self._data):
+            data = np.empty(max(2 * len(self._data), used + token_bytes + _WORD), np.uint8)
             data[:used] = self._data[:used]
             self._data = data
-        if self._size == len(self._counts):
+        if 2 * self._size + 2 == len(self._entries):
             slots = np.zeros(2 * len(self._slots), np.uint64)
-            counts = np.empty(len(slots) * 3 // 4, np.int64)
-            offsets = np.empty(len(counts) + 1, np.int64)
-            counts[: self._size] = self._counts
-            offsets[: self._size + 1] = self._offsets
-            self._slots, self._counts, self._offsets = slots, counts, offsets
-            token_hashing.fill_slots(
-                self._data, self._offsets, self._size, self._hash_mask, self._slots
-            )
+            token_hashing.move_slots(self._slots, slots)
+            entries = np.empty(len(slots) + 2, np.int64)
+            entries[: len(self._entries)] = self._entries
+            self._slots, self._entries = slots, entries
+
+
+def with_margin(text: np.ndarray) -> np.ndarray:
+    """Returns a copy of some bytes (uint8) with what kernels may read behind them."""
+    copy = np.empty(len(text) + _WORD, np.uint8)
+    copy[: len(text)] = text
+    copy[len(text) :] = 0
+    return frozen(copy)

@@ -15,6 +15,7 @@ from tokcore.records.sorting import SortedRows
 from tokcore.subword.block_encoding import SubwordBlockEncoder
 from tokcore.subword.encoder import SubwordTextEncoder
 
+_MANY_TOKENS = 3_000  # more than a table has room for at first, so that it grows
 _TEXT = 'one two\tÄ 字 👍\r\nthree,\t四 5\n'.encode()
 
 
@@ -26,6 +27,7 @@ def compile_kernels() -> None:
         Split('tsv', 'tsv', (file,), columns=(0, 1)),
         Split('bitext', 'bitext', (file,), (file,)),
     )
+    TableMerger().add(TokenTable.from_items((str(number), 1) for number in range(_MANY_TOKENS)))
     alphabet = sorted(set('<pad>EOS_\\u;0123456789') | set(_TEXT.decode()))
     encoder = SubwordTextEncoder(['<pad>_', '<EOS>_', *alphabet, 'one_'])
     for split in splits:

@@ -218,3 +218,21 @@ def test_every_two_and_three_byte_sequence_is_judged_as_python_does():
     for sequence in [*pairs, *triples, *quads]:
         found = line_kernels.well_formed_length(np.frombuffer(sequence, np.uint8), 0)
         assert (found if found == len(sequence) else 0) == judged(sequence), sequence
+
+
+@pytest.mark.parametrize('before', [b'', b'abcdefg', '字'.encode(), '字ab'.encode(), 'é字'.encode()])
+def test_sequences_are_judged_alike_wherever_they_stand_in_a_line(before):
+    # Lines are looked at eight bytes at a time where that settles it: a sequence may be the first or
+    # the second character of such a look, or lie across two.
+    edges = [0x00, 0x0A, 0x0D, 0x7F, 0x80, 0x9F, 0xA0, 0xBF, 0xC0]
+    leads = [0x61, 0x80, 0xC1, 0xC2, 0xE0, 0xE1, 0xEC, 0xED, 0xEE, 0xEF, 0xF0, 0xF4, 0xFF]
+    lines = [
+        before + bytes([lead, second, third]) + after
+        for lead in leads
+        for second in edges
+        for third in edges
+        for after in (b'', '国'.encode() + b'abcdefgh')
+    ]
+    data = b'\n'.join(lines)
+    rows, empty, rejects = plain_rows(data, 0)
+    assert contents(text_rows(data, 0)) == (rows, empty, rejects)

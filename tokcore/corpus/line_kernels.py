@@ -8,6 +8,7 @@ import numpy as np
 
 from tokcore.compilation import kernel
 from tokcore.pretokenization import character_length, decode_character
+from tokcore.word_loads import load_word
 
 # What a byte is to `scan_lines`, by a table of 256.
 _ORDINARY = 0
@@ -17,6 +18,17 @@ _NOT_ASCII = 3
 
 TAB = 0x09
 _ONE = np.uint64(1)
+_SIX = np.uint64(6)
+_EIGHT = np.uint64(8)
+_HIGH_BITS = np.uint64(0x8080808080808080)
+_EVERY_BYTE = np.uint64(0x0101010101010101)
+_NEWLINES = np.uint64(0x0A0A0A0A0A0A0A0A)
+_RETURNS = np.uint64(0x0D0D0D0D0D0D0D0D)
+# Six bytes that are two leads of three-byte characters, each with two bytes to follow.
+_TWO_OF_THREE = np.uint64(0xC0C0F0C0C0F0)
+_TWO_LEADS = np.uint64(0x8080E08080E0)
+_THREE_BYTES = np.uint64(24)
+_BYTE = np.uint64(0xFF)
 
 # What `cut_columns` says of a line.
 KEPT = 0
@@ -64,6 +76,30 @@ def well_formed_length(data, position):
 
 
 @kernel
+def plain_bytes(data, position):
+    """How many bytes at `position`, 8, 6 or 0, are at one look sound and of no line's end.
+
+    Eight bytes of ASCII without '\\n' and '\\r', or two characters of three bytes each; 0 says that
+    they must be looked at one by one. There are eight bytes.
+    """
+    word = load_word(data, position)
+    if word & _HIGH_BITS == np.uint64(0):
+        # Equal bytes give 0, and only a 0 borrows from its highest bit, or a 1 above such a 0.
+        newline = word ^ _NEWLINES
+        carriage_return = word ^ _RETURNS
+        found = (newline - _EVERY_BYTE) & ~newline
+        found |= (carriage_return - _EVERY_BYTE) & ~carriage_return
+        return _EIGHT if found & _HIGH_BITS == np.uint64(0) else np.uint64(0)
+    if word & _TWO_OF_THREE == _TWO_LEADS:
+        # E0 and ED ask more of the byte behind them.
+        lead = word & _BYTE
+        other_lead = (word >> _THREE_BYTES) & _BYTE
+        if lead != 0xE0 and lead != 0xED and other_lead != 0xE0 and other_lead != 0xED:
+            return _SIX
+    return np.uint64(0)
+
+
+@kernel
 def scan_lines(data, kinds, borders, damages):
     """Fills in where lines begin and where their UTF-8 breaks; returns the number of '\\r'.
 
@@ -74,29 +110,38 @@ def scan_lines(data, kinds, borders, damages):
     borders[0] = 0
     damages[:] = -1
     borders[lines] = len(data)
-    line = 0
+    line = np.uint64(0)
     returns = 0
     # Unsigned, since numba looks at every signed index whether it is negative.
     position = np.uint64(0)
     end = np.uint64(len(data))
     while position < end:
-        kind = kinds[data[position]]
-        if kind == _ORDINARY:
-            position += _ONE
-        elif kind == _NEWLINE:
-            position += _ONE
-            line += 1
-            borders[line] = position
-        elif kind == _RETURN:
-            position += _ONE
-            returns += 1
-        else:
-            length = well_formed_length(data, np.int64(position))
-            if length == 0:
-                if damages[line] < 0:
-                    damages[line] = position
-                length = 1
-            position += np.uint64(length)
+        if position + _EIGHT <= end:
+            sound = plain_bytes(data, position)
+            if sound:
+                position += sound
+                continue
+        # Up to eight bytes one by one, so that a line's end costs the quick look but once.
+        limit = min(end, position + _EIGHT)
+        while position < limit:
+            kind = kinds[data[position]]
+            if kind == _ORDINARY:
+                position += _ONE
+            elif kind == _NEWLINE:
+                position += _ONE
+                line += _ONE
+                borders[line] = position
+            elif kind == _RETURN:
+                position += _ONE
+                returns += 1
+            else:
+                length = well_formed_length(data, np.int64(position))
+                if length == 0:
+                    if damages[line] < 0:
+                        damages[line] = position
+                    length = 1
+                position += np.uint64(length)
+                break
     return returns
 
 

@@ -7,6 +7,7 @@ from typing import TypeVar
 
 from tokcore.corpus.blocks import BLOCK_BYTES
 
+_Part = TypeVar('_Part')
 _Result = TypeVar('_Result')
 
 
@@ -30,16 +31,16 @@ def text_blocks(data: bytes, size: int = BLOCK_BYTES) -> list[TextBlock]:
 
 
 def map_blocks(
-    function: Callable[[TextBlock], _Result], blocks: Sequence[TextBlock], threads: int
+    function: Callable[[_Part], _Result], blocks: Sequence[_Part], threads: int
 ) -> Iterable[_Result]:
-    """Yields a result for each block, in order, with so many blocks in flight."""
+    """Yields a result for each block (or share of them), in order, so many in flight."""
     if threads == 1:
         return map(function, blocks)
     return _map_in_threads(function, blocks, threads)
 
 
 def _map_in_threads(
-    function: Callable[[TextBlock], _Result], blocks: Sequence[TextBlock], threads: int
+    function: Callable[[_Part], _Result], blocks: Sequence[_Part], threads: int
 ) -> Iterator[_Result]:
     with ThreadPoolExecutor(threads) as pool:
         yield from pool.map(function, blocks)

@@ -2,18 +2,18 @@
 
 import hashlib
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
 
 from tokcore.corpus.blocks import BLOCK_BYTES
 from tokcore.corpus.rows import text_rows
-from tokcore.counting import TableMerger
-from tokcore.counts import TokenTable, count_rows
+from tokcore.counts import TokenTable, merge_tables
 from tokcore.subword.learner import MemoryLearner
 from tokcore.subword.search import SearchResult, search_vocabulary
 from tokcore.subword.vocabulary_file import dump_vocabulary
+from tokcore.token_accumulator import TokenAccumulator
 from tokcore.warm_up import compile_kernels
 
 from ..outcome import Outcome
@@ -29,15 +29,18 @@ _WARM_UP = b'warm 1, cold 2.\n' * 3
 
 
 def count_blocks(blocks: Sequence[TextBlock], threads: int) -> TokenTable:
-    """Returns the counts of all blocks."""
-    merger = TableMerger()
-    for table in map_blocks(_count_block, blocks, threads):
-        merger.add(table)
-    return merger.merged()
+    """Returns the counts of all blocks: a table for each thread, and their sum, as in a worker."""
+    shares = [blocks[first::threads] for first in range(threads)]
+    tables = list(map_blocks(_count_share, shares, threads))
+    return merge_tables(tables) if threads > 1 else tables[0]
 
 
-def _count_block(block: TextBlock) -> TokenTable:
-    return count_rows(text_rows(block.data, block.offset), (0,))
+def _count_share(blocks: Iterable[TextBlock]) -> TokenTable:
+    sums = TokenAccumulator()
+    for block in blocks:
+        (side,) = text_rows(block.data, block.offset).sides
+        sums.add_rows(side.text, side.starts, side.ends)
+    return TokenTable(*sums.arrays())
 
 
 def counts_digest(items: Sequence[tuple[str, int]]) -> str:
@@ -107,16 +110,18 @@ def search_counts(
     return Outcome(seconds, facts)
 
 
+def _read_blocks(path: str) -> Iterator[TextBlock]:
+    with open(path, 'rb') as file:
+        while data := file.read(BLOCK_BYTES):
+            yield TextBlock(data + file.readline(), 0)
+
+
 def count_file(ready: Callable[[], None], *, text: str) -> Outcome:
     """Reads and counts a text file block by block, on one thread."""
     compile_kernels()
     ready()
     started = time.perf_counter()
-    merger = TableMerger()
-    with open(text, 'rb') as file:
-        while data := file.read(BLOCK_BYTES):
-            merger.add(_count_block(TextBlock(data + file.readline(), 0)))
-    table = merger.merged()
+    table = _count_share(_read_blocks(text))
     seconds = time.perf_counter() - started
     return Outcome(seconds, {'tokens': table.total, 'distinct': len(table)})
 

@@ -1,0 +1,76 @@
+"""What numba has no words for: eight bytes at once, the lowest set bit, fetching memory ahead.
+
+Kernels compare, hash and copy text eight bytes at a time with these; `@kernel` functions call them
+as any other. None checks bounds: callers keep seven bytes of room behind the last place. The lowest
+byte comes first, as on every machine that numba compiles for.
+"""
+
+from llvmlite import ir
+from numba import types
+from numba.core.errors import TypingError
+from numba.extending import intrinsic
+
+
+def _address(context, builder, array_type, array, index):
+    data = context.make_array(array_type)(context, builder, array).data
+    return builder.bitcast(builder.gep(data, [index]), ir.IntType(8).as_pointer())
+
+
+def _check_bytes(array):
+    if not isinstance(array, types.Array) or array.dtype != types.uint8:
+        raise TypingError('eight bytes at once are for arrays of uint8')
+
+
+@intrinsic
+def load_word(typing_context, text, place):
+    """The uint64 at `text[place:place + 8]` of a uint8 array, its first byte the lowest."""
+    _check_bytes(text)
+
+    def generate(context, builder, signature, arguments):
+        address = _address(context, builder, signature.args[0], *arguments)
+        pointer = builder.bitcast(address, ir.IntType(64).as_pointer())
+        return builder.load(pointer, align=1)
+
+    return types.uint64(text, types.uint64), generate
+
+
+@intrinsic
+def store_word(typing_context, text, place, word):
+    """Writes a uint64 to `text[place:place + 8]` of a uint8 array, its lowest byte first."""
+    _check_bytes(text)
+
+    def generate(context, builder, signature, arguments):
+        address = _address(context, builder, signature.args[0], *arguments[:2])
+        pointer = builder.bitcast(address, ir.IntType(64).as_pointer())
+        builder.store(arguments[2], pointer, align=1)
+        return context.get_dummy_value()
+
+    return types.void(text, types.uint64, types.uint64), generate
+
+
+@intrinsic
+def lowest_bit(typing_context, word):
+    """The place, from 0, of the lowest bit that is set in a uint64 other than 0."""
+
+    def generate(context, builder, signature, arguments):
+        return builder.cttz(arguments[0], ir.IntType(1)(1))
+
+    return types.uint64(types.uint64), generate
+
+
+@intrinsic
+def fetch_ahead(typing_context, array, index):
+    """Asks the processor to bring `array[index]` near, without waiting for it."""
+
+    def generate(context, builder, signature, arguments):
+        address = _address(context, builder, signature.args[0], *arguments)
+        number = ir.IntType(32)
+        prefetch = builder.module.declare_intrinsic(
+            'llvm.prefetch',
+            [address.type],
+            ir.FunctionType(ir.VoidType(), [address.type, number, number, number]),
+        )
+        builder.call(prefetch, [address, number(0), number(3), number(1)])
+        return context.get_dummy_value()
+
+    return types.void(array, types.uint64), generate
