@@ -83,7 +83,21 @@ def kernel(function: _Function) -> _Function:
     Rules that the cache needs: tables are arguments, never globals (numba freezes those into the
     compiled code), and no kernel is an argument of another.
     """
-    return numba.njit(nogil=True, cache=CACHE_FOLDER is not None)(function)
+    return _compiled(function, allocates=True)
+
+
+def kernel_in_place(function: _Function) -> _Function:
+    """Compiles a kernel that makes and returns no array, nor calls a kernel that does.
+
+    numba counts references to every array that a function is given, also in those that it inlines;
+    in a loop over tokens that is an atomic instruction or two for each. Here nothing is counted.
+    """
+    return _compiled(function, allocates=False)
+
+
+def _compiled(function: _Function, allocates: bool) -> _Function:
+    # The option has no public name. It leaves out numba's run time, which allocates and counts.
+    return numba.njit(nogil=True, cache=CACHE_FOLDER is not None, _nrt=allocates)(function)
 
 
 def frozen(array: np.ndarray) -> np.ndarray:

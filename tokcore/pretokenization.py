@@ -10,7 +10,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from tokcore.compilation import kernel
+from tokcore.compilation import kernel_in_place
 from tokcore.unicode_tables import alphanumeric_table, byte_table
 
 SPACE = 0x20
@@ -67,7 +67,7 @@ def token_class_tables() -> tuple[np.ndarray, np.ndarray]:
     return byte_table(classes), classes
 
 
-@kernel
+@kernel_in_place
 def character_length(text, position):
     """The bytes of the character at `position` of valid UTF-8."""
     lead = text[position]
@@ -80,7 +80,7 @@ def character_length(text, position):
     return 4
 
 
-@kernel
+@kernel_in_place
 def decode_character(text, position):
     """The code point at `position` of valid UTF-8, where a character begins."""
     lead = np.int64(text[position])
@@ -96,7 +96,7 @@ def decode_character(text, position):
     return (lead & 0x07) << 18 | second << 12 | third << 6 | fourth
 
 
-@kernel
+@kernel_in_place
 def next_token(text, position, end, byte_classes, classes):
     """Returns where the token that begins at `position` ends, at most `end`.
 
@@ -121,7 +121,7 @@ def next_token(text, position, end, byte_classes, classes):
     return np.int64(place)
 
 
-@kernel
+@kernel_in_place
 def is_dropped_space(text, start, end, row_start, row_end):
     """Whether the token `text[start:end]` is a lone space, neither first nor last in its row."""
     return end - start == 1 and text[start] == SPACE and start != row_start and end != row_end

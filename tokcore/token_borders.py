@@ -6,7 +6,7 @@ and the work left follows tokens instead of bytes: nothing branches on a token's
 
 import numpy as np
 
-from tokcore.compilation import kernel
+from tokcore.compilation import kernel_in_place
 from tokcore.pretokenization import SPACE, character_length, decode_character
 from tokcore.word_loads import load_word, lowest_bit, store_word
 
@@ -30,7 +30,7 @@ _TOP_BYTE = np.uint64(56)
 _ALL_BITS = np.uint64(0xFFFFFFFFFFFFFFFF)
 
 
-@kernel
+@kernel_in_place
 def classify_chunk(text, start, end, byte_classes, classes, buffer):
     """Writes the class of each byte's character from buffer[8] on; returns how many bytes it took.
 
@@ -57,7 +57,7 @@ def classify_chunk(text, start, end, byte_classes, classes, buffer):
     return min(place, end) - start
 
 
-@kernel
+@kernel_in_place
 def border_bits(buffer, at):
     """A bit for each of the 64 bytes from buffer[at] on whose class is not that of the byte before."""
     bits = np.uint64(0)
@@ -69,7 +69,7 @@ def border_bits(buffer, at):
     return bits
 
 
-@kernel
+@kernel_in_place
 def find_tokens(
     text, starts, ends, row, position, byte_classes, classes, buffer, token_starts, token_ends
 ):

@@ -10,7 +10,7 @@ is fetched some tokens ahead. A kernel that runs out of room says where, and its
 
 import numpy as np
 
-from tokcore.compilation import kernel
+from tokcore.compilation import kernel_in_place
 from tokcore.word_loads import fetch_ahead, load_word, store_word
 
 _MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
@@ -36,14 +36,14 @@ ALL_HASH_BITS = np.uint64(0xFFFFFFFFFFFFFFFF)
 LARGEST_COUNT = 2**63 - 1
 
 
-@kernel
+@kernel_in_place
 def low_bytes(word, number):
     """The lowest `number` bytes of a word, 1 to 8; the others are 0."""
     unwanted = (_WORD - number) << _THREE
     return (word << unwanted) >> unwanted
 
 
-@kernel
+@kernel_in_place
 def hash_bytes(text, start, end):
     """A 64-bit hash of text[start:end], good in its high bits; eight bytes may be read behind it."""
     value = (end - start) * _MULTIPLIER
@@ -56,7 +56,7 @@ def hash_bytes(text, start, end):
     return (value ^ (value >> _HALF)) * _MIXER
 
 
-@kernel
+@kernel_in_place
 def same_bytes(text, start, data, begin, length):
     """Whether text[start:start + length] and data[begin:begin + length] are equal."""
     end = start + length
@@ -70,14 +70,14 @@ def same_bytes(text, start, data, begin, length):
     return low_bytes(load_word(text, start) ^ load_word(data, begin), end - start) == np.uint64(0)
 
 
-@kernel
+@kernel_in_place
 def hash_tokens(text, starts, ends, tokens, hashes):
     """Fills in the hashes of the first `tokens` of text[starts[i]:ends[i]]."""
     for token in range(np.uint64(tokens)):
         hashes[token] = hash_bytes(text, np.uint64(starts[token]), np.uint64(ends[token]))
 
 
-@kernel
+@kernel_in_place
 def fetch_for(hashes, token, last, hash_mask, slots, shift, entries, data):
     """Asks for what tokens some places on will need: the slot, then the entry, then its bytes."""
     ahead = token + np.uint64(_SLOT_AHEAD)
@@ -95,7 +95,7 @@ def fetch_for(hashes, token, last, hash_mask, slots, shift, entries, data):
             fetch_ahead(data, np.uint64(entries[((held & _INDEX_BITS) - _ONE) << _ONE]))
 
 
-@kernel
+@kernel_in_place
 def add_tokens(
     text, starts, ends, hashes, weights, first, last, hash_mask, slots, data, entries, size
 ):  # fmt: skip
@@ -148,7 +148,7 @@ def add_tokens(
     return last, np.int64(size), False
 
 
-@kernel
+@kernel_in_place
 def slot_shift(slots):
     """By how much a hash is shifted to choose one of so many slots, a power of two from 2 on."""
     shift = _WORD_BITS
@@ -158,7 +158,7 @@ def slot_shift(slots):
     return shift
 
 
-@kernel
+@kernel_in_place
 def move_slots(slots, larger):
     """Enters all of a table's tokens into the free slots of a larger one."""
     last_slot = np.uint64(len(larger) - 1)

@@ -5,7 +5,7 @@ Packed tokens are `data` uint8 and `offsets` int64: token i is `data[offsets[i]:
 
 import numpy as np
 
-from tokcore.compilation import kernel
+from tokcore.compilation import kernel, kernel_in_place
 
 _CRC32_POLYNOMIAL = 0xEDB88320
 
@@ -18,7 +18,7 @@ def crc32_table() -> np.ndarray:
     return values
 
 
-@kernel
+@kernel_in_place
 def crc32_bytes(data, start, end, table):
     """`zlib.crc32(data[start:end])`."""
     value = np.uint32(0xFFFFFFFF)
@@ -28,7 +28,7 @@ def crc32_bytes(data, start, end, table):
     return np.uint32(value ^ np.uint32(0xFFFFFFFF))
 
 
-@kernel
+@kernel_in_place
 def find_partitions(data, offsets, partitions, table, found):
     """Fills in each token's partition (int64), `crc32 * partitions >> 32`."""
     for token in range(len(found)):
@@ -52,7 +52,7 @@ def pick_ranges(data, starts, ends):
     return picked, offsets
 
 
-@kernel
+@kernel_in_place
 def write_varints(numbers, output):
     """Writes numbers >= 0 as LEB128 (7 bits a byte, low first, high bit on all but the last).
 
@@ -70,7 +70,7 @@ def write_varints(numbers, output):
     return position
 
 
-@kernel
+@kernel_in_place
 def read_varints(data, position, numbers):
     """Fills in numbers from LEB128; returns where they end, or -1 if cut off or too large."""
     for index in range(len(numbers)):

@@ -6,7 +6,7 @@ it costs by the line and not by the byte.
 
 import numpy as np
 
-from tokcore.compilation import kernel
+from tokcore.compilation import kernel, kernel_in_place
 from tokcore.pretokenization import character_length, decode_character
 from tokcore.word_loads import load_word
 
@@ -46,7 +46,7 @@ def byte_kinds() -> np.ndarray:
     return kinds
 
 
-@kernel
+@kernel_in_place
 def well_formed_length(data, position):
     """The bytes of the character at `position`, at least 0x80, or 0 if it is not strict UTF-8."""
     size = len(data)
@@ -75,7 +75,7 @@ def well_formed_length(data, position):
     return 4
 
 
-@kernel
+@kernel_in_place
 def plain_bytes(data, position):
     """How many bytes at `position`, 8, 6 or 0, are at one look sound and of no line's end.
 
@@ -99,7 +99,7 @@ def plain_bytes(data, position):
     return np.uint64(0)
 
 
-@kernel
+@kernel_in_place
 def scan_lines(data, kinds, borders, damages):
     """Fills in where lines begin and where their UTF-8 breaks; returns the number of '\\r'.
 
@@ -161,7 +161,7 @@ def drop_returns(data, borders, returns):
     return text, text_borders
 
 
-@kernel
+@kernel_in_place
 def strip_start(text, start, end, whitespace):
     """Where text[start:end] begins without the whitespace in front, at most `end`."""
     while start < end and whitespace[decode_character(text, start)]:
@@ -169,7 +169,7 @@ def strip_start(text, start, end, whitespace):
     return start
 
 
-@kernel
+@kernel_in_place
 def strip_end(text, start, end, whitespace):
     """Where text[start:end] ends without the whitespace behind, at least `start`."""
     while start < end:
@@ -182,7 +182,7 @@ def strip_end(text, start, end, whitespace):
     return end
 
 
-@kernel
+@kernel_in_place
 def strip_lines(text, borders, damages, whitespace, verdicts, starts, ends):
     """Fills in each line's stripped text and its verdict (uint8): kept, empty or invalid."""
     for line in range(len(damages)):
@@ -196,14 +196,16 @@ def strip_lines(text, borders, damages, whitespace, verdicts, starts, ends):
         verdicts[line] = EMPTY if start == end else KEPT
 
 
-@kernel
+@kernel_in_place
 def cut_columns(text, borders, damages, whitespace, columns, verdicts, starts, ends):
     """Fills in each line's wanted columns, stripped, and its verdict.
 
     `columns` int64[c], in any order; `starts`, `ends` int64[c, lines]. A blank line is empty
     whatever columns it has; another with too few is a missing column.
     """
-    last_wanted = columns.max()
+    last_wanted = columns[0]
+    for wanted in columns[1:]:
+        last_wanted = max(last_wanted, wanted)
     for line in range(len(damages)):
         if damages[line] >= 0:
             verdicts[line] = INVALID
