@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from tokcore.compilation import frozen, kernel
+from tokcore.compilation import frozen, kernel_in_place
 from tokcore.corpus.line_kernels import byte_kinds, scan_lines, strip_start
 from tokcore.errors import InputError
 from tokcore.token_hashing import LARGEST_COUNT
@@ -24,7 +24,7 @@ _REASONS = {
 }
 
 
-@kernel
+@kernel_in_place
 def find_separator(data, start, end):
     """Where the last TAB of data[start:end] is, else its last space, else -1."""
     space = -1
@@ -36,7 +36,7 @@ def find_separator(data, start, end):
     return space
 
 
-@kernel
+@kernel_in_place
 def parse_counts(data, borders, damages, whitespace, starts, ends, counts):
     """Cuts each line into token and count; returns (lines, tokens, verdict).
 

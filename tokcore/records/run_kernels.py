@@ -6,14 +6,14 @@ an insertion sort of a few steps finishes: five to ten times as fast as a compar
 
 import numpy as np
 
-from tokcore.compilation import kernel
+from tokcore.compilation import kernel_in_place
 
 # A bin holds a handful of even keys; with so many in one they are not even, and moving them one by
 # one would take a time that grows with the square.
 LARGEST_BIN = 64
 
 
-@kernel
+@kernel_in_place
 def sort_even_keys(keys, low, shift, bins, sorted_keys, order):
     """Sorts keys by bins of `(key - low) >> shift`.
 
@@ -46,7 +46,7 @@ def sort_even_keys(keys, low, shift, bins, sorted_keys, order):
     return True
 
 
-@kernel
+@kernel_in_place
 def gather_rows(source, starts, lengths, order, out):
     """Copies source[starts[row]:][:lengths[row]] for each row of `order`, one after another."""
     to = np.uint64(0)

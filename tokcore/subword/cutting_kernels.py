@@ -8,7 +8,7 @@ cache line, and nothing is stored for a child.
 
 import numpy as np
 
-from tokcore.compilation import kernel
+from tokcore.compilation import kernel, kernel_in_place
 from tokcore.subword.suffix_table_kernels import read_number
 
 _ESCAPED = 15
@@ -28,7 +28,7 @@ MOST_NODES = 1 << 26
 """Slots are numbered with 28 bits and at most half of them are taken; rows with 27."""
 
 
-@kernel
+@kernel_in_place
 def table_size(nodes):
     """The smallest power of two that is at least twice the nodes."""
     size = 4
@@ -37,7 +37,7 @@ def table_size(nodes):
     return size
 
 
-@kernel
+@kernel_in_place
 def _insert(edges, node, byte):
     """Returns the slot of an edge, which is made if there is none."""
     mask = np.uint64(len(edges) - 1)
@@ -91,7 +91,7 @@ def add_rows(data, longest, row, edges):
     return _add_strings(data, longest, row, edges, False)
 
 
-@kernel
+@kernel_in_place
 def weigh_cuts(text, starts, counts, edges, weights):
     """Adds each token's count to the row where the suffix at each of its cuts leaves the trie.
 
@@ -128,7 +128,7 @@ def weigh_cuts(text, starts, counts, edges, weights):
     return False
 
 
-@kernel
+@kernel_in_place
 def list_cuts(text, starts, edges, longest, lower, upper, places, lengths, owners):
     """Lists the suffixes at the cuts that may be from `lower` on and below `upper`.
 
@@ -183,7 +183,7 @@ def list_cuts(text, starts, edges, longest, lower, upper, places, lengths, owner
     return listed
 
 
-@kernel
+@kernel_in_place
 def _bytes_of(text, place, end, characters):
     """The bytes of so many characters, or of all until the end."""
     reach = place
@@ -197,7 +197,7 @@ def _bytes_of(text, place, end, characters):
     return np.int64(reach - place)
 
 
-@kernel
+@kernel_in_place
 def _leading_key(text, place, length):
     key = np.int64(0)
     for i in range(7):
@@ -205,7 +205,7 @@ def _leading_key(text, place, length):
     return key
 
 
-@kernel
+@kernel_in_place
 def _border_key(border):
     """A border's first seven bytes as a number, and by how much seven bytes are shifted to it."""
     length = min(len(border), 7)
@@ -215,7 +215,7 @@ def _border_key(border):
     return key, 8 * (7 - length)
 
 
-@kernel
+@kernel_in_place
 def escaped_sizes(data, offsets, sizes):
     """Writes the bytes of each token's escaped form."""
     for token in range(len(sizes)):
@@ -226,7 +226,7 @@ def escaped_sizes(data, offsets, sizes):
         sizes[token] = size
 
 
-@kernel
+@kernel_in_place
 def escape_batch(data, offsets, first, last, text):
     """Writes the escaped forms of tokens one after another."""
     written = np.uint64(0)
@@ -244,7 +244,7 @@ def escape_batch(data, offsets, first, last, text):
         written += _ONE
 
 
-@kernel
+@kernel_in_place
 def survey_tokens(data, offsets, counts, mask, seen, lengths, picked):
     """Marks the code points seen, and the tokens of a sample: those whose hash has no bit of
     `mask`.

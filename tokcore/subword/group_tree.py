@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tokcore.compilation import frozen, kernel
+from tokcore.compilation import frozen, kernel, kernel_in_place
 from tokcore.subword.prefix_groups import proper_prefixes
 from tokcore.subword.suffix_table_kernels import ROW_ROOM, read_number, roomier, write_row
 from tokcore.subword.suffix_tables import SuffixTable, merge_suffix_tables
@@ -103,7 +103,7 @@ def _as_table(data: np.ndarray, numbers: tuple[int, int], longest: int) -> Suffi
     return SuffixTable(frozen(data), rows, longest, added)
 
 
-@kernel
+@kernel_in_place
 def _shared_length(path, size, common, border):
     """How much of the path properly begins the border, in whole characters."""
     length = min(common, np.int64(len(border)) - 1)

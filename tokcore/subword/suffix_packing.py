@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tokcore.compilation import frozen, kernel
+from tokcore.compilation import frozen, kernel, kernel_in_place
 from tokcore.subword.pair_sorting import sort_pairs
 from tokcore.subword.prefix_groups import PrefixGroups
 from tokcore.subword.suffix_table_kernels import ROW_ROOM, roomier, write_row
@@ -61,7 +61,7 @@ def _encoded(border: bytes) -> np.ndarray:
     return np.frombuffer(border, np.uint8)
 
 
-@kernel
+@kernel_in_place
 def _key(text, place, length):
     key = np.int64(0)
     if length >= 7:
@@ -125,7 +125,7 @@ def _sort_rows(text, places, lengths, order):
         low = high
 
 
-@kernel
+@kernel_in_place
 def _count_below(text, places, lengths, order, border):
     """Returns how many rows, in order, are below a string."""
     low, high = 0, len(order)

@@ -7,14 +7,14 @@ that what a string begins comes before it.
 
 import numpy as np
 
-from tokcore.compilation import kernel
+from tokcore.compilation import kernel, kernel_in_place
 
 _ESCAPED = 15
 # A head, two numbers of up to 5 bytes, and a weight of up to 9.
 ROW_ROOM = 32
 
 
-@kernel
+@kernel_in_place
 def read_number(data, place):
     """Reads one LEB128 number; returns it and the place behind it."""
     number, shift = np.int64(0), np.int64(0)
@@ -27,7 +27,7 @@ def read_number(data, place):
         shift += 7
 
 
-@kernel
+@kernel_in_place
 def write_number(out, used, number):
     """Writes one LEB128 number; returns the place behind it."""
     while number >= 0x80:
@@ -38,7 +38,7 @@ def write_number(out, used, number):
     return used + 1
 
 
-@kernel
+@kernel_in_place
 def write_row(out, used, common, string, length, weight):
     """Writes string[:length], which has `common` bytes with the row before; there is room."""
     added = length - common
@@ -177,7 +177,7 @@ def unpack_rows(data, longest, strings, ends, weights):
         row += 1
 
 
-@kernel
+@kernel_in_place
 def measure_rows(data):
     """Returns the bytes that `unpack_rows` writes."""
     place, total = 0, 0
