@@ -6,7 +6,8 @@ The transforms are dataclasses; they are not frozen because Beam sets attributes
 from tokcore.lazy_exports import exporter
 
 _ORIGINS = {
-    'CountSubstrings': 'pipelines.substrings',
+    'CountSubstrings': 'pipelines.packed_substrings',
+    'CountSubstringsByElement': 'pipelines.substrings',
     'CountTokens': 'pipelines.counting',
     'CountTokensByElement': 'pipelines.counting',
     'EncodeBlocks': 'pipelines.encoding',

@@ -1,7 +1,8 @@
 """What a DoFn does within a bundle: calls in flight, and outputs at the bundle's end.
 
-Threads keep some calls in flight and give results in the order of submission. The calls spend their time in kernels that release the interpreter lock, so threads of one worker
-run side by side; order in equals order out, so nothing else in the house knows of them.
+Threads keep some calls in flight and give results in the order of submission. The calls spend their
+time in kernels that release the interpreter lock, so threads of one worker run side by side; order
+in equals order out, so nothing else in the house knows of them.
 """
 
 import collections
@@ -14,6 +15,9 @@ from apache_beam.transforms.window import GlobalWindow
 from apache_beam.utils.windowed_value import WindowedValue
 
 _Result = TypeVar('_Result')
+
+_WINDOWS = (GlobalWindow(),)
+_END = _WINDOWS[0].max_timestamp()
 
 
 class CallsInFlight(Generic[_Result]):
@@ -60,5 +64,4 @@ def in_global_window(output):
     """Returns an output, tagged or not, as `finish_bundle` must give it in a batch job."""
     if isinstance(output, TaggedOutput):
         return TaggedOutput(output.tag, in_global_window(output.value))
-    window = GlobalWindow()
-    return WindowedValue(output, window.max_timestamp(), (window,))
+    return WindowedValue(output, _END, _WINDOWS)

@@ -34,6 +34,7 @@ _LOGGER = logging.getLogger(__name__)
 
 _FACTS_NAME = 'facts'
 _REJECTED_NAME = 'rejected-files'
+_OVERFLOW_NAME = 'overflow'
 
 SIDES = {'inputs': (0,), 'targets': (1,), 'both': (0, 1)}
 """What `--side` chooses of a pair."""
@@ -172,7 +173,11 @@ def count_into(
 
     def build(pipeline: beam.Pipeline) -> None:
         counted = job.read(pipeline) | 'CountTokens' >> CountTokens(
-            groups, job.corpus.splits, job.engine.workers, job.on_error
+            groups,
+            job.corpus.splits,
+            job.engine.workers,
+            job.on_error,
+            filesystem.join(paths[0], _OVERFLOW_NAME),
         )
         report_facts(counted, paths[0])
         (

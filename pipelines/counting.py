@@ -2,7 +2,7 @@
 
 import itertools
 import queue
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import astuple, dataclass
 
 import apache_beam as beam
@@ -11,7 +11,9 @@ import pyarrow as pa
 import pyarrow.parquet as parquet
 
 from pipelines import filesystem
+from pipelines.bundle_output import MOST_BUNDLE_BYTES, BundleOutput
 from pipelines.bundles import CallsInFlight, in_global_window
+from pipelines.sent_tables import MergeTablesFn, SentTable, send_table
 from tokcore.corpus.blocks import block_rows
 from tokcore.corpus.dataset import Block, Split
 from tokcore.corpus.facts import BlockFacts, reject_error
@@ -22,6 +24,7 @@ from tokcore.counting import (
     TableMerger,
 )
 from tokcore.counts import TokenTable, partition_table
+from tokcore.errors import InputError
 from tokcore.pretokenization import tokenize
 from tokcore.unicode_tables import UNICODE_VERSION, check_unicode
 
@@ -36,24 +39,10 @@ _FLUSH_BYTES = 256 << 20
 """What a worker's tables may hold before they are sent on: more costs memory for each worker, and
 half would send the frequent tokens twice as often."""
 
+METRICS = 'tokbeam.count'
 
-class TokenTableCoder(beam.coders.Coder):
-    """Packed tables cross Beam as their own bytes."""
-
-    def encode(self, value: TokenTable) -> bytes:
-        return value.to_bytes()
-
-    def decode(self, encoded: bytes) -> TokenTable:
-        return TokenTable.from_bytes(encoded)
-
-    def is_deterministic(self) -> bool:
-        return True
-
-    def to_type_hint(self) -> type:
-        return TokenTable
-
-
-beam.coders.registry.register_coder(TokenTable, TokenTableCoder)
+_FACT_BYTES = 100
+"""Of a tally or a receipt: a name and some numbers."""
 
 
 @dataclass(eq=False)
@@ -68,27 +57,30 @@ class CountTokens(beam.PTransform):
         splits: the corpus, for the names in errors.
         workers: blocks in flight in a worker.
         on_error: 'stop' or 'skip' where a line cannot be used.
+        overflow: the folder that tables are left in where a bundle would put out too much; workers
+            must reach it. Without one that is an `OversizedBundleError`.
+        most_bundle_bytes: what a bundle may put out.
     """
 
     groups: SideGroups
     splits: Sequence[Split]
     workers: int = 1
     on_error: str = 'stop'
+    overflow: str | None = None
+    most_bundle_bytes: int = MOST_BUNDLE_BYTES
 
     def expand(self, blocks: beam.PCollection):
-        counting = beam.ParDo(
-            _CountBlocksFn(self.groups, self.splits, self.workers, self.on_error)
-        )
+        counting = beam.ParDo(_CountBlocksFn(self))
         counted = blocks | 'CountBlocks' >> counting.with_outputs(FACTS, REJECTED, main=TABLES)
         key_to_table = (
             counted[TABLES]
-            | 'Typed' >> beam.Map(_unchanged).with_output_types(tuple[int, TokenTable])
+            | 'Typed' >> beam.Map(_unchanged).with_output_types(tuple[int, SentTable])
             | 'MergeTables' >> beam.CombinePerKey(MergeTablesFn())  # (key, table)
         )
         return {TABLES: key_to_table, FACTS: counted[FACTS], REJECTED: counted[REJECTED]}
 
 
-def _unchanged(element: tuple[int, TokenTable]) -> tuple[int, TokenTable]:
+def _unchanged(element: tuple[int, SentTable]) -> tuple[int, SentTable]:
     # Type hints of a ParDo hold for all of its outputs; the tables' coder needs its own.
     return element
 
@@ -96,13 +88,11 @@ def _unchanged(element: tuple[int, TokenTable]) -> tuple[int, TokenTable]:
 class _CountBlocksFn(beam.DoFn):
     """Counts blocks into as many counters as there are threads, and adds those up at the end."""
 
-    def __init__(
-        self, groups: SideGroups, splits: Sequence[Split], workers: int, on_error: str
-    ):
-        self._groups = groups
-        self._splits = splits
-        self._workers = workers
-        self._on_error = on_error
+    def __init__(self, counting: CountTokens):
+        self._groups, self._splits = counting.groups, counting.splits
+        self._workers, self._on_error = counting.workers, counting.on_error
+        self._overflow = counting.overflow
+        self._output = BundleOutput(METRICS, counting.most_bundle_bytes)
         self._unicode = UNICODE_VERSION
 
     def setup(self) -> None:
@@ -110,18 +100,19 @@ class _CountBlocksFn(beam.DoFn):
         self._calls: CallsInFlight[_Counted] = CallsInFlight(self._workers)
 
     def start_bundle(self) -> None:
+        self._output.begin()
         self._idle: queue.SimpleQueue[BlockCounter] = queue.SimpleQueue()
         for _ in range(self._workers):
             self._idle.put(BlockCounter(self._groups))
 
     def process(self, element: Block) -> Iterator:
         for facts, tables in self._calls.submit(self._count, element):
-            yield from fact_outputs(facts)
+            yield from self._facts(facts)
             yield from self._partitioned(tables)
 
     def finish_bundle(self) -> Iterator:
         for facts, tables in self._calls.drain():
-            for output in itertools.chain(fact_outputs(facts), self._partitioned(tables)):
+            for output in itertools.chain(self._facts(facts), self._partitioned(tables)):
                 yield in_global_window(output)
         mergers = [TableMerger() for _ in self._groups]
         for _ in range(self._workers):
@@ -129,6 +120,7 @@ class _CountBlocksFn(beam.DoFn):
                 merger.add(table)
         for output in self._partitioned([merger.merged() for merger in mergers]):
             yield in_global_window(output)
+        self._output.end()
 
     def teardown(self) -> None:
         self._calls.close()
@@ -143,10 +135,22 @@ class _CountBlocksFn(beam.DoFn):
         finally:
             self._idle.put(counter)
 
-    def _partitioned(self, tables: Sequence[TokenTable]) -> Iterator[tuple[int, TokenTable]]:
+    def _facts(self, facts: BlockFacts) -> Iterator[beam.pvalue.TaggedOutput]:
+        for output in fact_outputs(facts):
+            size = _FACT_BYTES if output.tag == FACTS else len(output.value.json_lines)
+            if not self._output.fits(size):
+                raise InputError(
+                    'the lines that cannot be used are more than a worker may send; check the '
+                    'files and the columns, or give more --parallelism'
+                )
+            self._output.add(size)
+            yield output
+
+    def _partitioned(self, tables: Sequence[TokenTable]) -> Iterator[tuple[int, SentTable]]:
         for group, whole in enumerate(tables):
             for partition, table in partition_table(whole, COUNT_PARTITIONS):
-                yield group * COUNT_PARTITIONS + partition, table
+                sent = send_table(table, self._output, self._overflow)
+                yield group * COUNT_PARTITIONS + partition, sent
 
 
 _Counted = tuple[BlockFacts, Sequence[TokenTable]]
@@ -159,42 +163,6 @@ def fact_outputs(facts: BlockFacts) -> Iterator[beam.pvalue.TaggedOutput]:
         yield beam.pvalue.TaggedOutput(FACTS, ('text', *astuple(receipt)))
     for lines in facts.rejected:
         yield beam.pvalue.TaggedOutput(REJECTED, lines)
-
-
-class _MergerCoder(beam.coders.Coder):
-    def encode(self, value: TableMerger) -> bytes:
-        return value.merged().to_bytes()
-
-    def decode(self, encoded: bytes) -> TableMerger:
-        merger = TableMerger()
-        merger.add(TokenTable.from_bytes(encoded))
-        return merger
-
-    def is_deterministic(self) -> bool:
-        return True
-
-
-class MergeTablesFn(beam.CombineFn):
-    """Adds up packed tables as they come: memory follows the distinct tokens alone."""
-
-    def create_accumulator(self) -> TableMerger:
-        return TableMerger()
-
-    def add_input(self, mutable_accumulator: TableMerger, element: TokenTable) -> TableMerger:
-        mutable_accumulator.add(element)
-        return mutable_accumulator
-
-    def merge_accumulators(self, accumulators: Iterable[TableMerger]) -> TableMerger:
-        merger = TableMerger()
-        for accumulator in accumulators:
-            merger.add(accumulator.merged())
-        return merger
-
-    def extract_output(self, accumulator: TableMerger) -> TokenTable:
-        return accumulator.merged()
-
-    def get_accumulator_coder(self) -> beam.coders.Coder:
-        return _MergerCoder()
 
 
 @dataclass(eq=False)

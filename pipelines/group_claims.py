@@ -10,10 +10,12 @@ from dataclasses import dataclass
 import apache_beam as beam
 
 from pipelines import filesystem
+from pipelines.bundle_output import BundleOutput
 from pipelines.bundles import CallsInFlight, in_global_window
 from pipelines.learner_files import GroupFiles, RoundFiles
 from pipelines.packed_substrings import CountSubstrings
 from pipelines.reports import WriteReport
+from tokcore.errors import InputError
 from tokcore.subword.group_tree import GroupClaims, claim_group, finish_claims
 from tokcore.subword.prefix_groups import PrefixGroups
 from tokcore.subword.suffix_tables import SuffixTable, merge_suffix_tables
@@ -21,6 +23,8 @@ from tokcore.subword.suffix_tables import SuffixTable, merge_suffix_tables
 HEAVY_NODES = 1 << 23
 """Of the trie that cuts, where it also knows the heavy suffixes: 128 to 256 MB in each process, and
 as much again for weights. Beyond, suffixes are sent in full."""
+
+CLAIM_METRICS = 'tokbeam.claims'
 
 
 @dataclass(frozen=True)
@@ -144,19 +148,35 @@ class _ClaimGroupsFn(beam.DoFn):
 
     def __init__(self, claiming: Claiming, stored: GroupFiles | None):
         self._claiming, self._stored = claiming, stored
+        self._output = BundleOutput(CLAIM_METRICS)
 
     def setup(self) -> None:
         self._calls: CallsInFlight = CallsInFlight(self._claiming.workers)
 
+    def start_bundle(self) -> None:
+        self._output.begin()
+
     def process(self, element) -> Iterator[tuple[int, tuple]]:
-        yield from self._calls.submit(self._claim, element)
+        yield from map(self._counted, self._calls.submit(self._claim, element))
 
     def finish_bundle(self) -> Iterator:
         for result in self._calls.drain():
-            yield in_global_window(result)
+            yield in_global_window(self._counted(result))
+        self._output.end()
 
     def teardown(self) -> None:
         self._calls.close()
+
+    def _counted(self, result: tuple[int, tuple]) -> tuple[int, tuple]:
+        size = len(result[1][0])
+        if not self._output.fits(size):
+            # Passes over fewer groups would not help: one worker gathers what all of them keep.
+            raise InputError(
+                f'at min-count {self._claiming.min_count} a vocabulary would be larger than a '
+                'worker may send; ask for fewer entries, or for a higher --min-count-range'
+            )
+        self._output.add(size)
+        return result
 
     def _claim(self, element) -> tuple[int, tuple]:
         claiming = self._claiming

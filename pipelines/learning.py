@@ -16,6 +16,7 @@ from dataclasses import dataclass
 import apache_beam as beam
 
 from pipelines import filesystem
+from pipelines.bundle_output import MOST_BUNDLE_BYTES, OversizedBundleError
 from pipelines.count_batches import ROWS_AT_ONCE, stored_rows
 from pipelines.group_claims import (
     HEAVY_NODES,
@@ -26,11 +27,7 @@ from pipelines.group_claims import (
 )
 from pipelines.learner_files import GroupFiles, LearnerFiles, RoundFiles, TokenFacts
 from pipelines.learner_jobs import round_job, store_job, survey_job
-from pipelines.packed_substrings import (
-    MOST_BUNDLE_BYTES,
-    CountSubstrings,
-    OversizedBundleError,
-)
+from pipelines.packed_substrings import CountSubstrings
 from pipelines.reports import read_report
 from pipelines.token_surveys import GROUP_BYTES, SurveyTokens
 from tokcore.errors import InputError

@@ -13,6 +13,7 @@ import apache_beam as beam
 import numpy as np
 from apache_beam.metrics import Metrics
 
+from pipelines.bundle_output import MOST_BUNDLE_BYTES, BundleOutput
 from pipelines.bundles import CallsInFlight, in_global_window
 from pipelines.count_batches import TokenArrays, read_batches
 from pipelines.learner_files import RoundFiles
@@ -21,16 +22,7 @@ from tokcore.subword.prefix_groups import PrefixGroups
 from tokcore.subword.suffix_tables import SuffixTable, SuffixTableMerger
 
 METRICS = 'tokbeam.learner'
-BUNDLE_BYTES = 'bundle_bytes'
 SENT_TABLES = 'sent_tables'
-
-MOST_BUNDLE_BYTES = 512 << 20
-"""What a bundle may put out. Flink 1.x hangs, with no error, where a bundle puts out more than
-about 1 GB; half of that costs one pass over the counts for each 0.5 GB of distinct suffixes."""
-
-
-class OversizedBundleError(RuntimeError):
-    """A bundle would put out more than it may: the groups must be taken in more passes."""
 
 
 class SuffixTableCoder(beam.coders.Coder):
@@ -99,13 +91,14 @@ class _CutTokensFn(beam.DoFn):
         self._groups, self._range = counting.groups, counting.group_range
         self._longest, self._workers = counting.longest, counting.workers
         self._most = counting.most_bundle_bytes
-        self._bundle_bytes = Metrics.distribution(METRICS, BUNDLE_BYTES)
+        self._output = BundleOutput(METRICS, counting.most_bundle_bytes)
         self._sent = Metrics.counter(METRICS, SENT_TABLES)
 
     def setup(self) -> None:
         self._calls: CallsInFlight[list[tuple[int, SuffixTable]]] = CallsInFlight(self._workers)
 
     def start_bundle(self) -> None:
+        self._output.begin()
         self._mergers: dict[int, SuffixTableMerger] = {}
         self._merged_bytes = 0
         # One for each call in flight: threads must not add to the same numbers.
@@ -129,13 +122,11 @@ class _CutTokensFn(beam.DoFn):
             tables = self._weighed()
         else:
             tables = ((group, merger.merged()) for group, merger in self._mergers.items())
-        sent = 0
         for group, table in tables:
-            sent += table.nbytes
-            self._refuse_more_than(sent)
+            self._output.add(table.nbytes)
             self._sent.inc()
             yield in_global_window((group, table))
-        self._bundle_bytes.update(sent)
+        self._output.end()
         self._mergers, self._cutter = {}, None
 
     def teardown(self) -> None:
@@ -171,19 +162,14 @@ class _CutTokensFn(beam.DoFn):
             merger.add(table)
             self._merged_bytes += merger.nbytes
         if self._merged_bytes > 2 * self._most:
-            self._refuse_more_than(sum(each.merged().nbytes for each in self._mergers.values()))
+            merged = sum(each.merged().nbytes for each in self._mergers.values())
+            self._output.refuse_excess(merged)
 
     def _weighed(self) -> Iterator[tuple[int, SuffixTable]]:
         total = self._cutter.empty_weights()
         while not self._weights.empty():
             total += self._weights.get()
         yield from self._cutter.tables(total)
-
-    def _refuse_more_than(self, size: int) -> None:
-        if size > self._most:
-            raise OversizedBundleError(
-                f'a bundle would put out {size} bytes, more than {self._most}'
-            )
 
 
 # The latest is kept: all bundles of a stage cut by the same one.

@@ -38,17 +38,23 @@ class Comparison:
     peer: Figure | None
     text_bytes: int
     target: float | None = None
+    ratio_of: str | None = None
 
     @property
     def ratio(self) -> float | None:
-        """How many times as long the peer takes; None without two times.
+        """How many times as long the peer takes, or as much of a fact; None without two figures.
 
         A time above start-up may come out below zero where there is next to nothing to do.
         """
-        times = self.ours.seconds, self.peer.seconds if self.peer else None
-        if None in times or min(times) <= 0:
+        ours, theirs = (self._figure(each) for each in (self.ours, self.peer))
+        if ours is None or theirs is None or min(ours, theirs) <= 0:
             return None
-        return times[1] / times[0]
+        return theirs / ours
+
+    def _figure(self, figure: Figure | None) -> float | None:
+        if figure is None or self.ratio_of is None:
+            return figure.seconds if figure else None
+        return figure.facts.get(self.ratio_of)
 
     @property
     def agrees(self) -> bool | None:
@@ -104,7 +110,9 @@ def _compare(
     row: Row, peer: Contender, figures: Mapping[str, Figure], inputs: Inputs
 ) -> Comparison:
     ours = figures[peer.against or row.ours.label]
-    return Comparison(ours, figures[peer.label], inputs.bytes, row.targets.get(peer.label))
+    return Comparison(
+        ours, figures[peer.label], inputs.bytes, row.targets.get(peer.label), row.ratio_of
+    )
 
 
 def _run(contender: Contender, inputs: Inputs, limit: float | None) -> Run:

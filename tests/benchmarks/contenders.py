@@ -45,6 +45,8 @@ class Row:
     patience: Patience = 'sample'
     size: float | None = None
     """Where it is a point of a curve: its place on the axis, in MB or millions of tokens."""
+    ratio_of: str | None = None
+    """The reported fact whose ratio is taken, in place of that of the times."""
 
     @property
     def group(self) -> str:

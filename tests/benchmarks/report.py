@@ -31,7 +31,7 @@ def table_lines(result: RowResult) -> list[str]:
     for number, comparison in enumerate(result.comparisons):
         ours, peer = comparison.ours, comparison.peer
         speed = comparison.text_bytes / ours.seconds / 1e6 if ours.seconds else 0
-        by_bytes = result.row.group not in ('start-up', 'search', 'wordpiece')
+        by_bytes = result.row.group not in ('start-up', 'search', 'wordpiece', 'shuffled')
         line = (
             f'{result.row.name if number == 0 else "":<28} '
             f'{_seconds(ours):>10} '
@@ -82,6 +82,9 @@ def _remarks(result: RowResult, comparison: Comparison) -> list[str]:
     if comparison.target is not None and comparison.ratio is not None:
         met = comparison.ratio >= comparison.target
         remarks.append(f'wanted {comparison.target:.3g}: {"reached" if met else "MISSED"}')
+    if comparison.ratio_of is not None and comparison.ratio is not None:
+        ours, theirs = (each.facts[comparison.ratio_of] for each in (comparison.ours, peer))
+        remarks.append(f'{comparison.ratio_of.replace("_", " ")} {ours:,} and {theirs:,}')
     if comparison.agrees is False:
         remarks.append('THE RESULTS DIFFER')
     if peer is not None and len(peer.all_seconds) == 1 < len(comparison.ours.all_seconds):

@@ -16,6 +16,8 @@ class Scale:
     plotted_tokens: tuple[int, ...] = (500_000, 1_000_000, 2_000_000, 4_000_000)
     generated_bytes: int | None = None
     """None for real corpora where there are any."""
+    shuffled_tokens: tuple[tuple[int, int], ...] = ((2_000, 600), (20_000, 3_000), (100_000, 8_000))
+    """Tables for the learner on Beam, each with the entries wanted."""
     wordpiece_bytes: int = 1_000_000
     """TensorFlow Text's learner takes minutes for this much."""
     long_runs: int = 3
@@ -35,6 +37,7 @@ SMOKE = Scale(
     large_bytes=3_000_000,
     plotted_sizes=(1_000_000, 3_000_000),
     plotted_tokens=(5_000, 10_000),
+    shuffled_tokens=((500, 200),),
     generated_bytes=1_000_000,
     wordpiece_bytes=50_000,
     long_runs=1,

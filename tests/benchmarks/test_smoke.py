@@ -16,8 +16,8 @@ from .goals import mean_ratios
 from .rows import all_rows
 from .scale import FULL, SMOKE
 
-_ROWS = ('count/enzh/*', 'search/enzh.en/1000', 'records/enzh/1')
-_AGREEING = {'re.findall + Counter', 'Tensor2Tensor'}
+_ROWS = ('count/enzh/*', 'search/enzh.en/1000', 'records/enzh/1', 'shuffled/*')
+_AGREEING = {'re.findall + Counter', 'Tensor2Tensor', 'plain counting'}
 
 
 @pytest.fixture(scope='module')
@@ -57,7 +57,17 @@ def test_a_peer_does_the_same_or_is_reported_as_missing(smoke):
             assert comparison['ratio'] > 0
         else:
             assert problem.startswith('missing: ')
-    assert peers['re.findall + Counter']['peer']['problem'] is None
+    for label in ('re.findall + Counter', 'plain counting'):
+        assert peers[label]['peer']['problem'] is None
+
+
+def test_packed_counting_shuffles_at_most_a_quarter_of_plain(smoke):
+    [row] = [row for row in smoke['rows'] if row['name'].startswith('shuffled/')]
+    [comparison] = row['comparisons']
+    packed, plain = comparison['ours']['facts'], comparison['peer']['facts']
+    assert 4 * packed['shuffled_bytes'] <= plain['shuffled_bytes']
+    assert packed['rounds'] == plain['rounds'] > 1
+    assert comparison['ratio'] == plain['shuffled_bytes'] / packed['shuffled_bytes']
 
 
 def test_names_of_rows_are_their_own():

@@ -8,7 +8,8 @@ import pyarrow.parquet as parquet
 import pytest
 from apache_beam.testing.util import assert_that, equal_to
 
-from pipelines.substrings import BeamLearner, CountSubstrings
+from pipelines import CountSubstringsByElement
+from pipelines.substrings import BeamLearner
 from tokcore.subword.learner import MemoryLearner
 from tokcore.token_table import TokenTable
 
@@ -72,7 +73,7 @@ def test_every_character_is_counted_once_for_each_time_it_stands_in_a_token(tmp_
         total = (
             pipeline
             | beam.Create(sorted(counts.items()))
-            | CountSubstrings(str(path), longest=1)
+            | CountSubstringsByElement(str(path), longest=1)
             | beam.Values()
             | beam.CombineGlobally(sum)
         )

@@ -63,14 +63,39 @@ def test_each_row_has_the_ids_of_its_text(blocks, prefix, between, memo_bytes, e
         assert rows_of(encoded) == [ENCODER.encode(prefix + text) + [1] * eos for text in texts]
 
 
+# Around each of these lengths a token is another number of words, or has no place in the memo.
+LENGTHS = [1, 2, 7, 8, 9, 14, 15, 16, 17, 23, 24, 25, 63, 64, 65, 127, 128, 129]
+
+
+@st.composite
+def alike_tokens(draw):
+    """A token and others that differ from it in one byte, or in a NUL behind it."""
+    length = draw(st.sampled_from(LENGTHS))
+    letters = draw(st.text('eht', min_size=length, max_size=length))
+    place = draw(st.integers(0, length - 1))
+    others = [letters[:place] + letter + letters[place + 1 :] for letter in 'cap']
+    signs = ['!' * length, '!' * length + '\0', '\0' * length, '\0' * (length + 1)]
+    wide = ['字' * (length // 3), '典' * (length // 3), 'é' * (length // 2), '𝄞' * (length // 4)]
+    return [letters, *others, *signs, *wide]
+
+
 @settings(deadline=None)
-@given(texts=st.lists(row_texts, min_size=1, max_size=8), mask=st.sampled_from([0, 1, 1 << 32]))
-def test_tokens_whose_hashes_collide_are_told_apart(texts, mask):
-    encoder = SubwordBlockEncoder(ENCODER, 2_000)
-    encoder._memo = (*encoder._memo[:-1], np.uint64(mask))
-    for _ in range(2):
-        expected = [ENCODER.encode(text) + [1] for text in texts]
-        assert rows_of(encoder.encode_side(side_of(texts))) == expected
+@given(tokens=alike_tokens(), data=st.data())
+def test_tokens_that_are_nearly_the_same_are_told_apart(tokens, data):
+    texts = data.draw(st.lists(st.sampled_from(tokens), min_size=1, max_size=30))
+    texts += [' '.join(texts), ''.join(texts)]
+    expected = [ENCODER.encode(text) + [1] for text in texts]
+    for memo_bytes in (0, 1 << 20):  # four entries, all of them always in use; and room for all
+        encoder = SubwordBlockEncoder(ENCODER, memo_bytes)
+        for _ in range(2):
+            assert rows_of(encoder.encode_side(side_of(texts))) == expected
+
+
+def test_the_memo_is_as_large_as_asked_for():
+    for memo_bytes in (0, 100, 1_000, 50_000, 8 << 20):
+        _, slots = SubwordBlockEncoder(ENCODER, memo_bytes)._memo
+        assert slots.nbytes <= max(memo_bytes, 128) < 2 * slots.nbytes + 128
+        assert slots.ctypes.data % 64 == 0
 
 
 def test_no_rows_and_empty_rows():

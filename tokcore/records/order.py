@@ -20,8 +20,6 @@ MAX_SHARDS = 1 << 32
 
 _MULTIPLIER_1 = 0xBF58476D1CE4E5B9
 _MULTIPLIER_2 = 0x94D049BB133111EB
-_INVERSE_1 = pow(_MULTIPLIER_1, -1, 1 << 64)
-_INVERSE_2 = pow(_MULTIPLIER_2, -1, 1 << 64)
 
 # SplitMix64's increment, 2^64 divided by the golden ratio: it keeps seed 0 away from the mix's
 # fixed point 0.
@@ -50,14 +48,6 @@ def mix64(x: np.ndarray, seed: int) -> np.ndarray:
     Raises InputError if the seed is outside 0 to 2^64 - 1.
     """
     return _mix13(_mix13(np.asarray(x, np.uint64)) ^ _seed_mask(seed))
-
-
-def unmix64(key: np.ndarray, seed: int) -> np.ndarray:
-    """Undoes `mix64` with the same seed: uint64, with the place in the high 20 bits.
-
-    Raises InputError if the seed is outside 0 to 2^64 - 1.
-    """
-    return _unmix13(_unmix13(np.asarray(key, np.uint64)) ^ _seed_mask(seed))
 
 
 def shard_of(keys: np.ndarray, shards: int) -> np.ndarray:
@@ -106,15 +96,3 @@ def _mix13(x: np.ndarray) -> np.ndarray:
         x = (x ^ (x >> np.uint64(30))) * np.uint64(_MULTIPLIER_1)
         x = (x ^ (x >> np.uint64(27))) * np.uint64(_MULTIPLIER_2)
     return x ^ (x >> np.uint64(31))
-
-
-def _unmix13(x: np.ndarray) -> np.ndarray:
-    with np.errstate(over='ignore'):
-        x = _unshift(x, 31) * np.uint64(_INVERSE_2)
-        x = _unshift(x, 27) * np.uint64(_INVERSE_1)
-    return _unshift(x, 30)
-
-
-def _unshift(x: np.ndarray, bits: int) -> np.ndarray:
-    """Solves `y ^ (y >> bits) = x` for y, where bits is at least 22: three terms cover 64 bits."""
-    return x ^ (x >> np.uint64(bits)) ^ (x >> np.uint64(2 * bits))

@@ -5,7 +5,6 @@ is cut finer than a rare one, and characters that the sample lacks fall into som
 same.
 """
 
-import bisect
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -38,9 +37,6 @@ class PrefixGroups:
 
     def __len__(self) -> int:
         return len(self.borders) + 1
-
-    def group_of(self, string: bytes) -> int:
-        return bisect.bisect_right(self.borders, string)
 
     def bounds(self, group: int) -> tuple[bytes, bytes]:
         """Returns a group's lower and upper border, empty where it has none."""

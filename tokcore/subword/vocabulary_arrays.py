@@ -16,10 +16,14 @@ class VocabularyArrays:
     """What encoding reads of a vocabulary; read-only, so that threads can share it."""
 
     edges: np.ndarray
-    """int64[power of two, 2]: the trie of the subtokens, see `trie_kernels`."""
+    """uint64[...]: the trie of the subtokens, see `trie_kernels`."""
+
+    edge_ids: np.ndarray
+    """int32[...]: the ids of the subtokens that end at the edges."""
 
     alphabet: np.ndarray
-    """uint8[0x110000]: 1 for each code point that is written as itself, 0 where it is escaped."""
+    """uint64[0x110000 / 64]: bit c % 64 of word c // 64 says that code point c is written as
+    itself; the others are escaped."""
 
     @classmethod
     def from_subtokens(cls, subtokens: Sequence[str]) -> 'VocabularyArrays':
@@ -29,10 +33,12 @@ class VocabularyArrays:
         codes = np.frombuffer(joined, np.dtype('<u4'))
         offsets = np.zeros(len(subtokens) + 1, np.int64)
         np.cumsum([len(subtoken) for subtoken in subtokens], out=offsets[1:])
-        edges = build_trie(codes, frozen(offsets))
+        edges, edge_ids = build_trie(codes, frozen(offsets))
 
         alphabet = np.zeros(CODE_POINTS, np.uint8)
         alphabet[codes] = 1
         alphabet[[ord(character) for character in ESCAPE_CHARACTERS]] = 1
-        alphabet[ord('\n')] = 0  # always escaped, see `escape_token`
-        return cls(frozen(edges), frozen(alphabet))
+        # Always escaped, see `escape_token`.
+        alphabet[[ord(character) for character in '\\_\n']] = 0
+        bits = np.packbits(alphabet, bitorder='little').view(np.uint64)
+        return cls(frozen(edges), frozen(edge_ids), frozen(bits))

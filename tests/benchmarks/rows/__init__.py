@@ -7,6 +7,7 @@ from ..scale import Scale
 from .commands import command_rows
 from .encoding import encoding_rows
 from .learning import learning_rows
+from .shuffled import shuffled_rows
 from .sizes import size_rows
 
 
@@ -16,6 +17,7 @@ def all_rows(scale: Scale) -> tuple[Row, ...]:
         *learning_rows(scale),
         *encoding_rows(scale),
         *command_rows(scale),
+        *shuffled_rows(scale),
         *size_rows(scale),
     )
     # No verdict on a megabyte: what is paid once outweighs it.

@@ -1,0 +1,167 @@
+"""Token tables on their way from those who count to those who merge: packed, or left in a file.
+
+Tables are added up within a bundle, so what it puts out follows its distinct tokens. What a bound
+leaves no room for goes to files; then only their paths cross the shuffle.
+"""
+
+import uuid
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import apache_beam as beam
+import numpy as np
+
+from pipelines import filesystem
+from pipelines.bundle_output import BundleOutput, OversizedBundleError
+from tokcore.counting import TableMerger
+from tokcore.counts import TokenTable
+
+_TABLE_SHARE = 0.75
+"""Of what a bundle may put out. The rest is for paths, facts and rejected lines."""
+
+_MARK = b'@'
+"""Begins a path among packed tables, which begin with their own mark."""
+
+# The numbers that take one byte, two, three and so on where tables are packed.
+_VARINT_ENDS = np.array([1 << 7 * size for size in range(1, 9)], np.int64)
+
+
+@dataclass(frozen=True)
+class SentTable:
+    """A table, or where it was left."""
+
+    table: TokenTable | None
+    path: str = ''
+
+
+class TokenTableCoder(beam.coders.Coder):
+    """Packed tables cross Beam as their own bytes."""
+
+    def encode(self, value: TokenTable) -> bytes:
+        return value.to_bytes()
+
+    def decode(self, encoded: bytes) -> TokenTable:
+        return TokenTable.from_bytes(encoded)
+
+    def is_deterministic(self) -> bool:
+        return True
+
+    def to_type_hint(self) -> type:
+        return TokenTable
+
+
+class SentTableCoder(beam.coders.Coder):
+    """A table's own bytes, or the path behind a mark."""
+
+    def encode(self, value: SentTable) -> bytes:
+        if value.table is not None:
+            return value.table.to_bytes()
+        return _MARK + value.path.encode()
+
+    def decode(self, encoded: bytes) -> SentTable:
+        if encoded.startswith(_MARK):
+            return SentTable(None, encoded[len(_MARK) :].decode())
+        return SentTable(TokenTable.from_bytes(encoded))
+
+    def is_deterministic(self) -> bool:
+        return True
+
+    def to_type_hint(self) -> type:
+        return SentTable
+
+
+beam.coders.registry.register_coder(TokenTable, TokenTableCoder)
+beam.coders.registry.register_coder(SentTable, SentTableCoder)
+
+
+def packed_bytes(table: TokenTable) -> int:
+    """Returns how long a table's packed form is, but for the dozen bytes that begin it."""
+    size = table.data.nbytes
+    for numbers in (np.diff(table.offsets), table.counts):
+        size += len(numbers) + int(np.searchsorted(_VARINT_ENDS, numbers, 'right').sum())
+    return size
+
+
+def send_table(table: TokenTable, output: BundleOutput, folder: str | None) -> SentTable:
+    """Returns a table as it may be put out, and counts it as put out.
+
+    Args:
+        table: what is to be sent.
+        output: what the bundle has put out.
+        folder: gets a file where the table would be too much; None if there is no such folder.
+
+    Raises:
+        OversizedBundleError: it is too much, and there is no folder.
+    """
+    size = packed_bytes(table)
+    if output.fits(size, _TABLE_SHARE):
+        output.add(size)
+        return SentTable(table)
+    if folder is None:
+        raise OversizedBundleError(
+            'a bundle has counted more distinct tokens than it may put out; give CountTokens a '
+            'folder for its overflow'
+        )
+    path = filesystem.join(folder, f'table-{uuid.uuid4().hex}')
+    filesystem.write_bytes(path, table.to_bytes())
+    output.add(len(path))
+    return SentTable(None, path)
+
+
+@dataclass
+class _Sum:
+    """The tables that came as such, added up, and the paths of the others."""
+
+    merger: TableMerger
+    paths: list[str]
+
+    def add(self, sent: SentTable) -> None:
+        if sent.table is None:
+            self.paths.append(sent.path)
+        else:
+            self.merger.add(sent.table)
+
+
+class _SumCoder(beam.coders.Coder):
+    def encode(self, value: _Sum) -> bytes:
+        paths = '\n'.join(value.paths).encode()
+        return len(paths).to_bytes(8, 'little') + paths + value.merger.merged().to_bytes()
+
+    def decode(self, encoded: bytes) -> _Sum:
+        end = 8 + int.from_bytes(encoded[:8], 'little')
+        merger = TableMerger()
+        merger.add(TokenTable.from_bytes(encoded[end:]))
+        return _Sum(merger, encoded[8:end].decode().split('\n') if end > 8 else [])
+
+    def is_deterministic(self) -> bool:
+        return True
+
+
+class MergeTablesFn(beam.CombineFn):
+    """Adds up packed tables as they come: memory follows the distinct tokens alone.
+
+    Files are read at the end, where the sum stays: combiners in front of a shuffle must not.
+    """
+
+    def create_accumulator(self) -> _Sum:
+        return _Sum(TableMerger(), [])
+
+    def add_input(self, mutable_accumulator: _Sum, element: SentTable) -> _Sum:
+        mutable_accumulator.add(element)
+        return mutable_accumulator
+
+    def merge_accumulators(self, accumulators: Iterable[_Sum]) -> _Sum:
+        merged = self.create_accumulator()
+        for accumulator in accumulators:
+            merged.merger.add(accumulator.merger.merged())
+            merged.paths += accumulator.paths
+        return merged
+
+    def extract_output(self, accumulator: _Sum) -> TokenTable:
+        for path in accumulator.paths:
+            accumulator.merger.add(TokenTable.from_bytes(filesystem.read_bytes(path)))
+        accumulator.paths = []
+        return accumulator.merger.merged()
+
+    def get_accumulator_coder(self) -> beam.coders.Coder:
+        return _SumCoder()

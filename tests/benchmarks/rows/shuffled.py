@@ -1,0 +1,41 @@
+"""Rows of what the learner's two forms on Beam shuffle: a ratio is of bytes, not of times."""
+
+from collections.abc import Iterator
+
+from ..contenders import OURS, Contender, Row
+from ..corpora import MIXED
+from ..scale import Scale
+
+_PLAIN = 'plain counting'
+
+
+def shuffled_rows(scale: Scale) -> Iterator[Row]:
+    """Yields one row for each size of the table."""
+    for tokens, vocabulary_size in scale.shuffled_tokens:
+
+        def options(form: str, tokens: int = tokens, size: int = vocabulary_size) -> dict:
+            return {'form': form, 'tokens': tokens, 'vocabulary_size': size}
+
+        yield Row(
+            f'shuffled/{tokens}',
+            f'whole search of {vocabulary_size:,} entries on Beam, {tokens:,} distinct tokens',
+            MIXED,
+            Contender(
+                OURS,
+                'stages.substrings:search_on_beam',
+                lambda inputs, options=options: options('packed'),
+                cores=1,
+            ),
+            (
+                Contender(
+                    _PLAIN,
+                    'stages.substrings:search_on_beam',
+                    lambda inputs, options=options: options('plain'),
+                    cores=1,
+                ),
+            ),
+            {_PLAIN: 4},
+            runs=1,
+            patience='once',
+            ratio_of='shuffled_bytes',
+        )

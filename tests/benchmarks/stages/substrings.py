@@ -1,0 +1,109 @@
+"""Whole searches on Beam from generated counts: what crosses shuffles, in how many jobs."""
+
+import hashlib
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import apache_beam as beam
+import numpy as np
+import pyarrow.parquet as parquet
+from apache_beam.runners.portability.fn_api_runner.execution import GroupingBuffer
+
+from pipelines.learning import PackedLearner
+from pipelines.substrings import BeamLearner
+from tokcore.counts import TokenTable
+from tokcore.subword.search import search_vocabulary
+from tokcore.subword.vocabulary_file import dump_vocabulary
+from tokcore.warm_up import compile_kernels
+
+from ..outcome import Outcome
+from .counting import MAX_SUBTOKEN_LENGTH, MIN_COUNTS
+
+_LEARNERS = {'packed': PackedLearner, 'plain': BeamLearner}
+_FILES = 4
+_LONGEST_WORD = 16
+
+
+def search_on_beam(
+    ready: Callable[[], None], *, form: str, tokens: int, vocabulary_size: int
+) -> Outcome:
+    """Searches a vocabulary from a generated table in files, by packed or by plain counting."""
+    table = zipf_table(tokens)
+    compile_kernels()
+    with tempfile.TemporaryDirectory() as folder:
+        paths = []
+        for number in range(_FILES):
+            paths.append(str(Path(folder, f'counts-{number}.parquet')))
+            part = table.pick(np.arange(number, len(table), _FILES))
+            parquet.write_table(part.to_arrow(), paths[-1])
+        run = _ObservedRuns()
+        ready()
+        started = time.perf_counter()
+        learner = _LEARNERS[form](
+            paths, str(Path(folder, 'work')), run, max_subtoken_length=MAX_SUBTOKEN_LENGTH
+        )
+        result = search_vocabulary(
+            learner.build,
+            vocabulary_size,
+            min_count_range=MIN_COUNTS,
+            smallest_size=learner.smallest_size,
+            largest_count=int(table.counts.max()),
+        )
+        seconds = time.perf_counter() - started
+    facts = {
+        'digest': hashlib.sha256(dump_vocabulary(result.subtokens)).hexdigest()[:16],
+        'size': len(result.subtokens),
+        'rounds': len(result.tried),
+        'jobs': run.jobs,
+        'shuffled_bytes': run.shuffled_bytes,
+        'shuffled_elements': run.shuffled_elements,
+    }
+    return Outcome(seconds, facts)
+
+
+class _ObservedRuns:
+    """Runs pipelines, and adds up what their shuffles take in."""
+
+    def __init__(self) -> None:
+        self.jobs = 0
+        self.shuffled_bytes = 0
+        self.shuffled_elements = 0
+        self._observe()
+
+    def __call__(self, build_pipeline: Callable[[beam.Pipeline], None]) -> None:
+        self.jobs += 1
+        with beam.Pipeline(runner='FnApiRunner') as pipeline:
+            build_pipeline(pipeline)
+
+    def _observe(self) -> None:
+        append, partition = GroupingBuffer.append, GroupingBuffer.partition
+
+        def observed_append(buffer: GroupingBuffer, data: bytes) -> None:
+            self.shuffled_bytes += len(data)
+            append(buffer, data)
+
+        def observed_partition(buffer: GroupingBuffer, parts: int) -> list:
+            # The table is empty as soon as it was asked for once.
+            self.shuffled_elements += sum(map(len, buffer._table.values()))
+            return partition(buffer, parts)
+
+        # For good: the process has this one run.
+        GroupingBuffer.append, GroupingBuffer.partition = observed_append, observed_partition
+
+
+def zipf_table(tokens: int) -> TokenTable:
+    """Returns distinct words of 8 or 9 letters on average, the shorter ones more frequent."""
+    dice = np.random.default_rng(tokens)
+    letters = 'etaoinsrhldcumfpgwybvkxjqz'
+    words: dict[str, None] = {}
+    while len(words) < tokens:
+        lengths = np.clip(np.rint(dice.normal(8.8, 2.2, tokens)), 2, _LONGEST_WORD).astype(int)
+        drawn = np.minimum(dice.geometric(0.12, (tokens, _LONGEST_WORD)) - 1, len(letters) - 1)
+        for length, row in zip(lengths.tolist(), drawn.tolist()):
+            words[''.join(letters[each] for each in row[:length])] = None
+    ranked = sorted(list(words)[:tokens], key=len)
+    return TokenTable.from_items(
+        (word, 1 + 20 * tokens // (3 + rank)) for rank, word in enumerate(ranked)
+    )

@@ -1,0 +1,77 @@
+"""What numba has no words for, once more: 64 bytes' classes as bits, bit scans, two ids at once.
+
+As in `word_loads`, each is an LLVM instruction or a few, so that it runs on every processor that
+numba compiles for, and none asks whether a place is within the array: its caller sees to that.
+Called in `@kernel` functions as any other.
+"""
+
+from llvmlite import ir
+from numba import types
+from numba.extending import intrinsic
+
+CHUNK = 64
+"""Bytes that are classed at once."""
+
+_WORD = ir.IntType(64)
+_CHUNK_TYPE = ir.VectorType(ir.IntType(8), CHUNK)
+
+
+def _address(context, builder, array_type, array, place, pointee):
+    """A pointer to `array[place]`, to read or write another type there."""
+    data = context.make_array(array_type)(context, builder, array).data
+    return builder.bitcast(builder.gep(data, [place]), pointee.as_pointer())
+
+
+@intrinsic
+def store_pair(typing_context, ids, place, pair):
+    """Writes a uint64 over `ids[place:place + 2]` (int32), its low half first."""
+
+    def generate(context, builder, signature, arguments):
+        address = _address(context, builder, signature.args[0], *arguments[:2], _WORD)
+        builder.store(arguments[2], address, align=4)
+        return context.get_dummy_value()
+
+    return types.none(ids, types.uint64, types.uint64), generate
+
+
+@intrinsic
+def trailing_zeros(typing_context, word):
+    """The number of the lowest bit that is set in a uint64; 64 where none is."""
+
+    def generate(context, builder, signature, arguments):
+        return builder.cttz(arguments[0], ir.IntType(1)(0))
+
+    return types.uint64(types.uint64), generate
+
+
+@intrinsic
+def count_ones(typing_context, word):
+    """The number of bits that are set in a uint64."""
+
+    def generate(context, builder, signature, arguments):
+        return builder.ctpop(arguments[0])
+
+    return types.uint64(types.uint64), generate
+
+
+def _splat(value):
+    return ir.Constant(_CHUNK_TYPE, [value] * CHUNK)
+
+
+@intrinsic
+def bytes_within(typing_context, text, place, lowest, highest):
+    """Bit i of the uint64 says whether `lowest <= text[place + i] <= highest`, for i below 64.
+
+    `text` uint8[...] C-contiguous; the limits are literal numbers.
+    """
+
+    def generate(context, builder, signature, arguments):
+        address = _address(context, builder, text, *arguments[:2], _CHUNK_TYPE)
+        chunk = builder.load(address, align=1)
+        above = builder.sub(chunk, _splat(signature.args[2].literal_value))
+        width = signature.args[3].literal_value - signature.args[2].literal_value
+        return builder.bitcast(builder.icmp_unsigned('<=', above, _splat(width)), _WORD)
+
+    if isinstance(lowest, types.IntegerLiteral) and isinstance(highest, types.IntegerLiteral):
+        return types.uint64(text, types.uint64, lowest, highest), generate
+    return None
