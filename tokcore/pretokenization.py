@@ -1,21 +1,16 @@
-"""Text to tokens as in Tensor2Tensor's tokenizer, for one string and for UTF-8 bytes.
+"""Text to tokens as in Tensor2Tensor's tokenizer; `token_scanning` does it for blocks of bytes.
 
 A pre-tokenizer is a table from code point to class. A token is a maximal run of characters of one
 class; a token that is exactly one space is dropped, unless it begins or ends the text, and comes
 back between two alphanumeric tokens when they are joined. So joining restores any text.
 """
 
-import functools
 from collections.abc import Iterable
 
 import numpy as np
 
 from tokcore.compilation import kernel_in_place
-from tokcore.unicode_tables import alphanumeric_table, byte_table
-
-SPACE = 0x20
-_NOT_ASCII = 255  # as in unicode_tables
-_ONE = np.uint64(1)
+from tokcore.unicode_tables import alphanumeric_table
 
 
 def tokenize(text: str) -> list[str]:
@@ -56,17 +51,6 @@ def detokenize(tokens: Iterable[str]) -> str:
     return ''.join(pieces)
 
 
-@functools.cache
-def token_class_tables() -> tuple[np.ndarray, np.ndarray]:
-    """Returns the two tables that `next_token` takes: classes of bytes and of code points.
-
-    uint8[256], the class of an ASCII byte and 255 for all others, and uint8[0x110000], the class of
-    a code point: 1 for letters and numbers, 0 for the rest.
-    """
-    classes = alphanumeric_table()
-    return byte_table(classes), classes
-
-
 @kernel_in_place
 def character_length(text, position):
     """The bytes of the character at `position` of valid UTF-8."""
@@ -94,34 +78,3 @@ def decode_character(text, position):
         return (lead & 0x0F) << 12 | second << 6 | third
     fourth = np.int64(text[position + 3]) & 0x3F
     return (lead & 0x07) << 18 | second << 12 | third << 6 | fourth
-
-
-@kernel_in_place
-def next_token(text, position, end, byte_classes, classes):
-    """Returns where the token that begins at `position` ends, at most `end`.
-
-    `text` uint8[...] is valid UTF-8, `position < end`, both at character borders; the tables are
-    those of `token_class_tables`. It gives every run, also single spaces: ask `is_dropped_space`.
-    """
-    # Unsigned, since numba looks at every signed index whether it is negative.
-    place = np.uint64(position)
-    last = np.uint64(end)
-    token_class = byte_classes[text[place]]
-    if token_class == _NOT_ASCII:
-        token_class = classes[decode_character(text, position)]
-    while True:
-        # Nearly all of the time is spent in this line, so it holds nothing of longer characters.
-        while place < last and byte_classes[text[place]] == token_class:
-            place += _ONE
-        if place >= last or text[place] < 0x80:
-            break
-        if classes[decode_character(text, np.int64(place))] != token_class:
-            break
-        place += np.uint64(character_length(text, np.int64(place)))
-    return np.int64(place)
-
-
-@kernel_in_place
-def is_dropped_space(text, start, end, row_start, row_end):
-    """Whether the token `text[start:end]` is a lone space, neither first nor last in its row."""
-    return end - start == 1 and text[start] == SPACE and start != row_start and end != row_end

@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from tokcore import token_borders, token_hashing
+from tokcore import token_hashing
 from tokcore.compilation import frozen
-from tokcore.pretokenization import token_class_tables
+from tokcore.token_scanning import CHUNK_TOKENS, READABLE, alphanumeric_bits, scan_tokens
 
 # Room at the start: a small table should cost little, a large one grows in a few steps. The slots
 # are a power of two, and at most half of them are taken: the tokens of much text are mostly new,
@@ -16,7 +16,7 @@ _FIRST_BYTES = 1 << 15
 # quarter of it the calls begin to show.
 _TOKENS_AT_ONCE = 1 << 14
 
-_WORD = 8  # bytes; kernels read so many behind a text's end
+_WORD = 8  # bytes; what is compared and copied at once
 
 
 class TokenAccumulator:
@@ -44,16 +44,16 @@ class TokenAccumulator:
     def add_rows(self, text: np.ndarray, starts: np.ndarray, ends: np.ndarray) -> None:
         """Counts the tokens of rows: row i is `text[starts[i]:ends[i]]`, valid UTF-8."""
         text, starts, ends = with_margin(text), frozen(starts), frozen(ends)
-        token_starts = np.empty(_TOKENS_AT_ONCE + 1, np.int64)
-        token_ends = np.empty(_TOKENS_AT_ONCE + 1, np.int64)
-        hashes = np.empty(_TOKENS_AT_ONCE, np.uint64)
-        classes = np.empty(token_borders.CLASS_ROOM, np.uint8)
-        weights = frozen(np.ones(_TOKENS_AT_ONCE, np.int64))
+        token_starts = np.empty(_TOKENS_AT_ONCE + CHUNK_TOKENS, np.uint64)
+        token_ends = np.empty_like(token_starts)
+        hashes = np.empty_like(token_starts)
+        weights = frozen(np.ones(len(hashes), np.int64))
+        row_tokens = np.empty(len(starts) + 1, np.int64)
         row, position = 0, -1
         while row < len(starts):
-            row, position, tokens = token_borders.find_tokens(
-                text, starts, ends, row, position, *token_class_tables(),
-                classes, token_starts, token_ends,
+            row, position, tokens = scan_tokens(
+                text, starts, ends, row, position, alphanumeric_bits(),
+                token_starts, token_ends, row_tokens,
             )  # fmt: skip
             self._add(text, token_starts, token_ends, hashes, weights, tokens)
 
@@ -66,7 +66,7 @@ class TokenAccumulator:
         for first in range(0, len(counts), _TOKENS_AT_ONCE):
             borders = offsets[first : first + _TOKENS_AT_ONCE + 1]
             text = with_margin(data[borders[0] : borders[-1]])
-            borders = borders - borders[0]
+            borders = (borders - borders[0]).astype(np.uint64)
             weights = np.ascontiguousarray(counts[first : first + _TOKENS_AT_ONCE], np.int64)
             self._add(text, borders[:-1], borders[1:], hashes, frozen(weights), len(weights))
 
@@ -117,7 +117,7 @@ class TokenAccumulator:
 
 def with_margin(text: np.ndarray) -> np.ndarray:
     """Returns a copy of some bytes (uint8) with what kernels may read behind them."""
-    copy = np.empty(len(text) + _WORD, np.uint8)
+    copy = np.empty(len(text) + READABLE, np.uint8)
     copy[: len(text)] = text
     copy[len(text) :] = 0
     return frozen(copy)

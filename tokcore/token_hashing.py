@@ -72,9 +72,9 @@ def same_bytes(text, start, data, begin, length):
 
 @kernel_in_place
 def hash_tokens(text, starts, ends, tokens, hashes):
-    """Fills in the hashes of the first `tokens` of text[starts[i]:ends[i]]."""
+    """Fills in the hashes of the first `tokens` of text[starts[i]:ends[i]], places in uint64."""
     for token in range(np.uint64(tokens)):
-        hashes[token] = hash_bytes(text, np.uint64(starts[token]), np.uint64(ends[token]))
+        hashes[token] = hash_bytes(text, starts[token], ends[token])
 
 
 @kernel_in_place
@@ -114,8 +114,8 @@ def add_tokens(
     for token in range(np.uint64(first), np.uint64(last)):
         if far:
             fetch_for(hashes, token, np.uint64(last), hash_mask, slots, shift, entries, data)
-        start = np.uint64(starts[token])
-        length = np.uint64(ends[token]) - start
+        start = starts[token]
+        length = ends[token] - start
         token_hash = hashes[token] & hash_mask
         tag = token_hash & _TAG_BITS
         slot = token_hash >> shift

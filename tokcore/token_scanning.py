@@ -1,6 +1,6 @@
 """Tokens of rows found 64 bytes at a time, as bits: where they begin and where they end.
 
-The rule is that of `pretokenization.next_token` and `is_dropped_space`. Bit i of a word says
+The rule is that of `pretokenization.tokenize`. Bit i of a word says
 something of byte i of a chunk; a border is where the class changes; and a lone space is known at
 the letter behind it. So no branch depends on how long a token is.
 """

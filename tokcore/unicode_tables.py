@@ -15,7 +15,6 @@ from tokcore.errors import InputError
 UNICODE_VERSION: str = unicodedata.unidata_version
 
 
-
 def check_unicode(version: str | None, what: str, here: str = 'this Python') -> None:
     """Refuses what was made with the Unicode tables of another Python.
 
@@ -34,8 +33,6 @@ def check_unicode(version: str | None, what: str, here: str = 'this Python') -> 
 
 CODE_POINTS = 0x110000
 
-NOT_ASCII = 255
-"""What a table over single bytes says of a byte that is only a part of a character."""
 
 
 @functools.cache
@@ -65,10 +62,3 @@ def whitespace_table() -> np.ndarray:
     for code_point in np.flatnonzero((letters[:, 0] == ord('Z')) | control).tolist():
         table[code_point] = chr(code_point).isspace()
     return frozen(table)
-
-
-def byte_table(table: np.ndarray) -> np.ndarray:
-    """Returns uint8[256]: a table's values for the ASCII bytes, `NOT_ASCII` for all others."""
-    values = np.full(256, NOT_ASCII, np.uint8)
-    values[:128] = table[:128]
-    return frozen(values)

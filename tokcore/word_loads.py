@@ -1,4 +1,4 @@
-"""What numba has no words for: eight bytes at once, the lowest set bit, fetching memory ahead.
+"""What numba has no words for: eight bytes at once, and fetching memory ahead.
 
 Kernels compare, hash and copy text eight bytes at a time with these; `@kernel` functions call them
 as any other. None checks bounds: callers keep seven bytes of room behind the last place. The lowest
@@ -46,16 +46,6 @@ def store_word(typing_context, text, place, word):
         return context.get_dummy_value()
 
     return types.void(text, types.uint64, types.uint64), generate
-
-
-@intrinsic
-def lowest_bit(typing_context, word):
-    """The place, from 0, of the lowest bit that is set in a uint64 other than 0."""
-
-    def generate(context, builder, signature, arguments):
-        return builder.cttz(arguments[0], ir.IntType(1)(1))
-
-    return types.uint64(types.uint64), generate
 
 
 @intrinsic

@@ -12,7 +12,6 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from tokcore.compilation import frozen
 from tokcore.corpus.rows import bitext_rows, prepend, text_rows
 from tokcore.counts import (
     TokenTable,
@@ -22,9 +21,7 @@ from tokcore.counts import (
     read_counts_text,
 )
 from tokcore.errors import InputError
-from tokcore.pretokenization import token_class_tables
-from tokcore.token_accumulator import TokenAccumulator, with_margin
-from tokcore.token_borders import CHUNK_BYTES, CLASS_ROOM, find_tokens
+from tokcore.token_accumulator import TokenAccumulator
 
 _LARGEST = 2**63 - 1
 
@@ -132,40 +129,6 @@ def test_many_tokens_grow_the_table_in_any_row():
     words = [f'{number:x}' for number in range(50_000)]
     text = '\n'.join(' '.join(words[i : i + 97]) for i in range(0, len(words), 97)) * 2
     assert dict(count_rows(text_rows(text.encode(), 0), (0,)).items()) == plain_counts(text)
-
-
-def found_tokens(text: str, at_once: int) -> list[str]:
-    """The tokens of one row, found so many at once: the kernel stops and goes on."""
-    data = text.encode()
-    row_ends = frozen(np.array([len(data)]))
-    starts, ends = np.zeros(at_once + 1, np.int64), np.zeros(at_once + 1, np.int64)
-    # What stands behind the row must not matter, nor what is left from another chunk.
-    padded = with_margin(np.frombuffer(data + b'a ', np.uint8))
-    buffer = np.full(CLASS_ROOM, 7, np.uint8)
-    row, position, found = 0, -1, []
-    while row < 1:
-        row, position, tokens = find_tokens(
-            padded, frozen(np.zeros(1, np.int64)), row_ends, row, position,
-            *token_class_tables(), buffer, starts, ends,
-        )  # fmt: skip
-        found += [data[start:end].decode() for start, end in zip(starts[:tokens], ends)]
-    return found
-
-
-@settings(deadline=None)
-@given(texts, st.sampled_from([1, 2, 5, 1000]))
-def test_tokens_are_found_however_many_at_once(text, at_once):
-    assert found_tokens(text, at_once) == plain_tokens(text)
-
-
-@settings(deadline=None, max_examples=40)
-@given(st.text('a ,\n字é😀', max_size=12), st.integers(-12, 12), texts, st.sampled_from('a ,é字😀'))
-def test_tokens_across_the_chunks_of_a_long_row(before, shift, after, filling):
-    # Runs of one class that end near the chunks' borders, with characters of every length there.
-    width = len(filling.encode())
-    for chunks in (1, 2):
-        text = filling * ((chunks * CHUNK_BYTES + shift) // width) + before + after
-        assert found_tokens(text, 100) == plain_tokens(text)
 
 
 @pytest.mark.parametrize('length', range(1, 34))

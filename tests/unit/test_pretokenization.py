@@ -14,17 +14,11 @@ from tokcore.pretokenization import (
     character_length,
     decode_character,
     detokenize,
-    is_dropped_space,
-    next_token,
-    token_class_tables,
     tokenize,
 )
 
 _SPECIAL = ' a1_-é字\u0301²Ⅷ\u3000\x85\u2028\x1c\x00\n\r\t𝔘😀\U0010ffff\xa0'
 any_text = st.one_of(st.text(), st.text(st.sampled_from(_SPECIAL)))
-valid_text = st.one_of(
-    st.text(st.characters(exclude_categories=['Cs'])), st.text(st.sampled_from(_SPECIAL))
-)
 
 
 def is_word(character: str) -> bool:
@@ -35,18 +29,6 @@ def plain_tokens(text: str) -> list[str]:
     runs = [''.join(run) for _, run in itertools.groupby(text, is_word)]
     last = len(runs) - 1
     return [run for place, run in enumerate(runs) if run != ' ' or place in (0, last)]
-
-
-def kernel_tokens(text: str) -> list[str]:
-    data = text.encode()
-    array = np.frombuffer(data, np.uint8)
-    tokens, position = [], 0
-    while position < len(data):
-        start = position
-        position = next_token(array, start, len(data), *token_class_tables())
-        if not is_dropped_space(array, start, position, 0, len(data)):
-            tokens.append(data[start:position].decode())
-    return tokens
 
 
 @pytest.mark.parametrize(
@@ -65,7 +47,6 @@ def kernel_tokens(text: str) -> list[str]:
 )
 def test_examples(text, tokens):
     assert tokenize(text) == tokens
-    assert kernel_tokens(text) == tokens
     assert detokenize(tokens) == text
 
 
@@ -75,12 +56,6 @@ def test_examples(text, tokens):
 def test_tokens_of_a_string(text):
     assert tokenize(text) == plain_tokens(text)
     assert detokenize(tokenize(text)) == text
-
-
-@settings(deadline=None)
-@given(valid_text)
-def test_tokens_of_utf8(text):
-    assert kernel_tokens(text) == plain_tokens(text)
 
 
 def test_an_empty_token_cannot_be_joined():
@@ -97,14 +72,6 @@ def test_tables_hold_every_code_point():
         assert words[code_point] == is_word(character)
         assert spaces[code_point] == (not character.strip())
     assert unicode_tables.UNICODE_VERSION == unicodedata.unidata_version
-
-
-def test_byte_table_knows_ascii_only():
-    table = unicode_tables.byte_table(unicode_tables.alphanumeric_table())
-    assert [chr(byte) for byte in range(256) if table[byte] == 1] == list(
-        '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
-    )
-    assert np.flatnonzero(table == unicode_tables.NOT_ASCII).tolist() == list(range(128, 256))
 
 
 def test_every_character_is_decoded():
