@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tokcore.corpus.rows import Side
+from tokcore.pretokenization import tokenize
 from tokcore.subword.block_encoding import SubwordBlockEncoder
 from tokcore.subword.encoder import SubwordTextEncoder
 
@@ -89,6 +90,19 @@ def test_tokens_that_are_nearly_the_same_are_told_apart(tokens, data):
         encoder = SubwordBlockEncoder(ENCODER, memo_bytes)
         for _ in range(2):
             assert rows_of(encoder.encode_side(side_of(texts))) == expected
+
+
+@pytest.mark.parametrize('row_words', [1, 7, 1_023, 1_024, 1_025, 6_000])
+def test_rows_of_more_tokens_than_are_taken_at_a_time(row_words):
+    numbers = np.random.default_rng(row_words).zipf(1.5, 6_000) % 3_000
+    words = [
+        ('the', 'cat', '字典')[n % 3] + str(n) * (n % 4) + '.' * (n % 5) for n in numbers.tolist()
+    ]
+    texts = [' '.join(words[i : i + row_words]) for i in range(0, len(words), row_words)]
+    expected = [sum(map(ENCODER.encode, tokenize(text)), []) + [1] for text in texts]
+    for memo_bytes in (0, 1 << 20):
+        encoder = SubwordBlockEncoder(ENCODER, memo_bytes)
+        assert rows_of(encoder.encode_side(side_of(texts))) == expected
 
 
 def test_the_memo_is_as_large_as_asked_for():

@@ -9,7 +9,8 @@ case the compiled loops are two to five times as fast.
 
 import numpy as np
 
-from tokcore.compilation import kernel
+from tokcore.compilation import kernel_in_place
+from tokcore.word_loads import load_word, store_word
 
 # A frame before its payload: uint64 length, uint32 checksum of the length; behind it one checksum.
 HEADER_SIZE = 12
@@ -17,6 +18,9 @@ FOOTER_SIZE = 4
 
 # Castagnoli's polynomial, bits reversed.
 _POLYNOMIAL = 0x82F63B78
+
+_8 = np.uint64(8)
+_BYTE = np.uint64(0xFF)
 
 
 def crc32c_table() -> np.ndarray:
@@ -36,63 +40,51 @@ def crc32c_table() -> np.ndarray:
     return table
 
 
-@kernel
+@kernel_in_place
+def _word_change(word, table, zeros):
+    """The checksum's change by eight bytes, lowest first, that so many zero bytes follow."""
+    return (
+        table[zeros + 7, word & _BYTE]
+        ^ table[zeros + 6, word >> np.uint64(8) & _BYTE]
+        ^ table[zeros + 5, word >> np.uint64(16) & _BYTE]
+        ^ table[zeros + 4, word >> np.uint64(24) & _BYTE]
+        ^ table[zeros + 3, word >> np.uint64(32) & _BYTE]
+        ^ table[zeros + 2, word >> np.uint64(40) & _BYTE]
+        ^ table[zeros + 1, word >> np.uint64(48) & _BYTE]
+        ^ table[zeros, word >> np.uint64(56)]
+    )
+
+
+@kernel_in_place
 def crc32c(data, start, end, table):
     """Returns the CRC32C of data[start:end] as a uint64 below 2^32."""
-    byte = np.uint64(0xFF)
     crc = np.uint64(0xFFFFFFFF)
-    p = np.uint64(start)
+    place = np.uint64(start)
     end = np.uint64(end)
-    while p + np.uint64(16) <= end:
-        crc = (
-            table[15, data[p] ^ (crc & byte)]
-            ^ table[14, data[p + np.uint64(1)] ^ ((crc >> np.uint64(8)) & byte)]
-            ^ table[13, data[p + np.uint64(2)] ^ ((crc >> np.uint64(16)) & byte)]
-            ^ table[12, data[p + np.uint64(3)] ^ (crc >> np.uint64(24))]
-            ^ table[11, data[p + np.uint64(4)]]
-            ^ table[10, data[p + np.uint64(5)]]
-            ^ table[9, data[p + np.uint64(6)]]
-            ^ table[8, data[p + np.uint64(7)]]
-            ^ table[7, data[p + np.uint64(8)]]
-            ^ table[6, data[p + np.uint64(9)]]
-            ^ table[5, data[p + np.uint64(10)]]
-            ^ table[4, data[p + np.uint64(11)]]
-            ^ table[3, data[p + np.uint64(12)]]
-            ^ table[2, data[p + np.uint64(13)]]
-            ^ table[1, data[p + np.uint64(14)]]
-            ^ table[0, data[p + np.uint64(15)]]
-        )
-        p += np.uint64(16)
-    if p + np.uint64(8) <= end:
-        crc = (
-            table[7, data[p] ^ (crc & byte)]
-            ^ table[6, data[p + np.uint64(1)] ^ ((crc >> np.uint64(8)) & byte)]
-            ^ table[5, data[p + np.uint64(2)] ^ ((crc >> np.uint64(16)) & byte)]
-            ^ table[4, data[p + np.uint64(3)] ^ (crc >> np.uint64(24))]
-            ^ table[3, data[p + np.uint64(4)]]
-            ^ table[2, data[p + np.uint64(5)]]
-            ^ table[1, data[p + np.uint64(6)]]
-            ^ table[0, data[p + np.uint64(7)]]
-        )
-        p += np.uint64(8)
-    while p < end:
-        crc = table[0, (crc ^ data[p]) & byte] ^ (crc >> np.uint64(8))
-        p += np.uint64(1)
+    while place + np.uint64(16) <= end:
+        first = load_word(data, place) ^ crc
+        crc = _word_change(first, table, 8) ^ _word_change(load_word(data, place + _8), table, 0)
+        place += np.uint64(16)
+    if place + _8 <= end:
+        crc = _word_change(load_word(data, place) ^ crc, table, 0)
+        place += _8
+    while place < end:
+        crc = table[0, (crc ^ np.uint64(data[place])) & _BYTE] ^ (crc >> _8)
+        place += np.uint64(1)
     return crc ^ np.uint64(0xFFFFFFFF)
 
 
-@kernel
-def _put_masked_crc(out, start, end, table, at):
-    """Writes TFRecord's masked checksum of out[start:end] to out[at:at + 4], little-endian."""
-    crc = crc32c(out, start, end, table)
+@kernel_in_place
+def _put_masked(out, at, crc):
+    """Writes a checksum to out[at:at + 4] as TFRecord masks it, little-endian."""
     rotated = (crc >> np.uint64(15)) | (crc << np.uint64(17))
     # Bits above 32 are left over from the rotation and the sum; only four bytes are written.
     masked = (rotated & np.uint64(0xFFFFFFFF)) + np.uint64(0xA282EAD8)
-    for k in range(4):
-        out[at + k] = (masked >> np.uint64(8 * k)) & np.uint64(0xFF)
+    for k in range(np.uint64(4)):
+        out[at + k] = masked >> (_8 * k) & _BYTE
 
 
-@kernel
+@kernel_in_place
 def _varint_size(value):
     size = 1
     while value >= 128:
@@ -101,7 +93,7 @@ def _varint_size(value):
     return size
 
 
-@kernel
+@kernel_in_place
 def _put_varint(out, at, value):
     while value >= 128:
         out[at] = (value & 127) | 128
@@ -111,7 +103,7 @@ def _put_varint(out, at, value):
     return at + 1
 
 
-@kernel
+@kernel_in_place
 def _message_sizes(packed, name_size):
     """Returns the sizes of Int64List, Feature and map entry around `packed` bytes of varints.
 
@@ -123,7 +115,7 @@ def _message_sizes(packed, name_size):
     return int64_list, feature, entry
 
 
-@kernel
+@kernel_in_place
 def add_entry_sizes(ids, offsets, name_size, packed_sizes, feature_sizes):
     """Sets packed_sizes[row] and adds one feature's bytes in the Features message to feature_sizes.
 
@@ -147,7 +139,7 @@ def add_entry_sizes(ids, offsets, name_size, packed_sizes, feature_sizes):
     return -1
 
 
-@kernel
+@kernel_in_place
 def add_frame_sizes(feature_sizes, lengths):
     """Sets lengths[row] to the size of the TFRecord around feature_sizes[row] bytes of Features."""
     for row in range(len(feature_sizes)):
@@ -155,20 +147,20 @@ def add_frame_sizes(feature_sizes, lengths):
         lengths[row] = HEADER_SIZE + 1 + _varint_size(features) + features + FOOTER_SIZE
 
 
-@kernel
+@kernel_in_place
 def put_headers(feature_sizes, lengths, table, out, positions):
     """Writes each row's frame header and the head of its Example; positions move behind them."""
     for row in range(len(lengths)):
         at = positions[row]
         payload = lengths[row] - HEADER_SIZE - FOOTER_SIZE
-        for k in range(8):
-            out[at + k] = (payload >> (8 * k)) & 0xFF
-        _put_masked_crc(out, at, at + 8, table, at + 8)
+        store_word(out, np.uint64(at), np.uint64(payload))
+        crc = _word_change(np.uint64(payload) ^ np.uint64(0xFFFFFFFF), table, 0)
+        _put_masked(out, np.uint64(at + 8), crc ^ np.uint64(0xFFFFFFFF))
         out[at + HEADER_SIZE] = 0x0A
         positions[row] = _put_varint(out, at + HEADER_SIZE + 1, feature_sizes[row])
 
 
-@kernel
+@kernel_in_place
 def put_entries(ids, offsets, name, packed_sizes, out, positions):
     """Writes one feature's map entry of each row at its position; positions move behind them.
 
@@ -205,16 +197,16 @@ def put_entries(ids, offsets, name, packed_sizes, out, positions):
         positions[row] = end
 
 
-@kernel
+@kernel_in_place
 def put_footers(lengths, table, out, positions):
     """Writes the checksum behind each payload; positions are where the payloads end."""
     for row in range(len(lengths)):
         end = positions[row]
         start = end + FOOTER_SIZE - lengths[row] + HEADER_SIZE
-        _put_masked_crc(out, start, end, table, end)
+        _put_masked(out, np.uint64(end), crc32c(out, start, end, table))
 
 
-@kernel
+@kernel_in_place
 def copy_slices(source, starts, lengths, destinations, out):
     """Copies source[starts[i]:starts[i] + lengths[i]] to out[destinations[i]:] for each i."""
     for i in range(len(starts)):
