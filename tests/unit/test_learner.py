@@ -7,7 +7,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from tokcore.subword import suffixes
+from tokcore.subword import growing_tree, suffixes
+from tokcore.subword import learner as learner_module
 from tokcore.subword.learner import MemoryLearner
 from tokcore.token_table import TokenTable
 
@@ -166,10 +167,35 @@ def test_positions_of_64_bits_give_the_same(monkeypatch):
     counts = {'banana': 5, 'ananas': 4, 'bandana': 3, 'a' * 300: 2}
     table = TokenTable.from_items(counts.items())
     narrow = MemoryLearner(table, max_subtoken_length=None, reserved_tokens=['bandana'])
+    monkeypatch.setattr(growing_tree, '_WIDE', 0)
     monkeypatch.setattr(suffixes, '_WIDE', 0)
-    wide = MemoryLearner(table, max_subtoken_length=None, reserved_tokens=['bandana'])
-    for min_count in (5, 2, 1):
-        assert wide.build(min_count) == narrow.build(min_count)
+    for steps in (2000, 0):
+        monkeypatch.setattr(learner_module, '_MOST_STEPS', steps)
+        wide = MemoryLearner(table, max_subtoken_length=None, reserved_tokens=['bandana'])
+        for min_count in (5, 2, 1):
+            assert wide.build(min_count) == narrow.build(min_count)
+
+
+@settings(deadline=None, max_examples=100)
+@given(problems(), st.lists(st.integers(-1, 40), min_size=1, max_size=4))
+def test_a_whole_tree_gives_the_same(problem, min_counts):
+    counts, limit, reserved = problem
+    table = TokenTable.from_items(counts.items())
+    options = {'max_subtoken_length': limit, 'reserved_tokens': reserved}
+    grown = MemoryLearner(table, **options)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(learner_module, '_MOST_STEPS', 0)
+        whole = MemoryLearner(table, **options)
+    assert whole.largest_count == grown.largest_count
+    for min_count in min_counts:
+        assert whole.build(min_count) == grown.build(min_count)
+
+
+def test_runs_longer_than_are_counted_at_once():
+    counts = {'-' * 70_000: 3, '-' * 66_000 + '+': 2, '=' * 65_535: 2, '=' * 65_534: 3}
+    table = TokenTable.from_items(counts.items())
+    subtokens = MemoryLearner(table, max_subtoken_length=65_600).build(2)
+    assert max(map(len, subtokens)) == 65_599
 
 
 @pytest.mark.parametrize('token', ['a\nb', '\r'])

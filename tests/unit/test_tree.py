@@ -1,4 +1,4 @@
-"""The compacted suffix tree against the set of all substrings."""
+"""The weighed suffix tree, grown or whole, against the set of all substrings."""
 
 from collections import Counter
 
@@ -7,31 +7,40 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tokcore.subword import growing_tree
 from tokcore.subword.escaped_text import escape_tokens
+from tokcore.subword.growing_tree import GrowingTree
 from tokcore.subword.suffixes import sort_suffixes
-from tokcore.subword.tree import (
-    build_tree,
-    claim_nodes,
-    match_nodes,
-    own_weights,
-    prune_tree,
-    sum_below,
-)
+from tokcore.subword.tree import first_claims, next_claims
+from tokcore.subword.whole_tree import WholeTree
 from tokcore.token_table import TokenTable
 
 words = st.one_of(
     st.text(st.sampled_from('abc_\\é中\U0001f600'), max_size=10),
     st.text(st.sampled_from('ab'), max_size=20),
     st.builds(lambda piece, times: piece * times, st.sampled_from(['a', 'ab', 'aab']),
-              st.integers(1, 120)),
+              st.integers(1, 40)),
 )  # fmt: skip
 vocabularies = st.lists(words, min_size=1, max_size=12, unique=True)
 depth_limits = st.sampled_from([1, 2, 3, 7, 199, 2**31 - 1])
+tables = st.dictionaries(words, st.integers(0, 9), min_size=1, max_size=12)
+
+
+@pytest.fixture(params=['usual lists', 'tiny lists'])
+def sizes(request, monkeypatch):
+    """Large texts go through several lists and share sums of pairs; small ones in tiny sizes."""
+    if request.param == 'tiny lists':
+        for name, value in {'_SHARE': 0, '_MANY': 3, '_MOST_PAIR_BITS': 1}.items():
+            monkeypatch.setattr(growing_tree, name, value)
+
+
+def escape(counts):
+    table = TokenTable.from_items(counts.items())
+    return escape_tokens(table.data, table.offsets, table.counts, ()), table.counts
 
 
 def grow(tokens, longest):
-    table = TokenTable.from_items((token, 1) for token in tokens)
-    text = escape_tokens(table.data, table.offsets, table.counts, ())
+    text, _ = escape(dict.fromkeys(tokens, 1))
     return text, sort_suffixes(text, longest)
 
 
@@ -41,11 +50,6 @@ def characters(text):
 
 def escaped(token):
     return token.replace('\\', '\\\\').replace('_', '\\u') + '_'
-
-
-def node_strings(text, tree):
-    joined = characters(text)
-    return [joined[p : p + d] for p, d in zip(tree.places.tolist(), tree.depths.tolist())]
 
 
 def plain_suffixes(text, longest):
@@ -85,68 +89,129 @@ def test_suffixes_are_sorted_and_common_prefixes_counted(tokens, longest):
         assert min(prefix, longest) == min(expected, longest)
 
 
-@given(vocabularies, depth_limits)
-@settings(deadline=None, max_examples=200)
-def test_nodes_are_where_suffixes_branch_or_end(tokens, longest):
-    text, classes = grow(tokens, longest)
-    tree = build_tree(text, classes, longest)
-    suffixes = plain_suffixes(text, longest)
-    followers = {}
-    for suffix in suffixes:
-        for length in range(1, len(suffix) + 1):
-            followers.setdefault(suffix[:length], set()).add(suffix[length : length + 1])
-    expected = {s for s, after in followers.items() if len(after) > 1 or after == {''}}
-    strings = node_strings(text, tree)
-    assert strings == sorted(expected, reverse=True)
-    assert [strings[node] for node in tree.node_of] == suffixes
-    parents = [max((n for n in range(1, len(s)) if s[:n] in expected), default=0) for s in strings]
-    assert tree.parent_depths.tolist() == parents
-    tops = [s[0] for s, parent in zip(strings, parents) if parent == 0]
-    assert [chr(text.alphabet[rank]) for rank in tree.first_ranks] == tops
+def weigh(text, counts, cuts, longest):
+    """The weight of every substring that begins at one of the places."""
+    weights = Counter()
+    ends = text.starts[1:].tolist()
+    for end, begin, count in zip(ends, text.starts.tolist(), counts.tolist()):
+        for place in range(begin, end):
+            if place in cuts:
+                for length in range(1, min(end - place, longest) + 1):
+                    weights[joined(text, place, length)] += count
+    return weights
 
 
-@given(vocabularies, depth_limits, st.integers(1, 9), st.randoms(use_true_random=False))
-@settings(deadline=None, max_examples=200)
-def test_claims_and_matches_follow_their_rules(tokens, longest, min_count, random):
-    text, classes = grow(tokens, longest)
-    tree = build_tree(text, classes, longest)
-    strings = node_strings(text, tree)
-    weights = np.array([random.randrange(4) for _ in strings], np.int64)
-    left = Counter()
-    for string, weight in zip(strings, weights.tolist()):
-        for length in range(1, len(string) + 1):
-            left[string[:length]] += weight
-    totals = Counter(left)
-    kept = {}
+def joined(text, place, length):
+    return ''.join(map(chr, text.alphabet[text.ranks[place : place + length]]))
+
+
+def keep(weights, min_count):
+    """The strings of two characters and more that are kept, and what is left of all."""
+    left = Counter(weights)
+    kept = set()
     for string in sorted(left, key=len, reverse=True):
         count = left[string]
         if len(string) > 1 and count >= min_count:
-            kept[string] = count
+            kept.add(string)
             for length in range(1, len(string)):
                 left[string[:length]] -= count
+    return kept, left
 
-    assert sum_below(tree, weights).tolist() == [totals[string] for string in strings]
-    assert own_weights(tree, sum_below(tree, weights)).tolist() == weights.tolist()
-    for pruned in (False, True):
-        if pruned:
-            whole = tree
-            tree, sums = prune_tree(tree, sum_below(tree, weights), min_count)
-            weights = own_weights(tree, sums)
-            assert node_strings(text, tree) == [
-                s
-                for s, parent in zip(strings, whole.parent_depths)
-                if totals[s] >= min_count or parent == 0
-            ]
-            strings = node_strings(text, tree)
-        claims = claim_nodes(tree, weights, min_count, len(text.alphabet))
-        assert [strings[node] for node in claims.nodes] == sorted(kept, reverse=True)
-        assert claims.counts.tolist() == [kept[strings[node]] for node in claims.nodes]
-        letters = [chr(point) for point in text.alphabet]
-        assert claims.left_over.tolist() == [left[letter] for letter in letters]
-        matches = match_nodes(tree, claims)
-        for node, suffix in zip(tree.node_of, plain_suffixes(text, longest)):
-            lengths = [n for n in range(2, len(suffix) + 1) if suffix[:n] in kept]
-            assert matches[node] == max(lengths, default=1)
+
+def matches(text, kept):
+    """The longest kept string at each place, or else one character."""
+    whole = plain_suffixes(text, None)
+    return [max((n for n in range(2, len(s) + 1) if s[:n] in kept), default=1) for s in whole]
+
+
+def check_nodes(text, counts, tree, longest, least):
+    """All strings that are heavy enough, save those on the way to a single longer one."""
+    totals = weigh(text, counts, range(len(text.ranks)), longest)
+    longer = {}
+    for string, total in totals.items():
+        longer[string[:-1]] = max(longer.get(string[:-1], 0), total)
+    expected = {
+        string: total
+        for string, total in totals.items()
+        if len(string) > 1 and total >= least and total > longer.get(string, 0)
+    }
+    strings = [joined(text, p, d) for p, d in zip(tree.places.tolist(), tree.depths.tolist())]
+    below = strings[tree.letters :]
+    assert len(set(below)) == len(below)
+    assert dict(zip(below, tree.totals[tree.letters :].tolist())) == expected
+    letters = list(map(chr, text.alphabet))
+    assert tree.totals[: tree.letters].tolist() == [totals[letter] for letter in letters]
+    strings[: tree.letters] = letters
+    for node in range(tree.letters, len(strings)):
+        parent = tree.parents[node]
+        above = [n for n in range(2, len(strings[node])) if strings[node][:n] in expected]
+        assert parent < node
+        assert strings[parent] == strings[node][: max(above, default=1)]
+    tokens = np.repeat(np.arange(len(counts)), np.diff(text.starts))
+    for place, suffix in enumerate(plain_suffixes(text, longest)):
+        if counts[tokens[place]]:
+            above = [n for n in range(2, len(suffix) + 1) if suffix[:n] in expected]
+            assert strings[tree.node_of[place]] == suffix[: max(above, default=1)]
+
+
+NO_RESTS = np.zeros(0, np.int64)
+
+
+@pytest.mark.usefixtures('sizes')
+@given(tables, depth_limits, st.lists(st.integers(1, 40), min_size=1, max_size=4))
+@settings(deadline=None)
+def test_a_tree_grows_by_what_is_heavy_enough(table, longest, leasts):
+    text, counts = escape(table)
+    growing = GrowingTree(text, counts, longest, NO_RESTS)
+    for i, least in enumerate(leasts):
+        check_nodes(text, counts, growing.grown(least), longest, min(leasts[: i + 1]))
+
+
+@given(vocabularies, depth_limits)
+@settings(deadline=None, max_examples=100)
+def test_a_whole_tree_has_all(tokens, longest):
+    text, counts = escape({token: 1 + len(token) % 3 for token in tokens})
+    check_nodes(text, counts, WholeTree(text, counts, longest, NO_RESTS).grown(5), longest, 1)
+
+
+@pytest.mark.usefixtures('sizes')
+@pytest.mark.parametrize('least', [100, 150, 70_000, 200_000])
+def test_a_heavy_tree_is_grown_to_the_half(least):
+    table = {'abab': 99_999, 'aaaab': 70_001, 'abb': 74, 'aab': 75, 'ab': 2, 'bbbbb': 65_536}
+    text, counts = escape(table)
+    growing = GrowingTree(text, counts, 199, NO_RESTS)
+    check_nodes(text, counts, growing.grown(2 * least), 199, least)
+    check_nodes(text, counts, growing.grown(least), 199, least)
+    check_nodes(text, counts, growing.grown(3), 199, 3)
+
+
+@pytest.mark.parametrize('kind', [GrowingTree, WholeTree])
+@given(tables, depth_limits, st.integers(1, 9), st.integers(0, 3))
+@settings(deadline=None, max_examples=100)
+def test_claims_follow_their_rule(kind, table, longest, min_count, reserved):
+    text, counts = escape(table)
+    # The rests of tokens that have as many characters as a reserved token would have.
+    rests = text.starts[1:][np.diff(text.starts) > reserved] - 1 - reserved
+    tree = kind(text, counts, longest, rests).grown(min_count)
+    claims = first_claims(tree, min_count)
+    cuts = set(range(len(text.ranks)))
+    for _ in range(3):
+        kept, left = keep(weigh(text, counts, cuts, longest), min_count)
+        nodes = claims.kept(tree.letters)
+        places, depths = tree.places[nodes].tolist(), tree.depths[nodes].tolist()
+        strings = [joined(text, p, d) for p, d in zip(places, depths)]
+        assert sorted(strings) == sorted(kept)
+        assert claims.left(nodes).tolist() == [left[string] for string in strings]
+        letters = [left[chr(point)] for point in text.alphabet]
+        assert claims.left(slice(tree.letters)).tolist() == letters
+
+        lengths = matches(text, kept)
+        cuts = set()
+        for place, end in zip(text.starts.tolist(), text.starts[1:].tolist()):
+            while place < end:
+                cuts.add(place)
+                place = end if place in rests else place + lengths[place]
+        claims = next_claims(tree, text.starts, counts, claims, min_count)
 
 
 @pytest.mark.parametrize('longest', [299, 2**31 - 1])

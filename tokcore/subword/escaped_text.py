@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tokcore.compilation import frozen, kernel
+from tokcore.compilation import frozen, kernel_in_place
 from tokcore.escaping import ESCAPE_CHARACTERS
 
 _CODE_POINTS = 0x110000
@@ -83,7 +83,7 @@ def escape_tokens(
     return EscapedText(frozen(ranks), frozen(starts), frozen(alphabet), int(rank_of[_UNDERSCORE]))
 
 
-@kernel
+@kernel_in_place
 def _decode_character(data, place, end):
     """Returns a code point and its bytes; the code point is -1 if there is none whole."""
     lead = np.int64(data[place])
@@ -108,7 +108,7 @@ def _decode_character(data, place, end):
     return point, size
 
 
-@kernel
+@kernel_in_place
 def _survey_tokens(data, offsets, seen, starts):
     """Marks the characters seen and sums up escaped lengths; returns a broken token or -1."""
     total = 0
@@ -126,7 +126,7 @@ def _survey_tokens(data, offsets, seen, starts):
     return -1
 
 
-@kernel
+@kernel_in_place
 def _sum_exceeds(starts, counts, largest):
     room = largest
     for token in range(len(counts)):
@@ -137,7 +137,7 @@ def _sum_exceeds(starts, counts, largest):
     return False
 
 
-@kernel
+@kernel_in_place
 def _write_ranks(data, offsets, rank_of, ranks):
     written = 0
     for token in range(len(offsets) - 1):

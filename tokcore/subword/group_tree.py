@@ -32,7 +32,7 @@ class GroupClaims:
 def claim_group(
     table: SuffixTable, lower: bytes, upper: bytes, min_count: int, least: int = 0
 ) -> tuple[GroupClaims, SuffixTable]:
-    """Keeps what has `min_count` left after the strings that it begins, as `claim_nodes` does.
+    """Keeps what has `min_count` left after the strings that it begins, as in memory.
 
     Args:
       table: the weights of the suffixes from `lower` on and below `upper`.

@@ -1,28 +1,21 @@
 """Tensor2Tensor's subword vocabulary for one min-count, learned exactly in memory and linear space.
 
-The order of the suffixes, the tree and the weights of the first iteration, which cuts before every
-character, depend neither on min-count nor on the iteration: they are made once. Each later
-iteration is three passes over arrays: where each suffix is cut, what that weighs, what is kept.
+The tree of the suffixes and the weights of the first iteration, which cuts before every character,
+do not depend on the iteration, and a smaller min-count only adds to them. Each later iteration is
+three passes over arrays: where each suffix is cut, what that weighs, what is kept.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 
 import numpy as np
 
-from tokcore.compilation import frozen, kernel
+from tokcore.compilation import frozen, kernel_in_place
 from tokcore.escaping import alphabet_of, escape_token
 from tokcore.subword.escaped_text import EscapedText, escape_tokens
-from tokcore.subword.suffixes import sort_suffixes
-from tokcore.subword.tree import (
-    SuffixTree,
-    build_tree,
-    claim_nodes,
-    match_nodes,
-    own_weights,
-    prune_tree,
-    sum_below,
-)
+from tokcore.subword.growing_tree import GrowingTree
+from tokcore.subword.subtokens import Subtokens
+from tokcore.subword.tree import first_claims, next_claims
+from tokcore.subword.whole_tree import WholeTree
 from tokcore.token_table import TokenTable
 
 RESERVED_TOKENS = ('<pad>', '<EOS>')
@@ -31,6 +24,10 @@ RESERVED_TOKENS = ('<pad>', '<EOS>')
 ITERATIONS = 4
 """How often the original cuts, counts and keeps."""
 
+# Down the tree for each character; some texts take six, and the usual limit of length 199 at most.
+_MOST_STEPS = 2000
+# Where searches begin.
+_FIRST_LEAST = 500
 _UNLIMITED = 2**31 - 1
 _LARGEST = 2**63 - 1
 
@@ -69,9 +66,10 @@ class MemoryLearner:
         self._reserved = tuple(escape_token(token, alphabet) for token in reserved)
         self._text = escape_tokens(tokens.data, tokens.offsets, tokens.counts, reserved)
         self._counts = frozen(tokens.counts)
-        self._whole = self._pruned = None
+        self._tree = None
         if longest > 0 and len(self._counts):
-            self._whole = _grow_tree(self._text, self._counts, longest, self._reserved)
+            kind = WholeTree if _repeats_too_long(self._text, longest) else GrowingTree
+            self._tree = kind(self._text, self._counts, longest, self._rests())
 
     @property
     def smallest_size(self) -> int:
@@ -81,70 +79,49 @@ class MemoryLearner:
     @property
     def largest_count(self) -> int:
         """The largest min-count that keeps a string of two characters or more; 0 if none does."""
-        if self._whole is None:
+        if self._tree is None:
             return 0
-        return int(self._whole.totals.max(initial=0, where=self._whole.tree.depths > 1))
+        least = _FIRST_LEAST
+        while True:
+            tree = self._tree.grown(least)
+            if len(tree.totals) > tree.letters or least == 1:
+                return int(tree.totals[tree.letters :].max(initial=0))
+            least = max(1, least // 10)
 
-    def build(self, min_count: int) -> tuple[str, ...]:
+    def build(self, min_count: int) -> Subtokens:
         """Returns the subtokens in the order of their ids, exactly as a vocabulary file has them.
 
         A reserved token that was also learned stands there twice. A min-count below 1 is 1.
         """
         letters = len(self._text.alphabet)
-        if self._whole is None:
+        if self._tree is None:
             nothing = np.zeros(0, np.int64)
             left_over = np.zeros(letters, np.int64)
-            return self._subtokens(nothing, nothing, nothing, left_over)
+            return Subtokens(self._reserved, self._text, nothing, nothing, nothing, left_over)
         min_count = min(max(1, min_count), _LARGEST)
-        tree, weights = self._tree_for(min_count)
-        claims = claim_nodes(tree, weights, min_count, letters)
+        tree = self._tree.grown(min_count)
+        claims = first_claims(tree, min_count)
         for _ in range(ITERATIONS - 1):
-            matches = match_nodes(tree, claims)
-            _weigh_cuts(self._text.starts, self._counts, tree.node_of, frozen(matches), weights)
-            claims = claim_nodes(tree, weights, min_count, letters)
-        places, lengths = tree.places[claims.nodes], tree.depths[claims.nodes]
-        return self._subtokens(places, lengths, claims.counts, claims.left_over)
+            claims = next_claims(tree, self._text.starts, self._counts, claims, min_count)
+        nodes = claims.kept(letters)
+        return Subtokens(
+            self._reserved,
+            self._text,
+            tree.places[nodes],
+            tree.depths[nodes],
+            claims.left(nodes),
+            claims.left(slice(letters)),
+        )
 
-    def _tree_for(self, min_count: int) -> tuple[SuffixTree, np.ndarray]:
-        """Returns a tree of all that could be kept, with the first iteration's weights.
-
-        No iteration counts more than the first, so what weighs less there is left out. The smallest
-        min-count so far sets the tree: a search goes down first and then turns.
-        """
-        if min_count == 1:
-            grown = self._whole
-        else:
-            grown = self._pruned
-            if grown is None or min_count < grown.least:
-                self._pruned = None  # its memory, before the next one's
-                tree, totals = prune_tree(self._whole.tree, self._whole.totals, min_count)
-                grown = self._pruned = _GrownTree(tree, totals, min_count)
-        return grown.tree, own_weights(grown.tree, grown.totals)
-
-    def _subtokens(
-        self, places: np.ndarray, lengths: np.ndarray, counts: np.ndarray, left_over: np.ndarray
-    ) -> tuple[str, ...]:
-        """Orders kept strings and characters by count and string, both descending."""
-        text = self._text
-        letters = np.arange(len(text.alphabet))
-        kept = len(places)
-        counts = np.concatenate([counts, left_over])
-        first = np.concatenate([text.ranks[places], letters])
-        lengths = np.concatenate([lengths, np.ones(len(letters), np.int64)])
-        # The kept strings are in descending order; a character comes after those it begins.
-        index = np.arange(len(counts))
-        order = np.lexsort((index, index >= kept, -first, -counts))
-
-        places = np.concatenate([places, np.full(len(letters), -1)])[order]
-        lengths = lengths[order]
-        code_points = np.empty(int(lengths.sum()), np.uint32)
-        _write_strings(
-            text.ranks, text.alphabet, frozen(places), frozen(lengths), frozen(first[order]),
-            code_points,
+    def _rests(self) -> np.ndarray:
+        """Returns the places where all the rest of a token is a reserved one."""
+        ranks = [self._text.rank_string(escaped) for escaped in self._reserved]
+        starts = np.cumsum([0, *map(len, ranks)])
+        rests = np.zeros(len(self._text.ranks), np.bool_)
+        _mark_rests(
+            self._text.ranks, self._text.starts, frozen(np.concatenate(ranks)), frozen(starts), rests
         )  # fmt: skip
-        joined = code_points.astype('<u4', copy=False).tobytes().decode('utf-32-le')
-        ends = np.cumsum(lengths).tolist()
-        return self._reserved + tuple(map(joined.__getitem__, map(slice, [0, *ends], ends)))
+        return np.flatnonzero(rests)
 
 
 def longest_candidate(max_subtoken_length: int | None) -> int:
@@ -160,78 +137,23 @@ def longest_candidate(max_subtoken_length: int | None) -> int:
     return min(max_subtoken_length - 1, _UNLIMITED)
 
 
-@dataclass(frozen=True)
-class _GrownTree:
-    tree: SuffixTree
-    totals: np.ndarray  # int64[nodes]: weight at and below each node, cut before every character
-    least: int  # no node weighs less
+def _repeats_too_long(text: EscapedText, longest: int) -> bool:
+    """Whether following all suffixes down could take too many steps for a character."""
+    lengths = np.diff(text.starts).astype(np.float64)
+    return float((lengths * np.minimum(lengths, longest)).sum()) > _MOST_STEPS * len(text.ranks)
 
 
-def _grow_tree(
-    text: EscapedText, counts: np.ndarray, longest: int, reserved: Sequence[str]
-) -> _GrownTree:
-    tree = build_tree(text, sort_suffixes(text, longest), longest)
-    weights = np.zeros(len(tree.depths), np.int64)
-    _weigh_suffixes(text.starts, counts, tree.node_of, weights)
-    ranks = [text.rank_string(escaped) for escaped in reserved]
-    starts = np.cumsum([0, *map(len, ranks)])
-    node_of = tree.node_of.copy()
-    _mark_rests(text.ranks, text.starts, frozen(np.concatenate(ranks)), frozen(starts), node_of)
-    tree = replace(tree, node_of=frozen(node_of))
-    return _GrownTree(tree, sum_below(tree, weights), 1)
-
-
-@kernel
-def _mark_rests(ranks, starts, reserved_ranks, reserved_starts, node_of):
-    """Complements the node where all the rest of a token is a reserved one."""
+@kernel_in_place
+def _mark_rests(ranks, starts, reserved_ranks, reserved_starts, rests):
+    """Marks where all the rest of a token is a reserved one."""
     for token in range(len(starts) - 1):
         begin, end = starts[token], starts[token + 1]
         for i in range(len(reserved_starts) - 1):
             low, length = reserved_starts[i], reserved_starts[i + 1] - reserved_starts[i]
-            if length > end - begin or node_of[end - length] < 0:
+            if length > end - begin:
                 continue
             same = length - 1  # both end with the underscore
             while same > 0 and ranks[end - length + same - 1] == reserved_ranks[low + same - 1]:
                 same -= 1
             if same == 0:
-                node_of[end - length] = ~node_of[end - length]
-
-
-@kernel
-def _weigh_suffixes(starts, counts, node_of, weights):
-    """Adds up the weights of all suffixes."""
-    for token in range(len(counts)):
-        for place in range(starts[token], starts[token + 1]):
-            weights[node_of[place]] += counts[token]
-
-
-@kernel
-def _weigh_cuts(starts, counts, node_of, matches, weights):
-    """Adds up the weights of the suffixes that start where a token is cut.
-
-    A token is cut into the longest matches from its left; a complemented node is the last one.
-    """
-    weights[:] = 0
-    for token in range(len(counts)):
-        place, end = starts[token], starts[token + 1]
-        while place < end:
-            node = node_of[place]
-            if node < 0:
-                weights[~node] += counts[token]
-                break
-            weights[node] += counts[token]
-            place += matches[node]
-
-
-@kernel
-def _write_strings(ranks, alphabet, places, lengths, first, code_points):
-    """Writes strings of the text one after another; a negative place is the character alone."""
-    written = 0
-    for i in range(len(places)):
-        if places[i] < 0:
-            code_points[written] = alphabet[first[i]]
-            written += 1
-            continue
-        for j in range(places[i], places[i] + lengths[i]):
-            code_points[written] = alphabet[ranks[j]]
-            written += 1
+                rests[end - length] = True

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from tokcore.compilation import kernel
+from tokcore.compilation import kernel, kernel_in_place
 
 # Up to so many, inserting one by one is faster than parting; most classes of suffixes are smaller.
 _FEW = 24
@@ -51,7 +51,7 @@ def sort_pairs(keys, order, offset, size):
         count += 4
 
 
-@kernel
+@kernel_in_place
 def _insert_pairs(keys, order, offset, low, high):
     for i in range(low + 1, high):
         key, place = keys[i], order[offset + i]

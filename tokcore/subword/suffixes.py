@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tokcore.compilation import frozen, kernel
+from tokcore.compilation import frozen, kernel, kernel_in_place
 from tokcore.subword.escaped_text import EscapedText
 from tokcore.subword.pair_sorting import sort_pairs
 
@@ -143,7 +143,7 @@ def _sort_buckets(ranks, end_rank, bits, packed, bucket_ends, order, marks, keys
     return open_classes
 
 
-@kernel
+@kernel_in_place
 def _name_classes(order, marks, class_of):
     """Names each suffix's class by where the class begins in the order."""
     name = 0
@@ -188,7 +188,7 @@ def _split_classes(class_of, known, order, marks, keys):
     return open_classes
 
 
-@kernel
+@kernel_in_place
 def _rename_classes(order, marks, class_of):
     """Names the new classes of a round, and turns its marks into plain ones."""
     begin = 0
@@ -208,7 +208,7 @@ def _rename_classes(order, marks, class_of):
             begin += 1
 
 
-@kernel
+@kernel_in_place
 def _list_classes(order, marks, starts, leaders):
     classes = -1
     for i in range(len(order)):
@@ -221,7 +221,7 @@ def _list_classes(order, marks, starts, leaders):
     starts[classes + 1] = len(order)
 
 
-@kernel
+@kernel_in_place
 def _compare_neighbours(ranks, leaders, limit, prefixes):
     """Writes each class's common prefix with the one before, up to a limit; counts the capped."""
     capped = 0
@@ -236,7 +236,7 @@ def _compare_neighbours(ranks, leaders, limit, prefixes):
     return capped
 
 
-@kernel
+@kernel_in_place
 def _compare_long_neighbours(ranks, leaders, classes, least, prefixes):
     """Finishes the prefixes of `least` characters or more, visited in text order.
 

@@ -1,0 +1,137 @@
+"""The suffix tree, grown only as far down as weights reach a least one.
+
+A string lighter than the smallest min-count asked for is never kept, nor is one that it begins: so
+the suffixes are not sorted, but followed downward from their first characters together, and left
+where what follows is too light. A smaller min-count takes up those whose next step it reaches.
+"""
+
+import numpy as np
+
+from tokcore.compilation import frozen
+from tokcore.subword.escaped_text import EscapedText
+from tokcore.subword.list_parting import count_alive, list_suffixes, part_lists
+from tokcore.subword.run_planting import (
+    LARGEST_NEXT,
+    measure_runs,
+    plant_runs,
+    start_at_runs,
+    weigh_pairs,
+    weigh_runs,
+)
+from tokcore.subword.tree import WeighedTree
+
+# From here on int32 does not hold the positions.
+_WIDE = 2**31
+# From here on the half of what is asked for is grown at once: that is little more.
+_HALVED = 100
+# Suffixes listed at a time: this share of all, if they are many. Those of one node stay together.
+_SHARE = 1 / 4
+_MANY = 2**20
+# The table of the weights of pairs of characters: 8 MB at most.
+_MOST_PAIR_BITS = 20
+
+
+class GrowingTree:
+    """All strings of at least some weight, down from the single characters.
+
+    Args:
+      longest: no string gets longer; at least 1.
+      rests: int64, the places where all the rest of a token is a reserved one.
+    """
+
+    def __init__(
+        self, text: EscapedText, counts: np.ndarray, longest: int, rests: np.ndarray
+    ):
+        self._text, self._counts, self._longest, self._rests = text, counts, longest, rests
+        size, letters = len(text.ranks), len(text.alphabet)
+        integer = np.int32 if size < _WIDE else np.int64
+        most = letters + 2 * size
+        # Pages that are never written to take no memory.
+        self._parents, self._places = np.empty(most, integer), np.empty(most, integer)
+        self._depths = np.empty(most, np.int32)
+        self._totals = np.empty(most, np.int64)
+        self._node_of = np.empty(size, integer)
+        # What the longer string weighs that a suffix did not follow, or more; 0 if nothing goes on.
+        self._next = np.empty(size, np.uint16)
+        self._nodes = 0
+        self._least = 0
+
+    def grown(self, least: int) -> WeighedTree:
+        """Returns a tree of all strings that weigh `least` or more, and of all characters.
+
+        It may have lighter ones too: a search that goes down goes on to the half.
+        """
+        if self._least == 0 or least < self._least:
+            if self._least:
+                self._complement_rests()
+            self._least = least // 2 if least >= _HALVED else least
+            self._grow(self._least)
+            self._complement_rests()
+        nodes = self._nodes
+        return WeighedTree(
+            len(self._text.alphabet),
+            frozen(self._parents[:nodes]),
+            frozen(self._depths[:nodes]),
+            frozen(self._places[:nodes]),
+            frozen(self._totals[:nodes]),
+            self._node_of,
+        )
+
+    def _complement_rests(self) -> None:
+        self._node_of[self._rests] = ~self._node_of[self._rests]
+
+    def _plant(self, least: int) -> None:
+        """Makes the nodes of one character, and of its repetitions, where suffixes begin."""
+        text = self._text
+        longest = min(self._longest, LARGEST_NEXT)
+        most = np.ones(len(text.alphabet), np.int64)
+        measure_runs(text.ranks, text.starts, longest, self._next, most)
+        begins = np.cumsum(most) - most
+        weights = np.zeros(int(most.sum()), np.int64)
+        places = np.zeros(len(weights), self._places.dtype)
+        weigh_runs(text.ranks, text.starts, self._counts, begins, self._next, weights, places)
+        names = np.empty(len(weights), self._parents.dtype)
+        self._nodes = plant_runs(
+            begins, most, weights, places, least, names,
+            self._parents, self._depths, self._places, self._totals,
+        )  # fmt: skip
+        pairs = np.zeros(1 << min(_MOST_PAIR_BITS, len(text.ranks).bit_length()), np.int64)
+        weigh_pairs(text.ranks, text.starts, self._counts, text.end_rank, self._next, pairs)
+        start_at_runs(
+            text.ranks, text.starts, self._counts, text.end_rank, begins, self._longest, weights,
+            pairs, names, self._depths, self._node_of, self._next,
+        )  # fmt: skip
+
+    def _grow(self, least: int) -> None:
+        if not self._nodes:
+            self._plant(least)
+        reached = np.uint16(min(least, LARGEST_NEXT))
+        sizes = np.zeros(self._nodes, np.int64)
+        count_alive(self._next, self._node_of, reached, sizes)
+        most = max(_MANY, int(len(self._node_of) * _SHARE))
+        sums = np.append(0, np.cumsum(sizes))
+        begin = 0
+        while begin < len(sizes):
+            end = max(begin + 1, int(np.searchsorted(sums, sums[begin] + most, 'right')) - 1)
+            if sums[end] > sums[begin]:
+                self._lead_down(begin, sums[begin : end + 1] - sums[begin], least, reached)
+            begin = end
+
+    def _lead_down(self, first: int, begins: np.ndarray, least: int, reached: int) -> None:
+        """Leads the suffixes at some nodes on, from the node `first` on."""
+        text = self._text
+        letters, alive = len(text.alphabet), int(begins[-1])
+        bits = max(1, (letters - 1).bit_length())
+        places = np.empty((2, alive), self._node_of.dtype)
+        weights, words = np.empty((2, alive), np.int64), np.empty((2, alive), np.uint64)
+        ends = begins[:-1].copy()
+        list_suffixes(
+            text.starts, self._counts, self._next, self._node_of, reached, first, ends, places[0],
+            weights[0],
+        )  # fmt: skip
+        self._nodes = part_lists(
+            ends, first, places, weights, words, np.empty((alive // 2 + 2, 5), np.int64),
+            np.zeros((5, letters), np.int64), text.ranks, text.starts, text.end_rank, bits, letters,
+            self._longest, least, self._nodes, self._parents, self._depths, self._places,
+            self._totals, self._node_of, self._next,
+        )  # fmt: skip

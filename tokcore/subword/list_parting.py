@@ -1,0 +1,199 @@
+"""Kernels that grow a tree: the suffixes of a node are parted by the character that follows.
+
+The suffixes at one node stand in one list, each with its weight and its next few characters packed
+in a word, so that lists are read and written in order. A part that weighs too little stops there;
+the others are new nodes with lists of their own, done before anything else: they are in the cache.
+"""
+
+import numpy as np
+
+from tokcore.compilation import kernel_in_place
+from tokcore.subword.run_planting import LARGEST_NEXT
+
+# Where a token's end is sought character by character before its place is looked up.
+_NEAR = 256
+# numba need not look whether an unsigned index counts from the end.
+_index = np.uintp
+
+
+@kernel_in_place
+def count_alive(next_weights, node_of, reached, sizes):
+    """Counts by nodes the suffixes whose next step could be heavy enough."""
+    for place in range(len(node_of)):
+        if next_weights[place] >= reached:
+            sizes[node_of[place]] += 1
+
+
+@kernel_in_place
+def list_suffixes(starts, counts, next_weights, node_of, reached, first, free, places, weights):
+    """Lists those of some nodes, where `free` says for each node; this then tells the lists' ends."""
+    for token in range(len(counts)):
+        for place in range(starts[token], starts[token + 1]):
+            if next_weights[place] >= reached:
+                node = np.int64(node_of[place]) - first
+                if 0 <= node < len(free):
+                    slot = _index(free[node])
+                    free[node] += 1
+                    places[slot], weights[slot] = place, counts[token]
+
+
+@kernel_in_place
+def _pack_next(ranks, places, depth, bits, packed, words):
+    """Packs the next characters of each suffix; behind the last character of all stand zeros."""
+    for i in range(len(places)):
+        place = np.int64(places[i]) + depth
+        word = np.uint64(0)
+        for j in range(place, min(place + packed, len(ranks))):
+            word = (word << np.uint64(bits)) | np.uint64(ranks[_index(j)])
+        words[i] = word << np.uint64(bits * max(0, place + packed - len(ranks)))
+
+
+@kernel_in_place
+def _rest_length(ranks, starts, end_rank, place):
+    """Returns how many characters a token has from a place on."""
+    for length in range(_NEAR):
+        if ranks[_index(place + length)] == end_rank:
+            return length + 1
+    low, high = 0, len(starts) - 1
+    while low < high:
+        middle = (low + high) // 2
+        if starts[middle] > place:
+            high = middle
+        else:
+            low = middle + 1
+    return starts[low] - place
+
+
+@kernel_in_place
+def _weigh_letters(words, weights, places, shift, mask, sums, sizes, found_places, found):
+    """Sums up weights and counts suffixes by their next character; returns how many there are."""
+    letters = 0
+    for i in range(len(words)):
+        letter = _index((words[i] >> shift) & mask)
+        if sizes[letter] == 0:
+            found[letters] = letter
+            found_places[letter] = places[i]
+            letters += 1
+        sizes[letter] += 1
+        sums[letter] += weights[i]
+    return letters
+
+
+@kernel_in_place
+def _name_children(
+    node, low, found, letter_rows, ranks, starts, end_rank, letters, longest, least, nodes,
+    parents, depths, node_places, totals, waiting, top,
+):  # fmt: skip
+    """Decides what becomes of the suffixes of a node by their next characters.
+
+    `leads` gets the place in the new lists for those that go on, else the complement of the node
+    where they stop; `sums` keeps what was too light. A node all of whose weight goes one way is
+    moved there. Returns the nodes and the lists that wait.
+    """
+    sums, sizes, leads = letter_rows[0], letter_rows[1], letter_rows[2]
+    found_places, found_letters = letter_rows[3], letter_rows[4]
+    depth = np.int64(depths[node])
+    for i in range(found):
+        letter = _index(found_letters[i])
+        weight, size = sums[letter], sizes[letter]
+        sizes[letter] = 0
+        if weight < least:
+            leads[letter] = ~node
+            continue
+        sums[letter] = 0
+        child = node
+        if weight < totals[node] or node < letters:
+            child = nodes
+            nodes += 1
+            parents[child] = node
+            totals[child] = weight
+            node_places[child] = found_places[letter]
+        depths[child] = depth + 1
+        leads[letter] = ~child
+        if size == 1:
+            rest = _rest_length(ranks, starts, end_rank, found_places[letter] + depth)
+            depths[child] = min(depth + rest, longest)
+        elif depth + 1 < longest and letter != end_rank:
+            leads[letter] = low
+            top += 1
+            waiting[top, 0], waiting[top, 1], waiting[top, 2] = low, low + size, child
+            low += size
+    return nodes, top
+
+
+@kernel_in_place
+def _move_suffixes(
+    places, weights, words, shift, mask, sums, leads, new_places, new_weights, new_words, node_of,
+    next_weights,
+):  # fmt: skip
+    """Moves suffixes that go on to their new lists, and notes of the others where they stop."""
+    for i in range(len(words)):
+        word, place = words[i], places[i]
+        letter = _index((word >> shift) & mask)
+        lead = leads[letter]
+        if lead < 0:
+            node_of[place] = ~lead
+            next_weights[place] = min(sums[letter], LARGEST_NEXT)
+            continue
+        leads[letter] = lead + 1
+        slot = _index(lead)
+        new_places[slot], new_weights[slot], new_words[slot] = place, weights[i], word
+
+
+@kernel_in_place
+def part_lists(
+    list_ends, first, places, weights, words, waiting, letter_rows, ranks, starts, end_rank, bits,
+    letters, longest, least, nodes, parents, depths, node_places, totals, node_of, next_weights,
+):  # fmt: skip
+    """Leads lists down until nothing in them is heavy enough; returns the nodes.
+
+    Args:
+      list_ends: where the list of each node ends, from the node `first` on.
+      places, weights, words: [2, suffixes], the lists, and room to part them in.
+      waiting: int64[suffixes / 2 + 1, 5], for lists to be parted: begin, end, node, which of the
+        two rooms, and how many of the packed characters are still to come.
+      letter_rows: int64[5, letters], the first two zeros, which they are again afterwards.
+    """
+    sums, sizes, leads = letter_rows[0], letter_rows[1], letter_rows[2]
+    packed = 64 // bits
+    mask = np.uint64((1 << bits) - 1)
+    begin = 0
+    for i in range(len(list_ends)):
+        top = -1
+        if begin < list_ends[i]:
+            top = 0
+            waiting[0, 0], waiting[0, 1], waiting[0, 2] = begin, list_ends[i], first + i
+            waiting[0, 3], waiting[0, 4] = 0, 0
+            begin = list_ends[i]
+        while top >= 0:
+            low, high, node = waiting[top, 0], waiting[top, 1], waiting[top, 2]
+            side, held = waiting[top, 3], waiting[top, 4]
+            top -= 1
+            old_places, old_weights = places[side, low:high], weights[side, low:high]
+            old_words = words[side, low:high]
+            if held == 0:
+                _pack_next(ranks, old_places, np.int64(depths[node]), bits, packed, old_words)
+                held = packed
+            held -= 1
+            shift = np.uint64(bits * held)
+            found = _weigh_letters(
+                old_words, old_weights, old_places, shift, mask, sums, sizes, letter_rows[3],
+                letter_rows[4],
+            )  # fmt: skip
+            below = top
+            nodes, top = _name_children(
+                node, low, found, letter_rows, ranks, starts, end_rank, letters, longest, least,
+                nodes, parents, depths, node_places, totals, waiting, top,
+            )  # fmt: skip
+            stays = found == 1 and top > below
+            waiting[below + 1 : top + 1, 3] = side if stays else 1 - side
+            waiting[below + 1 : top + 1, 4] = held
+            if stays:
+                continue
+            _move_suffixes(
+                old_places, old_weights, old_words, shift, mask, sums, leads, places[1 - side],
+                weights[1 - side], words[1 - side], node_of, next_weights,
+            )  # fmt: skip
+            for j in range(found):
+                sums[_index(letter_rows[4, j])] = 0
+    return nodes
