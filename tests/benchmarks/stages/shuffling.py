@@ -1,21 +1,21 @@
 """Text to shuffled shards by the kernels alone: what `tokbeam encode` does, without Beam.
 
-An external sort: framed rows are collected, sorted and written as runs; each shard is read back
-from all runs and sorted once more.
+An external sort: framed rows are collected, sorted and written as runs; each shard is merged from
+all runs. All by the functions that the pipelines call, one after another on one thread.
 """
 
 import shutil
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
-import numpy as np
-
 from tokcore.corpus.blocks import BLOCK_BYTES
-from tokcore.corpus.rows import text_rows
-from tokcore.records.framing import FramedRows, frame_examples, sort_rows
-from tokcore.records.order import order_keys, shard_of
+from tokcore.corpus.dataset import Block, CorpusFile, Split
+from tokcore.encoding import EncodedBlock, Feature, encode_block
+from tokcore.records.merging import bucket_groups, merge_buckets, read_slices
+from tokcore.records.run_buffer import RunBuffer
+from tokcore.records.run_index import RunFile
+from tokcore.records.runs import RunHead, write_run
 from tokcore.subword.block_encoding import SubwordBlockEncoder
 from tokcore.subword.encoder import SubwordTextEncoder
 from tokcore.warm_up import compile_kernels
@@ -24,22 +24,10 @@ from ..outcome import Outcome
 from .written import files_digest
 
 _BUFFER_BYTES = 256 << 20  # as the pipelines' default
-
-
-@dataclass(frozen=True)
-class _Run:
-    records: Path
-    keys: np.ndarray
-    lengths: np.ndarray
-
-    def of_shard(self, shard: int, shards: int) -> FramedRows:
-        """Returns the rows of one shard, which stand together in a run."""
-        numbers = shard_of(self.keys, shards)
-        first, last = np.searchsorted(numbers, [shard, shard + 1]).tolist()
-        lengths = self.lengths[first:last]
-        start = int(self.lengths[:first].sum())
-        records = np.fromfile(self.records, np.uint8, int(lengths.sum()), offset=start)
-        return FramedRows(self.keys[first:last], lengths, records)
+_GROUP_BYTES = 32 << 20
+_BUCKET_BYTES = 16 << 20
+_SPLIT = 'train'
+_FINGERPRINT = bytes(16)
 
 
 def encode_and_shuffle(
@@ -50,42 +38,61 @@ def encode_and_shuffle(
     folder.mkdir()
     compile_kernels()
     encoder = SubwordBlockEncoder(SubwordTextEncoder.load(vocabulary))
+    per_shard = -(-Path(text).stat().st_size // (shards * _BUCKET_BYTES))
     ready()
     started = time.perf_counter()
-    runs = []
-    for number, parts in enumerate(_buffers(_framed_blocks(Path(text), encoder))):
-        rows = sort_rows(parts)
-        path = folder / f'run-{number}'
-        path.write_bytes(rows.records.data)
-        runs.append(_Run(path, rows.keys, rows.lengths))
+    runs = list(_write_runs(_encoded_blocks(Path(text), encoder), folder, shards * per_shard))
     for shard in range(shards):
-        rows = sort_rows([run.of_shard(shard, shards) for run in runs])
-        (folder / f'shard-{shard:05}').write_bytes(rows.records.data)
+        _write_shard(runs, shard * per_shard, per_shard, shards, folder / f'shard-{shard:05}')
     seconds = time.perf_counter() - started
     digest = files_digest(sorted(folder.glob('shard-*')))
     shutil.rmtree(folder)
     return Outcome(seconds, {'digest': digest})
 
 
-def _framed_blocks(path: Path, encoder: SubwordBlockEncoder) -> Iterator[FramedRows]:
+def _encoded_blocks(path: Path, encoder: SubwordBlockEncoder) -> Iterator[EncodedBlock]:
+    file = CorpusFile(str(path), str(path), path.stat().st_size, compressed=False)
+    splits = (Split(_SPLIT, 'text', (file,)),)
+    features = (Feature('targets', 0),)
     offset = 0
     with open(path, 'rb') as text:
         while data := text.read(BLOCK_BYTES):
             data += text.readline()
-            rows = text_rows(data, offset)
-            ids = encoder.encode_side(rows.sides[0])
-            yield frame_examples([('targets', ids)], order_keys(0, rows.offsets, 0))
+            block = Block(_SPLIT, 'text', (), 0, offset, data, 0, None)
+            yield encode_block(block, features, (encoder,), 0, splits)
             offset += len(data)
 
 
-def _buffers(parts: Iterator[FramedRows]) -> Iterator[list[FramedRows]]:
-    waiting: list[FramedRows] = []
-    size = 0
-    for part in parts:
-        waiting.append(part)
-        size += part.nbytes
-        if size >= _BUFFER_BYTES:
-            yield waiting
-            waiting, size = [], 0
-    if waiting:
-        yield waiting
+def _write_runs(blocks: Iterator[EncodedBlock], folder: Path, buckets: int) -> Iterator[RunFile]:
+    buffer = RunBuffer(_BUFFER_BYTES)
+    written = 0
+    for block in blocks:
+        if not buffer.fits(block):
+            yield _write_run(buffer, folder, written, buckets)
+            written += 1
+        buffer.add(block)
+    yield _write_run(buffer, folder, written, buckets)
+
+
+def _write_run(buffer: RunBuffer, folder: Path, number: int, buckets: int) -> RunFile:
+    head = RunHead(_FINGERPRINT, number, 0, True, buckets)
+    facts = buffer.facts(_SPLIT, 0)
+    path = folder / f'run-{number}'
+    with open(path, 'wb') as stream:
+        size, _ = write_run(stream, head, buffer.sorted_rows(), facts)
+    buffer.clear()
+    return RunFile(str(path), size)
+
+
+def _write_shard(
+    runs: list[RunFile], first: int, per_shard: int, shards: int, path: Path
+) -> None:
+    def open_binary(name: str):
+        return open(name, 'rb')
+
+    end = first + per_shard
+    slices = read_slices(runs, _FINGERPRINT, per_shard * shards, first, end, open_binary)
+    with open(path, 'wb') as stream:
+        for group in bucket_groups(slices, first, end, _GROUP_BYTES):
+            merged = merge_buckets([each.part(*group) for each in slices], open_binary)
+            stream.write(merged.records.data)
