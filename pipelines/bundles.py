@@ -14,6 +14,8 @@ from apache_beam.pvalue import TaggedOutput
 from apache_beam.transforms.window import GlobalWindow
 from apache_beam.utils.windowed_value import WindowedValue
 
+from pipelines.memory import keep_freed_memory
+
 _Result = TypeVar('_Result')
 
 _WINDOWS = (GlobalWindow(),)
@@ -27,6 +29,7 @@ class CallsInFlight(Generic[_Result]):
     """
 
     def __init__(self, workers: int, ahead: int = 0):
+        keep_freed_memory()
         self._in_flight = workers + ahead
         self._pending: collections.deque[concurrent.futures.Future] = collections.deque()
         self._pool = concurrent.futures.ThreadPoolExecutor(workers) if workers > 1 else None

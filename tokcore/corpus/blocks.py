@@ -69,12 +69,15 @@ def _range_blocks(item: WorkItem, open_binary: OpenBinary) -> Iterator[Block]:
         first = data.find(b'\n') + 1 if start else 0
         if (start and not first) or first == len(data):
             return
-        parts = [data[first:]]
-        while end < file.size and not parts[-1].endswith(b'\n'):
+        # Views, so that a block of megabytes is copied once.
+        parts = [memoryview(data)[first:]]
+        is_whole = data.endswith(b'\n')
+        while end < file.size and not is_whole:
             piece = read_range(stream, file, end, min(end + PIECE_BYTES, file.size))
             end += len(piece)
             cut = piece.find(b'\n') + 1
-            parts.append(piece[:cut] if cut else piece)
+            is_whole = cut > 0
+            parts.append(memoryview(piece)[: cut or len(piece)])
     yield _block(item, before + first, b''.join(parts))
 
 
