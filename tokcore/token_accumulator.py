@@ -5,18 +5,23 @@ import numpy as np
 from tokcore import token_hashing
 from tokcore.compilation import frozen
 from tokcore.token_scanning import CHUNK_TOKENS, READABLE, alphanumeric_bits, scan_tokens
+from tokcore.word_loads import CHUNK
 
-# Room at the start: a small table should cost little, a large one grows in a few steps. The slots
-# are a power of two, and at most half of them are taken: the tokens of much text are mostly new,
-# and a search for a new one ends at the first free slot.
+# Room at the start: a small table should cost little. The slots are a power of two, and at most
+# half of them are taken: the tokens of much text are mostly new, and a search for a new one ends at
+# the first free slot.
 _FIRST_SLOTS = 1 << 12
 _FIRST_BYTES = 1 << 15
+
+# Growing moves everything into memory that is new to the process, and to have that can cost more
+# than counting did. So it is done in few steps, until a step is large: room that is not written to
+# takes no memory.
+_FOURFOLD_BYTES = 32 << 20
 
 # 16,384 places and hashes are 400 KB, which stay in a core's cache between the passes; with a
 # quarter of it the calls begin to show.
 _TOKENS_AT_ONCE = 1 << 14
-
-_WORD = 8  # bytes; what is compared and copied at once
+_ENTERED_AT_ONCE = 64
 
 
 class TokenAccumulator:
@@ -29,7 +34,7 @@ class TokenAccumulator:
     def __init__(self, hash_mask: int = int(token_hashing.ALL_HASH_BITS)):
         self._hash_mask = np.uint64(hash_mask)
         self._size = 0
-        self._slots = np.zeros(_FIRST_SLOTS, np.uint64)
+        self._slots = np.zeros(_FIRST_SLOTS, np.uint32)
         self._data = np.empty(_FIRST_BYTES, np.uint8)
         self._entries = np.zeros(_FIRST_SLOTS + 2, np.int64)
 
@@ -38,12 +43,23 @@ class TokenAccumulator:
 
     @property
     def nbytes(self) -> int:
-        """The memory held, room to grow included."""
-        return self._slots.nbytes + self._data.nbytes + self._entries.nbytes
+        """The memory held; room that was never written to takes none."""
+        used = int(self._entries[2 * self._size]) + self._entries.itemsize * (2 * self._size + 1)
+        return self._slots.nbytes + used
 
     def add_rows(self, text: np.ndarray, starts: np.ndarray, ends: np.ndarray) -> None:
         """Counts the tokens of rows: row i is `text[starts[i]:ends[i]]`, valid UTF-8."""
-        text, starts, ends = with_margin(text), frozen(starts), frozen(ends)
+        # Only rows near the end of the text are copied, for the sake of what is read behind them.
+        near = np.flatnonzero(ends > len(text) - READABLE)
+        first = int(near[0]) if len(near) else len(ends)
+        self._add_rows(frozen(np.ascontiguousarray(text)), starts[:first], ends[:first])
+        if first < len(ends):
+            begin = starts[first:].min()
+            rest = with_margin(text[begin : ends[first:].max()])
+            self._add_rows(rest, starts[first:] - begin, ends[first:] - begin)
+
+    def _add_rows(self, text: np.ndarray, starts: np.ndarray, ends: np.ndarray) -> None:
+        starts, ends = frozen(starts), frozen(ends)
         token_starts = np.empty(_TOKENS_AT_ONCE + CHUNK_TOKENS, np.uint64)
         token_ends = np.empty_like(token_starts)
         hashes = np.empty_like(token_starts)
@@ -95,24 +111,36 @@ class TokenAccumulator:
             self._grow(int(ends[token] - starts[token]))
 
     def arrays(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Returns fresh (data, offsets, counts) of the distinct tokens, in the order first met."""
+        """Returns (data, offsets, counts) of the distinct tokens, in the order first met.
+
+        They do not change when more is added.
+        """
         size = self._size
         offsets = self._entries[: 2 * size + 1 : 2].copy()
-        return self._data[: offsets[size]].copy(), offsets, self._entries[1 : 2 * size : 2].copy()
+        # Bytes are only ever added behind.
+        return self._data[: offsets[size]], offsets, self._entries[1 : 2 * size : 2].copy()
 
     def _grow(self, token_bytes: int) -> None:
-        """Makes room for at least one more token of so many bytes, doubling what is full."""
+        """Makes room for at least one more token of so many bytes."""
         used = int(self._entries[2 * self._size])
-        if used + token_bytes + _WORD > len(self._data):
-            data = np.empty(max(2 * len(self._data), used + token_bytes + _WORD), np.uint8)
+        if used + token_bytes + CHUNK > len(self._data):
+            room = _grown(len(self._data), self._data.nbytes)
+            data = np.empty(max(room, used + token_bytes + CHUNK), np.uint8)
             data[:used] = self._data[:used]
             self._data = data
         if 2 * self._size + 2 == len(self._entries):
-            slots = np.zeros(2 * len(self._slots), np.uint64)
-            token_hashing.move_slots(self._slots, slots)
-            entries = np.empty(len(slots) + 2, np.int64)
+            entries = np.empty(_grown(len(self._slots), self._slots.nbytes) + 2, np.int64)
             entries[: len(self._entries)] = self._entries
-            self._slots, self._entries = slots, entries
+            self._entries = entries
+            self._slots = np.zeros(len(entries) - 2, np.uint32)
+            hashes = np.empty(_ENTERED_AT_ONCE, np.uint64)
+            token_hashing.enter_tokens(
+                self._data, entries, self._size, self._hash_mask, hashes, self._slots
+            )
+
+
+def _grown(length: int, nbytes: int) -> int:
+    return length * (4 if 4 * nbytes <= _FOURFOLD_BYTES else 2)
 
 
 def with_margin(text: np.ndarray) -> np.ndarray:

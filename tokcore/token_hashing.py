@@ -1,34 +1,35 @@
 """Kernels that count tokens in an open-addressing hash table over one growing array of bytes.
 
 Tokens stand one after another in the order first met; `entries` int64[n + 1, 2] holds where each
-begins in `data`, and its count. A slot (uint64) holds the high half of a token's hash and its index
-+ 1, or 0 if free; it is chosen by the hash's highest bits, so that a table grows from its slots
-alone and in their order. Equal halves are settled by comparing bytes, eight at a time: texts and
-`data` have eight bytes more than their tokens. In a table beyond the caches what a token will need
-is fetched some tokens ahead. A kernel that runs out of room says where, and its caller makes room.
+begins in `data`, and its count. A slot (uint32) is 0 if free; else it holds a token's index + 1 in
+as many low bits as number the slots, and bits of the token's hash above. It is chosen by the hash's
+highest bits. Equal bits are settled by comparing bytes, 32 at a time: texts and `data` have as many
+more than their tokens. In a table beyond the caches what a token will need is fetched some tokens
+ahead. A kernel that runs out of room says where, and its caller makes room.
 """
 
 import numpy as np
 
 from tokcore.compilation import kernel_in_place
-from tokcore.word_loads import fetch_ahead, load_word, store_word
+from tokcore.word_loads import CHUNK, copy_chunk, differing_bytes, fetch_ahead, load_word
 
 _MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
 _MIXER = np.uint64(0xD6E8FEB86659FD93)
 _HALF = np.uint64(32)
-_INDEX_BITS = np.uint64(0xFFFFFFFF)
-_TAG_BITS = np.uint64(0xFFFFFFFF00000000)
+_SLOT_BITS = np.uint64(0xFFFFFFFF)
 _FREE = np.uint64(0)
+_ZERO = np.uint64(0)
 _ONE = np.uint64(1)
 _THREE = np.uint64(3)
 _WORD = np.uint64(8)
 _WORD_BITS = np.uint64(64)
+_CHUNK = np.uint64(CHUNK)
 
 # Tokens between asking for a slot, then its entry, then the entry's bytes, and comparing them.
 _SLOT_AHEAD = 24
 _ENTRY_AHEAD = 16
 _BYTES_AHEAD = 8
-_NEAR_SLOTS = 1 << 15  # so many stay in the caches
+_NEAR_SLOTS = 1 << 16  # so many stay in the caches
 
 ALL_HASH_BITS = np.uint64(0xFFFFFFFFFFFFFFFF)
 """The mask that leaves a hash as it is; tests give a narrow one, to make tokens collide."""
@@ -59,15 +60,14 @@ def hash_bytes(text, start, end):
 @kernel_in_place
 def same_bytes(text, start, data, begin, length):
     """Whether text[start:start + length] and data[begin:begin + length] are equal."""
-    end = start + length
-    while start + _WORD < end:
-        if load_word(text, start) != load_word(data, begin):
+    while length > _CHUNK:
+        if differing_bytes(text, start, data, begin) != _ZERO:
             return False
-        start += _WORD
-        begin += _WORD
-    if start == end:
-        return True
-    return low_bytes(load_word(text, start) ^ load_word(data, begin), end - start) == np.uint64(0)
+        start += _CHUNK
+        begin += _CHUNK
+        length -= _CHUNK
+    # Most tokens end here, with no branch on their length.
+    return differing_bytes(text, start, data, begin) & ((_ONE << length) - _ONE) == _ZERO
 
 
 @kernel_in_place
@@ -78,6 +78,34 @@ def hash_tokens(text, starts, ends, tokens, hashes):
 
 
 @kernel_in_place
+def slot_shift(slots):
+    """By how much a hash is shifted to choose one of so many slots, a power of two from 2 on."""
+    shift = _WORD_BITS
+    while slots > 1:
+        slots >>= 1
+        shift -= _ONE
+    return shift
+
+
+@kernel_in_place
+def slot_tag(token_hash, last_slot):
+    """The bits of a hash that a slot has beside the index; `last_slot` has the index's bits set."""
+    return token_hash & _SLOT_BITS & ~last_slot
+
+
+@kernel_in_place
+def _likely_entry(token_hash, slots, shift):
+    """The place in `entries` of what stands in a hash's first slot if that is likely the token's.
+
+    Otherwise 0, whose line is near. No branch: the processor cannot guess which tokens are new.
+    """
+    last_slot = np.uint64(len(slots) - 1)
+    held = np.uint64(slots[token_hash >> shift])
+    is_likely = (held ^ slot_tag(token_hash, last_slot)) <= last_slot
+    return (np.uint64(is_likely) * ((held & last_slot) - np.uint64(held != _FREE))) << _ONE
+
+
+@kernel_in_place
 def fetch_for(hashes, token, last, hash_mask, slots, shift, entries, data):
     """Asks for what tokens some places on will need: the slot, then the entry, then its bytes."""
     ahead = token + np.uint64(_SLOT_AHEAD)
@@ -85,14 +113,11 @@ def fetch_for(hashes, token, last, hash_mask, slots, shift, entries, data):
         fetch_ahead(slots, (hashes[ahead] & hash_mask) >> shift)
     ahead = token + np.uint64(_ENTRY_AHEAD)
     if ahead < last:
-        held = slots[(hashes[ahead] & hash_mask) >> shift]
-        if held != _FREE:
-            fetch_ahead(entries, ((held & _INDEX_BITS) - _ONE) << _ONE)
+        fetch_ahead(entries, _likely_entry(hashes[ahead] & hash_mask, slots, shift))
     ahead = token + np.uint64(_BYTES_AHEAD)
     if ahead < last:
-        held = slots[(hashes[ahead] & hash_mask) >> shift]
-        if held != _FREE:
-            fetch_ahead(data, np.uint64(entries[((held & _INDEX_BITS) - _ONE) << _ONE]))
+        entry = _likely_entry(hashes[ahead] & hash_mask, slots, shift)
+        fetch_ahead(data, np.uint64(entries[entry]))
 
 
 @kernel_in_place
@@ -108,7 +133,7 @@ def add_tokens(
     last_slot = np.uint64(len(slots) - 1)
     shift = slot_shift(len(slots))
     room = np.uint64(len(entries) // 2 - 1)
-    data_room = np.uint64(len(data)) - _WORD
+    data_room = np.uint64(len(data)) - _CHUNK
     size = np.uint64(size)
     far = len(slots) > _NEAR_SLOTS
     for token in range(np.uint64(first), np.uint64(last)):
@@ -117,31 +142,34 @@ def add_tokens(
         start = starts[token]
         length = ends[token] - start
         token_hash = hashes[token] & hash_mask
-        tag = token_hash & _TAG_BITS
+        tag = slot_tag(token_hash, last_slot)
         slot = token_hash >> shift
         found = size
-        while slots[slot] != _FREE:
-            if slots[slot] & _TAG_BITS == tag:
-                index = (slots[slot] & _INDEX_BITS) - _ONE
+        held = np.uint64(slots[slot])
+        while held != _FREE:
+            # Equal tags leave the index only, which is below the number of slots.
+            if (held ^ tag) <= last_slot:
+                index = (held & last_slot) - _ONE
                 begin = np.uint64(entries[index << _ONE])
                 if np.uint64(entries[(index + _ONE) << _ONE]) - begin == length:
                     if same_bytes(text, start, data, begin, length):
                         found = index
                         break
             slot = (slot + _ONE) & last_slot
+            held = np.uint64(slots[slot])
         place = (found << _ONE) + _ONE
         if found == size:
             begin = np.uint64(entries[size << _ONE])
             if size == room or begin + length > data_room:
                 return np.int64(token), np.int64(size), False
-            copied = np.uint64(0)
+            copied = _ZERO
             while copied < length:
-                store_word(data, begin + copied, load_word(text, start + copied))
-                copied += _WORD
+                copy_chunk(data, begin + copied, text, start + copied)
+                copied += _CHUNK
             size += _ONE
             entries[size << _ONE] = begin + length
             entries[place] = 0
-            slots[slot] = tag | size
+            slots[slot] = np.uint32(tag | size)
         if entries[place] > LARGEST_COUNT - weights[token]:
             return np.int64(token), np.int64(size), True
         entries[place] += weights[token]
@@ -149,23 +177,25 @@ def add_tokens(
 
 
 @kernel_in_place
-def slot_shift(slots):
-    """By how much a hash is shifted to choose one of so many slots, a power of two from 2 on."""
-    shift = _WORD_BITS
-    while slots > 1:
-        slots >>= 1
-        shift -= _ONE
-    return shift
+def enter_tokens(data, entries, size, hash_mask, hashes, slots):
+    """Enters a table's tokens, all different, into slots that are free.
 
-
-@kernel_in_place
-def move_slots(slots, larger):
-    """Enters all of a table's tokens into the free slots of a larger one."""
-    last_slot = np.uint64(len(larger) - 1)
-    shift = slot_shift(len(larger))
-    for held in slots:
-        if held != _FREE:
-            slot = held >> shift
-            while larger[slot] != _FREE:
+    As many at once as `hashes` (uint64[...], left as it may be) has room for, some dozens: for all
+    of those the slots are asked for before any is looked at.
+    """
+    last_slot = np.uint64(len(slots) - 1)
+    shift = slot_shift(len(slots))
+    for first in range(_ZERO, np.uint64(size), np.uint64(len(hashes))):
+        last = min(np.uint64(size), first + np.uint64(len(hashes)))
+        for index in range(first, last):
+            begin = np.uint64(entries[index << _ONE])
+            end = np.uint64(entries[(index + _ONE) << _ONE])
+            token_hash = hash_bytes(data, begin, end) & hash_mask
+            fetch_ahead(slots, token_hash >> shift)
+            hashes[index - first] = token_hash
+        for index in range(first, last):
+            token_hash = hashes[index - first]
+            slot = token_hash >> shift
+            while slots[slot] != 0:
                 slot = (slot + _ONE) & last_slot
-            larger[slot] = held
+            slots[slot] = np.uint32(slot_tag(token_hash, last_slot) | (index + _ONE))

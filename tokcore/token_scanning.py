@@ -51,6 +51,32 @@ def decode_word(word):
 
 
 @kernel_in_place
+def _ideographs(text, place):
+    """Where U+4E00 to U+9FBF begin, all letters: nearly all the ideographs in use."""
+    after = place + _1
+    return (
+        bytes_within(text, place, 0xE5, 0xE8)
+        | bytes_within(text, place, 0xE4, 0xE4) & bytes_within(text, after, 0xB8, 0xBF)
+        | bytes_within(text, place, 0xE9, 0xE9) & bytes_within(text, after, 0x80, 0xBE)
+    )
+
+
+@kernel_in_place
+def _wide_marks(text, place):
+    """Where U+3000 to U+3003 and U+FF00 to U+FF0F begin, no letters: the commas and full stops."""
+    after, last = place + _1, place + _2
+    return (
+        bytes_within(text, place, 0xE3, 0xE3)
+        & bytes_within(text, after, 0x80, 0x80)
+        & bytes_within(text, last, 0x80, 0x83)
+    ) | (
+        bytes_within(text, place, 0xEF, 0xEF)
+        & bytes_within(text, after, 0xBC, 0xBC)
+        & bytes_within(text, last, 0x80, 0x8F)
+    )
+
+
+@kernel_in_place
 def _put_places(bits, place, places, count):
     """Puts `place` + the number of each bit that is set into places[count:]; returns the count."""
     end = count + count_ones(bits)
@@ -101,9 +127,8 @@ def scan_tokens(text, starts, ends, row, position, classes, token_starts, token_
             others = bytes_within(text, place, 0x80, 0xFF) & inside
             if others != _0:
                 continued = bytes_within(text, place, 0x80, 0xBF)
-                # U+5000 to U+8FFF, most of the ideographs, are all letters.
-                found |= bytes_within(text, place, 0xE5, 0xE8)
-                leads = others & ~continued & ~found
+                found |= _ideographs(text, place)
+                leads = others & ~continued & ~found & ~_wide_marks(text, place)
                 while leads != _0:
                     byte = trailing_zeros(leads)
                     leads &= leads - _1

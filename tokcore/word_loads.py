@@ -1,14 +1,18 @@
-"""What numba has no words for: eight bytes at once, and fetching memory ahead.
+"""What numba has no words for: eight bytes at once, or 32, and fetching memory ahead.
 
-Kernels compare, hash and copy text eight bytes at a time with these; `@kernel` functions call them
-as any other. None checks bounds: callers keep seven bytes of room behind the last place. The lowest
-byte comes first, as on every machine that numba compiles for.
+Kernels hash text eight bytes at a time with these, and compare and copy it 32 at a time; `@kernel`
+functions call them as any other. None checks bounds: callers keep room behind the last place, seven
+bytes or 31. The lowest byte comes first, as on every machine that numba compiles for.
 """
 
 from llvmlite import ir
 from numba import types
 from numba.core.errors import TypingError
 from numba.extending import intrinsic
+
+
+CHUNK = 32
+"""Bytes that are compared and copied at once."""
 
 
 def _address(context, builder, array_type, array, index):
@@ -18,7 +22,7 @@ def _address(context, builder, array_type, array, index):
 
 def _check_bytes(array):
     if not isinstance(array, types.Array) or array.dtype != types.uint8:
-        raise TypingError('eight bytes at once are for arrays of uint8')
+        raise TypingError('several bytes at once are for arrays of uint8')
 
 
 @intrinsic
@@ -64,3 +68,39 @@ def fetch_ahead(typing_context, array, index):
         return context.get_dummy_value()
 
     return types.void(array, types.uint64), generate
+
+
+@intrinsic
+def differing_bytes(typing_context, text, place, other, other_place):
+    """Bit i of the uint64 says whether byte i of 32 of a uint8 array is another in the other."""
+    _check_bytes(text)
+    _check_bytes(other)
+
+    def generate(context, builder, signature, arguments):
+        one = _load_chunk(context, builder, signature.args[0], *arguments[:2])
+        two = _load_chunk(context, builder, signature.args[2], *arguments[2:])
+        bits = builder.bitcast(builder.icmp_unsigned('!=', one, two), ir.IntType(CHUNK))
+        return builder.zext(bits, ir.IntType(64))
+
+    return types.uint64(text, types.uint64, other, types.uint64), generate
+
+
+@intrinsic
+def copy_chunk(typing_context, text, place, other, other_place):
+    """Writes `other[other_place:other_place + 32]` to `text[place:place + 32]`, uint8 arrays."""
+    _check_bytes(text)
+    _check_bytes(other)
+
+    def generate(context, builder, signature, arguments):
+        chunk = _load_chunk(context, builder, signature.args[2], *arguments[2:])
+        address = _address(context, builder, signature.args[0], *arguments[:2])
+        builder.store(chunk, builder.bitcast(address, chunk.type.as_pointer()), align=1)
+        return context.get_dummy_value()
+
+    return types.void(text, types.uint64, other, types.uint64), generate
+
+
+def _load_chunk(context, builder, array_type, array, place):
+    address = _address(context, builder, array_type, array, place)
+    chunk = ir.VectorType(ir.IntType(8), CHUNK)
+    return builder.load(builder.bitcast(address, chunk.as_pointer()), align=1)

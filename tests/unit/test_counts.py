@@ -125,16 +125,40 @@ def test_colliding_hashes_are_told_apart(hash_mask):
     assert accumulator.nbytes >= doubled.nbytes
 
 
+def test_rows_may_stand_in_any_order_and_anything_behind_them():
+    text = np.frombuffer('一二 ab, 三'.encode() + b'z9' * 100 + 'end 四'.encode(), np.uint8)
+    rows = [(len(text) - 7, len(text)), (0, 14), (7, 9), (14, 14), (len(text) - 3, len(text))]
+    starts, ends = (np.array(places, np.int64) for places in zip(*rows))
+    for order in ([0, 1, 2, 3, 4], [1, 2, 3], [2, 4, 1, 0]):
+        accumulator = TokenAccumulator()
+        accumulator.add_rows(text, starts[order], ends[order])
+        shown = [text[slice(*rows[row])].tobytes().decode() for row in order]
+        expected = Counter(token for row in shown for token in plain_tokens(row))
+        assert list(TokenTable(*accumulator.arrays()).items()) == list(expected.items())
+
+
+def test_arrays_stay_as_they_were_when_more_is_added():
+    first = TokenTable.from_items([('ab', 1), ('c', 2)])
+    accumulator = TokenAccumulator()
+    accumulator.add_tokens(first.data, first.offsets, first.counts)
+    given = TokenTable(*accumulator.arrays())
+    more = TokenTable.from_items([('c', 5), *((f'new{number}', 1) for number in range(9_000))])
+    for start in (0, 100, 5_000):
+        accumulator.add_tokens(more.data, more.offsets[start:], more.counts[start:])
+        assert list(given.items()) == [('ab', 1), ('c', 2)]
+        assert len(given.data) == 3
+
+
 def test_many_tokens_grow_the_table_in_any_row():
     words = [f'{number:x}' for number in range(50_000)]
     text = '\n'.join(' '.join(words[i : i + 97]) for i in range(0, len(words), 97)) * 2
     assert dict(count_rows(text_rows(text.encode(), 0), (0,)).items()) == plain_counts(text)
 
 
-@pytest.mark.parametrize('length', range(1, 34))
+@pytest.mark.parametrize('length', [*range(1, 36), 63, 64, 65, 95, 96, 97])
 def test_tokens_that_differ_in_one_byte_or_in_length_are_apart(length):
-    # Words are compared by eight bytes at a time: each place of each length must tell.
-    token = 'abcdefghijklmnopqrstuvwxyz0123456789'[:length]
+    # Tokens are compared 32 bytes at a time: each place of each length must tell.
+    token = ('abcdefghijklmnopqrstuvwxyz0123456789' * 3)[:length]
     others = [token[:place] + 'A' + token[place + 1 :] for place in range(length)]
     others += [token + 'A', token + token, '\0' + token, token + '\0']
     table = TokenTable.from_items([(each, 1) for each in [token, *others] * 2])

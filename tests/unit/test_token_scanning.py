@@ -11,7 +11,10 @@ from tokcore.compilation import frozen
 from tokcore.pretokenization import tokenize
 from tokcore.token_scanning import CHUNK_TOKENS, READABLE, alphanumeric_bits, scan_tokens
 
-pieces = st.sampled_from(['a', ' ', 'a b', ', ', '  ', '字', 'é', '𝄞', '𝔞', '。', '\0', '\x7f', 'Ω'])
+pieces = st.sampled_from(
+    ['a', ' ', 'a b', ', ', '  ', '字', 'é', '𝄞', '𝔞', '。', '\0', '\x7f', 'Ω']
+    + ['，', '々', '一', '龿']
+)
 texts = st.one_of(
     st.text(st.characters(exclude_categories=['Cs']), max_size=150),
     st.lists(pieces, max_size=150).map(''.join),
@@ -59,7 +62,7 @@ def test_tokens_are_those_of_the_plain_rule(rows, between, room):
     assert scanned(rows, between, room) == [tokenize(row) for row in rows]
 
 
-@pytest.mark.parametrize('character', ['字', 'é', '𝄞', '𝔞', '。', ' ', 'a'])
+@pytest.mark.parametrize('character', '字 一 龿 鿀 ䷿ é 𝄞 𝔞 。 ， 々 ０ a'.split() + [' '])
 @pytest.mark.parametrize('before', ['', 'a', ' ', 'a ', '. '])
 def test_every_place_in_a_chunk(character, before):
     rows = [
@@ -71,11 +74,16 @@ def test_every_place_in_a_chunk(character, before):
         assert scanned(rows, b'\n', room) == [tokenize(row) for row in rows]
 
 
-def test_the_ideographs_that_are_not_looked_up_are_letters():
-    assert all(
-        unicodedata.category(chr(code))[0] in 'LN'
-        for code in range(0x5000, 0x9000)
-    )
+def test_what_is_not_looked_up_is_of_one_class():
+    ideographs, marks = range(0x4E00, 0x9FC0), [*range(0x3000, 0x3004), *range(0xFF00, 0xFF10)]
+    assert all(unicodedata.category(chr(code))[0] in 'LN' for code in ideographs)
+    assert not any(unicodedata.category(chr(code))[0] in 'LN' for code in marks)
+
+
+def test_every_wide_character_is_of_its_class():
+    wide = [chr(code) for code in range(0x2F00, 0x10000) if not 0xD800 <= code < 0xE000]
+    rows = [f'a{character}b' for character in wide]
+    assert scanned(rows, b'\n', 1_000) == [tokenize(row) for row in rows]
 
 
 def test_bits_are_the_table():
