@@ -5,7 +5,9 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TypeVar
 
+from pipelines.memory import keep_freed_memory
 from tokcore.corpus.blocks import BLOCK_BYTES
+from tokcore.warm_up import compile_kernels
 
 _Part = TypeVar('_Part')
 _Result = TypeVar('_Result')
@@ -17,6 +19,12 @@ class TextBlock:
 
     data: bytes
     offset: int
+
+
+def get_ready() -> None:
+    """Does what a worker of the pipelines does before its first block."""
+    compile_kernels()
+    keep_freed_memory()
 
 
 def text_blocks(data: bytes, size: int = BLOCK_BYTES) -> list[TextBlock]:

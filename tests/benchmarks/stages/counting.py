@@ -14,10 +14,9 @@ from tokcore.subword.learner import MemoryLearner
 from tokcore.subword.search import SearchResult, search_vocabulary
 from tokcore.subword.vocabulary_file import dump_vocabulary
 from tokcore.token_accumulator import TokenAccumulator
-from tokcore.warm_up import compile_kernels
 
 from ..outcome import Outcome
-from .blocks import TextBlock, map_blocks, text_blocks
+from .blocks import TextBlock, get_ready, map_blocks, text_blocks
 
 MAX_SUBTOKEN_LENGTH = 200
 MIN_COUNTS = (1, 1000)
@@ -54,7 +53,7 @@ def counts_digest(items: Sequence[tuple[str, int]]) -> str:
 def count(ready: Callable[[], None], *, text: str, threads: int) -> Outcome:
     """Counts a text in memory."""
     blocks = text_blocks(Path(text).read_bytes())
-    compile_kernels()
+    get_ready()
     ready()
     started = time.perf_counter()
     table = count_blocks(blocks, threads)
@@ -67,7 +66,7 @@ def learn(
     ready: Callable[[], None], *, text: str, vocabulary_size: int, threads: int
 ) -> Outcome:
     """Reads and counts a text file and learns a vocabulary."""
-    compile_kernels()
+    get_ready()
     search(count_blocks(text_blocks(_WARM_UP), 1), 1)
     ready()
     started = time.perf_counter()
@@ -118,7 +117,7 @@ def _read_blocks(path: str) -> Iterator[TextBlock]:
 
 def count_file(ready: Callable[[], None], *, text: str) -> Outcome:
     """Reads and counts a text file block by block, on one thread."""
-    compile_kernels()
+    get_ready()
     ready()
     started = time.perf_counter()
     table = _count_share(_read_blocks(text))

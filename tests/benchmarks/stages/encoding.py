@@ -13,10 +13,9 @@ from tokcore.records.framing import frame_examples, sort_rows, split_by_bucket
 from tokcore.records.order import order_keys
 from tokcore.subword.block_encoding import EncodedSide, SubwordBlockEncoder
 from tokcore.subword.encoder import SubwordTextEncoder
-from tokcore.warm_up import compile_kernels
 
 from ..outcome import Outcome
-from .blocks import TextBlock, map_blocks, text_blocks
+from .blocks import TextBlock, get_ready, map_blocks, text_blocks
 from .written import take_file
 
 
@@ -47,7 +46,7 @@ def encode(
 ) -> Outcome:
     """Text in memory to ids in memory."""
     blocks = text_blocks(Path(text).read_bytes())
-    compile_kernels()
+    get_ready()
     encoders = _ThreadsEncoders(vocabulary)
     ready()
     started = time.perf_counter()
@@ -61,7 +60,7 @@ def write_records(
 ) -> Outcome:
     """Text in memory to a TFRecord file, in the text's order."""
     blocks = text_blocks(Path(text).read_bytes())
-    compile_kernels()
+    get_ready()
     encoders = _ThreadsEncoders(vocabulary)
     ready()
     started = time.perf_counter()
@@ -77,7 +76,7 @@ def frame_ids(ready: Callable[[], None], *, ids: str, output: str) -> Outcome:
     with np.load(ids) as arrays:
         side = EncodedSide(arrays['ids'], arrays['offsets'])
         keys = order_keys(0, arrays['places'], 0)
-    compile_kernels()
+    get_ready()
     ready()
     started = time.perf_counter()
     framed = frame_examples([('targets', side)], keys)
@@ -92,7 +91,7 @@ def write_shards(ready: Callable[[], None], *, ids: str, shards: int, output: st
         side, places = EncodedSide(arrays['ids'], arrays['offsets']), arrays['places']
     folder = Path(output)
     folder.mkdir()
-    compile_kernels()
+    get_ready()
     ready()
     started = time.perf_counter()
     framed = frame_examples([('targets', side)], order_keys(0, places, 0))

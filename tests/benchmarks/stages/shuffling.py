@@ -18,9 +18,9 @@ from tokcore.records.run_index import RunFile
 from tokcore.records.runs import RunHead, write_run
 from tokcore.subword.block_encoding import SubwordBlockEncoder
 from tokcore.subword.encoder import SubwordTextEncoder
-from tokcore.warm_up import compile_kernels
 
 from ..outcome import Outcome
+from .blocks import get_ready
 from .written import files_digest
 
 _BUFFER_BYTES = 256 << 20  # as the pipelines' default
@@ -36,7 +36,7 @@ def encode_and_shuffle(
     """Reads a text file and writes its shards, on one thread."""
     folder = Path(output)
     folder.mkdir()
-    compile_kernels()
+    get_ready()
     encoder = SubwordBlockEncoder(SubwordTextEncoder.load(vocabulary))
     per_shard = -(-Path(text).stat().st_size // (shards * _BUCKET_BYTES))
     ready()

@@ -16,9 +16,9 @@ from pipelines.substrings import BeamLearner
 from tokcore.counts import TokenTable
 from tokcore.subword.search import search_vocabulary
 from tokcore.subword.vocabulary_file import dump_vocabulary
-from tokcore.warm_up import compile_kernels
 
 from ..outcome import Outcome
+from .blocks import get_ready
 from .counting import MAX_SUBTOKEN_LENGTH, MIN_COUNTS
 
 _LEARNERS = {'packed': PackedLearner, 'plain': BeamLearner}
@@ -31,7 +31,7 @@ def search_on_beam(
 ) -> Outcome:
     """Searches a vocabulary from a generated table in files, by packed or by plain counting."""
     table = zipf_table(tokens)
-    compile_kernels()
+    get_ready()
     with tempfile.TemporaryDirectory() as folder:
         paths = []
         for number in range(_FILES):
