@@ -20,7 +20,7 @@ from tokcore.subword.run_planting import (
 )
 from tokcore.subword.tree import WeighedTree
 
-# From here on int32 does not hold the positions.
+# From so many nodes on int32 does not number them.
 _WIDE = 2**31
 # From here on the half of what is asked for is grown at once: that is little more.
 _HALVED = 100
@@ -44,8 +44,8 @@ class GrowingTree:
     ):
         self._text, self._counts, self._longest, self._rests = text, counts, longest, rests
         size, letters = len(text.ranks), len(text.alphabet)
-        integer = np.int32 if size < _WIDE else np.int64
         most = letters + 2 * size
+        integer = np.int32 if most < _WIDE else np.int64
         # Pages that are never written to take no memory.
         self._parents, self._places = np.empty(most, integer), np.empty(most, integer)
         self._depths = np.empty(most, np.int32)

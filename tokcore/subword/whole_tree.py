@@ -10,6 +10,8 @@ from tokcore.subword.escaped_text import EscapedText
 from tokcore.subword.suffixes import SuffixClasses, sort_suffixes
 from tokcore.subword.tree import WeighedTree
 
+# From so many nodes on int32 does not number them.
+_WIDE = 2**31
 # Where a token's end is sought character by character before its place is looked up.
 _NEAR = 256
 
@@ -21,8 +23,8 @@ class WholeTree:
         self, text: EscapedText, counts: np.ndarray, longest: int, rests: np.ndarray
     ):
         classes = sort_suffixes(text, longest)
-        integer, letters = classes.order.dtype, len(text.alphabet)
-        most = 2 * len(classes.leaders)
+        letters, most = len(text.alphabet), 2 * len(classes.leaders)
+        integer = classes.order.dtype if letters + most < _WIDE else np.int64
         # Pages that are never written to take no memory.
         depths, parent_depths = np.empty(most, np.int32), np.empty(most, np.int32)
         places = np.empty(most, integer)

@@ -52,8 +52,8 @@ def counts_digest(items: Sequence[tuple[str, int]]) -> str:
 
 def count(ready: Callable[[], None], *, text: str, threads: int) -> Outcome:
     """Counts a text in memory."""
-    blocks = text_blocks(Path(text).read_bytes())
     get_ready()
+    blocks = text_blocks(Path(text).read_bytes())
     ready()
     started = time.perf_counter()
     table = count_blocks(blocks, threads)

@@ -45,8 +45,8 @@ def encode(
     ready: Callable[[], None], *, text: str, vocabulary: str, threads: int
 ) -> Outcome:
     """Text in memory to ids in memory."""
-    blocks = text_blocks(Path(text).read_bytes())
     get_ready()
+    blocks = text_blocks(Path(text).read_bytes())
     encoders = _ThreadsEncoders(vocabulary)
     ready()
     started = time.perf_counter()
@@ -59,8 +59,8 @@ def write_records(
     ready: Callable[[], None], *, text: str, vocabulary: str, threads: int, output: str
 ) -> Outcome:
     """Text in memory to a TFRecord file, in the text's order."""
-    blocks = text_blocks(Path(text).read_bytes())
     get_ready()
+    blocks = text_blocks(Path(text).read_bytes())
     encoders = _ThreadsEncoders(vocabulary)
     ready()
     started = time.perf_counter()
@@ -73,10 +73,10 @@ def write_records(
 
 def frame_ids(ready: Callable[[], None], *, ids: str, output: str) -> Outcome:
     """Ids in memory to a TFRecord file."""
+    get_ready()
     with np.load(ids) as arrays:
         side = EncodedSide(arrays['ids'], arrays['offsets'])
         keys = order_keys(0, arrays['places'], 0)
-    get_ready()
     ready()
     started = time.perf_counter()
     framed = frame_examples([('targets', side)], keys)
@@ -87,11 +87,11 @@ def frame_ids(ready: Callable[[], None], *, ids: str, output: str) -> Outcome:
 
 def write_shards(ready: Callable[[], None], *, ids: str, shards: int, output: str) -> Outcome:
     """Ids in memory to TFRecord shards, shuffled."""
+    get_ready()
     with np.load(ids) as arrays:
         side, places = EncodedSide(arrays['ids'], arrays['offsets']), arrays['places']
     folder = Path(output)
     folder.mkdir()
-    get_ready()
     ready()
     started = time.perf_counter()
     framed = frame_examples([('targets', side)], order_keys(0, places, 0))
