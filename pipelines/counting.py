@@ -97,7 +97,10 @@ class _CountBlocksFn(beam.DoFn):
 
     def setup(self) -> None:
         check_unicode(self._unicode, 'the driver', 'this worker')
-        self._calls: CallsInFlight[_Counted] = CallsInFlight(self._workers)
+        # One call more than workers, or the fastest would wait for its elders' results.
+        self._calls: CallsInFlight[_Counted] = CallsInFlight(
+            self._workers, ahead=min(1, self._workers - 1)
+        )
 
     def start_bundle(self) -> None:
         self._output.begin()
