@@ -7,7 +7,7 @@ in equals order out, so nothing else in the house knows of them.
 
 import collections
 import concurrent.futures
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Generic, TypeVar
 
 from apache_beam.pvalue import TaggedOutput
@@ -42,6 +42,14 @@ class CallsInFlight(Generic[_Result]):
         while len(self._pending) >= self._in_flight:
             yield self._pending.popleft().result()
         self._pending.append(self._pool.submit(call, *arguments))
+
+    def each(
+        self, call: Callable[..., _Result], arguments: Iterable[tuple]
+    ) -> Iterator[_Result]:
+        """Yields a call's results for all arguments, in order; none else may be in flight."""
+        for each in arguments:
+            yield from self.submit(call, *each)
+        yield from self.drain()
 
     def start_aside(self, call: Callable, *arguments) -> concurrent.futures.Future:
         """Starts a call by the same workers whose result is not one of those in order."""

@@ -182,7 +182,7 @@ def count_into(
         report_facts(counted, paths[0])
         (
             counted[TABLES]
-            | 'WriteCounts' >> WriteCounts(paths)
+            | 'WriteCounts' >> WriteCounts(paths, job.engine.workers)
             | 'ReportFiles' >> WriteReport(files_path)
         )
 

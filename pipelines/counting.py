@@ -17,13 +17,8 @@ from pipelines.sent_tables import MergeTablesFn, SentTable, send_table
 from tokcore.corpus.blocks import block_rows
 from tokcore.corpus.dataset import Block, Split
 from tokcore.corpus.facts import BlockFacts, reject_error
-from tokcore.counting import (
-    COUNT_PARTITIONS,
-    BlockCounter,
-    SideGroups,
-    TableMerger,
-)
-from tokcore.counts import TokenTable, partition_table
+from tokcore.counting import COUNT_PARTITIONS, BlockCounter, SideGroups
+from tokcore.counts import TokenTable, merge_tables, partition_table
 from tokcore.errors import InputError
 from tokcore.pretokenization import tokenize
 from tokcore.unicode_tables import UNICODE_VERSION, check_unicode
@@ -117,12 +112,10 @@ class _CountBlocksFn(beam.DoFn):
         for facts, tables in self._calls.drain():
             for output in itertools.chain(self._facts(facts), self._partitioned(tables)):
                 yield in_global_window(output)
-        mergers = [TableMerger() for _ in self._groups]
-        for _ in range(self._workers):
-            for merger, table in zip(mergers, self._idle.get().take(), strict=True):
-                merger.add(table)
-        for output in self._partitioned([merger.merged() for merger in mergers]):
-            yield in_global_window(output)
+        taken = [self._idle.get().take() for _ in range(self._workers)]
+        for group, tables in enumerate(zip(*taken)):
+            for partition, table in self._added_up(tables):
+                yield in_global_window(self._sent(group, partition, table))
         self._output.end()
 
     def teardown(self) -> None:
@@ -152,8 +145,26 @@ class _CountBlocksFn(beam.DoFn):
     def _partitioned(self, tables: Sequence[TokenTable]) -> Iterator[tuple[int, SentTable]]:
         for group, whole in enumerate(tables):
             for partition, table in partition_table(whole, COUNT_PARTITIONS):
-                sent = send_table(table, self._output, self._overflow)
-                yield group * COUNT_PARTITIONS + partition, sent
+                yield self._sent(group, partition, table)
+
+    def _added_up(self, tables: Sequence[TokenTable]) -> Iterator[tuple[int, TokenTable]]:
+        """Adds up the threads' tables of one group by the threads: yields (partition, table)."""
+        parts: dict[int, list[TokenTable]] = {}
+        pieces = ((each, COUNT_PARTITIONS) for each in tables)
+        for divided in self._calls.each(partition_table, pieces):
+            for partition, table in divided:
+                parts.setdefault(partition, []).append(table)
+        partitions = sorted(parts)
+        sums = self._calls.each(_sum_of, ((parts.pop(each),) for each in partitions))
+        return zip(partitions, sums, strict=True)
+
+    def _sent(self, group: int, partition: int, table: TokenTable) -> tuple[int, SentTable]:
+        sent = send_table(table, self._output, self._overflow)
+        return group * COUNT_PARTITIONS + partition, sent
+
+
+def _sum_of(tables: Sequence[TokenTable]) -> TokenTable:
+    return tables[0] if len(tables) == 1 else merge_tables(tables)
 
 
 _Counted = tuple[BlockFacts, Sequence[TokenTable]]
@@ -209,21 +220,36 @@ class WriteCounts(beam.PTransform):
 
     Attributes:
         folders: for each group the folder its files go to.
+        workers: files in the making in a worker.
     """
 
     folders: Sequence[str]
+    workers: int = 1
 
     def expand(self, key_to_table: beam.PCollection) -> beam.PCollection:
-        return key_to_table | 'Write' >> beam.ParDo(_WriteCountsFn(tuple(self.folders)))
+        writing = _WriteCountsFn(tuple(self.folders), self.workers)
+        return key_to_table | 'Write' >> beam.ParDo(writing)
 
 
 class _WriteCountsFn(beam.DoFn):
-    def __init__(self, folders: tuple[str, ...]):
-        self._folders = folders
+    def __init__(self, folders: tuple[str, ...], workers: int):
+        self._folders, self._workers = folders, workers
+
+    def setup(self) -> None:
+        self._calls: CallsInFlight[tuple] = CallsInFlight(self._workers)
 
     def process(self, element: tuple[int, TokenTable]) -> Iterator[tuple]:
-        group, partition = divmod(element[0], COUNT_PARTITIONS)
-        yield (group, *write_counts_file(self._folders[group], partition, element[1]))
+        yield from self._calls.submit(self._write, *element)
+
+    def finish_bundle(self) -> Iterator:
+        yield from map(in_global_window, self._calls.drain())
+
+    def teardown(self) -> None:
+        self._calls.close()
+
+    def _write(self, key: int, table: TokenTable) -> tuple:
+        group, partition = divmod(key, COUNT_PARTITIONS)
+        return (group, *write_counts_file(self._folders[group], partition, table))
 
 
 def counts_name(partition: int) -> str:
