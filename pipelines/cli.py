@@ -1,6 +1,8 @@
 """The `tokbeam` command: what was typed, as the frozen options of a stage."""
 
 import argparse
+import atexit
+import gc
 import importlib.metadata
 import logging
 import sys
@@ -73,5 +75,8 @@ def _is_news(record: logging.LogRecord) -> bool:
 def _run(options: argparse.Namespace, beam_flags: Sequence[str]) -> None:
     # Beam takes seconds to import; help and a wrong option need not wait for it.
     from pipelines import commands
+
+    # An interpreter that ends looks through all objects once more; of Beam and numba, half a second.
+    atexit.register(gc.freeze)
 
     getattr(commands, options.command)(options, beam_flags)
