@@ -7,16 +7,15 @@ from tokcore.compilation import frozen
 from tokcore.token_scanning import CHUNK_TOKENS, READABLE, alphanumeric_bits, scan_tokens
 from tokcore.word_loads import CHUNK
 
-# Room at the start: a small table should cost little. The slots are a power of two, and at most
-# half of them are taken: the tokens of much text are mostly new, and a search for a new one ends at
-# the first free slot.
+# Room at the start: a small table should cost little. The slots are a power of two.
 _FIRST_SLOTS = 1 << 12
 _FIRST_BYTES = 1 << 15
 
 # Growing moves everything into memory that is new to the process, and to have that can cost more
 # than counting did. So it is done in few steps, until a step is large: room that is not written to
-# takes no memory.
+# takes no memory, but slots are written to all over.
 _FOURFOLD_BYTES = 32 << 20
+_FOURFOLD_SLOT_BYTES = 1 << 20
 
 # 16,384 places and hashes are 400 KB, which stay in a core's cache between the passes; with a
 # quarter of it the calls begin to show.
@@ -36,7 +35,7 @@ class TokenAccumulator:
         self._size = 0
         self._slots = np.zeros(_FIRST_SLOTS, np.uint32)
         self._data = np.empty(_FIRST_BYTES, np.uint8)
-        self._entries = np.zeros(_FIRST_SLOTS + 2, np.int64)
+        self._entries = np.zeros(2 * token_hashing.token_room(_FIRST_SLOTS) + 2, np.int64)
 
     def __len__(self) -> int:
         return self._size
@@ -124,23 +123,20 @@ class TokenAccumulator:
         """Makes room for at least one more token of so many bytes."""
         used = int(self._entries[2 * self._size])
         if used + token_bytes + CHUNK > len(self._data):
-            room = _grown(len(self._data), self._data.nbytes)
+            room = len(self._data) * (4 if 4 * len(self._data) <= _FOURFOLD_BYTES else 2)
             data = np.empty(max(room, used + token_bytes + CHUNK), np.uint8)
             data[:used] = self._data[:used]
             self._data = data
         if 2 * self._size + 2 == len(self._entries):
-            entries = np.empty(_grown(len(self._slots), self._slots.nbytes) + 2, np.int64)
+            slots = len(self._slots) * (4 if self._slots.nbytes <= _FOURFOLD_SLOT_BYTES else 2)
+            entries = np.empty(2 * token_hashing.token_room(slots) + 2, np.int64)
             entries[: len(self._entries)] = self._entries
             self._entries = entries
-            self._slots = np.zeros(len(entries) - 2, np.uint32)
+            self._slots = np.zeros(slots, np.uint32)
             hashes = np.empty(_ENTERED_AT_ONCE, np.uint64)
             token_hashing.enter_tokens(
                 self._data, entries, self._size, self._hash_mask, hashes, self._slots
             )
-
-
-def _grown(length: int, nbytes: int) -> int:
-    return length * (4 if 4 * nbytes <= _FOURFOLD_BYTES else 2)
 
 
 def with_margin(text: np.ndarray) -> np.ndarray:

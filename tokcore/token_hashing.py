@@ -88,6 +88,16 @@ def slot_shift(slots):
 
 
 @kernel_in_place
+def token_room(slots):
+    """How many tokens so many slots are for.
+
+    A search for a new token ends at the first free slot, and much text is mostly new tokens; but to
+    write to twice the slots for the first time costs more than the longer searches.
+    """
+    return slots // 4 * 3
+
+
+@kernel_in_place
 def slot_tag(token_hash, last_slot):
     """The bits of a hash that a slot has beside the index; `last_slot` has the index's bits set."""
     return token_hash & _SLOT_BITS & ~last_slot
@@ -128,7 +138,7 @@ def add_tokens(
 
     Returns (i, size, overflow): where it stopped, the number of distinct tokens now, and whether
     it stopped since the sum would exceed 2^63 - 1, and not for want of room. The length of `slots`
-    is a power of two, at least twice the tokens that `entries` has room for; `entries` is flat.
+    is a power of two; `entries` is flat and has room for `token_room` of it.
     """
     last_slot = np.uint64(len(slots) - 1)
     shift = slot_shift(len(slots))
