@@ -41,6 +41,12 @@ def merge_tables(tables: Iterable[TokenTable]) -> TokenTable:
     return TokenTable(*accumulator.arrays())
 
 
+def _runs(ascending: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Returns the different numbers, and how often each is there: int64."""
+    starts = np.flatnonzero(np.diff(ascending, prepend=ascending[:1] + 1))
+    return ascending[starts], np.diff(starts, append=len(ascending))
+
+
 def partition_table(table: TokenTable, partitions: int) -> list[tuple[int, TokenTable]]:
     """Returns (partition, table) for each hash partition that has tokens, in ascending order.
 
@@ -54,8 +60,11 @@ def partition_table(table: TokenTable, partitions: int) -> list[tuple[int, Token
     token_packing.find_partitions(
         frozen(table.data), frozen(table.offsets), partitions, _crc32_table(), found
     )
-    together = table.pick(np.argsort(found, kind='stable'))
-    numbers, sizes = np.unique(found, return_counts=True)
+    if partitions <= 1 << 16:
+        found = found.astype(np.uint16)  # numpy sorts these by radix
+    order = np.argsort(found, kind='stable')
+    together = table.pick(order)
+    numbers, sizes = _runs(found[order])
     tables = []
     start = 0
     for number, size in zip(numbers.tolist(), sizes.tolist()):
