@@ -17,6 +17,8 @@ _CODE_POINTS = 0x110000
 _BACKSLASH = 0x5C
 _UNDERSCORE = 0x5F
 _U = 0x75
+# Where a token's end is sought character by character before its place is looked up.
+_NEAR = 256
 _LARGEST = np.iinfo(np.int64).max
 
 
@@ -154,3 +156,19 @@ def _write_ranks(data, offsets, rank_of, ranks):
             written += 1
         ranks[written] = rank_of[_UNDERSCORE]
         written += 1
+
+
+@kernel_in_place
+def rest_length(ranks, starts, end_rank, place):
+    """Returns how many characters a token has from a place on."""
+    for length in range(_NEAR):
+        if ranks[np.uintp(place + length)] == end_rank:
+            return length + 1
+    low, high = 0, len(starts) - 1
+    while low < high:
+        middle = (low + high) // 2
+        if starts[middle] > place:
+            high = middle
+        else:
+            low = middle + 1
+    return starts[low] - place

@@ -8,10 +8,9 @@ the others are new nodes with lists of their own, done before anything else: the
 import numpy as np
 
 from tokcore.compilation import kernel_in_place
+from tokcore.subword.escaped_text import rest_length
 from tokcore.subword.run_planting import LARGEST_NEXT
 
-# Where a token's end is sought character by character before its place is looked up.
-_NEAR = 256
 # numba need not look whether an unsigned index counts from the end.
 _index = np.uintp
 
@@ -46,22 +45,6 @@ def _pack_next(ranks, places, depth, bits, packed, words):
         for j in range(place, min(place + packed, len(ranks))):
             word = (word << np.uint64(bits)) | np.uint64(ranks[_index(j)])
         words[i] = word << np.uint64(bits * max(0, place + packed - len(ranks)))
-
-
-@kernel_in_place
-def _rest_length(ranks, starts, end_rank, place):
-    """Returns how many characters a token has from a place on."""
-    for length in range(_NEAR):
-        if ranks[_index(place + length)] == end_rank:
-            return length + 1
-    low, high = 0, len(starts) - 1
-    while low < high:
-        middle = (low + high) // 2
-        if starts[middle] > place:
-            high = middle
-        else:
-            low = middle + 1
-    return starts[low] - place
 
 
 @kernel_in_place
@@ -111,7 +94,7 @@ def _name_children(
         depths[child] = depth + 1
         leads[letter] = ~child
         if size == 1:
-            rest = _rest_length(ranks, starts, end_rank, found_places[letter] + depth)
+            rest = rest_length(ranks, starts, end_rank, found_places[letter] + depth)
             depths[child] = min(depth + rest, longest)
         elif depth + 1 < longest and letter != end_rank:
             leads[letter] = low

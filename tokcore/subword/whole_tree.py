@@ -5,15 +5,13 @@ A string of n characters that repeats itself takes n^2 steps downward, but n log
 
 import numpy as np
 
-from tokcore.compilation import frozen, kernel, kernel_in_place
-from tokcore.subword.escaped_text import EscapedText
-from tokcore.subword.suffixes import SuffixClasses, sort_suffixes
+from tokcore.compilation import frozen, kernel_in_place
+from tokcore.subword.escaped_text import EscapedText, rest_length
+from tokcore.subword.suffixes import sort_suffixes
 from tokcore.subword.tree import WeighedTree
 
 # From so many nodes on int32 does not number them.
 _WIDE = 2**31
-# Where a token's end is sought character by character before its place is looked up.
-_NEAR = 256
 
 
 class WholeTree:
@@ -72,16 +70,7 @@ def _from_the_top(
     )
 
 
-@kernel
-def _rest_length(ranks, starts, end_rank, place):
-    """Returns how many characters a token has from a place on."""
-    for length in range(_NEAR):
-        if ranks[place + length] == end_rank:
-            return length + 1
-    return starts[np.searchsorted(starts, place, side='right')] - place
-
-
-@kernel
+@kernel_in_place
 def _write_nodes(
     ranks, starts, end_rank, order, class_starts, leaders, prefixes, longest, path,
     depths, parent_depths, places, node_of,
@@ -100,7 +89,7 @@ def _write_nodes(
             continue  # as far as they count, the class before is the same string
         place = np.int64(leaders[c])
         places[node] = place
-        depths[node] = min(_rest_length(ranks, starts, end_rank, place), longest)
+        depths[node] = min(rest_length(ranks, starts, end_rank, place), longest)
         parent_depths[node] = max(common, np.int64(path[top]))
         node += 1
         while path[top] > common:
