@@ -92,8 +92,7 @@ def read_counts(counts: CountFiles) -> TokenTable:
 
 def read_counts_or_empty(counts: CountFiles) -> TokenTable:
     """Returns the sum of count files, which may be a partition without tokens."""
-    tables = [_read(file) for file in counts.files]
-    return tables[0] if len(tables) == 1 else merge_tables(tables)
+    return merge_tables([_read(file) for file in counts.files])
 
 
 def recorded_unicode(counts: CountFiles) -> dict[str, str | None]:

@@ -155,16 +155,12 @@ class _CountBlocksFn(beam.DoFn):
             for partition, table in divided:
                 parts.setdefault(partition, []).append(table)
         partitions = sorted(parts)
-        sums = self._calls.each(_sum_of, ((parts.pop(each),) for each in partitions))
+        sums = self._calls.each(merge_tables, ((parts.pop(each),) for each in partitions))
         return zip(partitions, sums, strict=True)
 
     def _sent(self, group: int, partition: int, table: TokenTable) -> tuple[int, SentTable]:
         sent = send_table(table, self._output, self._overflow)
         return group * COUNT_PARTITIONS + partition, sent
-
-
-def _sum_of(tables: Sequence[TokenTable]) -> TokenTable:
-    return tables[0] if len(tables) == 1 else merge_tables(tables)
 
 
 _Counted = tuple[BlockFacts, Sequence[TokenTable]]

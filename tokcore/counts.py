@@ -1,6 +1,7 @@
 """Token counts: of rows, merged, cut into hash partitions. Sums do not depend on any order."""
 
 import functools
+import itertools
 from collections.abc import Iterable
 
 import numpy as np
@@ -32,11 +33,15 @@ def count_rows(rows: Rows, sides: tuple[int, ...]) -> TokenTable:
 def merge_tables(tables: Iterable[TokenTable]) -> TokenTable:
     """Returns one table with the counts of each token added up; none gives an empty table.
 
-    The tables are read one after another, and memory follows the distinct tokens. Raises
-    OverflowError if a sum exceeds 2^63 - 1.
+    A single table is returned as it is. Others are read one after another, and memory follows the
+    distinct tokens. Raises OverflowError if a sum exceeds 2^63 - 1.
     """
+    remaining = iter(tables)
+    first = list(itertools.islice(remaining, 2))
+    if len(first) == 1:
+        return first[0]
     accumulator = TokenAccumulator()
-    for table in tables:
+    for table in itertools.chain(first, remaining):
         accumulator.add_tokens(table.data, table.offsets, table.counts)
     return TokenTable(*accumulator.arrays())
 

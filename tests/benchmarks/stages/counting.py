@@ -30,8 +30,7 @@ _WARM_UP = b'warm 1, cold 2.\n' * 3
 def count_blocks(blocks: Sequence[TextBlock], threads: int) -> TokenTable:
     """Returns the counts of all blocks: a table for each thread, and their sum, as in a worker."""
     shares = [blocks[first::threads] for first in range(threads)]
-    tables = list(map_blocks(_count_share, shares, threads))
-    return merge_tables(tables) if threads > 1 else tables[0]
+    return merge_tables(list(map_blocks(_count_share, shares, threads)))
 
 
 def _count_share(blocks: Iterable[TextBlock]) -> TokenTable:
