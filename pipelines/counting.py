@@ -18,7 +18,7 @@ from tokcore.corpus.blocks import block_rows
 from tokcore.corpus.dataset import Block, Split
 from tokcore.corpus.facts import BlockFacts, reject_error
 from tokcore.counting import COUNT_PARTITIONS, BlockCounter, SideGroups
-from tokcore.counts import TokenTable, merge_tables, partition_table
+from tokcore.counts import TokenTable, concatenate_tables, partition_table
 from tokcore.errors import InputError
 from tokcore.pretokenization import tokenize
 from tokcore.unicode_tables import UNICODE_VERSION, check_unicode
@@ -81,7 +81,7 @@ def _unchanged(element: tuple[int, SentTable]) -> tuple[int, SentTable]:
 
 
 class _CountBlocksFn(beam.DoFn):
-    """Counts blocks into as many counters as there are threads, and adds those up at the end."""
+    """Counts blocks, all threads into the same tables, and sends these on when they are full."""
 
     def __init__(self, counting: CountTokens):
         self._groups, self._splits = counting.groups, counting.splits
@@ -93,43 +93,60 @@ class _CountBlocksFn(beam.DoFn):
     def setup(self) -> None:
         check_unicode(self._unicode, 'the driver', 'this worker')
         # One call more than workers, or the fastest would wait for its elders' results.
-        self._calls: CallsInFlight[_Counted] = CallsInFlight(
-            self._workers, ahead=min(1, self._workers - 1)
-        )
+        self._calls: CallsInFlight = CallsInFlight(self._workers, ahead=min(1, self._workers - 1))
 
     def start_bundle(self) -> None:
         self._output.begin()
-        self._idle: queue.SimpleQueue[BlockCounter] = queue.SimpleQueue()
-        for _ in range(self._workers):
-            self._idle.put(BlockCounter(self._groups))
+        self._begin_tables()
 
     def process(self, element: Block) -> Iterator:
-        for facts, tables in self._calls.submit(self._count, element):
+        for facts in self._calls.submit(self._count, element):
             yield from self._facts(facts)
-            yield from self._partitioned(tables)
+        if sum(each.nbytes for each in self._counters) >= _FLUSH_BYTES:
+            yield from self._end_tables()
+            self._begin_tables()
 
     def finish_bundle(self) -> Iterator:
-        for facts, tables in self._calls.drain():
-            for output in itertools.chain(self._facts(facts), self._partitioned(tables)):
-                yield in_global_window(output)
-        taken = [self._idle.get().take() for _ in range(self._workers)]
-        for group, tables in enumerate(zip(*taken)):
-            for partition, table in self._added_up(tables):
-                yield in_global_window(self._sent(group, partition, table))
+        yield from map(in_global_window, self._end_tables())
         self._output.end()
 
     def teardown(self) -> None:
         self._calls.close()
 
-    def _count(self, block: Block) -> '_Counted':
-        """Counts a block with an idle counter; hands on the tables of one that is full."""
+    def _begin_tables(self) -> None:
+        first = BlockCounter(self._groups)
+        self._counters = [first, *(first.companion() for _ in range(self._workers - 1))]
+        self._idle: queue.SimpleQueue[BlockCounter] = queue.SimpleQueue()
+        for counter in self._counters:
+            self._idle.put(counter)
+
+    def _count(self, block: Block) -> BlockFacts:
         counter = self._idle.get()
         try:
-            facts = counter.add(block, self._splits, self._on_error)
-            is_full = counter.nbytes >= _FLUSH_BYTES // self._workers
-            return facts, counter.take() if is_full else ()
+            return counter.add(block, self._splits, self._on_error)
         finally:
             self._idle.put(counter)
+
+    def _end_tables(self) -> Iterator:
+        """Yields what is left to be put out of all blocks so far."""
+        for facts in self._calls.drain():
+            yield from self._facts(facts)
+        for group, table in enumerate(self._counters[0].taken(self._counters[1:])):
+            for partition, packed in self._packed_partitions(table):
+                sent = send_table(packed, self._output, self._overflow)
+                yield group * COUNT_PARTITIONS + partition, sent
+
+    def _packed_partitions(self, table: TokenTable) -> Iterator[tuple[int, bytes]]:
+        """Deals a table's tokens to partitions, and packs those, by all threads."""
+        cuts = [len(table) * share // self._workers for share in range(self._workers + 1)]
+        parts: dict[int, list[TokenTable]] = {}
+        shares = ((table, first, last) for first, last in zip(cuts, cuts[1:]))
+        for dealt in self._calls.each(_dealt, shares):
+            for partition, part in dealt:
+                parts.setdefault(partition, []).append(part)
+        partitions = sorted(parts)
+        packed = self._calls.each(_packed, ((parts.pop(each),) for each in partitions))
+        return zip(partitions, packed, strict=True)
 
     def _facts(self, facts: BlockFacts) -> Iterator[beam.pvalue.TaggedOutput]:
         for output in fact_outputs(facts):
@@ -142,28 +159,13 @@ class _CountBlocksFn(beam.DoFn):
             self._output.add(size)
             yield output
 
-    def _partitioned(self, tables: Sequence[TokenTable]) -> Iterator[tuple[int, SentTable]]:
-        for group, whole in enumerate(tables):
-            for partition, table in partition_table(whole, COUNT_PARTITIONS):
-                yield self._sent(group, partition, table)
 
-    def _added_up(self, tables: Sequence[TokenTable]) -> Iterator[tuple[int, TokenTable]]:
-        """Adds up the threads' tables of one group by the threads: yields (partition, table)."""
-        parts: dict[int, list[TokenTable]] = {}
-        pieces = ((each, COUNT_PARTITIONS) for each in tables)
-        for divided in self._calls.each(partition_table, pieces):
-            for partition, table in divided:
-                parts.setdefault(partition, []).append(table)
-        partitions = sorted(parts)
-        sums = self._calls.each(merge_tables, ((parts.pop(each),) for each in partitions))
-        return zip(partitions, sums, strict=True)
-
-    def _sent(self, group: int, partition: int, table: TokenTable) -> tuple[int, SentTable]:
-        sent = send_table(table, self._output, self._overflow)
-        return group * COUNT_PARTITIONS + partition, sent
+def _dealt(table: TokenTable, first: int, last: int) -> list[tuple[int, TokenTable]]:
+    return partition_table(table.part(first, last), COUNT_PARTITIONS)
 
 
-_Counted = tuple[BlockFacts, Sequence[TokenTable]]
+def _packed(parts: Sequence[TokenTable]) -> bytes:
+    return concatenate_tables(parts).to_bytes()
 
 
 def fact_outputs(facts: BlockFacts) -> Iterator[beam.pvalue.TaggedOutput]:

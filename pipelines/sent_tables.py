@@ -9,7 +9,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 import apache_beam as beam
-import numpy as np
 
 from pipelines import filesystem
 from pipelines.bundle_output import BundleOutput, OversizedBundleError
@@ -22,15 +21,12 @@ _TABLE_SHARE = 0.75
 _MARK = b'@'
 """Begins a path among packed tables, which begin with their own mark."""
 
-# The numbers that take one byte, two, three and so on where tables are packed.
-_VARINT_ENDS = np.array([1 << 7 * size for size in range(1, 9)], np.int64)
-
 
 @dataclass(frozen=True)
 class SentTable:
-    """A table, or where it was left."""
+    """A packed table, or where it was left."""
 
-    table: TokenTable | None
+    packed: bytes
     path: str = ''
 
 
@@ -54,14 +50,12 @@ class SentTableCoder(beam.coders.Coder):
     """A table's own bytes, or the path behind a mark."""
 
     def encode(self, value: SentTable) -> bytes:
-        if value.table is not None:
-            return value.table.to_bytes()
-        return _MARK + value.path.encode()
+        return value.packed or _MARK + value.path.encode()
 
     def decode(self, encoded: bytes) -> SentTable:
         if encoded.startswith(_MARK):
-            return SentTable(None, encoded[len(_MARK) :].decode())
-        return SentTable(TokenTable.from_bytes(encoded))
+            return SentTable(b'', encoded[len(_MARK) :].decode())
+        return SentTable(encoded)
 
     def is_deterministic(self) -> bool:
         return True
@@ -74,38 +68,29 @@ beam.coders.registry.register_coder(TokenTable, TokenTableCoder)
 beam.coders.registry.register_coder(SentTable, SentTableCoder)
 
 
-def packed_bytes(table: TokenTable) -> int:
-    """Returns how long a table's packed form is, but for the dozen bytes that begin it."""
-    size = table.data.nbytes
-    for numbers in (np.diff(table.offsets), table.counts):
-        size += len(numbers) + int(np.searchsorted(_VARINT_ENDS, numbers, 'right').sum())
-    return size
-
-
-def send_table(table: TokenTable, output: BundleOutput, folder: str | None) -> SentTable:
-    """Returns a table as it may be put out, and counts it as put out.
+def send_table(packed: bytes, output: BundleOutput, folder: str | None) -> SentTable:
+    """Returns a packed table as it may be put out, and counts it as put out.
 
     Args:
-        table: what is to be sent.
+        packed: the table's bytes.
         output: what the bundle has put out.
         folder: gets a file where the table would be too much; None if there is no such folder.
 
     Raises:
         OversizedBundleError: it is too much, and there is no folder.
     """
-    size = packed_bytes(table)
-    if output.fits(size, _TABLE_SHARE):
-        output.add(size)
-        return SentTable(table)
+    if output.fits(len(packed), _TABLE_SHARE):
+        output.add(len(packed))
+        return SentTable(packed)
     if folder is None:
         raise OversizedBundleError(
             'a bundle has counted more distinct tokens than it may put out; give CountTokens a '
             'folder for its overflow'
         )
     path = filesystem.join(folder, f'table-{uuid.uuid4().hex}')
-    filesystem.write_bytes(path, table.to_bytes())
+    filesystem.write_bytes(path, packed)
     output.add(len(path))
-    return SentTable(None, path)
+    return SentTable(b'', path)
 
 
 @dataclass
@@ -116,10 +101,10 @@ class _Sum:
     paths: list[str]
 
     def add(self, sent: SentTable) -> None:
-        if sent.table is None:
-            self.paths.append(sent.path)
+        if sent.packed:
+            self.merger.add(TokenTable.from_bytes(sent.packed))
         else:
-            self.merger.add(sent.table)
+            self.paths.append(sent.path)
 
 
 class _SumCoder(beam.coders.Coder):

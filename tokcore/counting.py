@@ -8,6 +8,7 @@ from tokcore.corpus.dataset import Block, Split
 from tokcore.corpus.facts import BlockFacts, facts_of
 from tokcore.counts import TokenTable
 from tokcore.token_accumulator import TokenAccumulator
+from tokcore.token_index import TokenIndex
 
 COUNT_PARTITIONS = 32
 """Hash partitions of a count table, hence files of a COUNTS folder.
@@ -37,23 +38,31 @@ def count_block(
     """
     counter = BlockCounter(groups)
     facts = counter.add(block, splits, on_error)
-    return CountedBlock(counter.take(), facts)
+    return CountedBlock(counter.taken(), facts)
 
 
 class BlockCounter:
     """Counts blocks one after another into the same tables, one for each group of sides.
 
-    Not for use from several threads at once.
+    Not for use from several threads at once, but each may have a companion of the same counter.
     """
 
     def __init__(self, groups: SideGroups):
         self._groups = groups
-        self._sums = [TokenAccumulator() for _ in groups]
+        self._indexes = [TokenIndex() for _ in groups]
+        self._sums = [TokenAccumulator(each) for each in self._indexes]
+
+    def companion(self) -> 'BlockCounter':
+        """Returns a counter for another thread, which keeps its tokens where this one does."""
+        other = BlockCounter(self._groups)
+        other._indexes = []
+        other._sums = [TokenAccumulator(each) for each in self._indexes]
+        return other
 
     @property
     def nbytes(self) -> int:
-        """Bytes held, room to grow included."""
-        return sum(each.nbytes for each in self._sums)
+        """Bytes held: of a companion the counts alone."""
+        return sum(each.nbytes for each in (*self._indexes, *self._sums))
 
     def add(self, block: Block, splits: Sequence[Split], on_error: str = 'stop') -> BlockFacts:
         """Counts a block; raises InputError as `count_block`, and then nothing of it is counted."""
@@ -65,36 +74,47 @@ class BlockCounter:
                 sums.add_rows(side.text, side.starts, side.ends)
         return facts
 
-    def take(self) -> tuple[TokenTable, ...]:
-        """Returns the tables, and begins anew."""
-        tables = tuple(TokenTable(*each.arrays()) for each in self._sums)
-        self._sums = [TokenAccumulator() for _ in self._groups]
-        return tables
+    def taken(self, companions: Sequence['BlockCounter'] = ()) -> tuple[TokenTable, ...]:
+        """Returns the tables, with all companions' counts; none of them may be used any more."""
+        return tuple(
+            TokenTable(*sums.taken(each._sums[group] for each in companions))
+            for group, sums in enumerate(self._sums)
+        )
 
 
 class TableMerger:
     """Adds up tables as they come, so that none of them waits.
 
     What is held follows the distinct tokens and not the number of tables. (Waiting until others
-    outweigh the sum, and then merging all anew, moved every token a few times more.)
+    outweigh the sum, and then merging all anew, moved every token a few times more.) The first
+    table is kept as it is: often it stays the only one.
     """
 
     def __init__(self) -> None:
-        self._sums = TokenAccumulator()
+        self._sums: TokenAccumulator | None = None
         self._merged: TokenTable | None = None
 
     @property
     def nbytes(self) -> int:
         """Bytes held, room to grow included."""
-        return self._sums.nbytes + (self._merged.nbytes if self._merged else 0)
+        held = self._merged.nbytes if self._merged else 0
+        return held + (self._sums.index.nbytes + self._sums.nbytes if self._sums else 0)
 
     def add(self, table: TokenTable) -> None:
         """Adds a table. Raises OverflowError if a sum exceeds 2^63 - 1."""
+        if self._sums is None:
+            if self._merged is None:
+                self._merged = table
+                return
+            self._sums = TokenAccumulator()
+            self._sums.add_tokens(self._merged.data, self._merged.offsets, self._merged.counts)
         self._sums.add_tokens(table.data, table.offsets, table.counts)
         self._merged = None
 
     def merged(self) -> TokenTable:
         """Returns the sum of all tables added."""
+        if self._sums is None:
+            return TokenTable.from_items(()) if self._merged is None else self._merged
         if self._merged is None:
             self._merged = TokenTable(*self._sums.arrays())
         return self._merged

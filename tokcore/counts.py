@@ -2,7 +2,7 @@
 
 import functools
 import itertools
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 
@@ -13,7 +13,14 @@ from tokcore.counts_text import read_counts_text
 from tokcore.token_accumulator import TokenAccumulator
 from tokcore.token_table import TokenTable
 
-__all__ = ['TokenTable', 'count_rows', 'merge_tables', 'partition_table', 'read_counts_text']
+__all__ = [
+    'TokenTable',
+    'concatenate_tables',
+    'count_rows',
+    'merge_tables',
+    'partition_table',
+    'read_counts_text',
+]
 
 
 @functools.cache
@@ -27,7 +34,7 @@ def count_rows(rows: Rows, sides: tuple[int, ...]) -> TokenTable:
     for index in sides:
         side = rows.sides[index]
         accumulator.add_rows(side.text, side.starts, side.ends)
-    return TokenTable(*accumulator.arrays())
+    return TokenTable(*accumulator.taken())
 
 
 def merge_tables(tables: Iterable[TokenTable]) -> TokenTable:
@@ -43,13 +50,18 @@ def merge_tables(tables: Iterable[TokenTable]) -> TokenTable:
     accumulator = TokenAccumulator()
     for table in itertools.chain(first, remaining):
         accumulator.add_tokens(table.data, table.offsets, table.counts)
-    return TokenTable(*accumulator.arrays())
+    return TokenTable(*accumulator.taken())
 
 
-def _runs(ascending: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Returns the different numbers, and how often each is there: int64."""
-    starts = np.flatnonzero(np.diff(ascending, prepend=ascending[:1] + 1))
-    return ascending[starts], np.diff(starts, append=len(ascending))
+def concatenate_tables(tables: Sequence[TokenTable]) -> TokenTable:
+    """Returns one table of one or more that have no token in common, in their order."""
+    if len(tables) == 1:
+        return tables[0]
+    lengths = np.concatenate([np.diff(table.offsets) for table in tables])
+    offsets = np.zeros(len(lengths) + 1, np.int64)
+    np.cumsum(lengths, out=offsets[1:])
+    data = np.concatenate([table.data for table in tables])
+    return TokenTable(data, offsets, np.concatenate([table.counts for table in tables]))
 
 
 def partition_table(table: TokenTable, partitions: int) -> list[tuple[int, TokenTable]]:
@@ -57,32 +69,36 @@ def partition_table(table: TokenTable, partitions: int) -> list[tuple[int, Token
 
     A token's partition is `zlib.crc32(token) * partitions >> 32`, so it is the same in every table
     on every machine; the order of tokens within a partition is kept. Raises ValueError unless
-    `1 <= partitions <= 2^31`.
+    `1 <= partitions <= 2^16`.
     """
-    if not 1 <= partitions <= 1 << 31:
-        raise ValueError(f'the number of partitions must be 1 to 2^31, not {partitions}')
-    found = np.empty(len(table), np.int64)
-    token_packing.find_partitions(
-        frozen(table.data), frozen(table.offsets), partitions, _crc32_table(), found
+    if not 1 <= partitions <= 1 << 16:
+        raise ValueError(f'the number of partitions must be 1 to 2^16, not {partitions}')
+    packed = (frozen(table.data), frozen(table.offsets))
+    found = np.empty(len(table), np.uint16)
+    sizes = np.zeros((partitions, 2), np.int64)
+    token_packing.find_partitions(*packed, _crc32_table(), found, sizes)
+    ends = np.cumsum(sizes, axis=0)
+    starts = ends - sizes
+    data = np.empty(len(table.data), np.uint8)
+    offsets = np.zeros(len(table) + partitions, np.int64)
+    counts = np.empty(len(table), np.int64)
+    token_packing.deal_tokens(
+        *packed,
+        frozen(table.counts),
+        frozen(found),
+        np.concatenate([starts, np.zeros((partitions, 1), np.int64)], axis=1),
+        data,
+        offsets,
+        counts,
     )
-    if partitions <= 1 << 16:
-        found = found.astype(np.uint16)  # numpy sorts these by radix
-    order = np.argsort(found, kind='stable')
-    together = table.pick(order)
-    numbers, sizes = _runs(found[order])
-    tables = []
-    start = 0
-    for number, size in zip(numbers.tolist(), sizes.tolist()):
-        offsets = together.offsets[start : start + size + 1]
-        tables.append(
-            (
-                number,
-                TokenTable(
-                    together.data[offsets[0] : offsets[-1]],
-                    offsets - offsets[0],
-                    together.counts[start : start + size],
-                ),
-            )
+    return [
+        (
+            number,
+            TokenTable(
+                data[starts[number, 1] : ends[number, 1]],
+                offsets[starts[number, 0] + number : ends[number, 0] + number + 1],
+                counts[starts[number, 0] : ends[number, 0]],
+            ),
         )
-        start += size
-    return tables
+        for number in np.flatnonzero(sizes[:, 0]).tolist()
+    ]

@@ -1,15 +1,19 @@
 """Kernels that count tokens in an open-addressing hash table over one growing array of bytes.
 
-Tokens stand one after another in the order first met; `entries` int64[n + 1, 2] holds where each
-begins in `data`, and its count. A slot (uint32) is 0 if free; else it holds a token's index + 1 in
-as many low bits as number the slots, and bits of the token's hash above. It is chosen by the hash's
-highest bits. Equal bits are settled by comparing bytes, 32 at a time: texts and `data` have as many
-more than their tokens. In a table beyond the caches what a token will need is fetched some tokens
-ahead. A kernel that runs out of room says where, and its caller makes room.
+Tokens stand one after another in the order first met: token i is `data[offsets[i]:offsets[i + 1]]`.
+A slot (uint32) is 0 if free; else it holds a token's index + 1 in as many low bits as number the
+slots, and bits of the token's hash above. It is chosen by the hash's highest bits. Equal bits are
+settled by comparing bytes, 32 at a time: texts and `data` have as many more than their tokens. In a
+table beyond the caches what a token will need is fetched some tokens ahead.
+
+Several threads may add tokens at once: a token that is in a slot never changes, and one that is not
+is entered under a lock. Each thread has counts of its own. A kernel that runs out of room locks the
+table for good and says where it stopped; its caller moves the tokens into a larger one.
 """
 
 import numpy as np
 
+from tokcore.atomics import exchange_if, load_acquired, store_released
 from tokcore.compilation import kernel_in_place
 from tokcore.word_loads import CHUNK, copy_chunk, differing_bytes, fetch_ahead, load_word
 
@@ -35,6 +39,12 @@ ALL_HASH_BITS = np.uint64(0xFFFFFFFFFFFFFFFF)
 """The mask that leaves a hash as it is; tests give a narrow one, to make tokens collide."""
 
 LARGEST_COUNT = 2**63 - 1
+
+STATE_NUMBERS = 2
+"""A table's state, int64: the lock of whoever enters a token, and the number of tokens."""
+
+_LOCK, _SIZE = np.uint64(0), np.uint64(1)
+_OPEN, _TAKEN, _FULL = 0, 1, 2
 
 
 @kernel_in_place
@@ -104,90 +114,115 @@ def slot_tag(token_hash, last_slot):
 
 
 @kernel_in_place
-def _likely_entry(token_hash, slots, shift):
-    """The place in `entries` of what stands in a hash's first slot if that is likely the token's.
+def _likely_index(token_hash, slots, shift):
+    """The index of what stands in a hash's first slot if that is likely the token's.
 
     Otherwise 0, whose line is near. No branch: the processor cannot guess which tokens are new.
     """
     last_slot = np.uint64(len(slots) - 1)
     held = np.uint64(slots[token_hash >> shift])
     is_likely = (held ^ slot_tag(token_hash, last_slot)) <= last_slot
-    return (np.uint64(is_likely) * ((held & last_slot) - np.uint64(held != _FREE))) << _ONE
+    return np.uint64(is_likely) * ((held & last_slot) - np.uint64(held != _FREE))
 
 
 @kernel_in_place
-def fetch_for(hashes, token, last, hash_mask, slots, shift, entries, data):
-    """Asks for what tokens some places on will need: the slot, then the entry, then its bytes."""
+def _fetch_for(hashes, token, last, hash_mask, slots, shift, offsets, data, counts):
+    """Asks for what tokens some places on will need: the slot, then the place, then its bytes."""
     ahead = token + np.uint64(_SLOT_AHEAD)
     if ahead < last:
         fetch_ahead(slots, (hashes[ahead] & hash_mask) >> shift)
     ahead = token + np.uint64(_ENTRY_AHEAD)
     if ahead < last:
-        fetch_ahead(entries, _likely_entry(hashes[ahead] & hash_mask, slots, shift))
+        index = _likely_index(hashes[ahead] & hash_mask, slots, shift)
+        fetch_ahead(offsets, index)
+        fetch_ahead(counts, index)
     ahead = token + np.uint64(_BYTES_AHEAD)
     if ahead < last:
-        entry = _likely_entry(hashes[ahead] & hash_mask, slots, shift)
-        fetch_ahead(data, np.uint64(entries[entry]))
+        index = _likely_index(hashes[ahead] & hash_mask, slots, shift)
+        fetch_ahead(data, np.uint64(offsets[index]))
+
+
+@kernel_in_place
+def _lock(state):
+    """Waits for the lock: True if it was given, False if the table is full."""
+    while True:
+        was = exchange_if(state, _LOCK, _OPEN, _TAKEN)
+        if was != _TAKEN:
+            return was == _OPEN
+
+
+@kernel_in_place
+def _enter(text, start, length, tag, slot, slots, data, offsets, state):
+    """Enters text[start:start + length] at a slot found free; returns what the slot holds now.
+
+    That is another token, or the same, if another thread was first; 0 if the table is full.
+    """
+    if not _lock(state):
+        return _FREE
+    size = np.uint64(state[_SIZE])
+    begin = np.uint64(offsets[size])
+    held = np.uint64(load_acquired(slots, slot))
+    is_full = size == np.uint64(token_room(len(slots)))
+    if is_full or begin + length + _CHUNK > np.uint64(len(data)):
+        store_released(state, _LOCK, _FULL)
+        return _FREE
+    if held == _FREE:
+        copied = _ZERO
+        while copied < length:
+            copy_chunk(data, begin + copied, text, start + copied)
+            copied += _CHUNK
+        size += _ONE
+        offsets[size] = np.int64(begin + length)
+        state[_SIZE] = np.int64(size)
+        held = tag | size
+        store_released(slots, slot, np.uint32(held))
+    store_released(state, _LOCK, _OPEN)
+    return held
 
 
 @kernel_in_place
 def add_tokens(
-    text, starts, ends, hashes, weights, first, last, hash_mask, slots, data, entries, size
+    text, starts, ends, hashes, weights, first, last, hash_mask, slots, data, offsets, state, counts
 ):  # fmt: skip
     """Adds weights to the counts of the tokens text[starts[i]:ends[i]], i from `first` to `last`.
 
-    Returns (i, size, overflow): where it stopped, the number of distinct tokens now, and whether
-    it stopped since the sum would exceed 2^63 - 1, and not for want of room. The length of `slots`
-    is a power of two; `entries` is flat and has room for `token_room` of it.
+    Returns (i, overflow): where it stopped, and whether that was since the sum would exceed
+    2^63 - 1, and not for want of room. The length of `slots` is a power of two; `offsets` and
+    `counts` (int64) have room for `token_room` of it, counts that were never added to being 0.
     """
     last_slot = np.uint64(len(slots) - 1)
     shift = slot_shift(len(slots))
-    room = np.uint64(len(entries) // 2 - 1)
-    data_room = np.uint64(len(data)) - _CHUNK
-    size = np.uint64(size)
     far = len(slots) > _NEAR_SLOTS
     for token in range(np.uint64(first), np.uint64(last)):
         if far:
-            fetch_for(hashes, token, np.uint64(last), hash_mask, slots, shift, entries, data)
+            _fetch_for(hashes, token, np.uint64(last), hash_mask, slots, shift, offsets, data, counts)
         start = starts[token]
         length = ends[token] - start
         token_hash = hashes[token] & hash_mask
         tag = slot_tag(token_hash, last_slot)
         slot = token_hash >> shift
-        found = size
-        held = np.uint64(slots[slot])
-        while held != _FREE:
+        while True:
+            held = np.uint64(load_acquired(slots, slot))
+            if held == _FREE:
+                held = _enter(text, start, length, tag, slot, slots, data, offsets, state)
+                if held == _FREE:
+                    return np.int64(token), False
             # Equal tags leave the index only, which is below the number of slots.
             if (held ^ tag) <= last_slot:
                 index = (held & last_slot) - _ONE
-                begin = np.uint64(entries[index << _ONE])
-                if np.uint64(entries[(index + _ONE) << _ONE]) - begin == length:
+                begin = np.uint64(offsets[index])
+                if np.uint64(offsets[index + _ONE]) - begin == length:
                     if same_bytes(text, start, data, begin, length):
-                        found = index
                         break
             slot = (slot + _ONE) & last_slot
-            held = np.uint64(slots[slot])
-        place = (found << _ONE) + _ONE
-        if found == size:
-            begin = np.uint64(entries[size << _ONE])
-            if size == room or begin + length > data_room:
-                return np.int64(token), np.int64(size), False
-            copied = _ZERO
-            while copied < length:
-                copy_chunk(data, begin + copied, text, start + copied)
-                copied += _CHUNK
-            size += _ONE
-            entries[size << _ONE] = begin + length
-            entries[place] = 0
-            slots[slot] = np.uint32(tag | size)
-        if entries[place] > LARGEST_COUNT - weights[token]:
-            return np.int64(token), np.int64(size), True
-        entries[place] += weights[token]
-    return last, np.int64(size), False
+        if counts[index] > LARGEST_COUNT - weights[token]:
+            return np.int64(token), True
+        counts[index] += weights[token]
+    return last, False
 
 
 @kernel_in_place
-def enter_tokens(data, entries, size, hash_mask, hashes, slots):
+def enter_tokens(data, offsets, size, hash_mask, hashes, slots):
     """Enters a table's tokens, all different, into slots that are free.
 
     As many at once as `hashes` (uint64[...], left as it may be) has room for, some dozens: for all
@@ -198,8 +233,7 @@ def enter_tokens(data, entries, size, hash_mask, hashes, slots):
     for first in range(_ZERO, np.uint64(size), np.uint64(len(hashes))):
         last = min(np.uint64(size), first + np.uint64(len(hashes)))
         for index in range(first, last):
-            begin = np.uint64(entries[index << _ONE])
-            end = np.uint64(entries[(index + _ONE) << _ONE])
+            begin, end = np.uint64(offsets[index]), np.uint64(offsets[index + _ONE])
             token_hash = hash_bytes(data, begin, end) & hash_mask
             fetch_ahead(slots, token_hash >> shift)
             hashes[index - first] = token_hash

@@ -6,8 +6,11 @@ Packed tokens are `data` uint8 and `offsets` int64: token i is `data[offsets[i]:
 import numpy as np
 
 from tokcore.compilation import kernel, kernel_in_place
+from tokcore.word_loads import load_word, store_word
 
 _CRC32_POLYNOMIAL = 0xEDB88320
+
+_WORD = np.uint64(8)
 
 
 def crc32_table() -> np.ndarray:
@@ -29,11 +32,58 @@ def crc32_bytes(data, start, end, table):
 
 
 @kernel_in_place
-def find_partitions(data, offsets, partitions, table, found):
-    """Fills in each token's partition (int64), `crc32 * partitions >> 32`."""
+def find_partitions(data, offsets, table, found, sizes):
+    """Fills in each token's partition (uint16), `crc32 * partitions >> 32`.
+
+    Adds up in sizes[partition] (int64[partitions, 2], zeros) how many tokens and how many bytes
+    each has.
+    """
+    partitions = np.int64(len(sizes))
     for token in range(len(found)):
-        crc = crc32_bytes(data, offsets[token], offsets[token + 1], table)
-        found[token] = (np.int64(crc) * np.int64(partitions)) >> 32
+        start, end = offsets[token], offsets[token + 1]
+        partition = (np.int64(crc32_bytes(data, start, end, table)) * partitions) >> 32
+        found[token] = partition
+        sizes[partition, 0] += 1
+        sizes[partition, 1] += end - start
+
+
+@kernel_in_place
+def deal_tokens(data, offsets, counts, found, nexts, dealt_data, dealt_offsets, dealt_counts):
+    """Copies each token with its end and its count to the next places of its partition.
+
+    nexts[partition] (int64[partitions, 3]) has the place of its next token, the place of its next
+    byte, and how many bytes it has so far, from which its offsets are told.
+    """
+    for token in range(len(found)):
+        partition = found[token]
+        place, begin = nexts[partition, 0], nexts[partition, 1]
+        start = offsets[token]
+        length = offsets[token + 1] - start
+        copy_bytes(dealt_data, begin, data, start, length)
+        nexts[partition, 0] = place + 1
+        nexts[partition, 1] = begin + length
+        nexts[partition, 2] += length
+        dealt_counts[place] = counts[token]
+        # Each partition's offsets begin with a 0, so there is one more of them.
+        dealt_offsets[place + partition + 1] = nexts[partition, 2]
+
+
+@kernel_in_place
+def copy_bytes(target, begin, source, start, length):
+    """Copies source[start:start + length] to target[begin:], and neither reads nor writes more."""
+    target_place, source_place, left = np.uint64(begin), np.uint64(start), np.uint64(length)
+    if left < _WORD:
+        for byte in range(left):
+            target[target_place + byte] = source[source_place + byte]
+        return
+    while left > _WORD:
+        store_word(target, target_place, load_word(source, source_place))
+        target_place += _WORD
+        source_place += _WORD
+        left -= _WORD
+    # The last eight, of which some were copied already.
+    rest = _WORD - left
+    store_word(target, target_place - rest, load_word(source, source_place - rest))
 
 
 @kernel
@@ -45,10 +95,7 @@ def pick_ranges(data, starts, ends):
         offsets[token + 1] = offsets[token] + ends[token] - starts[token]
     picked = np.empty(offsets[len(starts)], np.uint8)
     for token in range(len(starts)):
-        start = starts[token]
-        begin = offsets[token]
-        for index in range(ends[token] - start):
-            picked[begin + index] = data[start + index]
+        copy_bytes(picked, offsets[token], data, starts[token], ends[token] - starts[token])
     return picked, offsets
 
 

@@ -80,6 +80,12 @@ class TokenTable:
         data, offsets = token_packing.pick_ranges(frozen(self.data), frozen(starts), frozen(ends))
         return TokenTable(data, offsets, self.counts[order])
 
+    def part(self, first: int, last: int) -> 'TokenTable':
+        """Returns the tokens of these indices, `last` not among them, over the same memory."""
+        offsets = self.offsets[first : last + 1]
+        data = self.data[offsets[0] : offsets[-1]]
+        return TokenTable(data, offsets - offsets[0], self.counts[first:last])
+
     def to_bytes(self) -> bytes:
         """Returns the table, in its order, in a compact form for `from_bytes`."""
         numbers = np.concatenate([np.diff(self.offsets), self.counts])
@@ -148,7 +154,7 @@ def distinct_table(data: np.ndarray, offsets: np.ndarray, counts: np.ndarray) ->
         raise ValueError(f'a count must not be negative, but one is {counts.min()}')
     accumulator = TokenAccumulator()
     accumulator.add_tokens(data, offsets, counts)
-    return TokenTable(*accumulator.arrays())
+    return TokenTable(*accumulator.taken())
 
 
 def _column(table: pa.Table, name: str) -> pa.ChunkedArray:

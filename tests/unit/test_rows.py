@@ -1,5 +1,6 @@
 """Lines to rows, against the line rules in plain Python."""
 
+import itertools
 import random
 
 import numpy as np
@@ -222,8 +223,7 @@ def test_every_two_and_three_byte_sequence_is_judged_as_python_does():
 
 @pytest.mark.parametrize('before', [b'', b'abcdefg', '字'.encode(), '字ab'.encode(), 'é字'.encode()])
 def test_sequences_are_judged_alike_wherever_they_stand_in_a_line(before):
-    # Lines are looked at eight bytes at a time where that settles it: a sequence may be the first or
-    # the second character of such a look, or lie across two.
+    # Lines are looked at 64 bytes at a time where that settles it: a sequence may lie across two.
     edges = [0x00, 0x0A, 0x0D, 0x7F, 0x80, 0x9F, 0xA0, 0xBF, 0xC0]
     leads = [0x61, 0x80, 0xC1, 0xC2, 0xE0, 0xE1, 0xEC, 0xED, 0xEE, 0xEF, 0xF0, 0xF4, 0xFF]
     lines = [
@@ -231,8 +231,31 @@ def test_sequences_are_judged_alike_wherever_they_stand_in_a_line(before):
         for lead in leads
         for second in edges
         for third in edges
-        for after in (b'', '国'.encode() + b'abcdefgh')
+        for after in (b'', '国'.encode() + b'abcdefgh' * 9)
     ]
     data = b'\n'.join(lines)
     rows, empty, rejects = plain_rows(data, 0)
     assert contents(text_rows(data, 0)) == (rows, empty, rejects)
+
+
+def whole_characters(chunk: bytes) -> int:
+    """How many bytes of a chunk are whole characters, the last perhaps cut; 0 if one is wrong."""
+    try:
+        return len(chunk.decode().encode())
+    except UnicodeDecodeError as error:
+        return error.start if error.reason == 'unexpected end of data' else 0
+
+
+@pytest.mark.parametrize('place', [1, 2, 31, 60, 61, 62, 63])
+def test_64_bytes_are_judged_at_once_as_python_does(place):
+    edges = [0x00, 0x0A, 0x7F, 0x80, 0x8F, 0x90, 0x9F, 0xA0, 0xBF, 0xC0, 0xE1, 0xFF]
+    leads = [*edges, 0xC1, 0xC2, 0xDF, 0xE0, 0xEC, 0xED, 0xEE, 0xEF, 0xF0, 0xF3, 0xF4, 0xF5]
+    sequences = [
+        *(bytes(each) for each in itertools.product(range(0x80, 256), range(256))),
+        *(bytes(each) for each in itertools.product(leads, edges, edges)),
+        *(bytes(each) for each in itertools.product(leads[-4:], edges, edges, edges)),
+    ]
+    for sequence in sequences:
+        chunk = (b'a' * place + sequence + b'b' * 64)[:64]
+        found = line_kernels.sound_bytes(np.frombuffer(chunk, np.uint8), np.uint64(0))
+        assert found == whole_characters(chunk), sequence

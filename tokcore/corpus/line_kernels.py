@@ -1,14 +1,14 @@
 """Kernels over the lines of a block: borders, strict UTF-8, stripping, TAB-separated columns.
 
-One pass finds where lines begin and checks their UTF-8. Stripping looks at a line's ends only, so
-it costs by the line and not by the byte.
+One pass finds where lines begin and checks their UTF-8, 64 bytes at a time. Stripping looks at a
+line's ends only, so it costs by the line and not by the byte.
 """
 
 import numpy as np
 
+from tokcore.chunk_bits import CHUNK, bytes_within, count_ones, trailing_zeros
 from tokcore.compilation import kernel, kernel_in_place
 from tokcore.pretokenization import character_length, decode_character
-from tokcore.word_loads import load_word
 
 # What a byte is to `scan_lines`, by a table of 256.
 _ORDINARY = 0
@@ -17,18 +17,10 @@ _RETURN = 2
 _NOT_ASCII = 3
 
 TAB = 0x09
-_ONE = np.uint64(1)
-_SIX = np.uint64(6)
-_EIGHT = np.uint64(8)
-_HIGH_BITS = np.uint64(0x8080808080808080)
-_EVERY_BYTE = np.uint64(0x0101010101010101)
-_NEWLINES = np.uint64(0x0A0A0A0A0A0A0A0A)
-_RETURNS = np.uint64(0x0D0D0D0D0D0D0D0D)
-# Six bytes that are two leads of three-byte characters, each with two bytes to follow.
-_TWO_OF_THREE = np.uint64(0xC0C0F0C0C0F0)
-_TWO_LEADS = np.uint64(0x8080E08080E0)
-_THREE_BYTES = np.uint64(24)
-_BYTE = np.uint64(0xFF)
+_CHUNK = np.uint64(CHUNK)
+_0, _1, _2, _3 = np.uint64(0), np.uint64(1), np.uint64(2), np.uint64(3)
+# In the last place of a chunk, the last two, the last three.
+_CUT_TWO, _CUT_THREE, _CUT_FOUR = np.uint64(1 << 63), np.uint64(3 << 62), np.uint64(7 << 61)
 
 # What `cut_columns` says of a line.
 KEPT = 0
@@ -76,73 +68,96 @@ def well_formed_length(data, position):
 
 
 @kernel_in_place
-def plain_bytes(data, position):
-    """How many bytes at `position`, 8, 6 or 0, are at one look sound and of no line's end.
+def sound_bytes(data, position):
+    """How many of the 64 bytes at `position` are whole characters of strict UTF-8, none of them cut.
 
-    Eight bytes of ASCII without '\\n' and '\\r', or two characters of three bytes each; 0 says that
-    they must be looked at one by one. There are eight bytes.
+    That is 61 to 64, the fewer if the last character goes on behind; 0 says that some byte is wrong.
+    The bytes behind leads must be the continuation bytes, all of them.
     """
-    word = load_word(data, position)
-    if word & _HIGH_BITS == np.uint64(0):
-        # Equal bytes give 0, and only a 0 borrows from its highest bit, or a 1 above such a 0.
-        newline = word ^ _NEWLINES
-        carriage_return = word ^ _RETURNS
-        found = (newline - _EVERY_BYTE) & ~newline
-        found |= (carriage_return - _EVERY_BYTE) & ~carriage_return
-        return _EIGHT if found & _HIGH_BITS == np.uint64(0) else np.uint64(0)
-    if word & _TWO_OF_THREE == _TWO_LEADS:
-        # E0 and ED ask more of the byte behind them.
-        lead = word & _BYTE
-        other_lead = (word >> _THREE_BYTES) & _BYTE
-        if lead != 0xE0 and lead != 0xED and other_lead != 0xE0 and other_lead != 0xED:
-            return _SIX
-    return np.uint64(0)
+    high = bytes_within(data, position, 0x80, 0xFF)
+    if high == _0:
+        return _CHUNK
+    continued = bytes_within(data, position, 0x80, 0xBF)
+    two = bytes_within(data, position, 0xC2, 0xDF)
+    three = bytes_within(data, position, 0xE0, 0xEF)
+    four = bytes_within(data, position, 0xF0, 0xF4)
+    seconds = (two | three | four) << _1
+    wrong = continued ^ (seconds | (three | four) << _2 | four << _3)
+    wrong |= high & ~(continued | two | three | four)
+    # E0 and F0 begin overlong forms, ED surrogates, F4 what is beyond U+10FFFF.
+    e0, ed = bytes_within(data, position, 0xE0, 0xE0), bytes_within(data, position, 0xED, 0xED)
+    if e0 | ed | four != _0:
+        f0, f4 = bytes_within(data, position, 0xF0, 0xF0), bytes_within(data, position, 0xF4, 0xF4)
+        wrong |= e0 << _1 & ~bytes_within(data, position, 0xA0, 0xBF)
+        wrong |= ed << _1 & ~bytes_within(data, position, 0x80, 0x9F)
+        wrong |= f0 << _1 & ~bytes_within(data, position, 0x90, 0xBF)
+        wrong |= f4 << _1 & ~bytes_within(data, position, 0x80, 0x8F)
+    if wrong != _0:
+        return _0
+    # 64 where no bit is set.
+    return trailing_zeros(two & _CUT_TWO | three & _CUT_THREE | four & _CUT_FOUR)
+
+
+@kernel_in_place
+def count_newlines(data):
+    """The number of '\n'."""
+    total = _0
+    position, end = _0, np.uint64(len(data))
+    while position + _CHUNK <= end:
+        total += count_ones(bytes_within(data, position, 0x0A, 0x0A))
+        position += _CHUNK
+    while position < end:
+        total += np.uint64(data[position] == 0x0A)
+        position += _1
+    return np.int64(total)
 
 
 @kernel_in_place
 def scan_lines(data, kinds, borders, damages):
-    """Fills in where lines begin and where their UTF-8 breaks; returns the number of '\\r'.
+    """Fills in where lines begin and where their UTF-8 breaks; returns the number of '\r'.
 
-    `borders` int64[lines + 1]: line i is data[borders[i]:borders[i + 1]], with its '\\n' if any.
+    `borders` int64[lines + 1]: line i is data[borders[i]:borders[i + 1]], with its '\n' if any.
     `damages` int64[lines]: the position of the line's first character that is not UTF-8, or -1.
     """
     lines = len(damages)
     borders[0] = 0
     damages[:] = -1
     borders[lines] = len(data)
-    line = np.uint64(0)
-    returns = 0
+    line = _0
+    returns = _0
     # Unsigned, since numba looks at every signed index whether it is negative.
-    position = np.uint64(0)
+    position = _0
     end = np.uint64(len(data))
     while position < end:
-        if position + _EIGHT <= end:
-            sound = plain_bytes(data, position)
+        if position + _CHUNK <= end:
+            sound = sound_bytes(data, position)
             if sound:
+                # No character that is cut begins with either.
+                returns += count_ones(bytes_within(data, position, 0x0D, 0x0D))
+                newlines = bytes_within(data, position, 0x0A, 0x0A)
+                while newlines != _0:
+                    line += _1
+                    borders[line] = np.int64(position + trailing_zeros(newlines) + _1)
+                    newlines &= newlines - _1
                 position += sound
                 continue
-        # Up to eight bytes one by one, so that a line's end costs the quick look but once.
-        limit = min(end, position + _EIGHT)
+        limit = min(end, position + _CHUNK)
         while position < limit:
             kind = kinds[data[position]]
-            if kind == _ORDINARY:
-                position += _ONE
-            elif kind == _NEWLINE:
-                position += _ONE
-                line += _ONE
-                borders[line] = position
+            length = 1
+            if kind == _NEWLINE:
+                line += _1
+                borders[line] = np.int64(position + _1)
             elif kind == _RETURN:
-                position += _ONE
-                returns += 1
-            else:
+                returns += _1
+            elif kind == _NOT_ASCII:
                 length = well_formed_length(data, np.int64(position))
                 if length == 0:
                     if damages[line] < 0:
-                        damages[line] = position
+                        damages[line] = np.int64(position)
                     length = 1
-                position += np.uint64(length)
-                break
-    return returns
+            position += np.uint64(length)
+    return np.int64(returns)
 
 
 @kernel

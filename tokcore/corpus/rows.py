@@ -91,10 +91,11 @@ class _Lines:
 
 
 def _scan(data: bytes, offset: int) -> _Lines:
-    lines = data.count(b'\n') + (bool(data) and not data.endswith(b'\n'))
+    text = np.frombuffer(data, np.uint8)
+    newlines = line_kernels.count_newlines(text)
+    lines = newlines + (bool(data) and not data.endswith(b'\n'))
     borders = np.empty(lines + 1, np.int64)
     damages = np.empty(lines, np.int64)
-    text = np.frombuffer(data, np.uint8)
     text_borders = borders
     returns = line_kernels.scan_lines(text, _BYTE_KINDS, borders, damages)
     if returns:

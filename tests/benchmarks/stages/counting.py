@@ -38,7 +38,7 @@ def _count_share(blocks: Iterable[TextBlock]) -> TokenTable:
     for block in blocks:
         (side,) = text_rows(block.data, block.offset).sides
         sums.add_rows(side.text, side.starts, side.ends)
-    return TokenTable(*sums.arrays())
+    return TokenTable(*sums.taken())
 
 
 def counts_digest(items: Sequence[tuple[str, int]]) -> str:
