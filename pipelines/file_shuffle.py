@@ -4,8 +4,8 @@ Run items become sorted runs, and each shard is merged from its slice of all of 
 sizes cross Beam, so neither its memory nor that of an engine's shuffle sees a record.
 """
 
-import contextlib
 import functools
+import itertools
 import json
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, astuple, dataclass
@@ -17,11 +17,12 @@ from pipelines import filesystem
 from pipelines.bundles import CallsInFlight, in_global_window
 from pipelines.counting import FACTS, REJECTED
 from pipelines.encoding import BlockEncoder
+from pipelines.open_shard import OpenShard
 from pipelines.rejecting import rejected_name
 from pipelines.run_writing import RunWriter, WrittenPart, room_on_disk
 from pipelines.shuffle_plan import RunItem, ShufflePlan
 from pipelines.shuffling import shard_name
-from tokcore.records.merging import MergedRows, RunSlice, bucket_groups, merge_buckets, read_slices
+from tokcore.records.merging import RunSlice, bucket_groups, merge_buckets, read_slices
 from tokcore.records.run_index import RunFile, damaged
 from tokcore.records.runs import RejectedSection
 
@@ -183,38 +184,9 @@ def _read_listing(path: str) -> tuple[_ListedRun, ...]:
     return tuple(map(_ListedRun.from_json, filesystem.read_bytes(path).splitlines()))
 
 
-class _OpenShard:
-    """A shard that is being written: it has its name when it is closed."""
-
-    def __init__(self, folder: str, name: str):
-        self._name = name
-        self._stack = contextlib.ExitStack()
-        self._stream = self._stack.enter_context(
-            filesystem.create(filesystem.join(folder, name))
-        )
-        self._bytes = self._crc32c = self._examples = 0
-
-    def write(self, merged: MergedRows) -> None:
-        self._stream.write(merged.records.data)
-        self._crc32c = google_crc32c.extend(self._crc32c, merged.records)
-        self._bytes += len(merged.records)
-        self._examples += merged.rows
-
-    def close(self) -> tuple[str, int, int, int]:
-        self._stack.close()
-        return self._name, self._bytes, self._crc32c, self._examples
-
-
-@dataclass
-class _Merged:
-    """A group of buckets of a shard, in the order of groups and shards."""
-
-    shard: str
-    rows: MergedRows
-    last: bool  # of its shard
-
-
 class _MergeShardFn(beam.DoFn):
+    """Merges as many shards at once as there are threads, so that each may write to its own."""
+
     def __init__(self, transform: MergeRuns, listing: str):
         self._plan = transform.plan
         self._name = transform.name
@@ -224,14 +196,36 @@ class _MergeShardFn(beam.DoFn):
         self._listing = listing
 
     def setup(self) -> None:
-        self._calls: CallsInFlight[_Merged] = CallsInFlight(self._workers)
+        self._calls: CallsInFlight = CallsInFlight(self._workers)
 
     def start_bundle(self) -> None:
-        self._open: _OpenShard | None = None
+        self._waiting: list[tuple[int, int]] = []
 
     def process(self, element: tuple[int, int]) -> Iterator[tuple[str, int, int, int]]:
-        number, shard = element
+        self._waiting.append(element)
+        if len(self._waiting) == self._workers:
+            yield from self._merge_waiting()
+
+    def finish_bundle(self) -> Iterator:
+        for written in (*self._merge_waiting(), *self._calls.drain()):
+            if written is not None:
+                yield in_global_window(written)
+
+    def teardown(self) -> None:
+        self._calls.close()
+
+    def _merge_waiting(self) -> Iterator[tuple[str, int, int, int]]:
+        """Starts the groups of all waiting shards in turns; yields the shards that are whole."""
+        shards, self._waiting = [self._groups(*each) for each in self._waiting], []
+        for calls in itertools.zip_longest(*shards):
+            for arguments in filter(None, calls):
+                for written in self._calls.submit(self._merge, *arguments):
+                    if written is not None:
+                        yield written
+
+    def _groups(self, number: int, shard: int) -> list[tuple[OpenShard, int, list[RunSlice]]]:
         layout = self._plan.layout[number]
+        """Returns what `_merge` is to be called with for each group of a shard's buckets."""
         first = shard * layout.buckets_per_shard
         end = first + layout.buckets_per_shard
         runs = [
@@ -244,32 +238,17 @@ class _MergeShardFn(beam.DoFn):
         )
         groups = bucket_groups(slices, first, end, self._group_bytes)
         name = shard_name(self._name, layout.split, shard, layout.shards)
-        for group in groups:
-            parts = [each.part(*group) for each in slices]
-            for merged in self._calls.submit(_merge, name, parts, group == groups[-1]):
-                yield from self._append(merged)
+        out = OpenShard(self._folder, name, len(groups))
+        return [
+            (out, place, [each.part(*group) for each in slices])
+            for place, group in enumerate(groups)
+        ]
 
-    def finish_bundle(self) -> Iterator:
-        for merged in self._calls.drain():
-            for output in self._append(merged):
-                yield in_global_window(output)
-
-    def teardown(self) -> None:
-        self._calls.close()
-
-    def _append(self, merged: _Merged) -> Iterator[tuple[str, int, int, int]]:
-        with room_on_disk(self._plan):
-            if self._open is None:
-                self._open = _OpenShard(self._folder, merged.shard)
-            self._open.write(merged.rows)
-            written = self._open.close() if merged.last else None
-        if written is not None:
-            self._open = None
-            yield written
-
-
-def _merge(shard: str, slices: Sequence[RunSlice], last: bool) -> _Merged:
-    return _Merged(shard, merge_buckets(slices, filesystem.open_binary), last)
+    def _merge(
+        self, out: OpenShard, place: int, slices: Sequence[RunSlice]
+    ) -> tuple[str, int, int, int] | None:
+        with out.part(place), room_on_disk(self._plan):
+            return out.write(place, merge_buckets(slices, filesystem.open_binary))
 
 
 class _JoinRejectedFn(beam.DoFn):

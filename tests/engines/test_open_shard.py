@@ -1,0 +1,60 @@
+"""A shard whose parts are made by several threads in any order."""
+
+import concurrent.futures
+import threading
+
+import google_crc32c
+import numpy as np
+import pytest
+
+from pipelines.open_shard import OpenShard
+from tokcore.records.merging import MergedRows
+
+PARTS = [bytes([place]) * (1 + place) for place in range(12)]
+
+
+def merged(place: int) -> MergedRows:
+    return MergedRows(np.frombuffer(PARTS[place], np.uint8), rows=place)
+
+
+def test_parts_stand_in_their_order_whichever_thread_is_first(tmp_path):
+    shard = OpenShard(str(tmp_path), 'shard', len(PARTS))
+    last_is_ready = threading.Event()
+
+    def write(place: int):
+        with shard.part(place):
+            if place == len(PARTS) - 1:
+                last_is_ready.set()
+            # The first part is made last.
+            assert place or last_is_ready.wait(60)
+            return shard.write(place, merged(place))
+
+    with concurrent.futures.ThreadPoolExecutor(len(PARTS)) as pool:
+        results = list(pool.map(write, range(len(PARTS))))
+    whole = b''.join(PARTS)
+    written = ('shard', len(whole), google_crc32c.value(whole), sum(range(len(PARTS))))
+    assert results == [None] * (len(PARTS) - 1) + [written]
+    assert (tmp_path / 'shard').read_bytes() == whole
+
+
+def test_a_part_that_fails_stops_those_behind_it_and_no_other(tmp_path):
+    shard = OpenShard(str(tmp_path), 'shard', 4)
+    third_failed = threading.Event()
+
+    def write(place: int):
+        with shard.part(place):
+            if place == 2:
+                third_failed.set()
+                raise OSError('no such run')
+            assert place or third_failed.wait(60)
+            return shard.write(place, merged(place))
+
+    with concurrent.futures.ThreadPoolExecutor(4) as pool:
+        calls = [pool.submit(write, place) for place in range(4)]
+    assert calls[0].result() is None
+    assert calls[1].result() is None
+    with pytest.raises(OSError, match='no such run'):
+        calls[2].result()
+    with pytest.raises(RuntimeError, match='part 2 of shard was not written'):
+        calls[3].result()
+    assert not (tmp_path / 'shard').exists()
