@@ -8,7 +8,12 @@ from tokcore import token_hashing
 from tokcore.compilation import frozen
 from tokcore.row_counting import count_rows
 from tokcore.token_index import IndexArrays, TokenIndex, with_room
-from tokcore.token_scanning import CHUNK_TOKENS, READABLE, alphanumeric_bits
+from tokcore.token_scanning import (
+    CHUNK_TOKENS,
+    alphanumeric_bits,
+    readable_parts,
+    with_margin,
+)
 
 # 16,384 places and hashes are 400 KB, which stay in a core's cache between the passes; with a
 # quarter of it the calls begin to show.
@@ -34,17 +39,10 @@ class TokenAccumulator:
 
     def add_rows(self, text: np.ndarray, starts: np.ndarray, ends: np.ndarray) -> None:
         """Counts the tokens of rows: row i is `text[starts[i]:ends[i]]`, valid UTF-8."""
-        # Only rows near the end of the text are copied, for the sake of what is read behind them.
-        near = np.flatnonzero(ends > len(text) - READABLE)
-        first = int(near[0]) if len(near) else len(ends)
-        self._add_rows(frozen(np.ascontiguousarray(text)), starts[:first], ends[:first])
-        if first < len(ends):
-            begin = starts[first:].min()
-            rest = with_margin(text[begin : ends[first:].max()])
-            self._add_rows(rest, starts[first:] - begin, ends[first:] - begin)
+        for part in readable_parts(text, starts, ends):
+            self._add_rows(*part)
 
     def _add_rows(self, text: np.ndarray, starts: np.ndarray, ends: np.ndarray) -> None:
-        starts, ends = frozen(starts), frozen(ends)
         token_starts = np.empty(_TOKENS_AT_ONCE + CHUNK_TOKENS, np.uint64)
         token_ends = np.empty_like(token_starts)
         hashes = np.empty_like(token_starts)
@@ -130,11 +128,3 @@ class TokenAccumulator:
 def _overflow(token: np.ndarray) -> OverflowError:
     shown = token[:100].tobytes().decode(errors='replace')
     return OverflowError(f'the counts of the token {shown!r} exceed 2^63 - 1 in sum')
-
-
-def with_margin(text: np.ndarray) -> np.ndarray:
-    """Returns a copy of some bytes (uint8) with what kernels may read behind them."""
-    copy = np.empty(len(text) + READABLE, np.uint8)
-    copy[: len(text)] = text
-    copy[len(text) :] = 0
-    return frozen(copy)

@@ -5,12 +5,10 @@ Packed tokens are `data` uint8 and `offsets` int64: token i is `data[offsets[i]:
 
 import numpy as np
 
+from tokcore.byte_copying import copy_bytes
 from tokcore.compilation import kernel, kernel_in_place
-from tokcore.word_loads import load_word, store_word
 
 _CRC32_POLYNOMIAL = 0xEDB88320
-
-_WORD = np.uint64(8)
 
 
 def crc32_table() -> np.ndarray:
@@ -59,31 +57,13 @@ def deal_tokens(data, offsets, counts, found, nexts, dealt_data, dealt_offsets, 
         place, begin = nexts[partition, 0], nexts[partition, 1]
         start = offsets[token]
         length = offsets[token + 1] - start
-        copy_bytes(dealt_data, begin, data, start, length)
+        copy_bytes(dealt_data, np.uint64(begin), data, np.uint64(start), np.uint64(length))
         nexts[partition, 0] = place + 1
         nexts[partition, 1] = begin + length
         nexts[partition, 2] += length
         dealt_counts[place] = counts[token]
         # Each partition's offsets begin with a 0, so there is one more of them.
         dealt_offsets[place + partition + 1] = nexts[partition, 2]
-
-
-@kernel_in_place
-def copy_bytes(target, begin, source, start, length):
-    """Copies source[start:start + length] to target[begin:], and neither reads nor writes more."""
-    target_place, source_place, left = np.uint64(begin), np.uint64(start), np.uint64(length)
-    if left < _WORD:
-        for byte in range(left):
-            target[target_place + byte] = source[source_place + byte]
-        return
-    while left > _WORD:
-        store_word(target, target_place, load_word(source, source_place))
-        target_place += _WORD
-        source_place += _WORD
-        left -= _WORD
-    # The last eight, of which some were copied already.
-    rest = _WORD - left
-    store_word(target, target_place - rest, load_word(source, source_place - rest))
 
 
 @kernel
@@ -95,7 +75,8 @@ def pick_ranges(data, starts, ends):
         offsets[token + 1] = offsets[token] + ends[token] - starts[token]
     picked = np.empty(offsets[len(starts)], np.uint8)
     for token in range(len(starts)):
-        copy_bytes(picked, offsets[token], data, starts[token], ends[token] - starts[token])
+        start, length = np.uint64(starts[token]), np.uint64(ends[token] - starts[token])
+        copy_bytes(picked, np.uint64(offsets[token]), data, start, length)
     return picked, offsets
 
 

@@ -6,6 +6,7 @@ the letter behind it. So no branch depends on how long a token is.
 """
 
 import functools
+from collections.abc import Iterator
 
 import numpy as np
 
@@ -31,6 +32,31 @@ _LOW_SIX = np.uint64(0x3F)
 def alphanumeric_bits() -> np.ndarray:
     """Returns uint64[0x110000 / 64]: bit c % 64 of word c // 64 is the class of code point c."""
     return frozen(np.packbits(alphanumeric_table(), bitorder='little').view(np.uint64))
+
+
+def readable_parts(
+    text: np.ndarray, starts: np.ndarray, ends: np.ndarray
+) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
+    """Yields (text, starts, ends) of the rows, in their order, with `READABLE` bytes behind each.
+
+    Only rows near the end of the text are copied, for the sake of what is read behind them.
+    """
+    near = np.flatnonzero(ends > len(text) - READABLE)
+    first = int(near[0]) if len(near) else len(ends)
+    if first:
+        yield frozen(np.ascontiguousarray(text)), frozen(starts[:first]), frozen(ends[:first])
+    if first < len(ends):
+        begin = starts[first:].min()
+        rest = with_margin(text[begin : ends[first:].max()])
+        yield rest, frozen(starts[first:] - begin), frozen(ends[first:] - begin)
+
+
+def with_margin(text: np.ndarray) -> np.ndarray:
+    """Returns a copy of some bytes (uint8) with `READABLE` more behind them."""
+    copy = np.empty(len(text) + READABLE, np.uint8)
+    copy[: len(text)] = text
+    copy[len(text) :] = 0
+    return frozen(copy)
 
 
 @kernel_in_place

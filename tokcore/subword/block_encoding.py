@@ -9,12 +9,11 @@ import typing
 
 import numpy as np
 
-from tokcore.compilation import frozen
 from tokcore.corpus.rows import Side, prepend
 from tokcore.escaping import alphabet_of, escape_token
 from tokcore.subword.encoding_kernels import encode_rows
 from tokcore.subword.memo_kernels import ROW_WORDS
-from tokcore.token_scanning import READABLE, alphanumeric_bits
+from tokcore.token_scanning import alphanumeric_bits, readable_parts
 
 if typing.TYPE_CHECKING:
     from tokcore.subword.encoder import SubwordTextEncoder
@@ -46,14 +45,6 @@ def _empty_memo(memo_bytes: int) -> tuple[np.uint64, np.ndarray]:
     return np.uint64(64 - bits), words.reshape(-1, ROW_WORDS)
 
 
-def _padded(side: Side) -> np.ndarray:
-    """The side's text with so many bytes behind the rows as scanning reads."""
-    end = int(side.ends.max(initial=0))
-    if end + READABLE <= len(side.text):
-        return side.text
-    return np.concatenate([side.text[:end], np.zeros(READABLE, np.uint8)])
-
-
 class SubwordBlockEncoder:
     """Encodes blocks for one thread: the vocabulary's arrays are shared, the memo is its own."""
 
@@ -66,7 +57,6 @@ class SubwordBlockEncoder:
         arrays = encoder.arrays
         self._tables = (alphanumeric_bits(), arrays.alphabet, arrays.edges, arrays.edge_ids)
         self._memo = _empty_memo(memo_bytes)
-        self._ids = np.empty(0, np.int32)  # grows to what the largest block takes
 
     def encode_side(self, side: Side, prefix: str = '', eos: bool = True) -> EncodedSide:
         """Returns the ids of each row, of `prefix` and text as one, with id 1 at the end if `eos`.
@@ -75,14 +65,18 @@ class SubwordBlockEncoder:
         token that no subtoken begins, as `SubwordTextEncoder.encode` does.
         """
         side = prepend(side, prefix)
-        text = frozen(_padded(side))
-        self._ids, offsets, used, start, end, missed = encode_rows(
-            text, frozen(side.starts), frozen(side.ends), int(eos),
-            *self._tables, *self._memo, self._ids,
-        )  # fmt: skip
-        if missed:
-            raise ValueError(self._missing_subtoken(text[start:end].tobytes(), missed))
-        return EncodedSide(self._ids[:used].copy(), offsets)
+        # Room that is not written to takes no memory, and text seldom has more ids than this.
+        ids = np.empty(len(side.text) // 2 + len(side), np.int32)
+        offsets = np.zeros(len(side) + 1, np.int64)
+        rows = used = 0
+        for text, starts, ends in readable_parts(side.text, side.starts, side.ends):
+            ids, used, start, end, missed = encode_rows(
+                text, starts, ends, int(eos), *self._tables, *self._memo, ids, used, offsets[rows:]
+            )
+            if missed:
+                raise ValueError(self._missing_subtoken(text[start:end].tobytes(), missed))
+            rows += len(starts)
+        return EncodedSide(ids[:used], offsets)
 
     def _missing_subtoken(self, data: bytes, missed: int) -> str:
         token = data.decode('utf-8', 'surrogatepass')

@@ -114,12 +114,15 @@ def _grown(array, used, size):
 
 
 @kernel
-def encode_rows(text, starts, ends, eos, classes, alphabet, edges, edge_ids, shift, slots, ids):
+def encode_rows(
+    text, starts, ends, eos, classes, alphabet, edges, edge_ids, shift, slots, ids, used, offsets
+):
     """Encodes the rows `text[starts[r]:ends[r]]`, each ended by EOS if `eos` is 1 and not 0.
 
-    Returns (ids, offsets, used, start, end, missed): row r is `ids[offsets[r]:offsets[r + 1]]`, and
-    the array is the one given or a larger one. Where no subtoken begins the last `missed` escaped
-    characters of the token text[start:end] it stops; else `missed` is 0.
+    Puts them behind the first `used` ids. Row r is `ids[offsets[r]:offsets[r + 1]]`; of `offsets`,
+    int64[rows + 1], all but the first are set. Returns (ids, used, start, end, missed); the array is
+    the one given or a larger one. Where no subtoken begins the last `missed` escaped characters of
+    the token text[start:end] it stops; else `missed` is 0.
     """
     token_starts = np.empty(_TOKENS + CHUNK_TOKENS, np.uint64)
     token_ends = np.empty(_TOKENS + CHUNK_TOKENS, np.uint64)
@@ -133,8 +136,7 @@ def encode_rows(text, starts, ends, eos, classes, alphabet, edges, edge_ids, shi
     cut_ids = np.empty(_TOKENS, np.int32)
     matches = np.empty(_TOKENS, np.uint64)
     deeper = np.empty(_TOKENS, np.uint64)
-    offsets = np.zeros(len(starts) + 1, np.int64)
-    row, position, used = 0, -1, 0
+    row, position = 0, -1
     while row < len(starts):
         done = row
         row, position, tokens = scan_tokens(
@@ -157,7 +159,7 @@ def encode_rows(text, starts, ends, eos, classes, alphabet, edges, edge_ids, shi
             )
             if left:
                 token = missed[cut]
-                return ids, offsets, used, token_starts[token], token_ends[token], left
+                return ids, used, token_starts[token], token_ends[token], left
             remember(missed, misses, cut_ids, id_bounds, shift, slots, words, found)
             most = np.int64(id_bounds[misses])
         ids = _grown(ids, used, most + IDS_REMEMBERED * tokens + row - done + 4)
@@ -171,4 +173,4 @@ def encode_rows(text, starts, ends, eos, classes, alphabet, edges, edge_ids, shi
             done += 1
             offsets[done] = np.int64(next_id)
         used = np.int64(_put_ids(found, cut_ids, token, np.uint64(tokens), ids, next_id))
-    return ids, offsets, used, _0, _0, 0
+    return ids, used, _0, _0, 0
