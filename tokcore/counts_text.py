@@ -3,7 +3,7 @@
 import numpy as np
 
 from tokcore.compilation import frozen, kernel_in_place
-from tokcore.corpus.line_kernels import byte_kinds, scan_lines, strip_start
+from tokcore.corpus.line_kernels import byte_kinds, count_newlines, scan_lines, strip_start
 from tokcore.errors import InputError
 from tokcore.token_hashing import LARGEST_COUNT
 from tokcore.token_packing import pick_ranges
@@ -37,15 +37,15 @@ def find_separator(data, start, end):
 
 
 @kernel_in_place
-def parse_counts(data, borders, damages, whitespace, starts, ends, counts):
+def parse_counts(data, borders, damaged, whitespace, starts, ends, counts):
     """Cuts each line into token and count; returns (lines, tokens, verdict).
 
     It stops before the first line that is not good, so `lines` is then its index. Blank lines give
     no token.
     """
     tokens = 0
-    for line in range(len(damages)):
-        if damages[line] >= 0:
+    for line in range(len(damaged)):
+        if damaged[line]:
             return line, tokens, _NOT_UTF8
         start = borders[line]
         end = borders[line + 1]
@@ -72,7 +72,7 @@ def parse_counts(data, borders, damages, whitespace, starts, ends, counts):
         ends[tokens] = separator
         counts[tokens] = count
         tokens += 1
-    return len(damages), tokens, _GOOD
+    return len(damaged), tokens, _GOOD
 
 
 def read_counts_text(lines: bytes, name: str) -> TokenTable:
@@ -82,16 +82,16 @@ def read_counts_text(lines: bytes, name: str) -> TokenTable:
     are added up, a '\\r' before the '\\n' is dropped and blank lines are passed over. Raises
     InputError, with the file's name and the line, for any other line and for a sum past 2^63 - 1.
     """
-    size = lines.count(b'\n') + (bool(lines) and not lines.endswith(b'\n'))
     data = np.frombuffer(lines, np.uint8)
+    size = count_newlines(data) + (bool(lines) and not lines.endswith(b'\n'))
     borders = np.empty(size + 1, np.int64)
-    damages = np.empty(size, np.int64)
-    scan_lines(data, frozen(byte_kinds()), borders, damages)
+    damaged = np.zeros(size, np.uint8)
+    scan_lines(data, frozen(byte_kinds()), borders, damaged)
     starts = np.empty(size, np.int64)
     ends = np.empty(size, np.int64)
     counts = np.empty(size, np.int64)
     line, tokens, verdict = parse_counts(
-        data, frozen(borders), frozen(damages), whitespace_table(), starts, ends, counts
+        data, frozen(borders), frozen(damaged), whitespace_table(), starts, ends, counts
     )
     if verdict != _GOOD:
         raise InputError(f'{name}: line {line + 1} {_REASONS[verdict]}')

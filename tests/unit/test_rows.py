@@ -91,7 +91,7 @@ def plain_rows(data: bytes, offset: int, columns: tuple[int, ...] | None = None)
 
 
 def contents(rows: Rows):
-    count = len(rows.offsets)
+    count = len(rows)
     cells = [tuple(side.row(index) for side in rows.sides) for index in range(count)]
     return list(zip(rows.offsets.tolist(), cells)), rows.empty, rows.rejects
 

@@ -61,7 +61,7 @@ def facts_of(block: Block, rows: Rows, splits: Sequence[Split], on_error: str) -
     tally = LineTally(
         block.split,
         rows.lines,
-        len(rows.offsets),
+        len(rows),
         rows.empty,
         *(reasons.count(reason) for reason in REASONS),
     )

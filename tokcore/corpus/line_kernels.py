@@ -113,15 +113,14 @@ def count_newlines(data):
 
 
 @kernel_in_place
-def scan_lines(data, kinds, borders, damages):
-    """Fills in where lines begin and where their UTF-8 breaks; returns the number of '\r'.
+def scan_lines(data, kinds, borders, damaged):
+    """Fills in where lines begin and whether they are not UTF-8; returns the number of '\r'.
 
     `borders` int64[lines + 1]: line i is data[borders[i]:borders[i + 1]], with its '\n' if any.
-    `damages` int64[lines]: the position of the line's first character that is not UTF-8, or -1.
+    `damaged` uint8[lines]: 0, and set to 1 where a character is not whole.
     """
-    lines = len(damages)
+    lines = len(damaged)
     borders[0] = 0
-    damages[:] = -1
     borders[lines] = len(data)
     line = _0
     returns = _0
@@ -153,8 +152,7 @@ def scan_lines(data, kinds, borders, damages):
             elif kind == _NOT_ASCII:
                 length = well_formed_length(data, np.int64(position))
                 if length == 0:
-                    if damages[line] < 0:
-                        damages[line] = np.int64(position)
+                    damaged[line] = 1
                     length = 1
             position += np.uint64(length)
     return np.int64(returns)
@@ -198,10 +196,10 @@ def strip_end(text, start, end, whitespace):
 
 
 @kernel_in_place
-def strip_lines(text, borders, damages, whitespace, verdicts, starts, ends):
+def strip_lines(text, borders, damaged, whitespace, verdicts, starts, ends):
     """Fills in each line's stripped text and its verdict (uint8): kept, empty or invalid."""
-    for line in range(len(damages)):
-        if damages[line] >= 0:
+    for line in range(len(damaged)):
+        if damaged[line]:
             verdicts[line] = INVALID
             continue
         start = strip_start(text, borders[line], borders[line + 1], whitespace)
@@ -212,7 +210,7 @@ def strip_lines(text, borders, damages, whitespace, verdicts, starts, ends):
 
 
 @kernel_in_place
-def cut_columns(text, borders, damages, whitespace, columns, verdicts, starts, ends):
+def cut_columns(text, borders, damaged, whitespace, columns, verdicts, starts, ends):
     """Fills in each line's wanted columns, stripped, and its verdict.
 
     `columns` int64[c], in any order; `starts`, `ends` int64[c, lines]. A blank line is empty
@@ -221,8 +219,8 @@ def cut_columns(text, borders, damages, whitespace, columns, verdicts, starts, e
     last_wanted = columns[0]
     for wanted in columns[1:]:
         last_wanted = max(last_wanted, wanted)
-    for line in range(len(damages)):
-        if damages[line] >= 0:
+    for line in range(len(damaged)):
+        if damaged[line]:
             verdicts[line] = INVALID
             continue
         line_end = borders[line + 1]

@@ -56,13 +56,19 @@ class Rows:
     """What a block's lines (or pairs of lines) became: `lines == rows + empty + len(rejects)`."""
 
     sides: tuple[Side, ...]
-    offsets: np.ndarray  # int64[rows], ascending: where the row's line begins in the (source) file
+    offset: int  # of the block in the (source) file
+    line_starts: np.ndarray  # int64[rows], ascending: where the row's line begins in that block
     lines: int
     empty: int
     rejects: tuple[Reject, ...]  # in the order of the lines
 
     def __len__(self) -> int:
-        return len(self.offsets)
+        return len(self.line_starts)
+
+    @property
+    def offsets(self) -> np.ndarray:
+        """Where the row's line begins in the (source) file: int64[rows], ascending."""
+        return self.line_starts + self.offset
 
 
 @dataclass(frozen=True)
@@ -70,22 +76,22 @@ class _Lines:
     data: bytes
     offset: int
     borders: np.ndarray  # int64[lines + 1] in `data`
-    damages: np.ndarray  # int64[lines]: where in `data` the UTF-8 breaks, or -1
+    damaged: np.ndarray  # uint8[lines]: 1 for those in `damages`
+    damages: dict[int, int]  # where in `data` a line's UTF-8 breaks
     text: np.ndarray  # `data` without '\r'
     text_borders: np.ndarray  # int64[lines + 1] in `text`
 
     def __len__(self) -> int:
-        return len(self.damages)
+        return len(self.damaged)
 
     def reject(self, line: int, reason: str, side: int) -> Reject:
         start, end = self.borders[line : line + 2].tolist()
-        damage = int(self.damages[line])
         raw = self.data[start:end]
         return Reject(
             reason,
             side,
             self.offset + start,
-            self.offset + (start if damage < 0 else damage),
+            self.offset + self.damages.get(line, start),
             raw[:-1] if raw.endswith(b'\n') else raw,
         )
 
@@ -95,25 +101,29 @@ def _scan(data: bytes, offset: int) -> _Lines:
     newlines = line_kernels.count_newlines(text)
     lines = newlines + (bool(data) and not data.endswith(b'\n'))
     borders = np.empty(lines + 1, np.int64)
-    damages = np.empty(lines, np.int64)
+    damaged = np.zeros(lines, np.uint8)
     text_borders = borders
-    returns = line_kernels.scan_lines(text, _BYTE_KINDS, borders, damages)
+    returns = line_kernels.scan_lines(text, _BYTE_KINDS, borders, damaged)
+    damages = {}
+    for line in np.flatnonzero(damaged).tolist():
+        start, end = borders[line : line + 2].tolist()
+        damage = _damage(data[start:end])
+        if damage is None:
+            damaged[line] = 0
+        else:
+            damages[line] = start + damage
     if returns:
         text, text_borders = line_kernels.drop_returns(text, frozen(borders), returns)
-        for line in np.flatnonzero(damages >= 0).tolist():
-            start, end = borders[line : line + 2].tolist()
-            damages[line] = _damage_without_returns(data[start:end], start)
-    return _Lines(data, offset, borders, damages, frozen(text), frozen(text_borders))
+    return _Lines(data, offset, borders, damaged, damages, frozen(text), frozen(text_borders))
 
 
-def _damage_without_returns(line: bytes, start: int) -> int:
-    """Where a line's UTF-8 breaks once every '\\r' is dropped, also within a character; or -1."""
-    kept = [place for place, byte in enumerate(line) if byte != ord('\r')]
+def _damage(line: bytes) -> int | None:
+    """Where a line's UTF-8 breaks once every '\r' is dropped, also within a character; or None."""
     try:
         line.replace(b'\r', b'').decode()
     except UnicodeDecodeError as error:
-        return start + kept[error.start]
-    return -1
+        return int(np.flatnonzero(np.frombuffer(line, np.uint8) != ord('\r'))[error.start])
+    return None
 
 
 def _strip(lines: _Lines) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -123,7 +133,7 @@ def _strip(lines: _Lines) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     line_kernels.strip_lines(
         lines.text,
         lines.text_borders,
-        frozen(lines.damages),
+        frozen(lines.damaged),
         whitespace_table(),
         verdicts,
         starts,
@@ -139,10 +149,15 @@ def _rows(
     rejects: Iterator[Reject],
 ) -> Rows:
     """Keeps the lines whose verdict says so, in each (text, starts, ends) of `columns`."""
-    kept = np.flatnonzero(verdicts == line_kernels.KEPT)
+    line_starts = lines.borders[:-1]
+    if verdicts.any():
+        kept = np.flatnonzero(verdicts == line_kernels.KEPT)
+        columns = [(text, starts[kept], ends[kept]) for text, starts, ends in columns]
+        line_starts = line_starts[kept]
     return Rows(
-        sides=tuple(Side(text, starts[kept], ends[kept]) for text, starts, ends in columns),
-        offsets=lines.borders[kept] + lines.offset,
+        sides=tuple(Side(*column) for column in columns),
+        offset=lines.offset,
+        line_starts=line_starts,
         lines=len(lines),
         empty=int(np.count_nonzero(verdicts == line_kernels.EMPTY)),
         rejects=tuple(rejects),
@@ -177,7 +192,7 @@ def tsv_rows(data: bytes, offset: int, columns: tuple[int, ...]) -> Rows:
     line_kernels.cut_columns(
         lines.text,
         lines.text_borders,
-        frozen(lines.damages),
+        frozen(lines.damaged),
         whitespace_table(),
         np.array(columns, np.int64),
         verdicts,
@@ -207,7 +222,7 @@ def bitext_rows(source: bytes, source_offset: int, target: bytes, target_offset:
     rejects = (
         files[side].reject(line, INVALID_UTF8, side)
         for line in np.flatnonzero(verdicts == line_kernels.INVALID).tolist()
-        for side in [int(files[0].damages[line] < 0)]
+        for side in [int(line not in files[0].damages)]
     )
     columns = [(lines.text, starts, ends) for lines, (_, starts, ends) in zip(files, stripped)]
     return _rows(files[0], verdicts, columns, rejects)

@@ -60,7 +60,7 @@ def _count_rows() -> Iterator[Row]:
         for corpus in CORPORA:
             yield Row(
                 f'count/{corpus}/{threads}',
-                f'count tokens, {_threads(threads)}',
+                f'count tokens for the second time, {_threads(threads)}',
                 corpus,
                 Contender(
                     OURS,
