@@ -1,5 +1,6 @@
 """One word for an engine, and a user's mistake found however deep a runner has wrapped it."""
 
+import inspect
 import os
 
 import apache_beam as beam
@@ -11,6 +12,7 @@ from apache_beam.options.pipeline_options import (
     SetupOptions,
     StandardOptions,
 )
+from apache_beam.runners.worker.statesampler import StateSampler
 
 from pipelines import engine as engine_module
 from pipelines.engine import choose_engine
@@ -159,3 +161,9 @@ def test_a_pipeline_that_is_done_returns(end_with, state):
 def test_a_pipeline_that_ends_otherwise_is_a_failure(end_with, state):
     with pytest.raises(RuntimeError, match=state):
         end_with(state)
+
+
+def test_bundles_in_this_process_do_not_wait_long_for_beams_look_at_them():
+    choose_engine([], 1).run(lambda pipeline: pipeline | beam.Create([1]))
+    sampling = inspect.signature(StateSampler).parameters['sampling_period_ms']
+    assert sampling.default == 20
