@@ -5,7 +5,7 @@ leaves no room for goes to files; then only their paths cross the shuffle.
 """
 
 import uuid
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import apache_beam as beam
@@ -93,30 +93,47 @@ def send_table(packed: bytes, output: BundleOutput, folder: str | None) -> SentT
     return SentTable(b'', path)
 
 
-@dataclass
 class _Sum:
-    """The tables that came as such, added up, and the paths of the others."""
+    """The tables that came as such, added up, and the paths of the others.
 
-    merger: TableMerger
-    paths: list[str]
+    As long as there is one table only it stays packed: mostly no other comes, and Beam packs and
+    unpacks a sum three times on its way.
+    """
 
-    def add(self, sent: SentTable) -> None:
-        if sent.packed:
-            self.merger.add(TokenTable.from_bytes(sent.packed))
-        else:
-            self.paths.append(sent.path)
+    def __init__(self, packed: bytes = b'', paths: Sequence[str] = ()):
+        self._packed = packed
+        self._merger: TableMerger | None = None
+        self.paths = list(paths)
+
+    def add(self, packed: bytes) -> None:
+        """Adds a packed table, or nothing."""
+        if self._packed and packed:
+            self._merger = TableMerger()
+            self._merger.add(TokenTable.from_bytes(self._packed))
+            self._packed = b''
+        if self._merger is None:
+            self._packed = self._packed or packed
+        elif packed:
+            self._merger.add(TokenTable.from_bytes(packed))
+
+    def packed(self) -> bytes:
+        """Returns the sum, or nothing if there was none."""
+        return self._packed if self._merger is None else self._merger.merged().to_bytes()
+
+    def table(self) -> TokenTable:
+        if self._merger is not None:
+            return self._merger.merged()
+        return TokenTable.from_bytes(self._packed) if self._packed else TokenTable.from_items(())
 
 
 class _SumCoder(beam.coders.Coder):
     def encode(self, value: _Sum) -> bytes:
         paths = '\n'.join(value.paths).encode()
-        return len(paths).to_bytes(8, 'little') + paths + value.merger.merged().to_bytes()
+        return len(paths).to_bytes(8, 'little') + paths + value.packed()
 
     def decode(self, encoded: bytes) -> _Sum:
         end = 8 + int.from_bytes(encoded[:8], 'little')
-        merger = TableMerger()
-        merger.add(TokenTable.from_bytes(encoded[end:]))
-        return _Sum(merger, encoded[8:end].decode().split('\n') if end > 8 else [])
+        return _Sum(encoded[end:], encoded[8:end].decode().split('\n') if end > 8 else [])
 
     def is_deterministic(self) -> bool:
         return True
@@ -129,24 +146,26 @@ class MergeTablesFn(beam.CombineFn):
     """
 
     def create_accumulator(self) -> _Sum:
-        return _Sum(TableMerger(), [])
+        return _Sum()
 
     def add_input(self, mutable_accumulator: _Sum, element: SentTable) -> _Sum:
-        mutable_accumulator.add(element)
+        if element.path:
+            mutable_accumulator.paths.append(element.path)
+        mutable_accumulator.add(element.packed)
         return mutable_accumulator
 
     def merge_accumulators(self, accumulators: Iterable[_Sum]) -> _Sum:
         merged = self.create_accumulator()
         for accumulator in accumulators:
-            merged.merger.add(accumulator.merger.merged())
+            merged.add(accumulator.packed())
             merged.paths += accumulator.paths
         return merged
 
     def extract_output(self, accumulator: _Sum) -> TokenTable:
         for path in accumulator.paths:
-            accumulator.merger.add(TokenTable.from_bytes(filesystem.read_bytes(path)))
+            accumulator.add(filesystem.read_bytes(path))
         accumulator.paths = []
-        return accumulator.merger.merged()
+        return accumulator.table()
 
     def get_accumulator_coder(self) -> beam.coders.Coder:
         return _SumCoder()

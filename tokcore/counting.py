@@ -86,35 +86,26 @@ class TableMerger:
     """Adds up tables as they come, so that none of them waits.
 
     What is held follows the distinct tokens and not the number of tables. (Waiting until others
-    outweigh the sum, and then merging all anew, moved every token a few times more.) The first
-    table is kept as it is: often it stays the only one.
+    outweigh the sum, and then merging all anew, moved every token a few times more.)
     """
 
     def __init__(self) -> None:
-        self._sums: TokenAccumulator | None = None
+        self._sums = TokenAccumulator()
         self._merged: TokenTable | None = None
 
     @property
     def nbytes(self) -> int:
         """Bytes held, room to grow included."""
         held = self._merged.nbytes if self._merged else 0
-        return held + (self._sums.index.nbytes + self._sums.nbytes if self._sums else 0)
+        return held + self._sums.index.nbytes + self._sums.nbytes
 
     def add(self, table: TokenTable) -> None:
         """Adds a table. Raises OverflowError if a sum exceeds 2^63 - 1."""
-        if self._sums is None:
-            if self._merged is None:
-                self._merged = table
-                return
-            self._sums = TokenAccumulator()
-            self._sums.add_tokens(self._merged.data, self._merged.offsets, self._merged.counts)
         self._sums.add_tokens(table.data, table.offsets, table.counts)
         self._merged = None
 
     def merged(self) -> TokenTable:
         """Returns the sum of all tables added."""
-        if self._sums is None:
-            return TokenTable.from_items(()) if self._merged is None else self._merged
         if self._merged is None:
             self._merged = TokenTable(*self._sums.arrays())
         return self._merged
