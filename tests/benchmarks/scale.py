@@ -13,7 +13,7 @@ class Scale:
     """In place of the small one where the alphabet is too large for it."""
     large_bytes: int = 2_000_000_000
     plotted_sizes: tuple[int, ...] = (31_000_000, 125_000_000, 500_000_000, 2_000_000_000)
-    plotted_tokens: tuple[int, ...] = (500_000, 1_000_000, 2_000_000, 4_000_000)
+    plotted_tokens: tuple[int, ...] = (1_000_000, 2_000_000, 4_000_000, 10_000_000)
     generated_bytes: int | None = None
     """None for real corpora where there are any."""
     shuffled_tokens: tuple[tuple[int, int], ...] = ((2_000, 600), (20_000, 3_000), (100_000, 8_000))

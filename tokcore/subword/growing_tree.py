@@ -9,7 +9,7 @@ import numpy as np
 
 from tokcore.compilation import frozen
 from tokcore.subword.escaped_text import EscapedText
-from tokcore.subword.list_parting import count_alive, list_suffixes, part_lists
+from tokcore.subword.list_parting import count_alive, list_suffixes, part_lists, settle
 from tokcore.subword.run_planting import (
     LARGEST_NEXT,
     measure_runs,
@@ -27,6 +27,8 @@ _HALVED = 100
 # Suffixes listed at a time: this share of all, if they are many. Those of one node stay together.
 _SHARE = 1 / 4
 _MANY = 2**20
+# What is written of so many places of the text, as a power of two, stays in a core's cache.
+_REGION_BITS = 19
 # The table of the weights of pairs of characters: 8 MB at most.
 _MOST_PAIR_BITS = 20
 
@@ -110,28 +112,51 @@ class GrowingTree:
         count_alive(self._next, self._node_of, reached, sizes)
         most = max(_MANY, int(len(self._node_of) * _SHARE))
         sums = np.append(0, np.cumsum(sizes))
+        shares = []
         begin = 0
         while begin < len(sizes):
             end = max(begin + 1, int(np.searchsorted(sums, sums[begin] + most, 'right')) - 1)
             if sums[end] > sums[begin]:
-                self._lead_down(begin, sums[begin : end + 1] - sums[begin], least, reached)
+                shares.append((begin, sums[begin : end + 1] - sums[begin]))
             begin = end
+        if shares:
+            rooms = _Rooms(max(int(begins[-1]) for _, begins in shares), self._node_of.dtype)
+            for first, begins in shares:
+                self._lead_down(first, begins, rooms, least, reached)
 
-    def _lead_down(self, first: int, begins: np.ndarray, least: int, reached: int) -> None:
+    def _lead_down(
+        self, first: int, begins: np.ndarray, rooms: '_Rooms', least: int, reached: int
+    ) -> None:
         """Leads the suffixes at some nodes on, from the node `first` on."""
         text = self._text
         letters, alive = len(text.alphabet), int(begins[-1])
         bits = max(1, (letters - 1).bit_length())
-        places = np.empty((2, alive), self._node_of.dtype)
-        weights, words = np.empty((2, alive), np.int64), np.empty((2, alive), np.uint64)
         ends = begins[:-1].copy()
+        regions = np.zeros((len(self._node_of) >> _REGION_BITS) + 1, np.int64)
         list_suffixes(
-            text.starts, self._counts, self._next, self._node_of, reached, first, ends, places[0],
-            weights[0],
+            text.starts, self._counts, self._next, self._node_of, reached, first, ends,
+            rooms.places[0], rooms.weights[0], _REGION_BITS, regions,
         )  # fmt: skip
         self._nodes = part_lists(
-            ends, first, places, weights, words, np.empty((alive // 2 + 2, 5), np.int64),
+            ends, first, rooms.places, rooms.weights, rooms.words, rooms.waiting,
             np.zeros((5, letters), np.int64), text.ranks, text.starts, text.end_rank, bits, letters,
             self._longest, least, self._nodes, self._parents, self._depths, self._places,
-            self._totals, self._node_of, self._next,
+            self._totals, _REGION_BITS, np.cumsum(regions) - regions, rooms.stops,
+            rooms.stop_weights,
         )  # fmt: skip
+        settle(rooms.stops[:alive], rooms.stop_weights[:alive], self._node_of, self._next)
+
+
+class _Rooms:
+    """What `part_lists` works in, for so many suffixes at most.
+
+    Had once for all shares: a gigabyte of new memory takes longer than parting some lists.
+    """
+
+    def __init__(self, suffixes: int, integer: np.dtype):
+        self.places = np.empty((2, suffixes), integer)
+        self.weights = np.empty((2, suffixes), np.int64)
+        self.words = np.empty((2, suffixes), np.uint64)
+        self.waiting = np.empty((suffixes // 2 + 2, 5), np.int64)
+        self.stops = np.empty((suffixes, 2), integer)
+        self.stop_weights = np.empty(suffixes, np.uint16)

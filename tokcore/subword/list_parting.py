@@ -3,6 +3,7 @@
 The suffixes at one node stand in one list, each with its weight and its next few characters packed
 in a word, so that lists are read and written in order. A part that weighs too little stops there;
 the others are new nodes with lists of their own, done before anything else: they are in the cache.
+Where suffixes stop is noted by regions of the text, for it would be written all over memory.
 """
 
 import numpy as np
@@ -24,8 +25,14 @@ def count_alive(next_weights, node_of, reached, sizes):
 
 
 @kernel_in_place
-def list_suffixes(starts, counts, next_weights, node_of, reached, first, free, places, weights):
-    """Lists those of some nodes, where `free` says for each node; this then tells the lists' ends."""
+def list_suffixes(
+    starts, counts, next_weights, node_of, reached, first, free, places, weights, region_bits,
+    regions,
+):  # fmt: skip
+    """Lists those of some nodes, where `free` says for each node; this then tells the lists' ends.
+
+    Counts them by regions of the text of 2^region_bits places: int64[regions].
+    """
     for token in range(len(counts)):
         for place in range(starts[token], starts[token + 1]):
             if next_weights[place] >= reached:
@@ -34,6 +41,16 @@ def list_suffixes(starts, counts, next_weights, node_of, reached, first, free, p
                     slot = _index(free[node])
                     free[node] += 1
                     places[slot], weights[slot] = place, counts[token]
+                    regions[_index(place >> region_bits)] += 1
+
+
+@kernel_in_place
+def settle(stops, stop_weights, node_of, next_weights):
+    """Writes where suffixes stop: rows of (place, node), and what the next step would weigh."""
+    for i in range(len(stops)):
+        place = _index(stops[i, 0])
+        node_of[place] = stops[i, 1]
+        next_weights[place] = stop_weights[i]
 
 
 @kernel_in_place
@@ -106,8 +123,8 @@ def _name_children(
 
 @kernel_in_place
 def _move_suffixes(
-    places, weights, words, shift, mask, sums, leads, new_places, new_weights, new_words, node_of,
-    next_weights,
+    places, weights, words, shift, mask, sums, leads, new_places, new_weights, new_words,
+    region_bits, regions, stops, stop_weights,
 ):  # fmt: skip
     """Moves suffixes that go on to their new lists, and notes of the others where they stop."""
     for i in range(len(words)):
@@ -115,8 +132,11 @@ def _move_suffixes(
         letter = _index((word >> shift) & mask)
         lead = leads[letter]
         if lead < 0:
-            node_of[place] = ~lead
-            next_weights[place] = min(sums[letter], LARGEST_NEXT)
+            region = _index(place >> region_bits)
+            slot = _index(regions[region])
+            regions[region] += 1
+            stops[slot, 0], stops[slot, 1] = place, ~lead
+            stop_weights[slot] = min(sums[letter], LARGEST_NEXT)
             continue
         leads[letter] = lead + 1
         slot = _index(lead)
@@ -126,7 +146,8 @@ def _move_suffixes(
 @kernel_in_place
 def part_lists(
     list_ends, first, places, weights, words, waiting, letter_rows, ranks, starts, end_rank, bits,
-    letters, longest, least, nodes, parents, depths, node_places, totals, node_of, next_weights,
+    letters, longest, least, nodes, parents, depths, node_places, totals, region_bits, regions,
+    stops, stop_weights,
 ):  # fmt: skip
     """Leads lists down until nothing in them is heavy enough; returns the nodes.
 
@@ -136,6 +157,8 @@ def part_lists(
       waiting: int64[suffixes / 2 + 1, 5], for lists to be parted: begin, end, node, which of the
         two rooms, and how many of the packed characters are still to come.
       letter_rows: int64[5, letters], the first two zeros, which they are again afterwards.
+      regions: where the stops of each region of the text begin; afterwards where they end.
+      stops, stop_weights: [suffixes, 2] and uint16[suffixes], get what `settle` takes.
     """
     sums, sizes, leads = letter_rows[0], letter_rows[1], letter_rows[2]
     packed = 64 // bits
@@ -175,7 +198,7 @@ def part_lists(
                 continue
             _move_suffixes(
                 old_places, old_weights, old_words, shift, mask, sums, leads, places[1 - side],
-                weights[1 - side], words[1 - side], node_of, next_weights,
+                weights[1 - side], words[1 - side], region_bits, regions, stops, stop_weights,
             )  # fmt: skip
             for j in range(found):
                 sums[_index(letter_rows[4, j])] = 0
