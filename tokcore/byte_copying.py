@@ -3,7 +3,7 @@
 import numpy as np
 
 from tokcore.compilation import kernel_in_place
-from tokcore.word_loads import CHUNK, copy_chunk, load_word, store_word
+from tokcore.intrinsics.word_loads import CHUNK, copy_chunk, load_word, store_word
 
 _CHUNK, _WORD = np.uint64(CHUNK), np.uint64(8)
 

@@ -25,10 +25,10 @@ _NUMBA_VARIABLE = 'NUMBA_CACHE_DIR'
 
 
 def source_digest(package: pathlib.Path) -> str:
-    """Returns 16 hexadecimal digits that name the kernel sources below a folder and their compilers.
+    """Returns 16 hexadecimal digits that name the kernel sources in a folder and their compilers.
 
-    A file is a kernel source if it uses the decorator; all kernels share one digest, so an edit
-    renews the callers in other files too.
+    A file is a kernel source if it uses a decorator of kernels or of intrinsics; all share one
+    digest, so an edit renews the callers in other files too.
     """
     digest = hashlib.sha256()
     versions = [platform.python_implementation(), platform.python_version(), platform.machine()]
@@ -36,7 +36,7 @@ def source_digest(package: pathlib.Path) -> str:
     digest.update('\0'.join(versions).encode())
     for path in sorted(package.rglob('*.py')):
         source = path.read_bytes()
-        if b'@kernel' in source:
+        if b'@kernel' in source or b'@intrinsic' in source:
             digest.update(path.relative_to(package).as_posix().encode() + b'\0')
             digest.update(hashlib.sha256(source).digest())
     return digest.hexdigest()[:16]

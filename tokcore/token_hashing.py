@@ -13,9 +13,9 @@ table for good and says where it stopped; its caller moves the tokens into a lar
 
 import numpy as np
 
-from tokcore.atomics import exchange_if, load_acquired, store_released
 from tokcore.compilation import kernel_in_place
-from tokcore.word_loads import CHUNK, copy_chunk, differing_bytes, fetch_ahead, load_word
+from tokcore.intrinsics.atomics import exchange_if, load_acquired, store_released
+from tokcore.intrinsics.word_loads import CHUNK, copy_chunk, differing_bytes, fetch_ahead, load_word
 
 _MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
 _MIXER = np.uint64(0xD6E8FEB86659FD93)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tokcore import token_hashing
-from tokcore.word_loads import CHUNK
+from tokcore.intrinsics.word_loads import CHUNK
 
 # Room at the start: a small table should cost little. The slots are a power of two.
 _FIRST_SLOTS = 1 << 12

@@ -10,10 +10,10 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from tokcore.chunk_bits import bytes_within, count_ones, trailing_zeros
 from tokcore.compilation import frozen, kernel_in_place
+from tokcore.intrinsics.chunk_bits import bytes_within, count_ones, trailing_zeros
+from tokcore.intrinsics.word_loads import load_word
 from tokcore.unicode_tables import alphanumeric_table
-from tokcore.word_loads import load_word
 
 READABLE = 64 + 8
 """So many bytes from any place of a row on must be readable."""

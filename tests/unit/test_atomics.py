@@ -4,8 +4,8 @@ import concurrent.futures
 
 import numpy as np
 
-from tokcore.atomics import exchange_if, load_acquired, store_released
 from tokcore.compilation import kernel_in_place
+from tokcore.intrinsics.atomics import exchange_if, load_acquired, store_released
 
 
 @kernel_in_place

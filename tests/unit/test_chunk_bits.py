@@ -4,8 +4,8 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tokcore.chunk_bits import bytes_within, count_ones, store_pair, trailing_zeros
 from tokcore.compilation import frozen, kernel_in_place
+from tokcore.intrinsics.chunk_bits import bytes_within, count_ones, store_pair, trailing_zeros
 
 
 @kernel_in_place

@@ -151,3 +151,16 @@ def test_a_child_process_finds_the_folder_of_its_parent(tmp_path):
     """
     parent, child = run_python(code, tmp_path).split()
     assert parent == child
+
+
+@pytest.mark.parametrize('decorator', ['kernel', 'kernel_in_place', 'intrinsic'])
+def test_the_digest_is_of_all_that_is_compiled(tmp_path, decorator):
+    source = tmp_path / 'part' / 'source.py'
+    source.parent.mkdir()
+    digests = set()
+    for number in (1, 2):
+        source.write_text(f'@{decorator}\ndef compiled():\n    return {number}\n')
+        digests.add(compilation.source_digest(tmp_path))
+    (tmp_path / 'other.py').write_text('def plain():\n    return 3\n')
+    digests.add(compilation.source_digest(tmp_path))
+    assert len(digests) == 2

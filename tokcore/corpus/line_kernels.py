@@ -6,8 +6,8 @@ line's ends only, so it costs by the line and not by the byte.
 
 import numpy as np
 
-from tokcore.chunk_bits import CHUNK, bytes_within, count_ones, trailing_zeros
 from tokcore.compilation import kernel, kernel_in_place
+from tokcore.intrinsics.chunk_bits import CHUNK, bytes_within, count_ones, trailing_zeros
 from tokcore.pretokenization import character_length, decode_character
 
 # What a byte is to `scan_lines`, by a table of 256.
@@ -69,9 +69,9 @@ def well_formed_length(data, position):
 
 @kernel_in_place
 def sound_bytes(data, position):
-    """How many of the 64 bytes at `position` are whole characters of strict UTF-8, none of them cut.
+    """How many of the 64 bytes at `position` are whole characters of strict UTF-8.
 
-    That is 61 to 64, the fewer if the last character goes on behind; 0 says that some byte is wrong.
+    That is 61 to 64, the fewer if the last character goes on behind; 0 says that a byte is wrong.
     The bytes behind leads must be the continuation bytes, all of them.
     """
     high = bytes_within(data, position, 0x80, 0xFF)

@@ -8,7 +8,7 @@ import numpy as np
 
 from tokcore.byte_copying import copy_bytes
 from tokcore.compilation import kernel_in_place
-from tokcore.word_loads import fetch_ahead
+from tokcore.intrinsics.word_loads import fetch_ahead
 
 # A bin holds a handful of even keys; with so many in one they are not even, and moving them one by
 # one would take a time that grows with the square.
@@ -22,8 +22,8 @@ _CACHE_LINE = np.uint64(64)
 def sort_even_keys(keys, low, shift, bins, sorted_keys, order):
     """Sorts keys by bins of `(key - low) >> shift`.
 
-    Sets sorted_keys, and order to the keys' old places. `bins` is zeros, one more than there are bins. Returns False, with nothing sorted, if a bin has
-    more than `LARGEST_BIN` keys.
+    Sets sorted_keys, and order to the keys' old places. `bins` is zeros, one more than there are
+    bins. Returns False, with nothing sorted, if a bin has more than `LARGEST_BIN` keys.
     """
     for i in range(len(keys)):
         bins[((keys[i] - low) >> shift) + np.uint64(1)] += 1

@@ -7,12 +7,12 @@ processor guesses the branches of a pass right.
 
 import numpy as np
 
-from tokcore.chunk_bits import store_pair
 from tokcore.compilation import kernel, kernel_in_place
+from tokcore.intrinsics.chunk_bits import store_pair
+from tokcore.intrinsics.word_loads import load_word
 from tokcore.subword.memo_kernels import GROUP, IDS_REMEMBERED, look_up, remember
 from tokcore.subword.trie_kernels import cut_greedily, match_pairs
 from tokcore.token_scanning import CHUNK_TOKENS, decode_word, scan_tokens
-from tokcore.word_loads import load_word
 
 MAX_GROWTH = 5
 """Characters of escaped text for a byte: a control character such as U+007F becomes `\\127;`."""
@@ -120,8 +120,8 @@ def encode_rows(
     """Encodes the rows `text[starts[r]:ends[r]]`, each ended by EOS if `eos` is 1 and not 0.
 
     Puts them behind the first `used` ids. Row r is `ids[offsets[r]:offsets[r + 1]]`; of `offsets`,
-    int64[rows + 1], all but the first are set. Returns (ids, used, start, end, missed); the array is
-    the one given or a larger one. Where no subtoken begins the last `missed` escaped characters of
+    int64[rows + 1], all but the first are set. Returns (ids, used, start, end, missed); the array
+    is the one given or a larger one. Where no subtoken begins the last `missed` escaped characters of
     the token text[start:end] it stops; else `missed` is 0.
     """
     token_starts = np.empty(_TOKENS + CHUNK_TOKENS, np.uint64)

@@ -10,7 +10,7 @@ out only its like. Looking up goes by groups: first the rows of a group are call
 import numpy as np
 
 from tokcore.compilation import kernel_in_place
-from tokcore.word_loads import fetch_ahead, load_word
+from tokcore.intrinsics.word_loads import fetch_ahead, load_word
 
 LONGEST_REMEMBERED = 15
 """Bytes."""

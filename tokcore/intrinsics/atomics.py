@@ -1,7 +1,7 @@
-"""What numba has no words for: memory that several threads read and write while kernels run.
+"""Memory that several threads read and write while kernels run.
 
 What a thread wrote before `store_released` is seen by whoever finds the number stored by
-`load_acquired` or `exchange_if`. None checks bounds.
+`load_acquired` or `exchange_if`.
 """
 
 from llvmlite import ir
@@ -20,7 +20,7 @@ def _width(array_type):
 
 @intrinsic
 def load_acquired(typing_context, numbers, index):
-    """The number at `numbers[index]` of an array of integers, as no thread was half-way writing it."""
+    """The number at `numbers[index]` of an array of integers; none that is half written."""
 
     def generate(context, builder, signature, arguments):
         place = _place(context, builder, signature.args[0], *arguments)

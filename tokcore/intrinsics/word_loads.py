@@ -1,8 +1,8 @@
-"""What numba has no words for: eight bytes at once, or 32, and fetching memory ahead.
+"""Eight bytes at once, or 32, and fetching memory ahead.
 
-Kernels hash text eight bytes at a time with these, and compare and copy it 32 at a time; `@kernel`
-functions call them as any other. None checks bounds: callers keep room behind the last place, seven
-bytes or 31. The lowest byte comes first, as on every machine that numba compiles for.
+Kernels hash text eight bytes at a time with these, and compare and copy it 32 at a time. The lowest
+byte comes first, as on every machine that numba compiles for. Seven bytes or 31 may be read or
+written behind the last place.
 """
 
 from llvmlite import ir

@@ -1,9 +1,4 @@
-"""What numba has no words for, once more: 64 bytes' classes as bits, bit scans, two ids at once.
-
-As in `word_loads`, each is an LLVM instruction or a few, so that it runs on every processor that
-numba compiles for, and none asks whether a place is within the array: its caller sees to that.
-Called in `@kernel` functions as any other.
-"""
+"""64 bytes' classes as bits, bit scans, and two ids at once."""
 
 from llvmlite import ir
 from numba import types
