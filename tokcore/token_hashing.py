@@ -195,7 +195,9 @@ def add_tokens(
     far = len(slots) > _NEAR_SLOTS
     for token in range(np.uint64(first), np.uint64(last)):
         if far:
-            _fetch_for(hashes, token, np.uint64(last), hash_mask, slots, shift, offsets, data, counts)
+            _fetch_for(
+                hashes, token, np.uint64(last), hash_mask, slots, shift, offsets, data, counts
+            )
         start = starts[token]
         length = ends[token] - start
         token_hash = hashes[token] & hash_mask

@@ -121,8 +121,8 @@ def encode_rows(
 
     Puts them behind the first `used` ids. Row r is `ids[offsets[r]:offsets[r + 1]]`; of `offsets`,
     int64[rows + 1], all but the first are set. Returns (ids, used, start, end, missed); the array
-    is the one given or a larger one. Where no subtoken begins the last `missed` escaped characters of
-    the token text[start:end] it stops; else `missed` is 0.
+    is the one given or a larger one. Where no subtoken begins the last `missed` escaped characters
+    of the token text[start:end] it stops; else `missed` is 0.
     """
     token_starts = np.empty(_TOKENS + CHUNK_TOKENS, np.uint64)
     token_ends = np.empty(_TOKENS + CHUNK_TOKENS, np.uint64)
