@@ -9,7 +9,7 @@ import numpy as np
 
 from tokcore.corpus.blocks import BLOCK_BYTES
 from tokcore.corpus.rows import text_rows
-from tokcore.counts import TokenTable, merge_tables
+from tokcore.counts import TokenTable
 from tokcore.subword.learner import MemoryLearner
 from tokcore.subword.search import SearchResult, search_vocabulary
 from tokcore.subword.vocabulary_file import dump_vocabulary
@@ -28,17 +28,20 @@ _WARM_UP = b'warm 1, cold 2.\n' * 3
 
 
 def count_blocks(blocks: Sequence[TextBlock], threads: int) -> TokenTable:
-    """Returns the counts of all blocks: a table for each thread, and their sum, as in a worker."""
-    shares = [blocks[first::threads] for first in range(threads)]
-    return merge_tables(list(map_blocks(_count_share, shares, threads)))
+    """Returns the counts of all blocks: into one table by all threads, as in a worker."""
+    first = TokenAccumulator()
+    others = [TokenAccumulator(first.index) for _ in range(threads - 1)]
+    shares = [(sums, blocks[part::threads]) for part, sums in enumerate([first, *others])]
+    for _ in map_blocks(_count_share, shares, threads):
+        pass
+    return TokenTable(*first.taken(others))
 
 
-def _count_share(blocks: Iterable[TextBlock]) -> TokenTable:
-    sums = TokenAccumulator()
+def _count_share(share: tuple[TokenAccumulator, Iterable[TextBlock]]) -> None:
+    sums, blocks = share
     for block in blocks:
         (side,) = text_rows(block.data, block.offset).sides
         sums.add_rows(side.text, side.starts, side.ends)
-    return TokenTable(*sums.taken())
 
 
 def counts_digest(items: Sequence[tuple[str, int]]) -> str:
@@ -117,7 +120,9 @@ def count_file(ready: Callable[[], None], *, text: str) -> Outcome:
     get_ready()
     ready()
     started = time.perf_counter()
-    table = _count_share(_read_blocks(text))
+    sums = TokenAccumulator()
+    _count_share((sums, _read_blocks(text)))
+    table = TokenTable(*sums.taken())
     seconds = time.perf_counter() - started
     return Outcome(seconds, {'tokens': table.total, 'distinct': len(table)})
 
