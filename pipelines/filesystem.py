@@ -11,6 +11,7 @@ import re
 import shutil
 import uuid
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import BinaryIO
 
@@ -20,6 +21,7 @@ from apache_beam.io.filesystems import FileSystems
 from tokcore.errors import InputError
 
 _ATTEMPT_PREFIX = '.tokbeam-attempt-'
+_DELETED_AT_ONCE = 8
 _WILDCARD = re.compile(r'[*?\[]')
 
 
@@ -131,9 +133,17 @@ def delete(path: str) -> None:
     """Deletes a file, or a folder with all it holds."""
     if FileSystems.get_scheme(path) is None:
         # Beam's own deletion takes a bracket in a path for a pattern.
-        shutil.rmtree(path) if os.path.isdir(path) else os.remove(path)
+        _delete_folder(path) if os.path.isdir(path) else os.remove(path)
     else:
         FileSystems.delete([path])
+
+
+def _delete_folder(folder: str) -> None:
+    files = [os.path.join(base, name) for base, _, names in os.walk(folder) for name in names]
+    # To delete a file that is still being written to the disk is mostly to wait.
+    with ThreadPoolExecutor(_DELETED_AT_ONCE) as pool:
+        list(pool.map(os.remove, files))
+    shutil.rmtree(folder)
 
 
 def delete_if_empty(folder: str) -> None:
