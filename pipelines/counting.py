@@ -102,7 +102,7 @@ class _CountBlocksFn(beam.DoFn):
     def process(self, element: Block) -> Iterator:
         for facts in self._calls.submit(self._count, element):
             yield from self._facts(facts)
-        if sum(each.nbytes for each in self._counters) >= _FLUSH_BYTES:
+        if self._counters[0].nbytes(self._counters[1:]) >= _FLUSH_BYTES:
             yield from self._end_tables()
             self._begin_tables()
 

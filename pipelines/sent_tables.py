@@ -107,14 +107,16 @@ class _Sum:
 
     def add(self, packed: bytes) -> None:
         """Adds a packed table, or nothing."""
-        if self._packed and packed:
+        if not packed:
+            return
+        if self._merger is None and not self._packed:
+            self._packed = packed
+            return
+        if self._merger is None:
             self._merger = TableMerger()
             self._merger.add(TokenTable.from_bytes(self._packed))
             self._packed = b''
-        if self._merger is None:
-            self._packed = self._packed or packed
-        elif packed:
-            self._merger.add(TokenTable.from_bytes(packed))
+        self._merger.add(TokenTable.from_bytes(packed))
 
     def packed(self) -> bytes:
         """Returns the sum, or nothing if there was none."""

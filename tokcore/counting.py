@@ -47,22 +47,19 @@ class BlockCounter:
     Not for use from several threads at once, but each may have a companion of the same counter.
     """
 
-    def __init__(self, groups: SideGroups):
+    def __init__(self, groups: SideGroups, indexes: Sequence[TokenIndex] | None = None):
+        """Takes where each group's tokens are kept, if not apart from all other counters'."""
         self._groups = groups
-        self._indexes = [TokenIndex() for _ in groups]
-        self._sums = [TokenAccumulator(each) for each in self._indexes]
+        self._sums = [TokenAccumulator(each) for each in indexes or [None] * len(groups)]
 
     def companion(self) -> 'BlockCounter':
         """Returns a counter for another thread, which keeps its tokens where this one does."""
-        other = BlockCounter(self._groups)
-        other._indexes = []
-        other._sums = [TokenAccumulator(each) for each in self._indexes]
-        return other
+        return BlockCounter(self._groups, [each.index for each in self._sums])
 
-    @property
-    def nbytes(self) -> int:
-        """Bytes held: of a companion the counts alone."""
-        return sum(each.nbytes for each in (*self._indexes, *self._sums))
+    def nbytes(self, companions: Sequence['BlockCounter'] = ()) -> int:
+        """Returns the bytes held: the tokens, and the counts of this and of its companions."""
+        counts = sum(each.nbytes for counter in (self, *companions) for each in counter._sums)
+        return counts + sum(each.index.nbytes for each in self._sums)
 
     def add(self, block: Block, splits: Sequence[Split], on_error: str = 'stop') -> BlockFacts:
         """Counts a block; raises InputError as `count_block`, and then nothing of it is counted."""

@@ -3,7 +3,7 @@
 import numpy as np
 
 from tokcore.compilation import frozen, kernel_in_place
-from tokcore.corpus.line_kernels import byte_kinds, count_newlines, scan_lines, strip_start
+from tokcore.corpus.line_kernels import byte_kinds, count_lines, scan_lines, strip_start
 from tokcore.errors import InputError
 from tokcore.token_hashing import LARGEST_COUNT
 from tokcore.token_packing import pick_ranges
@@ -83,7 +83,7 @@ def read_counts_text(lines: bytes, name: str) -> TokenTable:
     InputError, with the file's name and the line, for any other line and for a sum past 2^63 - 1.
     """
     data = np.frombuffer(lines, np.uint8)
-    size = count_newlines(data) + (bool(lines) and not lines.endswith(b'\n'))
+    size = count_lines(data)
     borders = np.empty(size + 1, np.int64)
     damaged = np.zeros(size, np.uint8)
     scan_lines(data, frozen(byte_kinds()), borders, damaged)

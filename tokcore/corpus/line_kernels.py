@@ -6,6 +6,7 @@ line's ends only, so it costs by the line and not by the byte.
 
 import numpy as np
 
+from tokcore.byte_copying import copy_bytes
 from tokcore.compilation import kernel, kernel_in_place
 from tokcore.intrinsics.chunk_bits import CHUNK, bytes_within, count_ones, trailing_zeros
 from tokcore.pretokenization import character_length, decode_character
@@ -99,8 +100,8 @@ def sound_bytes(data, position):
 
 
 @kernel_in_place
-def count_newlines(data):
-    """The number of '\n'."""
+def count_lines(data):
+    """The number of lines; the last may lack its '\n'."""
     total = _0
     position, end = _0, np.uint64(len(data))
     while position + _CHUNK <= end:
@@ -109,6 +110,8 @@ def count_newlines(data):
     while position < end:
         total += np.uint64(data[position] == 0x0A)
         position += _1
+    if end > _0 and data[end - _1] != 0x0A:
+        total += _1
     return np.int64(total)
 
 
@@ -257,14 +260,13 @@ def prepend_rows(text, starts, ends, prefix):
     joined = np.empty(size, np.uint8)
     joined_starts = np.empty(rows, np.int64)
     joined_ends = np.empty(rows, np.int64)
-    position = 0
+    position = _0
     for row in range(rows):
-        joined_starts[row] = position
-        for index in range(len(prefix)):
-            joined[position + index] = prefix[index]
-        position += len(prefix)
-        for index in range(starts[row], ends[row]):
-            joined[position] = text[index]
-            position += 1
-        joined_ends[row] = position
+        joined_starts[row] = np.int64(position)
+        copy_bytes(joined, position, prefix, _0, np.uint64(len(prefix)))
+        position += np.uint64(len(prefix))
+        length = np.uint64(ends[row] - starts[row])
+        copy_bytes(joined, position, text, np.uint64(starts[row]), length)
+        position += length
+        joined_ends[row] = np.int64(position)
     return joined, joined_starts, joined_ends

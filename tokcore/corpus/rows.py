@@ -98,8 +98,7 @@ class _Lines:
 
 def _scan(data: bytes, offset: int) -> _Lines:
     text = np.frombuffer(data, np.uint8)
-    newlines = line_kernels.count_newlines(text)
-    lines = newlines + (bool(data) and not data.endswith(b'\n'))
+    lines = line_kernels.count_lines(text)
     borders = np.empty(lines + 1, np.int64)
     damaged = np.zeros(lines, np.uint8)
     text_borders = borders
