@@ -23,6 +23,9 @@ __all__ = [
 ]
 
 
+_MANY_PARTITIONS = 1 << 16
+
+
 @functools.cache
 def _crc32_table() -> np.ndarray:
     return frozen(token_packing.crc32_table())
@@ -69,36 +72,41 @@ def partition_table(table: TokenTable, partitions: int) -> list[tuple[int, Token
 
     A token's partition is `zlib.crc32(token) * partitions >> 32`, so it is the same in every table
     on every machine; the order of tokens within a partition is kept. Raises ValueError unless
-    `1 <= partitions <= 2^16`.
+    `1 <= partitions <= 2^31`.
     """
-    if not 1 <= partitions <= 1 << 16:
-        raise ValueError(f'the number of partitions must be 1 to 2^16, not {partitions}')
+    if not 1 <= partitions <= 1 << 31:
+        raise ValueError(f'the number of partitions must be 1 to 2^31, not {partitions}')
     packed = (frozen(table.data), frozen(table.offsets))
-    found = np.empty(len(table), np.uint16)
-    sizes = np.zeros((partitions, 2), np.int64)
-    token_packing.find_partitions(*packed, _crc32_table(), found, sizes)
+    found = np.empty(len(table), np.uint32)
+    token_packing.find_partitions(*packed, partitions, _crc32_table(), found)
+    numbers = np.arange(min(partitions, _MANY_PARTITIONS))
+    if partitions > _MANY_PARTITIONS:  # most are empty: only the others are numbered
+        numbers, found = np.unique(found, return_inverse=True)
+        found = found.astype(np.uint32)
+    sizes = np.zeros((len(numbers), 2), np.int64)
+    token_packing.add_partition_sizes(packed[1], frozen(found), sizes)
     ends = np.cumsum(sizes, axis=0)
     starts = ends - sizes
     data = np.empty(len(table.data), np.uint8)
-    offsets = np.zeros(len(table) + partitions, np.int64)
+    offsets = np.zeros(len(table) + len(numbers), np.int64)
     counts = np.empty(len(table), np.int64)
     token_packing.deal_tokens(
         *packed,
         frozen(table.counts),
         frozen(found),
-        np.concatenate([starts, np.zeros((partitions, 1), np.int64)], axis=1),
+        np.concatenate([starts, np.zeros((len(numbers), 1), np.int64)], axis=1),
         data,
         offsets,
         counts,
     )
     return [
         (
-            number,
+            int(numbers[place]),
             TokenTable(
-                data[starts[number, 1] : ends[number, 1]],
-                offsets[starts[number, 0] + number : ends[number, 0] + number + 1],
-                counts[starts[number, 0] : ends[number, 0]],
+                data[starts[place, 1] : ends[place, 1]],
+                offsets[starts[place, 0] + place : ends[place, 0] + place + 1],
+                counts[starts[place, 0] : ends[place, 0]],
             ),
         )
-        for number in np.flatnonzero(sizes[:, 0]).tolist()
+        for place in np.flatnonzero(sizes[:, 0]).tolist()
     ]

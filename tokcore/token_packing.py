@@ -30,19 +30,19 @@ def crc32_bytes(data, start, end, table):
 
 
 @kernel_in_place
-def find_partitions(data, offsets, table, found, sizes):
-    """Fills in each token's partition (uint16), `crc32 * partitions >> 32`.
-
-    Adds up in sizes[partition] (int64[partitions, 2], zeros) how many tokens and how many bytes
-    each has.
-    """
-    partitions = np.int64(len(sizes))
+def find_partitions(data, offsets, partitions, table, found):
+    """Fills in each token's partition (uint32), `crc32 * partitions >> 32`."""
     for token in range(len(found)):
-        start, end = offsets[token], offsets[token + 1]
-        partition = (np.int64(crc32_bytes(data, start, end, table)) * partitions) >> 32
-        found[token] = partition
-        sizes[partition, 0] += 1
-        sizes[partition, 1] += end - start
+        crc = crc32_bytes(data, offsets[token], offsets[token + 1], table)
+        found[token] = (np.int64(crc) * np.int64(partitions)) >> 32
+
+
+@kernel_in_place
+def add_partition_sizes(offsets, found, sizes):
+    """Adds up in sizes[partition] (int64[partitions, 2]) how many tokens and bytes each has."""
+    for token in range(len(found)):
+        sizes[found[token], 0] += 1
+        sizes[found[token], 1] += offsets[token + 1] - offsets[token]
 
 
 @kernel_in_place
