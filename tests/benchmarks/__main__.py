@@ -1,7 +1,9 @@
 """`python -m tests.benchmarks`: measures, prints a table, and writes it as JSON and as a plot."""
 
 import argparse
+import bisect
 import fnmatch
+import os
 import shutil
 import sys
 import tempfile
@@ -10,10 +12,11 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from . import plots, report
-from .comparing import RowResult, measure
+from .comparing import RowResult
 from .contenders import DEFAULT_RUNS, Row
 from .corpora import CORPORA, Corpora
 from .inputs import Materials
+from .lanes import measure_rows
 from .rows import all_rows
 from .scale import FULL, SMOKE, Scale
 
@@ -21,8 +24,12 @@ _EPILOG = """\
 Texts are those of ../shared/corpora if there, else generated. Peers come with the extra `bench`
 (Tensor2Tensor: pip install --no-deps tensor2tensor==1.15.7 six); one that is not installed is
 reported as missing. A ratio is a peer's time divided by ours. A peer that needs over 20 seconds is
-compared once, on 20 MB. Rows of a quarter of an hour (shuffled/100000) run only if named.
+compared once, on 20 MB. Rows that compare what one core does are measured two at a time, each on a
+core of its own; --lanes 1 measures them one by one. Rows of a quarter of an hour (shuffled/100000)
+run only if named.
 """
+
+_LANES = 2  # more would share caches and memory with too many
 
 _DISK_FACTOR = 6  # the large text, its cuts, two times its records, and one run to spare
 
@@ -50,7 +57,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             )
             return 2
         runs = 1 if options.smoke else options.runs
-        _measure_all(rows, scale, scratch, runs, options.output, options.plot)
+        lanes = max(1, min(options.lanes, os.cpu_count() or 1))
+        _measure_all(rows, scale, scratch, runs, lanes, options.output, options.plot)
     return 0
 
 
@@ -66,6 +74,7 @@ def _measure_all(
     scale: Scale,
     scratch: Path,
     runs: int,
+    lanes: int,
     output: Path | None,
     plot: Path | None,
 ) -> None:
@@ -75,12 +84,13 @@ def _measure_all(
     print('texts:', ', '.join(f'{name} {origin}' for name, origin in origins.items()))
     print(report.table_head())
     started = time.monotonic()
+    places = {row.name: place for place, row in enumerate(rows)}
     results: list[RowResult] = []
-    for row in rows:
-        results.append(measure(row, materials, runs))
-        print('\n'.join(report.table_lines(results[-1])), flush=True)
+    for result in measure_rows(rows, materials, runs, lanes):
+        print('\n'.join(report.table_lines(result)), flush=True)
+        bisect.insort(results, result, key=lambda each: places[each.row.name])
         if output is not None:  # after each row: what was measured is not lost with a killed run
-            report.write_json(output, results, origins, time.monotonic() - started)
+            report.write_json(output, results, origins, lanes, time.monotonic() - started)
     print('\n'.join(['', *report.mean_lines(results)]))
     print(f'\n{len(results)} rows in {time.monotonic() - started:.0f} s')
     if plot is not None:
@@ -100,6 +110,9 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument('--list', action='store_true', help='list the rows and end')
     parser.add_argument('--runs', type=int, default=DEFAULT_RUNS, help='rounds (default: 5)')
+    parser.add_argument(
+        '--lanes', type=int, default=_LANES, help='rows of one core measured at once (default: 2)'
+    )
     parser.add_argument(
         '--smoke', action='store_true', help='one round on 1 MB of generated text'
     )

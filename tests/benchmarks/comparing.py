@@ -74,9 +74,20 @@ class RowResult:
     notes: tuple[str, ...]
 
 
-def measure(row: Row, materials: Materials, runs: int) -> RowResult:
-    """Runs a row: `runs` rounds, fewer for a row that asks for fewer."""
-    inputs = Inputs(materials, row.corpus)
+def prepare(row: Row, materials: Materials) -> None:
+    """Makes all that a row's contenders may need, or finds that it cannot be had."""
+    for limit in (None, SAMPLE_BYTES) if row.patience == 'sample' else (None,):
+        inputs = Inputs(materials, row.corpus, row.name, limit)
+        for contender in (row.ours, *row.peers):
+            _options(contender, inputs)
+
+
+def measure(row: Row, materials: Materials, runs: int, lane: int = 0) -> RowResult:
+    """Runs a row: `runs` rounds, fewer for a row that asks for fewer.
+
+    `lane` tells the cores of rows measured at once apart; see `running.run_task`.
+    """
+    inputs = Inputs(materials, row.corpus, row.name)
     runs = min(runs, row.runs)
     rounds: dict[str, list[Run]] = {each.label: [] for each in (row.ours, *row.peers)}
     waiting = [row.ours, *row.peers]
@@ -84,7 +95,7 @@ def measure(row: Row, materials: Materials, runs: int) -> RowResult:
         for contender in list(waiting):
             is_peer = contender is not row.ours
             limit = SLOW_SECONDS if is_peer and row.patience == 'sample' else None
-            run = _run(contender, inputs, limit)
+            run = _run(contender, inputs, lane, limit)
             rounds[contender.label].append(run)
             if run.problem or (is_peer and row.patience == 'once'):
                 waiting.remove(contender)
@@ -96,12 +107,12 @@ def measure(row: Row, materials: Materials, runs: int) -> RowResult:
     if not comparisons:
         comparisons.append(Comparison(figures[row.ours.label], None, inputs.bytes))
     if slow:
-        sample = Inputs(materials, row.corpus, SAMPLE_BYTES)
+        sample = Inputs(materials, row.corpus, row.name, SAMPLE_BYTES)
         if sample.text != inputs.text:
-            ours = [_run(row.ours, sample, None) for _ in range(runs)]
+            ours = [_run(row.ours, sample, lane) for _ in range(runs)]
             figures[row.ours.label] = _figure(row.ours.label, ours)
         for peer in slow:
-            figures[peer.label] = _figure(peer.label, [_run(peer, sample, None)])
+            figures[peer.label] = _figure(peer.label, [_run(peer, sample, lane)])
             comparisons.append(_compare(row, peer, figures, sample))
     return RowResult(row, tuple(comparisons), tuple(inputs.notes))
 
@@ -115,15 +126,22 @@ def _compare(
     )
 
 
-def _run(contender: Contender, inputs: Inputs, limit: float | None) -> Run:
-    try:
-        options = contender.options(inputs)
-    except LookupError as error:
-        return Run(problem=str(error.args[0]))
-    run = run_task(contender.task, options, contender.cores, limit)
+def _run(contender: Contender, inputs: Inputs, lane: int, limit: float | None = None) -> Run:
+    options = _options(contender, inputs)
+    if isinstance(options, str):
+        return Run(problem=options)
+    run = run_task(contender.task, options, contender.cores, lane, limit)
     if 'output' in options:
         _remove(Path(options['output']))  # a run that failed or was ended leaves it
     return run
+
+
+def _options(contender: Contender, inputs: Inputs) -> dict | str:
+    """The task function's keyword arguments, or why there are none."""
+    try:
+        return contender.options(inputs)
+    except LookupError as error:
+        return str(error.args[0])
 
 
 def _remove(path: Path) -> None:

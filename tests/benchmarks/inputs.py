@@ -26,6 +26,7 @@ class Materials:
     def __init__(self, corpora: Corpora):
         self.corpora = corpora
         self._missing: dict[str, str] = {}
+        self._searches: dict[tuple[str, int, int], SearchResult] = {}
 
     @property
     def scratch(self) -> Path:
@@ -57,7 +58,11 @@ class Materials:
 
     def search(self, name: str, every: int, size: int) -> SearchResult:
         """Returns what the search of the original, limits included, gives on a table."""
-        return search(TokenTable.from_bytes(self.counts(name, every).read_bytes()), size)
+        key = name, every, size
+        if key not in self._searches:
+            table = TokenTable.from_bytes(self.counts(name, every).read_bytes())
+            self._searches[key] = search(table, size)
+        return self._searches[key]
 
     def vocabulary(self, name: str, size: int) -> Path:
         """Returns a subword vocabulary file learned from all of a corpus."""
@@ -109,9 +114,12 @@ class Materials:
 class Inputs:
     """The materials of one row: of its corpus, or of a sample of it."""
 
-    def __init__(self, materials: Materials, corpus: str, limit: int | None = None):
+    def __init__(
+        self, materials: Materials, corpus: str, row: str, limit: int | None = None
+    ):
         self.materials = materials
         self.corpus = corpus
+        self._row = row
         self._limit = limit
         self.notes: list[str] = []
 
@@ -127,9 +135,9 @@ class Inputs:
     def bytes(self) -> int:
         return Path(self.text).stat().st_size
 
-    @property
-    def scratch(self) -> str:
-        return str(self.materials.scratch)
+    def output(self, name: str) -> str:
+        """Returns a path that no other row writes to."""
+        return str(self.materials.scratch / f'{self._row.replace("/", "-")}.{name}')
 
     def counts(self, every: int = 1) -> str:
         return str(self.materials.counts(self.corpus, every))

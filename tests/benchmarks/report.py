@@ -56,13 +56,18 @@ def mean_lines(results: Sequence[RowResult]) -> list[str]:
 
 
 def write_json(
-    path: Path, results: Sequence[RowResult], origins: Mapping[str, str], seconds: float
+    path: Path,
+    results: Sequence[RowResult],
+    origins: Mapping[str, str],
+    lanes: int,
+    seconds: float,
 ) -> None:
     """Writes everything measured, with the machine and the versions that it holds for."""
     document = {
         'machine': _machine(),
         'versions': _versions(),
         'corpora': dict(origins),
+        'lanes': lanes,
         'seconds': seconds,
         'rows': [_row(result) for result in results],
         'means': [_mean(mean) for mean in mean_ratios(results)],

@@ -14,7 +14,7 @@ import psutil
 
 ROOT = Path(__file__).resolve().parents[2]
 
-_TICK_SECONDS = 0.05
+_TICK_SECONDS = 0.1
 
 
 @dataclass(frozen=True)
@@ -30,10 +30,17 @@ class Run:
 
 
 def run_task(
-    task: str, options: Mapping[str, object], cores: int | None, limit_seconds: float | None = None
+    task: str,
+    options: Mapping[str, object],
+    cores: int | None,
+    lane: int = 0,
+    limit_seconds: float | None = None,
 ) -> Run:
-    """Runs a task function; ends it if it takes longer than the limit once it is ready."""
-    order = json.dumps({'task': task, 'options': options, 'cores': cores})
+    """Runs a task function; ends it if it takes longer than the limit once it is ready.
+
+    It is kept to so many cores, the last ones in lane 0, those before them in the next lane.
+    """
+    order = json.dumps({'task': task, 'options': options, 'cores': cores, 'lane': lane})
     with tempfile.TemporaryFile('w+') as errors:
         process = subprocess.Popen(
             [sys.executable, '-m', 'tests.benchmarks.task_process', order],

@@ -17,7 +17,7 @@ _OUR_PACKAGES = ('tokcore', 'pipelines', 'tests')
 
 def main() -> int:
     order = json.loads(sys.argv[1])
-    _keep_to(order['cores'])
+    keep_to(order['cores'], order['lane'])
     reply = os.fdopen(os.dup(1), 'w')
     os.dup2(2, 1)
 
@@ -38,8 +38,8 @@ def main() -> int:
     return 0
 
 
-def _keep_to(cores: int | None) -> None:
-    """Holds the libraries' thread pools, and the process itself, to so many cores."""
+def keep_to(cores: int | None, lane: int) -> None:
+    """Holds the libraries' thread pools, and the process itself, to so many cores of a lane."""
     os.environ['TF_CPP_MIN_LOG_LEVEL'] = '2'
     os.environ['CUDA_VISIBLE_DEVICES'] = '-1'
     os.environ['TOKENIZERS_PARALLELISM'] = 'false' if cores == 1 else 'true'
@@ -48,8 +48,9 @@ def _keep_to(cores: int | None) -> None:
     for variable in ('RAYON_NUM_THREADS', 'OMP_NUM_THREADS', 'NUMBA_NUM_THREADS'):
         os.environ[variable] = str(cores)
     if hasattr(os, 'sched_setaffinity'):  # not on macOS and Windows
-        # The last ones: interrupts are mostly served by the first.
-        os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[-cores:])
+        # From the last one on: interrupts are mostly served by the first.
+        from_last = sorted(os.sched_getaffinity(0), reverse=True)
+        os.sched_setaffinity(0, from_last[lane * cores : (lane + 1) * cores])
 
 
 if __name__ == '__main__':

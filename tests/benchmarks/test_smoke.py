@@ -5,6 +5,9 @@ here, that the table compares like with like.
 """
 
 import json
+import os
+import subprocess
+import sys
 
 import pytest
 
@@ -14,10 +17,15 @@ from .comparing import Comparison, Figure, RowResult
 from .contenders import OURS, Contender, Row
 from .goals import mean_ratios
 from .rows import all_rows
+from .running import ROOT
 from .scale import FULL, SMOKE
 
 _ROWS = ('count/enzh/*', 'search/enzh.en/1000', 'records/enzh/1', 'shuffled/*')
 _AGREEING = {'re.findall + Counter', 'Tensor2Tensor', 'plain counting'}
+
+
+def _usable_cores() -> set[int]:
+    return os.sched_getaffinity(0) if hasattr(os, 'sched_getaffinity') else set()
 
 
 @pytest.fixture(scope='module')
@@ -74,6 +82,22 @@ def test_names_of_rows_are_their_own():
     for scale in (FULL, SMOKE):
         names = [row.name for row in all_rows(scale)]
         assert len(set(names)) == len(names)
+
+
+@pytest.mark.skipif(len(_usable_cores()) < 2, reason='one core, or no say in which')
+def test_rows_measured_at_once_have_cores_of_their_own():
+    code = (
+        'import os, sys\n'
+        'from tests.benchmarks.task_process import keep_to\n'
+        'keep_to(1, int(sys.argv[1]))\n'
+        'print(*os.sched_getaffinity(0))'
+    )
+    cores = [
+        subprocess.check_output([sys.executable, '-c', code, lane], cwd=ROOT, text=True).split()
+        for lane in ('0', '1')
+    ]
+    assert [len(each) for each in cores] == [1, 1]
+    assert cores[0] != cores[1]
 
 
 def test_an_unknown_row_is_refused(capsys):

@@ -5,10 +5,11 @@ as a stream; everything else is one range read (and the rest of a line that cros
 """
 
 from collections.abc import Iterator
+from typing import BinaryIO
 
 import numpy as np
 
-from tokcore.corpus.dataset import Block, OpenBinary, TextRange, WorkItem
+from tokcore.corpus.dataset import Block, CorpusFile, OpenBinary, TextRange, WorkItem
 from tokcore.corpus.gzip_text import PIECE_BYTES, text_pieces, whole_lines
 from tokcore.corpus.line_index import after_newlines
 from tokcore.corpus.rows import Rows, bitext_rows, text_rows, tsv_rows
@@ -17,6 +18,9 @@ from tokcore.errors import InputError
 
 BLOCK_BYTES = 12 << 20
 """The default size of the blocks that a gzip file is read in: that of a work item."""
+
+_LINE_BYTES = 64 << 10
+"""What is read at a time to find where a line ends."""
 
 
 def read_blocks(
@@ -64,21 +68,22 @@ def _range_blocks(item: WorkItem, open_binary: OpenBinary) -> Iterator[Block]:
     file, start, end = item.source.file, item.source.start, item.source.end
     with open_stored(file, open_binary) as stream:
         # A line starts at `start` if the byte before it is a line feed.
-        before = max(0, start - 1)
-        data = read_range(stream, file, before, end)
-        first = data.find(b'\n') + 1 if start else 0
-        if (start and not first) or first == len(data):
+        first = _after_newline(stream, file, start - 1, end) if start else 0
+        if first is None or first == end:
             return
-        # Views, so that a block of megabytes is copied once.
-        parts = [memoryview(data)[first:]]
-        is_whole = data.endswith(b'\n')
-        while end < file.size and not is_whole:
-            piece = read_range(stream, file, end, min(end + PIECE_BYTES, file.size))
-            end += len(piece)
-            cut = piece.find(b'\n') + 1
-            is_whole = cut > 0
-            parts.append(memoryview(piece)[: cut or len(piece)])
-    yield _block(item, before + first, b''.join(parts))
+        last = _after_newline(stream, file, end - 1, file.size) or file.size
+        # Both ends are looked for first, so that the block is read once and never copied.
+        data = read_range(stream, file, first, last)
+    yield _block(item, first, data)
+
+
+def _after_newline(stream: BinaryIO, file: CorpusFile, start: int, end: int) -> int | None:
+    """The place behind the first line feed of bytes [start, end) of a file; None without one."""
+    for place in range(start, end, _LINE_BYTES):
+        piece = read_range(stream, file, place, min(place + _LINE_BYTES, end))
+        if b'\n' in piece:
+            return place + piece.index(b'\n') + 1
+    return None
 
 
 def _range_pair_blocks(item: WorkItem, open_binary: OpenBinary) -> Iterator[Block]:

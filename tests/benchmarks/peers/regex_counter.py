@@ -21,13 +21,15 @@ def count_text(data: bytes) -> Counter[str]:
 
 def count(ready: Callable[[], None], *, text: str):
     """Counts a text in memory."""
+    from tokcore.counts import TokenTable
+
     from ..outcome import Outcome, second_time
     from ..stages.counting import counts_digest
 
     data = Path(text).read_bytes()
     ready()
     counts, first, seconds = second_time(lambda: count_text(data))
-    facts = {'digest': counts_digest(list(counts.items())), 'tokens': sum(counts.values())}
+    facts = {'digest': counts_digest(TokenTable.from_items(counts.items())), 'tokens': sum(counts.values())}
     return Outcome(seconds, {**facts, 'distinct': len(counts), 'first_seconds': first})
 
 

@@ -55,7 +55,7 @@ def _large_rows(scale: Scale) -> Iterator[Row]:
                 'text': inputs.text,
                 'vocabulary': inputs.vocabulary(size, MIXED),
                 'shards': _SHARDS,
-                'output': f'{inputs.scratch}/runs',
+                'output': inputs.output('runs'),
             },
         ),
     }
@@ -173,4 +173,4 @@ def _filled(inputs: Inputs, arguments: Sequence[str], size: int | None) -> dict:
         # The large text repeats the corpora, so the vocabulary of one of them does for it.
         vocabulary = inputs.vocabulary(size, MIXED)
         arguments = [each.replace('{vocabulary}', vocabulary) for each in arguments]
-    return {'arguments': list(arguments), 'output': f'{inputs.scratch}/command'}
+    return {'arguments': list(arguments), 'output': inputs.output('command')}

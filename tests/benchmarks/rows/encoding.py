@@ -6,7 +6,7 @@ from ..contenders import OURS, Contender, Row
 from ..corpora import CORPORA
 from ..inputs import Inputs
 from ..scale import Scale
-from .learning import T2T
+from .learning import T2T, with_slow_peers
 
 _SHARDS = 10
 
@@ -33,25 +33,26 @@ def _ids_row(corpus: str, size: int, threads: int) -> Row:
 
         return Contender(label, task, options, cores=threads)
 
+    fast = (
+        contender('nanotoken', 'peers.nano_token:encode', wordpiece, parallel=threads > 1),
+        contender('gigatoken', 'peers.giga_token:encode', bpe, parallel=threads > 1),
+    )
+    slow = (
+        contender(
+            'SentencePiece BPE',
+            'peers.sentence_piece:encode',
+            'peers.sentence_piece:train',
+            threads=threads,
+        ),
+        contender('tokenizers BPE', 'peers.hugging_face:encode', bpe),
+        contender('tokenizers WordPiece', 'peers.hugging_face:encode', wordpiece),
+    )
     return Row(
         f'ids/{corpus}/{threads}',
         f'text to ids, {size:,} entries, {_threads(threads)}',
         corpus,
         Contender(OURS, 'stages.encoding:encode', _ours(size, threads), cores=threads),
-        (
-            contender(
-                'nanotoken', 'peers.nano_token:encode', wordpiece, parallel=threads > 1
-            ),
-            contender('gigatoken', 'peers.giga_token:encode', bpe, parallel=threads > 1),
-            contender(
-                'SentencePiece BPE',
-                'peers.sentence_piece:encode',
-                'peers.sentence_piece:train',
-                threads=threads,
-            ),
-            contender('tokenizers BPE', 'peers.hugging_face:encode', bpe),
-            contender('tokenizers WordPiece', 'peers.hugging_face:encode', wordpiece),
-        ),
+        (*fast, *slow) if with_slow_peers(corpus, threads) else fast,
         {
             'nanotoken': 0.9,
             'gigatoken': 0.9,
@@ -69,7 +70,7 @@ def _records_row(corpus: str, size: int, threads: int) -> Row:
         return {
             'text': inputs.text,
             'vocabulary': inputs.vocabulary(size),
-            'output': f'{inputs.scratch}/theirs.tfrecord',
+            'output': inputs.output('theirs.tfrecord'),
         }
 
     t2t = Contender(T2T, 'peers.t2t:write_records', peer_options, cores=1)
@@ -90,7 +91,7 @@ def _records_row(corpus: str, size: int, threads: int) -> Row:
 
 def _frames_row(corpus: str, size: int) -> Row:
     def options(inputs: Inputs) -> dict:
-        return {'ids': inputs.ids(size), 'output': f'{inputs.scratch}/framed.tfrecord'}
+        return {'ids': inputs.ids(size), 'output': inputs.output('framed.tfrecord')}
 
     return Row(
         f'frames/{corpus}',
@@ -113,7 +114,7 @@ def _shards_row(corpus: str, size: int) -> Row:
         return {
             'ids': inputs.ids(size),
             'shards': _SHARDS,
-            'output': f'{inputs.scratch}/shards',
+            'output': inputs.output('shards'),
         }
 
     return Row(
@@ -136,7 +137,7 @@ def _ours(size: int, threads: int, output: str | None = None) -> Callable[[Input
             'vocabulary': inputs.vocabulary(size),
             'threads': threads,
         }
-        return given if output is None else {**given, 'output': f'{inputs.scratch}/{output}'}
+        return given if output is None else {**given, 'output': inputs.output(output)}
 
     return options
 

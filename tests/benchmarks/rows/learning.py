@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from ..contenders import OURS, Contender, Row
-from ..corpora import CHINESE, CORPORA, ENGLISH, SOURCES, TARGETS
+from ..corpora import CHINESE, CORPORA, ENGLISH, MIXED, SOURCES, TARGETS
 from ..inputs import Inputs
 from ..scale import Scale
 
@@ -81,6 +81,13 @@ def _learn_row(corpus: str, size: int, threads: int) -> Row:
 
         return Contender(label, task, options, cores=threads)
 
+    fast = (contender('gigabpe', 'peers.giga_bpe:learn', True),)
+    slow = (
+        contender('rustbpe', 'peers.rust_bpe:learn', False),
+        contender('SentencePiece BPE', 'peers.sentence_piece:learn', True),
+        contender('tokenizers BPE', 'peers.hugging_face:learn_bpe', False),
+        contender('tokenizers WordPiece', 'peers.hugging_face:learn_wordpiece', False),
+    )
     # On unspaced text a BPE learner's units are other ones: reported, without a target.
     targets = {'gigabpe': 0.57, 'SentencePiece BPE': 3.6, 'tokenizers BPE': 9.0}
     return Row(
@@ -88,15 +95,14 @@ def _learn_row(corpus: str, size: int, threads: int) -> Row:
         f'count and learn {size:,} entries from a file, {_threads(threads)}',
         corpus,
         contender(OURS, 'stages.counting:learn', True),
-        (
-            contender('gigabpe', 'peers.giga_bpe:learn', True),
-            contender('rustbpe', 'peers.rust_bpe:learn', False),
-            contender('SentencePiece BPE', 'peers.sentence_piece:learn', True),
-            contender('tokenizers BPE', 'peers.hugging_face:learn_bpe', False),
-            contender('tokenizers WordPiece', 'peers.hugging_face:learn_wordpiece', False),
-        ),
+        (*fast, *slow) if with_slow_peers(corpus, threads) else fast,
         targets if threads == 1 and corpus != CHINESE else {},
     )
+
+
+def with_slow_peers(corpus: str, threads: int) -> bool:
+    """Returns whether a row has peers of many seconds a round: on two threads, one corpus does."""
+    return threads == 1 or corpus == MIXED
 
 
 def _wordpiece_row(scale: Scale) -> Row:

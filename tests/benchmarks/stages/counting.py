@@ -44,12 +44,9 @@ def _count_share(share: tuple[TokenAccumulator, Iterable[TextBlock]]) -> None:
         sums.add_rows(side.text, side.starts, side.ends)
 
 
-def counts_digest(items: Sequence[tuple[str, int]]) -> str:
+def counts_digest(table: TokenTable) -> str:
     """Returns a digest of tokens and counts that does not depend on their order."""
-    digest = hashlib.sha256()
-    for token, count in sorted(items):
-        digest.update(f'{token}\t{count}\n'.encode())
-    return digest.hexdigest()[:16]
+    return hashlib.sha256(table.sorted().to_bytes()).hexdigest()[:16]
 
 
 def count(ready: Callable[[], None], *, text: str, threads: int) -> Outcome:
@@ -58,7 +55,7 @@ def count(ready: Callable[[], None], *, text: str, threads: int) -> Outcome:
     blocks = text_blocks(Path(text).read_bytes())
     ready()
     table, first, seconds = second_time(lambda: count_blocks(blocks, threads))
-    facts = {'digest': counts_digest(list(table.items())), 'tokens': table.total}
+    facts = {'digest': counts_digest(table), 'tokens': table.total}
     return Outcome(seconds, {**facts, 'distinct': len(table), 'first_seconds': first})
 
 
