@@ -24,9 +24,10 @@ _EPILOG = """\
 Texts are those of ../shared/corpora if there, else generated. Peers come with the extra `bench`
 (Tensor2Tensor: pip install --no-deps tensor2tensor==1.15.7 six); one that is not installed is
 reported as missing. A ratio is a peer's time divided by ours. A peer that needs over 20 seconds is
-compared once, on 20 MB. Rows that compare what one core does are measured two at a time, each on a
-core of its own; --lanes 1 measures them one by one. Rows of a quarter of an hour (shuffled/100000)
-run only if named.
+compared once, on 20 MB. Vocabularies that Tensor2Tensor builds in its searches for both sizes it
+builds once, and they count for both. Rows that compare what one core does are measured two at a time, each on a
+core of its own; --lanes 1 measures them one by one. Rows that say "extra" in --list are measured
+only if named.
 """
 
 _LANES = 2  # more would share caches and memory with too many
@@ -43,7 +44,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print('no row has such a name; --list shows them', file=sys.stderr)
         return 2
     if options.list:
-        print('\n'.join(f'{row.name:<28} {row.task}' for row in rows))
+        for row in rows:
+            print(f'{row.name:<28} {row.task}{" (extra)" if row.is_extra else ""}')
         return 0
     with tempfile.TemporaryDirectory(prefix='tokbeam-benchmarks-') as temporary:
         scratch = options.scratch or Path(temporary)
@@ -63,9 +65,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def wanted_rows(rows: Sequence[Row], patterns: Sequence[str]) -> list[Row]:
-    """Returns the rows whose names match one of the patterns; without any, all but long ones."""
+    """Returns the rows whose names match one of the patterns; without any, all but extra ones."""
     if not patterns:
-        return [row for row in rows if not row.is_long]
+        return [row for row in rows if not row.is_extra]
     return [row for row in rows if any(fnmatch.fnmatchcase(row.name, each) for each in patterns)]
 
 

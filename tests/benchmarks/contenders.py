@@ -47,8 +47,8 @@ class Row:
     """Where it is a point of a curve: its place on the axis, in MB or millions of tokens."""
     ratio_of: str | None = None
     """The reported fact whose ratio is taken, in place of that of the times."""
-    is_long: bool = False
-    """Takes a quarter of an hour or more: measured only if it is asked for by name."""
+    is_extra: bool = False
+    """Measured only if asked for by name: long, or another row's task on another text."""
 
     @property
     def group(self) -> str:

@@ -1,5 +1,6 @@
 """What contenders are given: texts, counts, vocabularies and the peers' models, each made once."""
 
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
@@ -27,10 +28,17 @@ class Materials:
         self.corpora = corpora
         self._missing: dict[str, str] = {}
         self._searches: dict[tuple[str, int, int], SearchResult] = {}
+        self._new = tempfile.TemporaryDirectory(prefix='new-', dir=corpora.scratch)
 
     @property
     def scratch(self) -> Path:
         return self.corpora.scratch
+
+    def new_folder(self, name: str) -> Path:
+        """Returns a folder that no earlier run of the benchmark has written to."""
+        folder = Path(self._new.name) / name
+        folder.mkdir(exist_ok=True)
+        return folder
 
     def counts(self, name: str, every: int = 1) -> Path:
         """Returns the token table of a corpus, or of each n-th token in byte order."""
@@ -138,6 +146,9 @@ class Inputs:
     def output(self, name: str) -> str:
         """Returns a path that no other row writes to."""
         return str(self.materials.scratch / f'{self._row.replace("/", "-")}.{name}')
+
+    def new_folder(self, name: str) -> str:
+        return str(self.materials.new_folder(name))
 
     def counts(self, every: int = 1) -> str:
         return str(self.materials.counts(self.corpus, every))

@@ -3,10 +3,10 @@
 from collections.abc import Callable, Iterator
 
 from ..contenders import OURS, Contender, Row
-from ..corpora import CORPORA
+from ..corpora import CORPORA, MIXED
 from ..inputs import Inputs
 from ..scale import Scale
-from .learning import T2T, with_slow_peers
+from .learning import T2T
 
 _SHARDS = 10
 
@@ -33,26 +33,25 @@ def _ids_row(corpus: str, size: int, threads: int) -> Row:
 
         return Contender(label, task, options, cores=threads)
 
-    fast = (
-        contender('nanotoken', 'peers.nano_token:encode', wordpiece, parallel=threads > 1),
-        contender('gigatoken', 'peers.giga_token:encode', bpe, parallel=threads > 1),
-    )
-    slow = (
-        contender(
-            'SentencePiece BPE',
-            'peers.sentence_piece:encode',
-            'peers.sentence_piece:train',
-            threads=threads,
-        ),
-        contender('tokenizers BPE', 'peers.hugging_face:encode', bpe),
-        contender('tokenizers WordPiece', 'peers.hugging_face:encode', wordpiece),
-    )
     return Row(
         f'ids/{corpus}/{threads}',
         f'text to ids, {size:,} entries, {_threads(threads)}',
         corpus,
         Contender(OURS, 'stages.encoding:encode', _ours(size, threads), cores=threads),
-        (*fast, *slow) if with_slow_peers(corpus, threads) else fast,
+        (
+            contender(
+                'nanotoken', 'peers.nano_token:encode', wordpiece, parallel=threads > 1
+            ),
+            contender('gigatoken', 'peers.giga_token:encode', bpe, parallel=threads > 1),
+            contender(
+                'SentencePiece BPE',
+                'peers.sentence_piece:encode',
+                'peers.sentence_piece:train',
+                threads=threads,
+            ),
+            contender('tokenizers BPE', 'peers.hugging_face:encode', bpe),
+            contender('tokenizers WordPiece', 'peers.hugging_face:encode', wordpiece),
+        ),
         {
             'nanotoken': 0.9,
             'gigatoken': 0.9,
@@ -62,6 +61,7 @@ def _ids_row(corpus: str, size: int, threads: int) -> Row:
         }
         if threads == 1
         else {},
+        is_extra=threads > 1 and corpus != MIXED,
     )
 
 
@@ -127,6 +127,7 @@ def _shards_row(corpus: str, size: int) -> Row:
                 "Beam's WriteToTFRecord", 'peers.beam_tfrecords:write_examples', options
             ),
         ),
+        is_extra=corpus != MIXED,
     )
 
 

@@ -1,6 +1,7 @@
 """Rows of counting and learning, stages alone."""
 
 from collections.abc import Iterator
+from pathlib import Path
 
 from ..contenders import OURS, Contender, Row
 from ..corpora import CHINESE, CORPORA, ENGLISH, MIXED, SOURCES, TARGETS
@@ -28,8 +29,9 @@ def _search_rows(scale: Scale) -> Iterator[Row]:
         (ENGLISH, scale.every, (small, large), 100),
         (CHINESE, scale.every, (scale.chinese_vocabulary, large), 60),
     ]
-    for corpus, every, sizes, target in tables:
-        for size in sizes:
+    for place in (0, 1):  # one table's two sizes are not measured at once: see `_BuiltOnce`
+        for corpus, every, sizes, target in tables:
+            size = sizes[place]
 
             def options(inputs: Inputs, every: int = every, size: int = size) -> dict:
                 return {
@@ -37,13 +39,17 @@ def _search_rows(scale: Scale) -> Iterator[Row]:
                     'vocabulary_size': inputs.reachable_target(every, size),
                 }
 
+            def peer_options(inputs: Inputs, options=options) -> dict:
+                given = options(inputs)
+                return {**given, 'builds': inputs.new_folder(Path(given['counts']).stem)}
+
             part = f', each {every}th token' if every > 1 else ''
             yield Row(
                 f'search/{corpus}/{size}',
                 f'whole search from counts, {size:,} entries{part}',
                 corpus,
                 Contender(OURS, 'stages.counting:search_counts', options, cores=1),
-                (Contender(T2T, 'peers.t2t:search_counts', options, cores=1),),
+                (Contender(T2T, 'peers.t2t:search_counts', peer_options, cores=1),),
                 {T2T: target},
                 patience='once',
             )
@@ -81,13 +87,6 @@ def _learn_row(corpus: str, size: int, threads: int) -> Row:
 
         return Contender(label, task, options, cores=threads)
 
-    fast = (contender('gigabpe', 'peers.giga_bpe:learn', True),)
-    slow = (
-        contender('rustbpe', 'peers.rust_bpe:learn', False),
-        contender('SentencePiece BPE', 'peers.sentence_piece:learn', True),
-        contender('tokenizers BPE', 'peers.hugging_face:learn_bpe', False),
-        contender('tokenizers WordPiece', 'peers.hugging_face:learn_wordpiece', False),
-    )
     # On unspaced text a BPE learner's units are other ones: reported, without a target.
     targets = {'gigabpe': 0.57, 'SentencePiece BPE': 3.6, 'tokenizers BPE': 9.0}
     return Row(
@@ -95,14 +94,16 @@ def _learn_row(corpus: str, size: int, threads: int) -> Row:
         f'count and learn {size:,} entries from a file, {_threads(threads)}',
         corpus,
         contender(OURS, 'stages.counting:learn', True),
-        (*fast, *slow) if with_slow_peers(corpus, threads) else fast,
+        (
+            contender('gigabpe', 'peers.giga_bpe:learn', True),
+            contender('rustbpe', 'peers.rust_bpe:learn', False),
+            contender('SentencePiece BPE', 'peers.sentence_piece:learn', True),
+            contender('tokenizers BPE', 'peers.hugging_face:learn_bpe', False),
+            contender('tokenizers WordPiece', 'peers.hugging_face:learn_wordpiece', False),
+        ),
         targets if threads == 1 and corpus != CHINESE else {},
+        is_extra=threads > 1 and corpus != MIXED,
     )
-
-
-def with_slow_peers(corpus: str, threads: int) -> bool:
-    """Returns whether a row has peers of many seconds a round: on two threads, one corpus does."""
-    return threads == 1 or corpus == MIXED
 
 
 def _wordpiece_row(scale: Scale) -> Row:
