@@ -15,6 +15,9 @@ _PACKAGES = (
     'tokenizers', 'sentencepiece', 'gigabpe', 'rustbpe', 'gigatoken', 'nanotoken',
 )  # fmt: skip
 
+_NOT_BY_BYTES = ('start-up', 'search', 'wordpiece', 'shuffled', 'sizes')
+"""Groups whose time is not that of the whole text."""
+
 _HEAD = (
     f'{"row":<28} {"ours":>10} {"MB/s":>7} {"memory":>8}  {"peer":<34} {"theirs":>10} {"ratio":>8}'
 )
@@ -31,7 +34,7 @@ def table_lines(result: RowResult) -> list[str]:
     for number, comparison in enumerate(result.comparisons):
         ours, peer = comparison.ours, comparison.peer
         speed = comparison.text_bytes / ours.seconds / 1e6 if ours.seconds else 0
-        by_bytes = result.row.group not in ('start-up', 'search', 'wordpiece', 'shuffled')
+        by_bytes = result.row.group not in _NOT_BY_BYTES
         line = (
             f'{result.row.name if number == 0 else "":<28} '
             f'{_seconds(ours):>10} '

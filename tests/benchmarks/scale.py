@@ -12,7 +12,7 @@ class Scale:
     chinese_vocabulary: int = 16384
     """In place of the small one where the alphabet is too large for it."""
     large_bytes: int = 2_000_000_000
-    plotted_sizes: tuple[int, ...] = (31_000_000, 125_000_000, 500_000_000, 2_000_000_000)
+    plotted_sizes: tuple[int, ...] = (31_000_000, 125_000_000, 500_000_000, 1_000_000_000)
     plotted_tokens: tuple[int, ...] = (1_000_000, 2_000_000, 4_000_000, 10_000_000)
     generated_bytes: int | None = None
     """None for real corpora where there are any."""
@@ -21,7 +21,7 @@ class Scale:
     wordpiece_bytes: int = 1_000_000
     """TensorFlow Text's learner takes minutes for this much."""
     long_runs: int = 3
-    """Rounds of commands on the large text: some 30 to 60 seconds each."""
+    """Rounds of commands on the large text, 30 to 60 seconds each, and of those that compile."""
     every: int = 8
     """Tensor2Tensor learns from each n-th token of the tables that would take it hours."""
     has_targets: bool = True

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 
-from ..contenders import OURS, Contender, Row
+from ..contenders import DEFAULT_RUNS, OURS, Contender, Row
 from ..corpora import ENGLISH, LARGE, MIXED
 from ..inputs import Inputs
 from ..scale import Scale
@@ -86,6 +86,7 @@ def _start_up_rows(scale: Scale) -> Iterator[Row]:
     imports = Contender('imports + empty pipeline', _WHOLE, whole(pipeline, of_small=True))
     for state in ('warm', 'cold'):
         cold = state == 'cold'
+        rounds = scale.long_runs if cold else DEFAULT_RUNS
         yield Row(
             f'start-up/count/{state}',
             f'count 1 KB, {state} kernel cache',
@@ -93,6 +94,7 @@ def _start_up_rows(scale: Scale) -> Iterator[Row]:
             Contender(OURS, _WHOLE, whole(count_arguments(1), of_small=True, cold=cold)),
             () if cold else (imports,),
             {imports.label: 1 / 2.5},
+            runs=rounds,
         )
         yield Row(
             f'start-up/encode/{state}',
@@ -104,6 +106,7 @@ def _start_up_rows(scale: Scale) -> Iterator[Row]:
                 whole(encode_arguments(1), True, cold, scale.small_vocabulary),
             ),
             () if cold else (imports,),
+            runs=rounds,
         )
     for name, arguments in (
         ('help', (*_TOKBEAM, '--help')),
