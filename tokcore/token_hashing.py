@@ -146,7 +146,9 @@ def _fetch_for(hashes, token, last, hash_mask, slots, shift, offsets, data, coun
 def _lock(state):
     """Waits for the lock: True if it was given, False if the table is full."""
     while True:
-        was = exchange_if(state, _LOCK, _OPEN, _TAKEN)
+        was = load_acquired(state, _LOCK)  # to try in vain takes the lock's line from its holder
+        if was == _OPEN:
+            was = exchange_if(state, _LOCK, _OPEN, _TAKEN)
         if was != _TAKEN:
             return was == _OPEN
 
