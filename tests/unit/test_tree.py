@@ -186,6 +186,15 @@ def test_a_heavy_tree_is_grown_to_the_half(least):
     check_nodes(text, counts, growing.grown(3), 199, 3)
 
 
+@pytest.mark.usefixtures('sizes')
+@pytest.mark.parametrize('largest', [2**32 - 1, 2**32, 2**60])
+def test_counts_of_any_size_are_summed_up(largest):
+    text, counts = escape({'abab': largest, 'abb': 2**31, 'aab': 3, 'ba': 2**32 - 2})
+    growing = GrowingTree(text, counts, 199, NO_RESTS)
+    for least in (2**32 + 1, 7, 1):
+        check_nodes(text, counts, growing.grown(least), 199, least if least < 100 else least // 2)
+
+
 @pytest.mark.parametrize('kind', [GrowingTree, WholeTree])
 @given(tables, depth_limits, st.integers(1, 9), st.integers(0, 3))
 @settings(deadline=None, max_examples=100)

@@ -120,7 +120,8 @@ class GrowingTree:
                 shares.append((begin, sums[begin : end + 1] - sums[begin]))
             begin = end
         if shares:
-            rooms = _Rooms(max(int(begins[-1]) for _, begins in shares), self._node_of.dtype)
+            listed = max(int(begins[-1]) for _, begins in shares)
+            rooms = _Rooms(listed, self._node_of.dtype, int(self._counts.max()))
             for first, begins in shares:
                 self._lead_down(first, begins, rooms, least, reached)
 
@@ -150,12 +151,14 @@ class GrowingTree:
 class _Rooms:
     """What `part_lists` works in, for so many suffixes at most.
 
-    Had once for all shares: a gigabyte of new memory takes longer than parting some lists.
+    Had once for all shares: a gigabyte of new memory takes longer than parting some lists. Lists
+    are longer than caches, so a weight has four bytes if the largest one fits.
     """
 
-    def __init__(self, suffixes: int, integer: np.dtype):
+    def __init__(self, suffixes: int, integer: np.dtype, largest_weight: int):
+        weight = np.uint32 if largest_weight < 2**32 else np.int64
         self.places = np.empty((2, suffixes), integer)
-        self.weights = np.empty((2, suffixes), np.int64)
+        self.weights = np.empty((2, suffixes), weight)
         self.words = np.empty((2, suffixes), np.uint64)
         self.waiting = np.empty((suffixes // 2 + 2, 5), np.int64)
         self.stops = np.empty((suffixes, 2), integer)
