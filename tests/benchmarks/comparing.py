@@ -4,6 +4,7 @@ Interleaved, so that what slows the machine down for a while slows all of them. 
 too long is compared on a sample of the text, in one run.
 """
 
+import contextlib
 import shutil
 import statistics
 from collections.abc import Mapping
@@ -75,11 +76,12 @@ class RowResult:
 
 
 def prepare(row: Row, materials: Materials) -> None:
-    """Makes all that a row's contenders may need, or finds that it cannot be had."""
+    """Makes all that a row's contenders may need; what cannot be had, `measure` reports."""
     for limit in (None, SAMPLE_BYTES) if row.patience == 'sample' else (None,):
         inputs = Inputs(materials, row.corpus, row.name, limit)
         for contender in (row.ours, *row.peers):
-            _options(contender, inputs)
+            with contextlib.suppress(LookupError):
+                contender.options(inputs)
 
 
 def measure(row: Row, materials: Materials, runs: int, lane: int = 0) -> RowResult:
@@ -127,21 +129,14 @@ def _compare(
 
 
 def _run(contender: Contender, inputs: Inputs, lane: int, limit: float | None = None) -> Run:
-    options = _options(contender, inputs)
-    if isinstance(options, str):
-        return Run(problem=options)
+    try:
+        options = contender.options(inputs)
+    except LookupError as error:
+        return Run(problem=str(error.args[0]))
     run = run_task(contender.task, options, contender.cores, lane, limit)
     if 'output' in options:
         _remove(Path(options['output']))  # a run that failed or was ended leaves it
     return run
-
-
-def _options(contender: Contender, inputs: Inputs) -> dict | str:
-    """The task function's keyword arguments, or why there are none."""
-    try:
-        return contender.options(inputs)
-    except LookupError as error:
-        return str(error.args[0])
 
 
 def _remove(path: Path) -> None:

@@ -1,7 +1,7 @@
 """Reading a work item: blocks of whole lines, each with the place of its first byte.
 
 The blocks of all items hold every byte of a file once, whatever the items' size. Only gzip is read
-as a stream; everything else is one range read (and the rest of a line that crosses its end).
+as a stream; everything else is one range, read once it is known where its lines begin and end.
 """
 
 from collections.abc import Iterator
