@@ -7,7 +7,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from tokcore.subword import growing_tree, suffixes
+from tokcore.subword import escaped_text, growing_tree, suffixes
 from tokcore.subword import learner as learner_module
 from tokcore.subword.learner import MemoryLearner
 from tokcore.token_table import TokenTable
@@ -163,12 +163,13 @@ def test_long_words_equal_the_quadratic_learner(limit):
         assert learner.build(min_count) == plain_vocabulary(counts, min_count, limit, [])
 
 
-def test_positions_of_64_bits_give_the_same(monkeypatch):
+def test_positions_of_64_bits_and_ranks_of_32_give_the_same(monkeypatch):
     counts = {'banana': 5, 'ananas': 4, 'bandana': 3, 'a' * 300: 2}
     table = TokenTable.from_items(counts.items())
     narrow = MemoryLearner(table, max_subtoken_length=None, reserved_tokens=['bandana'])
     monkeypatch.setattr(growing_tree, '_WIDE', 0)
     monkeypatch.setattr(suffixes, '_WIDE', 0)
+    monkeypatch.setattr(escaped_text, '_NARROW', 0)
     for steps in (2000, 0):
         monkeypatch.setattr(learner_module, '_MOST_STEPS', steps)
         wide = MemoryLearner(table, max_subtoken_length=None, reserved_tokens=['bandana'])

@@ -30,7 +30,7 @@ tables = st.dictionaries(words, st.integers(0, 9), min_size=1, max_size=12)
 def sizes(request, monkeypatch):
     """Large texts go through several lists and share sums of pairs; small ones in tiny sizes."""
     if request.param == 'tiny lists':
-        tiny = {'_SHARE': 0, '_MANY': 3, '_REGION_BITS': 2, '_MOST_PAIR_BITS': 1}
+        tiny = {'_SHARE': 0, '_MANY': 3, '_PICKED': 2, '_REGION_BITS': 2, '_MOST_PAIR_BITS': 1}
         for name, value in tiny.items():
             monkeypatch.setattr(growing_tree, name, value)
 

@@ -54,7 +54,11 @@ def store_word(typing_context, text, place, word):
 
 @intrinsic
 def fetch_ahead(typing_context, array, index):
-    """Asks the processor to bring `array[index]` near, without waiting for it."""
+    """Asks the processor to bring an element near, without waiting for it.
+
+    Elements of an array of several axes are counted as they lie in memory. There need be none at
+    the index: nothing happens then.
+    """
 
     def generate(context, builder, signature, arguments):
         address = _address(context, builder, signature.args[0], *arguments)

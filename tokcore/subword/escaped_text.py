@@ -20,6 +20,8 @@ _U = 0x75
 # Where a token's end is sought character by character before its place is looked up.
 _NEAR = 256
 _LARGEST = np.iinfo(np.int64).max
+# Ranks of so many letters fit in uint16.
+_NARROW = 2**16
 
 
 @dataclass(frozen=True)
@@ -29,7 +31,7 @@ class EscapedText:
     Ranks follow code points, so arrays of ranks compare as the strings do.
     """
 
-    ranks: np.ndarray  # int32[characters]
+    ranks: np.ndarray  # uint16[characters]; int32 if the alphabet has more than 65,536 letters
     starts: np.ndarray  # int64[tokens + 1]: where each escaped token begins
     alphabet: np.ndarray  # int32[letters]: code points, ascending
     end_rank: int  # the underscore's, which ends every token
@@ -80,7 +82,9 @@ def escape_tokens(
     alphabet = np.flatnonzero(seen).astype(np.int32)
     rank_of = np.zeros(_CODE_POINTS, np.int32)
     rank_of[alphabet] = np.arange(len(alphabet), dtype=np.int32)
-    ranks = np.empty(int(starts[-1]), np.int32)
+    # Ranks are read from memory again and again.
+    narrow = len(alphabet) <= _NARROW
+    ranks = np.empty(int(starts[-1]), np.uint16 if narrow else np.int32)
     _write_ranks(data, offsets, frozen(rank_of), ranks)
     return EscapedText(frozen(ranks), frozen(starts), frozen(alphabet), int(rank_of[_UNDERSCORE]))
 

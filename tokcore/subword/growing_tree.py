@@ -25,8 +25,10 @@ _WIDE = 2**31
 # From here on the half of what is asked for is grown at once: that is little more.
 _HALVED = 100
 # Suffixes listed at a time: this share of all, if they are many. Those of one node stay together.
-_SHARE = 1 / 4
+_SHARE = 1 / 8
 _MANY = 2**20
+# Picked from the text before they are listed: they stay in a core's first cache.
+_PICKED = 1024
 # What is written of so many places of the text, as a power of two, stays in a core's cache.
 _REGION_BITS = 19
 # The table of the weights of pairs of characters: 8 MB at most.
@@ -135,12 +137,13 @@ class GrowingTree:
         ends = begins[:-1].copy()
         regions = np.zeros((len(self._node_of) >> _REGION_BITS) + 1, np.int64)
         list_suffixes(
-            text.starts, self._counts, self._next, self._node_of, reached, first, ends,
-            rooms.places[0], rooms.weights[0], _REGION_BITS, regions,
+            text.ranks, text.starts, self._counts, self._next, self._node_of, self._depths, reached,
+            first, ends, bits, rooms.picked, rooms.places[0], rooms.weights[0], rooms.words[0],
+            _REGION_BITS, regions,
         )  # fmt: skip
         self._nodes = part_lists(
             ends, first, rooms.places, rooms.weights, rooms.words, rooms.waiting,
-            np.zeros((5, letters), np.int64), text.ranks, text.starts, text.end_rank, bits, letters,
+            np.zeros((6, letters), np.int64), text.ranks, text.starts, text.end_rank, bits, letters,
             self._longest, least, self._nodes, self._parents, self._depths, self._places,
             self._totals, _REGION_BITS, np.cumsum(regions) - regions, rooms.stops,
             rooms.stop_weights,
@@ -163,3 +166,4 @@ class _Rooms:
         self.waiting = np.empty((suffixes // 2 + 2, 5), np.int64)
         self.stops = np.empty((suffixes, 2), integer)
         self.stop_weights = np.empty(suffixes, np.uint16)
+        self.picked = np.empty((2, _PICKED), np.int64)

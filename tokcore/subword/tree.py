@@ -10,9 +10,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from tokcore.compilation import frozen, kernel_in_place
+from tokcore.intrinsics.word_loads import fetch_ahead
 
 # Tokens cut side by side: their states stay in the processor's cache.
 _SIDE_BY_SIDE = 2048
+# The node of a token so many turns later is fetched: nodes of large tables fit no cache.
+_AHEAD = 8
 
 
 @dataclass(frozen=True)
@@ -127,6 +130,8 @@ def _weigh_cuts(starts, counts, node_of, waiting, nodes):
         while size:
             left = 0
             for i in range(size):
+                later = np.int64(node_of[np.uintp(places[min(i + _AHEAD, size - 1)])])
+                fetch_ahead(nodes, np.uintp(2 * max(later, ~later)))
                 place, end, count = places[i], ends[i], held[i]
                 node = np.int64(node_of[np.uintp(place)])
                 if node < 0:
