@@ -1,7 +1,7 @@
 """What contenders are given: texts, counts, vocabularies and the peers' models, each made once."""
 
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -28,6 +28,7 @@ class Materials:
         self.corpora = corpora
         self._missing: dict[str, str] = {}
         self._searches: dict[tuple[str, int, int], SearchResult] = {}
+        self._warmed: set[tuple[str, ...]] = set()
         self._new = tempfile.TemporaryDirectory(prefix='new-', dir=corpora.scratch)
 
     @property
@@ -109,6 +110,12 @@ class Materials:
                 raise LookupError(run.problem)
 
         return self._made(key, make)
+
+    def warm_up(self, task: str, options: Mapping[str, object], arguments: Sequence[str]) -> None:
+        """Runs a task, unless it was with these arguments: what it compiles stays compiled."""
+        if tuple(arguments) not in self._warmed:
+            running.run_task(task, options, cores=None)
+            self._warmed.add(tuple(arguments))
 
     def _made(self, name: str, make: Callable[[Path], None]) -> Path:
         path = self.scratch / name

@@ -154,7 +154,10 @@ def above_start_up(
 
     def options(inputs: Inputs) -> dict:
         text = inputs.text if of_bytes is None else inputs.beginning(of_bytes)
-        return {**_filled(inputs, arguments, size), 'text': text, 'small': inputs.small}
+        filled = _filled(inputs, arguments, size)
+        # Else the first start-up would be a cold one, and what is above it too little.
+        inputs.materials.warm_up(_WHOLE, {**filled, 'text': inputs.small}, arguments)
+        return {**filled, 'text': text, 'small': inputs.small}
 
     return options
 
