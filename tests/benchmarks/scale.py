@@ -19,7 +19,7 @@ class Scale:
     shuffled_tokens: tuple[tuple[int, int], ...] = ((2_000, 600), (20_000, 3_000), (100_000, 8_000))
     """Tables for the learner on Beam, each with the entries wanted."""
     wordpiece_bytes: int = 1_000_000
-    """TensorFlow Text's learner takes minutes for this much."""
+    """TensorFlow Text learns from so much in ten seconds or more."""
     long_runs: int = 3
     """Rounds of commands on the large text, 30 to 60 seconds each, and of those that compile."""
     every: int = 8
