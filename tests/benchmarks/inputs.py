@@ -1,8 +1,9 @@
 """What contenders are given: texts, counts, vocabularies and the peers' models, each made once."""
 
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -111,11 +112,12 @@ class Materials:
 
         return self._made(key, make)
 
-    def warm_up(self, task: str, options: Mapping[str, object], arguments: Sequence[str]) -> None:
-        """Runs a task, unless it was with these arguments: what it compiles stays compiled."""
-        if tuple(arguments) not in self._warmed:
+    def warm_up(self, task: str, options: Mapping[str, Any]) -> None:
+        """Runs a command's task, unless that command was: what it compiles stays compiled."""
+        command = tuple(options['arguments'])
+        if command not in self._warmed:
             running.run_task(task, options, cores=None)
-            self._warmed.add(tuple(arguments))
+            self._warmed.add(command)
 
     def _made(self, name: str, make: Callable[[Path], None]) -> Path:
         path = self.scratch / name

@@ -57,7 +57,7 @@ def list_suffixes(
     """Lists those of some nodes, where `free` says for each node; this then tells the lists' ends.
 
     A suffix comes with as many of its next characters as a word holds: in the order of the text
-    they are at hand. Counts suffixes by regions of the text of 2^region_bits places: int64[regions].
+    they are at hand. Counts suffixes by regions of the text of 2^region_bits places, in int64[...].
     They are picked first, without a branch, and listed when `picked`, int64[2, ...], is full.
     """
     found = 0
@@ -214,7 +214,8 @@ def part_lists(
 
     Args:
       list_ends: where the list of each node ends, from the node `first` on.
-      places, weights, words: [2, suffixes], the lists, and room to part them in.
+      places, weights, words: [2, suffixes], the lists as `list_suffixes` makes them, and room to
+        part them in.
       waiting: int64[suffixes / 2 + 1, 5], for lists to be parted: begin, end, node, which of the
         two rooms, and how many of the packed characters are still to come.
       letter_rows: int64[6, letters], the first two zeros, which they are again afterwards.
@@ -249,8 +250,8 @@ def part_lists(
             )  # fmt: skip
             below = top
             nodes, top, stopped = _name_children(
-                node, low, high, found, letter_rows, ranks, starts, end_rank, letters, longest, least,
-                nodes, parents, depths, node_places, totals, waiting, top,
+                node, low, high, found, letter_rows, ranks, starts, end_rank, letters, longest,
+                least, nodes, parents, depths, node_places, totals, waiting, top,
             )  # fmt: skip
             stays = found == 1 and top > below
             waiting[below + 1 : top + 1, 3] = side if stays else 1 - side

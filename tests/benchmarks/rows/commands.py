@@ -156,7 +156,7 @@ def above_start_up(
         text = inputs.text if of_bytes is None else inputs.beginning(of_bytes)
         filled = _filled(inputs, arguments, size)
         # Else the first start-up would be a cold one, and what is above it too little.
-        inputs.materials.warm_up(_WHOLE, {**filled, 'text': inputs.small}, arguments)
+        inputs.materials.warm_up(_WHOLE, {**filled, 'text': inputs.small})
         return {**filled, 'text': text, 'small': inputs.small}
 
     return options
