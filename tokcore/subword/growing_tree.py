@@ -5,17 +5,19 @@ the suffixes are not sorted, but followed downward from their first characters t
 where what follows is too light. A smaller min-count takes up those whose next step it reaches.
 """
 
+from math import isqrt
+
 import numpy as np
 
 from tokcore.compilation import frozen
 from tokcore.subword.escaped_text import EscapedText
 from tokcore.subword.list_parting import count_alive, list_suffixes, part_lists, settle
+from tokcore.subword.pair_planting import plant_pairs, weigh_pairs
 from tokcore.subword.run_planting import (
     LARGEST_NEXT,
     measure_runs,
     plant_runs,
-    start_at_runs,
-    weigh_pairs,
+    start_suffixes,
     weigh_runs,
 )
 from tokcore.subword.tree import WeighedTree
@@ -99,11 +101,23 @@ class GrowingTree:
             begins, most, weights, places, least, names,
             self._parents, self._depths, self._places, self._totals,
         )  # fmt: skip
-        pairs = np.zeros(1 << min(_MOST_PAIR_BITS, len(text.ranks).bit_length()), np.int64)
-        weigh_pairs(text.ranks, text.starts, self._counts, text.end_rank, self._next, pairs)
-        start_at_runs(
+        pair_sums = np.zeros(1 << min(_MOST_PAIR_BITS, len(text.ranks).bit_length()), np.int64)
+        width = isqrt(len(pair_sums) // 2)
+        heaviest, pair_of = _number_heaviest(self._totals[: len(text.alphabet)], width)
+        weigh_pairs(
+            text.ranks, text.starts, self._counts, text.end_rank, self._next, pair_of, width,
+            pair_sums,
+        )  # fmt: skip
+        pair_names = np.zeros(width * width, names.dtype)
+        if self._longest > 1:
+            self._nodes = plant_pairs(
+                heaviest, width, pair_sums, least, self._nodes, pair_names,
+                self._parents, self._depths, self._totals,
+            )  # fmt: skip
+        start_suffixes(
             text.ranks, text.starts, self._counts, text.end_rank, begins, self._longest, weights,
-            pairs, names, self._depths, self._node_of, self._next,
+            pair_of, width, pair_sums, pair_names, names, self._depths, self._places,
+            self._node_of, self._next,
         )  # fmt: skip
 
     def _grow(self, least: int) -> None:
@@ -149,6 +163,14 @@ class GrowingTree:
             rooms.stop_weights,
         )  # fmt: skip
         settle(rooms.stops[:alive], rooms.stop_weights[:alive], self._node_of, self._next)
+
+
+def _number_heaviest(weights: np.ndarray, most: int) -> tuple[np.ndarray, np.ndarray]:
+    """Returns the heaviest characters, int64[at most `most`], and each one's number there or -1."""
+    heaviest = np.argsort(-weights, kind='stable')[:most]
+    number_of = np.full(len(weights), -1, np.int32)
+    number_of[heaviest] = np.arange(len(heaviest))
+    return heaviest, number_of
 
 
 class _Rooms:

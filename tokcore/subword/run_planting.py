@@ -7,9 +7,7 @@ character they would be a third of the work.
 import numpy as np
 
 from tokcore.compilation import kernel_in_place
-
-# 2^64 divided by the golden ratio.
-_SPREAD = np.uint64(0x9E3779B97F4A7C15)
+from tokcore.subword.pair_planting import slot_of_pair
 
 LARGEST_NEXT = 2**16 - 1
 """The weight that stopped a suffix is remembered up to here; a larger one counts as this."""
@@ -75,39 +73,29 @@ def plant_runs(
 
 
 @kernel_in_place
-def _slot_of_pair(first, second, slots):
-    """Returns the slot of a pair of characters, which others may share; slots are a power of two."""
-    pair = (np.uint64(first) << np.uint64(32)) | np.uint64(second)
-    return np.uintp(((pair * _SPREAD) >> np.uint64(32)) & np.uint64(slots - 1))
-
-
-@kernel_in_place
-def weigh_pairs(ranks, starts, counts, end_rank, runs, sums):
-    """Sums up the weights of the suffixes that begin with two different characters, by these."""
-    for token in range(len(counts)):
-        count = counts[token]
-        for place in range(starts[token], starts[token + 1]):
-            if runs[place] == 1 and ranks[place] != end_rank:
-                sums[_slot_of_pair(ranks[place], ranks[place + 1], len(sums))] += count
-
-
-@kernel_in_place
-def start_at_runs(
-    ranks, starts, counts, end_rank, begins, longest, weights, sums, names, depths, node_of,
-    next_weights,
+def start_suffixes(
+    ranks, starts, counts, end_rank, begins, longest, weights, pair_of, width, pair_sums,
+    pair_names, names, depths, places, node_of, next_weights,
 ):  # fmt: skip
-    """Puts each suffix at its run, or as far as that is heavy enough."""
+    """Puts each suffix at its run or at its pair, or as far as these are heavy enough."""
     for token in range(len(counts)):
         count = counts[token]
         for place in range(starts[token], starts[token + 1]):
             rank = ranks[place]
             length = np.int64(next_weights[place])
             node = rank if count == 0 else names[begins[rank] + length - 1]
-            node_of[place] = node
             weight = np.int64(0)
             if count and rank != end_rank and depths[node] < longest:
                 if length == 1:
-                    weight = sums[_slot_of_pair(rank, ranks[place + 1], len(sums))]
+                    after = ranks[place + 1]
+                    slot = slot_of_pair(rank, after, pair_of, width, len(pair_sums))
+                    weight = pair_sums[slot]
+                    if slot < len(pair_names) and pair_names[slot]:
+                        node = pair_names[slot]
+                        places[node] = place
+                        if after == end_rank or depths[node] == longest:
+                            weight = np.int64(0)
                 else:
                     weight = weights[begins[rank] + min(length - 1, np.int64(depths[node]))]
+            node_of[place] = node
             next_weights[place] = min(weight, LARGEST_NEXT)
