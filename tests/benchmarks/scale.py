@@ -21,7 +21,8 @@ class Scale:
     wordpiece_bytes: int = 1_000_000
     """TensorFlow Text learns from so much in ten seconds or more."""
     long_runs: int = 3
-    """Rounds of commands on the large text, 30 to 60 seconds each, and of those that compile."""
+    """Rounds of commands on the large text, 30 to 60 seconds each, of those that compile, and of
+    builds whose ratio to each other counts."""
     every: int = 8
     """Tensor2Tensor learns from each n-th token of the tables that would take it hours."""
     has_targets: bool = True

@@ -11,7 +11,7 @@ import numpy as np
 
 from tokcore.compilation import frozen
 from tokcore.subword.escaped_text import EscapedText
-from tokcore.subword.list_parting import count_alive, list_suffixes, part_lists, settle
+from tokcore.subword.list_parting import part_lists
 from tokcore.subword.pair_planting import plant_pairs, weigh_pairs
 from tokcore.subword.run_planting import (
     LARGEST_NEXT,
@@ -20,6 +20,7 @@ from tokcore.subword.run_planting import (
     start_suffixes,
     weigh_runs,
 )
+from tokcore.subword.suffix_listing import count_alive, list_suffixes, mark_alive, settle
 from tokcore.subword.tree import WeighedTree
 
 # From so many nodes on int32 does not number them.
@@ -129,29 +130,32 @@ class GrowingTree:
         most = max(_MANY, int(len(self._node_of) * _SHARE))
         sums = np.append(0, np.cumsum(sizes))
         shares = []
+        mark_of = np.zeros(len(sizes), np.uint16)
         begin = 0
         while begin < len(sizes):
             end = max(begin + 1, int(np.searchsorted(sums, sums[begin] + most, 'right')) - 1)
             if sums[end] > sums[begin]:
+                mark_of[begin:end] = LARGEST_NEXT + 1 + len(shares)
                 shares.append((begin, sums[begin : end + 1] - sums[begin]))
             begin = end
         if shares:
+            mark_alive(self._next, self._node_of, reached, frozen(mark_of))
             listed = max(int(begins[-1]) for _, begins in shares)
             rooms = _Rooms(listed, self._node_of.dtype, int(self._counts.max()))
             for first, begins in shares:
-                self._lead_down(first, begins, rooms, least, reached)
+                self._lead_down(first, begins, mark_of[first], rooms, least)
 
     def _lead_down(
-        self, first: int, begins: np.ndarray, rooms: '_Rooms', least: int, reached: int
+        self, first: int, begins: np.ndarray, mark: np.uint16, rooms: '_Rooms', least: int
     ) -> None:
-        """Leads the suffixes at some nodes on, from the node `first` on."""
+        """Leads the suffixes with a mark on, which are those at some nodes from `first` on."""
         text = self._text
         letters, alive = len(text.alphabet), int(begins[-1])
         bits = max(1, (letters - 1).bit_length())
         ends = begins[:-1].copy()
         regions = np.zeros((len(self._node_of) >> _REGION_BITS) + 1, np.int64)
         list_suffixes(
-            text.ranks, text.starts, self._counts, self._next, self._node_of, self._depths, reached,
+            text.ranks, text.starts, self._counts, self._next, mark, self._node_of, self._depths,
             first, ends, bits, rooms.picked, rooms.places[0], rooms.weights[0], rooms.words[0],
             _REGION_BITS, regions,
         )  # fmt: skip
@@ -159,10 +163,12 @@ class GrowingTree:
             ends, first, rooms.places, rooms.weights, rooms.words, rooms.waiting,
             np.zeros((6, letters), np.int64), text.ranks, text.starts, text.end_rank, bits, letters,
             self._longest, least, self._nodes, self._parents, self._depths, self._places,
-            self._totals, _REGION_BITS, np.cumsum(regions) - regions, rooms.stops,
-            rooms.stop_weights,
+            self._totals,
         )  # fmt: skip
-        settle(rooms.stops[:alive], rooms.stop_weights[:alive], self._node_of, self._next)
+        settle(
+            rooms.places[:, :alive], rooms.words[:, :alive], _REGION_BITS,
+            np.cumsum(regions) - regions, self._node_of, self._next,
+        )  # fmt: skip
 
 
 def _number_heaviest(weights: np.ndarray, most: int) -> tuple[np.ndarray, np.ndarray]:
@@ -186,6 +192,4 @@ class _Rooms:
         self.weights = np.empty((2, suffixes), weight)
         self.words = np.empty((2, suffixes), np.uint64)
         self.waiting = np.empty((suffixes // 2 + 2, 5), np.int64)
-        self.stops = np.empty((suffixes, 2), integer)
-        self.stop_weights = np.empty(suffixes, np.uint16)
         self.picked = np.empty((2, _PICKED), np.int64)

@@ -1,117 +1,25 @@
 """Kernels that grow a tree: the suffixes of a node are parted by the character that follows.
 
-The suffixes at one node stand in one list, each with its weight and its next few characters packed
-in a word, so that lists are read and written in order. A part that weighs too little stops there;
-the others are new nodes with lists of their own, done before anything else: they are in the cache.
-Where suffixes stop is noted by regions of the text, for it would be written all over memory.
+The suffixes at one node stand in one list, so lists are read and written in order. A part that
+weighs too little stops there; the others are new nodes with lists of their own, done before
+anything else: they are in the cache. Where suffixes stop is noted in the room of their lists.
 """
 
 import numpy as np
 
 from tokcore.compilation import kernel_in_place
-from tokcore.intrinsics.word_loads import fetch_ahead
 from tokcore.subword.escaped_text import rest_length
 from tokcore.subword.run_planting import LARGEST_NEXT
+from tokcore.subword.suffix_listing import NEXT_BITS, next_characters, write_suffix
 
 # numba need not look whether an unsigned index counts from the end.
 _index = np.uintp
-# In suffixes: three cache lines of words, one and a half of places.
-_AHEAD = _index(24)
-
-
-@kernel_in_place
-def count_alive(next_weights, node_of, reached, sizes):
-    """Counts by nodes the suffixes whose next step could be heavy enough."""
-    for place in range(len(node_of)):
-        if next_weights[place] >= reached:
-            sizes[node_of[place]] += 1
-
-
-@kernel_in_place
-def _next_characters(ranks, place, bits, packed):
-    """Packs so many characters from a place on; behind the last character of all stand zeros."""
-    word = np.uint64(0)
-    for i in range(place, min(place + packed, len(ranks))):
-        word = (word << np.uint64(bits)) | np.uint64(ranks[_index(i)])
-    return word << np.uint64(bits * max(0, place + packed - len(ranks)))
-
-
-@kernel_in_place
-def _write_suffix(places, weights, words, slot, place, weight, word):
-    """Writes a suffix into a list that grows, and has memory ready for those that follow.
-
-    So many lists grow in turn that the processor does not foresee where it will write, and a write
-    that has to wait for memory holds up all behind it.
-    """
-    places[slot], weights[slot], words[slot] = place, weight, word
-    fetch_ahead(places, slot + _AHEAD)
-    fetch_ahead(weights, slot + _AHEAD)
-    fetch_ahead(words, slot + _AHEAD)
-
-
-@kernel_in_place
-def list_suffixes(
-    ranks, starts, counts, next_weights, node_of, depths, reached, first, free, bits, picked,
-    places, weights, words, region_bits, regions,
-):  # fmt: skip
-    """Lists those of some nodes, where `free` says for each node; this then tells the lists' ends.
-
-    A suffix comes with as many of its next characters as a word holds: in the order of the text
-    they are at hand. Counts suffixes by regions of the text of 2^region_bits places, in int64[...].
-    They are picked first, without a branch, and listed when `picked`, int64[2, ...], is full.
-    """
-    found = 0
-    for token in range(len(counts)):
-        begin, end, count = starts[token], starts[token + 1], counts[token]
-        while begin < end:
-            if found == picked.shape[1]:
-                _list_picked(
-                    ranks, node_of, depths, first, free, bits, picked, places, weights, words,
-                    region_bits, regions,
-                )  # fmt: skip
-                found = 0
-            until = min(end, begin + picked.shape[1] - found)
-            for place in range(begin, until):
-                node = np.int64(node_of[_index(place)]) - first
-                picked[0, _index(found)], picked[1, _index(found)] = place, count
-                found += (
-                    (next_weights[_index(place)] >= reached) & (0 <= node) & (node < len(free))
-                )
-            begin = until
-    _list_picked(
-        ranks, node_of, depths, first, free, bits, picked[:, :found], places, weights, words,
-        region_bits, regions,
-    )  # fmt: skip
-
-
-@kernel_in_place
-def _list_picked(
-    ranks, node_of, depths, first, free, bits, picked, places, weights, words, region_bits,
-    regions,
-):  # fmt: skip
-    for i in range(picked.shape[1]):
-        place = picked[0, i]
-        node = np.int64(node_of[_index(place)])
-        slot = _index(free[_index(node - first)])
-        free[_index(node - first)] += 1
-        word = _next_characters(ranks, place + depths[_index(node)], bits, 64 // bits)
-        _write_suffix(places, weights, words, slot, place, picked[1, i], word)
-        regions[_index(place >> region_bits)] += 1
-
-
-@kernel_in_place
-def settle(stops, stop_weights, node_of, next_weights):
-    """Writes where suffixes stop: rows of (place, node), and what the next step would weigh."""
-    for i in range(len(stops)):
-        place = _index(stops[i, 0])
-        node_of[place] = stops[i, 1]
-        next_weights[place] = stop_weights[i]
 
 
 @kernel_in_place
 def _pack_next(ranks, places, depth, bits, packed, words):
     for i in range(len(places)):
-        words[i] = _next_characters(ranks, np.int64(places[i]) + depth, bits, packed)
+        words[i] = next_characters(ranks, np.int64(places[i]) + depth, bits, packed)
 
 
 @kernel_in_place
@@ -185,42 +93,34 @@ def _move_suffixes(
         letter = _index((word >> shift) & mask)
         slot = _index(leads[letter])
         leads[letter] += 1
-        _write_suffix(new_places, new_weights, new_words, slot, places[i], weights[i], word)
+        write_suffix(new_places, new_weights, new_words, slot, places[i], weights[i], word)
 
 
 @kernel_in_place
-def _note_stops(
-    places, words, shift, mask, sums, ends, region_bits, regions, stops, stop_weights
-):  # fmt: skip
+def _note_stops(places, words, shift, mask, sums, ends, stop_places, stops):
     """Notes where suffixes stop, and what the next step would weigh."""
     for i in range(len(words)):
-        place, letter = places[i], _index((words[i] >> shift) & mask)
-        region = _index(place >> region_bits)
-        slot = _index(regions[region])
-        regions[region] += 1
-        stops[slot, 0], stops[slot, 1] = place, ends[letter]
-        stop_weights[slot] = min(sums[letter], LARGEST_NEXT)
-        fetch_ahead(stops, (slot + _AHEAD) * _index(2))
-        fetch_ahead(stop_weights, slot + _AHEAD)
+        letter = _index((words[i] >> shift) & mask)
+        stop_places[i] = places[i]
+        next_weight = np.uint64(min(sums[letter], LARGEST_NEXT))
+        stops[i] = (np.uint64(ends[letter]) << NEXT_BITS) | next_weight
 
 
 @kernel_in_place
 def part_lists(
     list_ends, first, places, weights, words, waiting, letter_rows, ranks, starts, end_rank, bits,
-    letters, longest, least, nodes, parents, depths, node_places, totals, region_bits, regions,
-    stops, stop_weights,
+    letters, longest, least, nodes, parents, depths, node_places, totals,
 ):  # fmt: skip
     """Leads lists down until nothing in them is heavy enough; returns the nodes.
 
     Args:
       list_ends: where the list of each node ends, from the node `first` on.
       places, weights, words: [2, suffixes], the lists as `list_suffixes` makes them, and room to
-        part them in.
+        part them in. Afterwards the first rows of places and words tell where each suffix stops,
+        as `settle` takes it.
       waiting: int64[suffixes / 2 + 1, 5], for lists to be parted: begin, end, node, which of the
         two rooms, and how many of the packed characters are still to come.
       letter_rows: int64[6, letters], the first two zeros, which they are again afterwards.
-      regions: where the stops of each region of the text begin; afterwards where they end.
-      stops, stop_weights: [suffixes, 2] and uint16[suffixes], get what `settle` takes.
     """
     sums, sizes, leads, ends = letter_rows[0], letter_rows[1], letter_rows[2], letter_rows[3]
     packed = 64 // bits
@@ -265,7 +165,7 @@ def part_lists(
             )  # fmt: skip
             _note_stops(
                 places[new, stopped:high], words[new, stopped:high], shift, mask, sums, ends,
-                region_bits, regions, stops, stop_weights,
+                places[0, stopped:high], words[0, stopped:high],
             )  # fmt: skip
             for j in range(found):
                 sums[_index(letter_rows[5, j])] = 0

@@ -9,8 +9,10 @@ import numpy as np
 from tokcore.compilation import kernel_in_place
 from tokcore.subword.pair_planting import slot_of_pair
 
-LARGEST_NEXT = 2**16 - 1
-"""The weight that stopped a suffix is remembered up to here; a larger one counts as this."""
+LARGEST_NEXT = 2**15 - 1
+"""The weight that stopped a suffix is remembered up to here; a larger one counts as this.
+
+What is above, in 16 bits, marks the suffixes that go on."""
 
 
 @kernel_in_place

@@ -35,6 +35,6 @@ def size_rows(scale: Scale) -> Iterator[Row]:
                 lambda inputs, tokens=tokens: {'tokens': tokens},
                 cores=1,
             ),
-            runs=1,
+            runs=scale.long_runs,
             size=tokens / 1e6,
         )
