@@ -258,7 +258,8 @@ def write_counts_file(folder: str, partition: int, table: TokenTable) -> tuple:
     """Writes one file of a count table; returns (name, rows, tokens, bytes, crc32c)."""
     sink = pa.BufferOutputStream()
     rows = table.sorted().to_arrow().replace_schema_metadata({UNICODE_KEY: UNICODE_VERSION})
-    parquet.write_table(rows, sink, compression='zstd')
+    # No token stands there twice, so a dictionary of them would only be given up half way.
+    parquet.write_table(rows, sink, compression='zstd', use_dictionary=['count'])
     data = sink.getvalue().to_pybytes()
     name = counts_name(partition)
     filesystem.write_bytes(filesystem.join(folder, name), data)

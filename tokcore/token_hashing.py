@@ -15,6 +15,7 @@ import numpy as np
 
 from tokcore.compilation import kernel_in_place
 from tokcore.intrinsics.atomics import exchange_if, load_acquired, store_released
+from tokcore.intrinsics.chunk_bits import trailing_zeros
 from tokcore.intrinsics.word_loads import CHUNK, copy_chunk, differing_bytes, fetch_ahead, load_word
 
 _MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
@@ -28,6 +29,10 @@ _THREE = np.uint64(3)
 _WORD = np.uint64(8)
 _WORD_BITS = np.uint64(64)
 _CHUNK = np.uint64(CHUNK)
+_NONE = np.uint64(0xFFFFFFFFFFFFFFFF)
+
+# New tokens that are entered at once: as many as a word has bits.
+_TOGETHER = np.uint64(64)
 
 # Tokens between asking for a slot, then its entry, then the entry's bytes, and comparing them.
 _SLOT_AHEAD = 24
@@ -154,32 +159,93 @@ def _lock(state):
 
 
 @kernel_in_place
-def _enter(text, start, length, tag, slot, slots, data, offsets, state):
-    """Enters text[start:start + length] at a slot found free; returns what the slot holds now.
+def _find(text, start, length, token_hash, slots, shift, data, offsets):
+    """Finds text[start:start + length]: (index, its slot), or (`_NONE`, the slot to enter it at)."""
+    last_slot = np.uint64(len(slots) - 1)
+    tag = slot_tag(token_hash, last_slot)
+    slot = token_hash >> shift
+    while True:
+        held = np.uint64(load_acquired(slots, slot))
+        if held == _FREE:
+            return _NONE, slot
+        # Equal tags leave the index only, which is below the number of slots.
+        if (held ^ tag) <= last_slot:
+            index = (held & last_slot) - _ONE
+            begin = np.uint64(offsets[index])
+            if np.uint64(offsets[index + _ONE]) - begin == length:
+                if same_bytes(text, start, data, begin, length):
+                    return index, slot
+        slot = (slot + _ONE) & last_slot
 
-    That is another token, or the same, if another thread was first; 0 if the table is full.
+
+@kernel_in_place
+def _enter_missing(
+    missing, text, starts, ends, hashes, first, hash_mask, slots, shift, data, offsets, state
+):  # fmt: skip
+    """Enters the tokens `first + i`, bits i of `missing`, unless another thread was first.
+
+    Their hashes become their indices. Returns the bits of those there was no room for.
     """
-    if not _lock(state):
-        return _FREE
+    if missing == _ZERO or not _lock(state):
+        return missing
     size = np.uint64(state[_SIZE])
-    begin = np.uint64(offsets[size])
-    held = np.uint64(load_acquired(slots, slot))
-    is_full = size == np.uint64(token_room(len(slots)))
-    if is_full or begin + length + _CHUNK > np.uint64(len(data)):
-        store_released(state, _LOCK, _FULL)
-        return _FREE
-    if held == _FREE:
-        copied = _ZERO
-        while copied < length:
-            copy_chunk(data, begin + copied, text, start + copied)
-            copied += _CHUNK
-        size += _ONE
-        offsets[size] = np.int64(begin + length)
-        state[_SIZE] = np.int64(size)
-        held = tag | size
-        store_released(slots, slot, np.uint32(held))
-    store_released(state, _LOCK, _OPEN)
-    return held
+    is_full = False
+    while missing != _ZERO and not is_full:
+        token = first + trailing_zeros(missing)
+        start, token_hash = starts[token], hashes[token] & hash_mask
+        length = ends[token] - start
+        index, slot = _find(text, start, length, token_hash, slots, shift, data, offsets)
+        if index == _NONE:
+            begin = np.uint64(offsets[size])
+            is_full = size == np.uint64(token_room(len(slots)))
+            is_full |= begin + length + _CHUNK > np.uint64(len(data))
+            if is_full:
+                break
+            copied = _ZERO
+            while copied < length:
+                copy_chunk(data, begin + copied, text, start + copied)
+                copied += _CHUNK
+            index = size
+            size += _ONE
+            offsets[size] = np.int64(begin + length)
+            held = slot_tag(token_hash, np.uint64(len(slots) - 1)) | size
+            store_released(slots, slot, np.uint32(held))
+        hashes[token] = index
+        missing &= missing - _ONE
+    state[_SIZE] = np.int64(size)
+    store_released(state, _LOCK, _FULL if is_full else _OPEN)
+    return missing
+
+
+@kernel_in_place
+def _know_tokens(
+    text, starts, ends, hashes, first, last, end, hash_mask, slots, shift, data, offsets, state,
+    counts,
+):  # fmt: skip
+    """Turns the hashes of the tokens from `first` to `last`, 64 at most, into their indices.
+
+    Returns the first one that there was no room for, whose hash and those behind it are as they
+    were; else `last`. New tokens come in crowds, and each time that one thread takes over from
+    another what was last written, it waits; so they are entered together.
+    """
+    missing = _ZERO
+    for token in range(first, last):
+        _fetch_for(hashes, token, end, hash_mask, slots, shift, offsets, data, counts)
+        start, token_hash = starts[token], hashes[token] & hash_mask
+        index, _ = _find(text, start, ends[token] - start, token_hash, slots, shift, data, offsets)
+        if index == _NONE:
+            missing |= _ONE << (token - first)
+        else:
+            hashes[token] = index
+    missing = _enter_missing(
+        missing, text, starts, ends, hashes, first, hash_mask, slots, shift, data, offsets, state
+    )
+    if missing == _ZERO:
+        return last
+    known = first + trailing_zeros(missing)
+    for token in range(known, last):
+        hashes[token] = hash_bytes(text, starts[token], ends[token])
+    return known
 
 
 @kernel_in_place
@@ -191,37 +257,33 @@ def add_tokens(
     Returns (i, overflow): where it stopped, and whether that was since the sum would exceed
     2^63 - 1, and not for want of room. The length of `slots` is a power of two; `offsets` and
     `counts` (int64) have room for `token_room` of it, counts that were never added to being 0.
+    Hashes of tokens that were added are used up.
     """
-    last_slot = np.uint64(len(slots) - 1)
     shift = slot_shift(len(slots))
     far = len(slots) > _NEAR_SLOTS
-    for token in range(np.uint64(first), np.uint64(last)):
+    token, end = np.uint64(first), np.uint64(last)
+    while token < end:
         if far:
-            _fetch_for(
-                hashes, token, np.uint64(last), hash_mask, slots, shift, offsets, data, counts
-            )
-        start = starts[token]
-        length = ends[token] - start
-        token_hash = hashes[token] & hash_mask
-        tag = slot_tag(token_hash, last_slot)
-        slot = token_hash >> shift
-        while True:
-            held = np.uint64(load_acquired(slots, slot))
-            if held == _FREE:
-                held = _enter(text, start, length, tag, slot, slots, data, offsets, state)
-                if held == _FREE:
-                    return np.int64(token), False
-            # Equal tags leave the index only, which is below the number of slots.
-            if (held ^ tag) <= last_slot:
-                index = (held & last_slot) - _ONE
-                begin = np.uint64(offsets[index])
-                if np.uint64(offsets[index + _ONE]) - begin == length:
-                    if same_bytes(text, start, data, begin, length):
-                        break
-            slot = (slot + _ONE) & last_slot
-        if counts[index] > LARGEST_COUNT - weights[token]:
-            return np.int64(token), True
-        counts[index] += weights[token]
+            _fetch_for(hashes, token, end, hash_mask, slots, shift, offsets, data, counts)
+        start, token_hash = starts[token], hashes[token] & hash_mask
+        index, _ = _find(text, start, ends[token] - start, token_hash, slots, shift, data, offsets)
+        wanted = known = token + _ONE
+        if index == _NONE:
+            wanted = min(end, token + _TOGETHER)
+            known = _know_tokens(
+                text, starts, ends, hashes, token, wanted, end, hash_mask, slots, shift, data,
+                offsets, state, counts,
+            )  # fmt: skip
+        else:
+            hashes[token] = index
+        while token < known:
+            index = hashes[token]
+            if counts[index] > LARGEST_COUNT - weights[token]:
+                return np.int64(token), True
+            counts[index] += weights[token]
+            token += _ONE
+        if known < wanted:
+            return np.int64(token), False
     return last, False
 
 
