@@ -6,8 +6,8 @@ slots, and bits of the token's hash above. It is chosen by the hash's highest bi
 settled by comparing bytes, 32 at a time: texts and `data` have as many more than their tokens. In a
 table beyond the caches what a token will need is fetched some tokens ahead.
 
-Several threads may add tokens at once: a token that is in a slot never changes, and one that is not
-is entered under a lock. Each thread has counts of its own. A kernel that runs out of room locks the
+Several threads may add tokens at once: a token that is in a slot never changes, and those that are
+not are entered under a lock, some at once. Each thread has counts of its own. A kernel that runs out of room locks the
 table for good and says where it stopped; its caller moves the tokens into a larger one.
 """
 
@@ -160,7 +160,7 @@ def _lock(state):
 
 @kernel_in_place
 def _find(text, start, length, token_hash, slots, shift, data, offsets):
-    """Finds text[start:start + length]: (index, its slot), or (`_NONE`, the slot to enter it at)."""
+    """Finds text[start:start + length]: (index, its slot), or (_NONE, the slot to enter it at)."""
     last_slot = np.uint64(len(slots) - 1)
     tag = slot_tag(token_hash, last_slot)
     slot = token_hash >> shift
