@@ -7,8 +7,9 @@ settled by comparing bytes, 32 at a time: texts and `data` have as many more tha
 table beyond the caches what a token will need is fetched some tokens ahead.
 
 Several threads may add tokens at once: a token that is in a slot never changes, and those that are
-not are entered under a lock, some at once. Each thread has counts of its own. A kernel that runs out of room locks the
-table for good and says where it stopped; its caller moves the tokens into a larger one.
+not are entered under a lock, some at once. Each thread has counts of its own. A kernel that runs
+out of room locks the table for good and says where it stopped; its caller moves the tokens into a
+larger one.
 """
 
 import numpy as np
@@ -190,7 +191,7 @@ def _enter_missing(
         return missing
     size = np.uint64(state[_SIZE])
     is_full = False
-    while missing != _ZERO and not is_full:
+    while missing != _ZERO:
         token = first + trailing_zeros(missing)
         start, token_hash = starts[token], hashes[token] & hash_mask
         length = ends[token] - start
@@ -257,7 +258,7 @@ def add_tokens(
     Returns (i, overflow): where it stopped, and whether that was since the sum would exceed
     2^63 - 1, and not for want of room. The length of `slots` is a power of two; `offsets` and
     `counts` (int64) have room for `token_room` of it, counts that were never added to being 0.
-    Hashes of tokens that were added are used up.
+    Hashes of tokens that were added are used up, and all of them by an overflow.
     """
     shift = slot_shift(len(slots))
     far = len(slots) > _NEAR_SLOTS

@@ -88,7 +88,7 @@ class GrowingTree:
         self._node_of[self._rests] = ~self._node_of[self._rests]
 
     def _plant(self, least: int) -> None:
-        """Makes the nodes of one character, and of its repetitions, where suffixes begin."""
+        """Makes the nodes of characters, their repetitions and pairs, where suffixes begin."""
         text = self._text
         longest = min(self._longest, LARGEST_NEXT)
         most = np.ones(len(text.alphabet), np.int64)
