@@ -1,5 +1,6 @@
 """Work items to blocks of lines, and the first pass that counts the lines of bitext."""
 
+import pickle
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -8,6 +9,25 @@ import apache_beam as beam
 from pipelines import filesystem
 from tokcore.corpus.blocks import read_blocks
 from tokcore.corpus.dataset import Block, WorkItem
+
+
+class BlockCoder(beam.coders.Coder):
+    """Blocks as pickled, but of a size that is told without it: Beam asks for that often."""
+
+    def encode(self, value: Block) -> bytes:
+        return pickle.dumps(value)
+
+    def decode(self, encoded: bytes) -> Block:
+        return pickle.loads(encoded)
+
+    def estimate_size(self, value: Block) -> int:
+        return len(value.data) + len(value.target or b'')
+
+    def to_type_hint(self) -> type:
+        return Block
+
+
+beam.coders.registry.register_coder(Block, BlockCoder)
 
 
 @dataclass(eq=False)

@@ -17,7 +17,7 @@ from jobs import refuse, succeed, write
 from pipelines.counting import FACTS, TABLES, CountTokens, CountTokensByElement
 from pipelines.reading import ReadBlocks
 from pipelines.reports import WriteReport, read_report
-from tokcore.corpus.dataset import CorpusFile, Split
+from tokcore.corpus.dataset import Block, CorpusFile, Split
 from tokcore.corpus.work_items import plan_items
 from tokcore.counting import COUNT_PARTITIONS
 
@@ -29,6 +29,14 @@ CHARACTERS = st.one_of(
 )
 SIDES = st.text(CHARACTERS, max_size=12)
 PAIRS = st.lists(st.tuples(SIDES, SIDES), min_size=1, max_size=40)
+
+
+@given(data=st.binary(max_size=2000), target=st.none() | st.binary(max_size=50))
+def test_a_block_crosses_whole_and_its_size_is_told_without_packing_it(data, target):
+    block = Block('train', 'tsv', (0, 1), 3, 1 << 40, data, 7, target)
+    coder = beam.coders.registry.get_coder(Block)
+    assert coder.decode(coder.encode(block)) == block
+    assert coder.get_impl().estimate_size(block) == len(data) + len(target or b'')
 
 
 def _rows_of_table(element):

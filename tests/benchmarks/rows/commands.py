@@ -1,6 +1,6 @@
 """Rows of whole commands: on corpora, with more workers, beside their kernels, and starting up."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from ..contenders import DEFAULT_RUNS, OURS, Contender, Row
 from ..corpora import ENGLISH, LARGE, MIXED
@@ -11,6 +11,7 @@ _TOKBEAM = ('-m', 'pipelines')
 _ABOVE_START_UP = 'stages.commands:run_above_start_up'
 _WHOLE = 'stages.commands:run'
 _SHARDS = 10
+_ONE_WORKER = 'one worker'
 
 
 def command_rows(scale: Scale) -> Iterator[Row]:
@@ -45,40 +46,53 @@ def command_rows(scale: Scale) -> Iterator[Row]:
 
 
 def _large_rows(scale: Scale) -> Iterator[Row]:
-    """One command and its kernels on the large text: all that is said of it in one row."""
+    """Two workers against one on the large text, and encoding with one against its kernels."""
     size = scale.large_vocabulary
-    kernels = {
-        'count': ('stages.counting:count_file', lambda inputs: {'text': inputs.text}),
-        'encode': (
-            'stages.shuffling:encode_and_shuffle',
-            lambda inputs: {
-                'text': inputs.text,
-                'vocabulary': inputs.vocabulary(size, MIXED),
-                'shards': _SHARDS,
-                'output': inputs.output('runs'),
-            },
-        ),
-    }
-    for name, arguments in (('count', count_arguments), ('encode', encode_arguments)):
-        vocabulary = size if name == 'encode' else None
-        task, options = kernels[name]
-        one_worker = Contender(
-            'one worker', _ABOVE_START_UP, above_start_up(arguments(1), vocabulary)
-        )
-        yield Row(
-            f'large/{name}',
-            f'{name} {scale.large_bytes / 1e9:g} GB, whole command above start-up, two workers '
-            'against one and one against its kernels',
-            LARGE,
-            Contender('two workers', _ABOVE_START_UP, above_start_up(arguments(2), vocabulary)),
-            (
-                one_worker,
-                Contender('kernels alone', task, options, against=one_worker.label),
-            ),
-            {'one worker': 1.8, 'kernels alone': 0.7} if name == 'encode' else {'one worker': 1.8},
-            runs=scale.long_runs,
-            patience='wait',
-        )
+    kernels = Contender(
+        'kernels alone',
+        'stages.shuffling:encode_and_shuffle',
+        lambda inputs: {
+            'text': inputs.text,
+            'vocabulary': inputs.vocabulary(size, MIXED),
+            'shards': _SHARDS,
+            'output': inputs.output('runs'),
+        },
+        against=_ONE_WORKER,
+    )
+    yield _large_row(scale, 'count', count_arguments, None, (), {_ONE_WORKER: 1.8})
+    yield _large_row(
+        scale,
+        'encode',
+        encode_arguments,
+        size,
+        (kernels,),
+        {_ONE_WORKER: 1.8, kernels.label: 0.7},
+        runs=scale.long_runs,
+    )
+
+
+def _large_row(
+    scale: Scale,
+    name: str,
+    arguments: Callable[[int], tuple[str, ...]],
+    vocabulary: int | None,
+    peers: tuple[Contender, ...],
+    targets: Mapping[str, float],
+    runs: int = DEFAULT_RUNS,
+) -> Row:
+    one, two = (above_start_up(arguments(workers), vocabulary) for workers in (1, 2))
+    beside = ' and one against its kernels' if peers else ''
+    return Row(
+        f'large/{name}',
+        f'{name} {scale.large_bytes / 1e9:g} GB, whole command above start-up, two workers '
+        f'against one{beside}',
+        LARGE,
+        Contender('two workers', _ABOVE_START_UP, two),
+        (Contender(_ONE_WORKER, _ABOVE_START_UP, one), *peers),
+        targets,
+        runs=runs,
+        patience='wait',
+    )
 
 
 def _start_up_rows(scale: Scale) -> Iterator[Row]:
@@ -86,7 +100,7 @@ def _start_up_rows(scale: Scale) -> Iterator[Row]:
     imports = Contender('imports + empty pipeline', _WHOLE, whole(pipeline, of_small=True))
     for state in ('warm', 'cold'):
         cold = state == 'cold'
-        rounds = scale.long_runs if cold else DEFAULT_RUNS
+        rounds = 1 if cold else DEFAULT_RUNS  # compiling takes long, and nobody's figure is beside
         yield Row(
             f'start-up/count/{state}',
             f'count 1 KB, {state} kernel cache',

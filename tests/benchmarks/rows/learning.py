@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from pathlib import Path
 
-from ..contenders import OURS, Contender, Row
+from ..contenders import DEFAULT_RUNS, OURS, Contender, Row
 from ..corpora import CHINESE, CORPORA, ENGLISH, MIXED, SOURCES, TARGETS
 from ..inputs import Inputs
 from ..scale import Scale
@@ -17,7 +17,8 @@ def learning_rows(scale: Scale) -> Iterator[Row]:
     yield from _count_rows()
     for threads in (1, 2):
         for corpus in CORPORA:
-            yield _learn_row(corpus, scale.large_vocabulary, threads)
+            rounds = DEFAULT_RUNS if threads == 1 else scale.long_runs
+            yield _learn_row(corpus, scale.large_vocabulary, threads, rounds)
     yield _wordpiece_row(scale)
 
 
@@ -79,7 +80,7 @@ def _count_rows() -> Iterator[Row]:
             )
 
 
-def _learn_row(corpus: str, size: int, threads: int) -> Row:
+def _learn_row(corpus: str, size: int, threads: int, rounds: int) -> Row:
     def contender(label: str, task: str, takes_threads: bool) -> Contender:
         def options(inputs: Inputs) -> dict:
             given = {'text': inputs.text, 'vocabulary_size': size}
@@ -102,6 +103,7 @@ def _learn_row(corpus: str, size: int, threads: int) -> Row:
             contender('tokenizers WordPiece', 'peers.hugging_face:learn_wordpiece', False),
         ),
         targets if threads == 1 and corpus != CHINESE else {},
+        runs=rounds,
         is_extra=threads > 1 and corpus != MIXED,
     )
 

@@ -24,6 +24,7 @@ def size_rows(scale: Scale) -> Iterator[Row]:
                 runs=1,
                 size=size / 1e6,
             )
+    ends = (scale.plotted_tokens[0], scale.plotted_tokens[-1])
     for tokens in scale.plotted_tokens:
         yield Row(
             f'sizes/build/{tokens / 1e6:g}M-tokens',
@@ -35,6 +36,6 @@ def size_rows(scale: Scale) -> Iterator[Row]:
                 lambda inputs, tokens=tokens: {'tokens': tokens},
                 cores=1,
             ),
-            runs=scale.long_runs,
+            runs=scale.long_runs if tokens in ends else 1,
             size=tokens / 1e6,
         )

@@ -2,12 +2,11 @@
 
 import hashlib
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 import numpy as np
 
-from tokcore.corpus.blocks import BLOCK_BYTES
 from tokcore.corpus.rows import text_rows
 from tokcore.counts import TokenTable
 from tokcore.subword.learner import MemoryLearner
@@ -104,24 +103,6 @@ def search_counts(
         'distinct': len(table),
     }
     return Outcome(seconds, facts)
-
-
-def _read_blocks(path: str) -> Iterator[TextBlock]:
-    with open(path, 'rb') as file:
-        while data := file.read(BLOCK_BYTES):
-            yield TextBlock(data + file.readline(), 0)
-
-
-def count_file(ready: Callable[[], None], *, text: str) -> Outcome:
-    """Reads and counts a text file block by block, on one thread."""
-    get_ready()
-    ready()
-    started = time.perf_counter()
-    sums = TokenAccumulator()
-    _count_share((sums, _read_blocks(text)))
-    table = TokenTable(*sums.taken())
-    seconds = time.perf_counter() - started
-    return Outcome(seconds, {'tokens': table.total, 'distinct': len(table)})
 
 
 def build_generated(ready: Callable[[], None], *, tokens: int) -> Outcome:
