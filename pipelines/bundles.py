@@ -23,16 +23,18 @@ _END = _WINDOWS[0].max_timestamp()
 
 
 class CallsInFlight(Generic[_Result]):
-    """Runs up to `workers` calls at once; with one worker they run in the calling thread.
+    """Runs up to `workers` calls at once, one of them in the calling thread.
 
-    `ahead` calls more wait for a worker that is done before its elders.
+    That thread gives out all calls but has little else to do; a thread more than cores would take
+    turns with it. So it takes over a call that waits whenever it would wait itself, and one call
+    more than workers is in flight, or the others would wait for it.
     """
 
-    def __init__(self, workers: int, ahead: int = 0):
+    def __init__(self, workers: int):
         keep_freed_memory()
-        self._in_flight = workers + ahead
-        self._pending: collections.deque[concurrent.futures.Future] = collections.deque()
-        self._pool = concurrent.futures.ThreadPoolExecutor(workers) if workers > 1 else None
+        self._in_flight = workers + 1
+        self._pending: collections.deque[_Call[_Result]] = collections.deque()
+        self._pool = concurrent.futures.ThreadPoolExecutor(workers - 1) if workers > 1 else None
 
     def submit(self, call: Callable[..., _Result], *arguments) -> Iterator[_Result]:
         """Starts a call and yields the results that are due: only so many stay in flight."""
@@ -40,8 +42,9 @@ class CallsInFlight(Generic[_Result]):
             yield call(*arguments)
             return
         while len(self._pending) >= self._in_flight:
-            yield self._pending.popleft().result()
-        self._pending.append(self._pool.submit(call, *arguments))
+            yield self._next_result(left=1)
+        self._pending.append(_Call(call, arguments))
+        self._pool.submit(self._pending[-1].run)
 
     def each(
         self, call: Callable[..., _Result], arguments: Iterable[tuple]
@@ -62,13 +65,50 @@ class CallsInFlight(Generic[_Result]):
     def drain(self) -> Iterator[_Result]:
         """Yields the results of all calls in flight."""
         while self._pending:
-            yield self._pending.popleft().result()
+            yield self._next_result(left=0)
 
     def close(self) -> None:
         """Ends the threads; calls not started are dropped."""
         self._pending.clear()
         if self._pool is not None:
             self._pool.shutdown(wait=True, cancel_futures=True)
+
+    def _next_result(self, left: int) -> _Result:
+        """The oldest call's result; while another thread is at it, this one runs younger ones.
+
+        The last `left` stay for that thread, or it would be idle until more are submitted.
+        """
+        oldest = self._pending.popleft()
+        oldest.run()
+        waiting = [each for each in self._pending if each.is_waiting]
+        for younger in waiting[: len(waiting) - left]:
+            if oldest.result.done():
+                break
+            younger.run()
+        return oldest.result.result()
+
+
+class _Call(Generic[_Result]):
+    """A call that the first thread that comes to it runs."""
+
+    def __init__(self, call: Callable[..., _Result], arguments: tuple):
+        self.result: concurrent.futures.Future[_Result] = concurrent.futures.Future()
+        self._unclaimed = [(call, arguments)]
+
+    @property
+    def is_waiting(self) -> bool:
+        return bool(self._unclaimed)
+
+    def run(self) -> None:
+        """Runs the call in this thread, unless another one has begun to."""
+        try:
+            call, arguments = self._unclaimed.pop()
+        except IndexError:
+            return
+        try:
+            self.result.set_result(call(*arguments))
+        except BaseException as error:  # whatever it is, it is raised where the result is taken
+            self.result.set_exception(error)
 
 
 def in_global_window(output):

@@ -92,8 +92,7 @@ class _CountBlocksFn(beam.DoFn):
 
     def setup(self) -> None:
         check_unicode(self._unicode, 'the driver', 'this worker')
-        # One call more than workers, or the fastest would wait for its elders' results.
-        self._calls: CallsInFlight = CallsInFlight(self._workers, ahead=min(1, self._workers - 1))
+        self._calls: CallsInFlight = CallsInFlight(self._workers)
 
     def start_bundle(self) -> None:
         self._output.begin()

@@ -85,8 +85,7 @@ class RunWriter:
     def __init__(self, plan: ShufflePlan, encoder: BlockEncoder, workers: int):
         self._plan = plan
         self._encoder = encoder
-        # One call more than workers, or the fastest would wait for its elders' results.
-        self._calls: CallsInFlight[_Call] = CallsInFlight(workers, ahead=min(1, workers - 1))
+        self._calls: CallsInFlight[_Call] = CallsInFlight(workers)
         self._most_buffers = min(2, workers)
         self._buffers: list[RunBuffer] = []
         self._writing: collections.deque[tuple[concurrent.futures.Future, RunBuffer]] = (

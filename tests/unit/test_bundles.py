@@ -56,9 +56,16 @@ def test_a_call_that_ends_late_keeps_its_place(in_flight):
 
 
 @pytest.mark.parametrize('workers', [2, 4])
-def test_so_many_calls_run_at_once_and_no_more(in_flight, workers):
+def test_so_many_calls_run_at_once(in_flight, workers):
     # Each waits for as many as may run at once: fewer would break the barrier.
     together = threading.Barrier(workers, timeout=PATIENCE_SECONDS)
+    calls = in_flight(workers)
+    for _ in range(3):
+        assert len(results(calls, lambda _: together.wait(), range(workers))) == workers
+
+
+@pytest.mark.parametrize('workers', [1, 2, 4])
+def test_no_more_calls_run_at_once(in_flight, workers):
     lock = threading.Lock()
     running, most = 0, 0
 
@@ -67,12 +74,37 @@ def test_so_many_calls_run_at_once_and_no_more(in_flight, workers):
         with lock:
             running += 1
             most = max(most, running)
-        together.wait()
+        sum(range(1000))
         with lock:
             running -= 1
 
-    results(in_flight(workers), call, range(3 * workers))
-    assert most == workers
+    results(in_flight(workers), call, range(200))
+    assert most <= workers
+
+
+def test_the_calling_thread_takes_part(in_flight):
+    calls = in_flight(2)
+    second_has_run = threading.Event()
+
+    def call(number):
+        if number == 0:
+            assert second_has_run.wait(PATIENCE_SECONDS)
+        else:
+            second_has_run.set()
+        return threading.get_ident()
+
+    first, second = results(calls, call, [0, 1])
+    assert threading.get_ident() in (first, second)
+    assert first != second
+
+
+def test_what_runs_aside_holds_up_no_other_call(in_flight):
+    calls = in_flight(2)
+    all_have_run = threading.Event()
+    aside = calls.start_aside(all_have_run.wait, PATIENCE_SECONDS)
+    assert results(calls, lambda x: x, range(20)) == list(range(20))
+    all_have_run.set()
+    assert aside.result()
 
 
 def test_submitting_waits_when_all_workers_are_busy(in_flight):
@@ -85,14 +117,14 @@ def test_submitting_waits_when_all_workers_are_busy(in_flight):
         assert may_end.wait(PATIENCE_SECONDS)
         return number
 
-    assert [*calls.submit(call, 0), *calls.submit(call, 1)] == []
-    waiting = calls.submit(call, 2)
-    # The third is neither started nor queued before a result of the first is taken.
-    assert 2 not in started
+    assert [found for number in range(3) for found in calls.submit(call, number)] == []
+    waiting = calls.submit(call, 3)
+    # One more than workers is neither started nor queued before the first's result is taken.
+    assert 3 not in started
     may_end.set()
     assert list(waiting) == [0]
-    assert list(calls.drain()) == [1, 2]
-    assert sorted(started) == [0, 1, 2]
+    assert list(calls.drain()) == [1, 2, 3]
+    assert sorted(started) == [0, 1, 2, 3]
 
 
 def test_one_worker_runs_in_the_calling_thread(in_flight):
