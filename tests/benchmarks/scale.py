@@ -21,8 +21,8 @@ class Scale:
     wordpiece_bytes: int = 1_000_000
     """TensorFlow Text learns from so much in ten seconds or more."""
     long_runs: int = 3
-    """Rounds of encoding the large text, where they take a minute and a half, of whole commands on
-    corpora, of builds whose ratio to each other counts, and of learners on two threads."""
+    """Rounds of whole commands on corpora, of the builds whose ratio to each other counts, and of
+    learners on two threads."""
     every: int = 8
     """Tensor2Tensor learns from each n-th token of the tables that would take it hours."""
     has_targets: bool = True

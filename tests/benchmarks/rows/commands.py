@@ -67,7 +67,6 @@ def _large_rows(scale: Scale) -> Iterator[Row]:
         size,
         (kernels,),
         {_ONE_WORKER: 1.8, kernels.label: 0.7},
-        runs=scale.long_runs,
     )
 
 
@@ -78,7 +77,6 @@ def _large_row(
     vocabulary: int | None,
     peers: tuple[Contender, ...],
     targets: Mapping[str, float],
-    runs: int = DEFAULT_RUNS,
 ) -> Row:
     one, two = (above_start_up(arguments(workers), vocabulary) for workers in (1, 2))
     beside = ' and one against its kernels' if peers else ''
@@ -90,7 +88,6 @@ def _large_row(
         Contender('two workers', _ABOVE_START_UP, two),
         (Contender(_ONE_WORKER, _ABOVE_START_UP, one), *peers),
         targets,
-        runs=runs,
         patience='wait',
     )
 
