@@ -93,6 +93,7 @@ class _Call(Generic[_Result]):
 
     def __init__(self, call: Callable[..., _Result], arguments: tuple):
         self.result: concurrent.futures.Future[_Result] = concurrent.futures.Future()
+        # Of several threads that take the last item of a list, one gets it.
         self._unclaimed = [(call, arguments)]
 
     @property
