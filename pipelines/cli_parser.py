@@ -232,9 +232,9 @@ def _add_running(parser: Parser) -> None:
     group.add_argument(
         '--item-size',
         type=byte_size,
-        default=12 << 20,
+        default=8 << 20,
         metavar='SIZE',
-        help='bytes of text in a work item, as 12MiB; changes no output (default: 12MiB)',
+        help='bytes of text in a work item, as 8MiB; changes no output (default: 8MiB)',
     )
     group.add_argument(
         '--deadline',

@@ -16,7 +16,7 @@ from tokcore.corpus.rows import Rows, bitext_rows, text_rows, tsv_rows
 from tokcore.corpus.stored_file import open_stored, read_range
 from tokcore.errors import InputError
 
-BLOCK_BYTES = 12 << 20
+BLOCK_BYTES = 8 << 20
 """The default size of the blocks that a gzip file is read in: that of a work item."""
 
 _LINE_BYTES = 64 << 10

@@ -108,7 +108,8 @@ def _grown(array, used, size):
     """The array, or a larger copy if it has no `size` places behind the first `used`."""
     if used + size <= len(array):
         return array
-    larger = np.empty(max(2 * len(array), used + size), array.dtype)
+    # By half and not twofold: blocks of rare characters decide on how much memory a job takes.
+    larger = np.empty(max(len(array) + len(array) // 2, used + size), array.dtype)
     larger[:used] = array[:used]
     return larger
 
