@@ -17,6 +17,7 @@ from apache_beam.utils.windowed_value import WindowedValue
 from pipelines.memory import keep_freed_memory
 
 _Result = TypeVar('_Result')
+_Aside = TypeVar('_Aside')
 
 _WINDOWS = (GlobalWindow(),)
 _END = _WINDOWS[0].max_timestamp()
@@ -33,7 +34,7 @@ class CallsInFlight(Generic[_Result]):
     def __init__(self, workers: int):
         keep_freed_memory()
         self._in_flight = workers + 1
-        self._pending: collections.deque[_Call[_Result]] = collections.deque()
+        self._pending: collections.deque[Call[_Result]] = collections.deque()
         self._pool = concurrent.futures.ThreadPoolExecutor(workers - 1) if workers > 1 else None
 
     def submit(self, call: Callable[..., _Result], *arguments) -> Iterator[_Result]:
@@ -43,8 +44,8 @@ class CallsInFlight(Generic[_Result]):
             return
         while len(self._pending) >= self._in_flight:
             yield self._next_result(left=1)
-        self._pending.append(_Call(call, arguments))
-        self._pool.submit(self._pending[-1].run)
+        self._pending.append(Call(call, arguments))
+        self._pending[-1].begin_in(self._pool)
 
     def each(
         self, call: Callable[..., _Result], arguments: Iterable[tuple]
@@ -54,13 +55,14 @@ class CallsInFlight(Generic[_Result]):
             yield from self.submit(call, *each)
         yield from self.drain()
 
-    def start_aside(self, call: Callable, *arguments) -> concurrent.futures.Future:
+    def start_aside(self, call: Callable[..., _Aside], *arguments) -> 'Call[_Aside]':
         """Starts a call by the same workers whose result is not one of those in order."""
-        if self._pool is not None:
-            return self._pool.submit(call, *arguments)
-        done: concurrent.futures.Future = concurrent.futures.Future()
-        done.set_result(call(*arguments))
-        return done
+        aside = Call(call, arguments)
+        if self._pool is None:
+            aside.run()
+        else:
+            aside.begin_in(self._pool)
+        return aside
 
     def drain(self) -> Iterator[_Result]:
         """Yields the results of all calls in flight."""
@@ -82,34 +84,52 @@ class CallsInFlight(Generic[_Result]):
         oldest.run()
         waiting = [each for each in self._pending if each.is_waiting]
         for younger in waiting[: len(waiting) - left]:
-            if oldest.result.done():
+            if oldest.is_done:
                 break
             younger.run()
-        return oldest.result.result()
+        return oldest.result()
 
 
-class _Call(Generic[_Result]):
+class Call(Generic[_Result]):
     """A call that the first thread that comes to it runs."""
 
     def __init__(self, call: Callable[..., _Result], arguments: tuple):
-        self.result: concurrent.futures.Future[_Result] = concurrent.futures.Future()
+        self._ended: concurrent.futures.Future[_Result] = concurrent.futures.Future()
         # Of several threads that take the last item of a list, one gets it.
-        self._unclaimed = [(call, arguments)]
+        self._unclaimed = [(self._ended, call, arguments)]
 
     @property
     def is_waiting(self) -> bool:
         return bool(self._unclaimed)
 
+    @property
+    def is_done(self) -> bool:
+        return self._ended.done()
+
+    def begin_in(self, pool: concurrent.futures.Executor) -> None:
+        """Has a thread of a pool run the call, unless another one has begun to."""
+        # Nothing of a call that was claimed: the pool, when busy, would keep its result long after.
+        pool.submit(_run, self._unclaimed)
+
     def run(self) -> None:
         """Runs the call in this thread, unless another one has begun to."""
-        try:
-            call, arguments = self._unclaimed.pop()
-        except IndexError:
-            return
-        try:
-            self.result.set_result(call(*arguments))
-        except BaseException as error:  # whatever it is, it is raised where the result is taken
-            self.result.set_exception(error)
+        _run(self._unclaimed)
+
+    def result(self) -> _Result:
+        """Returns what the call gives; runs it in this thread if none has begun to."""
+        self.run()
+        return self._ended.result()
+
+
+def _run(unclaimed: list[tuple[concurrent.futures.Future, Callable, tuple]]) -> None:
+    try:
+        ended, call, arguments = unclaimed.pop()
+    except IndexError:
+        return
+    try:
+        ended.set_result(call(*arguments))
+    except BaseException as error:  # whatever it is, it is raised where the result is taken
+        ended.set_exception(error)
 
 
 def in_global_window(output):

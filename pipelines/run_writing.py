@@ -5,7 +5,6 @@ the blocks of the next run item follow at once; so no thread waits for the end o
 """
 
 import collections
-import concurrent.futures
 import contextlib
 import errno
 import itertools
@@ -13,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from pipelines import filesystem
-from pipelines.bundles import CallsInFlight
+from pipelines.bundles import Call, CallsInFlight
 from pipelines.encoding import BlockEncoder
 from pipelines.shuffle_plan import RunItem, ShufflePlan, run_name
 from tokcore.corpus.blocks import read_blocks
@@ -72,7 +71,7 @@ class _Making:
 
 
 @dataclass
-class _Call:
+class _Step:
     """A block's rows in the order of input, or with None the end of a run item."""
 
     making: _Making
@@ -85,12 +84,10 @@ class RunWriter:
     def __init__(self, plan: ShufflePlan, encoder: BlockEncoder, workers: int):
         self._plan = plan
         self._encoder = encoder
-        self._calls: CallsInFlight[_Call] = CallsInFlight(workers)
+        self._calls: CallsInFlight[_Step] = CallsInFlight(workers)
         self._most_buffers = min(2, workers)
         self._buffers: list[RunBuffer] = []
-        self._writing: collections.deque[tuple[concurrent.futures.Future, RunBuffer]] = (
-            collections.deque()
-        )
+        self._writing: collections.deque[tuple[Call[WrittenPart], RunBuffer]] = collections.deque()
 
     def take(self, item: RunItem) -> Iterator[WrittenPart]:
         """Takes a run item, and yields parts of it and of earlier ones, finished ones at once."""
@@ -101,15 +98,12 @@ class RunWriter:
         blocks = done[-1].facts.blocks if done else 0
         making = _Making(item, len(done), blocks)
         for block in itertools.islice(self._read(item), blocks, None):
-            for call in self._calls.submit(self._encode, making, block):
-                yield from self._collect(call)
-        for call in self._calls.submit(_Call, making, None):
-            yield from self._collect(call)
+            yield from self._collect(self._calls.submit(self._encode, making, block))
+        yield from self._collect(self._calls.submit(_Step, making, None))
 
     def finish(self) -> Iterator[WrittenPart]:
         """Yields all parts that are still in the making, and lets the memory go."""
-        for call in self._calls.drain():
-            yield from self._collect(call)
+        yield from self._collect(self._calls.drain())
         while self._writing:
             yield self._written()
         self._buffers = []
@@ -121,11 +115,14 @@ class RunWriter:
         for each in item.items:
             yield from read_blocks(each, filesystem.open_binary, self._plan.block_bytes)
 
-    def _encode(self, making: _Making, block: Block) -> _Call:
-        return _Call(making, self._encoder.encode(block))
+    def _encode(self, making: _Making, block: Block) -> _Step:
+        return _Step(making, self._encoder.encode(block))
 
-    def _collect(self, call: _Call) -> Iterator[WrittenPart]:
-        making, encoded = call.making, call.encoded
+    def _collect(self, steps: Iterator[_Step]) -> Iterator[WrittenPart]:
+        for step in steps:
+            yield from self._take_step(step.making, step.encoded)
+
+    def _take_step(self, making: _Making, encoded: EncodedBlock | None) -> Iterator[WrittenPart]:
         if making.buffer is None:
             making.buffer = self._buffers.pop() if self._buffers else self._new_buffer()
         if encoded is None:
@@ -153,6 +150,10 @@ class RunWriter:
 
     def _written(self) -> WrittenPart:
         writing, buffer = self._writing.popleft()
+        for younger, _ in self._writing:
+            # While another thread is at it, the next part need not wait for that thread.
+            if not writing.is_done:
+                younger.run()
         part = writing.result()
         buffer.clear()
         self._buffers.append(buffer)

@@ -2,6 +2,7 @@
 
 import hashlib
 import threading
+import weakref
 
 import pytest
 from apache_beam.pvalue import TaggedOutput
@@ -96,6 +97,44 @@ def test_what_runs_aside_holds_up_no_other_call(in_flight):
     assert results(calls, lambda x: x, range(20)) == list(range(20))
     all_have_run.set()
     assert aside.result()
+
+
+@pytest.mark.parametrize('workers', [1, 2, 4])
+def test_what_runs_aside_is_run_once_and_at_the_latest_for_its_result(in_flight, workers):
+    calls = in_flight(workers)
+    may_end = threading.Event()
+    for _ in range(workers - 1):  # all threads but the calling one have something else to do
+        calls.start_aside(may_end.wait, PATIENCE_SECONDS)
+    threads = []
+    aside = calls.start_aside(lambda: threads.append(threading.get_ident()))
+    aside.result()
+    may_end.set()
+    calls.close()
+    assert threads == [threading.get_ident()]
+
+
+def test_no_result_is_kept_that_was_taken(in_flight):
+    calls = in_flight(2)
+    may_end = threading.Event()
+    calls.start_aside(may_end.wait, PATIENCE_SECONDS)  # the pool comes to no other call
+    results = weakref.WeakSet()
+
+    class Result:
+        def __init__(self):
+            results.add(self)
+
+    taken = sum(1 for _ in range(20) for _ in calls.submit(Result))
+    taken += sum(1 for _ in calls.drain())
+    kept = len(results)
+    may_end.set()
+    assert (taken, kept) == (20, 0)
+
+
+def test_an_exception_aside_surfaces_with_the_result(in_flight):
+    for workers in (1, 2):
+        aside = in_flight(workers).start_aside(int, 'no number')
+        with pytest.raises(ValueError, match='no number'):
+            aside.result()
 
 
 def test_submitting_waits_when_all_workers_are_busy(in_flight):
