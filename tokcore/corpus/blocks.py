@@ -14,10 +14,11 @@ from tokcore.corpus.gzip_text import PIECE_BYTES, text_pieces, whole_lines
 from tokcore.corpus.line_index import after_newlines
 from tokcore.corpus.rows import Rows, bitext_rows, text_rows, tsv_rows
 from tokcore.corpus.stored_file import open_stored, read_range
+from tokcore.corpus.work_items import ITEM_BYTES
 from tokcore.errors import InputError
 
-BLOCK_BYTES = 8 << 20
-"""The default size of the blocks that a gzip file is read in: that of a work item."""
+BLOCK_BYTES = ITEM_BYTES
+"""The default size of the blocks that a gzip file is read in."""
 
 _LINE_BYTES = 64 << 10
 """What is read at a time to find where a line ends."""
