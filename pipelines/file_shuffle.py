@@ -224,8 +224,8 @@ class _MergeShardFn(beam.DoFn):
                         yield written
 
     def _groups(self, number: int, shard: int) -> list[tuple[OpenShard, int, list[RunSlice]]]:
-        layout = self._plan.layout[number]
         """Returns what `_merge` is to be called with for each group of a shard's buckets."""
+        layout = self._plan.layout[number]
         first = shard * layout.buckets_per_shard
         end = first + layout.buckets_per_shard
         runs = [

@@ -22,7 +22,7 @@ class Scale:
     """TensorFlow Text learns from so much in ten seconds or more."""
     long_runs: int = 3
     """Rounds of whole commands on corpora, of the builds whose ratio to each other counts, and of
-    learners on two threads."""
+    peers' rows that have no target and take long."""
     every: int = 8
     """Tensor2Tensor learns from each n-th token of the tables that would take it hours."""
     has_targets: bool = True

@@ -4,6 +4,7 @@ import pytest
 
 from pipelines.cli import main
 from pipelines.cli_parser import parse_command
+from tokcore.corpus.work_items import ITEM_BYTES
 from tokcore.errors import InputError
 
 DATASET = ['--name', 'enzh', '--output', 'out']
@@ -34,7 +35,7 @@ VOCABULARY_DEFAULTS = {
     'reserved_token': [],
     'learner': 'auto',
 }
-RUNNING_DEFAULTS = {'workers': None, 'overwrite': False}
+RUNNING_DEFAULTS = {'workers': None, 'overwrite': False, 'item_size': ITEM_BYTES}
 SHUFFLE_DEFAULTS = {'shuffle': 'auto', 'buffer': 256 << 20, 'memory': None, 'work': None}
 
 # Of each command what may be left out, and what then holds; the contract of the commands' shape.

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator
 
-from ..contenders import OURS, Contender, Row
+from ..contenders import DEFAULT_RUNS, OURS, Contender, Row
 from ..corpora import CORPORA, MIXED
 from ..inputs import Inputs
 from ..scale import Scale
@@ -13,18 +13,18 @@ _SHARDS = 10
 
 def encoding_rows(scale: Scale) -> Iterator[Row]:
     """Yields the rows of text to ids, text to records, and ids to records."""
-    size = scale.large_vocabulary
+    size, few = scale.large_vocabulary, scale.long_runs
     for threads in (1, 2):
         for corpus in CORPORA:
-            yield _ids_row(corpus, size, threads)
+            yield _ids_row(corpus, size, threads, DEFAULT_RUNS if threads == 1 else few)
         for corpus in CORPORA:
             yield _records_row(corpus, size, threads)
     for corpus in CORPORA:
-        yield _frames_row(corpus, size)
-        yield _shards_row(corpus, size)
+        yield _frames_row(corpus, size, few)
+        yield _shards_row(corpus, size, few)
 
 
-def _ids_row(corpus: str, size: int, threads: int) -> Row:
+def _ids_row(corpus: str, size: int, threads: int, runs: int) -> Row:
     bpe, wordpiece = 'peers.hugging_face:train_bpe', 'peers.hugging_face:train_wordpiece'
 
     def contender(label: str, task: str, model: str, **more: object) -> Contender:
@@ -61,6 +61,7 @@ def _ids_row(corpus: str, size: int, threads: int) -> Row:
         }
         if threads == 1
         else {},
+        runs=runs,
         is_extra=threads > 1 and corpus != MIXED,
     )
 
@@ -89,7 +90,7 @@ def _records_row(corpus: str, size: int, threads: int) -> Row:
     )
 
 
-def _frames_row(corpus: str, size: int) -> Row:
+def _frames_row(corpus: str, size: int, runs: int) -> Row:
     def options(inputs: Inputs) -> dict:
         return {'ids': inputs.ids(size), 'output': inputs.output('framed.tfrecord')}
 
@@ -106,10 +107,11 @@ def _frames_row(corpus: str, size: int) -> Row:
                 cores=1,
             ),
         ),
+        runs=runs,
     )
 
 
-def _shards_row(corpus: str, size: int) -> Row:
+def _shards_row(corpus: str, size: int, runs: int) -> Row:
     def options(inputs: Inputs) -> dict:
         return {
             'ids': inputs.ids(size),
@@ -127,6 +129,7 @@ def _shards_row(corpus: str, size: int) -> Row:
                 "Beam's WriteToTFRecord", 'peers.beam_tfrecords:write_examples', options
             ),
         ),
+        runs=runs,
         is_extra=corpus != MIXED,
     )
 

@@ -17,8 +17,7 @@ def learning_rows(scale: Scale) -> Iterator[Row]:
     yield from _count_rows()
     for threads in (1, 2):
         for corpus in CORPORA:
-            rounds = DEFAULT_RUNS if threads == 1 else scale.long_runs
-            yield _learn_row(corpus, scale.large_vocabulary, threads, rounds)
+            yield _learn_row(corpus, threads, scale)
     yield _wordpiece_row(scale)
 
 
@@ -80,7 +79,11 @@ def _count_rows() -> Iterator[Row]:
             )
 
 
-def _learn_row(corpus: str, size: int, threads: int, rounds: int) -> Row:
+def _learn_row(corpus: str, threads: int, scale: Scale) -> Row:
+    size = scale.large_vocabulary
+    # On unspaced text a BPE learner's units are other ones: reported, without a target.
+    has_targets = threads == 1 and corpus != CHINESE
+
     def contender(label: str, task: str, takes_threads: bool) -> Contender:
         def options(inputs: Inputs) -> dict:
             given = {'text': inputs.text, 'vocabulary_size': size}
@@ -88,7 +91,6 @@ def _learn_row(corpus: str, size: int, threads: int, rounds: int) -> Row:
 
         return Contender(label, task, options, cores=threads)
 
-    # On unspaced text a BPE learner's units are other ones: reported, without a target.
     targets = {'gigabpe': 0.57, 'SentencePiece BPE': 3.6, 'tokenizers BPE': 9.0}
     return Row(
         f'learn/{corpus}/{threads}',
@@ -102,8 +104,8 @@ def _learn_row(corpus: str, size: int, threads: int, rounds: int) -> Row:
             contender('tokenizers BPE', 'peers.hugging_face:learn_bpe', False),
             contender('tokenizers WordPiece', 'peers.hugging_face:learn_wordpiece', False),
         ),
-        targets if threads == 1 and corpus != CHINESE else {},
-        runs=rounds,
+        targets if has_targets else {},
+        runs=DEFAULT_RUNS if has_targets else scale.long_runs,
         is_extra=threads > 1 and corpus != MIXED,
     )
 
