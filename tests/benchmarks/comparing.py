@@ -133,13 +133,16 @@ def _run(contender: Contender, inputs: Inputs, lane: int, limit: float | None = 
         options = contender.options(inputs)
     except LookupError as error:
         return Run(problem=str(error.args[0]))
+    output = Path(options['output']) if 'output' in options else None
+    _remove(output)  # of a benchmark that was killed, in a scratch folder that is kept
     run = run_task(contender.task, options, contender.cores, lane, limit)
-    if 'output' in options:
-        _remove(Path(options['output']))  # a run that failed or was ended leaves it
+    _remove(output)  # a run that failed or was ended leaves it
     return run
 
 
-def _remove(path: Path) -> None:
+def _remove(path: Path | None) -> None:
+    if path is None:
+        return
     if path.is_dir():
         shutil.rmtree(path)
     else:

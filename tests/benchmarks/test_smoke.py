@@ -33,6 +33,9 @@ def smoke(tmp_path_factory) -> dict:
     """What a run of some rows wrote."""
     folder = tmp_path_factory.mktemp('benchmarks')
     output = folder / 'figures.json'
+    killed = folder / 'scratch' / 'records-enzh-1.ours.tfrecord'
+    killed.mkdir(parents=True)  # what it left would be in the way
+    (killed / 'shard').write_bytes(b'half of a record')
     status = main(
         ['--smoke', '--rows', *_ROWS, '--output', str(output), '--scratch', str(folder / 'scratch')]
     )
