@@ -124,18 +124,18 @@ class RunWriter:
 
     def _take_step(self, making: _Making, encoded: EncodedBlock | None) -> Iterator[WrittenPart]:
         if making.buffer is None:
-            making.buffer = self._buffers.pop() if self._buffers else self._new_buffer()
+            making.buffer = self._free_buffer()
         if encoded is None:
             yield from self._close_part(making, last=True)
             return
         if not making.buffer.fits(encoded):
             yield from self._close_part(making, last=False)
-            making.buffer = self._buffers.pop() if self._buffers else self._new_buffer()
+            making.buffer = self._free_buffer()
         making.buffer.add(encoded)
         making.blocks += 1
 
-    def _new_buffer(self) -> RunBuffer:
-        return RunBuffer(self._plan.run_bytes)
+    def _free_buffer(self) -> RunBuffer:
+        return self._buffers.pop() if self._buffers else RunBuffer(self._plan.run_bytes)
 
     def _close_part(self, making: _Making, last: bool) -> Iterator[WrittenPart]:
         head = self._head(making.item, making.part, last)
