@@ -3,7 +3,7 @@
 numba stamps a cached kernel with its own file only, so a kernel whose callee changed in another
 file would be stale. Here the cache folder is named by a digest of all kernel sources of this package and
 of the versions that compile them: any edit gives a new, empty folder. Where no folder can be
-written, kernels are compiled in memory and nothing fails.
+written that is this user's alone, kernels are compiled in memory and nothing fails.
 """
 
 import hashlib
@@ -13,22 +13,34 @@ import pathlib
 import platform
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import TypeVar
 
 import numpy as np
+
+from tokcore.private_folder import private_folder
 
 _Function = TypeVar('_Function', bound=Callable)
 
 # numba reads this when it is imported; a user who set it chose the disk, not the folder's name.
 _NUMBA_VARIABLE = 'NUMBA_CACHE_DIR'
 
+_EARLIER_SOURCES = (
+    # Before the cache folder had to be the user's alone.
+    {'compilation.py': '673269d91d204bf52b4719112bb7e67e4387b800346fe0e353d1a3f67af07ce7'},
+)
+"""SHA-256 of kernel sources that were edited since without a change to what they compute."""
 
-def source_digest(package: pathlib.Path) -> str:
+
+def source_digest(package: pathlib.Path, replaced: Mapping[str, str] | None = None) -> str:
     """Returns 16 hexadecimal digits that name the kernel sources in a folder and their compilers.
 
     A file is a kernel source if it uses a decorator of kernels or of intrinsics; all share one
     digest, so an edit renews the callers in other files too.
+
+    Args:
+        package: the folder.
+        replaced: for names below the folder the SHA-256, in hexadecimal, to take for the file's.
     """
     digest = hashlib.sha256()
     versions = [platform.python_implementation(), platform.python_version(), platform.machine()]
@@ -37,28 +49,40 @@ def source_digest(package: pathlib.Path) -> str:
     for path in sorted(package.rglob('*.py')):
         source = path.read_bytes()
         if b'@kernel' in source or b'@intrinsic' in source:
-            digest.update(path.relative_to(package).as_posix().encode() + b'\0')
-            digest.update(hashlib.sha256(source).digest())
+            name = path.relative_to(package).as_posix()
+            digest.update(name.encode() + b'\0')
+            known = (replaced or {}).get(name)
+            digest.update(bytes.fromhex(known) if known else hashlib.sha256(source).digest())
     return digest.hexdigest()[:16]
 
 
-def _candidate_folders() -> Iterator[pathlib.Path]:
+def earlier_digests(package: pathlib.Path) -> tuple[str, ...]:
+    """Returns the digests that earlier sources had whose kernels compute the same bytes as these.
+
+    Work of theirs that was left half done can be gone on with.
+    """
+    return tuple(source_digest(package, replaced) for replaced in _EARLIER_SOURCES)
+
+
+def _candidate_folders() -> Iterator[tuple[pathlib.Path, bool]]:
+    """Yields folders for caches, and whether each is this program's own."""
     chosen = os.environ.get(_NUMBA_VARIABLE)
     if chosen:
-        yield pathlib.Path(chosen)
+        yield pathlib.Path(chosen), False
     home = os.environ.get('XDG_CACHE_HOME') or os.path.expanduser('~/.cache')
     if os.path.isabs(home):
-        yield pathlib.Path(home) / 'tokbeam'
+        yield pathlib.Path(home) / 'tokbeam', True
 
 
 def _writable_cache_folder(name: str) -> pathlib.Path | None:
-    for parent in _candidate_folders():
+    for parent, is_own in _candidate_folders():
         # A child process inherits the variable with the folder already named.
         folder = parent if parent.name == name else parent / name
         try:
-            folder.mkdir(parents=True, exist_ok=True)
-            with tempfile.TemporaryFile(dir=folder):
-                return folder
+            found = private_folder(folder, is_own)
+            if found is not None:
+                with tempfile.TemporaryFile(dir=found):
+                    return found
         except OSError:
             continue
     return None
@@ -67,7 +91,7 @@ def _writable_cache_folder(name: str) -> pathlib.Path | None:
 CACHE_FOLDER: pathlib.Path | None = _writable_cache_folder(
     'kernels-' + source_digest(pathlib.Path(__file__).parent)
 )
-"""Where compiled kernels are kept, or None if nothing is writable."""
+"""Where compiled kernels are kept, or None if there is no such place."""
 
 if CACHE_FOLDER is not None:
     os.environ[_NUMBA_VARIABLE] = str(CACHE_FOLDER)

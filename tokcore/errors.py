@@ -13,5 +13,9 @@ class InputError(Exception):
         super().__init__(' '.join(message.split('\n')))
 
 
-class FullDiskError(InputError):
+class OperatingSystemError(InputError):
+    """The system refuses something; with that mended, a run goes on where it was."""
+
+
+class FullDiskError(OperatingSystemError):
     """There is no room for what is to be written; with more of it, a run goes on."""

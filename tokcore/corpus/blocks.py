@@ -1,171 +1,134 @@
 """Reading a work item: blocks of whole lines, each with the place of its first byte.
 
 The blocks of all items hold every byte of a file once, whatever the items' size. Only gzip is read
-as a stream; everything else is one range, read once it is known where its lines begin and end.
+as a stream; everything else is one range, read once it is known where its lines begin and end. No
+more is held than an item, or a line as long as is allowed: longer ones are read over.
 """
 
 from collections.abc import Iterator
-from typing import BinaryIO
 
-import numpy as np
-
-from tokcore.corpus.dataset import Block, CorpusFile, OpenBinary, TextRange, WorkItem
-from tokcore.corpus.gzip_text import PIECE_BYTES, text_pieces, whole_lines
-from tokcore.corpus.line_index import after_newlines
-from tokcore.corpus.rows import Rows, bitext_rows, text_rows, tsv_rows
-from tokcore.corpus.stored_file import open_stored, read_range
+from tokcore.corpus.dataset import MAX_LINE_BYTES, Block, LongLine, OpenBinary, WorkItem
+from tokcore.corpus.gzip_text import text_pieces
+from tokcore.corpus.line_queue import LineQueue
+from tokcore.corpus.line_ranges import read_counted_lines, read_starting_lines
+from tokcore.corpus.long_lines import is_longer, long_line
+from tokcore.corpus.rows import Rows, bitext_rows, long_rows, text_rows, tsv_rows
+from tokcore.corpus.whole_lines import whole_lines
 from tokcore.corpus.work_items import ITEM_BYTES
 from tokcore.errors import InputError
 
 BLOCK_BYTES = ITEM_BYTES
 """The default size of the blocks that a gzip file is read in."""
 
-_LINE_BYTES = 64 << 10
-"""What is read at a time to find where a line ends."""
-
 
 def read_blocks(
-    item: WorkItem, open_binary: OpenBinary, block_bytes: int = BLOCK_BYTES
+    item: WorkItem,
+    open_binary: OpenBinary,
+    block_bytes: int = BLOCK_BYTES,
+    max_line_bytes: int = MAX_LINE_BYTES,
 ) -> Iterator[Block]:
     """Yields a work item's blocks in the order of lines.
 
     A plain item is one block, or none if no line starts in it. A gzip file gives blocks of as
-    few lines as reach `block_bytes` (for a pair: on one side or the other).
+    few lines as reach `block_bytes` (for a pair: on one side or the other). A line of more than
+    `max_line_bytes` bytes that a block has no room for is a block of its own and not held; others
+    are `block_rows`' to find.
 
     Raises:
       InputError: if a file cannot be read, has changed since it was planned, is a gzip file cut off
         or damaged, or has another number of lines than the other file of its pair.
-      ValueError: if `block_bytes` is below 1.
+      ValueError: if `block_bytes` or `max_line_bytes` is below 1.
     """
-    if block_bytes < 1:
-        raise ValueError(f'block_bytes must be at least 1, not {block_bytes}')
-    if item.target is None:
-        if item.source.file.compressed:
-            return _stream_blocks(item, open_binary, block_bytes)
-        return _range_blocks(item, open_binary)
-    if item.source.file.compressed or item.target.file.compressed:
-        return _stream_pair_blocks(item, open_binary, block_bytes)
-    return _range_pair_blocks(item, open_binary)
+    if min(block_bytes, max_line_bytes) < 1:
+        raise ValueError(
+            'block_bytes and max_line_bytes must be at least 1, not '
+            f'{block_bytes} and {max_line_bytes}'
+        )
+    read = _read_lines if item.target is None else _read_pairs
+    found = read(item, open_binary, block_bytes, max_line_bytes)
+    return (_block(item, max_line_bytes, lines) for lines in found)
 
 
 def block_rows(block: Block) -> Rows:
     """Returns a block's rows by the line rules of its kind."""
+    if block.long_lines:
+        sides = {'text': 1, 'tsv': len(block.columns), 'bitext': 2}[block.kind]
+        return long_rows(block.long_lines[0], sides, block.offset)
+    most = block.max_line_bytes
     if block.kind == 'bitext':
-        return bitext_rows(block.data, block.offset, block.target, block.target_offset)
+        return bitext_rows(block.data, block.offset, block.target, block.target_offset, most)
     if block.kind == 'tsv':
-        return tsv_rows(block.data, block.offset, block.columns)
-    return text_rows(block.data, block.offset)
+        return tsv_rows(block.data, block.offset, block.columns, most)
+    return text_rows(block.data, block.offset, most)
 
 
-def _block(
-    item: WorkItem, offset: int, data: bytes, target_offset: int = 0, target: bytes | None = None
-) -> Block:
-    return Block(
-        item.split, item.kind, item.columns, item.place, offset, data, target_offset, target
-    )
+_Lines = tuple[int, bytes | LongLine]
+"""Lines, or one that is too long, with the offset of their first byte."""
 
 
-def _range_blocks(item: WorkItem, open_binary: OpenBinary) -> Iterator[Block]:
-    file, start, end = item.source.file, item.source.start, item.source.end
-    with open_stored(file, open_binary) as stream:
-        # A line starts at `start` if the byte before it is a line feed.
-        first = _after_newline(stream, file, start - 1, end) if start else 0
-        if first is None or first == end:
-            return
-        last = _after_newline(stream, file, end - 1, file.size) or file.size
-        # Both ends are looked for first, so that the block is read once and never copied.
-        data = read_range(stream, file, first, last)
-    yield _block(item, first, data)
-
-
-def _after_newline(stream: BinaryIO, file: CorpusFile, start: int, end: int) -> int | None:
-    """The place behind the first line feed of bytes [start, end) of a file; None without one."""
-    for place in range(start, end, _LINE_BYTES):
-        piece = read_range(stream, file, place, min(place + _LINE_BYTES, end))
-        if b'\n' in piece:
-            return place + piece.index(b'\n') + 1
-    return None
-
-
-def _range_pair_blocks(item: WorkItem, open_binary: OpenBinary) -> Iterator[Block]:
-    offset, data = _read_lines(item.source, open_binary)
-    target_offset, target = _read_lines(item.target, open_binary)
-    yield _block(item, offset, data, target_offset, target)
-
-
-def _read_lines(text_range: TextRange, open_binary: OpenBinary) -> tuple[int, bytes]:
-    """The offset of a range's first line, and its lines."""
-    file, lines = text_range.file, text_range.lines
-    with open_stored(file, open_binary) as stream:
-        data = read_range(stream, file, text_range.start, text_range.end)
-    first = after_newlines(data, text_range.skip_lines)
-    if first is not None:
-        end = after_newlines(data, lines, first)
-        if end is None and text_range.end == file.size:
-            # The file's last line may lack its line feed.
-            last = after_newlines(data, lines - 1, first)
-            if last is not None and last < len(data):
-                end = len(data)
-        if end is not None:
-            return text_range.start + first, data[first:end]
-    raise InputError(
-        f'{file.path} no longer has the {lines} lines after byte {text_range.start} that it had '
-        'when its lines were counted; run again when nothing writes to it any more'
-    )
-
-
-def _stream_blocks(
-    item: WorkItem, open_binary: OpenBinary, block_bytes: int
-) -> Iterator[Block]:
-    offset = 0
-    for data in whole_lines(text_pieces(item.source.file, open_binary), block_bytes):
-        yield _block(item, offset, data)
-        offset += len(data)
-
-
-class _LineQueue:
-    """The lines of a file that were read but not yet paired."""
-
-    def __init__(self, text_range: TextRange, open_binary: OpenBinary, block_bytes: int):
-        self.path = text_range.file.path
-        self.offset = 0  # of the first byte held
-        self.ends = np.zeros(0, np.int64)  # of each line held, counted from `offset`
-        self.exhausted = False
-        self._held = bytearray()
-        self._chunks = whole_lines(
-            text_pieces(text_range.file, open_binary), min(block_bytes, PIECE_BYTES)
+def _block(item: WorkItem, max_line_bytes: int, sides: tuple[_Lines, ...]) -> Block:
+    """A block of lines of a file, or of the same lines of both files of a pair."""
+    if any(isinstance(lines, LongLine) for _, lines in sides):
+        # Here a side is a line, and that of the other file may be too long too.
+        sides = tuple(
+            (offset, long_line(side, offset, [lines]))
+            if isinstance(lines, bytes) and is_longer(lines, max_line_bytes)
+            else (offset, lines)
+            for side, (offset, lines) in enumerate(sides)
         )
-
-    def __len__(self) -> int:
-        return len(self.ends)
-
-    def read_more(self):
-        chunk = next(self._chunks, b'')
-        self.exhausted = not chunk
-        ends = np.flatnonzero(np.frombuffer(chunk, np.uint8) == ord('\n')) + 1
-        if chunk and not chunk.endswith(b'\n'):
-            ends = np.append(ends, len(chunk))
-        self.ends = np.concatenate([self.ends, ends + len(self._held)])
-        self._held += chunk
-
-    def take(self, lines: int) -> bytes:
-        end = int(self.ends[lines - 1])
-        taken = bytes(self._held[:end])
-        del self._held[:end]
-        self.ends = self.ends[lines:] - end
-        self.offset += end
-        return taken
+    texts = [b'' if isinstance(lines, LongLine) else lines for _, lines in sides]
+    return Block(
+        item.split,
+        item.kind,
+        item.columns,
+        item.place,
+        sides[0][0],
+        texts[0],
+        sides[1][0] if item.target else 0,
+        texts[1] if item.target else None,
+        max_line_bytes,
+        tuple(lines for _, lines in sides if isinstance(lines, LongLine)),
+    )
 
 
-def _stream_pair_blocks(
-    item: WorkItem, open_binary: OpenBinary, block_bytes: int
-) -> Iterator[Block]:
-    queues = [_LineQueue(side, open_binary, block_bytes) for side in (item.source, item.target)]
-    source, target = queues
+def _read_lines(
+    item: WorkItem, open_binary: OpenBinary, block_bytes: int, max_line_bytes: int
+) -> Iterator[tuple[_Lines]]:
+    file = item.source.file
+    if not file.compressed:
+        for found in read_starting_lines(item.source, open_binary, max_line_bytes):
+            yield (found,)
+        return
+    offset = 0
+    for lines in whole_lines(text_pieces(file, open_binary), block_bytes, max_line_bytes):
+        yield ((offset, lines),)
+        offset += lines.length if isinstance(lines, LongLine) else len(lines)
+
+
+def _read_pairs(
+    item: WorkItem, open_binary: OpenBinary, block_bytes: int, max_line_bytes: int
+) -> Iterator[tuple[_Lines, _Lines]]:
+    sides = item.source, item.target
+    if any(side.file.compressed for side in sides):
+        yield from _stream_pairs(item, open_binary, block_bytes, max_line_bytes)
+        return
+    yield tuple(
+        read_counted_lines(number, side, open_binary, max_line_bytes)
+        for number, side in enumerate(sides)
+    )
+
+
+def _stream_pairs(
+    item: WorkItem, open_binary: OpenBinary, block_bytes: int, max_line_bytes: int
+) -> Iterator[tuple[_Lines, _Lines]]:
+    source, target = queues = [
+        LineQueue(number, side, open_binary, block_bytes, max_line_bytes)
+        for number, side in enumerate((item.source, item.target))
+    ]
     paired = 0
     while True:
         # The lines of the block that is full on one side first; with fewer at hand, read on.
-        full = 1 + min(int(np.searchsorted(queue.ends, block_bytes)) for queue in queues)
+        full = min(queue.block_lines(block_bytes) for queue in queues)
         behind, ahead = sorted(queues, key=lambda queue: (len(queue), queue.exhausted))
         if len(behind) < full:
             if not behind.exhausted:
@@ -179,8 +142,7 @@ def _stream_pair_blocks(
             full = len(behind)
         if not full:
             break
-        offsets = source.offset, target.offset
-        yield _block(item, offsets[0], source.take(full), offsets[1], target.take(full))
+        yield source.take(full), target.take(full)
         paired += full
     if item.source.lines not in (None, paired):
         raise InputError(

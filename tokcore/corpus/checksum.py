@@ -42,11 +42,18 @@ class TextSummary:
 
 def receipts_of(block: Block) -> tuple[TextReceipt, ...]:
     """Returns a receipt for each side of a block (one, or two for bitext)."""
+    read = {line.side: (line.length, line.crc32c) for line in block.long_lines}
     sides = [(block.offset, block.data)]
     if block.target is not None:
         sides.append((block.target_offset, block.target))
     return tuple(
-        TextReceipt(block.split, block.place, side, offset, len(data), google_crc32c.value(data))
+        TextReceipt(
+            block.split,
+            block.place,
+            side,
+            offset,
+            *(read[side] if side in read else (len(data), google_crc32c.value(data))),
+        )
         for side, (offset, data) in enumerate(sides)
     )
 

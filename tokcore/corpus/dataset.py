@@ -14,6 +14,11 @@ OpenBinary = Callable[[str], BinaryIO]
 
 KINDS = ('bitext', 'tsv', 'text')
 
+MAX_LINE_BYTES = 16 << 20
+"""The longest line that is read, if nothing else is asked for. A line is held as a whole with its
+ids and its record: at this size in up to 256 MiB, as much as the shuffle's buffer. Half would
+refuse documents that are text; twice would make small machines fail at what is mostly none."""
+
 
 @dataclass(frozen=True)
 class CorpusFile:
@@ -81,11 +86,25 @@ class WorkItem:
 
 
 @dataclass(frozen=True)
+class LongLine:
+    """A line longer than a job takes, which was read over and not kept."""
+
+    side: int  # 0 source, 1 target
+    offset: int  # of its first byte in the decompressed file
+    bytes: int  # without its line feed
+    length: int  # of what was read for it: its line feed included, if it has one
+    crc32c: int  # of what was read for it
+    beginning: bytes  # its first bytes, `long_lines.BEGINNING_BYTES` at most
+
+
+@dataclass(frozen=True)
 class Block:
     """Whole lines of one file, or the same lines of both files of a pair.
 
     `offset` and `target_offset` are the places of the first byte in the decompressed files. Only a
-    file's last line may lack its line feed.
+    file's last line may lack its line feed. A block with `long_lines` is one line, or one pair of
+    lines: those in `long_lines` are not in `data` and `target`. Others may hold lines beyond
+    `max_line_bytes` too, where a block has room for these.
     """
 
     split: str
@@ -96,3 +115,11 @@ class Block:
     data: bytes
     target_offset: int = 0
     target: bytes | None = None
+    max_line_bytes: int = MAX_LINE_BYTES  # without the line feed
+    long_lines: tuple[LongLine, ...] = ()
+
+    @property
+    def read_bytes(self) -> int:
+        """The bytes of text that it was made of, those of long lines among them."""
+        held = len(self.data) + len(self.target or b'')
+        return held + sum(line.length for line in self.long_lines)

@@ -7,15 +7,15 @@ from dataclasses import dataclass
 
 from tokcore.corpus.checksum import TextReceipt, receipts_of
 from tokcore.corpus.dataset import Block, CorpusFile, Split
-from tokcore.corpus.rows import Reject, Rows
+from tokcore.corpus.rows import INVALID_UTF8, MISSING_COLUMN, TOO_LONG, Reject, Rows
 from tokcore.errors import InputError
 
-REASONS = ('invalid_utf8', 'missing_column')
+REASONS = (INVALID_UTF8, MISSING_COLUMN, TOO_LONG)
 
 
 @dataclass(frozen=True)
 class LineTally:
-    """Lines of one split: lines = examples + empty + invalid_utf8 + missing_column."""
+    """Lines of one split: lines = examples + empty + invalid_utf8 + missing_column + too_long."""
 
     split: str
     lines: int
@@ -23,6 +23,12 @@ class LineTally:
     empty: int
     invalid_utf8: int
     missing_column: int
+    too_long: int = 0
+
+    @property
+    def rejected(self) -> int:
+        """Lines that could not be used."""
+        return sum(getattr(self, reason) for reason in REASONS)
 
 
 @dataclass(frozen=True)
@@ -95,11 +101,9 @@ def add_tallies(split: str, tallies: Iterable[LineTally]) -> LineTally:
         sum(tally.lines for tally in of_split),
         sum(tally.examples for tally in of_split),
         sum(tally.empty for tally in of_split),
-        sum(tally.invalid_utf8 for tally in of_split),
-        sum(tally.missing_column for tally in of_split),
+        *(sum(getattr(tally, reason) for tally in of_split) for reason in REASONS),
     )
-    left_out = total.empty + total.invalid_utf8 + total.missing_column
-    if total.lines != total.examples + left_out:
+    if total.lines != total.examples + total.empty + total.rejected:
         raise RuntimeError(f'lines were lost: {total}')
     return total
 
@@ -107,7 +111,13 @@ def add_tallies(split: str, tallies: Iterable[LineTally]) -> LineTally:
 def reject_error(reject: Reject, block: Block, splits: Sequence[Split]) -> InputError:
     """Returns the error that stops a job at a rejected line."""
     file = _file_of(reject, block, splits)
-    if reject.reason == 'invalid_utf8':
+    if reject.reason == TOO_LONG:
+        return InputError(
+            f'{file.path}: the line that starts at byte {reject.offset} has {reject.size} bytes, '
+            f'more than the {block.max_line_bytes} of --max-line-size; give a larger '
+            '--max-line-size, or leave such lines out with --on-error=skip'
+        )
+    if reject.reason == INVALID_UTF8:
         return InputError(
             f'{file.path}: invalid UTF-8 at byte {reject.position}, in the line that starts at '
             f'byte {reject.offset}; convert the file to UTF-8 or mend the line'
@@ -126,11 +136,25 @@ def _file_of(reject: Reject, block: Block, splits: Sequence[Split]) -> CorpusFil
 
 def _json_line(reject: Reject, name: str) -> bytes:
     fields = {'file': name, 'offset': reject.offset}
+    what, data = 'line', reject.line
+    if reject.reason == TOO_LONG:
+        fields['bytes'] = reject.size
+        what, data = 'beginning', _whole_characters(data, reject.size)
     try:
-        fields['line'] = reject.line.decode()
+        fields[what] = data.decode()
     except UnicodeDecodeError:
-        fields['line_base64'] = base64.b64encode(reject.line).decode()
+        fields[f'{what}_base64'] = base64.b64encode(data).decode()
     return json.dumps(fields, ensure_ascii=False).encode() + b'\n'
+
+
+def _whole_characters(beginning: bytes, size: int) -> bytes:
+    """A line's first bytes, without a last character that was cut; as they are if not UTF-8."""
+    try:
+        beginning.decode()
+    except UnicodeDecodeError as error:
+        if len(beginning) < size and error.reason == 'unexpected end of data':
+            return beginning[: error.start]
+    return beginning
 
 
 def _shown(line: bytes) -> str:

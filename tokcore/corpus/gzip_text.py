@@ -6,7 +6,7 @@ bounded by the pieces, whatever the compression ratio.
 """
 
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 from tokcore.corpus.dataset import CorpusFile, OpenBinary
 from tokcore.corpus.stored_file import open_path, open_stored, read_up_to
@@ -46,42 +46,6 @@ def text_pieces(file: CorpusFile, open_binary: OpenBinary) -> Iterator[bytes]:
         off or damaged or followed by something else than zero bytes.
     """
     return _inflated(file, open_binary) if file.compressed else _stored(file, open_binary)
-
-
-def whole_lines(pieces: Iterable[bytes], block_bytes: int) -> Iterator[bytes]:
-    r"""Joins and cuts pieces into blocks of whole lines.
-
-    A block is as few lines as have `block_bytes` bytes together, so it depends on the text alone;
-    the last block may be smaller and lack its line feed. Memory: a block and its longest line.
-
-    >>> list(whole_lines([b'a\nb', b'b\n\nc'], 3))
-    [b'a\nbb\n', b'\nc']
-
-    Raises:
-      ValueError: if `block_bytes` is below 1.
-    """
-    if block_bytes < 1:
-        raise ValueError(f'block_bytes must be at least 1, not {block_bytes}')
-    return _whole_lines(pieces, block_bytes)
-
-
-def _whole_lines(pieces: Iterable[bytes], block_bytes: int) -> Iterator[bytes]:
-    held: list[bytes] = []
-    held_bytes = 0
-    for piece in pieces:
-        start = 0
-        while True:
-            cut = piece.find(b'\n', max(start, start + block_bytes - 1 - held_bytes))
-            if cut < 0:
-                break
-            held.append(piece[start : cut + 1])
-            yield b''.join(held)
-            held, held_bytes = [], 0
-            start = cut + 1
-        held.append(piece[start:])
-        held_bytes += len(piece) - start
-    if held_bytes:
-        yield b''.join(held)
 
 
 def _stored(file: CorpusFile, open_binary: OpenBinary) -> Iterator[bytes]:

@@ -2,7 +2,8 @@
 
 Lines end at '\\n' only, every '\\r' is dropped, what is left must be strict UTF-8, and Unicode
 whitespace is stripped at both ends. Every line becomes a row, is counted as empty, or is a reject
-with its place and reason: nothing is lost. Rows are places in the block's text; nothing is copied.
+with its place and reason: nothing is lost. What is too long is that, whatever else it may be. Rows
+are places in the block's text; nothing is copied.
 """
 
 from collections.abc import Iterator
@@ -12,10 +13,14 @@ import numpy as np
 
 from tokcore.compilation import frozen
 from tokcore.corpus import line_kernels
+from tokcore.corpus.dataset import MAX_LINE_BYTES, LongLine
+from tokcore.corpus.long_lines import BEGINNING_BYTES
+from tokcore.corpus.utf8_damage import find_damage
 from tokcore.unicode_tables import whitespace_table
 
 INVALID_UTF8 = 'invalid_utf8'
 MISSING_COLUMN = 'missing_column'
+TOO_LONG = 'too_long'
 
 _BYTE_KINDS = frozen(line_kernels.byte_kinds())
 
@@ -44,11 +49,12 @@ class Side:
 class Reject:
     """A line that cannot be used: why, and where it stands in its decompressed file."""
 
-    reason: str  # INVALID_UTF8 or MISSING_COLUMN
+    reason: str  # INVALID_UTF8, MISSING_COLUMN or TOO_LONG
     side: int  # which file of a pair, 0 for one file
     offset: int  # byte offset of the line's start in that file
-    position: int  # byte offset of the first offending byte there; `offset` for a missing column
-    line: bytes  # the line as it was read, without its '\n'
+    position: int  # byte offset of the first byte there that is not UTF-8; else `offset`
+    line: bytes  # the line as it was read, without its '\n'; of one too long, its beginning
+    size: int | None = None  # bytes of the line, without its '\n', if it is too long
 
 
 @dataclass(frozen=True)
@@ -76,8 +82,9 @@ class _Lines:
     data: bytes
     offset: int
     borders: np.ndarray  # int64[lines + 1] in `data`
-    damaged: np.ndarray  # uint8[lines]: 1 for those in `damages`
+    damaged: np.ndarray  # uint8[lines]: 1 for those in `damages` or `too_long`
     damages: dict[int, int]  # where in `data` a line's UTF-8 breaks
+    too_long: frozenset[int]
     text: np.ndarray  # `data` without '\r'
     text_borders: np.ndarray  # int64[lines + 1] in `text`
 
@@ -86,43 +93,54 @@ class _Lines:
 
     def reject(self, line: int, reason: str, side: int) -> Reject:
         start, end = self.borders[line : line + 2].tolist()
-        raw = self.data[start:end]
-        return Reject(
-            reason,
-            side,
-            self.offset + start,
-            self.offset + self.damages.get(line, start),
-            raw[:-1] if raw.endswith(b'\n') else raw,
-        )
+        end -= self.data.endswith(b'\n', start, end)
+        at = self.offset + start
+        if reason == TOO_LONG:
+            beginning = self.data[start : min(end, start + BEGINNING_BYTES)]
+            return Reject(reason, side, at, at, beginning, end - start)
+        damage = self.offset + self.damages.get(line, start)
+        return Reject(reason, side, at, damage, self.data[start:end])
 
 
-def _scan(data: bytes, offset: int) -> _Lines:
+def _scan(data: bytes, offset: int, max_line_bytes: int) -> _Lines:
     text = np.frombuffer(data, np.uint8)
     lines = line_kernels.count_lines(text)
     borders = np.empty(lines + 1, np.int64)
     damaged = np.zeros(lines, np.uint8)
     text_borders = borders
     returns = line_kernels.scan_lines(text, _BYTE_KINDS, borders, damaged)
+    too_long = _too_long(data, borders, max_line_bytes)
+    damaged[too_long] = 0
     damages = {}
     for line in np.flatnonzero(damaged).tolist():
         start, end = borders[line : line + 2].tolist()
-        damage = _damage(data[start:end])
+        damage = find_damage(data[start:end])
         if damage is None:
             damaged[line] = 0
         else:
             damages[line] = start + damage
+    damaged[too_long] = 1
     if returns:
         text, text_borders = line_kernels.drop_returns(text, frozen(borders), returns)
-    return _Lines(data, offset, borders, damaged, damages, frozen(text), frozen(text_borders))
+    return _Lines(
+        data,
+        offset,
+        borders,
+        damaged,
+        damages,
+        frozenset(too_long.tolist()),
+        frozen(text),
+        frozen(text_borders),
+    )
 
 
-def _damage(line: bytes) -> int | None:
-    """Where a line's UTF-8 breaks once every '\r' is dropped, also within a character; or None."""
-    try:
-        line.replace(b'\r', b'').decode()
-    except UnicodeDecodeError as error:
-        return int(np.flatnonzero(np.frombuffer(line, np.uint8) != ord('\r'))[error.start])
-    return None
+def _too_long(data: bytes, borders: np.ndarray, max_line_bytes: int) -> np.ndarray:
+    """The lines of more bytes than that, before their '\n': int64[...]."""
+    if len(data) <= max_line_bytes:
+        return np.empty(0, np.int64)
+    sizes = np.diff(borders) - 1
+    sizes[-1] += not data.endswith(b'\n')
+    return np.flatnonzero(sizes > max_line_bytes)
 
 
 def _strip(lines: _Lines) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -163,20 +181,22 @@ def _rows(
     )
 
 
-def text_rows(data: bytes, offset: int) -> Rows:
+def text_rows(data: bytes, offset: int, max_line_bytes: int = MAX_LINE_BYTES) -> Rows:
     """Returns the rows of a block of whole lines that begins at byte `offset` of its file.
 
     `text_rows(b' a\\r\\n\\nb', 10)` has the rows 'a' and 'b' at the offsets 10 and 15, and one
     empty line. The last line may lack its '\\n'. The rows have one side.
     """
-    lines = _scan(data, offset)
+    lines = _scan(data, offset, max_line_bytes)
     verdicts, starts, ends = _strip(lines)
     invalid = np.flatnonzero(verdicts == line_kernels.INVALID).tolist()
-    rejects = (lines.reject(line, INVALID_UTF8, 0) for line in invalid)
+    rejects = (_invalid((lines,), line) for line in invalid)
     return _rows(lines, verdicts, [(lines.text, starts, ends)], rejects)
 
 
-def tsv_rows(data: bytes, offset: int, columns: tuple[int, ...]) -> Rows:
+def tsv_rows(
+    data: bytes, offset: int, columns: tuple[int, ...], max_line_bytes: int = MAX_LINE_BYTES
+) -> Rows:
     """Returns the rows of a block of TAB-separated lines, one side for each 0-based column.
 
     A blank line, or one with a blank wanted column, is empty; a line that has too few columns is a
@@ -184,7 +204,7 @@ def tsv_rows(data: bytes, offset: int, columns: tuple[int, ...]) -> Rows:
     """
     if not columns or min(columns) < 0:
         raise ValueError(f'columns must be at least one number from 0 on, not {columns!r}')
-    lines = _scan(data, offset)
+    lines = _scan(data, offset, max_line_bytes)
     verdicts = np.empty(len(lines), np.uint8)
     starts = np.empty((len(columns), len(lines)), np.int64)
     ends = np.empty((len(columns), len(lines)), np.int64)
@@ -198,33 +218,61 @@ def tsv_rows(data: bytes, offset: int, columns: tuple[int, ...]) -> Rows:
         starts,
         ends,
     )
-    reasons = {line_kernels.INVALID: INVALID_UTF8, line_kernels.MISSING_COLUMN: MISSING_COLUMN}
-    rejected = np.flatnonzero(verdicts >= line_kernels.MISSING_COLUMN).tolist()
-    rejects = (lines.reject(line, reasons[int(verdicts[line])], 0) for line in rejected)
+    rejects = (
+        lines.reject(line, MISSING_COLUMN, 0)
+        if verdicts[line] == line_kernels.MISSING_COLUMN
+        else _invalid((lines,), line)
+        for line in np.flatnonzero(verdicts >= line_kernels.MISSING_COLUMN).tolist()
+    )
     sides = [(lines.text, starts[side], ends[side]) for side in range(len(columns))]
     return _rows(lines, verdicts, sides, rejects)
 
 
-def bitext_rows(source: bytes, source_offset: int, target: bytes, target_offset: int) -> Rows:
+def bitext_rows(
+    source: bytes,
+    source_offset: int,
+    target: bytes,
+    target_offset: int,
+    max_line_bytes: int = MAX_LINE_BYTES,
+) -> Rows:
     """Returns the rows of two blocks aligned line by line, with two sides.
 
-    A pair with a blank side is empty; if both sides are invalid UTF-8 the source is reported.
-    Raises ValueError if the blocks differ in their number of lines.
+    A pair with a blank side is empty; if both sides are invalid UTF-8, or both too long, the source
+    is reported. Raises ValueError if the blocks differ in their number of lines.
     """
-    files = (_scan(source, source_offset), _scan(target, target_offset))
+    files = (
+        _scan(source, source_offset, max_line_bytes),
+        _scan(target, target_offset, max_line_bytes),
+    )
     if len(files[0]) != len(files[1]):
         raise ValueError(
             f'the source block has {len(files[0])} lines and the target block {len(files[1])}'
         )
     stripped = [_strip(lines) for lines in files]
     verdicts = np.maximum(stripped[0][0], stripped[1][0])  # invalid over empty over kept
-    rejects = (
-        files[side].reject(line, INVALID_UTF8, side)
-        for line in np.flatnonzero(verdicts == line_kernels.INVALID).tolist()
-        for side in [int(line not in files[0].damages)]
-    )
+    invalid = np.flatnonzero(verdicts == line_kernels.INVALID).tolist()
+    rejects = (_invalid(files, line) for line in invalid)
     columns = [(lines.text, starts, ends) for lines, (_, starts, ends) in zip(files, stripped)]
     return _rows(files[0], verdicts, columns, rejects)
+
+
+def _invalid(files: tuple[_Lines, ...], line: int) -> Reject:
+    """The reject of a line of a file, or of a pair, that is too long or not UTF-8."""
+    for side, lines in enumerate(files):
+        if line in lines.too_long:
+            return lines.reject(line, TOO_LONG, side)
+    side = int(line not in files[0].damages)
+    return files[side].reject(line, INVALID_UTF8, side)
+
+
+def long_rows(line: LongLine, sides: int, offset: int) -> Rows:
+    """Returns what a line becomes that was read over, or its pair, as rows of so many sides.
+
+    `offset` is that of the line in the (source) file.
+    """
+    nothing = Side(*(np.empty(0, kind) for kind in (np.uint8, np.int64, np.int64)))
+    reject = Reject(TOO_LONG, line.side, line.offset, line.offset, line.beginning, line.bytes)
+    return Rows((nothing,) * sides, offset, np.empty(0, np.int64), 1, 0, (reject,))
 
 
 def prepend(side: Side, prefix: str) -> Side:

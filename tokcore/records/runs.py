@@ -76,7 +76,11 @@ class RunFacts:
     rejected: tuple[RejectedSection, ...] = ()
 
     def to_json(self) -> bytes:
-        return json.dumps(dataclasses.asdict(self), sort_keys=True).encode()
+        fields = dataclasses.asdict(self)
+        if not self.tally.too_long:
+            # A newer field: where it says nothing, runs stay what they were before it.
+            del fields['tally']['too_long']
+        return json.dumps(fields, sort_keys=True).encode()
 
     @classmethod
     def from_json(cls, data: bytes) -> RunFacts:

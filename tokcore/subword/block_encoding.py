@@ -5,13 +5,16 @@ bounded table (the memo); a new token is cut over the vocabulary's trie.
 """
 
 import dataclasses
+import functools
 import typing
 
 import numpy as np
 
+from tokcore.compilation import frozen
 from tokcore.corpus.rows import Side, prepend
 from tokcore.escaping import alphabet_of, escape_token
 from tokcore.subword.encoding_kernels import encode_rows
+from tokcore.subword.long_tokens import WindowCutter, row_parts
 from tokcore.subword.memo_kernels import ROW_WORDS
 from tokcore.token_scanning import alphanumeric_bits, readable_parts
 
@@ -20,6 +23,10 @@ if typing.TYPE_CHECKING:
 
 DEFAULT_MEMO_BYTES = 8 << 20
 """Some 260,000 tokens."""
+
+LONG_ROW_BYTES = 256 << 10
+"""Longer rows are encoded in parts, at a hundredth of a second for a megabyte more. What a row of
+this length may take at once, should it be one token, is less than a block takes anyhow."""
 
 _CACHE_LINE = 64
 
@@ -65,18 +72,45 @@ class SubwordBlockEncoder:
         token that no subtoken begins, as `SubwordTextEncoder.encode` does.
         """
         side = prepend(side, prefix)
-        # Room that is not written to takes no memory, and text seldom has more ids than this.
-        ids = np.empty(len(side.text) // 2 + len(side), np.int32)
-        offsets = np.zeros(len(side) + 1, np.int64)
-        rows = used = 0
+        encoded = _GrowingSide(len(side.text), len(side))
         for text, starts, ends in readable_parts(side.text, side.starts, side.ends):
-            ids, used, start, end, missed = encode_rows(
-                text, starts, ends, int(eos), *self._tables, *self._memo, ids, used, offsets[rows:]
-            )
-            if missed:
-                raise ValueError(self._missing_subtoken(text[start:end].tobytes(), missed))
-            rows += len(starts)
-        return EncodedSide(ids[:used], offsets)
+            first = 0
+            for row in [*np.flatnonzero(ends - starts > LONG_ROW_BYTES).tolist(), len(starts)]:
+                self._encode_rows(text, starts[first:row], ends[first:row], eos, encoded)
+                if row < len(starts):
+                    self._encode_long_row(text, int(starts[row]), int(ends[row]), eos, encoded)
+                first = row + 1
+        return encoded.side()
+
+    def _encode_rows(
+        self, text: np.ndarray, starts: np.ndarray, ends: np.ndarray, eos: bool, out: '_GrowingSide'
+    ) -> None:
+        out.ids, out.used, start, end, missed = encode_rows(
+            text, starts, ends, int(eos), *self._tables, *self._memo, out.ids, out.used,
+            out.offsets[out.rows :],
+        )  # fmt: skip
+        if missed:
+            raise ValueError(self._missing_subtoken(text[start:end].tobytes(), missed))
+        out.rows += len(starts)
+
+    def _encode_long_row(
+        self, text: np.ndarray, start: int, end: int, eos: bool, out: '_GrowingSide'
+    ) -> None:
+        part = _GrowingSide(0, 1)
+        for part_start, part_end, is_long_token in row_parts(text, start, end):
+            if is_long_token:
+                for ids in self._windows.cut(text, part_start, part_end):
+                    out.add(ids)
+                continue
+            bounds = (frozen(np.array([place])) for place in (part_start, part_end))
+            part.used = part.rows = 0
+            self._encode_rows(text, *bounds, False, part)
+            out.add(part.ids[: part.used])
+        out.end_row(eos)
+
+    @functools.cached_property
+    def _windows(self) -> WindowCutter:
+        return WindowCutter(self._encoder.arrays, self._encoder.subtokens)
 
     def _missing_subtoken(self, data: bytes, missed: int) -> str:
         token = data.decode('utf-8', 'surrogatepass')
@@ -85,3 +119,40 @@ class SubwordBlockEncoder:
             f'no subtoken of the vocabulary begins {escaped[-missed:]!r}, '
             f'the rest of the token {token!r}'
         )
+
+
+class _GrowingSide:
+    """An encoded side in the making."""
+
+    def __init__(self, text_bytes: int, rows: int):
+        # Room that is not written to takes no memory, and text seldom has more ids than this.
+        self.ids = np.empty(text_bytes // 2 + rows, np.int32)
+        self.offsets = np.zeros(rows + 1, np.int64)
+        self.rows = self.used = 0
+
+    def add(self, ids: np.ndarray) -> None:
+        """Adds ids to the row that is open."""
+        self._make_room(len(ids))
+        self.ids[self.used : self.used + len(ids)] = ids
+        self.used += len(ids)
+
+    def end_row(self, eos: bool) -> None:
+        if eos:
+            self.add(np.ones(1, np.int32))
+        self.rows += 1
+        self.offsets[self.rows] = self.used
+
+    def side(self) -> EncodedSide:
+        return EncodedSide(self.ids[: self.used], self.offsets)
+
+    def _make_room(self, size: int) -> None:
+        if self.used + size <= len(self.ids):
+            return
+        wanted = self.used + size + len(self.ids) // 32
+        if self.ids.flags.owndata:
+            # In place: the system moves large memory without a copy.
+            self.ids.resize(wanted, refcheck=False)
+        else:
+            larger = np.empty(wanted, np.int32)
+            larger[: self.used] = self.ids[: self.used]
+            self.ids = larger
