@@ -1,10 +1,12 @@
 """Encoding with the shuffle through files: from its plan to its end, and what a rerun finds."""
 
-from collections.abc import Sequence
+import contextlib
+from collections.abc import Iterator, Sequence
 
 import apache_beam as beam
 
 from pipelines import filesystem
+from pipelines.claims import CLAIM_NAME, Claim
 from pipelines.corpora import Job
 from pipelines.count_stage import report_read, report_rejected
 from pipelines.counting import FACTS, REJECTED
@@ -13,17 +15,13 @@ from pipelines.file_shuffle import RUNS, SHARDS, MergeRuns, WriteRuns
 from pipelines.reports import WriteReport
 from pipelines.shuffle_options import fit_memory
 from pipelines.shuffle_plan import (
-    ShufflePlan,
     begin_shuffle,
-    has_runs,
     plan_shuffle,
     sweep_shuffles,
+    sweep_unbegun,
 )
-from tokcore.errors import FullDiskError, InputError
-
-WORK_FOLDER = '.tokbeam'
-"""Below the output: what survives a killed run, until the output is whole."""
-
+from pipelines.work_folder import WORK_FOLDER, usable_work
+from tokcore.errors import InputError, OperatingSystemError
 
 def work_folder(job: Job, output: str) -> str:
     """Returns the folder for what a rerun goes on with."""
@@ -53,15 +51,18 @@ def encode_through_files(
         report: the file that tells (file name, bytes, crc32c, examples) of each shard.
 
     Raises:
-        InputError: a line that cannot be used, or too little memory or room on the disk. Finished
-            runs are kept where a rerun can go on with them, and swept where the input must change.
+        InputError: a line that cannot be used, or too little memory or room on the disk.
     """
     memory = fit_memory(
-        job.shuffle, job.engine, job.item_bytes, len({each.vocabulary for each in features})
+        job.shuffle,
+        job.engine,
+        job.item_bytes,
+        len({each.vocabulary for each in features}),
+        job.longest_line,
     )
     encoder = BlockEncoder(features, job.corpus.splits, seed, job.on_error)
     work = work_folder(job, output)
-    planned = plan_shuffle(job, layout, features, seed, memory, work)
+    planned = plan_shuffle(job, layout, features, seed, memory, work, output)
     plan = planned.plan
 
     def build(pipeline: beam.Pipeline) -> None:
@@ -75,19 +76,29 @@ def encode_through_files(
         report_rejected(merged[REJECTED], path)
         merged[SHARDS] | 'ReportShards' >> WriteReport(report)
 
-    try:
-        begin_shuffle(planned, output, job, encoder)
+    with Claim(filesystem.join(plan.folder, CLAIM_NAME), plan.folder) as claim:
+        claim.require()
+        begin_shuffle(planned, job, encoder)
         job.engine.run(build)
-    except FullDiskError:
-        if not has_runs(plan):
-            _forget(plan, work, output)
-        raise
-    except InputError:
-        _forget(plan, work, output)
-        raise
 
 
-def _forget(plan: ShufflePlan, work: str, output: str) -> None:
-    if filesystem.is_folder(plan.folder):
-        filesystem.delete(plan.folder)
-    sweep_shuffles(work, output)
+@contextlib.contextmanager
+def swept_shuffle(job: Job, output: str) -> Iterator[None]:
+    """Leaves no runs for an output behind a block that makes its result, unless they are of use.
+
+    They are where a run was killed, has failed or was refused something by the system, and have gone
+    with a whole result, or with a refusal: then the input or the options must change.
+
+    Raises:
+        InputError: `--work` cannot be written to.
+    """
+    with usable_work(job.work, output):
+        try:
+            yield
+        except OperatingSystemError:
+            sweep_unbegun(work_folder(job, output), output)
+            raise
+        except InputError:
+            sweep_shuffles(work_folder(job, output), output)
+            raise
+        sweep_shuffles(work_folder(job, output), output)

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 
 import apache_beam as beam
 
-from pipelines import filesystem
 from pipelines.bundle_output import BundleOutput
 from pipelines.bundles import CallsInFlight, in_global_window
 from pipelines.learner_files import GroupFiles, RoundFiles
@@ -63,7 +62,9 @@ class ClaimStoredGroups(beam.PTransform):
             | 'Share' >> beam.Reshuffle()
             | 'Claim' >> beam.ParDo(_ClaimGroupsFn(self.claiming, self.stored))
         )
-        return (signal, group_to_claims) | 'Finish' >> _FinishIteration(self.claiming, 1, 0, 1)
+        every = ((0, len(self.claiming.groups)),)
+        finish = _FinishIteration(self.claiming, 1, 0, every)
+        return (signal, group_to_claims) | 'Finish' >> finish
 
 
 @dataclass(eq=False)
@@ -77,14 +78,14 @@ class CountAndClaim(beam.PTransform):
         counting: how substrings are counted.
         paths: files of token counts.
         part: which of the passes it is.
-        parts: the number of passes.
+        ranges: the groups of each pass, [first, last).
     """
 
     claiming: Claiming
     counting: CountSubstrings
     paths: Sequence[str]
     part: int
-    parts: int
+    ranges: Sequence[tuple[int, int]]
 
     def expand(self, signal: beam.PCollection) -> beam.PCollection:
         group_to_claims = (
@@ -95,7 +96,7 @@ class CountAndClaim(beam.PTransform):
             | 'Claim' >> beam.ParDo(_ClaimGroupsFn(self.claiming, None))
         )
         finish = _FinishIteration(
-            self.claiming, self.counting.iteration, self.part, self.parts
+            self.claiming, self.counting.iteration, self.part, self.ranges
         )
         return (signal, group_to_claims) | 'Finish' >> finish
 
@@ -200,7 +201,7 @@ class _FinishIteration(beam.PTransform):
     claiming: Claiming
     iteration: int
     part: int
-    parts: int
+    ranges: Sequence[tuple[int, int]]
 
     def expand(self, inputs) -> beam.PCollection:
         signal, group_to_claims = inputs
@@ -226,25 +227,25 @@ def _keyed(element: object) -> tuple[int, object]:
 class _FinishIterationFn(beam.DoFn):
     def __init__(self, finishing: _FinishIteration):
         self._claiming, self._iteration = finishing.claiming, finishing.iteration
-        self._part, self._parts = finishing.part, finishing.parts
+        self._part, self._ranges = finishing.part, tuple(finishing.ranges)
 
     def process(self, element: tuple[int, Iterable]) -> Iterator[int]:
         claiming, files = self._claiming, self._claiming.round
         found = sorted(each for each in element[1] if each is not None)
         kept = merge_suffix_tables(SuffixTable.from_bytes(each[1][0]) for each in found)
         shared = tuple(tuple(each) for _, claims in found for each in claims[1])
-        files.write_claims(self._iteration, self._part, GroupClaims(kept, shared))
-        if self._part + 1 < self._parts:
+        group_range = self._ranges[self._part]
+        files.write_claims(self._iteration, group_range, GroupClaims(kept, shared))
+        if self._part + 1 < len(self._ranges):
             yield self._part
             return
         if self._iteration == 1:
             self._write_heavy({group: claims[2:] for group, claims in found})
-        claims = (files.read_claims(self._iteration, part) for part in range(self._parts))
+        claims = (files.read_claims(self._iteration, each) for each in self._ranges)
         vocabulary = finish_claims(
             claims, claiming.groups.borders, claiming.alphabet, claiming.min_count
         )
-        path = files.vocabulary_path(self._iteration)
-        filesystem.write_bytes(path, vocabulary.to_bytes())
+        files.write_vocabulary(self._iteration, vocabulary)
         yield self._part
 
     def _write_heavy(self, sizes: dict[int, tuple[int, int]]) -> None:

@@ -1,21 +1,47 @@
-"""The files of a learner's work folder: driver and workers meet in them, and a new run resumes.
+"""The files of a learner's folder: driver and workers meet in them, and a new run resumes.
 
-Each file appears whole or not at all, and its name tells what it is of; so what is there need not
-be made again. A round is one min-count.
+Each file appears whole or not at all, its name tells what it is of, and it tells when it is
+damaged; so what is there need not be made again. A round is one min-count.
 """
 
+import contextlib
 import dataclasses
 import json
+import re
 import struct
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from pipelines import filesystem
+from pipelines.checked_files import damaged, read_checked, write_checked
 from tokcore.subword.group_tree import GroupClaims
 from tokcore.subword.prefix_groups import PrefixGroups
 from tokcore.subword.suffix_tables import SuffixTable
 
 _SIZE = struct.Struct('<Q')
+
+_NAME = re.compile(
+    r'survey\.json|reserved\.json|first-\d{5,}\.json|sizes-\d+(-\d+)?'
+    r'|(first|round-\d+/groups)/group-\d{5,}'
+    r'|round-\d+/(heavy|sizes\.json|vocabulary-\d|claims-\d-\d{5,}(-\d{5,})?)'
+    # In the making, when a run was killed; 6b30307 had the name of what it becomes in the middle.
+    r'|((first|round-\d+(/groups)?)/)?\.tokbeam-attempt-([a-z]+[-.\da-z]*-)?[0-9a-f]{32}'
+)
+
+
+def is_learner_file(name: str) -> bool:
+    """Tells whether a name below a learner's folder is one that learners give their files."""
+    return _NAME.fullmatch(name) is not None
+
+
+@contextlib.contextmanager
+def _content(path: str) -> Iterator[bytes]:
+    """Gives a file's content to be parsed; what cannot be parsed is damaged."""
+    content = read_checked(path)
+    try:
+        yield content
+    except (ValueError, TypeError, KeyError, AttributeError, struct.error) as error:
+        raise damaged(path) from error
 
 
 @dataclass(frozen=True)
@@ -41,7 +67,16 @@ class TokenFacts:
     @classmethod
     def from_json(cls, data: bytes) -> 'TokenFacts':
         fields = json.loads(data)
-        return cls(**{**fields, 'borders': tuple(each.encode() for each in fields['borders'])})
+        borders = PrefixGroups(tuple(each.encode() for each in fields['borders'])).borders
+        return cls(**{**fields, 'borders': borders})
+
+    def write(self, path: str) -> None:
+        write_checked(path, self.to_json())
+
+    @classmethod
+    def read(cls, path: str) -> 'TokenFacts':
+        with _content(path) as content:
+            return cls.from_json(content)
 
 
 @dataclass(frozen=True)
@@ -63,13 +98,38 @@ class LearnerFiles:
         """The first iteration's tables, of no min-count."""
         return GroupFiles(filesystem.join(self.folder, 'first'))
 
-    def pass_path(self, last: int) -> str:
-        """Where a pass over the groups before `last` says that it is done."""
-        return filesystem.join(self.folder, f'first-{last:05d}.json')
+    def pass_path(self, first: int) -> str:
+        """Where a pass over the groups from `first` on says that it is done."""
+        return filesystem.join(self.folder, f'first-{first:05d}.json')
+
+    def pass_sizes_path(self, first: int, last: int) -> str:
+        """Where the workers of a pass over the groups before `last` tell their tables' sizes."""
+        return filesystem.join(self.folder, f'sizes-{first}-{last}')
+
+    def finished_pass(self, first: int) -> tuple[int, dict[int, int]] | None:
+        """Returns where the pass that begins with a group ended, and its sizes, if it is done."""
+        path = self.pass_path(first)
+        if not filesystem.exists(path):
+            return None
+        with _content(path) as content:
+            last, sizes = json.loads(content)
+            return last, dict(sizes)
+
+    def finish_pass(self, first: int, last: int, sizes: Sequence[Sequence[int]]) -> None:
+        """Says that a pass is done: whatever stops a run later, it is not made again."""
+        write_checked(self.pass_path(first), json.dumps([last, sizes]).encode())
+
+    def write_reserved(self, reserved: Sequence[str]) -> None:
+        write_checked(self.reserved_path, json.dumps(reserved).encode())
 
     def round(self, min_count: int) -> 'RoundFiles':
         folder = filesystem.join(self.folder, f'round-{min_count}')
         return RoundFiles(folder, self.reserved_path)
+
+    def clear(self) -> None:
+        """Deletes all files, the facts first: as long as those are missing nothing else counts."""
+        filesystem.delete_file(self.facts_path)
+        filesystem.delete_known(self.folder, is_learner_file)
 
 
 @dataclass(frozen=True)
@@ -82,10 +142,10 @@ class GroupFiles:
         return filesystem.join(self.folder, f'group-{group:05d}')
 
     def write(self, group: int, table: SuffixTable) -> None:
-        filesystem.write_bytes(self.path(group), table.to_bytes())
+        write_checked(self.path(group), table.to_bytes())
 
     def read(self, group: int) -> SuffixTable:
-        return SuffixTable.from_bytes(filesystem.read_bytes(self.path(group)))
+        return _read_table(self.path(group))
 
 
 @dataclass(frozen=True)
@@ -111,52 +171,64 @@ class RoundFiles:
     def vocabulary_path(self, iteration: int) -> str:
         return filesystem.join(self.folder, f'vocabulary-{iteration}')
 
-    def claims_path(self, iteration: int, part: int) -> str:
-        return filesystem.join(self.folder, f'claims-{iteration}-{part:05d}')
+    def claims_path(self, iteration: int, group_range: tuple[int, int]) -> str:
+        first, last = group_range
+        return filesystem.join(self.folder, f'claims-{iteration}-{first:05d}-{last:05d}')
 
     def has_vocabulary(self, iteration: int) -> bool:
         return filesystem.exists(self.vocabulary_path(iteration))
 
+    def write_vocabulary(self, iteration: int, vocabulary: SuffixTable) -> None:
+        """Comes last in an iteration: where it is, all other files of it are whole."""
+        write_checked(self.vocabulary_path(iteration), vocabulary.to_bytes())
+
     def read_vocabulary(self, iteration: int) -> SuffixTable:
-        return SuffixTable.from_bytes(filesystem.read_bytes(self.vocabulary_path(iteration)))
+        return _read_table(self.vocabulary_path(iteration))
 
     def write_sizes(self, sizes: dict[int, int]) -> None:
-        """Lists the bytes of each group's file."""
-        filesystem.write_bytes(self.sizes_path, json.dumps(sorted(sizes.items())).encode())
+        """Lists the bytes of each group's table."""
+        write_checked(self.sizes_path, json.dumps(sorted(sizes.items())).encode())
 
     def read_sizes(self) -> dict[int, int]:
-        return dict(json.loads(filesystem.read_bytes(self.sizes_path)))
+        with _content(self.sizes_path) as content:
+            return dict(json.loads(content))
 
     def read_reserved(self) -> list[str]:
-        return json.loads(filesystem.read_bytes(self.reserved_path))
+        with _content(self.reserved_path) as content:
+            return json.loads(content)
 
     def write_heavy(self, tables: Sequence[SuffixTable] | None) -> None:
         """Writes all groups' tables in one file; None says that they are too many to be known."""
-        if tables is None:
-            filesystem.write_bytes(self.heavy_path, b'')
-            return
-        with filesystem.create(self.heavy_path) as stream:
-            for table in tables:
-                packed = table.to_bytes()
-                stream.write(_SIZE.pack(len(packed)))
-                stream.write(packed)
+        pieces = []
+        for table in tables or ():
+            packed = table.to_bytes()
+            pieces += [_SIZE.pack(len(packed)), packed]
+        write_checked(self.heavy_path, *pieces)
 
     def read_heavy(self) -> list[SuffixTable] | None:
-        data = filesystem.read_bytes(self.heavy_path)
         tables, place = [], 0
-        while place < len(data):
-            (size,) = _SIZE.unpack_from(data, place)
-            place += _SIZE.size
-            tables.append(SuffixTable.from_bytes(data[place : place + size]))
-            place += size
+        with _content(self.heavy_path) as data:
+            while place < len(data):
+                (size,) = _SIZE.unpack_from(data, place)
+                place += _SIZE.size
+                tables.append(SuffixTable.from_bytes(data[place : place + size]))
+                place += size
         return tables or None
 
-    def write_claims(self, iteration: int, part: int, claims: GroupClaims) -> None:
+    def write_claims(
+        self, iteration: int, group_range: tuple[int, int], claims: GroupClaims
+    ) -> None:
         shared = [(prefix.decode(), *sums) for prefix, *sums in claims.shared]
-        data = json.dumps(shared).encode() + b'\n' + claims.kept.to_bytes()
-        filesystem.write_bytes(self.claims_path(iteration, part), data)
+        line = json.dumps(shared).encode() + b'\n'
+        write_checked(self.claims_path(iteration, group_range), line, claims.kept.to_bytes())
 
-    def read_claims(self, iteration: int, part: int) -> GroupClaims:
-        shared, _, kept = filesystem.read_bytes(self.claims_path(iteration, part)).partition(b'\n')
-        sums = tuple((prefix.encode(), *sums) for prefix, *sums in json.loads(shared))
-        return GroupClaims(SuffixTable.from_bytes(kept), sums)
+    def read_claims(self, iteration: int, group_range: tuple[int, int]) -> GroupClaims:
+        with _content(self.claims_path(iteration, group_range)) as content:
+            shared, _, kept = content.partition(b'\n')
+            sums = tuple((prefix.encode(), *sums) for prefix, *sums in json.loads(shared))
+            return GroupClaims(SuffixTable.from_bytes(kept), sums)
+
+
+def _read_table(path: str) -> SuffixTable:
+    with _content(path) as content:
+        return SuffixTable.from_bytes(content)

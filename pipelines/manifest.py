@@ -7,6 +7,8 @@ used to avoid reading an unchanged input again.
 
 import dataclasses
 import json
+import types
+import typing
 from dataclasses import dataclass, field
 
 from pipelines import filesystem
@@ -31,7 +33,7 @@ class InputText:
 
 @dataclass(frozen=True)
 class SplitLines:
-    """lines = examples + empty + invalid_utf8 + missing_column."""
+    """lines = examples + empty + invalid_utf8 + missing_column + too_long."""
 
     split: str
     lines: int
@@ -39,6 +41,7 @@ class SplitLines:
     empty: int
     invalid_utf8: int = 0
     missing_column: int = 0
+    too_long: int = 0
 
 
 @dataclass(frozen=True)
@@ -85,39 +88,88 @@ class Manifest:
         return self.vocabularies + self.files + self.rejected
 
     def to_json(self) -> bytes:
-        return _json(dataclasses.asdict(self))
+        fields = dataclasses.asdict(self)
+        for lines in fields['lines']:
+            if not lines['too_long']:
+                # A newer field: where it says nothing, manifests stay what they were before it.
+                del lines['too_long']
+        return _json(fields)
 
     @classmethod
     def from_json(cls, data: bytes, path: str) -> 'Manifest':
         """Raises InputError if the bytes are no manifest of this format."""
         try:
             fields = json.loads(data)
+            if not isinstance(fields, dict):
+                raise TypeError('no JSON object')
             if fields['format'] != FORMAT:
                 raise InputError(
                     f'{path} has manifest format {fields["format"]}, this version reads {FORMAT}; '
                     'use another output or --overwrite'
                 )
-            return cls(
-                **{
-                    **fields,
-                    'inputs': tuple(InputText(**each) for each in fields['inputs']),
-                    'lines': tuple(SplitLines(**each) for each in fields['lines']),
-                    'files': tuple(OutputFile(**each) for each in fields['files']),
-                    'rejected': tuple(OutputFile(**each) for each in fields['rejected']),
-                    'vocabularies': _vocabularies(fields['vocabularies']),
-                    'vocabularies_used': _vocabularies(fields['vocabularies_used']),
-                }
+            manifest = _checked(
+                cls(
+                    **{
+                        **fields,
+                        **{name: _records(kind, fields[name]) for name, kind in _RECORDS.items()},
+                    }
+                )
             )
-        except (ValueError, KeyError, TypeError) as error:
+            for each in manifest.outputs:
+                if not is_plain_name(each.name):
+                    raise ValueError(f'{each.name!r} is no name below its folder')
+            return manifest
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             raise InputError(
-                f'{path} is not a manifest of tokbeam ({error}); use another output or --overwrite'
+                f'{path} is not a manifest of tokbeam ({_reason(error)}); use another output or '
+                '--overwrite'
             ) from error
 
 
-def _vocabularies(fields: list[dict]) -> tuple[VocabularyRecord, ...]:
-    return tuple(
-        VocabularyRecord(**{**each, 'tried': tuple(map(tuple, each['tried']))}) for each in fields
-    )
+_RECORDS = {
+    'inputs': InputText,
+    'lines': SplitLines,
+    'files': OutputFile,
+    'rejected': OutputFile,
+    'vocabularies': VocabularyRecord,
+    'vocabularies_used': VocabularyRecord,
+}
+
+
+def is_plain_name(name: str) -> bool:
+    """Tells whether a name leads to a file below a folder, or below one of its folders."""
+    parts = name.split('/')
+    return len(parts) <= 2 and '\0' not in name and not {'', '.', '..'} & set(parts)
+
+
+def _records(kind: type, fields: object) -> tuple:
+    if not isinstance(fields, list):
+        raise TypeError(f'{kind.__name__} records are no list')
+    found = []
+    for each in fields:
+        if kind is VocabularyRecord:
+            each = {**each, 'tried': tuple((int(count), int(size)) for count, size in each['tried'])}
+        found.append(_checked(kind(**each)))
+    return tuple(found)
+
+
+def _checked(record: object) -> object:
+    """Raises TypeError if a field is not of its type: what JSON says may be anything."""
+    hints = typing.get_type_hints(type(record))
+    for each in dataclasses.fields(record):
+        hint = hints[each.name]
+        is_union = typing.get_origin(hint) in (typing.Union, types.UnionType)
+        kinds = [
+            typing.get_origin(kind) or kind for kind in (typing.get_args(hint) if is_union else [hint])
+        ]
+        if not isinstance(getattr(record, each.name), tuple(kinds)):
+            raise TypeError(f'{each.name} is not of the type {hint}')
+    return record
+
+
+def _reason(error: Exception) -> str:
+    text = ' '.join(str(error).split()) or type(error).__name__
+    return text if len(text) <= 200 else text[:197] + '...'
 
 
 @dataclass(frozen=True)
@@ -147,7 +199,7 @@ class RunRecord:
                 seconds=dict(fields['seconds']),
                 runner=tuple(fields['runner']),
             )
-        except (ValueError, KeyError, TypeError):
+        except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError):
             return None
 
 

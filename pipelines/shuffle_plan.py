@@ -5,10 +5,12 @@ with the same plan finds what is finished, and any other leaves it aside.
 """
 
 import dataclasses
+import functools
 import hashlib
 import json
 import os
 import pathlib
+import re
 import shutil
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -17,11 +19,13 @@ import google_crc32c
 
 import tokcore.compilation
 from pipelines import filesystem
+from pipelines.claims import CLAIM_NAME
 from pipelines.corpora import Corpus, Job, checksum_input
 from pipelines.encoding import BlockEncoder, EncodedFeature, SplitShards
 from pipelines.shuffle_options import ShuffleMemory, processes_of
+from pipelines.work_folder import delete_own_if_empty
 from tokcore.corpus.blocks import read_blocks
-from tokcore.corpus.dataset import WorkItem
+from tokcore.corpus.dataset import MAX_LINE_BYTES, WorkItem
 from tokcore.errors import FullDiskError
 from tokcore.records.runs import FORMAT
 from tokcore.unicode_tables import UNICODE_VERSION
@@ -29,6 +33,12 @@ from tokcore.unicode_tables import UNICODE_VERSION
 _PLAN_NAME = 'plan.json'
 _FOLDER_PREFIX = 'shuffle-'
 _RUN_PREFIX = 'run-'
+
+_FOLDER = re.compile(rf'{_FOLDER_PREFIX}[0-9a-f]{{32}}')
+_RUN = re.compile(rf'{_RUN_PREFIX}\d{{6,}}-\d{{4,}}')
+# Of 6b30307 a half file has the whole one's name in its own.
+_HALF = re.compile(rf'\.tokbeam-attempt-((plan\.json|{_RUN.pattern})-)?[0-9a-f]+')
+_MADE = re.compile(f'{_RUN.pattern}|{_HALF.pattern}')
 
 _RUN_PARTS = 4
 """Buffers' worth of text in a run item: its last part is seldom full, and one of several parts
@@ -59,6 +69,7 @@ class ShufflePlan:
     run_bytes: int  # of a part of a run, in memory
     block_bytes: int
     needed_bytes: int  # on disk, by a guess from the text's size
+    max_line_bytes: int
 
     def run_path(self, name: str) -> str:
         return filesystem.join(self.folder, name)
@@ -82,6 +93,7 @@ def plan_shuffle(
     seed: int,
     memory: ShuffleMemory,
     work: str,
+    output: str,
 ) -> PlannedShuffle:
     """Returns the plan of a job that is cut into work items; goes on with an earlier one's runs.
 
@@ -95,19 +107,20 @@ def plan_shuffle(
         seed: of the order keys.
         memory: the largest runs that may be.
         work: the folder that the folder of the runs is in.
+        output: the folder that the shards are for at last: no other output's runs are touched.
     """
-    run_bytes = memory.run_bytes
-    content = _content(job, layout, features, seed)
-    for _, earlier in _plans(work):
-        same = {**earlier, 'run_bytes': 0, 'items': 0, 'output': ''} == {
-            **content, 'run_bytes': 0, 'items': 0, 'output': '',
-        }  # fmt: skip
-        if same and 0 < earlier['run_bytes'] <= run_bytes:
-            run_bytes = earlier['run_bytes']
-            break
+    content = {**_content(job, layout, features, seed), 'output': output}
+    content |= _cut(job, memory.run_bytes)
+    fingerprint = _fingerprint(content)
+    for earlier in _plans(work):
+        run_bytes = earlier.content.get('run_bytes')
+        if isinstance(run_bytes, int) and 0 < run_bytes <= memory.run_bytes:
+            cut = {**content, **_cut(job, run_bytes)}
+            if any(earlier.content == {**cut, 'code': code} for code in _codes()):
+                content, fingerprint = earlier.content, earlier.fingerprint
+                break
+    run_bytes = content['run_bytes']
     items = _run_items(job, run_bytes)
-    content |= {'run_bytes': run_bytes, 'items': [len(each.items) for each in items]}
-    fingerprint = hashlib.sha256(_json(content)).digest()[:16]
     plan = ShufflePlan(
         filesystem.join(work, f'{_FOLDER_PREFIX}{fingerprint.hex()}'),
         fingerprint,
@@ -115,51 +128,98 @@ def plan_shuffle(
         run_bytes,
         job.item_bytes,
         _needed(_least_text(job.corpus)),
+        job.max_line_bytes,
     )
     return PlannedShuffle(plan, tuple(items), content)
 
 
-def begin_shuffle(planned: PlannedShuffle, output: str, job: Job, encoder: BlockEncoder) -> None:
+def begin_shuffle(planned: PlannedShuffle, job: Job, encoder: BlockEncoder) -> None:
     """Sweeps what is left of other plans for an output, looks for room, and writes the plan down.
 
     Raises:
         FullDiskError: there is surely too little room.
     """
     plan = planned.plan
-    sweep_shuffles(filesystem.split_path(plan.folder)[0], output, keep=plan.folder)
-    filesystem.sweep_attempts(plan.folder)
-    _look_for_room(plan, output, job, encoder)
-    path = filesystem.join(plan.folder, _PLAN_NAME)
-    filesystem.write_bytes(path, _json({**planned.content, 'output': output}))
-
-
-def has_runs(plan: ShufflePlan) -> bool:
-    """Tells whether any run of a plan is finished."""
-    if not filesystem.is_folder(plan.folder):
-        return False
-    return any(file.name.startswith(_RUN_PREFIX) for file in filesystem.list_folder(plan.folder))
+    sweep_shuffles(
+        filesystem.split_path(plan.folder)[0], planned.content['output'], keep=plan.folder
+    )
+    filesystem.delete_known(plan.folder, _HALF.fullmatch)
+    _look_for_room(plan, job, encoder)
+    filesystem.write_bytes(filesystem.join(plan.folder, _PLAN_NAME), _json(planned.content))
 
 
 def sweep_shuffles(work: str, output: str, keep: str | None = None) -> None:
     """Deletes the folders of runs for an output, but for one, and a work folder left empty."""
-    for folder, content in list(_plans(work)):
-        if folder != keep and content.get('output') == output:
-            filesystem.delete(folder)
-    filesystem.delete_if_empty(work)
+    for plan in list(_plans(work)):
+        if plan.folder != keep and plan.content.get('output') == output:
+            _delete_shuffle(plan.folder)
+    delete_own_if_empty(work)
 
 
-def _plans(work: str) -> Iterator[tuple[str, dict]]:
-    """The folders of runs in a work folder, with what their plans say."""
+def sweep_unbegun(work: str, output: str) -> None:
+    """Deletes the folders for an output that have no finished run."""
+    for plan in list(_plans(work)):
+        if plan.content.get('output') == output:
+            if not any(map(_RUN.fullmatch, filesystem.names_below(plan.folder))):
+                _delete_shuffle(plan.folder)
+    delete_own_if_empty(work)
+
+
+def _delete_shuffle(folder: str) -> None:
+    """Deletes a folder of runs: what this tool makes there, and the plan when all else is gone."""
+    filesystem.delete_known(folder, _MADE.fullmatch)
+    filesystem.delete_known(folder, {_PLAN_NAME, CLAIM_NAME}.__contains__)
+
+
+@dataclass(frozen=True)
+class _EarlierPlan:
+    """A plan as it lies in its folder, whose name is the fingerprint of what the plan says."""
+
+    folder: str
+    fingerprint: bytes
+    content: dict
+
+
+def _plans(work: str) -> Iterator[_EarlierPlan]:
+    """The folders of runs in a work folder, with what their plans say.
+
+    A folder counts only if its plan has the fingerprint that is its name: nobody else's has.
+    """
     if not filesystem.is_folder(work):
         return
     for file in filesystem.list_folder(work):
         folder, _, name = file.name.partition('/')
-        if folder.startswith(_FOLDER_PREFIX) and name == _PLAN_NAME:
-            try:
-                content = json.loads(filesystem.read_bytes(file.path))
-            except ValueError:
-                continue
-            yield filesystem.join(work, folder), content
+        if not _FOLDER.fullmatch(folder) or name != _PLAN_NAME:
+            continue
+        try:
+            content = json.loads(filesystem.read_bytes(file.path))
+        except (ValueError, RecursionError):
+            continue
+        if not isinstance(content, dict):
+            continue
+        fingerprint = bytes.fromhex(folder.removeprefix(_FOLDER_PREFIX))
+        # That of 6b30307 left out the output.
+        without_output = {name: value for name, value in content.items() if name != 'output'}
+        if fingerprint in (_fingerprint(content), _fingerprint(without_output)):
+            yield _EarlierPlan(filesystem.join(work, folder), fingerprint, content)
+
+
+def _fingerprint(content: dict) -> bytes:
+    return hashlib.sha256(_json(content)).digest()[:16]
+
+
+def _cut(job: Job, run_bytes: int) -> dict[str, object]:
+    """What a plan says of how the corpus is cut into runs."""
+    sizes = [len(each.items) for each in _run_items(job, run_bytes)]
+    return {'run_bytes': run_bytes, 'items': sizes}
+
+
+@functools.cache
+def _codes() -> tuple[str, ...]:
+    """The digests of sources that give the same runs: these, and earlier ones."""
+    package = pathlib.Path(tokcore.compilation.__file__).parent
+    digest = tokcore.compilation.source_digest(package)
+    return (digest, *tokcore.compilation.earlier_digests(package))
 
 
 def _content(
@@ -170,9 +230,7 @@ def _content(
     items = _json([dataclasses.astuple(item) for item in _items(job)])
     return {
         'format': FORMAT,
-        'code': tokcore.compilation.source_digest(
-            pathlib.Path(tokcore.compilation.__file__).parent
-        ),
+        'code': _codes()[0],
         'unicode': UNICODE_VERSION,
         'seed': seed,
         'on_error': job.on_error,
@@ -194,6 +252,8 @@ def _content(
             ]
             for each in job.corpus.inputs
         ],
+        # A newer option: by default plans stay what they were before it.
+        **({} if job.max_line_bytes == MAX_LINE_BYTES else {'max_line_bytes': job.max_line_bytes}),
     }  # fmt: skip
 
 
@@ -239,7 +299,7 @@ def _needed(records: int) -> int:
     return records * 21 // 10
 
 
-def _look_for_room(plan: ShufflePlan, output: str, job: Job, encoder: BlockEncoder) -> None:
+def _look_for_room(plan: ShufflePlan, job: Job, encoder: BlockEncoder) -> None:
     if not filesystem.is_local(plan.folder):
         return
     there = 0
@@ -268,7 +328,11 @@ def _records_per_text(plan: ShufflePlan, job: Job, encoder: BlockEncoder) -> flo
     """Encodes the first block of the corpus."""
     encoder.set_up()
     for item in _items(job):
-        for block in read_blocks(item, filesystem.open_binary, plan.block_bytes):
+        for block in read_blocks(
+            item, filesystem.open_binary, plan.block_bytes, plan.max_line_bytes
+        ):
+            if block.long_lines:
+                continue
             text = len(block.data) + len(block.target or b'')
             return len(encoder.encode(block).rows.records) / max(1, text)
     return 1.0

@@ -1,22 +1,46 @@
 """When a stage is already done, when it is refused, and how its files get their final names."""
 
 import dataclasses
+import hashlib
+import logging
+import os
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+import google_crc32c
+
 from pipelines import filesystem
-from pipelines.filesystem import Attempt, StoredFile
+from pipelines.attempts import Attempt, sweep_attempts
+from pipelines.claims import CLAIM_NAME, Claim
+from pipelines.filesystem import StoredFile
 from pipelines.manifest import (
     MANIFEST_NAME,
     RUN_NAME,
     InputText,
     Manifest,
+    OutputFile,
     RunRecord,
     read_manifest,
     read_run,
 )
+from pipelines.rejecting import REJECTED_FOLDER
+from pipelines.secrets import without_secrets
+from tokcore.corpus.facts import REASONS
 from tokcore.errors import InputError
 from tokcore.unicode_tables import UNICODE_VERSION
+
+_LOGGER = logging.getLogger(__name__)
+
+SPLITS = ('train', 'dev', 'test')
+
+_DATASET_FILE = re.compile(
+    r'.+-(train|dev|test)-\d{5,}-of-\d{5,}|vocab\..+\.\d+\.subwords(\.inputs|\.targets)?', re.DOTALL
+)
+# In an attempt: the run record as it is before the first final name, the manifest, the run record.
+_BEGUN, _WHOLE, _ENDED = '.tokbeam-begun', '.tokbeam-whole', '.tokbeam-ended'
+
+_COUNTS_FILE = re.compile(r'counts-\d{5}-of-\d{5}\.parquet')
 
 
 @dataclass(frozen=True)
@@ -43,9 +67,36 @@ class StageOutput:
     """Where a stage's files, its manifest and its run record go."""
 
     folder: str
+    rejected_folder: str
+    """Where lines go that were left out: a folder of this output's own."""
+    made: re.Pattern
+    """The names of files that this kind of stage makes; what else a record names is left alone."""
     manifest_name: str = MANIFEST_NAME
     run_name: str = RUN_NAME
     file_name: str | None = None  # where the output is one file of a folder shared with others
+
+    @classmethod
+    def of_dataset(cls, folder: str) -> 'StageOutput':
+        """A dataset's folder: shards, and vocabularies of a build."""
+        return cls(folder, filesystem.join(folder, REJECTED_FOLDER), _DATASET_FILE)
+
+    @classmethod
+    def of_counts(cls, folder: str) -> 'StageOutput':
+        """A COUNTS folder; its rejected lines are beside it, in `COUNTS.rejected`."""
+        return cls(folder, f'{folder}.{REJECTED_FOLDER}', _COUNTS_FILE)
+
+    @classmethod
+    def of_vocabulary(cls, path: str) -> 'StageOutput':
+        """A vocabulary written alone, with `FILE.tokbeam.json` and `FILE.rejected` beside it."""
+        folder, name = filesystem.split_path(path)
+        return cls(
+            folder,
+            f'{path}.{REJECTED_FOLDER}',
+            re.compile(re.escape(name)),
+            f'{name}.tokbeam.json',
+            f'{name}.tokbeam.run.json',
+            name,
+        )
 
     @property
     def manifest_path(self) -> str:
@@ -56,42 +107,96 @@ class StageOutput:
         return filesystem.join(self.folder, self.run_name)
 
     @property
+    def path(self) -> str:
+        """What the user gave as `--output`."""
+        return filesystem.join(self.folder, self.file_name) if self.file_name else self.folder
+
+    @property
     def _names(self) -> tuple[str, ...]:
         return (self.file_name, self.manifest_name, self.run_name) if self.file_name else ()
+
+    def claim(self) -> Claim:
+        """Returns the claim to be held from the first look at this output to the last."""
+        name = CLAIM_NAME
+        if self.file_name:
+            # Not the name itself, to which the filesystem may give no more room.
+            digest = hashlib.sha256(os.fsencode(self.file_name)).hexdigest()[:16]
+            name = f'{CLAIM_NAME}-{digest}'
+        return Claim(filesystem.join(self.folder, name), self.path)
 
     def attempt(self) -> Attempt:
         """Returns a new attempt at this output, which sweeps what earlier ones left."""
         return Attempt(self.folder, self._names)
 
     def finished(
-        self, wanted: Wanted, final_names: Sequence[str], overwrite: bool
+        self,
+        claim: Claim,
+        wanted: Wanted,
+        final_names: Sequence[str],
+        overwrite: bool,
+        given: Sequence[str] = (),
     ) -> Manifest | None:
         """Returns the manifest if the stage is already done, None if it is to be run.
 
+        Args:
+            claim: that on this output.
+            wanted: what is asked for.
+            final_names: of the files that the stage will make.
+            overwrite: whether another result may be replaced.
+            given: paths that are read beside the inputs.
+
         Raises:
-            InputError: the output holds another result, or files that no run of ours began.
+            InputError: the output holds another result, or files that no run of ours began; or an
+                input would be replaced.
         """
-        if overwrite:
-            return None
-        manifest = read_manifest(self.manifest_path)
+        manifest = None if overwrite else read_manifest(self.manifest_path)
         run = read_run(self.run_path)
         if manifest is None:
-            if run is None:
+            claim.require()
+            read = [*(each.stored.path for each in wanted.inputs), *given]
+            self._refuse_inputs(read, final_names)
+            self._refuse_folders(final_names)
+            if run is None and not overwrite:
                 self._refuse_foreign(final_names)
             return None
         self._refuse_other(manifest, wanted)
-        if self._has_read_inputs(manifest, run, wanted) and run is not None:
-            inputs = run_record(wanted.inputs, {}, ()).inputs
-            seen = dataclasses.replace(run, inputs=inputs)
-            filesystem.write_bytes(self.run_path, seen.to_json())
+        has_read = self._has_read_inputs(manifest, run, wanted)
         for file in manifest.outputs:
             if filesystem.stored_size(filesystem.join(self.folder, file.name)) != file.bytes:
                 raise InputError(
                     f'{filesystem.join(self.folder, file.name)} is missing or not of the size that '
                     f'{self.manifest_name} states; give --overwrite to make it again'
                 )
-        filesystem.sweep_attempts(self.folder, self._names)
+        if not claim.is_denied:
+            sweep_attempts(self.folder, self._names)
+            if has_read and run is not None:
+                inputs = run_record(wanted.inputs, {}, ()).inputs
+                with self.attempt() as attempt:
+                    data = dataclasses.replace(run, inputs=inputs).to_json()
+                    filesystem.write_bytes(filesystem.join(attempt.path, _ENDED), data)
+                    attempt.publish_as(_ENDED, self.folder, self.run_name)
         return manifest
+
+    def _refuse_folders(self, final_names: Sequence[str]) -> None:
+        for name in (*final_names, self.manifest_name, self.run_name):
+            path = filesystem.join(self.folder, name)
+            if filesystem.is_local(path) and os.path.isdir(path):
+                raise InputError(f'{path} is a folder where a file of the result goes; move it away')
+
+    def _refuse_inputs(self, paths: Sequence[str], final_names: Sequence[str]) -> None:
+        """Refuses inputs that the result, or what it does away with, would replace."""
+        if not filesystem.is_local(self.folder):
+            return
+        replaced = {*final_names, *self._earlier_files(), self.manifest_name, self.run_name}
+        folder = os.path.realpath(self.folder)
+        for path in paths:
+            if filesystem.is_local(path):
+                above, name = os.path.split(os.path.realpath(path))
+                if above == folder and name in replaced:
+                    raise InputError(
+                        f'{path} is read by this run and would be replaced by its result; give '
+                        'another --output'
+                    )
 
     def _refuse_foreign(self, final_names: Sequence[str]) -> None:
         for name in final_names:
@@ -101,14 +206,29 @@ class StageOutput:
                     f'{path} exists, but no {self.manifest_name} says what it is; '
                     'give another output, or --overwrite to replace it'
                 )
+        for path in self._rejected_paths():
+            if filesystem.exists(path):
+                raise InputError(
+                    f'{path} holds the rejected lines of another run; move it away, or give '
+                    '--overwrite to replace it'
+                )
+
+    def _rejected_paths(self) -> list[str]:
+        """All files of rejected lines that a result can have."""
+        return [
+            filesystem.join(self.rejected_folder, f'{split}.{reason}.jsonl')
+            for split in SPLITS
+            for reason in REASONS
+        ]
 
     def _refuse_other(self, manifest: Manifest, wanted: Wanted) -> None:
+        options = _as_read(wanted.options)
         for what, before, now in [
             ('command', manifest.stage, wanted.stage),
             ('Unicode version', manifest.unicode, UNICODE_VERSION),
             *(
-                (f'--{name.replace("_", "-")}', manifest.options.get(name), value)
-                for name, value in _as_read(wanted.options).items()
+                (f'--{name.replace("_", "-")}', manifest.options.get(name), options.get(name))
+                for name in {**options, **manifest.options}
             ),
             (
                 'input files',
@@ -141,48 +261,114 @@ class StageOutput:
                 )
         return has_read
 
-    def withdraw(self) -> None:
-        """Deletes the manifest: from here on the folder is not a result until the next one."""
-        if filesystem.exists(self.manifest_path):
-            filesystem.delete(self.manifest_path)
-
     def publish(
         self,
+        claim: Claim,
         attempt: Attempt,
         names: Sequence[str],
-        manifest: Manifest | None,
+        manifest: Manifest,
         run: RunRecord,
+        rejected: Sequence[OutputFile] = (),
     ) -> None:
         """Gives an attempt's whole files their final names; the manifest comes last.
 
         Files of the result being replaced, or of a run that was killed here, are deleted if this
         result does not have them: readers take whatever matches `<name>-train*`.
-        """
-        before = self._earlier_files()
-        run = dataclasses.replace(run, files=tuple(sorted(before | set(names))))
-        self.withdraw()
-        filesystem.write_bytes(self.run_path, run.to_json())
-        for name in sorted(before - set(names)):
-            path = filesystem.join(self.folder, name)
-            if filesystem.exists(path):
-                filesystem.delete(path)
-        attempt.publish(names)
-        if manifest is not None:
-            filesystem.write_bytes(self.manifest_path, manifest.to_json())
-            run = dataclasses.replace(run, files=tuple(sorted(names)))
-            filesystem.write_bytes(self.run_path, run.to_json())
 
-    def _earlier_files(self) -> set[str]:
-        run = read_run(self.run_path)
-        names = set(run.files if run else ())
+        Args:
+            claim: that on this output.
+            attempt: holds the files.
+            names: of the files, there and in the output's folder.
+            manifest: of the result.
+            run: what is remembered of the run.
+            rejected: files of rejected lines in the attempt, by their names there.
+
+        Raises:
+            InputError: the claim was lost, or something is in a file's place.
+        """
+        earlier = self._earlier_manifest()
+        before = self._earlier_files()
+        # All is written before anything has its final name: the disk may be full.
+        for name, data in [
+            (_BEGUN, dataclasses.replace(run, files=tuple(sorted(before | set(names)))).to_json()),
+            (_WHOLE, manifest.to_json()),
+            (_ENDED, dataclasses.replace(run, files=tuple(sorted(names))).to_json()),
+        ]:
+            filesystem.write_bytes(filesystem.join(attempt.path, name), data)
+        claim.check()
+        # From here on the folder is not a result until the next manifest.
+        filesystem.delete_file(self.manifest_path)
+        attempt.publish_as(_BEGUN, self.folder, self.run_name)
+        for name in sorted(before - set(names)):
+            path = filesystem.join(self.folder, *name.split('/'))
+            if not (filesystem.has_link(self.folder, name) or filesystem.is_folder(path)):
+                filesystem.delete_file(path)
+        attempt.publish(names)
+        self._publish_rejected(attempt, [file.name for file in rejected])
+        self._delete_shared_rejected(earlier)
+        claim.check()
+        attempt.publish_as(_WHOLE, self.folder, self.manifest_name)
+        attempt.publish_as(_ENDED, self.folder, self.run_name)
+
+    def _publish_rejected(self, attempt: Attempt, names: Sequence[str]) -> None:
+        folder, base = filesystem.split_path(self.rejected_folder)
+        kept = set()
+        for source in names:
+            name = f'{base}/{filesystem.split_path(source)[1]}'
+            attempt.publish_as(source, folder, name)
+            kept.add(filesystem.join(folder, *name.split('/')))
+        if not filesystem.has_link(folder, f'{base}/'):
+            for path in self._rejected_paths():
+                if path not in kept and not filesystem.is_folder(path):
+                    filesystem.delete_file(path)
+            filesystem.delete_if_empty(self.rejected_folder)
+
+    def rejected_files(self, rejected: Sequence[OutputFile]) -> tuple[OutputFile, ...]:
+        """Returns the manifest's entries of files of rejected lines, by their final names.
+
+        Those of a COUNTS folder are beside it, where its manifest cannot name them: none.
+        """
+        above, base = filesystem.split_path(self.rejected_folder)
+        if above != self.folder:
+            return ()
+        return tuple(
+            dataclasses.replace(file, name=f'{base}/{filesystem.split_path(file.name)[1]}')
+            for file in rejected
+        )
+
+    def warn_rejected(self, rejected: Sequence[OutputFile]) -> None:
+        """Tells how many lines were left out, and where they are."""
+        for file in rejected:
+            name = filesystem.split_path(file.name)[1]
+            path = filesystem.join(self.rejected_folder, name)
+            _LOGGER.warning('%d lines were left out: %s', file.rows, path)
+
+    def _earlier_manifest(self) -> Manifest | None:
         try:
-            manifest = read_manifest(self.manifest_path)
+            return read_manifest(self.manifest_path)
         except InputError:
             # Only --overwrite comes here with a manifest that cannot be read; it is replaced.
-            manifest = None
-        if manifest:
-            names |= {file.name for file in manifest.outputs}
-        return names
+            return None
+
+    def _earlier_files(self) -> set[str]:
+        """Names of files that earlier results have here, as far as this tool makes such names."""
+        run = read_run(self.run_path)
+        manifest = self._earlier_manifest()
+        names = {*(run.files if run else ())}
+        names |= {file.name for file in manifest.outputs} if manifest else set()
+        return set(filter(self.made.fullmatch, names))
+
+    def _delete_shared_rejected(self, earlier: Manifest | None) -> None:
+        """Deletes what a vocabulary of 6b30307 had in `rejected`, which all in a folder shared."""
+        for file in earlier.rejected if earlier and self.file_name else ():
+            path = filesystem.join(self.folder, *file.name.split('/'))
+            is_shared = file.name.startswith(f'{REJECTED_FOLDER}/')
+            if is_shared and not filesystem.has_link(self.folder, file.name):
+                if filesystem.stored_size(path) == file.bytes:
+                    data = filesystem.read_bytes(path)
+                    if f'{google_crc32c.value(data):08x}' == file.crc32c:
+                        filesystem.delete_file(path)
+                        filesystem.delete_if_empty(filesystem.split_path(path)[0])
 
 
 def run_record(
@@ -192,7 +378,7 @@ def run_record(
     return RunRecord(
         tuple((each.stored.path, each.stored.size, each.stored.modified) for each in inputs),
         seconds={name: round(value, 3) for name, value in seconds.items()},
-        runner=tuple(runner),
+        runner=without_secrets(runner),
     )
 
 

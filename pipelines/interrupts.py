@@ -1,0 +1,106 @@
+"""Ctrl-C and SIGTERM: one line and the end, whatever the process is busy with.
+
+Python runs its own handlers in the main thread only, and only between two steps of it: not while
+Beam waits for a lock or a kernel runs for minutes. So threads that do nothing else wait for the
+signals and end the process. Nothing is tidied up: what lies on the disk is either whole or swept by
+the next run.
+"""
+
+import contextlib
+import os
+import signal
+import sys
+import threading
+
+KEPT = 'what is finished is kept, and the same command goes on from there'
+
+_LAST_SECONDS = 2
+_GRACE_SECONDS = 0.5
+
+_ending = threading.Event()
+
+
+def end_on_signals(kept: str) -> None:
+    """Makes SIGINT and SIGTERM end this process with one line and status 130 or 143.
+
+    One that is ignored, as `nohup` and shells without job control make it for SIGINT, stays ignored.
+
+    Args:
+        kept: what the line says after the signal, or nothing.
+    """
+    threading.excepthook = _tell_of_thread
+    numbers = [signal.SIGINT, signal.SIGTERM]
+    numbers = [each for each in numbers if signal.getsignal(each) != signal.SIG_IGN]
+    if sys.platform == 'linux' and signal.SIGINT in numbers:
+        numbers.remove(signal.SIGINT)
+        _wait_for_blocked(signal.SIGINT, kept)
+    _wait_for_handled(numbers, kept)
+
+
+def _wait_for_blocked(number: int, kept: str) -> None:
+    """Ends this process on a signal that its child processes ignore.
+
+    A terminal sends Ctrl-C to them too, and a worker of Beam's would tell of it with a traceback
+    before it is ended by this process. What is ignored here they ignore; and what is blocked as well
+    Linux keeps for the thread that waits for it.
+    """
+    signal.pthread_sigmask(signal.SIG_BLOCK, [number])  # inherited by all threads from here on
+    signal.signal(number, signal.SIG_IGN)
+
+    def wait() -> None:
+        signal.sigwait([number])
+        _end(number, kept)
+
+    threading.Thread(target=wait, daemon=True).start()
+
+
+def _wait_for_handled(numbers: list[int], kept: str) -> None:
+    """Ends this process on signals whose numbers the system's handler writes to a pipe."""
+    receiver, sender = os.pipe()
+    os.set_blocking(sender, False)
+    signal.set_wakeup_fd(sender, warn_on_full_buffer=False)
+    for number in numbers:
+        signal.signal(number, _leave_to_the_thread)
+
+    def wait() -> None:
+        _end(os.read(receiver, 1)[0], kept)
+
+    threading.Thread(target=wait, daemon=True).start()
+
+
+def _leave_to_the_thread(number: int, frame: object) -> None:
+    """A handler must be there, or the number would not be written."""
+
+
+def wait_if_ending() -> None:
+    """Waits for the end if a signal has come: what breaks then is not to be told."""
+    if _ending.wait(_GRACE_SECONDS):
+        threading.Event().wait()
+
+
+def _tell_of_thread(arguments: threading.ExceptHookArgs) -> None:
+    # A worker process that got the same signal is gone before this process knows of it.
+    wait_if_ending()
+    threading.__excepthook__(arguments)
+
+
+def _end(number: int, kept: str) -> None:
+    _ending.set()
+    # Whatever becomes of the line: who reads stderr may have stopped.
+    threading.Timer(_LAST_SECONDS, os._exit, [128 + number]).start()
+    name = 'interrupted' if number == signal.SIGINT else 'terminated'
+    with contextlib.suppress(OSError, ValueError):
+        os.write(sys.stderr.fileno(), f'tokbeam: {name}{"; " * bool(kept)}{kept}\n'.encode())
+    try:
+        _end_children()
+    finally:
+        os._exit(128 + number)
+
+
+def _end_children() -> None:
+    """Ends the processes that this one has started: Beam's workers, a job server."""
+    import psutil  # not before it is needed: help and filters start without it
+
+    for child in psutil.Process().children(recursive=True):
+        with contextlib.suppress(psutil.Error):
+            child.kill()
