@@ -1,5 +1,6 @@
 """The main job: count, learn, encode, one after the other, into one folder."""
 
+import contextlib
 import logging
 import time
 from collections.abc import Mapping, Sequence
@@ -16,11 +17,12 @@ from pipelines.encode_stage import (
     refuse_too_large,
     shard_names,
 )
-from pipelines.encode_through_files import work_folder
+from pipelines.encode_through_files import swept_shuffle, work_folder
+from pipelines.learner_rounds import RoundsPlace, swept_rounds
 from pipelines.manifest import InputText, Manifest, VocabularyRecord, read_manifest
 from pipelines.shuffle_plan import sweep_shuffles
 from pipelines.stages import StageOutput, Wanted, run_record
-from pipelines.vocabulary_stage import Learned, VocabularyOptions, learn
+from pipelines.vocabulary_stage import VocabularyOptions, learn
 from tokcore.errors import InputError
 from tokcore.unicode_tables import UNICODE_VERSION
 
@@ -45,7 +47,7 @@ def build_stage(
     """
     started = time.monotonic()
     corpus = job.corpus
-    output = StageOutput(folder)
+    output = StageOutput.of_dataset(folder)
     names = vocabulary_names(corpus, encoding.name, vocabulary.vocab_size, shared)
     wanted = Wanted(
         'build',
@@ -57,11 +59,6 @@ def build_stage(
         wanted_inputs(corpus),
     )
     final_names = [*names.values(), *shard_names(corpus, encoding)]
-    if output.finished(wanted, final_names, job.overwrite) is not None:
-        sweep_shuffles(work_folder(job, folder), folder)
-        _LOGGER.info('build: already done in %s', folder)
-        return
-    refuse_too_large(job)
     is_text = corpus.splits[0].kind == 'text'
     folders = {
         side: CountsFolder(
@@ -70,13 +67,23 @@ def build_stage(
         )
         for side in names
     }
-    with output.attempt() as attempt:
+    places = [RoundsPlace.of(folder, name, vocabulary.work) for name in names.values()]
+    with contextlib.ExitStack() as stack:
+        claim = stack.enter_context(output.claim())
+        if output.finished(claim, wanted, final_names, job.overwrite) is not None:
+            sweep_shuffles(work_folder(job, folder), folder)
+            for place in places:
+                place.sweep()
+            _LOGGER.info('build: already done in %s', folder)
+            return
+        refuse_too_large(job, len(names))
+        stack.enter_context(swept_shuffle(job, folder))
+        stack.enter_context(swept_rounds(places))
+        attempt = stack.enter_context(output.attempt())
         job = job.planned(attempt.path)
-        output.withdraw()
-        count_stage(job.only('train'), list(folders.values()))
+        count_stage(job.only('train'), list(folders.values()), keep_rejected=False)
         counted = time.monotonic()
         records: list[VocabularyRecord] = []
-        all_learned: list[Learned] = []
         for side, name in names.items():
             learned = learn(
                 find_counts([folders[side].path]),
@@ -88,7 +95,6 @@ def build_stage(
             )
             filesystem.write_bytes(filesystem.join(attempt.path, name), learned.data)
             records.append(learned.record(name, side))
-            all_learned.append(learned)
         learned_at = time.monotonic()
         seconds = {'count': counted - started, 'vocab': learned_at - counted}
         paths = _vocabulary_paths(names, attempt.path, is_text)
@@ -103,14 +109,11 @@ def build_stage(
             encoded.facts.lines,
             vocabularies=tuple(records),
             files=encoded.shards,
-            rejected=encoded.facts.rejected,
+            rejected=output.rejected_files(encoded.facts.rejected),
         )
         run = run_record(wanted.inputs, seconds, job.engine.flags)
-        output.publish(attempt, [*final_names, *encoded.rejected_names], manifest, run)
-        sweep_shuffles(work_folder(job, folder), folder)
-    for learned in all_learned:
-        learned.drop_rounds()
-    log_shards(encoded, folder)
+        output.publish(claim, attempt, final_names, manifest, run, encoded.facts.rejected)
+    log_shards(encoded, output)
 
 
 def _vocabulary_paths(names: Mapping[str, str], folder: str, is_text: bool) -> VocabularyPaths:
@@ -123,7 +126,7 @@ def _refuse_changed(folders: Mapping[str, CountsFolder], inputs: Sequence[InputT
     """The vocabulary must be counted from exactly the training lines that were encoded."""
     encoded = tuple(each for each in inputs if each.split == 'train')
     for folder in folders.values():
-        counted = read_manifest(StageOutput(folder.path).manifest_path)
+        counted = read_manifest(StageOutput.of_counts(folder.path).manifest_path)
         if counted is None or counted.inputs != encoded:
             raise InputError(
                 f'the training files have changed since {folder.path} was counted; run again '

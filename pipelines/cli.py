@@ -5,11 +5,17 @@ import atexit
 import gc
 import importlib.metadata
 import logging
+import os
 import sys
 from collections.abc import Sequence
 
 from pipelines.cli_parser import parse_command
+from pipelines.interrupts import KEPT, end_on_signals, wait_if_ending
+from pipelines.secrets import without_secrets
+from pipelines.system_errors import as_input_error
 from tokcore.errors import InputError
+
+_FILTERS = ('tokenize', 'detokenize')
 
 # What Beam says, as warnings, whenever it starts and ends a job server of its own.
 _JOB_SERVER_NEWS = (
@@ -22,29 +28,52 @@ _JOB_SERVER_NEWS = (
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs one command line; returns its exit status: 0, 2 for a user's mistake, 1 for a failure.
 
-    Other exceptions are failures of the program or the machine and keep their traceback, with
-    which the interpreter ends with status 1.
+    Without `arguments` it is the process's own, which then ends on SIGINT and SIGTERM by itself.
     """
+    is_process = arguments is None
+    arguments = sys.argv[1:] if is_process else list(arguments)
+    if sys.stderr is None:  # closed by who started this; else a sentence would go to stdout
+        sys.stderr = open(os.devnull, 'w')
+    if is_process:
+        end_on_signals('' if arguments[:1] and arguments[0] in _FILTERS else KEPT)
     _log_to_stderr()
     try:
-        options, beam_flags = parse_command(sys.argv[1:] if arguments is None else arguments)
-        if options.version:
-            print('tokbeam', importlib.metadata.version('tokbeam'))
-            return 0
-        if options.command in ('tokenize', 'detokenize'):
-            from pipelines import line_commands
-
-            return getattr(line_commands, options.command)(options)
-        _run(options, beam_flags)
-        return 0
+        return _run(arguments)
     except InputError as error:
-        print(f'tokbeam: {error}', file=sys.stderr)
-        return 2
+        return _refuse(error)
     except BrokenPipeError:
         # The reader of our output has had enough, as `head` has; the interpreter would complain
         # once more when it flushes.
         sys.stderr.close()
         return 1
+    except Exception as error:
+        mistake = as_input_error(error, 'go on')
+        return _fail(error, arguments) if mistake is None else _refuse(mistake)
+
+
+def _refuse(error: InputError) -> int:
+    print(f'tokbeam: {_printable(str(error))}', file=sys.stderr)
+    return 2
+
+
+def _fail(error: Exception, arguments: list[str]) -> int:
+    from pipelines.failures import in_a_line, keep_traceback
+
+    wait_if_ending()
+    path = keep_traceback(error, list(without_secrets(arguments)))
+    where = f'its traceback is in {path}'
+    if path is None:
+        sys.excepthook(type(error), error, error.__traceback__)
+        where = 'no file could be written for its traceback'
+    print(f'tokbeam: failed: {_printable(in_a_line(error))}; {where}', file=sys.stderr)
+    return 1
+
+
+def _printable(sentence: str) -> str:
+    """Returns a sentence on one line that any stderr can take: names of files may hold anything."""
+    line = ''.join(each if each.isprintable() else repr(each)[1:-1] for each in sentence)
+    encoding = getattr(sys.stderr, 'encoding', None) or 'utf-8'
+    return line.encode(encoding, 'backslashreplace').decode(encoding)
 
 
 def _log_to_stderr() -> None:
@@ -72,7 +101,15 @@ def _is_news(record: logging.LogRecord) -> bool:
     return not any(each in message for each in chatter)
 
 
-def _run(options: argparse.Namespace, beam_flags: Sequence[str]) -> None:
+def _run(arguments: Sequence[str]) -> int:
+    options, beam_flags = parse_command(arguments)
+    if options.version:
+        print('tokbeam', importlib.metadata.version('tokbeam'))
+        return 0
+    if options.command in _FILTERS:
+        from pipelines import line_commands
+
+        return getattr(line_commands, options.command)(options)
     # Beam takes seconds to import; help and a wrong option need not wait for it.
     from pipelines import commands
 
@@ -80,3 +117,4 @@ def _run(options: argparse.Namespace, beam_flags: Sequence[str]) -> None:
     atexit.register(gc.freeze)
 
     getattr(commands, options.command)(options, beam_flags)
+    return 0

@@ -5,14 +5,21 @@ import dataclasses
 from collections.abc import Sequence
 
 from pipelines import filesystem
-from pipelines.build_stage import build_stage
+from pipelines.build_stage import build_stage, vocabulary_names
 from pipelines.corpora import Corpus, Job, SplitPaths, find_corpus
 from pipelines.count_files import find_counts
 from pipelines.count_stage import CountsFolder, count_stage
 from pipelines.encode_stage import EncodeOptions, VocabularyPaths, encode_stage
 from pipelines.engine import Engine, choose_engine
+from pipelines.memory import total_bytes
 from pipelines.merge_stage import merge_stage
+from pipelines.name_limits import refuse_long_names
+from pipelines.option_values import said_size
+from pipelines.rejecting import REJECTED_FOLDER
+from pipelines.runner_checks import check_engine
 from pipelines.shuffle_options import ShuffleOptions
+from pipelines.shuffling import shard_name
+from pipelines.stages import StageOutput
 from pipelines.vocabulary_stage import (
     VocabularyOptions,
     vocabulary_from_counts,
@@ -21,35 +28,43 @@ from pipelines.vocabulary_stage import (
 from tokcore.errors import InputError
 
 _ROLES = ('source', 'target', 'tsv', 'text')
+_BESIDE_VOCABULARY = ('.tokbeam.run.json', f'.{REJECTED_FOLDER}')
 
 
 def build(options: argparse.Namespace, beam_flags: Sequence[str]) -> None:
+    engine = _engine(options, beam_flags)
     folder = filesystem.absolute(options.output)
     corpus = find_corpus(_split_paths(options, ('train', 'dev', 'test')))
     vocabulary = _vocabulary_options(options)
     encoding = _encode_options(options, corpus)
-    job = _shuffling(_job(corpus, options, _engine(options, beam_flags)), options)
+    names = vocabulary_names(corpus, options.name, options.vocab_size, options.shared_vocab)
+    _refuse_long_names(folder, [*names.values(), *_longest_shards(encoding, corpus)], options)
+    job = _shuffling(_job(corpus, options, engine), options)
     build_stage(job, vocabulary, options.shared_vocab, encoding, folder)
 
 
 def count(options: argparse.Namespace, beam_flags: Sequence[str]) -> None:
+    engine = _engine(options, beam_flags)
     path = filesystem.absolute(options.output)
+    refuse_long_names(*_beside(path, [f'.{REJECTED_FOLDER}']), '--output')
     if options.merge:
         if any(getattr(options, role) for role in _ROLES) or options.side:
             raise InputError('--merge takes the place of text; give one of the two')
-        engine = _engine(options, beam_flags)
         merge_stage(options.merge, path, engine, options.overwrite)
         return
     corpus = find_corpus(_split_paths(options, ('train',)))
     folder = CountsFolder(path, _side(options, corpus))
-    job = _job(corpus, options, _engine(options, beam_flags))
-    count_stage(job, [folder], rejected_to=filesystem.split_path(path)[0])
+    job = _job(corpus, options, engine)
+    rejected = count_stage(job, [folder])
+    StageOutput.of_counts(path).warn_rejected(rejected)
 
 
 def vocab(options: argparse.Namespace, beam_flags: Sequence[str]) -> None:
     engine = _engine(options, beam_flags)
     path = filesystem.absolute(options.output)
     vocabulary = _vocabulary_options(options)
+    refuse_long_names(*_beside(path, _BESIDE_VOCABULARY), '--output')
+    _refuse_long_work(options)
     if options.counts:
         if any(getattr(options, role) for role in _ROLES) or options.side:
             raise InputError('--counts takes the place of text; give one of the two')
@@ -63,26 +78,68 @@ def vocab(options: argparse.Namespace, beam_flags: Sequence[str]) -> None:
 
 
 def encode(options: argparse.Namespace, beam_flags: Sequence[str]) -> None:
+    engine = _engine(options, beam_flags)
     folder = filesystem.absolute(options.output)
     corpus = find_corpus(_split_paths(options, ('train', 'dev', 'test')))
     vocabularies = _vocabulary_paths(options, corpus)
     encoding = _encode_options(options, corpus)
-    job = _shuffling(_job(corpus, options, _engine(options, beam_flags)), options)
+    _refuse_long_names(folder, _longest_shards(encoding, corpus), options)
+    job = _shuffling(_job(corpus, options, engine), options)
     encode_stage(job, vocabularies, encoding, folder)
 
 
 def _engine(options: argparse.Namespace, beam_flags: Sequence[str]) -> Engine:
-    return choose_engine(beam_flags, options.workers, options.deadline)
+    engine = choose_engine(beam_flags, options.workers, options.deadline)
+    check_engine(engine)
+    return engine
 
 
 def _job(corpus: Corpus, options: argparse.Namespace, engine: Engine) -> Job:
-    return Job(corpus, engine, options.item_size, options.on_error, options.overwrite)
+    return Job(
+        corpus,
+        engine,
+        options.item_size,
+        options.on_error,
+        options.overwrite,
+        max_line_bytes=options.max_line_size,
+    )
 
 
 def _shuffling(job: Job, options: argparse.Namespace) -> Job:
+    total = total_bytes()
+    if job.engine.is_local and options.memory is not None and options.memory > total:
+        raise InputError(
+            f'--memory {said_size(options.memory)} is more than the {total >> 20} MiB that there '
+            'are here; give less, or leave it out to take what is free'
+        )
     shuffle = ShuffleOptions(options.shuffle, options.buffer, options.memory)
     work = filesystem.absolute(options.work) if options.work else None
     return dataclasses.replace(job, shuffle=shuffle, work=work)
+
+
+def _refuse_long_names(folder: str, names: Sequence[str], options: argparse.Namespace) -> None:
+    refuse_long_names(folder, names, '--name')
+    _refuse_long_work(options)
+
+
+def _refuse_long_work(options: argparse.Namespace) -> None:
+    if options.work:
+        refuse_long_names(filesystem.absolute(options.work), (), '--work')
+
+
+def _longest_shards(encoding: EncodeOptions, corpus: Corpus) -> list[str]:
+    """The last shard's name of each split; no other is longer."""
+    return [
+        shard_name(encoding.name, split.name, shards - 1, shards)
+        for split in corpus.splits
+        for shards in [encoding.shards[split.name]]
+    ]
+
+
+def _beside(path: str, endings: Sequence[str]) -> tuple[str, list[str]]:
+    """A path's folder, and the names that are made there for it."""
+    folder, name = filesystem.split_path(path)
+    return folder, [name + ending for ending in endings]
 
 
 def _split_paths(options: argparse.Namespace, splits: Sequence[str]) -> list[SplitPaths]:
@@ -150,10 +207,6 @@ def _vocabulary_options(options: argparse.Namespace) -> VocabularyOptions:
 
 
 def _encode_options(options: argparse.Namespace, corpus: Corpus) -> EncodeOptions:
-    if '/' in options.name or not options.name:
-        raise InputError(f'--name {options.name!r} cannot be part of a file name')
-    if not 0 <= options.seed < 1 << 64:
-        raise InputError(f'--seed {options.seed} is not from 0 to 2^64 - 1')
     if corpus.splits[0].kind == 'text' and options.source_prefix:
         raise InputError('--source-prefix is for pairs; a --text corpus has targets only')
     for name in ('source_prefix', 'target_prefix'):

@@ -19,7 +19,7 @@ from pipelines.reading import ReadBlocks
 from pipelines.reports import WriteReport, read_report
 from pipelines.shuffle_options import ShuffleOptions
 from tokcore.corpus.checksum import TextReceipt, checksum_file, join_receipts
-from tokcore.corpus.dataset import CorpusFile, Split, WorkItem
+from tokcore.corpus.dataset import MAX_LINE_BYTES, CorpusFile, Split, WorkItem
 from tokcore.corpus.gzip_text import is_gzip
 from tokcore.corpus.line_index import IndexRange, LineCount, count_lines, index_items
 from tokcore.corpus.work_items import plan_items
@@ -27,6 +27,9 @@ from tokcore.errors import InputError
 
 _GZIP_RATIO = 5
 """Text compresses three- to fourfold with gzip; a little more is a safe guess of its size."""
+
+_MOST_GZIP_RATIO = 1032
+"""No more than 258 bytes come of two bits (RFC 1951: the longest match)."""
 
 
 @dataclass(frozen=True)
@@ -71,6 +74,14 @@ class Corpus:
             tuple(each for each in self.inputs if each.split == split),
         )
 
+    @property
+    def most_text_bytes(self) -> int:
+        """The most bytes of text that a file can hold."""
+        return max(
+            each.file.size * (_MOST_GZIP_RATIO if each.file.compressed else 1)
+            for each in self.inputs
+        )
+
     def text_bytes(self, split: str) -> int:
         """Returns about how many bytes of text a split holds."""
         return sum(
@@ -92,6 +103,12 @@ class Job:
     shuffle: ShuffleOptions = ShuffleOptions()
     work: str | None = None  # for what survives a killed run; None: below the output
     items: Mapping[str, Sequence[WorkItem]] | None = None  # of each split, once planned
+    max_line_bytes: int = MAX_LINE_BYTES
+
+    @property
+    def longest_line(self) -> int:
+        """The most bytes that a line of the corpus can have and be read."""
+        return min(self.max_line_bytes, self.corpus.most_text_bytes)
 
     def planned(self, folder: str) -> 'Job':
         """Returns the job cut into work items, which for bitext takes a pass over its bytes.
@@ -115,7 +132,7 @@ class Job:
     def read(self, pipeline: beam.Pipeline) -> beam.PCollection:
         """Returns the blocks of all splits of a planned job."""
         items = [item for split in self.corpus.splits for item in self.items[split.name]]
-        return pipeline | 'ReadBlocks' >> ReadBlocks(items, self.item_bytes)
+        return pipeline | 'ReadBlocks' >> ReadBlocks(items, self.item_bytes, self.max_line_bytes)
 
 
 def find_corpus(paths: Sequence[SplitPaths]) -> Corpus:
@@ -144,6 +161,11 @@ def find_corpus(paths: Sequence[SplitPaths]) -> Corpus:
             kind = 'tsv' if files['tsv'] else 'text'
             sources, targets = files[kind], []
             roles = (kind,)
+        if not any(each.size or each.compressed for each in sources):
+            names = ', '.join(each.path for each in sources)
+            raise InputError(
+                f'the {given.split} corpus is empty: no byte in {names}; check the files'
+            )
         splits.append(
             Split(
                 given.split,

@@ -9,6 +9,7 @@ from dataclasses import astuple, dataclass
 import apache_beam as beam
 
 from pipelines import filesystem
+from pipelines.claims import Claim
 from pipelines.corpora import Corpus, Job, checksum_input, input_texts
 from pipelines.counting import (
     FACTS,
@@ -24,6 +25,7 @@ from pipelines.rejecting import WriteRejected
 from pipelines.reports import WriteReport, read_report
 from pipelines.stages import StageOutput, Wanted, WantedInput, run_record
 from tokcore.corpus.checksum import TextReceipt
+from tokcore.corpus.dataset import MAX_LINE_BYTES
 from tokcore.corpus.facts import LineTally, add_tallies
 from tokcore.counting import COUNT_PARTITIONS
 from tokcore.counts import TokenTable
@@ -80,6 +82,8 @@ def reading_options(job: Job) -> dict[str, object]:
             for split in job.corpus.splits
             if split.kind == 'tsv'
         },
+        # A newer option: by default manifests stay what they were before it.
+        **({} if job.max_line_bytes == MAX_LINE_BYTES else {'max_line_size': job.max_line_bytes}),
     }
 
 
@@ -91,7 +95,7 @@ def wanted_inputs(corpus: Corpus) -> tuple[WantedInput, ...]:
 
 
 def count_stage(
-    job: Job, folders: Sequence[CountsFolder], rejected_to: str | None = None
+    job: Job, folders: Sequence[CountsFolder], keep_rejected: bool = True
 ) -> tuple[OutputFile, ...]:
     """Counts the training lines' tokens into folders, each ended by its manifest.
 
@@ -100,31 +104,29 @@ def count_stage(
     Args:
         job: the training corpus.
         folders: what to count.
-        rejected_to: the folder that the files of rejected lines go to; None drops them.
+        keep_rejected: whether rejected lines are kept, in `COUNTS.rejected`; not if another stage
+            reads the same lines and keeps them.
 
     Raises:
         InputError: a line that cannot be used, an empty corpus, or a folder with another result.
     """
     started = time.monotonic()
     wanted = {folder.path: wanted_counts(job, folder) for folder in folders}
-    missing = [
-        folder
-        for folder in folders
-        if StageOutput(folder.path).finished(wanted[folder.path], count_names(), job.overwrite)
-        is None
-    ]
-    if not missing:
-        _LOGGER.info('count: already done in %s', ', '.join(each.path for each in folders))
-        return ()
     with contextlib.ExitStack() as stack:
-        outputs = [StageOutput(folder.path) for folder in missing]
+        missing: dict[CountsFolder, Claim] = {}
+        for folder in folders:
+            output = StageOutput.of_counts(folder.path)
+            claim = stack.enter_context(output.claim())
+            if not output.finished(claim, wanted[folder.path], count_names(), job.overwrite):
+                missing[folder] = claim
+        if not missing:
+            _LOGGER.info('count: already done in %s', ', '.join(each.path for each in folders))
+            return ()
+        outputs = [StageOutput.of_counts(folder.path) for folder in missing]
         attempts = [stack.enter_context(output.attempt()) for output in outputs]
         job = job.planned(attempts[0].path)
-        counted = count_into(job, missing, [attempt.path for attempt in attempts])
-        if rejected_to is not None:
-            publish_rejected(
-                counted.facts.rejected, attempts[0].path, rejected_to, job.overwrite
-            )
+        counted = count_into(job, list(missing), [attempt.path for attempt in attempts])
+        rejected = counted.facts.rejected if keep_rejected else ()
         seconds = {'count': time.monotonic() - started}
         for folder, output, attempt, table in zip(
             missing, outputs, attempts, counted.tables, strict=True
@@ -139,11 +141,13 @@ def count_stage(
                 files=table.files,
             )
             run = run_record(wanted[folder.path].inputs, seconds, job.engine.flags)
-            output.publish(attempt, count_names(), manifest, run)
+            # The workers wrote rejected lines to the first attempt; only a count of one folder keeps
+            # them.
+            output.publish(missing[folder], attempt, count_names(), manifest, run, rejected)
             _LOGGER.info(
                 'count: %d tokens, %d distinct, in %s', table.tokens, table.distinct, folder.path
             )
-    return counted.facts.rejected
+    return rejected
 
 
 @dataclass(frozen=True)
@@ -251,33 +255,7 @@ def read_facts(corpus: Corpus, path: str) -> ReadFacts:
         OutputFile(name, size, f'{crc32c:08x}', count)
         for name, size, crc32c, count in read_report(filesystem.join(path, _REJECTED_NAME))
     )
-    left_out = sum(each.invalid_utf8 + each.missing_column for each in lines)
+    left_out = sum(each.rejected for each in tallies)
     if left_out != sum(file.rows for file in rejected):
         raise RuntimeError(f'{left_out} lines were rejected, but not as many written: {rejected}')
     return ReadFacts(input_texts(corpus, receipts), tuple(lines), rejected)
-
-
-def publish_rejected(
-    rejected: Sequence[OutputFile], attempt: str, folder: str, overwrite: bool
-) -> None:
-    """Gives files of rejected lines their names in a folder that other results may share.
-
-    Raises:
-        InputError: another run's file is there.
-    """
-    for file in rejected:
-        source = filesystem.join(attempt, *file.name.split('/'))
-        target = filesystem.join(folder, *file.name.split('/'))
-        if not overwrite and filesystem.exists(target):
-            if filesystem.read_bytes(target) != filesystem.read_bytes(source):
-                raise InputError(
-                    f'{target} holds the rejected lines of another run; move it away, or give '
-                    '--overwrite to replace it'
-                )
-        filesystem.move(source, target)
-    warn_rejected(rejected, folder)
-
-
-def warn_rejected(rejected: Sequence[OutputFile], folder: str) -> None:
-    for file in rejected:
-        _LOGGER.warning('%d lines were left out: %s/%s', file.rows, folder, file.name)

@@ -107,6 +107,8 @@ class _CountBlocksFn(beam.DoFn):
 
     def finish_bundle(self) -> Iterator:
         yield from map(in_global_window, self._end_tables())
+        # Beam keeps this object for other bundles, while the tables are merged and written.
+        del self._counters, self._idle
         self._output.end()
 
     def teardown(self) -> None:

@@ -1,13 +1,12 @@
 """The stage that encodes: every split's lines in, shuffled TFRecord shards out."""
 
+import contextlib
 import logging
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import apache_beam as beam
-import google_crc32c
-import psutil
 
 from pipelines import filesystem
 from pipelines.corpora import Corpus, Job
@@ -17,25 +16,24 @@ from pipelines.count_stage import (
     reading_options,
     report_facts,
     wanted_inputs,
-    warn_rejected,
 )
-from pipelines.encode_through_files import encode_through_files, work_folder
+from pipelines.encode_through_files import encode_through_files, swept_shuffle, work_folder
 from pipelines.encoding import RECORDS, EncodeBlocks, EncodedFeature, SplitShards
 from pipelines.manifest import (
-    MANIFEST_NAME,
     Manifest,
     OutputFile,
     VocabularyRecord,
-    read_manifest,
 )
+from pipelines.memory import available_bytes
 from pipelines.reports import WriteReport, read_report
+from pipelines.shuffle_options import fit_memory
 from pipelines.shuffle_plan import sweep_shuffles
 from pipelines.shuffling import WriteShards, shard_name
 from pipelines.stages import StageOutput, Wanted, run_record
+from pipelines.vocabulary_reading import read_vocabulary
 from tokcore.encoding import Feature
 from tokcore.errors import InputError
-from tokcore.subword.vocabulary_file import parse_vocabulary
-from tokcore.unicode_tables import UNICODE_VERSION, check_unicode
+from tokcore.unicode_tables import UNICODE_VERSION
 
 _LOGGER = logging.getLogger(__name__)
 
@@ -92,10 +90,6 @@ class Encoded:
     facts: ReadFacts
     shards: tuple[OutputFile, ...]
 
-    @property
-    def rejected_names(self) -> list[str]:
-        return [file.name for file in self.facts.rejected]
-
 
 def shard_names(corpus: Corpus, options: EncodeOptions) -> list[str]:
     """Returns the names of all shards of all splits."""
@@ -118,34 +112,18 @@ def given_vocabularies(paths: VocabularyPaths) -> tuple[VocabularyRecord, ...]:
             by_path.setdefault(path, []).append(side)
     records = []
     for path, sides in by_path.items():
-        data = filesystem.read_bytes(path)
+        vocabulary = read_vocabulary(path)
         records.append(
             VocabularyRecord(
                 'both' if len(sides) == 2 else sides[0],
                 filesystem.split_path(path)[1],
-                len(parse_vocabulary(data, path)),
-                len(data),
-                f'{google_crc32c.value(data):08x}',
-                _recorded_unicode(path),
+                len(vocabulary.subtokens),
+                len(vocabulary.data),
+                vocabulary.crc32c,
+                vocabulary.unicode,
             )
         )
     return tuple(records)
-
-
-def _recorded_unicode(path: str) -> str | None:
-    """The Unicode version of a vocabulary file, None if no manifest beside it records one.
-
-    Raises:
-        InputError: it is not the version of this Python.
-    """
-    folder, name = filesystem.split_path(path)
-    for manifest_path in (f'{path}.tokbeam.json', filesystem.join(folder, MANIFEST_NAME)):
-        manifest = read_manifest(manifest_path)
-        for record in manifest.vocabularies if manifest else ():
-            if record.name == name:
-                check_unicode(record.unicode, f'the vocabulary {path}')
-                return record.unicode
-    return None
 
 
 def encode_stage(
@@ -157,16 +135,20 @@ def encode_stage(
         InputError: a line that cannot be used, an empty split, or a folder with another result.
     """
     started = time.monotonic()
-    output = StageOutput(folder)
+    output = StageOutput.of_dataset(folder)
     records = given_vocabularies(vocabularies)
     wanted = wanted_encoding(job, records, options)
     names = shard_names(job.corpus, options)
-    if output.finished(wanted, names, job.overwrite) is not None:
-        sweep_shuffles(work_folder(job, folder), folder)
-        _LOGGER.info('encode: already done in %s', folder)
-        return
-    refuse_too_large(job)
-    with output.attempt() as attempt:
+    given = [path for path in (vocabularies.inputs, vocabularies.targets) if path is not None]
+    with contextlib.ExitStack() as stack:
+        claim = stack.enter_context(output.claim())
+        if output.finished(claim, wanted, names, job.overwrite, given) is not None:
+            sweep_shuffles(work_folder(job, folder), folder)
+            _LOGGER.info('encode: already done in %s', folder)
+            return
+        refuse_too_large(job, len(records))
+        stack.enter_context(swept_shuffle(job, folder))
+        attempt = stack.enter_context(output.attempt())
         job = job.planned(attempt.path)
         encoded = encode_into(job, vocabularies, options, attempt.path, folder)
         manifest = Manifest(
@@ -177,13 +159,12 @@ def encode_stage(
             encoded.facts.lines,
             vocabularies_used=records,
             files=encoded.shards,
-            rejected=encoded.facts.rejected,
+            rejected=output.rejected_files(encoded.facts.rejected),
         )
         seconds = {'encode': time.monotonic() - started}
         run = run_record(wanted.inputs, seconds, job.engine.flags)
-        output.publish(attempt, [*names, *encoded.rejected_names], manifest, run)
-        sweep_shuffles(work_folder(job, folder), folder)
-    log_shards(encoded, folder)
+        output.publish(claim, attempt, names, manifest, run, encoded.facts.rejected)
+    log_shards(encoded, output)
 
 
 def wanted_encoding(
@@ -266,7 +247,7 @@ def plan_shards(corpus: Corpus, options: EncodeOptions) -> list[SplitShards]:
     ]
 
 
-def log_shards(encoded: Encoded, folder: str) -> None:
+def log_shards(encoded: Encoded, output: StageOutput) -> None:
     for lines in encoded.facts.lines:
         _LOGGER.info(
             'encode: %s: %d lines, %d examples, %d empty, in %s',
@@ -274,9 +255,9 @@ def log_shards(encoded: Encoded, folder: str) -> None:
             lines.lines,
             lines.examples,
             lines.empty,
-            folder,
+            output.folder,
         )
-    warn_rejected(encoded.facts.rejected, folder)
+    output.warn_rejected(encoded.facts.rejected)
 
 
 def _features(vocabularies: VocabularyPaths, options: EncodeOptions) -> list[EncodedFeature]:
@@ -288,8 +269,8 @@ def _features(vocabularies: VocabularyPaths, options: EncodeOptions) -> list[Enc
     ]
 
 
-def refuse_too_large(job: Job) -> None:
-    """Refuses a shuffle through an engine that cannot hold it.
+def refuse_too_large(job: Job, vocabularies: int) -> None:
+    """Refuses a shuffle that the memory given cannot hold, before anything is read for it.
 
     Locally that is more than a sixth of the free memory, and on Flink more than 0.5 GB a slot.
     Records are about as large as their text: subtokens take two bytes where the text took three or
@@ -299,13 +280,16 @@ def refuse_too_large(job: Job) -> None:
         InputError: it would not fit.
     """
     if job.shuffle.through_files(job.engine):
+        fit_memory(
+            job.shuffle, job.engine, job.item_bytes, vocabularies, job.longest_line
+        )
         return
     size = sum(job.corpus.text_bytes(split.name) for split in job.corpus.splits)
     if job.engine.flink_slots is not None:
         _refuse_for_slots(job, size, job.engine.flink_slots)
     if not job.engine.is_local:
         return
-    free = psutil.virtual_memory().available
+    free = available_bytes()
     if size * _MEMORY_SHARE > free:
         raise InputError(
             f'shuffling about {size >> 20} MiB of records needs six times as much memory, and '

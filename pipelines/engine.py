@@ -6,13 +6,12 @@ start it, serves all jobs of a process.
 """
 
 import functools
-import os
-import re
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import apache_beam as beam
+import grpc
 from apache_beam.io.filesystems import FileSystems
 from apache_beam.options.pipeline_options import (
     DirectOptions,
@@ -21,28 +20,50 @@ from apache_beam.options.pipeline_options import (
     PortableOptions,
     SetupOptions,
     StandardOptions,
+    TypeOptions,
 )
 from apache_beam.runners.portability.flink_runner import FlinkRunner
 from apache_beam.runners.portability.job_server import JobServer
 from apache_beam.runners.runner import PipelineResult, PipelineState
 from apache_beam.runners.worker import statesampler
 
-from tokcore.errors import FullDiskError, InputError
+from pipelines.beam_flags import beam_options
+from pipelines.option_values import MOST_WORKERS, shown
+from pipelines.pipeline_errors import filter_beam_logs, users_mistake
+from pipelines.processors import usable_cores
+from pipelines.secrets import text_without_secrets
+from tokcore.errors import InputError
 from tokcore.warm_up import compile_kernels
 
-_LOCAL_NAMES = {None, 'local', 'DirectRunner', 'direct', 'FnApiRunner'}
-_USER_ERROR = re.compile(r'tokcore\.errors\.(InputError|FullDiskError): (.*)')
-_STEP_NOTE = re.compile(r" \[while running '.*")
+_LOCAL_RUNNER = 'FnApiRunner'
+_LOCAL_NAMES = {'local', 'DirectRunner', 'SwitchingDirectRunner', _LOCAL_RUNNER}
+_KNOWN_RUNNERS = {path: path.rpartition('.')[2] for path in StandardOptions.ALL_KNOWN_RUNNERS}
+
 _CANCEL_SECONDS = 30
 
 _SAMPLING_MS = 20
+
+_MOST_PARALLELISM = 32_768
+"""Flink's own bound."""
+
+# What submitting a job to a cluster fails with where the options or the cluster are to blame.
+_SUBMISSION_ERRORS = (
+    OSError,
+    RuntimeError,
+    ValueError,
+    ImportError,
+    NotImplementedError,
+    grpc.RpcError,
+    grpc.FutureTimeoutError,
+)
 
 
 @dataclass(frozen=True)
 class Engine:
     """A runner with its options, and how many work items a worker keeps in flight."""
 
-    flags: tuple[str, ...]
+    runner: str  # its name as Beam knows it
+    flags: tuple[str, ...]  # the runner's among them
     workers: int
     is_local: bool  # what is shuffled waits in this process's memory
     in_process: bool
@@ -59,7 +80,8 @@ class Engine:
         """Builds a pipeline, runs it and waits for its end.
 
         Raises:
-            InputError: a worker met a user's mistake, on whichever side of a process border.
+            InputError: a worker met a user's mistake, on whichever side of a process border, or
+                the system refused it something; or the cluster does not take the job.
             RuntimeError: the pipeline failed otherwise, or did not end in time and was cancelled.
         """
         if self.in_process:
@@ -70,14 +92,27 @@ class Engine:
         pipeline = beam.Pipeline(runner=runner, options=self.options())
         build(pipeline)
         try:
-            state = self._wait(pipeline.run())
+            state = self._wait(self._submit(pipeline))
         except Exception as error:
-            mistake = _users_mistake(error)
+            mistake = users_mistake(error)
             if mistake is None:
                 raise
             raise mistake from error
         if state not in (None, PipelineState.DONE):
             raise RuntimeError(f'the pipeline ended in state {state}')
+
+    def _submit(self, pipeline: beam.Pipeline) -> PipelineResult:
+        if self.runner == _LOCAL_RUNNER:
+            return pipeline.run()  # which runs it to its end
+        try:
+            return pipeline.run()
+        except _SUBMISSION_ERRORS as error:
+            reason = ' '.join(str(error).split()) or type(error).__name__
+            raise InputError(
+                f'--runner {self.runner} does not take the job '
+                f'({text_without_secrets(reason, self.flags)}); check its options, and that what '
+                'they name can be reached'
+            ) from error
 
     def _wait(self, result: PipelineResult) -> str | None:
         if self.deadline is None:
@@ -137,17 +172,26 @@ def choose_engine(
         deadline: seconds after which a pipeline is cancelled.
 
     Raises:
-        InputError: a mode that loses elements, or a deadline for what cannot be cancelled.
+        InputError: options that Beam does not take, a mode that loses elements, or a deadline for
+            what cannot be cancelled.
     """
-    options = PipelineOptions(list(flags))
-    runner = options.view_as(StandardOptions).runner
-    mode = options.view_as(DirectOptions).direct_running_mode
+    filter_beam_logs()
+    options = beam_options(flags)
+    name = _runner_name(options.view_as(StandardOptions).runner)
+    direct = options.view_as(DirectOptions)
+    mode = direct.direct_running_mode
     if mode == 'multi_threading':
         raise InputError(
             '--direct_running_mode=multi_threading loses elements in Beam 2.77; use --workers '
             'for threads, or --direct_running_mode=multi_processing'
         )
-    is_fn_api = runner in _LOCAL_NAMES
+    types = options.view_as(TypeOptions)
+    if types.runtime_type_check or types.performance_runtime_type_check:
+        raise InputError(
+            '--runtime_type_check and --performance_runtime_type_check hold all outputs of a step '
+            'to the type of one, and here steps have several; leave them out'
+        )
+    is_fn_api = name in _LOCAL_NAMES
     in_process = is_fn_api and mode in (None, 'in_memory')
     is_local = is_fn_api or options.view_as(PortableOptions).job_endpoint == 'embed'
     if is_local and deadline is not None:
@@ -155,13 +199,44 @@ def choose_engine(
             "--deadline needs a runner that can cancel a pipeline, and Beam's local one cannot; "
             'leave it out, or give another --runner'
         )
+    _refuse_numbers(options)
     if workers is None:
-        workers = (os.cpu_count() or 1) if in_process else 1
+        workers = min(usable_cores(), MOST_WORKERS) if in_process else 1
     FileSystems.set_options(options)
+    name = _LOCAL_RUNNER if is_fn_api else name
     kept = _without_option(flags, '--runner')
-    kept.append('--runner=FnApiRunner' if is_fn_api else f'--runner={runner}')
-    slots = _flink_slots(options) if runner == 'FlinkRunner' else None
-    return Engine(tuple(kept), workers, is_local, in_process, slots, deadline)
+    if is_fn_api and direct.direct_num_workers == 0:
+        # Beam would take all processors that there are.
+        kept = _without_option(kept, '--direct_num_workers')
+        kept.append(f'--direct_num_workers={min(usable_cores(), MOST_WORKERS)}')
+    kept.append(f'--runner={name}')
+    slots = _flink_slots(options) if name == 'FlinkRunner' else None
+    return Engine(name, tuple(kept), workers, is_local, in_process, slots, deadline)
+
+
+def _runner_name(given: str | None) -> str:
+    """Returns a runner's name as Beam resolves it: in any case, and with or without `Runner`."""
+    if given is None:
+        return 'local'
+    by_name = {name.lower(): name for name in (*_KNOWN_RUNNERS.values(), 'local')}
+    for name in (given.lower(), f'{given.lower()}runner'):
+        if name in by_name:
+            return by_name[name]
+    return _KNOWN_RUNNERS.get(given, given)
+
+
+def _refuse_numbers(options: PipelineOptions) -> None:
+    """Refuses numbers of workers that no machine or cluster has."""
+    for kind, name, low, high in [
+        (DirectOptions, 'direct_num_workers', 0, MOST_WORKERS),
+        (FlinkRunnerOptions, 'parallelism', 1, _MOST_PARALLELISM),
+        (FlinkRunnerOptions, 'max_parallelism', 1, _MOST_PARALLELISM),
+    ]:
+        number = getattr(options.view_as(kind), name, None)
+        # -1 leaves it to the cluster, as the default does.
+        if number is None or (number == -1 and kind is FlinkRunnerOptions) or low <= number <= high:
+            continue
+        raise InputError(f'--{name} {shown(str(number))} is not from {low:,} to {high:,}')
 
 
 def _flink_slots(options: PipelineOptions) -> int:
@@ -179,15 +254,3 @@ def _without_option(flags: Sequence[str], name: str) -> list[str]:
         elif not flag.startswith(name + '='):
             kept.append(flag)
     return kept
-
-
-def _users_mistake(error: BaseException) -> InputError | None:
-    if isinstance(error, InputError):
-        return type(error)(_STEP_NOTE.sub('', str(error)))
-    # From a worker process the exception comes as the text of its traceback.
-    found = _USER_ERROR.findall(str(error))
-    if not found:
-        return None
-    name, message = found[-1]
-    kind = FullDiskError if name == FullDiskError.__name__ else InputError
-    return kind(_STEP_NOTE.sub('', message))

@@ -2,12 +2,10 @@
 
 The first iteration cuts before every character, so its tables are the same for every min-count:
 they are made once, and what a round finds heavy enough serves all rounds of a higher min-count. All
-that is finished lies in the work folder, and a driver that is started again goes on from there.
+that is finished lies in a folder, and a driver that is started again goes on from there.
 """
 
 import functools
-import hashlib
-import json
 import logging
 import time
 from collections.abc import Callable, Sequence
@@ -27,6 +25,7 @@ from pipelines.group_claims import (
 )
 from pipelines.learner_files import GroupFiles, LearnerFiles, RoundFiles, TokenFacts
 from pipelines.learner_jobs import round_job, store_job, survey_job
+from pipelines.line_ends import refuse_line_ends
 from pipelines.packed_substrings import CountSubstrings
 from pipelines.reports import read_report
 from pipelines.token_surveys import GROUP_BYTES, SurveyTokens
@@ -35,14 +34,10 @@ from tokcore.escaping import alphabet_of, escape_token
 from tokcore.subword.group_tree import order_subtokens
 from tokcore.subword.learner import ITERATIONS, RESERVED_TOKENS, longest_candidate
 from tokcore.subword.prefix_groups import pass_ranges
-from tokcore.unicode_tables import UNICODE_VERSION
 
 RunPipeline = Callable[[Callable[[beam.Pipeline], None]], None]
 
 _LOGGER = logging.getLogger(__name__)
-
-_FORMAT = 1
-"""Goes up when files in a work folder change their meaning: then nothing old is taken up."""
 
 _LARGEST = 2**63 - 1
 
@@ -78,11 +73,11 @@ class PackedLearner:
 
     Args:
         paths: Parquet files of token counts; a token may stand in several.
-        work: a folder that driver and workers reach; each learner has one of its own in it.
+        folder: one that driver and workers reach; what an earlier learner of the same counts and
+            the same options, but for the next three, has finished there is taken up.
         run: builds a pipeline by the function it is given, runs it and waits for its end.
         max_subtoken_length: as `MemoryLearner`'s.
         reserved_tokens: as `MemoryLearner`'s.
-        counted: what the counts are told by, whatever their paths: anything that JSON takes.
         lowest: no lower min-count will be asked for.
         workers: batches in flight in a worker.
         label: begins the lines that tell of progress.
@@ -97,12 +92,11 @@ class PackedLearner:
     def __init__(
         self,
         paths: Sequence[str],
-        work: str,
+        folder: str,
         run: RunPipeline,
         *,
         max_subtoken_length: int | None = 200,
         reserved_tokens: Sequence[str] = (),
-        counted: object = None,
         lowest: int = 1,
         workers: int = 1,
         label: str = 'vocab',
@@ -115,30 +109,15 @@ class PackedLearner:
         self._pass_bytes = limits.bundle_bytes
         self._rounds = 0
         reserved = RESERVED_TOKENS + tuple(reserved_tokens)
-        asked = {
-            'format': _FORMAT,
-            'unicode': UNICODE_VERSION,
-            'counts': counted if counted is not None else list(self._paths),
-            'longest': self._longest,
-            'reserved': reserved,
-            'lowest': self._lowest,
-            'group_bytes': limits.group_bytes,
-        }
-        digest = hashlib.sha256(json.dumps(asked, sort_keys=True).encode()).hexdigest()
-        self.folder = filesystem.join(work, f'learner-{digest[:16]}')
-        self._files = LearnerFiles(self.folder)
+        self._files = LearnerFiles(folder)
         self._facts = self._survey()
         self._alphabet = ''.join(sorted(alphabet_of([*reserved, self._facts.alphabet])))
-        if not set('\n\r').isdisjoint(self._alphabet):
-            raise ValueError(
-                'a token with a line feed or a carriage return cannot be stored in a vocabulary '
-                'file'
-            )
+        refuse_line_ends(self._alphabet)
         if self._facts.weight > _LARGEST:
             raise OverflowError('count times length, summed over all tokens, exceeds 2^63 - 1')
         letters = set(self._alphabet)
         self._reserved = tuple(escape_token(token, letters) for token in reserved)
-        filesystem.write_bytes(self._files.reserved_path, json.dumps(self._reserved).encode())
+        self._files.write_reserved(self._reserved)
         self._stored: dict[int, tuple[GroupFiles, dict[int, int]]] = {}
 
     @property
@@ -175,7 +154,7 @@ class PackedLearner:
                 self._label, self._rounds, min_count,
             )  # fmt: skip
         else:
-            self._store_first()
+            self._store_first(min_count)
             self._learn_round(files, min_count)
         if files.has_vocabulary(1) and filesystem.exists(files.sizes_path):
             self._stored[min_count] = files.groups, files.read_sizes()
@@ -184,6 +163,7 @@ class PackedLearner:
     def _survey(self) -> TokenFacts:
         path = self._files.facts_path
         if not filesystem.exists(path):
+            self._files.clear()  # what was left when all was to be deleted
             rows = stored_rows(self._paths)
             if rows == 0:
                 raise InputError(
@@ -196,11 +176,14 @@ class PackedLearner:
             _LOGGER.info(
                 '%s: %d tokens surveyed in %.1f s', self._label, rows, time.monotonic() - started
             )
-        return TokenFacts.from_json(filesystem.read_bytes(path))
+        return TokenFacts.read(path)
 
-    def _store_first(self) -> None:
-        """Makes the first iteration's tables, in as many passes as they need."""
-        if self._stored:
+    def _store_first(self, min_count: int) -> None:
+        """Makes the first iteration's tables, in as many passes as they need.
+
+        A round of this min-count or a lower one has left all of them that count.
+        """
+        if any(least <= min_count for least in self._stored):
             return
         groups = self._facts.groups
         sizes: dict[int, int] = {}
@@ -208,12 +191,12 @@ class PackedLearner:
         started = time.monotonic()
         predicted = max(1, self._facts.predicted_bytes // len(groups))
         while first < len(groups):
-            done = self._finished_pass(first)
+            done = self._files.finished_pass(first)
             if done is None:
                 ranges = pass_ranges([predicted] * (len(groups) - first), self._pass_bytes)
                 last = first + next(ranges)[1]
                 self._run_bounded(functools.partial(self._store_pass, first, last))
-                done = self._finished_pass(first)
+                done = self._files.finished_pass(first)
                 if done is None:
                     continue  # in smaller passes
             first, found = done
@@ -228,25 +211,16 @@ class PackedLearner:
             time.monotonic() - started,
         )
 
-    def _finished_pass(self, first: int) -> tuple[int, dict[int, int]] | None:
-        """Returns where the pass that begins with a group ended, and its sizes, if it is done."""
-        path = self._files.pass_path(first)
-        if not filesystem.exists(path):
-            return None
-        last, sizes = json.loads(filesystem.read_bytes(path))
-        return last, dict(sizes)
-
     def _store_pass(self, first: int, last: int) -> None:
-        sizes_path = filesystem.join(self.folder, f'sizes-{first}')
-        if filesystem.exists(sizes_path):
-            filesystem.delete(sizes_path)
+        sizes_path = self._files.pass_sizes_path(first, last)
+        filesystem.delete_file(sizes_path)
         counting = self._counting(None, 1, (first, last))
         storing = StoreGroups(self._files.first, sizes_path, self._facts.groups, self._lowest)
         self._run(
             functools.partial(store_job, paths=self._paths, counting=counting, storing=storing)
         )
-        found = json.dumps([last, read_report(sizes_path)]).encode()
-        filesystem.write_bytes(self._files.pass_path(first), found)
+        self._files.finish_pass(first, last, read_report(sizes_path))
+        filesystem.delete_file(sizes_path)
 
     def _learn_round(self, files: RoundFiles, min_count: int) -> None:
         while not files.has_vocabulary(ITERATIONS):
@@ -272,8 +246,7 @@ class PackedLearner:
             iterations.append(
                 [
                     CountAndClaim(
-                        claiming, self._counting(files, iteration, each), self._paths, part,
-                        len(ranges),
+                        claiming, self._counting(files, iteration, each), self._paths, part, ranges
                     )
                     for part, each in enumerate(ranges)
                 ]

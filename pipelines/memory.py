@@ -1,11 +1,12 @@
 """The memory at hand, what this process took of it, and what it keeps for itself."""
 
 import ctypes
+import pathlib
 import sys
 
 import psutil
 
-_GROUP_FILES = ('/sys/fs/cgroup/memory.max', '/sys/fs/cgroup/memory/memory.limit_in_bytes')
+from pipelines.control_groups import ROOT, Group, own_groups
 
 # Names of glibc's mallopt(3), and its own limit of the first.
 _TRIM_THRESHOLD, _MMAP_THRESHOLD, _ARENA_MAX = -1, -3, -8
@@ -13,13 +14,23 @@ _LARGEST_KEPT = 32 << 20
 _MOST_KEPT = 256 << 20
 
 
-def available_bytes() -> int:
-    """Returns what can be had without swapping, within a container's limit."""
-    available = psutil.virtual_memory().available
-    limit = _group_limit()
-    if limit is not None:
-        available = min(available, max(0, limit - resident_bytes()))
-    return available
+def available_bytes(root: pathlib.Path = ROOT) -> int:
+    """Returns what can be had without swapping, within a container's limits.
+
+    `root` is where the system's files on control groups are.
+    """
+    left = [
+        max(0, limit - _held(group))
+        for group in own_groups('memory', root)
+        for limit in _limits(group)
+    ]
+    return min([psutil.virtual_memory().available, *left])
+
+
+def total_bytes(root: pathlib.Path = ROOT) -> int:
+    """Returns the memory of this machine, or of the container if it may have less."""
+    limits = [limit for group in own_groups('memory', root) for limit in _limits(group)]
+    return min([psutil.virtual_memory().total, *limits])
 
 
 def resident_bytes() -> int:
@@ -54,12 +65,18 @@ def keep_freed_memory() -> None:
     mallopt(_ARENA_MAX, 1)
 
 
-def _group_limit() -> int | None:
-    for path in _GROUP_FILES:
-        try:
-            with open(path) as file:
-                limit = file.read().strip()
-        except OSError:
-            continue
-        return int(limit) if limit.isdigit() else None
-    return None
+def _limits(group: Group) -> list[int]:
+    # Beyond `memory.high` a process is not ended but slowed down until it hardly moves.
+    names = ('memory.max', 'memory.high') if group.unified else ('memory.limit_in_bytes',)
+    return [limit for name in names for limit in group.numbers(name) if limit is not None]
+
+
+def _held(group: Group) -> int:
+    """What the processes of a group hold together, but for files that are only cached."""
+    used = group.numbers('memory.current' if group.unified else 'memory.usage_in_bytes')
+    if not used or used[0] is None:
+        return resident_bytes()
+    cached = group.statistics('memory.stat')
+    prefix = '' if group.unified else 'total_'
+    kinds = ('inactive_file', 'active_file')
+    return max(0, used[0] - sum(cached.get(prefix + kind, 0) for kind in kinds))

@@ -1,5 +1,6 @@
 """Adding up COUNTS folders, partition by partition, without reading text again."""
 
+import contextlib
 import logging
 import time
 from collections.abc import Iterator, Sequence
@@ -32,20 +33,25 @@ def merge_stage(folders: Sequence[str], output: str, engine: Engine, overwrite: 
     started = time.monotonic()
     counts = find_counts(folders)
     manifests = [_counts_manifest(folder, output) for folder in folders]
-    stage_output = StageOutput(output)
+    stage_output = StageOutput.of_counts(output)
     wanted = Wanted(
         'count',
-        {'merged': len(folders), 'side': [manifest.options['side'] for manifest in manifests]},
+        {'merged': len(folders), 'side': [manifest.options.get('side') for manifest in manifests]},
         counts.wanted_inputs(),
     )
-    if stage_output.finished(wanted, count_names(), overwrite) is not None:
-        _LOGGER.info('count: already done in %s', output)
-        return
-    with stage_output.attempt() as attempt:
+    with contextlib.ExitStack() as stack:
+        claim = stack.enter_context(stage_output.claim())
+        if stage_output.finished(claim, wanted, count_names(), overwrite) is not None:
+            _LOGGER.info('count: already done in %s', output)
+            return
+        attempt = stack.enter_context(stage_output.attempt())
         table = _merge_into(counts, attempt.path, engine)
         tokens = sum(manifest.tokens or 0 for manifest in manifests)
         if table.tokens != tokens:
-            raise RuntimeError(f'{tokens} tokens were counted, but {table.tokens} merged')
+            raise InputError(
+                f'what is merged has {table.tokens} tokens, but {MANIFEST_NAME} of the folders '
+                f'states {tokens} in all; count them again with --overwrite'
+            )
         manifest = Manifest(
             'count',
             UNICODE_VERSION,
@@ -55,7 +61,7 @@ def merge_stage(folders: Sequence[str], output: str, engine: Engine, overwrite: 
             files=table.files,
         )
         run = run_record(wanted.inputs, {'merge': time.monotonic() - started}, engine.flags)
-        stage_output.publish(attempt, count_names(), manifest, run)
+        stage_output.publish(claim, attempt, count_names(), manifest, run)
     _LOGGER.info('count: %d tokens, %d distinct, in %s', tokens, table.distinct, output)
 
 

@@ -8,7 +8,7 @@ import apache_beam as beam
 
 from pipelines import filesystem
 from tokcore.corpus.blocks import read_blocks
-from tokcore.corpus.dataset import Block, WorkItem
+from tokcore.corpus.dataset import MAX_LINE_BYTES, Block, WorkItem
 
 
 class BlockCoder(beam.coders.Coder):
@@ -39,23 +39,27 @@ class ReadBlocks(beam.PTransform):
     Attributes:
         items: byte ranges of files, a few MB each.
         block_bytes: about how many bytes of a gzip stream make a block.
+        max_line_bytes: a longer line is not held.
     """
 
     items: Sequence[WorkItem]
     block_bytes: int
+    max_line_bytes: int = MAX_LINE_BYTES
 
     def expand(self, root: beam.pvalue.PBegin) -> beam.PCollection:
         return (
             root
             | 'Plan' >> beam.Create(list(self.items), reshuffle=False)
             | 'ShareOut' >> beam.Reshuffle()
-            | 'Read' >> beam.ParDo(_ReadBlocksFn(self.block_bytes))  # Block
+            | 'Read' >> beam.ParDo(_ReadBlocksFn(self.block_bytes, self.max_line_bytes))  # Block
         )
 
 
 class _ReadBlocksFn(beam.DoFn):
-    def __init__(self, block_bytes: int):
-        self._block_bytes = block_bytes
+    def __init__(self, block_bytes: int, max_line_bytes: int):
+        self._block_bytes, self._max_line_bytes = block_bytes, max_line_bytes
 
     def process(self, element: WorkItem) -> Iterator[Block]:
-        yield from read_blocks(element, filesystem.open_binary, self._block_bytes)
+        yield from read_blocks(
+            element, filesystem.open_binary, self._block_bytes, self._max_line_bytes
+        )

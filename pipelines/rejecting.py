@@ -21,7 +21,8 @@ def rejected_name(split: str, reason: str) -> str:
 class WriteRejected(beam.PTransform):
     """Writes rejected lines in identity order, each a JSON object with `file`, `offset` and `line`.
 
-    A line that is not UTF-8 has `line_base64` in place of `line`. Takes `RejectedLines` and gives
+    A line that is not UTF-8 has `line_base64` in place of `line`, and one that is too long its
+    `bytes` and a `beginning` or `beginning_base64`. Takes `RejectedLines` and gives
     (file name, bytes, crc32c, lines).
 
     Attributes:

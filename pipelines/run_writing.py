@@ -6,7 +6,6 @@ the blocks of the next run item follow at once; so no thread waits for the end o
 
 import collections
 import contextlib
-import errno
 import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -18,13 +17,10 @@ from pipelines.shuffle_plan import RunItem, ShufflePlan, run_name
 from tokcore.corpus.blocks import read_blocks
 from tokcore.corpus.dataset import Block
 from tokcore.encoding import EncodedBlock
-from tokcore.errors import FullDiskError
+from tokcore.errors import FullDiskError, InputError
 from tokcore.records.run_buffer import RunBuffer
 from tokcore.records.run_index import RunFile
 from tokcore.records.runs import RunFacts, RunHead, read_facts, write_run
-
-_NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
-
 
 @dataclass(frozen=True)
 class WrittenPart:
@@ -50,11 +46,9 @@ def room_on_disk(plan: ShufflePlan) -> Iterator[None]:
     """
     try:
         yield
-    except OSError as error:
-        if error.errno not in _NO_ROOM:
-            raise
+    except FullDiskError as error:
         raise FullDiskError(
-            f'no room to write the shuffle and its result ({error.strerror}); about '
+            f'no room for the shuffle and its result ({str(error).partition(";")[0]}); about '
             f'{plan.needed_bytes >> 20} MiB are needed in {plan.folder}, so make room and run '
             'again: what is finished is kept'
         ) from error
@@ -95,9 +89,9 @@ class RunWriter:
         yield from done
         if is_whole:
             return
-        blocks = done[-1].facts.blocks if done else 0
-        making = _Making(item, len(done), blocks)
-        for block in itertools.islice(self._read(item), blocks, None):
+        blocks = self._read(item)
+        making = _Making(item, len(done), self._skip(blocks, done))
+        for block in blocks:
             yield from self._collect(self._calls.submit(self._encode, making, block))
         yield from self._collect(self._calls.submit(_Step, making, None))
 
@@ -111,9 +105,26 @@ class RunWriter:
     def close(self) -> None:
         self._calls.close()
 
+    def _skip(self, blocks: Iterator[Block], done: list[WrittenPart]) -> int:
+        """Reads over the blocks that finished parts were made of; returns how many they are.
+
+        Raises:
+            InputError: these are not the same bytes: up to 6b30307 there was no `--max-line-size`.
+        """
+        count = done[-1].facts.blocks if done else 0
+        read = sum(block.read_bytes for block in itertools.islice(blocks, count))
+        if read != sum(receipt.length for part in done for receipt in part.facts.receipts):
+            raise InputError(
+                f'the runs in {self._plan.folder} were made by an earlier version, of a line '
+                'longer than --max-line-size; they are given up, so run again'
+            )
+        return count
+
     def _read(self, item: RunItem) -> Iterator[Block]:
         for each in item.items:
-            yield from read_blocks(each, filesystem.open_binary, self._plan.block_bytes)
+            yield from read_blocks(
+                each, filesystem.open_binary, self._plan.block_bytes, self._plan.max_line_bytes
+            )
 
     def _encode(self, making: _Making, block: Block) -> _Step:
         return _Step(making, self._encoder.encode(block))

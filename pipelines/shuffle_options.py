@@ -4,13 +4,13 @@ There are two forms of the shuffle: through files, sorted runs that are merged (
 through the engine's `GroupByKey` (`shuffling`).
 """
 
-import os
 from dataclasses import dataclass
 
 from apache_beam.options.pipeline_options import DirectOptions
 
 from pipelines.engine import Engine
 from pipelines.memory import available_bytes, resident_bytes
+from pipelines.processors import usable_cores
 from tokcore.errors import InputError
 from tokcore.subword.block_encoding import DEFAULT_MEMO_BYTES
 
@@ -30,6 +30,10 @@ from there on the allocator gives pages back each time and gets them anew."""
 _BLOCK_FACTOR = 8
 """What a thread takes for a block, over its text: the cleaned text, ids, their growth, records;
 measured, with what the allocator keeps."""
+
+_LINE_FACTOR = 16
+"""What a thread takes for a line that is much longer than an item, at most, over its text; measured
+with 16 MiB. Only of characters that no vocabulary has seen, each spelled in digits, it is more."""
 
 _PROCESS_BYTES = 320 << 20
 """A worker process before its first block: imports, kernels, a vocabulary."""
@@ -67,11 +71,11 @@ def processes_of(engine: Engine) -> int:
     if engine.flink_slots is not None:
         return engine.flink_slots
     asked = engine.options().view_as(DirectOptions).direct_num_workers
-    return 1 if engine.in_process else (asked or os.cpu_count() or 1)
+    return 1 if engine.in_process else (asked or usable_cores())
 
 
 def fit_memory(
-    options: ShuffleOptions, engine: Engine, item_bytes: int, vocabularies: int
+    options: ShuffleOptions, engine: Engine, item_bytes: int, vocabularies: int, longest_line: int
 ) -> ShuffleMemory:
     """Returns the largest buffers, and with them the most threads, that fit.
 
@@ -80,27 +84,31 @@ def fit_memory(
         engine: gives the threads wanted and the number of processes.
         item_bytes: of a work item.
         vocabularies: how many there are; each thread remembers tokens of each.
+        longest_line: the most bytes that a line can have; one at a time has so many.
 
     Raises:
         InputError: not even one thread with the least buffer fits.
     """
     share = _share(options, engine)
     least = min(_LEAST_RUN_BYTES, options.buffer_bytes // 2)
+    # What the longest line takes beyond the block that it stands for.
+    line = max(0, _LINE_FACTOR * longest_line - _BLOCK_FACTOR * item_bytes)
     needed = 0
     for workers in range(engine.workers, 0, -1):
         # A block of each thread, one that is read and one that waits.
         threads = workers * vocabularies * DEFAULT_MEMO_BYTES
         blocks = (workers + 2) * item_bytes * _BLOCK_FACTOR // 2
-        needed = threads + blocks + 2 * least
+        needed = threads + blocks + line + 2 * least
         if share is None or needed <= share:
-            free = options.buffer_bytes if share is None else share - threads - blocks
+            free = options.buffer_bytes if share is None else share - threads - blocks - line
             buffers = min(options.buffer_bytes, free)
             # A group is held as it was read and as it is written, by each thread and once more.
             group = min(_LARGEST_GROUP, max(1, buffers // (2 * (workers + 1))))
             return ShuffleMemory(max(1, buffers // 2), group, workers)
     raise InputError(
         f'encoding takes at least {_mib(needed)} MiB of memory beside the program, and '
-        f'{_mib(share)} are left of --memory or free; give more, or a smaller --item-size'
+        f'{_mib(share)} are left of --memory or free; give more, or a smaller '
+        + ('--max-line-size' if line > blocks else '--item-size')
     )
 
 

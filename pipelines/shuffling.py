@@ -71,7 +71,7 @@ class _WriteBucketFn(beam.DoFn):
         shard = bucket // layout.buckets_per_shard
         file_name = shard_name(self._name, layout.split, shard, layout.shards)
         if layout.buckets_per_shard > 1:
-            file_name += f'.bucket-{bucket:08d}'
+            file_name = f'bucket-{number}-{bucket:08d}'
         path = filesystem.join(self._folder, file_name)
         rows = sort_rows([FramedRows.from_bytes(part) for part in parts])
         data = memoryview(rows.records)

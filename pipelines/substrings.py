@@ -18,6 +18,7 @@ import pyarrow.parquet as parquet
 
 from pipelines import filesystem
 from pipelines.bundles import in_global_window
+from pipelines.line_ends import refuse_line_ends
 from tokcore.escaping import alphabet_of, escape_token
 from tokcore.subword.learner import ITERATIONS, RESERVED_TOKENS, longest_candidate
 from tokcore.subword.substrings import Cutter, candidate_substrings, keep_substrings
@@ -243,11 +244,7 @@ class BeamLearner:
         folder = filesystem.join(self._work, 'alphabet')
         self._run(functools.partial(_read_alphabet, paths=self._paths, folder=folder))
         self._alphabet = alphabet_of([*reserved, *_read_substrings(folder)])
-        if not self._alphabet.isdisjoint('\n\r'):
-            raise ValueError(
-                'a token with a line feed or a carriage return cannot be stored in a vocabulary '
-                'file'
-            )
+        refuse_line_ends(self._alphabet)
         self._reserved = tuple(escape_token(token, self._alphabet) for token in reserved)
 
     @property

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 import apache_beam as beam
 
-from pipelines import filesystem
 from pipelines.count_batches import read_batches
 from pipelines.learner_files import TokenFacts
 from tokcore.subword.prefix_groups import choose_groups
@@ -78,7 +77,7 @@ class _FinishFn(beam.DoFn):
             predicted,
             choose_groups(survey.sample, groups).borders,
         )
-        filesystem.write_bytes(self._facts_path, facts.to_json())
+        facts.write(self._facts_path)
 
 
 def _unpacked(packed: Sequence) -> TokenSurvey:

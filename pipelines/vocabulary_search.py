@@ -1,24 +1,28 @@
 """The search for a vocabulary, with whichever learner fits: token counts in, subtokens out."""
 
+import contextlib
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from pipelines import filesystem
+from pipelines.claims import Claim
 from pipelines.count_files import CountFiles, read_counts, recorded_unicode
 from pipelines.counting import write_counts_file
 from pipelines.engine import Engine
 from pipelines.learner_choice import LearnerChoice, choose_learner, counted_size
-from pipelines.learning import PackedLearner
+from pipelines.learner_rounds import KeptRounds, RoundsPlace
+from pipelines.learning import Limits, PackedLearner
 from pipelines.memory import peak_bytes
 from pipelines.substrings import BeamLearner
 from tokcore.counts import TokenTable
 from tokcore.learner_warm_up import compile_learner_kernels
-from tokcore.subword.learner import MemoryLearner
+from tokcore.subword.learner import RESERVED_TOKENS, MemoryLearner, longest_candidate
 from tokcore.subword.search import SearchResult, search_vocabulary
+from tokcore.unicode_tables import UNICODE_VERSION
 
 _LOGGER = logging.getLogger(__name__)
 
@@ -26,6 +30,9 @@ T2T_RANGE = (1, 1000)
 """The min-counts between which Tensor2Tensor's `build_from_generator` searches."""
 
 SUBSTRING_COUNTINGS = ('packed', 'plain')
+
+_ROUNDS_FORMAT = 1
+"""Goes up when files of a learner's rounds change their meaning: then nothing old is taken up."""
 
 
 @dataclass(frozen=True)
@@ -59,8 +66,6 @@ class FoundVocabulary:
 
     result: SearchResult
     smallest_size: int  # that was possible
-    rounds: str | None = None
-    """A folder with the rounds of a learner on Beam, of no use when the output is whole."""
 
 
 def find_vocabulary(
@@ -69,7 +74,7 @@ def find_vocabulary(
     label: str,
     engine: Engine,
     work: str,
-    rounds: str,
+    place: RoundsPlace,
 ) -> FoundVocabulary:
     """Searches for the vocabulary asked for.
 
@@ -79,10 +84,12 @@ def find_vocabulary(
         label: for messages, the vocabulary's file name.
         engine: runs a learner on Beam.
         work: a folder of this run.
-        rounds: a folder that outlives this run, where the rounds of a learner on Beam are kept.
+        place: where the rounds of a learner on Beam are kept, which outlive this run.
 
     Raises:
-        InputError: counts that cannot be read, or a size below the alphabet.
+        InputError: counts that cannot be read, a size below the alphabet, or another run that is at
+            work on the same rounds.
+        LineEndError: a token that a vocabulary file cannot hold.
         OverflowError: counts that are too large in sum.
     """
     started = time.monotonic()
@@ -91,32 +98,27 @@ def find_vocabulary(
         options.learner, counted_size([file.path for file in counts.files])
     )
     _LOGGER.info('%s: learning %s: %s', label, _where(choice, options), choice.reason)
-    if choice.learner == 'beam' and options.substring_counting == 'packed':
-        learner = _packed_learner(counts, options, label, engine, work, rounds)
-        largest_count, folder = learner.largest_count, learner.folder
-        predicted = learner.predicted_peak
-    else:
-        table = read_counts(counts)
-        largest_count, folder = _largest_count(table), None
-        predicted = choice.memory_bytes
-        learned = {
-            'max_subtoken_length': options.max_subtoken_length,
-            'reserved_tokens': options.reserved_tokens,
-        }
-        if choice.learner == 'memory':
-            learner = MemoryLearner(table, **learned)
+    with contextlib.ExitStack() as stack:
+        if choice.learner == 'beam' and options.substring_counting == 'packed':
+            kept = _kept_rounds(counts, options, place)
+            claim = stack.enter_context(kept.claimed())
+            learner = _packed_learner(counts, options, label, engine, work, kept.folder)
+            build = _claimed(learner.build, claim)
+            largest_count, predicted = learner.largest_count, learner.predicted_peak
         else:
-            paths = _parquet_paths(counts, work, table)
-            learner = BeamLearner(paths, work, engine.run, **learned)
-    result = search_vocabulary(
-        learner.build,
-        options.vocab_size,
-        strategy=options.search,
-        min_count_range=options.min_count_range,
-        smallest_size=learner.smallest_size,
-        largest_count=largest_count,
-        report=_reporter(label, options),
-    )
+            table = read_counts(counts)
+            learner = _table_learner(counts, table, choice.learner, options, engine, work)
+            build = learner.build
+            largest_count, predicted = _largest_count(table), choice.memory_bytes
+        result = search_vocabulary(
+            build,
+            options.vocab_size,
+            strategy=options.search,
+            min_count_range=options.min_count_range,
+            smallest_size=learner.smallest_size,
+            largest_count=largest_count,
+            report=_reporter(label, options),
+        )
     _LOGGER.info(
         '%s: learned in %.1f s; this process has held up to %d MB, %d MB were predicted',
         label,
@@ -124,7 +126,7 @@ def find_vocabulary(
         peak_bytes() >> 20,
         predicted >> 20,
     )
-    return FoundVocabulary(result, learner.smallest_size, folder)
+    return FoundVocabulary(result, learner.smallest_size)
 
 
 def _where(choice: LearnerChoice, options: VocabularyOptions) -> str:
@@ -133,32 +135,79 @@ def _where(choice: LearnerChoice, options: VocabularyOptions) -> str:
     return f'on Beam ({options.substring_counting})'
 
 
+def _kept_rounds(
+    counts: CountFiles, options: VocabularyOptions, place: RoundsPlace
+) -> KeptRounds:
+    content = {
+        'format': _ROUNDS_FORMAT,
+        'unicode': UNICODE_VERSION,
+        'counts': [
+            (text.bytes, text.crc32c)
+            for text in (each.checksum() for each in counts.wanted_inputs())
+        ],
+        'longest': longest_candidate(options.max_subtoken_length),
+        'reserved': RESERVED_TOKENS + options.reserved_tokens,
+        'lowest': _lowest_min_count(options),
+        'group_bytes': Limits().group_bytes,
+    }
+    search = {
+        'vocab_size': options.vocab_size,
+        'search': options.search,
+        'min_count_range': options.min_count_range,
+    }
+    return KeptRounds(place, content, search)
+
+
+def _lowest_min_count(options: VocabularyOptions) -> int:
+    # The original's path may leave the range by one.
+    return max(1, options.min_count_range[0] - 1) if options.min_count_range else 1
+
+
 def _packed_learner(
     counts: CountFiles,
     options: VocabularyOptions,
     label: str,
     engine: Engine,
     work: str,
-    rounds: str,
+    folder: str,
 ) -> PackedLearner:
     if not engine.in_process:
         compile_learner_kernels()
-    # The original's path may leave the range by one.
-    lowest = options.min_count_range[0] - 1 if options.min_count_range else 1
     return PackedLearner(
         _parquet_paths(counts, work),
-        rounds,
+        folder,
         engine.run,
         max_subtoken_length=options.max_subtoken_length,
         reserved_tokens=options.reserved_tokens,
-        counted=[
-            (text.bytes, text.crc32c)
-            for text in (each.checksum() for each in counts.wanted_inputs())
-        ],
-        lowest=max(1, lowest),
+        lowest=_lowest_min_count(options),
         workers=engine.workers,
         label=label,
     )
+
+
+def _claimed(build: Callable[[int], Sequence[str]], claim: Claim) -> Callable[[int], Sequence[str]]:
+    def build_claimed(min_count: int) -> Sequence[str]:
+        claim.check()
+        return build(min_count)
+
+    return build_claimed
+
+
+def _table_learner(
+    counts: CountFiles,
+    table: TokenTable,
+    kind: str,
+    options: VocabularyOptions,
+    engine: Engine,
+    work: str,
+) -> MemoryLearner | BeamLearner:
+    learned = {
+        'max_subtoken_length': options.max_subtoken_length,
+        'reserved_tokens': options.reserved_tokens,
+    }
+    if kind == 'memory':
+        return MemoryLearner(table, **learned)
+    return BeamLearner(_parquet_paths(counts, work, table), work, engine.run, **learned)
 
 
 def _parquet_paths(counts: CountFiles, work: str, table: TokenTable | None = None) -> list[str]:

@@ -1,5 +1,7 @@
 """The stage that learns: token counts in, a vocabulary file out."""
 
+import contextlib
+import dataclasses
 import logging
 import time
 from collections.abc import Callable
@@ -8,11 +10,13 @@ from dataclasses import dataclass
 import google_crc32c
 
 from pipelines import filesystem
+from pipelines.attempts import Attempt
 from pipelines.corpora import Job
 from pipelines.count_files import CountFiles, find_counts
 from pipelines.count_stage import CountsFolder, count_stage, reading_options, wanted_inputs
 from pipelines.engine import Engine
-from pipelines.filesystem import Attempt
+from pipelines.learner_rounds import RoundsPlace, swept_rounds
+from pipelines.line_ends import LineEndError
 from pipelines.manifest import (
     InputText,
     Manifest,
@@ -23,15 +27,13 @@ from pipelines.manifest import (
 )
 from pipelines.stages import StageOutput, Wanted, run_record
 from pipelines.vocabulary_search import VocabularyOptions, find_vocabulary
+from pipelines.work_folder import usable_work
 from tokcore.errors import InputError
 from tokcore.subword.search import SearchResult
 from tokcore.subword.vocabulary_file import dump_vocabulary
 from tokcore.unicode_tables import UNICODE_VERSION
 
 _LOGGER = logging.getLogger(__name__)
-
-ROUNDS_NAME = '.tokbeam'
-"""Beside an output: where a learner on Beam keeps its rounds until the output is whole."""
 
 
 @dataclass(frozen=True)
@@ -40,7 +42,6 @@ class Learned:
 
     data: bytes
     result: SearchResult
-    rounds: str | None = None  # what is kept to resume from
 
     def record(self, name: str, side: str) -> VocabularyRecord:
         return VocabularyRecord(
@@ -53,18 +54,6 @@ class Learned:
             self.result.min_count,
             self.result.tried,
         )
-
-    def drop_rounds(self) -> None:
-        """Deletes what a killed run would resume from: the output is whole."""
-        if self.rounds is not None and filesystem.is_folder(self.rounds):
-            filesystem.delete(self.rounds)
-            filesystem.delete_if_empty(filesystem.split_path(self.rounds)[0])
-
-
-def vocabulary_output(path: str) -> StageOutput:
-    """Returns where a vocabulary written alone has its manifest: `FILE.tokbeam.json`."""
-    folder, name = filesystem.split_path(path)
-    return StageOutput(folder, f'{name}.tokbeam.json', f'{name}.tokbeam.run.json', name)
 
 
 def learn(
@@ -88,14 +77,16 @@ def learn(
     Raises:
         InputError: counts that cannot be read, or a size below the alphabet.
     """
+    place = RoundsPlace.of(folder, label, options.work)
+    names = ', '.join(file.path for file in counts.files)
     try:
-        rounds = options.work or filesystem.join(folder, ROUNDS_NAME)
-        found = find_vocabulary(counts, options, label, engine, work, rounds)
+        found = find_vocabulary(counts, options, label, engine, work, place)
     except OverflowError as error:
-        names = ', '.join(file.path for file in counts.files)
         raise InputError(f'{error}; divide the counts in {names}') from error
+    except LineEndError as error:
+        raise InputError(f'{names}: {error}; take it out, or count again') from error
     _warn_if_missed(found.result, found.smallest_size, options, label)
-    return Learned(dump_vocabulary(found.result.subtokens), found.result, found.rounds)
+    return Learned(dump_vocabulary(found.result.subtokens), found.result)
 
 
 def vocabulary_from_counts(
@@ -134,9 +125,16 @@ def vocabulary_from_text(
 
     def count(attempt: Attempt) -> Counted:
         folder = CountsFolder(filesystem.join(attempt.path, 'counts'), side)
-        rejected = count_stage(job, [folder], rejected_to=attempt.path)
-        manifest = read_manifest(StageOutput(folder.path).manifest_path)
-        return Counted(find_counts([folder.path]), manifest.inputs, manifest.lines, rejected)
+        rejected = count_stage(job, [folder])
+        output = StageOutput.of_counts(folder.path)
+        manifest = read_manifest(output.manifest_path)
+        # By their names in the attempt, which the counting stage gave them.
+        kept = filesystem.split_path(output.rejected_folder)[1]
+        moved = tuple(
+            dataclasses.replace(file, name=f'{kept}/{filesystem.split_path(file.name)[1]}')
+            for file in rejected
+        )
+        return Counted(find_counts([folder.path]), manifest.inputs, manifest.lines, moved)
 
     _vocabulary_stage(wanted, count, options, path, job.engine, job.overwrite)
 
@@ -160,14 +158,20 @@ def _vocabulary_stage(
     overwrite: bool,
 ) -> None:
     started = time.monotonic()
-    output = vocabulary_output(path)
+    output = StageOutput.of_vocabulary(path)
     name = filesystem.split_path(path)[1]
-    if output.finished(wanted, [name], overwrite) is not None:
-        _LOGGER.info('vocab: already done in %s', path)
-        return
+    place = RoundsPlace.of(output.folder, name, options.work)
     if filesystem.is_folder(path):
         raise InputError(f'{path} is a folder; give a file as --output')
-    with output.attempt() as attempt:
+    with contextlib.ExitStack() as stack:
+        claim = stack.enter_context(output.claim())
+        if output.finished(claim, wanted, [name], overwrite) is not None:
+            place.sweep()
+            _LOGGER.info('vocab: already done in %s', path)
+            return
+        stack.enter_context(usable_work(options.work, output.folder))
+        stack.enter_context(swept_rounds([place]))
+        attempt = stack.enter_context(output.attempt())
         counted = count(attempt)
         work = filesystem.join(attempt.path, 'learner')
         learned = learn(counted.counts, options, name, engine, work, output.folder)
@@ -179,13 +183,12 @@ def _vocabulary_stage(
             counted.inputs,
             counted.lines,
             vocabularies=(learned.record(name, 'both'),),
-            rejected=counted.rejected,
+            rejected=output.rejected_files(counted.rejected),
         )
         seconds = {'vocab': time.monotonic() - started}
         run = run_record(wanted.inputs, seconds, engine.flags)
-        names = [name, *(file.name for file in counted.rejected)]
-        output.publish(attempt, names, manifest, run)
-    learned.drop_rounds()
+        output.publish(claim, attempt, [name], manifest, run, counted.rejected)
+        output.warn_rejected(counted.rejected)
     _LOGGER.info('vocab: %d entries in %s', len(learned.result.subtokens), path)
 
 

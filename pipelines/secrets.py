@@ -1,0 +1,112 @@
+r"""What of Beam's options must not be written down: the values of keys, tokens and passwords.
+
+An option is known by its name, as a person would know it. Within other values the same names are
+looked for, since whole command lines, JSON and URLs are handed to Beam in one option.
+"""
+
+import json
+import re
+from collections.abc import Sequence
+
+HIDDEN = '***'
+
+_WORDS = r"""(?:
+    pass(?:word|wd|phrase|code)
+    | secret | credential | authorization | connection_?string
+    | (?:(?<![a-z])|(?<=api)|(?<=access)|(?<=account)|(?<=auth)|(?<=private)|(?<=shared))
+      (?:keys?|tokens?|pwd|sas|sig|signature)(?![a-z])
+)"""
+_NAME = re.compile(_WORDS, re.VERBOSE)
+_MANY = re.compile(r'(?:keys|tokens)(?![a-z])')
+_NUMBER = re.compile(r'[0-9]{1,9}')
+
+_CAMEL_CASE = re.compile(r'(?<=[a-z0-9])(?=[A-Z])')
+
+# In a text: a name, perhaps in quotes, and what parts it from its value; then the value.
+_NAMED = re.compile(
+    r"""(?<![\w.-])(-{0,2}[A-Za-z][\w.-]*)(\\*["']?\s*[=:]\s*|(?<=\w)\s+)"""
+)
+_VALUE = re.compile(
+    r"""\\*"(?:[^"\\]|\\.)*"? | \\*'[^']*'? | [\[{].* | [^\s,;&"'\]})\\]+""",
+    re.VERBOSE | re.DOTALL,
+)
+_BEARER = re.compile(r'\b(Bearer|Basic)\s+[\w.~+/=-]+')
+_USER_IN_URL = re.compile(r'(?<=://)[^/\s:@]*:[^/\s]*@')
+
+
+def without_secrets(flags: Sequence[str]) -> tuple[str, ...]:
+    """Returns options as they may be written down: what looks like a secret is `***`.
+
+    `['--s3_secret_access_key=HUSH', '--parallelism', '2']` gives
+    `('--s3_secret_access_key=***', '--parallelism', '2')`. A value may be an argument of its own.
+    """
+    shown = []
+    name = ''
+    for flag in flags:
+        if flag.startswith('--') and len(flag) > 2:
+            name, has_value, value = flag.partition('=')
+            shown.append(name + has_value + _shown(name, value) if has_value else name)
+            name = '' if has_value else name
+        else:
+            shown.append(_shown(name, flag))
+    return tuple(shown)
+
+
+def text_without_secrets(text: str, flags: Sequence[str] = ()) -> str:
+    """Returns a text as it may be shown: without what looks like a secret, in it or in options."""
+    for flag, shown in zip(flags, without_secrets(flags)):
+        value = flag.partition('=')[2] if flag.startswith('--') else flag
+        if flag != shown and value:
+            text = text.replace(value, HIDDEN)
+    return _shown_text(text)
+
+
+def _shown(name: str, value: str) -> str:
+    return HIDDEN if _is_secret(name, value) and value else _shown_value(value)
+
+
+def _is_secret(name: str, value: str = '') -> bool:
+    words = _CAMEL_CASE.sub('_', name).lower()
+    # A number of keys or tokens is a setting.
+    return any(
+        not (_MANY.fullmatch(found[0]) and _NUMBER.fullmatch(value))
+        for found in _NAME.finditer(words)
+    )
+
+
+def _shown_value(value: str) -> str:
+    try:
+        fields = json.loads(value)
+    except (ValueError, RecursionError):
+        return _shown_text(value)
+    if not isinstance(fields, (dict, list)):
+        return value
+    shown = _shown_fields(fields)
+    return value if shown == fields else json.dumps(shown)
+
+
+def _shown_fields(fields: object) -> object:
+    if isinstance(fields, dict):
+        return {
+            name: HIDDEN if _is_secret(name, str(value)) else _shown_fields(value)
+            for name, value in fields.items()
+        }
+    if isinstance(fields, list):
+        return [_shown_fields(each) for each in fields]
+    return _shown_value(fields) if isinstance(fields, str) else fields
+
+
+def _shown_text(text: str) -> str:
+    text = _USER_IN_URL.sub(f'{HIDDEN}@', text)
+    text = _BEARER.sub(rf'\1 {HIDDEN}', text)
+    parts, place = [], 0
+    for named in _NAMED.finditer(text):
+        name, parting = named.groups()
+        # Only an option's value may follow its name after a space.
+        if named.start() < place or not (parting.strip() or name.startswith('-')):
+            continue
+        value = _VALUE.match(text, named.end()) if _is_secret(name) else None
+        if value and _is_secret(name, value[0]):
+            parts += [text[place : value.start()], HIDDEN]
+            place = value.end()
+    return ''.join(parts) + text[place:]
