@@ -65,6 +65,7 @@ def read_shards(folder: Path, split: str = 'train') -> list[list[dict[str, list[
         assert len(shards[-1]) == each['rows']
     lines = lines_of(folder, split)
     left_out = lines['empty'] + lines['invalid_utf8'] + lines['missing_column']
+    left_out += lines.get('too_long', 0)
     assert sum(map(len, shards)) == lines['examples'] == lines['lines'] - left_out
     return shards
 

@@ -2,6 +2,7 @@
 
 import functools
 import gzip
+import itertools
 import random
 from pathlib import Path
 
@@ -10,14 +11,16 @@ import pyarrow as pa
 import pyarrow.parquet as parquet
 import pytest
 from apache_beam.testing.util import assert_that
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from pipelines import CountSubstrings
+from pipelines import CountSubstrings, filesystem
 from pipelines.bundle_output import BUNDLE_BYTES, MOST_BUNDLE_BYTES
 from pipelines.group_claims import CLAIM_METRICS
+from pipelines.learner_files import TokenFacts, is_learner_file
 from pipelines.learning import Limits, PackedLearner
-from pipelines.packed_substrings import METRICS
+from pipelines.line_ends import LineEndError
+from pipelines.packed_substrings import METRICS, load_cutter
 from pipelines.substrings import BeamLearner
 from tokcore.corpus.rows import text_rows
 from tokcore.counts import count_rows
@@ -205,6 +208,121 @@ def test_a_round_is_one_job_and_a_known_one_none(tmp_path):
     assert runs.jobs == 4
 
 
+# Some words that share beginnings, so that rounds of neighbouring min-counts differ.
+FEW_COUNTS = {
+    word: 3 + 7 * number % 29
+    for number, word in enumerate(
+        ['kato', 'katoing', 'ingka', 'ing', 'stst', 'sting', '中文字', '文字', 'to', 'ka_ing']
+    )
+}
+
+
+@settings(
+    deadline=None, max_examples=2, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(
+    steps=st.lists(
+        st.tuples(st.sampled_from([4, 9, 15, 30]), st.booleans()), min_size=2, max_size=3
+    ),
+    limits=st.sampled_from([Limits(), SMALL_GROUPS, IN_PASSES]),
+)
+@example(steps=[(30, True), (9, True), (15, True), (4, False)], limits=Limits())
+@example(steps=[(9, True), (30, False), (4, True), (15, True)], limits=IN_PASSES)
+def test_min_counts_in_any_order_with_other_learners_in_between(tmp_path_factory, steps, limits):
+    folder = tmp_path_factory.mktemp('orders')
+    paths = write_counts(folder, FEW_COUNTS, 2)
+    memory = MemoryLearner(TokenTable.from_items(FEW_COUNTS.items()))
+    runs = Runs()
+    learner = PackedLearner(paths, str(folder / 'work'), runs, limits=limits)
+    known = []
+    for min_count, is_resumed in steps:
+        before = runs.jobs
+        if is_resumed:
+            learner = PackedLearner(paths, str(folder / 'work'), runs, limits=limits)
+            # A search that is run again first asks for what it has asked for.
+            for finished in known:
+                assert learner.build(finished) == memory.build(finished)
+            assert runs.jobs == before
+        assert learner.build(min_count) == memory.build(min_count)
+        assert (runs.jobs == before) == (min_count in known)
+        known.append(min_count)
+
+
+class StoppedError(RuntimeError):
+    """Stands for the death of driver and workers: nothing gets its name any more."""
+
+    def __init__(self):
+        super().__init__(type(self).__name__)
+
+
+class StopAfter:
+    """Lets so many files get their names, as if a kill came before the next one did."""
+
+    def __init__(self, files):
+        self._left = itertools.count(files, -1)
+        self._rename = filesystem.rename
+
+    def __call__(self, source, destination):
+        if next(self._left) <= 0:
+            raise StoppedError
+        self._rename(source, destination)
+
+
+@pytest.mark.parametrize('files', [3, 10, 19, 24])
+def test_stopped_after_any_file_it_goes_on(tmp_path, files, monkeypatch):
+    paths = write_counts(tmp_path, FEW_COUNTS, 2)
+    memory = MemoryLearner(TokenTable.from_items(FEW_COUNTS.items()))
+    arguments = paths, str(tmp_path / 'work'), Runs()
+    with monkeypatch.context() as patch:
+        patch.setattr(filesystem, 'rename', StopAfter(files))
+        with pytest.raises(Exception, match=StoppedError.__name__):
+            learner = PackedLearner(*arguments, limits=IN_PASSES)
+            for min_count in (15, 4, 9):
+                learner.build(min_count)
+    learner = PackedLearner(*arguments, limits=IN_PASSES)
+    for min_count in (15, 4, 9):
+        assert learner.build(min_count) == memory.build(min_count)
+    assert all(map(is_learner_file, filesystem.names_below(str(tmp_path / 'work'))))
+
+
+def test_what_a_killed_deletion_left_counts_for_nothing(tmp_path):
+    paths = write_counts(tmp_path, FEW_COUNTS, 2)
+    work = tmp_path / 'work'
+    PackedLearner(paths, str(work), Runs()).build(15)
+    # The facts go first; of the rest any part may be gone.
+    (work / 'survey.json').unlink()
+    (work / 'first' / 'group-00000').unlink()
+    (work / 'round-15' / 'groups' / 'group-00000').write_bytes(b'')
+    learner = PackedLearner(paths, str(work), Runs())
+    memory = MemoryLearner(TokenTable.from_items(FEW_COUNTS.items()))
+    for min_count in (15, 9):
+        assert learner.build(min_count) == memory.build(min_count)
+
+
+@pytest.mark.parametrize(
+    'name', ['first/group-00000', 'round-15/groups/group-00000', 'round-15/heavy']
+)
+def test_a_damaged_file_that_workers_read_is_told(tmp_path, name):
+    paths = write_counts(tmp_path, FEW_COUNTS, 2)
+    folder = tmp_path / 'work'
+    PackedLearner(paths, str(folder), Runs()).build(15)
+    data = bytearray((folder / name).read_bytes())
+    data[-1] ^= 4
+    (folder / name).write_bytes(data)
+    min_count = 9 if name.startswith('first') else 30
+    learner = PackedLearner(paths, str(folder), Runs())
+    if name.endswith('heavy'):
+        # As a kill after the first iteration leaves it.
+        min_count = 15
+        for iteration in (2, 3, 4):
+            (folder / 'round-15' / f'vocabulary-{iteration}').unlink()
+        load_cutter.cache_clear()
+    else:
+        learner.build(15)
+    with pytest.raises(Exception, match=f'{name} is damaged; run again, and'):
+        learner.build(min_count)
+
+
 def test_every_character_is_counted_once_for_each_time_it_stands_in_a_token(tmp_path):
     counts = sample_counts()
     escaped = {word: word.replace('\\', '\\\\').replace('_', '\\u') + '_' for word in counts}
@@ -234,8 +352,14 @@ def test_a_min_count_below_the_lowest_is_refused(tmp_path):
 
 def test_a_token_that_breaks_the_lines_of_a_vocabulary_file_is_refused(tmp_path):
     paths = write_counts(tmp_path, {'a\nb': 3}, 1)
-    with pytest.raises(ValueError, match='cannot be stored in a vocabulary'):
+    with pytest.raises(InputError, match=r"'a\\nb', and a token .* cannot be stored in a voc"):
         PackedLearner(paths, str(tmp_path / 'work'), Runs())
+
+
+def test_such_a_token_is_also_refused_if_6b30307_has_surveyed_it(tmp_path):
+    TokenFacts('a\nb', 1, 4, 3, 3, 100, ()).write(str(tmp_path / 'survey.json'))
+    with pytest.raises(LineEndError, match='cannot be stored in a vocabulary'):
+        PackedLearner(write_counts(tmp_path, {'a\nb': 3}, 1), str(tmp_path), Runs())
 
 
 def test_counts_that_are_too_large_in_sum_are_refused(tmp_path):

@@ -94,16 +94,8 @@ def test_count_and_vocab_keep_them_beside_their_output(tsv, tmp_path):
     for command, output in (('count', 'a/counts'), ('vocab', 'b/x.subwords')):
         size = ['--vocab-size', 120, '--min-count-range', '1:20'] if command == 'vocab' else []
         succeed(command, '--tsv', tsv, '--on-error', 'skip', '--output', tmp_path / output, *size)
-        rejected = (tmp_path / output).parent / 'rejected'
+        rejected = tmp_path / f'{output}.rejected'
         assert len(list(rejected.glob('train.*.jsonl'))) == 2
-
-
-def test_another_runs_rejected_lines_are_not_overwritten_unasked(tsv, tmp_path):
-    succeed('count', '--tsv', tsv, '--on-error', 'skip', '--output', tmp_path / 'one')
-    other = write(tmp_path / 'other.tsv', b'a\tb\nbad\n')
-    arguments = ['count', '--tsv', other, '--on-error', 'skip', '--output', tmp_path / 'two']
-    assert 'rejected lines of another run' in refuse(*arguments)
-    succeed(*arguments, '--overwrite')
 
 
 def test_by_default_the_first_bad_line_stops_the_job(tsv, tmp_path):

@@ -4,6 +4,7 @@ import pytest
 
 from pipelines.cli import main
 from pipelines.cli_parser import parse_command
+from tokcore.corpus.dataset import MAX_LINE_BYTES
 from tokcore.corpus.work_items import ITEM_BYTES
 from tokcore.errors import InputError
 
@@ -35,7 +36,12 @@ VOCABULARY_DEFAULTS = {
     'reserved_token': [],
     'learner': 'auto',
 }
-RUNNING_DEFAULTS = {'workers': None, 'overwrite': False, 'item_size': ITEM_BYTES}
+RUNNING_DEFAULTS = {
+    'workers': None,
+    'overwrite': False,
+    'item_size': ITEM_BYTES,
+    'max_line_size': MAX_LINE_BYTES,
+}
 SHUFFLE_DEFAULTS = {'shuffle': 'auto', 'buffer': 256 << 20, 'memory': None, 'work': None}
 
 # Of each command what may be left out, and what then holds; the contract of the commands' shape.
@@ -256,6 +262,7 @@ def test_help_names_every_option_and_its_default(command, capsys):
         '--shuffle': 'auto',
         '--buffer': '256MiB',
         '--memory': 'what is',
+        '--max-line-size': '16MiB',
         '--work': '.tokbeam',
     }
     for option, default in stated.items():

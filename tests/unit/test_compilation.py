@@ -1,5 +1,6 @@
 """The kernel cache: found again, renewed by an edit anywhere, and never in the way."""
 
+import hashlib
 import json
 import os
 import pathlib
@@ -88,7 +89,7 @@ def test_editing_a_kernel_renews_its_callers_in_other_files(tmp_path):
     """numba alone would go on calling the old one: its stamp is of the caller's file."""
     copy = tmp_path / 'tokcore'
     copy.mkdir()
-    for name in ('__init__.py', 'compilation.py', 'lazy_exports.py'):
+    for name in ('__init__.py', 'compilation.py', 'lazy_exports.py', 'private_folder.py'):
         (copy / name).write_bytes((PACKAGE / name).read_bytes())
     small = copy / 'small'
     small.mkdir()
@@ -112,6 +113,22 @@ def test_the_digest_names_kernel_sources_only(tmp_path):
     assert compilation.source_digest(tmp_path) == before
     (tmp_path / 'fast.py').write_text('@kernel\ndef one(): return 2\n')
     assert compilation.source_digest(tmp_path) != before
+
+
+def test_an_earlier_source_has_the_digest_that_it_had(tmp_path):
+    source = tmp_path / 'part' / 'fast.py'
+    source.parent.mkdir()
+    source.write_text('@kernel\ndef one(): return 1\n')
+    before = compilation.source_digest(tmp_path)
+    earlier = {'part/fast.py': hashlib.sha256(source.read_bytes()).hexdigest()}
+    source.write_text('@kernel\ndef one():\n    return 1\n')
+    assert compilation.source_digest(tmp_path) != before
+    assert compilation.source_digest(tmp_path, earlier) == before
+
+
+def test_earlier_digests_differ_from_this_one():
+    digests = [compilation.source_digest(PACKAGE), *compilation.earlier_digests(PACKAGE)]
+    assert len(set(digests)) == len(digests) >= 2
 
 
 @pytest.mark.parametrize('variable', ['NUMBA_CACHE_DIR', 'XDG_CACHE_HOME', 'HOME'])

@@ -1,5 +1,6 @@
 """Files are found in an order that no listing changes, and appear only when they are whole."""
 
+import errno
 import os
 
 import pytest
@@ -7,8 +8,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from pipelines import filesystem
-from pipelines.filesystem import Attempt
-from tokcore.errors import InputError
+from tokcore.errors import FullDiskError, InputError
 
 
 def names_below(folder):
@@ -88,12 +88,9 @@ def test_a_folder_whose_name_holds_a_bracket(tmp_path):
     assert [file.name for file in filesystem.list_folder(folder)] == ['a.txt', 'b.txt']
     filesystem.write_bytes(f'{folder}/d.txt', b'd')
     assert filesystem.read_bytes(f'{folder}/d.txt') == b'd'
-    filesystem.delete(f'{folder}/d.txt')
-    with Attempt(folder) as attempt:
-        filesystem.write_bytes(filesystem.join(attempt.path, 'e.txt'), b'e')
-        attempt.publish(['e.txt'])
+    filesystem.delete_file(f'{folder}/d.txt')
     assert names_below(tmp_path) == [
-        'run1', 'run1/c.txt', 'run[1]', 'run[1]/a.txt', 'run[1]/b.txt', 'run[1]/e.txt',
+        'run1', 'run1/c.txt', 'run[1]', 'run[1]/a.txt', 'run[1]/b.txt',
     ]
 
 
@@ -145,11 +142,25 @@ class Interrupted(BaseException):
     """As from a signal: not an `Exception`."""
 
 
-@pytest.mark.parametrize('error', [ValueError, OSError, Interrupted])
+@pytest.mark.parametrize('error', [ValueError, Interrupted])
 def test_creating_leaves_nothing_on_failure(tmp_path, error):
     with pytest.raises(error), filesystem.create(str(tmp_path / 'file')) as stream:
         stream.write(b'half')
         raise error('stop')
+    assert names_below(tmp_path) == []
+
+
+@pytest.mark.parametrize(
+    ('number', 'kind'),
+    [(errno.ENOSPC, FullDiskError), (errno.EFBIG, FullDiskError), (errno.EIO, InputError)],
+)
+def test_what_the_system_refuses_is_a_sentence_with_the_path(tmp_path, number, kind):
+    path = tmp_path / 'file'
+    with pytest.raises(kind, match=os.strerror(number)) as refused:
+        with filesystem.create(str(path)) as stream:
+            stream.write(b'half')
+            raise OSError(number, os.strerror(number))
+    assert str(path) in str(refused.value)
     assert names_below(tmp_path) == []
 
 
@@ -170,7 +181,7 @@ def test_creating_replaces_the_old_file(tmp_path):
 
 def test_creating_where_a_folder_is_leaves_nothing(tmp_path):
     (tmp_path / 'file').mkdir()
-    with pytest.raises(OSError):
+    with pytest.raises(InputError, match='Is a directory'):
         filesystem.write_bytes(str(tmp_path / 'file'), b'new')
     assert names_below(tmp_path) == ['file']
 
@@ -182,72 +193,58 @@ def test_reading_what_is_not_there(tmp_path):
     assert not filesystem.exists(str(tmp_path / 'missing'))
 
 
-def test_an_attempt_is_hidden_and_swept(tmp_path):
-    folder = tmp_path / 'out'
-    with Attempt(str(folder)) as attempt:
-        filesystem.write_bytes(filesystem.join(attempt.path, 'part'), b'x')
-        [name] = os.listdir(folder)
-        assert name.startswith('.tokbeam-attempt-')
-    assert names_below(folder) == []
+@pytest.mark.parametrize(
+    ('path', 'remedy'),
+    [
+        ('foo://x/y', 'foo://'),
+        ('https://example.org/a', 'https://'),
+        ('file:///tmp/a', 'without file://'),
+        ('gs://bucket/x', 'apache-beam[gcp]'),
+    ],
+)
+def test_a_path_of_a_filesystem_that_is_not_here(path, remedy):
+    for use in (filesystem.absolute, filesystem.find):
+        with pytest.raises(InputError) as refused:
+            use(path)
+        assert path in str(refused.value) and remedy in str(refused.value)
 
 
-@pytest.mark.parametrize('error', [ValueError, Interrupted])
-def test_an_attempt_is_swept_on_failure(tmp_path, error):
-    folder = tmp_path / 'out'
-    with pytest.raises(error), Attempt(str(folder)) as attempt:
-        filesystem.write_bytes(filesystem.join(attempt.path, 'deep/part'), b'x')
-        raise error('stop')
-    assert names_below(folder) == []
-
-
-def test_an_attempt_publishes_what_is_named_and_nothing_else(tmp_path):
+def test_a_pipe_is_not_opened(tmp_path):
+    os.mkfifo(tmp_path / 'pipe')
+    for read in (filesystem.read_bytes, filesystem.open_binary, filesystem.find):
+        with pytest.raises(InputError, match='pipe is not a regular file'):
+            read(str(tmp_path / 'pipe'))
     make_files(tmp_path, 'a')
-    with Attempt(str(tmp_path)) as attempt:
-        for name in 'abc':
-            filesystem.write_bytes(filesystem.join(attempt.path, name), b'new')
-        attempt.publish(['a', 'b'])
-    assert names_below(tmp_path) == ['a', 'b']
-    assert (tmp_path / 'a').read_bytes() == b'new'
+    with pytest.raises(InputError, match='pipe is not a regular file'):
+        filesystem.find(str(tmp_path / '*'))
 
 
-def test_an_attempt_sweeps_those_that_were_killed(tmp_path):
-    make_files(tmp_path, '.tokbeam-attempt-01/deep/part', '.tokbeam-attempt-02-tokbeam.json')
-    make_files(tmp_path, 'mine', '.mine')
-    with Attempt(str(tmp_path)):
-        pass
-    assert names_below(tmp_path) == ['.mine', 'mine']
+def test_what_is_known_is_deleted_and_no_link_is_followed(tmp_path):
+    folder, elsewhere = tmp_path / 'folder', tmp_path / 'elsewhere'
+    make_files(elsewhere, 'run-1', 'deep/run-2')
+    make_files(folder, 'run-1', 'mine', 'a/run-2', 'b/mine', 'b/run-3')
+    (folder / 'run-4').symlink_to(elsewhere)
+    (folder / 'c').symlink_to(elsewhere)
+    (folder / 'run-5').mkdir()
+    filesystem.delete_known(str(folder), lambda name: name.rpartition('/')[2].startswith('run-'))
+    assert names_below(folder) == ['b', 'b/mine', 'c', 'mine']
+    assert names_below(elsewhere) == ['deep', 'deep/run-2', 'run-1']
 
 
-def test_attempts_at_different_files_of_a_folder_leave_each_other_alone(tmp_path):
-    with Attempt(str(tmp_path), ['a']) as first, Attempt(str(tmp_path), ['b']) as second:
-        for attempt, name in [(first, 'a'), (second, 'b')]:
-            filesystem.write_bytes(filesystem.join(attempt.path, name), b'x')
-        # Nor does one at a file whose name only looks alike.
-        with Attempt(str(tmp_path), ['a.b']):
-            assert filesystem.exists(first.path)
-        first.publish(['a'])
-        second.publish(['b'])
-    assert names_below(tmp_path) == ['a', 'b']
+def test_a_link_in_the_place_of_a_folder_is_all_that_is_deleted(tmp_path):
+    make_files(tmp_path, 'elsewhere/run-1')
+    (tmp_path / 'folder').symlink_to(tmp_path / 'elsewhere')
+    filesystem.delete_known(str(tmp_path / 'folder'), lambda name: True)
+    assert names_below(tmp_path) == ['elsewhere', 'elsewhere/run-1']
 
 
-def test_an_attempt_at_one_file_sweeps_what_was_left_of_it(tmp_path):
-    left = Attempt(str(tmp_path), ['a'])
-    filesystem.write_bytes(filesystem.join(left.path, 'part'), b'x')
-    with Attempt(str(tmp_path), ['a']):
-        assert not filesystem.exists(left.path)
-    assert names_below(tmp_path) == []
+def test_folders_made_are_deleted_only_if_empty(tmp_path):
+    made = filesystem.make_folders(str(tmp_path / 'a/b/c'))
+    assert made == [str(tmp_path / name) for name in ('a/b/c', 'a/b', 'a')]
+    make_files(tmp_path, 'a/mine')
+    filesystem.delete_empty_folders(made)
+    assert names_below(tmp_path) == ['a', 'a/mine']
 
 
-@pytest.mark.parametrize('name', ['file', 'file/below'])
-def test_an_attempt_where_nothing_can_be_written(tmp_path, name):
-    make_files(tmp_path, 'file')
-    output = str(tmp_path / name)
-    with pytest.raises(InputError, match='cannot write') as refused, Attempt(output):
-        pass
-    assert output in str(refused.value)
-    assert names_below(tmp_path) == ['file']
-
-
-def test_absolute_keeps_what_has_a_scheme():
-    assert filesystem.absolute('gs://bucket/x') == 'gs://bucket/x'
+def test_absolute_makes_a_path_absolute():
     assert filesystem.absolute('x') == os.path.join(os.getcwd(), 'x')

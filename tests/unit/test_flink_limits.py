@@ -37,7 +37,7 @@ def test_slots_are_as_many_as_asked_for_and_one_by_default():
     [(GIB // 2, []), (4 * GIB, ['--parallelism=8']), (40 * GIB, ['--parallelism=80'])],
 )
 def test_half_a_gigabyte_a_slot_may_be_encoded(size, flags):
-    refuse_too_large(flink_job(size, *flags))
+    refuse_too_large(flink_job(size, *flags), 1)
 
 
 @pytest.mark.parametrize(
@@ -46,17 +46,17 @@ def test_half_a_gigabyte_a_slot_may_be_encoded(size, flags):
 )
 def test_more_than_that_is_refused_with_the_remedy(size, flags, needed):
     with pytest.raises(InputError, match=f'give --parallelism={needed} or more on a cluster'):
-        refuse_too_large(flink_job(size, *flags))
+        refuse_too_large(flink_job(size, *flags), 1)
 
 
 def test_slots_without_a_work_item_do_not_help():
     with pytest.raises(InputError, match='as many work items, which are 1 now'):
-        refuse_too_large(flink_job(GIB // 2, '--parallelism=100', compressed=True))
+        refuse_too_large(flink_job(GIB // 2, '--parallelism=100', compressed=True), 1)
 
 
 @pytest.mark.parametrize('shuffle', ['auto', 'files'])
 def test_through_files_any_size_may_be_encoded(shuffle):
-    refuse_too_large(flink_job(1000 * GIB, shuffle=shuffle))
+    refuse_too_large(flink_job(1000 * GIB, shuffle=shuffle), 1)
 
 
 class EndlessResult:

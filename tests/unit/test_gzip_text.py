@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from tokcore.corpus import gzip_text
 from tokcore.corpus.dataset import CorpusFile
-from tokcore.corpus.gzip_text import is_gzip, text_pieces, whole_lines
+from tokcore.corpus.gzip_text import is_gzip, text_pieces
 from tokcore.errors import InputError
 
 
@@ -102,25 +102,6 @@ def test_pieces_are_bounded_even_of_a_file_that_inflates_a_thousandfold():
     pieces = list(text_pieces(*stored(gzip.compress(text))))
     assert b''.join(pieces) == text
     assert max(map(len, pieces)) <= gzip_text.PIECE_BYTES
-
-
-@settings(deadline=None)
-@given(st.lists(st.text('a\n').map(str.encode)), st.integers(1, 12))
-def test_whole_lines_are_as_few_as_fill_a_block(pieces, block_bytes):
-    blocks = list(whole_lines(pieces, block_bytes))
-    assert b''.join(blocks) == b''.join(pieces)
-    for block in blocks[:-1]:
-        assert block.endswith(b'\n')
-    for block in blocks:
-        lines = block.splitlines(keepends=True)
-        assert sum(map(len, lines[:-1])) < block_bytes
-    for block in blocks[:-1]:
-        assert len(block) >= block_bytes
-
-
-def test_a_block_has_at_least_a_byte():
-    with pytest.raises(ValueError, match='block_bytes'):
-        whole_lines([], 0)
 
 
 @pytest.mark.parametrize(

@@ -15,6 +15,7 @@ from pipelines.manifest import (
     RunRecord,
     SplitLines,
     VocabularyRecord,
+    is_plain_name,
     read_manifest,
     read_run,
 )
@@ -42,6 +43,7 @@ def test_a_manifest_comes_back_as_it_was():
 
 
 texts = st.text(st.characters(exclude_categories=['Cs']), max_size=10)
+names = texts.filter(is_plain_name)
 sizes = st.integers(0, 2**63)
 
 
@@ -63,7 +65,7 @@ manifests = st.builds(
         st.builds(
             VocabularyRecord,
             texts,
-            texts,
+            names,
             sizes,
             sizes,
             texts,
@@ -71,7 +73,7 @@ manifests = st.builds(
             tried=tuples(st.tuples(sizes, sizes)),
         )
     ),
-    files=tuples(st.builds(OutputFile, texts, sizes, texts, sizes)),
+    files=tuples(st.builds(OutputFile, names, sizes, texts, sizes)),
 )
 
 
@@ -171,3 +173,51 @@ def test_a_run_record_comes_back_as_it_was():
 def test_what_is_no_run_record_is_none(data):
     # It is only a short cut, so it never stops a run.
     assert RunRecord.from_json(data) is None
+
+
+anything = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    max_leaves=6,
+)
+PATHS = [
+    (name,) for name in FIELDS
+] + [(name, 0, field) for name in FIELDS if isinstance(FIELDS[name], list) for field in
+     (FIELDS[name][0] if FIELDS[name] else ())]  # fmt: skip
+
+
+@settings(deadline=None, max_examples=300)
+@given(st.sampled_from(PATHS), anything)
+def test_a_manifest_with_anything_anywhere_is_one_or_is_refused(path, value):
+    fields = json.loads(json.dumps(FIELDS))
+    place = fields
+    for name in path[:-1]:
+        place = place[name]
+    place[path[-1]] = value
+    try:
+        manifest = Manifest.from_json(json.dumps(fields).encode(), 'there')
+    except InputError as error:
+        assert 'there' in str(error)
+    else:
+        # What uses it need not look at types again.
+        assert all(name and not name.startswith('/') for name in (e.name for e in manifest.outputs))
+        assert isinstance(manifest.options, dict) and isinstance(manifest.unicode, str)
+        manifest.to_json()
+
+
+@settings(deadline=None)
+@given(anything)
+def test_any_json_is_a_run_record_or_none(value):
+    RunRecord.from_json(json.dumps(value).encode())
+    fields = json.loads(RUN.to_json())
+    for name in fields:
+        RunRecord.from_json(json.dumps({**fields, name: value}).encode())
+
+
+@pytest.mark.parametrize(
+    'name', ['../x', '/x', '', '.', '..', 'a/../b', 'a//b', 'a/b/c', 'a/', '\0']
+)
+def test_a_name_that_leads_elsewhere_is_no_name_of_a_manifest(name):
+    file = {'name': name, 'bytes': 1, 'crc32c': '00000000', 'rows': 1}
+    with pytest.raises(InputError, match='no name below its folder'):
+        Manifest.from_json(json.dumps({**FIELDS, 'files': [file]}).encode(), 'there')

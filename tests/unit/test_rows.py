@@ -72,10 +72,19 @@ def plain_cells(line: bytes, columns: tuple[int, ...] | None) -> list[str] | str
     return cells if all(cells) else 'empty'
 
 
-def plain_rows(data: bytes, offset: int, columns: tuple[int, ...] | None = None):
+def too_long(side: int, start: int, line: bytes) -> Reject:
+    return Reject('too_long', side, start, start, line[:1000], len(line))
+
+
+def plain_rows(
+    data: bytes, offset: int, columns: tuple[int, ...] | None = None, max_line_bytes: int = 1 << 24
+):
     rows, empty, rejects = [], 0, []
     for place, line in plain_lines(data):
         start = offset + place
+        if len(line) > max_line_bytes:
+            rejects.append(too_long(0, start, line))
+            continue
         damage = damage_of(line)
         if damage is not None:
             rejects.append(Reject('invalid_utf8', 0, start, start + damage, line))
@@ -116,6 +125,43 @@ def test_lines_become_rows(data, offset):
     assert_nothing_lost(rows, data)
 
 
+bounds = st.integers(1, 12)
+
+
+@settings(deadline=None)
+@given(st.one_of(texts, damaged), bounds)
+@example(b'abc\n', 3)
+@example(b'abcd\n', 3)
+@example(b'abcd', 3)
+@example(b'ab\r\r\n', 3)
+@example(b'\xff\xff\xff\xff\n    \n', 3)
+def test_a_line_that_is_too_long_is_that_whatever_else_it_may_be(data, bound):
+    rows = text_rows(data, 9, bound)
+    assert contents(rows) == plain_rows(data, 9, max_line_bytes=bound)
+    assert_nothing_lost(rows, data)
+
+
+@settings(deadline=None)
+@given(tables, bounds)
+@example(b'abcd\na\tb\nab\tcd\n', 3)
+def test_a_line_that_is_too_long_has_no_columns(data, bound):
+    rows = tsv_rows(data, 9, (1, 0), bound)
+    assert contents(rows) == plain_rows(data, 9, (1, 0), bound)
+    assert_nothing_lost(rows, data)
+
+
+def test_of_a_line_that_is_too_long_the_beginning_is_kept():
+    [reject] = text_rows(b'ab' * 1000 + b'\n', 0, 1500).rejects
+    assert (reject.line, reject.size) == (b'ab' * 500, 2000)
+
+
+@pytest.mark.parametrize('returns', [b'', b'\r'])
+def test_damage_is_found_in_a_line_of_megabytes(returns):
+    line = (b'x' * 999 + returns) * 3000 + b'\xff'
+    [reject] = text_rows(line, 5).rejects
+    assert reject.position == 5 + len(line) - 1
+
+
 def test_a_small_block():
     rows = text_rows(b' a\r\n\r\n\xffx\nb', 10)
     assert contents(rows) == (
@@ -145,16 +191,22 @@ def test_columns_that_cannot_be(columns):
 
 
 @settings(deadline=None)
-@given(damaged, damaged)
-@example(b'a\n\xff\n\xff\nb\n', b'\xff\n\xff\nb\n')
-def test_pairs_of_lines_become_rows(source, target):
+@given(damaged, damaged, st.one_of(bounds, st.just(1 << 24)))
+@example(b'a\n\xff\n\xff\nb\n', b'\xff\n\xff\nb\n', 1 << 24)
+@example(b'\xff\nabcd\nabcd\n\n', b'abcd\n\xff\nabcde\nabcd\n', 3)
+def test_pairs_of_lines_become_rows(source, target, bound):
     source_lines, target_lines = plain_lines(source), plain_lines(target)
     count = min(len(source_lines), len(target_lines))
     source = b''.join(line + b'\n' for _, line in source_lines[:count])
     target = b''.join(line + b'\n' for _, line in target_lines[:count])
-    rows = bitext_rows(source, 100, target, 5000)
+    rows = bitext_rows(source, 100, target, 5000, bound)
     expected, empty, rejects = [], 0, []
     for pair in zip(plain_lines(source), plain_lines(target)):
+        long = [side for side in (0, 1) if len(pair[side][1]) > bound]
+        if long:
+            place, line = pair[long[0]]
+            rejects.append(too_long(long[0], (100, 5000)[long[0]] + place, line))
+            continue
         damages = [damage_of(line) for _, line in pair]
         bad = [side for side in (0, 1) if damages[side] is not None]
         if bad:

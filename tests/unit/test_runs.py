@@ -28,6 +28,14 @@ REJECTED = (
     RejectedLines('train', 'invalid_utf8', 0, 90, b'{"line": 4}\n'),
 )
 
+
+def test_lines_that_are_too_long_are_told_where_there_are_any():
+    assert b'too_long' not in FACTS.to_json()
+    facts = RunFacts(2, LineTally('train', 7, 4, 1, 1, 0, 1), FACTS.receipts)
+    assert RunFacts.from_json(facts.to_json()) == facts
+    assert RunFacts.from_json(FACTS.to_json()) == FACTS
+
+
 KEYS = st.one_of(st.integers(0, 2**64 - 1), st.integers(0, 40), st.integers(2**63, 2**63 + 40))
 ROWS = st.lists(st.tuples(KEYS, st.binary(max_size=40)), unique_by=lambda row: row[0], max_size=60)
 

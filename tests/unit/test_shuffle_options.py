@@ -2,6 +2,7 @@
 
 import pytest
 
+from pipelines.corpora import Job, SplitPaths, find_corpus
 from pipelines.engine import Engine, choose_engine
 from pipelines.shuffle_options import ShuffleOptions, fit_memory, processes_of
 from tokcore.errors import InputError
@@ -39,9 +40,11 @@ def test_processes_are_those_that_the_engine_runs(flags, processes):
     assert processes_of(choose_engine(flags, None)) == processes
 
 
-def fit(options: ShuffleOptions, workers: int = 2, flags=(), item_bytes: int = 12 * MIB):
+def fit(
+    options: ShuffleOptions, workers: int = 2, flags=(), item_bytes: int = 12 * MIB, longest_line=0
+):
     engine: Engine = choose_engine(list(flags), workers)
-    return fit_memory(options, engine, item_bytes, vocabularies=2)
+    return fit_memory(options, engine, item_bytes, vocabularies=2, longest_line=longest_line)
 
 
 def test_a_buffer_that_fits_is_two_runs():
@@ -73,6 +76,36 @@ def test_threads_are_given_up_before_the_job_is_refused():
 def test_too_little_is_refused(flags):
     with pytest.raises(InputError, match='--memory'):
         fit(ShuffleOptions(memory_bytes=100 * MIB), flags=flags)
+
+
+def test_the_longest_line_is_counted_beyond_the_block_that_it_stands_for():
+    options = ShuffleOptions(buffer_bytes=100_000 * MIB)
+    runs = [fit(options, longest_line=size * MIB).run_bytes for size in (0, 6, 16, 32)]
+    assert [runs[0] - each for each in runs[1:]] == [0, 80 * MIB, 208 * MIB]
+
+
+def test_a_line_too_long_for_the_memory_is_refused_with_its_option():
+    with pytest.raises(InputError, match='a smaller --max-line-size'):
+        fit(ShuffleOptions(memory_bytes=1000 * MIB), longest_line=64 * MIB)
+
+
+@pytest.mark.parametrize(
+    'name, size, bound, longest',
+    [
+        ('text', 500, 1000, 500),
+        ('text', 500, 300, 300),
+        ('text.gz', 500, 1 << 24, 516_000),
+        ('text.gz', 500, 1000, 1000),
+    ],
+)
+def test_no_line_is_longer_than_the_bound_or_what_a_file_can_hold(
+    tmp_path, name, size, bound, longest
+):
+    path = tmp_path / name
+    path.write_bytes(b'\x1f\x8b' * (size // 2) if name.endswith('gz') else bytes(size))
+    corpus = find_corpus([SplitPaths('train', text=(str(path),))])
+    job = Job(corpus, choose_engine([], 1), 12 * MIB, max_line_bytes=bound)
+    assert job.longest_line == longest
 
 
 def test_processes_share_what_is_free():
