@@ -18,6 +18,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
+from earlier_revisions import in_place_of_ours
+
 _POLL_SECONDS = 0.002
 """Between looks at the folder; a name that comes and goes in the meantime is not counted."""
 
@@ -60,16 +62,19 @@ def moments_of(measured: Measured, count: int, seed: int) -> list[Moment]:
     ]
 
 
-def run_until(arguments: Sequence[object], folder: Path, moment: Moment) -> tuple[bool, Measured]:
+def run_until(
+    arguments: Sequence[object], folder: Path, moment: Moment, packages: Path | None = None
+) -> tuple[bool, Measured]:
     """Runs a command that writes to a folder, and kills it with all its children when it is time.
 
-    Returns whether it was killed, which a run that ends before its moment is not, and what was seen
-    of it. A run that ends otherwise than well is an error of the test, with what it said.
+    The command is that of `packages`, a folder with another version's, if it is given. Returns
+    whether it was killed, which a run that ends before its moment is not, and what was seen of it. A
+    run that ends otherwise than well is an error of the test, with what it said.
     """
     seen = set(_names(folder))
     before = len(seen)
     started = time.monotonic()
-    with tempfile.TemporaryFile() as said, _process(arguments, said) as process:
+    with tempfile.TemporaryFile() as said, _process(arguments, said, packages) as process:
         while process.poll() is None:
             seen.update(_names(folder))
             if moment.has_come(len(seen) - before, time.monotonic() - started):
@@ -84,11 +89,14 @@ def run_until(arguments: Sequence[object], folder: Path, moment: Moment) -> tupl
 
 
 @contextlib.contextmanager
-def _process(arguments: Sequence[object], said: BinaryIO) -> Iterator[subprocess.Popen]:
+def _process(
+    arguments: Sequence[object], said: BinaryIO, packages: Path | None
+) -> Iterator[subprocess.Popen]:
     process = subprocess.Popen(
         [sys.executable, '-m', 'pipelines', *map(str, arguments)],
         stderr=said,
         start_new_session=True,
+        **({} if packages is None else in_place_of_ours(packages)),
     )
     try:
         yield process

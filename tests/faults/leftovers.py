@@ -28,12 +28,17 @@ def attempts(folder: Path) -> list[Path]:
 
 
 def is_attempt(path: Path, folder: Path) -> bool:
-    return any(part.startswith('.tokbeam-attempt-') for part in path.relative_to(folder).parts)
+    prefixes = ('.tokbeam-attempt-', '.tokbeam-new-')
+    return any(part.startswith(prefixes) for part in path.relative_to(folder).parts)
 
 
 def is_work(path: Path, folder: Path) -> bool:
-    """Whether this is what a stopped stage keeps until its rerun, which goes on with it, is done."""
-    return '.tokbeam' in path.relative_to(folder).parts
+    """Whether this is what a stopped stage keeps until its rerun, which goes on with it, is done.
+
+    The lock of a killed run too: the system has given it back, and the rerun deletes the file.
+    """
+    parts = path.relative_to(folder).parts
+    return any(part == '.tokbeam' or part.startswith('.tokbeam-lock') for part in parts)
 
 
 def assert_finished(folder: Path) -> None:

@@ -6,6 +6,7 @@ import sys
 
 import pytest
 
+from command_outcome import Outcome
 from generated_text import as_tsv, pairs_with_gaps
 from jobs import write
 from leftovers import (
@@ -55,8 +56,7 @@ def whole(arguments, tmp_path_factory):
 
 def test_no_room_for_the_counts(arguments, whole, tmp_path):
     ended = build_with_file_limit([*arguments, '--output', tmp_path / 'out'], 500)
-    assert ended.returncode != 0
-    assert 'File too large' in ended.stderr
+    Outcome(ended.returncode, ended.stderr).assert_refused('File too large', tmp_path / 'out')
     assert_nothing_made(tmp_path / 'out')
 
 
@@ -67,8 +67,7 @@ def test_no_room_for_the_shards(arguments, whole, tmp_path):
     limit = 2 * max(vocabularies + counts)
     assert all(len(data) > limit for name, data in whole.items() if '-train-' in name)
     ended = build_with_file_limit([*arguments, '--output', folder], limit)
-    assert ended.returncode != 0
-    assert 'File too large' in ended.stderr
+    Outcome(ended.returncode, ended.stderr).assert_refused('File too large')
     assert_only_counts_made(folder)
     # With room again, the counts that are whole are kept and the rest is made.
     subprocess.run(

@@ -15,6 +15,8 @@ from generated_text import as_tsv, pairs_with_gaps
 from jobs import succeed, write
 from killed_runs import NEVER, Measured, Moment, moments_of, run_until
 from leftovers import assert_finished, final_files, result_files
+from pipelines import filesystem
+from pipelines.attempts import Attempt
 
 ENZH = Path(__file__).resolve().parents[2].parent / 'shared' / 'corpora' / 'enzh.tsv.gz'
 
@@ -128,9 +130,8 @@ def test_what_was_left_in_a_stage_that_had_just_ended_is_swept_too(build, write_
     folder = tmp_path / 'out'
     assert build(write_corpus('text')).status == 0
     (folder / 'tokbeam.json').unlink()
-    left = folder / 'counts' / '.tokbeam-attempt-0123' / 'counts-00000-of-00032.parquet'
-    left.parent.mkdir()
-    left.write_bytes(b'half')
+    left = Attempt(str(folder / 'counts')).__enter__()
+    filesystem.write_bytes(filesystem.join(left.path, 'counts-00000-of-00032.parquet'), b'half')
     assert build(write_corpus('text')).status == 0
     assert_finished(folder)
 
@@ -138,8 +139,8 @@ def test_what_was_left_in_a_stage_that_had_just_ended_is_swept_too(build, write_
 def test_what_a_killed_run_left_beside_a_finished_result_is_swept(build, write_corpus, tmp_path):
     folder = tmp_path / 'out'
     assert build(write_corpus('text')).status == 0
-    left = folder / '.tokbeam-attempt-0123-tokbeam.run.json'
-    left.write_bytes(b'{')
+    left = Attempt(str(folder)).__enter__()
+    filesystem.write_bytes(filesystem.join(left.path, 'tokbeam.run.json'), b'{')
     assert build(write_corpus('text')).status == 0
     assert_finished(folder)
 

@@ -1,49 +1,89 @@
-"""A learner on Beam killed at any moment goes on where it was: no finished round is made again."""
+"""A learner on Beam that was killed goes on where it was: no finished round is made again."""
 
-import random
+import contextlib
+import hashlib
+import json
+import os
+import re
+import shutil
+import signal
 from pathlib import Path
 
 import pytest
 
-from jobs import succeed
-from killed_runs import NEVER, Measured, Moment, run_until
+import learner_runs
+from forked_commands import ForkedCommands
+from killed_runs import Moment, run_until
+from learner_runs import FINISHED, ROUNDS, SEARCHES, kill_after_round, learning, stop_after_round
 from leftovers import attempts, result_files
+from pipelines.checked_files import read_checked
 
-FINISHED = 'was finished by an earlier run'
 LAST_ITERATION = 'vocabulary-4'
+BEAM = ('--learner', 'beam')
 
 
-def arguments(counts: Path, folder: Path, *extra: object) -> list[object]:
-    return [
-        'vocab', '--counts', counts, '--vocab-size', 300, '--min-count-range', '2:20',
-        '--output', folder / 'vocab', *extra,
-    ]  # fmt: skip
+@pytest.fixture(scope='module')
+def lanes():
+    with ForkedCommands(lanes=2) as lanes:
+        yield lanes
 
 
 @pytest.fixture(scope='module')
 def counts(tmp_path_factory) -> Path:
-    dice = random.Random(5)
-    syllables = ['ka', 'to', 'ing', 'st', 'er', '文', 'on', 'de', 'ma']
-    words = {''.join(dice.choices(syllables, k=dice.randint(1, 5))) for _ in range(900)}
-    path = tmp_path_factory.mktemp('counts') / 'counts.txt'
-    path.write_text(''.join(f'{word} {dice.randint(1, 30)}\n' for word in sorted(words)))
-    return path
+    return learner_runs.write_syllables(tmp_path_factory.mktemp('counts') / 'counts.txt')
 
 
 @pytest.fixture(scope='module')
-def reference(counts, tmp_path_factory) -> dict[str, bytes]:
-    """What the learner in memory gives: the file and its manifest."""
-    folder = tmp_path_factory.mktemp('memory')
-    succeed(*arguments(counts, folder, '--learner', 'memory'))
-    return result_files(folder)
+def reference(lanes, counts, tmp_path_factory):
+    """What the learner in memory gives for a command: the file and its manifest."""
+    known: dict[tuple, dict[str, bytes]] = {}
+
+    def learn(*options: object, size: int = 520) -> dict[str, bytes]:
+        key = (*options, size)
+        if key not in known:
+            folder = tmp_path_factory.mktemp('memory')
+            command = learning(counts, '--learner', 'memory', *options, size=size)
+            learner_runs.succeed(lanes[0], command, folder)
+            known[key] = result_files(folder)
+        return known[key]
+
+    return learn
 
 
-@pytest.fixture(scope='module')
-def measured(counts, tmp_path_factory) -> Measured:
-    folder = tmp_path_factory.mktemp('measured')
-    killed, seen = run_until(arguments(counts, folder, '--learner', 'beam'), folder, NEVER)
-    assert not killed
-    return seen
+@pytest.mark.parametrize('search', SEARCHES)
+def test_killed_after_every_round(lanes, counts, reference, tmp_path, search):
+    folder = tmp_path / 'killed'
+    folder.mkdir()
+    command = learning(counts, *BEAM, '--search', search)
+    finished = 0
+    for number in range(1, ROUNDS + 1):
+        said = kill_after_round(lanes[0], command, folder, number)
+        assert said.count(FINISHED) == min(finished, number)
+        finished = len(finished_rounds(folder / '.tokbeam'))
+        # The rounds beside an output go where it goes.
+        copy = tmp_path / f'{number}'
+        shutil.copytree(folder, copy)
+        said = learner_runs.succeed(lanes[0], command, copy)
+        if 'already done' not in said:
+            assert said.count(FINISHED) == finished >= number
+            assert said.count(' gives ') == ROUNDS
+        assert result_files(copy) == reference('--search', search)
+        assert attempts(copy) == []
+        assert not (copy / '.tokbeam').exists()
+
+
+@pytest.mark.parametrize('names', [25, 60])
+def test_killed_within_a_round(lanes, counts, reference, tmp_path, names):
+    command = learning(counts, *BEAM)
+    with contextlib.chdir(tmp_path):
+        killed, _ = run_until(command, tmp_path, Moment(names=names))
+    assert killed
+    finished = finished_rounds(tmp_path / '.tokbeam')
+    said = learner_runs.succeed(lanes[0], command, tmp_path)
+    assert said.count(FINISHED) == len(finished)
+    assert result_files(tmp_path) == reference()
+    assert attempts(tmp_path) == []
+    assert not (tmp_path / '.tokbeam').exists()
 
 
 def finished_rounds(work: Path) -> dict[Path, int]:
@@ -51,58 +91,89 @@ def finished_rounds(work: Path) -> dict[Path, int]:
     return {path: path.stat().st_ino for path in work.glob(f'*/round-*/{LAST_ITERATION}')}
 
 
-def test_killed_at_any_moment(counts, reference, measured, tmp_path):
-    dice = random.Random(2)
-    for number, share in enumerate([0.3, 0.8]):
-        folder = tmp_path / str(number)
-        folder.mkdir()
-        command = arguments(counts, folder, '--learner', 'beam')
-        names = max(1, round(measured.names * share * dice.uniform(0.9, 1)))
-        run_until(command, folder, Moment(names=names))
-        finished = finished_rounds(folder / '.tokbeam')
-        said = succeed(*command)
-        if 'already done' not in said:
-            assert said.count(FINISHED) == len(finished)
-        assert result_files(folder) == reference
-        assert attempts(folder) == []
-        assert not (folder / '.tokbeam').exists()
-
-
-def test_killed_again_and_again_it_repeats_no_finished_round(
-    counts, reference, measured, tmp_path
-):
+def test_in_a_work_folder_that_was_given(lanes, counts, reference, tmp_path):
     folder, work = tmp_path / 'out', tmp_path / 'work'
     folder.mkdir()
     work.mkdir()
-    command = arguments(counts, folder, '--learner', 'beam', '--work', work)
-    finished: dict[Path, int] = {}
-    # Each run gets a little further into what is left to do.
-    for _ in range(2):
-        run_until(command, work, Moment(names=measured.names // 3))
-        now = finished_rounds(work)
-        assert now.items() >= finished.items()
-        finished = now
-    assert finished
-    said = succeed(*command)
-    assert said.count(FINISHED) == len(finished)
-    assert result_files(folder) == reference
-    assert list(work.rglob('*')) == []
+    (work / 'thesis').write_text('')
+    command = learning(counts, *BEAM, '--work', work)
+    kill_after_round(lanes[0], command, folder, 1)
+    before = finished_rounds(work)
+    kill_after_round(lanes[0], command, folder, 2)
+    now = finished_rounds(work)
+    assert now.items() >= before.items()
+    said = learner_runs.succeed(lanes[0], command, folder)
+    assert said.count(FINISHED) == len(now) >= 2
+    assert result_files(folder) == reference()
+    assert [path.name for path in work.iterdir()] == ['thesis']
 
 
-def test_other_counts_take_up_nothing(counts, tmp_path):
+def test_other_counts_take_up_nothing(lanes, counts, tmp_path):
+    for name in ('one', 'two', 'three'):
+        (tmp_path / name).mkdir()
     work = tmp_path / 'work'
-    command = arguments(counts, tmp_path / 'one', '--learner', 'beam', '--work', work)
-    (tmp_path / 'one').mkdir()
-    work.mkdir()
-    while not finished_rounds(work):
-        killed, _ = run_until(command, work, Moment(names=40))
-        assert killed
+    kill_after_round(lanes[0], learning(counts, *BEAM, '--work', work), tmp_path / 'one', 1)
+    kept = finished_rounds(work)
     other = tmp_path / 'other.txt'
     other.write_bytes(counts.read_bytes() + b'another 3\n')
-    said = succeed(
-        *arguments(other, tmp_path / 'two', '--learner', 'beam', '--work', work)
-    )
-    assert FINISHED not in said
-    succeed(*arguments(other, tmp_path / 'three', '--learner', 'memory'))
+    command = learning(other, *BEAM, '--work', work)
+    assert FINISHED not in learner_runs.succeed(lanes[0], command, tmp_path / 'two')
+    learner_runs.succeed(lanes[0], learning(other, '--learner', 'memory'), tmp_path / 'three')
     assert result_files(tmp_path / 'two') == result_files(tmp_path / 'three')
-    assert finished_rounds(work)
+    assert finished_rounds(work) == kept
+
+
+def test_two_sizes_at_once_from_the_same_counts(lanes, counts, reference, tmp_path):
+    held, other = learning(counts, *BEAM), learning(counts, *BEAM, size=500)
+    other[other.index('vocab', 1)] = 'other'
+    process, saying, _ = stop_after_round(lanes[0], held, tmp_path, 1, signal.SIGSTOP)
+    learner_runs.succeed(lanes[1], other, tmp_path)
+    os.killpg(process, signal.SIGCONT)
+    said = saying.read()
+    assert lanes[0].end().status == 0, said
+    assert (tmp_path / 'vocab').read_bytes() == reference()['vocab']
+    assert (tmp_path / 'other').read_bytes() == reference(size=500)['vocab']
+    ends = ('', '.tokbeam.json', '.tokbeam.run.json')
+    assert sorted(path.name for path in tmp_path.iterdir()) == [
+        name + end for name in ('other', 'vocab') for end in ends
+    ]
+
+
+def test_killed_when_its_output_was_whole(lanes, counts, reference, tmp_path):
+    command = learning(counts, *BEAM)
+    kill_after_round(lanes[0], command, tmp_path, ROUNDS - 1)
+    shutil.copytree(tmp_path / '.tokbeam', tmp_path / 'aside')
+    learner_runs.succeed(lanes[0], command, tmp_path)
+    (tmp_path / 'aside').rename(tmp_path / '.tokbeam')
+    assert 'already done' in learner_runs.succeed(lanes[0], command, tmp_path)
+    assert not (tmp_path / '.tokbeam').exists()
+    assert result_files(tmp_path) == reference()
+
+
+def test_rounds_of_6b30307_are_taken_up(lanes, counts, reference, tmp_path):
+    command = learning(counts, *BEAM)
+    kill_after_round(lanes[0], command, tmp_path, 2)
+    finished = len(finished_rounds(tmp_path / '.tokbeam'))
+    [folder] = (tmp_path / '.tokbeam').glob('learner-????????????????')
+    as_of_6b30307(folder)
+    said = learner_runs.succeed(lanes[0], command, tmp_path)
+    assert said.count(FINISHED) == finished >= 2
+    assert result_files(tmp_path) == reference()
+    assert not (tmp_path / '.tokbeam').exists()
+
+
+def as_of_6b30307(folder: Path) -> None:
+    """Makes a learner's folder what that version would have left: other names, and no checksums."""
+    asked = json.loads(read_checked(str(folder / 'asked.json')))
+    (folder / 'asked.json').unlink()
+    folder.with_name(f'{folder.name}.lock').unlink()
+    for name in ('vocab_size', 'search', 'min_count_range', 'output'):
+        del asked[name]
+    for path in folder.rglob('*'):
+        if path.is_file():
+            path.write_bytes(read_checked(str(path)))
+            claims = re.fullmatch(r'(claims-\d)-\d{5}-\d{5}', path.name)
+            if claims:
+                path.rename(path.with_name(f'{claims[1]}-00000'))
+    digest = hashlib.sha256(json.dumps(asked, sort_keys=True).encode()).hexdigest()
+    folder.rename(folder.with_name(f'learner-{digest[:16]}'))

@@ -37,7 +37,7 @@ def whole(arguments, tmp_path_factory):
 @pytest.fixture
 def keeping_runs(monkeypatch):
     """Leaves the runs where they are when the output is whole, to be looked at."""
-    monkeypatch.setattr('pipelines.encode_stage.sweep_shuffles', lambda *_: None)
+    monkeypatch.setattr('pipelines.encode_through_files.sweep_shuffles', lambda *_: None)
 
 
 def runs_of(folder: Path) -> dict[str, tuple[int, int]]:
@@ -153,7 +153,7 @@ def test_a_mistake_in_the_text_leaves_nothing(arguments, tmp_path):
 def test_what_is_left_beside_a_finished_result_is_swept(arguments, whole, tmp_path, monkeypatch):
     folder = tmp_path / 'out'
     with monkeypatch.context() as patched:
-        patched.setattr('pipelines.encode_stage.sweep_shuffles', lambda *_: None)
+        patched.setattr('pipelines.encode_through_files.sweep_shuffles', lambda *_: None)
         succeed(*arguments, '--output', folder)
     assert runs_of(folder)
     assert 'already done' in succeed(*arguments, '--output', folder)

@@ -1,0 +1,21 @@
+"""Drawn files, options and paths through every command: status 0 and the right result, or 2.
+
+Any number of any kind, and what a case did: `python -m tests.faults.fuzzing --help`.
+"""
+
+import pytest
+
+from fuzzing.campaign import KINDS, play
+from stopped_runs import SEED, cases
+
+pytestmark = pytest.mark.fuzz
+
+
+_USUAL = {'limits': 30}  # each of these runs a whole job twice
+
+
+@pytest.mark.parametrize('kind', KINDS)
+def test_every_command_keeps_its_promises(lanes, tmp_path, kind):
+    played = list(play(lanes, [kind], SEED, len(cases(usual=_USUAL.get(kind, 100))), tmp_path))
+    found = [str(each) for each in played if each.found]
+    assert not found, '\n\n'.join(found)

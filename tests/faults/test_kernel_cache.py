@@ -1,0 +1,90 @@
+"""Compiled kernels are read from a folder that nobody but this user can have written to."""
+
+import os
+import pathlib
+import stat
+import subprocess
+import sys
+import tempfile
+
+import pytest
+
+pytestmark = pytest.mark.skipif(not hasattr(os, 'geteuid'), reason='no owners on this system')
+
+CACHE = 'from tokcore.compilation import CACHE_FOLDER; print(CACHE_FOLDER)'
+
+
+def cache_folder(umask: int = 0o022, **environment: object) -> pathlib.Path | None:
+    """The folder that a new process takes, None if it compiles in memory."""
+    kept = {
+        name: value
+        for name, value in os.environ.items()
+        if name not in ('NUMBA_CACHE_DIR', 'XDG_CACHE_HOME')
+    }
+    ended = subprocess.run(
+        [sys.executable, '-c', CACHE],
+        env={**kept, **{name: str(value) for name, value in environment.items()}},
+        preexec_fn=lambda: os.umask(umask),
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    said = ended.stdout.strip()
+    return None if said == 'None' else pathlib.Path(said)
+
+
+def mode_of(path: pathlib.Path) -> int:
+    return stat.S_IMODE(path.stat().st_mode)
+
+
+@pytest.fixture
+def shared():
+    """A folder that everybody may write to, and get to."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = pathlib.Path(name)
+        folder.chmod(0o777)
+        if any(each.stat().st_mode & 0o011 != 0o011 for each in folder.parents):
+            pytest.skip('temporary folders are in a place of this user alone')
+        yield folder
+
+
+@pytest.mark.parametrize('variable', ['HOME', 'XDG_CACHE_HOME', 'NUMBA_CACHE_DIR'])
+def test_it_is_made_for_this_user_alone_whatever_the_umask(tmp_path, variable):
+    folder = cache_folder(0, **{'HOME': tmp_path, variable: tmp_path / 'new'})
+    made = [folder, *(each for each in folder.parents if each.is_relative_to(tmp_path / 'new'))]
+    assert {mode_of(each) for each in made} == {0o700}
+
+
+def test_one_that_others_could_write_to_is_made_anew(tmp_path):
+    folder = cache_folder(HOME=tmp_path)
+    planted = folder / 'planted.nbi'
+    planted.touch()
+    folder.chmod(0o777)
+    folder.parent.chmod(0o777)
+    assert cache_folder(HOME=tmp_path) == folder
+    assert not planted.exists()
+    assert mode_of(folder) == mode_of(folder.parent) == 0o700
+
+
+def test_a_link_in_its_place_is_not_followed(tmp_path):
+    folder = cache_folder(HOME=tmp_path)
+    folder.rmdir()
+    (tmp_path / 'elsewhere').mkdir()
+    folder.symlink_to(tmp_path / 'elsewhere')
+    assert cache_folder(HOME=tmp_path) is None
+
+
+def test_a_place_where_others_may_replace_it_is_not_used(shared, tmp_path):
+    # The next candidate is, if there is one.
+    assert cache_folder(HOME=tmp_path, NUMBA_CACHE_DIR=shared).is_relative_to(tmp_path)
+    assert cache_folder(HOME='nowhere', NUMBA_CACHE_DIR=shared) is None
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason='only root can give a folder away')
+def test_one_that_another_user_owns_is_not_used(shared, tmp_path):
+    shared.chmod(0o1777)
+    folder = cache_folder(HOME='nowhere', NUMBA_CACHE_DIR=shared)
+    assert folder.parent == shared
+    os.chown(folder, 12345, 12345)
+    assert cache_folder(HOME='nowhere', NUMBA_CACHE_DIR=shared) is None
+    assert cache_folder(HOME=tmp_path, NUMBA_CACHE_DIR=shared).is_relative_to(tmp_path)

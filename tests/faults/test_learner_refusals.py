@@ -1,0 +1,62 @@
+"""What a learner refuses, it refuses in a sentence, and it leaves no rounds behind."""
+
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as parquet
+import pytest
+
+from leftovers import assert_nothing_made
+
+
+def write_counts(path: Path, tokens: list[str]) -> Path:
+    table = pa.table({'token': tokens, 'count': pa.array(range(5, 5 + len(tokens)), pa.int64())})
+    parquet.write_table(table, path)
+    return path
+
+
+@pytest.mark.parametrize('learner', ['memory', 'beam'])
+@pytest.mark.parametrize('token', ['a\nb', 'a\r', '\n'])
+def test_a_token_with_a_line_end(tokbeam, tmp_path, learner, token):
+    counts = write_counts(tmp_path / 'counts.parquet', ['word', token])
+    ended = tokbeam(
+        'vocab', '--counts', counts, '--vocab-size', 300, '--learner', learner,
+        '--output', tmp_path / 'out' / 'vocab',
+    )  # fmt: skip
+    ended.assert_refused(counts)
+    assert_nothing_made(tmp_path / 'out')
+
+
+def test_the_plain_form_refuses_it_too(tokbeam, tmp_path):
+    counts = write_counts(tmp_path / 'counts.parquet', ['word', 'a\rb'])
+    ended = tokbeam(
+        'vocab', '--counts', counts, '--vocab-size', 300, '--learner', 'beam',
+        '--substring-counting', 'plain', '--output', tmp_path / 'out' / 'vocab',
+    )  # fmt: skip
+    ended.assert_refused(counts)
+    assert_nothing_made(tmp_path / 'out')
+
+
+def test_a_size_below_the_alphabet(tokbeam, tmp_path):
+    counts = write_counts(tmp_path / 'counts.parquet', ['one', 'two', 'three'])
+    work = tmp_path / 'work'
+    work.mkdir()
+    for place in ([], ['--work', work]):
+        ended = tokbeam(
+            'vocab', '--counts', counts, '--vocab-size', 4, '--learner', 'beam',
+            '--output', tmp_path / 'out' / 'vocab', *place,
+        )  # fmt: skip
+        ended.assert_refused('smallest possible size')
+        assert_nothing_made(tmp_path / 'out')
+    assert list(work.iterdir()) == []
+
+
+def test_a_work_folder_that_is_a_file(tokbeam, tmp_path):
+    counts = write_counts(tmp_path / 'counts.parquet', ['one', 'two', 'three'])
+    (tmp_path / 'work').write_text('')
+    ended = tokbeam(
+        'vocab', '--counts', counts, '--vocab-size', 40, '--learner', 'beam',
+        '--output', tmp_path / 'out' / 'vocab', '--work', tmp_path / 'work',
+    )  # fmt: skip
+    ended.assert_refused(tmp_path / 'work')
+    assert_nothing_made(tmp_path / 'out')

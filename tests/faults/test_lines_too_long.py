@@ -1,0 +1,288 @@
+"""A line beyond `--max-line-size` ends a job in a sentence or is left out; none is held whole."""
+
+import gzip
+import json
+import os
+
+import pytest
+
+from dataset_files import lines_of, manifest_of, texts_of
+from forked_commands import ForkedCommands
+from killed_runs import Moment, run_until
+from leftovers import assert_finished, assert_nothing_made, result_files
+from small_corpus import PAIRS
+
+MIB = 1 << 20
+HUGE = 512 * MIB
+LONG = 'long ' * 300  # 1,500 bytes
+BOUND = ('--max-line-size', '1000')
+SKIP = (*BOUND, '--on-error', 'skip')
+
+
+@pytest.fixture(scope='module')
+def lane():
+    if not hasattr(os, 'pidfd_open'):
+        pytest.skip('children are watched by their handles, which only Linux has')
+    with ForkedCommands(lanes=1) as lanes:
+        yield lanes[0]
+
+
+@pytest.fixture
+def vocabulary(tokbeam, write_corpus, tmp_path):
+    path = tmp_path / 'given.subwords'
+    # All that lines of letters, digits and zero bytes are spelled in.
+    subtokens = ['<pad>_', '<EOS>_', *'abcdefghijklmnopqrstuvwxyz', *'0123456789\\;_u,. 的第行']
+    path.write_text(''.join(f"'{each}'\n" for each in subtokens), encoding='utf-8')
+    return path
+
+
+def zip_files(corpus):
+    for path in corpus.files:
+        path.write_bytes(gzip.compress(path.read_bytes()))
+
+
+def with_long_lines(kind, places=((41, 0),)):
+    """The small corpus with a long line in some places, each with its side."""
+    pairs = [list(pair) for pair in PAIRS]
+    for place, side in places:
+        pairs[place][0 if kind == 'text' else side] = LONG
+    return [tuple(pair) for pair in pairs]
+
+
+def start_of(path, line):
+    return sum(map(len, path.read_bytes().splitlines(keepends=True)[:line]))
+
+
+@pytest.mark.parametrize('zipped', [False, True])
+@pytest.mark.parametrize('kind, side', [('text', 0), ('tsv', 1), ('bitext', 0), ('bitext', 1)])
+def test_it_ends_a_job_with_its_place_its_size_and_both_remedies(
+    build, write_corpus, tmp_path, kind, side, zipped
+):
+    corpus = write_corpus(kind, pairs=with_long_lines(kind, [(41, side)]))
+    path = corpus.files[side] if kind == 'bitext' else corpus.last
+    start, size = start_of(path, 41), len(path.read_bytes().splitlines()[41])
+    if zipped:
+        zip_files(corpus)
+    build(corpus, extra=BOUND).assert_refused(
+        f'{path}: the line that starts at byte {start} has {size} bytes, more than the 1000 of',
+        'give a larger --max-line-size, or leave such lines out with --on-error=skip',
+    )
+    assert_nothing_made(tmp_path / 'out')
+
+
+@pytest.mark.parametrize('command', ['count', 'vocab', 'encode'])
+def test_each_command_stops_at_it(tokbeam, write_corpus, vocabulary, tmp_path, command):
+    corpus = write_corpus('tsv', pairs=with_long_lines('tsv'))
+    extra = {
+        'count': (),
+        'vocab': ('--vocab-size', 100),
+        'encode': ('--vocab', vocabulary, '--name', 'small'),
+    }
+    output = tmp_path / 'out' / 'result'
+    arguments = [command, *corpus.arguments, *extra[command], '--output', output]
+    tokbeam(*arguments, *BOUND).assert_refused(corpus.last, '--max-line-size')
+    assert_nothing_made(tmp_path / 'out')
+
+
+@pytest.mark.parametrize('item_size', [64, '8MiB'], ids=['alone', 'within a block'])
+@pytest.mark.parametrize('kind, side', [('text', 0), ('tsv', 1), ('bitext', 1)])
+def test_it_is_left_out_and_kept_under_its_reason(
+    build, write_corpus, tmp_path, kind, side, item_size
+):
+    places = [(0, side), (41, side), (79, side)]
+    corpus = write_corpus(kind, pairs=with_long_lines(kind, places))
+    path = corpus.files[side] if kind == 'bitext' else corpus.last
+    lines = path.read_bytes().splitlines()
+    outcome = build(corpus, extra=(*SKIP, '--item-size', item_size))
+    assert outcome.status == 0, outcome.stderr
+    folder = tmp_path / 'out'
+    assert lines_of(folder) == {
+        'split': 'train', 'lines': 80, 'examples': 77, 'empty': 0, 'invalid_utf8': 0,
+        'missing_column': 0, 'too_long': 3,
+    }  # fmt: skip
+    kept = [pair for number, pair in enumerate(PAIRS) if number not in (0, 41, 79)]
+    assert sorted(texts_of(folder)) == sorted(kept if kind != 'text' else [(a,) for a, _ in kept])
+    rejected = (folder / 'rejected' / 'train.too_long.jsonl').read_bytes().splitlines()
+    assert [json.loads(line) for line in rejected] == [
+        {
+            'file': path.name,
+            'offset': start_of(path, number),
+            'bytes': len(lines[number]),
+            'beginning': lines[number][:1000].decode(),
+        }
+        for number, _ in places
+    ]
+
+
+@pytest.mark.parametrize('kind', ['text', 'tsv', 'bitext'])
+def test_the_result_does_not_depend_on_how_the_corpus_is_cut(
+    build, tokbeam, write_corpus, tmp_path, kind
+):
+    corpus = write_corpus(kind, pairs=with_long_lines(kind, [(3, 0), (4, 1), (50, 0)]))
+    build(corpus, extra=SKIP)
+    whole = result_files(tmp_path / 'out')
+    for extra in [('--item-size', 100), ('--item-size', '2KiB', '--workers', 3)]:
+        outcome = build(corpus, extra=(*SKIP, *extra, '--overwrite'))
+        assert outcome.status == 0, outcome.stderr
+        assert result_files(tmp_path / 'out') == whole
+
+
+def test_the_vocabulary_is_that_of_the_lines_that_are_left(build, write_corpus, tmp_path):
+    shares = []
+    for pairs in (with_long_lines('tsv'), PAIRS[:41] + PAIRS[42:]):
+        outcome = build(write_corpus('tsv', pairs=pairs), extra=(*SKIP, '--overwrite'))
+        assert outcome.status == 0, outcome.stderr
+        shares.append({
+            name: data
+            for name, data in result_files(tmp_path / 'out').items()
+            if name.startswith('vocab.')
+        })  # fmt: skip
+    assert shares[0] == shares[1]
+
+
+def test_manifests_say_nothing_of_it_where_nothing_is_asked_and_nothing_too_long(
+    build, write_corpus, tmp_path
+):
+    build(write_corpus('tsv'))
+    for path in (tmp_path / 'out').rglob('tokbeam.json'):
+        assert b'too_long' not in path.read_bytes() and b'max_line_size' not in path.read_bytes()
+
+
+def test_another_bound_makes_another_result(build, write_corpus, tmp_path):
+    corpus = write_corpus('tsv')
+    assert build(corpus, extra=BOUND).status == 0
+    assert manifest_of(tmp_path / 'out')['options']['max_line_size'] == 1000
+    assert 'already done' in build(corpus, extra=BOUND).stderr
+    build(corpus).assert_refused('another --max-line-size')
+    build(corpus, extra=('--max-line-size', 999)).assert_refused('another --max-line-size')
+    assert build(corpus, extra=('--overwrite',)).status == 0
+    assert 'already done' in build(corpus, extra=('--max-line-size', '16MiB')).stderr
+
+
+@pytest.mark.parametrize('zipped', [False, True])
+def test_a_killed_encode_goes_on_behind_it(tokbeam, write_corpus, tmp_path, zipped):
+    pairs = with_long_lines('tsv', [(number, number % 2) for number in range(0, 80, 9)])
+    corpus = write_corpus('tsv', pairs=pairs * 40)
+    source = tmp_path / 'v'
+    learned = tokbeam('vocab', *corpus.arguments, '--vocab-size', 120, '--output', source)
+    assert learned.status == 0, learned.stderr
+    if zipped:
+        zip_files(corpus)
+    arguments = [
+        'encode', *corpus.arguments, '--vocab', source, '--name', 'x', '--shards', 2, *SKIP,
+        '--item-size', '4KiB', '--buffer', '16KiB',
+    ]  # fmt: skip
+    whole, folder = tmp_path / 'whole', tmp_path / 'killed'
+    assert tokbeam(*arguments, '--output', whole).status == 0
+    killed, _ = run_until([*arguments, '--output', folder], folder, Moment(names=15))
+    assert killed and list(folder.glob('.tokbeam/shuffle-*/run-*'))
+    assert tokbeam(*arguments, '--output', folder).status == 0
+    assert result_files(folder) == result_files(whole)
+    assert lines_of(folder)['too_long'] == 40 * 9
+    assert_finished(folder)
+
+
+def zero_bytes(path, size):
+    """A file of one line of zero bytes that takes no room on the disk."""
+    if path.suffix == '.gz':
+        path.write_bytes(gzip.compress(bytes(MIB), mtime=0) * (size // MIB))
+    else:
+        with open(path, 'wb') as file:
+            file.truncate(size)
+    return path
+
+
+@pytest.mark.parametrize('name', ['bomb.gz', 'sparse'])
+@pytest.mark.parametrize('command', ['count', 'encode'])
+def test_a_line_of_half_a_gigabyte_takes_no_more_memory_than_one_that_is_allowed(
+    lane, vocabulary, tmp_path, command, name
+):
+    small = tmp_path / 'small'
+    small.write_text('a line\n' * 1000)
+    bomb = zero_bytes(tmp_path / name, HUGE)
+    given = ['--vocab', vocabulary, '--name', 'n'] if command == 'encode' else []
+
+    def run(*arguments):
+        return lane.run(
+            [command, *given, *arguments, '--output', tmp_path / 'out'], tmp_path, seconds=120
+        )
+
+    usual = run('--text', small, '--overwrite')
+    assert usual.status == 0, usual.stderr
+    stopped = run('--text', small, bomb, '--overwrite')
+    assert stopped.stopped is None
+    stopped.assert_refused(
+        f'{bomb}: the line that starts at byte 0 has {HUGE} bytes', '--max-line-size'
+    )
+    skipped = run('--text', small, bomb, '--on-error', 'skip', '--overwrite')
+    assert skipped.status == 0, skipped.stderr
+    assert lines_of(tmp_path / 'out')['too_long'] == 1
+    assert max(stopped.peak, skipped.peak) - usual.peak < 16 * 16 * MIB
+
+
+def test_a_pair_of_huge_lines_is_read_over(lane, vocabulary, tmp_path):
+    paths = [zero_bytes(tmp_path / name, HUGE // 2) for name in ('source', 'target.gz')]
+    with open(paths[0], 'ab') as file:
+        file.write(b'\nan end')
+    with open(paths[1], 'ab') as file:
+        file.write(gzip.compress(b'\nan end'))
+    ended = lane.run(
+        [
+            'encode', '--source', paths[0], '--target', paths[1], '--vocab', vocabulary,
+            '--name', 'n', '--shards', 1, '--on-error', 'skip', '--output', tmp_path / 'out',
+        ],
+        tmp_path,
+    )  # fmt: skip
+    assert ended.status == 0, ended.stderr
+    lines = lines_of(tmp_path / 'out')
+    assert (lines['lines'], lines['examples'], lines['too_long']) == (2, 1, 1)
+
+
+TEXTS = {
+    'letters': b'abcdefghijklmnopqrstuvwxyz',
+    'digits': b'0123456789',
+    'words': b'a few words, ',
+    'Chinese': '的第行'.encode(),
+}
+
+
+@pytest.mark.parametrize('text', TEXTS)
+@pytest.mark.parametrize('command', ['count', 'encode'])
+def test_the_longest_line_takes_at_most_16_times_its_size(
+    lane, vocabulary, tmp_path, command, text
+):
+    usual, longest = tmp_path / 'usual', tmp_path / 'longest'
+    lines = b''.join(b'line %d of a usual corpus, with words%d\n' % (n, n) for n in range(200_000))
+    size = 16 * MIB
+    piece = TEXTS[text]
+    usual.write_bytes(lines)
+    longest.write_bytes(lines + piece * (size // len(piece)) + b'\n' + lines)
+    given = ['--vocab', vocabulary, '--name', 'n'] if command == 'encode' else []
+    peaks = []
+    for path in (usual, longest):
+        ended = lane.run(
+            [
+                command, '--text', path, *given, '--workers', 1, '--overwrite',
+                '--output', tmp_path / 'out',
+            ],
+            tmp_path,
+        )  # fmt: skip
+        assert ended.status == 0, ended.stderr
+        peaks.append(ended.peak)
+    assert peaks[1] - peaks[0] < 16 * size
+
+
+def test_line_feeds_alone_are_lines_as_any(lane, tmp_path):
+    path = tmp_path / 'feeds.gz'
+    path.write_bytes(gzip.compress(b'\n' * MIB, mtime=0) * 32 + gzip.compress(b'text\n'))
+    ended = lane.run(['count', '--text', path, '--output', tmp_path / 'out'], tmp_path)
+    assert ended.status == 0, ended.stderr
+    assert lines_of(tmp_path / 'out')['empty'] == 32 * MIB
+
+
+def test_the_memory_asked_for_must_hold_the_longest_line(tokbeam, vocabulary, tmp_path):
+    path = zero_bytes(tmp_path / 'sparse', 200 * MIB)
+    arguments = ['encode', '--text', path, '--vocab', vocabulary, '--name', 'n', '--memory', '1GiB']
+    refused = tokbeam(*arguments, '--max-line-size', '128MiB', '--output', tmp_path / 'out')
+    refused.assert_refused('--memory', 'a smaller --max-line-size')
+    assert_nothing_made(tmp_path / 'out')
