@@ -11,11 +11,15 @@ import os
 import signal
 import sys
 import threading
+import time
 
 KEPT = 'what is finished is kept, and the same command goes on from there'
 
 _LAST_SECONDS = 2
 _GRACE_SECONDS = 0.5
+
+_QUIET_LOOKS = 4
+_BETWEEN_LOOKS = 0.02  # seconds
 
 _ending = threading.Event()
 
@@ -101,6 +105,19 @@ def _end_children() -> None:
     """Ends the processes that this one has started: Beam's workers, a job server."""
     import psutil  # not before it is needed: help and filters start without it
 
-    for child in psutil.Process().children(recursive=True):
+    stopped: dict[int, psutil.Process] = {}
+    quiet = 0
+    # A thread may be about to start the next one, and a shell that is killed while it starts its
+    # command leaves that behind. So they are all stopped before the first is killed.
+    while quiet < _QUIET_LOOKS:
+        children = psutil.Process().children(recursive=True)
+        new = [child for child in children if child.pid not in stopped]
+        for child in new:
+            stopped[child.pid] = child
+            with contextlib.suppress(psutil.Error):
+                child.suspend()
+        quiet = 0 if new else quiet + 1
+        time.sleep(_BETWEEN_LOOKS)
+    for child in stopped.values():
         with contextlib.suppress(psutil.Error):
             child.kill()

@@ -105,6 +105,8 @@ class RealProcess:
                 stdin=subprocess.DEVNULL,
                 stderr=stream,
                 start_new_session=True,
+                # Whoever runs the tests in the background may have it ignored.
+                preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
             )
         self.pid = self._process.pid
 
