@@ -6,14 +6,14 @@ The transforms are dataclasses; they are not frozen because Beam sets attributes
 from tokcore.lazy_exports import exporter
 
 _ORIGINS = {
-    'CountSubstrings': 'pipelines.packed_substrings',
-    'CountSubstringsByElement': 'pipelines.substrings',
-    'CountTokens': 'pipelines.counting',
-    'CountTokensByElement': 'pipelines.counting',
-    'EncodeBlocks': 'pipelines.encoding',
-    'ReadBlocks': 'pipelines.reading',
-    'WriteCounts': 'pipelines.counting',
-    'WriteShards': 'pipelines.shuffling',
+    'CountSubstrings': 'pipelines.learning.count_suffixes',
+    'CountSubstringsByElement': 'pipelines.learning.plain_learner',
+    'CountTokens': 'pipelines.transforms.count_tokens',
+    'CountTokensByElement': 'pipelines.transforms.count_tokens',
+    'EncodeBlocks': 'pipelines.transforms.encode_blocks',
+    'ReadBlocks': 'pipelines.transforms.read_blocks',
+    'WriteCounts': 'pipelines.transforms.count_tokens',
+    'WriteShards': 'pipelines.transforms.write_shards',
 }
 
 __all__ = list(_ORIGINS)

@@ -1,3 +1,3 @@
-from pipelines.cli import main
+from pipelines.cli.main import main
 
 raise SystemExit(main())

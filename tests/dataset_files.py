@@ -10,8 +10,8 @@ from pathlib import Path
 
 import google_crc32c
 
-from tokcore.records.reading_records import parse_example, read_records
-from tokcore.subword.encoder import SubwordTextEncoder
+from tokcore.records.tfrecord_reader import parse_example, read_records
+from tokcore.subword.text_encoder import SubwordTextEncoder
 
 
 def manifest_of(folder: Path, name: str = 'tokbeam.json') -> dict:

@@ -17,7 +17,10 @@ _ROOT = Path(__file__).resolve().parents[1]
 
 _RUN_ALL = """
 import json, sys
-from pipelines.cli import main
+try:
+    from pipelines.cli.main import main
+except ModuleNotFoundError:
+    from pipelines.cli import main  # before 0.1.0 had rooms
 exec(sys.argv[1])
 for arguments in json.load(sys.stdin):
     status = main(arguments)

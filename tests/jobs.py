@@ -10,7 +10,7 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-from pipelines.cli import main
+from pipelines.cli.main import main
 
 
 @dataclass(frozen=True)

@@ -5,15 +5,15 @@ from tokcore.lazy_exports import exporter
 _ORIGINS = {
     'InputError': 'tokcore.errors',
     'MemoryLearner': 'tokcore.subword.learner',
-    'SearchResult': 'tokcore.subword.search',
-    'SubwordTextEncoder': 'tokcore.subword.encoder',
-    'TokenTable': 'tokcore.counts',
-    'detokenize': 'tokcore.pretokenization',
-    'merge_tables': 'tokcore.counts',
-    'parse_example': 'tokcore.records.reading_records',
-    'read_records': 'tokcore.records.reading_records',
-    'search_vocabulary': 'tokcore.subword.search',
-    'tokenize': 'tokcore.pretokenization',
+    'SearchResult': 'tokcore.learning.size_search',
+    'SubwordTextEncoder': 'tokcore.subword.text_encoder',
+    'TokenTable': 'tokcore.counts.merging',
+    'detokenize': 'tokcore.text.t2t_tokens',
+    'merge_tables': 'tokcore.counts.merging',
+    'parse_example': 'tokcore.records.tfrecord_reader',
+    'read_records': 'tokcore.records.tfrecord_reader',
+    'search_vocabulary': 'tokcore.learning.size_search',
+    'tokenize': 'tokcore.text.t2t_tokens',
 }
 
 __all__ = list(_ORIGINS)

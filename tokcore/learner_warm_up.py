@@ -2,11 +2,11 @@
 
 import numpy as np
 
-from tokcore.compilation import frozen
-from tokcore.subword.cutting import Cutter, escaped_batches, pack_all_suffixes
-from tokcore.subword.group_tree import claim_group, finish_claims, order_subtokens
-from tokcore.subword.prefix_groups import PrefixGroups
-from tokcore.subword.suffix_tables import SuffixTable, merge_suffix_tables
+from tokcore.compiled.compilation import frozen
+from tokcore.subword.partitioned.partition_sweep import claim_group, finish_claims, order_subtokens
+from tokcore.subword.partitioned.prefix_partitions import PrefixGroups
+from tokcore.subword.partitioned.segmenting import Cutter, escaped_batches, pack_all_suffixes
+from tokcore.subword.partitioned.suffix_table import SuffixTable, merge_suffix_tables
 
 _TOKENS = (b'one', b'ones', b'two')
 

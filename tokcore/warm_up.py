@@ -7,13 +7,13 @@ this they find them in the cache.
 import numpy as np
 
 from tokcore.corpus.dataset import Block, CorpusFile, Split
-from tokcore.counting import TableMerger, count_block
-from tokcore.counts import TokenTable, partition_table
-from tokcore.encoding import Feature, encode_block
+from tokcore.counts.block_counting import TableMerger, count_block
+from tokcore.counts.merging import TokenTable, partition_table
+from tokcore.encoding.block_encoder import SubwordBlockEncoder
+from tokcore.records.example_encoding import Feature, encode_block
 from tokcore.records.framing import FramedRows, sort_rows, split_by_bucket
-from tokcore.records.sorting import SortedRows
-from tokcore.subword.block_encoding import SubwordBlockEncoder
-from tokcore.subword.encoder import SubwordTextEncoder
+from tokcore.shuffle.key_sorting import SortedRows
+from tokcore.subword.text_encoder import SubwordTextEncoder
 
 _MANY_TOKENS = 3_000  # more than a table has room for at first, so that it grows
 _TEXT = 'one two\tÄ 字 👍\r\nthree,\t四 5\n'.encode()

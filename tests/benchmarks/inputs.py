@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from tokcore.corpus.rows import text_rows
-from tokcore.counts import TokenTable
-from tokcore.subword.block_encoding import SubwordBlockEncoder
-from tokcore.subword.encoder import SubwordTextEncoder
-from tokcore.subword.search import SearchResult
+from tokcore.counts.merging import TokenTable
+from tokcore.encoding.block_encoder import SubwordBlockEncoder
+from tokcore.learning.size_search import SearchResult
+from tokcore.subword.text_encoder import SubwordTextEncoder
 from tokcore.subword.vocabulary_file import dump_vocabulary
 
 from . import running

@@ -1,11 +1,11 @@
 """The main job on a whole corpus: what issue and README claim. Run with `-m corpora`."""
 
 import pytest
-from corpus_specification import Pairs, PairsSpecification
-from shared_corpora import ENZH, ENZH_PAIRS, read_pairs
 
+from corpus_specification import Pairs, PairsSpecification
 from dataset_files import read_shards
 from generated_text import kept_pairs
+from shared_corpora import ENZH, ENZH_PAIRS, read_pairs
 
 pytestmark = [
     pytest.mark.corpora,

@@ -24,7 +24,7 @@ from generated_text import (
     pairs_with_gaps,
 )
 from jobs import refuse, succeed, write
-from tokcore.subword.encoder import SubwordTextEncoder
+from tokcore.subword.text_encoder import SubwordTextEncoder
 
 THREE_PARTS = [slice(0, 40), slice(40, 200), slice(200, 300)]
 

@@ -8,13 +8,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from jobs import write
-from pipelines.bundle_output import BUNDLE_BYTES, MOST_BUNDLE_BYTES
-from pipelines.counting import METRICS, REJECTED, TABLES, CountTokens
-from pipelines.reading import ReadBlocks
-from pipelines.sent_tables import SentTable, SentTableCoder
+from pipelines.engines.bundle_bound import BUNDLE_BYTES, MOST_BUNDLE_BYTES
+from pipelines.transforms.count_tokens import METRICS, REJECTED, TABLES, CountTokens
+from pipelines.transforms.read_blocks import ReadBlocks
+from pipelines.transforms.table_transport import SentTable, SentTableCoder
 from tokcore.corpus.dataset import CorpusFile, Split
-from tokcore.corpus.work_items import plan_items
-from tokcore.counts import TokenTable, merge_tables
+from tokcore.corpus.formats.work_items import plan_items
+from tokcore.counts.merging import TokenTable, merge_tables
 
 TOKENS = st.text(st.characters(exclude_categories=['Cs']), max_size=200)
 

@@ -5,8 +5,14 @@ import shutil
 import pytest
 
 from dataset_files import files_of, lines_of, read_shards
-from generated_text import as_bitext, as_lines, as_tsv, chinese_lines, english_lines
-from generated_text import pairs_with_gaps
+from generated_text import (
+    as_bitext,
+    as_lines,
+    as_tsv,
+    chinese_lines,
+    english_lines,
+    pairs_with_gaps,
+)
 from jobs import refuse, succeed, succeed_elsewhere, write
 
 DATASET = ['--name', 'x', '--shards', 4]
@@ -97,7 +103,7 @@ def test_any_buffer_item_and_workers(encode, through_engine, kind, options):
 
 
 def test_it_is_the_default(encode, through_engine, monkeypatch):
-    monkeypatch.setattr('pipelines.encode_stage.EncodeBlocks', None)
+    monkeypatch.setattr('pipelines.stages.encode.EncodeBlocks', None)
     assert files_of(encode('tsv')) == through_engine('tsv')
 
 

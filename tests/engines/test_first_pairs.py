@@ -4,10 +4,10 @@ import itertools
 import math
 
 import pytest
-from corpus_specification import Pairs, PairsSpecification
-from shared_corpora import ENZH, read_pairs
 
+from corpus_specification import Pairs, PairsSpecification
 from generated_text import distinct_pairs
+from shared_corpora import ENZH, read_pairs
 
 COUNT = 5_000
 

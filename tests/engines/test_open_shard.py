@@ -7,8 +7,8 @@ import google_crc32c
 import numpy as np
 import pytest
 
-from pipelines.open_shard import OpenShard
-from tokcore.records.merging import MergedRows
+from pipelines.shuffle.open_shard import OpenShard
+from tokcore.shuffle.run_merging import MergedRows
 
 PARTS = [bytes([place]) * (1 + place) for place in range(12)]
 

@@ -14,21 +14,22 @@ from apache_beam.testing.util import assert_that
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from pipelines import CountSubstrings, filesystem
-from pipelines.bundle_output import BUNDLE_BYTES, MOST_BUNDLE_BYTES
-from pipelines.group_claims import CLAIM_METRICS
-from pipelines.learner_files import TokenFacts, is_learner_file
-from pipelines.learning import Limits, PackedLearner
-from pipelines.line_ends import LineEndError
-from pipelines.packed_substrings import METRICS, load_cutter
-from pipelines.substrings import BeamLearner
+from pipelines import CountSubstrings
+from pipelines.engines.bundle_bound import BUNDLE_BYTES, MOST_BUNDLE_BYTES
+from pipelines.files import filesystem
+from pipelines.learning.count_suffixes import METRICS, load_cutter
+from pipelines.learning.learner_files import TokenFacts, is_learner_file
+from pipelines.learning.line_ends import LineEndError
+from pipelines.learning.packed_learner import Limits, PackedLearner
+from pipelines.learning.partition_selection import CLAIM_METRICS
+from pipelines.learning.plain_learner import BeamLearner
 from tokcore.corpus.rows import text_rows
-from tokcore.counts import count_rows
+from tokcore.counts.merging import count_rows
+from tokcore.counts.token_table import TokenTable
 from tokcore.errors import InputError
+from tokcore.learning.size_search import search_vocabulary
 from tokcore.subword.learner import MemoryLearner
-from tokcore.subword.prefix_groups import PrefixGroups
-from tokcore.subword.search import search_vocabulary
-from tokcore.token_table import TokenTable
+from tokcore.subword.partitioned.prefix_partitions import PrefixGroups
 
 CORPORA = Path(__file__).resolve().parents[2].parent / 'shared' / 'corpora'
 

@@ -9,9 +9,9 @@ import pytest
 from apache_beam.testing.util import assert_that, equal_to
 
 from pipelines import CountSubstringsByElement
-from pipelines.substrings import BeamLearner
+from pipelines.learning.plain_learner import BeamLearner
+from tokcore.counts.token_table import TokenTable
 from tokcore.subword.learner import MemoryLearner
-from tokcore.token_table import TokenTable
 
 
 def run(build_pipeline):

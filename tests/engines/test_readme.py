@@ -6,7 +6,7 @@ import shlex
 
 import pytest
 
-from pipelines.cli import main
+from pipelines.cli.main import main
 
 ROOT = pathlib.Path(__file__).parents[2]
 README = (ROOT / 'README.md').read_text()

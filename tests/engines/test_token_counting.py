@@ -14,12 +14,12 @@ from hypothesis import strategies as st
 from dataset_files import manifest_of
 from generated_text import as_tsv, kept_pairs
 from jobs import refuse, succeed, write
-from pipelines.counting import FACTS, TABLES, CountTokens, CountTokensByElement
-from pipelines.reading import ReadBlocks
-from pipelines.reports import WriteReport, read_report
+from pipelines.transforms.count_tokens import FACTS, TABLES, CountTokens, CountTokensByElement
+from pipelines.transforms.read_blocks import ReadBlocks
+from pipelines.transforms.write_report import WriteReport, read_report
 from tokcore.corpus.dataset import Block, CorpusFile, Split
-from tokcore.corpus.work_items import plan_items
-from tokcore.counting import COUNT_PARTITIONS
+from tokcore.corpus.formats.work_items import plan_items
+from tokcore.counts.block_counting import COUNT_PARTITIONS
 
 # Letters, digits, marks, spaces that are stripped and such that are not, and characters that
 # take part in no rule; a TAB and line ends come from the lines' joining.

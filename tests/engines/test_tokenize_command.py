@@ -7,7 +7,7 @@ import pytest
 
 from generated_text import as_lines, chinese_lines, english_lines
 from jobs import run
-from tokcore.subword.encoder import SubwordTextEncoder
+from tokcore.subword.text_encoder import SubwordTextEncoder
 
 GAPS = ['', ' ', '\u3000\t', 'Ωmega\u0301 ไทย', '  padded  ', 'a_b\\c <pad> <EOS>', '']
 

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 import apache_beam as beam
 from apache_beam.options.value_provider import RuntimeValueProvider
 
-from pipelines.engine import choose_engine
+from pipelines.engines.engine import choose_engine
 from tokcore.errors import InputError
 
 

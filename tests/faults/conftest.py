@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 import pytest
 
 from command_outcome import Outcome
-from pipelines.cli import main
+from pipelines.cli.main import main
 from small_corpus import BUILD_OPTIONS, PAIRS, SmallCorpus
 
 

@@ -6,9 +6,9 @@ import re
 import pytest
 
 from leftovers import assert_nothing_made, result_files
-from pipelines.engine import choose_engine
-from pipelines.memory import total_bytes
-from pipelines.runner_checks import check_engine
+from pipelines.engines.engine import choose_engine
+from pipelines.engines.process_memory import total_bytes
+from pipelines.engines.runner_checks import check_engine
 from small_corpus import PAIRS
 from tokcore.errors import InputError
 

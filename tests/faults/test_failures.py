@@ -21,7 +21,7 @@ def ends_with(monkeypatch, tmp_path):
         def meet(*_):
             raise error
 
-        monkeypatch.setattr('pipelines.commands.count', meet)
+        monkeypatch.setattr('pipelines.cli.commands.count', meet)
         return run(*ARGUMENTS)
 
     return run_into

@@ -15,8 +15,8 @@ from generated_text import as_tsv, pairs_with_gaps
 from jobs import succeed, write
 from killed_runs import NEVER, Measured, Moment, moments_of, run_until
 from leftovers import assert_finished, final_files, result_files
-from pipelines import filesystem
-from pipelines.attempts import Attempt
+from pipelines.files import filesystem
+from pipelines.files.attempts import Attempt
 
 ENZH = Path(__file__).resolve().parents[2].parent / 'shared' / 'corpora' / 'enzh.tsv.gz'
 

@@ -31,8 +31,9 @@ _PAGE = os.sysconf('SC_PAGE_SIZE')
 
 def main(sockets: list[int]) -> int:
     """Warms up, serves its lanes until their sockets are closed; in a child, runs a command."""
-    from pipelines import cli, commands  # noqa: F401  (Beam, which takes the longest)
-    from tokcore.counts import TokenTable
+    from pipelines.cli import commands  # noqa: F401  (Beam, which takes the longest)
+    from pipelines.cli import main as command
+    from tokcore.counts.merging import TokenTable
     from tokcore.learner_warm_up import compile_learner_kernels
     from tokcore.subword.learner import MemoryLearner
     from tokcore.warm_up import compile_kernels
@@ -52,7 +53,7 @@ def main(sockets: list[int]) -> int:
             if _serve(socket.socket(fileno=number)):
                 return 0
             # From here on this is a child that runs a command.
-            _run_to_the_end(cli.main)
+            _run_to_the_end(command.main)
         lanes.append(lane)
     for number in sockets:
         os.close(number)

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tokcore.escaping import alphabet_of, escape_token, unescape_token
-from tokcore.subword.encoder import SubwordTextEncoder
+from tokcore.subword.text_encoder import SubwordTextEncoder
+from tokcore.text.escaping import alphabet_of, escape_token, unescape_token
 
 any_text = st.text(st.characters(exclude_categories=[]))
 familiar_text = st.text(st.sampled_from('abc _\\u;01,\n\r\téß字𝄞\u0301\u3000'))

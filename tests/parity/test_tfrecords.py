@@ -7,8 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tokcore.records.framing import frame_examples, sort_rows
-from tokcore.records.order import order_keys
-from tokcore.records.reading_records import parse_example, read_records
+from tokcore.records.order_keys import order_keys
+from tokcore.records.tfrecord_reader import parse_example, read_records
 
 
 @dataclasses.dataclass

@@ -7,8 +7,8 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tokcore.pretokenization import detokenize, tokenize
-from tokcore.unicode_tables import alphanumeric_table
+from tokcore.text.t2t_tokens import detokenize, tokenize
+from tokcore.text.unicode_tables import alphanumeric_table
 
 
 def test_letters_and_numbers_are_the_same_characters(t2t_tokenizer):

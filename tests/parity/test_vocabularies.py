@@ -6,10 +6,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from tokcore.counts.token_table import TokenTable
+from tokcore.learning.size_search import search_vocabulary
 from tokcore.subword.learner import MemoryLearner
-from tokcore.subword.search import search_vocabulary
 from tokcore.subword.vocabulary_file import dump_vocabulary
-from tokcore.token_table import TokenTable
 
 SETTINGS = settings(
     deadline=None,

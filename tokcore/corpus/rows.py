@@ -11,12 +11,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tokcore.compilation import frozen
-from tokcore.corpus import line_kernels
+from tokcore.compiled.compilation import frozen
 from tokcore.corpus.dataset import MAX_LINE_BYTES, LongLine
+from tokcore.corpus.formats import line_kernels
 from tokcore.corpus.long_lines import BEGINNING_BYTES
 from tokcore.corpus.utf8_damage import find_damage
-from tokcore.unicode_tables import whitespace_table
+from tokcore.text.unicode_tables import whitespace_table
 
 INVALID_UTF8 = 'invalid_utf8'
 MISSING_COLUMN = 'missing_column'

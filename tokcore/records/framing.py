@@ -17,12 +17,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tokcore.compilation import frozen
+from tokcore.compiled.compilation import frozen
 from tokcore.records import framing_kernels
-from tokcore.records.order import shard_of
+from tokcore.records.order_keys import shard_of
 
 if TYPE_CHECKING:
-    from tokcore.subword.block_encoding import EncodedSide
+    from tokcore.encoding.block_encoder import EncodedSide
 
 _CRC_TABLE = framing_kernels.crc32c_table()
 

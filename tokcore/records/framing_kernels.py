@@ -9,9 +9,9 @@ case the compiled loops are two to five times as fast.
 
 import numpy as np
 
-from tokcore.byte_copying import copy_bytes
-from tokcore.compilation import kernel_in_place
-from tokcore.intrinsics.word_loads import load_word, store_word
+from tokcore.compiled.byte_copying import copy_bytes
+from tokcore.compiled.compilation import kernel_in_place
+from tokcore.compiled.wide_loads import load_word, store_word
 
 # A frame before its payload: uint64 length, uint32 checksum of the length; behind it one checksum.
 HEADER_SIZE = 12

@@ -4,10 +4,10 @@ from tokcore.lazy_exports import exporter
 
 _ORIGINS = {
     'MemoryLearner': 'tokcore.subword.learner',
-    'SearchResult': 'tokcore.subword.search',
-    'SubwordBlockEncoder': 'tokcore.subword.block_encoding',
-    'SubwordTextEncoder': 'tokcore.subword.encoder',
-    'search_vocabulary': 'tokcore.subword.search',
+    'SearchResult': 'tokcore.learning.size_search',
+    'SubwordBlockEncoder': 'tokcore.encoding.block_encoder',
+    'SubwordTextEncoder': 'tokcore.subword.text_encoder',
+    'search_vocabulary': 'tokcore.learning.size_search',
 }
 
 __all__ = list(_ORIGINS)

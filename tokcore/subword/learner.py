@@ -9,14 +9,14 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from tokcore.compilation import frozen, kernel_in_place
-from tokcore.escaping import alphabet_of, escape_token
-from tokcore.subword.escaped_text import EscapedText, escape_tokens
-from tokcore.subword.growing_tree import GrowingTree
+from tokcore.compiled.compilation import frozen, kernel_in_place
+from tokcore.counts.token_table import TokenTable
+from tokcore.learning.full_trie import WholeTree
+from tokcore.learning.pruned_trie import GrowingTree
+from tokcore.learning.ranked_text import EscapedText, escape_tokens
+from tokcore.learning.suffix_trie import first_claims, next_claims
 from tokcore.subword.subtokens import Subtokens
-from tokcore.subword.tree import first_claims, next_claims
-from tokcore.subword.whole_tree import WholeTree
-from tokcore.token_table import TokenTable
+from tokcore.text.escaping import alphabet_of, escape_token
 
 RESERVED_TOKENS = ('<pad>', '<EOS>')
 """What every vocabulary of this scheme begins with."""

@@ -8,8 +8,8 @@ from functools import cached_property
 
 import numpy as np
 
-from tokcore.compilation import frozen, kernel_in_place
-from tokcore.subword.escaped_text import EscapedText
+from tokcore.compiled.compilation import frozen, kernel_in_place
+from tokcore.learning.ranked_text import EscapedText
 
 
 class Subtokens(Sequence[str]):

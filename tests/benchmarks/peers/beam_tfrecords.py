@@ -8,9 +8,9 @@ from pathlib import Path
 import apache_beam as beam
 import numpy as np
 
+from tokcore.encoding.block_encoder import EncodedSide
 from tokcore.records.framing import frame_examples
-from tokcore.records.reading_records import read_records
-from tokcore.subword.block_encoding import EncodedSide
+from tokcore.records.tfrecord_reader import read_records
 
 from ..outcome import Outcome
 

@@ -5,8 +5,8 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TypeVar
 
-from pipelines.memory import keep_freed_memory
-from tokcore.corpus.blocks import BLOCK_BYTES
+from pipelines.engines.process_memory import keep_freed_memory
+from tokcore.corpus.formats.registry import BLOCK_BYTES
 from tokcore.warm_up import compile_kernels
 
 _Part = TypeVar('_Part')

@@ -8,11 +8,11 @@ from pathlib import Path
 import numpy as np
 
 from tokcore.corpus.rows import text_rows
-from tokcore.counts import TokenTable
+from tokcore.counts.merging import TokenTable
+from tokcore.counts.token_counter import TokenAccumulator
+from tokcore.learning.size_search import SearchResult, search_vocabulary
 from tokcore.subword.learner import MemoryLearner
-from tokcore.subword.search import SearchResult, search_vocabulary
 from tokcore.subword.vocabulary_file import dump_vocabulary
-from tokcore.token_accumulator import TokenAccumulator
 
 from ..outcome import Outcome, second_time
 from .blocks import TextBlock, get_ready, map_blocks, text_blocks

@@ -9,10 +9,10 @@ from pathlib import Path
 import numpy as np
 
 from tokcore.corpus.rows import Rows, text_rows
+from tokcore.encoding.block_encoder import EncodedSide, SubwordBlockEncoder
 from tokcore.records.framing import frame_examples, sort_rows, split_by_bucket
-from tokcore.records.order import order_keys
-from tokcore.subword.block_encoding import EncodedSide, SubwordBlockEncoder
-from tokcore.subword.encoder import SubwordTextEncoder
+from tokcore.records.order_keys import order_keys
+from tokcore.subword.text_encoder import SubwordTextEncoder
 
 from ..outcome import Outcome
 from .blocks import TextBlock, get_ready, map_blocks, text_blocks

@@ -9,15 +9,15 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from tokcore.corpus.blocks import BLOCK_BYTES
 from tokcore.corpus.dataset import Block, CorpusFile, Split
-from tokcore.encoding import EncodedBlock, Feature, encode_block
-from tokcore.records.merging import bucket_groups, merge_buckets, read_slices
-from tokcore.records.run_buffer import RunBuffer
-from tokcore.records.run_index import RunFile
-from tokcore.records.runs import RunHead, write_run
-from tokcore.subword.block_encoding import SubwordBlockEncoder
-from tokcore.subword.encoder import SubwordTextEncoder
+from tokcore.corpus.formats.registry import BLOCK_BYTES
+from tokcore.encoding.block_encoder import SubwordBlockEncoder
+from tokcore.records.example_encoding import EncodedBlock, Feature, encode_block
+from tokcore.shuffle.run_buffer import RunBuffer
+from tokcore.shuffle.run_file import RunHead, write_run
+from tokcore.shuffle.run_index import RunFile
+from tokcore.shuffle.run_merging import bucket_groups, merge_buckets, read_slices
+from tokcore.subword.text_encoder import SubwordTextEncoder
 
 from ..outcome import Outcome
 from .blocks import get_ready

@@ -11,10 +11,10 @@ import numpy as np
 import pyarrow.parquet as parquet
 from apache_beam.runners.portability.fn_api_runner.execution import GroupingBuffer
 
-from pipelines.learning import PackedLearner
-from pipelines.substrings import BeamLearner
-from tokcore.counts import TokenTable
-from tokcore.subword.search import search_vocabulary
+from pipelines.learning.packed_learner import PackedLearner
+from pipelines.learning.plain_learner import BeamLearner
+from tokcore.counts.merging import TokenTable
+from tokcore.learning.size_search import search_vocabulary
 from tokcore.subword.vocabulary_file import dump_vocabulary
 
 from ..outcome import Outcome

@@ -8,7 +8,6 @@ import json
 import os
 import random
 import re
-import shutil
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor

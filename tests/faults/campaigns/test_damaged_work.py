@@ -10,7 +10,6 @@ import signal
 from pathlib import Path
 
 import pytest
-
 from disturbances import change_file
 from stopped_runs import SEED, assert_finished, assert_whole, cases, draw_moment, run, wait_for
 

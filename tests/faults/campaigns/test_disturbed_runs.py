@@ -8,7 +8,6 @@ import shutil
 from pathlib import Path
 
 import pytest
-
 from disturbances import change_file, disturb_folder
 from stopped_runs import (
     SEED,

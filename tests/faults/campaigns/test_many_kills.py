@@ -9,8 +9,6 @@ import shutil
 import signal
 
 import pytest
-
-from forked_commands import Lane
 from stopped_runs import (
     SEED,
     assert_finished,
@@ -21,6 +19,8 @@ from stopped_runs import (
     run,
     wait_for,
 )
+
+from forked_commands import Lane
 
 pytestmark = pytest.mark.fuzz
 

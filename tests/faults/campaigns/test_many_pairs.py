@@ -12,8 +12,6 @@ import time
 from pathlib import Path
 
 import pytest
-
-from forked_commands import Ended
 from stopped_runs import (
     SEED,
     Job,
@@ -26,6 +24,8 @@ from stopped_runs import (
     wait_for,
     watch,
 )
+
+from forked_commands import Ended
 
 pytestmark = pytest.mark.fuzz
 

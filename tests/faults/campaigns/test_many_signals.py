@@ -15,8 +15,6 @@ from pathlib import Path
 
 import psutil
 import pytest
-
-from command_outcome import Outcome
 from stopped_runs import (
     SEED,
     Moment,
@@ -27,6 +25,8 @@ from stopped_runs import (
     run,
     wait_for,
 )
+
+from command_outcome import Outcome
 
 pytestmark = pytest.mark.fuzz
 

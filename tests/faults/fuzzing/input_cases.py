@@ -3,7 +3,7 @@
 import json
 import random
 
-from tokcore.subword.encoder import SubwordTextEncoder
+from tokcore.subword.text_encoder import SubwordTextEncoder
 
 from . import results
 from .drawn_corpora import DrawnSplit, draw_corpus

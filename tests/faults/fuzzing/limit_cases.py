@@ -2,7 +2,7 @@
 
 import random
 
-from tokcore.subword.encoder import SubwordTextEncoder
+from tokcore.subword.text_encoder import SubwordTextEncoder
 
 from . import drawn_text, results
 from .line_rules import NamedText, single_rows

@@ -3,7 +3,7 @@
 import argparse
 import random
 
-from pipelines.cli_parser import command_parser
+from pipelines.cli.parser import command_parser
 
 from .room import Room
 from .vocabulary_cases import SOUND_VOCABULARY

@@ -5,7 +5,7 @@ import random
 import socket
 from pathlib import Path
 
-from tokcore.subword.encoder import SubwordTextEncoder
+from tokcore.subword.text_encoder import SubwordTextEncoder
 
 from . import results
 from .line_rules import NamedText, single_rows

@@ -3,7 +3,7 @@
 import random
 
 from tokcore.errors import InputError
-from tokcore.subword.encoder import SubwordTextEncoder
+from tokcore.subword.text_encoder import SubwordTextEncoder
 from tokcore.subword.vocabulary_file import parse_vocabulary
 
 from . import drawn_text, results

@@ -1,0 +1,1 @@
+"""What lies on disk: manifests, counts, vocabularies, and when they are whole."""

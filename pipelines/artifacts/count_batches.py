@@ -1,0 +1,79 @@
+"""Reading count files batch by batch, as arrays: what workers do with Parquet."""
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as parquet
+
+from pipelines.files import filesystem
+from pipelines.files.trial_reading import no_counts
+from tokcore.errors import InputError
+from tokcore.subword.partitioned.segmenting import token_arrays
+
+ROWS_AT_ONCE = 1 << 18
+"""Some 2.5 MB of tokens, whose suffixes take 100 MB while they are sorted; a quarter would repeat
+each group's frequent suffixes four times as often."""
+
+_BYTES_AT_ONCE = 16 << 20
+
+TokenArrays = tuple[np.ndarray, np.ndarray, np.ndarray]
+
+
+def read_batches(path: str, is_checked: bool = True) -> Iterator[TokenArrays]:
+    """Yields (data uint8, offsets int64[n + 1], counts int64[n]) of a Parquet file of counts.
+
+    Args:
+        path: the file.
+        is_checked: whether it was once read before; if not, its tokens are checked to be UTF-8 and
+            storable.
+
+    Raises:
+        InputError: it is no such file.
+    """
+    try:
+        with filesystem.open_binary(path) as stream:
+            file = parquet.ParquetFile(stream)
+            for batch in file.iter_batches(ROWS_AT_ONCE, columns=['token', 'count']):
+                tokens, counts = batch.column('token'), batch.column('count')
+                if not is_checked:
+                    tokens.validate(full=True)
+                arrays = token_arrays(tokens, counts)
+                if not is_checked:
+                    refuse_unstorable(path, *arrays[:2])
+                yield arrays
+    except (pa.ArrowException, OSError, ValueError, KeyError) as error:
+        raise no_counts(path, error) from error
+
+
+def stored_rows(paths: Sequence[str]) -> int:
+    """Returns the rows of Parquet files, by their footers. Raises InputError if one has none."""
+    rows = 0
+    for path in paths:
+        try:
+            with filesystem.open_binary(path) as stream:
+                rows += parquet.ParquetFile(stream).metadata.num_rows
+        except (pa.ArrowException, OSError, ValueError, KeyError) as error:
+            raise no_counts(path, error) from error
+    return rows
+
+
+def refuse_unstorable(path: str, data: np.ndarray, offsets: np.ndarray) -> None:
+    r"""Raises InputError if a token holds a `\n` or `\r`, which no vocabulary file can.
+
+    Args:
+        path: the file that the tokens are from.
+        data: uint8, the tokens' text.
+        offsets: int64[n + 1], where they stand in it.
+    """
+    for start in range(int(offsets[0]), int(offsets[-1]), _BYTES_AT_ONCE):
+        text = data[start : min(start + _BYTES_AT_ONCE, int(offsets[-1]))]
+        places = np.flatnonzero((text == 0x0A) | (text == 0x0D))
+        if len(places):
+            token = int(np.searchsorted(offsets, start + places[0], side='right')) - 1
+            found = data[offsets[token] : offsets[token + 1]][:100].tobytes()
+            raise InputError(
+                f'{path} has the token {found.decode(errors="replace")!r}, and a token with a '
+                'line feed or a carriage return cannot be stored in a vocabulary file; leave it '
+                'out, or write it otherwise'
+            )

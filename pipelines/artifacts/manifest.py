@@ -1,0 +1,225 @@
+"""The manifest that ends a stage: what went in, what was asked, what came out.
+
+`tokbeam.json` holds nothing that differs between two equal runs, so equal manifests mean equal
+bytes. What does differ (paths, file times, timings) goes to `tokbeam.run.json`, which is only ever
+used to avoid reading an unchanged input again.
+"""
+
+import dataclasses
+import json
+import types
+import typing
+from dataclasses import dataclass, field
+
+from pipelines.files import filesystem
+from tokcore.errors import InputError
+
+FORMAT = 1
+MANIFEST_NAME = 'tokbeam.json'
+RUN_NAME = 'tokbeam.run.json'
+
+
+@dataclass(frozen=True)
+class InputText:
+    """One file of the corpus; size and CRC-32C are over its decompressed text."""
+
+    split: str
+    role: str  # 'source', 'target', 'tsv', 'text', or 'counts'
+    name: str
+    bytes: int
+    crc32c: str
+    unicode: str = ''  # of a count file: the version it records, or 'not recorded'
+
+
+@dataclass(frozen=True)
+class SplitLines:
+    """lines = examples + empty + invalid_utf8 + missing_column + too_long."""
+
+    split: str
+    lines: int
+    examples: int
+    empty: int
+    invalid_utf8: int = 0
+    missing_column: int = 0
+    too_long: int = 0
+
+
+@dataclass(frozen=True)
+class OutputFile:
+    """A file of the output folder; `rows` are examples of a shard or tokens of a count table."""
+
+    name: str
+    bytes: int
+    crc32c: str
+    rows: int
+
+
+@dataclass(frozen=True)
+class VocabularyRecord:
+    """A vocabulary and how it was found; min_count is None for one that was given."""
+
+    side: str  # 'inputs', 'targets', or 'both'
+    name: str
+    size: int
+    bytes: int
+    crc32c: str
+    unicode: str | None = None  # of the Python whose tables cut its tokens, None if not recorded
+    min_count: int | None = None
+    tried: tuple[tuple[int, int], ...] = ()  # (min_count, size)
+
+
+@dataclass(frozen=True)
+class Manifest:
+    stage: str
+    unicode: str
+    options: dict[str, object]
+    inputs: tuple[InputText, ...]
+    lines: tuple[SplitLines, ...] = ()
+    tokens: int | None = None  # running tokens counted
+    vocabularies: tuple[VocabularyRecord, ...] = ()
+    vocabularies_used: tuple[VocabularyRecord, ...] = ()  # given, and so in another folder
+    files: tuple[OutputFile, ...] = ()
+    rejected: tuple[OutputFile, ...] = ()  # rows are lines
+    format: int = FORMAT
+
+    @property
+    def outputs(self) -> tuple[OutputFile | VocabularyRecord, ...]:
+        """All files that the stage gave a final name."""
+        return self.vocabularies + self.files + self.rejected
+
+    def to_json(self) -> bytes:
+        fields = dataclasses.asdict(self)
+        for lines in fields['lines']:
+            if not lines['too_long']:
+                # A newer field: where it says nothing, manifests stay what they were before it.
+                del lines['too_long']
+        return _json(fields)
+
+    @classmethod
+    def from_json(cls, data: bytes, path: str) -> 'Manifest':
+        """Raises InputError if the bytes are no manifest of this format."""
+        try:
+            fields = json.loads(data)
+            if not isinstance(fields, dict):
+                raise TypeError('no JSON object')
+            if fields['format'] != FORMAT:
+                raise InputError(
+                    f'{path} has manifest format {fields["format"]}, this version reads {FORMAT}; '
+                    'use another output or --overwrite'
+                )
+            manifest = _checked(
+                cls(
+                    **{
+                        **fields,
+                        **{name: _records(kind, fields[name]) for name, kind in _RECORDS.items()},
+                    }
+                )
+            )
+            for each in manifest.outputs:
+                if not is_plain_name(each.name):
+                    raise ValueError(f'{each.name!r} is no name below its folder')
+            return manifest
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+            raise InputError(
+                f'{path} is not a manifest of tokbeam ({_reason(error)}); use another output or '
+                '--overwrite'
+            ) from error
+
+
+_RECORDS = {
+    'inputs': InputText,
+    'lines': SplitLines,
+    'files': OutputFile,
+    'rejected': OutputFile,
+    'vocabularies': VocabularyRecord,
+    'vocabularies_used': VocabularyRecord,
+}
+
+
+def is_plain_name(name: str) -> bool:
+    """Tells whether a name leads to a file below a folder, or below one of its folders."""
+    parts = name.split('/')
+    return len(parts) <= 2 and '\0' not in name and not {'', '.', '..'} & set(parts)
+
+
+def _records(kind: type, fields: object) -> tuple:
+    if not isinstance(fields, list):
+        raise TypeError(f'{kind.__name__} records are no list')
+    found = []
+    for each in fields:
+        if kind is VocabularyRecord:
+            each = {**each, 'tried': tuple((int(count), int(size)) for count, size in each['tried'])}
+        found.append(_checked(kind(**each)))
+    return tuple(found)
+
+
+def _checked(record: object) -> object:
+    """Raises TypeError if a field is not of its type: what JSON says may be anything."""
+    hints = typing.get_type_hints(type(record))
+    for each in dataclasses.fields(record):
+        hint = hints[each.name]
+        is_union = typing.get_origin(hint) in (typing.Union, types.UnionType)
+        kinds = [
+            typing.get_origin(kind) or kind for kind in (typing.get_args(hint) if is_union else [hint])
+        ]
+        if not isinstance(getattr(record, each.name), tuple(kinds)):
+            raise TypeError(f'{each.name} is not of the type {hint}')
+    return record
+
+
+def _reason(error: Exception) -> str:
+    text = ' '.join(str(error).split()) or type(error).__name__
+    return text if len(text) <= 200 else text[:197] + '...'
+
+
+@dataclass(frozen=True)
+class RunRecord:
+    """What a run saw, wrote and took: `inputs` in the manifest's order.
+
+    It is written before the first file gets its final name, so `files` also tells what a killed run
+    may have left.
+    """
+
+    inputs: tuple[tuple[str, int, float], ...]  # (path, stored size, modified)
+    files: tuple[str, ...] = ()
+    seconds: dict[str, float] = field(default_factory=dict)
+    runner: tuple[str, ...] = ()
+
+    def to_json(self) -> bytes:
+        return _json(dataclasses.asdict(self))
+
+    @classmethod
+    def from_json(cls, data: bytes) -> 'RunRecord | None':
+        """Returns None for bytes that are no such record: it is only a short cut."""
+        try:
+            fields = json.loads(data)
+            return cls(
+                inputs=tuple((str(p), int(s), float(m)) for p, s, m in fields['inputs']),
+                files=tuple(map(str, fields['files'])),
+                seconds=dict(fields['seconds']),
+                runner=tuple(fields['runner']),
+            )
+        except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError):
+            return None
+
+
+def read_manifest(path: str) -> Manifest | None:
+    """Returns the manifest at a path, or None if there is no file."""
+    if not filesystem.exists(path):
+        return None
+    return Manifest.from_json(filesystem.read_bytes(path), path)
+
+
+def read_run(path: str) -> RunRecord | None:
+    if not filesystem.exists(path):
+        return None
+    return RunRecord.from_json(filesystem.read_bytes(path))
+
+
+def _json(fields: dict) -> bytes:
+    try:
+        text = json.dumps(fields, indent=1, sort_keys=True, ensure_ascii=False)
+        return f'{text}\n'.encode()
+    except UnicodeEncodeError:
+        # A file's name need not be UTF-8; JSON can hold its bytes only as escapes.
+        return f'{json.dumps(fields, indent=1, sort_keys=True)}\n'.encode()

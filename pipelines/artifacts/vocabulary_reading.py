@@ -1,0 +1,60 @@
+"""A vocabulary file as its user gives it, held against the manifest of the run that made it.
+
+A flipped bit within a subtoken still leaves a vocabulary, only another one, and its ids look like
+any other's. The manifest beside it tells; a file from elsewhere has none and is taken as it is.
+"""
+
+from dataclasses import dataclass
+
+import google_crc32c
+
+from pipelines.artifacts.manifest import MANIFEST_NAME, VocabularyRecord, read_manifest
+from pipelines.files import filesystem
+from tokcore.errors import InputError
+from tokcore.subword.vocabulary_file import parse_vocabulary
+from tokcore.text.unicode_tables import check_unicode
+
+
+@dataclass(frozen=True)
+class ReadVocabulary:
+    """A whole vocabulary file."""
+
+    subtokens: tuple[str, ...]  # by id
+    data: bytes  # the file as it is stored
+    crc32c: str  # of the data, as manifests have it
+    unicode: str | None  # of the Python whose tables cut its tokens, None if not recorded
+
+
+def read_vocabulary(path: str) -> ReadVocabulary:
+    """Reads a vocabulary file, and looks for its manifest beside it.
+
+    That is `FILE.tokbeam.json`, or else the folder's `tokbeam.json` if it lists the file.
+
+    Raises:
+        InputError: the file cannot be read, is no vocabulary or not the one that its manifest
+            tells of, or was made with another Unicode version than this Python's.
+    """
+    data = filesystem.read_bytes(path)
+    crc32c = f'{google_crc32c.value(data):08x}'
+    manifest_path, record = _recorded(path)
+    unicode = None
+    if record is not None:
+        check_unicode(record.unicode, f'the vocabulary {path}')
+        if (len(data), crc32c) != (record.bytes, record.crc32c):
+            raise InputError(
+                f'{path} has {len(data)} bytes with CRC-32C {crc32c}, and {manifest_path} tells of '
+                f'{record.bytes} with {record.crc32c}; make it again, or if it was changed on '
+                'purpose, give a copy in another folder'
+            )
+        unicode = record.unicode
+    return ReadVocabulary(tuple(parse_vocabulary(data, path)), data, crc32c, unicode)
+
+
+def _recorded(path: str) -> tuple[str, VocabularyRecord | None]:
+    folder, name = filesystem.split_path(path)
+    for manifest_path in (f'{path}.tokbeam.json', filesystem.join(folder, MANIFEST_NAME)):
+        manifest = read_manifest(manifest_path)
+        for record in manifest.vocabularies if manifest else ():
+            if record.name == name:
+                return manifest_path, record
+    return '', None

@@ -1,0 +1,234 @@
+"""The four commands that run pipelines: options checked, corpus looked at, stage begun."""
+
+import argparse
+import dataclasses
+from collections.abc import Sequence
+
+from pipelines.artifacts.count_files import find_counts
+from pipelines.artifacts.stage_output import StageOutput
+from pipelines.cli.name_limits import refuse_long_names
+from pipelines.engines.engine import Engine, choose_engine
+from pipelines.engines.process_memory import total_bytes
+from pipelines.engines.runner_checks import check_engine
+from pipelines.files import filesystem
+from pipelines.jobs.corpus_files import Corpus, Job, SplitPaths, find_corpus
+from pipelines.jobs.shuffle_options import ShuffleOptions
+from pipelines.options.values import said_size
+from pipelines.stages.build import build_stage, vocabulary_names
+from pipelines.stages.count import CountsFolder, count_stage
+from pipelines.stages.encode import EncodeOptions, VocabularyPaths, encode_stage
+from pipelines.stages.merge_counts import merge_stage
+from pipelines.stages.vocabulary import (
+    VocabularyOptions,
+    vocabulary_from_counts,
+    vocabulary_from_text,
+)
+from pipelines.transforms.write_rejected import REJECTED_FOLDER
+from pipelines.transforms.write_shards import shard_name
+from tokcore.errors import InputError
+
+_ROLES = ('source', 'target', 'tsv', 'text')
+_BESIDE_VOCABULARY = ('.tokbeam.run.json', f'.{REJECTED_FOLDER}')
+
+
+def build(options: argparse.Namespace, beam_flags: Sequence[str]) -> None:
+    engine = _engine(options, beam_flags)
+    folder = filesystem.absolute(options.output)
+    corpus = find_corpus(_split_paths(options, ('train', 'dev', 'test')))
+    vocabulary = _vocabulary_options(options)
+    encoding = _encode_options(options, corpus)
+    names = vocabulary_names(corpus, options.name, options.vocab_size, options.shared_vocab)
+    _refuse_long_names(folder, [*names.values(), *_longest_shards(encoding, corpus)], options)
+    job = _shuffling(_job(corpus, options, engine), options)
+    build_stage(job, vocabulary, options.shared_vocab, encoding, folder)
+
+
+def count(options: argparse.Namespace, beam_flags: Sequence[str]) -> None:
+    engine = _engine(options, beam_flags)
+    path = filesystem.absolute(options.output)
+    refuse_long_names(*_beside(path, [f'.{REJECTED_FOLDER}']), '--output')
+    if options.merge:
+        if any(getattr(options, role) for role in _ROLES) or options.side:
+            raise InputError('--merge takes the place of text; give one of the two')
+        merge_stage(options.merge, path, engine, options.overwrite)
+        return
+    corpus = find_corpus(_split_paths(options, ('train',)))
+    folder = CountsFolder(path, _side(options, corpus))
+    job = _job(corpus, options, engine)
+    rejected = count_stage(job, [folder])
+    StageOutput.of_counts(path).warn_rejected(rejected)
+
+
+def vocab(options: argparse.Namespace, beam_flags: Sequence[str]) -> None:
+    engine = _engine(options, beam_flags)
+    path = filesystem.absolute(options.output)
+    vocabulary = _vocabulary_options(options)
+    refuse_long_names(*_beside(path, _BESIDE_VOCABULARY), '--output')
+    _refuse_long_work(options)
+    if options.counts:
+        if any(getattr(options, role) for role in _ROLES) or options.side:
+            raise InputError('--counts takes the place of text; give one of the two')
+        counts = find_counts(options.counts)
+        vocabulary_from_counts(counts, vocabulary, path, engine, options.overwrite)
+        return
+    corpus = find_corpus(_split_paths(options, ('train',)))
+    side = _side(options, corpus)
+    job = _job(corpus, options, engine)
+    vocabulary_from_text(job, side, vocabulary, path)
+
+
+def encode(options: argparse.Namespace, beam_flags: Sequence[str]) -> None:
+    engine = _engine(options, beam_flags)
+    folder = filesystem.absolute(options.output)
+    corpus = find_corpus(_split_paths(options, ('train', 'dev', 'test')))
+    vocabularies = _vocabulary_paths(options, corpus)
+    encoding = _encode_options(options, corpus)
+    _refuse_long_names(folder, _longest_shards(encoding, corpus), options)
+    job = _shuffling(_job(corpus, options, engine), options)
+    encode_stage(job, vocabularies, encoding, folder)
+
+
+def _engine(options: argparse.Namespace, beam_flags: Sequence[str]) -> Engine:
+    engine = choose_engine(beam_flags, options.workers, options.deadline)
+    check_engine(engine)
+    return engine
+
+
+def _job(corpus: Corpus, options: argparse.Namespace, engine: Engine) -> Job:
+    return Job(
+        corpus,
+        engine,
+        options.item_size,
+        options.on_error,
+        options.overwrite,
+        max_line_bytes=options.max_line_size,
+    )
+
+
+def _shuffling(job: Job, options: argparse.Namespace) -> Job:
+    total = total_bytes()
+    if job.engine.is_local and options.memory is not None and options.memory > total:
+        raise InputError(
+            f'--memory {said_size(options.memory)} is more than the {total >> 20} MiB that there '
+            'are here; give less, or leave it out to take what is free'
+        )
+    shuffle = ShuffleOptions(options.shuffle, options.buffer, options.memory)
+    work = filesystem.absolute(options.work) if options.work else None
+    return dataclasses.replace(job, shuffle=shuffle, work=work)
+
+
+def _refuse_long_names(folder: str, names: Sequence[str], options: argparse.Namespace) -> None:
+    refuse_long_names(folder, names, '--name')
+    _refuse_long_work(options)
+
+
+def _refuse_long_work(options: argparse.Namespace) -> None:
+    if options.work:
+        refuse_long_names(filesystem.absolute(options.work), (), '--work')
+
+
+def _longest_shards(encoding: EncodeOptions, corpus: Corpus) -> list[str]:
+    """The last shard's name of each split; no other is longer."""
+    return [
+        shard_name(encoding.name, split.name, shards - 1, shards)
+        for split in corpus.splits
+        for shards in [encoding.shards[split.name]]
+    ]
+
+
+def _beside(path: str, endings: Sequence[str]) -> tuple[str, list[str]]:
+    """A path's folder, and the names that are made there for it."""
+    folder, name = filesystem.split_path(path)
+    return folder, [name + ending for ending in endings]
+
+
+def _split_paths(options: argparse.Namespace, splits: Sequence[str]) -> list[SplitPaths]:
+    found = []
+    for split in splits:
+        prefix = '' if split == 'train' else f'{split}_'
+        given = {role: tuple(getattr(options, prefix + role) or ()) for role in _ROLES}
+        columns = getattr(options, prefix + 'columns')
+        paths = SplitPaths(split, **given, columns=columns or options.columns or (0, 1))
+        _check_split(paths, columns is not None)
+        if any(given.values()):
+            found.append(paths)
+    if not found or found[0].split != 'train':
+        raise InputError(
+            'no training corpus given: --source with --target, or --tsv, or --text'
+        )
+    if len({bool(paths.text) for paths in found}) > 1:
+        raise InputError('the splits must all be pairs, or all --text')
+    return found
+
+
+def _check_split(paths: SplitPaths, has_columns: bool) -> None:
+    kinds = [
+        name
+        for name, given in [
+            (f'{paths.option("source")}/{paths.option("target")}', paths.source or paths.target),
+            (paths.option('tsv'), paths.tsv),
+            (paths.option('text'), paths.text),
+        ]
+        if given
+    ]
+    if len(kinds) > 1:
+        raise InputError(f'{" and ".join(kinds)} exclude each other; give one of them')
+    if bool(paths.source) != bool(paths.target):
+        missing = paths.option('target' if paths.source else 'source')
+        raise InputError(f'{missing} is missing: bitext needs both sides')
+    if has_columns and not paths.tsv:
+        raise InputError(f'{paths.option("columns")} goes with {paths.option("tsv")} only')
+
+
+def _side(options: argparse.Namespace, corpus: Corpus) -> str:
+    if corpus.splits[0].kind == 'text':
+        if options.side:
+            raise InputError('--side is for pairs; a --text corpus has one side')
+        return 'text'
+    return options.side or 'both'
+
+
+def _vocabulary_options(options: argparse.Namespace) -> VocabularyOptions:
+    for token in options.reserved_token:
+        if not token or token != token.strip() or '\n' in token or '\r' in token:
+            raise InputError(f'--reserved-token {token!r} is empty or has white space at its ends')
+    if len(set(options.reserved_token)) != len(options.reserved_token):
+        raise InputError('--reserved-token names one token twice')
+    return VocabularyOptions(
+        options.vocab_size,
+        options.search,
+        options.min_count_range,
+        options.max_subtoken_length,
+        tuple(options.reserved_token),
+        options.learner,
+        options.substring_counting,
+        filesystem.absolute(options.work) if options.work else None,
+    )
+
+
+def _encode_options(options: argparse.Namespace, corpus: Corpus) -> EncodeOptions:
+    if corpus.splits[0].kind == 'text' and options.source_prefix:
+        raise InputError('--source-prefix is for pairs; a --text corpus has targets only')
+    for name in ('source_prefix', 'target_prefix'):
+        if '\n' in getattr(options, name) or '\r' in getattr(options, name):
+            raise InputError(f'--{name.replace("_", "-")} must be a single line')
+    shards = {'train': options.shards, 'dev': options.dev_shards, 'test': options.test_shards}
+    return EncodeOptions(
+        options.name, shards, options.seed, options.source_prefix, options.target_prefix
+    )
+
+
+def _vocabulary_paths(options: argparse.Namespace, corpus: Corpus) -> VocabularyPaths:
+    pair = (options.source_vocab, options.target_vocab)
+    if bool(options.vocab) == bool(any(pair)):
+        raise InputError('give --vocab, or --source-vocab with --target-vocab')
+    is_text = corpus.splits[0].kind == 'text'
+    if options.vocab:
+        path = filesystem.absolute(options.vocab)
+        return VocabularyPaths(path, None if is_text else path)
+    if is_text:
+        raise InputError('a --text corpus has one side; give --vocab')
+    if not all(pair):
+        raise InputError('--source-vocab and --target-vocab go together')
+    source, target = map(filesystem.absolute, pair)
+    return VocabularyPaths(target, source)

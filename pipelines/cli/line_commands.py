@@ -1,0 +1,207 @@
+"""`tokenize` and `detokenize`: lines on standard input to as many lines on standard output."""
+
+import argparse
+import io
+import os
+import sys
+from collections.abc import Iterator
+from typing import BinaryIO
+
+import numpy as np
+
+from pipelines.artifacts.vocabulary_reading import read_vocabulary
+from pipelines.files import filesystem
+from pipelines.files.system_errors import system_error
+from tokcore.corpus.rows import Side, text_rows
+from tokcore.encoding.block_encoder import EncodedSide, SubwordBlockEncoder
+from tokcore.errors import InputError
+from tokcore.subword.text_encoder import SubwordTextEncoder
+
+_BLOCK_BYTES = 1 << 20
+"""Lines are handled by the megabyte: enough that a block's fixed costs vanish, and still prompt."""
+
+_SHOWN = 40
+"""Characters of a word that an error shows; what is no id may be of any length."""
+
+
+def tokenize(options: argparse.Namespace) -> int:
+    """Writes the ids of each line read; a blank line gives an empty one."""
+    with _Target() as target:
+        encoder = SubwordBlockEncoder(_load(options.vocab))
+        first_line = 1
+        for block in _read(_blocks(_source())):
+            lines = _tokenized(block, encoder, options.eos, first_line)
+            target.write(''.join(line + '\n' for line in lines).encode())
+            first_line += len(lines)
+    return 0
+
+
+def detokenize(options: argparse.Namespace) -> int:
+    """Writes the text of each line of ids read, without the padding and EOS at its end.
+
+    Ids can spell what a line of text cannot hold: a line feed is written as a space, and half of a
+    surrogate pair as U+FFFD.
+    """
+    with _Target() as target:
+        encoder = _load(options.vocab)
+        for number, line in enumerate(_read(_source()), 1):
+            ids = [_checked_id(word, number, encoder.vocab_size) for word in line.split()]
+            while ids and ids[-1] in (0, 1):
+                ids.pop()
+            target.write(_as_line(encoder.decode(ids)))
+    return 0
+
+
+def _load(path: str) -> SubwordTextEncoder:
+    return SubwordTextEncoder(read_vocabulary(filesystem.absolute(path)).subtokens)
+
+
+def _tokenized(
+    block: bytes, encoder: SubwordBlockEncoder, eos: bool, first_line: int
+) -> list[str]:
+    """Returns the ids of each line of a block, `first_line` being the number of its first."""
+    starts = _line_starts(block)
+    rows = text_rows(block, 0)
+    if rows.rejects:
+        line = int(np.searchsorted(starts, rows.rejects[0].offset)) + first_line
+        place = rows.rejects[0].position - rows.rejects[0].offset
+        raise InputError(
+            f'standard input, line {line}: invalid UTF-8 at byte {place} of the line; '
+            'convert the text to UTF-8'
+        )
+    places = np.searchsorted(starts, rows.offsets)
+    encoded = _encode(encoder, rows.sides[0], eos, places + first_line)
+    lines = ['1' if eos else ''] * len(starts)
+    ids, offsets = encoded.ids.tolist(), encoded.offsets.tolist()
+    for row, place in enumerate(places.tolist()):
+        lines[place] = ' '.join(map(str, ids[offsets[row] : offsets[row + 1]]))
+    return lines
+
+
+def _encode(
+    encoder: SubwordBlockEncoder, side: Side, eos: bool, lines: np.ndarray
+) -> EncodedSide:
+    """Returns the rows' ids; `lines` are the numbers of the rows' lines.
+
+    Raises:
+        InputError: the vocabulary cannot spell a row.
+    """
+    try:
+        return encoder.encode_side(side, eos=eos)
+    except ValueError:
+        # It does not say in which row, and this happens once.
+        for row, line in enumerate(lines.tolist()):
+            one = Side(side.text, side.starts[row : row + 1], side.ends[row : row + 1])
+            try:
+                encoder.encode_side(one, eos=eos)
+            except ValueError as error:
+                raise InputError(
+                    f'standard input, line {line}: {error}; the vocabulary lacks characters of '
+                    'its own alphabet, so learn another one'
+                ) from error
+        raise
+
+
+def _checked_id(word: bytes, line: int, size: int) -> int:
+    # Python does not make a number of some thousand digits.
+    digits = word if len(word) < _SHOWN else word.lstrip(b'0') or b'0'
+    if digits.isdigit() and len(digits) < _SHOWN and (number := int(digits)) < size:
+        return number
+    shown = word.decode('utf-8', 'replace')
+    shown = shown if len(shown) <= _SHOWN else shown[:_SHOWN] + '…'
+    if not word.isdigit():
+        raise InputError(
+            f'standard input, line {line}: {shown!r} is not an id; '
+            'lines must hold decimal ids between spaces'
+        )
+    raise InputError(
+        f'standard input, line {line}: id {shown} is not in the vocabulary of {size} '
+        'entries; give the vocabulary that encoded this text'
+    )
+
+
+def _as_line(text: str) -> bytes:
+    text = text.replace('\n', ' ')
+    try:
+        return text.encode() + b'\n'
+    except UnicodeEncodeError:
+        # UTF-16 joins the halves of a pair, and what stays alone is replaced.
+        joined = text.encode('utf-16-le', 'surrogatepass').decode('utf-16-le', 'replace')
+        return joined.encode() + b'\n'
+
+
+def _source() -> BinaryIO:
+    if sys.stdin is None:
+        raise InputError('standard input is closed; give the lines on it')
+    return sys.stdin.buffer
+
+
+def _read(pieces: Iterator[bytes]) -> Iterator[bytes]:
+    """Yields what is read of standard input; an `OSError` there is the user's mistake."""
+    try:
+        yield from pieces
+    except OSError as error:
+        raise system_error(error, 'read standard input') from error
+
+
+class _Target:
+    """Standard output; what cannot be written is the user's mistake, but for a reader that left."""
+
+    def __init__(self):
+        if sys.stdout is None:
+            raise InputError('standard output is closed; give a place to write the lines to')
+        self._stream: BinaryIO = sys.stdout.buffer
+        self._at_once = isinstance(self._stream, io.RawIOBase)  # python -u
+        if self._at_once:
+            # Unbuffered, a write may stop half way without an error.
+            self._stream = open(self._stream.fileno(), 'wb', closefd=False)
+
+    def __enter__(self) -> '_Target':
+        return self
+
+    def write(self, data: bytes) -> None:
+        try:
+            self._stream.write(data)
+            if self._at_once:
+                self._stream.flush()
+        except OSError as error:
+            self._give_up(error)
+
+    def __exit__(self, kind: type[BaseException] | None, *_) -> None:
+        try:
+            self._stream.flush()
+        except OSError as error:
+            if kind is None:
+                self._give_up(error)
+            self._forget()
+
+    def _give_up(self, error: OSError) -> None:
+        self._forget()
+        if isinstance(error, BrokenPipeError):
+            raise error
+        raise system_error(error, 'write to standard output') from error
+
+    def _forget(self) -> None:
+        # The interpreter would write what still waits once more, and complain of its own.
+        with open(os.devnull, 'wb') as nowhere:
+            os.dup2(nowhere.fileno(), self._stream.fileno())
+
+
+def _blocks(stream: BinaryIO) -> Iterator[bytes]:
+    """Yields whole lines by the megabyte."""
+    waiting: list[bytes] = []
+    while piece := stream.read1(_BLOCK_BYTES):
+        cut = piece.rfind(b'\n') + 1
+        if not cut:
+            waiting.append(piece)
+            continue
+        yield b''.join([*waiting, piece[:cut]])
+        waiting = [piece[cut:]] if cut < len(piece) else []
+    if waiting:
+        yield b''.join(waiting)
+
+
+def _line_starts(block: bytes) -> np.ndarray:
+    ends = np.flatnonzero(np.frombuffer(block, np.uint8) == ord('\n')) + 1
+    starts = np.concatenate([np.zeros(1, np.int64), ends])
+    return starts[:-1] if starts[-1] == len(block) else starts

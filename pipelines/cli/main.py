@@ -1,0 +1,119 @@
+"""The `tokbeam` command: what was typed, as the frozen options of a stage."""
+
+import atexit
+import gc
+import importlib.metadata
+import logging
+import os
+import sys
+from collections.abc import Sequence
+
+from pipelines.cli.interrupts import KEPT, end_on_signals, wait_if_ending
+from pipelines.cli.parser import parse_command
+from pipelines.files.system_errors import as_input_error
+from pipelines.options.secrets import without_secrets
+from tokcore.errors import InputError
+
+_FILTERS = ('tokenize', 'detokenize')
+
+# What Beam says, as warnings, whenever it starts and ends a job server of its own.
+_JOB_SERVER_NEWS = (
+    'Really starting service',
+    'Really destroying service',
+    'Waiting for grpc channel',
+)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs one command line; returns its exit status: 0, 2 for a user's mistake, 1 for a failure.
+
+    Without `arguments` it is the process's own, which then ends on SIGINT and SIGTERM by itself.
+    """
+    is_process = arguments is None
+    arguments = sys.argv[1:] if is_process else list(arguments)
+    if sys.stderr is None:  # closed by who started this; else a sentence would go to stdout
+        sys.stderr = open(os.devnull, 'w')
+    if is_process:
+        end_on_signals('' if arguments[:1] and arguments[0] in _FILTERS else KEPT)
+    _log_to_stderr()
+    try:
+        return _run(arguments)
+    except InputError as error:
+        return _refuse(error)
+    except BrokenPipeError:
+        # The reader of our output has had enough, as `head` has; the interpreter would complain
+        # once more when it flushes.
+        sys.stderr.close()
+        return 1
+    except Exception as error:
+        mistake = as_input_error(error, 'go on')
+        return _fail(error, arguments) if mistake is None else _refuse(mistake)
+
+
+def _refuse(error: InputError) -> int:
+    print(f'tokbeam: {_printable(str(error))}', file=sys.stderr)
+    return 2
+
+
+def _fail(error: Exception, arguments: list[str]) -> int:
+    from pipelines.cli.failures import in_a_line, keep_traceback
+
+    wait_if_ending()
+    path = keep_traceback(error, list(without_secrets(arguments)))
+    where = f'its traceback is in {path}'
+    if path is None:
+        sys.excepthook(type(error), error, error.__traceback__)
+        where = 'no file could be written for its traceback'
+    print(f'tokbeam: failed: {_printable(in_a_line(error))}; {where}', file=sys.stderr)
+    return 1
+
+
+def _printable(sentence: str) -> str:
+    """Returns a sentence on one line that any stderr can take: names of files may hold anything."""
+    line = ''.join(each if each.isprintable() else repr(each)[1:-1] for each in sentence)
+    encoding = getattr(sys.stderr, 'encoding', None) or 'utf-8'
+    return line.encode(encoding, 'backslashreplace').decode(encoding)
+
+
+def _log_to_stderr() -> None:
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(logging.Formatter('tokbeam: %(message)s'))
+    handler.addFilter(_is_news)
+    logging.getLogger().handlers[:] = [handler]
+    logging.getLogger('pipelines').setLevel(logging.INFO)
+
+
+def _is_news(record: logging.LogRecord) -> bool:
+    """Leaves out what Beam logs on every import, and what is told anyway.
+
+    A user's mistake comes to `main` as an exception too, and is told there in one sentence; worker
+    processes write to stderr themselves what Beam repeats for them.
+    """
+    if not record.name.startswith(('apache_beam', 'root')):
+        return True
+    if record.exc_info and isinstance(record.exc_info[1], InputError):
+        return False
+    message = record.getMessage()
+    if message.startswith(_JOB_SERVER_NEWS):
+        return False
+    chatter = ('apitools not found', 'tokcore.errors.', 'Worker: severity: ')
+    return not any(each in message for each in chatter)
+
+
+def _run(arguments: Sequence[str]) -> int:
+    options, beam_flags = parse_command(arguments)
+    if options.version:
+        print('tokbeam', importlib.metadata.version('tokbeam'))
+        return 0
+    if options.command in _FILTERS:
+        from pipelines.cli import line_commands
+
+        return getattr(line_commands, options.command)(options)
+    # Beam takes seconds to import; help and a wrong option need not wait for it.
+    from pipelines.cli import commands
+
+    # An interpreter that ends looks through all objects once more; of Beam and numba, half a second.
+    atexit.register(gc.freeze)
+
+    getattr(commands, options.command)(options, beam_flags)
+    return 0

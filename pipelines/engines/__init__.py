@@ -1,0 +1,1 @@
+"""Runners, threads and bounds: what runs a pipeline, and with how much."""

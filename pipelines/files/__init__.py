@@ -1,0 +1,1 @@
+"""Files wherever Beam reaches them, and who may write to which."""

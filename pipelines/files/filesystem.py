@@ -1,0 +1,382 @@
+"""Files wherever Beam's `FileSystems` reach, opened as they are stored.
+
+Beam decompresses by a file's name and reads a cut-off gzip short without an error, so every file is
+opened uncompressed here and decompressed by `tokcore.corpus.storage.gzip_text`. Output is written under a
+name of its own and renamed when it is whole. What the system refuses is an `InputError` from here on.
+"""
+
+import contextlib
+import os
+import re
+import shutil
+import stat
+import uuid
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import BinaryIO
+
+from apache_beam.io.filesystem import CompressionTypes
+from apache_beam.io.filesystems import FileSystems
+
+from pipelines.files.system_errors import system_error
+from tokcore.errors import InputError
+
+ATTEMPT_PREFIX = '.tokbeam-attempt-'
+"""Begins the name of what is not whole yet."""
+
+_DELETED_AT_ONCE = 8
+_WILDCARD = re.compile(r'[*?\[]')
+
+
+@dataclass(frozen=True)
+class StoredFile:
+    """A file as its filesystem lists it; `name` is what no move of its folder changes."""
+
+    path: str
+    name: str
+    size: int  # bytes as stored
+    modified: float  # seconds since 1970, 0 where the filesystem does not tell
+
+
+def absolute(path: str) -> str:
+    """Returns a path that means the same in every worker's working directory.
+
+    Raises:
+        InputError: it is of a filesystem that cannot be had here.
+    """
+    if is_local(path):
+        return os.path.abspath(path)
+    try:
+        FileSystems.get_filesystem(path)
+    except ValueError as error:
+        scheme = FileSystems.get_scheme(path)
+        remedy = {
+            'file': 'give the path without file://',
+            'gs': "install Google's: pip install 'apache-beam[gcp]'",
+            's3': "install Amazon's: pip install 'apache-beam[aws]'",
+            'azfs': "install Azure's: pip install 'apache-beam[azure]'",
+        }.get(scheme, 'Beam knows gs, s3, azfs and hdfs; copy the file to one of them, or here')
+        raise InputError(f'{path}: nothing here opens {scheme}:// paths; {remedy}') from error
+    return path
+
+
+def is_local(path: str) -> bool:
+    """Returns whether a path is one of this machine's own filesystem."""
+    return FileSystems.get_scheme(path) is None
+
+
+def join(folder: str, *names: str) -> str:
+    return FileSystems.join(folder, *names)
+
+
+def split_path(path: str) -> tuple[str, str]:
+    """Returns a path's folder and its last name."""
+    return FileSystems.split(path)
+
+
+def open_binary(path: str) -> BinaryIO:
+    """Opens a file for reading as it is stored, seekable.
+
+    Raises:
+        InputError: there is no regular file that may be read.
+    """
+    with _told(f'read {path}'):
+        if is_local(path):
+            return _open_regular(path)
+        return FileSystems.open(
+            path, 'application/octet-stream', compression_type=CompressionTypes.UNCOMPRESSED
+        )
+
+
+def _open_regular(path: str) -> BinaryIO:
+    # Opening a pipe that nobody writes to would wait for ever.
+    descriptor = os.open(path, os.O_RDONLY | getattr(os, 'O_NONBLOCK', 0))
+    mode = os.fstat(descriptor).st_mode
+    if not stat.S_ISREG(mode):
+        os.close(descriptor)
+        raise InputError(_not_regular(path, stat.S_ISDIR(mode)))
+    return os.fdopen(descriptor, 'rb')
+
+
+def _not_regular(path: str, is_folder: bool) -> str:
+    if is_folder:
+        return f'{path} is a folder, not a file; give an existing file or a glob'
+    return (
+        f'{path} is not a regular file, and a pipe or device cannot be read twice; '
+        'write it to a file first'
+    )
+
+
+def read_bytes(path: str) -> bytes:
+    """Returns a whole file. Raises InputError if it cannot be read."""
+    with _told(f'read {path}'), open_binary(path) as stream:
+        return stream.read()
+
+
+def exists(path: str) -> bool:
+    with _told(f'look for {path}'):
+        return FileSystems.exists(path)
+
+
+def is_folder(path: str) -> bool:
+    """Returns whether a path is a folder, or on an object store the beginning of a file's name."""
+    if is_local(path):
+        return os.path.isdir(path)
+    return not exists(path) and bool(list_folder(path))
+
+
+def stored_size(path: str) -> int | None:
+    """Returns a file's size in bytes, or None if it is missing."""
+    if not exists(path):
+        return None
+    with _told(f'look at {path}'):
+        return FileSystems.get_filesystem(path).size(path)
+
+
+@contextlib.contextmanager
+def create(path: str) -> Iterator[BinaryIO]:
+    """Writes a file that appears under its name only when it is whole.
+
+    Of two writers of one path either may win; a writer that fails leaves nothing behind.
+
+    Raises:
+        FullDiskError: there is no room for it.
+        InputError: it cannot be written otherwise.
+    """
+    folder, _ = split_path(path)
+    temporary = join(folder, attempt_name())
+    try:
+        with _told(f'write {path}'):
+            with FileSystems.create(
+                temporary,
+                'application/octet-stream',
+                compression_type=CompressionTypes.UNCOMPRESSED,
+            ) as stream:
+                yield stream
+            rename(temporary, path)
+    except BaseException:
+        with contextlib.suppress(InputError):  # what went wrong first is told
+            delete_file(temporary)
+        raise
+
+
+def write_bytes(path: str, data: bytes) -> None:
+    """Writes a whole file by `create`."""
+    with create(path) as stream:
+        stream.write(data)
+
+
+def rename(source: str, destination: str) -> None:
+    """Moves a file over whatever has that name."""
+    with _told(f'write {destination}'):
+        if is_local(source):
+            os.replace(source, destination)
+        else:
+            FileSystems.rename([source], [destination])
+
+
+def move(source: str, destination: str) -> None:
+    """Renames a file into a folder that need not exist yet."""
+    if is_local(destination):
+        with _told(f'write {destination}'):
+            os.makedirs(os.path.dirname(destination), exist_ok=True)
+    rename(source, destination)
+
+
+def make_folders(folder: str) -> list[str]:
+    """Makes a folder and those above it; returns the ones that were not there, the lowest first.
+
+    On an object store there are none. Raises OSError where one cannot be made.
+    """
+    if not is_local(folder):
+        return []
+    missing = []
+    above = folder
+    while not os.path.lexists(above):
+        missing.append(above)
+        above = os.path.dirname(above)
+    os.makedirs(folder, exist_ok=True)
+    return missing
+
+
+def delete_empty_folders(folders: Sequence[str]) -> None:
+    """Deletes folders, the lowest first, as far as there is nothing in them."""
+    for folder in folders:
+        delete_if_empty(folder)
+
+
+def delete_if_empty(folder: str) -> None:
+    """Deletes a folder with nothing in it; on an object store there are none."""
+    if is_local(folder) and not os.path.islink(folder):
+        with contextlib.suppress(OSError):  # it has something in it, or is gone
+            os.rmdir(folder)
+
+
+def delete_file(path: str) -> None:
+    """Deletes a file or a link if it is there; never a folder, nor what a link leads to.
+
+    Raises:
+        InputError: it is a folder, or cannot be deleted.
+    """
+    with _told(f'delete {path}'):
+        if is_local(path):
+            # Beam's own deletion takes a bracket in a path for a pattern.
+            _unlink(path)
+        elif FileSystems.exists(path):
+            FileSystems.delete([path])
+
+
+def delete_tree(folder: str) -> None:
+    """Deletes a folder of this run's own with all it holds; links are removed and not followed."""
+    with _told(f'delete {folder}'):
+        if not is_local(folder):
+            FileSystems.delete([folder])
+        elif os.path.islink(folder):
+            os.unlink(folder)
+        elif os.path.isdir(folder):
+            _delete_files([os.path.join(folder, name) for name in _names_below(folder)])
+            shutil.rmtree(folder)
+
+
+def delete_within(folder: str, kept: str) -> None:
+    """Deletes all that a local folder of this run's own holds but one file of it."""
+    with _told(f'delete {folder}'):
+        _delete_files([os.path.join(folder, name) for name in _names_below(folder) if name != kept])
+        for entry in list(os.scandir(folder)):
+            if entry.is_dir(follow_symlinks=False):
+                shutil.rmtree(entry.path)
+
+
+def delete_known(folder: str, is_known: Callable[[str], bool]) -> None:
+    """Deletes the files below a folder that are known by their names, and folders left empty.
+
+    What else is there stays. A link is a file here: it is removed and not followed.
+
+    Args:
+        folder: a folder, or a link, which is removed.
+        is_known: tells it of a file's name below the folder, with `/` between names.
+    """
+    if not is_local(folder):
+        for file in list_folder(folder):
+            if is_known(file.name):
+                delete_file(file.path)
+        return
+    if os.path.islink(folder):
+        delete_file(folder)
+        return
+    known = [name for name in _names_below(folder) if is_known(name)]
+    with _told(f'delete {folder}'):
+        _delete_files([os.path.join(folder, name) for name in known])
+        for base, _, _ in os.walk(folder, topdown=False):
+            delete_if_empty(base)
+
+
+def names_below(folder: str) -> list[str]:
+    """Returns the names of the files below a folder, links among them, with `/` between names."""
+    if is_local(folder):
+        return sorted(_names_below(folder))
+    return [file.name for file in list_folder(folder)]
+
+
+def _names_below(folder: str) -> list[str]:
+    names = []
+    for base, folders, files in os.walk(folder):
+        # `walk` does not go into links to folders, but names them among the folders.
+        links = [name for name in folders if os.path.islink(os.path.join(base, name))]
+        for name in (*files, *links):
+            below = os.path.relpath(os.path.join(base, name), folder)
+            names.append(below.replace(os.sep, '/'))
+    return names
+
+
+def _delete_files(paths: Sequence[str]) -> None:
+    # To delete a file that is still being written to the disk is mostly to wait.
+    with ThreadPoolExecutor(_DELETED_AT_ONCE) as pool:
+        list(pool.map(_unlink, paths))
+
+
+def _unlink(path: str) -> None:
+    with contextlib.suppress(FileNotFoundError):
+        os.unlink(path)
+
+
+def has_link(folder: str, name: str) -> bool:
+    """Tells whether one of the folders on the way from a folder down to a file is a link."""
+    parts = name.split('/')[:-1]
+    if not is_local(folder):
+        return False
+    return any(
+        os.path.islink(os.path.join(folder, *parts[: depth + 1])) for depth in range(len(parts))
+    )
+
+
+def list_folder(folder: str) -> list[StoredFile]:
+    """Returns the files below a folder, at any depth, by the bytes of their names below it."""
+    prefix = folder.rstrip('/') + '/'
+    filesystem = FileSystems.get_filesystem(folder)
+    # `_list` is what every filesystem of Beam implements and `match` is made of; `match` itself
+    # would take a bracket in the folder's name for a pattern.
+    files = [
+        StoredFile(
+            found.path,
+            found.path[len(prefix) :],
+            found.size_in_bytes,
+            found.last_updated_in_seconds or 0,
+        )
+        for found in filesystem._list(prefix)
+    ]
+    return sorted(files, key=lambda file: file.name.encode('utf-8', 'surrogateescape'))
+
+
+def find(pattern: str) -> list[StoredFile]:
+    """Returns the files that a path or a glob names, by the bytes of their relative paths.
+
+    `*` stops at a folder's border and `**` does not, as everywhere in Beam. A file whose name holds
+    a wildcard character is found by that name.
+
+    Raises:
+        InputError: nothing is there.
+    """
+    path = absolute(pattern)
+    with _told(f'look for {pattern}'):
+        if not _WILDCARD.search(path) or FileSystems.exists(path):
+            filesystem = FileSystems.get_filesystem(path)
+            if not FileSystems.exists(path):
+                raise InputError(f'{pattern} does not exist; give an existing file or a glob')
+            if is_local(path) and not os.path.isfile(path):
+                raise InputError(_not_regular(pattern, os.path.isdir(path)))
+            found = filesystem.metadata(path)
+            modified = found.last_updated_in_seconds or 0
+            return [StoredFile(path, split_path(path)[1], found.size_in_bytes, modified)]
+        fixed = path[: _WILDCARD.search(path).start()].rpartition('/')[0] + '/'
+        [result] = FileSystems.match([path])
+    if not result.metadata_list:
+        raise InputError(f'no file matches {pattern}; check the pattern (quote it for the shell)')
+    files = [
+        StoredFile(
+            found.path,
+            found.path[len(fixed) :],
+            found.size_in_bytes,
+            found.last_updated_in_seconds or 0,
+        )
+        for found in result.metadata_list
+    ]
+    for file in files:
+        if is_local(file.path) and not os.path.isfile(file.path):
+            raise InputError(f'{pattern} matches {_not_regular(file.path, is_folder=False)}')
+    return sorted(files, key=lambda file: file.name.encode('utf-8', 'surrogateescape'))
+
+
+def attempt_name() -> str:
+    """Returns a name for what is not whole yet; no two attempts have the same."""
+    return f'{ATTEMPT_PREFIX}{uuid.uuid4().hex}'
+
+
+@contextlib.contextmanager
+def _told(what: str) -> Iterator[None]:
+    """Turns what the system refuses into a sentence: `cannot {what}: ...`."""
+    try:
+        yield
+    except OSError as error:
+        raise system_error(error, what) from error

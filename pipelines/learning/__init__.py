@@ -1,0 +1,1 @@
+"""Learners on Beam, and what they keep to go on from."""

@@ -1,0 +1,284 @@
+"""The learner on Beam in the packed form: one min-count a round, four iterations a round.
+
+The first iteration cuts before every character, so its tables are the same for every min-count:
+they are made once, and what a round finds heavy enough serves all rounds of a higher min-count. All
+that is finished lies in a folder, and a driver that is started again goes on from there.
+"""
+
+import functools
+import logging
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import apache_beam as beam
+
+from pipelines.artifacts.count_batches import ROWS_AT_ONCE, stored_rows
+from pipelines.engines.bundle_bound import MOST_BUNDLE_BYTES, OversizedBundleError
+from pipelines.files import filesystem
+from pipelines.learning.count_suffixes import CountSubstrings
+from pipelines.learning.learner_files import GroupFiles, LearnerFiles, RoundFiles, TokenFacts
+from pipelines.learning.learner_jobs import round_job, store_job, survey_job
+from pipelines.learning.line_ends import refuse_line_ends
+from pipelines.learning.partition_selection import (
+    HEAVY_NODES,
+    Claiming,
+    ClaimStoredGroups,
+    CountAndClaim,
+    StoreGroups,
+)
+from pipelines.learning.survey_tokens import GROUP_BYTES, SurveyTokens
+from pipelines.transforms.write_report import read_report
+from tokcore.errors import InputError
+from tokcore.subword.learner import ITERATIONS, RESERVED_TOKENS, longest_candidate
+from tokcore.subword.partitioned.partition_sweep import order_subtokens
+from tokcore.subword.partitioned.prefix_partitions import pass_ranges
+from tokcore.text.escaping import alphabet_of, escape_token
+
+RunPipeline = Callable[[Callable[[beam.Pipeline], None]], None]
+
+_LOGGER = logging.getLogger(__name__)
+
+_LARGEST = 2**63 - 1
+
+_UNLIMITED_BYTES = 2**31 - 1
+
+
+_BYTES_OF_PROCESS = 400 << 20
+"""Python, Beam, pyarrow, compiled kernels."""
+
+_BYTES_PER_CHARACTER = 40
+"""Of a batch in flight: its suffixes while they are sorted, and packed."""
+
+_COPIES = 4
+"""Of the merged tables, where one process is runner and worker: those in the worker, as bytes sent,
+as bytes grouped, and as values."""
+
+
+@dataclass(frozen=True)
+class Limits:
+    """How much a learner takes at once; nothing that it gives depends on it."""
+
+    sampled_tokens: int = 200_000
+    """Their suffixes take some 10 MB in a worker; the borders of 4,096 groups need no more."""
+    group_bytes: int = GROUP_BYTES
+    bundle_bytes: int = MOST_BUNDLE_BYTES
+    heavy_nodes: int = HEAVY_NODES
+    chained: bool = True
+    """Whether a round is one job, or each of its iterations."""
+
+
+class PackedLearner:
+    """Learns what `MemoryLearner` learns, with every round a Beam pipeline.
+
+    Args:
+        paths: Parquet files of token counts; a token may stand in several.
+        folder: one that driver and workers reach; what an earlier learner of the same counts and
+            the same options, but for the next three, has finished there is taken up.
+        run: builds a pipeline by the function it is given, runs it and waits for its end.
+        max_subtoken_length: as `MemoryLearner`'s.
+        reserved_tokens: as `MemoryLearner`'s.
+        lowest: no lower min-count will be asked for.
+        workers: batches in flight in a worker.
+        label: begins the lines that tell of progress.
+        limits: how much is done at once.
+
+    Raises:
+        ValueError: `max_subtoken_length` is below 1, or a token cannot be stored in a vocabulary.
+        OverflowError: the counts could sum up to more than 2^63 - 1.
+        InputError: a file that is no Parquet file of counts, or no token in any.
+    """
+
+    def __init__(
+        self,
+        paths: Sequence[str],
+        folder: str,
+        run: RunPipeline,
+        *,
+        max_subtoken_length: int | None = 200,
+        reserved_tokens: Sequence[str] = (),
+        lowest: int = 1,
+        workers: int = 1,
+        label: str = 'vocab',
+        limits: Limits = Limits(),
+    ):
+        self._paths = tuple(paths)
+        self._run, self._workers, self._label, self._limits = run, workers, label, limits
+        self._longest = longest_candidate(max_subtoken_length)
+        self._lowest = max(1, lowest)
+        self._pass_bytes = limits.bundle_bytes
+        self._rounds = 0
+        reserved = RESERVED_TOKENS + tuple(reserved_tokens)
+        self._files = LearnerFiles(folder)
+        self._facts = self._survey()
+        self._alphabet = ''.join(sorted(alphabet_of([*reserved, self._facts.alphabet])))
+        refuse_line_ends(self._alphabet)
+        if self._facts.weight > _LARGEST:
+            raise OverflowError('count times length, summed over all tokens, exceeds 2^63 - 1')
+        letters = set(self._alphabet)
+        self._reserved = tuple(escape_token(token, letters) for token in reserved)
+        self._files.write_reserved(self._reserved)
+        self._stored: dict[int, tuple[GroupFiles, dict[int, int]]] = {}
+
+    @property
+    def smallest_size(self) -> int:
+        """The size that no min-count gets below: reserved tokens and alphabet."""
+        return len(self._reserved) + len(self._alphabet)
+
+    @property
+    def largest_count(self) -> int:
+        """No substring is counted more often."""
+        return self._facts.most
+
+    @property
+    def predicted_peak(self) -> int:
+        """The bytes that a process with runner, driver and worker in it is predicted to take."""
+        facts = self._facts
+        share = min(1, ROWS_AT_ONCE / max(1, facts.tokens))
+        batches = _BYTES_PER_CHARACTER * facts.characters * share * self._workers
+        held = min(facts.predicted_bytes, self._pass_bytes)
+        return round(_BYTES_OF_PROCESS + batches + _COPIES * held)
+
+    def build(self, min_count: int) -> tuple[str, ...]:
+        """Returns the subtokens in the order of their ids, as `MemoryLearner.build` does."""
+        min_count = min(max(1, min_count), _LARGEST)
+        if min_count < self._lowest:
+            raise ValueError(f'min-count {min_count} is below {self._lowest}, the lowest allowed')
+        if self._longest < 1:
+            return self._reserved + tuple(reversed(self._alphabet))
+        self._rounds += 1
+        files = self._files.round(min_count)
+        if files.has_vocabulary(ITERATIONS):
+            _LOGGER.info(
+                '%s: round %d at min-count %d was finished by an earlier run',
+                self._label, self._rounds, min_count,
+            )  # fmt: skip
+        else:
+            self._store_first(min_count)
+            self._learn_round(files, min_count)
+        if files.has_vocabulary(1) and filesystem.exists(files.sizes_path):
+            self._stored[min_count] = files.groups, files.read_sizes()
+        return self._reserved + order_subtokens(files.read_vocabulary(ITERATIONS))
+
+    def _survey(self) -> TokenFacts:
+        path = self._files.facts_path
+        if not filesystem.exists(path):
+            self._files.clear()  # what was left when all was to be deleted
+            rows = stored_rows(self._paths)
+            if rows == 0:
+                raise InputError(
+                    f'no token in {", ".join(self._paths)}; there is nothing to learn from'
+                )
+            started = time.monotonic()
+            bits = max(0, (rows // self._limits.sampled_tokens).bit_length())
+            surveying = SurveyTokens(path, bits, self._longest, self._limits.group_bytes)
+            self._run(functools.partial(survey_job, paths=self._paths, surveying=surveying))
+            _LOGGER.info(
+                '%s: %d tokens surveyed in %.1f s', self._label, rows, time.monotonic() - started
+            )
+        return TokenFacts.read(path)
+
+    def _store_first(self, min_count: int) -> None:
+        """Makes the first iteration's tables, in as many passes as they need.
+
+        A round of this min-count or a lower one has left all of them that count.
+        """
+        if any(least <= min_count for least in self._stored):
+            return
+        groups = self._facts.groups
+        sizes: dict[int, int] = {}
+        first = 0
+        started = time.monotonic()
+        predicted = max(1, self._facts.predicted_bytes // len(groups))
+        while first < len(groups):
+            done = self._files.finished_pass(first)
+            if done is None:
+                ranges = pass_ranges([predicted] * (len(groups) - first), self._pass_bytes)
+                last = first + next(ranges)[1]
+                self._run_bounded(functools.partial(self._store_pass, first, last))
+                done = self._files.finished_pass(first)
+                if done is None:
+                    continue  # in smaller passes
+            first, found = done
+            sizes.update(found)
+        self._stored[self._lowest] = self._files.first, sizes
+        _LOGGER.info(
+            '%s: first tables of %d groups take %d MB, predicted %d MB, in %.1f s',
+            self._label,
+            len(sizes),
+            sum(sizes.values()) >> 20,
+            self._facts.predicted_bytes >> 20,
+            time.monotonic() - started,
+        )
+
+    def _store_pass(self, first: int, last: int) -> None:
+        sizes_path = self._files.pass_sizes_path(first, last)
+        filesystem.delete_file(sizes_path)
+        counting = self._counting(None, 1, (first, last))
+        storing = StoreGroups(self._files.first, sizes_path, self._facts.groups, self._lowest)
+        self._run(
+            functools.partial(store_job, paths=self._paths, counting=counting, storing=storing)
+        )
+        self._files.finish_pass(first, last, read_report(sizes_path))
+        filesystem.delete_file(sizes_path)
+
+    def _learn_round(self, files: RoundFiles, min_count: int) -> None:
+        while not files.has_vocabulary(ITERATIONS):
+            self._run_bounded(functools.partial(self._run_round, files, min_count))
+
+    def _run_round(self, files: RoundFiles, min_count: int) -> None:
+        done = 0
+        while files.has_vocabulary(done + 1):
+            done += 1
+        least = max(least for least in self._stored if least <= min_count)
+        stored, sizes = self._stored[least]
+        claiming = Claiming(
+            files, self._facts.groups, self._alphabet, min_count, self._workers,
+            self._limits.heavy_nodes,
+        )  # fmt: skip
+        iterations = []
+        for iteration in range(done + 1, ITERATIONS + 1):
+            if iteration == 1:
+                iterations.append([ClaimStoredGroups(claiming, stored, sorted(sizes))])
+                continue
+            every = [sizes.get(group, 0) for group in range(len(self._facts.groups))]
+            ranges = list(pass_ranges(every, self._pass_bytes))
+            iterations.append(
+                [
+                    CountAndClaim(
+                        claiming, self._counting(files, iteration, each), self._paths, part, ranges
+                    )
+                    for part, each in enumerate(ranges)
+                ]
+            )  # fmt: skip
+        jobs = [sum(iterations, [])] if self._limits.chained else iterations
+        for transforms in jobs:
+            self._run(functools.partial(round_job, transforms=transforms))
+
+    def _counting(
+        self, files: RoundFiles | None, iteration: int, group_range: tuple[int, int]
+    ) -> CountSubstrings:
+        return CountSubstrings(
+            files,
+            iteration,
+            self._facts.groups,
+            group_range,
+            min(self._longest, _UNLIMITED_BYTES),
+            self._workers,
+            self._limits.bundle_bytes,
+        )
+
+    def _run_bounded(self, run: Callable[[], None]) -> None:
+        """Runs jobs; where a bundle would put out too much, passes are halved for the next try."""
+        try:
+            run()
+        except Exception as error:
+            if OversizedBundleError.__name__ not in f'{type(error).__name__}: {error}':
+                raise
+            if self._pass_bytes < 2:
+                raise
+            self._pass_bytes //= 2
+            _LOGGER.info(
+                '%s: a worker had more than %d MB to send; taking fewer groups at once',
+                self._label, self._limits.bundle_bytes >> 20,
+            )  # fmt: skip

@@ -1,0 +1,300 @@
+"""Learning a vocabulary on Beam in the plain form: each candidate substring with its weight.
+
+Each iteration is one pipeline: workers cut the tokens by the vocabulary so far and emit substrings,
+`CombinePerKey(sum)` adds them up, and what can still matter goes to files, which the driver prunes.
+Slow by nature (quadratic in a token's length, an element a substring): the reference for packed
+forms.
+"""
+
+import functools
+import json
+import uuid
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+import apache_beam as beam
+import pyarrow as pa
+import pyarrow.parquet as parquet
+
+from pipelines.engines.ordered_calls import in_global_window
+from pipelines.files import filesystem
+from pipelines.learning.line_ends import refuse_line_ends
+from tokcore.subword.learner import ITERATIONS, RESERVED_TOKENS, longest_candidate
+from tokcore.subword.plain_iteration import Cutter, candidate_substrings, keep_substrings
+from tokcore.text.escaping import alphabet_of, escape_token
+
+RunPipeline = Callable[[Callable[[beam.Pipeline], None]], None]
+
+_FILE_PREFIX = 'substrings-'
+
+_ROWS_PER_FILE = 200_000
+"""Some 10 MB of Python strings wait in a worker; a tenth would make ten times the files, and the
+driver opens each."""
+
+_SUMS_AT_ONCE = 500_000
+"""Substrings that a worker adds up before it sends them on: some 100 MB. With 100,000, English
+text's frequent ones are sent twice as often."""
+
+_SCHEMA = pa.schema([('substring', pa.string()), ('count', pa.int64())])
+
+
+@dataclass(eq=False)
+class ReadCounts(beam.PTransform):
+    """Reads (token, count) from Parquet files with the columns `token` and `count`.
+
+    Attributes:
+        paths: the files; each is read by one worker.
+    """
+
+    paths: Sequence[str]
+
+    def expand(self, begin) -> beam.PCollection[tuple[str, int]]:
+        return (
+            begin
+            | 'Paths' >> beam.Create(list(self.paths), reshuffle=False)
+            | 'Share' >> beam.Reshuffle()
+            | 'Read' >> beam.ParDo(_ReadCountsFn())  # (token, count)
+        )
+
+
+class _ReadCountsFn(beam.DoFn):
+    def process(self, element: str) -> Iterator[tuple[str, int]]:
+        with filesystem.open_binary(element) as stream:
+            for batch in parquet.ParquetFile(stream).iter_batches(columns=['token', 'count']):
+                columns = batch.to_pydict()
+                yield from zip(columns['token'], columns['count'])
+
+
+@dataclass(eq=False)
+class CountSubstringsByElement(beam.PTransform):
+    """Counts every substring that starts at a cut: (token, count) to (substring, weight).
+
+    The textbook form, an element a substring: the reference that `CountSubstrings` equals.
+
+    Attributes:
+        vocabulary_path: the subtokens that cut, a JSON list; loaded once for each process.
+        longest: the longest substring counted, in characters.
+    """
+
+    vocabulary_path: str
+    longest: int
+
+    def __post_init__(self):
+        if self.longest < 0:
+            raise ValueError(f'the longest substring is {self.longest} characters; give 0 or more')
+
+    def expand(self, token_to_count) -> beam.PCollection[tuple[str, int]]:
+        return (
+            token_to_count
+            | 'Emit' >> beam.ParDo(_EmitSubstringsFn(self.vocabulary_path, self.longest))
+            | 'Sum' >> beam.CombinePerKey(_SumFn())  # (substring, weight)
+        )
+
+
+class _EmitSubstringsFn(beam.DoFn):
+    def __init__(self, vocabulary_path: str, longest: int):
+        self._vocabulary_path = vocabulary_path
+        self._longest = longest
+
+    def setup(self) -> None:
+        self._cutter = _load_cutter(self._vocabulary_path)
+
+    def start_bundle(self) -> None:
+        self._sums: dict[str, int] = {}
+
+    def process(self, element: tuple[str, int]) -> Iterator[tuple[str, int]]:
+        token, count = element
+        escaped = escape_token(token, alphabet_of([token]))
+        sums = self._sums
+        for substring in candidate_substrings(escaped, self._cutter, self._longest):
+            sums[substring] = sums.get(substring, 0) + count
+        if len(sums) >= _SUMS_AT_ONCE:
+            yield from sums.items()
+            self._sums = {}
+
+    def finish_bundle(self) -> Iterator:
+        yield from map(in_global_window, self._sums.items())
+        self._sums = {}
+
+
+class _SumFn(beam.CombineFn):
+    """`sum` with a number as accumulator: Beam's own keeps, and sends, lists."""
+
+    def create_accumulator(self) -> int:
+        return 0
+
+    def add_input(self, mutable_accumulator: int, element: int) -> int:
+        return mutable_accumulator + element
+
+    def merge_accumulators(self, accumulators: Iterable[int]) -> int:
+        return sum(accumulators)
+
+    def extract_output(self, accumulator: int) -> int:
+        return accumulator
+
+    def get_accumulator_coder(self) -> beam.coders.Coder:
+        return beam.coders.VarIntCoder()
+
+
+# The vocabulary of one iteration, and of the one before for a worker that lags.
+@functools.lru_cache(maxsize=2)
+def _load_cutter(path: str) -> Cutter:
+    return Cutter.of(json.loads(filesystem.read_bytes(path)))
+
+
+@dataclass(eq=False)
+class WriteSubstrings(beam.PTransform):
+    """Writes the (substring, weight) that reach a weight, and all single characters, to a folder.
+
+    A retried bundle may write a row again, in another file: it is the same row.
+
+    Attributes:
+        folder: gets Parquet files of any names.
+        least: the least weight of a substring of two characters or more.
+    """
+
+    folder: str
+    least: int
+
+    def expand(self, substring_to_weight) -> beam.PCollection:
+        return substring_to_weight | 'Write' >> beam.ParDo(
+            _WriteSubstringsFn(self.folder, self.least)
+        )
+
+
+class _WriteSubstringsFn(beam.DoFn):
+    def __init__(self, folder: str, least: int):
+        self._folder, self._least = folder, least
+
+    def start_bundle(self) -> None:
+        self._rows: list[tuple[str, int]] = []
+
+    def process(self, element: tuple[str, int]) -> Iterator[str]:
+        substring, weight = element
+        if weight < self._least and len(substring) > 1:
+            return
+        self._rows.append(element)
+        if len(self._rows) >= _ROWS_PER_FILE:
+            yield self._write()
+
+    def finish_bundle(self) -> Iterator:
+        if self._rows:
+            yield in_global_window(self._write())
+
+    def _write(self) -> str:
+        substrings, weights = zip(*self._rows)
+        self._rows = []
+        path = filesystem.join(self._folder, f'{_FILE_PREFIX}{uuid.uuid4().hex}.parquet')
+        table = pa.table([pa.array(substrings), pa.array(weights, pa.int64())], schema=_SCHEMA)
+        with filesystem.create(path) as stream:
+            parquet.write_table(table, stream)
+        return path
+
+
+@dataclass(eq=False)
+class _WriteAlphabet(beam.PTransform):
+    """Writes the distinct characters of all tokens, as substrings without weight."""
+
+    folder: str
+
+    def expand(self, token_to_count) -> beam.PCollection:
+        return (
+            token_to_count
+            | 'Characters' >> beam.ParDo(_EmitCharactersFn())
+            | 'Distinct' >> beam.CombinePerKey(max)  # (character, 0)
+            | 'Write' >> WriteSubstrings(self.folder, 0)
+        )
+
+
+class _EmitCharactersFn(beam.DoFn):
+    def process(self, element: tuple[str, int]) -> Iterator[tuple[str, int]]:
+        for character in set(element[0]):
+            yield character, 0
+
+
+class BeamLearner:
+    """Learns what `MemoryLearner` learns, with every iteration a Beam pipeline.
+
+    Args:
+        paths: Parquet files of token counts; a token may stand in several.
+        work: a folder that driver and workers reach; it is left with the learner's files in it.
+        run: builds a pipeline by the function it is given, runs it and waits for its end.
+        max_subtoken_length: as `MemoryLearner`'s.
+        reserved_tokens: as `MemoryLearner`'s.
+
+    Raises:
+        ValueError: `max_subtoken_length` is below 1, or a token cannot be stored in a vocabulary.
+    """
+
+    def __init__(
+        self,
+        paths: Sequence[str],
+        work: str,
+        run: RunPipeline,
+        *,
+        max_subtoken_length: int | None = 200,
+        reserved_tokens: Sequence[str] = (),
+    ):
+        self._paths = tuple(paths)
+        # A process keeps vocabularies by path, so no other learner may use the same ones.
+        self._work = filesystem.join(work, uuid.uuid4().hex)
+        self._run = run
+        self._longest = longest_candidate(max_subtoken_length)
+        reserved = RESERVED_TOKENS + tuple(reserved_tokens)
+        folder = filesystem.join(self._work, 'alphabet')
+        self._run(functools.partial(_read_alphabet, paths=self._paths, folder=folder))
+        self._alphabet = alphabet_of([*reserved, *_read_substrings(folder)])
+        refuse_line_ends(self._alphabet)
+        self._reserved = tuple(escape_token(token, self._alphabet) for token in reserved)
+
+    @property
+    def smallest_size(self) -> int:
+        """The size that no min-count gets below: reserved tokens and alphabet."""
+        return len(self._reserved) + len(self._alphabet)
+
+    def build(self, min_count: int) -> tuple[str, ...]:
+        """Returns the subtokens in the order of their ids, as `MemoryLearner.build` does."""
+        min_count = max(1, min_count)
+        subtokens = tuple(sorted(self._alphabet))
+        for iteration in range(ITERATIONS):
+            folder = filesystem.join(self._work, f'{min_count}-{iteration}')
+            vocabulary_path = filesystem.join(folder, 'vocabulary.json')
+            filesystem.write_bytes(vocabulary_path, json.dumps(subtokens).encode())
+            build_pipeline = functools.partial(
+                _iterate,
+                paths=self._paths,
+                counting=CountSubstringsByElement(vocabulary_path, self._longest),
+                writing=WriteSubstrings(folder, min_count),
+            )
+            self._run(build_pipeline)
+            counts = _read_substrings(folder)
+            subtokens = self._reserved + tuple(keep_substrings(counts, min_count, self._alphabet))
+        return subtokens
+
+
+def _read_alphabet(pipeline: beam.Pipeline, paths: Sequence[str], folder: str) -> None:
+    pipeline | 'ReadCounts' >> ReadCounts(paths) | 'WriteAlphabet' >> _WriteAlphabet(folder)
+
+
+def _iterate(
+    pipeline: beam.Pipeline,
+    paths: Sequence[str],
+    counting: CountSubstringsByElement,
+    writing: WriteSubstrings,
+) -> None:
+    (
+        pipeline
+        | 'ReadCounts' >> ReadCounts(paths)  # (token, count)
+        | 'CountSubstrings' >> counting  # (substring, weight)
+        | 'WriteSubstrings' >> writing
+    )
+
+
+def _read_substrings(folder: str) -> dict[str, int]:
+    counts: dict[str, int] = {}
+    for file in filesystem.list_folder(folder):
+        if file.name.startswith(_FILE_PREFIX):
+            with filesystem.open_binary(file.path) as stream:
+                columns = parquet.read_table(stream).to_pydict()
+            counts.update(zip(columns['substring'], columns['count']))
+    return counts

@@ -1,0 +1,88 @@
+"""The survey of token counts, as a job: files to one file of facts, with the borders of groups."""
+
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+import apache_beam as beam
+
+from pipelines.artifacts.count_batches import read_batches
+from pipelines.learning.learner_files import TokenFacts
+from tokcore.subword.partitioned.prefix_partitions import choose_groups
+from tokcore.subword.partitioned.suffix_table import SuffixTable
+from tokcore.subword.partitioned.token_survey import Surveyor, TokenSurvey, add_surveys
+
+GROUP_BYTES = 4 << 20
+"""What a group's table is to take: streamed through in a tenth of a second, and a cluster has some
+hundred to share out for each GB. With half, twice as many small tables are merged for each
+batch."""
+
+MOST_GROUPS = 4096
+"""Each is a file and two elements in every iteration; beyond, groups get larger instead."""
+
+
+@dataclass(eq=False)
+class SurveyTokens(beam.PTransform):
+    """Writes the facts about all tokens of count files, and chooses the prefix groups.
+
+    Attributes:
+        facts_path: gets the facts.
+        bits: one token in 2^bits is sampled.
+        longest: the longest substring counted, in characters.
+        group_bytes: what a group's table is to take.
+    """
+
+    facts_path: str
+    bits: int
+    longest: int
+    group_bytes: int = GROUP_BYTES
+
+    def expand(self, paths: beam.PCollection) -> beam.PCollection:
+        return (
+            paths
+            | 'Survey' >> beam.ParDo(_SurveyFn(self.bits, self.longest))
+            | 'Gather' >> beam.GroupByKey()  # (0, [survey])
+            | 'Finish' >> beam.ParDo(_FinishFn(self.facts_path, self.bits, self.group_bytes))
+        )
+
+
+class _SurveyFn(beam.DoFn):
+    def __init__(self, bits: int, longest: int):
+        self._bits, self._longest = bits, longest
+
+    def process(self, element: str) -> Iterator[tuple[int, tuple]]:
+        surveyor = Surveyor(self._bits, self._longest)
+        for arrays in read_batches(element, is_checked=False):
+            surveyor.add(*arrays)
+        survey = surveyor.result()
+        sums = (survey.tokens, survey.characters, str(survey.weight), str(survey.most))
+        samples = (survey.sample.to_bytes(), survey.smaller_sample.to_bytes())
+        yield 0, (survey.alphabet, *sums, *samples)
+
+
+class _FinishFn(beam.DoFn):
+    def __init__(self, facts_path: str, bits: int, group_bytes: int):
+        self._facts_path, self._bits, self._group_bytes = facts_path, bits, group_bytes
+
+    def process(self, element: tuple[int, Iterable[tuple]]) -> None:
+        survey = add_surveys(map(_unpacked, element[1]))
+        predicted = survey.predicted_bytes(self._bits)
+        groups = min(MOST_GROUPS, math.ceil(predicted / self._group_bytes))
+        facts = TokenFacts(
+            survey.alphabet,
+            survey.tokens,
+            survey.characters,
+            survey.weight,
+            survey.most,
+            predicted,
+            choose_groups(survey.sample, groups).borders,
+        )
+        facts.write(self._facts_path)
+
+
+def _unpacked(packed: Sequence) -> TokenSurvey:
+    alphabet, tokens, characters, weight, most, sample, smaller = packed
+    return TokenSurvey(
+        alphabet, tokens, characters, int(weight), int(most),
+        SuffixTable.from_bytes(sample), SuffixTable.from_bytes(smaller),
+    )  # fmt: skip

@@ -1,0 +1,1 @@
+"""Values of options, ours and those of Beam."""

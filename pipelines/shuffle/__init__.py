@@ -1,0 +1,1 @@
+"""Shuffling through files: the plan, the runs, the shards."""

@@ -1,0 +1,68 @@
+"""One shard written by several threads in turns."""
+
+import contextlib
+import math
+import threading
+from collections.abc import Iterator
+
+import google_crc32c
+
+from pipelines.files import filesystem
+from tokcore.shuffle.run_merging import MergedRows
+
+
+class OpenShard:
+    """A shard whose parts are made by several threads at once, and written one after another.
+
+    It has its name when the last part is written. Parts must be begun in their order, or a thread
+    would wait for what nobody makes.
+
+    Args:
+        folder: where the shard goes.
+        name: of its file.
+        parts: how many there are.
+    """
+
+    def __init__(self, folder: str, name: str, parts: int):
+        self._folder, self._name = folder, name
+        self._parts = parts
+        self._turn, self._failed = 0, math.inf
+        self._changed = threading.Condition()
+        self._stack = contextlib.ExitStack()
+        self._bytes = self._crc32c = self._examples = 0
+
+    @contextlib.contextmanager
+    def part(self, place: int) -> Iterator[None]:
+        """Around what makes and writes a part: if it fails, those that wait for it fail too."""
+        try:
+            yield
+        except BaseException:
+            with self._changed:
+                self._failed = min(self._failed, place)
+                self._changed.notify_all()
+            raise
+
+    def write(self, place: int, merged: MergedRows) -> tuple[str, int, int, int] | None:
+        """Writes a part after those before it.
+
+        Returns (name, bytes, crc32c, examples) of the shard if it was the last, else None. Raises
+        RuntimeError if a part before it failed.
+        """
+        with self._changed:
+            self._changed.wait_for(lambda: self._turn == place or self._failed < place)
+            if self._failed < place:
+                raise RuntimeError(f'part {self._failed} of {self._name} was not written')
+        if place == 0:
+            path = filesystem.join(self._folder, self._name)
+            self._stream = self._stack.enter_context(filesystem.create(path))
+        self._stream.write(merged.records.data)
+        self._crc32c = google_crc32c.extend(self._crc32c, merged.records)
+        self._bytes += len(merged.records)
+        self._examples += merged.rows
+        if place + 1 == self._parts:
+            self._stack.close()
+            return self._name, self._bytes, self._crc32c, self._examples
+        with self._changed:
+            self._turn += 1
+            self._changed.notify_all()
+        return None

@@ -1,0 +1,134 @@
+"""The main job: count, learn, encode, one after the other, into one folder."""
+
+import contextlib
+import logging
+import time
+from collections.abc import Mapping, Sequence
+
+from pipelines.artifacts.count_files import find_counts
+from pipelines.artifacts.manifest import InputText, Manifest, VocabularyRecord, read_manifest
+from pipelines.artifacts.stage_output import StageOutput, Wanted, run_record
+from pipelines.files import filesystem
+from pipelines.jobs.corpus_files import Corpus, Job
+from pipelines.learning.learner_rounds import RoundsPlace, swept_rounds
+from pipelines.shuffle.plan import sweep_shuffles
+from pipelines.shuffle.through_files import swept_shuffle, work_folder
+from pipelines.stages.count import CountsFolder, count_stage, wanted_inputs
+from pipelines.stages.encode import (
+    EncodeOptions,
+    VocabularyPaths,
+    encode_into,
+    log_shards,
+    refuse_too_large,
+    shard_names,
+)
+from pipelines.stages.vocabulary import VocabularyOptions, learn
+from tokcore.errors import InputError
+from tokcore.text.unicode_tables import UNICODE_VERSION
+
+_LOGGER = logging.getLogger(__name__)
+
+
+def vocabulary_names(corpus: Corpus, name: str, size: int, shared: bool) -> dict[str, str]:
+    """Returns the file name of each side's vocabulary: `both`, or `inputs` and `targets`."""
+    stem = f'vocab.{name}.{size}.subwords'
+    if shared or corpus.splits[0].kind == 'text':
+        return {'both': stem}
+    return {side: f'{stem}.{side}' for side in ('inputs', 'targets')}
+
+
+def build_stage(
+    job: Job, vocabulary: VocabularyOptions, shared: bool, encoding: EncodeOptions, folder: str
+) -> None:
+    """Counts the training lines, learns the vocabularies and encodes all splits.
+
+    Raises:
+        InputError: whatever the three stages refuse.
+    """
+    started = time.monotonic()
+    corpus = job.corpus
+    output = StageOutput.of_dataset(folder)
+    names = vocabulary_names(corpus, encoding.name, vocabulary.vocab_size, shared)
+    wanted = Wanted(
+        'build',
+        {
+            **encoding.for_manifest(job),
+            **vocabulary.for_manifest(),
+            'shared_vocab': shared,
+        },
+        wanted_inputs(corpus),
+    )
+    final_names = [*names.values(), *shard_names(corpus, encoding)]
+    is_text = corpus.splits[0].kind == 'text'
+    folders = {
+        side: CountsFolder(
+            filesystem.join(folder, 'counts' if side == 'both' else f'counts.{side}'),
+            'text' if is_text else side,
+        )
+        for side in names
+    }
+    places = [RoundsPlace.of(folder, name, vocabulary.work) for name in names.values()]
+    with contextlib.ExitStack() as stack:
+        claim = stack.enter_context(output.claim())
+        if output.finished(claim, wanted, final_names, job.overwrite) is not None:
+            sweep_shuffles(work_folder(job, folder), folder)
+            for place in places:
+                place.sweep()
+            _LOGGER.info('build: already done in %s', folder)
+            return
+        refuse_too_large(job, len(names))
+        stack.enter_context(swept_shuffle(job, folder))
+        stack.enter_context(swept_rounds(places))
+        attempt = stack.enter_context(output.attempt())
+        job = job.planned(attempt.path)
+        count_stage(job.only('train'), list(folders.values()), keep_rejected=False)
+        counted = time.monotonic()
+        records: list[VocabularyRecord] = []
+        for side, name in names.items():
+            learned = learn(
+                find_counts([folders[side].path]),
+                vocabulary,
+                name,
+                job.engine,
+                filesystem.join(attempt.path, f'learner.{side}'),
+                folder,
+            )
+            filesystem.write_bytes(filesystem.join(attempt.path, name), learned.data)
+            records.append(learned.record(name, side))
+        learned_at = time.monotonic()
+        seconds = {'count': counted - started, 'vocab': learned_at - counted}
+        paths = _vocabulary_paths(names, attempt.path, is_text)
+        encoded = encode_into(job, paths, encoding, attempt.path, folder)
+        _refuse_changed(folders, encoded.facts.inputs)
+        seconds['encode'] = time.monotonic() - learned_at
+        manifest = Manifest(
+            'build',
+            UNICODE_VERSION,
+            wanted.options,
+            encoded.facts.inputs,
+            encoded.facts.lines,
+            vocabularies=tuple(records),
+            files=encoded.shards,
+            rejected=output.rejected_files(encoded.facts.rejected),
+        )
+        run = run_record(wanted.inputs, seconds, job.engine.flags)
+        output.publish(claim, attempt, final_names, manifest, run, encoded.facts.rejected)
+    log_shards(encoded, output)
+
+
+def _vocabulary_paths(names: Mapping[str, str], folder: str, is_text: bool) -> VocabularyPaths:
+    paths = {side: filesystem.join(folder, name) for side, name in names.items()}
+    targets = paths.get('targets', paths.get('both'))
+    return VocabularyPaths(targets, None if is_text else paths.get('inputs', targets))
+
+
+def _refuse_changed(folders: Mapping[str, CountsFolder], inputs: Sequence[InputText]) -> None:
+    """The vocabulary must be counted from exactly the training lines that were encoded."""
+    encoded = tuple(each for each in inputs if each.split == 'train')
+    for folder in folders.values():
+        counted = read_manifest(StageOutput.of_counts(folder.path).manifest_path)
+        if counted is None or counted.inputs != encoded:
+            raise InputError(
+                f'the training files have changed since {folder.path} was counted; run again '
+                'with --overwrite when nothing writes to them any more'
+            )

@@ -1,0 +1,261 @@
+"""The stage that counts: training lines in, one or two COUNTS folders out."""
+
+import contextlib
+import logging
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import astuple, dataclass
+
+import apache_beam as beam
+
+from pipelines.artifacts.manifest import InputText, Manifest, OutputFile, SplitLines
+from pipelines.artifacts.stage_output import StageOutput, Wanted, WantedInput, run_record
+from pipelines.files import filesystem
+from pipelines.files.claims import Claim
+from pipelines.jobs.corpus_files import Corpus, Job, checksum_input, input_texts
+from pipelines.transforms.count_tokens import (
+    FACTS,
+    REJECTED,
+    TABLES,
+    CountTokens,
+    WriteCounts,
+    counts_name,
+    write_counts_file,
+)
+from pipelines.transforms.write_rejected import WriteRejected
+from pipelines.transforms.write_report import WriteReport, read_report
+from tokcore.corpus.block_stats import LineTally, add_tallies
+from tokcore.corpus.dataset import MAX_LINE_BYTES
+from tokcore.corpus.range_checksums import TextReceipt
+from tokcore.counts.block_counting import COUNT_PARTITIONS
+from tokcore.counts.merging import TokenTable
+from tokcore.errors import InputError
+from tokcore.text.unicode_tables import UNICODE_VERSION
+
+_LOGGER = logging.getLogger(__name__)
+
+_FACTS_NAME = 'facts'
+_REJECTED_NAME = 'rejected-files'
+_OVERFLOW_NAME = 'overflow'
+
+SIDES = {'inputs': (0,), 'targets': (1,), 'both': (0, 1)}
+"""What `--side` chooses of a pair."""
+
+
+@dataclass(frozen=True)
+class CountsFolder:
+    """One COUNTS folder to be made: which side of the pairs it counts, or 'text'."""
+
+    path: str
+    side: str  # a key of `SIDES`, or 'text'
+
+    @property
+    def sides(self) -> tuple[int, ...]:
+        return SIDES.get(self.side, (0,))
+
+
+@dataclass(frozen=True)
+class ReadFacts:
+    """What a pipeline's workers reported of the lines that they read."""
+
+    inputs: tuple[InputText, ...]
+    lines: tuple[SplitLines, ...]
+    rejected: tuple[OutputFile, ...] = ()
+
+
+def count_names() -> tuple[str, ...]:
+    """Returns the file names of a COUNTS folder."""
+    return tuple(counts_name(partition) for partition in range(COUNT_PARTITIONS))
+
+
+def wanted_counts(job: Job, folder: CountsFolder) -> Wanted:
+    """Returns what the bytes of a COUNTS folder depend on."""
+    return Wanted('count', {'side': folder.side, **reading_options(job)}, wanted_inputs(job.corpus))
+
+
+def reading_options(job: Job) -> dict[str, object]:
+    """Returns the options that say how files are read as lines."""
+    return {
+        'on_error': job.on_error,
+        **{
+            ('columns' if split.name == 'train' else f'{split.name}_columns'): split.columns
+            for split in job.corpus.splits
+            if split.kind == 'tsv'
+        },
+        # A newer option: by default manifests stay what they were before it.
+        **({} if job.max_line_bytes == MAX_LINE_BYTES else {'max_line_size': job.max_line_bytes}),
+    }
+
+
+def wanted_inputs(corpus: Corpus) -> tuple[WantedInput, ...]:
+    return tuple(
+        WantedInput(each.split, each.role, each.stored, lambda each=each: checksum_input(each))
+        for each in corpus.inputs
+    )
+
+
+def count_stage(
+    job: Job, folders: Sequence[CountsFolder], keep_rejected: bool = True
+) -> tuple[OutputFile, ...]:
+    """Counts the training lines' tokens into folders, each ended by its manifest.
+
+    A folder that already holds this result is left as it is. Returns the files of rejected lines.
+
+    Args:
+        job: the training corpus.
+        folders: what to count.
+        keep_rejected: whether rejected lines are kept, in `COUNTS.rejected`; not if another stage
+            reads the same lines and keeps them.
+
+    Raises:
+        InputError: a line that cannot be used, an empty corpus, or a folder with another result.
+    """
+    started = time.monotonic()
+    wanted = {folder.path: wanted_counts(job, folder) for folder in folders}
+    with contextlib.ExitStack() as stack:
+        missing: dict[CountsFolder, Claim] = {}
+        for folder in folders:
+            output = StageOutput.of_counts(folder.path)
+            claim = stack.enter_context(output.claim())
+            if not output.finished(claim, wanted[folder.path], count_names(), job.overwrite):
+                missing[folder] = claim
+        if not missing:
+            _LOGGER.info('count: already done in %s', ', '.join(each.path for each in folders))
+            return ()
+        outputs = [StageOutput.of_counts(folder.path) for folder in missing]
+        attempts = [stack.enter_context(output.attempt()) for output in outputs]
+        job = job.planned(attempts[0].path)
+        counted = count_into(job, list(missing), [attempt.path for attempt in attempts])
+        rejected = counted.facts.rejected if keep_rejected else ()
+        seconds = {'count': time.monotonic() - started}
+        for folder, output, attempt, table in zip(
+            missing, outputs, attempts, counted.tables, strict=True
+        ):
+            manifest = Manifest(
+                'count',
+                UNICODE_VERSION,
+                wanted[folder.path].options,
+                counted.facts.inputs,
+                counted.facts.lines,
+                tokens=table.tokens,
+                files=table.files,
+            )
+            run = run_record(wanted[folder.path].inputs, seconds, job.engine.flags)
+            # The workers wrote rejected lines to the first attempt; only a count of one folder keeps
+            # them.
+            output.publish(missing[folder], attempt, count_names(), manifest, run, rejected)
+            _LOGGER.info(
+                'count: %d tokens, %d distinct, in %s', table.tokens, table.distinct, folder.path
+            )
+    return rejected
+
+
+@dataclass(frozen=True)
+class CountedTable:
+    """The files of one COUNTS folder and the running tokens in them."""
+
+    tokens: int
+    files: tuple[OutputFile, ...]
+
+    @property
+    def distinct(self) -> int:
+        return sum(file.rows for file in self.files)
+
+
+@dataclass(frozen=True)
+class CountedCorpus:
+    facts: ReadFacts
+    tables: tuple[CountedTable, ...]  # one for each folder
+
+
+def count_into(
+    job: Job, folders: Sequence[CountsFolder], paths: Sequence[str]
+) -> CountedCorpus:
+    """Counts into an attempt's folders, one for each of `folders`; rejected lines go to the first."""
+    groups = tuple(folder.sides for folder in folders)
+    files_path = filesystem.join(paths[0], 'files')
+
+    def build(pipeline: beam.Pipeline) -> None:
+        counted = job.read(pipeline) | 'CountTokens' >> CountTokens(
+            groups,
+            job.corpus.splits,
+            job.engine.workers,
+            job.on_error,
+            filesystem.join(paths[0], _OVERFLOW_NAME),
+        )
+        report_facts(counted, paths[0])
+        (
+            counted[TABLES]
+            | 'WriteCounts' >> WriteCounts(paths, job.engine.workers)
+            | 'ReportFiles' >> WriteReport(files_path)
+        )
+
+    job.engine.run(build)
+    rows = read_report(files_path)
+    tables = tuple(
+        counted_table([row[1:] for row in rows if row[0] == group], path)
+        for group, path in enumerate(paths)
+    )
+    return CountedCorpus(read_facts(job.corpus, paths[0]), tables)
+
+
+def counted_table(rows: Sequence[Sequence], path: str) -> CountedTable:
+    """Returns a COUNTS folder from what was written of it; empty partitions are written here."""
+    written = {row[0]: row for row in rows}
+    for partition in range(COUNT_PARTITIONS):
+        if counts_name(partition) not in written:
+            empty = write_counts_file(path, partition, TokenTable.from_items(()))
+            written[empty[0]] = empty
+    files = tuple(
+        OutputFile(name, size, f'{crc:08x}', distinct)
+        for name, distinct, _, size, crc in (written[name] for name in count_names())
+    )
+    return CountedTable(sum(row[2] for row in written.values()), files)
+
+
+def report_facts(outputs: Mapping[str, beam.PCollection], path: str) -> None:
+    """Adds the steps that report a pipeline's facts and write its rejected lines to a folder."""
+    report_read(outputs[FACTS], path)
+    report_rejected(outputs[REJECTED] | 'WriteRejected' >> WriteRejected(path), path)
+
+
+def report_read(facts: beam.PCollection, path: str) -> None:
+    """Adds the step that reports what was read."""
+    facts | 'ReportFacts' >> WriteReport(filesystem.join(path, _FACTS_NAME))
+
+
+def report_rejected(files: beam.PCollection, path: str) -> None:
+    """Adds the step that reports the files of rejected lines: (name, bytes, crc32c, lines)."""
+    files | 'ReportRejected' >> WriteReport(filesystem.join(path, _REJECTED_NAME))
+
+
+def read_facts(corpus: Corpus, path: str) -> ReadFacts:
+    """Returns what a pipeline reported of its blocks to a folder.
+
+    Raises:
+        InputError: a split has no line to encode.
+        RuntimeError: lines or bytes were lost on the way.
+    """
+    rows = read_report(filesystem.join(path, _FACTS_NAME))
+    receipts = [TextReceipt(*row[1:]) for row in rows if row[0] == 'text']
+    tallies = [LineTally(*row[1:]) for row in rows if row[0] == 'lines']
+    lines = []
+    for split in corpus.splits:
+        tally = add_tallies(split.name, tallies)
+        if tally.examples == 0:
+            names = ', '.join(
+                each.stored.path for each in corpus.inputs if each.split == split.name
+            )
+            raise InputError(
+                f'the {split.name} corpus is empty: {tally.lines} lines read from {names}, none '
+                'with text on every side; check the files and the columns'
+            )
+        lines.append(SplitLines(*astuple(tally)))
+    rejected = tuple(
+        OutputFile(name, size, f'{crc32c:08x}', count)
+        for name, size, crc32c, count in read_report(filesystem.join(path, _REJECTED_NAME))
+    )
+    left_out = sum(each.rejected for each in tallies)
+    if left_out != sum(file.rows for file in rejected):
+        raise RuntimeError(f'{left_out} lines were rejected, but not as many written: {rejected}')
+    return ReadFacts(input_texts(corpus, receipts), tuple(lines), rejected)

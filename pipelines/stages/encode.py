@@ -1,0 +1,315 @@
+"""The stage that encodes: every split's lines in, shuffled TFRecord shards out."""
+
+import contextlib
+import logging
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import apache_beam as beam
+
+from pipelines.artifacts.manifest import (
+    Manifest,
+    OutputFile,
+    VocabularyRecord,
+)
+from pipelines.artifacts.stage_output import StageOutput, Wanted, run_record
+from pipelines.artifacts.vocabulary_reading import read_vocabulary
+from pipelines.engines.process_memory import available_bytes
+from pipelines.files import filesystem
+from pipelines.jobs.corpus_files import Corpus, Job
+from pipelines.jobs.shuffle_options import fit_memory
+from pipelines.shuffle.plan import sweep_shuffles
+from pipelines.shuffle.through_files import encode_through_files, swept_shuffle, work_folder
+from pipelines.stages.count import (
+    ReadFacts,
+    read_facts,
+    reading_options,
+    report_facts,
+    wanted_inputs,
+)
+from pipelines.transforms.encode_blocks import RECORDS, EncodeBlocks, EncodedFeature, SplitShards
+from pipelines.transforms.write_report import WriteReport, read_report
+from pipelines.transforms.write_shards import WriteShards, shard_name
+from tokcore.errors import InputError
+from tokcore.records.example_encoding import Feature
+from tokcore.text.unicode_tables import UNICODE_VERSION
+
+_LOGGER = logging.getLogger(__name__)
+
+_BUCKET_BYTES = 16 << 20
+"""Planned size of a bucket: sorting it takes a few times as much, and a shard of usual size is a
+handful. Half would double the elements of the shuffle, twice the memory of every writer."""
+
+_SLOT_BYTES = 512 << 20
+"""Flink 1.x stops for ever, without an error, where one bundle puts out more than about 1 GB, and
+batch there makes one bundle of all that a slot does."""
+
+_MEMORY_SHARE = 6
+"""Beam's local runner holds a shuffle in memory at four to six times its size."""
+
+
+@dataclass(frozen=True)
+class EncodeOptions:
+    """What the shards depend on, beside the corpus and the vocabularies."""
+
+    name: str
+    shards: Mapping[str, int]  # of each split
+    seed: int = 0
+    source_prefix: str = ''
+    target_prefix: str = ''
+
+    def for_manifest(self, job: Job) -> dict[str, object]:
+        return {
+            'name': self.name,
+            'seed': self.seed,
+            'source_prefix': self.source_prefix,
+            'target_prefix': self.target_prefix,
+            **{
+                ('shards' if split.name == 'train' else f'{split.name}_shards'): self.shards[
+                    split.name
+                ]
+                for split in job.corpus.splits
+            },
+            **reading_options(job),
+        }
+
+
+@dataclass(frozen=True)
+class VocabularyPaths:
+    """The vocabulary files of the two sides of a pair, or of a text as `targets`."""
+
+    targets: str
+    inputs: str | None = None
+
+
+@dataclass(frozen=True)
+class Encoded:
+    """What an encoding pipeline read and wrote."""
+
+    facts: ReadFacts
+    shards: tuple[OutputFile, ...]
+
+
+def shard_names(corpus: Corpus, options: EncodeOptions) -> list[str]:
+    """Returns the names of all shards of all splits."""
+    return [
+        shard_name(options.name, split.name, shard, options.shards[split.name])
+        for split in corpus.splits
+        for shard in range(options.shards[split.name])
+    ]
+
+
+def given_vocabularies(paths: VocabularyPaths) -> tuple[VocabularyRecord, ...]:
+    """Returns the manifest's entries of vocabulary files that were given.
+
+    Raises:
+        InputError: a file that is missing or no vocabulary.
+    """
+    by_path: dict[str, list[str]] = {}
+    for side, path in (('inputs', paths.inputs), ('targets', paths.targets)):
+        if path is not None:
+            by_path.setdefault(path, []).append(side)
+    records = []
+    for path, sides in by_path.items():
+        vocabulary = read_vocabulary(path)
+        records.append(
+            VocabularyRecord(
+                'both' if len(sides) == 2 else sides[0],
+                filesystem.split_path(path)[1],
+                len(vocabulary.subtokens),
+                len(vocabulary.data),
+                vocabulary.crc32c,
+                vocabulary.unicode,
+            )
+        )
+    return tuple(records)
+
+
+def encode_stage(
+    job: Job, vocabularies: VocabularyPaths, options: EncodeOptions, folder: str
+) -> None:
+    """Encodes a corpus with vocabularies that exist.
+
+    Raises:
+        InputError: a line that cannot be used, an empty split, or a folder with another result.
+    """
+    started = time.monotonic()
+    output = StageOutput.of_dataset(folder)
+    records = given_vocabularies(vocabularies)
+    wanted = wanted_encoding(job, records, options)
+    names = shard_names(job.corpus, options)
+    given = [path for path in (vocabularies.inputs, vocabularies.targets) if path is not None]
+    with contextlib.ExitStack() as stack:
+        claim = stack.enter_context(output.claim())
+        if output.finished(claim, wanted, names, job.overwrite, given) is not None:
+            sweep_shuffles(work_folder(job, folder), folder)
+            _LOGGER.info('encode: already done in %s', folder)
+            return
+        refuse_too_large(job, len(records))
+        stack.enter_context(swept_shuffle(job, folder))
+        attempt = stack.enter_context(output.attempt())
+        job = job.planned(attempt.path)
+        encoded = encode_into(job, vocabularies, options, attempt.path, folder)
+        manifest = Manifest(
+            'encode',
+            UNICODE_VERSION,
+            wanted.options,
+            encoded.facts.inputs,
+            encoded.facts.lines,
+            vocabularies_used=records,
+            files=encoded.shards,
+            rejected=output.rejected_files(encoded.facts.rejected),
+        )
+        seconds = {'encode': time.monotonic() - started}
+        run = run_record(wanted.inputs, seconds, job.engine.flags)
+        output.publish(claim, attempt, names, manifest, run, encoded.facts.rejected)
+    log_shards(encoded, output)
+
+
+def wanted_encoding(
+    job: Job, records: Sequence[VocabularyRecord], options: EncodeOptions
+) -> Wanted:
+    """Returns what the bytes of the shards depend on."""
+    return Wanted(
+        'encode',
+        {
+            **options.for_manifest(job),
+            'vocabularies': [[each.side, each.name, each.bytes, each.crc32c] for each in records],
+        },
+        wanted_inputs(job.corpus),
+    )
+
+
+def encode_into(
+    job: Job, vocabularies: VocabularyPaths, options: EncodeOptions, path: str, output: str
+) -> Encoded:
+    """Encodes a corpus into an attempt's folder, for an output's.
+
+    Raises:
+        InputError: a line that cannot be used, an empty split, or too much for memory or disk.
+        RuntimeError: examples were lost on the way.
+    """
+    corpus = job.corpus
+    layout = plan_shards(corpus, options)
+    features = _features(vocabularies, options)
+    shards_path = filesystem.join(path, 'shards')
+
+    def build(pipeline: beam.Pipeline) -> None:
+        encoded = job.read(pipeline) | 'EncodeBlocks' >> EncodeBlocks(
+            features,
+            corpus.splits,
+            layout,
+            options.seed,
+            job.engine.workers,
+            on_error=job.on_error,
+        )
+        report_facts(encoded, path)
+        (
+            encoded[RECORDS]
+            | 'WriteShards' >> WriteShards(options.name, path, layout)
+            | 'ReportShards' >> WriteReport(shards_path)
+        )
+
+    if job.shuffle.through_files(job.engine):
+        encode_through_files(
+            job, features, layout, options.name, options.seed, path, output, shards_path
+        )
+    else:
+        job.engine.run(build)
+    facts = read_facts(corpus, path)
+    written = {row[0]: row[1:] for row in read_report(shards_path)}
+    shards = []
+    for name in shard_names(corpus, options):
+        if name not in written:
+            filesystem.write_bytes(filesystem.join(path, name), b'')
+        size, crc32c, examples = written.get(name, (0, 0, 0))
+        shards.append(OutputFile(name, size, f'{crc32c:08x}', examples))
+    for lines in facts.lines:
+        prefix = f'{options.name}-{lines.split}-'
+        examples = sum(shard.rows for shard in shards if shard.name.startswith(prefix))
+        if examples != lines.examples:
+            raise RuntimeError(
+                f'{lines.examples} examples of {lines.split} were encoded, {examples} written'
+            )
+    return Encoded(facts, tuple(shards))
+
+
+def plan_shards(corpus: Corpus, options: EncodeOptions) -> list[SplitShards]:
+    """Returns each split's shards and buckets; buckets follow the size and change no byte."""
+    return [
+        SplitShards(
+            split.name,
+            options.shards[split.name],
+            max(1, -(-corpus.text_bytes(split.name) // options.shards[split.name] // _BUCKET_BYTES)),
+        )
+        for split in corpus.splits
+    ]
+
+
+def log_shards(encoded: Encoded, output: StageOutput) -> None:
+    for lines in encoded.facts.lines:
+        _LOGGER.info(
+            'encode: %s: %d lines, %d examples, %d empty, in %s',
+            lines.split,
+            lines.lines,
+            lines.examples,
+            lines.empty,
+            output.folder,
+        )
+    output.warn_rejected(encoded.facts.rejected)
+
+
+def _features(vocabularies: VocabularyPaths, options: EncodeOptions) -> list[EncodedFeature]:
+    if vocabularies.inputs is None:
+        return [EncodedFeature(Feature('targets', 0, options.target_prefix), vocabularies.targets)]
+    return [
+        EncodedFeature(Feature('inputs', 0, options.source_prefix), vocabularies.inputs),
+        EncodedFeature(Feature('targets', 1, options.target_prefix), vocabularies.targets),
+    ]
+
+
+def refuse_too_large(job: Job, vocabularies: int) -> None:
+    """Refuses a shuffle that the memory given cannot hold, before anything is read for it.
+
+    Locally that is more than a sixth of the free memory, and on Flink more than 0.5 GB a slot.
+    Records are about as large as their text: subtokens take two bytes where the text took three or
+    four, and each example some fifty.
+
+    Raises:
+        InputError: it would not fit.
+    """
+    if job.shuffle.through_files(job.engine):
+        fit_memory(
+            job.shuffle, job.engine, job.item_bytes, vocabularies, job.longest_line
+        )
+        return
+    size = sum(job.corpus.text_bytes(split.name) for split in job.corpus.splits)
+    if job.engine.flink_slots is not None:
+        _refuse_for_slots(job, size, job.engine.flink_slots)
+    if not job.engine.is_local:
+        return
+    free = available_bytes()
+    if size * _MEMORY_SHARE > free:
+        raise InputError(
+            f'shuffling about {size >> 20} MiB of records needs six times as much memory, and '
+            f'{free >> 20} MiB are free; shuffle through files (--shuffle=files), or on a cluster'
+        )
+
+
+def _refuse_for_slots(job: Job, size: int, slots: int) -> None:
+    # A work item is not cut further, and a gzip file is one; slots beyond the items stay empty.
+    items = sum(
+        1 if each.file.compressed else -(-each.file.size // job.item_bytes)
+        for each in job.corpus.inputs
+        if each.side == 0
+    )
+    if size // max(1, min(slots, items)) <= _SLOT_BYTES:
+        return
+    needed = -(-size // _SLOT_BYTES)
+    too_few = f' with at least as many work items, which are {items} now,' if items < needed else ''
+    raise InputError(
+        f'about {size >> 20} MiB of records would go through {min(slots, items)} Flink slots, and '
+        f'more than {_SLOT_BYTES >> 20} MiB through one can stop the job for ever; give '
+        f'--parallelism={needed} or more{too_few} on a cluster with as many slots'
+    )

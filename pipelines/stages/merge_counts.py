@@ -1,0 +1,122 @@
+"""Adding up COUNTS folders, partition by partition, without reading text again."""
+
+import contextlib
+import logging
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import apache_beam as beam
+
+from pipelines.artifacts.count_files import CountFiles, find_counts, read_counts_or_empty
+from pipelines.artifacts.manifest import MANIFEST_NAME, Manifest, read_manifest
+from pipelines.artifacts.stage_output import StageOutput, Wanted, run_record
+from pipelines.engines.engine import Engine
+from pipelines.files import filesystem
+from pipelines.stages.count import CountedTable, count_names, counted_table
+from pipelines.transforms.count_tokens import counts_name, write_counts_file
+from pipelines.transforms.write_report import WriteReport, read_report
+from tokcore.counts.block_counting import COUNT_PARTITIONS
+from tokcore.errors import InputError
+from tokcore.text.unicode_tables import UNICODE_VERSION, check_unicode
+
+_LOGGER = logging.getLogger(__name__)
+
+
+def merge_stage(folders: Sequence[str], output: str, engine: Engine, overwrite: bool) -> None:
+    """Adds up COUNTS folders into a new one.
+
+    Raises:
+        InputError: a folder that is not whole, is of another Unicode version or is the output
+            itself, or another result in the output.
+    """
+    started = time.monotonic()
+    counts = find_counts(folders)
+    manifests = [_counts_manifest(folder, output) for folder in folders]
+    stage_output = StageOutput.of_counts(output)
+    wanted = Wanted(
+        'count',
+        {'merged': len(folders), 'side': [manifest.options.get('side') for manifest in manifests]},
+        counts.wanted_inputs(),
+    )
+    with contextlib.ExitStack() as stack:
+        claim = stack.enter_context(stage_output.claim())
+        if stage_output.finished(claim, wanted, count_names(), overwrite) is not None:
+            _LOGGER.info('count: already done in %s', output)
+            return
+        attempt = stack.enter_context(stage_output.attempt())
+        table = _merge_into(counts, attempt.path, engine)
+        tokens = sum(manifest.tokens or 0 for manifest in manifests)
+        if table.tokens != tokens:
+            raise InputError(
+                f'what is merged has {table.tokens} tokens, but {MANIFEST_NAME} of the folders '
+                f'states {tokens} in all; count them again with --overwrite'
+            )
+        manifest = Manifest(
+            'count',
+            UNICODE_VERSION,
+            wanted.options,
+            tuple(each.checksum() for each in wanted.inputs),
+            tokens=tokens,
+            files=table.files,
+        )
+        run = run_record(wanted.inputs, {'merge': time.monotonic() - started}, engine.flags)
+        stage_output.publish(claim, attempt, count_names(), manifest, run)
+    _LOGGER.info('count: %d tokens, %d distinct, in %s', tokens, table.distinct, output)
+
+
+def _counts_manifest(folder: str, output: str) -> Manifest:
+    path = filesystem.absolute(folder)
+    if path == output:
+        raise InputError(f'{folder} is merged and is the output; give another --output')
+    manifest = read_manifest(filesystem.join(path, MANIFEST_NAME))
+    if manifest is None:
+        raise InputError(
+            f'{folder} is no COUNTS folder: it has no {MANIFEST_NAME}; --merge takes the folders '
+            'that `tokbeam count` makes'
+        )
+    check_unicode(manifest.unicode, f'the count folder {folder}')
+    return manifest
+
+
+def _merge_into(counts: CountFiles, path: str, engine: Engine) -> CountedTable:
+    by_partition = [
+        CountFiles(tuple(file for file in counts.files if _base(file.name) == name))
+        for name in (counts_name(partition) for partition in range(COUNT_PARTITIONS))
+    ]
+    report = filesystem.join(path, 'files')
+    engine.run(
+        lambda pipeline: (
+            pipeline | 'MergeCounts' >> _MergeCounts(by_partition, path) | WriteReport(report)
+        )
+    )
+    return counted_table(read_report(report), path)
+
+
+def _base(name: str) -> str:
+    return name.rpartition('/')[2]
+
+
+@dataclass(eq=False)
+class _MergeCounts(beam.PTransform):
+    """Gives (name, rows, tokens, bytes, crc32c) of each partition's merged file."""
+
+    by_partition: Sequence[CountFiles]
+    folder: str
+
+    def expand(self, root: beam.pvalue.PBegin) -> beam.PCollection:
+        return (
+            root
+            | 'Plan' >> beam.Create(list(enumerate(self.by_partition)), reshuffle=False)
+            | 'ShareOut' >> beam.Reshuffle()
+            | 'Merge' >> beam.ParDo(_MergeCountsFn(self.folder))
+        )
+
+
+class _MergeCountsFn(beam.DoFn):
+    def __init__(self, folder: str):
+        self._folder = folder
+
+    def process(self, element: tuple[int, CountFiles]) -> Iterator[tuple]:
+        partition, files = element
+        yield write_counts_file(self._folder, partition, read_counts_or_empty(files))

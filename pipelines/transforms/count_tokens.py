@@ -1,0 +1,266 @@
+"""Blocks to token counts: packed tables by hash partition, and the textbook form beside it."""
+
+import queue
+from collections.abc import Iterator, Sequence
+from dataclasses import astuple, dataclass
+
+import apache_beam as beam
+import google_crc32c
+import pyarrow as pa
+import pyarrow.parquet as parquet
+
+from pipelines.engines.bundle_bound import MOST_BUNDLE_BYTES, BundleOutput
+from pipelines.engines.ordered_calls import CallsInFlight, in_global_window
+from pipelines.files import filesystem
+from pipelines.transforms.table_transport import MergeTablesFn, SentTable, send_table
+from tokcore.corpus.block_stats import BlockFacts, reject_error
+from tokcore.corpus.dataset import Block, Split
+from tokcore.corpus.formats.registry import block_rows
+from tokcore.counts.block_counting import COUNT_PARTITIONS, BlockCounter, SideGroups
+from tokcore.counts.merging import TokenTable, concatenate_tables, partition_table
+from tokcore.errors import InputError
+from tokcore.text.t2t_tokens import tokenize
+from tokcore.text.unicode_tables import UNICODE_VERSION, check_unicode
+
+TABLES = 'tables'
+FACTS = 'facts'
+REJECTED = 'rejected'
+
+UNICODE_KEY = 'tokbeam.unicode'
+"""Where a count file's Parquet schema records the Unicode version that cut its tokens."""
+
+_FLUSH_BYTES = 256 << 20
+"""What a worker's tables may hold before they are sent on: more costs memory for each worker, and
+half would send the frequent tokens twice as often."""
+
+METRICS = 'tokbeam.count'
+
+_FACT_BYTES = 100
+"""Of a tally or a receipt: a name and some numbers."""
+
+
+@dataclass(eq=False)
+class CountTokens(beam.PTransform):
+    """Counts the tokens of blocks; gives `tables`, merged, one for each key, and `facts`.
+
+    A key is group * COUNT_PARTITIONS + partition. Facts are rows for `WriteReport`:
+    ('lines', *LineTally) and ('text', *TextReceipt). `rejected` has the `RejectedLines`.
+
+    Attributes:
+        groups: which sides are counted together.
+        splits: the corpus, for the names in errors.
+        workers: blocks in flight in a worker.
+        on_error: 'stop' or 'skip' where a line cannot be used.
+        overflow: the folder that tables are left in where a bundle would put out too much; workers
+            must reach it. Without one that is an `OversizedBundleError`.
+        most_bundle_bytes: what a bundle may put out.
+    """
+
+    groups: SideGroups
+    splits: Sequence[Split]
+    workers: int = 1
+    on_error: str = 'stop'
+    overflow: str | None = None
+    most_bundle_bytes: int = MOST_BUNDLE_BYTES
+
+    def expand(self, blocks: beam.PCollection):
+        counting = beam.ParDo(_CountBlocksFn(self))
+        counted = blocks | 'CountBlocks' >> counting.with_outputs(FACTS, REJECTED, main=TABLES)
+        key_to_table = (
+            counted[TABLES]
+            | 'Typed' >> beam.Map(_unchanged).with_output_types(tuple[int, SentTable])
+            | 'MergeTables' >> beam.CombinePerKey(MergeTablesFn())  # (key, table)
+        )
+        return {TABLES: key_to_table, FACTS: counted[FACTS], REJECTED: counted[REJECTED]}
+
+
+def _unchanged(element: tuple[int, SentTable]) -> tuple[int, SentTable]:
+    # Type hints of a ParDo hold for all of its outputs; the tables' coder needs its own.
+    return element
+
+
+class _CountBlocksFn(beam.DoFn):
+    """Counts blocks, all threads into the same tables, and sends these on when they are full."""
+
+    def __init__(self, counting: CountTokens):
+        self._groups, self._splits = counting.groups, counting.splits
+        self._workers, self._on_error = counting.workers, counting.on_error
+        self._overflow = counting.overflow
+        self._output = BundleOutput(METRICS, counting.most_bundle_bytes)
+        self._unicode = UNICODE_VERSION
+
+    def setup(self) -> None:
+        check_unicode(self._unicode, 'the driver', 'this worker')
+        self._calls: CallsInFlight = CallsInFlight(self._workers)
+
+    def start_bundle(self) -> None:
+        self._output.begin()
+        self._begin_tables()
+
+    def process(self, element: Block) -> Iterator:
+        for facts in self._calls.submit(self._count, element):
+            yield from self._facts(facts)
+        if self._counters[0].nbytes(self._counters[1:]) >= _FLUSH_BYTES:
+            yield from self._end_tables()
+            self._begin_tables()
+
+    def finish_bundle(self) -> Iterator:
+        yield from map(in_global_window, self._end_tables())
+        # Beam keeps this object for other bundles, while the tables are merged and written.
+        del self._counters, self._idle
+        self._output.end()
+
+    def teardown(self) -> None:
+        self._calls.close()
+
+    def _begin_tables(self) -> None:
+        first = BlockCounter(self._groups)
+        self._counters = [first, *(first.companion() for _ in range(self._workers - 1))]
+        self._idle: queue.SimpleQueue[BlockCounter] = queue.SimpleQueue()
+        for counter in self._counters:
+            self._idle.put(counter)
+
+    def _count(self, block: Block) -> BlockFacts:
+        counter = self._idle.get()
+        try:
+            return counter.add(block, self._splits, self._on_error)
+        finally:
+            self._idle.put(counter)
+
+    def _end_tables(self) -> Iterator:
+        """Yields what is left to be put out of all blocks so far."""
+        for facts in self._calls.drain():
+            yield from self._facts(facts)
+        for group, table in enumerate(self._counters[0].taken(self._counters[1:])):
+            for partition, packed in self._packed_partitions(table):
+                sent = send_table(packed, self._output, self._overflow)
+                yield group * COUNT_PARTITIONS + partition, sent
+
+    def _packed_partitions(self, table: TokenTable) -> Iterator[tuple[int, bytes]]:
+        """Deals a table's tokens to partitions, and packs those, by all threads."""
+        cuts = [len(table) * share // self._workers for share in range(self._workers + 1)]
+        parts: dict[int, list[TokenTable]] = {}
+        shares = ((table, first, last) for first, last in zip(cuts, cuts[1:]))
+        for dealt in self._calls.each(_dealt, shares):
+            for partition, part in dealt:
+                parts.setdefault(partition, []).append(part)
+        partitions = sorted(parts)
+        packed = self._calls.each(_packed, ((parts.pop(each),) for each in partitions))
+        return zip(partitions, packed, strict=True)
+
+    def _facts(self, facts: BlockFacts) -> Iterator[beam.pvalue.TaggedOutput]:
+        for output in fact_outputs(facts):
+            size = _FACT_BYTES if output.tag == FACTS else len(output.value.json_lines)
+            if not self._output.fits(size):
+                raise InputError(
+                    'the lines that cannot be used are more than a worker may send; check the '
+                    'files and the columns, or give more --parallelism'
+                )
+            self._output.add(size)
+            yield output
+
+
+def _dealt(table: TokenTable, first: int, last: int) -> list[tuple[int, TokenTable]]:
+    return partition_table(table.part(first, last), COUNT_PARTITIONS)
+
+
+def _packed(parts: Sequence[TokenTable]) -> bytes:
+    return concatenate_tables(parts).to_bytes()
+
+
+def fact_outputs(facts: BlockFacts) -> Iterator[beam.pvalue.TaggedOutput]:
+    """Yields a block's facts as the tagged outputs of a DoFn."""
+    yield beam.pvalue.TaggedOutput(FACTS, ('lines', *astuple(facts.tally)))
+    for receipt in facts.receipts:
+        yield beam.pvalue.TaggedOutput(FACTS, ('text', *astuple(receipt)))
+    for lines in facts.rejected:
+        yield beam.pvalue.TaggedOutput(REJECTED, lines)
+
+
+@dataclass(eq=False)
+class CountTokensByElement(beam.PTransform):
+    """The textbook form, one (token, 1) for each token: the reference that `CountTokens` equals.
+
+    Gives (token, count) over the sides named, as strings and numbers.
+    """
+
+    sides: tuple[int, ...]
+    splits: Sequence[Split]
+
+    def expand(self, blocks: beam.PCollection) -> beam.PCollection:
+        return (
+            blocks
+            | 'Tokenize' >> beam.ParDo(_TokensFn(self.sides, self.splits))  # (token, 1)
+            | 'Sum' >> beam.CombinePerKey(sum)
+        )
+
+
+class _TokensFn(beam.DoFn):
+    def __init__(self, sides: tuple[int, ...], splits: Sequence[Split]):
+        self._sides = sides
+        self._splits = splits
+
+    def process(self, element: Block) -> Iterator[tuple[str, int]]:
+        rows = block_rows(element)
+        if rows.rejects:
+            raise reject_error(rows.rejects[0], element, self._splits)
+        for side in (rows.sides[index] for index in self._sides):
+            for start, end in zip(side.starts, side.ends, strict=True):
+                for token in tokenize(side.text[start:end].tobytes().decode()):
+                    yield token, 1
+
+
+@dataclass(eq=False)
+class WriteCounts(beam.PTransform):
+    """Writes each partition's table, sorted by the tokens' bytes, as one Parquet file.
+
+    Gives (group, name, rows, tokens, bytes, crc32c), tokens being the sum of the counts.
+
+    Attributes:
+        folders: for each group the folder its files go to.
+        workers: files in the making in a worker.
+    """
+
+    folders: Sequence[str]
+    workers: int = 1
+
+    def expand(self, key_to_table: beam.PCollection) -> beam.PCollection:
+        writing = _WriteCountsFn(tuple(self.folders), self.workers)
+        return key_to_table | 'Write' >> beam.ParDo(writing)
+
+
+class _WriteCountsFn(beam.DoFn):
+    def __init__(self, folders: tuple[str, ...], workers: int):
+        self._folders, self._workers = folders, workers
+
+    def setup(self) -> None:
+        self._calls: CallsInFlight[tuple] = CallsInFlight(self._workers)
+
+    def process(self, element: tuple[int, TokenTable]) -> Iterator[tuple]:
+        yield from self._calls.submit(self._write, *element)
+
+    def finish_bundle(self) -> Iterator:
+        yield from map(in_global_window, self._calls.drain())
+
+    def teardown(self) -> None:
+        self._calls.close()
+
+    def _write(self, key: int, table: TokenTable) -> tuple:
+        group, partition = divmod(key, COUNT_PARTITIONS)
+        return (group, *write_counts_file(self._folders[group], partition, table))
+
+
+def counts_name(partition: int) -> str:
+    return f'counts-{partition:05d}-of-{COUNT_PARTITIONS:05d}.parquet'
+
+
+def write_counts_file(folder: str, partition: int, table: TokenTable) -> tuple:
+    """Writes one file of a count table; returns (name, rows, tokens, bytes, crc32c)."""
+    sink = pa.BufferOutputStream()
+    rows = table.sorted().to_arrow().replace_schema_metadata({UNICODE_KEY: UNICODE_VERSION})
+    # No token stands there twice, so a dictionary of them would only be given up half way.
+    parquet.write_table(rows, sink, compression='zstd', use_dictionary=['count'])
+    data = sink.getvalue().to_pybytes()
+    name = counts_name(partition)
+    filesystem.write_bytes(filesystem.join(folder, name), data)
+    return name, len(table), table.total, len(data), google_crc32c.value(data)

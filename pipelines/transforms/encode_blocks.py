@@ -1,0 +1,189 @@
+"""Blocks to framed examples, keyed by the bucket of the shuffle that they belong to."""
+
+import threading
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import apache_beam as beam
+from apache_beam.utils.shared import Shared
+
+from pipelines.engines.ordered_calls import CallsInFlight, in_global_window
+from pipelines.files import filesystem
+from pipelines.transforms.count_tokens import FACTS, REJECTED, fact_outputs
+from tokcore.corpus.dataset import Block, Split
+from tokcore.encoding.block_encoder import SubwordBlockEncoder
+from tokcore.records.bucket_buffer import BucketBuffer
+from tokcore.records.example_encoding import EncodedBlock, Feature, encode_block
+from tokcore.subword.text_encoder import SubwordTextEncoder
+from tokcore.subword.vocabulary_file import parse_vocabulary
+from tokcore.text.unicode_tables import UNICODE_VERSION, check_unicode
+
+RECORDS = 'records'
+
+
+@dataclass(frozen=True)
+class EncodedFeature:
+    """A feature of the examples and the vocabulary file that encodes it."""
+
+    feature: Feature
+    vocabulary: str
+
+
+@dataclass(frozen=True)
+class SplitShards:
+    """How the examples of one split are spread: shards, each cut into as many buckets.
+
+    Both are contiguous ranges of order keys, so a shard is its buckets one after another and the
+    number of buckets changes no byte of it.
+    """
+
+    split: str
+    shards: int
+    buckets_per_shard: int
+
+    @property
+    def buckets(self) -> int:
+        return self.shards * self.buckets_per_shard
+
+
+@dataclass(eq=False)
+class EncodeBlocks(beam.PTransform):
+    """Encodes blocks as framed TFRecords; gives `records` by bucket, `facts`, `rejected`.
+
+    `records` is ((split number, bucket), bytes of `FramedRows`); the others as in `CountTokens`.
+
+    Attributes:
+        features: what an example holds.
+        splits: the corpus, in the order of the split numbers.
+        layout: for each split its shards and buckets.
+        seed: of the order keys.
+        workers: blocks in flight in a worker.
+        buffer_bytes: what a worker holds before it sends its fullest buckets on.
+        on_error: 'stop' or 'skip' where a line cannot be used.
+    """
+
+    features: Sequence[EncodedFeature]
+    splits: Sequence[Split]
+    layout: Sequence[SplitShards]
+    seed: int
+    workers: int = 1
+    buffer_bytes: int = 256 << 20
+    on_error: str = 'stop'
+
+    def expand(self, blocks: beam.PCollection):
+        encoded = blocks | 'EncodeBlocks' >> beam.ParDo(_EncodeBlocksFn(self)).with_outputs(
+            FACTS, REJECTED, main=RECORDS
+        )
+        return {
+            RECORDS: encoded[RECORDS]
+            | 'Typed' >> beam.Map(_unchanged).with_output_types(tuple[tuple[int, int], bytes]),
+            FACTS: encoded[FACTS],
+            REJECTED: encoded[REJECTED],
+        }
+
+
+def _unchanged(element: tuple[tuple[int, int], bytes]) -> tuple[tuple[int, int], bytes]:
+    # Type hints of a ParDo hold for all of its outputs; the keys' coder needs its own.
+    return element
+
+
+class BlockEncoder:
+    """Encodes blocks in any thread of a worker; pickled, it is what is encoded and how.
+
+    Attributes:
+        features: what an example holds.
+        splits: the corpus, in the order of the split numbers.
+        seed: of the order keys.
+        on_error: 'stop' or 'skip' where a line cannot be used.
+    """
+
+    def __init__(
+        self,
+        features: Sequence[EncodedFeature],
+        splits: Sequence[Split],
+        seed: int,
+        on_error: str,
+    ):
+        self._features = tuple(each.feature for each in features)
+        self._vocabularies = tuple(each.vocabulary for each in features)
+        self._splits = tuple(splits)
+        self._seed = seed
+        self._on_error = on_error
+        self._unicode = UNICODE_VERSION
+        # One handle for each vocabulary file: with it, a process loads the file once.
+        self._handles = {path: Shared() for path in self._vocabularies}
+
+    def set_up(self) -> None:
+        """Loads the vocabularies, once in a process."""
+        check_unicode(self._unicode, 'the driver', 'this worker')
+        loaded = {
+            path: handle.acquire(lambda path=path: _load_vocabulary(path), tag=path)
+            for path, handle in self._handles.items()
+        }
+        self._vocabulary_encoders = [loaded[path] for path in self._vocabularies]
+        self._of_thread = threading.local()
+
+    def encode(self, block: Block) -> EncodedBlock:
+        """Returns a block's framed examples and facts; raises InputError as `encode_block`."""
+        if not hasattr(self._of_thread, 'encoders'):
+            # The memo is a thread's own; the vocabulary's arrays are the process's.
+            by_vocabulary = {
+                id(encoder): SubwordBlockEncoder(encoder) for encoder in self._vocabulary_encoders
+            }
+            self._of_thread.encoders = [
+                by_vocabulary[id(encoder)] for encoder in self._vocabulary_encoders
+            ]
+        return encode_block(
+            block,
+            self._features,
+            self._of_thread.encoders,
+            self._seed,
+            self._splits,
+            self._on_error,
+        )
+
+
+class _EncodeBlocksFn(beam.DoFn):
+    def __init__(self, transform: EncodeBlocks):
+        self._encoder = BlockEncoder(
+            transform.features, transform.splits, transform.seed, transform.on_error
+        )
+        self._layout = tuple(transform.layout)
+        self._workers = transform.workers
+        self._buffer_bytes = transform.buffer_bytes
+
+    def setup(self) -> None:
+        self._encoder.set_up()
+        self._calls: CallsInFlight[tuple[str, EncodedBlock]] = CallsInFlight(self._workers)
+
+    def start_bundle(self) -> None:
+        # The limit is for all splits together; a block's split has its own ranges of keys.
+        self._buffers = [BucketBuffer(each.buckets, self._buffer_bytes) for each in self._layout]
+
+    def process(self, element: Block) -> Iterator:
+        for split, encoded in self._calls.submit(self._encode, element):
+            yield from self._take(split, encoded)
+
+    def finish_bundle(self) -> Iterator:
+        for split, encoded in self._calls.drain():
+            for output in self._take(split, encoded):
+                yield in_global_window(output)
+        for number, buffer in enumerate(self._buffers):
+            for bucket, rows in buffer.flush_all():
+                yield in_global_window(((number, bucket), rows.to_bytes()))
+
+    def teardown(self) -> None:
+        self._calls.close()
+
+    def _encode(self, block: Block) -> tuple[str, EncodedBlock]:
+        return block.split, self._encoder.encode(block)
+
+    def _take(self, split: str, encoded: EncodedBlock) -> Iterator:
+        yield from fact_outputs(encoded.facts)
+        number = next(n for n, each in enumerate(self._layout) if each.split == split)
+        for bucket, rows in self._buffers[number].add(encoded.rows):
+            yield (number, bucket), rows.to_bytes()
+
+
+def _load_vocabulary(path: str) -> SubwordTextEncoder:
+    return SubwordTextEncoder(parse_vocabulary(filesystem.read_bytes(path), path))

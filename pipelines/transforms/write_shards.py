@@ -1,0 +1,116 @@
+"""Framed examples to shards: sorted bucket by bucket, and joined in the order of the keys."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+import apache_beam as beam
+import google_crc32c
+
+from pipelines.files import filesystem
+from pipelines.transforms.encode_blocks import SplitShards
+from tokcore.corpus.range_checksums import combine_crc32c
+from tokcore.records.framing import FramedRows, sort_rows
+
+_COPY_BYTES = 8 << 20
+
+
+@dataclass(frozen=True)
+class _BucketFile:
+    """One sorted bucket in a file of its own."""
+
+    bucket: int
+    path: str
+    bytes: int
+    crc32c: int
+    examples: int
+
+
+@dataclass(eq=False)
+class WriteShards(beam.PTransform):
+    """Groups framed examples by bucket, sorts each by its order keys and writes the shards.
+
+    Takes ((split number, bucket), bytes of `FramedRows`) and gives (file name, bytes, crc32c,
+    examples) for each shard that has examples.
+
+    Attributes:
+        name: of the dataset, in the files' names.
+        folder: where the shards go.
+        layout: for each split number its shards and buckets.
+    """
+
+    name: str
+    folder: str
+    layout: Sequence[SplitShards]
+
+    def expand(self, bucket_to_rows: beam.PCollection) -> beam.PCollection:
+        return (
+            bucket_to_rows
+            | 'GroupByBucket' >> beam.GroupByKey()  # ((split number, bucket), [bytes])
+            | 'WriteBuckets' >> beam.ParDo(_WriteBucketFn(self.name, self.folder, self.layout))
+            | 'GroupByShard' >> beam.GroupByKey()  # ((split number, shard), [_BucketFile])
+            | 'JoinBuckets' >> beam.ParDo(_JoinBucketsFn(self.name, self.folder, self.layout))
+        )
+
+
+def shard_name(name: str, split: str, shard: int, shards: int) -> str:
+    """Returns a shard's file name as Tensor2Tensor forms it: `enzh-train-00000-of-00010`."""
+    return f'{name}-{split}-{shard:05d}-of-{shards:05d}'
+
+
+class _WriteBucketFn(beam.DoFn):
+    def __init__(self, name: str, folder: str, layout: Sequence[SplitShards]):
+        self._name = name
+        self._folder = folder
+        self._layout = tuple(layout)
+
+    def process(
+        self, element: tuple[tuple[int, int], Iterable[bytes]]
+    ) -> Iterator[tuple[tuple[int, int], _BucketFile]]:
+        (number, bucket), parts = element
+        layout = self._layout[number]
+        shard = bucket // layout.buckets_per_shard
+        file_name = shard_name(self._name, layout.split, shard, layout.shards)
+        if layout.buckets_per_shard > 1:
+            file_name = f'bucket-{number}-{bucket:08d}'
+        path = filesystem.join(self._folder, file_name)
+        rows = sort_rows([FramedRows.from_bytes(part) for part in parts])
+        data = memoryview(rows.records)
+        filesystem.write_bytes(path, data)
+        yield (
+            (number, shard),
+            _BucketFile(bucket, path, len(data), google_crc32c.value(bytes(data)), len(rows.keys)),
+        )
+
+
+class _JoinBucketsFn(beam.DoFn):
+    def __init__(self, name: str, folder: str, layout: Sequence[SplitShards]):
+        self._name = name
+        self._folder = folder
+        self._layout = tuple(layout)
+
+    def process(
+        self, element: tuple[tuple[int, int], Iterable[_BucketFile]]
+    ) -> Iterator[tuple[str, int, int, int]]:
+        (number, shard), buckets = element
+        layout = self._layout[number]
+        file_name = shard_name(self._name, layout.split, shard, layout.shards)
+        buckets = sorted(buckets, key=lambda each: each.bucket)
+        if layout.buckets_per_shard > 1:
+            _join(buckets, filesystem.join(self._folder, file_name))
+        crc32c = 0
+        for each in buckets:
+            crc32c = combine_crc32c(crc32c, each.crc32c, each.bytes)
+        yield (
+            file_name,
+            sum(each.bytes for each in buckets),
+            crc32c,
+            sum(each.examples for each in buckets),
+        )
+
+
+def _join(buckets: Sequence[_BucketFile], path: str) -> None:
+    with filesystem.create(path) as shard:
+        for each in buckets:
+            with filesystem.open_binary(each.path) as stream:
+                while piece := stream.read(_COPY_BYTES):
+                    shard.write(piece)

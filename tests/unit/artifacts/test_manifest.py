@@ -1,0 +1,223 @@
+"""A manifest comes back as it was written, and is equal bytes for equal runs."""
+
+import dataclasses
+import json
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pipelines.artifacts.manifest import (
+    FORMAT,
+    InputText,
+    Manifest,
+    OutputFile,
+    RunRecord,
+    SplitLines,
+    VocabularyRecord,
+    is_plain_name,
+    read_manifest,
+    read_run,
+)
+from tokcore.errors import InputError
+
+MANIFEST = Manifest(
+    'build',
+    '14.0.0',
+    {'seed': 0, 'source_prefix': 'to 中文: ', 'min_count_range': None, 'columns': [0, 1]},
+    (InputText('train', 'tsv', 'a/中.tsv', 100, '0000abcd'),),
+    (SplitLines('train', 12, 9, 1, 1, 1),),
+    tokens=70,
+    vocabularies=(
+        VocabularyRecord(
+            'both', 'vocab', 90, 800, '00000001', min_count=3, tried=((500, 60), (3, 90))
+        ),
+    ),
+    files=(OutputFile('x-train-00000-of-00001', 900, '12345678', 9),),
+)
+RUN = RunRecord((('/data/a.tsv', 50, 1.5),), ('b', 'a'), {'count': 1.25}, ('--runner=local',))
+
+
+def test_a_manifest_comes_back_as_it_was():
+    assert Manifest.from_json(MANIFEST.to_json(), 'there') == MANIFEST
+
+
+texts = st.text(st.characters(exclude_categories=['Cs']), max_size=10)
+names = texts.filter(is_plain_name)
+sizes = st.integers(0, 2**63)
+
+
+def tuples(elements):
+    return st.lists(elements, max_size=3).map(tuple)
+
+
+manifests = st.builds(
+    Manifest,
+    stage=texts,
+    unicode=texts,
+    options=st.dictionaries(
+        texts, st.none() | sizes | texts | st.lists(sizes, max_size=3), max_size=4
+    ),
+    inputs=tuples(st.builds(InputText, texts, texts, texts, sizes, texts)),
+    lines=tuples(st.builds(SplitLines, texts, sizes, sizes, sizes, sizes, sizes)),
+    tokens=st.none() | sizes,
+    vocabularies=tuples(
+        st.builds(
+            VocabularyRecord,
+            texts,
+            names,
+            sizes,
+            sizes,
+            texts,
+            min_count=st.none() | sizes,
+            tried=tuples(st.tuples(sizes, sizes)),
+        )
+    ),
+    files=tuples(st.builds(OutputFile, names, sizes, texts, sizes)),
+)
+
+
+@settings(deadline=None)
+@given(manifests)
+def test_any_manifest_comes_back_as_it_was(manifest):
+    data = manifest.to_json()
+    assert Manifest.from_json(data, 'there') == manifest
+    assert Manifest.from_json(data, 'there').to_json() == data
+
+
+def test_it_is_json_for_people_with_sorted_names_and_a_last_line_end():
+    data = MANIFEST.to_json()
+    assert data.endswith(b'}\n')
+    assert '中文'.encode() in data
+    fields = json.loads(data)
+    assert list(fields) == sorted(fields)
+    assert fields['format'] == FORMAT
+
+
+def test_the_order_of_options_changes_no_byte():
+    turned = dataclasses.replace(MANIFEST, options=dict(reversed(MANIFEST.options.items())))
+    assert turned.to_json() == MANIFEST.to_json()
+
+
+def test_a_name_that_is_not_utf8_comes_back_as_it_was():
+    # As the operating system gives it: bytes that are no UTF-8, as lone surrogates.
+    named = InputText('train', 'text', b'caf\xe9.txt'.decode('utf-8', 'surrogateescape'), 1, '0')
+    manifest = dataclasses.replace(MANIFEST, inputs=(named,))
+    assert Manifest.from_json(manifest.to_json(), 'there') == manifest
+
+
+FIELDS = json.loads(MANIFEST.to_json())
+
+
+@pytest.mark.parametrize(
+    'data',
+    [
+        b'',
+        b'{',
+        b'\xff\xfe',
+        b'[]',
+        b'7',
+        b'{}',
+        MANIFEST.to_json()[:-20],
+        json.dumps({**FIELDS, 'surprise': 1}).encode(),
+        json.dumps({**FIELDS, 'inputs': None}).encode(),
+        json.dumps({**FIELDS, 'inputs': [5]}).encode(),
+        json.dumps({**FIELDS, 'files': [{'name': 'x'}]}).encode(),
+        json.dumps({**FIELDS, 'vocabularies': [{}]}).encode(),
+        json.dumps({name: FIELDS[name] for name in FIELDS if name != 'stage'}).encode(),
+        RUN.to_json(),
+    ],
+)
+def test_what_is_no_manifest_is_refused_by_name(data):
+    with pytest.raises(InputError, match='out/tokbeam.json is not a manifest'):
+        Manifest.from_json(data, 'out/tokbeam.json')
+
+
+def test_another_format_is_refused_with_both_numbers():
+    data = json.dumps({**FIELDS, 'format': FORMAT + 1}).encode()
+    with pytest.raises(InputError, match=f'format {FORMAT + 1}.* reads {FORMAT}'):
+        Manifest.from_json(data, 'there')
+
+
+def test_a_manifest_that_is_not_there_is_none(tmp_path):
+    assert read_manifest(str(tmp_path / 'tokbeam.json')) is None
+    assert read_run(str(tmp_path / 'tokbeam.run.json')) is None
+
+
+def test_manifest_and_run_are_read_from_files(tmp_path):
+    (tmp_path / 'tokbeam.json').write_bytes(MANIFEST.to_json())
+    (tmp_path / 'tokbeam.run.json').write_bytes(RUN.to_json())
+    assert read_manifest(str(tmp_path / 'tokbeam.json')) == MANIFEST
+    assert read_run(str(tmp_path / 'tokbeam.run.json')) == RUN
+
+
+def test_a_run_record_comes_back_as_it_was():
+    assert RunRecord.from_json(RUN.to_json()) == RUN
+
+
+@pytest.mark.parametrize(
+    'data',
+    [
+        b'',
+        b'{',
+        b'[]',
+        b'{}',
+        b'\xff',
+        RUN.to_json()[:-9],
+        MANIFEST.to_json(),
+        b'{"inputs": [1], "files": [], "seconds": {}, "runner": []}',
+        b'{"inputs": [], "files": 5, "seconds": {}, "runner": []}',
+        b'{"inputs": [], "files": [], "seconds": 5, "runner": []}',
+    ],
+)
+def test_what_is_no_run_record_is_none(data):
+    # It is only a short cut, so it never stops a run.
+    assert RunRecord.from_json(data) is None
+
+
+anything = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    max_leaves=6,
+)
+PATHS = [
+    (name,) for name in FIELDS
+] + [(name, 0, field) for name in FIELDS if isinstance(FIELDS[name], list) for field in
+     (FIELDS[name][0] if FIELDS[name] else ())]  # fmt: skip
+
+
+@settings(deadline=None, max_examples=300)
+@given(st.sampled_from(PATHS), anything)
+def test_a_manifest_with_anything_anywhere_is_one_or_is_refused(path, value):
+    fields = json.loads(json.dumps(FIELDS))
+    place = fields
+    for name in path[:-1]:
+        place = place[name]
+    place[path[-1]] = value
+    try:
+        manifest = Manifest.from_json(json.dumps(fields).encode(), 'there')
+    except InputError as error:
+        assert 'there' in str(error)
+    else:
+        # What uses it need not look at types again.
+        assert all(name and not name.startswith('/') for name in (e.name for e in manifest.outputs))
+        assert isinstance(manifest.options, dict) and isinstance(manifest.unicode, str)
+        manifest.to_json()
+
+
+@settings(deadline=None)
+@given(anything)
+def test_any_json_is_a_run_record_or_none(value):
+    RunRecord.from_json(json.dumps(value).encode())
+    fields = json.loads(RUN.to_json())
+    for name in fields:
+        RunRecord.from_json(json.dumps({**fields, name: value}).encode())
+
+
+@pytest.mark.parametrize(
+    'name', ['../x', '/x', '', '.', '..', 'a/../b', 'a//b', 'a/b/c', 'a/', '\0']
+)
+def test_a_name_that_leads_elsewhere_is_no_name_of_a_manifest(name):
+    file = {'name': name, 'bytes': 1, 'crc32c': '00000000', 'rows': 1}
+    with pytest.raises(InputError, match='no name below its folder'):
+        Manifest.from_json(json.dumps({**FIELDS, 'files': [file]}).encode(), 'there')

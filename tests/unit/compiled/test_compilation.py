@@ -1,0 +1,159 @@
+"""The kernel cache: found again, renewed by an edit anywhere, and never in the way."""
+
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import textwrap
+
+import pytest
+
+from tokcore.compiled import compilation
+
+PACKAGE = pathlib.Path(compilation.__file__).parents[1]
+
+
+def run_python(code: str, folder: pathlib.Path, **environment: str) -> str:
+    """Runs code in a process of its own, with `folder` as its working directory."""
+    kept = {
+        name: value
+        for name, value in os.environ.items()
+        if name not in ('NUMBA_CACHE_DIR', 'XDG_CACHE_HOME', 'PYTHONDONTWRITEBYTECODE')
+    }
+    done = subprocess.run(
+        [sys.executable, '-c', textwrap.dedent(code)],
+        cwd=folder,
+        env={**kept, 'HOME': str(folder), 'PYTHONPATH': str(folder), **environment},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+WARM_UP = """
+    import json
+    import numba
+    from tokcore.warm_up import compile_kernels
+    from tokcore.counts.merging import TokenTable
+    from tokcore.subword.learner import MemoryLearner
+
+    compile_kernels()
+    MemoryLearner(TokenTable.from_items([('one', 3), ('two', 2)])).build(1)
+
+    import gc
+    misses = hits = 0
+    for kernel in gc.get_objects():
+        if isinstance(kernel, numba.core.dispatcher.Dispatcher):
+            if kernel.py_func.__module__.startswith('tokcore'):
+                misses += sum(kernel.stats.cache_misses.values())
+                hits += sum(kernel.stats.cache_hits.values())
+    print(json.dumps([misses, hits]))
+"""
+
+
+def test_a_second_run_compiles_nothing(tmp_path):
+    link_package(tmp_path)
+    first_misses, _ = json.loads(run_python(WARM_UP, tmp_path))
+    second_misses, second_hits = json.loads(run_python(WARM_UP, tmp_path))
+    assert first_misses > 0
+    assert second_misses == 0
+    assert second_hits > 0
+
+
+def link_package(folder: pathlib.Path) -> None:
+    (folder / 'tokcore').symlink_to(PACKAGE)
+
+
+CALLER = """
+    from tokcore.compiled.compilation import kernel
+    from small.callee import callee
+
+    @kernel
+    def caller(number):
+        return callee(number) * 10
+"""
+CALLEE = """
+    from tokcore.compiled.compilation import kernel
+
+    @kernel
+    def callee(number):
+        return number + {}
+"""
+
+
+def test_editing_a_kernel_renews_its_callers_in_other_files(tmp_path):
+    """numba alone would go on calling the old one: its stamp is of the caller's file."""
+    copy = tmp_path / 'tokcore'
+    (copy / 'compiled').mkdir(parents=True)
+    for path in [*PACKAGE.glob('*.py'), *(PACKAGE / 'compiled').glob('*.py')]:
+        (copy / path.relative_to(PACKAGE)).write_bytes(path.read_bytes())
+    small = copy / 'small'
+    small.mkdir()
+    (small / '__init__.py').touch()
+    (small / 'caller.py').write_text(textwrap.dedent(CALLER).replace('small.', 'tokcore.small.'))
+    code = 'from tokcore.small.caller import caller; print(caller(1))'
+
+    # Python's own cache tells files by size and second, and these two differ in neither.
+    no_bytecode = {'PYTHONDONTWRITEBYTECODE': '1'}
+    (small / 'callee.py').write_text(textwrap.dedent(CALLEE.format(1)))
+    assert run_python(code, tmp_path, **no_bytecode) == '20\n'
+    (small / 'callee.py').write_text(textwrap.dedent(CALLEE.format(2)))
+    assert run_python(code, tmp_path, **no_bytecode) == '30\n'
+
+
+def test_the_digest_names_all_sources(tmp_path):
+    # Also those without a kernel: they can give kernels their types.
+    (tmp_path / 'plain.py').write_text('one = 1\n')
+    (tmp_path / 'notes.txt').write_text('one\n')
+    before = compilation.source_digest(tmp_path)
+    (tmp_path / 'notes.txt').write_text('two\n')
+    assert compilation.source_digest(tmp_path) == before
+    (tmp_path / 'plain.py').write_text('one = 2\n')
+    assert compilation.source_digest(tmp_path) != before
+
+
+def test_earlier_digests_differ_from_this_one():
+    digests = [compilation.source_digest(), *compilation.earlier_digests()]
+    assert len(set(digests)) == len(digests) == 3
+
+
+@pytest.mark.parametrize('variable', ['NUMBA_CACHE_DIR', 'XDG_CACHE_HOME', 'HOME'])
+def test_the_cache_goes_where_the_environment_says(tmp_path, variable):
+    link_package(tmp_path)
+    chosen = tmp_path / 'chosen'
+    code = 'from tokcore.compiled.compilation import CACHE_FOLDER; print(CACHE_FOLDER)'
+    folder = pathlib.Path(run_python(code, tmp_path, **{variable: str(chosen)}).strip())
+    assert folder.is_relative_to(chosen)
+    assert folder.name.startswith('kernels-')
+
+
+def test_nothing_breaks_where_nothing_is_writable(tmp_path):
+    """A read-only install and no home: a file stands where each folder would be made."""
+    link_package(tmp_path)
+    (tmp_path / 'file').touch()
+    blocked = str(tmp_path / 'file' / 'folder')
+    code = """
+        from tokcore.compiled.compilation import CACHE_FOLDER
+        from tokcore.text.t2t_tokens import tokenize
+        from tokcore.counts.merging import TokenTable, merge_tables
+
+        assert CACHE_FOLDER is None
+        assert merge_tables([TokenTable.from_items([('a', 1)])] * 2).total == 2
+    """
+    run_python(code, tmp_path, HOME=blocked, XDG_CACHE_HOME=blocked, NUMBA_CACHE_DIR=blocked)
+
+
+def test_a_child_process_finds_the_folder_of_its_parent(tmp_path):
+    link_package(tmp_path)
+    code = """
+        import subprocess, sys
+        from tokcore.compiled.compilation import CACHE_FOLDER
+        print(CACHE_FOLDER)
+        child = 'from tokcore.compiled.compilation import CACHE_FOLDER; print(CACHE_FOLDER)'
+        print(subprocess.run([sys.executable, '-c', child], capture_output=True, text=True).stdout)
+    """
+    parent, child = run_python(code, tmp_path).split()
+    assert parent == child

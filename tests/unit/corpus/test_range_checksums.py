@@ -1,0 +1,110 @@
+"""Checksums of pieces join to the checksum of the whole, and a lost piece is noticed."""
+
+import gzip
+import io
+
+import google_crc32c
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tokcore.corpus.dataset import Block, CorpusFile, Split
+from tokcore.corpus.formats.registry import read_blocks
+from tokcore.corpus.formats.work_items import plan_items
+from tokcore.corpus.range_checksums import (
+    TextReceipt,
+    TextSummary,
+    checksum_file,
+    combine_crc32c,
+    join_receipts,
+    receipts_of,
+)
+
+
+def crc32c_by_bits(data):
+    """The definition: division by Castagnoli's polynomial, bit by bit."""
+    crc = 0xFFFFFFFF
+    for byte in data:
+        crc ^= byte
+        for _ in range(8):
+            crc = crc >> 1 ^ (0x82F63B78 if crc & 1 else 0)
+    return crc ^ 0xFFFFFFFF
+
+
+@settings(deadline=None)
+@given(st.binary(max_size=300), st.binary(max_size=300))
+def test_two_checksums_combine_to_that_of_both(first, second):
+    combined = combine_crc32c(google_crc32c.value(first), google_crc32c.value(second), len(second))
+    assert combined == google_crc32c.value(first + second) == crc32c_by_bits(first + second)
+
+
+@settings(deadline=None)
+@given(*[st.integers(0, 2**32 - 1)] * 3, *[st.integers(0, 2**50)] * 2)
+def test_combining_is_associative_for_lengths_beyond_memory(first, second, third, two, three):
+    left = combine_crc32c(combine_crc32c(first, second, two), third, three)
+    right = combine_crc32c(first, combine_crc32c(second, third, three), two + three)
+    assert left == right
+
+
+def receipts(text, cuts):
+    places = sorted({0, len(text), *(cut % (len(text) + 1) for cut in cuts)})
+    return [
+        TextReceipt('train', 3, 1, start, end - start, google_crc32c.value(text[start:end]))
+        for start, end in zip(places, places[1:], strict=False)
+    ]
+
+
+@settings(deadline=None)
+@given(st.binary(max_size=200), st.lists(st.integers(0, 200)), st.randoms())
+def test_receipts_join_in_any_order_however_the_text_was_cut(text, cuts, random):
+    found = receipts(text, cuts)
+    random.shuffle(found)
+    assert join_receipts(found, len(text)) == TextSummary(len(text), google_crc32c.value(text))
+
+
+def test_what_was_lost_or_read_twice_is_named():
+    found = receipts(b'abcdefghi', [3, 6])
+    with pytest.raises(ValueError, match=r"bytes 3 to 6 of .*\('train', 3, 1\) were lost"):
+        join_receipts([found[0], found[2]])
+    with pytest.raises(ValueError, match='bytes 0 to 3 .* lost'):
+        join_receipts(found[1:])
+    with pytest.raises(ValueError, match='bytes 3 to 6 .* read twice'):
+        join_receipts([*found, found[1]])
+    with pytest.raises(ValueError, match='6 of 9 bytes'):
+        join_receipts(found[:2], 9)
+    with pytest.raises(ValueError, match='two files'):
+        join_receipts([found[0], TextReceipt('train', 4, 1, 3, 1, 0)])
+
+
+def test_no_receipts_are_an_empty_text():
+    assert join_receipts([]) == TextSummary(0, 0)
+    with pytest.raises(ValueError, match='0 of 5 bytes'):
+        join_receipts([], 5)
+
+
+def test_a_pair_gives_a_receipt_for_each_side():
+    block = Block('dev', 'bitext', (), 2, 10, b'abc\n', 7, b'de\n')
+    assert receipts_of(block) == (
+        TextReceipt('dev', 2, 0, 10, 4, google_crc32c.value(b'abc\n')),
+        TextReceipt('dev', 2, 1, 7, 3, google_crc32c.value(b'de\n')),
+    )
+
+
+@settings(deadline=None)
+@given(
+    st.lists(st.binary(max_size=30)).map(b'\n'.join), st.booleans(), *[st.integers(1, 64)] * 2
+)
+def test_the_checksum_is_that_of_the_text_however_stored_or_cut(
+    text, compressed, item_bytes, block_bytes
+):
+    content = gzip.compress(text) if compressed else text
+    file = CorpusFile('corpus', 'corpus', len(content), compressed)
+
+    def open_binary(path):
+        return io.BytesIO(content)
+
+    items = plan_items(Split('train', 'text', (file,)), (), item_bytes)
+    blocks = [block for item in items for block in read_blocks(item, open_binary, block_bytes)]
+    joined = join_receipts(receipt for block in blocks for receipt in receipts_of(block))
+    assert joined == checksum_file(file, open_binary)
+    assert joined == TextSummary(len(text), google_crc32c.value(text))

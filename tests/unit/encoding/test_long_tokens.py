@@ -1,0 +1,112 @@
+"""Rows encoded in parts and tokens in windows have the ids that they have as a whole."""
+
+import numpy as np
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from tokcore.corpus.rows import Side
+from tokcore.encoding import block_encoder, long_tokens
+from tokcore.encoding.block_encoder import SubwordBlockEncoder
+from tokcore.encoding.long_tokens import row_parts
+from tokcore.subword.text_encoder import SubwordTextEncoder
+from tokcore.text.t2t_scanning import with_margin
+from tokcore.text.t2t_tokens import tokenize
+
+VOCABULARY = [
+    '<pad>_', '<EOS>_', 'the_', 'th', 'ca', 'cat', 'catcatcatcat', '127;\\', ';\\12', '字字_', '字',
+    *'thecat, <>pdEOSn', *'\\_u;0123456789', '',
+]  # fmt: skip
+ENCODER = SubwordTextEncoder(VOCABULARY)
+
+words = st.sampled_from(
+    ['the', 'cat', '字', 'é', '\\', '_', ',', ', ', ' ', '  ', '\x7f', '𝄞', '\n', '9']
+)
+pieces = st.tuples(words, st.integers(1, 40)).map(lambda drawn: drawn[0] * drawn[1])
+row_texts = st.lists(pieces, max_size=6).map(''.join)
+
+
+@pytest.fixture
+def small_parts(monkeypatch):
+    """Rows of a few bytes are long, so are their tokens, and windows are smaller than these."""
+    monkeypatch.setattr(block_encoder, 'LONG_ROW_BYTES', 30)
+    monkeypatch.setattr(long_tokens, 'LONG_TOKEN_BYTES', 10)
+    monkeypatch.setattr(long_tokens, 'WINDOW_BYTES', 4)
+    monkeypatch.setattr(long_tokens, '_TOKENS_AT_ONCE', 80)
+
+
+def side_of(texts):
+    pieces = [text.encode() for text in texts]
+    ends = np.cumsum([len(piece) for piece in pieces], dtype=np.int64)
+    starts = ends - np.array([len(piece) for piece in pieces], np.int64)
+    return Side(np.frombuffer(b''.join(pieces), np.uint8), starts, ends)
+
+
+class TestParts:
+    @pytest.fixture(autouse=True)
+    def _small_parts(self, small_parts):
+        pass
+
+    @settings(deadline=None, max_examples=300)
+    @given(st.lists(row_texts, max_size=5), st.sampled_from(['', 'the ', '字']), st.booleans())
+    @example(['the ' + 'cat' * 30 + ' the , ' + 'cat' * 30], '', True)
+    @example(['cat' * 30 + ' ', ' ' * 50 + 'cat'], '', False)
+    def test_long_rows_have_the_ids_of_their_tokens(self, texts, prefix, eos):
+        encoded = SubwordBlockEncoder(ENCODER).encode_side(side_of(texts), prefix, eos)
+        rows = [ids.tolist() for ids in np.split(encoded.ids, encoded.offsets[1:-1])]
+        assert rows[: len(texts)] == [
+            [id_ for token in tokenize(prefix + text) for id_ in plain_ids(token)] + [1] * eos
+            for text in texts
+        ]
+
+    @settings(deadline=None)
+    @given(row_texts)
+    def test_the_parts_of_a_row_have_its_tokens(self, text):
+        data = text.encode()
+        parts = list(row_parts(with_margin(np.frombuffer(data, np.uint8)), 0, len(data)))
+        found = []
+        for start, end, is_long in parts:
+            tokens = list(tokenize(data[start:end].decode()))
+            assert not is_long or (len(tokens) == 1 and end - start > 10)
+            assert is_long or all(len(token.encode()) <= 10 for token in tokens)
+            found += tokens
+        assert found == list(tokenize(text))
+
+    @pytest.mark.parametrize('place', [0, 1, 50, 199])
+    def test_what_no_subtoken_begins_is_shown_and_no_more_of_it(self, place):
+        encoder = SubwordBlockEncoder(SubwordTextEncoder(['<pad>_', '<EOS>_', 'a', '_', '\\']))
+        text = 'a' * place + '9' + 'a' * 200
+        with pytest.raises(ValueError, match=r"begins '9a{0,60}', in a token of \d+ bytes"):
+            encoder.encode_side(side_of([text]))
+
+    def test_what_follows_a_window_may_decide_on_a_cut(self):
+        # 'ab' begins subtokens, but neither of its letters is one.
+        encoder = SubwordTextEncoder(['<pad>_', '<EOS>_', 'abab', 'ababab_', 'abc', '_'])
+        for count in range(20, 40):
+            encoded = SubwordBlockEncoder(encoder).encode_side(side_of(['ab' * count]), eos=False)
+            wholes, rest = divmod(count, 2)
+            expected = [2] * wholes + [5] if not rest else [2] * (wholes - 1) + [3]
+            assert encoded.ids.tolist() == expected
+
+
+def plain_ids(token):
+    """Cuts an escaped token from the left, by trying all lengths."""
+    alphabet = set(''.join(VOCABULARY)) - set('\\_\n')
+    spelled = {'\\': '\\\\', '_': '\\u'}
+    escaped = ''.join(
+        spelled.get(each) or (each if each in alphabet else f'\\{ord(each)};') for each in token
+    ) + '_'  # fmt: skip
+    ids = {subtoken: number for number, subtoken in enumerate(VOCABULARY) if subtoken}
+    found = []
+    while escaped:
+        size = next(size for size in range(len(escaped), 0, -1) if escaped[:size] in ids)
+        found.append(ids[escaped[:size]])
+        escaped = escaped[size:]
+    return found
+
+
+def test_a_row_of_a_megabyte_is_encoded_in_parts_by_default():
+    text = 'the ' + 'cat' * 100_000 + ', ' + '\x7f' * 1_500 + ' the'
+    ids = SubwordBlockEncoder(ENCODER).encode_side(side_of([text])).ids.tolist()
+    assert ids == [id_ for token in tokenize(text) for id_ in ENCODER.encode(token)] + [1]
+    assert len(text) > block_encoder.LONG_ROW_BYTES

@@ -1,0 +1,286 @@
+"""One word for an engine, and a user's mistake found however deep a runner has wrapped it."""
+
+import errno
+import inspect
+import logging
+
+import apache_beam as beam
+import pytest
+from apache_beam.options.pipeline_options import (
+    DirectOptions,
+    FlinkRunnerOptions,
+    PipelineOptions,
+    SetupOptions,
+    StandardOptions,
+)
+from apache_beam.runners.worker.statesampler import StateSampler
+
+from pipelines.engines import engine as engine_module
+from pipelines.engines.engine import choose_engine
+from pipelines.engines.processors import usable_cores
+from tokcore.errors import FullDiskError, InputError, OperatingSystemError
+
+LOCAL = [[], ['--runner=local'], ['--runner', 'DirectRunner'], ['--runner=FnApiRunner']]
+
+
+def runner_of(engine):
+    return engine.options().view_as(StandardOptions).runner
+
+
+@pytest.mark.parametrize('flags', LOCAL, ids=' '.join)
+def test_local_is_pinned_to_the_engine_in_this_process(flags):
+    engine = choose_engine(flags, None)
+    assert runner_of(engine) == 'FnApiRunner'
+    assert engine.is_local
+    assert engine.workers == usable_cores()
+
+
+@pytest.mark.parametrize(
+    ('given', 'name'),
+    [
+        ('LOCAL', 'FnApiRunner'),
+        ('direct', 'FnApiRunner'),
+        ('SwitchingDirectRunner', 'FnApiRunner'),
+        ('apache_beam.runners.direct.direct_runner.DirectRunner', 'FnApiRunner'),
+        ('flink', 'FlinkRunner'),
+        ('flinkrunner', 'FlinkRunner'),
+        ('apache_beam.runners.portability.flink_runner.FlinkRunner', 'FlinkRunner'),
+        ('dataflow', 'DataflowRunner'),
+        ('nix', 'nix'),
+        ('my.own.Runner', 'my.own.Runner'),
+    ],
+)
+def test_a_runners_name_is_what_beam_takes_it_for(given, name):
+    engine = choose_engine([f'--runner={given}'], None)
+    assert engine.runner == runner_of(engine) == name
+    assert engine.in_process == (name == 'FnApiRunner')
+
+
+@pytest.mark.parametrize('number', ['-1', '1025', str(10**30)])
+def test_numbers_of_worker_processes_have_bounds(number):
+    with pytest.raises(InputError, match=r'--direct_num_workers .* from 0 to 1,024'):
+        choose_engine([f'--direct_num_workers={number}'], None)
+
+
+def test_as_many_worker_processes_as_there_are_cores_are_those_that_may_be_used():
+    engine = choose_engine(
+        ['--direct_running_mode=multi_processing', '--direct_num_workers', '0'], None
+    )
+    assert engine.options().view_as(DirectOptions).direct_num_workers == usable_cores()
+
+
+@pytest.mark.parametrize('parallelism', ['0', '-2', '32769'])
+def test_parallelism_has_bounds(parallelism):
+    with pytest.raises(InputError, match='--parallelism'):
+        choose_engine(['--runner=FlinkRunner', f'--parallelism={parallelism}'], None)
+
+
+def test_workers_are_as_many_as_asked_for():
+    assert choose_engine([], 3).workers == 3
+    assert choose_engine(['--runner=FlinkRunner'], 3).workers == 3
+
+
+def test_worker_processes_bring_the_parallelism():
+    engine = choose_engine(
+        ['--direct_running_mode=multi_processing', '--direct_num_workers=2'], None
+    )
+    assert engine.workers == 1
+    assert engine.is_local
+    assert runner_of(engine) == 'FnApiRunner'
+    assert engine.options().view_as(DirectOptions).direct_num_workers == 2
+
+
+def test_a_cluster_brings_the_parallelism():
+    engine = choose_engine(['--flink_master=localhost:8081', '--runner', 'FlinkRunner'], None)
+    assert engine.workers == 1
+    assert not engine.is_local
+    assert runner_of(engine) == 'FlinkRunner'
+    options = engine.options().view_as(FlinkRunnerOptions)
+    assert options.flink_master == 'localhost:8081'
+
+
+def test_other_flags_are_passed_on_in_their_order():
+    flags = ['--temp_location', '/x', '--runner', 'local', '--labels', 'a=b']
+    kept = [flag for flag in choose_engine(flags, 1).flags if not flag.startswith('--runner')]
+    assert kept == ['--temp_location', '/x', '--labels', 'a=b']
+
+
+def test_the_main_session_stays_at_home():
+    assert choose_engine([], 1).options().view_as(SetupOptions).save_main_session is False
+
+
+def test_multi_threading_is_refused_by_name():
+    with pytest.raises(InputError, match='--direct_running_mode=multi_threading.*--workers'):
+        choose_engine(['--direct_running_mode=multi_threading'], None)
+
+
+def refuse(element):
+    raise InputError(f'{element}: line 3 is wrong; mend it')
+
+
+def fail(element):
+    raise ZeroDivisionError(element)
+
+
+def test_a_mistake_met_in_a_pipeline_is_raised_as_it_was():
+    def build(pipeline):
+        pipeline | beam.Create(['corpus']) | 'Refuse' >> beam.Map(refuse)
+
+    with pytest.raises(InputError) as raised:
+        choose_engine([], 1).run(build)
+    assert str(raised.value) == 'corpus: line 3 is wrong; mend it'
+
+
+def test_another_failure_stays_what_it_is():
+    def build(pipeline):
+        pipeline | beam.Create(['corpus']) | 'Fail' >> beam.Map(fail)
+
+    with pytest.raises(ZeroDivisionError):
+        choose_engine([], 1).run(build)
+
+
+@pytest.fixture
+def end_with(monkeypatch):
+    """Runs a pipeline that ends as told, whatever it is."""
+
+    def run(outcome):
+        class Result:
+            def wait_until_finish(self, duration=None):
+                return outcome
+
+        class Pipeline:
+            def __init__(self, runner=None, options: PipelineOptions | None = None):
+                pass
+
+            def run(self):
+                if isinstance(outcome, Exception):
+                    raise outcome
+                return Result()
+
+        monkeypatch.setattr(engine_module.beam, 'Pipeline', Pipeline)
+        choose_engine([], 1).run(lambda pipeline: None)
+
+    return run
+
+
+REFUSALS = {
+    'a full disk': (OSError(errno.ENOSPC, 'No space left on device', '/d/x'), 'make room'),
+    'a file too large': (OSError(errno.EFBIG, 'File too large'), 'ulimit -f'),
+    'no right': (PermissionError(errno.EACCES, 'Permission denied', '/d/x'), 'permissions'),
+    'a broken disk': (OSError(errno.EIO, 'Input/output error'), 'does not answer'),
+    'too many files': (OSError(errno.EMFILE, 'Too many open files'), 'ulimit -n'),
+    'an error of Beam': (OSError('the store is gone'), 'check the path'),
+    'memory': (MemoryError('Unable to allocate 5 GiB'), 'not enough memory'),
+    'threads': (RuntimeError("can't start new thread"), 'ulimit -u'),
+}
+
+
+def fail_as(name):
+    raise REFUSALS[name][0]
+
+
+@pytest.mark.parametrize('name', REFUSALS)
+def test_what_the_system_refuses_a_step_is_a_sentence(name, caplog):
+    def build(pipeline):
+        pipeline | beam.Create([name]) | 'Fail' >> beam.Map(fail_as)
+
+    error, remedy = REFUSALS[name]
+    with pytest.raises(OperatingSystemError) as raised:
+        choose_engine([], 1).run(build)
+    sentence = str(raised.value)
+    assert sentence.startswith('cannot run the job: ')
+    assert remedy in sentence
+    assert 'while running' not in sentence
+    assert isinstance(raised.value, FullDiskError) == (name in ('a full disk', 'a file too large'))
+    if getattr(error, 'filename', None):
+        assert error.filename in sentence
+    # Beam would tell it too, with a traceback.
+    assert not caplog.records
+
+
+# What comes back from a worker process: texts within texts, and the message several times.
+NESTED = """bundle 7 failed: Traceback (most recent call last):
+  File "worker.py", line 310, in _execute
+    response = task()
+  File "counting.py", line 37, in count_block
+    raise reject_error(block)
+tokcore.errors.InputError: /data/a.en: invalid UTF-8 at byte 5; mend the line
+
+During handling of the above exception, another exception occurred:
+
+Traceback (most recent call last):
+  File "operations.py", line 955, in process
+tokcore.errors.InputError: /data/a.en: invalid UTF-8 at byte 5; mend the line\
+ [while running 'CountTokens/CountBlocks/ParDo(_CountBlocksFn)']
+
+"""
+
+
+def test_a_mistake_is_found_in_the_text_of_a_workers_traceback(end_with):
+    with pytest.raises(InputError) as raised:
+        end_with(RuntimeError(NESTED))
+    assert str(raised.value) == '/data/a.en: invalid UTF-8 at byte 5; mend the line'
+    assert isinstance(raised.value.__cause__, RuntimeError)
+
+
+def test_a_full_disk_keeps_its_kind_in_a_workers_traceback(end_with):
+    text = NESTED.replace('InputError: /data/a.en: invalid UTF-8 at byte 5; mend the line',
+                          'FullDiskError: no room in /d; make some')  # fmt: skip
+    with pytest.raises(FullDiskError, match='no room in /d; make some$'):
+        end_with(RuntimeError(text))
+
+
+REFUSED = """bundle 7 failed: Traceback (most recent call last):
+  File "worker.py", line 310, in _execute
+    response = task()
+PermissionError: [Errno 13] Permission denied: '/work/x'
+
+During handling of the above exception, another exception occurred:
+
+Traceback (most recent call last):
+  File "common.py", line 955, in process
+RuntimeError: PermissionError: [Errno 13] Permission denied: '/work/x' [while running 'Write']
+"""
+
+
+def test_what_the_system_refuses_a_worker_is_found_in_its_traceback(end_with):
+    with pytest.raises(InputError, match='Permission denied .*/work/x.*check the permissions$'):
+        end_with(RuntimeError(REFUSED))
+
+
+def test_a_failure_after_it_is_a_failure(end_with):
+    with pytest.raises(RuntimeError, match='ZeroDivisionError'):
+        end_with(RuntimeError(REFUSED + 'ZeroDivisionError: division by zero\n'))
+
+
+def test_a_text_without_a_mistake_is_no_mistake(end_with):
+    failure = RuntimeError('worker lost: Traceback (most recent call last): OSError: disk full')
+    with pytest.raises(RuntimeError, match='worker lost'):
+        end_with(failure)
+
+
+@pytest.mark.parametrize('state', ['DONE', None])
+def test_a_pipeline_that_is_done_returns(end_with, state):
+    end_with(state)
+
+
+@pytest.mark.parametrize('state', ['FAILED', 'CANCELLED', 'UNKNOWN'])
+def test_a_pipeline_that_ends_otherwise_is_a_failure(end_with, state):
+    with pytest.raises(RuntimeError, match=state):
+        end_with(state)
+
+
+def test_bundles_in_this_process_do_not_wait_long_for_beams_look_at_them():
+    choose_engine([], 1).run(lambda pipeline: pipeline | beam.Create([1]))
+    sampling = inspect.signature(StateSampler).parameters['sampling_period_ms']
+    assert sampling.default == 20
+
+
+def test_options_that_beam_discards_are_logged_without_secrets(caplog):
+    choose_engine([], 1)
+    logger = logging.getLogger('apache_beam.options.pipeline_options')
+    logger.warning('Discarding args: %s', ['--x_password', 'HUSH', '--token=HUSH', '-n'])
+    logger.warning('%(a)s of %(b)s', {'a': 1, 'b': 'key=HUSH'})
+    assert 'HUSH' not in caplog.text
+    assert "Discarding args: ['--x_password', '***', '--token=***', '-n']" in caplog.text
+    assert '1 of key=***' in caplog.text

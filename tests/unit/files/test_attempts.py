@@ -1,0 +1,190 @@
+"""A run's own folder: hidden, swept whatever happens, and never somebody else's."""
+
+import contextlib
+import os
+
+import pytest
+
+from pipelines.files import filesystem
+from pipelines.files.attempts import Attempt
+from tokcore.errors import InputError
+
+HEX = '0123456789abcdef' * 2
+
+
+def names_below(folder):
+    """All entries of a folder, at any depth."""
+    return sorted(str(path.relative_to(folder)) for path in folder.rglob('*'))
+
+
+def make_files(folder, *names):
+    for name in names:
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(name)
+
+
+class Interrupted(BaseException):
+    """As from a signal: not an `Exception`."""
+
+
+def test_an_attempt_is_hidden_and_swept(tmp_path):
+    folder = tmp_path / 'out'
+    with Attempt(str(folder)) as attempt:
+        filesystem.write_bytes(filesystem.join(attempt.path, 'part'), b'x')
+        [name] = os.listdir(folder)
+        assert name.startswith('.tokbeam-attempt-')
+    assert names_below(folder) == []
+
+
+@pytest.mark.parametrize('error', [ValueError, Interrupted])
+def test_an_attempt_is_swept_on_failure(tmp_path, error):
+    folder = tmp_path / 'out'
+    with pytest.raises(error), Attempt(str(folder)) as attempt:
+        filesystem.write_bytes(filesystem.join(attempt.path, 'deep/part'), b'x')
+        raise error('stop')
+    assert names_below(folder) == []
+
+
+def test_an_attempt_publishes_what_is_named_and_nothing_else(tmp_path):
+    make_files(tmp_path, 'a')
+    with Attempt(str(tmp_path)) as attempt:
+        for name in 'abc':
+            filesystem.write_bytes(filesystem.join(attempt.path, name), b'new')
+        attempt.publish(['a', 'b'])
+    assert names_below(tmp_path) == ['a', 'b']
+    assert (tmp_path / 'a').read_bytes() == b'new'
+
+
+def test_an_attempt_sweeps_those_that_were_killed(tmp_path):
+    left = Attempt(str(tmp_path)).__enter__()
+    filesystem.write_bytes(filesystem.join(left.path, 'deep/part'), b'x')
+    make_files(tmp_path, 'mine', '.mine')
+    with Attempt(str(tmp_path)):
+        assert not filesystem.exists(left.path)
+    assert names_below(tmp_path) == ['.mine', 'mine']
+
+
+def test_one_killed_before_it_had_its_name_is_swept(tmp_path):
+    (tmp_path / f'.tokbeam-new-{HEX}').mkdir()
+    with Attempt(str(tmp_path)):
+        pass
+    assert names_below(tmp_path) == []
+
+
+@pytest.mark.parametrize('last', range(1, 12))
+def test_one_killed_while_it_was_swept_is_swept(tmp_path, monkeypatch, last):
+    left = Attempt(str(tmp_path)).__enter__()
+    for name in ('part', 'deep/part', 'deep/deeper/part'):
+        filesystem.write_bytes(filesystem.join(left.path, name), b'x')
+    done = []
+
+    def stopping(call):
+        def stop_or_call(*arguments, **options):
+            if len(done) >= last:
+                raise Interrupted
+            done.append(call)
+            return call(*arguments, **options)
+
+        return stop_or_call
+
+    with monkeypatch.context() as patch:
+        for name in ('unlink', 'remove', 'rmdir', 'rename', 'replace'):
+            patch.setattr(os, name, stopping(getattr(os, name)))
+        with contextlib.suppress(Interrupted):
+            left.__exit__()
+    with Attempt(str(tmp_path)):
+        pass
+    assert names_below(tmp_path) == []
+
+
+EARLIER = [
+    f'.tokbeam-attempt-run-{HEX}/probe',
+    f'.tokbeam-attempt-run-{HEX}/enzh-train-00000-of-00010.bucket-00000003',
+    f'.tokbeam-attempt-run-{HEX}/learner.inputs/{HEX}/3-1/substrings-{HEX}.parquet',
+    f'.tokbeam-attempt-run-{HEX}/rejected/train.invalid_utf8.jsonl',
+]
+
+
+def test_what_6b30307_left_is_known_by_all_it_holds(tmp_path):
+    make_files(tmp_path, *EARLIER)
+    (tmp_path / f'.tokbeam-attempt-tokbeam.run.json-{HEX}').write_text('{"fil')
+    with Attempt(str(tmp_path)):
+        pass
+    assert names_below(tmp_path) == []
+
+
+@pytest.mark.parametrize(
+    'name',
+    [
+        f'.tokbeam-attempt-run-{HEX}/thesis',
+        f'.tokbeam-attempt-{HEX}/part',
+        '.tokbeam-attempt-mine/probe',
+        '.tokbeam-attempt-z-train-00000-of-00002',
+        f'.tokbeam-attempt-tokbeam.json-{HEX}',
+        f'.tokbeam-new-{HEX}/part',
+    ],
+)
+def test_what_only_looks_like_an_attempt_is_left_alone(tmp_path, name):
+    make_files(tmp_path, name, *EARLIER[:1] if 'thesis' in name else ())
+    before = names_below(tmp_path)
+    with Attempt(str(tmp_path)):
+        pass
+    assert names_below(tmp_path) == before
+
+
+def test_a_link_of_such_a_name_is_removed_and_not_followed(tmp_path):
+    make_files(tmp_path, 'docs/thesis', 'out/mine')
+    for name in ('x', HEX, f'run-{HEX}'):
+        (tmp_path / 'out' / f'.tokbeam-attempt-{name}').symlink_to('../docs')
+    with Attempt(str(tmp_path / 'out')):
+        pass
+    assert names_below(tmp_path) == ['docs', 'docs/thesis', 'out', 'out/mine']
+
+
+def test_nothing_is_published_through_a_link(tmp_path):
+    make_files(tmp_path, 'docs/thesis')
+    (tmp_path / 'out').mkdir()
+    (tmp_path / 'out' / 'rejected').symlink_to('../docs')
+    with Attempt(str(tmp_path / 'out')) as attempt:
+        filesystem.write_bytes(filesystem.join(attempt.path, 'rejected/thesis'), b'x')
+        with pytest.raises(InputError, match='symbolic link'):
+            attempt.publish(['rejected/thesis'])
+    assert (tmp_path / 'docs/thesis').read_text() == 'docs/thesis'
+
+
+def test_a_folder_in_the_place_of_a_file_is_told(tmp_path):
+    (tmp_path / 'a').mkdir()
+    with Attempt(str(tmp_path)) as attempt:
+        filesystem.write_bytes(filesystem.join(attempt.path, 'a'), b'x')
+        with pytest.raises(InputError, match='is a folder'):
+            attempt.publish(['a'])
+
+
+def test_attempts_at_different_files_of_a_folder_leave_each_other_alone(tmp_path):
+    with Attempt(str(tmp_path), ['a']) as first, Attempt(str(tmp_path), ['b']) as second:
+        for attempt, name in [(first, 'a'), (second, 'b')]:
+            filesystem.write_bytes(filesystem.join(attempt.path, name), b'x')
+        # Nor does one at a file whose name only looks alike.
+        with Attempt(str(tmp_path), ['a.b']):
+            assert filesystem.exists(first.path)
+        first.publish(['a'])
+        second.publish(['b'])
+    assert names_below(tmp_path) == ['a', 'b']
+
+
+def test_an_attempt_at_one_file_sweeps_what_was_left_of_it(tmp_path):
+    left = Attempt(str(tmp_path), ['a']).__enter__()
+    filesystem.write_bytes(filesystem.join(left.path, 'part'), b'x')
+    with Attempt(str(tmp_path), ['a']):
+        assert not filesystem.exists(left.path)
+    assert names_below(tmp_path) == []
+
+
+@pytest.mark.parametrize('name', ['file', 'file/below'])
+def test_an_attempt_where_nothing_can_be_written(tmp_path, name):
+    make_files(tmp_path, 'file')
+    output = str(tmp_path / name)
+    with pytest.raises(InputError, match='cannot write') as refused, Attempt(output):
+        pass
+    assert output in str(refused.value)
+    assert names_below(tmp_path) == ['file']

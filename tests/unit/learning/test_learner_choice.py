@@ -1,0 +1,65 @@
+"""The learner is chosen by what it would take of the memory at hand."""
+
+import pyarrow as pa
+import pyarrow.parquet as parquet
+import pytest
+
+from pipelines.engines.process_memory import available_bytes, peak_bytes
+from pipelines.learning.learner_choice import (
+    CountedSize,
+    choose_learner,
+    counted_size,
+    predicted_bytes,
+)
+from tokcore.errors import InputError
+
+GIB = 1 << 30
+SMALL = CountedSize(100_000, 900_000, True)
+HUGE = CountedSize(500_000_000, 5_000_000_000, True)
+
+
+def test_a_small_table_is_learned_in_memory_and_a_huge_one_on_beam():
+    assert choose_learner('auto', SMALL, 8 * GIB).learner == 'memory'
+    assert choose_learner('auto', HUGE, 64 * GIB).learner == 'beam'
+
+
+def test_less_memory_at_hand_can_change_the_choice():
+    size = CountedSize(20_000_000, 170_000_000, True)
+    assert choose_learner('auto', size, 64 * GIB).learner == 'memory'
+    assert choose_learner('auto', size, 4 * GIB).learner == 'beam'
+
+
+def test_says_what_it_compared():
+    choice = choose_learner('auto', SMALL, 8 * GIB)
+    assert choice.memory_bytes == predicted_bytes(SMALL)
+    for part in ('100000 tokens', f'{choice.memory_bytes >> 20} MB', '8192 MB'):
+        assert part in choice.reason
+
+
+def test_what_is_asked_for_is_taken():
+    assert choose_learner('memory', HUGE, GIB).learner == 'memory'
+    assert choose_learner('beam', SMALL, GIB).learner == 'beam'
+    with pytest.raises(InputError, match='no learner'):
+        choose_learner('fast', SMALL)
+
+
+def test_sizes_come_from_footers_and_stored_bytes(tmp_path):
+    tokens = [f'token{i}' for i in range(5000)]
+    path = tmp_path / 'counts.parquet'
+    parquet.write_table(pa.table({'token': tokens, 'count': range(5000)}), path)
+    size = counted_size([str(path)])
+    text = sum(map(len, tokens))
+    assert size.tokens == 5000
+    assert size.all_parquet
+    assert 0.5 * text <= size.bytes <= 2 * text
+    lines = tmp_path / 'counts.txt'
+    lines.write_text(''.join(f'{token} 1\n' for token in tokens))
+    both = counted_size([str(path), str(lines)])
+    assert not both.all_parquet
+    assert both.bytes == size.bytes + lines.stat().st_size
+    assert 5000 < both.tokens < 15_000
+
+
+def test_the_memory_of_this_machine_is_known():
+    assert available_bytes() > 0
+    assert peak_bytes() > 10 << 20

@@ -1,0 +1,69 @@
+"""A run is gone on with behind the blocks that its finished parts were made of."""
+
+import gzip
+
+import pytest
+
+from pipelines.shuffle.plan import RunItem, ShufflePlan
+from pipelines.shuffle.run_writing import RunWriter
+from pipelines.transforms.encode_blocks import BlockEncoder, EncodedFeature, SplitShards
+from tokcore.corpus.dataset import CorpusFile, Split
+from tokcore.corpus.formats.work_items import plan_items
+from tokcore.errors import InputError
+from tokcore.records.example_encoding import Feature
+
+BLOCK_BYTES = 1000
+LINE = b'the cat ' * 20 + b'\n'
+LONG = b'the cat ' * 1000 + b'\n'
+
+
+@pytest.fixture
+def vocabulary(tmp_path):
+    path = tmp_path / 'vocabulary'
+    path.write_text(''.join(f"'{each}'\n" for each in ['<pad>_', '<EOS>_', 'the_', 'cat_']))
+    return str(path)
+
+
+@pytest.fixture
+def writing(tmp_path, vocabulary):
+    """Makes the runs of a text, with a bound on its lines."""
+
+    def write(text, max_line_bytes, on_error='skip', parts=None):
+        path = tmp_path / 'text.gz'
+        path.write_bytes(gzip.compress(text, mtime=0))
+        file = CorpusFile(str(path), 'text.gz', path.stat().st_size, True)
+        split = Split('train', 'text', (file,))
+        layout = (SplitShards('train', 1, 1),)
+        plan = ShufflePlan(
+            str(tmp_path / 'runs'), bytes(16), layout, 4000, BLOCK_BYTES, 0, max_line_bytes
+        )
+        features = [EncodedFeature(Feature('targets', 0), vocabulary)]
+        encoder = BlockEncoder(features, (split,), 0, on_error)
+        encoder.set_up()
+        writer = RunWriter(plan, encoder, workers=1)
+        made = []
+        for part in writer.take(RunItem(0, 0, tuple(plan_items(split)))):
+            made.append(part)
+            if len(made) == parts:
+                return made
+        return made + list(writer.finish())
+
+    return write
+
+
+def test_a_run_goes_on_behind_lines_that_were_left_out(writing, tmp_path):
+    text = (LINE * 30 + LONG) * 6
+    first = writing(text, 1000, parts=3)
+    assert len(first) == 3 and sum(part.facts.tally.too_long for part in first) > 0
+    all_parts = writing(text, 1000)
+    assert all_parts[:3] == first
+    assert sum(part.facts.tally.lines for part in all_parts) == 6 * 31
+    assert sum(part.facts.tally.too_long for part in all_parts) == 6
+
+
+def test_parts_with_a_line_that_is_too_long_now_are_given_up(writing):
+    text = LINE * 30 + LONG + LINE * 100
+    made = writing(text, 1 << 20, parts=2)
+    assert sum(part.facts.tally.lines for part in made) > 31
+    with pytest.raises(InputError, match='of a line longer than --max-line-size; .* run again'):
+        writing(text, 1000)

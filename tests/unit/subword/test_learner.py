@@ -1,0 +1,239 @@
+"""The learner in memory against the published algorithm, restated on strings."""
+
+from collections import Counter
+
+import numpy as np
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from tokcore.counts.token_table import TokenTable
+from tokcore.learning import pruned_trie, ranked_text, suffix_array
+from tokcore.subword import learner as learner_module
+from tokcore.subword.learner import MemoryLearner
+
+
+def plain_vocabulary(counts, min_count, limit, reserved):
+    """The published algorithm: quadratic in a token's length, one dictionary entry a substring."""
+    reserved = ['<pad>', '<EOS>', *reserved]
+    alphabet = set('\\_u;0123456789').union(*counts, *reserved)
+
+    def escape(token):
+        return token.replace('\\', '\\\\').replace('_', '\\u') + '_'
+
+    vocabulary = list(alphabet)
+    for _ in range(4):
+        known, longest = set(vocabulary), max(map(len, vocabulary))
+        weights = Counter()
+        for token, count in counts.items():
+            rest = escape(token)
+            while rest:
+                candidates = len(rest) if limit is None else min(len(rest), limit - 1)
+                for length in range(1, candidates + 1):
+                    weights[rest[:length]] += count
+                cut = next(
+                    n for n in range(min(len(rest), longest), 0, -1) if rest[:n] in known
+                )
+                rest = rest[cut:]
+        kept = []
+        for string in sorted(weights, key=len, reverse=True):
+            count = weights[string]
+            if len(string) > 1 and count >= max(min_count, 1):
+                kept.append((count, string))
+                for length in range(1, len(string)):
+                    weights[string[:length]] -= count
+        kept += [(weights[character], character) for character in alphabet]
+        vocabulary = [escape(token) for token in reserved]
+        vocabulary += [string for _, string in sorted(kept, reverse=True)]
+    return tuple(vocabulary)
+
+
+CHARACTERS = 'ab' * 6 + 'cd_\\u;019 \té中ा\U0001f600\U0010ffff\ud7ff\x00'
+words = st.one_of(
+    st.text(st.sampled_from(CHARACTERS), max_size=9),
+    st.text(st.sampled_from('ab'), max_size=14),
+    st.builds(lambda piece, times: piece * times, st.text(st.sampled_from('abc'), max_size=3),
+              st.integers(1, 30)),
+)  # fmt: skip
+tables = st.dictionaries(words, st.integers(0, 30), max_size=14)
+limits = st.sampled_from([1, 2, 3, 4, 5, 8, 200, None])
+
+
+@st.composite
+def problems(draw):
+    """A table, a limit, and in a third of the examples reserved tokens of the table's own words."""
+    counts = draw(tables)
+    reserved = []
+    if counts and draw(st.integers(0, 2)) == 0:
+        limit = draw(st.sampled_from([1, 2, 3, 4, 5]))
+        beyond = sorted(word for word in counts if len(word) >= limit) or sorted(counts)
+        reserved = draw(st.lists(st.sampled_from(beyond), min_size=1, max_size=3))
+    else:
+        limit = draw(limits)
+    return counts, limit, reserved
+
+
+@settings(deadline=None, max_examples=400)
+@given(problems(), st.lists(st.integers(-1, 40), min_size=1, max_size=4))
+@example(({}, 200, []), [1])
+@example(({'': 3}, None, []), [1])
+@example(({'aaaa': 5, 'aaa': 5}, 3, ['aaaa']), [2])
+@example(({'the': 3, 'cat': 3, 'foo': 3}, 200, ['the', 'foo', 'the']), [1, 2, 5])
+def test_equals_the_quadratic_learner(problem, min_counts):
+    counts, limit, reserved = problem
+    learner = MemoryLearner(
+        TokenTable.from_items(counts.items()), max_subtoken_length=limit, reserved_tokens=reserved
+    )
+    for min_count in min_counts:
+        expected = plain_vocabulary(counts, min_count, limit, reserved)
+        assert learner.build(min_count) == expected
+        assert len(expected) >= learner.smallest_size
+
+
+@settings(deadline=None, max_examples=100)
+@given(problems())
+def test_largest_count_is_the_last_that_keeps_anything_in_the_first_iteration(problem):
+    counts, limit, reserved = problem
+    learner = MemoryLearner(
+        TokenTable.from_items(counts.items()), max_subtoken_length=limit, reserved_tokens=reserved
+    )
+    substrings = Counter()
+    longest = limit - 1 if limit else 1000
+    for token, count in counts.items():
+        escaped = token.replace('\\', '\\\\').replace('_', '\\u') + '_'
+        for begin in range(len(escaped)):
+            for end in range(begin + 2, min(begin + longest, len(escaped)) + 1):
+                substrings[escaped[begin:end]] += count
+    assert learner.largest_count == max(substrings.values(), default=0)
+    assert len(learner.build(learner.largest_count + 1)) == learner.smallest_size
+
+
+@settings(deadline=None, max_examples=50)
+@given(tables, st.randoms(use_true_random=False))
+def test_the_order_of_the_table_does_not_matter(counts, random):
+    shuffled = list(counts.items())
+    random.shuffle(shuffled)
+    one = MemoryLearner(TokenTable.from_items(counts.items()))
+    other = MemoryLearner(TokenTable.from_items(shuffled))
+    assert one.build(3) == other.build(3)
+
+
+@settings(deadline=None, max_examples=50)
+@given(tables, st.lists(st.integers(1, 40), min_size=2, max_size=6))
+def test_what_was_built_before_does_not_matter(counts, min_counts):
+    table = TokenTable.from_items(counts.items())
+    learner = MemoryLearner(table)
+    for min_count in min_counts:
+        assert learner.build(min_count) == MemoryLearner(table).build(min_count)
+
+
+def test_an_empty_table_gives_reserved_tokens_and_the_alphabet():
+    subtokens = MemoryLearner(TokenTable.from_items([])).build(1)
+    assert subtokens[:2] == ('<pad>_', '<EOS>_')
+    assert sorted(subtokens[2:], reverse=True) == list(subtokens[2:])
+    assert len(subtokens) == 24
+
+
+def test_a_rare_reserved_token_is_cut_out_of_ordinary_words_from_the_second_iteration_on():
+    counts = {'xtend': 10, 'extend': 10}
+    plain = MemoryLearner(TokenTable.from_items(counts.items())).build(15)
+    reserved = MemoryLearner(TokenTable.from_items(counts.items()), reserved_tokens=['xtend'])
+    assert 'xtend_' in plain
+    assert reserved.build(15) == plain_vocabulary(counts, 15, 200, ['xtend'])
+
+
+@pytest.mark.parametrize('limit', [None, 200, 300, 5000])
+def test_a_word_of_many_equal_characters_takes_no_quadratic_time_or_memory(limit):
+    # 20,000 suffixes with common prefixes of up to 20,000 characters: 1.6 GB if written out.
+    counts = {'a' * 20_000: 3, 'b' + 'a' * 20_000: 2, 'ab' * 5_000: 2, 'a' * 700: 40}
+    subtokens = MemoryLearner(
+        TokenTable.from_items(counts.items()), max_subtoken_length=limit
+    ).build(2)
+    longest = 20_002 if limit is None else limit - 1
+    assert max(map(len, subtokens)) == longest
+    assert set(''.join(subtokens)) == set('\\_u;0123456789ab<pad>EOS')
+
+
+@pytest.mark.parametrize('limit', [None, 261, 300])
+def test_long_words_equal_the_quadratic_learner(limit):
+    counts = {'a' * 301: 3, 'b' + 'a' * 298: 2, 'a' * 259 + 'c': 4}
+    counts |= {'ab' * 160: 2, 'c' + 'ab' * 150: 5}
+    learner = MemoryLearner(TokenTable.from_items(counts.items()), max_subtoken_length=limit)
+    for min_count in (2, 3, 7):
+        assert learner.build(min_count) == plain_vocabulary(counts, min_count, limit, [])
+
+
+def test_positions_of_64_bits_and_ranks_of_32_give_the_same(monkeypatch):
+    counts = {'banana': 5, 'ananas': 4, 'bandana': 3, 'a' * 300: 2}
+    table = TokenTable.from_items(counts.items())
+    narrow = MemoryLearner(table, max_subtoken_length=None, reserved_tokens=['bandana'])
+    monkeypatch.setattr(pruned_trie, '_WIDE', 0)
+    monkeypatch.setattr(suffix_array, '_WIDE', 0)
+    monkeypatch.setattr(ranked_text, '_NARROW', 0)
+    for steps in (2000, 0):
+        monkeypatch.setattr(learner_module, '_MOST_STEPS', steps)
+        wide = MemoryLearner(table, max_subtoken_length=None, reserved_tokens=['bandana'])
+        for min_count in (5, 2, 1):
+            assert wide.build(min_count) == narrow.build(min_count)
+
+
+@settings(deadline=None, max_examples=100)
+@given(problems(), st.lists(st.integers(-1, 40), min_size=1, max_size=4))
+def test_a_whole_tree_gives_the_same(problem, min_counts):
+    counts, limit, reserved = problem
+    table = TokenTable.from_items(counts.items())
+    options = {'max_subtoken_length': limit, 'reserved_tokens': reserved}
+    grown = MemoryLearner(table, **options)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(learner_module, '_MOST_STEPS', 0)
+        whole = MemoryLearner(table, **options)
+    assert whole.largest_count == grown.largest_count
+    for min_count in min_counts:
+        assert whole.build(min_count) == grown.build(min_count)
+
+
+def test_runs_longer_than_are_counted_at_once():
+    counts = {'-' * 70_000: 3, '-' * 66_000 + '+': 2, '=' * 65_535: 2, '=' * 65_534: 3}
+    table = TokenTable.from_items(counts.items())
+    subtokens = MemoryLearner(table, max_subtoken_length=65_600).build(2)
+    assert max(map(len, subtokens)) == 65_599
+
+
+@pytest.mark.parametrize('token', ['a\nb', '\r'])
+def test_a_token_that_breaks_the_lines_of_a_vocabulary_file_is_refused(token):
+    with pytest.raises(ValueError, match='cannot be stored in a vocabulary'):
+        MemoryLearner(TokenTable.from_items([(token, 1)]))
+    with pytest.raises(ValueError, match='cannot be stored in a vocabulary'):
+        MemoryLearner(TokenTable.from_items([('a', 1)]), reserved_tokens=[token])
+
+
+@pytest.mark.parametrize(
+    'data', [b'\x80', b'\xc3', b'\xe4\xb8', b'\xed\xa0\x80', b'\xf5\x80\x80\x80', b'\xc1\x81']
+)
+def test_a_token_that_is_not_utf8_is_refused(data):
+    table = TokenTable(
+        np.frombuffer(b'ok' + data, np.uint8), np.array([0, 2, 2 + len(data)]), np.array([1, 1])
+    )
+    with pytest.raises(ValueError, match='token 1 of the table is not valid UTF-8'):
+        MemoryLearner(table)
+
+
+def test_a_limit_below_one_is_refused():
+    with pytest.raises(ValueError, match='max_subtoken_length is 0'):
+        MemoryLearner(TokenTable.from_items([('a', 1)]), max_subtoken_length=0)
+
+
+def test_counts_up_to_the_largest_integer_are_summed_exactly():
+    # Two escaped characters each: 2^62 - 1 times 2 is the largest sum that fits.
+    learner = MemoryLearner(TokenTable.from_items([('a', 2**62 - 1)]))
+    assert learner.largest_count == 2**62 - 1
+    assert 'a_' in learner.build(2**62 - 1)
+    assert 'a_' not in learner.build(2**62)
+    assert 'a_' not in learner.build(2**70)
+
+
+def test_sums_past_the_largest_integer_raise():
+    with pytest.raises(OverflowError, match='2\\^63'):
+        MemoryLearner(TokenTable.from_items([('a', 2**62)]))
+    with pytest.raises(OverflowError, match='2\\^63'):
+        MemoryLearner(TokenTable.from_items([('a', 2**61), ('b', 2**61), ('c', 1)]))

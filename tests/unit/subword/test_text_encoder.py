@@ -1,0 +1,149 @@
+"""Text to ids: tokens, escaped, cut greedily into the longest subtokens; and back."""
+
+import os
+import re
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tokcore.errors import InputError
+from tokcore.subword.text_encoder import SubwordTextEncoder
+
+RESERVED = ['<pad>_', '<EOS>_']
+ESCAPING = list('\\_u;0123456789')
+CHARACTERS = [*ESCAPING, *'<pad>EOS']  # a vocabulary has each character of its subtokens
+SMALL = [*RESERVED, 'the_', 'c', 'at_', 't', 'h', 'e', 'the', *CHARACTERS]
+
+any_text = st.text(st.characters(exclude_categories=[]))
+familiar_text = st.text(st.sampled_from('aet c_\\u;019\n\r\té字𝄞\u0301'))
+subtokens = st.lists(st.text(st.sampled_from('aet_\\u;01字𝄞,'), max_size=4), max_size=30)
+
+
+def plain_tokens(text):
+    tokens = re.findall(r'[^\W_]+|[\W_]+', text)
+    last = len(tokens) - 1
+    return [token for i, token in enumerate(tokens) if token != ' ' or i in (0, last)]
+
+
+def plain_ids(vocabulary, text):
+    """The definition, by slices: what encoding must be equal to."""
+    ids = {subtoken: id_ for id_, subtoken in enumerate(vocabulary) if subtoken}
+    alphabet = set(''.join(vocabulary)) | set('\\_u;0123456789')
+    encoded = []
+    for token in plain_tokens(text):
+        spelled = ''
+        for character in token:
+            if character == '\\':
+                spelled += '\\\\'
+            elif character == '_':
+                spelled += '\\u'
+            elif character in alphabet and character != '\n':
+                spelled += character
+            else:
+                spelled += '\\' + str(ord(character)) + ';'
+        rest = spelled + '_'
+        while rest:
+            longest = max(size for size in range(len(rest) + 1) if size == 0 or rest[:size] in ids)
+            if longest == 0:
+                raise KeyError(rest)
+            encoded.append(ids[rest[:longest]])
+            rest = rest[longest:]
+    return encoded
+
+
+def test_the_longest_subtoken_is_taken_from_the_left():
+    encoder = SubwordTextEncoder([*RESERVED, 'the_', 'c', 'at_', 'cat', *ESCAPING, 'a', 't'])
+    assert encoder.encode('the cat') == [2, 5, 7]  # 'cat', '_', not 'c', 'at_'
+    assert encoder.decode_list([2, 5, 7]) == ['the_', 'cat', '_']
+    assert encoder.decode([2, 5, 7]) == 'the cat'
+    assert encoder.encode('') == []
+
+
+@settings(deadline=None)
+@given(subtokens, st.one_of(any_text, familiar_text))
+def test_ids_are_those_of_the_definition(words, text):
+    vocabulary = [*RESERVED, *words, *CHARACTERS, *sorted(set(''.join(words)) - set(CHARACTERS))]
+    encoder = SubwordTextEncoder(vocabulary)
+    assert encoder.encode(text) == plain_ids(vocabulary, text)
+    assert encoder.decode(encoder.encode(text)) == text
+
+
+@settings(deadline=None)
+@given(any_text)
+def test_any_text_comes_back_though_the_vocabulary_has_few_characters(text):
+    encoder = SubwordTextEncoder(SMALL)
+    assert encoder.decode(encoder.encode(text)) == text
+
+
+def test_a_script_never_seen_is_escaped():
+    encoder = SubwordTextEncoder(SMALL)
+    assert encoder.decode_list(encoder.encode('字a')) == [*'\\23383;', 'a', '_']
+
+
+def test_of_equal_subtokens_the_last_is_used_and_empty_ones_only_take_an_id():
+    encoder = SubwordTextEncoder([*RESERVED, 'a_', '', 'a_', *ESCAPING])
+    assert encoder.encode('a') == [4]
+    assert encoder.decode([2, 3, 4]) == 'a a'
+    assert encoder.vocab_size == 5 + 14
+
+
+def test_a_reserved_token_is_only_met_as_a_whole_token():
+    encoder = SubwordTextEncoder([*RESERVED, 'foo_', *'<>padEOSf', *ESCAPING, 'o'])
+    assert encoder.encode('foo') == [2]
+    assert 0 not in encoder.encode('<pad> <EOS>')
+
+
+def test_decoding_shows_reserved_tokens_unless_they_are_stripped_from_the_end():
+    encoder = SubwordTextEncoder(SMALL)
+    assert encoder.decode([2, 1, 0]) == 'the<EOS><pad>'
+    assert encoder.decode([2, 1, 0], strip_extraneous=True) == 'the'
+    assert encoder.decode([1, 2, 1, 0], strip_extraneous=True) == '<EOS>the'
+    assert encoder.decode([0, 1], strip_extraneous=True) == ''
+
+
+def test_ids_out_of_range_stand_for_nothing():
+    encoder = SubwordTextEncoder(SMALL)
+    assert encoder.decode([2, -1, len(SMALL), 10**12, 2]) == 'the the'
+    assert encoder.decode_list([-1, len(SMALL)]) == ['', '']
+
+
+def test_a_vocabulary_without_the_escape_characters_names_what_it_cannot_spell():
+    encoder = SubwordTextEncoder([*RESERVED, 'the_', 'a'])
+    assert encoder.encode('the') == [2]
+    with pytest.raises(ValueError, match=re.escape(repr('\\23383;_'))):
+        encoder.encode('the a字')
+    with pytest.raises(ValueError, match="'_'"):
+        encoder.encode('a')
+
+
+def test_a_word_takes_linear_time():
+    """One long word with long subtokens in it: a walk of the trie each, no slices."""
+    encoder = SubwordTextEncoder([*RESERVED, 'a' * 100, 'a', *ESCAPING])
+    assert encoder.encode('a' * 1_000_050) == [2] * 10_000 + [3] * 50 + [5]
+
+
+def test_a_file_written_and_read_encodes_the_same(tmp_path):
+    path = tmp_path / 'v.subwords'
+    SubwordTextEncoder([*SMALL, 'a_', "'", '"', ' ', 'a_']).save(path)
+    again = SubwordTextEncoder.load(path)
+    assert again.subtokens == (*SMALL, 'a_', "'", '"', ' ', 'a_')
+    assert path.read_bytes().startswith(b"'<pad>_'\n'<EOS>_'\n'the_'\n")
+    assert os.listdir(tmp_path) == ['v.subwords']
+
+
+def test_a_vocabulary_that_cannot_be_written_leaves_the_old_file(tmp_path):
+    path = tmp_path / 'v.subwords'
+    SubwordTextEncoder(SMALL).save(path)
+    before = path.read_bytes()
+    with pytest.raises(ValueError):
+        SubwordTextEncoder([*SMALL, '\n']).save(path)
+    assert path.read_bytes() == before
+    assert os.listdir(tmp_path) == ['v.subwords']
+
+
+def test_a_missing_file_is_the_users_mistake(tmp_path):
+    with pytest.raises(InputError, match='nowhere.subwords'):
+        SubwordTextEncoder.load(tmp_path / 'nowhere.subwords')
+    with pytest.raises(InputError):
+        SubwordTextEncoder.load(tmp_path)

@@ -1,0 +1,1 @@
+"""How kernels are compiled, and the primitives over bytes that they share."""

@@ -1,0 +1,1 @@
+"""From the bytes of a corpus to rows: lines, columns and pairs of lines."""

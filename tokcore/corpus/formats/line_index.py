@@ -1,0 +1,176 @@
+"""The line index of a bitext: where in each file a line of a given number begins, to a chunk.
+
+Byte ranges of the two files of a pair hold different lines, so before a pair can be cut, a first
+pass counts the line feeds in each small chunk of both files. Summed up, the counts tell in which
+chunk the n-th line feed lies; its exact byte is found by whoever reads from that chunk on.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+
+from tokcore.corpus.dataset import CorpusFile, OpenBinary, Split
+from tokcore.corpus.storage.gzip_text import PIECE_BYTES, text_pieces
+from tokcore.corpus.storage.stored_file import open_stored, read_range
+
+CHUNKS_PER_ITEM = 16
+"""Chunks to a work item: an item is then filled to 14/16 or more on its fuller side and reads at
+most 1/16 in vain; half of it wastes twice that, twice of it doubles the index."""
+
+UNIT_BYTES = 8 << 20
+"""The least that is counted at a time, however small the work items: below, a task's overhead
+outweighs its reading."""
+
+
+@dataclass(frozen=True)
+class IndexRange:
+    """What is counted at a time: chunks of `chunk_bytes` of a plain file, or a whole gzip file."""
+
+    split: str
+    side: int  # 0 source, 1 target
+    place: int
+    file: CorpusFile
+    start: int
+    end: int
+    chunk_bytes: int
+
+
+@dataclass(frozen=True, eq=False)
+class LineCount:
+    """The line feeds of a range."""
+
+    range: IndexRange
+    newlines: np.ndarray  # int64[chunks]; one number for a gzip file
+    text_bytes: int  # decompressed
+    ends_with_newline: bool
+
+
+@dataclass(frozen=True, eq=False)
+class LineIndex:
+    """The index of one whole file."""
+
+    file: CorpusFile
+    chunk_bytes: int
+    newlines_before: np.ndarray  # int64[chunks + 1]: in all chunks before; the last is the total
+    lines: int  # a last line without line feed is a line
+    text_bytes: int
+
+    def chunk_of(self, line: int) -> int:
+        """Returns the chunk whose line feeds include the one before this line (0-based)."""
+        return max(0, int(np.searchsorted(self.newlines_before, line)) - 1)
+
+    def start_of(self, chunk: int) -> int:
+        """Returns the byte where a chunk begins; the file's size for those past the end."""
+        return min(chunk * self.chunk_bytes, self.file.size)
+
+
+def index_items(split: Split, item_bytes: int, unit_bytes: int = UNIT_BYTES) -> list[IndexRange]:
+    """Returns what must be counted before a bitext can be cut into items of `item_bytes`.
+
+    Nothing for other kinds, and nothing of empty files.
+
+    Raises:
+      ValueError: if `item_bytes` is below 1.
+    """
+    if item_bytes < 1:
+        raise ValueError(f'item_bytes must be at least 1, not {item_bytes}')
+    if split.kind != 'bitext':
+        return []
+    chunk = max(1, item_bytes // CHUNKS_PER_ITEM)
+    step = chunk * max(1, max(item_bytes, unit_bytes) // chunk)
+    ranges = []
+    for place, pair in enumerate(zip(split.sources, split.targets, strict=True)):
+        for side, file in enumerate(pair):
+            unit = max(1, file.size) if file.compressed else step
+            size = unit if file.compressed else file.size
+            ranges += [
+                IndexRange(
+                    split.name, side, place, file, start, min(start + unit, file.size), chunk
+                )
+                for start in range(0, size, unit)
+            ]
+    return ranges
+
+
+def count_lines(range: IndexRange, open_binary: OpenBinary) -> LineCount:
+    """Counts the line feeds of a range.
+
+    Raises:
+      InputError: if the file cannot be read, has changed its size, or is a gzip file cut off or
+        damaged.
+    """
+    count = _count_stream if range.file.compressed else _count_chunks
+    return count(range, open_binary)
+
+
+def join_counts(file: CorpusFile, counts: Iterable[LineCount]) -> LineIndex:
+    """Joins the counts of one file, given in any order, to its index.
+
+    Raises:
+      ValueError: if they do not cover the file exactly.
+    """
+    counts = sorted(counts, key=lambda count: count.range.start)
+    end = 0
+    for count in counts:
+        if count.range.file != file or count.range.start != end:
+            raise ValueError(f'line counts of {file.name} have a gap or overlap at byte {end}')
+        end = count.range.end
+    if end != file.size:
+        raise ValueError(f'line counts of {file.name} end at byte {end} of {file.size}')
+    text_bytes = sum(count.text_bytes for count in counts)
+    newlines = np.concatenate([np.zeros(1, np.int64), *(count.newlines for count in counts)])
+    newlines_before = np.cumsum(newlines)
+    unfinished = text_bytes > 0 and not counts[-1].ends_with_newline
+    return LineIndex(
+        file=file,
+        chunk_bytes=counts[0].range.chunk_bytes if counts else 1,
+        newlines_before=newlines_before,
+        lines=int(newlines_before[-1]) + unfinished,
+        text_bytes=text_bytes,
+    )
+
+
+def after_newlines(data: bytes, count: int, start: int = 0) -> int | None:
+    r"""Returns the place after the `count`-th line feed from `start` on, None if there are fewer.
+
+    >>> after_newlines(b'a\nb\nc\n', 2)
+    4
+    """
+    if count == 0:
+        return start
+    for piece_start in range(start, len(data), PIECE_BYTES):
+        size = min(PIECE_BYTES, len(data) - piece_start)
+        is_newline = np.frombuffer(data, np.uint8, size, piece_start) == ord('\n')
+        here = int(np.count_nonzero(is_newline))
+        if here >= count:
+            return piece_start + int(np.flatnonzero(is_newline)[count - 1]) + 1
+        count -= here
+    return None
+
+
+def _count_chunks(range: IndexRange, open_binary: OpenBinary) -> LineCount:
+    newlines = np.zeros(-(-(range.end - range.start) // range.chunk_bytes), np.int64)
+    piece = b''
+    position = range.start
+    with open_stored(range.file, open_binary) as stream:
+        while position < range.end:
+            piece = read_range(
+                stream, range.file, position, min(position + PIECE_BYTES, range.end)
+            )
+            places = np.flatnonzero(np.frombuffer(piece, np.uint8) == ord('\n'))
+            first = (position - range.start) // range.chunk_bytes
+            chunks = (places + (position - range.start)) // range.chunk_bytes - first
+            found = np.bincount(chunks)
+            newlines[first : first + len(found)] += found
+            position += len(piece)
+    return LineCount(range, newlines, range.end - range.start, piece.endswith(b'\n'))
+
+
+def _count_stream(range: IndexRange, open_binary: OpenBinary) -> LineCount:
+    newlines = text_bytes = 0
+    piece = b''
+    for piece in text_pieces(range.file, open_binary):
+        newlines += int(np.count_nonzero(np.frombuffer(piece, np.uint8) == ord('\n')))
+        text_bytes += len(piece)
+    return LineCount(range, np.array([newlines], np.int64), text_bytes, piece.endswith(b'\n'))

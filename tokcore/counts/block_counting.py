@@ -1,0 +1,108 @@
+"""A block of lines to tables of token counts."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from tokcore.corpus.block_stats import BlockFacts, facts_of
+from tokcore.corpus.dataset import Block, Split
+from tokcore.corpus.formats.registry import block_rows
+from tokcore.counts.merging import TokenTable
+from tokcore.counts.token_counter import TokenAccumulator
+from tokcore.counts.token_index import TokenIndex
+
+COUNT_PARTITIONS = 32
+"""Hash partitions of a count table, hence files of a COUNTS folder.
+
+With 32, each of 500 million tokens of 10 bytes is in a table of some 300 MB, which one worker still
+sorts; with 1,000, a small corpus would leave as many files of a few tokens each. It must not depend
+on workers or input, for the folder's bytes depend on it.
+"""
+
+SideGroups = tuple[tuple[int, ...], ...]
+"""Which sides are counted together: ((0,), (1,)) apart, ((0, 1),) into one table."""
+
+
+@dataclass(frozen=True)
+class CountedBlock:
+    tables: tuple[TokenTable, ...]  # one for each group of sides
+    facts: BlockFacts
+
+
+def count_block(
+    block: Block, groups: SideGroups, splits: Sequence[Split], on_error: str = 'stop'
+) -> CountedBlock:
+    """Counts the tokens of a block's kept rows, a table for each group of sides.
+
+    Raises:
+        InputError: a line is not UTF-8 or lacks a column, and `on_error` is 'stop'.
+    """
+    counter = BlockCounter(groups)
+    facts = counter.add(block, splits, on_error)
+    return CountedBlock(counter.taken(), facts)
+
+
+class BlockCounter:
+    """Counts blocks one after another into the same tables, one for each group of sides.
+
+    Not for use from several threads at once, but each may have a companion of the same counter.
+    """
+
+    def __init__(self, groups: SideGroups, indexes: Sequence[TokenIndex] | None = None):
+        """Takes where each group's tokens are kept, if not apart from all other counters'."""
+        self._groups = groups
+        self._sums = [TokenAccumulator(each) for each in indexes or [None] * len(groups)]
+
+    def companion(self) -> 'BlockCounter':
+        """Returns a counter for another thread, which keeps its tokens where this one does."""
+        return BlockCounter(self._groups, [each.index for each in self._sums])
+
+    def nbytes(self, companions: Sequence['BlockCounter'] = ()) -> int:
+        """Returns the bytes held: the tokens, and the counts of this and of its companions."""
+        counts = sum(each.nbytes for counter in (self, *companions) for each in counter._sums)
+        return counts + sum(each.index.nbytes for each in self._sums)
+
+    def add(self, block: Block, splits: Sequence[Split], on_error: str = 'stop') -> BlockFacts:
+        """Counts a block; raises InputError as `count_block`, and then nothing of it is counted."""
+        rows = block_rows(block)
+        facts = facts_of(block, rows, splits, on_error)
+        for sides, sums in zip(self._groups, self._sums, strict=True):
+            for index in sides:
+                side = rows.sides[index]
+                sums.add_rows(side.text, side.starts, side.ends)
+        return facts
+
+    def taken(self, companions: Sequence['BlockCounter'] = ()) -> tuple[TokenTable, ...]:
+        """Returns the tables, with all companions' counts; none of them may be used any more."""
+        return tuple(
+            TokenTable(*sums.taken(each._sums[group] for each in companions))
+            for group, sums in enumerate(self._sums)
+        )
+
+
+class TableMerger:
+    """Adds up tables as they come, so that none of them waits.
+
+    What is held follows the distinct tokens and not the number of tables. (Waiting until others
+    outweigh the sum, and then merging all anew, moved every token a few times more.)
+    """
+
+    def __init__(self) -> None:
+        self._sums = TokenAccumulator()
+        self._merged: TokenTable | None = None
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes held, room to grow included."""
+        held = self._merged.nbytes if self._merged else 0
+        return held + self._sums.index.nbytes + self._sums.nbytes
+
+    def add(self, table: TokenTable) -> None:
+        """Adds a table. Raises OverflowError if a sum exceeds 2^63 - 1."""
+        self._sums.add_tokens(table.data, table.offsets, table.counts)
+        self._merged = None
+
+    def merged(self) -> TokenTable:
+        """Returns the sum of all tables added."""
+        if self._merged is None:
+            self._merged = TokenTable(*self._sums.arrays())
+        return self._merged

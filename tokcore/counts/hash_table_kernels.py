@@ -1,0 +1,312 @@
+"""Kernels that count tokens in an open-addressing hash table over one growing array of bytes.
+
+Tokens stand one after another in the order first met: token i is `data[offsets[i]:offsets[i + 1]]`.
+A slot (uint32) is 0 if free; else it holds a token's index + 1 in as many low bits as number the
+slots, and bits of the token's hash above. It is chosen by the hash's highest bits. Equal bits are
+settled by comparing bytes, 32 at a time: texts and `data` have as many more than their tokens. In a
+table beyond the caches what a token will need is fetched some tokens ahead.
+
+Several threads may add tokens at once: a token that is in a slot never changes, and those that are
+not are entered under a lock, some at once. Each thread has counts of its own. A kernel that runs
+out of room locks the table for good and says where it stopped; its caller moves the tokens into a
+larger one.
+"""
+
+import numpy as np
+
+from tokcore.compiled.atomics import exchange_if, load_acquired, store_released
+from tokcore.compiled.byte_masks import trailing_zeros
+from tokcore.compiled.compilation import kernel_in_place
+from tokcore.compiled.wide_loads import CHUNK, copy_chunk, differing_bytes, fetch_ahead, load_word
+
+_MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
+_MIXER = np.uint64(0xD6E8FEB86659FD93)
+_HALF = np.uint64(32)
+_SLOT_BITS = np.uint64(0xFFFFFFFF)
+_FREE = np.uint64(0)
+_ZERO = np.uint64(0)
+_ONE = np.uint64(1)
+_THREE = np.uint64(3)
+_WORD = np.uint64(8)
+_WORD_BITS = np.uint64(64)
+_CHUNK = np.uint64(CHUNK)
+_NONE = np.uint64(0xFFFFFFFFFFFFFFFF)
+
+# New tokens that are entered at once: as many as a word has bits.
+_TOGETHER = np.uint64(64)
+
+# Tokens between asking for a slot, then its entry, then the entry's bytes, and comparing them.
+_SLOT_AHEAD = 24
+_ENTRY_AHEAD = 16
+_BYTES_AHEAD = 8
+_NEAR_SLOTS = 1 << 16  # so many stay in the caches
+
+ALL_HASH_BITS = np.uint64(0xFFFFFFFFFFFFFFFF)
+"""The mask that leaves a hash as it is; tests give a narrow one, to make tokens collide."""
+
+LARGEST_COUNT = 2**63 - 1
+
+STATE_NUMBERS = 2
+"""A table's state, int64: the lock of whoever enters a token, and the number of tokens."""
+
+_LOCK, _SIZE = np.uint64(0), np.uint64(1)
+_OPEN, _TAKEN, _FULL = 0, 1, 2
+
+
+@kernel_in_place
+def low_bytes(word, number):
+    """The lowest `number` bytes of a word, 1 to 8; the others are 0."""
+    unwanted = (_WORD - number) << _THREE
+    return (word << unwanted) >> unwanted
+
+
+@kernel_in_place
+def hash_bytes(text, start, end):
+    """A 64-bit hash of text[start:end], good in its high bits; eight bytes may be read behind it."""
+    value = (end - start) * _MULTIPLIER
+    while start + _WORD < end:
+        value = (value ^ load_word(text, start)) * _MULTIPLIER
+        value ^= value >> _HALF
+        start += _WORD
+    if start < end:
+        value = (value ^ low_bytes(load_word(text, start), end - start)) * _MULTIPLIER
+    return (value ^ (value >> _HALF)) * _MIXER
+
+
+@kernel_in_place
+def same_bytes(text, start, data, begin, length):
+    """Whether text[start:start + length] and data[begin:begin + length] are equal."""
+    while length > _CHUNK:
+        if differing_bytes(text, start, data, begin) != _ZERO:
+            return False
+        start += _CHUNK
+        begin += _CHUNK
+        length -= _CHUNK
+    # Most tokens end here, with no branch on their length.
+    return differing_bytes(text, start, data, begin) & ((_ONE << length) - _ONE) == _ZERO
+
+
+@kernel_in_place
+def hash_tokens(text, starts, ends, tokens, hashes):
+    """Fills in the hashes of the first `tokens` of text[starts[i]:ends[i]], places in uint64."""
+    for token in range(np.uint64(tokens)):
+        hashes[token] = hash_bytes(text, starts[token], ends[token])
+
+
+@kernel_in_place
+def slot_shift(slots):
+    """By how much a hash is shifted to choose one of so many slots, a power of two from 2 on."""
+    shift = _WORD_BITS
+    while slots > 1:
+        slots >>= 1
+        shift -= _ONE
+    return shift
+
+
+@kernel_in_place
+def token_room(slots):
+    """How many tokens so many slots are for.
+
+    A search for a new token ends at the first free slot, and much text is mostly new tokens; but to
+    write to twice the slots for the first time costs more than the longer searches.
+    """
+    return slots // 4 * 3
+
+
+@kernel_in_place
+def slot_tag(token_hash, last_slot):
+    """The bits of a hash that a slot has beside the index; `last_slot` has the index's bits set."""
+    return token_hash & _SLOT_BITS & ~last_slot
+
+
+@kernel_in_place
+def _likely_index(token_hash, slots, shift):
+    """The index of what stands in a hash's first slot if that is likely the token's.
+
+    Otherwise 0, whose line is near. No branch: the processor cannot guess which tokens are new.
+    """
+    last_slot = np.uint64(len(slots) - 1)
+    held = np.uint64(slots[token_hash >> shift])
+    is_likely = (held ^ slot_tag(token_hash, last_slot)) <= last_slot
+    return np.uint64(is_likely) * ((held & last_slot) - np.uint64(held != _FREE))
+
+
+@kernel_in_place
+def _fetch_for(hashes, token, last, hash_mask, slots, shift, offsets, data, counts):
+    """Asks for what tokens some places on will need: the slot, then the place, then its bytes."""
+    ahead = token + np.uint64(_SLOT_AHEAD)
+    if ahead < last:
+        fetch_ahead(slots, (hashes[ahead] & hash_mask) >> shift)
+    ahead = token + np.uint64(_ENTRY_AHEAD)
+    if ahead < last:
+        index = _likely_index(hashes[ahead] & hash_mask, slots, shift)
+        fetch_ahead(offsets, index)
+        fetch_ahead(counts, index)
+    ahead = token + np.uint64(_BYTES_AHEAD)
+    if ahead < last:
+        index = _likely_index(hashes[ahead] & hash_mask, slots, shift)
+        fetch_ahead(data, np.uint64(offsets[index]))
+
+
+@kernel_in_place
+def _lock(state):
+    """Waits for the lock: True if it was given, False if the table is full."""
+    while True:
+        was = load_acquired(state, _LOCK)  # to try in vain takes the lock's line from its holder
+        if was == _OPEN:
+            was = exchange_if(state, _LOCK, _OPEN, _TAKEN)
+        if was != _TAKEN:
+            return was == _OPEN
+
+
+@kernel_in_place
+def _find(text, start, length, token_hash, slots, shift, data, offsets):
+    """Finds text[start:start + length]: (index, its slot), or (_NONE, the slot to enter it at)."""
+    last_slot = np.uint64(len(slots) - 1)
+    tag = slot_tag(token_hash, last_slot)
+    slot = token_hash >> shift
+    while True:
+        held = np.uint64(load_acquired(slots, slot))
+        if held == _FREE:
+            return _NONE, slot
+        # Equal tags leave the index only, which is below the number of slots.
+        if (held ^ tag) <= last_slot:
+            index = (held & last_slot) - _ONE
+            begin = np.uint64(offsets[index])
+            if np.uint64(offsets[index + _ONE]) - begin == length:
+                if same_bytes(text, start, data, begin, length):
+                    return index, slot
+        slot = (slot + _ONE) & last_slot
+
+
+@kernel_in_place
+def _enter_missing(
+    missing, text, starts, ends, hashes, first, hash_mask, slots, shift, data, offsets, state
+):  # fmt: skip
+    """Enters the tokens `first + i`, bits i of `missing`, unless another thread was first.
+
+    Their hashes become their indices. Returns the bits of those there was no room for.
+    """
+    if missing == _ZERO or not _lock(state):
+        return missing
+    size = np.uint64(state[_SIZE])
+    is_full = False
+    while missing != _ZERO:
+        token = first + trailing_zeros(missing)
+        start, token_hash = starts[token], hashes[token] & hash_mask
+        length = ends[token] - start
+        index, slot = _find(text, start, length, token_hash, slots, shift, data, offsets)
+        if index == _NONE:
+            begin = np.uint64(offsets[size])
+            is_full = size == np.uint64(token_room(len(slots)))
+            is_full |= begin + length + _CHUNK > np.uint64(len(data))
+            if is_full:
+                break
+            copied = _ZERO
+            while copied < length:
+                copy_chunk(data, begin + copied, text, start + copied)
+                copied += _CHUNK
+            index = size
+            size += _ONE
+            offsets[size] = np.int64(begin + length)
+            held = slot_tag(token_hash, np.uint64(len(slots) - 1)) | size
+            store_released(slots, slot, np.uint32(held))
+        hashes[token] = index
+        missing &= missing - _ONE
+    state[_SIZE] = np.int64(size)
+    store_released(state, _LOCK, _FULL if is_full else _OPEN)
+    return missing
+
+
+@kernel_in_place
+def _know_tokens(
+    text, starts, ends, hashes, first, last, end, hash_mask, slots, shift, data, offsets, state,
+    counts,
+):  # fmt: skip
+    """Turns the hashes of the tokens from `first` to `last`, 64 at most, into their indices.
+
+    Returns the first one that there was no room for, whose hash and those behind it are as they
+    were; else `last`. New tokens come in crowds, and each time that one thread takes over from
+    another what was last written, it waits; so they are entered together.
+    """
+    missing = _ZERO
+    for token in range(first, last):
+        _fetch_for(hashes, token, end, hash_mask, slots, shift, offsets, data, counts)
+        start, token_hash = starts[token], hashes[token] & hash_mask
+        index, _ = _find(text, start, ends[token] - start, token_hash, slots, shift, data, offsets)
+        if index == _NONE:
+            missing |= _ONE << (token - first)
+        else:
+            hashes[token] = index
+    missing = _enter_missing(
+        missing, text, starts, ends, hashes, first, hash_mask, slots, shift, data, offsets, state
+    )
+    if missing == _ZERO:
+        return last
+    known = first + trailing_zeros(missing)
+    for token in range(known, last):
+        hashes[token] = hash_bytes(text, starts[token], ends[token])
+    return known
+
+
+@kernel_in_place
+def add_tokens(
+    text, starts, ends, hashes, weights, first, last, hash_mask, slots, data, offsets, state, counts
+):  # fmt: skip
+    """Adds weights to the counts of the tokens text[starts[i]:ends[i]], i from `first` to `last`.
+
+    Returns (i, overflow): where it stopped, and whether that was since the sum would exceed
+    2^63 - 1, and not for want of room. The length of `slots` is a power of two; `offsets` and
+    `counts` (int64) have room for `token_room` of it, counts that were never added to being 0.
+    Hashes of tokens that were added are used up, and all of them by an overflow.
+    """
+    shift = slot_shift(len(slots))
+    far = len(slots) > _NEAR_SLOTS
+    token, end = np.uint64(first), np.uint64(last)
+    while token < end:
+        if far:
+            _fetch_for(hashes, token, end, hash_mask, slots, shift, offsets, data, counts)
+        start, token_hash = starts[token], hashes[token] & hash_mask
+        index, _ = _find(text, start, ends[token] - start, token_hash, slots, shift, data, offsets)
+        wanted = known = token + _ONE
+        if index == _NONE:
+            wanted = min(end, token + _TOGETHER)
+            known = _know_tokens(
+                text, starts, ends, hashes, token, wanted, end, hash_mask, slots, shift, data,
+                offsets, state, counts,
+            )  # fmt: skip
+        else:
+            hashes[token] = index
+        while token < known:
+            index = hashes[token]
+            if counts[index] > LARGEST_COUNT - weights[token]:
+                return np.int64(token), True
+            counts[index] += weights[token]
+            token += _ONE
+        if known < wanted:
+            return np.int64(token), False
+    return last, False
+
+
+@kernel_in_place
+def enter_tokens(data, offsets, size, hash_mask, hashes, slots):
+    """Enters a table's tokens, all different, into slots that are free.
+
+    As many at once as `hashes` (uint64[...], left as it may be) has room for, some dozens: for all
+    of those the slots are asked for before any is looked at.
+    """
+    last_slot = np.uint64(len(slots) - 1)
+    shift = slot_shift(len(slots))
+    for first in range(_ZERO, np.uint64(size), np.uint64(len(hashes))):
+        last = min(np.uint64(size), first + np.uint64(len(hashes)))
+        for index in range(first, last):
+            begin, end = np.uint64(offsets[index]), np.uint64(offsets[index + _ONE])
+            token_hash = hash_bytes(data, begin, end) & hash_mask
+            fetch_ahead(slots, token_hash >> shift)
+            hashes[index - first] = token_hash
+        for index in range(first, last):
+            token_hash = hashes[index - first]
+            slot = token_hash >> shift
+            while slots[slot] != 0:
+                slot = (slot + _ONE) & last_slot
+            slots[slot] = np.uint32(slot_tag(token_hash, last_slot) | (index + _ONE))

@@ -1,0 +1,112 @@
+"""Token counts: of rows, merged, cut into hash partitions. Sums do not depend on any order."""
+
+import functools
+import itertools
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+
+from tokcore.compiled.compilation import frozen
+from tokcore.corpus.rows import Rows
+from tokcore.counts import partition_kernels
+from tokcore.counts.text_format import read_counts_text
+from tokcore.counts.token_counter import TokenAccumulator
+from tokcore.counts.token_table import TokenTable
+
+__all__ = [
+    'TokenTable',
+    'concatenate_tables',
+    'count_rows',
+    'merge_tables',
+    'partition_table',
+    'read_counts_text',
+]
+
+
+_MANY_PARTITIONS = 1 << 16
+
+
+@functools.cache
+def _crc32_table() -> np.ndarray:
+    return frozen(partition_kernels.crc32_table())
+
+
+def count_rows(rows: Rows, sides: tuple[int, ...]) -> TokenTable:
+    """Returns the tokens of these sides of all rows, counted together, as `tokenize` cuts them."""
+    accumulator = TokenAccumulator()
+    for index in sides:
+        side = rows.sides[index]
+        accumulator.add_rows(side.text, side.starts, side.ends)
+    return TokenTable(*accumulator.taken())
+
+
+def merge_tables(tables: Iterable[TokenTable]) -> TokenTable:
+    """Returns one table with the counts of each token added up; none gives an empty table.
+
+    A single table is returned as it is. Others are read one after another, and memory follows the
+    distinct tokens. Raises OverflowError if a sum exceeds 2^63 - 1.
+    """
+    remaining = iter(tables)
+    first = list(itertools.islice(remaining, 2))
+    if len(first) == 1:
+        return first[0]
+    accumulator = TokenAccumulator()
+    for table in itertools.chain(first, remaining):
+        accumulator.add_tokens(table.data, table.offsets, table.counts)
+    return TokenTable(*accumulator.taken())
+
+
+def concatenate_tables(tables: Sequence[TokenTable]) -> TokenTable:
+    """Returns one table of one or more that have no token in common, in their order."""
+    if len(tables) == 1:
+        return tables[0]
+    lengths = np.concatenate([np.diff(table.offsets) for table in tables])
+    offsets = np.zeros(len(lengths) + 1, np.int64)
+    np.cumsum(lengths, out=offsets[1:])
+    data = np.concatenate([table.data for table in tables])
+    return TokenTable(data, offsets, np.concatenate([table.counts for table in tables]))
+
+
+def partition_table(table: TokenTable, partitions: int) -> list[tuple[int, TokenTable]]:
+    """Returns (partition, table) for each hash partition that has tokens, in ascending order.
+
+    A token's partition is `zlib.crc32(token) * partitions >> 32`, so it is the same in every table
+    on every machine; the order of tokens within a partition is kept. Raises ValueError unless
+    `1 <= partitions <= 2^31`.
+    """
+    if not 1 <= partitions <= 1 << 31:
+        raise ValueError(f'the number of partitions must be 1 to 2^31, not {partitions}')
+    packed = (frozen(table.data), frozen(table.offsets))
+    found = np.empty(len(table), np.uint32)
+    partition_kernels.find_partitions(*packed, partitions, _crc32_table(), found)
+    numbers = np.arange(min(partitions, _MANY_PARTITIONS))
+    if partitions > _MANY_PARTITIONS:  # most are empty: only the others are numbered
+        numbers, found = np.unique(found, return_inverse=True)
+        found = found.astype(np.uint32)
+    sizes = np.zeros((len(numbers), 2), np.int64)
+    partition_kernels.add_partition_sizes(packed[1], frozen(found), sizes)
+    ends = np.cumsum(sizes, axis=0)
+    starts = ends - sizes
+    data = np.empty(len(table.data), np.uint8)
+    offsets = np.zeros(len(table) + len(numbers), np.int64)
+    counts = np.empty(len(table), np.int64)
+    partition_kernels.deal_tokens(
+        *packed,
+        frozen(table.counts),
+        frozen(found),
+        np.concatenate([starts, np.zeros((len(numbers), 1), np.int64)], axis=1),
+        data,
+        offsets,
+        counts,
+    )
+    return [
+        (
+            int(numbers[place]),
+            TokenTable(
+                data[starts[place, 1] : ends[place, 1]],
+                offsets[starts[place, 0] + place : ends[place, 0] + place + 1],
+                counts[starts[place, 0] : ends[place, 0]],
+            ),
+        )
+        for place in np.flatnonzero(sizes[:, 0]).tolist()
+    ]

@@ -1,0 +1,117 @@
+"""Kernels over packed tokens: picking some, hash partitions, numbers of variable length.
+
+Packed tokens are `data` uint8 and `offsets` int64: token i is `data[offsets[i]:offsets[i + 1]]`.
+"""
+
+import numpy as np
+
+from tokcore.compiled.byte_copying import copy_bytes
+from tokcore.compiled.compilation import kernel, kernel_in_place
+
+_CRC32_POLYNOMIAL = 0xEDB88320
+
+
+def crc32_table() -> np.ndarray:
+    """Returns uint32[256], the table of zlib's CRC-32 for one byte at a time."""
+    values = np.arange(256, dtype=np.uint32)
+    for _ in range(8):
+        values = (values >> 1) ^ np.where(values & 1, np.uint32(_CRC32_POLYNOMIAL), np.uint32(0))
+    return values
+
+
+@kernel_in_place
+def crc32_bytes(data, start, end, table):
+    """`zlib.crc32(data[start:end])`."""
+    value = np.uint32(0xFFFFFFFF)
+    for position in range(start, end):
+        index = np.uint8(value & np.uint32(0xFF)) ^ data[position]
+        value = np.uint32(table[index] ^ (value >> np.uint32(8)))
+    return np.uint32(value ^ np.uint32(0xFFFFFFFF))
+
+
+@kernel_in_place
+def find_partitions(data, offsets, partitions, table, found):
+    """Fills in each token's partition (uint32), `crc32 * partitions >> 32`."""
+    for token in range(len(found)):
+        crc = crc32_bytes(data, offsets[token], offsets[token + 1], table)
+        found[token] = (np.int64(crc) * np.int64(partitions)) >> 32
+
+
+@kernel_in_place
+def add_partition_sizes(offsets, found, sizes):
+    """Adds up in sizes[partition] (int64[partitions, 2]) how many tokens and bytes each has."""
+    for token in range(len(found)):
+        sizes[found[token], 0] += 1
+        sizes[found[token], 1] += offsets[token + 1] - offsets[token]
+
+
+@kernel_in_place
+def deal_tokens(data, offsets, counts, found, nexts, dealt_data, dealt_offsets, dealt_counts):
+    """Copies each token with its end and its count to the next places of its partition.
+
+    nexts[partition] (int64[partitions, 3]) has the place of its next token, the place of its next
+    byte, and how many bytes it has so far, from which its offsets are told.
+    """
+    for token in range(len(found)):
+        partition = found[token]
+        place, begin = nexts[partition, 0], nexts[partition, 1]
+        start = offsets[token]
+        length = offsets[token + 1] - start
+        copy_bytes(dealt_data, np.uint64(begin), data, np.uint64(start), np.uint64(length))
+        nexts[partition, 0] = place + 1
+        nexts[partition, 1] = begin + length
+        nexts[partition, 2] += length
+        dealt_counts[place] = counts[token]
+        # Each partition's offsets begin with a 0, so there is one more of them.
+        dealt_offsets[place + partition + 1] = nexts[partition, 2]
+
+
+@kernel
+def pick_ranges(data, starts, ends):
+    """Returns the data and offsets of the tokens data[starts[i]:ends[i]], one after another."""
+    offsets = np.empty(len(starts) + 1, np.int64)
+    offsets[0] = 0
+    for token in range(len(starts)):
+        offsets[token + 1] = offsets[token] + ends[token] - starts[token]
+    picked = np.empty(offsets[len(starts)], np.uint8)
+    for token in range(len(starts)):
+        start, length = np.uint64(starts[token]), np.uint64(ends[token] - starts[token])
+        copy_bytes(picked, np.uint64(offsets[token]), data, start, length)
+    return picked, offsets
+
+
+@kernel_in_place
+def write_varints(numbers, output):
+    """Writes numbers >= 0 as LEB128 (7 bits a byte, low first, high bit on all but the last).
+
+    `output` has room for 9 bytes a number; returns the bytes written.
+    """
+    position = 0
+    for index in range(len(numbers)):
+        number = numbers[index]
+        while number >= 0x80:
+            output[position] = (number & 0x7F) | 0x80
+            number >>= 7
+            position += 1
+        output[position] = number
+        position += 1
+    return position
+
+
+@kernel_in_place
+def read_varints(data, position, numbers):
+    """Fills in numbers from LEB128; returns where they end, or -1 if cut off or too large."""
+    for index in range(len(numbers)):
+        number = np.int64(0)
+        shift = 0
+        while True:
+            if position >= len(data) or shift > 56:
+                return -1
+            byte = np.int64(data[position])
+            position += 1
+            number |= (byte & 0x7F) << shift
+            if byte < 0x80:
+                break
+            shift += 7
+        numbers[index] = number
+    return position

@@ -1,0 +1,41 @@
+"""The kernel that counts rows: tokens are found, hashed and added some thousands at a time.
+
+One call for a block, so that threads seldom ask for the interpreter: whoever finds it taken sleeps,
+and to be woken costs more than to count some hundred tokens.
+"""
+
+from tokcore.compiled.compilation import kernel_in_place
+from tokcore.counts.hash_table_kernels import add_tokens, hash_tokens
+from tokcore.text.t2t_scanning import scan_tokens
+
+_ROW, _POSITION, _TOKEN, _TOKENS = range(4)
+
+
+@kernel_in_place
+def count_rows(
+    text, starts, ends, classes, progress, token_starts, token_ends, row_tokens, hashes, weights,
+    hash_mask, slots, data, offsets, state, counts,
+):  # fmt: skip
+    """Counts the tokens of rows; returns (done, overflow), the latter as `add_tokens`.
+
+    `progress` (int64[4], at first 0, -1, 0, 0) is where it goes on: the row and the place in it, as
+    `scan_tokens` has them, and which of how many tokens already found is to be added next.
+    """
+    while True:
+        if progress[_TOKEN] == progress[_TOKENS]:
+            if progress[_ROW] == len(starts):
+                return True, False
+            row, position, tokens = scan_tokens(
+                text, starts, ends, progress[_ROW], progress[_POSITION], classes,
+                token_starts, token_ends, row_tokens,
+            )  # fmt: skip
+            hash_tokens(text, token_starts, token_ends, tokens, hashes)
+            progress[_ROW], progress[_POSITION] = row, position
+            progress[_TOKEN], progress[_TOKENS] = 0, tokens
+        token, overflow = add_tokens(
+            text, token_starts, token_ends, hashes, weights, progress[_TOKEN], progress[_TOKENS],
+            hash_mask, slots, data, offsets, state, counts,
+        )  # fmt: skip
+        progress[_TOKEN] = token
+        if token < progress[_TOKENS]:
+            return False, overflow

@@ -1,0 +1,130 @@
+"""A growing multiset of tokens: what counting and merging have in common."""
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from tokcore.compiled.compilation import frozen
+from tokcore.counts import hash_table_kernels
+from tokcore.counts.row_counting import count_rows
+from tokcore.counts.token_index import IndexArrays, TokenIndex, with_room
+from tokcore.text.t2t_scanning import (
+    CHUNK_TOKENS,
+    alphanumeric_bits,
+    readable_parts,
+    with_margin,
+)
+
+# 16,384 places and hashes are 400 KB, which stay in a core's cache between the passes; with a
+# quarter of it the calls begin to show.
+_TOKENS_AT_ONCE = 1 << 14
+
+_FIRST_COUNTS = 1 << 10
+
+
+class TokenAccumulator:
+    """Tokens with their counts, added row by row or table by table; memory follows distinct tokens.
+
+    Not for use from several threads at once, but each thread may have one over the same index.
+    """
+
+    def __init__(self, index: TokenIndex | None = None):
+        self.index = TokenIndex() if index is None else index
+        self._counts = np.zeros(_FIRST_COUNTS, np.int64)
+
+    @property
+    def nbytes(self) -> int:
+        """The memory held by the counts, without the index."""
+        return self._counts.itemsize * min(len(self.index), len(self._counts))
+
+    def add_rows(self, text: np.ndarray, starts: np.ndarray, ends: np.ndarray) -> None:
+        """Counts the tokens of rows: row i is `text[starts[i]:ends[i]]`, valid UTF-8."""
+        for part in readable_parts(text, starts, ends):
+            self._add_rows(*part)
+
+    def _add_rows(self, text: np.ndarray, starts: np.ndarray, ends: np.ndarray) -> None:
+        token_starts = np.empty(_TOKENS_AT_ONCE + CHUNK_TOKENS, np.uint64)
+        token_ends = np.empty_like(token_starts)
+        hashes = np.empty_like(token_starts)
+        weights = frozen(np.ones(len(hashes), np.int64))
+        row_tokens = np.empty(len(starts) + 1, np.int64)
+        progress = np.array([0, -1, 0, 0], np.int64)
+        while True:
+            arrays = self._arrays()
+            done, overflow = count_rows(
+                text, starts, ends, alphanumeric_bits(), progress, token_starts, token_ends,
+                row_tokens, hashes, weights, self.index.hash_mask,
+                arrays.slots, arrays.data, arrays.offsets, arrays.state, self._counts,
+            )  # fmt: skip
+            if done:
+                return
+            token = progress[2]
+            self._make_room(arrays, text[token_starts[token] : token_ends[token]], overflow)
+
+    def add_tokens(self, data: np.ndarray, offsets: np.ndarray, counts: np.ndarray) -> None:
+        """Adds tokens `data[offsets[i]:offsets[i + 1]]` with their counts; repeats are added up.
+
+        Raises OverflowError if a token's sum would exceed 2^63 - 1; the tokens before it are added.
+        """
+        hashes = np.empty(min(len(counts), _TOKENS_AT_ONCE), np.uint64)
+        for first in range(0, len(counts), _TOKENS_AT_ONCE):
+            borders = offsets[first : first + _TOKENS_AT_ONCE + 1]
+            text = with_margin(data[borders[0] : borders[-1]])
+            borders = (borders - borders[0]).astype(np.uint64)
+            weights = np.ascontiguousarray(counts[first : first + _TOKENS_AT_ONCE], np.int64)
+            starts, ends = borders[:-1], borders[1:]
+            hash_table_kernels.hash_tokens(text, starts, ends, len(weights), hashes)
+            token = 0
+            while True:
+                arrays = self._arrays()
+                token, overflow = hash_table_kernels.add_tokens(
+                    text, starts, ends, hashes, frozen(weights), token, len(weights),
+                    self.index.hash_mask, arrays.slots, arrays.data, arrays.offsets, arrays.state,
+                    self._counts,
+                )  # fmt: skip
+                if token == len(weights):
+                    break
+                self._make_room(arrays, text[starts[token] : ends[token]], overflow)
+
+    def _arrays(self) -> IndexArrays:
+        """Returns the index's arrays, with counts for as many tokens as they have room for."""
+        arrays = self.index.arrays
+        self._counts = with_room(self._counts, len(self._counts), arrays.token_room)
+        return arrays
+
+    def _make_room(self, arrays: IndexArrays, token: np.ndarray, overflow: bool) -> None:
+        if overflow:
+            raise _overflow(token)
+        self.index.grow(arrays, len(token))
+
+    def arrays(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Returns (data, offsets, counts) of the distinct tokens, in the order first met.
+
+        They do not change when more is added.
+        """
+        data, offsets, counts = self.taken()
+        return data, offsets, counts.copy()
+
+    def taken(
+        self, others: Iterable['TokenAccumulator'] = ()
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Returns the arrays with those of others over the same index added up.
+
+        Nothing may be added to any of them afterwards. Raises OverflowError if a sum exceeds
+        2^63 - 1.
+        """
+        data, offsets = self.index.tokens()
+        size = len(offsets) - 1
+        counts = self._counts = with_room(self._counts, len(self._counts), size)
+        for other in others:
+            known = min(size, len(other._counts))
+            counts[:known] += other._counts[:known]
+            if known and counts[:known].min() < 0:
+                token = int(counts[:known].argmin())
+                raise _overflow(data[offsets[token] : offsets[token + 1]])
+        return data, offsets, counts[:size]
+
+
+def _overflow(token: np.ndarray) -> OverflowError:
+    shown = token[:100].tobytes().decode(errors='replace')
+    return OverflowError(f'the counts of the token {shown!r} exceed 2^63 - 1 in sum')

@@ -1,0 +1,198 @@
+"""Distinct tokens with their counts as three arrays: what counting gives and the learner takes."""
+
+import struct
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tokcore.compiled.compilation import frozen
+from tokcore.counts import partition_kernels
+from tokcore.counts.token_counter import TokenAccumulator
+
+# The packed form: magic (its last byte is the version), number of tokens, then the tokens' lengths
+# and counts as LEB128, then their bytes.
+_MAGIC = b'TKT\x01'
+_HEADER = struct.Struct('<4sQ')
+
+# Arrow's `string` has 32-bit offsets: a longer table is cut into chunks. Half of the limit, since a
+# chunk is never shorter than one token.
+_CHUNK_BYTES = 1 << 30
+
+
+@dataclass(frozen=True)
+class TokenTable:
+    """Distinct tokens and their counts; in no particular order unless it says so.
+
+    `data` uint8: the tokens' UTF-8, one after another; `offsets` int64[n + 1]: token i is
+    `data[offsets[i]:offsets[i + 1]]`, offsets[0] is 0; `counts` int64[n].
+    """
+
+    data: np.ndarray
+    offsets: np.ndarray
+    counts: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.counts)
+
+    @property
+    def total(self) -> int:
+        """The sum of all counts, exact also beyond 2^63."""
+        high, low = self.counts >> 32, self.counts & 0xFFFFFFFF
+        return (int(high.sum()) << 32) + int(low.sum())
+
+    @property
+    def nbytes(self) -> int:
+        """The memory of the three arrays."""
+        return self.data.nbytes + self.offsets.nbytes + self.counts.nbytes
+
+    def items(self) -> Iterator[tuple[str, int]]:
+        """Yields each token with its count, in the table's order."""
+        start = 0
+        for end, count in zip(self.offsets[1:].tolist(), self.counts.tolist()):
+            yield self.data[start:end].tobytes().decode(), count
+            start = end
+
+    @classmethod
+    def from_items(cls, items: Iterable[tuple[str, int]]) -> 'TokenTable':
+        """Returns the table of `(token, count)` pairs in the order first met, repeats added up.
+
+        Raises ValueError for a negative count or a lone surrogate, OverflowError past 2^63 - 1.
+        """
+        pairs = list(items)
+        encoded = [token.encode() for token, _ in pairs]
+        counts = np.array([count for _, count in pairs], np.int64)
+        offsets = np.zeros(len(pairs) + 1, np.int64)
+        np.cumsum([len(token) for token in encoded], out=offsets[1:])
+        return distinct_table(np.frombuffer(b''.join(encoded), np.uint8), offsets, counts)
+
+    def sorted(self) -> 'TokenTable':
+        """Returns the same tokens in ascending order of their bytes (that of their code points)."""
+        buffers = [None, pa.py_buffer(self.offsets), pa.py_buffer(self.data)]
+        tokens = pa.LargeBinaryArray.from_buffers(pa.large_binary(), len(self), buffers)
+        return self.pick(np.asarray(pc.sort_indices(tokens)).astype(np.int64))
+
+    def pick(self, order: np.ndarray) -> 'TokenTable':
+        """Returns the tokens of these indices (int64[m]), in this order."""
+        starts, ends = self.offsets[order], self.offsets[order + 1]
+        data, offsets = partition_kernels.pick_ranges(frozen(self.data), frozen(starts), frozen(ends))
+        return TokenTable(data, offsets, self.counts[order])
+
+    def part(self, first: int, last: int) -> 'TokenTable':
+        """Returns the tokens of these indices, `last` not among them, over the same memory."""
+        offsets = self.offsets[first : last + 1]
+        data = self.data[offsets[0] : offsets[-1]]
+        return TokenTable(data, offsets - offsets[0], self.counts[first:last])
+
+    def to_bytes(self) -> bytes:
+        """Returns the table, in its order, in a compact form for `from_bytes`."""
+        numbers = np.concatenate([np.diff(self.offsets), self.counts])
+        packed = np.empty(9 * len(numbers), np.uint8)
+        size = partition_kernels.write_varints(frozen(numbers), packed)
+        return b''.join((_HEADER.pack(_MAGIC, len(self)), packed[:size].data, self.data.data))
+
+    @classmethod
+    def from_bytes(cls, packed: bytes) -> 'TokenTable':
+        """Returns the table that `to_bytes` packed; ValueError if the bytes are not one, whole."""
+        if len(packed) < _HEADER.size or not packed.startswith(_MAGIC):
+            raise ValueError('these bytes are not a packed token table of this version')
+        _, tokens = _HEADER.unpack_from(packed)
+        array = np.frombuffer(packed, np.uint8)
+        if 2 * tokens > len(array) - _HEADER.size:
+            raise ValueError('the packed token table is cut off')
+        numbers = np.empty(2 * tokens, np.int64)
+        start = partition_kernels.read_varints(array, _HEADER.size, numbers)
+        offsets = np.zeros(tokens + 1, np.int64)
+        np.cumsum(numbers[:tokens], out=offsets[1:])
+        if start < 0 or start + offsets[-1] != len(array):
+            raise ValueError('the packed token table is cut off or damaged')
+        # Copies: a table must not keep the bytes it came in alive.
+        return cls(array[start:].copy(), offsets, numbers[tokens:].copy())
+
+    def to_arrow(self) -> pa.Table:
+        """Returns an Arrow table with the columns token (string), count (int64), in this order."""
+        cuts = [0]
+        while cuts[-1] < len(self):
+            limit = self.offsets[cuts[-1]] + _CHUNK_BYTES
+            end = int(np.searchsorted(self.offsets, limit, side='right')) - 1
+            cuts.append(max(end, cuts[-1] + 1))
+        tokens, counts = [], []
+        for start, end in zip(cuts, cuts[1:]):
+            offsets = self.offsets[start : end + 1]
+            buffers = [
+                pa.py_buffer((offsets - offsets[0]).astype(np.int32)),
+                pa.py_buffer(self.data[offsets[0] : offsets[-1]]),
+            ]
+            tokens.append(pa.StringArray.from_buffers(end - start, *buffers))
+            counts.append(pa.array(self.counts[start:end]))
+        columns = [pa.chunked_array(tokens, pa.string()), pa.chunked_array(counts, pa.int64())]
+        return pa.table(columns, ['token', 'count'])
+
+    @classmethod
+    def from_arrow(cls, table: pa.Table) -> 'TokenTable':
+        """Returns the table of an Arrow table's columns token (any string) and count (any integer).
+
+        Repeats are added up, other columns ignored. Raises ValueError for a missing column, another
+        type, a null, a negative count or invalid UTF-8, OverflowError past 2^63 - 1.
+        """
+        tokens = _string_column(table)
+        counts = _integer_column(table)
+        _, offset_buffer, data_buffer = tokens.buffers()
+        data, offsets = np.empty(0, np.uint8), np.zeros(1, np.int64)
+        if len(tokens):
+            offsets = np.frombuffer(offset_buffer, np.int64)[tokens.offset :][: len(tokens) + 1]
+        if data_buffer is not None:
+            data = np.frombuffer(data_buffer, np.uint8)
+        return distinct_table(data, offsets, counts)
+
+
+def distinct_table(data: np.ndarray, offsets: np.ndarray, counts: np.ndarray) -> TokenTable:
+    """Returns the table of tokens that may repeat, in the order first met, repeats added up."""
+    if len(counts) and counts.min() < 0:
+        raise ValueError(f'a count must not be negative, but one is {counts.min()}')
+    accumulator = TokenAccumulator()
+    accumulator.add_tokens(data, offsets, counts)
+    return TokenTable(*accumulator.taken())
+
+
+def _column(table: pa.Table, name: str) -> pa.ChunkedArray:
+    places = table.schema.get_all_field_indices(name)
+    if len(places) != 1:
+        raise ValueError(
+            f"a table of counts has one column '{name}', but the columns are {table.column_names}"
+        )
+    column = table.column(places[0])
+    if column.null_count:
+        raise ValueError(f"the column '{name}' holds {column.null_count} nulls")
+    return column
+
+
+def _string_column(table: pa.Table) -> pa.LargeStringArray:
+    column = _column(table, 'token')
+    kind = column.type
+    if pa.types.is_dictionary(kind):
+        kind = kind.value_type
+        column = column.cast(kind)
+    if not (pa.types.is_string(kind) or pa.types.is_large_string(kind)):
+        raise ValueError(f"the column 'token' must hold strings, not {column.type}")
+    if column.null_count:  # a dictionary hides its own nulls
+        raise ValueError(f"the column 'token' holds {column.null_count} nulls")
+    tokens = column.cast(pa.large_string()).combine_chunks()
+    try:
+        tokens.validate(full=True)
+    except pa.ArrowInvalid as error:
+        raise ValueError(f"the column 'token' is damaged: {error}") from error
+    return tokens
+
+
+def _integer_column(table: pa.Table) -> np.ndarray:
+    column = _column(table, 'count')
+    if not pa.types.is_integer(column.type):
+        raise ValueError(f"the column 'count' must hold integers, not {column.type}")
+    try:
+        counts = column.cast(pa.int64())
+    except pa.ArrowInvalid as error:
+        raise OverflowError(f"the column 'count' holds more than 2^63 - 1: {error}") from error
+    return counts.to_numpy()

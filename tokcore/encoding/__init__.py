@@ -1,0 +1,1 @@
+"""The block engine: rows of text to rows of ids."""

@@ -1,0 +1,158 @@
+"""Rows of text to rows of ids, a whole block at once and without Python on the way.
+
+Most tokens of a text were met before, so each encoder keeps the ids of the tokens that it met, in a
+bounded table (the memo); a new token is cut over the vocabulary's trie.
+"""
+
+import dataclasses
+import functools
+import typing
+
+import numpy as np
+
+from tokcore.compiled.compilation import frozen
+from tokcore.corpus.rows import Side, prepend
+from tokcore.encoding.encoding_kernels import encode_rows
+from tokcore.encoding.long_tokens import WindowCutter, row_parts
+from tokcore.encoding.token_cache import ROW_WORDS
+from tokcore.text.escaping import alphabet_of, escape_token
+from tokcore.text.t2t_scanning import alphanumeric_bits, readable_parts
+
+if typing.TYPE_CHECKING:
+    from tokcore.subword.text_encoder import SubwordTextEncoder
+
+DEFAULT_MEMO_BYTES = 8 << 20
+"""Some 260,000 tokens."""
+
+LONG_ROW_BYTES = 256 << 10
+"""Longer rows are encoded in parts, at a hundredth of a second for a megabyte more. What a row of
+this length may take at once, should it be one token, is less than a block takes anyhow."""
+
+_CACHE_LINE = 64
+
+
+@dataclasses.dataclass(frozen=True)
+class EncodedSide:
+    """The ids of rows, one after another."""
+
+    ids: np.ndarray
+    """int32[sum of the rows' lengths]"""
+
+    offsets: np.ndarray
+    """int64[rows + 1]: row r has `ids[offsets[r]:offsets[r + 1]]`."""
+
+
+def _empty_memo(memo_bytes: int) -> tuple[np.uint64, np.ndarray]:
+    """The memo's arguments of `encode_rows`, with at least 2 rows."""
+    row_bytes = 8 * ROW_WORDS
+    bits = max(1, (memo_bytes // row_bytes).bit_length() - 1)
+    memory = np.zeros((row_bytes << bits) + _CACHE_LINE, np.uint8)
+    begin = -memory.ctypes.data % _CACHE_LINE
+    words = memory[begin : begin + (row_bytes << bits)].view(np.uint64)
+    return np.uint64(64 - bits), words.reshape(-1, ROW_WORDS)
+
+
+class SubwordBlockEncoder:
+    """Encodes blocks for one thread: the vocabulary's arrays are shared, the memo is its own."""
+
+    def __init__(self, encoder: 'SubwordTextEncoder', memo_bytes: int = DEFAULT_MEMO_BYTES):
+        """Takes the vocabulary and about how much memory to remember tokens in.
+
+        A full memo forgets what came once; results do not depend on its size.
+        """
+        self._encoder = encoder
+        arrays = encoder.arrays
+        self._tables = (alphanumeric_bits(), arrays.alphabet, arrays.edges, arrays.edge_ids)
+        self._memo = _empty_memo(memo_bytes)
+
+    def encode_side(self, side: Side, prefix: str = '', eos: bool = True) -> EncodedSide:
+        """Returns the ids of each row, of `prefix` and text as one, with id 1 at the end if `eos`.
+
+        Equal to `encoder.encode(prefix + text)` row by row. Raises ValueError naming the rest of a
+        token that no subtoken begins, as `SubwordTextEncoder.encode` does.
+        """
+        side = prepend(side, prefix)
+        encoded = _GrowingSide(len(side.text), len(side))
+        for text, starts, ends in readable_parts(side.text, side.starts, side.ends):
+            first = 0
+            for row in [*np.flatnonzero(ends - starts > LONG_ROW_BYTES).tolist(), len(starts)]:
+                self._encode_rows(text, starts[first:row], ends[first:row], eos, encoded)
+                if row < len(starts):
+                    self._encode_long_row(text, int(starts[row]), int(ends[row]), eos, encoded)
+                first = row + 1
+        return encoded.side()
+
+    def _encode_rows(
+        self, text: np.ndarray, starts: np.ndarray, ends: np.ndarray, eos: bool, out: '_GrowingSide'
+    ) -> None:
+        out.ids, out.used, start, end, missed = encode_rows(
+            text, starts, ends, int(eos), *self._tables, *self._memo, out.ids, out.used,
+            out.offsets[out.rows :],
+        )  # fmt: skip
+        if missed:
+            raise ValueError(self._missing_subtoken(text[start:end].tobytes(), missed))
+        out.rows += len(starts)
+
+    def _encode_long_row(
+        self, text: np.ndarray, start: int, end: int, eos: bool, out: '_GrowingSide'
+    ) -> None:
+        part = _GrowingSide(0, 1)
+        for part_start, part_end, is_long_token in row_parts(text, start, end):
+            if is_long_token:
+                for ids in self._windows.cut(text, part_start, part_end):
+                    out.add(ids)
+                continue
+            bounds = (frozen(np.array([place])) for place in (part_start, part_end))
+            part.used = part.rows = 0
+            self._encode_rows(text, *bounds, False, part)
+            out.add(part.ids[: part.used])
+        out.end_row(eos)
+
+    @functools.cached_property
+    def _windows(self) -> WindowCutter:
+        return WindowCutter(self._encoder.arrays, self._encoder.subtokens)
+
+    def _missing_subtoken(self, data: bytes, missed: int) -> str:
+        token = data.decode('utf-8', 'surrogatepass')
+        escaped = escape_token(token, alphabet_of(self._encoder.subtokens))
+        return (
+            f'no subtoken of the vocabulary begins {escaped[-missed:]!r}, '
+            f'the rest of the token {token!r}'
+        )
+
+
+class _GrowingSide:
+    """An encoded side in the making."""
+
+    def __init__(self, text_bytes: int, rows: int):
+        # Room that is not written to takes no memory, and text seldom has more ids than this.
+        self.ids = np.empty(text_bytes // 2 + rows, np.int32)
+        self.offsets = np.zeros(rows + 1, np.int64)
+        self.rows = self.used = 0
+
+    def add(self, ids: np.ndarray) -> None:
+        """Adds ids to the row that is open."""
+        self._make_room(len(ids))
+        self.ids[self.used : self.used + len(ids)] = ids
+        self.used += len(ids)
+
+    def end_row(self, eos: bool) -> None:
+        if eos:
+            self.add(np.ones(1, np.int32))
+        self.rows += 1
+        self.offsets[self.rows] = self.used
+
+    def side(self) -> EncodedSide:
+        return EncodedSide(self.ids[: self.used], self.offsets)
+
+    def _make_room(self, size: int) -> None:
+        if self.used + size <= len(self.ids):
+            return
+        wanted = self.used + size + len(self.ids) // 32
+        if self.ids.flags.owndata:
+            # In place: the system moves large memory without a copy.
+            self.ids.resize(wanted, refcheck=False)
+        else:
+            larger = np.empty(wanted, np.int32)
+            larger[: self.used] = self.ids[: self.used]
+            self.ids = larger

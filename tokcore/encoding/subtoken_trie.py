@@ -1,0 +1,214 @@
+"""The trie of a vocabulary's subtokens over code points, and greedy cutting by walking it.
+
+Edges (uint64) out of one node stand in a hash table of their own, of pairs of places, with a hash
+function chosen so that each edge is in its pair: a search is two compares and no branch. Those out
+of the root stand at their code points. An edge is 0 where there is none, else, from the highest bit
+on: code point, 1, whether a subtoken ends there, whether the child has edges, their hash function
+(5 bits), log2 of their number of pairs (5), the number of the first of these pairs (30). The id of
+the subtoken stands in another array (int32) at the edge's place.
+"""
+
+import numpy as np
+
+from tokcore.compiled.compilation import kernel, kernel_in_place
+from tokcore.text.unicode_tables import CODE_POINTS
+
+_SPREAD = 0x9E3779B97F4A7C15 - (1 << 64)  # 2^64 over the golden ratio: spreads consecutive keys
+_KEY, _CHILD, _ID = 0, 1, 2  # columns of the table that the trie is made from
+
+_NONE, _1, _2, _32 = np.uint64(0), np.uint64(1), np.uint64(2), np.uint64(32)
+_MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
+_FUNCTIONS = 32
+_PRESENT, _HAS_ID, _HAS_EDGES = np.uint64(1 << 42), np.uint64(1 << 41), np.uint64(1 << 40)
+_CODE_SHIFT, _PRESENT_SHIFT, _ID_SHIFT = np.uint64(43), np.uint64(42), np.uint64(41)
+_EDGES_SHIFT = np.uint64(40)
+_FUNCTION_SHIFT, _SIZE_SHIFT = np.uint64(35), np.uint64(30)
+_ALL_OF_22 = np.uint64((1 << 22) - 1)
+_FIVE_BITS, _FIRST_BITS = np.uint64(0x1F), np.uint64((1 << 30) - 1)
+_EMPTY_PAIR = np.uint64(CODE_POINTS // 2)  # where nodes without edges are said to have them
+_UNDERSCORE = np.uint64(0x5F)
+
+
+@kernel_in_place
+def _pair_within(code, function, size):
+    """Which of 2 ** size pairs an edge belongs to."""
+    return (np.uint64(code) * _MULTIPLIER >> function) & ((_1 << size) - _1)
+
+
+@kernel_in_place
+def _is_other(edge, wanted):
+    """0 if an edge's 22 highest bits are the wanted ones, else 1."""
+    return ((edge >> _PRESENT_SHIFT ^ wanted) + _ALL_OF_22) >> np.uint64(22)
+
+
+@kernel_in_place
+def _find_edge(edges, edge, code):
+    """The place of the child's edge of a code point, and that edge, or 0 where it has none."""
+    pair = (edge & _FIRST_BITS) + _pair_within(
+        code, edge >> _FUNCTION_SHIFT & _FIVE_BITS, edge >> _SIZE_SHIFT & _FIVE_BITS
+    )
+    # In arithmetic, since of a comparison the compiler makes a branch, which nobody can guess.
+    wanted = code << _1 | _1
+    place = (pair << _1) + _1
+    place -= _is_other(edges[place], wanted)
+    found = edges[place]
+    return place, found & (_is_other(found, wanted) - _1)
+
+
+@kernel_in_place
+def _add_subtokens(codes, offsets, table):
+    """Fills a hash table of rows (node << 21 | code point + 1, child, id + 1 or 0).
+
+    Returns the number of nodes; 0 is the root.
+    """
+    mask = table.shape[0] - 1
+    nodes = 1
+    for subtoken in range(offsets.size - 1):
+        node = 0
+        slot = -1
+        for position in range(offsets[subtoken], offsets[subtoken + 1]):
+            key = node << 21 | (np.int64(codes[position]) + 1)
+            slot = (key * _SPREAD >> 32) & mask
+            while table[slot, _KEY] != key and table[slot, _KEY] != 0:
+                slot = (slot + 1) & mask
+            if table[slot, _KEY] == 0:
+                table[slot, _KEY] = key
+                table[slot, _CHILD] = nodes
+                nodes += 1
+            node = table[slot, _CHILD]
+        if slot >= 0:
+            table[slot, _ID] = subtoken + 1
+    return nodes
+
+
+@kernel_in_place
+def _fitting(codes, taken):
+    """Returns a hash function and a size that put no more than two of the code points in a pair.
+
+    `taken` uint8[...] is zero, and is left so; the function found is among those of the least size.
+    """
+    size = 0
+    while 2 << size < codes.size:
+        size += 1
+    while True:
+        for function in range(_FUNCTIONS):
+            most = 0
+            for code in codes:
+                pair = _pair_within(code, np.uint64(function), np.uint64(size))
+                taken[pair] += 1
+                most = max(most, taken[pair])
+            for code in codes:
+                taken[_pair_within(code, np.uint64(function), np.uint64(size))] = 0
+            if most <= 2:
+                return function, size
+        size += 1
+
+
+@kernel
+def _place_edges(table, nodes):
+    """Returns for each node its edge's low 41 bits, and how many places there are in all."""
+    ends = np.zeros(nodes + 1, np.int64)
+    for slot in range(table.shape[0]):
+        if table[slot, _KEY] != 0:
+            ends[(table[slot, _KEY] >> 21) + 1] += 1
+    ends = np.cumsum(ends)
+    codes = np.empty(ends[nodes], np.int64)
+    begins = ends[:nodes].copy()
+    for slot in range(table.shape[0]):
+        if table[slot, _KEY] != 0:
+            node = table[slot, _KEY] >> 21
+            codes[begins[node]] = (table[slot, _KEY] & 0x1FFFFF) - 1
+            begins[node] += 1
+    lows = np.full(nodes, _EMPTY_PAIR)
+    taken = np.zeros(2 * CODE_POINTS, np.uint8)
+    pairs = np.int64(_EMPTY_PAIR) + 1
+    for node in range(1, nodes):
+        if ends[node + 1] > ends[node]:
+            function, size = _fitting(codes[ends[node] : ends[node + 1]], taken)
+            lows[node] = _HAS_EDGES | np.uint64(function << 35 | size << 30 | pairs)
+            pairs += 1 << size
+    return lows, 2 * pairs
+
+
+@kernel
+def build_trie(codes, offsets):
+    """Returns edges and ids of the trie of the subtokens `codes[offsets[i]:offsets[i + 1]]`.
+
+    `codes` uint32[...] are code points. Of equal subtokens the last has the id, empty ones none.
+    """
+    size = 2
+    while size < 2 * codes.size:
+        size *= 2
+    table = np.zeros((size, 3), np.int64)
+    nodes = _add_subtokens(codes, offsets, table)
+    lows, places = _place_edges(table, nodes)
+    edges = np.zeros(places, np.uint64)
+    ids = np.zeros(places, np.int32)
+    for slot in range(size):
+        key = table[slot, _KEY]
+        if key != 0:
+            node, code = key >> 21, np.uint64((key & 0x1FFFFF) - 1)
+            place = code
+            if node != 0:
+                place = _find_edge(edges, lows[node], code)[0]
+                if edges[place] != _NONE:
+                    place += _1
+            edges[place] = code << _CODE_SHIFT | _PRESENT | lows[table[slot, _CHILD]]
+            if table[slot, _ID] != 0:
+                edges[place] |= _HAS_ID
+                ids[place] = table[slot, _ID] - 1
+    return edges, ids
+
+
+@kernel_in_place
+def match_pairs(codes, length, edges, edge_ids, matches, deeper):
+    """Says of every place of escaped tokens what the trie has for one code point and for two.
+
+    Places do not depend on each other and there is no branch, so the processor waits for several
+    look-ups at once, which it cannot where a cut decides on the next place. Tokens end with `_`.
+    Sets matches[i] to the id of the longer subtoken of the two at codes[i] (uint32) and its length
+    << 32, or 0, and deeper[i] to the edge of two code points if longer ones begin so, else 0; both
+    are uint64. `codes` has one more place than `length`.
+    """
+    for position in range(np.uint64(length)):
+        code = np.uint64(codes[position])
+        edge = edges[code]
+        # What follows `_` is another token.
+        low = _EMPTY_PAIR if code == _UNDERSCORE else edge
+        place, second = _find_edge(edges, low, np.uint64(codes[position + _1]))
+        longer = second >> _ID_SHIFT & _1
+        match = np.uint64(edge_ids[code + (place - code) * longer]) | (_1 + longer) << _32
+        matches[position] = match * ((edge | second) >> _ID_SHIFT & _1)
+        deeper[position] = second * (second >> _EDGES_SHIFT & _1)
+
+
+@kernel_in_place
+def cut_greedily(codes, bounds, tokens, edges, edge_ids, matches, deeper, ids, id_bounds):
+    """Cuts escaped tokens into the longest subtokens, each from its left.
+
+    Token i is `codes[bounds[i]:bounds[i + 1]]` (uint32, uint64), i < `tokens`, with what
+    `match_pairs` said of it; its ids come to be `ids[id_bounds[i]:id_bounds[i + 1]]` (int32,
+    uint64), with room for as many as code points. Returns (token, missed) where no subtoken begins
+    the last `missed` code points of a token, or (tokens, 0).
+    """
+    used = _NONE
+    id_bounds[0] = used
+    for token in range(np.uint64(tokens)):
+        position = bounds[token]
+        end = bounds[token + _1]
+        while position < end:
+            match = matches[position]
+            edge = deeper[position]
+            reach = position + _2
+            while edge & _HAS_EDGES != _NONE and reach < end:
+                place, edge = _find_edge(edges, edge, np.uint64(codes[reach]))
+                reach += _1
+                if edge & _HAS_ID != _NONE:
+                    match = np.uint64(edge_ids[place]) | (reach - position) << _32
+            if match == _NONE:
+                return np.int64(token), np.int64(end - position)
+            ids[used] = match
+            used += _1
+            position += match >> _32
+        id_bounds[token + _1] = used
+    return tokens, 0

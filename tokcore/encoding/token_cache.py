@@ -1,0 +1,139 @@
+"""The memo: ids of short tokens met before, in a table of fixed size that forgets.
+
+A token of up to 15 bytes is two words: its bytes, zeros, and its length as the last byte. So to
+compare the words is to compare the tokens. Row r of `slots` (uint64[power of two, 8]) is one cache
+line with two entries of four words: the token, two ids, one more and above it their number. The
+first entry of a row is the one met again and the second the newest one, so what comes once pushes
+out only its like. Looking up goes by groups: first the rows of a group are called for, then read.
+"""
+
+import numpy as np
+
+from tokcore.compiled.compilation import kernel_in_place
+from tokcore.compiled.wide_loads import fetch_ahead, load_word
+
+LONGEST_REMEMBERED = 15
+"""Bytes."""
+
+IDS_REMEMBERED = 3
+"""Tokens of more ids are cut each time."""
+
+ROW_WORDS = 8
+GROUP = 64
+"""Tokens whose rows are called for before any is read."""
+
+_TOKEN, _TOKEN_END, _IDS, _MORE = 0, 1, 2, 3  # words of an entry
+_NEWEST = 4  # the second entry's words come behind the first's
+
+_SPREAD = np.uint64(0x9E3779B97F4A7C15)
+_MIXER = np.uint64(0xD6E8FEB86659FD93)
+_0, _1, _3, _8 = np.uint64(0), np.uint64(1), np.uint64(3), np.uint64(8)
+_32, _56 = np.uint64(32), np.uint64(56)
+_LONGEST = np.uint64(LONGEST_REMEMBERED)
+_LEAD_OF_THREE = np.uint64(0xE0)
+_BYTE = np.uint64(0xFF)
+_ALL = ~_0
+
+
+@kernel_in_place
+def token_words(word, next_word, length):
+    """The two words of a token, from the 16 bytes that begin with it; (1, 0) if it has no place.
+
+    Longer tokens have none, nor have those of more than 8 bytes whose characters take three or
+    more: unspaced scripts, where such a token is a phrase that hardly comes back.
+    """
+    # No branches: how long a token is cannot be guessed. No shift is by 64, which is undefined.
+    low = min(length, _8)
+    high = max(min(length, _LONGEST), _8) - _8
+    first = word & (_ALL >> (np.uint64(64) - (low << _3)))
+    second = next_word & ((_1 << (high << _3)) - _1) | length << _56
+    if length > _LONGEST or (length > _8 and word & _BYTE >= _LEAD_OF_THREE):
+        return _1, _0
+    return first, second
+
+
+@kernel_in_place
+def memo_row(first, second, shift):
+    """The row where a token belongs, of 2 ** (64 - shift)."""
+    mixed = second * _MIXER
+    return ((first ^ mixed ^ (mixed >> _32)) * _SPREAD) >> shift
+
+
+@kernel_in_place
+def look_up(text, starts, ends, tokens, shift, slots, rows, words, found, missed):
+    """Looks for the tokens `text[starts[i]:ends[i]]`, i < `tokens`, in the memo.
+
+    Sets found[i] (uint64[..., 2]) to the two words of ids of those that are there, and words[i] to
+    the token's words. Puts the numbers of the others into `missed` (uint64[...]); returns how many
+    they are and how many bytes they have. `shift` is 64 - log2 of the rows in `slots`; `rows`
+    uint64[GROUP] is for its own use.
+    """
+    misses = missed_bytes = _0
+    for group in range(_0, np.uint64(tokens), np.uint64(GROUP)):
+        size = min(np.uint64(GROUP), np.uint64(tokens) - group)
+        for k in range(size):
+            start = starts[group + k]
+            length = ends[group + k] - start
+            first, second = token_words(
+                load_word(text, start), load_word(text, start + _8), length
+            )
+            words[group + k, 0] = first
+            words[group + k, 1] = second
+            rows[k] = memo_row(first, second, shift)
+            fetch_ahead(slots, rows[k] * _8)
+        for k in range(size):
+            token, row = group + k, rows[k]
+            first, second = words[token, 0], words[token, 1]
+            if slots[row, _TOKEN] == first and slots[row, _TOKEN_END] == second:
+                found[token, 0] = slots[row, _IDS]
+                found[token, 1] = slots[row, _MORE]
+            elif (
+                slots[row, _NEWEST + _TOKEN] == first and slots[row, _NEWEST + _TOKEN_END] == second
+            ):
+                found[token, 0] = slots[row, _NEWEST + _IDS]
+                found[token, 1] = slots[row, _NEWEST + _MORE]
+                for word in range(_NEWEST):
+                    other = slots[row, word]
+                    slots[row, word] = slots[row, _NEWEST + word]
+                    slots[row, _NEWEST + word] = other
+            else:
+                missed[misses] = token
+                misses += _1
+                missed_bytes += ends[token] - starts[token]
+    return np.int64(misses), np.int64(missed_bytes)
+
+
+@kernel_in_place
+def remember(missed, misses, cut_ids, id_bounds, shift, slots, words, found):
+    """Sets found[i] of the tokens that were missed and cut, and enters those that have a place.
+
+    `cut_ids[id_bounds[m]:id_bounds[m + 1]]` are the ids of token missed[m]. Where they are too many
+    for two words, found[i] is where they begin and their number << 32.
+    """
+    for miss in range(np.uint64(misses)):
+        token = missed[miss]
+        begin = id_bounds[miss]
+        count = id_bounds[miss + _1] - begin
+        if count > np.uint64(IDS_REMEMBERED):
+            found[token, 0] = begin
+            found[token, 1] = count << _32
+            continue
+        two = np.uint64(cut_ids[begin])
+        more = count << _32
+        if count > _1:
+            two |= np.uint64(cut_ids[begin + _1]) << _32
+        if count == np.uint64(IDS_REMEMBERED):
+            more |= np.uint64(cut_ids[begin + np.uint64(2)])
+        found[token, 0] = two
+        found[token, 1] = more
+        first, second = words[token, 0], words[token, 1]
+        if second != _0:
+            row = memo_row(first, second, shift)
+            # It may have been missed some tokens ago too, and be there by now.
+            if slots[row, _TOKEN] == first and slots[row, _TOKEN_END] == second:
+                continue
+            entry = 0 if slots[row, _TOKEN_END] == _0 else _NEWEST
+            slots[row, entry + _TOKEN] = first
+            slots[row, entry + _TOKEN_END] = second
+            slots[row, entry + _IDS] = two
+            slots[row, entry + _MORE] = more

@@ -1,0 +1,44 @@
+"""A subword vocabulary as arrays, the form in which kernels read it."""
+
+import dataclasses
+from collections.abc import Sequence
+
+import numpy as np
+
+from tokcore.compiled.compilation import frozen
+from tokcore.encoding.subtoken_trie import build_trie
+from tokcore.text.escaping import ESCAPE_CHARACTERS
+from tokcore.text.unicode_tables import CODE_POINTS
+
+
+@dataclasses.dataclass(frozen=True)
+class VocabularyArrays:
+    """What encoding reads of a vocabulary; read-only, so that threads can share it."""
+
+    edges: np.ndarray
+    """uint64[...]: the trie of the subtokens, see `trie_kernels`."""
+
+    edge_ids: np.ndarray
+    """int32[...]: the ids of the subtokens that end at the edges."""
+
+    alphabet: np.ndarray
+    """uint64[0x110000 / 64]: bit c % 64 of word c // 64 says that code point c is written as
+    itself; the others are escaped."""
+
+    @classmethod
+    def from_subtokens(cls, subtokens: Sequence[str]) -> 'VocabularyArrays':
+        """Builds the arrays; of equal subtokens the last one's id counts, empty ones have none."""
+        # Lone surrogates are characters like others here: any str can be encoded.
+        joined = ''.join(subtokens).encode('utf-32-le', 'surrogatepass')
+        codes = np.frombuffer(joined, np.dtype('<u4'))
+        offsets = np.zeros(len(subtokens) + 1, np.int64)
+        np.cumsum([len(subtoken) for subtoken in subtokens], out=offsets[1:])
+        edges, edge_ids = build_trie(codes, frozen(offsets))
+
+        alphabet = np.zeros(CODE_POINTS, np.uint8)
+        alphabet[codes] = 1
+        alphabet[[ord(character) for character in ESCAPE_CHARACTERS]] = 1
+        # Always escaped, see `escape_token`.
+        alphabet[[ord(character) for character in '\\_\n']] = 0
+        bits = np.packbits(alphabet, bitorder='little').view(np.uint64)
+        return cls(frozen(edges), frozen(edge_ids), frozen(bits))

@@ -1,0 +1,1 @@
+"""What learners share: suffix tries of ranked text, and the search for a size."""

@@ -1,0 +1,178 @@
+"""All tokens of a table, escaped, as one array of character ranks.
+
+Escaping is Tensor2Tensor's: a backslash becomes two, an underscore becomes backslash-u, and a
+closing underscore is appended. So an underscore stands at the end of an escaped token and nowhere
+else, and no suffix of an escaped token is a proper prefix of another: the suffix sort leans on both.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+
+from tokcore.compiled.compilation import frozen, kernel_in_place
+from tokcore.text.escaping import ESCAPE_CHARACTERS
+
+_CODE_POINTS = 0x110000
+_BACKSLASH = 0x5C
+_UNDERSCORE = 0x5F
+_U = 0x75
+# Where a token's end is sought character by character before its place is looked up.
+_NEAR = 256
+_LARGEST = np.iinfo(np.int64).max
+# Ranks of so many letters fit in uint16.
+_NARROW = 2**16
+
+
+@dataclass(frozen=True)
+class EscapedText:
+    """The escaped tokens, one after another, each character as its rank in the alphabet.
+
+    Ranks follow code points, so arrays of ranks compare as the strings do.
+    """
+
+    ranks: np.ndarray  # uint16[characters]; int32 if the alphabet has more than 65,536 letters
+    starts: np.ndarray  # int64[tokens + 1]: where each escaped token begins
+    alphabet: np.ndarray  # int32[letters]: code points, ascending
+    end_rank: int  # the underscore's, which ends every token
+
+    def rank_string(self, escaped: str) -> np.ndarray:
+        """Returns the ranks of a string whose characters are all in the alphabet, int32."""
+        code_points = np.frombuffer(escaped.encode('utf-32-le'), '<u4')
+        return np.searchsorted(self.alphabet, code_points).astype(np.int32)
+
+
+def escape_tokens(
+    data: np.ndarray, offsets: np.ndarray, counts: np.ndarray, extra: Iterable[str]
+) -> EscapedText:
+    """Escapes the tokens of a table with the alphabet of a learner: every character is in it.
+
+    The alphabet is the characters of all tokens, of the strings in `extra` (the reserved tokens) and
+    those that escaping itself uses.
+
+    Args:
+      data: uint8, the tokens' UTF-8 bytes, one after another.
+      offsets: int64[tokens + 1].
+      counts: int64[tokens].
+
+    Raises:
+      ValueError: a token is not UTF-8, has a negative count or a character that ends a line of a
+        vocabulary file.
+      OverflowError: count times escaped length, summed over the tokens, exceeds 2^63 - 1.
+    """
+    data, offsets, counts = frozen(data), frozen(offsets), frozen(counts)
+    seen = np.zeros(_CODE_POINTS, np.uint8)
+    starts = np.zeros(len(offsets), np.int64)
+    broken = _survey_tokens(data, offsets, seen, starts)
+    if broken >= 0:
+        token = data[offsets[broken] : offsets[broken + 1]].tobytes()
+        raise ValueError(f'token {broken} of the table is not valid UTF-8: {token[:80]!r}')
+    for string in extra:
+        seen[[ord(character) for character in string]] = 1
+    if seen[ord('\n')] or seen[ord('\r')]:
+        raise ValueError(
+            'a token with a line feed or a carriage return cannot be stored in a vocabulary file'
+        )
+    seen[[ord(character) for character in ESCAPE_CHARACTERS]] = 1
+    if len(counts) and int(counts.min()) < 0:
+        raise ValueError('the count of a token is negative')
+    if _sum_exceeds(starts, counts, _LARGEST):
+        raise OverflowError('count times length, summed over all tokens, exceeds 2^63 - 1')
+
+    alphabet = np.flatnonzero(seen).astype(np.int32)
+    rank_of = np.zeros(_CODE_POINTS, np.int32)
+    rank_of[alphabet] = np.arange(len(alphabet), dtype=np.int32)
+    # Ranks are read from memory again and again.
+    narrow = len(alphabet) <= _NARROW
+    ranks = np.empty(int(starts[-1]), np.uint16 if narrow else np.int32)
+    _write_ranks(data, offsets, frozen(rank_of), ranks)
+    return EscapedText(frozen(ranks), frozen(starts), frozen(alphabet), int(rank_of[_UNDERSCORE]))
+
+
+@kernel_in_place
+def _decode_character(data, place, end):
+    """Returns a code point and its bytes; the code point is -1 if there is none whole."""
+    lead = np.int64(data[place])
+    if lead < 0x80:
+        return lead, 1
+    if 0xC2 <= lead < 0xE0:
+        size, point = 2, lead & 0x1F
+    elif 0xE0 <= lead < 0xF0:
+        size, point = 3, lead & 0x0F
+    elif 0xF0 <= lead < 0xF5:
+        size, point = 4, lead & 0x07
+    else:
+        return np.int64(-1), 1
+    if place + size > end:
+        return np.int64(-1), 1
+    for i in range(place + 1, place + size):
+        if data[i] & 0xC0 != 0x80:
+            return np.int64(-1), 1
+        point = (point << 6) | (np.int64(data[i]) & 0x3F)
+    if point >= 0x110000 or 0xD800 <= point < 0xE000:
+        return np.int64(-1), 1
+    return point, size
+
+
+@kernel_in_place
+def _survey_tokens(data, offsets, seen, starts):
+    """Marks the characters seen and sums up escaped lengths; returns a broken token or -1."""
+    total = 0
+    for token in range(len(offsets) - 1):
+        place, end = offsets[token], offsets[token + 1]
+        total += 1
+        while place < end:
+            point, size = _decode_character(data, place, end)
+            if point < 0:
+                return token
+            seen[point] = 1
+            total += 2 if point == _BACKSLASH or point == _UNDERSCORE else 1
+            place += size
+        starts[token + 1] = total
+    return -1
+
+
+@kernel_in_place
+def _sum_exceeds(starts, counts, largest):
+    room = largest
+    for token in range(len(counts)):
+        length = starts[token + 1] - starts[token]
+        if counts[token] > room // length:
+            return True
+        room -= counts[token] * length
+    return False
+
+
+@kernel_in_place
+def _write_ranks(data, offsets, rank_of, ranks):
+    written = 0
+    for token in range(len(offsets) - 1):
+        place, end = offsets[token], offsets[token + 1]
+        while place < end:
+            point, size = _decode_character(data, place, end)
+            place += size
+            if point == _BACKSLASH or point == _UNDERSCORE:
+                ranks[written] = rank_of[_BACKSLASH]
+                written += 1
+                if point == _UNDERSCORE:
+                    point = _U
+            ranks[written] = rank_of[point]
+            written += 1
+        ranks[written] = rank_of[_UNDERSCORE]
+        written += 1
+
+
+@kernel_in_place
+def rest_length(ranks, starts, end_rank, place):
+    """Returns how many characters a token has from a place on."""
+    for length in range(_NEAR):
+        if ranks[np.uintp(place + length)] == end_rank:
+            return length + 1
+    low, high = 0, len(starts) - 1
+    while low < high:
+        middle = (low + high) // 2
+        if starts[middle] > place:
+            high = middle
+        else:
+            low = middle + 1
+    return starts[low] - place

@@ -1,0 +1,253 @@
+"""The suffixes of all escaped tokens in order, and how much neighbours have in common.
+
+Suffixes are put into buckets by their packed leading characters and sorted inside; what is still
+tied is ordered by prefix doubling (the order of the first h characters gives that of the first 2h),
+so a token of a million equal characters costs n log n and not its square.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from tokcore.compiled.compilation import frozen, kernel, kernel_in_place
+from tokcore.compiled.pair_sorting import sort_pairs
+from tokcore.learning.ranked_text import EscapedText
+
+# 65,536 buckets: most of them fit the processor's cache, and so does their table (512 KB).
+_BUCKET_BITS = 16
+# Up to here common prefixes are compared character by character; hardly a word is longer.
+_SHORT = 256
+# From here on int32 does not hold the positions.
+_WIDE = 2**31
+# What a suffix in `order` begins: nothing, a class with ties left, or a class that is complete.
+_OPEN, _CLOSED = 1, 2
+# Marks of the running round, not yet seen by it: new classes, and an open one now complete.
+_NEW_OPEN, _NEW_CLOSED, _NOW_CLOSED = 3, 4, 5
+
+
+@dataclass(frozen=True)
+class SuffixClasses:
+    """Suffixes in string order, in classes of suffixes that are equal (as far as they count).
+
+    Index arrays are int32, int64 from 2^31 characters on.
+    """
+
+    order: np.ndarray  # int[suffixes]: start positions in the text
+    starts: np.ndarray  # int[classes + 1]: each class's range in `order`
+    leaders: np.ndarray  # int[classes]: the first position of each class
+    prefixes: np.ndarray  # int32[classes]: characters in common with the class before
+
+
+def sort_suffixes(text: EscapedText, longest: int) -> SuffixClasses:
+    """Sorts the suffixes of every token by at least their `longest` first characters.
+
+    Classes are never coarser than that; two that differ only beyond `longest` have a common prefix
+    of that much or more.
+    """
+    ranks, size = text.ranks, len(text.ranks)
+    integer = np.int32 if size < _WIDE else np.int64
+    bits = len(text.alphabet).bit_length()
+    packed = 63 // bits  # characters in a key that stays positive
+    order = np.empty(size, integer)
+    marks = np.zeros(size, np.uint8)
+    bucket_ends = _fill_buckets(ranks, text.end_rank, bits, packed, order)
+    keys = np.empty(_widest(bucket_ends), np.int64)
+    open_classes = _sort_buckets(
+        ranks, text.end_rank, bits, packed, frozen(bucket_ends), order, marks, keys
+    )
+    if open_classes and packed < longest:
+        class_of = np.empty(size, integer)
+        _name_classes(order, marks, class_of)
+        known = packed
+        while open_classes and known < longest:
+            open_classes = _split_classes(class_of, known, order, marks, keys)
+            _rename_classes(order, marks, class_of)
+            known *= 2
+        del class_of
+
+    starts = np.empty(int(np.count_nonzero(marks)) + 1, integer)
+    leaders = np.empty(len(starts) - 1, integer)
+    _list_classes(order, marks, starts, leaders)
+    prefixes = np.zeros(len(leaders), np.int32)
+    long_ones = _compare_neighbours(ranks, frozen(leaders), min(_SHORT, longest), prefixes)
+    if long_ones and longest > _SHORT:
+        classes = np.flatnonzero(prefixes == _SHORT)
+        classes = classes[np.argsort(leaders[classes])]
+        _compare_long_neighbours(ranks, frozen(leaders), frozen(classes), _SHORT, prefixes)
+    return SuffixClasses(frozen(order), frozen(starts), frozen(leaders), frozen(prefixes))
+
+
+def _widest(ends: np.ndarray) -> int:
+    return int(np.diff(ends, prepend=0).max())
+
+
+@kernel
+def _fill_buckets(ranks, end_rank, bits, packed, order):
+    """Puts positions into buckets by the top bits of their keys; returns where each bucket ends.
+
+    A key is the leading characters, each as rank + 1, with zeros behind a token's end. Read
+    backwards, each key is the one before with a character pushed in at the top.
+    """
+    top = bits * (packed - 1)
+    shift = bits * packed - _BUCKET_BITS
+    ends = np.zeros(1 << _BUCKET_BITS, np.int64)
+    key = 0
+    for place in range(len(ranks) - 1, -1, -1):
+        rank = np.int64(ranks[place])
+        key = (rank + 1) << top if rank == end_rank else ((rank + 1) << top) | (key >> bits)
+        ends[key >> shift] += 1
+    ends = np.cumsum(ends)
+    free = ends.copy()
+    key = 0
+    for place in range(len(ranks) - 1, -1, -1):
+        rank = np.int64(ranks[place])
+        key = (rank + 1) << top if rank == end_rank else ((rank + 1) << top) | (key >> bits)
+        bucket = key >> shift
+        free[bucket] -= 1
+        order[free[bucket]] = place
+    return ends
+
+
+@kernel
+def _sort_buckets(ranks, end_rank, bits, packed, bucket_ends, order, marks, keys):
+    """Sorts each bucket by its keys and marks the classes of equal keys; returns the open ones."""
+    last_character = (1 << bits) - 1
+    open_classes = 0
+    low = 0
+    for high in bucket_ends:
+        for i in range(low, high):
+            place = np.int64(order[i])
+            key = 0
+            for j in range(packed):
+                rank = np.int64(ranks[place + j])
+                key = (key << bits) | (rank + 1)
+                if rank == end_rank:
+                    key <<= bits * (packed - 1 - j)
+                    break
+            keys[i - low] = key
+        sort_pairs(keys, order, low, high - low)
+        begin = low
+        while begin < high:
+            key = keys[begin - low]
+            end = begin + 1
+            while end < high and keys[end - low] == key:
+                end += 1
+            last = key & last_character
+            if end == begin + 1 or last == 0 or last == end_rank + 1:
+                marks[begin] = _CLOSED
+            else:
+                marks[begin] = _OPEN
+                open_classes += 1
+            begin = end
+        low = high
+    return open_classes
+
+
+@kernel_in_place
+def _name_classes(order, marks, class_of):
+    """Names each suffix's class by where the class begins in the order."""
+    name = 0
+    for i in range(len(order)):
+        if marks[i]:
+            name = i
+        class_of[order[i]] = name
+
+
+@kernel
+def _split_classes(class_of, known, order, marks, keys):
+    """Sorts each open class by the class of what follows its first `known` characters.
+
+    `class_of` is that of the round before throughout, so that afterwards every class is exact in
+    twice as many characters. Returns the number of classes still open.
+    """
+    open_classes = 0
+    begin = 0
+    while begin < len(order):
+        end = begin + 1
+        while end < len(order) and marks[end] == 0:
+            end += 1
+        if marks[begin] == _OPEN:
+            for i in range(begin, end):
+                keys[i - begin] = class_of[np.int64(order[i]) + known]
+            sort_pairs(keys, order, begin, end - begin)
+            low = begin
+            while low < end:
+                key = keys[low - begin]
+                high = low + 1
+                while high < end and keys[high - begin] == key:
+                    high += 1
+                closed = high == low + 1 or marks[key] == _CLOSED
+                if low > begin:
+                    marks[low] = _NEW_CLOSED if closed else _NEW_OPEN
+                elif closed:
+                    marks[low] = _NOW_CLOSED
+                if not closed:
+                    open_classes += 1
+                low = high
+        begin = end
+    return open_classes
+
+
+@kernel_in_place
+def _rename_classes(order, marks, class_of):
+    """Names the new classes of a round, and turns its marks into plain ones."""
+    begin = 0
+    while begin < len(order):
+        mark = marks[begin]
+        if mark == _NEW_OPEN or mark == _NEW_CLOSED:
+            class_of[order[begin]] = begin
+            i = begin + 1
+            while i < len(order) and marks[i] == 0:
+                class_of[order[i]] = begin
+                i += 1
+            marks[begin] = _OPEN if mark == _NEW_OPEN else _CLOSED
+            begin = i
+        else:
+            if mark == _NOW_CLOSED:
+                marks[begin] = _CLOSED
+            begin += 1
+
+
+@kernel_in_place
+def _list_classes(order, marks, starts, leaders):
+    classes = -1
+    for i in range(len(order)):
+        if marks[i]:
+            classes += 1
+            starts[classes] = i
+            leaders[classes] = order[i]
+        elif order[i] < leaders[classes]:
+            leaders[classes] = order[i]
+    starts[classes + 1] = len(order)
+
+
+@kernel_in_place
+def _compare_neighbours(ranks, leaders, limit, prefixes):
+    """Writes each class's common prefix with the one before, up to a limit; counts the capped."""
+    capped = 0
+    for i in range(1, len(leaders)):
+        one, other = np.int64(leaders[i]), np.int64(leaders[i - 1])
+        common = 0
+        while common < limit and ranks[one + common] == ranks[other + common]:
+            common += 1
+        prefixes[i] = common
+        if common == limit:
+            capped += 1
+    return capped
+
+
+@kernel_in_place
+def _compare_long_neighbours(ranks, leaders, classes, least, prefixes):
+    """Finishes the prefixes of `least` characters or more, visited in text order.
+
+    If a suffix shares n characters with the one before it in the order, then the suffix that starts
+    one character later shares at least n - 1 with the one before it: those need no comparison.
+    """
+    common, expected = least, -1
+    for i in classes:
+        one, other = np.int64(leaders[i]), np.int64(leaders[i - 1])
+        common = max(common - 1, least) if one == expected else least
+        while ranks[one + common] == ranks[other + common]:
+            common += 1
+        prefixes[i] = common
+        expected = one + 1

@@ -1,0 +1,1 @@
+"""Sorted runs: rows by key, written once and merged."""

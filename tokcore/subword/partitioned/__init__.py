@@ -1,0 +1,1 @@
+"""The learner cut into ranges of suffixes, for many workers."""

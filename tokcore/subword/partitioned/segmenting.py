@@ -1,0 +1,190 @@
+"""Cutting tokens by the vocabulary so far, and what is counted where they are cut.
+
+A token is cut greedily into the longest subtokens, from the left, by walking a trie over the bytes
+of its escaped form. What starts at a cut is counted as a suffix. If it is known which suffixes can
+still matter (the *heavy* ones, see `claim_group`'s `least`), the same walk finds the heavy one that
+begins the suffix, and a number is added to a row; otherwise the suffix itself is listed.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from tokcore.compiled.compilation import frozen
+from tokcore.errors import InputError
+from tokcore.subword.partitioned.prefix_partitions import PrefixGroups
+from tokcore.subword.partitioned.segmenting_kernels import (
+    MOST_NODES,
+    add_rows,
+    add_table,
+    escape_batch,
+    escaped_sizes,
+    list_cuts,
+    table_size,
+    weigh_cuts,
+)
+from tokcore.subword.partitioned.suffix_packing import SuffixRows, pack_suffixes
+from tokcore.subword.partitioned.suffix_table import SuffixTable
+
+# Bytes of suffixes that a batch may list, each in full: with sorting, some eight times as much
+# memory for each thread; with half, tables repeat more of each other.
+BATCH_BYTES = 32 << 20
+
+_MOST_BYTES = 1 << 30  # positions in a batch are int32
+
+
+@dataclass(frozen=True)
+class EscapedBatch:
+    """Tokens in their escaped form, UTF-8, one after another."""
+
+    text: np.ndarray  # uint8
+    starts: np.ndarray  # int64[tokens + 1]
+    counts: np.ndarray  # int64[tokens]
+
+
+def token_arrays(tokens: pa.Array, counts: pa.Array) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Returns (data uint8, offsets int64[n + 1], counts int64[n]) of Arrow columns.
+
+    Raises:
+      ValueError: the columns are not strings and integers from 0 up, without nulls.
+    """
+    if tokens.null_count or counts.null_count:
+        raise ValueError('a token or a count is missing')
+    if not pa.types.is_integer(counts.type):
+        raise ValueError(f"the column 'count' must hold integers, not {counts.type}")
+    if pa.types.is_dictionary(tokens.type):
+        tokens = tokens.cast(tokens.type.value_type)
+    if not (pa.types.is_string(tokens.type) or pa.types.is_large_string(tokens.type)):
+        raise ValueError(f"the column 'token' must hold strings, not {tokens.type}")
+    tokens = tokens.cast(pa.large_string())
+    _, offset_buffer, data_buffer = tokens.buffers()
+    offsets = np.zeros(1, np.int64)
+    if len(tokens):
+        offsets = np.frombuffer(offset_buffer, np.int64)[tokens.offset :][: len(tokens) + 1]
+    data = np.empty(0, np.uint8) if data_buffer is None else np.frombuffer(data_buffer, np.uint8)
+    numbers = counts.cast(pa.int64()).to_numpy(zero_copy_only=False)
+    if len(numbers) and int(numbers.min()) < 0:
+        raise ValueError('a count is negative')
+    return frozen(data), frozen(offsets), frozen(numbers)
+
+
+def escaped_batches(
+    data: np.ndarray, offsets: np.ndarray, counts: np.ndarray, longest: int
+) -> Iterator[EscapedBatch]:
+    """Escapes tokens in batches whose suffixes, each of up to `longest` characters, are bounded."""
+    sizes = np.empty(len(counts), np.int64)
+    escaped_sizes(data, offsets, sizes)
+    # A suffix has no more bytes than are left of its token, nor than four for each character.
+    reach = np.minimum(sizes, min(longest, _MOST_BYTES) * 4)
+    listed = np.cumsum(sizes * reach - reach * (reach - 1) // 2)
+    first = 0
+    while first < len(counts):
+        before = int(listed[first - 1]) if first else 0
+        last = int(np.searchsorted(listed, before + BATCH_BYTES, side='right'))
+        last = max(last, first + 1)
+        starts = np.zeros(last - first + 1, np.int64)
+        np.cumsum(sizes[first:last], out=starts[1:])
+        if starts[-1] > _MOST_BYTES:
+            raise InputError(f'a token of {starts[-1]} bytes is too long; leave it out')
+        text = np.empty(int(starts[-1]), np.uint8)
+        escape_batch(data, offsets, first, last, text)
+        yield EscapedBatch(frozen(text), frozen(starts), frozen(counts[first:last]))
+        first = last
+
+
+def pack_all_suffixes(
+    batch: EscapedBatch, longest: int, groups: PrefixGroups, group_range: tuple[int, int]
+) -> list[tuple[int, SuffixTable]]:
+    """Packs the suffixes at every character: the first iteration's."""
+    return pack_suffixes(_listed(batch, np.zeros(0, np.uint64), longest, groups, group_range),
+                         groups, group_range)  # fmt: skip
+
+
+class Cutter:
+    """Cuts by one vocabulary; read-only, so that threads can share it.
+
+    Args:
+      vocabulary: the subtokens, every character of the tokens among them.
+      reserved: reserved tokens in their escaped form; they cut too.
+      heavy: tables of the suffixes that can matter, one for each group; None if those are not known
+        or too many.
+
+    Raises:
+      InputError: the trie would have more than MOST_NODES nodes.
+    """
+
+    def __init__(
+        self,
+        vocabulary: SuffixTable,
+        reserved: Sequence[str],
+        heavy: Sequence[SuffixTable] | None,
+    ):
+        reserved_table = SuffixTable.from_items((each.encode(), 0) for each in reserved)
+        tables = [vocabulary, reserved_table]
+        self._heavy = heavy
+        nodes = sum(table.added for table in [*tables, *(heavy or ())])
+        if nodes > MOST_NODES:
+            raise InputError(
+                f'a vocabulary of {vocabulary.rows} subtokens is too large to cut by; give a '
+                '--min-count-range that begins higher'
+            )
+        self._edges = np.zeros(table_size(nodes), np.uint64)
+        for table in tables:
+            add_table(frozen(table.data), table.longest, self._edges)
+        self._rows = 0
+        for table in heavy or ():
+            self._rows = add_rows(frozen(table.data), table.longest, self._rows, self._edges)
+        self._edges = frozen(self._edges)
+
+    @property
+    def knows_heavy(self) -> bool:
+        return self._heavy is not None
+
+    def empty_weights(self) -> np.ndarray:
+        """Returns int64[heavy suffixes + 1], all 0; the last is for suffixes that none begins."""
+        return np.zeros(self._rows + 1, np.int64)
+
+    def weigh(self, batch: EscapedBatch, weights: np.ndarray) -> None:
+        """Adds the weights of the suffixes at the cuts to those of the heavy ones."""
+        if weigh_cuts(batch.text, batch.starts, batch.counts, self._edges, weights):
+            raise ValueError('a token has a character that the vocabulary lacks')
+
+    def tables(self, weights: np.ndarray) -> Iterator[tuple[int, SuffixTable]]:
+        """Yields (group, table) of what `weigh` has added up, where there is any."""
+        if weights[-1]:
+            raise ValueError('a token was met that the first iteration had not')
+        first = 0
+        for group, table in enumerate(self._heavy or ()):
+            weighed = table.with_weights(weights, first)
+            first += table.rows
+            if weighed.rows:
+                yield group, weighed
+
+    def pack(
+        self, batch: EscapedBatch, longest: int, groups: PrefixGroups, group_range: tuple[int, int]
+    ) -> list[tuple[int, SuffixTable]]:
+        """Packs the suffixes at the cuts, each of up to `longest` characters."""
+        return pack_suffixes(_listed(batch, self._edges, longest, groups, group_range),
+                             groups, group_range)  # fmt: skip
+
+
+def _listed(
+    batch: EscapedBatch,
+    edges: np.ndarray,
+    longest: int,
+    groups: PrefixGroups,
+    group_range: tuple[int, int],
+) -> SuffixRows:
+    room = len(batch.text)
+    places, lengths = np.empty(room, np.int32), np.empty(room, np.int32)
+    owners = np.empty(room, np.int32)
+    lower, upper = groups.bounds(group_range[0])[0], groups.bounds(group_range[1] - 1)[1]
+    rows = list_cuts(
+        batch.text, batch.starts, edges, longest,
+        np.frombuffer(lower, np.uint8), np.frombuffer(upper, np.uint8), places, lengths, owners,
+    )  # fmt: skip
+    if rows < 0:
+        raise ValueError('a token has a character that the vocabulary lacks')
+    return SuffixRows(batch.text, places[:rows], lengths[:rows], owners[:rows], batch.counts)

@@ -1,0 +1,276 @@
+"""The trie that cuts, over bytes, and the walks along it.
+
+An edge is one uint64 in an open-addressing table, 0 where free: the node it leaves (36 bits with
+the byte it takes), then 27 bits for the row of the heavy suffix that ends there (+ 1), and a bit if
+a subtoken does. A node is named by the slot of its edge + 2, the root is 1; so a step touches one
+cache line, and nothing is stored for a child.
+"""
+
+import numpy as np
+
+from tokcore.compiled.compilation import kernel, kernel_in_place
+from tokcore.subword.partitioned.front_coding import read_number
+
+_ESCAPED = 15
+_SPREAD = np.uint64(0x9E3779B97F4A7C15)  # 2^64 over the golden ratio: spreads consecutive keys
+_ROOT = np.uint64(1)
+_KEY_SHIFT = np.uint64(28)
+_LOW_BITS = np.uint64((1 << 28) - 1)
+_ONE = np.uint64(1)
+_BYTE = np.uint64(8)
+_HALF = np.uint64(32)
+
+_BACKSLASH = 0x5C
+_UNDERSCORE = 0x5F
+_U = 0x75
+
+MOST_NODES = 1 << 26
+"""Slots are numbered with 28 bits and at most half of them are taken; rows with 27."""
+
+
+@kernel_in_place
+def table_size(nodes):
+    """The smallest power of two that is at least twice the nodes."""
+    size = 4
+    while size < 2 * nodes:
+        size *= 2
+    return size
+
+
+@kernel_in_place
+def _insert(edges, node, byte):
+    """Returns the slot of an edge, which is made if there is none."""
+    mask = np.uint64(len(edges) - 1)
+    key = node << _BYTE | np.uint64(byte)
+    slot = (key * _SPREAD >> _HALF) & mask
+    while edges[slot] >> _KEY_SHIFT != key and edges[slot] != np.uint64(0):
+        slot = (slot + _ONE) & mask
+    if edges[slot] == np.uint64(0):
+        edges[slot] = key << _KEY_SHIFT
+    return slot
+
+
+@kernel
+def _add_strings(data, longest, row, edges, is_subtoken):
+    """Adds a table's strings, as subtokens or as rows from `row` on; returns the next row."""
+    path = np.empty(longest + 1, np.uint64)
+    path[0] = _ROOT
+    place = 0
+    while place < len(data):
+        head = np.int64(data[place])
+        place += 1
+        common, more = head >> 4, head & 15
+        if common == _ESCAPED:
+            common, place = read_number(data, place)
+        if more == _ESCAPED:
+            more, place = read_number(data, place)
+        _, place = read_number(data, place)
+        for i in range(more):
+            slot = _insert(edges, path[common + i], data[place + i])
+            path[common + i + 1] = slot + np.uint64(2)
+        place += more
+        slot = path[common + more] - np.uint64(2)
+        if is_subtoken:
+            edges[slot] |= _ONE
+        else:
+            # A shared string may be a row of two groups; either may have its weight.
+            edges[slot] = (edges[slot] & ~(_LOW_BITS - _ONE)) | np.uint64(row + 1) << _ONE
+            row += 1
+    return row
+
+
+@kernel
+def add_table(data, longest, edges):
+    """Adds subtokens."""
+    _add_strings(data, longest, 0, edges, True)
+
+
+@kernel
+def add_rows(data, longest, row, edges):
+    """Adds heavy suffixes, numbered from `row` on; returns the next number."""
+    return _add_strings(data, longest, row, edges, False)
+
+
+@kernel_in_place
+def weigh_cuts(text, starts, counts, edges, weights):
+    """Adds each token's count to the row where the suffix at each of its cuts leaves the trie.
+
+    Returns whether a character was in no subtoken.
+    """
+    mask = np.uint64(len(edges) - 1)
+    last = np.uint64(len(weights) - 1)
+    for token in range(len(counts)):
+        place, end = np.uint64(starts[token]), np.uint64(starts[token + 1])
+        count = counts[token]
+        while place < end:
+            node, row = _ROOT, np.uint64(0)
+            reach, cut = place, place
+            while reach < end:
+                key = node << _BYTE | np.uint64(text[reach])
+                slot = (key * _SPREAD >> _HALF) & mask
+                edge = edges[slot]
+                while edge >> _KEY_SHIFT != key and edge != np.uint64(0):
+                    slot = (slot + _ONE) & mask
+                    edge = edges[slot]
+                if edge == np.uint64(0):
+                    break
+                node = slot + np.uint64(2)
+                reach += _ONE
+                if edge & _ONE:
+                    cut = reach
+                found = (edge & _LOW_BITS) >> _ONE
+                if found:
+                    row = found
+            weights[row - _ONE if row else last] += count
+            if cut == place:
+                return True
+            place = cut
+    return False
+
+
+@kernel_in_place
+def list_cuts(text, starts, edges, longest, lower, upper, places, lengths, owners):
+    """Lists the suffixes at the cuts that may be from `lower` on and below `upper`.
+
+    Without edges every character is cut. Those beyond a border but alike in its first seven bytes
+    are listed too. Returns their number, or -1 if a character was in no subtoken.
+    """
+    mask = np.uint64(len(edges) - 1)
+    lower_key, lower_shift = _border_key(lower)
+    upper_key, upper_shift = _border_key(upper)
+    bordered = len(lower) > 0 or len(upper) > 0
+    listed = 0
+    for token in range(len(starts) - 1):
+        place, end = np.uint64(starts[token]), np.uint64(starts[token + 1])
+        while place < end:
+            cut = place
+            if len(edges) == 0:
+                cut += _ONE
+                while cut < end and text[cut] & 0xC0 == 0x80:
+                    cut += _ONE
+            else:
+                node, reach = _ROOT, place
+                while reach < end:
+                    key = node << _BYTE | np.uint64(text[reach])
+                    slot = (key * _SPREAD >> _HALF) & mask
+                    edge = edges[slot]
+                    while edge >> _KEY_SHIFT != key and edge != np.uint64(0):
+                        slot = (slot + _ONE) & mask
+                        edge = edges[slot]
+                    if edge == np.uint64(0):
+                        break
+                    node = slot + np.uint64(2)
+                    reach += _ONE
+                    if edge & _ONE:
+                        cut = reach
+                if cut == place:
+                    return -1
+            length = np.int64(end - place)
+            if length > longest:
+                length = _bytes_of(text, place, end, longest)
+            wanted = True
+            if bordered:
+                leading = _leading_key(text, place, length)
+                wanted = leading >> lower_shift >= lower_key and (
+                    len(upper) == 0 or leading >> upper_shift <= upper_key
+                )
+            if wanted:
+                places[listed] = place
+                lengths[listed] = length
+                owners[listed] = token
+                listed += 1
+            place = cut
+    return listed
+
+
+@kernel_in_place
+def _bytes_of(text, place, end, characters):
+    """The bytes of so many characters, or of all until the end."""
+    reach = place
+    left = np.int64(characters)
+    while reach < end:
+        if text[reach] & 0xC0 != 0x80:
+            if left == 0:
+                break
+            left -= 1
+        reach += _ONE
+    return np.int64(reach - place)
+
+
+@kernel_in_place
+def _leading_key(text, place, length):
+    key = np.int64(0)
+    for i in range(7):
+        key = key << 8 | (np.int64(text[place + np.uint64(i)]) if i < length else np.int64(0))
+    return key
+
+
+@kernel_in_place
+def _border_key(border):
+    """A border's first seven bytes as a number, and by how much seven bytes are shifted to it."""
+    length = min(len(border), 7)
+    key = np.int64(0)
+    for i in range(length):
+        key = key << 8 | np.int64(border[i])
+    return key, 8 * (7 - length)
+
+
+@kernel_in_place
+def escaped_sizes(data, offsets, sizes):
+    """Writes the bytes of each token's escaped form."""
+    for token in range(len(sizes)):
+        size = np.int64(1)
+        for place in range(offsets[token], offsets[token + 1]):
+            byte = data[np.uint64(place)]
+            size += 2 if byte == _BACKSLASH or byte == _UNDERSCORE else 1
+        sizes[token] = size
+
+
+@kernel_in_place
+def escape_batch(data, offsets, first, last, text):
+    """Writes the escaped forms of tokens one after another."""
+    written = np.uint64(0)
+    for token in range(first, last):
+        for place in range(offsets[token], offsets[token + 1]):
+            byte = data[np.uint64(place)]
+            if byte == _BACKSLASH or byte == _UNDERSCORE:
+                text[written] = _BACKSLASH
+                written += _ONE
+                if byte == _UNDERSCORE:
+                    byte = np.uint8(_U)
+            text[written] = byte
+            written += _ONE
+        text[written] = _UNDERSCORE
+        written += _ONE
+
+
+@kernel_in_place
+def survey_tokens(data, offsets, counts, mask, seen, lengths, picked):
+    """Marks the code points seen, and the tokens of a sample: those whose hash has no bit of
+    `mask`.
+
+    `lengths` gets the characters of each token's escaped form. The tokens are valid UTF-8.
+    """
+    for token in range(len(counts)):
+        digest = np.uint64(0xCBF29CE484222325)  # FNV-1a
+        place, end = offsets[token], offsets[token + 1]
+        length = 1
+        while place < end:
+            lead = np.int64(data[np.uint64(place)])
+            size, point = 1, lead
+            if lead >= 0xF0:
+                size, point = 4, lead & 0x07
+            elif lead >= 0xE0:
+                size, point = 3, lead & 0x0F
+            elif lead >= 0xC0:
+                size, point = 2, lead & 0x1F
+            for i in range(1, size):
+                point = point << 6 | (np.int64(data[np.uint64(place + i)]) & 0x3F)
+            seen[point] = 1
+            digest = (digest ^ np.uint64(point)) * np.uint64(0x100000001B3)
+            length += 2 if point == _BACKSLASH or point == _UNDERSCORE else 1
+            place += size
+        lengths[token] = length
+        digest ^= digest >> _HALF
+        digest *= _SPREAD
+        picked[token] = (digest >> _HALF) & mask == np.uint64(0)

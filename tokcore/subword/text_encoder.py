@@ -1,0 +1,112 @@
+"""Tensor2Tensor's SubwordTextEncoder: text to ids of an invertible subword vocabulary, and back.
+
+Text is cut into tokens, each token is escaped, and the escaped token is cut greedily from the left
+into the longest subtokens. All of it is undone by joining.
+"""
+
+import functools
+import os
+import pathlib
+import secrets
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+
+from tokcore.corpus.rows import Side
+from tokcore.encoding.block_encoder import SubwordBlockEncoder
+from tokcore.encoding.vocabulary_arrays import VocabularyArrays
+from tokcore.errors import InputError
+from tokcore.subword.vocabulary_file import dump_vocabulary, parse_vocabulary
+from tokcore.text.escaping import unescape_token
+from tokcore.text.t2t_tokens import detokenize
+
+PAD_ID = 0
+EOS_ID = 1
+
+
+class SubwordTextEncoder:
+    """Encodes and decodes as Tensor2Tensor 1.15.7 does with the same vocabulary.
+
+    Example: with the subtokens `<pad>_ <EOS>_ the_ c at_`, `encode('the cat')` gives `[2, 3, 4]`.
+    """
+
+    def __init__(self, subtokens: Sequence[str]):
+        """Takes the subtokens by id, reserved ones (`<pad>_`, `<EOS>_`, ...) included.
+
+        Of equal subtokens `encode` gives the last one's id; an empty one only takes an id.
+        """
+        self._subtokens = tuple(subtokens)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike) -> 'SubwordTextEncoder':
+        """Reads a vocabulary file; see `parse_vocabulary` for what is taken.
+
+        Raises InputError if the file cannot be read or is no vocabulary.
+        """
+        try:
+            data = pathlib.Path(path).read_bytes()
+        except OSError as error:
+            raise InputError(
+                f'{os.fspath(path)}: the vocabulary cannot be read ({error.strerror}); '
+                'give the path of a vocabulary file'
+            ) from error
+        return cls(parse_vocabulary(data, os.fspath(path)))
+
+    def save(self, path: str | os.PathLike) -> None:
+        """Writes the file that Tensor2Tensor's `store_to_file` writes, all of it or nothing.
+
+        Raises ValueError, before writing, for subtokens that the format cannot hold.
+        """
+        data = dump_vocabulary(self._subtokens)
+        path = pathlib.Path(path)
+        temporary = path.with_name(f'.{path.name}.{secrets.token_hex(8)}')
+        try:
+            with open(temporary, 'xb') as file:
+                file.write(data)
+                file.flush()
+                os.fsync(file.fileno())
+            os.replace(temporary, path)
+        finally:
+            temporary.unlink(missing_ok=True)
+
+    @property
+    def subtokens(self) -> tuple[str, ...]:
+        """The subtokens by id."""
+        return self._subtokens
+
+    @property
+    def vocab_size(self) -> int:
+        """The number of ids, those of duplicates and empty subtokens included."""
+        return len(self._subtokens)
+
+    @functools.cached_property
+    def arrays(self) -> VocabularyArrays:
+        """The vocabulary as kernels read it, built at first use."""
+        return VocabularyArrays.from_subtokens(self._subtokens)
+
+    def encode(self, text: str) -> list[int]:
+        """Returns the ids of a text, as it stands and without EOS.
+
+        Raises ValueError naming the rest of a token that no subtoken begins: the vocabulary then
+        lacks a character of its own alphabet, such as those that escaping needs.
+        """
+        data = np.frombuffer(text.encode('utf-8', 'surrogatepass'), np.uint8)
+        row = Side(data, np.zeros(1, np.int64), np.full(1, len(data), np.int64))
+        return SubwordBlockEncoder(self, memo_bytes=0).encode_side(row, eos=False).ids.tolist()
+
+    def decode(self, ids: Iterable[int], strip_extraneous: bool = False) -> str:
+        """Returns the text of ids; `strip_extraneous` drops padding and EOS from the end first.
+
+        An id out of range stands for nothing, elsewhere `<pad>` and `<EOS>` are shown as text.
+        """
+        ids = list(ids)
+        while strip_extraneous and ids and ids[-1] in (PAD_ID, EOS_ID):
+            ids.pop()
+        escaped = ''.join(self.decode_list(ids)).split('_')
+        return detokenize(filter(None, map(unescape_token, escaped)))
+
+    def decode_list(self, ids: Iterable[int]) -> list[str]:
+        """Returns each id's subtoken as it stands in the vocabulary, '' for an id out of range."""
+        return [
+            self._subtokens[id_] if 0 <= id_ < len(self._subtokens) else '' for id_ in ids
+        ]
