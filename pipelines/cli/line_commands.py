@@ -12,8 +12,10 @@ import numpy as np
 from pipelines.artifacts.vocabulary_reading import read_vocabulary
 from pipelines.files import filesystem
 from pipelines.files.system_errors import system_error
-from tokcore.corpus.rows import Side, text_rows
-from tokcore.encoding.block_encoder import EncodedSide, SubwordBlockEncoder
+from tokcore.corpus.formats.line_rows import text_rows
+from tokcore.corpus.rows import Side
+from tokcore.encoding.block_encoder import SubwordBlockEncoder
+from tokcore.encoding.encoded_rows import EncodedSide
 from tokcore.errors import InputError
 from tokcore.subword.text_encoder import SubwordTextEncoder
 

@@ -21,7 +21,8 @@ from pipelines.transforms.write_report import WriteReport, read_report
 from tokcore.corpus.dataset import MAX_LINE_BYTES, CorpusFile, Split, WorkItem
 from tokcore.corpus.formats.line_index import IndexRange, LineCount, count_lines, index_items
 from tokcore.corpus.formats.work_items import plan_items
-from tokcore.corpus.range_checksums import TextReceipt, checksum_file, join_receipts
+from tokcore.corpus.range_checksums import TextReceipt, join_receipts
+from tokcore.corpus.storage.file_checksum import checksum_file
 from tokcore.corpus.storage.gzip_text import is_gzip
 from tokcore.errors import InputError
 

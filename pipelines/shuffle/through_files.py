@@ -9,6 +9,7 @@ from pipelines.files import filesystem
 from pipelines.files.claims import CLAIM_NAME, Claim
 from pipelines.files.work_folder import WORK_FOLDER, usable_work
 from pipelines.jobs.corpus_files import Job
+from pipelines.jobs.read_stats import report_read, report_rejected
 from pipelines.jobs.shuffle_options import fit_memory
 from pipelines.shuffle.plan import (
     begin_shuffle,
@@ -17,7 +18,6 @@ from pipelines.shuffle.plan import (
     sweep_unbegun,
 )
 from pipelines.shuffle.run_merging import RUNS, SHARDS, MergeRuns, WriteRuns
-from pipelines.stages.count import report_read, report_rejected
 from pipelines.transforms.count_tokens import FACTS, REJECTED
 from pipelines.transforms.encode_blocks import BlockEncoder, EncodedFeature, SplitShards
 from pipelines.transforms.write_report import WriteReport

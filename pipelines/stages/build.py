@@ -10,10 +10,11 @@ from pipelines.artifacts.manifest import InputText, Manifest, VocabularyRecord, 
 from pipelines.artifacts.stage_output import StageOutput, Wanted, run_record
 from pipelines.files import filesystem
 from pipelines.jobs.corpus_files import Corpus, Job
+from pipelines.jobs.read_stats import wanted_inputs
 from pipelines.learning.learner_rounds import RoundsPlace, swept_rounds
 from pipelines.shuffle.plan import sweep_shuffles
 from pipelines.shuffle.through_files import swept_shuffle, work_folder
-from pipelines.stages.count import CountsFolder, count_stage, wanted_inputs
+from pipelines.stages.count import CountsFolder, count_stage
 from pipelines.stages.encode import (
     EncodeOptions,
     VocabularyPaths,

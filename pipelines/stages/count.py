@@ -3,39 +3,37 @@
 import contextlib
 import logging
 import time
-from collections.abc import Mapping, Sequence
-from dataclasses import astuple, dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 import apache_beam as beam
 
-from pipelines.artifacts.manifest import InputText, Manifest, OutputFile, SplitLines
-from pipelines.artifacts.stage_output import StageOutput, Wanted, WantedInput, run_record
+from pipelines.artifacts.manifest import Manifest, OutputFile
+from pipelines.artifacts.stage_output import StageOutput, Wanted, run_record
 from pipelines.files import filesystem
 from pipelines.files.claims import Claim
-from pipelines.jobs.corpus_files import Corpus, Job, checksum_input, input_texts
+from pipelines.jobs.corpus_files import Job
+from pipelines.jobs.read_stats import (
+    ReadFacts,
+    read_facts,
+    reading_options,
+    report_facts,
+    wanted_inputs,
+)
 from pipelines.transforms.count_tokens import (
-    FACTS,
-    REJECTED,
     TABLES,
     CountTokens,
     WriteCounts,
     counts_name,
     write_counts_file,
 )
-from pipelines.transforms.write_rejected import WriteRejected
 from pipelines.transforms.write_report import WriteReport, read_report
-from tokcore.corpus.block_stats import LineTally, add_tallies
-from tokcore.corpus.dataset import MAX_LINE_BYTES
-from tokcore.corpus.range_checksums import TextReceipt
 from tokcore.counts.block_counting import COUNT_PARTITIONS
 from tokcore.counts.merging import TokenTable
-from tokcore.errors import InputError
 from tokcore.text.unicode_tables import UNICODE_VERSION
 
 _LOGGER = logging.getLogger(__name__)
 
-_FACTS_NAME = 'facts'
-_REJECTED_NAME = 'rejected-files'
 _OVERFLOW_NAME = 'overflow'
 
 SIDES = {'inputs': (0,), 'targets': (1,), 'both': (0, 1)}
@@ -54,15 +52,6 @@ class CountsFolder:
         return SIDES.get(self.side, (0,))
 
 
-@dataclass(frozen=True)
-class ReadFacts:
-    """What a pipeline's workers reported of the lines that they read."""
-
-    inputs: tuple[InputText, ...]
-    lines: tuple[SplitLines, ...]
-    rejected: tuple[OutputFile, ...] = ()
-
-
 def count_names() -> tuple[str, ...]:
     """Returns the file names of a COUNTS folder."""
     return tuple(counts_name(partition) for partition in range(COUNT_PARTITIONS))
@@ -71,27 +60,6 @@ def count_names() -> tuple[str, ...]:
 def wanted_counts(job: Job, folder: CountsFolder) -> Wanted:
     """Returns what the bytes of a COUNTS folder depend on."""
     return Wanted('count', {'side': folder.side, **reading_options(job)}, wanted_inputs(job.corpus))
-
-
-def reading_options(job: Job) -> dict[str, object]:
-    """Returns the options that say how files are read as lines."""
-    return {
-        'on_error': job.on_error,
-        **{
-            ('columns' if split.name == 'train' else f'{split.name}_columns'): split.columns
-            for split in job.corpus.splits
-            if split.kind == 'tsv'
-        },
-        # A newer option: by default manifests stay what they were before it.
-        **({} if job.max_line_bytes == MAX_LINE_BYTES else {'max_line_size': job.max_line_bytes}),
-    }
-
-
-def wanted_inputs(corpus: Corpus) -> tuple[WantedInput, ...]:
-    return tuple(
-        WantedInput(each.split, each.role, each.stored, lambda each=each: checksum_input(each))
-        for each in corpus.inputs
-    )
 
 
 def count_stage(
@@ -211,51 +179,3 @@ def counted_table(rows: Sequence[Sequence], path: str) -> CountedTable:
         for name, distinct, _, size, crc in (written[name] for name in count_names())
     )
     return CountedTable(sum(row[2] for row in written.values()), files)
-
-
-def report_facts(outputs: Mapping[str, beam.PCollection], path: str) -> None:
-    """Adds the steps that report a pipeline's facts and write its rejected lines to a folder."""
-    report_read(outputs[FACTS], path)
-    report_rejected(outputs[REJECTED] | 'WriteRejected' >> WriteRejected(path), path)
-
-
-def report_read(facts: beam.PCollection, path: str) -> None:
-    """Adds the step that reports what was read."""
-    facts | 'ReportFacts' >> WriteReport(filesystem.join(path, _FACTS_NAME))
-
-
-def report_rejected(files: beam.PCollection, path: str) -> None:
-    """Adds the step that reports the files of rejected lines: (name, bytes, crc32c, lines)."""
-    files | 'ReportRejected' >> WriteReport(filesystem.join(path, _REJECTED_NAME))
-
-
-def read_facts(corpus: Corpus, path: str) -> ReadFacts:
-    """Returns what a pipeline reported of its blocks to a folder.
-
-    Raises:
-        InputError: a split has no line to encode.
-        RuntimeError: lines or bytes were lost on the way.
-    """
-    rows = read_report(filesystem.join(path, _FACTS_NAME))
-    receipts = [TextReceipt(*row[1:]) for row in rows if row[0] == 'text']
-    tallies = [LineTally(*row[1:]) for row in rows if row[0] == 'lines']
-    lines = []
-    for split in corpus.splits:
-        tally = add_tallies(split.name, tallies)
-        if tally.examples == 0:
-            names = ', '.join(
-                each.stored.path for each in corpus.inputs if each.split == split.name
-            )
-            raise InputError(
-                f'the {split.name} corpus is empty: {tally.lines} lines read from {names}, none '
-                'with text on every side; check the files and the columns'
-            )
-        lines.append(SplitLines(*astuple(tally)))
-    rejected = tuple(
-        OutputFile(name, size, f'{crc32c:08x}', count)
-        for name, size, crc32c, count in read_report(filesystem.join(path, _REJECTED_NAME))
-    )
-    left_out = sum(each.rejected for each in tallies)
-    if left_out != sum(file.rows for file in rejected):
-        raise RuntimeError(f'{left_out} lines were rejected, but not as many written: {rejected}')
-    return ReadFacts(input_texts(corpus, receipts), tuple(lines), rejected)

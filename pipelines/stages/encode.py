@@ -18,16 +18,16 @@ from pipelines.artifacts.vocabulary_reading import read_vocabulary
 from pipelines.engines.process_memory import available_bytes
 from pipelines.files import filesystem
 from pipelines.jobs.corpus_files import Corpus, Job
-from pipelines.jobs.shuffle_options import fit_memory
-from pipelines.shuffle.plan import sweep_shuffles
-from pipelines.shuffle.through_files import encode_through_files, swept_shuffle, work_folder
-from pipelines.stages.count import (
+from pipelines.jobs.read_stats import (
     ReadFacts,
     read_facts,
     reading_options,
     report_facts,
     wanted_inputs,
 )
+from pipelines.jobs.shuffle_options import fit_memory
+from pipelines.shuffle.plan import sweep_shuffles
+from pipelines.shuffle.through_files import encode_through_files, swept_shuffle, work_folder
 from pipelines.transforms.encode_blocks import RECORDS, EncodeBlocks, EncodedFeature, SplitShards
 from pipelines.transforms.write_report import WriteReport, read_report
 from pipelines.transforms.write_shards import WriteShards, shard_name

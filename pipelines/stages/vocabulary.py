@@ -24,10 +24,11 @@ from pipelines.files import filesystem
 from pipelines.files.attempts import Attempt
 from pipelines.files.work_folder import usable_work
 from pipelines.jobs.corpus_files import Job
+from pipelines.jobs.read_stats import reading_options, wanted_inputs
 from pipelines.learning.find_vocabulary import VocabularyOptions, find_vocabulary
 from pipelines.learning.learner_rounds import RoundsPlace, swept_rounds
 from pipelines.learning.line_ends import LineEndError
-from pipelines.stages.count import CountsFolder, count_stage, reading_options, wanted_inputs
+from pipelines.stages.count import CountsFolder, count_stage
 from tokcore.errors import InputError
 from tokcore.learning.size_search import SearchResult
 from tokcore.subword.vocabulary_file import dump_vocabulary

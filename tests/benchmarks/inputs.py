@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from tokcore.corpus.rows import text_rows
+from tokcore.corpus.formats.line_rows import text_rows
 from tokcore.counts.merging import TokenTable
 from tokcore.encoding.block_encoder import SubwordBlockEncoder
 from tokcore.learning.size_search import SearchResult

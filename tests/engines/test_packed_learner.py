@@ -23,7 +23,7 @@ from pipelines.learning.line_ends import LineEndError
 from pipelines.learning.packed_learner import Limits, PackedLearner
 from pipelines.learning.partition_selection import CLAIM_METRICS
 from pipelines.learning.plain_learner import BeamLearner
-from tokcore.corpus.rows import text_rows
+from tokcore.corpus.formats.line_rows import text_rows
 from tokcore.counts.merging import count_rows
 from tokcore.counts.token_table import TokenTable
 from tokcore.errors import InputError

@@ -12,8 +12,7 @@ from dataclasses import dataclass, replace
 
 import google_crc32c
 
-from tokcore.corpus.dataset import Block, CorpusFile, OpenBinary
-from tokcore.corpus.storage.gzip_text import text_pieces
+from tokcore.corpus.dataset import Block
 
 # Castagnoli's polynomial with the bits reversed: the highest bit stands for x^0.
 _POLYNOMIAL = 0x82F63B78
@@ -112,19 +111,6 @@ def join_adjacent(receipts: Iterable[TextReceipt]) -> list[TextReceipt]:
             )
         joined[(*file, receipt.offset + receipt.length)] = receipt
     return list(joined.values())
-
-
-def checksum_file(file: CorpusFile, open_binary: OpenBinary) -> TextSummary:
-    """Returns the summary of a file by reading it from beginning to end.
-
-    Raises:
-      InputError: as `text_pieces`.
-    """
-    length = crc = 0
-    for piece in text_pieces(file, open_binary):
-        crc = google_crc32c.extend(crc, piece)
-        length += len(piece)
-    return TextSummary(length, crc)
 
 
 def _multiply(a: int, b: int) -> int:

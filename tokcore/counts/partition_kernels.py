@@ -6,7 +6,7 @@ Packed tokens are `data` uint8 and `offsets` int64: token i is `data[offsets[i]:
 import numpy as np
 
 from tokcore.compiled.byte_copying import copy_bytes
-from tokcore.compiled.compilation import kernel, kernel_in_place
+from tokcore.compiled.compilation import kernel_in_place
 
 _CRC32_POLYNOMIAL = 0xEDB88320
 
@@ -64,20 +64,6 @@ def deal_tokens(data, offsets, counts, found, nexts, dealt_data, dealt_offsets, 
         dealt_counts[place] = counts[token]
         # Each partition's offsets begin with a 0, so there is one more of them.
         dealt_offsets[place + partition + 1] = nexts[partition, 2]
-
-
-@kernel
-def pick_ranges(data, starts, ends):
-    """Returns the data and offsets of the tokens data[starts[i]:ends[i]], one after another."""
-    offsets = np.empty(len(starts) + 1, np.int64)
-    offsets[0] = 0
-    for token in range(len(starts)):
-        offsets[token + 1] = offsets[token] + ends[token] - starts[token]
-    picked = np.empty(offsets[len(starts)], np.uint8)
-    for token in range(len(starts)):
-        start, length = np.uint64(starts[token]), np.uint64(ends[token] - starts[token])
-        copy_bytes(picked, np.uint64(offsets[token]), data, start, length)
-    return picked, offsets
 
 
 @kernel_in_place

@@ -3,9 +3,9 @@
 import numpy as np
 
 from tokcore.compiled.compilation import frozen, kernel_in_place
+from tokcore.compiled.ragged_bytes import pick_ranges
 from tokcore.corpus.formats.line_kernels import byte_kinds, count_lines, scan_lines, strip_start
 from tokcore.counts.hash_table_kernels import LARGEST_COUNT
-from tokcore.counts.partition_kernels import pick_ranges
 from tokcore.counts.token_table import TokenTable, distinct_table
 from tokcore.errors import InputError
 from tokcore.text.unicode_tables import whitespace_table

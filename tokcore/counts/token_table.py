@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tokcore.compiled.compilation import frozen
+from tokcore.compiled.ragged_bytes import pick_ranges
 from tokcore.counts import partition_kernels
 from tokcore.counts.token_counter import TokenAccumulator
 
@@ -77,7 +78,7 @@ class TokenTable:
     def pick(self, order: np.ndarray) -> 'TokenTable':
         """Returns the tokens of these indices (int64[m]), in this order."""
         starts, ends = self.offsets[order], self.offsets[order + 1]
-        data, offsets = partition_kernels.pick_ranges(frozen(self.data), frozen(starts), frozen(ends))
+        data, offsets = pick_ranges(frozen(self.data), frozen(starts), frozen(ends))
         return TokenTable(data, offsets, self.counts[order])
 
     def part(self, first: int, last: int) -> 'TokenTable':

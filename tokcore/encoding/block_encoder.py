@@ -4,7 +4,6 @@ Most tokens of a text were met before, so each encoder keeps the ids of the toke
 bounded table (the memo); a new token is cut over the vocabulary's trie.
 """
 
-import dataclasses
 import functools
 import typing
 
@@ -12,14 +11,13 @@ import numpy as np
 
 from tokcore.compiled.compilation import frozen
 from tokcore.corpus.rows import Side, prepend
+from tokcore.encoding.encoded_rows import EncodedSide, GrowingSide
 from tokcore.encoding.encoding_kernels import encode_rows
 from tokcore.encoding.long_tokens import WindowCutter, row_parts
 from tokcore.encoding.token_cache import ROW_WORDS
+from tokcore.encoding.vocabulary_arrays import VocabularyArrays
 from tokcore.text.escaping import alphabet_of, escape_token
 from tokcore.text.t2t_scanning import alphanumeric_bits, readable_parts
-
-if typing.TYPE_CHECKING:
-    from tokcore.subword.text_encoder import SubwordTextEncoder
 
 DEFAULT_MEMO_BYTES = 8 << 20
 """Some 260,000 tokens."""
@@ -29,17 +27,6 @@ LONG_ROW_BYTES = 256 << 10
 this length may take at once, should it be one token, is less than a block takes anyhow."""
 
 _CACHE_LINE = 64
-
-
-@dataclasses.dataclass(frozen=True)
-class EncodedSide:
-    """The ids of rows, one after another."""
-
-    ids: np.ndarray
-    """int32[sum of the rows' lengths]"""
-
-    offsets: np.ndarray
-    """int64[rows + 1]: row r has `ids[offsets[r]:offsets[r + 1]]`."""
 
 
 def _empty_memo(memo_bytes: int) -> tuple[np.uint64, np.ndarray]:
@@ -52,16 +39,28 @@ def _empty_memo(memo_bytes: int) -> tuple[np.uint64, np.ndarray]:
     return np.uint64(64 - bits), words.reshape(-1, ROW_WORDS)
 
 
+class SubwordVocabulary(typing.Protocol):
+    """What blocks are encoded with."""
+
+    @property
+    def subtokens(self) -> tuple[str, ...]:
+        """The subtokens by id."""
+
+    @property
+    def arrays(self) -> VocabularyArrays:
+        """The same as kernels read it."""
+
+
 class SubwordBlockEncoder:
     """Encodes blocks for one thread: the vocabulary's arrays are shared, the memo is its own."""
 
-    def __init__(self, encoder: 'SubwordTextEncoder', memo_bytes: int = DEFAULT_MEMO_BYTES):
+    def __init__(self, vocabulary: SubwordVocabulary, memo_bytes: int = DEFAULT_MEMO_BYTES):
         """Takes the vocabulary and about how much memory to remember tokens in.
 
         A full memo forgets what came once; results do not depend on its size.
         """
-        self._encoder = encoder
-        arrays = encoder.arrays
+        self._vocabulary = vocabulary
+        arrays = vocabulary.arrays
         self._tables = (alphanumeric_bits(), arrays.alphabet, arrays.edges, arrays.edge_ids)
         self._memo = _empty_memo(memo_bytes)
 
@@ -72,7 +71,7 @@ class SubwordBlockEncoder:
         token that no subtoken begins, as `SubwordTextEncoder.encode` does.
         """
         side = prepend(side, prefix)
-        encoded = _GrowingSide(len(side.text), len(side))
+        encoded = GrowingSide(len(side.text), len(side))
         for text, starts, ends in readable_parts(side.text, side.starts, side.ends):
             first = 0
             for row in [*np.flatnonzero(ends - starts > LONG_ROW_BYTES).tolist(), len(starts)]:
@@ -83,7 +82,7 @@ class SubwordBlockEncoder:
         return encoded.side()
 
     def _encode_rows(
-        self, text: np.ndarray, starts: np.ndarray, ends: np.ndarray, eos: bool, out: '_GrowingSide'
+        self, text: np.ndarray, starts: np.ndarray, ends: np.ndarray, eos: bool, out: GrowingSide
     ) -> None:
         out.ids, out.used, start, end, missed = encode_rows(
             text, starts, ends, int(eos), *self._tables, *self._memo, out.ids, out.used,
@@ -94,9 +93,9 @@ class SubwordBlockEncoder:
         out.rows += len(starts)
 
     def _encode_long_row(
-        self, text: np.ndarray, start: int, end: int, eos: bool, out: '_GrowingSide'
+        self, text: np.ndarray, start: int, end: int, eos: bool, out: GrowingSide
     ) -> None:
-        part = _GrowingSide(0, 1)
+        part = GrowingSide(0, 1)
         for part_start, part_end, is_long_token in row_parts(text, start, end):
             if is_long_token:
                 for ids in self._windows.cut(text, part_start, part_end):
@@ -110,49 +109,12 @@ class SubwordBlockEncoder:
 
     @functools.cached_property
     def _windows(self) -> WindowCutter:
-        return WindowCutter(self._encoder.arrays, self._encoder.subtokens)
+        return WindowCutter(self._vocabulary.arrays, self._vocabulary.subtokens)
 
     def _missing_subtoken(self, data: bytes, missed: int) -> str:
         token = data.decode('utf-8', 'surrogatepass')
-        escaped = escape_token(token, alphabet_of(self._encoder.subtokens))
+        escaped = escape_token(token, alphabet_of(self._vocabulary.subtokens))
         return (
             f'no subtoken of the vocabulary begins {escaped[-missed:]!r}, '
             f'the rest of the token {token!r}'
         )
-
-
-class _GrowingSide:
-    """An encoded side in the making."""
-
-    def __init__(self, text_bytes: int, rows: int):
-        # Room that is not written to takes no memory, and text seldom has more ids than this.
-        self.ids = np.empty(text_bytes // 2 + rows, np.int32)
-        self.offsets = np.zeros(rows + 1, np.int64)
-        self.rows = self.used = 0
-
-    def add(self, ids: np.ndarray) -> None:
-        """Adds ids to the row that is open."""
-        self._make_room(len(ids))
-        self.ids[self.used : self.used + len(ids)] = ids
-        self.used += len(ids)
-
-    def end_row(self, eos: bool) -> None:
-        if eos:
-            self.add(np.ones(1, np.int32))
-        self.rows += 1
-        self.offsets[self.rows] = self.used
-
-    def side(self) -> EncodedSide:
-        return EncodedSide(self.ids[: self.used], self.offsets)
-
-    def _make_room(self, size: int) -> None:
-        if self.used + size <= len(self.ids):
-            return
-        wanted = self.used + size + len(self.ids) // 32
-        if self.ids.flags.owndata:
-            # In place: the system moves large memory without a copy.
-            self.ids.resize(wanted, refcheck=False)
-        else:
-            larger = np.empty(wanted, np.int32)
-            larger[: self.used] = self.ids[: self.used]
-            self.ids = larger

@@ -13,16 +13,13 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from tokcore.compiled.compilation import frozen
+from tokcore.encoding.encoded_rows import EncodedSide
 from tokcore.records import framing_kernels
 from tokcore.records.order_keys import shard_of
-
-if TYPE_CHECKING:
-    from tokcore.encoding.block_encoder import EncodedSide
 
 _CRC_TABLE = framing_kernels.crc32c_table()
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import apache_beam as beam
 import numpy as np
 
-from tokcore.encoding.block_encoder import EncodedSide
+from tokcore.encoding.encoded_rows import EncodedSide
 from tokcore.records.framing import frame_examples
 from tokcore.records.tfrecord_reader import read_records
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from tokcore.corpus.rows import text_rows
+from tokcore.corpus.formats.line_rows import text_rows
 from tokcore.counts.merging import TokenTable
 from tokcore.counts.token_counter import TokenAccumulator
 from tokcore.learning.size_search import SearchResult, search_vocabulary

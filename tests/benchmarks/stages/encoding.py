@@ -8,8 +8,10 @@ from pathlib import Path
 
 import numpy as np
 
-from tokcore.corpus.rows import Rows, text_rows
-from tokcore.encoding.block_encoder import EncodedSide, SubwordBlockEncoder
+from tokcore.corpus.formats.line_rows import text_rows
+from tokcore.corpus.rows import Rows
+from tokcore.encoding.block_encoder import SubwordBlockEncoder
+from tokcore.encoding.encoded_rows import EncodedSide
 from tokcore.records.framing import frame_examples, sort_rows, split_by_bucket
 from tokcore.records.order_keys import order_keys
 from tokcore.subword.text_encoder import SubwordTextEncoder

@@ -15,7 +15,8 @@ from tokcore.corpus.dataset import MAX_LINE_BYTES, CorpusFile, Split
 from tokcore.corpus.formats.line_index import count_lines, index_items
 from tokcore.corpus.formats.registry import block_rows, read_blocks
 from tokcore.corpus.formats.work_items import plan_items
-from tokcore.corpus.range_checksums import checksum_file, join_receipts
+from tokcore.corpus.range_checksums import join_receipts
+from tokcore.corpus.storage.file_checksum import checksum_file
 from tokcore.errors import InputError
 
 

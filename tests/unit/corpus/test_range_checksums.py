@@ -14,11 +14,11 @@ from tokcore.corpus.formats.work_items import plan_items
 from tokcore.corpus.range_checksums import (
     TextReceipt,
     TextSummary,
-    checksum_file,
     combine_crc32c,
     join_receipts,
     receipts_of,
 )
+from tokcore.corpus.storage.file_checksum import checksum_file
 
 
 def crc32c_by_bits(data):

@@ -9,7 +9,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from tokcore.corpus.formats import line_kernels
-from tokcore.corpus.rows import Reject, Rows, bitext_rows, prepend, text_rows, tsv_rows
+from tokcore.corpus.formats.line_rows import bitext_rows, text_rows, tsv_rows
+from tokcore.corpus.rows import Reject, Rows, prepend
 
 # Kinds of whitespace, line ends that only look so, and bytes at the edges of UTF-8.
 _PIECES = [

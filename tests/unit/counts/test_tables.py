@@ -13,7 +13,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from tokcore.corpus.rows import bitext_rows, prepend, text_rows
+from tokcore.corpus.formats.line_rows import bitext_rows, text_rows
+from tokcore.corpus.rows import prepend
 from tokcore.counts.merging import (
     TokenTable,
     concatenate_tables,

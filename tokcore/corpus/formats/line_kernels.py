@@ -6,7 +6,6 @@ line's ends only, so it costs by the line and not by the byte.
 
 import numpy as np
 
-from tokcore.compiled.byte_copying import copy_bytes
 from tokcore.compiled.byte_masks import CHUNK, bytes_within, count_ones, trailing_zeros
 from tokcore.compiled.compilation import kernel, kernel_in_place
 from tokcore.text.t2t_tokens import character_length, decode_character
@@ -248,25 +247,3 @@ def cut_columns(text, borders, damaged, whitespace, columns, verdicts, starts, e
             position += 1
         if column <= last_wanted:
             verdicts[line] = MISSING_COLUMN
-
-
-@kernel
-def prepend_rows(text, starts, ends, prefix):
-    """Returns the rows one after another, a prefix in front of each, with their starts and ends."""
-    rows = len(starts)
-    size = rows * len(prefix)
-    for row in range(rows):
-        size += ends[row] - starts[row]
-    joined = np.empty(size, np.uint8)
-    joined_starts = np.empty(rows, np.int64)
-    joined_ends = np.empty(rows, np.int64)
-    position = _0
-    for row in range(rows):
-        joined_starts[row] = np.int64(position)
-        copy_bytes(joined, position, prefix, _0, np.uint64(len(prefix)))
-        position += np.uint64(len(prefix))
-        length = np.uint64(ends[row] - starts[row])
-        copy_bytes(joined, position, text, np.uint64(starts[row]), length)
-        position += length
-        joined_ends[row] = np.int64(position)
-    return joined, joined_starts, joined_ends

@@ -10,10 +10,11 @@ from collections.abc import Iterator
 from tokcore.corpus.dataset import MAX_LINE_BYTES, Block, LongLine, OpenBinary, WorkItem
 from tokcore.corpus.formats.line_queue import LineQueue
 from tokcore.corpus.formats.line_ranges import read_counted_lines, read_starting_lines
+from tokcore.corpus.formats.line_rows import bitext_rows, long_rows, text_rows, tsv_rows
 from tokcore.corpus.formats.whole_lines import whole_lines
 from tokcore.corpus.formats.work_items import ITEM_BYTES
 from tokcore.corpus.long_lines import is_longer, long_line
-from tokcore.corpus.rows import Rows, bitext_rows, long_rows, text_rows, tsv_rows
+from tokcore.corpus.rows import Rows
 from tokcore.corpus.storage.gzip_text import text_pieces
 from tokcore.errors import InputError
 

@@ -1,0 +1,99 @@
+"""What a job reads, and what its workers report of it."""
+
+from collections.abc import Mapping
+from dataclasses import astuple, dataclass
+
+import apache_beam as beam
+
+from pipelines.artifacts.manifest import InputText, OutputFile, SplitLines
+from pipelines.artifacts.stage_output import WantedInput
+from pipelines.files import filesystem
+from pipelines.jobs.corpus_files import Corpus, Job, checksum_input, input_texts
+from pipelines.transforms.count_tokens import FACTS, REJECTED
+from pipelines.transforms.write_rejected import WriteRejected
+from pipelines.transforms.write_report import WriteReport, read_report
+from tokcore.corpus.block_stats import LineTally, add_tallies
+from tokcore.corpus.dataset import MAX_LINE_BYTES
+from tokcore.corpus.range_checksums import TextReceipt
+from tokcore.errors import InputError
+
+_FACTS_NAME = 'facts'
+_REJECTED_NAME = 'rejected-files'
+
+
+@dataclass(frozen=True)
+class ReadFacts:
+    """What a pipeline's workers reported of the lines that they read."""
+
+    inputs: tuple[InputText, ...]
+    lines: tuple[SplitLines, ...]
+    rejected: tuple[OutputFile, ...] = ()
+
+
+def reading_options(job: Job) -> dict[str, object]:
+    """Returns the options that say how files are read as lines."""
+    return {
+        'on_error': job.on_error,
+        **{
+            ('columns' if split.name == 'train' else f'{split.name}_columns'): split.columns
+            for split in job.corpus.splits
+            if split.kind == 'tsv'
+        },
+        # A newer option: by default manifests stay what they were before it.
+        **({} if job.max_line_bytes == MAX_LINE_BYTES else {'max_line_size': job.max_line_bytes}),
+    }
+
+
+def wanted_inputs(corpus: Corpus) -> tuple[WantedInput, ...]:
+    return tuple(
+        WantedInput(each.split, each.role, each.stored, lambda each=each: checksum_input(each))
+        for each in corpus.inputs
+    )
+
+
+def report_facts(outputs: Mapping[str, beam.PCollection], path: str) -> None:
+    """Adds the steps that report a pipeline's facts and write its rejected lines to a folder."""
+    report_read(outputs[FACTS], path)
+    report_rejected(outputs[REJECTED] | 'WriteRejected' >> WriteRejected(path), path)
+
+
+def report_read(facts: beam.PCollection, path: str) -> None:
+    """Adds the step that reports what was read."""
+    facts | 'ReportFacts' >> WriteReport(filesystem.join(path, _FACTS_NAME))
+
+
+def report_rejected(files: beam.PCollection, path: str) -> None:
+    """Adds the step that reports the files of rejected lines: (name, bytes, crc32c, lines)."""
+    files | 'ReportRejected' >> WriteReport(filesystem.join(path, _REJECTED_NAME))
+
+
+def read_facts(corpus: Corpus, path: str) -> ReadFacts:
+    """Returns what a pipeline reported of its blocks to a folder.
+
+    Raises:
+        InputError: a split has no line to encode.
+        RuntimeError: lines or bytes were lost on the way.
+    """
+    rows = read_report(filesystem.join(path, _FACTS_NAME))
+    receipts = [TextReceipt(*row[1:]) for row in rows if row[0] == 'text']
+    tallies = [LineTally(*row[1:]) for row in rows if row[0] == 'lines']
+    lines = []
+    for split in corpus.splits:
+        tally = add_tallies(split.name, tallies)
+        if tally.examples == 0:
+            names = ', '.join(
+                each.stored.path for each in corpus.inputs if each.split == split.name
+            )
+            raise InputError(
+                f'the {split.name} corpus is empty: {tally.lines} lines read from {names}, none '
+                'with text on every side; check the files and the columns'
+            )
+        lines.append(SplitLines(*astuple(tally)))
+    rejected = tuple(
+        OutputFile(name, size, f'{crc32c:08x}', count)
+        for name, size, crc32c, count in read_report(filesystem.join(path, _REJECTED_NAME))
+    )
+    left_out = sum(each.rejected for each in tallies)
+    if left_out != sum(file.rows for file in rejected):
+        raise RuntimeError(f'{left_out} lines were rejected, but not as many written: {rejected}')
+    return ReadFacts(input_texts(corpus, receipts), tuple(lines), rejected)

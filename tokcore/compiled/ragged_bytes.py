@@ -1,0 +1,44 @@
+"""Rows of bytes of any length, one after another in one array."""
+
+import numpy as np
+
+from tokcore.compiled.byte_copying import copy_bytes
+from tokcore.compiled.compilation import kernel
+
+_0 = np.uint64(0)
+
+
+@kernel
+def prepend_rows(text, starts, ends, prefix):
+    """Returns the rows one after another, a prefix in front of each, with their starts and ends."""
+    rows = len(starts)
+    size = rows * len(prefix)
+    for row in range(rows):
+        size += ends[row] - starts[row]
+    joined = np.empty(size, np.uint8)
+    joined_starts = np.empty(rows, np.int64)
+    joined_ends = np.empty(rows, np.int64)
+    position = _0
+    for row in range(rows):
+        joined_starts[row] = np.int64(position)
+        copy_bytes(joined, position, prefix, _0, np.uint64(len(prefix)))
+        position += np.uint64(len(prefix))
+        length = np.uint64(ends[row] - starts[row])
+        copy_bytes(joined, position, text, np.uint64(starts[row]), length)
+        position += length
+        joined_ends[row] = np.int64(position)
+    return joined, joined_starts, joined_ends
+
+
+@kernel
+def pick_ranges(data, starts, ends):
+    """Returns the data and offsets of the tokens data[starts[i]:ends[i]], one after another."""
+    offsets = np.empty(len(starts) + 1, np.int64)
+    offsets[0] = 0
+    for token in range(len(starts)):
+        offsets[token + 1] = offsets[token] + ends[token] - starts[token]
+    picked = np.empty(offsets[len(starts)], np.uint8)
+    for token in range(len(starts)):
+        start, length = np.uint64(starts[token]), np.uint64(ends[token] - starts[token])
+        copy_bytes(picked, np.uint64(offsets[token]), data, start, length)
+    return picked, offsets
