@@ -13,7 +13,7 @@ import pyarrow.parquet as parquet
 
 from pipelines.artifacts.count_batches import refuse_unstorable
 from pipelines.artifacts.manifest import MANIFEST_NAME, InputText, OutputFile, read_manifest
-from pipelines.artifacts.stage_output import WantedInput
+from pipelines.artifacts.stage_output import InputState
 from pipelines.files import filesystem
 from pipelines.files.filesystem import StoredFile
 from pipelines.files.trial_reading import column_names, no_counts, read_on_trial
@@ -42,9 +42,9 @@ class CountFiles:
 
     files: tuple[StoredFile, ...]
 
-    def wanted_inputs(self) -> tuple[WantedInput, ...]:
+    def wanted_inputs(self) -> tuple[InputState, ...]:
         return tuple(
-            WantedInput('train', 'counts', file, lambda file=file: _checksum(file))
+            InputState('train', 'counts', file, lambda file=file: _checksum(file))
             for file in self.files
         )
 

@@ -44,7 +44,7 @@ _COUNTS_FILE = re.compile(r'counts-\d{5}-of-\d{5}\.parquet')
 
 
 @dataclass(frozen=True)
-class WantedInput:
+class InputState:
     """An input as it is now; `checksum` reads it, which is only done if its time has changed."""
 
     split: str
@@ -54,12 +54,12 @@ class WantedInput:
 
 
 @dataclass(frozen=True)
-class Wanted:
+class StageKey:
     """What a stage is asked for: everything that its bytes depend on."""
 
     stage: str
     options: dict[str, object]
-    inputs: tuple[WantedInput, ...]
+    inputs: tuple[InputState, ...]
 
 
 @dataclass(frozen=True)
@@ -128,10 +128,10 @@ class StageOutput:
         """Returns a new attempt at this output, which sweeps what earlier ones left."""
         return Attempt(self.folder, self._names)
 
-    def finished(
+    def up_to_date(
         self,
         claim: Claim,
-        wanted: Wanted,
+        wanted: StageKey,
         final_names: Sequence[str],
         overwrite: bool,
         given: Sequence[str] = (),
@@ -221,7 +221,7 @@ class StageOutput:
             for reason in REASONS
         ]
 
-    def _refuse_other(self, manifest: Manifest, wanted: Wanted) -> None:
+    def _refuse_other(self, manifest: Manifest, wanted: StageKey) -> None:
         options = _as_read(wanted.options)
         for what, before, now in [
             ('command', manifest.stage, wanted.stage),
@@ -243,7 +243,7 @@ class StageOutput:
                 )
 
     def _has_read_inputs(
-        self, manifest: Manifest, run: RunRecord | None, wanted: Wanted
+        self, manifest: Manifest, run: RunRecord | None, wanted: StageKey
     ) -> bool:
         """Refuses changed inputs; tells whether their state was not enough to know."""
         has_read = False
@@ -372,7 +372,7 @@ class StageOutput:
 
 
 def run_record(
-    inputs: Sequence[WantedInput], seconds: dict[str, float], runner: Sequence[str]
+    inputs: Sequence[InputState], seconds: dict[str, float], runner: Sequence[str]
 ) -> RunRecord:
     """Returns what is remembered of a run beside its manifest."""
     return RunRecord(

@@ -23,12 +23,12 @@ _WINDOWS = (GlobalWindow(),)
 _END = _WINDOWS[0].max_timestamp()
 
 
-class CallsInFlight(Generic[_Result]):
+class OrderedPool(Generic[_Result]):
     """Runs up to `workers` calls at once, one of them in the calling thread.
 
-    That thread gives out all calls but has little else to do; a thread more than cores would take
-    turns with it. So it takes over a call that waits whenever it would wait itself, and one call
-    more than workers is in flight, or the others would wait for it.
+    The submitting thread counts as one of the workers: instead of blocking on the oldest result it
+    runs pending calls itself. So `workers` + 1 calls are kept in flight, or the pool would run dry
+    meanwhile.
     """
 
     def __init__(self, workers: int):
@@ -45,7 +45,7 @@ class CallsInFlight(Generic[_Result]):
         while len(self._pending) >= self._in_flight:
             yield self._next_result(left=1)
         self._pending.append(Call(call, arguments))
-        self._pending[-1].begin_in(self._pool)
+        self._pending[-1].run_in(self._pool)
 
     def each(
         self, call: Callable[..., _Result], arguments: Iterable[tuple]
@@ -55,13 +55,13 @@ class CallsInFlight(Generic[_Result]):
             yield from self.submit(call, *each)
         yield from self.drain()
 
-    def start_aside(self, call: Callable[..., _Aside], *arguments) -> 'Call[_Aside]':
+    def submit_detached(self, call: Callable[..., _Aside], *arguments) -> 'Call[_Aside]':
         """Starts a call by the same workers whose result is not one of those in order."""
         aside = Call(call, arguments)
         if self._pool is None:
             aside.run()
         else:
-            aside.begin_in(self._pool)
+            aside.run_in(self._pool)
         return aside
 
     def drain(self) -> Iterator[_Result]:
@@ -96,24 +96,24 @@ class Call(Generic[_Result]):
     def __init__(self, call: Callable[..., _Result], arguments: tuple):
         self._ended: concurrent.futures.Future[_Result] = concurrent.futures.Future()
         # Of several threads that take the last item of a list, one gets it.
-        self._unclaimed = [(self._ended, call, arguments)]
+        self._unstarted = [(self._ended, call, arguments)]
 
     @property
     def is_waiting(self) -> bool:
-        return bool(self._unclaimed)
+        return bool(self._unstarted)
 
     @property
     def is_done(self) -> bool:
         return self._ended.done()
 
-    def begin_in(self, pool: concurrent.futures.Executor) -> None:
+    def run_in(self, pool: concurrent.futures.Executor) -> None:
         """Has a thread of a pool run the call, unless another one has begun to."""
         # Nothing of a call that was claimed: the pool, when busy, would keep its result long after.
-        pool.submit(_run, self._unclaimed)
+        pool.submit(_run, self._unstarted)
 
     def run(self) -> None:
         """Runs the call in this thread, unless another one has begun to."""
-        _run(self._unclaimed)
+        _run(self._unstarted)
 
     def result(self) -> _Result:
         """Returns what the call gives; runs it in this thread if none has begun to."""

@@ -21,7 +21,7 @@ from pipelines.transforms.write_report import WriteReport, read_report
 from tokcore.corpus.dataset import MAX_LINE_BYTES, CorpusFile, Split, WorkItem
 from tokcore.corpus.formats.line_index import IndexRange, LineCount, count_lines, index_items
 from tokcore.corpus.formats.work_items import plan_items
-from tokcore.corpus.range_checksums import TextReceipt, join_receipts
+from tokcore.corpus.range_checksums import RangeChecksum, join_checksums
 from tokcore.corpus.storage.file_checksum import checksum_file
 from tokcore.corpus.storage.gzip_text import is_gzip
 from tokcore.errors import InputError
@@ -237,20 +237,20 @@ class _CountLinesFn(beam.DoFn):
         yield number, count.newlines.tolist(), count.text_bytes, count.ends_with_newline
 
 
-def input_texts(corpus: Corpus, receipts: Sequence[TextReceipt]) -> tuple[InputText, ...]:
+def input_texts(corpus: Corpus, receipts: Sequence[RangeChecksum]) -> tuple[InputText, ...]:
     """Returns the manifest's inputs from what was read.
 
     Raises:
         RuntimeError: a file was not read exactly once, from its first byte to its last.
     """
-    by_file: dict[tuple[str, int, int], list[TextReceipt]] = {}
+    by_file: dict[tuple[str, int, int], list[RangeChecksum]] = {}
     for receipt in receipts:
         by_file.setdefault((receipt.split, receipt.place, receipt.side), []).append(receipt)
     texts = []
     for each in corpus.inputs:
         length = None if each.file.compressed else each.file.size
         try:
-            summary = join_receipts(by_file.get((each.split, each.place, each.side), ()), length)
+            summary = join_checksums(by_file.get((each.split, each.place, each.side), ()), length)
         except ValueError as error:
             raise RuntimeError(f'{each.file.path} was not read exactly once: {error}') from error
         texts.append(

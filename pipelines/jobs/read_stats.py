@@ -6,7 +6,7 @@ from dataclasses import astuple, dataclass
 import apache_beam as beam
 
 from pipelines.artifacts.manifest import InputText, OutputFile, SplitLines
-from pipelines.artifacts.stage_output import WantedInput
+from pipelines.artifacts.stage_output import InputState
 from pipelines.files import filesystem
 from pipelines.jobs.corpus_files import Corpus, Job, checksum_input, input_texts
 from pipelines.transforms.count_tokens import FACTS, REJECTED
@@ -14,15 +14,15 @@ from pipelines.transforms.write_rejected import WriteRejected
 from pipelines.transforms.write_report import WriteReport, read_report
 from tokcore.corpus.block_stats import LineTally, add_tallies
 from tokcore.corpus.dataset import MAX_LINE_BYTES
-from tokcore.corpus.range_checksums import TextReceipt
+from tokcore.corpus.range_checksums import RangeChecksum
 from tokcore.errors import InputError
 
-_FACTS_NAME = 'facts'
+_STATS_NAME = 'facts'
 _REJECTED_NAME = 'rejected-files'
 
 
 @dataclass(frozen=True)
-class ReadFacts:
+class ReadStats:
     """What a pipeline's workers reported of the lines that they read."""
 
     inputs: tuple[InputText, ...]
@@ -44,22 +44,22 @@ def reading_options(job: Job) -> dict[str, object]:
     }
 
 
-def wanted_inputs(corpus: Corpus) -> tuple[WantedInput, ...]:
+def wanted_inputs(corpus: Corpus) -> tuple[InputState, ...]:
     return tuple(
-        WantedInput(each.split, each.role, each.stored, lambda each=each: checksum_input(each))
+        InputState(each.split, each.role, each.stored, lambda each=each: checksum_input(each))
         for each in corpus.inputs
     )
 
 
-def report_facts(outputs: Mapping[str, beam.PCollection], path: str) -> None:
+def report_stats(outputs: Mapping[str, beam.PCollection], path: str) -> None:
     """Adds the steps that report a pipeline's facts and write its rejected lines to a folder."""
     report_read(outputs[FACTS], path)
     report_rejected(outputs[REJECTED] | 'WriteRejected' >> WriteRejected(path), path)
 
 
-def report_read(facts: beam.PCollection, path: str) -> None:
+def report_read(stats: beam.PCollection, path: str) -> None:
     """Adds the step that reports what was read."""
-    facts | 'ReportFacts' >> WriteReport(filesystem.join(path, _FACTS_NAME))
+    stats | 'ReportFacts' >> WriteReport(filesystem.join(path, _STATS_NAME))
 
 
 def report_rejected(files: beam.PCollection, path: str) -> None:
@@ -67,15 +67,15 @@ def report_rejected(files: beam.PCollection, path: str) -> None:
     files | 'ReportRejected' >> WriteReport(filesystem.join(path, _REJECTED_NAME))
 
 
-def read_facts(corpus: Corpus, path: str) -> ReadFacts:
+def read_job_stats(corpus: Corpus, path: str) -> ReadStats:
     """Returns what a pipeline reported of its blocks to a folder.
 
     Raises:
         InputError: a split has no line to encode.
         RuntimeError: lines or bytes were lost on the way.
     """
-    rows = read_report(filesystem.join(path, _FACTS_NAME))
-    receipts = [TextReceipt(*row[1:]) for row in rows if row[0] == 'text']
+    rows = read_report(filesystem.join(path, _STATS_NAME))
+    receipts = [RangeChecksum(*row[1:]) for row in rows if row[0] == 'text']
     tallies = [LineTally(*row[1:]) for row in rows if row[0] == 'lines']
     lines = []
     for split in corpus.splits:
@@ -96,4 +96,4 @@ def read_facts(corpus: Corpus, path: str) -> ReadFacts:
     left_out = sum(each.rejected for each in tallies)
     if left_out != sum(file.rows for file in rejected):
         raise RuntimeError(f'{left_out} lines were rejected, but not as many written: {rejected}')
-    return ReadFacts(input_texts(corpus, receipts), tuple(lines), rejected)
+    return ReadStats(input_texts(corpus, receipts), tuple(lines), rejected)

@@ -11,7 +11,7 @@ from apache_beam.options.pipeline_options import DirectOptions
 from pipelines.engines.engine import Engine
 from pipelines.engines.process_memory import available_bytes, resident_bytes
 from pipelines.engines.processors import usable_cores
-from tokcore.encoding.block_encoder import DEFAULT_MEMO_BYTES
+from tokcore.encoding.block_encoder import DEFAULT_CACHE_BYTES
 from tokcore.errors import InputError
 
 FORMS = ('auto', 'files', 'engine')
@@ -96,7 +96,7 @@ def fit_memory(
     needed = 0
     for workers in range(engine.workers, 0, -1):
         # A block of each thread, one that is read and one that waits.
-        threads = workers * vocabularies * DEFAULT_MEMO_BYTES
+        threads = workers * vocabularies * DEFAULT_CACHE_BYTES
         blocks = (workers + 2) * item_bytes * _BLOCK_FACTOR // 2
         needed = threads + blocks + line + 2 * least
         if share is None or needed <= share:

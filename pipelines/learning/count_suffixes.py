@@ -15,10 +15,10 @@ from apache_beam.metrics import Metrics
 
 from pipelines.artifacts.count_batches import TokenArrays, read_batches
 from pipelines.engines.bundle_bound import MOST_BUNDLE_BYTES, BundleOutput
-from pipelines.engines.ordered_calls import CallsInFlight, in_global_window
+from pipelines.engines.ordered_calls import OrderedPool, in_global_window
 from pipelines.learning.learner_files import RoundFiles
-from tokcore.subword.partitioned.prefix_partitions import PrefixGroups
-from tokcore.subword.partitioned.segmenting import Cutter, escaped_batches, pack_all_suffixes
+from tokcore.subword.partitioned.prefix_partitions import PrefixPartitions
+from tokcore.subword.partitioned.segmenting import Segmenter, escaped_batches, pack_all_suffixes
 from tokcore.subword.partitioned.suffix_table import SuffixTable, SuffixTableMerger
 
 METRICS = 'tokbeam.learner'
@@ -64,7 +64,7 @@ class CountSubstrings(beam.PTransform):
 
     round: RoundFiles | None
     iteration: int
-    groups: PrefixGroups
+    groups: PrefixPartitions
     group_range: tuple[int, int]
     longest: int
     workers: int = 1
@@ -95,7 +95,7 @@ class _CutTokensFn(beam.DoFn):
         self._sent = Metrics.counter(METRICS, SENT_TABLES)
 
     def setup(self) -> None:
-        self._calls: CallsInFlight[list[tuple[int, SuffixTable]]] = CallsInFlight(self._workers)
+        self._calls: OrderedPool[list[tuple[int, SuffixTable]]] = OrderedPool(self._workers)
 
     def start_bundle(self) -> None:
         self._output.begin()
@@ -103,12 +103,12 @@ class _CutTokensFn(beam.DoFn):
         self._merged_bytes = 0
         # One for each call in flight: threads must not add to the same numbers.
         self._weights: queue.SimpleQueue[np.ndarray] = queue.SimpleQueue()
-        self._cutter: Cutter | None = None
+        self._segmenter: Segmenter | None = None
 
     def process(self, element: str) -> None:
-        if self._round is not None and self._cutter is None:
+        if self._round is not None and self._segmenter is None:
             # Not before: the round's vocabulary is written while this worker may already stand by.
-            self._cutter = load_cutter(self._round, self._iteration)
+            self._segmenter = load_segmenter(self._round, self._iteration)
         if self._knows_heavy and self._range[0] > 0:
             return  # the first pass counts all groups
         for arrays in read_batches(element):
@@ -127,32 +127,32 @@ class _CutTokensFn(beam.DoFn):
             self._sent.inc()
             yield in_global_window((group, table))
         self._output.end()
-        self._mergers, self._cutter = {}, None
+        self._mergers, self._segmenter = {}, None
 
     def teardown(self) -> None:
         self._calls.close()
 
     @property
     def _knows_heavy(self) -> bool:
-        return self._cutter is not None and self._cutter.knows_heavy
+        return self._segmenter is not None and self._segmenter.has_frequent
 
     def _cut(self, arrays: TokenArrays) -> list[tuple[int, SuffixTable]]:
         tables: list[tuple[int, SuffixTable]] = []
         batches = escaped_batches(*arrays, self._longest)
-        if self._cutter is None:
+        if self._segmenter is None:
             for batch in batches:
                 tables += pack_all_suffixes(batch, self._longest, self._groups, self._range)
-        elif self._cutter.knows_heavy:
+        elif self._segmenter.has_frequent:
             try:
                 weights = self._weights.get_nowait()
             except queue.Empty:
-                weights = self._cutter.empty_weights()
+                weights = self._segmenter.empty_weights()
             for batch in batches:
-                self._cutter.weigh(batch, weights)
+                self._segmenter.weigh(batch, weights)
             self._weights.put(weights)
         else:
             for batch in batches:
-                tables += self._cutter.pack(batch, self._longest, self._groups, self._range)
+                tables += self._segmenter.pack(batch, self._longest, self._groups, self._range)
         return tables
 
     def _take(self, tables: list[tuple[int, SuffixTable]]) -> None:
@@ -166,17 +166,17 @@ class _CutTokensFn(beam.DoFn):
             self._output.refuse_excess(merged)
 
     def _weighed(self) -> Iterator[tuple[int, SuffixTable]]:
-        total = self._cutter.empty_weights()
+        total = self._segmenter.empty_weights()
         while not self._weights.empty():
             total += self._weights.get()
-        yield from self._cutter.tables(total)
+        yield from self._segmenter.tables(total)
 
 
 # The latest is kept: all bundles of a stage cut by the same one.
 @functools.lru_cache(maxsize=1)
-def load_cutter(round_files: RoundFiles, iteration: int) -> Cutter:
+def load_segmenter(round_files: RoundFiles, iteration: int) -> Segmenter:
     """Loads what cuts in an iteration, once for each process."""
-    return Cutter(
+    return Segmenter(
         round_files.read_vocabulary(iteration - 1),
         round_files.read_reserved(),
         round_files.read_heavy(),

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 
 from pipelines.files import filesystem
 from pipelines.files.checked_files import damaged, read_checked, write_checked
-from tokcore.subword.partitioned.partition_sweep import GroupClaims
-from tokcore.subword.partitioned.prefix_partitions import PrefixGroups
+from tokcore.subword.partitioned.partition_sweep import PartitionSelection
+from tokcore.subword.partitioned.prefix_partitions import PrefixPartitions
 from tokcore.subword.partitioned.suffix_table import SuffixTable
 
 _SIZE = struct.Struct('<Q')
@@ -45,7 +45,7 @@ def _content(path: str) -> Iterator[bytes]:
 
 
 @dataclass(frozen=True)
-class TokenFacts:
+class TokenStats:
     """What the survey of the tokens found."""
 
     alphabet: str
@@ -57,24 +57,24 @@ class TokenFacts:
     borders: tuple[bytes, ...]
 
     @property
-    def groups(self) -> PrefixGroups:
-        return PrefixGroups(self.borders)
+    def groups(self) -> PrefixPartitions:
+        return PrefixPartitions(self.borders)
 
     def to_json(self) -> bytes:
         fields = {**dataclasses.asdict(self), 'borders': [each.decode() for each in self.borders]}
         return json.dumps(fields).encode()
 
     @classmethod
-    def from_json(cls, data: bytes) -> 'TokenFacts':
+    def from_json(cls, data: bytes) -> 'TokenStats':
         fields = json.loads(data)
-        borders = PrefixGroups(tuple(each.encode() for each in fields['borders'])).borders
+        borders = PrefixPartitions(tuple(each.encode() for each in fields['borders'])).borders
         return cls(**{**fields, 'borders': borders})
 
     def write(self, path: str) -> None:
         write_checked(path, self.to_json())
 
     @classmethod
-    def read(cls, path: str) -> 'TokenFacts':
+    def read(cls, path: str) -> 'TokenStats':
         with _content(path) as content:
             return cls.from_json(content)
 
@@ -161,7 +161,7 @@ class RoundFiles:
         return GroupFiles(filesystem.join(self.folder, 'groups'))
 
     @property
-    def heavy_path(self) -> str:
+    def frequent_path(self) -> str:
         return filesystem.join(self.folder, 'heavy')
 
     @property
@@ -171,7 +171,7 @@ class RoundFiles:
     def vocabulary_path(self, iteration: int) -> str:
         return filesystem.join(self.folder, f'vocabulary-{iteration}')
 
-    def claims_path(self, iteration: int, group_range: tuple[int, int]) -> str:
+    def selection_path(self, iteration: int, group_range: tuple[int, int]) -> str:
         first, last = group_range
         return filesystem.join(self.folder, f'claims-{iteration}-{first:05d}-{last:05d}')
 
@@ -203,11 +203,11 @@ class RoundFiles:
         for table in tables or ():
             packed = table.to_bytes()
             pieces += [_SIZE.pack(len(packed)), packed]
-        write_checked(self.heavy_path, *pieces)
+        write_checked(self.frequent_path, *pieces)
 
     def read_heavy(self) -> list[SuffixTable] | None:
         tables, place = [], 0
-        with _content(self.heavy_path) as data:
+        with _content(self.frequent_path) as data:
             while place < len(data):
                 (size,) = _SIZE.unpack_from(data, place)
                 place += _SIZE.size
@@ -215,18 +215,18 @@ class RoundFiles:
                 place += size
         return tables or None
 
-    def write_claims(
-        self, iteration: int, group_range: tuple[int, int], claims: GroupClaims
+    def write_selection(
+        self, iteration: int, group_range: tuple[int, int], selected: PartitionSelection
     ) -> None:
-        shared = [(prefix.decode(), *sums) for prefix, *sums in claims.shared]
+        shared = [(prefix.decode(), *sums) for prefix, *sums in selected.shared]
         line = json.dumps(shared).encode() + b'\n'
-        write_checked(self.claims_path(iteration, group_range), line, claims.kept.to_bytes())
+        write_checked(self.selection_path(iteration, group_range), line, selected.kept.to_bytes())
 
-    def read_claims(self, iteration: int, group_range: tuple[int, int]) -> GroupClaims:
-        with _content(self.claims_path(iteration, group_range)) as content:
+    def read_selection(self, iteration: int, group_range: tuple[int, int]) -> PartitionSelection:
+        with _content(self.selection_path(iteration, group_range)) as content:
             shared, _, kept = content.partition(b'\n')
             sums = tuple((prefix.encode(), *sums) for prefix, *sums in json.loads(shared))
-            return GroupClaims(SuffixTable.from_bytes(kept), sums)
+            return PartitionSelection(SuffixTable.from_bytes(kept), sums)
 
 
 def _read_table(path: str) -> SuffixTable:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import apache_beam as beam
 
 from pipelines.learning.count_suffixes import CountSubstrings
-from pipelines.learning.partition_selection import ClaimStoredGroups, StoreGroups
+from pipelines.learning.partition_selection import SelectFromStored, StoreGroups
 from pipelines.learning.survey_tokens import SurveyTokens
 
 
@@ -39,5 +39,5 @@ def round_job(pipeline: beam.Pipeline, transforms: Sequence[beam.PTransform]) ->
     """Builds iterations, or passes of one, each after the one before."""
     signal = pipeline | 'Begin' >> beam.Create([0], reshuffle=False)
     for number, transform in enumerate(transforms):
-        iteration = 1 if isinstance(transform, ClaimStoredGroups) else transform.counting.iteration
+        iteration = 1 if isinstance(transform, SelectFromStored) else transform.counting.iteration
         signal = signal | f'Iteration{iteration}Step{number}' >> transform

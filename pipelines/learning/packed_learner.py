@@ -17,14 +17,14 @@ from pipelines.artifacts.count_batches import ROWS_AT_ONCE, stored_rows
 from pipelines.engines.bundle_bound import MOST_BUNDLE_BYTES, OversizedBundleError
 from pipelines.files import filesystem
 from pipelines.learning.count_suffixes import CountSubstrings
-from pipelines.learning.learner_files import GroupFiles, LearnerFiles, RoundFiles, TokenFacts
+from pipelines.learning.learner_files import GroupFiles, LearnerFiles, RoundFiles, TokenStats
 from pipelines.learning.learner_jobs import round_job, store_job, survey_job
 from pipelines.learning.line_ends import refuse_line_ends
 from pipelines.learning.partition_selection import (
     HEAVY_NODES,
-    Claiming,
-    ClaimStoredGroups,
-    CountAndClaim,
+    CountAndSelect,
+    SelectFromStored,
+    SelectionPlan,
     StoreGroups,
 )
 from pipelines.learning.survey_tokens import GROUP_BYTES, SurveyTokens
@@ -63,7 +63,7 @@ class Limits:
     """Their suffixes take some 10 MB in a worker; the borders of 4,096 groups need no more."""
     group_bytes: int = GROUP_BYTES
     bundle_bytes: int = MOST_BUNDLE_BYTES
-    heavy_nodes: int = HEAVY_NODES
+    frequent_nodes: int = HEAVY_NODES
     chained: bool = True
     """Whether a round is one job, or each of its iterations."""
 
@@ -160,7 +160,7 @@ class PackedLearner:
             self._stored[min_count] = files.groups, files.read_sizes()
         return self._reserved + order_subtokens(files.read_vocabulary(ITERATIONS))
 
-    def _survey(self) -> TokenFacts:
+    def _survey(self) -> TokenStats:
         path = self._files.facts_path
         if not filesystem.exists(path):
             self._files.clear()  # what was left when all was to be deleted
@@ -176,14 +176,14 @@ class PackedLearner:
             _LOGGER.info(
                 '%s: %d tokens surveyed in %.1f s', self._label, rows, time.monotonic() - started
             )
-        return TokenFacts.read(path)
+        return TokenStats.read(path)
 
     def _store_first(self, min_count: int) -> None:
         """Makes the first iteration's tables, in as many passes as they need.
 
         A round of this min-count or a lower one has left all of them that count.
         """
-        if any(least <= min_count for least in self._stored):
+        if any(min_weight <= min_count for min_weight in self._stored):
             return
         groups = self._facts.groups
         sizes: dict[int, int] = {}
@@ -230,23 +230,23 @@ class PackedLearner:
         done = 0
         while files.has_vocabulary(done + 1):
             done += 1
-        least = max(least for least in self._stored if least <= min_count)
-        stored, sizes = self._stored[least]
-        claiming = Claiming(
+        min_weight = max(min_weight for min_weight in self._stored if min_weight <= min_count)
+        stored, sizes = self._stored[min_weight]
+        selecting = SelectionPlan(
             files, self._facts.groups, self._alphabet, min_count, self._workers,
-            self._limits.heavy_nodes,
+            self._limits.frequent_nodes,
         )  # fmt: skip
         iterations = []
         for iteration in range(done + 1, ITERATIONS + 1):
             if iteration == 1:
-                iterations.append([ClaimStoredGroups(claiming, stored, sorted(sizes))])
+                iterations.append([SelectFromStored(selecting, stored, sorted(sizes))])
                 continue
             every = [sizes.get(group, 0) for group in range(len(self._facts.groups))]
             ranges = list(pass_ranges(every, self._pass_bytes))
             iterations.append(
                 [
-                    CountAndClaim(
-                        claiming, self._counting(files, iteration, each), self._paths, part, ranges
+                    CountAndSelect(
+                        selecting, self._counting(files, iteration, each), self._paths, part, ranges
                     )
                     for part, each in enumerate(ranges)
                 ]

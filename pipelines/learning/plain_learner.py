@@ -20,7 +20,7 @@ from pipelines.engines.ordered_calls import in_global_window
 from pipelines.files import filesystem
 from pipelines.learning.line_ends import refuse_line_ends
 from tokcore.subword.learner import ITERATIONS, RESERVED_TOKENS, longest_candidate
-from tokcore.subword.plain_iteration import Cutter, candidate_substrings, keep_substrings
+from tokcore.subword.plain_iteration import PlainSegmenter, candidate_substrings, keep_substrings
 from tokcore.text.escaping import alphabet_of, escape_token
 
 RunPipeline = Callable[[Callable[[beam.Pipeline], None]], None]
@@ -97,7 +97,7 @@ class _EmitSubstringsFn(beam.DoFn):
         self._longest = longest
 
     def setup(self) -> None:
-        self._cutter = _load_cutter(self._vocabulary_path)
+        self._segmenter = _load_segmenter(self._vocabulary_path)
 
     def start_bundle(self) -> None:
         self._sums: dict[str, int] = {}
@@ -106,7 +106,7 @@ class _EmitSubstringsFn(beam.DoFn):
         token, count = element
         escaped = escape_token(token, alphabet_of([token]))
         sums = self._sums
-        for substring in candidate_substrings(escaped, self._cutter, self._longest):
+        for substring in candidate_substrings(escaped, self._segmenter, self._longest):
             sums[substring] = sums.get(substring, 0) + count
         if len(sums) >= _SUMS_AT_ONCE:
             yield from sums.items()
@@ -138,8 +138,8 @@ class _SumFn(beam.CombineFn):
 
 # The vocabulary of one iteration, and of the one before for a worker that lags.
 @functools.lru_cache(maxsize=2)
-def _load_cutter(path: str) -> Cutter:
-    return Cutter.of(json.loads(filesystem.read_bytes(path)))
+def _load_segmenter(path: str) -> PlainSegmenter:
+    return PlainSegmenter.of(json.loads(filesystem.read_bytes(path)))
 
 
 @dataclass(eq=False)
@@ -150,28 +150,28 @@ class WriteSubstrings(beam.PTransform):
 
     Attributes:
         folder: gets Parquet files of any names.
-        least: the least weight of a substring of two characters or more.
+        min_weight: the least weight of a substring of two characters or more.
     """
 
     folder: str
-    least: int
+    min_weight: int
 
     def expand(self, substring_to_weight) -> beam.PCollection:
         return substring_to_weight | 'Write' >> beam.ParDo(
-            _WriteSubstringsFn(self.folder, self.least)
+            _WriteSubstringsFn(self.folder, self.min_weight)
         )
 
 
 class _WriteSubstringsFn(beam.DoFn):
-    def __init__(self, folder: str, least: int):
-        self._folder, self._least = folder, least
+    def __init__(self, folder: str, min_weight: int):
+        self._folder, self._min_weight = folder, min_weight
 
     def start_bundle(self) -> None:
         self._rows: list[tuple[str, int]] = []
 
     def process(self, element: tuple[str, int]) -> Iterator[str]:
         substring, weight = element
-        if weight < self._least and len(substring) > 1:
+        if weight < self._min_weight and len(substring) > 1:
             return
         self._rows.append(element)
         if len(self._rows) >= _ROWS_PER_FILE:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import apache_beam as beam
 
 from pipelines.artifacts.count_batches import read_batches
-from pipelines.learning.learner_files import TokenFacts
+from pipelines.learning.learner_files import TokenStats
 from tokcore.subword.partitioned.prefix_partitions import choose_groups
 from tokcore.subword.partitioned.suffix_table import SuffixTable
 from tokcore.subword.partitioned.token_survey import Surveyor, TokenSurvey, add_surveys
@@ -68,7 +68,7 @@ class _FinishFn(beam.DoFn):
         survey = add_surveys(map(_unpacked, element[1]))
         predicted = survey.predicted_bytes(self._bits)
         groups = min(MOST_GROUPS, math.ceil(predicted / self._group_bytes))
-        facts = TokenFacts(
+        facts = TokenStats(
             survey.alphabet,
             survey.tokens,
             survey.characters,

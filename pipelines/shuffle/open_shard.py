@@ -11,7 +11,7 @@ from pipelines.files import filesystem
 from tokcore.shuffle.run_merging import MergedRows
 
 
-class OpenShard:
+class OrderedShardWriter:
     """A shard whose parts are made by several threads at once, and written one after another.
 
     It has its name when the last part is written. Parts must be begun in their order, or a thread

@@ -143,7 +143,7 @@ def begin_shuffle(planned: PlannedShuffle, job: Job, encoder: BlockEncoder) -> N
         filesystem.split_path(plan.folder)[0], planned.content['output'], keep=plan.folder
     )
     filesystem.delete_known(plan.folder, _HALF.fullmatch)
-    _look_for_room(plan, job, encoder)
+    _check_free_space(plan, job, encoder)
     filesystem.write_bytes(filesystem.join(plan.folder, _PLAN_NAME), _json(planned.content))
 
 
@@ -296,7 +296,7 @@ def _needed(records: int) -> int:
     return records * 21 // 10
 
 
-def _look_for_room(plan: ShufflePlan, job: Job, encoder: BlockEncoder) -> None:
+def _check_free_space(plan: ShufflePlan, job: Job, encoder: BlockEncoder) -> None:
     if not filesystem.is_local(plan.folder):
         return
     there = 0

@@ -13,11 +13,11 @@ from dataclasses import asdict, astuple, dataclass
 import apache_beam as beam
 import google_crc32c
 
-from pipelines.engines.ordered_calls import CallsInFlight, in_global_window
+from pipelines.engines.ordered_calls import OrderedPool, in_global_window
 from pipelines.files import filesystem
-from pipelines.shuffle.open_shard import OpenShard
+from pipelines.shuffle.open_shard import OrderedShardWriter
 from pipelines.shuffle.plan import RunItem, ShufflePlan
-from pipelines.shuffle.run_writing import RunWriter, WrittenPart, room_on_disk
+from pipelines.shuffle.run_writing import RunWriter, WrittenPart, full_disk_as_error
 from pipelines.transforms.count_tokens import FACTS, REJECTED
 from pipelines.transforms.encode_blocks import BlockEncoder
 from pipelines.transforms.write_rejected import rejected_name
@@ -196,7 +196,7 @@ class _MergeShardFn(beam.DoFn):
         self._listing = listing
 
     def setup(self) -> None:
-        self._calls: CallsInFlight = CallsInFlight(self._workers)
+        self._calls: OrderedPool = OrderedPool(self._workers)
 
     def start_bundle(self) -> None:
         self._waiting: list[tuple[int, int]] = []
@@ -223,7 +223,7 @@ class _MergeShardFn(beam.DoFn):
                     if written is not None:
                         yield written
 
-    def _groups(self, number: int, shard: int) -> list[tuple[OpenShard, int, list[RunSlice]]]:
+    def _groups(self, number: int, shard: int) -> list[tuple[OrderedShardWriter, int, list[RunSlice]]]:
         """Returns what `_merge` is to be called with for each group of a shard's buckets."""
         layout = self._plan.layout[number]
         first = shard * layout.buckets_per_shard
@@ -238,16 +238,16 @@ class _MergeShardFn(beam.DoFn):
         )
         groups = bucket_groups(slices, first, end, self._group_bytes)
         name = shard_name(self._name, layout.split, shard, layout.shards)
-        out = OpenShard(self._folder, name, len(groups))
+        out = OrderedShardWriter(self._folder, name, len(groups))
         return [
             (out, place, [each.part(*group) for each in slices])
             for place, group in enumerate(groups)
         ]
 
     def _merge(
-        self, out: OpenShard, place: int, slices: Sequence[RunSlice]
+        self, out: OrderedShardWriter, place: int, slices: Sequence[RunSlice]
     ) -> tuple[str, int, int, int] | None:
-        with out.part(place), room_on_disk(self._plan):
+        with out.part(place), full_disk_as_error(self._plan):
             return out.write(place, merge_buckets(slices, filesystem.open_binary))
 
 
@@ -264,7 +264,7 @@ class _JoinRejectedFn(beam.DoFn):
         name = rejected_name(self._plan.layout[number].split, reason)
         path = filesystem.join(self._folder, *name.split('/'))
         size = crc32c = lines = 0
-        with room_on_disk(self._plan), filesystem.create(path) as file:
+        with full_disk_as_error(self._plan), filesystem.create(path) as file:
             for run in _read_listing(self._listing):
                 for section in run.rejected:
                     if (run.split, section.reason) != (number, reason):

@@ -10,7 +10,7 @@ import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from pipelines.engines.ordered_calls import Call, CallsInFlight
+from pipelines.engines.ordered_calls import Call, OrderedPool
 from pipelines.files import filesystem
 from pipelines.shuffle.plan import RunItem, ShufflePlan, run_name
 from pipelines.transforms.encode_blocks import BlockEncoder
@@ -19,7 +19,7 @@ from tokcore.corpus.formats.registry import read_blocks
 from tokcore.errors import FullDiskError, InputError
 from tokcore.records.example_encoding import EncodedBlock
 from tokcore.shuffle.run_buffer import RunBuffer
-from tokcore.shuffle.run_file import RunFacts, RunHead, read_facts, write_run
+from tokcore.shuffle.run_file import RunHead, RunStats, read_run_stats, write_run
 from tokcore.shuffle.run_index import RunFile
 
 
@@ -32,14 +32,14 @@ class WrittenPart:
     part: int
     name: str
     size: int
-    facts: RunFacts
+    facts: RunStats
 
     def file(self, plan: ShufflePlan) -> RunFile:
         return RunFile(plan.run_path(self.name), self.size)
 
 
 @contextlib.contextmanager
-def room_on_disk(plan: ShufflePlan) -> Iterator[None]:
+def full_disk_as_error(plan: ShufflePlan) -> Iterator[None]:
     """Turns the error of a full disk into a sentence that tells how much is needed.
 
     Raises:
@@ -56,7 +56,7 @@ def room_on_disk(plan: ShufflePlan) -> Iterator[None]:
 
 
 @dataclass
-class _Making:
+class _OpenRun:
     """A run in the making."""
 
     item: RunItem
@@ -66,10 +66,10 @@ class _Making:
 
 
 @dataclass
-class _Step:
+class _EncodedStep:
     """A block's rows in the order of input, or with None the end of a run item."""
 
-    making: _Making
+    making: _OpenRun
     encoded: EncodedBlock | None
 
 
@@ -79,7 +79,7 @@ class RunWriter:
     def __init__(self, plan: ShufflePlan, encoder: BlockEncoder, workers: int):
         self._plan = plan
         self._encoder = encoder
-        self._calls: CallsInFlight[_Step] = CallsInFlight(workers)
+        self._calls: OrderedPool[_EncodedStep] = OrderedPool(workers)
         self._most_buffers = min(2, workers)
         self._buffers: list[RunBuffer] = []
         self._writing: collections.deque[tuple[Call[WrittenPart], RunBuffer]] = collections.deque()
@@ -91,10 +91,10 @@ class RunWriter:
         if is_whole:
             return
         blocks = self._read(item)
-        making = _Making(item, len(done), self._skip(blocks, done))
+        making = _OpenRun(item, len(done), self._skip(blocks, done))
         for block in blocks:
             yield from self._collect(self._calls.submit(self._encode, making, block))
-        yield from self._collect(self._calls.submit(_Step, making, None))
+        yield from self._collect(self._calls.submit(_EncodedStep, making, None))
 
     def finish(self) -> Iterator[WrittenPart]:
         """Yields all parts that are still in the making, and lets the memory go."""
@@ -127,14 +127,14 @@ class RunWriter:
                 each, filesystem.open_binary, self._plan.block_bytes, self._plan.max_line_bytes
             )
 
-    def _encode(self, making: _Making, block: Block) -> _Step:
-        return _Step(making, self._encoder.encode(block))
+    def _encode(self, making: _OpenRun, block: Block) -> _EncodedStep:
+        return _EncodedStep(making, self._encoder.encode(block))
 
-    def _collect(self, steps: Iterator[_Step]) -> Iterator[WrittenPart]:
+    def _collect(self, steps: Iterator[_EncodedStep]) -> Iterator[WrittenPart]:
         for step in steps:
             yield from self._take_step(step.making, step.encoded)
 
-    def _take_step(self, making: _Making, encoded: EncodedBlock | None) -> Iterator[WrittenPart]:
+    def _take_step(self, making: _OpenRun, encoded: EncodedBlock | None) -> Iterator[WrittenPart]:
         if making.buffer is None:
             making.buffer = self._free_buffer()
         if encoded is None:
@@ -149,9 +149,9 @@ class RunWriter:
     def _free_buffer(self) -> RunBuffer:
         return self._buffers.pop() if self._buffers else RunBuffer(self._plan.run_bytes)
 
-    def _close_part(self, making: _Making, last: bool) -> Iterator[WrittenPart]:
+    def _close_part(self, making: _OpenRun, last: bool) -> Iterator[WrittenPart]:
         head = self._head(making.item, making.part, last)
-        writing = self._calls.start_aside(
+        writing = self._calls.submit_detached(
             self._write, head, making.item.split, making.buffer, making.blocks
         )
         self._writing.append((writing, making.buffer))
@@ -173,12 +173,12 @@ class RunWriter:
 
     def _write(self, head: RunHead, split: int, buffer: RunBuffer, blocks: int) -> WrittenPart:
         # A part may have been finished before an earlier one, by an attempt that ended then.
-        there = self._part_there(split, head)
+        there = self._existing_part(split, head)
         if there is not None:
             return there[0]
         facts = buffer.facts(self._plan.layout[split].split, blocks)
         name = run_name(head.run, head.part)
-        with room_on_disk(self._plan), filesystem.create(self._plan.run_path(name)) as stream:
+        with full_disk_as_error(self._plan), filesystem.create(self._plan.run_path(name)) as stream:
             size, facts = write_run(stream, head, buffer.sorted_rows(), facts, buffer.rejected)
         return WrittenPart(split, head.run, head.part, name, size, facts)
 
@@ -189,21 +189,21 @@ class RunWriter:
     def _finished_parts(self, item: RunItem) -> tuple[list[WrittenPart], bool]:
         """The parts of a run that earlier attempts made whole, and whether these are all."""
         done: list[WrittenPart] = []
-        while found := self._part_there(item.split, self._head(item, len(done), last=False)):
+        while found := self._existing_part(item.split, self._head(item, len(done), last=False)):
             part, last = found
             done.append(part)
             if last:
                 return done, True
         return done, False
 
-    def _part_there(self, split: int, head: RunHead) -> tuple[WrittenPart, bool] | None:
+    def _existing_part(self, split: int, head: RunHead) -> tuple[WrittenPart, bool] | None:
         """A part under its final name and whether it is its run's last, if it is whole."""
         name = run_name(head.run, head.part)
         size = filesystem.stored_size(self._plan.run_path(name))
         if size is None:
             return None
         with filesystem.open_binary(self._plan.run_path(name)) as stream:
-            found = read_facts(stream, size, head)
+            found = read_run_stats(stream, size, head)
         if found is None:
             return None
         facts, last = found

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from pipelines.artifacts.count_files import find_counts
 from pipelines.artifacts.manifest import InputText, Manifest, VocabularyRecord, read_manifest
-from pipelines.artifacts.stage_output import StageOutput, Wanted, run_record
+from pipelines.artifacts.stage_output import StageKey, StageOutput, run_record
 from pipelines.files import filesystem
 from pipelines.jobs.corpus_files import Corpus, Job
 from pipelines.jobs.read_stats import wanted_inputs
@@ -50,7 +50,7 @@ def build_stage(
     corpus = job.corpus
     output = StageOutput.of_dataset(folder)
     names = vocabulary_names(corpus, encoding.name, vocabulary.vocab_size, shared)
-    wanted = Wanted(
+    wanted = StageKey(
         'build',
         {
             **encoding.for_manifest(job),
@@ -71,7 +71,7 @@ def build_stage(
     places = [RoundsPlace.of(folder, name, vocabulary.work) for name in names.values()]
     with contextlib.ExitStack() as stack:
         claim = stack.enter_context(output.claim())
-        if output.finished(claim, wanted, final_names, job.overwrite) is not None:
+        if output.up_to_date(claim, wanted, final_names, job.overwrite) is not None:
             sweep_shuffles(work_folder(job, folder), folder)
             for place in places:
                 place.sweep()
@@ -100,20 +100,20 @@ def build_stage(
         seconds = {'count': counted - started, 'vocab': learned_at - counted}
         paths = _vocabulary_paths(names, attempt.path, is_text)
         encoded = encode_into(job, paths, encoding, attempt.path, folder)
-        _refuse_changed(folders, encoded.facts.inputs)
+        _refuse_changed(folders, encoded.stats.inputs)
         seconds['encode'] = time.monotonic() - learned_at
         manifest = Manifest(
             'build',
             UNICODE_VERSION,
             wanted.options,
-            encoded.facts.inputs,
-            encoded.facts.lines,
+            encoded.stats.inputs,
+            encoded.stats.lines,
             vocabularies=tuple(records),
             files=encoded.shards,
-            rejected=output.rejected_files(encoded.facts.rejected),
+            rejected=output.rejected_files(encoded.stats.rejected),
         )
         run = run_record(wanted.inputs, seconds, job.engine.flags)
-        output.publish(claim, attempt, final_names, manifest, run, encoded.facts.rejected)
+        output.publish(claim, attempt, final_names, manifest, run, encoded.stats.rejected)
     log_shards(encoded, output)
 
 

@@ -9,15 +9,15 @@ from dataclasses import dataclass
 import apache_beam as beam
 
 from pipelines.artifacts.manifest import Manifest, OutputFile
-from pipelines.artifacts.stage_output import StageOutput, Wanted, run_record
+from pipelines.artifacts.stage_output import StageKey, StageOutput, run_record
 from pipelines.files import filesystem
 from pipelines.files.claims import Claim
 from pipelines.jobs.corpus_files import Job
 from pipelines.jobs.read_stats import (
-    ReadFacts,
-    read_facts,
+    ReadStats,
+    read_job_stats,
     reading_options,
-    report_facts,
+    report_stats,
     wanted_inputs,
 )
 from pipelines.transforms.count_tokens import (
@@ -57,9 +57,9 @@ def count_names() -> tuple[str, ...]:
     return tuple(counts_name(partition) for partition in range(COUNT_PARTITIONS))
 
 
-def wanted_counts(job: Job, folder: CountsFolder) -> Wanted:
+def wanted_counts(job: Job, folder: CountsFolder) -> StageKey:
     """Returns what the bytes of a COUNTS folder depend on."""
-    return Wanted('count', {'side': folder.side, **reading_options(job)}, wanted_inputs(job.corpus))
+    return StageKey('count', {'side': folder.side, **reading_options(job)}, wanted_inputs(job.corpus))
 
 
 def count_stage(
@@ -85,7 +85,7 @@ def count_stage(
         for folder in folders:
             output = StageOutput.of_counts(folder.path)
             claim = stack.enter_context(output.claim())
-            if not output.finished(claim, wanted[folder.path], count_names(), job.overwrite):
+            if not output.up_to_date(claim, wanted[folder.path], count_names(), job.overwrite):
                 missing[folder] = claim
         if not missing:
             _LOGGER.info('count: already done in %s', ', '.join(each.path for each in folders))
@@ -94,7 +94,7 @@ def count_stage(
         attempts = [stack.enter_context(output.attempt()) for output in outputs]
         job = job.planned(attempts[0].path)
         counted = count_into(job, list(missing), [attempt.path for attempt in attempts])
-        rejected = counted.facts.rejected if keep_rejected else ()
+        rejected = counted.stats.rejected if keep_rejected else ()
         seconds = {'count': time.monotonic() - started}
         for folder, output, attempt, table in zip(
             missing, outputs, attempts, counted.tables, strict=True
@@ -103,8 +103,8 @@ def count_stage(
                 'count',
                 UNICODE_VERSION,
                 wanted[folder.path].options,
-                counted.facts.inputs,
-                counted.facts.lines,
+                counted.stats.inputs,
+                counted.stats.lines,
                 tokens=table.tokens,
                 files=table.files,
             )
@@ -132,7 +132,7 @@ class CountedTable:
 
 @dataclass(frozen=True)
 class CountedCorpus:
-    facts: ReadFacts
+    stats: ReadStats
     tables: tuple[CountedTable, ...]  # one for each folder
 
 
@@ -151,7 +151,7 @@ def count_into(
             job.on_error,
             filesystem.join(paths[0], _OVERFLOW_NAME),
         )
-        report_facts(counted, paths[0])
+        report_stats(counted, paths[0])
         (
             counted[TABLES]
             | 'WriteCounts' >> WriteCounts(paths, job.engine.workers)
@@ -164,7 +164,7 @@ def count_into(
         counted_table([row[1:] for row in rows if row[0] == group], path)
         for group, path in enumerate(paths)
     )
-    return CountedCorpus(read_facts(job.corpus, paths[0]), tables)
+    return CountedCorpus(read_job_stats(job.corpus, paths[0]), tables)
 
 
 def counted_table(rows: Sequence[Sequence], path: str) -> CountedTable:

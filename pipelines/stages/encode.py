@@ -13,16 +13,16 @@ from pipelines.artifacts.manifest import (
     OutputFile,
     VocabularyRecord,
 )
-from pipelines.artifacts.stage_output import StageOutput, Wanted, run_record
+from pipelines.artifacts.stage_output import StageKey, StageOutput, run_record
 from pipelines.artifacts.vocabulary_reading import read_vocabulary
 from pipelines.engines.process_memory import available_bytes
 from pipelines.files import filesystem
 from pipelines.jobs.corpus_files import Corpus, Job
 from pipelines.jobs.read_stats import (
-    ReadFacts,
-    read_facts,
+    ReadStats,
+    read_job_stats,
     reading_options,
-    report_facts,
+    report_stats,
     wanted_inputs,
 )
 from pipelines.jobs.shuffle_options import fit_memory
@@ -87,7 +87,7 @@ class VocabularyPaths:
 class Encoded:
     """What an encoding pipeline read and wrote."""
 
-    facts: ReadFacts
+    stats: ReadStats
     shards: tuple[OutputFile, ...]
 
 
@@ -142,7 +142,7 @@ def encode_stage(
     given = [path for path in (vocabularies.inputs, vocabularies.targets) if path is not None]
     with contextlib.ExitStack() as stack:
         claim = stack.enter_context(output.claim())
-        if output.finished(claim, wanted, names, job.overwrite, given) is not None:
+        if output.up_to_date(claim, wanted, names, job.overwrite, given) is not None:
             sweep_shuffles(work_folder(job, folder), folder)
             _LOGGER.info('encode: already done in %s', folder)
             return
@@ -155,23 +155,23 @@ def encode_stage(
             'encode',
             UNICODE_VERSION,
             wanted.options,
-            encoded.facts.inputs,
-            encoded.facts.lines,
+            encoded.stats.inputs,
+            encoded.stats.lines,
             vocabularies_used=records,
             files=encoded.shards,
-            rejected=output.rejected_files(encoded.facts.rejected),
+            rejected=output.rejected_files(encoded.stats.rejected),
         )
         seconds = {'encode': time.monotonic() - started}
         run = run_record(wanted.inputs, seconds, job.engine.flags)
-        output.publish(claim, attempt, names, manifest, run, encoded.facts.rejected)
+        output.publish(claim, attempt, names, manifest, run, encoded.stats.rejected)
     log_shards(encoded, output)
 
 
 def wanted_encoding(
     job: Job, records: Sequence[VocabularyRecord], options: EncodeOptions
-) -> Wanted:
+) -> StageKey:
     """Returns what the bytes of the shards depend on."""
-    return Wanted(
+    return StageKey(
         'encode',
         {
             **options.for_manifest(job),
@@ -204,7 +204,7 @@ def encode_into(
             job.engine.workers,
             on_error=job.on_error,
         )
-        report_facts(encoded, path)
+        report_stats(encoded, path)
         (
             encoded[RECORDS]
             | 'WriteShards' >> WriteShards(options.name, path, layout)
@@ -217,7 +217,7 @@ def encode_into(
         )
     else:
         job.engine.run(build)
-    facts = read_facts(corpus, path)
+    stats = read_job_stats(corpus, path)
     written = {row[0]: row[1:] for row in read_report(shards_path)}
     shards = []
     for name in shard_names(corpus, options):
@@ -225,14 +225,14 @@ def encode_into(
             filesystem.write_bytes(filesystem.join(path, name), b'')
         size, crc32c, examples = written.get(name, (0, 0, 0))
         shards.append(OutputFile(name, size, f'{crc32c:08x}', examples))
-    for lines in facts.lines:
+    for lines in stats.lines:
         prefix = f'{options.name}-{lines.split}-'
         examples = sum(shard.rows for shard in shards if shard.name.startswith(prefix))
         if examples != lines.examples:
             raise RuntimeError(
                 f'{lines.examples} examples of {lines.split} were encoded, {examples} written'
             )
-    return Encoded(facts, tuple(shards))
+    return Encoded(stats, tuple(shards))
 
 
 def plan_shards(corpus: Corpus, options: EncodeOptions) -> list[SplitShards]:
@@ -248,7 +248,7 @@ def plan_shards(corpus: Corpus, options: EncodeOptions) -> list[SplitShards]:
 
 
 def log_shards(encoded: Encoded, output: StageOutput) -> None:
-    for lines in encoded.facts.lines:
+    for lines in encoded.stats.lines:
         _LOGGER.info(
             'encode: %s: %d lines, %d examples, %d empty, in %s',
             lines.split,
@@ -257,7 +257,7 @@ def log_shards(encoded: Encoded, output: StageOutput) -> None:
             lines.empty,
             output.folder,
         )
-    output.warn_rejected(encoded.facts.rejected)
+    output.warn_rejected(encoded.stats.rejected)
 
 
 def _features(vocabularies: VocabularyPaths, options: EncodeOptions) -> list[EncodedFeature]:

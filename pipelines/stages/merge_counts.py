@@ -10,7 +10,7 @@ import apache_beam as beam
 
 from pipelines.artifacts.count_files import CountFiles, find_counts, read_counts_or_empty
 from pipelines.artifacts.manifest import MANIFEST_NAME, Manifest, read_manifest
-from pipelines.artifacts.stage_output import StageOutput, Wanted, run_record
+from pipelines.artifacts.stage_output import StageKey, StageOutput, run_record
 from pipelines.engines.engine import Engine
 from pipelines.files import filesystem
 from pipelines.stages.count import CountedTable, count_names, counted_table
@@ -34,14 +34,14 @@ def merge_stage(folders: Sequence[str], output: str, engine: Engine, overwrite: 
     counts = find_counts(folders)
     manifests = [_counts_manifest(folder, output) for folder in folders]
     stage_output = StageOutput.of_counts(output)
-    wanted = Wanted(
+    wanted = StageKey(
         'count',
         {'merged': len(folders), 'side': [manifest.options.get('side') for manifest in manifests]},
         counts.wanted_inputs(),
     )
     with contextlib.ExitStack() as stack:
         claim = stack.enter_context(stage_output.claim())
-        if stage_output.finished(claim, wanted, count_names(), overwrite) is not None:
+        if stage_output.up_to_date(claim, wanted, count_names(), overwrite) is not None:
             _LOGGER.info('count: already done in %s', output)
             return
         attempt = stack.enter_context(stage_output.attempt())

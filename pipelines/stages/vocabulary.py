@@ -18,7 +18,7 @@ from pipelines.artifacts.manifest import (
     VocabularyRecord,
     read_manifest,
 )
-from pipelines.artifacts.stage_output import StageOutput, Wanted, run_record
+from pipelines.artifacts.stage_output import StageKey, StageOutput, run_record
 from pipelines.engines.engine import Engine
 from pipelines.files import filesystem
 from pipelines.files.attempts import Attempt
@@ -102,7 +102,7 @@ def vocabulary_from_counts(
     Raises:
         InputError: counts that cannot be read, a size below the alphabet, or another result there.
     """
-    wanted = Wanted('vocab', options.for_manifest(), counts.wanted_inputs())
+    wanted = StageKey('vocab', options.for_manifest(), counts.wanted_inputs())
 
     def count(attempt: Attempt) -> Counted:
         return Counted(counts, tuple(each.checksum() for each in wanted.inputs))
@@ -118,7 +118,7 @@ def vocabulary_from_text(
     Raises:
         InputError: whatever counting and learning refuse.
     """
-    wanted = Wanted(
+    wanted = StageKey(
         'vocab',
         {'side': side, **reading_options(job), **options.for_manifest()},
         wanted_inputs(job.corpus),
@@ -151,7 +151,7 @@ class Counted:
 
 
 def _vocabulary_stage(
-    wanted: Wanted,
+    wanted: StageKey,
     count: Callable[[Attempt], Counted],
     options: VocabularyOptions,
     path: str,
@@ -166,7 +166,7 @@ def _vocabulary_stage(
         raise InputError(f'{path} is a folder; give a file as --output')
     with contextlib.ExitStack() as stack:
         claim = stack.enter_context(output.claim())
-        if output.finished(claim, wanted, [name], overwrite) is not None:
+        if output.up_to_date(claim, wanted, [name], overwrite) is not None:
             place.sweep()
             _LOGGER.info('vocab: already done in %s', path)
             return

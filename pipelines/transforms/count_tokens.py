@@ -10,10 +10,10 @@ import pyarrow as pa
 import pyarrow.parquet as parquet
 
 from pipelines.engines.bundle_bound import MOST_BUNDLE_BYTES, BundleOutput
-from pipelines.engines.ordered_calls import CallsInFlight, in_global_window
+from pipelines.engines.ordered_calls import OrderedPool, in_global_window
 from pipelines.files import filesystem
-from pipelines.transforms.table_transport import MergeTablesFn, SentTable, send_table
-from tokcore.corpus.block_stats import BlockFacts, reject_error
+from pipelines.transforms.table_transport import MergeTablesFn, TableMessage, pack_or_spill
+from tokcore.corpus.block_stats import BlockStats, reject_error
 from tokcore.corpus.dataset import Block, Split
 from tokcore.corpus.formats.registry import block_rows
 from tokcore.counts.block_counting import COUNT_PARTITIONS, BlockCounter, SideGroups
@@ -44,7 +44,7 @@ class CountTokens(beam.PTransform):
     """Counts the tokens of blocks; gives `tables`, merged, one for each key, and `facts`.
 
     A key is group * COUNT_PARTITIONS + partition. Facts are rows for `WriteReport`:
-    ('lines', *LineTally) and ('text', *TextReceipt). `rejected` has the `RejectedLines`.
+    ('lines', *LineTally) and ('text', *RangeChecksum). `rejected` has the `RejectedLines`.
 
     Attributes:
         groups: which sides are counted together.
@@ -68,13 +68,13 @@ class CountTokens(beam.PTransform):
         counted = blocks | 'CountBlocks' >> counting.with_outputs(FACTS, REJECTED, main=TABLES)
         key_to_table = (
             counted[TABLES]
-            | 'Typed' >> beam.Map(_unchanged).with_output_types(tuple[int, SentTable])
+            | 'Typed' >> beam.Map(_unchanged).with_output_types(tuple[int, TableMessage])
             | 'MergeTables' >> beam.CombinePerKey(MergeTablesFn())  # (key, table)
         )
         return {TABLES: key_to_table, FACTS: counted[FACTS], REJECTED: counted[REJECTED]}
 
 
-def _unchanged(element: tuple[int, SentTable]) -> tuple[int, SentTable]:
+def _unchanged(element: tuple[int, TableMessage]) -> tuple[int, TableMessage]:
     # Type hints of a ParDo hold for all of its outputs; the tables' coder needs its own.
     return element
 
@@ -91,7 +91,7 @@ class _CountBlocksFn(beam.DoFn):
 
     def setup(self) -> None:
         check_unicode(self._unicode, 'the driver', 'this worker')
-        self._calls: CallsInFlight = CallsInFlight(self._workers)
+        self._calls: OrderedPool = OrderedPool(self._workers)
 
     def start_bundle(self) -> None:
         self._output.begin()
@@ -115,12 +115,12 @@ class _CountBlocksFn(beam.DoFn):
 
     def _begin_tables(self) -> None:
         first = BlockCounter(self._groups)
-        self._counters = [first, *(first.companion() for _ in range(self._workers - 1))]
+        self._counters = [first, *(first.for_another_thread() for _ in range(self._workers - 1))]
         self._idle: queue.SimpleQueue[BlockCounter] = queue.SimpleQueue()
         for counter in self._counters:
             self._idle.put(counter)
 
-    def _count(self, block: Block) -> BlockFacts:
+    def _count(self, block: Block) -> BlockStats:
         counter = self._idle.get()
         try:
             return counter.add(block, self._splits, self._on_error)
@@ -131,9 +131,9 @@ class _CountBlocksFn(beam.DoFn):
         """Yields what is left to be put out of all blocks so far."""
         for facts in self._calls.drain():
             yield from self._facts(facts)
-        for group, table in enumerate(self._counters[0].taken(self._counters[1:])):
+        for group, table in enumerate(self._counters[0].finish(self._counters[1:])):
             for partition, packed in self._packed_partitions(table):
-                sent = send_table(packed, self._output, self._overflow)
+                sent = pack_or_spill(packed, self._output, self._overflow)
                 yield group * COUNT_PARTITIONS + partition, sent
 
     def _packed_partitions(self, table: TokenTable) -> Iterator[tuple[int, bytes]]:
@@ -141,15 +141,15 @@ class _CountBlocksFn(beam.DoFn):
         cuts = [len(table) * share // self._workers for share in range(self._workers + 1)]
         parts: dict[int, list[TokenTable]] = {}
         shares = ((table, first, last) for first, last in zip(cuts, cuts[1:]))
-        for dealt in self._calls.each(_dealt, shares):
+        for dealt in self._calls.each(_partition_share, shares):
             for partition, part in dealt:
                 parts.setdefault(partition, []).append(part)
         partitions = sorted(parts)
         packed = self._calls.each(_packed, ((parts.pop(each),) for each in partitions))
         return zip(partitions, packed, strict=True)
 
-    def _facts(self, facts: BlockFacts) -> Iterator[beam.pvalue.TaggedOutput]:
-        for output in fact_outputs(facts):
+    def _facts(self, facts: BlockStats) -> Iterator[beam.pvalue.TaggedOutput]:
+        for output in stat_outputs(facts):
             size = _FACT_BYTES if output.tag == FACTS else len(output.value.json_lines)
             if not self._output.fits(size):
                 raise InputError(
@@ -160,7 +160,7 @@ class _CountBlocksFn(beam.DoFn):
             yield output
 
 
-def _dealt(table: TokenTable, first: int, last: int) -> list[tuple[int, TokenTable]]:
+def _partition_share(table: TokenTable, first: int, last: int) -> list[tuple[int, TokenTable]]:
     return partition_table(table.part(first, last), COUNT_PARTITIONS)
 
 
@@ -168,7 +168,7 @@ def _packed(parts: Sequence[TokenTable]) -> bytes:
     return concatenate_tables(parts).to_bytes()
 
 
-def fact_outputs(facts: BlockFacts) -> Iterator[beam.pvalue.TaggedOutput]:
+def stat_outputs(facts: BlockStats) -> Iterator[beam.pvalue.TaggedOutput]:
     """Yields a block's facts as the tagged outputs of a DoFn."""
     yield beam.pvalue.TaggedOutput(FACTS, ('lines', *astuple(facts.tally)))
     for receipt in facts.receipts:
@@ -234,7 +234,7 @@ class _WriteCountsFn(beam.DoFn):
         self._folders, self._workers = folders, workers
 
     def setup(self) -> None:
-        self._calls: CallsInFlight[tuple] = CallsInFlight(self._workers)
+        self._calls: OrderedPool[tuple] = OrderedPool(self._workers)
 
     def process(self, element: tuple[int, TokenTable]) -> Iterator[tuple]:
         yield from self._calls.submit(self._write, *element)

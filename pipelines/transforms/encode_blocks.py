@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import apache_beam as beam
 from apache_beam.utils.shared import Shared
 
-from pipelines.engines.ordered_calls import CallsInFlight, in_global_window
+from pipelines.engines.ordered_calls import OrderedPool, in_global_window
 from pipelines.files import filesystem
-from pipelines.transforms.count_tokens import FACTS, REJECTED, fact_outputs
+from pipelines.transforms.count_tokens import FACTS, REJECTED, stat_outputs
 from tokcore.corpus.dataset import Block, Split
 from tokcore.encoding.block_encoder import SubwordBlockEncoder
 from tokcore.records.bucket_buffer import BucketBuffer
@@ -154,7 +154,7 @@ class _EncodeBlocksFn(beam.DoFn):
 
     def setup(self) -> None:
         self._encoder.set_up()
-        self._calls: CallsInFlight[tuple[str, EncodedBlock]] = CallsInFlight(self._workers)
+        self._calls: OrderedPool[tuple[str, EncodedBlock]] = OrderedPool(self._workers)
 
     def start_bundle(self) -> None:
         # The limit is for all splits together; a block's split has its own ranges of keys.
@@ -179,7 +179,7 @@ class _EncodeBlocksFn(beam.DoFn):
         return block.split, self._encoder.encode(block)
 
     def _take(self, split: str, encoded: EncodedBlock) -> Iterator:
-        yield from fact_outputs(encoded.facts)
+        yield from stat_outputs(encoded.facts)
         number = next(n for n, each in enumerate(self._layout) if each.split == split)
         for bucket, rows in self._buffers[number].add(encoded.rows):
             yield (number, bucket), rows.to_bytes()

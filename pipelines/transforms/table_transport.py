@@ -23,7 +23,7 @@ _MARK = b'@'
 
 
 @dataclass(frozen=True)
-class SentTable:
+class TableMessage:
     """A packed table, or where it was left."""
 
     packed: bytes
@@ -49,26 +49,26 @@ class TokenTableCoder(beam.coders.Coder):
 class SentTableCoder(beam.coders.Coder):
     """A table's own bytes, or the path behind a mark."""
 
-    def encode(self, value: SentTable) -> bytes:
+    def encode(self, value: TableMessage) -> bytes:
         return value.packed or _MARK + value.path.encode()
 
-    def decode(self, encoded: bytes) -> SentTable:
+    def decode(self, encoded: bytes) -> TableMessage:
         if encoded.startswith(_MARK):
-            return SentTable(b'', encoded[len(_MARK) :].decode())
-        return SentTable(encoded)
+            return TableMessage(b'', encoded[len(_MARK) :].decode())
+        return TableMessage(encoded)
 
     def is_deterministic(self) -> bool:
         return True
 
     def to_type_hint(self) -> type:
-        return SentTable
+        return TableMessage
 
 
 beam.coders.registry.register_coder(TokenTable, TokenTableCoder)
-beam.coders.registry.register_coder(SentTable, SentTableCoder)
+beam.coders.registry.register_coder(TableMessage, SentTableCoder)
 
 
-def send_table(packed: bytes, output: BundleOutput, folder: str | None) -> SentTable:
+def pack_or_spill(packed: bytes, output: BundleOutput, folder: str | None) -> TableMessage:
     """Returns a packed table as it may be put out, and counts it as put out.
 
     Args:
@@ -81,7 +81,7 @@ def send_table(packed: bytes, output: BundleOutput, folder: str | None) -> SentT
     """
     if output.fits(len(packed), _TABLE_SHARE):
         output.add(len(packed))
-        return SentTable(packed)
+        return TableMessage(packed)
     if folder is None:
         raise OversizedBundleError(
             'a bundle has counted more distinct tokens than it may put out; give CountTokens a '
@@ -90,10 +90,10 @@ def send_table(packed: bytes, output: BundleOutput, folder: str | None) -> SentT
     path = filesystem.join(folder, f'table-{uuid.uuid4().hex}')
     filesystem.write_bytes(path, packed)
     output.add(len(path))
-    return SentTable(b'', path)
+    return TableMessage(b'', path)
 
 
-class _Sum:
+class _TableAccumulator:
     """The tables that came as such, added up, and the paths of the others.
 
     As long as there is one table only it stays packed: mostly no other comes, and Beam packs and
@@ -129,13 +129,13 @@ class _Sum:
 
 
 class _SumCoder(beam.coders.Coder):
-    def encode(self, value: _Sum) -> bytes:
+    def encode(self, value: _TableAccumulator) -> bytes:
         paths = '\n'.join(value.paths).encode()
         return len(paths).to_bytes(8, 'little') + paths + value.packed()
 
-    def decode(self, encoded: bytes) -> _Sum:
+    def decode(self, encoded: bytes) -> _TableAccumulator:
         end = 8 + int.from_bytes(encoded[:8], 'little')
-        return _Sum(encoded[end:], encoded[8:end].decode().split('\n') if end > 8 else [])
+        return _TableAccumulator(encoded[end:], encoded[8:end].decode().split('\n') if end > 8 else [])
 
     def is_deterministic(self) -> bool:
         return True
@@ -147,23 +147,23 @@ class MergeTablesFn(beam.CombineFn):
     Files are read at the end, where the sum stays: combiners in front of a shuffle must not.
     """
 
-    def create_accumulator(self) -> _Sum:
-        return _Sum()
+    def create_accumulator(self) -> _TableAccumulator:
+        return _TableAccumulator()
 
-    def add_input(self, mutable_accumulator: _Sum, element: SentTable) -> _Sum:
+    def add_input(self, mutable_accumulator: _TableAccumulator, element: TableMessage) -> _TableAccumulator:
         if element.path:
             mutable_accumulator.paths.append(element.path)
         mutable_accumulator.add(element.packed)
         return mutable_accumulator
 
-    def merge_accumulators(self, accumulators: Iterable[_Sum]) -> _Sum:
+    def merge_accumulators(self, accumulators: Iterable[_TableAccumulator]) -> _TableAccumulator:
         merged = self.create_accumulator()
         for accumulator in accumulators:
             merged.add(accumulator.packed())
             merged.paths += accumulator.paths
         return merged
 
-    def extract_output(self, accumulator: _Sum) -> TokenTable:
+    def extract_output(self, accumulator: _TableAccumulator) -> TokenTable:
         for path in accumulator.paths:
             accumulator.add(filesystem.read_bytes(path))
         accumulator.paths = []

@@ -11,7 +11,7 @@ from jobs import write
 from pipelines.engines.bundle_bound import BUNDLE_BYTES, MOST_BUNDLE_BYTES
 from pipelines.transforms.count_tokens import METRICS, REJECTED, TABLES, CountTokens
 from pipelines.transforms.read_blocks import ReadBlocks
-from pipelines.transforms.table_transport import SentTable, SentTableCoder
+from pipelines.transforms.table_transport import SentTableCoder, TableMessage
 from tokcore.corpus.dataset import CorpusFile, Split
 from tokcore.corpus.formats.work_items import plan_items
 from tokcore.counts.merging import TokenTable, merge_tables
@@ -95,5 +95,5 @@ def test_the_bound_is_below_what_hangs():
 def test_paths_and_tables_cross_as_bytes(text):
     coder = SentTableCoder()
     packed = TokenTable.from_items([(text, 3)]).to_bytes()
-    for sent in (SentTable(b'', text), SentTable(packed)):
+    for sent in (TableMessage(b'', text), TableMessage(packed)):
         assert coder.decode(coder.encode(sent)) == sent

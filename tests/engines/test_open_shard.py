@@ -7,7 +7,7 @@ import google_crc32c
 import numpy as np
 import pytest
 
-from pipelines.shuffle.open_shard import OpenShard
+from pipelines.shuffle.open_shard import OrderedShardWriter
 from tokcore.shuffle.run_merging import MergedRows
 
 PARTS = [bytes([place]) * (1 + place) for place in range(12)]
@@ -18,7 +18,7 @@ def merged(place: int) -> MergedRows:
 
 
 def test_parts_stand_in_their_order_whichever_thread_is_first(tmp_path):
-    shard = OpenShard(str(tmp_path), 'shard', len(PARTS))
+    shard = OrderedShardWriter(str(tmp_path), 'shard', len(PARTS))
     last_is_ready = threading.Event()
 
     def write(place: int):
@@ -38,7 +38,7 @@ def test_parts_stand_in_their_order_whichever_thread_is_first(tmp_path):
 
 
 def test_a_part_that_fails_stops_those_behind_it_and_no_other(tmp_path):
-    shard = OpenShard(str(tmp_path), 'shard', 4)
+    shard = OrderedShardWriter(str(tmp_path), 'shard', 4)
     third_failed = threading.Event()
 
     def write(place: int):

@@ -17,11 +17,11 @@ from hypothesis import strategies as st
 from pipelines import CountSubstrings
 from pipelines.engines.bundle_bound import BUNDLE_BYTES, MOST_BUNDLE_BYTES
 from pipelines.files import filesystem
-from pipelines.learning.count_suffixes import METRICS, load_cutter
-from pipelines.learning.learner_files import TokenFacts, is_learner_file
+from pipelines.learning.count_suffixes import METRICS, load_segmenter
+from pipelines.learning.learner_files import TokenStats, is_learner_file
 from pipelines.learning.line_ends import LineEndError
 from pipelines.learning.packed_learner import Limits, PackedLearner
-from pipelines.learning.partition_selection import CLAIM_METRICS
+from pipelines.learning.partition_selection import SELECTION_METRICS
 from pipelines.learning.plain_learner import BeamLearner
 from tokcore.corpus.formats.line_rows import text_rows
 from tokcore.counts.merging import count_rows
@@ -29,14 +29,14 @@ from tokcore.counts.token_table import TokenTable
 from tokcore.errors import InputError
 from tokcore.learning.size_search import search_vocabulary
 from tokcore.subword.learner import MemoryLearner
-from tokcore.subword.partitioned.prefix_partitions import PrefixGroups
+from tokcore.subword.partitioned.prefix_partitions import PrefixPartitions
 
 CORPORA = Path(__file__).resolve().parents[2].parent / 'shared' / 'corpora'
 
 # Groups of a few dozen bytes; suffixes sent in full where no heavy ones are known; several passes.
 SMALL_GROUPS = Limits(group_bytes=60)
-IN_FULL = Limits(group_bytes=60, heavy_nodes=0)
-IN_PASSES = Limits(group_bytes=400, heavy_nodes=0, bundle_bytes=3000, chained=False)
+IN_FULL = Limits(group_bytes=60, frequent_nodes=0)
+IN_PASSES = Limits(group_bytes=400, frequent_nodes=0, bundle_bytes=3000, chained=False)
 
 
 class Runs:
@@ -108,7 +108,7 @@ def test_equals_the_learner_in_memory(tmp_path, counts, limit, reserved, min_cou
         assert learner.build(min_count) == memory.build(min_count)
 
 
-@pytest.mark.parametrize('limits', [Limits(group_bytes=1 << 20), Limits(1, 50_000, heavy_nodes=0)])
+@pytest.mark.parametrize('limits', [Limits(group_bytes=1 << 20), Limits(1, 50_000, frequent_nodes=0)])
 def test_tokens_of_thousands_of_characters(tmp_path, limits):
     counts = long_counts()
     options = {'max_subtoken_length': None, 'reserved_tokens': [sorted(counts)[-1]]}
@@ -142,7 +142,7 @@ def problems(draw):
         else st.just([])
     )
     limits = Limits(
-        group_bytes=draw(st.integers(20, 400)), heavy_nodes=draw(st.sampled_from([0, 1000]))
+        group_bytes=draw(st.integers(20, 400)), frequent_nodes=draw(st.sampled_from([0, 1000]))
     )
     return tokens, limit, reserved, limits
 
@@ -185,7 +185,7 @@ def test_no_bundle_puts_out_more_than_its_bound(tmp_path):
     paths = write_counts(tmp_path, counts, 4)
     bound = 20_000
     runs = Runs()
-    limits = Limits(group_bytes=3000, heavy_nodes=0, bundle_bytes=bound)
+    limits = Limits(group_bytes=3000, frequent_nodes=0, bundle_bytes=bound)
     learner = PackedLearner(paths, str(tmp_path / 'work'), runs, workers=2, limits=limits)
     expected = MemoryLearner(TokenTable.from_items(counts.items())).build(2)
     assert learner.build(2) == expected
@@ -193,7 +193,7 @@ def test_no_bundle_puts_out_more_than_its_bound(tmp_path):
     assert sum(learner._stored[1][1].values()) > 2 * bound
     assert bound / 4 < runs.largest[METRICS] <= bound
     # What groups keep follows the vocabulary, and has the general bound.
-    assert 0 < runs.largest[CLAIM_METRICS] < MOST_BUNDLE_BYTES
+    assert 0 < runs.largest[SELECTION_METRICS] < MOST_BUNDLE_BYTES
 
 
 def test_a_round_is_one_job_and_a_known_one_none(tmp_path):
@@ -317,7 +317,7 @@ def test_a_damaged_file_that_workers_read_is_told(tmp_path, name):
         min_count = 15
         for iteration in (2, 3, 4):
             (folder / 'round-15' / f'vocabulary-{iteration}').unlink()
-        load_cutter.cache_clear()
+        load_segmenter.cache_clear()
     else:
         learner.build(15)
     with pytest.raises(Exception, match=f'{name} is damaged; run again, and'):
@@ -328,7 +328,7 @@ def test_every_character_is_counted_once_for_each_time_it_stands_in_a_token(tmp_
     counts = sample_counts()
     escaped = {word: word.replace('\\', '\\\\').replace('_', '\\u') + '_' for word in counts}
     total = sum(n * len(escaped[word]) for word, n in counts.items())
-    groups = PrefixGroups((b'i', b'in', b'k', '中'.encode()))
+    groups = PrefixPartitions((b'i', b'in', b'k', '中'.encode()))
 
     def check(tables):
         assert sum(weight for _, table in tables for _, weight in table.items()) == total
@@ -358,7 +358,7 @@ def test_a_token_that_breaks_the_lines_of_a_vocabulary_file_is_refused(tmp_path)
 
 
 def test_such_a_token_is_also_refused_if_6b30307_has_surveyed_it(tmp_path):
-    TokenFacts('a\nb', 1, 4, 3, 3, 100, ()).write(str(tmp_path / 'survey.json'))
+    TokenStats('a\nb', 1, 4, 3, 3, 100, ()).write(str(tmp_path / 'survey.json'))
     with pytest.raises(LineEndError, match='cannot be stored in a vocabulary'):
         PackedLearner(write_counts(tmp_path, {'a\nb': 3}, 1), str(tmp_path), Runs())
 

@@ -5,7 +5,8 @@ What a thread wrote before `store_released` is seen by whoever finds the number 
 """
 
 from numba import types
-from numba.extending import intrinsic
+
+from tokcore.compiled.compilation import intrinsic
 
 
 def _place(context, builder, array_type, array, index):
@@ -17,7 +18,11 @@ def _width(array_type):
     return array_type.dtype.bitwidth // 8
 
 
-@intrinsic
+def _load_acquired(numbers, index):
+    return numbers[index]
+
+
+@intrinsic(_load_acquired)
 def load_acquired(typing_context, numbers, index):
     """The number at `numbers[index]` of an array of integers; none that is half written."""
 
@@ -28,7 +33,11 @@ def load_acquired(typing_context, numbers, index):
     return numbers.dtype(numbers, types.uint64), generate
 
 
-@intrinsic
+def _store_released(numbers, index, number):
+    numbers[index] = number
+
+
+@intrinsic(_store_released)
 def store_released(typing_context, numbers, index, number):
     """Writes a number to `numbers[index]`, after all that this thread wrote before."""
 
@@ -41,7 +50,15 @@ def store_released(typing_context, numbers, index, number):
     return types.none(numbers, types.uint64, numbers.dtype), generate
 
 
-@intrinsic
+def _exchange_if(numbers, index, expected, number):
+    # The interpreter lock does not cover all of it: for one thread.
+    found = numbers[index]
+    if found == expected:
+        numbers[index] = number
+    return found
+
+
+@intrinsic(_exchange_if)
 def exchange_if(typing_context, numbers, index, expected, number):
     """Writes a number to `numbers[index]` if the expected one stands there; returns what stood."""
 

@@ -2,13 +2,13 @@
 
 import numpy as np
 
-from tokcore.compiled.compilation import kernel_in_place
+from tokcore.compiled.compilation import kernel_without_allocation
 from tokcore.compiled.wide_loads import CHUNK, copy_chunk, load_word, store_word
 
 _CHUNK, _WORD = np.uint64(CHUNK), np.uint64(8)
 
 
-@kernel_in_place
+@kernel_without_allocation
 def copy_bytes(target, to, source, start, length):
     """Copies source[start:start + length] to target[to:], places in uint64.
 

@@ -1,8 +1,10 @@
 """64 bytes' classes as bits, bit scans, and two ids at once."""
 
+import numpy as np
 from llvmlite import ir
 from numba import types
-from numba.extending import intrinsic
+
+from tokcore.compiled.compilation import intrinsic
 
 CHUNK = 64
 """Bytes that are classed at once."""
@@ -17,7 +19,11 @@ def _address(context, builder, array_type, array, place, pointee):
     return builder.bitcast(builder.gep(data, [place]), pointee.as_pointer())
 
 
-@intrinsic
+def _store_pair(ids, place, pair):
+    ids[place : place + np.uint64(2)].view(np.uint64)[0] = pair
+
+
+@intrinsic(_store_pair)
 def store_pair(typing_context, ids, place, pair):
     """Writes a uint64 over `ids[place:place + 2]` (int32), its low half first."""
 
@@ -29,7 +35,12 @@ def store_pair(typing_context, ids, place, pair):
     return types.none(ids, types.uint64, types.uint64), generate
 
 
-@intrinsic
+def _trailing_zeros(word):
+    word = int(word)
+    return np.uint64((word & -word).bit_length() - 1 if word else 64)
+
+
+@intrinsic(_trailing_zeros)
 def trailing_zeros(typing_context, word):
     """The number of the lowest bit that is set in a uint64; 64 where none is."""
 
@@ -39,8 +50,12 @@ def trailing_zeros(typing_context, word):
     return types.uint64(types.uint64), generate
 
 
-@intrinsic
-def count_ones(typing_context, word):
+def _popcount(word):
+    return np.uint64(int(word).bit_count())
+
+
+@intrinsic(_popcount)
+def popcount(typing_context, word):
     """The number of bits that are set in a uint64."""
 
     def generate(context, builder, signature, arguments):
@@ -53,8 +68,14 @@ def _splat(value):
     return ir.Constant(_CHUNK_TYPE, [value] * CHUNK)
 
 
-@intrinsic
-def bytes_within(typing_context, text, place, lowest, highest):
+def _byte_range_mask(text, place, lowest, highest):
+    chunk = text[place : place + np.uint64(CHUNK)]
+    bits = np.packbits((lowest <= chunk) & (chunk <= highest), bitorder='little')
+    return bits.view('<u8')[0]
+
+
+@intrinsic(_byte_range_mask)
+def byte_range_mask(typing_context, text, place, lowest, highest):
     """Bit i of the uint64 says whether `lowest <= text[place + i] <= highest`, for i below 64.
 
     `text` uint8[...] C-contiguous; the limits are literal numbers.

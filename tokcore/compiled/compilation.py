@@ -96,6 +96,7 @@ if CACHE_FOLDER is not None:
         sys.modules['numba'].config.CACHE_DIR = str(CACHE_FOLDER)
 
 import numba  # noqa: E402  (the variable above must be set first)
+import numba.extending  # noqa: E402
 
 
 def kernel(function: _Function) -> _Function:
@@ -107,7 +108,7 @@ def kernel(function: _Function) -> _Function:
     return _compiled(function, allocates=True)
 
 
-def kernel_in_place(function: _Function) -> _Function:
+def kernel_without_allocation(function: _Function) -> _Function:
     """Compiles a kernel that makes and returns no array, nor calls a kernel that does.
 
     numba counts references to every array that a function is given, also in those that it inlines;
@@ -116,12 +117,23 @@ def kernel_in_place(function: _Function) -> _Function:
     return _compiled(function, allocates=False)
 
 
+def intrinsic(plain: _Function) -> Callable[[Callable], _Function]:
+    """Decorates the typing function of an LLVM intrinsic that does what `plain` does.
+
+    Where numba compiles nothing (NUMBA_DISABLE_JIT=1), `plain` stands in its place, so that a
+    debugger and coverage see all of a kernel.
+    """
+    if numba.config.DISABLE_JIT:
+        return lambda typing: plain
+    return numba.extending.intrinsic
+
+
 def _compiled(function: _Function, allocates: bool) -> _Function:
     # The option has no public name. It leaves out numba's run time, which allocates and counts.
     return numba.njit(nogil=True, cache=CACHE_FOLDER is not None, _nrt=allocates)(function)
 
 
-def frozen(array: np.ndarray) -> np.ndarray:
+def read_only(array: np.ndarray) -> np.ndarray:
     """Returns a read-only view, so that a kernel's inputs have one type wherever they come from.
 
     numba compiles a kernel once for each combination of argument types, and an array over `bytes`

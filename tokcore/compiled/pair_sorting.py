@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from tokcore.compiled.compilation import kernel, kernel_in_place
+from tokcore.compiled.compilation import kernel, kernel_without_allocation
 
 # Up to so many, inserting one by one is faster than parting; most classes of suffixes are smaller.
 _FEW = 24
@@ -18,12 +18,12 @@ def sort_pairs(keys, order, offset, size):
     if size <= _FEW:
         _insert_pairs(keys, order, offset, 0, size)
         return
-    waiting = np.empty(130, np.int64)
-    waiting[0], waiting[1] = 0, size
+    stack = np.empty(130, np.int64)
+    stack[0], stack[1] = 0, size
     count = 2
     while count:
         count -= 2
-        low, high = waiting[count], waiting[count + 1]
+        low, high = stack[count], stack[count + 1]
         if high - low <= _FEW:
             _insert_pairs(keys, order, offset, low, high)
             continue
@@ -46,12 +46,12 @@ def sort_pairs(keys, order, offset, size):
                 break
             keys[i], keys[j] = keys[j], keys[i]
             order[offset + i], order[offset + j] = order[offset + j], order[offset + i]
-        waiting[count], waiting[count + 1] = i, high
-        waiting[count + 2], waiting[count + 3] = low, i
+        stack[count], stack[count + 1] = i, high
+        stack[count + 2], stack[count + 3] = low, i
         count += 4
 
 
-@kernel_in_place
+@kernel_without_allocation
 def _insert_pairs(keys, order, offset, low, high):
     for i in range(low + 1, high):
         key, place = keys[i], order[offset + i]

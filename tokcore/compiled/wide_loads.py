@@ -5,10 +5,12 @@ byte comes first, as on every machine that numba compiles for. Seven bytes or 31
 written behind the last place.
 """
 
+import numpy as np
 from llvmlite import ir
 from numba import types
 from numba.core.errors import TypingError
-from numba.extending import intrinsic
+
+from tokcore.compiled.compilation import intrinsic
 
 CHUNK = 32
 """Bytes that are compared and copied at once."""
@@ -24,7 +26,11 @@ def _check_bytes(array):
         raise TypingError('several bytes at once are for arrays of uint8')
 
 
-@intrinsic
+def _load_word(text, place):
+    return text[place : place + np.uint64(8)].view('<u8')[0]
+
+
+@intrinsic(_load_word)
 def load_word(typing_context, text, place):
     """The uint64 at `text[place:place + 8]` of a uint8 array, its first byte the lowest."""
     _check_bytes(text)
@@ -37,7 +43,11 @@ def load_word(typing_context, text, place):
     return types.uint64(text, types.uint64), generate
 
 
-@intrinsic
+def _store_word(text, place, word):
+    text[place : place + np.uint64(8)].view('<u8')[0] = word
+
+
+@intrinsic(_store_word)
 def store_word(typing_context, text, place, word):
     """Writes a uint64 to `text[place:place + 8]` of a uint8 array, its lowest byte first."""
     _check_bytes(text)
@@ -51,8 +61,12 @@ def store_word(typing_context, text, place, word):
     return types.void(text, types.uint64, types.uint64), generate
 
 
-@intrinsic
-def fetch_ahead(typing_context, array, index):
+def _prefetch(array, index):
+    """Nothing: it only makes memory faster."""
+
+
+@intrinsic(_prefetch)
+def prefetch(typing_context, array, index):
     """Asks the processor to bring an element near, without waiting for it.
 
     Elements of an array of several axes are counted as they lie in memory. There need be none at
@@ -73,8 +87,14 @@ def fetch_ahead(typing_context, array, index):
     return types.void(array, types.uint64), generate
 
 
-@intrinsic
-def differing_bytes(typing_context, text, place, other, other_place):
+def _mismatch_mask(text, place, other, other_place):
+    size = np.uint64(CHUNK)
+    differs = text[place : place + size] != other[other_place : other_place + size]
+    return np.uint64(np.packbits(differs, bitorder='little').view('<u4')[0])
+
+
+@intrinsic(_mismatch_mask)
+def mismatch_mask(typing_context, text, place, other, other_place):
     """Bit i of the uint64 says whether byte i of 32 of a uint8 array is another in the other."""
     _check_bytes(text)
     _check_bytes(other)
@@ -88,7 +108,12 @@ def differing_bytes(typing_context, text, place, other, other_place):
     return types.uint64(text, types.uint64, other, types.uint64), generate
 
 
-@intrinsic
+def _copy_chunk(text, place, other, other_place):
+    size = np.uint64(CHUNK)
+    text[place : place + size] = other[other_place : other_place + size].copy()
+
+
+@intrinsic(_copy_chunk)
 def copy_chunk(typing_context, text, place, other, other_place):
     """Writes `other[other_place:other_place + 32]` to `text[place:place + 32]`, uint8 arrays."""
     _check_bytes(text)

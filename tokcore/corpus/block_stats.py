@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from tokcore.corpus.dataset import Block, CorpusFile, Split
-from tokcore.corpus.range_checksums import TextReceipt, receipts_of
+from tokcore.corpus.range_checksums import RangeChecksum, checksums_of
 from tokcore.corpus.rows import INVALID_UTF8, MISSING_COLUMN, TOO_LONG, Reject, Rows
 from tokcore.errors import InputError
 
@@ -43,13 +43,13 @@ class RejectedLines:
 
 
 @dataclass(frozen=True)
-class BlockFacts:
+class BlockStats:
     tally: LineTally
-    receipts: tuple[TextReceipt, ...]
+    receipts: tuple[RangeChecksum, ...]
     rejected: tuple[RejectedLines, ...]
 
 
-def facts_of(block: Block, rows: Rows, splits: Sequence[Split], on_error: str) -> BlockFacts:
+def stats_of(block: Block, rows: Rows, splits: Sequence[Split], on_error: str) -> BlockStats:
     """Returns a block's tally of lines, the receipts of its bytes, and its rejected lines.
 
     Args:
@@ -86,7 +86,7 @@ def facts_of(block: Block, rows: Rows, splits: Sequence[Split], on_error: str) -
         for reason in REASONS
         if reason in reasons
     )
-    return BlockFacts(tally, receipts_of(block), rejected)
+    return BlockStats(tally, checksums_of(block), rejected)
 
 
 def add_tallies(split: str, tallies: Iterable[LineTally]) -> LineTally:

@@ -20,7 +20,7 @@ _ONE = 1 << 31
 
 
 @dataclass(frozen=True)
-class TextReceipt:
+class RangeChecksum:
     """What one block read of one file: `length` bytes of its decompressed text from `offset` on."""
 
     split: str
@@ -39,14 +39,14 @@ class TextSummary:
     crc32c: int
 
 
-def receipts_of(block: Block) -> tuple[TextReceipt, ...]:
+def checksums_of(block: Block) -> tuple[RangeChecksum, ...]:
     """Returns a receipt for each side of a block (one, or two for bitext)."""
     read = {line.side: (line.length, line.crc32c) for line in block.long_lines}
     sides = [(block.offset, block.data)]
     if block.target is not None:
         sides.append((block.target_offset, block.target))
     return tuple(
-        TextReceipt(
+        RangeChecksum(
             block.split,
             block.place,
             side,
@@ -67,7 +67,7 @@ def combine_crc32c(first: int, second: int, second_length: int) -> int:
     return _multiply(_power_of_x(8 * second_length), first) ^ second
 
 
-def join_receipts(receipts: Iterable[TextReceipt], length: int | None = None) -> TextSummary:
+def join_checksums(receipts: Iterable[RangeChecksum], length: int | None = None) -> TextSummary:
     """Joins the receipts of one file, given in any order, to its summary.
 
     `length` is the text's length where it is known (a plain file's size); without it, a
@@ -94,12 +94,12 @@ def join_receipts(receipts: Iterable[TextReceipt], length: int | None = None) ->
     return TextSummary(end, crc)
 
 
-def join_adjacent(receipts: Iterable[TextReceipt]) -> list[TextReceipt]:
+def join_adjacent(receipts: Iterable[RangeChecksum]) -> list[RangeChecksum]:
     """Joins each receipt to an earlier one of the same file that ends where it begins.
 
     Given in the order of reading, many receipts of a file become one; nothing is lost or checked.
     """
-    joined: dict[tuple[str, int, int, int], TextReceipt] = {}  # by file and end
+    joined: dict[tuple[str, int, int, int], RangeChecksum] = {}  # by file and end
     for receipt in receipts:
         file = (receipt.split, receipt.place, receipt.side)
         before = joined.pop((*file, receipt.offset), None)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tokcore.compiled.compilation import frozen
+from tokcore.compiled.compilation import read_only
 from tokcore.compiled.ragged_bytes import prepend_rows
 
 INVALID_UTF8 = 'invalid_utf8'
@@ -72,9 +72,9 @@ def prepend(side: Side, prefix: str) -> Side:
     if not prefix:
         return side
     text, starts, ends = prepend_rows(
-        frozen(side.text),
-        frozen(side.starts),
-        frozen(side.ends),
+        read_only(side.text),
+        read_only(side.starts),
+        read_only(side.ends),
         np.frombuffer(prefix.encode(), np.uint8),
     )
-    return Side(frozen(text), starts, ends)
+    return Side(read_only(text), starts, ends)

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tokcore.corpus.block_stats import BlockFacts, facts_of
+from tokcore.corpus.block_stats import BlockStats, stats_of
 from tokcore.corpus.dataset import Block, Split
 from tokcore.corpus.formats.registry import block_rows
 from tokcore.counts.merging import TokenTable
@@ -25,7 +25,7 @@ SideGroups = tuple[tuple[int, ...], ...]
 @dataclass(frozen=True)
 class CountedBlock:
     tables: tuple[TokenTable, ...]  # one for each group of sides
-    facts: BlockFacts
+    facts: BlockStats
 
 
 def count_block(
@@ -38,7 +38,7 @@ def count_block(
     """
     counter = BlockCounter(groups)
     facts = counter.add(block, splits, on_error)
-    return CountedBlock(counter.taken(), facts)
+    return CountedBlock(counter.finish(), facts)
 
 
 class BlockCounter:
@@ -52,7 +52,7 @@ class BlockCounter:
         self._groups = groups
         self._sums = [TokenAccumulator(each) for each in indexes or [None] * len(groups)]
 
-    def companion(self) -> 'BlockCounter':
+    def for_another_thread(self) -> 'BlockCounter':
         """Returns a counter for another thread, which keeps its tokens where this one does."""
         return BlockCounter(self._groups, [each.index for each in self._sums])
 
@@ -61,20 +61,20 @@ class BlockCounter:
         counts = sum(each.nbytes for counter in (self, *companions) for each in counter._sums)
         return counts + sum(each.index.nbytes for each in self._sums)
 
-    def add(self, block: Block, splits: Sequence[Split], on_error: str = 'stop') -> BlockFacts:
+    def add(self, block: Block, splits: Sequence[Split], on_error: str = 'stop') -> BlockStats:
         """Counts a block; raises InputError as `count_block`, and then nothing of it is counted."""
         rows = block_rows(block)
-        facts = facts_of(block, rows, splits, on_error)
+        facts = stats_of(block, rows, splits, on_error)
         for sides, sums in zip(self._groups, self._sums, strict=True):
             for index in sides:
                 side = rows.sides[index]
                 sums.add_rows(side.text, side.starts, side.ends)
         return facts
 
-    def taken(self, companions: Sequence['BlockCounter'] = ()) -> tuple[TokenTable, ...]:
+    def finish(self, companions: Sequence['BlockCounter'] = ()) -> tuple[TokenTable, ...]:
         """Returns the tables, with all companions' counts; none of them may be used any more."""
         return tuple(
-            TokenTable(*sums.taken(each._sums[group] for each in companions))
+            TokenTable(*sums.finish(each._sums[group] for each in companions))
             for group, sums in enumerate(self._sums)
         )
 

@@ -16,8 +16,8 @@ import numpy as np
 
 from tokcore.compiled.atomics import exchange_if, load_acquired, store_released
 from tokcore.compiled.byte_masks import trailing_zeros
-from tokcore.compiled.compilation import kernel_in_place
-from tokcore.compiled.wide_loads import CHUNK, copy_chunk, differing_bytes, fetch_ahead, load_word
+from tokcore.compiled.compilation import kernel_without_allocation
+from tokcore.compiled.wide_loads import CHUNK, copy_chunk, load_word, mismatch_mask, prefetch
 
 _MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
 _MIXER = np.uint64(0xD6E8FEB86659FD93)
@@ -53,14 +53,14 @@ _LOCK, _SIZE = np.uint64(0), np.uint64(1)
 _OPEN, _TAKEN, _FULL = 0, 1, 2
 
 
-@kernel_in_place
+@kernel_without_allocation
 def low_bytes(word, number):
     """The lowest `number` bytes of a word, 1 to 8; the others are 0."""
     unwanted = (_WORD - number) << _THREE
     return (word << unwanted) >> unwanted
 
 
-@kernel_in_place
+@kernel_without_allocation
 def hash_bytes(text, start, end):
     """A 64-bit hash of text[start:end], good in its high bits; eight bytes may be read behind it."""
     value = (end - start) * _MULTIPLIER
@@ -73,27 +73,27 @@ def hash_bytes(text, start, end):
     return (value ^ (value >> _HALF)) * _MIXER
 
 
-@kernel_in_place
+@kernel_without_allocation
 def same_bytes(text, start, data, begin, length):
     """Whether text[start:start + length] and data[begin:begin + length] are equal."""
     while length > _CHUNK:
-        if differing_bytes(text, start, data, begin) != _ZERO:
+        if mismatch_mask(text, start, data, begin) != _ZERO:
             return False
         start += _CHUNK
         begin += _CHUNK
         length -= _CHUNK
     # Most tokens end here, with no branch on their length.
-    return differing_bytes(text, start, data, begin) & ((_ONE << length) - _ONE) == _ZERO
+    return mismatch_mask(text, start, data, begin) & ((_ONE << length) - _ONE) == _ZERO
 
 
-@kernel_in_place
+@kernel_without_allocation
 def hash_tokens(text, starts, ends, tokens, hashes):
     """Fills in the hashes of the first `tokens` of text[starts[i]:ends[i]], places in uint64."""
     for token in range(np.uint64(tokens)):
         hashes[token] = hash_bytes(text, starts[token], ends[token])
 
 
-@kernel_in_place
+@kernel_without_allocation
 def slot_shift(slots):
     """By how much a hash is shifted to choose one of so many slots, a power of two from 2 on."""
     shift = _WORD_BITS
@@ -103,8 +103,8 @@ def slot_shift(slots):
     return shift
 
 
-@kernel_in_place
-def token_room(slots):
+@kernel_without_allocation
+def token_capacity(slots):
     """How many tokens so many slots are for.
 
     A search for a new token ends at the first free slot, and much text is mostly new tokens; but to
@@ -113,13 +113,13 @@ def token_room(slots):
     return slots // 4 * 3
 
 
-@kernel_in_place
+@kernel_without_allocation
 def slot_tag(token_hash, last_slot):
     """The bits of a hash that a slot has beside the index; `last_slot` has the index's bits set."""
     return token_hash & _SLOT_BITS & ~last_slot
 
 
-@kernel_in_place
+@kernel_without_allocation
 def _likely_index(token_hash, slots, shift):
     """The index of what stands in a hash's first slot if that is likely the token's.
 
@@ -131,24 +131,24 @@ def _likely_index(token_hash, slots, shift):
     return np.uint64(is_likely) * ((held & last_slot) - np.uint64(held != _FREE))
 
 
-@kernel_in_place
+@kernel_without_allocation
 def _fetch_for(hashes, token, last, hash_mask, slots, shift, offsets, data, counts):
     """Asks for what tokens some places on will need: the slot, then the place, then its bytes."""
     ahead = token + np.uint64(_SLOT_AHEAD)
     if ahead < last:
-        fetch_ahead(slots, (hashes[ahead] & hash_mask) >> shift)
+        prefetch(slots, (hashes[ahead] & hash_mask) >> shift)
     ahead = token + np.uint64(_ENTRY_AHEAD)
     if ahead < last:
         index = _likely_index(hashes[ahead] & hash_mask, slots, shift)
-        fetch_ahead(offsets, index)
-        fetch_ahead(counts, index)
+        prefetch(offsets, index)
+        prefetch(counts, index)
     ahead = token + np.uint64(_BYTES_AHEAD)
     if ahead < last:
         index = _likely_index(hashes[ahead] & hash_mask, slots, shift)
-        fetch_ahead(data, np.uint64(offsets[index]))
+        prefetch(data, np.uint64(offsets[index]))
 
 
-@kernel_in_place
+@kernel_without_allocation
 def _lock(state):
     """Waits for the lock: True if it was given, False if the table is full."""
     while True:
@@ -159,7 +159,7 @@ def _lock(state):
             return was == _OPEN
 
 
-@kernel_in_place
+@kernel_without_allocation
 def _find(text, start, length, token_hash, slots, shift, data, offsets):
     """Finds text[start:start + length]: (index, its slot), or (_NONE, the slot to enter it at)."""
     last_slot = np.uint64(len(slots) - 1)
@@ -179,8 +179,8 @@ def _find(text, start, length, token_hash, slots, shift, data, offsets):
         slot = (slot + _ONE) & last_slot
 
 
-@kernel_in_place
-def _enter_missing(
+@kernel_without_allocation
+def _insert_missing(
     missing, text, starts, ends, hashes, first, hash_mask, slots, shift, data, offsets, state
 ):  # fmt: skip
     """Enters the tokens `first + i`, bits i of `missing`, unless another thread was first.
@@ -198,7 +198,7 @@ def _enter_missing(
         index, slot = _find(text, start, length, token_hash, slots, shift, data, offsets)
         if index == _NONE:
             begin = np.uint64(offsets[size])
-            is_full = size == np.uint64(token_room(len(slots)))
+            is_full = size == np.uint64(token_capacity(len(slots)))
             is_full |= begin + length + _CHUNK > np.uint64(len(data))
             if is_full:
                 break
@@ -218,8 +218,8 @@ def _enter_missing(
     return missing
 
 
-@kernel_in_place
-def _know_tokens(
+@kernel_without_allocation
+def _resolve_batch(
     text, starts, ends, hashes, first, last, end, hash_mask, slots, shift, data, offsets, state,
     counts,
 ):  # fmt: skip
@@ -238,7 +238,7 @@ def _know_tokens(
             missing |= _ONE << (token - first)
         else:
             hashes[token] = index
-    missing = _enter_missing(
+    missing = _insert_missing(
         missing, text, starts, ends, hashes, first, hash_mask, slots, shift, data, offsets, state
     )
     if missing == _ZERO:
@@ -249,7 +249,7 @@ def _know_tokens(
     return known
 
 
-@kernel_in_place
+@kernel_without_allocation
 def add_tokens(
     text, starts, ends, hashes, weights, first, last, hash_mask, slots, data, offsets, state, counts
 ):  # fmt: skip
@@ -257,7 +257,7 @@ def add_tokens(
 
     Returns (i, overflow): where it stopped, and whether that was since the sum would exceed
     2^63 - 1, and not for want of room. The length of `slots` is a power of two; `offsets` and
-    `counts` (int64) have room for `token_room` of it, counts that were never added to being 0.
+    `counts` (int64) have room for `token_capacity` of it, counts that were never added to being 0.
     Hashes of tokens that were added are used up, and all of them by an overflow.
     """
     shift = slot_shift(len(slots))
@@ -271,7 +271,7 @@ def add_tokens(
         wanted = known = token + _ONE
         if index == _NONE:
             wanted = min(end, token + _TOGETHER)
-            known = _know_tokens(
+            known = _resolve_batch(
                 text, starts, ends, hashes, token, wanted, end, hash_mask, slots, shift, data,
                 offsets, state, counts,
             )  # fmt: skip
@@ -288,8 +288,8 @@ def add_tokens(
     return last, False
 
 
-@kernel_in_place
-def enter_tokens(data, offsets, size, hash_mask, hashes, slots):
+@kernel_without_allocation
+def rehash(data, offsets, size, hash_mask, hashes, slots):
     """Enters a table's tokens, all different, into slots that are free.
 
     As many at once as `hashes` (uint64[...], left as it may be) has room for, some dozens: for all
@@ -302,7 +302,7 @@ def enter_tokens(data, offsets, size, hash_mask, hashes, slots):
         for index in range(first, last):
             begin, end = np.uint64(offsets[index]), np.uint64(offsets[index + _ONE])
             token_hash = hash_bytes(data, begin, end) & hash_mask
-            fetch_ahead(slots, token_hash >> shift)
+            prefetch(slots, token_hash >> shift)
             hashes[index - first] = token_hash
         for index in range(first, last):
             token_hash = hashes[index - first]

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from tokcore.compiled.compilation import frozen
+from tokcore.compiled.compilation import read_only
 from tokcore.corpus.rows import Rows
 from tokcore.counts import partition_kernels
 from tokcore.counts.text_format import read_counts_text
@@ -28,7 +28,7 @@ _MANY_PARTITIONS = 1 << 16
 
 @functools.cache
 def _crc32_table() -> np.ndarray:
-    return frozen(partition_kernels.crc32_table())
+    return read_only(partition_kernels.crc32_table())
 
 
 def count_rows(rows: Rows, sides: tuple[int, ...]) -> TokenTable:
@@ -37,7 +37,7 @@ def count_rows(rows: Rows, sides: tuple[int, ...]) -> TokenTable:
     for index in sides:
         side = rows.sides[index]
         accumulator.add_rows(side.text, side.starts, side.ends)
-    return TokenTable(*accumulator.taken())
+    return TokenTable(*accumulator.finish())
 
 
 def merge_tables(tables: Iterable[TokenTable]) -> TokenTable:
@@ -53,7 +53,7 @@ def merge_tables(tables: Iterable[TokenTable]) -> TokenTable:
     accumulator = TokenAccumulator()
     for table in itertools.chain(first, remaining):
         accumulator.add_tokens(table.data, table.offsets, table.counts)
-    return TokenTable(*accumulator.taken())
+    return TokenTable(*accumulator.finish())
 
 
 def concatenate_tables(tables: Sequence[TokenTable]) -> TokenTable:
@@ -76,7 +76,7 @@ def partition_table(table: TokenTable, partitions: int) -> list[tuple[int, Token
     """
     if not 1 <= partitions <= 1 << 31:
         raise ValueError(f'the number of partitions must be 1 to 2^31, not {partitions}')
-    packed = (frozen(table.data), frozen(table.offsets))
+    packed = (read_only(table.data), read_only(table.offsets))
     found = np.empty(len(table), np.uint32)
     partition_kernels.find_partitions(*packed, partitions, _crc32_table(), found)
     numbers = np.arange(min(partitions, _MANY_PARTITIONS))
@@ -84,16 +84,16 @@ def partition_table(table: TokenTable, partitions: int) -> list[tuple[int, Token
         numbers, found = np.unique(found, return_inverse=True)
         found = found.astype(np.uint32)
     sizes = np.zeros((len(numbers), 2), np.int64)
-    partition_kernels.add_partition_sizes(packed[1], frozen(found), sizes)
+    partition_kernels.add_partition_sizes(packed[1], read_only(found), sizes)
     ends = np.cumsum(sizes, axis=0)
     starts = ends - sizes
     data = np.empty(len(table.data), np.uint8)
     offsets = np.zeros(len(table) + len(numbers), np.int64)
     counts = np.empty(len(table), np.int64)
-    partition_kernels.deal_tokens(
+    partition_kernels.scatter_tokens(
         *packed,
-        frozen(table.counts),
-        frozen(found),
+        read_only(table.counts),
+        read_only(found),
         np.concatenate([starts, np.zeros((len(numbers), 1), np.int64)], axis=1),
         data,
         offsets,

@@ -6,7 +6,7 @@ Packed tokens are `data` uint8 and `offsets` int64: token i is `data[offsets[i]:
 import numpy as np
 
 from tokcore.compiled.byte_copying import copy_bytes
-from tokcore.compiled.compilation import kernel_in_place
+from tokcore.compiled.compilation import kernel_without_allocation
 
 _CRC32_POLYNOMIAL = 0xEDB88320
 
@@ -19,7 +19,7 @@ def crc32_table() -> np.ndarray:
     return values
 
 
-@kernel_in_place
+@kernel_without_allocation
 def crc32_bytes(data, start, end, table):
     """`zlib.crc32(data[start:end])`."""
     value = np.uint32(0xFFFFFFFF)
@@ -29,7 +29,7 @@ def crc32_bytes(data, start, end, table):
     return np.uint32(value ^ np.uint32(0xFFFFFFFF))
 
 
-@kernel_in_place
+@kernel_without_allocation
 def find_partitions(data, offsets, partitions, table, found):
     """Fills in each token's partition (uint32), `crc32 * partitions >> 32`."""
     for token in range(len(found)):
@@ -37,7 +37,7 @@ def find_partitions(data, offsets, partitions, table, found):
         found[token] = (np.int64(crc) * np.int64(partitions)) >> 32
 
 
-@kernel_in_place
+@kernel_without_allocation
 def add_partition_sizes(offsets, found, sizes):
     """Adds up in sizes[partition] (int64[partitions, 2]) how many tokens and bytes each has."""
     for token in range(len(found)):
@@ -45,8 +45,8 @@ def add_partition_sizes(offsets, found, sizes):
         sizes[found[token], 1] += offsets[token + 1] - offsets[token]
 
 
-@kernel_in_place
-def deal_tokens(data, offsets, counts, found, nexts, dealt_data, dealt_offsets, dealt_counts):
+@kernel_without_allocation
+def scatter_tokens(data, offsets, counts, found, nexts, dealt_data, dealt_offsets, dealt_counts):
     """Copies each token with its end and its count to the next places of its partition.
 
     nexts[partition] (int64[partitions, 3]) has the place of its next token, the place of its next
@@ -66,7 +66,7 @@ def deal_tokens(data, offsets, counts, found, nexts, dealt_data, dealt_offsets, 
         dealt_offsets[place + partition + 1] = nexts[partition, 2]
 
 
-@kernel_in_place
+@kernel_without_allocation
 def write_varints(numbers, output):
     """Writes numbers >= 0 as LEB128 (7 bits a byte, low first, high bit on all but the last).
 
@@ -84,7 +84,7 @@ def write_varints(numbers, output):
     return position
 
 
-@kernel_in_place
+@kernel_without_allocation
 def read_varints(data, position, numbers):
     """Fills in numbers from LEB128; returns where they end, or -1 if cut off or too large."""
     for index in range(len(numbers)):

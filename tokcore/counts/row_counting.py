@@ -1,17 +1,17 @@
 """The kernel that counts rows: tokens are found, hashed and added some thousands at a time.
 
-One call for a block, so that threads seldom ask for the interpreter: whoever finds it taken sleeps,
-and to be woken costs more than to count some hundred tokens.
+One call a block, so that the interpreter lock (GIL) is taken once a block: a thread that waits for
+it sleeps, and waking costs as much as counting some hundred tokens.
 """
 
-from tokcore.compiled.compilation import kernel_in_place
+from tokcore.compiled.compilation import kernel_without_allocation
 from tokcore.counts.hash_table_kernels import add_tokens, hash_tokens
 from tokcore.text.t2t_scanning import scan_tokens
 
 _ROW, _POSITION, _TOKEN, _TOKENS = range(4)
 
 
-@kernel_in_place
+@kernel_without_allocation
 def count_rows(
     text, starts, ends, classes, progress, token_starts, token_ends, row_tokens, hashes, weights,
     hash_mask, slots, data, offsets, state, counts,

@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from tokcore.compiled.compilation import frozen, kernel_in_place
+from tokcore.compiled.compilation import kernel_without_allocation, read_only
 from tokcore.compiled.ragged_bytes import pick_ranges
-from tokcore.corpus.formats.line_kernels import byte_kinds, count_lines, scan_lines, strip_start
+from tokcore.corpus.formats.line_kernels import byte_classes, count_lines, scan_lines, strip_start
 from tokcore.counts.hash_table_kernels import LARGEST_COUNT
 from tokcore.counts.token_table import TokenTable, distinct_table
 from tokcore.errors import InputError
@@ -24,7 +24,7 @@ _REASONS = {
 }
 
 
-@kernel_in_place
+@kernel_without_allocation
 def find_separator(data, start, end):
     """Where the last TAB of data[start:end] is, else its last space, else -1."""
     space = -1
@@ -36,7 +36,7 @@ def find_separator(data, start, end):
     return space
 
 
-@kernel_in_place
+@kernel_without_allocation
 def parse_counts(data, borders, damaged, whitespace, starts, ends, counts):
     """Cuts each line into token and count; returns (lines, tokens, verdict).
 
@@ -86,16 +86,16 @@ def read_counts_text(lines: bytes, name: str) -> TokenTable:
     size = count_lines(data)
     borders = np.empty(size + 1, np.int64)
     damaged = np.zeros(size, np.uint8)
-    scan_lines(data, frozen(byte_kinds()), borders, damaged)
+    scan_lines(data, read_only(byte_classes()), borders, damaged)
     starts = np.empty(size, np.int64)
     ends = np.empty(size, np.int64)
     counts = np.empty(size, np.int64)
     line, tokens, verdict = parse_counts(
-        data, frozen(borders), frozen(damaged), whitespace_table(), starts, ends, counts
+        data, read_only(borders), read_only(damaged), whitespace_table(), starts, ends, counts
     )
     if verdict != _GOOD:
         raise InputError(f'{name}: line {line + 1} {_REASONS[verdict]}')
-    packed, offsets = pick_ranges(data, frozen(starts[:tokens]), frozen(ends[:tokens]))
+    packed, offsets = pick_ranges(data, read_only(starts[:tokens]), read_only(ends[:tokens]))
     try:
         return distinct_table(packed, offsets, counts[:tokens])
     except OverflowError as error:

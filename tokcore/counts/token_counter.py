@@ -4,10 +4,10 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from tokcore.compiled.compilation import frozen
+from tokcore.compiled.compilation import read_only
 from tokcore.counts import hash_table_kernels
 from tokcore.counts.row_counting import count_rows
-from tokcore.counts.token_index import IndexArrays, TokenIndex, with_room
+from tokcore.counts.token_index import IndexArrays, TokenIndex, ensure_capacity
 from tokcore.text.t2t_scanning import (
     CHUNK_TOKENS,
     alphanumeric_bits,
@@ -46,7 +46,7 @@ class TokenAccumulator:
         token_starts = np.empty(_TOKENS_AT_ONCE + CHUNK_TOKENS, np.uint64)
         token_ends = np.empty_like(token_starts)
         hashes = np.empty_like(token_starts)
-        weights = frozen(np.ones(len(hashes), np.int64))
+        weights = read_only(np.ones(len(hashes), np.int64))
         row_tokens = np.empty(len(starts) + 1, np.int64)
         progress = np.array([0, -1, 0, 0], np.int64)
         while True:
@@ -78,7 +78,7 @@ class TokenAccumulator:
             while True:
                 arrays = self._arrays()
                 token, overflow = hash_table_kernels.add_tokens(
-                    text, starts, ends, hashes, frozen(weights), token, len(weights),
+                    text, starts, ends, hashes, read_only(weights), token, len(weights),
                     self.index.hash_mask, arrays.slots, arrays.data, arrays.offsets, arrays.state,
                     self._counts,
                 )  # fmt: skip
@@ -89,7 +89,7 @@ class TokenAccumulator:
     def _arrays(self) -> IndexArrays:
         """Returns the index's arrays, with counts for as many tokens as they have room for."""
         arrays = self.index.arrays
-        self._counts = with_room(self._counts, len(self._counts), arrays.token_room)
+        self._counts = ensure_capacity(self._counts, len(self._counts), arrays.token_capacity)
         return arrays
 
     def _make_room(self, arrays: IndexArrays, token: np.ndarray, overflow: bool) -> None:
@@ -102,10 +102,10 @@ class TokenAccumulator:
 
         They do not change when more is added.
         """
-        data, offsets, counts = self.taken()
+        data, offsets, counts = self.finish()
         return data, offsets, counts.copy()
 
-    def taken(
+    def finish(
         self, others: Iterable['TokenAccumulator'] = ()
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Returns the arrays with those of others over the same index added up.
@@ -115,7 +115,7 @@ class TokenAccumulator:
         """
         data, offsets = self.index.tokens()
         size = len(offsets) - 1
-        counts = self._counts = with_room(self._counts, len(self._counts), size)
+        counts = self._counts = ensure_capacity(self._counts, len(self._counts), size)
         for other in others:
             known = min(size, len(other._counts))
             counts[:known] += other._counts[:known]

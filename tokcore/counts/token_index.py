@@ -24,7 +24,7 @@ _ENTERED_AT_ONCE = 64
 
 @dataclass(frozen=True, eq=False)
 class IndexArrays:
-    """What kernels work on (see `token_hashing`); all are replaced at once where one grows."""
+    """What kernels work on (see `hash_table_kernels`); all are replaced at once where one grows."""
 
     slots: np.ndarray  # uint32[a power of two]
     data: np.ndarray  # uint8
@@ -32,8 +32,8 @@ class IndexArrays:
     state: np.ndarray  # int64[STATE_NUMBERS]
 
     @property
-    def token_room(self) -> int:
-        return hash_table_kernels.token_room(len(self.slots))
+    def token_capacity(self) -> int:
+        return hash_table_kernels.token_capacity(len(self.slots))
 
     @property
     def size(self) -> int:
@@ -54,7 +54,7 @@ class TokenIndex:
         self.arrays = IndexArrays(
             np.zeros(_FIRST_SLOTS, np.uint32),
             np.empty(_FIRST_BYTES, np.uint8),
-            np.zeros(hash_table_kernels.token_room(_FIRST_SLOTS) + 1, np.int64),
+            np.zeros(hash_table_kernels.token_capacity(_FIRST_SLOTS) + 1, np.int64),
             np.zeros(hash_table_kernels.STATE_NUMBERS, np.int64),
         )
 
@@ -82,21 +82,22 @@ class TokenIndex:
 
     def _grown(self, full: IndexArrays, token_bytes: int) -> IndexArrays:
         slots, size = full.slots, full.size
-        if size == full.token_room:
+        if size == full.token_capacity:
             slots = np.zeros(
                 len(slots) * (4 if slots.nbytes <= _FOURFOLD_SLOT_BYTES else 2), np.uint32
             )
         used = int(full.offsets[size])
-        data = with_room(full.data, used, used + token_bytes + CHUNK)
-        offsets = with_room(full.offsets, size + 1, hash_table_kernels.token_room(len(slots)) + 1)
+        data = ensure_capacity(full.data, used, used + token_bytes + CHUNK)
+        offsets = ensure_capacity(full.offsets, size + 1, hash_table_kernels.token_capacity(len(slots)) + 1)
         if slots is not full.slots:
             hashes = np.empty(_ENTERED_AT_ONCE, np.uint64)
-            hash_table_kernels.enter_tokens(data, offsets, size, self.hash_mask, hashes, slots)
-        # The old state stays locked, for whoever has not yet seen the new one.
+            hash_table_kernels.rehash(data, offsets, size, self.hash_mask, hashes, slots)
+        # The old arrays stay marked FULL: a thread that still holds them fails its next insert and comes
+        # back for the new ones.
         return IndexArrays(slots, data, offsets, np.array([0, size], np.int64))
 
 
-def with_room(array: np.ndarray, used: int, wanted: int) -> np.ndarray:
+def ensure_capacity(array: np.ndarray, used: int, wanted: int) -> np.ndarray:
     """Returns an array whose first `used` numbers are the same, others 0 or not yet written to.
 
     It is the same array if that has the room wanted; otherwise there will be more than that.

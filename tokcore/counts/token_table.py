@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tokcore.compiled.compilation import frozen
+from tokcore.compiled.compilation import read_only
 from tokcore.compiled.ragged_bytes import pick_ranges
 from tokcore.counts import partition_kernels
 from tokcore.counts.token_counter import TokenAccumulator
@@ -78,7 +78,7 @@ class TokenTable:
     def pick(self, order: np.ndarray) -> 'TokenTable':
         """Returns the tokens of these indices (int64[m]), in this order."""
         starts, ends = self.offsets[order], self.offsets[order + 1]
-        data, offsets = pick_ranges(frozen(self.data), frozen(starts), frozen(ends))
+        data, offsets = pick_ranges(read_only(self.data), read_only(starts), read_only(ends))
         return TokenTable(data, offsets, self.counts[order])
 
     def part(self, first: int, last: int) -> 'TokenTable':
@@ -91,7 +91,7 @@ class TokenTable:
         """Returns the table, in its order, in a compact form for `from_bytes`."""
         numbers = np.concatenate([np.diff(self.offsets), self.counts])
         packed = np.empty(9 * len(numbers), np.uint8)
-        size = partition_kernels.write_varints(frozen(numbers), packed)
+        size = partition_kernels.write_varints(read_only(numbers), packed)
         return b''.join((_HEADER.pack(_MAGIC, len(self)), packed[:size].data, self.data.data))
 
     @classmethod
@@ -155,7 +155,7 @@ def distinct_table(data: np.ndarray, offsets: np.ndarray, counts: np.ndarray) ->
         raise ValueError(f'a count must not be negative, but one is {counts.min()}')
     accumulator = TokenAccumulator()
     accumulator.add_tokens(data, offsets, counts)
-    return TokenTable(*accumulator.taken())
+    return TokenTable(*accumulator.finish())
 
 
 def _column(table: pa.Table, name: str) -> pa.ChunkedArray:

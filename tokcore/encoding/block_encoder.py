@@ -1,7 +1,7 @@
 """Rows of text to rows of ids, a whole block at once and without Python on the way.
 
 Most tokens of a text were met before, so each encoder keeps the ids of the tokens that it met, in a
-bounded table (the memo); a new token is cut over the vocabulary's trie.
+bounded cache; a new token is segmented over the vocabulary's trie.
 """
 
 import functools
@@ -9,17 +9,17 @@ import typing
 
 import numpy as np
 
-from tokcore.compiled.compilation import frozen
+from tokcore.compiled.compilation import read_only
 from tokcore.corpus.rows import Side, prepend
 from tokcore.encoding.encoded_rows import EncodedSide, GrowingSide
 from tokcore.encoding.encoding_kernels import encode_rows
-from tokcore.encoding.long_tokens import WindowCutter, row_parts
+from tokcore.encoding.long_tokens import WindowSegmenter, row_parts
 from tokcore.encoding.token_cache import ROW_WORDS
 from tokcore.encoding.vocabulary_arrays import VocabularyArrays
 from tokcore.text.escaping import alphabet_of, escape_token
 from tokcore.text.t2t_scanning import alphanumeric_bits, readable_parts
 
-DEFAULT_MEMO_BYTES = 8 << 20
+DEFAULT_CACHE_BYTES = 8 << 20
 """Some 260,000 tokens."""
 
 LONG_ROW_BYTES = 256 << 10
@@ -29,10 +29,10 @@ this length may take at once, should it be one token, is less than a block takes
 _CACHE_LINE = 64
 
 
-def _empty_memo(memo_bytes: int) -> tuple[np.uint64, np.ndarray]:
-    """The memo's arguments of `encode_rows`, with at least 2 rows."""
+def _empty_cache(cache_bytes: int) -> tuple[np.uint64, np.ndarray]:
+    """The cache's arguments of `encode_rows`, with at least 2 rows."""
     row_bytes = 8 * ROW_WORDS
-    bits = max(1, (memo_bytes // row_bytes).bit_length() - 1)
+    bits = max(1, (cache_bytes // row_bytes).bit_length() - 1)
     memory = np.zeros((row_bytes << bits) + _CACHE_LINE, np.uint8)
     begin = -memory.ctypes.data % _CACHE_LINE
     words = memory[begin : begin + (row_bytes << bits)].view(np.uint64)
@@ -52,17 +52,17 @@ class SubwordVocabulary(typing.Protocol):
 
 
 class SubwordBlockEncoder:
-    """Encodes blocks for one thread: the vocabulary's arrays are shared, the memo is its own."""
+    """Encodes blocks for one thread: the vocabulary's arrays are shared, the cache is its own."""
 
-    def __init__(self, vocabulary: SubwordVocabulary, memo_bytes: int = DEFAULT_MEMO_BYTES):
+    def __init__(self, vocabulary: SubwordVocabulary, cache_bytes: int = DEFAULT_CACHE_BYTES):
         """Takes the vocabulary and about how much memory to remember tokens in.
 
-        A full memo forgets what came once; results do not depend on its size.
+        A full cache forgets what came once; results do not depend on its size.
         """
         self._vocabulary = vocabulary
         arrays = vocabulary.arrays
         self._tables = (alphanumeric_bits(), arrays.alphabet, arrays.edges, arrays.edge_ids)
-        self._memo = _empty_memo(memo_bytes)
+        self._cache = _empty_cache(cache_bytes)
 
     def encode_side(self, side: Side, prefix: str = '', eos: bool = True) -> EncodedSide:
         """Returns the ids of each row, of `prefix` and text as one, with id 1 at the end if `eos`.
@@ -85,7 +85,7 @@ class SubwordBlockEncoder:
         self, text: np.ndarray, starts: np.ndarray, ends: np.ndarray, eos: bool, out: GrowingSide
     ) -> None:
         out.ids, out.used, start, end, missed = encode_rows(
-            text, starts, ends, int(eos), *self._tables, *self._memo, out.ids, out.used,
+            text, starts, ends, int(eos), *self._tables, *self._cache, out.ids, out.used,
             out.offsets[out.rows :],
         )  # fmt: skip
         if missed:
@@ -101,15 +101,15 @@ class SubwordBlockEncoder:
                 for ids in self._windows.cut(text, part_start, part_end):
                     out.add(ids)
                 continue
-            bounds = (frozen(np.array([place])) for place in (part_start, part_end))
+            bounds = (read_only(np.array([place])) for place in (part_start, part_end))
             part.used = part.rows = 0
             self._encode_rows(text, *bounds, False, part)
             out.add(part.ids[: part.used])
         out.end_row(eos)
 
     @functools.cached_property
-    def _windows(self) -> WindowCutter:
-        return WindowCutter(self._vocabulary.arrays, self._vocabulary.subtokens)
+    def _windows(self) -> WindowSegmenter:
+        return WindowSegmenter(self._vocabulary.arrays, self._vocabulary.subtokens)
 
     def _missing_subtoken(self, data: bytes, missed: int) -> str:
         token = data.decode('utf-8', 'surrogatepass')

@@ -1,6 +1,6 @@
 """Rows of text to rows of ids, some thousand tokens at a time and pass by pass.
 
-The passes: find the tokens, look them up, spell out and cut those that the memo does not have, put
+The passes: find the tokens, look them up, spell out and cut those that the cache does not have, put
 the ids in order. Each is a loop over all of these tokens, so that memory is waited for once and the
 processor guesses the branches of a pass right.
 """
@@ -8,10 +8,10 @@ processor guesses the branches of a pass right.
 import numpy as np
 
 from tokcore.compiled.byte_masks import store_pair
-from tokcore.compiled.compilation import kernel, kernel_in_place
+from tokcore.compiled.compilation import kernel, kernel_without_allocation
 from tokcore.compiled.wide_loads import load_word
-from tokcore.encoding.subtoken_trie import cut_greedily, match_pairs
-from tokcore.encoding.token_cache import GROUP, IDS_REMEMBERED, look_up, remember
+from tokcore.encoding.subtoken_trie import probe_bigrams, segment_longest_match
+from tokcore.encoding.token_cache import GROUP, IDS_REMEMBERED, insert_ids, look_up
 from tokcore.text.t2t_scanning import CHUNK_TOKENS, decode_word, scan_tokens
 
 MAX_GROWTH = 5
@@ -25,7 +25,7 @@ _0, _1, _2, _32 = np.uint64(0), np.uint64(1), np.uint64(2), np.uint64(32)
 _10 = np.uint64(10)
 
 
-@kernel_in_place
+@kernel_without_allocation
 def _put_escape(code, out, length):
     r"""Puts what stands for a character into out[length:]: `\\`, `\u` or `\<decimal>;`.
 
@@ -48,8 +48,8 @@ def _put_escape(code, out, length):
     return length + digits + _1
 
 
-@kernel_in_place
-def spell_tokens(text, starts, ends, missed, misses, alphabet, codes, bounds):
+@kernel_without_allocation
+def escape_to_code_points(text, starts, ends, missed, misses, alphabet, codes, bounds):
     """Writes the escaped tokens `text[starts[i]:ends[i]]`, i of missed[:misses], as code points.
 
     The m-th becomes `codes[bounds[m]:bounds[m + 1]]` (uint32, uint64), with room for `MAX_GROWTH`
@@ -82,11 +82,11 @@ def spell_tokens(text, starts, ends, missed, misses, alphabet, codes, bounds):
         bounds[miss + _1] = length
 
 
-@kernel_in_place
+@kernel_without_allocation
 def _put_ids(found, cut_ids, token, end, ids, used):
     """Puts the ids of the tokens from `token` up to `end` into ids[used:]; returns the new `used`.
 
-    Three are written where there are fewer: how many there are is too often guessed wrong.
+    Always writes three and advances by the true number: a branch on it is mispredicted too often.
     """
     while token < end:
         more = found[token, 1]
@@ -150,18 +150,18 @@ def encode_rows(
         if misses:
             codes = _grown(codes, 0, most + 1)
             cut_ids = _grown(cut_ids, 0, most)
-            spell_tokens(text, token_starts, token_ends, missed, misses, alphabet, codes, bounds)
+            escape_to_code_points(text, token_starts, token_ends, missed, misses, alphabet, codes, bounds)
             length = np.int64(bounds[misses])
             matches = _grown(matches, 0, length)
             deeper = _grown(deeper, 0, length)
-            match_pairs(codes, length, edges, edge_ids, matches, deeper)
-            cut, left = cut_greedily(
+            probe_bigrams(codes, length, edges, edge_ids, matches, deeper)
+            cut, left = segment_longest_match(
                 codes, bounds, misses, edges, edge_ids, matches, deeper, cut_ids, id_bounds
             )
             if left:
                 token = missed[cut]
                 return ids, used, token_starts[token], token_ends[token], left
-            remember(missed, misses, cut_ids, id_bounds, shift, slots, words, found)
+            insert_ids(missed, misses, cut_ids, id_bounds, shift, slots, words, found)
             most = np.int64(id_bounds[misses])
         ids = _grown(ids, used, most + IDS_REMEMBERED * tokens + row - done + 4)
         token, next_id = _0, np.uint64(used)

@@ -9,9 +9,9 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from tokcore.compiled.compilation import frozen
-from tokcore.encoding.encoding_kernels import MAX_GROWTH, spell_tokens
-from tokcore.encoding.subtoken_trie import cut_greedily, match_pairs
+from tokcore.compiled.compilation import read_only
+from tokcore.encoding.encoding_kernels import MAX_GROWTH, escape_to_code_points
+from tokcore.encoding.subtoken_trie import probe_bigrams, segment_longest_match
 from tokcore.encoding.vocabulary_arrays import VocabularyArrays
 from tokcore.text.t2t_scanning import CHUNK_TOKENS, alphanumeric_bits, scan_tokens
 
@@ -33,7 +33,7 @@ def row_parts(text: np.ndarray, start: int, end: int) -> Iterator[tuple[int, int
 
     The tokens of the parts are those of the row. `text` is as in `readable_parts`.
     """
-    row_starts, row_ends = (frozen(np.array([place], np.int64)) for place in (start, end))
+    row_starts, row_ends = (read_only(np.array([place], np.int64)) for place in (start, end))
     starts = np.empty(_TOKENS_AT_ONCE + CHUNK_TOKENS, np.uint64)
     ends = np.empty_like(starts)
     row_tokens = np.zeros(2, np.int64)
@@ -53,7 +53,7 @@ def row_parts(text: np.ndarray, start: int, end: int) -> Iterator[tuple[int, int
             first = token + 1
 
 
-class WindowCutter:
+class WindowSegmenter:
     """Cuts tokens into the longest subtokens of a vocabulary, in windows."""
 
     def __init__(self, arrays: VocabularyArrays, subtokens: Sequence[str]):
@@ -85,7 +85,7 @@ class WindowCutter:
         codes = np.empty(MAX_GROWTH * (end - start) + 1, np.uint32)
         places = [np.array([place], np.uint64) for place in (start, end, 0)]
         bounds = np.empty(2, np.uint64)
-        spell_tokens(text, *places, 1, self._arrays.alphabet, codes, bounds)
+        escape_to_code_points(text, *places, 1, self._arrays.alphabet, codes, bounds)
         # The kernel ends a token each time.
         return codes[: int(bounds[1]) - (not is_last)]
 
@@ -98,12 +98,12 @@ class WindowCutter:
         arrays, size = self._arrays, len(codes)
         codes = np.append(codes, np.uint32(0))
         matches, deeper = np.empty(size, np.uint64), np.empty(size, np.uint64)
-        match_pairs(codes, size, arrays.edges, arrays.edge_ids, matches, deeper)
+        probe_bigrams(codes, size, arrays.edges, arrays.edge_ids, matches, deeper)
         ids, id_bounds = np.empty(size, np.int32), np.empty(2, np.uint64)
         end, missed = size, size
         while missed:
             bounds = np.array([0, end], np.uint64)
-            _, missed = cut_greedily(
+            _, missed = segment_longest_match(
                 codes, bounds, 1, arrays.edges, arrays.edge_ids, matches, deeper, ids, id_bounds
             )
             end -= missed

@@ -1,8 +1,8 @@
 """The trie of a vocabulary's subtokens over code points, and greedy cutting by walking it.
 
-Edges (uint64) out of one node stand in a hash table of their own, of pairs of places, with a hash
-function chosen so that each edge is in its pair: a search is two compares and no branch. Those out
-of the root stand at their code points. An edge is 0 where there is none, else, from the highest bit
+Each node has its own hash table of edges (uint64) in buckets of two slots; of 32 multiplicative hash
+functions and growing sizes the first is taken under which no bucket overflows (perfect hashing), so
+a look-up is two comparisons and no branch. The root's edges stand at their code points. An edge is 0 where there is none, else, from the highest bit
 on: code point, 1, whether a subtoken ends there, whether the child has edges, their hash function
 (5 bits), log2 of their number of pairs (5), the number of the first of these pairs (30). The id of
 the subtoken stands in another array (int32) at the edge's place.
@@ -10,7 +10,7 @@ the subtoken stands in another array (int32) at the edge's place.
 
 import numpy as np
 
-from tokcore.compiled.compilation import kernel, kernel_in_place
+from tokcore.compiled.compilation import kernel, kernel_without_allocation
 from tokcore.text.unicode_tables import CODE_POINTS
 
 _SPREAD = 0x9E3779B97F4A7C15 - (1 << 64)  # 2^64 over the golden ratio: spreads consecutive keys
@@ -29,19 +29,19 @@ _EMPTY_PAIR = np.uint64(CODE_POINTS // 2)  # where nodes without edges are said 
 _UNDERSCORE = np.uint64(0x5F)
 
 
-@kernel_in_place
+@kernel_without_allocation
 def _pair_within(code, function, size):
     """Which of 2 ** size pairs an edge belongs to."""
     return (np.uint64(code) * _MULTIPLIER >> function) & ((_1 << size) - _1)
 
 
-@kernel_in_place
+@kernel_without_allocation
 def _is_other(edge, wanted):
     """0 if an edge's 22 highest bits are the wanted ones, else 1."""
     return ((edge >> _PRESENT_SHIFT ^ wanted) + _ALL_OF_22) >> np.uint64(22)
 
 
-@kernel_in_place
+@kernel_without_allocation
 def _find_edge(edges, edge, code):
     """The place of the child's edge of a code point, and that edge, or 0 where it has none."""
     pair = (edge & _FIRST_BITS) + _pair_within(
@@ -55,7 +55,7 @@ def _find_edge(edges, edge, code):
     return place, found & (_is_other(found, wanted) - _1)
 
 
-@kernel_in_place
+@kernel_without_allocation
 def _add_subtokens(codes, offsets, table):
     """Fills a hash table of rows (node << 21 | code point + 1, child, id + 1 or 0).
 
@@ -81,7 +81,7 @@ def _add_subtokens(codes, offsets, table):
     return nodes
 
 
-@kernel_in_place
+@kernel_without_allocation
 def _fitting(codes, taken):
     """Returns a hash function and a size that put no more than two of the code points in a pair.
 
@@ -160,8 +160,8 @@ def build_trie(codes, offsets):
     return edges, ids
 
 
-@kernel_in_place
-def match_pairs(codes, length, edges, edge_ids, matches, deeper):
+@kernel_without_allocation
+def probe_bigrams(codes, length, edges, edge_ids, matches, deeper):
     """Says of every place of escaped tokens what the trie has for one code point and for two.
 
     Places do not depend on each other and there is no branch, so the processor waits for several
@@ -182,12 +182,12 @@ def match_pairs(codes, length, edges, edge_ids, matches, deeper):
         deeper[position] = second * (second >> _EDGES_SHIFT & _1)
 
 
-@kernel_in_place
-def cut_greedily(codes, bounds, tokens, edges, edge_ids, matches, deeper, ids, id_bounds):
+@kernel_without_allocation
+def segment_longest_match(codes, bounds, tokens, edges, edge_ids, matches, deeper, ids, id_bounds):
     """Cuts escaped tokens into the longest subtokens, each from its left.
 
     Token i is `codes[bounds[i]:bounds[i + 1]]` (uint32, uint64), i < `tokens`, with what
-    `match_pairs` said of it; its ids come to be `ids[id_bounds[i]:id_bounds[i + 1]]` (int32,
+    `probe_bigrams` said of it; its ids come to be `ids[id_bounds[i]:id_bounds[i + 1]]` (int32,
     uint64), with room for as many as code points. Returns (token, missed) where no subtoken begins
     the last `missed` code points of a token, or (tokens, 0).
     """

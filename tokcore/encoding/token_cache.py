@@ -1,4 +1,4 @@
-"""The memo: ids of short tokens met before, in a table of fixed size that forgets.
+"""The token cache: ids of short tokens met before, 2-way set-associative and of a fixed size.
 
 A token of up to 15 bytes is two words: its bytes, zeros, and its length as the last byte. So to
 compare the words is to compare the tokens. Row r of `slots` (uint64[power of two, 8]) is one cache
@@ -9,8 +9,8 @@ out only its like. Looking up goes by groups: first the rows of a group are call
 
 import numpy as np
 
-from tokcore.compiled.compilation import kernel_in_place
-from tokcore.compiled.wide_loads import fetch_ahead, load_word
+from tokcore.compiled.compilation import kernel_without_allocation
+from tokcore.compiled.wide_loads import load_word, prefetch
 
 LONGEST_REMEMBERED = 15
 """Bytes."""
@@ -35,7 +35,7 @@ _BYTE = np.uint64(0xFF)
 _ALL = ~_0
 
 
-@kernel_in_place
+@kernel_without_allocation
 def token_words(word, next_word, length):
     """The two words of a token, from the 16 bytes that begin with it; (1, 0) if it has no place.
 
@@ -52,16 +52,16 @@ def token_words(word, next_word, length):
     return first, second
 
 
-@kernel_in_place
+@kernel_without_allocation
 def memo_row(first, second, shift):
     """The row where a token belongs, of 2 ** (64 - shift)."""
     mixed = second * _MIXER
     return ((first ^ mixed ^ (mixed >> _32)) * _SPREAD) >> shift
 
 
-@kernel_in_place
+@kernel_without_allocation
 def look_up(text, starts, ends, tokens, shift, slots, rows, words, found, missed):
-    """Looks for the tokens `text[starts[i]:ends[i]]`, i < `tokens`, in the memo.
+    """Looks for the tokens `text[starts[i]:ends[i]]`, i < `tokens`, in the cache.
 
     Sets found[i] (uint64[..., 2]) to the two words of ids of those that are there, and words[i] to
     the token's words. Puts the numbers of the others into `missed` (uint64[...]); returns how many
@@ -80,7 +80,7 @@ def look_up(text, starts, ends, tokens, shift, slots, rows, words, found, missed
             words[group + k, 0] = first
             words[group + k, 1] = second
             rows[k] = memo_row(first, second, shift)
-            fetch_ahead(slots, rows[k] * _8)
+            prefetch(slots, rows[k] * _8)
         for k in range(size):
             token, row = group + k, rows[k]
             first, second = words[token, 0], words[token, 1]
@@ -103,8 +103,8 @@ def look_up(text, starts, ends, tokens, shift, slots, rows, words, found, missed
     return np.int64(misses), np.int64(missed_bytes)
 
 
-@kernel_in_place
-def remember(missed, misses, cut_ids, id_bounds, shift, slots, words, found):
+@kernel_without_allocation
+def insert_ids(missed, misses, cut_ids, id_bounds, shift, slots, words, found):
     """Sets found[i] of the tokens that were missed and cut, and enters those that have a place.
 
     `cut_ids[id_bounds[m]:id_bounds[m + 1]]` are the ids of token missed[m]. Where they are too many

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from tokcore.compiled.compilation import frozen
+from tokcore.compiled.compilation import read_only
 from tokcore.encoding.subtoken_trie import build_trie
 from tokcore.text.escaping import ESCAPE_CHARACTERS
 from tokcore.text.unicode_tables import CODE_POINTS
@@ -33,7 +33,7 @@ class VocabularyArrays:
         codes = np.frombuffer(joined, np.dtype('<u4'))
         offsets = np.zeros(len(subtokens) + 1, np.int64)
         np.cumsum([len(subtoken) for subtoken in subtokens], out=offsets[1:])
-        edges, edge_ids = build_trie(codes, frozen(offsets))
+        edges, edge_ids = build_trie(codes, read_only(offsets))
 
         alphabet = np.zeros(CODE_POINTS, np.uint8)
         alphabet[codes] = 1
@@ -41,4 +41,4 @@ class VocabularyArrays:
         # Always escaped, see `escape_token`.
         alphabet[[ord(character) for character in '\\_\n']] = 0
         bits = np.packbits(alphabet, bitorder='little').view(np.uint64)
-        return cls(frozen(edges), frozen(edge_ids), frozen(bits))
+        return cls(read_only(edges), read_only(edge_ids), read_only(bits))

@@ -10,14 +10,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tokcore.compiled.compilation import frozen, kernel_in_place
+from tokcore.compiled.compilation import kernel_without_allocation, read_only
 from tokcore.text.escaping import ESCAPE_CHARACTERS
 
 _CODE_POINTS = 0x110000
 _BACKSLASH = 0x5C
 _UNDERSCORE = 0x5F
 _U = 0x75
-# Where a token's end is sought character by character before its place is looked up.
+# Where a token's end is sought character by character before its end is looked up.
 _NEAR = 256
 _LARGEST = np.iinfo(np.int64).max
 # Ranks of so many letters fit in uint16.
@@ -60,7 +60,7 @@ def escape_tokens(
         vocabulary file.
       OverflowError: count times escaped length, summed over the tokens, exceeds 2^63 - 1.
     """
-    data, offsets, counts = frozen(data), frozen(offsets), frozen(counts)
+    data, offsets, counts = read_only(data), read_only(offsets), read_only(counts)
     seen = np.zeros(_CODE_POINTS, np.uint8)
     starts = np.zeros(len(offsets), np.int64)
     broken = _survey_tokens(data, offsets, seen, starts)
@@ -85,14 +85,14 @@ def escape_tokens(
     # Ranks are read from memory again and again.
     narrow = len(alphabet) <= _NARROW
     ranks = np.empty(int(starts[-1]), np.uint16 if narrow else np.int32)
-    _write_ranks(data, offsets, frozen(rank_of), ranks)
-    return EscapedText(frozen(ranks), frozen(starts), frozen(alphabet), int(rank_of[_UNDERSCORE]))
+    _write_ranks(data, offsets, read_only(rank_of), ranks)
+    return EscapedText(read_only(ranks), read_only(starts), read_only(alphabet), int(rank_of[_UNDERSCORE]))
 
 
-@kernel_in_place
-def _decode_character(data, place, end):
+@kernel_without_allocation
+def _decode_character(data, position, end):
     """Returns a code point and its bytes; the code point is -1 if there is none whole."""
-    lead = np.int64(data[place])
+    lead = np.int64(data[position])
     if lead < 0x80:
         return lead, 1
     if 0xC2 <= lead < 0xE0:
@@ -103,9 +103,9 @@ def _decode_character(data, place, end):
         size, point = 4, lead & 0x07
     else:
         return np.int64(-1), 1
-    if place + size > end:
+    if position + size > end:
         return np.int64(-1), 1
-    for i in range(place + 1, place + size):
+    for i in range(position + 1, position + size):
         if data[i] & 0xC0 != 0x80:
             return np.int64(-1), 1
         point = (point << 6) | (np.int64(data[i]) & 0x3F)
@@ -114,25 +114,25 @@ def _decode_character(data, place, end):
     return point, size
 
 
-@kernel_in_place
+@kernel_without_allocation
 def _survey_tokens(data, offsets, seen, starts):
     """Marks the characters seen and sums up escaped lengths; returns a broken token or -1."""
     total = 0
     for token in range(len(offsets) - 1):
-        place, end = offsets[token], offsets[token + 1]
+        position, end = offsets[token], offsets[token + 1]
         total += 1
-        while place < end:
-            point, size = _decode_character(data, place, end)
+        while position < end:
+            point, size = _decode_character(data, position, end)
             if point < 0:
                 return token
             seen[point] = 1
             total += 2 if point == _BACKSLASH or point == _UNDERSCORE else 1
-            place += size
+            position += size
         starts[token + 1] = total
     return -1
 
 
-@kernel_in_place
+@kernel_without_allocation
 def _sum_exceeds(starts, counts, largest):
     room = largest
     for token in range(len(counts)):
@@ -143,14 +143,14 @@ def _sum_exceeds(starts, counts, largest):
     return False
 
 
-@kernel_in_place
+@kernel_without_allocation
 def _write_ranks(data, offsets, rank_of, ranks):
     written = 0
     for token in range(len(offsets) - 1):
-        place, end = offsets[token], offsets[token + 1]
-        while place < end:
-            point, size = _decode_character(data, place, end)
-            place += size
+        position, end = offsets[token], offsets[token + 1]
+        while position < end:
+            point, size = _decode_character(data, position, end)
+            position += size
             if point == _BACKSLASH or point == _UNDERSCORE:
                 ranks[written] = rank_of[_BACKSLASH]
                 written += 1
@@ -162,17 +162,17 @@ def _write_ranks(data, offsets, rank_of, ranks):
         written += 1
 
 
-@kernel_in_place
-def rest_length(ranks, starts, end_rank, place):
-    """Returns how many characters a token has from a place on."""
+@kernel_without_allocation
+def remaining_length(ranks, starts, end_rank, position):
+    """Returns how many characters a token has from a position on."""
     for length in range(_NEAR):
-        if ranks[np.uintp(place + length)] == end_rank:
+        if ranks[np.uintp(position + length)] == end_rank:
             return length + 1
     low, high = 0, len(starts) - 1
     while low < high:
         middle = (low + high) // 2
-        if starts[middle] > place:
+        if starts[middle] > position:
             high = middle
         else:
             low = middle + 1
-    return starts[low] - place
+    return starts[low] - position

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tokcore.compiled.compilation import frozen, kernel, kernel_in_place
+from tokcore.compiled.compilation import kernel, kernel_without_allocation, read_only
 from tokcore.compiled.pair_sorting import sort_pairs
 from tokcore.learning.ranked_text import EscapedText
 
@@ -34,7 +34,7 @@ class SuffixClasses:
 
     order: np.ndarray  # int[suffixes]: start positions in the text
     starts: np.ndarray  # int[classes + 1]: each class's range in `order`
-    leaders: np.ndarray  # int[classes]: the first position of each class
+    representatives: np.ndarray  # int[classes]: the first position of each class
     prefixes: np.ndarray  # int32[classes]: characters in common with the class before
 
 
@@ -53,7 +53,7 @@ def sort_suffixes(text: EscapedText, longest: int) -> SuffixClasses:
     bucket_ends = _fill_buckets(ranks, text.end_rank, bits, packed, order)
     keys = np.empty(_widest(bucket_ends), np.int64)
     open_classes = _sort_buckets(
-        ranks, text.end_rank, bits, packed, frozen(bucket_ends), order, marks, keys
+        ranks, text.end_rank, bits, packed, read_only(bucket_ends), order, marks, keys
     )
     if open_classes and packed < longest:
         class_of = np.empty(size, integer)
@@ -66,15 +66,15 @@ def sort_suffixes(text: EscapedText, longest: int) -> SuffixClasses:
         del class_of
 
     starts = np.empty(int(np.count_nonzero(marks)) + 1, integer)
-    leaders = np.empty(len(starts) - 1, integer)
-    _list_classes(order, marks, starts, leaders)
-    prefixes = np.zeros(len(leaders), np.int32)
-    long_ones = _compare_neighbours(ranks, frozen(leaders), min(_SHORT, longest), prefixes)
+    representatives = np.empty(len(starts) - 1, integer)
+    _list_classes(order, marks, starts, representatives)
+    prefixes = np.zeros(len(representatives), np.int32)
+    long_ones = _compare_neighbours(ranks, read_only(representatives), min(_SHORT, longest), prefixes)
     if long_ones and longest > _SHORT:
         classes = np.flatnonzero(prefixes == _SHORT)
-        classes = classes[np.argsort(leaders[classes])]
-        _compare_long_neighbours(ranks, frozen(leaders), frozen(classes), _SHORT, prefixes)
-    return SuffixClasses(frozen(order), frozen(starts), frozen(leaders), frozen(prefixes))
+        classes = classes[np.argsort(representatives[classes])]
+        _compare_long_neighbours(ranks, read_only(representatives), read_only(classes), _SHORT, prefixes)
+    return SuffixClasses(read_only(order), read_only(starts), read_only(representatives), read_only(prefixes))
 
 
 def _widest(ends: np.ndarray) -> int:
@@ -92,19 +92,19 @@ def _fill_buckets(ranks, end_rank, bits, packed, order):
     shift = bits * packed - _BUCKET_BITS
     ends = np.zeros(1 << _BUCKET_BITS, np.int64)
     key = 0
-    for place in range(len(ranks) - 1, -1, -1):
-        rank = np.int64(ranks[place])
+    for position in range(len(ranks) - 1, -1, -1):
+        rank = np.int64(ranks[position])
         key = (rank + 1) << top if rank == end_rank else ((rank + 1) << top) | (key >> bits)
         ends[key >> shift] += 1
     ends = np.cumsum(ends)
     free = ends.copy()
     key = 0
-    for place in range(len(ranks) - 1, -1, -1):
-        rank = np.int64(ranks[place])
+    for position in range(len(ranks) - 1, -1, -1):
+        rank = np.int64(ranks[position])
         key = (rank + 1) << top if rank == end_rank else ((rank + 1) << top) | (key >> bits)
         bucket = key >> shift
         free[bucket] -= 1
-        order[free[bucket]] = place
+        order[free[bucket]] = position
     return ends
 
 
@@ -116,10 +116,10 @@ def _sort_buckets(ranks, end_rank, bits, packed, bucket_ends, order, marks, keys
     low = 0
     for high in bucket_ends:
         for i in range(low, high):
-            place = np.int64(order[i])
+            position = np.int64(order[i])
             key = 0
             for j in range(packed):
-                rank = np.int64(ranks[place + j])
+                rank = np.int64(ranks[position + j])
                 key = (key << bits) | (rank + 1)
                 if rank == end_rank:
                     key <<= bits * (packed - 1 - j)
@@ -143,7 +143,7 @@ def _sort_buckets(ranks, end_rank, bits, packed, bucket_ends, order, marks, keys
     return open_classes
 
 
-@kernel_in_place
+@kernel_without_allocation
 def _name_classes(order, marks, class_of):
     """Names each suffix's class by where the class begins in the order."""
     name = 0
@@ -188,7 +188,7 @@ def _split_classes(class_of, known, order, marks, keys):
     return open_classes
 
 
-@kernel_in_place
+@kernel_without_allocation
 def _rename_classes(order, marks, class_of):
     """Names the new classes of a round, and turns its marks into plain ones."""
     begin = 0
@@ -208,25 +208,25 @@ def _rename_classes(order, marks, class_of):
             begin += 1
 
 
-@kernel_in_place
-def _list_classes(order, marks, starts, leaders):
+@kernel_without_allocation
+def _list_classes(order, marks, starts, representatives):
     classes = -1
     for i in range(len(order)):
         if marks[i]:
             classes += 1
             starts[classes] = i
-            leaders[classes] = order[i]
-        elif order[i] < leaders[classes]:
-            leaders[classes] = order[i]
+            representatives[classes] = order[i]
+        elif order[i] < representatives[classes]:
+            representatives[classes] = order[i]
     starts[classes + 1] = len(order)
 
 
-@kernel_in_place
-def _compare_neighbours(ranks, leaders, limit, prefixes):
+@kernel_without_allocation
+def _compare_neighbours(ranks, representatives, limit, prefixes):
     """Writes each class's common prefix with the one before, up to a limit; counts the capped."""
     capped = 0
-    for i in range(1, len(leaders)):
-        one, other = np.int64(leaders[i]), np.int64(leaders[i - 1])
+    for i in range(1, len(representatives)):
+        one, other = np.int64(representatives[i]), np.int64(representatives[i - 1])
         common = 0
         while common < limit and ranks[one + common] == ranks[other + common]:
             common += 1
@@ -236,17 +236,17 @@ def _compare_neighbours(ranks, leaders, limit, prefixes):
     return capped
 
 
-@kernel_in_place
-def _compare_long_neighbours(ranks, leaders, classes, least, prefixes):
-    """Finishes the prefixes of `least` characters or more, visited in text order.
+@kernel_without_allocation
+def _compare_long_neighbours(ranks, representatives, classes, min_weight, prefixes):
+    """Finishes the prefixes of `min_weight` characters or more, visited in text order.
 
     If a suffix shares n characters with the one before it in the order, then the suffix that starts
     one character later shares at least n - 1 with the one before it: those need no comparison.
     """
-    common, expected = least, -1
+    common, expected = min_weight, -1
     for i in classes:
-        one, other = np.int64(leaders[i]), np.int64(leaders[i - 1])
-        common = max(common - 1, least) if one == expected else least
+        one, other = np.int64(representatives[i]), np.int64(representatives[i - 1])
+        common = max(common - 1, min_weight) if one == expected else min_weight
         while ranks[one + common] == ranks[other + common]:
             common += 1
         prefixes[i] = common

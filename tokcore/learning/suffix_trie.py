@@ -1,51 +1,70 @@
-"""A weighed tree of the suffixes of all escaped tokens: which strings are kept, and how far they match.
+"""The weighted suffix trie of all escaped tokens: which strings are selected, and how far they match.
 
-Parents come before their children, so two sweeps do all. Upward, a node that has min-count left is
-kept; else what it has left goes to its parent: that is what no kept string below has claimed.
-Downward, each node learns the deepest kept node above it.
+A compressed trie (only nodes that branch or end) of every suffix of every escaped token; a node's
+weight is how often its string occurs, tokens counted as often as the text has them. Of the tokens
+`the` 3 times, `then` twice and `there` once, escaped `the_`, `then_`, `there_`, with what is lighter
+than 2 left out:
+
+    t 6 ── the 6 ─┬─ the_ 3          e 7 ─┬─ e_ 4         n 2 ── n_ 2
+                  └─ then_ 2              └─ en_ 2        r 1
+    h 6 ── he 6 ──┬─ he_ 3           _ 6
+                  └─ hen_ 2
+
+Selection at min-count 2 goes from long strings to short ones. A string with 2 or more *left* is
+selected and takes its weight from all of its prefixes; a lighter one leaves its weight to them. Of
+the 6 of `the`, `the_` takes 3 and `then_` 2: 1 is left, so `the` is not selected.
+
+The first iteration lets every suffix count, and selects `the_ he_ e_ then_ hen_ en_ n_`. The next
+ones count only what begins at a segment, where the longest selected strings are matched from the
+left: the_, then_, and t·h·e·r·e_ of `there`. Now `he_` or `n_` begins nowhere, and `the_` 3 and
+`then_` 2 are what remains.
+
+Parents come before their children in the arrays, so two sweeps do an iteration. Upward, a node with
+min-count left is selected, else it leaves what it has to its parent. Downward, each node learns the
+deepest selected node above it, which is how far a suffix that ends in it matches.
 """
 
 from dataclasses import dataclass
 
 import numpy as np
 
-from tokcore.compiled.compilation import kernel_in_place
-from tokcore.compiled.wide_loads import fetch_ahead
+from tokcore.compiled.compilation import kernel_without_allocation
+from tokcore.compiled.wide_loads import prefetch
 
-# Tokens cut side by side: their states stay in the processor's cache.
-_SIDE_BY_SIDE = 2048
-# The node of a token so many turns later is fetched: nodes of large tables fit no cache.
+# Tokens segmented side by side: their states stay in the cache.
+_LANES = 2048
+# The node of a token so many turns ahead is prefetched: nodes of large tables fit no cache.
 _AHEAD = 8
 
 
 @dataclass(frozen=True)
-class WeighedTree:
+class SuffixTrie:
     """The characters, in order of rank, and below them nodes that branch or end, in any order.
 
-    Along an unbranched path only the deepest node could be kept. Index arrays are int32, int64 from
+    Along an unbranched path only the deepest node could be selected. Index arrays are int32, int64 from
     2^31 characters on.
     """
 
     letters: int
     parents: np.ndarray  # int[nodes]: smaller than the node; a character's own are of no meaning
     depths: np.ndarray  # int32[nodes]: length of a node's string; 1 for the characters alone
-    places: np.ndarray  # int[nodes]: a place in the text where the string stands
+    positions: np.ndarray  # int[nodes]: a position in the text where the string stands
     totals: np.ndarray  # int64[nodes]: weight of all suffixes that the string begins
     node_of: np.ndarray
-    """int[characters]: the deepest node of the suffix that starts there, complemented where all the
-    rest of a token is a reserved one."""
+    """int[characters]: the deepest node of the suffix that starts there, complemented where that
+    suffix is a reserved token."""
 
 
 @dataclass(frozen=True)
-class Claims:
-    """What an iteration keeps, besides the characters."""
+class Selection:
+    """What an iteration selects, besides the characters."""
 
     nodes: np.ndarray
-    """int64[nodes, 2]: the weight that no kept string below has claimed, and a kept string's length
-    (1 for the characters, 0 for others)."""
+    """int64[nodes, 2]: the weight that no selected string below has taken, and a selected string's
+    length (1 for the characters, 0 for others)."""
 
-    def kept(self, letters: int) -> np.ndarray:
-        """Returns the kept nodes, int64."""
+    def selected(self, letters: int) -> np.ndarray:
+        """Returns the selected nodes, int64."""
         return np.flatnonzero(self.nodes[letters:, 1]) + letters
 
     def left(self, nodes: np.ndarray | slice) -> np.ndarray:
@@ -53,47 +72,47 @@ class Claims:
         return self.nodes[nodes, 0].copy()
 
 
-def first_claims(tree: WeighedTree, min_count: int) -> Claims:
-    """Keeps nodes when every suffix counts, as where tokens are cut before every character."""
-    nodes = np.empty((len(tree.totals), 2), np.int64)
-    nodes[:, 0] = tree.totals
-    _take_children(tree.letters, tree.parents, tree.totals, nodes)
-    _keep(tree.letters, tree.parents, tree.depths, min_count, nodes)
-    return Claims(nodes)
+def select_first(trie: SuffixTrie, min_count: int) -> Selection:
+    """Selects nodes when every suffix counts: tokens are segmented into single characters."""
+    nodes = np.empty((len(trie.totals), 2), np.int64)
+    nodes[:, 0] = trie.totals
+    _take_children(trie.letters, trie.parents, trie.totals, nodes)
+    _select(trie.letters, trie.parents, trie.depths, min_count, nodes)
+    return Selection(nodes)
 
 
-def next_claims(
-    tree: WeighedTree, starts: np.ndarray, counts: np.ndarray, claims: Claims, min_count: int
-) -> Claims:
-    """Cuts all tokens by the strings kept before, and keeps nodes by what begins at a cut.
+def select_next(
+    trie: SuffixTrie, starts: np.ndarray, counts: np.ndarray, selection: Selection, min_count: int
+) -> Selection:
+    """Segments all tokens by the strings selected before, and selects by what begins at a segment.
 
-    The claims before are used up: their array becomes that of the result.
+    The selection before is used up: its array becomes that of the result.
 
     Args:
       starts: int64[tokens + 1], where each token begins.
       counts: int64[tokens].
     """
-    nodes = claims.nodes
-    _match(tree.parents, nodes)
-    waiting = np.empty((3, _SIDE_BY_SIDE), np.int64)
-    _weigh_cuts(starts, counts, tree.node_of, waiting, nodes)
-    _keep(tree.letters, tree.parents, tree.depths, min_count, nodes)
-    return Claims(nodes)
+    nodes = selection.nodes
+    _match(trie.parents, nodes)
+    lanes = np.empty((3, _LANES), np.int64)
+    _weigh_segment_starts(starts, counts, trie.node_of, lanes, nodes)
+    _select(trie.letters, trie.parents, trie.depths, min_count, nodes)
+    return Selection(nodes)
 
 
-@kernel_in_place
+@kernel_without_allocation
 def _take_children(letters, parents, totals, nodes):
     """Takes the children's totals from each node's."""
     for node in range(letters, len(parents)):
         nodes[parents[node], 0] -= totals[node]
 
 
-@kernel_in_place
-def _keep(letters, parents, depths, min_count, nodes):
-    """Keeps each node that has `min_count` left; others leave what they have to their parents.
+@kernel_without_allocation
+def _select(letters, parents, depths, min_count, nodes):
+    """Selects each node that has `min_count` left; others leave what they have to their parents.
 
-    (Tensor2Tensor goes through the strings from long to short and subtracts each kept one's count
-    from all its prefixes.)
+    (Tensor2Tensor goes through the strings from long to short and subtracts each selected one's
+    count from all its prefixes.)
     """
     for node in range(len(parents) - 1, letters - 1, -1):
         left = nodes[node, 0]
@@ -105,40 +124,40 @@ def _keep(letters, parents, depths, min_count, nodes):
     nodes[:letters, 1] = 1
 
 
-@kernel_in_place
+@kernel_without_allocation
 def _match(parents, nodes):
-    """Hands the length of the deepest kept node down, and takes what nodes have left away."""
+    """Hands the length of the deepest selected node down, and clears what nodes have left."""
     for node in range(len(parents)):
         nodes[node, 0] = 0
         if nodes[node, 1] == 0:
             nodes[node, 1] = nodes[parents[node], 1]
 
 
-@kernel_in_place
-def _weigh_cuts(starts, counts, node_of, waiting, nodes):
-    """Adds up the weights of the suffixes that start where a token is cut.
+@kernel_without_allocation
+def _weigh_segment_starts(starts, counts, node_of, lanes, nodes):
+    """Adds up the weights of the suffixes that start where a segment of a token does.
 
-    A token is cut into the longest matches from its left; a reserved token is the last one. Many
-    tokens go on by one cut each in turn: so the processor need not guess where one ends.
+    Greedy longest match (MaxMatch) from the left; a reserved token is the last segment. Many tokens
+    advance by one segment each in turn: where one ends would be a mispredicted branch.
     """
-    places, ends, held = waiting[0], waiting[1], waiting[2]
-    for begin in range(0, len(counts), len(places)):
-        size = min(len(places), len(counts) - begin)
+    positions, ends, held = lanes[0], lanes[1], lanes[2]
+    for begin in range(0, len(counts), len(positions)):
+        size = min(len(positions), len(counts) - begin)
         for i in range(size):
-            places[i], ends[i] = starts[begin + i], starts[begin + i + 1]
+            positions[i], ends[i] = starts[begin + i], starts[begin + i + 1]
             held[i] = counts[begin + i]
         while size:
             left = 0
             for i in range(size):
-                later = np.int64(node_of[np.uintp(places[min(i + _AHEAD, size - 1)])])
-                fetch_ahead(nodes, np.uintp(2 * max(later, ~later)))
-                place, end, count = places[i], ends[i], held[i]
-                node = np.int64(node_of[np.uintp(place)])
+                ahead = np.int64(node_of[np.uintp(positions[min(i + _AHEAD, size - 1)])])
+                prefetch(nodes, np.uintp(2 * max(ahead, ~ahead)))
+                position, end, count = positions[i], ends[i], held[i]
+                node = np.int64(node_of[np.uintp(position)])
                 if node < 0:
-                    node, place = ~node, end
+                    node, position = ~node, end
                 nodes[np.uintp(node), 0] += count
-                place += nodes[np.uintp(node), 1]
-                places[left], ends[left], held[left] = place, end, count
-                left += place < end
+                position += nodes[np.uintp(node), 1]
+                positions[left], ends[left], held[left] = position, end, count
+                left += position < end
             size = left
 

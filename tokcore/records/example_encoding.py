@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tokcore.corpus.block_stats import BlockFacts, facts_of
+from tokcore.corpus.block_stats import BlockStats, stats_of
 from tokcore.corpus.dataset import Block, Split
 from tokcore.corpus.formats.registry import block_rows
 from tokcore.encoding.block_encoder import SubwordBlockEncoder
@@ -24,7 +24,7 @@ class Feature:
 @dataclass(frozen=True)
 class EncodedBlock:
     rows: FramedRows
-    facts: BlockFacts
+    facts: BlockStats
 
 
 def encode_block(
@@ -50,7 +50,7 @@ def encode_block(
             vocabulary cannot encode its text.
     """
     rows = block_rows(block)
-    facts = facts_of(block, rows, splits, on_error)
+    facts = stats_of(block, rows, splits, on_error)
     try:
         encoded = [
             (feature.name, encoder.encode_side(rows.sides[feature.side], feature.prefix, eos=True))

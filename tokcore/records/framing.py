@@ -16,7 +16,7 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from tokcore.compiled.compilation import frozen
+from tokcore.compiled.compilation import read_only
 from tokcore.encoding.encoded_rows import EncodedSide
 from tokcore.records import framing_kernels
 from tokcore.records.order_keys import shard_of
@@ -79,7 +79,7 @@ class FramedRows:
         keys = np.frombuffer(data, '<u8', rows, head)
         lengths = np.frombuffer(data, '<u4', rows, head + 8 * rows)
         records = np.frombuffer(data, np.uint8, -1, head + 12 * rows)
-        return cls(keys.astype(np.uint64, copy=False), frozen(lengths.astype(np.int64)), records)
+        return cls(keys.astype(np.uint64, copy=False), read_only(lengths.astype(np.int64)), records)
 
 
 def frame_examples(
@@ -113,7 +113,7 @@ def frame_examples(
         )
         if bad >= 0:
             raise ValueError(f'row {bad} of feature {name!r} has a negative id')
-        columns.append((field, ids, offsets, frozen(packed_sizes)))
+        columns.append((field, ids, offsets, read_only(packed_sizes)))
 
     lengths = np.empty(rows, np.int64)
     framing_kernels.add_frame_sizes(feature_sizes, lengths)
@@ -207,7 +207,7 @@ def sort_rows(parts: Iterable[FramedRows]) -> FramedRows:
 
 def _copy(source, starts, lengths, destinations, out) -> None:
     framing_kernels.copy_slices(
-        frozen(source), frozen(starts), frozen(lengths), frozen(destinations), out
+        read_only(source), read_only(starts), read_only(lengths), read_only(destinations), out
     )
 
 
@@ -246,4 +246,4 @@ def _checked_column(name: str, encoded: EncodedSide, rows: int) -> tuple[np.ndar
         raise ValueError(f'feature {name!r} has {len(offsets) - 1} rows for {rows} keys')
     if offsets[0] < 0 or offsets[-1] > len(ids) or np.any(offsets[1:] < offsets[:-1]):
         raise ValueError(f'the offsets of feature {name!r} do not ascend within its {len(ids)} ids')
-    return frozen(np.ascontiguousarray(ids)), frozen(np.ascontiguousarray(offsets))
+    return read_only(np.ascontiguousarray(ids)), read_only(np.ascontiguousarray(offsets))

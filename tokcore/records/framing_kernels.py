@@ -10,7 +10,7 @@ case the compiled loops are two to five times as fast.
 import numpy as np
 
 from tokcore.compiled.byte_copying import copy_bytes
-from tokcore.compiled.compilation import kernel_in_place
+from tokcore.compiled.compilation import kernel_without_allocation
 from tokcore.compiled.wide_loads import load_word, store_word
 
 # A frame before its payload: uint64 length, uint32 checksum of the length; behind it one checksum.
@@ -41,7 +41,7 @@ def crc32c_table() -> np.ndarray:
     return table
 
 
-@kernel_in_place
+@kernel_without_allocation
 def _word_change(word, table, zeros):
     """The checksum's change by eight bytes, lowest first, that so many zero bytes follow."""
     return (
@@ -56,7 +56,7 @@ def _word_change(word, table, zeros):
     )
 
 
-@kernel_in_place
+@kernel_without_allocation
 def crc32c(data, start, end, table):
     """Returns the CRC32C of data[start:end] as a uint64 below 2^32."""
     crc = np.uint64(0xFFFFFFFF)
@@ -75,7 +75,7 @@ def crc32c(data, start, end, table):
     return crc ^ np.uint64(0xFFFFFFFF)
 
 
-@kernel_in_place
+@kernel_without_allocation
 def _put_masked(out, at, crc):
     """Writes a checksum to out[at:at + 4] as TFRecord masks it, little-endian."""
     rotated = (crc >> np.uint64(15)) | (crc << np.uint64(17))
@@ -85,7 +85,7 @@ def _put_masked(out, at, crc):
         out[at + k] = masked >> (_8 * k) & _BYTE
 
 
-@kernel_in_place
+@kernel_without_allocation
 def _varint_size(value):
     size = 1
     while value >= 128:
@@ -94,7 +94,7 @@ def _varint_size(value):
     return size
 
 
-@kernel_in_place
+@kernel_without_allocation
 def _put_varint(out, at, value):
     while value >= 128:
         out[at] = (value & 127) | 128
@@ -104,7 +104,7 @@ def _put_varint(out, at, value):
     return at + 1
 
 
-@kernel_in_place
+@kernel_without_allocation
 def _message_sizes(packed, name_size):
     """Returns the sizes of Int64List, Feature and map entry around `packed` bytes of varints.
 
@@ -116,7 +116,7 @@ def _message_sizes(packed, name_size):
     return int64_list, feature, entry
 
 
-@kernel_in_place
+@kernel_without_allocation
 def add_entry_sizes(ids, offsets, name_size, packed_sizes, feature_sizes):
     """Sets packed_sizes[row] and adds one feature's bytes in the Features message to feature_sizes.
 
@@ -140,7 +140,7 @@ def add_entry_sizes(ids, offsets, name_size, packed_sizes, feature_sizes):
     return -1
 
 
-@kernel_in_place
+@kernel_without_allocation
 def add_frame_sizes(feature_sizes, lengths):
     """Sets lengths[row] to the size of the TFRecord around feature_sizes[row] bytes of Features."""
     for row in range(len(feature_sizes)):
@@ -148,7 +148,7 @@ def add_frame_sizes(feature_sizes, lengths):
         lengths[row] = HEADER_SIZE + 1 + _varint_size(features) + features + FOOTER_SIZE
 
 
-@kernel_in_place
+@kernel_without_allocation
 def put_headers(feature_sizes, lengths, table, out, positions):
     """Writes each row's frame header and the head of its Example; positions move behind them."""
     for row in range(len(lengths)):
@@ -161,7 +161,7 @@ def put_headers(feature_sizes, lengths, table, out, positions):
         positions[row] = _put_varint(out, at + HEADER_SIZE + 1, feature_sizes[row])
 
 
-@kernel_in_place
+@kernel_without_allocation
 def put_entries(ids, offsets, name, packed_sizes, out, positions):
     """Writes one feature's map entry of each row at its position; positions move behind them.
 
@@ -198,7 +198,7 @@ def put_entries(ids, offsets, name, packed_sizes, out, positions):
         positions[row] = end
 
 
-@kernel_in_place
+@kernel_without_allocation
 def put_footers(lengths, table, out, positions):
     """Writes the checksum behind each payload; positions are where the payloads end."""
     for row in range(len(lengths)):
@@ -207,7 +207,7 @@ def put_footers(lengths, table, out, positions):
         _put_masked(out, np.uint64(end), crc32c(out, start, end, table))
 
 
-@kernel_in_place
+@kernel_without_allocation
 def copy_slices(source, starts, lengths, destinations, out):
     """Copies source[starts[i]:starts[i] + lengths[i]] to out[destinations[i]:] for each i."""
     for i in range(len(starts)):

@@ -6,7 +6,7 @@ import dataclasses
 
 import numpy as np
 
-from tokcore.compiled.compilation import frozen
+from tokcore.compiled.compilation import read_only
 from tokcore.shuffle import key_sorting_kernels
 
 _MAX_BIN_BITS = 22
@@ -38,7 +38,7 @@ def _sorted(keys: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         shift = max(0, int(high - low).bit_length() - bits)
         bins = np.zeros((int(high - low) >> shift) + 2, np.int32)
         even = key_sorting_kernels.sort_even_keys(
-            frozen(keys), low, np.uint64(shift), bins, ordered, order
+            read_only(keys), low, np.uint64(shift), bins, ordered, order
         )
         if not even:
             order = np.argsort(keys).astype(np.int32)
@@ -83,10 +83,10 @@ class SortedRows:
         """Returns the records of sorted rows [first, end), one after another: uint8."""
         out = np.empty(int(self.lengths[first:end].sum(dtype=np.int64)), np.uint8)
         key_sorting_kernels.gather_rows(
-            frozen(self.source),
-            frozen(self.starts),
-            frozen(self.unsorted_lengths),
-            frozen(self.order[first:end]),
+            read_only(self.source),
+            read_only(self.starts),
+            read_only(self.unsorted_lengths),
+            read_only(self.order[first:end]),
             out,
         )
         return out

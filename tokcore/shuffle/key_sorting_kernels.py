@@ -7,8 +7,8 @@ an insertion sort of a few steps finishes: five to ten times as fast as a compar
 import numpy as np
 
 from tokcore.compiled.byte_copying import copy_bytes
-from tokcore.compiled.compilation import kernel_in_place
-from tokcore.compiled.wide_loads import fetch_ahead
+from tokcore.compiled.compilation import kernel_without_allocation
+from tokcore.compiled.wide_loads import prefetch
 
 # A bin holds a handful of even keys; with so many in one they are not even, and moving them one by
 # one would take a time that grows with the square.
@@ -23,7 +23,7 @@ _ROWS_AHEAD = 8
 _CACHE_LINE = np.uint64(64)
 
 
-@kernel_in_place
+@kernel_without_allocation
 def sort_even_keys(keys, low, shift, bins, sorted_keys, order):
     """Sorts keys by bins of `(key - low) >> shift`.
 
@@ -33,7 +33,7 @@ def sort_even_keys(keys, low, shift, bins, sorted_keys, order):
     last = np.uint64(len(keys) - 1)
     for i in range(np.uint64(len(keys))):
         later = keys[min(i + _BINS_AHEAD, last)]
-        fetch_ahead(bins, (later - low) >> shift)
+        prefetch(bins, (later - low) >> shift)
         bins[((keys[i] - low) >> shift) + np.uint64(1)] += 1
     for b in range(1, len(bins)):
         if bins[b] > LARGEST_BIN:
@@ -41,11 +41,11 @@ def sort_even_keys(keys, low, shift, bins, sorted_keys, order):
         bins[b] += bins[b - 1]
     for i in range(np.uint64(len(keys))):
         later = keys[min(i + _BINS_AHEAD, last)]
-        fetch_ahead(bins, (later - low) >> shift)
+        prefetch(bins, (later - low) >> shift)
         later = keys[min(i + _PLACES_AHEAD, last)]
         at = np.uint64(bins[(later - low) >> shift])
-        fetch_ahead(sorted_keys, at)
-        fetch_ahead(order, at)
+        prefetch(sorted_keys, at)
+        prefetch(order, at)
         b = (keys[i] - low) >> shift
         at = np.uint64(bins[b])
         bins[b] = at + np.uint64(1)
@@ -65,19 +65,19 @@ def sort_even_keys(keys, low, shift, bins, sorted_keys, order):
     return True
 
 
-@kernel_in_place
+@kernel_without_allocation
 def gather_rows(source, starts, lengths, order, out):
     """Copies source[starts[row]:][:lengths[row]] for each row of `order`, one after another."""
     to = np.uint64(0)
     for i in range(len(order)):
         if i + _ENTRIES_AHEAD < len(order):
             row = np.uint64(order[i + _ENTRIES_AHEAD])
-            fetch_ahead(starts, row)
-            fetch_ahead(lengths, row)
+            prefetch(starts, row)
+            prefetch(lengths, row)
         if i + _ROWS_AHEAD < len(order):
             begin = np.uint64(starts[order[i + _ROWS_AHEAD]])
-            fetch_ahead(source, begin)
-            fetch_ahead(source, begin + _CACHE_LINE)
+            prefetch(source, begin)
+            prefetch(source, begin + _CACHE_LINE)
         row = np.uint64(order[i])
         length = np.uint64(lengths[row])
         copy_bytes(out, to, source, np.uint64(starts[row]), length)

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from tokcore.corpus.block_stats import LineTally, RejectedLines, add_tallies
-from tokcore.corpus.range_checksums import TextReceipt, join_adjacent
+from tokcore.corpus.range_checksums import RangeChecksum, join_adjacent
 from tokcore.records.example_encoding import EncodedBlock
 from tokcore.records.framing import FramedRows
 from tokcore.shuffle.key_sorting import SortedRows
-from tokcore.shuffle.run_file import RunFacts
+from tokcore.shuffle.run_file import RunStats
 
 ROW_BYTES = 48
 """What a row takes beside its record, at most: key, length, start, place in the order, and of three
@@ -36,7 +36,7 @@ class RunBuffer:
         self._keys: list[np.ndarray] = []
         self._lengths: list[np.ndarray] = []
         self._tallies: list[LineTally] = []
-        self._receipts: list[TextReceipt] = []
+        self._receipts: list[RangeChecksum] = []
         self.rejected: list[RejectedLines] = []
 
     def fits(self, encoded: EncodedBlock) -> bool:
@@ -74,9 +74,9 @@ class RunBuffer:
         starts -= lengths
         return SortedRows.of(keys, self._records[: self._used], starts, lengths)
 
-    def facts(self, split: str, blocks: int) -> RunFacts:
-        """Returns what was read for these rows; `blocks` is for `RunFacts`."""
-        return RunFacts(blocks, add_tallies(split, self._tallies), tuple(self._receipts))
+    def facts(self, split: str, blocks: int) -> RunStats:
+        """Returns what was read for these rows; `blocks` is for `RunStats`."""
+        return RunStats(blocks, add_tallies(split, self._tallies), tuple(self._receipts))
 
 
 def _size(encoded: EncodedBlock) -> int:

@@ -5,7 +5,7 @@
         lengths     uint32[rows], of whole TFRecords
         records     the TFRecords, one after another
     rejected        lines of JSON, for each split's reason
-    facts           JSON: what `RunFacts` holds
+    facts           JSON: what `RunStats` holds
     index           an entry of 32 bytes for each bucket, as `run_index` draws it
     footer          96 bytes: magic 8 | fingerprint 16 | run, part, last, buckets, rows: 5 of
                     uint64 | facts: offset, size: 2 of uint64 | CRC32C of facts, of index, 4 bytes
@@ -27,9 +27,9 @@ import google_crc32c
 import numpy as np
 
 from tokcore.corpus.block_stats import LineTally, RejectedLines
-from tokcore.corpus.range_checksums import TextReceipt
+from tokcore.corpus.range_checksums import RangeChecksum
 from tokcore.shuffle.key_sorting import SortedRows
-from tokcore.shuffle.run_index import ENTRY, FOOTER_BYTES, index_offset, seal
+from tokcore.shuffle.run_index import ENTRY, FOOTER_BYTES, index_offset, set_entry_checksums
 
 FORMAT = 1
 """Goes up with every change of the bytes that a plan leads to."""
@@ -67,12 +67,12 @@ class RejectedSection:
 
 
 @dataclasses.dataclass(frozen=True)
-class RunFacts:
+class RunStats:
     """What was read for a part: `blocks` counts from the run's beginning."""
 
     blocks: int
     tally: LineTally
-    receipts: tuple[TextReceipt, ...]
+    receipts: tuple[RangeChecksum, ...]
     rejected: tuple[RejectedSection, ...] = ()
 
     def to_json(self) -> bytes:
@@ -83,12 +83,12 @@ class RunFacts:
         return json.dumps(fields, sort_keys=True).encode()
 
     @classmethod
-    def from_json(cls, data: bytes) -> RunFacts:
+    def from_json(cls, data: bytes) -> RunStats:
         fields = json.loads(data)
         return cls(
             fields['blocks'],
             LineTally(**fields['tally']),
-            tuple(TextReceipt(**each) for each in fields['receipts']),
+            tuple(RangeChecksum(**each) for each in fields['receipts']),
             tuple(RejectedSection(**each) for each in fields['rejected']),
         )
 
@@ -97,9 +97,9 @@ def write_run(
     stream: BinaryIO,
     head: RunHead,
     rows: SortedRows,
-    facts: RunFacts,
+    facts: RunStats,
     rejected: Sequence[RejectedLines] = (),
-) -> tuple[int, RunFacts]:
+) -> tuple[int, RunStats]:
     """Writes a part's file from its beginning to its end; returns its size and its facts.
 
     Args:
@@ -127,7 +127,7 @@ def write_run(
     facts = dataclasses.replace(facts, rejected=tuple(sections))
     told = facts.to_json()
     stream.write(told)
-    seal(entries, head.fingerprint)
+    set_entry_checksums(entries, head.fingerprint)
     index = entries.tobytes()
     stream.write(index)
     footer = _FOOTER.pack(
@@ -169,7 +169,7 @@ def _bucket_pieces(rows: SortedRows, first: int, end: int) -> Iterable[np.ndarra
         done = until
 
 
-def read_facts(stream: BinaryIO, size: int, head: RunHead) -> tuple[RunFacts, bool] | None:
+def read_run_stats(stream: BinaryIO, size: int, head: RunHead) -> tuple[RunStats, bool] | None:
     """Returns the facts of a file, and whether it is its run's last part, if the file is whole.
 
     None if it is not the whole file of this fingerprint, run, part and number of buckets; of `head`
@@ -195,4 +195,4 @@ def read_facts(stream: BinaryIO, size: int, head: RunHead) -> tuple[RunFacts, bo
     facts = stream.read(told)
     if google_crc32c.value(facts) != facts_crc32c:
         return None
-    return RunFacts.from_json(facts), bool(last)
+    return RunStats.from_json(facts), bool(last)

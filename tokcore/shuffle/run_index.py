@@ -29,7 +29,7 @@ def damaged(path: str, what: str) -> InputError:
     return InputError(f'{path} is damaged: {what}; run again, and it is made anew')
 
 
-def seal(entries: np.ndarray, fingerprint: bytes) -> None:
+def set_entry_checksums(entries: np.ndarray, fingerprint: bytes) -> None:
     """Sets the check of each entry."""
     for number in range(len(entries)):
         entries[number]['check'] = _check(entries[number], fingerprint)

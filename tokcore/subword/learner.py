@@ -1,20 +1,21 @@
 """Tensor2Tensor's subword vocabulary for one min-count, learned exactly in memory and linear space.
 
-The tree of the suffixes and the weights of the first iteration, which cuts before every character,
-do not depend on the iteration, and a smaller min-count only adds to them. Each later iteration is
-three passes over arrays: where each suffix is cut, what that weighs, what is kept.
+What is computed stands in `plain_iteration`, in sixty lines; how it is had in linear space, with an
+example drawn, in `tokcore.learning.suffix_trie`. The trie and its weights do not depend on the
+iteration, and a smaller min-count only adds to them. Each later iteration is three passes over
+arrays: how far each suffix matches, what the segments weigh, what is selected.
 """
 
 from collections.abc import Sequence
 
 import numpy as np
 
-from tokcore.compiled.compilation import frozen, kernel_in_place
+from tokcore.compiled.compilation import kernel_without_allocation, read_only
 from tokcore.counts.token_table import TokenTable
-from tokcore.learning.full_trie import WholeTree
-from tokcore.learning.pruned_trie import GrowingTree
+from tokcore.learning.full_trie import FullSuffixTrie
+from tokcore.learning.pruned_trie import PrunedSuffixTrie
 from tokcore.learning.ranked_text import EscapedText, escape_tokens
-from tokcore.learning.suffix_trie import first_claims, next_claims
+from tokcore.learning.suffix_trie import select_first, select_next
 from tokcore.subword.subtokens import Subtokens
 from tokcore.text.escaping import alphabet_of, escape_token
 
@@ -24,7 +25,7 @@ RESERVED_TOKENS = ('<pad>', '<EOS>')
 ITERATIONS = 4
 """How often the original cuts, counts and keeps."""
 
-# Down the tree for each character; some texts take six, and the usual limit of length 199 at most.
+# Down the trie for each character; some texts take six, and the usual limit of length 199 at most.
 _MOST_STEPS = 2000
 # Where searches begin.
 _FIRST_LEAST = 500
@@ -65,11 +66,11 @@ class MemoryLearner:
         alphabet = alphabet_of(reserved)
         self._reserved = tuple(escape_token(token, alphabet) for token in reserved)
         self._text = escape_tokens(tokens.data, tokens.offsets, tokens.counts, reserved)
-        self._counts = frozen(tokens.counts)
-        self._tree = None
+        self._counts = read_only(tokens.counts)
+        self._trie = None
         if longest > 0 and len(self._counts):
-            kind = WholeTree if _repeats_too_long(self._text, longest) else GrowingTree
-            self._tree = kind(self._text, self._counts, longest, self._rests())
+            kind = FullSuffixTrie if _repeats_too_long(self._text, longest) else PrunedSuffixTrie
+            self._trie = kind(self._text, self._counts, longest, self._reserved_suffixes())
 
     @property
     def smallest_size(self) -> int:
@@ -79,13 +80,13 @@ class MemoryLearner:
     @property
     def largest_count(self) -> int:
         """The largest min-count that keeps a string of two characters or more; 0 if none does."""
-        if self._tree is None:
+        if self._trie is None:
             return 0
         least = _FIRST_LEAST
         while True:
-            tree = self._tree.grown(least)
-            if len(tree.totals) > tree.letters or least == 1:
-                return int(tree.totals[tree.letters :].max(initial=0))
+            trie = self._trie.at_least(least)
+            if len(trie.totals) > trie.letters or least == 1:
+                return int(trie.totals[trie.letters :].max(initial=0))
             least = max(1, least // 10)
 
     def build(self, min_count: int) -> Subtokens:
@@ -94,34 +95,34 @@ class MemoryLearner:
         A reserved token that was also learned stands there twice. A min-count below 1 is 1.
         """
         letters = len(self._text.alphabet)
-        if self._tree is None:
+        if self._trie is None:
             nothing = np.zeros(0, np.int64)
             left_over = np.zeros(letters, np.int64)
             return Subtokens(self._reserved, self._text, nothing, nothing, nothing, left_over)
         min_count = min(max(1, min_count), _LARGEST)
-        tree = self._tree.grown(min_count)
-        claims = first_claims(tree, min_count)
+        trie = self._trie.at_least(min_count)
+        selection = select_first(trie, min_count)
         for _ in range(ITERATIONS - 1):
-            claims = next_claims(tree, self._text.starts, self._counts, claims, min_count)
-        nodes = claims.kept(letters)
+            selection = select_next(trie, self._text.starts, self._counts, selection, min_count)
+        nodes = selection.selected(letters)
         return Subtokens(
             self._reserved,
             self._text,
-            tree.places[nodes],
-            tree.depths[nodes],
-            claims.left(nodes),
-            claims.left(slice(letters)),
+            trie.positions[nodes],
+            trie.depths[nodes],
+            selection.left(nodes),
+            selection.left(slice(letters)),
         )
 
-    def _rests(self) -> np.ndarray:
-        """Returns the places where all the rest of a token is a reserved one."""
+    def _reserved_suffixes(self) -> np.ndarray:
+        """Returns the positions of suffixes that are reserved tokens."""
         ranks = [self._text.rank_string(escaped) for escaped in self._reserved]
         starts = np.cumsum([0, *map(len, ranks)])
-        rests = np.zeros(len(self._text.ranks), np.bool_)
-        _mark_rests(
-            self._text.ranks, self._text.starts, frozen(np.concatenate(ranks)), frozen(starts), rests
+        reserved_suffixes = np.zeros(len(self._text.ranks), np.bool_)
+        _mark_reserved_suffixes(
+            self._text.ranks, self._text.starts, read_only(np.concatenate(ranks)), read_only(starts), reserved_suffixes
         )  # fmt: skip
-        return np.flatnonzero(rests)
+        return np.flatnonzero(reserved_suffixes)
 
 
 def longest_candidate(max_subtoken_length: int | None) -> int:
@@ -143,9 +144,9 @@ def _repeats_too_long(text: EscapedText, longest: int) -> bool:
     return float((lengths * np.minimum(lengths, longest)).sum()) > _MOST_STEPS * len(text.ranks)
 
 
-@kernel_in_place
-def _mark_rests(ranks, starts, reserved_ranks, reserved_starts, rests):
-    """Marks where all the rest of a token is a reserved one."""
+@kernel_without_allocation
+def _mark_reserved_suffixes(ranks, starts, reserved_ranks, reserved_starts, reserved_suffixes):
+    """Marks suffixes that are reserved tokens."""
     for token in range(len(starts) - 1):
         begin, end = starts[token], starts[token + 1]
         for i in range(len(reserved_starts) - 1):
@@ -156,4 +157,4 @@ def _mark_rests(ranks, starts, reserved_ranks, reserved_starts, rests):
             while same > 0 and ranks[end - length + same - 1] == reserved_ranks[low + same - 1]:
                 same -= 1
             if same == 0:
-                rests[end - length] = True
+                reserved_suffixes[end - length] = True

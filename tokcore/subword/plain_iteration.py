@@ -1,7 +1,9 @@
-"""One iteration of the published algorithm in the plain form, on strings.
+"""One iteration of the published algorithm in the plain form, on strings: begin here.
 
-Quadratic in the length of a token, but cutting and counting look at one token at a time and keeping
-sees only sums: so it can be spread over workers, and is the reference for faster forms.
+Segment each token by the vocabulary so far, count every substring that begins at a segment, select
+those that are frequent. Quadratic in the length of a token, but segmenting and counting look at one
+token at a time and selecting sees only sums: so it can be spread over workers, and is the reference
+for faster forms.
 """
 
 from collections.abc import Collection, Iterator, Mapping
@@ -9,20 +11,20 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
-class Cutter:
+class PlainSegmenter:
     """Cuts escaped tokens into the longest subtokens of a vocabulary, from the left."""
 
     vocabulary: frozenset[str]
     longest: int
 
     @classmethod
-    def of(cls, vocabulary: Collection[str]) -> 'Cutter':
+    def of(cls, vocabulary: Collection[str]) -> 'PlainSegmenter':
         return cls(frozenset(vocabulary), max(map(len, vocabulary)))
 
     def cuts(self, escaped: str) -> Iterator[int]:
         """Yields where each subtoken starts; every character must be in the vocabulary.
 
-        >>> list(Cutter.of(['t', 'h', 'e', '_', 'th', 'the_']).cuts('the_'))
+        >>> list(PlainSegmenter.of(['t', 'h', 'e', '_', 'th', 'the_']).cuts('the_'))
         [0]
         """
         start = 0
@@ -36,9 +38,9 @@ class Cutter:
             start = end
 
 
-def candidate_substrings(escaped: str, cutter: Cutter, longest: int) -> Iterator[str]:
+def candidate_substrings(escaped: str, segmenter: PlainSegmenter, longest: int) -> Iterator[str]:
     """Yields every substring of up to `longest` characters that starts at a cut, with repeats."""
-    for start in cutter.cuts(escaped):
+    for start in segmenter.cuts(escaped):
         for end in range(start + 1, min(start + longest, len(escaped)) + 1):
             yield escaped[start:end]
 

@@ -8,7 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
-from tokcore.compiled.compilation import frozen, kernel_in_place
+from tokcore.compiled.compilation import kernel_without_allocation, read_only
 from tokcore.learning.ranked_text import EscapedText
 
 
@@ -66,7 +66,7 @@ class Subtokens(Sequence[str]):
         order = _descending(text, self._places, self._lengths, self._counts)
         places, lengths = self._places[order], self._lengths[order]
         code_points = np.empty(int(lengths.sum()), np.uint32)
-        _write_strings(text.ranks, text.alphabet, frozen(places), frozen(lengths), code_points)
+        _write_strings(text.ranks, text.alphabet, read_only(places), read_only(lengths), code_points)
         joined = code_points.astype('<u4', copy=False).tobytes().decode('utf-32-le')
         ends = np.cumsum(lengths).tolist()
         return self._reserved + tuple(map(joined.__getitem__, map(slice, [0, *ends], ends)))
@@ -89,7 +89,7 @@ def _descending(
         members = order[among]
         keys = np.empty(len(members), np.int64)
         _pack_strings(
-            text.ranks, frozen(places[members]), frozen(lengths[members]), begin, packed, bits, keys
+            text.ranks, read_only(places[members]), read_only(lengths[members]), begin, packed, bits, keys
         )
         inside = np.lexsort((-keys, group))
         order[among] = members[inside]
@@ -99,7 +99,7 @@ def _descending(
     return order
 
 
-@kernel_in_place
+@kernel_without_allocation
 def _pack_strings(ranks, places, lengths, begin, packed, bits, keys):
     """Packs characters of each string from `begin` on, as rank + 1; zeros stand behind its end."""
     for i in range(len(places)):
@@ -111,7 +111,7 @@ def _pack_strings(ranks, places, lengths, begin, packed, bits, keys):
         keys[i] = key
 
 
-@kernel_in_place
+@kernel_without_allocation
 def _write_strings(ranks, alphabet, places, lengths, code_points):
     """Writes strings one after another."""
     written = 0

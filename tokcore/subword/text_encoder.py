@@ -92,7 +92,7 @@ class SubwordTextEncoder:
         """
         data = np.frombuffer(text.encode('utf-8', 'surrogatepass'), np.uint8)
         row = Side(data, np.zeros(1, np.int64), np.full(1, len(data), np.int64))
-        return SubwordBlockEncoder(self, memo_bytes=0).encode_side(row, eos=False).ids.tolist()
+        return SubwordBlockEncoder(self, cache_bytes=0).encode_side(row, eos=False).ids.tolist()
 
     def decode(self, ids: Iterable[int], strip_extraneous: bool = False) -> str:
         """Returns the text of ids; `strip_extraneous` drops padding and EOS from the end first.

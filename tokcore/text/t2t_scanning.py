@@ -1,8 +1,8 @@
 """Tokens of rows found 64 bytes at a time, as bits: where they begin and where they end.
 
-The rule is that of `pretokenization.tokenize`. Bit i of a word says
-something of byte i of a chunk; a border is where the class changes; and a lone space is known at
-the letter behind it. So no branch depends on how long a token is.
+The rule is that of `t2t_tokens.tokenize`. One bit a byte: letter, space, border (the class changes
+here). Whether a space is a lone one between two letters shows only at the byte after it, so starts
+and ends are emitted one byte late. No branch depends on how long a token is.
 """
 
 import functools
@@ -10,8 +10,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from tokcore.compiled.byte_masks import bytes_within, count_ones, trailing_zeros
-from tokcore.compiled.compilation import frozen, kernel_in_place
+from tokcore.compiled.byte_masks import byte_range_mask, popcount, trailing_zeros
+from tokcore.compiled.compilation import kernel_without_allocation, read_only
 from tokcore.compiled.wide_loads import load_word
 from tokcore.text.unicode_tables import alphanumeric_table
 
@@ -31,7 +31,7 @@ _LOW_SIX = np.uint64(0x3F)
 @functools.cache
 def alphanumeric_bits() -> np.ndarray:
     """Returns uint64[0x110000 / 64]: bit c % 64 of word c // 64 is the class of code point c."""
-    return frozen(np.packbits(alphanumeric_table(), bitorder='little').view(np.uint64))
+    return read_only(np.packbits(alphanumeric_table(), bitorder='little').view(np.uint64))
 
 
 def readable_parts(
@@ -44,11 +44,11 @@ def readable_parts(
     near = np.flatnonzero(ends > len(text) - READABLE)
     first = int(near[0]) if len(near) else len(ends)
     if first:
-        yield frozen(np.ascontiguousarray(text)), frozen(starts[:first]), frozen(ends[:first])
+        yield read_only(np.ascontiguousarray(text)), read_only(starts[:first]), read_only(ends[:first])
     if first < len(ends):
         begin = starts[first:].min()
         rest = with_margin(text[begin : ends[first:].max()])
-        yield rest, frozen(starts[first:] - begin), frozen(ends[first:] - begin)
+        yield rest, read_only(starts[first:] - begin), read_only(ends[first:] - begin)
 
 
 def with_margin(text: np.ndarray) -> np.ndarray:
@@ -56,10 +56,10 @@ def with_margin(text: np.ndarray) -> np.ndarray:
     copy = np.empty(len(text) + READABLE, np.uint8)
     copy[: len(text)] = text
     copy[len(text) :] = 0
-    return frozen(copy)
+    return read_only(copy)
 
 
-@kernel_in_place
+@kernel_without_allocation
 def decode_word(word):
     """The code point that begins a little-endian word of valid UTF-8, as a uint64."""
     second = word >> np.uint64(8) & _LOW_SIX
@@ -76,36 +76,36 @@ def decode_word(word):
     return lead
 
 
-@kernel_in_place
+@kernel_without_allocation
 def _ideographs(text, place):
     """Where U+4E00 to U+9FBF begin, all letters: nearly all the ideographs in use."""
     after = place + _1
     return (
-        bytes_within(text, place, 0xE5, 0xE8)
-        | bytes_within(text, place, 0xE4, 0xE4) & bytes_within(text, after, 0xB8, 0xBF)
-        | bytes_within(text, place, 0xE9, 0xE9) & bytes_within(text, after, 0x80, 0xBE)
+        byte_range_mask(text, place, 0xE5, 0xE8)
+        | byte_range_mask(text, place, 0xE4, 0xE4) & byte_range_mask(text, after, 0xB8, 0xBF)
+        | byte_range_mask(text, place, 0xE9, 0xE9) & byte_range_mask(text, after, 0x80, 0xBE)
     )
 
 
-@kernel_in_place
+@kernel_without_allocation
 def _wide_marks(text, place):
     """Where U+3000 to U+3003 and U+FF00 to U+FF0F begin, no letters: the commas and full stops."""
     after, last = place + _1, place + _2
     return (
-        bytes_within(text, place, 0xE3, 0xE3)
-        & bytes_within(text, after, 0x80, 0x80)
-        & bytes_within(text, last, 0x80, 0x83)
+        byte_range_mask(text, place, 0xE3, 0xE3)
+        & byte_range_mask(text, after, 0x80, 0x80)
+        & byte_range_mask(text, last, 0x80, 0x83)
     ) | (
-        bytes_within(text, place, 0xEF, 0xEF)
-        & bytes_within(text, after, 0xBC, 0xBC)
-        & bytes_within(text, last, 0x80, 0x8F)
+        byte_range_mask(text, place, 0xEF, 0xEF)
+        & byte_range_mask(text, after, 0xBC, 0xBC)
+        & byte_range_mask(text, last, 0x80, 0x8F)
     )
 
 
-@kernel_in_place
+@kernel_without_allocation
 def _put_places(bits, place, places, count):
     """Puts `place` + the number of each bit that is set into places[count:]; returns the count."""
-    end = count + count_ones(bits)
+    end = count + popcount(bits)
     while True:
         # Eight whether there are or not: how many eights there are is easily guessed right.
         for k in range(np.uint64(8)):
@@ -116,7 +116,7 @@ def _put_places(bits, place, places, count):
             return end
 
 
-@kernel_in_place
+@kernel_without_allocation
 def scan_tokens(text, starts, ends, row, position, classes, token_starts, token_ends, row_tokens):
     """Finds the tokens of rows, from a row and a position in it on, until there is no more room.
 
@@ -146,13 +146,13 @@ def scan_tokens(text, starts, ends, row, position, classes, token_starts, token_
             inside = _ALL if left >= _CHUNK else (_1 << left) - _1
             last = letters >> _1
             found = (
-                bytes_within(text, place, 0x61, 0x7A)
-                | bytes_within(text, place, 0x41, 0x5A)
-                | bytes_within(text, place, 0x30, 0x39)
+                byte_range_mask(text, place, 0x61, 0x7A)
+                | byte_range_mask(text, place, 0x41, 0x5A)
+                | byte_range_mask(text, place, 0x30, 0x39)
             )
-            others = bytes_within(text, place, 0x80, 0xFF) & inside
+            others = byte_range_mask(text, place, 0x80, 0xFF) & inside
             if others != _0:
-                continued = bytes_within(text, place, 0x80, 0xBF)
+                continued = byte_range_mask(text, place, 0x80, 0xBF)
                 found |= _ideographs(text, place)
                 leads = others & ~continued & ~found & ~_wide_marks(text, place)
                 while leads != _0:
@@ -165,7 +165,7 @@ def scan_tokens(text, starts, ends, row, position, classes, token_starts, token_
                 found |= (found << _1 | last) & continued
                 found |= (found << _1 | last) & continued
             found &= inside
-            spaces = bytes_within(text, place, 0x20, 0x20)
+            spaces = byte_range_mask(text, place, 0x20, 0x20)
             borders = ((found ^ (found << _1 | last)) | first) & inside
             # Behind a lone space there is a letter, and before it too.
             lone = found & (spaces << _1 | space) & (found << _2 | letters)

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from tokcore.compiled.compilation import kernel_in_place
+from tokcore.compiled.compilation import kernel_without_allocation
 from tokcore.text.unicode_tables import alphanumeric_table
 
 
@@ -51,7 +51,7 @@ def detokenize(tokens: Iterable[str]) -> str:
     return ''.join(pieces)
 
 
-@kernel_in_place
+@kernel_without_allocation
 def character_length(text, position):
     """The bytes of the character at `position` of valid UTF-8."""
     lead = text[position]
@@ -64,7 +64,7 @@ def character_length(text, position):
     return 4
 
 
-@kernel_in_place
+@kernel_without_allocation
 def decode_character(text, position):
     """The code point at `position` of valid UTF-8, where a character begins."""
     lead = np.int64(text[position])

@@ -9,7 +9,7 @@ import unicodedata
 
 import numpy as np
 
-from tokcore.compiled.compilation import frozen
+from tokcore.compiled.compilation import read_only
 from tokcore.errors import InputError
 
 UNICODE_VERSION: str = unicodedata.unidata_version
@@ -49,7 +49,7 @@ def alphanumeric_table() -> np.ndarray:
     This is Tensor2Tensor's `_ALPHANUMERIC_CHAR_SET`: combining marks (M*) are not in it.
     """
     major = _categories()[:, 0]
-    return frozen(((major == ord('L')) | (major == ord('N'))).astype(np.uint8))
+    return read_only(((major == ord('L')) | (major == ord('N'))).astype(np.uint8))
 
 
 @functools.cache
@@ -61,4 +61,4 @@ def whitespace_table() -> np.ndarray:
     table = np.zeros(CODE_POINTS, np.uint8)
     for code_point in np.flatnonzero((letters[:, 0] == ord('Z')) | control).tolist():
         table[code_point] = chr(code_point).isspace()
-    return frozen(table)
+    return read_only(table)

@@ -33,7 +33,7 @@ def count_blocks(blocks: Sequence[TextBlock], threads: int) -> TokenTable:
     shares = [(sums, blocks[part::threads]) for part, sums in enumerate([first, *others])]
     for _ in map_blocks(_count_share, shares, threads):
         pass
-    return TokenTable(*first.taken(others))
+    return TokenTable(*first.finish(others))
 
 
 def _count_share(share: tuple[TokenAccumulator, Iterable[TextBlock]]) -> None:

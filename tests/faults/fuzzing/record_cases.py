@@ -69,7 +69,7 @@ def _attack(room: Room, dice: random.Random, record: str) -> None:
             path = folder / name
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text('mine\n')
-    vanishing = _plant(room, dice, folder) if dice.random() < 0.5 else []
+    vanishing = _seed(room, dice, folder) if dice.random() < 0.5 else []
     for _ in range(dice.choice([1, 1, 2])):
         _spoil(room, dice, dice.choice(_records(folder, output, command, record)))
     line = [*words, *_skipping(words), '--output', output]
@@ -114,7 +114,7 @@ def _records(folder: Path, output: str, command: str, record: str) -> list[Path]
     return [folder / record]
 
 
-def _plant(room: Room, dice: random.Random, folder: Path) -> list[str]:
+def _seed(room: Room, dice: random.Random, folder: Path) -> list[str]:
     """Puts names of the tool's own in its way; returns the links that it may remove."""
     digits = ''.join(dice.choices('0123456789abcdef', k=32))
     names = [

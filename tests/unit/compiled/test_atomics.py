@@ -5,10 +5,10 @@ import concurrent.futures
 import numpy as np
 
 from tokcore.compiled.atomics import exchange_if, load_acquired, store_released
-from tokcore.compiled.compilation import kernel_in_place
+from tokcore.compiled.compilation import kernel_without_allocation
 
 
-@kernel_in_place
+@kernel_without_allocation
 def add_under_lock(state, times):
     for _ in range(times):
         while exchange_if(state, np.uint64(0), 0, 1) != 0:
@@ -17,12 +17,12 @@ def add_under_lock(state, times):
         store_released(state, np.uint64(0), 0)
 
 
-@kernel_in_place
+@kernel_without_allocation
 def exchange(state, expected, number):
     return exchange_if(state, np.uint64(1), expected, number)
 
 
-@kernel_in_place
+@kernel_without_allocation
 def move(numbers, source, target):
     store_released(numbers, target, load_acquired(numbers, source))
 

@@ -4,23 +4,23 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tokcore.compiled.byte_masks import bytes_within, count_ones, store_pair, trailing_zeros
-from tokcore.compiled.compilation import frozen, kernel_in_place
+from tokcore.compiled.byte_masks import byte_range_mask, popcount, store_pair, trailing_zeros
+from tokcore.compiled.compilation import kernel_without_allocation, read_only
 
 
-@kernel_in_place
+@kernel_without_allocation
 def store(numbers, place, word):
     store_pair(numbers, place, word)
 
 
-@kernel_in_place
+@kernel_without_allocation
 def letters_and_high_bytes(data, place):
-    return bytes_within(data, place, 0x61, 0x7A), bytes_within(data, place, 0x80, 0xFF)
+    return byte_range_mask(data, place, 0x61, 0x7A), byte_range_mask(data, place, 0x80, 0xFF)
 
 
-@kernel_in_place
+@kernel_without_allocation
 def scan(word):
-    return trailing_zeros(word), count_ones(word)
+    return trailing_zeros(word), popcount(word)
 
 
 @settings(deadline=None)
@@ -28,7 +28,7 @@ def scan(word):
 def test_bytes_are_classed_at_any_place(data, draw):
     place = draw.draw(st.integers(0, len(data) - 64))
     array = np.frombuffer(data, np.uint8)
-    letters, high = letters_and_high_bytes(frozen(array), np.uint64(place))
+    letters, high = letters_and_high_bytes(read_only(array), np.uint64(place))
     chunk = data[place : place + 64]
     assert letters == sum(1 << i for i, byte in enumerate(chunk) if b'a'[0] <= byte <= b'z'[0])
     assert high == sum(1 << i for i, byte in enumerate(chunk) if byte >= 0x80)

@@ -10,12 +10,12 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from tokcore.corpus.block_stats import LineTally, add_tallies, facts_of
+from tokcore.corpus.block_stats import LineTally, add_tallies, stats_of
 from tokcore.corpus.dataset import MAX_LINE_BYTES, CorpusFile, Split
 from tokcore.corpus.formats.line_index import count_lines, index_items
 from tokcore.corpus.formats.registry import block_rows, read_blocks
 from tokcore.corpus.formats.work_items import plan_items
-from tokcore.corpus.range_checksums import join_receipts
+from tokcore.corpus.range_checksums import join_checksums
 from tokcore.corpus.storage.file_checksum import checksum_file
 from tokcore.errors import InputError
 
@@ -54,13 +54,13 @@ def found_in(corpus, item_bytes, max_line_bytes):
         kept = block_rows(block)
         texts = [[side.row(index) for side in kept.sides] for index in range(len(kept))]
         rows += list(zip(kept.offsets.tolist(), texts))
-        facts = facts_of(block, kept, (corpus.split,), 'skip')
+        facts = stats_of(block, kept, (corpus.split,), 'skip')
         tallies.append(facts.tally)
         receipts += facts.receipts
         for lines in facts.rejected:
             rejected[lines.reason] = rejected.get(lines.reason, b'') + lines.json_lines
     sides = [
-        join_receipts([each for each in receipts if each.side == side])
+        join_checksums([each for each in receipts if each.side == side])
         for side in range(len(corpus.files))
     ]
     assert sides == [checksum_file(file, corpus.open) for file in corpus.files]
@@ -195,7 +195,7 @@ def test_the_sentence_tells_place_size_bound_and_both_remedies(item_bytes):
     corpus = Corpus('bitext', [b'a\nb\n', b'c\n' + b'd' * 300 + b'\n'], (False, False))
     with pytest.raises(InputError) as refused:
         for block in corpus.blocks(item_bytes, 200):
-            facts_of(block, block_rows(block), (corpus.split,), 'stop')
+            stats_of(block, block_rows(block), (corpus.split,), 'stop')
     assert str(refused.value) == (
         '1.txt: the line that starts at byte 2 has 300 bytes, more than the 200 of '
         '--max-line-size; give a larger --max-line-size, or leave such lines out with '

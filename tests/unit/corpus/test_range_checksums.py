@@ -12,11 +12,11 @@ from tokcore.corpus.dataset import Block, CorpusFile, Split
 from tokcore.corpus.formats.registry import read_blocks
 from tokcore.corpus.formats.work_items import plan_items
 from tokcore.corpus.range_checksums import (
-    TextReceipt,
+    RangeChecksum,
     TextSummary,
+    checksums_of,
     combine_crc32c,
-    join_receipts,
-    receipts_of,
+    join_checksums,
 )
 from tokcore.corpus.storage.file_checksum import checksum_file
 
@@ -49,7 +49,7 @@ def test_combining_is_associative_for_lengths_beyond_memory(first, second, third
 def receipts(text, cuts):
     places = sorted({0, len(text), *(cut % (len(text) + 1) for cut in cuts)})
     return [
-        TextReceipt('train', 3, 1, start, end - start, google_crc32c.value(text[start:end]))
+        RangeChecksum('train', 3, 1, start, end - start, google_crc32c.value(text[start:end]))
         for start, end in zip(places, places[1:], strict=False)
     ]
 
@@ -59,34 +59,34 @@ def receipts(text, cuts):
 def test_receipts_join_in_any_order_however_the_text_was_cut(text, cuts, random):
     found = receipts(text, cuts)
     random.shuffle(found)
-    assert join_receipts(found, len(text)) == TextSummary(len(text), google_crc32c.value(text))
+    assert join_checksums(found, len(text)) == TextSummary(len(text), google_crc32c.value(text))
 
 
 def test_what_was_lost_or_read_twice_is_named():
     found = receipts(b'abcdefghi', [3, 6])
     with pytest.raises(ValueError, match=r"bytes 3 to 6 of .*\('train', 3, 1\) were lost"):
-        join_receipts([found[0], found[2]])
+        join_checksums([found[0], found[2]])
     with pytest.raises(ValueError, match='bytes 0 to 3 .* lost'):
-        join_receipts(found[1:])
+        join_checksums(found[1:])
     with pytest.raises(ValueError, match='bytes 3 to 6 .* read twice'):
-        join_receipts([*found, found[1]])
+        join_checksums([*found, found[1]])
     with pytest.raises(ValueError, match='6 of 9 bytes'):
-        join_receipts(found[:2], 9)
+        join_checksums(found[:2], 9)
     with pytest.raises(ValueError, match='two files'):
-        join_receipts([found[0], TextReceipt('train', 4, 1, 3, 1, 0)])
+        join_checksums([found[0], RangeChecksum('train', 4, 1, 3, 1, 0)])
 
 
 def test_no_receipts_are_an_empty_text():
-    assert join_receipts([]) == TextSummary(0, 0)
+    assert join_checksums([]) == TextSummary(0, 0)
     with pytest.raises(ValueError, match='0 of 5 bytes'):
-        join_receipts([], 5)
+        join_checksums([], 5)
 
 
 def test_a_pair_gives_a_receipt_for_each_side():
     block = Block('dev', 'bitext', (), 2, 10, b'abc\n', 7, b'de\n')
-    assert receipts_of(block) == (
-        TextReceipt('dev', 2, 0, 10, 4, google_crc32c.value(b'abc\n')),
-        TextReceipt('dev', 2, 1, 7, 3, google_crc32c.value(b'de\n')),
+    assert checksums_of(block) == (
+        RangeChecksum('dev', 2, 0, 10, 4, google_crc32c.value(b'abc\n')),
+        RangeChecksum('dev', 2, 1, 7, 3, google_crc32c.value(b'de\n')),
     )
 
 
@@ -105,6 +105,6 @@ def test_the_checksum_is_that_of_the_text_however_stored_or_cut(
 
     items = plan_items(Split('train', 'text', (file,)), (), item_bytes)
     blocks = [block for item in items for block in read_blocks(item, open_binary, block_bytes)]
-    joined = join_receipts(receipt for block in blocks for receipt in receipts_of(block))
+    joined = join_checksums(receipt for block in blocks for receipt in checksums_of(block))
     assert joined == checksum_file(file, open_binary)
     assert joined == TextSummary(len(text), google_crc32c.value(text))

@@ -270,7 +270,7 @@ def test_every_two_and_three_byte_sequence_is_judged_as_python_does():
         for _ in range(20_000)
     ]
     for sequence in [*pairs, *triples, *quads]:
-        found = line_kernels.well_formed_length(np.frombuffer(sequence, np.uint8), 0)
+        found = line_kernels.utf8_length(np.frombuffer(sequence, np.uint8), 0)
         assert (found if found == len(sequence) else 0) == judged(sequence), sequence
 
 
@@ -310,5 +310,5 @@ def test_64_bytes_are_judged_at_once_as_python_does(place):
     ]
     for sequence in sequences:
         chunk = (b'a' * place + sequence + b'b' * 64)[:64]
-        found = line_kernels.sound_bytes(np.frombuffer(chunk, np.uint8), np.uint64(0))
+        found = line_kernels.valid_utf8_prefix(np.frombuffer(chunk, np.uint8), np.uint64(0))
         assert found == whole_characters(chunk), sequence

@@ -158,7 +158,7 @@ def test_threads_count_into_one_index(hash_mask):
     with concurrent.futures.ThreadPoolExecutor(4) as pool:
         expected = sum(pool.map(count, range(4)), Counter())
     nbytes = sum(each.nbytes for each in (index, *sums))
-    table = TokenTable(*sums[0].taken(sums[1:]))
+    table = TokenTable(*sums[0].finish(sums[1:]))
     assert_sound(table)
     assert dict(table.items()) == expected
     assert len(index) == len(expected)
@@ -172,7 +172,7 @@ def test_sums_of_threads_stop_at_the_largest_count():
     for each in sums[:2]:
         each.add_tokens(table.data, table.offsets[:3], table.counts)
     with pytest.raises(OverflowError, match="'a'"):
-        first.taken(sums[1:])
+        first.finish(sums[1:])
 
 
 def test_arrays_stay_as_they_were_when_more_is_added():

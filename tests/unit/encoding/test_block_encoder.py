@@ -54,11 +54,11 @@ def rows_of(encoded):
     blocks=st.lists(st.lists(row_texts, min_size=1, max_size=8), max_size=4),
     prefix=st.sampled_from(['', '<2zh> ', 'the', '字', ' ', '\n']),
     between=st.sampled_from([b'', b'\n', b'e\t\xff']),
-    memo_bytes=st.sampled_from([0, 2_000, 1 << 20]),
+    cache_bytes=st.sampled_from([0, 2_000, 1 << 20]),
     eos=st.booleans(),
 )
-def test_each_row_has_the_ids_of_its_text(blocks, prefix, between, memo_bytes, eos):
-    encoder = SubwordBlockEncoder(ENCODER, memo_bytes)
+def test_each_row_has_the_ids_of_its_text(blocks, prefix, between, cache_bytes, eos):
+    encoder = SubwordBlockEncoder(ENCODER, cache_bytes)
     for texts in blocks:  # the memo lives on from block to block
         encoded = encoder.encode_side(side_of(texts, between), prefix, eos)
         assert rows_of(encoded) == [ENCODER.encode(prefix + text) + [1] * eos for text in texts]
@@ -86,8 +86,8 @@ def test_tokens_that_are_nearly_the_same_are_told_apart(tokens, data):
     texts = data.draw(st.lists(st.sampled_from(tokens), min_size=1, max_size=30))
     texts += [' '.join(texts), ''.join(texts)]
     expected = [ENCODER.encode(text) + [1] for text in texts]
-    for memo_bytes in (0, 1 << 20):  # four entries, all of them always in use; and room for all
-        encoder = SubwordBlockEncoder(ENCODER, memo_bytes)
+    for cache_bytes in (0, 1 << 20):  # four entries, all of them always in use; and room for all
+        encoder = SubwordBlockEncoder(ENCODER, cache_bytes)
         for _ in range(2):
             assert rows_of(encoder.encode_side(side_of(texts))) == expected
 
@@ -100,15 +100,15 @@ def test_rows_of_more_tokens_than_are_taken_at_a_time(row_words):
     ]
     texts = [' '.join(words[i : i + row_words]) for i in range(0, len(words), row_words)]
     expected = [sum(map(ENCODER.encode, tokenize(text)), []) + [1] for text in texts]
-    for memo_bytes in (0, 1 << 20):
-        encoder = SubwordBlockEncoder(ENCODER, memo_bytes)
+    for cache_bytes in (0, 1 << 20):
+        encoder = SubwordBlockEncoder(ENCODER, cache_bytes)
         assert rows_of(encoder.encode_side(side_of(texts))) == expected
 
 
 def test_the_memo_is_as_large_as_asked_for():
-    for memo_bytes in (0, 100, 1_000, 50_000, 8 << 20):
-        _, slots = SubwordBlockEncoder(ENCODER, memo_bytes)._memo
-        assert slots.nbytes <= max(memo_bytes, 128) < 2 * slots.nbytes + 128
+    for cache_bytes in (0, 100, 1_000, 50_000, 8 << 20):
+        _, slots = SubwordBlockEncoder(ENCODER, cache_bytes)._cache
+        assert slots.nbytes <= max(cache_bytes, 128) < 2 * slots.nbytes + 128
         assert slots.ctypes.data % 64 == 0
 
 
@@ -184,7 +184,7 @@ def test_threads_share_a_vocabulary():
     results = {}
 
     def encode(name):
-        encoder = SubwordBlockEncoder(ENCODER, memo_bytes=20_000)
+        encoder = SubwordBlockEncoder(ENCODER, cache_bytes=20_000)
         results[name] = encoder.encode_side(side_of(texts)).ids.tolist()
 
     threads = [threading.Thread(target=encode, args=(name,)) for name in range(4)]

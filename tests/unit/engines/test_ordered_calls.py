@@ -9,7 +9,7 @@ from apache_beam.pvalue import TaggedOutput
 from apache_beam.transforms.window import GlobalWindow
 from apache_beam.utils.windowed_value import WindowedValue
 
-from pipelines.engines.ordered_calls import CallsInFlight, in_global_window
+from pipelines.engines.ordered_calls import OrderedPool, in_global_window
 
 PATIENCE_SECONDS = 30
 """How long a thread waits for another before the test fails; none waits so long if all is well."""
@@ -17,11 +17,11 @@ PATIENCE_SECONDS = 30
 
 @pytest.fixture
 def in_flight():
-    """Makes `CallsInFlight`, closed when the test ends."""
+    """Makes `OrderedPool`, closed when the test ends."""
     made = []
 
     def make(workers):
-        made.append(CallsInFlight(workers))
+        made.append(OrderedPool(workers))
         return made[-1]
 
     yield make
@@ -93,7 +93,7 @@ def test_no_more_calls_run_at_once(in_flight, workers):
 def test_what_runs_aside_holds_up_no_other_call(in_flight):
     calls = in_flight(2)
     all_have_run = threading.Event()
-    aside = calls.start_aside(all_have_run.wait, PATIENCE_SECONDS)
+    aside = calls.submit_detached(all_have_run.wait, PATIENCE_SECONDS)
     assert results(calls, lambda x: x, range(20)) == list(range(20))
     all_have_run.set()
     assert aside.result()
@@ -104,9 +104,9 @@ def test_what_runs_aside_is_run_once_and_at_the_latest_for_its_result(in_flight,
     calls = in_flight(workers)
     may_end = threading.Event()
     for _ in range(workers - 1):  # all threads but the calling one have something else to do
-        calls.start_aside(may_end.wait, PATIENCE_SECONDS)
+        calls.submit_detached(may_end.wait, PATIENCE_SECONDS)
     threads = []
-    aside = calls.start_aside(lambda: threads.append(threading.get_ident()))
+    aside = calls.submit_detached(lambda: threads.append(threading.get_ident()))
     aside.result()
     may_end.set()
     calls.close()
@@ -116,7 +116,7 @@ def test_what_runs_aside_is_run_once_and_at_the_latest_for_its_result(in_flight,
 def test_no_result_is_kept_that_was_taken(in_flight):
     calls = in_flight(2)
     may_end = threading.Event()
-    calls.start_aside(may_end.wait, PATIENCE_SECONDS)  # the pool comes to no other call
+    calls.submit_detached(may_end.wait, PATIENCE_SECONDS)  # the pool comes to no other call
     results = weakref.WeakSet()
 
     class Result:
@@ -132,7 +132,7 @@ def test_no_result_is_kept_that_was_taken(in_flight):
 
 def test_an_exception_aside_surfaces_with_the_result(in_flight):
     for workers in (1, 2):
-        aside = in_flight(workers).start_aside(int, 'no number')
+        aside = in_flight(workers).submit_detached(int, 'no number')
         with pytest.raises(ValueError, match='no number'):
             aside.result()
 

@@ -7,18 +7,18 @@ from pathlib import Path
 
 import pytest
 
-from pipelines.learning.learner_files import LearnerFiles, TokenFacts, is_learner_file
+from pipelines.learning.learner_files import LearnerFiles, TokenStats, is_learner_file
 from tokcore.errors import InputError
-from tokcore.subword.partitioned.partition_sweep import GroupClaims
+from tokcore.subword.partitioned.partition_sweep import PartitionSelection
 from tokcore.subword.partitioned.suffix_table import SuffixTable
 
 TABLE = SuffixTable.from_items([(b'the', 5), (b'then', 2), ('文字'.encode(), 7)])
-FACTS = TokenFacts('aeht文', 3, 12, 40, 7, 1000, (b'b', b'th', '文'.encode()))
+FACTS = TokenStats('aeht文', 3, 12, 40, 7, 1000, (b'b', b'th', '文'.encode()))
 
 
 def facts(files: LearnerFiles) -> tuple:
     FACTS.write(files.facts_path)
-    return files.facts_path, lambda: TokenFacts.read(files.facts_path), FACTS
+    return files.facts_path, lambda: TokenStats.read(files.facts_path), FACTS
 
 
 def reserved(files: LearnerFiles) -> tuple:
@@ -47,19 +47,19 @@ def sizes(files: LearnerFiles) -> tuple:
     return files.round(3).sizes_path, files.round(3).read_sizes, {2: 77, 4: 10}
 
 
-def heavy(files: LearnerFiles) -> tuple:
+def frequent(files: LearnerFiles) -> tuple:
     tables = [TABLE, SuffixTable.empty(), TABLE]
     files.round(3).write_heavy(tables)
 
     def read() -> list[list]:
         return [list(table.items()) for table in files.round(3).read_heavy()]
 
-    return files.round(3).heavy_path, read, [list(table.items()) for table in tables]
+    return files.round(3).frequent_path, read, [list(table.items()) for table in tables]
 
 
 def unknown_heavy(files: LearnerFiles) -> tuple:
     files.round(3).write_heavy(None)
-    return files.round(3).heavy_path, files.round(3).read_heavy, None
+    return files.round(3).frequent_path, files.round(3).read_heavy, None
 
 
 def vocabulary(files: LearnerFiles) -> tuple:
@@ -68,20 +68,20 @@ def vocabulary(files: LearnerFiles) -> tuple:
     return path, lambda: list(files.round(3).read_vocabulary(2).items()), list(TABLE.items())
 
 
-def claims(files: LearnerFiles) -> tuple:
+def selected(files: LearnerFiles) -> tuple:
     shared = ((b't', 9, 3), ('文'.encode(), 4, 0))
-    files.round(3).write_claims(2, (0, 7), GroupClaims(TABLE, shared))
+    files.round(3).write_selection(2, (0, 7), PartitionSelection(TABLE, shared))
 
     def read() -> tuple:
-        found = files.round(3).read_claims(2, (0, 7))
+        found = files.round(3).read_selection(2, (0, 7))
         return list(found.kept.items()), found.shared
 
-    return files.round(3).claims_path(2, (0, 7)), read, (list(TABLE.items()), shared)
+    return files.round(3).selection_path(2, (0, 7)), read, (list(TABLE.items()), shared)
 
 
 KINDS = [
-    facts, reserved, finished_pass, first_table, heavy_table, sizes, heavy, unknown_heavy,
-    vocabulary, claims,
+    facts, reserved, finished_pass, first_table, heavy_table, sizes, frequent, unknown_heavy,
+    vocabulary, selected,
 ]  # fmt: skip
 
 
@@ -133,7 +133,7 @@ def test_borders_that_do_not_ascend_are_told(tmp_path):
     path = tmp_path / 'survey.json'
     path.write_bytes(json.dumps({**json.loads(FACTS.to_json()), 'borders': ['th', 'b']}).encode())
     with pytest.raises(InputError, match='is damaged'):
-        TokenFacts.read(str(path))
+        TokenStats.read(str(path))
 
 
 @pytest.mark.parametrize(

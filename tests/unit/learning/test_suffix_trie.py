@@ -9,11 +9,11 @@ from hypothesis import strategies as st
 
 from tokcore.counts.token_table import TokenTable
 from tokcore.learning import pruned_trie
-from tokcore.learning.full_trie import WholeTree
-from tokcore.learning.pruned_trie import GrowingTree
+from tokcore.learning.full_trie import FullSuffixTrie
+from tokcore.learning.pruned_trie import PrunedSuffixTrie
 from tokcore.learning.ranked_text import escape_tokens
 from tokcore.learning.suffix_array import sort_suffixes
-from tokcore.learning.suffix_trie import first_claims, next_claims
+from tokcore.learning.suffix_trie import select_first, select_next
 
 words = st.one_of(
     st.text(st.sampled_from('abc_\\é中\U0001f600'), max_size=10),
@@ -81,9 +81,9 @@ def test_suffixes_are_sorted_and_common_prefixes_counted(tokens, longest):
     order = classes.order.tolist()
     assert sorted(order) == list(range(len(whole)))
     members = [order[a:b] for a, b in zip(classes.starts, classes.starts[1:])]
-    assert [min(places) for places in members] == classes.leaders.tolist()
-    assert all(len({cut[p] for p in places}) == 1 for places in members)
-    strings = [whole[places[0]][:longest] for places in members]
+    assert [min(positions) for positions in members] == classes.representatives.tolist()
+    assert all(len({cut[p] for p in positions}) == 1 for positions in members)
+    strings = [whole[positions[0]][:longest] for positions in members]
     assert strings == sorted(strings)
     for one, other, prefix in zip(members, members[1:], classes.prefixes[1:].tolist()):
         expected = common_prefix(whole[one[0]], whole[other[0]])
@@ -95,37 +95,37 @@ def weigh(text, counts, cuts, longest):
     weights = Counter()
     ends = text.starts[1:].tolist()
     for end, begin, count in zip(ends, text.starts.tolist(), counts.tolist()):
-        for place in range(begin, end):
-            if place in cuts:
-                for length in range(1, min(end - place, longest) + 1):
-                    weights[joined(text, place, length)] += count
+        for position in range(begin, end):
+            if position in cuts:
+                for length in range(1, min(end - position, longest) + 1):
+                    weights[joined(text, position, length)] += count
     return weights
 
 
-def joined(text, place, length):
-    return ''.join(map(chr, text.alphabet[text.ranks[place : place + length]]))
+def joined(text, position, length):
+    return ''.join(map(chr, text.alphabet[text.ranks[position : position + length]]))
 
 
 def keep(weights, min_count):
     """The strings of two characters and more that are kept, and what is left of all."""
     left = Counter(weights)
-    kept = set()
+    selected = set()
     for string in sorted(left, key=len, reverse=True):
         count = left[string]
         if len(string) > 1 and count >= min_count:
-            kept.add(string)
+            selected.add(string)
             for length in range(1, len(string)):
                 left[string[:length]] -= count
-    return kept, left
+    return selected, left
 
 
-def matches(text, kept):
+def matches(text, selected):
     """The longest kept string at each place, or else one character."""
     whole = plain_suffixes(text, None)
-    return [max((n for n in range(2, len(s) + 1) if s[:n] in kept), default=1) for s in whole]
+    return [max((n for n in range(2, len(s) + 1) if s[:n] in selected), default=1) for s in whole]
 
 
-def check_nodes(text, counts, tree, longest, least):
+def check_nodes(text, counts, trie, longest, min_weight):
     """All strings that are heavy enough, save those on the way to a single longer one."""
     totals = weigh(text, counts, range(len(text.ranks)), longest)
     longer = {}
@@ -134,25 +134,25 @@ def check_nodes(text, counts, tree, longest, least):
     expected = {
         string: total
         for string, total in totals.items()
-        if len(string) > 1 and total >= least and total > longer.get(string, 0)
+        if len(string) > 1 and total >= min_weight and total > longer.get(string, 0)
     }
-    strings = [joined(text, p, d) for p, d in zip(tree.places.tolist(), tree.depths.tolist())]
-    below = strings[tree.letters :]
+    strings = [joined(text, p, d) for p, d in zip(trie.positions.tolist(), trie.depths.tolist())]
+    below = strings[trie.letters :]
     assert len(set(below)) == len(below)
-    assert dict(zip(below, tree.totals[tree.letters :].tolist())) == expected
+    assert dict(zip(below, trie.totals[trie.letters :].tolist())) == expected
     letters = list(map(chr, text.alphabet))
-    assert tree.totals[: tree.letters].tolist() == [totals[letter] for letter in letters]
-    strings[: tree.letters] = letters
-    for node in range(tree.letters, len(strings)):
-        parent = tree.parents[node]
+    assert trie.totals[: trie.letters].tolist() == [totals[letter] for letter in letters]
+    strings[: trie.letters] = letters
+    for node in range(trie.letters, len(strings)):
+        parent = trie.parents[node]
         above = [n for n in range(2, len(strings[node])) if strings[node][:n] in expected]
         assert parent < node
         assert strings[parent] == strings[node][: max(above, default=1)]
     tokens = np.repeat(np.arange(len(counts)), np.diff(text.starts))
-    for place, suffix in enumerate(plain_suffixes(text, longest)):
-        if counts[tokens[place]]:
+    for position, suffix in enumerate(plain_suffixes(text, longest)):
+        if counts[tokens[position]]:
             above = [n for n in range(2, len(suffix) + 1) if suffix[:n] in expected]
-            assert strings[tree.node_of[place]] == suffix[: max(above, default=1)]
+            assert strings[trie.node_of[position]] == suffix[: max(above, default=1)]
 
 
 NO_RESTS = np.zeros(0, np.int64)
@@ -163,65 +163,65 @@ NO_RESTS = np.zeros(0, np.int64)
 @settings(deadline=None)
 def test_a_tree_grows_by_what_is_heavy_enough(table, longest, leasts):
     text, counts = escape(table)
-    growing = GrowingTree(text, counts, longest, NO_RESTS)
-    for i, least in enumerate(leasts):
-        check_nodes(text, counts, growing.grown(least), longest, min(leasts[: i + 1]))
+    growing = PrunedSuffixTrie(text, counts, longest, NO_RESTS)
+    for i, min_weight in enumerate(leasts):
+        check_nodes(text, counts, growing.at_least(min_weight), longest, min(leasts[: i + 1]))
 
 
 @given(vocabularies, depth_limits)
 @settings(deadline=None, max_examples=100)
 def test_a_whole_tree_has_all(tokens, longest):
     text, counts = escape({token: 1 + len(token) % 3 for token in tokens})
-    check_nodes(text, counts, WholeTree(text, counts, longest, NO_RESTS).grown(5), longest, 1)
+    check_nodes(text, counts, FullSuffixTrie(text, counts, longest, NO_RESTS).at_least(5), longest, 1)
 
 
 @pytest.mark.usefixtures('sizes')
 @pytest.mark.parametrize('least', [100, 150, 70_000, 200_000])
-def test_a_heavy_tree_is_grown_to_the_half(least):
+def test_a_heavy_tree_is_grown_to_the_half(min_weight):
     table = {'abab': 99_999, 'aaaab': 70_001, 'abb': 74, 'aab': 75, 'ab': 2, 'bbbbb': 65_536}
     text, counts = escape(table)
-    growing = GrowingTree(text, counts, 199, NO_RESTS)
-    check_nodes(text, counts, growing.grown(2 * least), 199, least)
-    check_nodes(text, counts, growing.grown(least), 199, least)
-    check_nodes(text, counts, growing.grown(3), 199, 3)
+    growing = PrunedSuffixTrie(text, counts, 199, NO_RESTS)
+    check_nodes(text, counts, growing.at_least(2 * min_weight), 199, min_weight)
+    check_nodes(text, counts, growing.at_least(min_weight), 199, min_weight)
+    check_nodes(text, counts, growing.at_least(3), 199, 3)
 
 
 @pytest.mark.usefixtures('sizes')
 @pytest.mark.parametrize('largest', [2**32 - 1, 2**32, 2**60])
 def test_counts_of_any_size_are_summed_up(largest):
     text, counts = escape({'abab': largest, 'abb': 2**31, 'aab': 3, 'ba': 2**32 - 2})
-    growing = GrowingTree(text, counts, 199, NO_RESTS)
-    for least in (2**32 + 1, 7, 1):
-        check_nodes(text, counts, growing.grown(least), 199, least if least < 100 else least // 2)
+    growing = PrunedSuffixTrie(text, counts, 199, NO_RESTS)
+    for min_weight in (2**32 + 1, 7, 1):
+        check_nodes(text, counts, growing.at_least(min_weight), 199, min_weight if min_weight < 100 else min_weight // 2)
 
 
-@pytest.mark.parametrize('kind', [GrowingTree, WholeTree])
+@pytest.mark.parametrize('kind', [PrunedSuffixTrie, FullSuffixTrie])
 @given(tables, depth_limits, st.integers(1, 9), st.integers(0, 3))
 @settings(deadline=None, max_examples=100)
 def test_claims_follow_their_rule(kind, table, longest, min_count, reserved):
     text, counts = escape(table)
     # The rests of tokens that have as many characters as a reserved token would have.
-    rests = text.starts[1:][np.diff(text.starts) > reserved] - 1 - reserved
-    tree = kind(text, counts, longest, rests).grown(min_count)
-    claims = first_claims(tree, min_count)
+    reserved_suffixes = text.starts[1:][np.diff(text.starts) > reserved] - 1 - reserved
+    trie = kind(text, counts, longest, reserved_suffixes).at_least(min_count)
+    selection = select_first(trie, min_count)
     cuts = set(range(len(text.ranks)))
     for _ in range(3):
-        kept, left = keep(weigh(text, counts, cuts, longest), min_count)
-        nodes = claims.kept(tree.letters)
-        places, depths = tree.places[nodes].tolist(), tree.depths[nodes].tolist()
-        strings = [joined(text, p, d) for p, d in zip(places, depths)]
-        assert sorted(strings) == sorted(kept)
-        assert claims.left(nodes).tolist() == [left[string] for string in strings]
+        selected, left = keep(weigh(text, counts, cuts, longest), min_count)
+        nodes = selection.selected(trie.letters)
+        positions, depths = trie.positions[nodes].tolist(), trie.depths[nodes].tolist()
+        strings = [joined(text, p, d) for p, d in zip(positions, depths)]
+        assert sorted(strings) == sorted(selected)
+        assert selection.left(nodes).tolist() == [left[string] for string in strings]
         letters = [left[chr(point)] for point in text.alphabet]
-        assert claims.left(slice(tree.letters)).tolist() == letters
+        assert selection.left(slice(trie.letters)).tolist() == letters
 
-        lengths = matches(text, kept)
+        lengths = matches(text, selected)
         cuts = set()
-        for place, end in zip(text.starts.tolist(), text.starts[1:].tolist()):
-            while place < end:
-                cuts.add(place)
-                place = end if place in rests else place + lengths[place]
-        claims = next_claims(tree, text.starts, counts, claims, min_count)
+        for position, end in zip(text.starts.tolist(), text.starts[1:].tolist()):
+            while position < end:
+                cuts.add(position)
+                position = end if position in reserved_suffixes else position + lengths[position]
+        selection = select_next(trie, text.starts, counts, selection, min_count)
 
 
 @pytest.mark.parametrize('longest', [299, 2**31 - 1])
@@ -229,7 +229,7 @@ def test_long_common_prefixes(longest):
     tokens = ['a' * 2000, 'ba' + 'a' * 1500, 'ab' * 700, 'cab' + 'ab' * 600, 'a' * 1300 + 'c']
     text, classes = grow(tokens, longest)
     whole = plain_suffixes(text, None)
-    leaders = classes.leaders.tolist()
-    for one, other, prefix in zip(leaders, leaders[1:], classes.prefixes[1:].tolist()):
+    representatives = classes.representatives.tolist()
+    for one, other, prefix in zip(representatives, representatives[1:], classes.prefixes[1:].tolist()):
         assert whole[one] < whole[other] or whole[one][:longest] == whole[other][:longest]
         assert min(prefix, longest) == min(common_prefix(whole[one], whole[other]), longest)

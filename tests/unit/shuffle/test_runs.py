@@ -9,19 +9,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tokcore.corpus.block_stats import BlockFacts, LineTally, RejectedLines
-from tokcore.corpus.range_checksums import TextReceipt, join_adjacent, join_receipts
+from tokcore.corpus.block_stats import BlockStats, LineTally, RejectedLines
+from tokcore.corpus.range_checksums import RangeChecksum, join_adjacent, join_checksums
 from tokcore.errors import InputError
 from tokcore.records.example_encoding import EncodedBlock
 from tokcore.records.framing import FramedRows, sort_rows
 from tokcore.shuffle.key_sorting import SortedRows, sort_keys
 from tokcore.shuffle.run_buffer import ROW_BYTES, RunBuffer
-from tokcore.shuffle.run_file import RunFacts, RunHead, bucket_bounds, read_facts, write_run
+from tokcore.shuffle.run_file import RunHead, RunStats, bucket_bounds, read_run_stats, write_run
 from tokcore.shuffle.run_index import ENTRY, FOOTER_BYTES, RunFile
 from tokcore.shuffle.run_merging import bucket_groups, merge_buckets, read_slices
 
 FINGERPRINT = bytes(range(16))
-FACTS = RunFacts(2, LineTally('train', 7, 4, 1, 2, 0), (TextReceipt('train', 0, 0, 5, 70, 99),))
+FACTS = RunStats(2, LineTally('train', 7, 4, 1, 2, 0), (RangeChecksum('train', 0, 0, 5, 70, 99),))
 REJECTED = (
     RejectedLines('train', 'invalid_utf8', 0, 5, b'{"line": 1}\n{"line": 2}\n'),
     RejectedLines('train', 'missing_column', 0, 5, b'{"line": 3}\n'),
@@ -31,9 +31,9 @@ REJECTED = (
 
 def test_lines_that_are_too_long_are_told_where_there_are_any():
     assert b'too_long' not in FACTS.to_json()
-    facts = RunFacts(2, LineTally('train', 7, 4, 1, 1, 0, 1), FACTS.receipts)
-    assert RunFacts.from_json(facts.to_json()) == facts
-    assert RunFacts.from_json(FACTS.to_json()) == FACTS
+    facts = RunStats(2, LineTally('train', 7, 4, 1, 1, 0, 1), FACTS.receipts)
+    assert RunStats.from_json(facts.to_json()) == facts
+    assert RunStats.from_json(FACTS.to_json()) == FACTS
 
 
 KEYS = st.one_of(st.integers(0, 2**64 - 1), st.integers(0, 40), st.integers(2**63, 2**63 + 40))
@@ -131,7 +131,7 @@ class TestFormat:
 
     def test_facts_and_rejected_lines_are_read_back(self):
         data = written([(1, b'x')], 4, REJECTED)
-        facts, last = read_facts(io.BytesIO(data), len(data), head(4))
+        facts, last = read_run_stats(io.BytesIO(data), len(data), head(4))
         assert last
         assert dataclasses.replace(facts, rejected=()) == FACTS
         sections = {
@@ -145,7 +145,7 @@ class TestFormat:
 
     def test_a_part_that_is_not_the_last_says_so(self):
         data = written([], 1, last=False)
-        assert read_facts(io.BytesIO(data), len(data), head(1))[1] is False
+        assert read_run_stats(io.BytesIO(data), len(data), head(1))[1] is False
 
 
 class TestDamage:
@@ -154,7 +154,7 @@ class TestDamage:
     def test_a_file_cut_off_anywhere_is_not_whole(self):
         data = written(self.ROWS, 8, REJECTED)
         for size in range(len(data)):
-            assert read_facts(io.BytesIO(data[:size]), size, head(8)) is None
+            assert read_run_stats(io.BytesIO(data[:size]), size, head(8)) is None
 
     def test_a_changed_byte_behind_the_records_makes_it_not_whole(self):
         data = written(self.ROWS, 8)
@@ -162,14 +162,14 @@ class TestDamage:
         for place in range(facts, len(data)):
             bad = bytearray(data)
             bad[place] ^= 1
-            assert read_facts(io.BytesIO(bad), len(bad), head(8)) is None
+            assert read_run_stats(io.BytesIO(bad), len(bad), head(8)) is None
 
     @pytest.mark.parametrize(
         'other', [{'fingerprint': bytes(16)}, {'run': 4}, {'part': 1}, {'buckets': 7}]
     )
     def test_a_run_of_another_plan_or_place_is_not_whole(self, other):
         data = written(self.ROWS, 8)
-        assert read_facts(io.BytesIO(data), len(data), head(**{'buckets': 8, **other})) is None
+        assert read_run_stats(io.BytesIO(data), len(data), head(**{'buckets': 8, **other})) is None
 
     def test_a_changed_byte_of_records_or_index_is_found_when_merged(self):
         data = written(self.ROWS, 8)
@@ -236,8 +236,8 @@ class TestMerging:
 def block(rows: list[tuple[int, bytes]], offset: int, data: bytes, rejected=()) -> EncodedBlock:
     lines = sum(each.json_lines.count(b'\n') for each in rejected)
     tally = LineTally('train', len(rows) + lines, len(rows), 0, lines, 0)
-    receipt = TextReceipt('train', 0, 0, offset, len(data), zlib.crc32(data))
-    return EncodedBlock(framed(rows), BlockFacts(tally, (receipt,), tuple(rejected)))
+    receipt = RangeChecksum('train', 0, 0, offset, len(data), zlib.crc32(data))
+    return EncodedBlock(framed(rows), BlockStats(tally, (receipt,), tuple(rejected)))
 
 
 class TestBuffer:
@@ -280,7 +280,7 @@ def test_adjacent_receipts_joined_in_any_batches_say_the_same(pieces, dice):
     receipts, offset = [], 0
     for piece in pieces:
         for side in (0, 1):
-            receipts.append(TextReceipt('train', 0, side, offset, len(piece), zlib.crc32(piece)))
+            receipts.append(RangeChecksum('train', 0, side, offset, len(piece), zlib.crc32(piece)))
         offset += len(piece)
     in_order = join_adjacent(receipts)
     assert [(each.side, each.offset, each.length) for each in in_order] == [
@@ -289,4 +289,4 @@ def test_adjacent_receipts_joined_in_any_batches_say_the_same(pieces, dice):
     dice.shuffle(receipts)
     for side in (0, 1):
         of_side = [each for each in receipts if each.side == side]
-        assert join_receipts(join_adjacent(of_side)) == join_receipts(of_side)
+        assert join_checksums(join_adjacent(of_side)) == join_checksums(of_side)

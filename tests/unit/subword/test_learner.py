@@ -183,13 +183,13 @@ def test_a_whole_tree_gives_the_same(problem, min_counts):
     counts, limit, reserved = problem
     table = TokenTable.from_items(counts.items())
     options = {'max_subtoken_length': limit, 'reserved_tokens': reserved}
-    grown = MemoryLearner(table, **options)
+    at_least = MemoryLearner(table, **options)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(learner_module, '_MOST_STEPS', 0)
         whole = MemoryLearner(table, **options)
-    assert whole.largest_count == grown.largest_count
+    assert whole.largest_count == at_least.largest_count
     for min_count in min_counts:
-        assert whole.build(min_count) == grown.build(min_count)
+        assert whole.build(min_count) == at_least.build(min_count)
 
 
 def test_runs_longer_than_are_counted_at_once():

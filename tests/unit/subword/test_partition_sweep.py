@@ -5,8 +5,12 @@ from bisect import bisect_right
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tokcore.subword.partitioned.partition_sweep import claim_group, finish_claims, order_subtokens
-from tokcore.subword.partitioned.prefix_partitions import PrefixGroups, proper_prefixes
+from tokcore.subword.partitioned.partition_sweep import (
+    merge_selections,
+    order_subtokens,
+    select_partition,
+)
+from tokcore.subword.partitioned.prefix_partitions import PrefixPartitions, proper_prefixes
 from tokcore.subword.partitioned.suffix_table import SuffixTable
 from tokcore.subword.plain_iteration import keep_substrings
 
@@ -18,7 +22,7 @@ MIN_COUNTS = st.integers(1, 60)
 
 def grouped(suffixes, borders):
     """The groups and for each of them its table."""
-    groups = PrefixGroups(tuple(sorted(border.encode() for border in borders)))
+    groups = PrefixPartitions(tuple(sorted(border.encode() for border in borders)))
     parts = [{} for _ in range(len(groups))]
     for suffix, weight in suffixes.items():
         parts[bisect_right(groups.borders, suffix.encode())][suffix.encode()] = weight
@@ -34,11 +38,11 @@ def prefix_counts(suffixes):
 
 
 def subtokens_of(groups, tables, min_count, alphabet):
-    claims = [
-        claim_group(table, *groups.bounds(group), min_count)[0]
+    selected = [
+        select_partition(table, *groups.bounds(group), min_count)[0]
         for group, table in enumerate(tables)
     ]
-    return list(order_subtokens(finish_claims(claims, groups.borders, alphabet, min_count)))
+    return list(order_subtokens(merge_selections(selected, groups.borders, alphabet, min_count)))
 
 
 @settings(deadline=None, max_examples=300)
@@ -53,22 +57,22 @@ def test_all_groups_together_keep_what_the_plain_rule_keeps(suffixes, borders, m
 @settings(deadline=None, max_examples=300)
 @given(SUFFIXES, BORDERS, MIN_COUNTS, MIN_COUNTS)
 def test_without_light_tails_nothing_changes_from_that_min_count_on(
-    suffixes, borders, least, more
+    suffixes, borders, min_weight, more
 ):
     groups, tables = grouped(suffixes, borders)
-    heavy = [
-        claim_group(table, *groups.bounds(group), 10**6, least)[1]
+    frequent = [
+        select_partition(table, *groups.bounds(group), 10**6, min_weight)[1]
         for group, table in enumerate(tables)
     ]
-    min_count = least + more - 1
-    assert subtokens_of(groups, heavy, min_count, 'ab中_') == subtokens_of(
+    min_count = min_weight + more - 1
+    assert subtokens_of(groups, frequent, min_count, 'ab中_') == subtokens_of(
         groups, tables, min_count, 'ab中_'
     )
 
 
 @settings(deadline=None, max_examples=300)
 @given(SUFFIXES, BORDERS, MIN_COUNTS)
-def test_what_stays_of_a_suffix_is_its_longest_heavy_prefix(suffixes, borders, least):
+def test_what_stays_of_a_suffix_is_its_longest_heavy_prefix(suffixes, borders, min_weight):
     groups, tables = grouped(suffixes, borders)
     counts = prefix_counts(suffixes)
     shared = {prefix for border in groups.borders for prefix in proper_prefixes(border)}
@@ -79,12 +83,12 @@ def test_what_stays_of_a_suffix_is_its_longest_heavy_prefix(suffixes, borders, l
             stays = next(
                 suffix[:length]
                 for length in range(len(suffix), 0, -1)
-                if counts[suffix[:length]] >= least
+                if counts[suffix[:length]] >= min_weight
                 or length == 1
                 or suffix[:length].encode() in shared
             )
             if weight:
                 expected[stays.encode()] = expected.get(stays.encode(), 0) + weight
-        _, heavy = claim_group(table, *groups.bounds(group), 1, least)
-        assert dict(heavy.items()) == expected
-        assert heavy.to_bytes()[28:] == SuffixTable.from_items(expected.items()).to_bytes()[28:]
+        _, frequent = select_partition(table, *groups.bounds(group), 1, min_weight)
+        assert dict(frequent.items()) == expected
+        assert frequent.to_bytes()[28:] == SuffixTable.from_items(expected.items()).to_bytes()[28:]

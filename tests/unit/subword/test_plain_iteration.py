@@ -2,26 +2,26 @@
 
 import pytest
 
-from tokcore.subword.plain_iteration import Cutter, candidate_substrings, keep_substrings
+from tokcore.subword.plain_iteration import PlainSegmenter, candidate_substrings, keep_substrings
 
 
 def test_tokens_are_cut_greedily_from_the_left():
-    cutter = Cutter.of(['a', 'b', '_', 'ab', 'aba', 'ba_'])
-    assert list(cutter.cuts('ababa_')) == [0, 3]
-    assert list(cutter.cuts('baba_')) == [0, 1, 4]
-    assert list(cutter.cuts('aaba_')) == [0, 1, 4]
+    segmenter = PlainSegmenter.of(['a', 'b', '_', 'ab', 'aba', 'ba_'])
+    assert list(segmenter.cuts('ababa_')) == [0, 3]
+    assert list(segmenter.cuts('baba_')) == [0, 1, 4]
+    assert list(segmenter.cuts('aaba_')) == [0, 1, 4]
 
 
 def test_a_character_that_the_vocabulary_lacks_is_an_error():
     with pytest.raises(ValueError, match="'c' is not in the vocabulary"):
-        list(Cutter.of(['a', '_']).cuts('aca_'))
+        list(PlainSegmenter.of(['a', '_']).cuts('aca_'))
 
 
 def test_candidates_start_at_cuts_and_end_anywhere_up_to_the_limit():
-    cutter = Cutter.of(['a', 'b', '_', 'ab'])
-    assert list(candidate_substrings('abb_', cutter, 2)) == ['a', 'ab', 'b', 'b_', '_']
-    assert list(candidate_substrings('ab_', cutter, 9)) == ['a', 'ab', 'ab_', '_']
-    assert list(candidate_substrings('ab_', cutter, 0)) == []
+    segmenter = PlainSegmenter.of(['a', 'b', '_', 'ab'])
+    assert list(candidate_substrings('abb_', segmenter, 2)) == ['a', 'ab', 'b', 'b_', '_']
+    assert list(candidate_substrings('ab_', segmenter, 9)) == ['a', 'ab', 'ab_', '_']
+    assert list(candidate_substrings('ab_', segmenter, 0)) == []
 
 
 def test_a_kept_substring_takes_its_count_from_its_prefixes():

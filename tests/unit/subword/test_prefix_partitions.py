@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tokcore.subword.partitioned.prefix_partitions import (
-    PrefixGroups,
+    PrefixPartitions,
     choose_groups,
     pass_ranges,
     proper_prefixes,
@@ -66,7 +66,7 @@ def test_shares_of_the_sample_are_alike():
 
 def test_borders_must_ascend():
     with pytest.raises(ValueError, match='ascend'):
-        PrefixGroups((b'b', b'a'))
+        PrefixPartitions((b'b', b'a'))
 
 
 @given(TEXTS)

@@ -8,18 +8,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tokcore.compiled.compilation import frozen
+from tokcore.compiled.compilation import read_only
 from tokcore.errors import InputError
-from tokcore.subword.partitioned.prefix_partitions import PrefixGroups
+from tokcore.subword.partitioned.prefix_partitions import PrefixPartitions
 from tokcore.subword.partitioned.segmenting import (
-    Cutter,
+    Segmenter,
     escaped_batches,
     pack_all_suffixes,
     token_arrays,
 )
 from tokcore.subword.partitioned.suffix_table import SuffixTable, merge_suffix_tables
 from tokcore.subword.partitioned.token_survey import Surveyor, add_surveys
-from tokcore.subword.plain_iteration import Cutter as PlainCutter
+from tokcore.subword.plain_iteration import PlainSegmenter
 from tokcore.text.escaping import alphabet_of, escape_token
 
 LETTERS = 'ab\\_\x00é中\U0001f600'
@@ -40,19 +40,19 @@ def batches_of(tokens, longest):
     data = ''.join(tokens).encode()
     offsets = np.cumsum([0, *(len(token.encode()) for token in tokens)])
     counts = np.array(list(tokens.values()), np.int64)
-    array = frozen(np.frombuffer(data, np.uint8))
-    return list(escaped_batches(array, frozen(offsets.astype(np.int64)), frozen(counts), longest))
+    array = read_only(np.frombuffer(data, np.uint8))
+    return list(escaped_batches(array, read_only(offsets.astype(np.int64)), read_only(counts), longest))
 
 
 def groups_of(borders):
-    return PrefixGroups(tuple(sorted(border.encode() for border in borders)))
+    return PrefixPartitions(tuple(sorted(border.encode() for border in borders)))
 
 
-def expected_suffixes(tokens, cutter, longest):
+def expected_suffixes(tokens, segmenter, longest):
     weights = {}
     for token, count in tokens.items():
         escaped = escape(token)
-        for cut in cutter.cuts(escaped):
+        for cut in segmenter.cuts(escaped):
             suffix = escaped[cut : cut + longest].encode()
             weights[suffix] = weights.get(suffix, 0) + count
     return weights
@@ -85,7 +85,7 @@ def test_packs_the_suffixes_at_every_character(tokens, longest, borders, data):
     tables = []
     for batch in batches_of(tokens, longest):
         tables += pack_all_suffixes(batch, longest, groups, group_range)
-    expected = expected_suffixes(tokens, PlainCutter.of(sorted(set(LETTERS + 'u'))), longest)
+    expected = expected_suffixes(tokens, PlainSegmenter.of(sorted(set(LETTERS + 'u'))), longest)
     assert_tables(tables, expected, groups, group_range)
 
 
@@ -100,11 +100,11 @@ def test_packs_the_suffixes_at_the_cuts(tokens, longest, borders, subtokens, dat
     reserved = data.draw(st.lists(st.sampled_from([escape(token) for token in tokens] or ['a_'])))
     letters = sorted(set(LETTERS + 'u'))
     vocabulary = SuffixTable.from_items((each.encode(), 0) for each in [*letters, *subtokens])
-    cutter = Cutter(vocabulary, reserved, None)
+    segmenter = Segmenter(vocabulary, reserved, None)
     tables = []
     for batch in batches_of(tokens, longest):
-        tables += cutter.pack(batch, longest, groups, group_range)
-    plain = PlainCutter.of([*letters, *subtokens, *reserved])
+        tables += segmenter.pack(batch, longest, groups, group_range)
+    plain = PlainSegmenter.of([*letters, *subtokens, *reserved])
     assert_tables(tables, expected_suffixes(tokens, plain, longest), groups, group_range)
 
 
@@ -113,7 +113,7 @@ def test_packs_the_suffixes_at_the_cuts(tokens, longest, borders, subtokens, dat
 def test_weighs_the_heavy_suffix_that_begins_each(tokens, longest, borders, subtokens, data):
     groups = groups_of(borders)
     letters = sorted(set(LETTERS + 'u'))
-    plain = PlainCutter.of([*letters, *subtokens])
+    plain = PlainSegmenter.of([*letters, *subtokens])
     suffixes = expected_suffixes(tokens, plain, longest)
     # Anything may be heavy that begins every suffix with a weight: here, what some draws picked.
     heavy_strings = {letter.encode() for letter in letters}
@@ -123,34 +123,34 @@ def test_weighs_the_heavy_suffix_that_begins_each(tokens, longest, borders, subt
     parts = [{} for _ in range(len(groups))]
     for string in heavy_strings:
         parts[bisect_right(groups.borders, string)][string] = 1
-    heavy = [SuffixTable.from_items(part.items()) for part in parts]
+    frequent = [SuffixTable.from_items(part.items()) for part in parts]
     vocabulary = SuffixTable.from_items((each.encode(), 0) for each in [*letters, *subtokens])
-    cutter = Cutter(vocabulary, [], heavy)
-    weights = cutter.empty_weights()
+    segmenter = Segmenter(vocabulary, [], frequent)
+    weights = segmenter.empty_weights()
     for batch in batches_of(tokens, longest):
-        cutter.weigh(batch, weights)
+        segmenter.weigh(batch, weights)
     expected = {}
     for suffix, weight in suffixes.items():
         begins = max((each for each in heavy_strings if suffix.startswith(each)), key=len)
         if weight:
             expected[begins] = expected.get(begins, 0) + weight
-    tables = list(cutter.tables(weights))
+    tables = list(segmenter.tables(weights))
     assert_tables(tables, expected, groups, (0, len(groups)))
 
 
 def test_a_character_that_the_vocabulary_lacks_is_an_error():
-    cutter = Cutter(SuffixTable.from_items([(b'a', 0), (b'_', 0)]), [], None)
+    segmenter = Segmenter(SuffixTable.from_items([(b'a', 0), (b'_', 0)]), [], None)
     with pytest.raises(ValueError, match='the vocabulary lacks'):
-        cutter.pack(batches_of({'ab': 1}, 9)[0], 9, PrefixGroups(()), (0, 1))
+        segmenter.pack(batches_of({'ab': 1}, 9)[0], 9, PrefixPartitions(()), (0, 1))
 
 
 def test_a_vocabulary_beyond_what_a_trie_can_number_is_refused(monkeypatch):
     monkeypatch.setattr('tokcore.subword.partitioned.segmenting.MOST_NODES', 5)
     vocabulary = SuffixTable.from_items([(b'abc', 1), (b'abd', 1), (b'_', 1)])
     assert vocabulary.added == 5
-    Cutter(vocabulary, [], None)
+    Segmenter(vocabulary, [], None)
     with pytest.raises(InputError, match='too large to cut by'):
-        Cutter(vocabulary, ['x_'], None)
+        Segmenter(vocabulary, ['x_'], None)
 
 
 def test_a_batch_lists_no_more_than_its_bound(monkeypatch):
@@ -192,10 +192,10 @@ def test_surveys_of_parts_add_up(one, other):
     surveys = []
     for tokens in (one, other):
         surveyor = Surveyor(0, 9)
-        data = frozen(np.frombuffer(''.join(tokens).encode(), np.uint8))
+        data = read_only(np.frombuffer(''.join(tokens).encode(), np.uint8))
         offsets = np.cumsum([0, *(len(token.encode()) for token in tokens)]).astype(np.int64)
         counts = np.array(list(tokens.values()), np.int64)
-        surveyor.add(data, frozen(offsets), frozen(counts))
+        surveyor.add(data, read_only(offsets), read_only(counts))
         surveys.append(surveyor.result())
     survey = add_surveys(surveys)
     items = [*one.items(), *other.items()]

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from tokcore.compiled.compilation import frozen
+from tokcore.compiled.compilation import read_only
 from tokcore.text.t2t_scanning import CHUNK_TOKENS, READABLE, alphanumeric_bits, scan_tokens
 from tokcore.text.t2t_tokens import tokenize
 
@@ -28,7 +28,7 @@ def scanned(rows: list[str], between: bytes, room: int) -> list[list[str]]:
     lengths = np.array([len(row.encode()) for row in rows], np.int64)
     ends = np.cumsum(lengths + len(between)) - len(between)
     starts = ends - lengths
-    text = frozen(np.frombuffer(data + b'a ' * READABLE, np.uint8))
+    text = read_only(np.frombuffer(data + b'a ' * READABLE, np.uint8))
     token_starts, token_ends = (np.empty(CHUNK_TOKENS + room, np.uint64) for _ in range(2))
     found: list[list[str]] = [[] for _ in rows]
     row, position = 0, -1
@@ -36,7 +36,7 @@ def scanned(rows: list[str], between: bytes, room: int) -> list[list[str]]:
         first = row
         row_tokens = np.zeros(len(rows) + 1, np.int64)
         row, position, tokens = scan_tokens(
-            text, frozen(starts), frozen(ends), row, position, alphanumeric_bits(),
+            text, read_only(starts), read_only(ends), row, position, alphanumeric_bits(),
             token_starts, token_ends, row_tokens,
         )  # fmt: skip
         assert tokens <= CHUNK_TOKENS + room

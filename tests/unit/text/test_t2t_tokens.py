@@ -8,7 +8,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from tokcore.compiled.compilation import frozen
+from tokcore.compiled.compilation import read_only
 from tokcore.text import unicode_tables
 from tokcore.text.t2t_tokens import (
     character_length,
@@ -80,6 +80,6 @@ def test_every_character_is_decoded():
         if 0xD800 <= code_point < 0xE000:
             continue
         data = b'x' + chr(code_point).encode()
-        array = frozen(np.frombuffer(data, np.uint8))
+        array = read_only(np.frombuffer(data, np.uint8))
         assert decode_character(array, 1) == code_point
         assert character_length(array, 1) == len(data) - 1

@@ -6,8 +6,8 @@ line's ends only, so it costs by the line and not by the byte.
 
 import numpy as np
 
-from tokcore.compiled.byte_masks import CHUNK, bytes_within, count_ones, trailing_zeros
-from tokcore.compiled.compilation import kernel, kernel_in_place
+from tokcore.compiled.byte_masks import CHUNK, byte_range_mask, popcount, trailing_zeros
+from tokcore.compiled.compilation import kernel, kernel_without_allocation
 from tokcore.text.t2t_tokens import character_length, decode_character
 
 # What a byte is to `scan_lines`, by a table of 256.
@@ -29,7 +29,7 @@ MISSING_COLUMN = 2
 INVALID = 3
 
 
-def byte_kinds() -> np.ndarray:
+def byte_classes() -> np.ndarray:
     """Returns uint8[256], the table that `scan_lines` takes."""
     kinds = np.full(256, _ORDINARY, np.uint8)
     kinds[ord('\n')] = _NEWLINE
@@ -38,8 +38,8 @@ def byte_kinds() -> np.ndarray:
     return kinds
 
 
-@kernel_in_place
-def well_formed_length(data, position):
+@kernel_without_allocation
+def utf8_length(data, position):
     """The bytes of the character at `position`, at least 0x80, or 0 if it is not strict UTF-8."""
     size = len(data)
     lead = data[position]
@@ -67,44 +67,44 @@ def well_formed_length(data, position):
     return 4
 
 
-@kernel_in_place
-def sound_bytes(data, position):
+@kernel_without_allocation
+def valid_utf8_prefix(data, position):
     """How many of the 64 bytes at `position` are whole characters of strict UTF-8.
 
     That is 61 to 64, the fewer if the last character goes on behind; 0 says that a byte is wrong.
     The bytes behind leads must be the continuation bytes, all of them.
     """
-    high = bytes_within(data, position, 0x80, 0xFF)
+    high = byte_range_mask(data, position, 0x80, 0xFF)
     if high == _0:
         return _CHUNK
-    continued = bytes_within(data, position, 0x80, 0xBF)
-    two = bytes_within(data, position, 0xC2, 0xDF)
-    three = bytes_within(data, position, 0xE0, 0xEF)
-    four = bytes_within(data, position, 0xF0, 0xF4)
+    continued = byte_range_mask(data, position, 0x80, 0xBF)
+    two = byte_range_mask(data, position, 0xC2, 0xDF)
+    three = byte_range_mask(data, position, 0xE0, 0xEF)
+    four = byte_range_mask(data, position, 0xF0, 0xF4)
     seconds = (two | three | four) << _1
     wrong = continued ^ (seconds | (three | four) << _2 | four << _3)
     wrong |= high & ~(continued | two | three | four)
     # E0 and F0 begin overlong forms, ED surrogates, F4 what is beyond U+10FFFF.
-    e0, ed = bytes_within(data, position, 0xE0, 0xE0), bytes_within(data, position, 0xED, 0xED)
+    e0, ed = byte_range_mask(data, position, 0xE0, 0xE0), byte_range_mask(data, position, 0xED, 0xED)
     if e0 | ed | four != _0:
-        f0, f4 = bytes_within(data, position, 0xF0, 0xF0), bytes_within(data, position, 0xF4, 0xF4)
-        wrong |= e0 << _1 & ~bytes_within(data, position, 0xA0, 0xBF)
-        wrong |= ed << _1 & ~bytes_within(data, position, 0x80, 0x9F)
-        wrong |= f0 << _1 & ~bytes_within(data, position, 0x90, 0xBF)
-        wrong |= f4 << _1 & ~bytes_within(data, position, 0x80, 0x8F)
+        f0, f4 = byte_range_mask(data, position, 0xF0, 0xF0), byte_range_mask(data, position, 0xF4, 0xF4)
+        wrong |= e0 << _1 & ~byte_range_mask(data, position, 0xA0, 0xBF)
+        wrong |= ed << _1 & ~byte_range_mask(data, position, 0x80, 0x9F)
+        wrong |= f0 << _1 & ~byte_range_mask(data, position, 0x90, 0xBF)
+        wrong |= f4 << _1 & ~byte_range_mask(data, position, 0x80, 0x8F)
     if wrong != _0:
         return _0
     # 64 where no bit is set.
     return trailing_zeros(two & _CUT_TWO | three & _CUT_THREE | four & _CUT_FOUR)
 
 
-@kernel_in_place
+@kernel_without_allocation
 def count_lines(data):
     """The number of lines; the last may lack its '\n'."""
     total = _0
     position, end = _0, np.uint64(len(data))
     while position + _CHUNK <= end:
-        total += count_ones(bytes_within(data, position, 0x0A, 0x0A))
+        total += popcount(byte_range_mask(data, position, 0x0A, 0x0A))
         position += _CHUNK
     while position < end:
         total += np.uint64(data[position] == 0x0A)
@@ -114,7 +114,7 @@ def count_lines(data):
     return np.int64(total)
 
 
-@kernel_in_place
+@kernel_without_allocation
 def scan_lines(data, kinds, borders, damaged):
     """Fills in where lines begin and whether they are not UTF-8; returns the number of '\r'.
 
@@ -131,11 +131,11 @@ def scan_lines(data, kinds, borders, damaged):
     end = np.uint64(len(data))
     while position < end:
         if position + _CHUNK <= end:
-            sound = sound_bytes(data, position)
+            sound = valid_utf8_prefix(data, position)
             if sound:
                 # No character that is cut begins with either.
-                returns += count_ones(bytes_within(data, position, 0x0D, 0x0D))
-                newlines = bytes_within(data, position, 0x0A, 0x0A)
+                returns += popcount(byte_range_mask(data, position, 0x0D, 0x0D))
+                newlines = byte_range_mask(data, position, 0x0A, 0x0A)
                 while newlines != _0:
                     line += _1
                     borders[line] = np.int64(position + trailing_zeros(newlines) + _1)
@@ -152,7 +152,7 @@ def scan_lines(data, kinds, borders, damaged):
             elif kind == _RETURN:
                 returns += _1
             elif kind == _NOT_ASCII:
-                length = well_formed_length(data, np.int64(position))
+                length = utf8_length(data, np.int64(position))
                 if length == 0:
                     damaged[line] = 1
                     length = 1
@@ -176,7 +176,7 @@ def drop_returns(data, borders, returns):
     return text, text_borders
 
 
-@kernel_in_place
+@kernel_without_allocation
 def strip_start(text, start, end, whitespace):
     """Where text[start:end] begins without the whitespace in front, at most `end`."""
     while start < end and whitespace[decode_character(text, start)]:
@@ -184,7 +184,7 @@ def strip_start(text, start, end, whitespace):
     return start
 
 
-@kernel_in_place
+@kernel_without_allocation
 def strip_end(text, start, end, whitespace):
     """Where text[start:end] ends without the whitespace behind, at least `start`."""
     while start < end:
@@ -197,7 +197,7 @@ def strip_end(text, start, end, whitespace):
     return end
 
 
-@kernel_in_place
+@kernel_without_allocation
 def strip_lines(text, borders, damaged, whitespace, verdicts, starts, ends):
     """Fills in each line's stripped text and its verdict (uint8): kept, empty or invalid."""
     for line in range(len(damaged)):
@@ -211,7 +211,7 @@ def strip_lines(text, borders, damaged, whitespace, verdicts, starts, ends):
         verdicts[line] = EMPTY if start == end else KEPT
 
 
-@kernel_in_place
+@kernel_without_allocation
 def cut_columns(text, borders, damaged, whitespace, columns, verdicts, starts, ends):
     """Fills in each line's wanted columns, stripped, and its verdict.
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tokcore.compiled.compilation import frozen
+from tokcore.compiled.compilation import read_only
 from tokcore.corpus.dataset import MAX_LINE_BYTES, LongLine
 from tokcore.corpus.formats import line_kernels
 from tokcore.corpus.long_lines import BEGINNING_BYTES
@@ -19,7 +19,7 @@ from tokcore.corpus.rows import INVALID_UTF8, MISSING_COLUMN, TOO_LONG, Reject, 
 from tokcore.corpus.utf8_damage import find_damage
 from tokcore.text.unicode_tables import whitespace_table
 
-_BYTE_KINDS = frozen(line_kernels.byte_kinds())
+_BYTE_KINDS = read_only(line_kernels.byte_classes())
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,7 @@ def _scan(data: bytes, offset: int, max_line_bytes: int) -> _Lines:
             damages[line] = start + damage
     damaged[too_long] = 1
     if returns:
-        text, text_borders = line_kernels.drop_returns(text, frozen(borders), returns)
+        text, text_borders = line_kernels.drop_returns(text, read_only(borders), returns)
     return _Lines(
         data,
         offset,
@@ -74,8 +74,8 @@ def _scan(data: bytes, offset: int, max_line_bytes: int) -> _Lines:
         damaged,
         damages,
         frozenset(too_long.tolist()),
-        frozen(text),
-        frozen(text_borders),
+        read_only(text),
+        read_only(text_borders),
     )
 
 
@@ -95,7 +95,7 @@ def _strip(lines: _Lines) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     line_kernels.strip_lines(
         lines.text,
         lines.text_borders,
-        frozen(lines.damaged),
+        read_only(lines.damaged),
         whitespace_table(),
         verdicts,
         starts,
@@ -156,7 +156,7 @@ def tsv_rows(
     line_kernels.cut_columns(
         lines.text,
         lines.text_borders,
-        frozen(lines.damaged),
+        read_only(lines.damaged),
         whitespace_table(),
         np.array(columns, np.int64),
         verdicts,

@@ -7,14 +7,14 @@ that what a string begins comes before it.
 
 import numpy as np
 
-from tokcore.compiled.compilation import kernel, kernel_in_place
+from tokcore.compiled.compilation import kernel, kernel_without_allocation
 
 _ESCAPED = 15
 # A head, two numbers of up to 5 bytes, and a weight of up to 9.
-ROW_ROOM = 32
+MAX_ROW_OVERHEAD = 32
 
 
-@kernel_in_place
+@kernel_without_allocation
 def read_number(data, place):
     """Reads one LEB128 number; returns it and the place behind it."""
     number, shift = np.int64(0), np.int64(0)
@@ -27,7 +27,7 @@ def read_number(data, place):
         shift += 7
 
 
-@kernel_in_place
+@kernel_without_allocation
 def write_number(out, used, number):
     """Writes one LEB128 number; returns the place behind it."""
     while number >= 0x80:
@@ -38,7 +38,7 @@ def write_number(out, used, number):
     return used + 1
 
 
-@kernel_in_place
+@kernel_without_allocation
 def write_row(out, used, common, string, length, weight):
     """Writes string[:length], which has `common` bytes with the row before; there is room."""
     added = length - common
@@ -56,7 +56,7 @@ def write_row(out, used, common, string, length, weight):
 
 
 @kernel
-def roomier(out, used, more):
+def with_capacity(out, used, more):
     """Returns `out`, or a larger copy, with room for `more` bytes behind the used ones."""
     if used + more <= len(out):
         return out
@@ -177,7 +177,7 @@ def unpack_rows(data, longest, strings, ends, weights):
         row += 1
 
 
-@kernel_in_place
+@kernel_without_allocation
 def measure_rows(data):
     """Returns the bytes that `unpack_rows` writes."""
     place, total = 0, 0

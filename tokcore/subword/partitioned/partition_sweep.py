@@ -11,8 +11,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tokcore.compiled.compilation import frozen, kernel, kernel_in_place
-from tokcore.subword.partitioned.front_coding import ROW_ROOM, read_number, roomier, write_row
+from tokcore.compiled.compilation import kernel, kernel_without_allocation, read_only
+from tokcore.subword.partitioned.front_coding import (
+    MAX_ROW_OVERHEAD,
+    read_number,
+    with_capacity,
+    write_row,
+)
 from tokcore.subword.partitioned.prefix_partitions import proper_prefixes
 from tokcore.subword.partitioned.suffix_table import SuffixTable, merge_suffix_tables
 
@@ -20,55 +25,55 @@ _ESCAPED = 15
 
 
 @dataclass(frozen=True)
-class GroupClaims:
+class PartitionSelection:
     """What one group, or several, keep at a min-count."""
 
     kept: SuffixTable
     """Strings kept with their counts, and the single characters that are not shared."""
     shared: tuple[tuple[bytes, int, int], ...]
-    """For each shared string (its weight, what kept strings claimed of it) in this group."""
+    """For each shared string (its weight, what selected strings have taken of it) in this group."""
 
 
-def claim_group(
-    table: SuffixTable, lower: bytes, upper: bytes, min_count: int, least: int = 0
-) -> tuple[GroupClaims, SuffixTable]:
+def select_partition(
+    table: SuffixTable, lower: bytes, upper: bytes, min_count: int, min_weight: int = 0
+) -> tuple[PartitionSelection, SuffixTable]:
     """Keeps what has `min_count` left after the strings that it begins, as in memory.
 
     Args:
       table: the weights of the suffixes from `lower` on and below `upper`.
       lower, upper: the group's borders; empty where it has none.
-      least: if above 0, the second table returned holds the suffixes without their light tails:
-        each cut to the longest string that weighs `least`, or is a single character or shared.
+      min_weight: if above 0, the second table returned holds the suffixes without their infrequent tails:
+        each cut to the longest string that weighs `min_weight`, or is a single character or shared.
         Where it is 0 that table is empty.
     """
     lower_sums = np.zeros((max(len(lower), 1), 2), np.int64)
     upper_sums = np.zeros((max(len(upper), 1), 2), np.int64)
     kept, kept_numbers, cut, cut_numbers = _sweep_group(
-        frozen(table.data), table.longest, np.frombuffer(lower, np.uint8),
-        np.frombuffer(upper, np.uint8), min_count, least, lower_sums, upper_sums,
+        read_only(table.data), table.longest, np.frombuffer(lower, np.uint8),
+        np.frombuffer(upper, np.uint8), min_count, min_weight, lower_sums, upper_sums,
     )  # fmt: skip
     shared = [
         (border[:length], int(sums[length, 0]), int(sums[length, 1]))
         for border, sums in ((lower, lower_sums), (upper, upper_sums))
         for length in np.flatnonzero(sums.any(axis=1)).tolist()
     ]
-    claims = GroupClaims(_as_table(kept, kept_numbers, table.longest), tuple(shared))
-    return claims, _as_table(cut, cut_numbers, table.longest)
+    selected = PartitionSelection(_as_table(kept, kept_numbers, table.longest), tuple(shared))
+    return selected, _as_table(cut, cut_numbers, table.longest)
 
 
-def finish_claims(
-    claims: Iterable[GroupClaims], borders: Sequence[bytes], alphabet: str, min_count: int
+def merge_selections(
+    selected: Iterable[PartitionSelection], borders: Sequence[bytes], alphabet: str, min_count: int
 ) -> SuffixTable:
     """Decides on the levels above the groups; returns all that is kept, with each character.
 
     Args:
-      claims: those of all groups.
+      selected: those of all groups.
       borders: the strings where one group ends and the next begins.
       alphabet: every character, each a string that stays whatever it weighs.
     """
     tables = [SuffixTable.from_items((letter.encode(), 0) for letter in alphabet)]
     sums = {prefix: [0, 0] for border in borders for prefix in proper_prefixes(border)}
-    for each in claims:
+    for each in selected:
         tables.append(each.kept)
         for prefix, weight, taken in each.shared:
             sums[prefix][0] += weight
@@ -100,10 +105,10 @@ def order_subtokens(vocabulary: SuffixTable) -> tuple[str, ...]:
 
 def _as_table(data: np.ndarray, numbers: tuple[int, int], longest: int) -> SuffixTable:
     rows, added = numbers
-    return SuffixTable(frozen(data), rows, longest, added)
+    return SuffixTable(read_only(data), rows, longest, added)
 
 
-@kernel_in_place
+@kernel_without_allocation
 def _shared_length(path, size, common, border):
     """How much of the path properly begins the border, in whole characters."""
     length = min(common, np.int64(len(border)) - 1)
@@ -113,11 +118,11 @@ def _shared_length(path, size, common, border):
 
 
 @kernel
-def _sweep_group(data, longest, lower, upper, min_count, least, lower_sums, upper_sums):
+def _sweep_group(data, longest, lower, upper, min_count, min_weight, lower_sums, upper_sums):
     """Sweeps the rows once; returns (kept rows, (rows, added), cut rows, (rows, added)).
 
-    A node begun has its depth, the weight below it, what is claimed of that, and the weight that no
-    heavy node below it holds.
+    A node begun has its depth, the weight below it, what selected strings have taken of that, and the weight that no
+    frequent node below it holds.
     """
     path = np.empty(longest + 1, np.uint8)
     depths, weights = np.empty(longest + 4, np.int64), np.empty(longest + 4, np.int64)
@@ -151,10 +156,10 @@ def _sweep_group(data, longest, lower, upper, min_count, least, lower_sums, uppe
             taken, rest = claimed[top], own[top]
             top -= 1
             is_shared = depth <= shared
-            if least > 0 and (weight >= least or is_shared or depth == first):
+            if min_weight > 0 and (weight >= min_weight or is_shared or depth == first):
                 if rest > 0:
                     cut_common = min(cut_common, depth, cut_length)
-                    cut = roomier(cut, cut_used, depth - cut_common + ROW_ROOM)
+                    cut = with_capacity(cut, cut_used, depth - cut_common + MAX_ROW_OVERHEAD)
                     cut_used = write_row(cut, cut_used, cut_common, path, depth, rest)
                     cut_rows += 1
                     cut_added += depth - cut_common
@@ -170,7 +175,7 @@ def _sweep_group(data, longest, lower, upper, min_count, least, lower_sums, uppe
                 continue
             if depth == first or weight - taken >= min_count:
                 kept_common = min(kept_common, depth, kept_length)
-                kept = roomier(kept, kept_used, depth - kept_common + ROW_ROOM)
+                kept = with_capacity(kept, kept_used, depth - kept_common + MAX_ROW_OVERHEAD)
                 kept_used = write_row(kept, kept_used, kept_common, path, depth, weight - taken)
                 kept_rows += 1
                 kept_added += depth - kept_common

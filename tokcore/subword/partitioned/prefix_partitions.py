@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tokcore.compiled.compilation import frozen, kernel
+from tokcore.compiled.compilation import kernel, read_only
 from tokcore.subword.partitioned.front_coding import read_number
 from tokcore.subword.partitioned.suffix_table import SuffixTable
 
@@ -26,7 +26,7 @@ _ROW_BYTES = 3
 
 
 @dataclass(frozen=True)
-class PrefixGroups:
+class PrefixPartitions:
     """Group i holds the strings from borders[i - 1] on and below borders[i]."""
 
     borders: tuple[bytes, ...]  # ascending, each of whole UTF-8 characters
@@ -50,19 +50,19 @@ def proper_prefixes(string: bytes) -> list[bytes]:
     return [string[:i] for i in range(1, len(string)) if string[i] & 0xC0 != 0x80]
 
 
-def choose_groups(sample: SuffixTable, groups: int) -> PrefixGroups:
+def choose_groups(sample: SuffixTable, groups: int) -> PrefixPartitions:
     """Returns about so many groups, at most, with equal shares of the sample's bytes."""
     total = sample.added + _ROW_BYTES * sample.rows
     share = max(1, math.ceil(total / max(1, groups)))
     borders = np.empty(_LONGEST_BORDER * (groups + 1), np.uint8)
     ends = np.empty(groups + 1, np.int64)
     found = _find_borders(
-        frozen(sample.data), sample.longest, share, _LONGEST_BORDER, borders, ends
+        read_only(sample.data), sample.longest, share, _LONGEST_BORDER, borders, ends
     )
     starts = [0, *ends[:found].tolist()]
     joined = borders.tobytes()
     strings = [joined[start:end] for start, end in zip(starts, starts[1:])]
-    return PrefixGroups(tuple(reversed(strings)))
+    return PrefixPartitions(tuple(reversed(strings)))
 
 
 def pass_ranges(group_bytes: list[int], most: int) -> Iterator[tuple[int, int]]:

@@ -2,7 +2,7 @@
 
 A token is cut greedily into the longest subtokens, from the left, by walking a trie over the bytes
 of its escaped form. What starts at a cut is counted as a suffix. If it is known which suffixes can
-still matter (the *heavy* ones, see `claim_group`'s `least`), the same walk finds the heavy one that
+still matter (the *frequent* ones, see `select_partition`'s `min_weight`), the same walk finds the frequent one that
 begins the suffix, and a number is added to a row; otherwise the suffix itself is listed.
 """
 
@@ -12,18 +12,18 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from tokcore.compiled.compilation import frozen
+from tokcore.compiled.compilation import read_only
 from tokcore.errors import InputError
-from tokcore.subword.partitioned.prefix_partitions import PrefixGroups
+from tokcore.subword.partitioned.prefix_partitions import PrefixPartitions
 from tokcore.subword.partitioned.segmenting_kernels import (
     MOST_NODES,
     add_rows,
     add_table,
     escape_batch,
     escaped_sizes,
-    list_cuts,
+    list_segments,
     table_size,
-    weigh_cuts,
+    weigh_segments,
 )
 from tokcore.subword.partitioned.suffix_packing import SuffixRows, pack_suffixes
 from tokcore.subword.partitioned.suffix_table import SuffixTable
@@ -67,7 +67,7 @@ def token_arrays(tokens: pa.Array, counts: pa.Array) -> tuple[np.ndarray, np.nda
     numbers = counts.cast(pa.int64()).to_numpy(zero_copy_only=False)
     if len(numbers) and int(numbers.min()) < 0:
         raise ValueError('a count is negative')
-    return frozen(data), frozen(offsets), frozen(numbers)
+    return read_only(data), read_only(offsets), read_only(numbers)
 
 
 def escaped_batches(
@@ -90,19 +90,19 @@ def escaped_batches(
             raise InputError(f'a token of {starts[-1]} bytes is too long; leave it out')
         text = np.empty(int(starts[-1]), np.uint8)
         escape_batch(data, offsets, first, last, text)
-        yield EscapedBatch(frozen(text), frozen(starts), frozen(counts[first:last]))
+        yield EscapedBatch(read_only(text), read_only(starts), read_only(counts[first:last]))
         first = last
 
 
 def pack_all_suffixes(
-    batch: EscapedBatch, longest: int, groups: PrefixGroups, group_range: tuple[int, int]
+    batch: EscapedBatch, longest: int, groups: PrefixPartitions, group_range: tuple[int, int]
 ) -> list[tuple[int, SuffixTable]]:
     """Packs the suffixes at every character: the first iteration's."""
     return pack_suffixes(_listed(batch, np.zeros(0, np.uint64), longest, groups, group_range),
                          groups, group_range)  # fmt: skip
 
 
-class Cutter:
+class Segmenter:
     """Cuts by one vocabulary; read-only, so that threads can share it.
 
     Args:
@@ -119,12 +119,12 @@ class Cutter:
         self,
         vocabulary: SuffixTable,
         reserved: Sequence[str],
-        heavy: Sequence[SuffixTable] | None,
+        frequent: Sequence[SuffixTable] | None,
     ):
         reserved_table = SuffixTable.from_items((each.encode(), 0) for each in reserved)
         tables = [vocabulary, reserved_table]
-        self._heavy = heavy
-        nodes = sum(table.added for table in [*tables, *(heavy or ())])
+        self._frequent = frequent
+        nodes = sum(table.added for table in [*tables, *(frequent or ())])
         if nodes > MOST_NODES:
             raise InputError(
                 f'a vocabulary of {vocabulary.rows} subtokens is too large to cut by; give a '
@@ -132,23 +132,23 @@ class Cutter:
             )
         self._edges = np.zeros(table_size(nodes), np.uint64)
         for table in tables:
-            add_table(frozen(table.data), table.longest, self._edges)
+            add_table(read_only(table.data), table.longest, self._edges)
         self._rows = 0
-        for table in heavy or ():
-            self._rows = add_rows(frozen(table.data), table.longest, self._rows, self._edges)
-        self._edges = frozen(self._edges)
+        for table in frequent or ():
+            self._rows = add_rows(read_only(table.data), table.longest, self._rows, self._edges)
+        self._edges = read_only(self._edges)
 
     @property
-    def knows_heavy(self) -> bool:
-        return self._heavy is not None
+    def has_frequent(self) -> bool:
+        return self._frequent is not None
 
     def empty_weights(self) -> np.ndarray:
-        """Returns int64[heavy suffixes + 1], all 0; the last is for suffixes that none begins."""
+        """Returns int64[frequent suffixes + 1], all 0; the last is for suffixes that none begins."""
         return np.zeros(self._rows + 1, np.int64)
 
     def weigh(self, batch: EscapedBatch, weights: np.ndarray) -> None:
-        """Adds the weights of the suffixes at the cuts to those of the heavy ones."""
-        if weigh_cuts(batch.text, batch.starts, batch.counts, self._edges, weights):
+        """Adds the weights of the suffixes at the starts of segments to those of the frequent ones."""
+        if weigh_segments(batch.text, batch.starts, batch.counts, self._edges, weights):
             raise ValueError('a token has a character that the vocabulary lacks')
 
     def tables(self, weights: np.ndarray) -> Iterator[tuple[int, SuffixTable]]:
@@ -156,16 +156,16 @@ class Cutter:
         if weights[-1]:
             raise ValueError('a token was met that the first iteration had not')
         first = 0
-        for group, table in enumerate(self._heavy or ()):
+        for group, table in enumerate(self._frequent or ()):
             weighed = table.with_weights(weights, first)
             first += table.rows
             if weighed.rows:
                 yield group, weighed
 
     def pack(
-        self, batch: EscapedBatch, longest: int, groups: PrefixGroups, group_range: tuple[int, int]
+        self, batch: EscapedBatch, longest: int, groups: PrefixPartitions, group_range: tuple[int, int]
     ) -> list[tuple[int, SuffixTable]]:
-        """Packs the suffixes at the cuts, each of up to `longest` characters."""
+        """Packs the suffixes at the starts of segments, each of up to `longest` characters."""
         return pack_suffixes(_listed(batch, self._edges, longest, groups, group_range),
                              groups, group_range)  # fmt: skip
 
@@ -174,14 +174,14 @@ def _listed(
     batch: EscapedBatch,
     edges: np.ndarray,
     longest: int,
-    groups: PrefixGroups,
+    groups: PrefixPartitions,
     group_range: tuple[int, int],
 ) -> SuffixRows:
     room = len(batch.text)
     places, lengths = np.empty(room, np.int32), np.empty(room, np.int32)
     owners = np.empty(room, np.int32)
     lower, upper = groups.bounds(group_range[0])[0], groups.bounds(group_range[1] - 1)[1]
-    rows = list_cuts(
+    rows = list_segments(
         batch.text, batch.starts, edges, longest,
         np.frombuffer(lower, np.uint8), np.frombuffer(upper, np.uint8), places, lengths, owners,
     )  # fmt: skip

@@ -1,14 +1,14 @@
 """The trie that cuts, over bytes, and the walks along it.
 
 An edge is one uint64 in an open-addressing table, 0 where free: the node it leaves (36 bits with
-the byte it takes), then 27 bits for the row of the heavy suffix that ends there (+ 1), and a bit if
+the byte it takes), then 27 bits for the row of the frequent suffix that ends there (+ 1), and a bit if
 a subtoken does. A node is named by the slot of its edge + 2, the root is 1; so a step touches one
 cache line, and nothing is stored for a child.
 """
 
 import numpy as np
 
-from tokcore.compiled.compilation import kernel, kernel_in_place
+from tokcore.compiled.compilation import kernel, kernel_without_allocation
 from tokcore.subword.partitioned.front_coding import read_number
 
 _ESCAPED = 15
@@ -28,7 +28,7 @@ MOST_NODES = 1 << 26
 """Slots are numbered with 28 bits and at most half of them are taken; rows with 27."""
 
 
-@kernel_in_place
+@kernel_without_allocation
 def table_size(nodes):
     """The smallest power of two that is at least twice the nodes."""
     size = 4
@@ -37,7 +37,7 @@ def table_size(nodes):
     return size
 
 
-@kernel_in_place
+@kernel_without_allocation
 def _insert(edges, node, byte):
     """Returns the slot of an edge, which is made if there is none."""
     mask = np.uint64(len(edges) - 1)
@@ -87,12 +87,12 @@ def add_table(data, longest, edges):
 
 @kernel
 def add_rows(data, longest, row, edges):
-    """Adds heavy suffixes, numbered from `row` on; returns the next number."""
+    """Adds frequent suffixes, numbered from `row` on; returns the next number."""
     return _add_strings(data, longest, row, edges, False)
 
 
-@kernel_in_place
-def weigh_cuts(text, starts, counts, edges, weights):
+@kernel_without_allocation
+def weigh_segments(text, starts, counts, edges, weights):
     """Adds each token's count to the row where the suffix at each of its cuts leaves the trie.
 
     Returns whether a character was in no subtoken.
@@ -128,8 +128,8 @@ def weigh_cuts(text, starts, counts, edges, weights):
     return False
 
 
-@kernel_in_place
-def list_cuts(text, starts, edges, longest, lower, upper, places, lengths, owners):
+@kernel_without_allocation
+def list_segments(text, starts, edges, longest, lower, upper, places, lengths, owners):
     """Lists the suffixes at the cuts that may be from `lower` on and below `upper`.
 
     Without edges every character is cut. Those beyond a border but alike in its first seven bytes
@@ -183,7 +183,7 @@ def list_cuts(text, starts, edges, longest, lower, upper, places, lengths, owner
     return listed
 
 
-@kernel_in_place
+@kernel_without_allocation
 def _bytes_of(text, place, end, characters):
     """The bytes of so many characters, or of all until the end."""
     reach = place
@@ -197,7 +197,7 @@ def _bytes_of(text, place, end, characters):
     return np.int64(reach - place)
 
 
-@kernel_in_place
+@kernel_without_allocation
 def _leading_key(text, place, length):
     key = np.int64(0)
     for i in range(7):
@@ -205,7 +205,7 @@ def _leading_key(text, place, length):
     return key
 
 
-@kernel_in_place
+@kernel_without_allocation
 def _border_key(border):
     """A border's first seven bytes as a number, and by how much seven bytes are shifted to it."""
     length = min(len(border), 7)
@@ -215,7 +215,7 @@ def _border_key(border):
     return key, 8 * (7 - length)
 
 
-@kernel_in_place
+@kernel_without_allocation
 def escaped_sizes(data, offsets, sizes):
     """Writes the bytes of each token's escaped form."""
     for token in range(len(sizes)):
@@ -226,7 +226,7 @@ def escaped_sizes(data, offsets, sizes):
         sizes[token] = size
 
 
-@kernel_in_place
+@kernel_without_allocation
 def escape_batch(data, offsets, first, last, text):
     """Writes the escaped forms of tokens one after another."""
     written = np.uint64(0)
@@ -244,7 +244,7 @@ def escape_batch(data, offsets, first, last, text):
         written += _ONE
 
 
-@kernel_in_place
+@kernel_without_allocation
 def survey_tokens(data, offsets, counts, mask, seen, lengths, picked):
     """Marks the code points seen, and the tokens of a sample: those whose hash has no bit of
     `mask`.

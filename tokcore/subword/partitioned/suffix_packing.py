@@ -8,10 +8,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tokcore.compiled.compilation import frozen, kernel, kernel_in_place
+from tokcore.compiled.compilation import kernel, kernel_without_allocation, read_only
 from tokcore.compiled.pair_sorting import sort_pairs
-from tokcore.subword.partitioned.front_coding import ROW_ROOM, roomier, write_row
-from tokcore.subword.partitioned.prefix_partitions import PrefixGroups
+from tokcore.subword.partitioned.front_coding import MAX_ROW_OVERHEAD, with_capacity, write_row
+from tokcore.subword.partitioned.prefix_partitions import PrefixPartitions
 from tokcore.subword.partitioned.suffix_table import SuffixTable
 
 _KEY_BYTES = 7
@@ -31,15 +31,15 @@ class SuffixRows:
 
 
 def pack_suffixes(
-    rows: SuffixRows, groups: PrefixGroups, group_range: tuple[int, int]
+    rows: SuffixRows, groups: PrefixPartitions, group_range: tuple[int, int]
 ) -> list[tuple[int, SuffixTable]]:
     """Returns (group, table) for each group of a range that has strings, in ascending order."""
     if not len(rows.places):
         return []
-    text, places, lengths = frozen(rows.text), frozen(rows.places), frozen(rows.lengths)
+    text, places, lengths = read_only(rows.text), read_only(rows.places), read_only(rows.lengths)
     order = np.empty(len(places), np.int32)
     _sort_rows(text, places, lengths, order)
-    order = frozen(order)
+    order = read_only(order)
     first, last = group_range
     borders = [_encoded(groups.bounds(group)[0]) for group in range(first, last)]
     cuts = [_count_below(text, places, lengths, order, border) for border in borders]
@@ -51,9 +51,9 @@ def pack_suffixes(
     for group, (begin, end) in enumerate(zip(cuts, cuts[1:]), first):
         if begin < end:
             data, count, longest, added = _pack_rows(
-                text, places, lengths, frozen(rows.owners), frozen(rows.counts), order, begin, end
+                text, places, lengths, read_only(rows.owners), read_only(rows.counts), order, begin, end
             )
-            tables.append((group, SuffixTable(frozen(data), count, longest, added)))
+            tables.append((group, SuffixTable(read_only(data), count, longest, added)))
     return tables
 
 
@@ -61,7 +61,7 @@ def _encoded(border: bytes) -> np.ndarray:
     return np.frombuffer(border, np.uint8)
 
 
-@kernel_in_place
+@kernel_without_allocation
 def _key(text, place, length):
     key = np.int64(0)
     if length >= 7:
@@ -125,7 +125,7 @@ def _sort_rows(text, places, lengths, order):
         low = high
 
 
-@kernel_in_place
+@kernel_without_allocation
 def _count_below(text, places, lengths, order, border):
     """Returns how many rows, in order, are below a string."""
     low, high = 0, len(order)
@@ -146,7 +146,7 @@ def _count_below(text, places, lengths, order, border):
 @kernel
 def _pack_rows(text, places, lengths, owners, counts, order, begin, end):
     """Packs order[begin:end] from the last to the first; returns (data, rows, longest, added)."""
-    out = np.empty(8 * (end - begin) + ROW_ROOM, np.uint8)
+    out = np.empty(8 * (end - begin) + MAX_ROW_OVERHEAD, np.uint8)
     used, rows, longest, added = 0, 0, np.int64(0), 0
     place, length, common = np.int64(0), np.int64(0), np.int64(0)
     weight = np.int64(0)
@@ -164,7 +164,7 @@ def _pack_rows(text, places, lengths, owners, counts, order, begin, end):
                 weight += counts[owners[row]]
                 continue
         if i < end - 1:
-            out = roomier(out, used, length - common + ROW_ROOM)
+            out = with_capacity(out, used, length - common + MAX_ROW_OVERHEAD)
             used = write_row(out, used, common, text[place : place + length], length, weight)
             rows += 1
             added += length - common

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tokcore.compiled.compilation import frozen
+from tokcore.compiled.compilation import read_only
 from tokcore.subword.partitioned.front_coding import (
-    ROW_ROOM,
+    MAX_ROW_OVERHEAD,
     measure_rows,
     merge_rows,
     unpack_rows,
@@ -46,7 +46,7 @@ class SuffixTable:
 
     @classmethod
     def empty(cls) -> 'SuffixTable':
-        return cls(frozen(np.empty(0, np.uint8)), 0, 0, 0)
+        return cls(read_only(np.empty(0, np.uint8)), 0, 0, 0)
 
     @classmethod
     def from_items(cls, items: Iterable[tuple[bytes, int]]) -> 'SuffixTable':
@@ -55,7 +55,7 @@ class SuffixTable:
         for string, weight in items:
             weights[string] = weights.get(string, 0) + weight
         strings = sorted(weights, reverse=True)
-        out = np.empty(sum(map(len, strings)) + ROW_ROOM * len(strings), np.uint8)
+        out = np.empty(sum(map(len, strings)) + MAX_ROW_OVERHEAD * len(strings), np.uint8)
         used = added = 0
         before = b''
         for string in strings:
@@ -65,7 +65,7 @@ class SuffixTable:
             added += len(string) - common
             before = string
         longest = max(map(len, strings), default=0)
-        return cls(frozen(out[:used].copy()), len(strings), longest, added)
+        return cls(read_only(out[:used].copy()), len(strings), longest, added)
 
     def items(self) -> Iterator[tuple[bytes, int]]:
         """Yields (string, weight) in descending order of the strings."""
@@ -77,7 +77,7 @@ class SuffixTable:
 
     def arrays(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Returns the strings one after another (uint8), their ends and weights (int64[rows])."""
-        data = frozen(self.data)
+        data = read_only(self.data)
         strings = np.empty(measure_rows(data), np.uint8)
         ends, weights = np.empty(self.rows, np.int64), np.empty(self.rows, np.int64)
         unpack_rows(data, self.longest, strings, ends, weights)
@@ -85,11 +85,11 @@ class SuffixTable:
 
     def with_weights(self, weights: np.ndarray, first: int) -> 'SuffixTable':
         """Returns the rows whose weight in int64 weights[first:first + rows] is not 0, with it."""
-        out = np.empty(len(self.data) + 9 * self.rows + ROW_ROOM, np.uint8)
+        out = np.empty(len(self.data) + 9 * self.rows + MAX_ROW_OVERHEAD, np.uint8)
         _, rows, added, used = weigh_anew(
-            frozen(self.data), self.longest, first, frozen(weights), out
+            read_only(self.data), self.longest, first, read_only(weights), out
         )
-        return SuffixTable(frozen(out[:used].copy()), rows, self.longest, added)
+        return SuffixTable(read_only(out[:used].copy()), rows, self.longest, added)
 
     def to_bytes(self) -> bytes:
         header = _HEADER.pack(_MAGIC, self.rows, self.longest, self.added)
@@ -102,7 +102,7 @@ class SuffixTable:
             raise ValueError('these bytes are not a packed suffix table of this version')
         _, rows, longest, added = _HEADER.unpack_from(packed)
         data = np.frombuffer(packed, np.uint8)[_HEADER.size :]
-        return cls(frozen(data), rows, longest, added)
+        return cls(read_only(data), rows, longest, added)
 
 
 def merge_suffix_tables(tables: Iterable[SuffixTable]) -> SuffixTable:
@@ -122,9 +122,9 @@ def merge_suffix_tables(tables: Iterable[SuffixTable]) -> SuffixTable:
 
 def _merge_two(first: SuffixTable, second: SuffixTable) -> SuffixTable:
     longest = max(first.longest, second.longest)
-    out = np.empty(len(first.data) + len(second.data) + ROW_ROOM, np.uint8)
-    rows, added, used = merge_rows(frozen(first.data), frozen(second.data), longest, out)
-    return SuffixTable(frozen(out[:used].copy()), rows, longest, added)
+    out = np.empty(len(first.data) + len(second.data) + MAX_ROW_OVERHEAD, np.uint8)
+    rows, added, used = merge_rows(read_only(first.data), read_only(second.data), longest, out)
+    return SuffixTable(read_only(out[:used].copy()), rows, longest, added)
 
 
 def _common_prefix(one: bytes, other: bytes) -> int:

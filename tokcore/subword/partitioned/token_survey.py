@@ -11,14 +11,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tokcore.compiled.compilation import frozen
-from tokcore.subword.partitioned.prefix_partitions import PrefixGroups
+from tokcore.compiled.compilation import read_only
+from tokcore.subword.partitioned.prefix_partitions import PrefixPartitions
 from tokcore.subword.partitioned.segmenting import escaped_batches, pack_all_suffixes
 from tokcore.subword.partitioned.segmenting_kernels import survey_tokens
 from tokcore.subword.partitioned.suffix_table import SuffixTable, SuffixTableMerger
 
 _CODE_POINTS = 0x110000
-_ONE_GROUP = PrefixGroups(())
+_ONE_GROUP = PrefixPartitions(())
 _NESTED_BITS = 2
 
 # Longer suffixes would tell no more about borders; those of a few huge tokens would fill a worker.
@@ -89,7 +89,7 @@ class Surveyor:
         limits = np.zeros(len(chosen) + 1, np.int64)
         np.cumsum(ends - starts, out=limits[1:])
         batches = escaped_batches(
-            frozen(np.concatenate(parts)), frozen(limits), frozen(counts[chosen]), self._longest
+            read_only(np.concatenate(parts)), read_only(limits), read_only(counts[chosen]), self._longest
         )
         for batch in batches:
             for _, table in pack_all_suffixes(batch, self._longest, _ONE_GROUP, (0, 1)):
