@@ -8,7 +8,7 @@ import pytest
 from dataset_files import manifest_of
 from jobs import refuse, succeed, write
 from pipelines.transforms.count_tokens import UNICODE_KEY
-from tokcore.text.unicode_tables import UNICODE_VERSION, check_unicode
+from tokcore.text.unicode_tables import UNICODE_VERSION
 
 TEXT = b'the cat and the dog\nthe bird\n'
 VOCABULARY = ['--vocab-size', 60, '--min-count-range', '1:9']
@@ -77,7 +77,18 @@ def test_what_records_none_is_taken_and_the_manifest_says_so(text, vocabulary, t
     assert taken['unicode'] == 'not recorded'
 
 
-def test_a_worker_with_another_version_refuses_to_work():
-    check_unicode(UNICODE_VERSION, 'the driver', 'this worker')
-    with pytest.raises(Exception, match='the driver has Unicode 6.0.0 but this worker has'):
-        check_unicode('6.0.0', 'the driver', 'this worker')
+@pytest.mark.parametrize('runs', ['in process', 'worker processes'])
+def test_a_worker_with_another_version_refuses_to_work(
+    text, vocabulary, tmp_path, monkeypatch, runs
+):
+    # The driver's version goes to the workers with the steps, and theirs is that of their Python.
+    workers = ['--direct_running_mode=multi_processing', '--direct_num_workers=2']
+    flags = workers if runs == 'worker processes' else []
+    for step, command in [
+        ('count_tokens', ['count', '--text', text, '--output', tmp_path / 'other']),
+        ('encode_blocks', encode(text, vocabulary, tmp_path / 'out')),
+    ]:
+        with monkeypatch.context() as patch:
+            patch.setattr(f'pipelines.transforms.{step}.UNICODE_VERSION', '6.0.0')
+            sentence = refuse(*command, *flags)
+        assert 'the driver has Unicode 6.0.0 but this worker has' in sentence

@@ -25,6 +25,7 @@ _EDGES_SHIFT = np.uint64(40)
 _FUNCTION_SHIFT, _SIZE_SHIFT = np.uint64(35), np.uint64(30)
 _ALL_OF_22 = np.uint64((1 << 22) - 1)
 _FIVE_BITS, _FIRST_BITS = np.uint64(0x1F), np.uint64((1 << 30) - 1)
+_LOW_HALF = np.uint64((1 << 32) - 1)
 _EMPTY_PAIR = np.uint64(CODE_POINTS // 2)  # where nodes without edges are said to have them
 _UNDERSCORE = np.uint64(0x5F)
 
@@ -207,7 +208,7 @@ def segment_longest_match(codes, bounds, tokens, edges, edge_ids, matches, deepe
                     match = np.uint64(edge_ids[place]) | (reach - position) << _32
             if match == _NONE:
                 return np.int64(token), np.int64(end - position)
-            ids[used] = match
+            ids[used] = np.int32(match & _LOW_HALF)
             used += _1
             position += match >> _32
         id_bounds[token + _1] = used

@@ -189,10 +189,10 @@ def put_entries(ids, offsets, name, packed_sizes, out, positions):
             if value < 1 << 14:
                 # Two bytes without a branch on which of the two sizes it is. The second may be
                 # one too many: what stands behind (an entry or the checksum) is written later.
-                more = np.uint64(value >= 1 << 7)
-                out[end] = (value & 127) | (more << np.uint64(7))
+                more = np.int64(value >= 1 << 7)
+                out[end] = (value & 127) | (more << 7)
                 out[end + np.uint64(1)] = value >> 7
-                end += np.uint64(1) + more
+                end += np.uint64(1 + more)
             else:
                 end = np.uint64(_put_varint(out, np.int64(end), np.int64(value)))
         positions[row] = end

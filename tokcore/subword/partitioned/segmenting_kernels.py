@@ -135,7 +135,7 @@ def list_segments(text, starts, edges, longest, lower, upper, places, lengths, o
     Without edges every character is cut. Those beyond a border but alike in its first seven bytes
     are listed too. Returns their number, or -1 if a character was in no subtoken.
     """
-    mask = np.uint64(len(edges) - 1)
+    mask = np.uint64(max(len(edges), 1) - 1)
     lower_key, lower_shift = _border_key(lower)
     upper_key, upper_shift = _border_key(upper)
     bordered = len(lower) > 0 or len(upper) > 0
