@@ -173,7 +173,7 @@ def _spoil(room: Room, dice: random.Random, path: Path) -> None:
     else:
         try:
             content = json.loads(data)
-        except ValueError:
+        except (ValueError, RecursionError):
             return
         for _ in range(dice.choice([1, 1, 2, 5])):
             content = _changed(room, dice, content)
