@@ -10,8 +10,11 @@ _ORIGINS = {
     'CountSubstringsByElement': 'pipelines.learning.plain_learner',
     'CountTokens': 'pipelines.transforms.count_tokens',
     'CountTokensByElement': 'pipelines.transforms.count_tokens',
+    'EncodedFeature': 'pipelines.transforms.encode_blocks',
     'EncodeBlocks': 'pipelines.transforms.encode_blocks',
     'ReadBlocks': 'pipelines.transforms.read_blocks',
+    'ReadCorpus': 'pipelines.transforms.read_corpus',
+    'SplitShards': 'pipelines.transforms.encode_blocks',
     'WriteCounts': 'pipelines.transforms.count_tokens',
     'WriteShards': 'pipelines.transforms.write_shards',
 }

@@ -3,11 +3,16 @@
 from tokcore.lazy_exports import exporter
 
 _ORIGINS = {
+    'Block': 'tokcore.corpus.dataset',
+    'CorpusFile': 'tokcore.corpus.dataset',
+    'Feature': 'tokcore.records.example_encoding',
     'InputError': 'tokcore.errors',
     'MemoryLearner': 'tokcore.subword.learner',
     'SearchResult': 'tokcore.learning.size_search',
+    'Split': 'tokcore.corpus.dataset',
     'SubwordTextEncoder': 'tokcore.subword.text_encoder',
     'TokenTable': 'tokcore.counts.merging',
+    'WorkItem': 'tokcore.corpus.dataset',
     'detokenize': 'tokcore.text.t2t_tokens',
     'merge_tables': 'tokcore.counts.merging',
     'parse_example': 'tokcore.records.tfrecord_reader',

@@ -17,13 +17,13 @@ from pipelines.files import filesystem
 from pipelines.files.filesystem import StoredFile
 from pipelines.jobs.shuffle_options import ShuffleOptions
 from pipelines.transforms.read_blocks import ReadBlocks
+from pipelines.transforms.read_corpus import corpus_file
 from pipelines.transforms.write_report import WriteReport, read_report
 from tokcore.corpus.dataset import MAX_LINE_BYTES, CorpusFile, Split, WorkItem
 from tokcore.corpus.formats.line_index import IndexRange, LineCount, count_lines, index_items
 from tokcore.corpus.formats.work_items import plan_items
 from tokcore.corpus.range_checksums import RangeChecksum, join_checksums
 from tokcore.corpus.storage.file_checksum import checksum_file
-from tokcore.corpus.storage.gzip_text import is_gzip
 from tokcore.errors import InputError
 
 _GZIP_RATIO = 5
@@ -154,7 +154,7 @@ def find_corpus(paths: Sequence[SplitPaths]) -> Corpus:
                 f'{given.option("target")} names {len(found["target"])}; they pair in the order '
                 'given, so give as many of each'
             )
-        files = {role: [_corpus_file(each) for each in found[role]] for role in found}
+        files = {role: [corpus_file(each) for each in found[role]] for role in found}
         if files['source']:
             kind, sources, targets = 'bitext', files['source'], files['target']
             roles = ('source', 'target')
@@ -182,11 +182,6 @@ def find_corpus(paths: Sequence[SplitPaths]) -> Corpus:
             for side, role in enumerate(roles)
         ]
     return Corpus(tuple(splits), tuple(inputs))
-
-
-def _corpus_file(stored: StoredFile) -> CorpusFile:
-    compressed = is_gzip(stored.path, filesystem.open_binary)
-    return CorpusFile(stored.path, stored.name, stored.size, compressed)
 
 
 def plan_corpus(

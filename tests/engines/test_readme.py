@@ -41,6 +41,23 @@ def test_the_first_command_builds_the_sample(tmp_path, monkeypatch, capfd):
     assert 'asked for' not in capfd.readouterr().err
 
 
+def test_the_pipeline_of_ones_own_gives_what_the_command_gives(tmp_path, monkeypatch):
+    [example] = re.findall(r'```python\n(import glob.*?)```', README, re.DOTALL)
+    corpus = tmp_path / 'corpus'
+    corpus.mkdir()
+    for number in range(2):
+        text = (ROOT / 'pipelines' / 'sample' / f'{["train", "dev"][number]}.en').read_bytes()
+        (corpus / f'{number}.txt').write_bytes(text)
+    monkeypatch.chdir(tmp_path)
+    exec(compile(example, 'README.md', 'exec'), {})
+    command = 'build --text corpus/*.txt --name mine --vocab-size 1000 --shards 2 --output out'
+    assert main(command.split()) == 0
+    for name in ('mine-train-00000-of-00002', 'mine-train-00001-of-00002'):
+        assert (tmp_path / 'records' / name).read_bytes() == (tmp_path / 'out' / name).read_bytes()
+    learned = (tmp_path / 'out' / 'vocab.mine.1000.subwords').read_bytes()
+    assert (tmp_path / 'vocab.subwords').read_bytes() == learned
+
+
 @pytest.mark.parametrize('number', [2])
 def test_the_command_on_own_files_is_one_that_tokbeam_takes(number, tmp_path, monkeypatch):
     data = tmp_path / 'data'

@@ -176,7 +176,7 @@ def test_a_whole_tree_has_all(tokens, longest):
 
 
 @pytest.mark.usefixtures('sizes')
-@pytest.mark.parametrize('least', [100, 150, 70_000, 200_000])
+@pytest.mark.parametrize('min_weight', [100, 150, 70_000, 200_000])
 def test_a_heavy_tree_is_grown_to_the_half(min_weight):
     table = {'abab': 99_999, 'aaaab': 70_001, 'abb': 74, 'aab': 75, 'ab': 2, 'bbbbb': 65_536}
     text, counts = escape(table)

@@ -1,0 +1,80 @@
+"""From the paths of a corpus to its blocks, for pipelines that are not the command's."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import apache_beam as beam
+
+from pipelines.files import filesystem
+from pipelines.files.filesystem import StoredFile
+from pipelines.transforms.read_blocks import ReadBlocks
+from tokcore.corpus.dataset import MAX_LINE_BYTES, CorpusFile, Split
+from tokcore.corpus.formats.line_index import count_lines, index_items
+from tokcore.corpus.formats.work_items import ITEM_BYTES, plan_items
+from tokcore.corpus.storage.gzip_text import is_gzip
+from tokcore.errors import InputError
+
+
+def corpus_file(stored: StoredFile) -> CorpusFile:
+    """Returns a file as those read it that do not know where it is stored.
+
+    Raises:
+        InputError: it cannot be read.
+    """
+    compressed = is_gzip(stored.path, filesystem.open_binary)
+    return CorpusFile(stored.path, stored.name, stored.size, compressed)
+
+
+@dataclass(eq=False)
+class ReadCorpus(beam.PTransform):
+    """Reads the files of one split, plain or gzip, as blocks of whole lines.
+
+    Lines of text, columns of TAB-separated lines, or pairs of lines of two files. The files are found
+    when this is made; of pairs, the lines are counted then. As any transform of Beam that begins a
+    pipeline, it is good for one pipeline.
+
+    Attributes:
+        paths: a path or pattern, or some; any that Beam's `FileSystems` knows.
+        targets: for pairs, the files of the other side, in the same order.
+        columns: for TAB-separated lines, which columns are read, from 0 on.
+        split: the split's name.
+        item_bytes: size of a work item, the bytes that a worker reads at a time.
+        max_line_bytes: a longer line is a reject.
+
+    Raises:
+        InputError: a path that does not exist or cannot be read, or files that do not pair.
+    """
+
+    paths: str | Sequence[str]
+    targets: str | Sequence[str] = ()
+    columns: Sequence[int] = ()
+    split: str = 'train'
+    item_bytes: int = ITEM_BYTES
+    max_line_bytes: int = MAX_LINE_BYTES
+
+    def __post_init__(self):
+        sources, targets = _find(self.paths), _find(self.targets)
+        if targets and len(targets) != len(sources):
+            raise InputError(
+                f'{len(sources)} files do not pair with {len(targets)} targets; they pair in the '
+                'order given, so give as many of each'
+            )
+        if targets and self.columns:
+            raise InputError('columns are of TAB-separated lines, and pairs of files have none')
+        kind = 'bitext' if targets else 'tsv' if self.columns else 'text'
+        split = Split(self.split, kind, sources, targets, tuple(self.columns))
+        counts = [
+            count_lines(each, filesystem.open_binary)
+            for each in index_items(split, self.item_bytes)
+        ]
+        self.splits = (split,)
+        """What `CountTokens` and `EncodeBlocks` take as the corpus."""
+        self._items = plan_items(split, counts, self.item_bytes)
+
+    def expand(self, root: beam.pvalue.PBegin) -> beam.PCollection:
+        return root | 'ReadBlocks' >> ReadBlocks(self._items, self.item_bytes, self.max_line_bytes)
+
+
+def _find(paths: str | Sequence[str]) -> tuple[CorpusFile, ...]:
+    patterns = [paths] if isinstance(paths, str) else paths
+    return tuple(corpus_file(each) for pattern in patterns for each in filesystem.find(pattern))
