@@ -3,6 +3,7 @@
 import contextlib
 import os
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from pipelines.files import filesystem
 from tokcore.errors import InputError
@@ -11,38 +12,49 @@ WORK_FOLDER = '.tokbeam'
 """Below or beside the output, unless `--work` names another."""
 
 
-@contextlib.contextmanager
-def usable_work(work: str | None, output: str) -> Iterator[None]:
-    """Has a work folder there for a block that writes to it: that of `--work`, if it is given.
+@dataclass(frozen=True)
+class WorkFolder:
+    """Where work for an output is kept.
 
-    One that was made for the block is deleted at its end if nothing is left in it.
-
-    Args:
-        work: what was given; None for the folder in the output's.
+    Attributes:
+        given: by `--work`; None for the folder in the output's.
         output: the output's folder.
-
-    Raises:
-        InputError: it cannot be written to, or something else is in its place.
     """
-    if work is None:
-        _refuse_other(filesystem.join(output, WORK_FOLDER))
-    if work is None or not filesystem.is_local(work):
-        yield
-        return
-    made: list[str] = []
-    try:
-        made = filesystem.make_folders(work)
-        if not os.access(work, os.W_OK | os.X_OK):
-            raise PermissionError(0, 'Permission denied')
-    except OSError as error:
-        filesystem.delete_empty_folders(made)
-        raise InputError(
-            f'cannot write to {work}: {error.strerror or error}; give another --work'
-        ) from error
-    try:
-        yield
-    finally:
-        filesystem.delete_empty_folders(made)
+
+    given: str | None
+    output: str
+
+    def sweep(self) -> None:
+        """Does nothing: what is in it is swept by those who put it there."""
+
+    @contextlib.contextmanager
+    def swept(self) -> Iterator[None]:
+        """Has the folder there for a block that writes to it, if it was given.
+
+        One that was made for the block is deleted at its end if nothing is left in it.
+
+        Raises:
+            InputError: it cannot be written to, or something else is in its place.
+        """
+        if self.given is None:
+            _refuse_other(filesystem.join(self.output, WORK_FOLDER))
+        if self.given is None or not filesystem.is_local(self.given):
+            yield
+            return
+        made: list[str] = []
+        try:
+            made = filesystem.make_folders(self.given)
+            if not os.access(self.given, os.W_OK | os.X_OK):
+                raise PermissionError(0, 'Permission denied')
+        except OSError as error:
+            filesystem.delete_empty_folders(made)
+            raise InputError(
+                f'cannot write to {self.given}: {error.strerror or error}; give another --work'
+            ) from error
+        try:
+            yield
+        finally:
+            filesystem.delete_empty_folders(made)
 
 
 def _refuse_other(folder: str) -> None:

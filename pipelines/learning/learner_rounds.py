@@ -10,7 +10,7 @@ import hashlib
 import json
 import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from pipelines.files import filesystem
@@ -62,26 +62,22 @@ class RoundsPlace:
                     _delete(folder)
         delete_own_if_empty(self.work)
 
+    @contextlib.contextmanager
+    def swept(self) -> Iterator[None]:
+        """Leaves no rounds behind a block that makes the output's result, unless they are of use.
 
-@contextlib.contextmanager
-def swept_rounds(places: Sequence[RoundsPlace]) -> Iterator[None]:
-    """Leaves no rounds behind a block that makes a result, unless they are of use.
-
-    They are where a run was killed, has failed or was refused something by the system, and are of
-    none with a whole result, or with a refusal: then the input or the options must change.
-    """
-    try:
-        yield
-    except OperatingSystemError:
-        for place in places:
-            place.sweep(keep_begun=True)
-        raise
-    except InputError:
-        for place in places:
-            place.sweep()
-        raise
-    for place in places:
-        place.sweep()
+        They are where a run was killed, has failed or was refused something by the system, and are
+        of none with a whole result, or with a refusal: then the input or the options must change.
+        """
+        try:
+            yield
+        except OperatingSystemError:
+            self.sweep(keep_begun=True)
+            raise
+        except InputError:
+            self.sweep()
+            raise
+        self.sweep()
 
 
 @dataclass(frozen=True)

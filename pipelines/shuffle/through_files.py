@@ -2,12 +2,13 @@
 
 import contextlib
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 import apache_beam as beam
 
 from pipelines.files import filesystem
 from pipelines.files.claims import CLAIM_NAME, Claim
-from pipelines.files.work_folder import WORK_FOLDER, usable_work
+from pipelines.files.work_folder import WORK_FOLDER
 from pipelines.jobs.corpus_files import Job
 from pipelines.jobs.read_stats import report_read, report_rejected
 from pipelines.jobs.shuffle_options import fit_memory
@@ -83,23 +84,30 @@ def encode_through_files(
         job.engine.run(build)
 
 
-@contextlib.contextmanager
-def swept_shuffle(job: Job, output: str) -> Iterator[None]:
-    """Leaves no runs for an output behind a block that makes its result, unless they are of use.
+@dataclass(frozen=True)
+class KeptRuns:
+    """The sorted runs for an output, which a rerun goes on with."""
 
-    They are where a run was killed, has failed or was refused something by the system, and have gone
-    with a whole result, or with a refusal: then the input or the options must change.
+    job: Job
+    output: str
 
-    Raises:
-        InputError: `--work` cannot be written to.
-    """
-    with usable_work(job.work, output):
+    def sweep(self) -> None:
+        """Deletes them, as far as no other run is at work on them."""
+        sweep_shuffles(work_folder(self.job, self.output), self.output)
+
+    @contextlib.contextmanager
+    def swept(self) -> Iterator[None]:
+        """Leaves no runs behind a block that makes the output's result, unless they are of use.
+
+        They are where a run was killed, has failed or was refused something by the system, and have
+        gone with a whole result, or with a refusal: then the input or the options must change.
+        """
         try:
             yield
         except OperatingSystemError:
-            sweep_unbegun(work_folder(job, output), output)
+            sweep_unbegun(work_folder(self.job, self.output), self.output)
             raise
         except InputError:
-            sweep_shuffles(work_folder(job, output), output)
+            self.sweep()
             raise
-        sweep_shuffles(work_folder(job, output), output)
+        self.sweep()

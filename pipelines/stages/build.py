@@ -1,19 +1,19 @@
 """The main job: count, learn, encode, one after the other, into one folder."""
 
-import contextlib
-import logging
 import time
 from collections.abc import Mapping, Sequence
 
 from pipelines.artifacts.count_files import find_counts
 from pipelines.artifacts.manifest import InputText, Manifest, VocabularyRecord, read_manifest
-from pipelines.artifacts.stage_output import StageKey, StageOutput, run_record
+from pipelines.artifacts.run_stage import Made, run_stage
+from pipelines.artifacts.stage_output import StageKey, StageOutput
 from pipelines.files import filesystem
+from pipelines.files.attempts import Attempt
+from pipelines.files.work_folder import WorkFolder
 from pipelines.jobs.corpus_files import Corpus, Job
 from pipelines.jobs.read_stats import wanted_inputs
-from pipelines.learning.learner_rounds import RoundsPlace, swept_rounds
-from pipelines.shuffle.plan import sweep_shuffles
-from pipelines.shuffle.through_files import swept_shuffle, work_folder
+from pipelines.learning.learner_rounds import RoundsPlace
+from pipelines.shuffle.through_files import KeptRuns
 from pipelines.stages.count import CountsFolder, count_stage
 from pipelines.stages.encode import (
     EncodeOptions,
@@ -26,8 +26,6 @@ from pipelines.stages.encode import (
 from pipelines.stages.vocabulary import VocabularyOptions, learn
 from tokcore.errors import InputError
 from tokcore.text.unicode_tables import UNICODE_VERSION
-
-_LOGGER = logging.getLogger(__name__)
 
 
 def vocabulary_names(corpus: Corpus, name: str, size: int, shared: bool) -> dict[str, str]:
@@ -50,7 +48,7 @@ def build_stage(
     corpus = job.corpus
     output = StageOutput.of_dataset(folder)
     names = vocabulary_names(corpus, encoding.name, vocabulary.vocab_size, shared)
-    wanted = StageKey(
+    key = StageKey(
         'build',
         {
             **encoding.for_manifest(job),
@@ -59,7 +57,6 @@ def build_stage(
         },
         wanted_inputs(corpus),
     )
-    final_names = [*names.values(), *shard_names(corpus, encoding)]
     is_text = corpus.splits[0].kind == 'text'
     folders = {
         side: CountsFolder(
@@ -68,21 +65,10 @@ def build_stage(
         )
         for side in names
     }
-    places = [RoundsPlace.of(folder, name, vocabulary.work) for name in names.values()]
-    with contextlib.ExitStack() as stack:
-        claim = stack.enter_context(output.claim())
-        if output.up_to_date(claim, wanted, final_names, job.overwrite) is not None:
-            sweep_shuffles(work_folder(job, folder), folder)
-            for place in places:
-                place.sweep()
-            _LOGGER.info('build: already done in %s', folder)
-            return
-        refuse_too_large(job, len(names))
-        stack.enter_context(swept_shuffle(job, folder))
-        stack.enter_context(swept_rounds(places))
-        attempt = stack.enter_context(output.attempt())
-        job = job.planned(attempt.path)
-        count_stage(job.only('train'), list(folders.values()), keep_rejected=False)
+
+    def make(attempt: Attempt) -> Made:
+        planned = job.planned(attempt.path)
+        count_stage(planned.only('train'), list(folders.values()), keep_rejected=False)
         counted = time.monotonic()
         records: list[VocabularyRecord] = []
         for side, name in names.items():
@@ -97,24 +83,39 @@ def build_stage(
             filesystem.write_bytes(filesystem.join(attempt.path, name), learned.data)
             records.append(learned.record(name, side))
         learned_at = time.monotonic()
-        seconds = {'count': counted - started, 'vocab': learned_at - counted}
         paths = _vocabulary_paths(names, attempt.path, is_text)
-        encoded = encode_into(job, paths, encoding, attempt.path, folder)
+        encoded = encode_into(planned, paths, encoding, attempt.path, folder)
         _refuse_changed(folders, encoded.stats.inputs)
-        seconds['encode'] = time.monotonic() - learned_at
         manifest = Manifest(
             'build',
             UNICODE_VERSION,
-            wanted.options,
+            key.options,
             encoded.stats.inputs,
             encoded.stats.lines,
             vocabularies=tuple(records),
             files=encoded.shards,
             rejected=output.rejected_files(encoded.stats.rejected),
         )
-        run = run_record(wanted.inputs, seconds, job.engine.flags)
-        output.publish(claim, attempt, final_names, manifest, run, encoded.stats.rejected)
-    log_shards(encoded, output)
+        seconds = {
+            'count': counted - started,
+            'vocab': learned_at - counted,
+            'encode': time.monotonic() - learned_at,
+        }
+        return Made(manifest, encoded.stats.rejected, seconds)
+
+    rounds = [RoundsPlace.of(folder, name, vocabulary.work) for name in names.values()]
+    made = run_stage(
+        output,
+        key,
+        [*names.values(), *shard_names(corpus, encoding)],
+        make,
+        overwrite=job.overwrite,
+        flags=job.engine.flags,
+        kept=[WorkFolder(job.work, folder), KeptRuns(job, folder), *rounds],
+        check=lambda: refuse_too_large(job, len(names)),
+    )
+    if made is not None:
+        log_shards(made, output)
 
 
 def _vocabulary_paths(names: Mapping[str, str], folder: str, is_text: bool) -> VocabularyPaths:

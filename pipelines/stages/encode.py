@@ -1,8 +1,6 @@
 """The stage that encodes: every split's lines in, shuffled TFRecord shards out."""
 
-import contextlib
 import logging
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -13,10 +11,13 @@ from pipelines.artifacts.manifest import (
     OutputFile,
     VocabularyRecord,
 )
-from pipelines.artifacts.stage_output import StageKey, StageOutput, run_record
+from pipelines.artifacts.run_stage import Made, run_stage
+from pipelines.artifacts.stage_output import StageKey, StageOutput
 from pipelines.artifacts.vocabulary_reading import read_vocabulary
 from pipelines.engines.process_memory import available_bytes
 from pipelines.files import filesystem
+from pipelines.files.attempts import Attempt
+from pipelines.files.work_folder import WorkFolder
 from pipelines.jobs.corpus_files import Corpus, Job
 from pipelines.jobs.read_stats import (
     ReadStats,
@@ -26,8 +27,7 @@ from pipelines.jobs.read_stats import (
     wanted_inputs,
 )
 from pipelines.jobs.shuffle_options import fit_memory
-from pipelines.shuffle.plan import sweep_shuffles
-from pipelines.shuffle.through_files import encode_through_files, swept_shuffle, work_folder
+from pipelines.shuffle.through_files import KeptRuns, encode_through_files
 from pipelines.transforms.encode_blocks import RECORDS, EncodeBlocks, EncodedFeature, SplitShards
 from pipelines.transforms.write_report import WriteReport, read_report
 from pipelines.transforms.write_shards import WriteShards, shard_name
@@ -134,37 +134,38 @@ def encode_stage(
     Raises:
         InputError: a line that cannot be used, an empty split, or a folder with another result.
     """
-    started = time.monotonic()
     output = StageOutput.of_dataset(folder)
     records = given_vocabularies(vocabularies)
-    wanted = wanted_encoding(job, records, options)
-    names = shard_names(job.corpus, options)
-    given = [path for path in (vocabularies.inputs, vocabularies.targets) if path is not None]
-    with contextlib.ExitStack() as stack:
-        claim = stack.enter_context(output.claim())
-        if output.up_to_date(claim, wanted, names, job.overwrite, given) is not None:
-            sweep_shuffles(work_folder(job, folder), folder)
-            _LOGGER.info('encode: already done in %s', folder)
-            return
-        refuse_too_large(job, len(records))
-        stack.enter_context(swept_shuffle(job, folder))
-        attempt = stack.enter_context(output.attempt())
-        job = job.planned(attempt.path)
-        encoded = encode_into(job, vocabularies, options, attempt.path, folder)
+    key = wanted_encoding(job, records, options)
+
+    def make(attempt: Attempt) -> Made:
+        planned = job.planned(attempt.path)
+        encoded = encode_into(planned, vocabularies, options, attempt.path, folder)
         manifest = Manifest(
             'encode',
             UNICODE_VERSION,
-            wanted.options,
+            key.options,
             encoded.stats.inputs,
             encoded.stats.lines,
             vocabularies_used=records,
             files=encoded.shards,
             rejected=output.rejected_files(encoded.stats.rejected),
         )
-        seconds = {'encode': time.monotonic() - started}
-        run = run_record(wanted.inputs, seconds, job.engine.flags)
-        output.publish(claim, attempt, names, manifest, run, encoded.stats.rejected)
-    log_shards(encoded, output)
+        return Made(manifest, encoded.stats.rejected)
+
+    made = run_stage(
+        output,
+        key,
+        shard_names(job.corpus, options),
+        make,
+        overwrite=job.overwrite,
+        flags=job.engine.flags,
+        kept=[WorkFolder(job.work, folder), KeptRuns(job, folder)],
+        given=[path for path in (vocabularies.inputs, vocabularies.targets) if path is not None],
+        check=lambda: refuse_too_large(job, len(records)),
+    )
+    if made is not None:
+        log_shards(made, output)
 
 
 def wanted_encoding(
@@ -247,8 +248,9 @@ def plan_shards(corpus: Corpus, options: EncodeOptions) -> list[SplitShards]:
     ]
 
 
-def log_shards(encoded: Encoded, output: StageOutput) -> None:
-    for lines in encoded.stats.lines:
+def log_shards(made: Made, output: StageOutput) -> None:
+    """Tells what was read and written of each split."""
+    for lines in made.manifest.lines:
         _LOGGER.info(
             'encode: %s: %d lines, %d examples, %d empty, in %s',
             lines.split,
@@ -257,7 +259,7 @@ def log_shards(encoded: Encoded, output: StageOutput) -> None:
             lines.empty,
             output.folder,
         )
-    output.warn_rejected(encoded.stats.rejected)
+    output.warn_rejected(made.rejected)
 
 
 def _features(vocabularies: VocabularyPaths, options: EncodeOptions) -> list[EncodedFeature]:

@@ -1,6 +1,5 @@
 """Adding up COUNTS folders, partition by partition, without reading text again."""
 
-import contextlib
 import logging
 import time
 from collections.abc import Iterator, Sequence
@@ -10,9 +9,11 @@ import apache_beam as beam
 
 from pipelines.artifacts.count_files import CountFiles, find_counts, read_counts_or_empty
 from pipelines.artifacts.manifest import MANIFEST_NAME, Manifest, read_manifest
-from pipelines.artifacts.stage_output import StageKey, StageOutput, run_record
+from pipelines.artifacts.run_stage import Made, run_stage
+from pipelines.artifacts.stage_output import StageKey, StageOutput
 from pipelines.engines.engine import Engine
 from pipelines.files import filesystem
+from pipelines.files.attempts import Attempt
 from pipelines.stages.count import CountedTable, count_names, counted_table
 from pipelines.transforms.count_tokens import counts_name, write_counts_file
 from pipelines.transforms.write_report import WriteReport, read_report
@@ -30,23 +31,18 @@ def merge_stage(folders: Sequence[str], output: str, engine: Engine, overwrite: 
         InputError: a folder that is not whole, is of another Unicode version or is the output
             itself, or another result in the output.
     """
-    started = time.monotonic()
     counts = find_counts(folders)
     manifests = [_counts_manifest(folder, output) for folder in folders]
-    stage_output = StageOutput.of_counts(output)
-    wanted = StageKey(
+    key = StageKey(
         'count',
         {'merged': len(folders), 'side': [manifest.options.get('side') for manifest in manifests]},
         counts.wanted_inputs(),
     )
-    with contextlib.ExitStack() as stack:
-        claim = stack.enter_context(stage_output.claim())
-        if stage_output.up_to_date(claim, wanted, count_names(), overwrite) is not None:
-            _LOGGER.info('count: already done in %s', output)
-            return
-        attempt = stack.enter_context(stage_output.attempt())
+    tokens = sum(manifest.tokens or 0 for manifest in manifests)
+
+    def make(attempt: Attempt) -> Made:
+        started = time.monotonic()
         table = _merge_into(counts, attempt.path, engine)
-        tokens = sum(manifest.tokens or 0 for manifest in manifests)
         if table.tokens != tokens:
             raise InputError(
                 f'what is merged has {table.tokens} tokens, but {MANIFEST_NAME} of the folders '
@@ -55,14 +51,24 @@ def merge_stage(folders: Sequence[str], output: str, engine: Engine, overwrite: 
         manifest = Manifest(
             'count',
             UNICODE_VERSION,
-            wanted.options,
-            tuple(each.checksum() for each in wanted.inputs),
+            key.options,
+            tuple(each.checksum() for each in key.inputs),
             tokens=tokens,
             files=table.files,
         )
-        run = run_record(wanted.inputs, {'merge': time.monotonic() - started}, engine.flags)
-        stage_output.publish(claim, attempt, count_names(), manifest, run)
-    _LOGGER.info('count: %d tokens, %d distinct, in %s', tokens, table.distinct, output)
+        return Made(manifest, seconds={'merge': time.monotonic() - started})
+
+    made = run_stage(
+        StageOutput.of_counts(output),
+        key,
+        count_names(),
+        make,
+        overwrite=overwrite,
+        flags=engine.flags,
+    )
+    if made is not None:
+        distinct = sum(file.rows for file in made.manifest.files)
+        _LOGGER.info('count: %d tokens, %d distinct, in %s', tokens, distinct, output)
 
 
 def _counts_manifest(folder: str, output: str) -> Manifest:

@@ -1,9 +1,7 @@
 """The stage that learns: token counts in, a vocabulary file out."""
 
-import contextlib
 import dataclasses
 import logging
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -18,15 +16,16 @@ from pipelines.artifacts.manifest import (
     VocabularyRecord,
     read_manifest,
 )
-from pipelines.artifacts.stage_output import StageKey, StageOutput, run_record
+from pipelines.artifacts.run_stage import Made, run_stage
+from pipelines.artifacts.stage_output import StageKey, StageOutput
 from pipelines.engines.engine import Engine
 from pipelines.files import filesystem
 from pipelines.files.attempts import Attempt
-from pipelines.files.work_folder import usable_work
+from pipelines.files.work_folder import WorkFolder
 from pipelines.jobs.corpus_files import Job
 from pipelines.jobs.read_stats import reading_options, wanted_inputs
 from pipelines.learning.find_vocabulary import VocabularyOptions, find_vocabulary
-from pipelines.learning.learner_rounds import RoundsPlace, swept_rounds
+from pipelines.learning.learner_rounds import RoundsPlace
 from pipelines.learning.line_ends import LineEndError
 from pipelines.stages.count import CountsFolder, count_stage
 from tokcore.errors import InputError
@@ -151,28 +150,19 @@ class Counted:
 
 
 def _vocabulary_stage(
-    wanted: StageKey,
+    key: StageKey,
     count: Callable[[Attempt], Counted],
     options: VocabularyOptions,
     path: str,
     engine: Engine,
     overwrite: bool,
 ) -> None:
-    started = time.monotonic()
     output = StageOutput.of_vocabulary(path)
     name = filesystem.split_path(path)[1]
-    place = RoundsPlace.of(output.folder, name, options.work)
     if filesystem.is_folder(path):
         raise InputError(f'{path} is a folder; give a file as --output')
-    with contextlib.ExitStack() as stack:
-        claim = stack.enter_context(output.claim())
-        if output.up_to_date(claim, wanted, [name], overwrite) is not None:
-            place.sweep()
-            _LOGGER.info('vocab: already done in %s', path)
-            return
-        stack.enter_context(usable_work(options.work, output.folder))
-        stack.enter_context(swept_rounds([place]))
-        attempt = stack.enter_context(output.attempt())
+
+    def make(attempt: Attempt) -> Made:
         counted = count(attempt)
         work = filesystem.join(attempt.path, 'learner')
         learned = learn(counted.counts, options, name, engine, work, output.folder)
@@ -180,17 +170,29 @@ def _vocabulary_stage(
         manifest = Manifest(
             'vocab',
             UNICODE_VERSION,
-            wanted.options,
+            key.options,
             counted.inputs,
             counted.lines,
             vocabularies=(learned.record(name, 'both'),),
             rejected=output.rejected_files(counted.rejected),
         )
-        seconds = {'vocab': time.monotonic() - started}
-        run = run_record(wanted.inputs, seconds, engine.flags)
-        output.publish(claim, attempt, [name], manifest, run, counted.rejected)
-        output.warn_rejected(counted.rejected)
-    _LOGGER.info('vocab: %d entries in %s', len(learned.result.subtokens), path)
+        return Made(manifest, counted.rejected)
+
+    made = run_stage(
+        output,
+        key,
+        [name],
+        make,
+        overwrite=overwrite,
+        flags=engine.flags,
+        kept=[
+            WorkFolder(options.work, output.folder),
+            RoundsPlace.of(output.folder, name, options.work),
+        ],
+    )
+    if made is not None:
+        output.warn_rejected(made.rejected)
+        _LOGGER.info('vocab: %d entries in %s', made.manifest.vocabularies[0].size, path)
 
 
 def _warn_if_missed(

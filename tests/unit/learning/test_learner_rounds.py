@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from pipelines.files.claims import Claim
-from pipelines.learning.learner_rounds import KeptRounds, RoundsPlace, swept_rounds
+from pipelines.learning.learner_rounds import KeptRounds, RoundsPlace
 from tokcore.errors import FullDiskError, InputError
 
 CONTENT = {'format': 1, 'counts': [(17, '0badcafe')], 'reserved': ('<pad>', '<EOS>')}
@@ -225,7 +225,7 @@ def test_rounds_stay_where_a_rerun_goes_on_with_them(tmp_path, error, is_kept):
     rounds = kept(tmp_path / '.tokbeam')
     folder = begin(rounds)
     try:
-        with swept_rounds([rounds.place]):
+        with rounds.place.swept():
             if error is not None:
                 raise error
     except BaseException as raised:
@@ -237,7 +237,7 @@ def test_rounds_stay_where_a_rerun_goes_on_with_them(tmp_path, error, is_kept):
 def test_where_nothing_is_begun_nothing_stays(tmp_path):
     rounds = kept(tmp_path / '.tokbeam')
     with pytest.raises(FullDiskError):
-        with swept_rounds([rounds.place]), rounds.claimed():
+        with rounds.place.swept(), rounds.claimed():
             raise FullDiskError('no room for the survey')
     assert names(tmp_path) == []
 
@@ -245,7 +245,7 @@ def test_where_nothing_is_begun_nothing_stays(tmp_path):
 def test_a_claim_that_is_held_is_no_hindrance_to_its_holder(tmp_path):
     rounds = kept(tmp_path)
     with Claim(f'{rounds.folder}.lock', 'this'), pytest.raises(InputError):
-        with swept_rounds([rounds.place]), rounds.claimed():
+        with rounds.place.swept(), rounds.claimed():
             pass
     with rounds.claimed():
         pass
