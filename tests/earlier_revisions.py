@@ -11,7 +11,8 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-PACKAGES = ('tokcore', 'pipelines')
+# Of the tests, the benchmark: each revision's knows its own code.
+_PARTS = ('tokcore', 'pipelines', 'tests')
 
 _ROOT = Path(__file__).resolve().parents[1]
 
@@ -34,7 +35,7 @@ class MissingRevisionError(Exception):
 
 
 def packages_of(revision: str) -> Path:
-    """Returns a folder with the packages of a revision, the same at every call.
+    """Returns a folder with the packages of a revision and its tests, the same at every call.
 
     numba finds compiled kernels by the path of their source, and compiling them takes minutes; so
     the folder stays, beside the kernels.
@@ -44,9 +45,9 @@ def packages_of(revision: str) -> Path:
     """
     commit = _git('rev-parse', '--verify', '--end-of-options', f'{revision}^{{commit}}')
     home = os.environ.get('XDG_CACHE_HOME') or os.path.expanduser('~/.cache')
-    folder = Path(home, 'tokbeam', 'revisions', commit.decode().strip())
+    folder = Path(home, 'tokbeam', 'revisions', f'{commit.decode().strip()}-tests')
     if not folder.is_dir():
-        archive = _git('archive', commit.decode().strip(), *PACKAGES)
+        archive = _git('archive', commit.decode().strip(), *_PARTS)
         folder.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=folder.parent) as new:
             with tarfile.open(fileobj=io.BytesIO(archive)) as files:

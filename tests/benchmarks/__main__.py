@@ -11,7 +11,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from . import plots, report
+from . import plots, report, revisions
 from .comparing import RowResult
 from .contenders import DEFAULT_RUNS, Row
 from .corpora import CORPORA, Corpora
@@ -58,9 +58,21 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 file=sys.stderr,
             )
             return 2
+        if options.no_peers:
+            rows = revisions.without_peers(rows)
+        if options.against:
+            try:
+                root = revisions.root_of(options.against)
+            except revisions.MissingRevisionError as error:
+                print(f'{options.against} cannot be had: {error}', file=sys.stderr)
+                return 2
+            rows = revisions.against(rows, options.against, root)
         runs = 1 if options.smoke else options.runs
         lanes = max(1, min(options.lanes, os.cpu_count() or 1))
-        _measure_all(rows, scale, scratch, runs, lanes, options.output, options.plot)
+        results = _measure_all(rows, scale, scratch, runs, lanes, options.output, options.plot)
+        if options.against:
+            ratio = revisions.speed_ratio(results, options.against)
+            print('\n'.join(report.revision_lines(ratio, options.against)))
     return 0
 
 
@@ -79,7 +91,7 @@ def _measure_all(
     lanes: int,
     output: Path | None,
     plot: Path | None,
-) -> None:
+) -> list[RowResult]:
     corpora = Corpora(scratch, scale.large_bytes, scale.generated_bytes)
     materials = Materials(corpora)
     origins = {name: corpora.origin(name) for name in CORPORA}
@@ -101,6 +113,7 @@ def _measure_all(
             print(f'plot: {plot}' if drawn else 'no plot: no curve has two points')
         except ImportError as error:
             print(f'no plot: {error}')
+    return results
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -117,6 +130,12 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument(
         '--smoke', action='store_true', help='one round on 1 MB of generated text'
+    )
+    parser.add_argument(
+        '--against', metavar='REV', help='compare with an earlier revision too, as git knows it'
+    )
+    parser.add_argument(
+        '--no-peers', action='store_true', help='measure this project alone'
     )
     parser.add_argument('--output', type=Path, metavar='FILE', help='write all figures as JSON')
     parser.add_argument('--plot', type=Path, metavar='FILE', help='plot cost against size (.png)')

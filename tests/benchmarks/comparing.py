@@ -135,7 +135,7 @@ def _run(contender: Contender, inputs: Inputs, lane: int, limit: float | None = 
         return Run(problem=str(error.args[0]))
     output = Path(options['output']) if 'output' in options else None
     _remove(output)  # of a benchmark that was killed, in a scratch folder that is kept
-    run = run_task(contender.task, options, contender.cores, lane, limit)
+    run = run_task(contender.task, options, contender.cores, lane, limit, contender.root)
     _remove(output)  # a run that failed or was ended leaves it
     return run
 

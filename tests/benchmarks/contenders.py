@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Literal
 
 from .inputs import Inputs
@@ -23,6 +24,8 @@ class Contender:
     """The cores it may run on; None for all."""
     against: str | None = None
     """The contender of the same row that it is compared with, if not with the first."""
+    root: Path | None = None
+    """The folder of the revision whose code does it; None for this one's."""
 
 
 Patience = Literal['sample', 'once', 'wait']

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from .comparing import Comparison, Figure, RowResult
 from .goals import MeanRatio, mean_ratios
+from .revisions import SpeedRatio
 
 _PACKAGES = (
     'tokbeam', 'apache-beam', 'numba', 'numpy', 'tensor2tensor', 'tensorflow', 'tensorflow-text',
@@ -56,6 +57,14 @@ def mean_lines(results: Sequence[RowResult]) -> list[str]:
         f'{"reached" if mean.reached else "MISSED"}'
         for mean in mean_ratios(results)
     ]
+
+
+def revision_lines(ratio: SpeedRatio | None, revision: str) -> list[str]:
+    """Returns the lines that compare all rows with an earlier revision."""
+    if ratio is None:
+        return [f'no row has a ratio to {revision}']
+    lines = [f'{revision} takes {ratio.mean:.3f} times as long, the mean of {ratio.rows} rows']
+    return lines + [f'slower than {revision}: {name} {each:.2f}' for name, each in ratio.slower]
 
 
 def write_json(

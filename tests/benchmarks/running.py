@@ -1,6 +1,7 @@
 """Runs one contender once, in a fresh process, watching its clock and the memory of its tree."""
 
 import json
+import os
 import select
 import subprocess
 import sys
@@ -35,10 +36,11 @@ def run_task(
     cores: int | None,
     lane: int = 0,
     limit_seconds: float | None = None,
+    root: Path | None = None,
 ) -> Run:
     """Runs a task function; ends it if it takes longer than the limit once it is ready.
 
-    It is kept to so many cores, the last ones in lane 0, those before them in the next lane.
+    The function is that of this revision, or of the one in the folder `root`. It is kept to so many cores, the last ones in lane 0, those before them in the next lane.
     """
     order = json.dumps({'task': task, 'options': options, 'cores': cores, 'lane': lane})
     with tempfile.TemporaryFile('w+') as errors:
@@ -46,7 +48,9 @@ def run_task(
             [sys.executable, '-m', 'tests.benchmarks.task_process', order],
             stdout=subprocess.PIPE,
             stderr=errors,
-            cwd=ROOT,
+            # Before all else, what is there is imported: by the task, and by commands that it runs.
+            cwd=root or ROOT,
+            env={**os.environ, 'PYTHONPATH': str(root or ROOT)},
         )
         try:
             lines, peak, in_time = _watch(process, limit_seconds)

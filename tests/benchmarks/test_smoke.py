@@ -16,6 +16,7 @@ from .__main__ import main, wanted_rows
 from .comparing import Comparison, Figure, RowResult
 from .contenders import OURS, Contender, Row
 from .goals import mean_ratios
+from .revisions import speed_ratio
 from .rows import all_rows
 from .running import ROOT
 from .scale import FULL, SMOKE
@@ -106,6 +107,29 @@ def test_rows_measured_at_once_have_cores_of_their_own():
 def test_an_unknown_row_is_refused(capsys):
     assert main(['--rows', 'no/such/row']) == 2
     assert '--list' in capsys.readouterr().err
+
+
+def test_a_row_is_compared_with_an_earlier_revision(capsys, tmp_path, packages_of_6b30307):
+    arguments = ['--rows', 'count/enzh/1', '--smoke', '--no-peers', '--against', '6b30307']
+    figures = tmp_path / 'figures.json'
+    assert main([*arguments, '--output', str(figures)]) == 0
+    [row] = json.loads(figures.read_text())['rows']
+    [comparison] = row['comparisons']
+    assert comparison['peer']['label'] == '6b30307'
+    assert comparison['results_agree']
+    assert '6b30307 takes ' in capsys.readouterr().out
+
+
+def test_the_mean_of_a_revision_tells_the_rows_that_are_slower():
+    results = [_result('count/a', 2.0, 4.0), _result('count/b', 2.0, 1.0)]
+    ratio = speed_ratio(results, 're.findall + Counter')
+    assert ratio.mean == pytest.approx(1)
+    assert ratio.slower == (('count/b', 0.5),)
+
+
+def test_a_revision_that_is_not_there_is_refused(capsys):
+    assert main(['--rows', 'count/enzh/1', '--smoke', '--against', 'no-such']) == 2
+    assert 'no-such' in capsys.readouterr().err
 
 
 def test_a_mean_is_geometric_and_over_the_rows_with_a_target():
