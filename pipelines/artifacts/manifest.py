@@ -12,6 +12,7 @@ import typing
 from dataclasses import dataclass, field
 
 from pipelines.files import filesystem
+from tokcore.corpus.block_stats import LineTally
 from tokcore.errors import InputError
 
 FORMAT = 1
@@ -32,25 +33,26 @@ class InputText:
 
 
 @dataclass(frozen=True)
-class SplitLines:
-    """lines = examples + empty + invalid_utf8 + missing_column + too_long."""
-
-    split: str
-    lines: int
-    examples: int
-    empty: int
-    invalid_utf8: int = 0
-    missing_column: int = 0
-    too_long: int = 0
-
-
-@dataclass(frozen=True)
 class OutputFile:
     """A file of the output folder; `rows` are examples of a shard or tokens of a count table."""
 
     name: str
     bytes: int
     crc32c: str
+    rows: int
+
+    @classmethod
+    def of(cls, written: 'Written') -> 'OutputFile':
+        """Returns the entry of a file that a worker wrote."""
+        return cls(written.name, written.bytes, f'{written.crc32c:08x}', written.rows)
+
+
+class Written(typing.Protocol):
+    """A file as its writer tells of it."""
+
+    name: str
+    bytes: int
+    crc32c: int
     rows: int
 
 
@@ -74,7 +76,7 @@ class Manifest:
     unicode: str
     options: dict[str, object]
     inputs: tuple[InputText, ...]
-    lines: tuple[SplitLines, ...] = ()
+    lines: tuple[LineTally, ...] = ()
     tokens: int | None = None  # running tokens counted
     vocabularies: tuple[VocabularyRecord, ...] = ()
     vocabularies_used: tuple[VocabularyRecord, ...] = ()  # given, and so in another folder
@@ -128,7 +130,7 @@ class Manifest:
 
 _RECORDS = {
     'inputs': InputText,
-    'lines': SplitLines,
+    'lines': LineTally,
     'files': OutputFile,
     'rejected': OutputFile,
     'vocabularies': VocabularyRecord,

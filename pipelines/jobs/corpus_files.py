@@ -203,9 +203,10 @@ def plan_corpus(
     if ranges:
         report = filesystem.join(folder, 'line-counts')
         engine.run(lambda pipeline: pipeline | 'IndexLines' >> _IndexLines(ranges, report))
-        for number, newlines, text_bytes, ends in read_report(report):
+        for each in read_report(report, _CountedLines):
+            newlines = np.array(each.newlines, np.int64)
             counts.append(
-                LineCount(ranges[number], np.array(newlines, np.int64), text_bytes, ends)
+                LineCount(ranges[each.number], newlines, each.text_bytes, each.ends_with_newline)
             )
     return {split.name: plan_items(split, counts, item_bytes) for split in corpus.splits}
 
@@ -225,11 +226,22 @@ class _IndexLines(beam.PTransform):
         )
 
 
+@dataclass(frozen=True)
+class _CountedLines:
+    """A `LineCount` of the range with this number."""
+
+    number: int
+    newlines: tuple[int, ...]
+    text_bytes: int
+    ends_with_newline: bool
+
+
 class _CountLinesFn(beam.DoFn):
-    def process(self, element: tuple[int, IndexRange]) -> Iterator[tuple]:
+    def process(self, element: tuple[int, IndexRange]) -> Iterator[_CountedLines]:
         number, index_range = element
         count = count_lines(index_range, filesystem.open_binary)
-        yield number, count.newlines.tolist(), count.text_bytes, count.ends_with_newline
+        newlines = tuple(count.newlines.tolist())
+        yield _CountedLines(number, newlines, count.text_bytes, count.ends_with_newline)
 
 
 def input_texts(corpus: Corpus, receipts: Sequence[RangeChecksum]) -> tuple[InputText, ...]:

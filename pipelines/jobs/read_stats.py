@@ -1,17 +1,17 @@
 """What a job reads, and what its workers report of it."""
 
 from collections.abc import Mapping
-from dataclasses import astuple, dataclass
+from dataclasses import dataclass
 
 import apache_beam as beam
 
-from pipelines.artifacts.manifest import InputText, OutputFile, SplitLines
+from pipelines.artifacts.manifest import InputText, OutputFile
 from pipelines.artifacts.stage_output import InputState
 from pipelines.files import filesystem
 from pipelines.jobs.corpus_files import Corpus, Job, checksum_input, input_texts
 from pipelines.transforms.count_tokens import FACTS, REJECTED
 from pipelines.transforms.write_rejected import WriteRejected
-from pipelines.transforms.write_report import WriteReport, read_report
+from pipelines.transforms.write_report import WriteReport, WrittenFile, read_report
 from tokcore.corpus.block_stats import LineTally, add_tallies
 from tokcore.corpus.dataset import MAX_LINE_BYTES
 from tokcore.corpus.range_checksums import RangeChecksum
@@ -26,7 +26,7 @@ class ReadStats:
     """What a pipeline's workers reported of the lines that they read."""
 
     inputs: tuple[InputText, ...]
-    lines: tuple[SplitLines, ...]
+    lines: tuple[LineTally, ...]
     rejected: tuple[OutputFile, ...] = ()
 
 
@@ -63,7 +63,7 @@ def report_read(stats: beam.PCollection, path: str) -> None:
 
 
 def report_rejected(files: beam.PCollection, path: str) -> None:
-    """Adds the step that reports the files of rejected lines: (name, bytes, crc32c, lines)."""
+    """Adds the step that reports the files of rejected lines."""
     files | 'ReportRejected' >> WriteReport(filesystem.join(path, _REJECTED_NAME))
 
 
@@ -74,9 +74,9 @@ def read_job_stats(corpus: Corpus, path: str) -> ReadStats:
         InputError: a split has no line to encode.
         RuntimeError: lines or bytes were lost on the way.
     """
-    rows = read_report(filesystem.join(path, _STATS_NAME))
-    receipts = [RangeChecksum(*row[1:]) for row in rows if row[0] == 'text']
-    tallies = [LineTally(*row[1:]) for row in rows if row[0] == 'lines']
+    rows = list(read_report(filesystem.join(path, _STATS_NAME), LineTally, RangeChecksum))
+    receipts = [row for row in rows if isinstance(row, RangeChecksum)]
+    tallies = [row for row in rows if isinstance(row, LineTally)]
     lines = []
     for split in corpus.splits:
         tally = add_tallies(split.name, tallies)
@@ -88,11 +88,9 @@ def read_job_stats(corpus: Corpus, path: str) -> ReadStats:
                 f'the {split.name} corpus is empty: {tally.lines} lines read from {names}, none '
                 'with text on every side; check the files and the columns'
             )
-        lines.append(SplitLines(*astuple(tally)))
-    rejected = tuple(
-        OutputFile(name, size, f'{crc32c:08x}', count)
-        for name, size, crc32c, count in read_report(filesystem.join(path, _REJECTED_NAME))
-    )
+        lines.append(tally)
+    written = read_report(filesystem.join(path, _REJECTED_NAME), WrittenFile)
+    rejected = tuple(map(OutputFile.of, written))
     left_out = sum(each.rejected for each in tallies)
     if left_out != sum(file.rows for file in rejected):
         raise RuntimeError(f'{left_out} lines were rejected, but not as many written: {rejected}')

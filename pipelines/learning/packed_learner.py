@@ -25,6 +25,7 @@ from pipelines.learning.partition_selection import (
     CountAndSelect,
     SelectFromStored,
     SelectionPlan,
+    StoredGroup,
     StoreGroups,
 )
 from pipelines.learning.survey_tokens import GROUP_BYTES, SurveyTokens
@@ -219,7 +220,8 @@ class PackedLearner:
         self._run(
             functools.partial(store_job, paths=self._paths, counting=counting, storing=storing)
         )
-        self._files.finish_pass(first, last, read_report(sizes_path))
+        stored = read_report(sizes_path, StoredGroup)
+        self._files.finish_pass(first, last, [(each.group, each.bytes) for each in stored])
         filesystem.delete_file(sizes_path)
 
     def _learn_round(self, files: RoundFiles, min_count: int) -> None:

@@ -13,7 +13,7 @@ from pipelines.engines.bundle_bound import BundleOutput
 from pipelines.engines.ordered_calls import OrderedPool, in_global_window
 from pipelines.learning.count_suffixes import CountSubstrings
 from pipelines.learning.learner_files import GroupFiles, RoundFiles
-from pipelines.transforms.write_report import WriteReport
+from pipelines.transforms.write_report import GatherOnOne, WriteReport
 from tokcore.errors import InputError
 from tokcore.subword.partitioned.partition_sweep import (
     PartitionSelection,
@@ -105,13 +105,21 @@ class CountAndSelect(beam.PTransform):
         return (signal, group_to_selection) | 'Finish' >> finish
 
 
+@dataclass(frozen=True)
+class StoredGroup:
+    """A group's table as it was stored."""
+
+    group: int
+    bytes: int
+
+
 @dataclass(eq=False)
 class StoreGroups(beam.PTransform):
     """Writes groups' tables, without what weighs less than `min_weight`, and a list of their sizes.
 
     Attributes:
         files: where the tables go.
-        sizes_path: gets the list, of (group, bytes), when all are written.
+        sizes_path: gets the list, of `StoredGroup`s, when all are written.
         groups: the prefix groups.
         min_weight: what a string must weigh to be stored; its weight stays in what begins it.
     """
@@ -124,7 +132,7 @@ class StoreGroups(beam.PTransform):
     def expand(self, group_to_table: beam.PCollection) -> beam.PCollection:
         sizes = group_to_table | 'Write' >> beam.ParDo(
             _StoreGroupsFn(self.files, self.groups, self.min_weight)
-        )  # (group, bytes)
+        )  # StoredGroup
         return sizes | 'List' >> WriteReport(self.sizes_path)
 
 
@@ -140,12 +148,12 @@ class _StoreGroupsFn(beam.DoFn):
     def __init__(self, files: GroupFiles, groups: PrefixPartitions, min_weight: int):
         self._files, self._groups, self._min_weight = files, groups, min_weight
 
-    def process(self, element: tuple[int, SuffixTable]) -> Iterator[tuple[int, int]]:
+    def process(self, element: tuple[int, SuffixTable]) -> Iterator[StoredGroup]:
         group, table = element
         if self._min_weight > 1:
             _, table = select_partition(table, *self._groups.bounds(group), self._min_weight, self._min_weight)
         self._files.write(group, table)
-        yield group, table.nbytes
+        yield StoredGroup(group, table.nbytes)
 
 
 class _SelectFn(beam.DoFn):
@@ -214,8 +222,7 @@ class _FinishIteration(beam.PTransform):
         return (
             (begun, group_to_selection)
             | beam.Flatten()
-            | 'Key' >> beam.Map(_keyed).with_output_types(tuple[int, object])
-            | 'Gather' >> beam.GroupByKey()  # (0, [(group, selected)])
+            | 'Gather' >> GatherOnOne()  # [(group, selected)]
             | 'Decide' >> beam.ParDo(_FinishIterationFn(self))
         )
 
@@ -224,18 +231,14 @@ def _nothing(signal: object) -> None:
     return None
 
 
-def _keyed(element: object) -> tuple[int, object]:
-    return 0, element
-
-
 class _FinishIterationFn(beam.DoFn):
     def __init__(self, finishing: _FinishIteration):
         self._selecting, self._iteration = finishing.selecting, finishing.iteration
         self._part, self._ranges = finishing.part, tuple(finishing.ranges)
 
-    def process(self, element: tuple[int, Iterable]) -> Iterator[int]:
+    def process(self, element: Iterable) -> Iterator[int]:
         selecting, files = self._selecting, self._selecting.round
-        found = sorted(each for each in element[1] if each is not None)
+        found = sorted(each for each in element if each is not None)
         kept = merge_suffix_tables(SuffixTable.from_bytes(each[1][0]) for each in found)
         shared = tuple(tuple(each) for _, selected in found for each in selected[1])
         group_range = self._ranges[self._part]

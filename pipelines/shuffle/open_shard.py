@@ -8,6 +8,7 @@ from collections.abc import Iterator
 import google_crc32c
 
 from pipelines.files import filesystem
+from pipelines.transforms.write_report import WrittenFile
 from tokcore.shuffle.run_merging import MergedRows
 
 
@@ -42,11 +43,11 @@ class OrderedShardWriter:
                 self._changed.notify_all()
             raise
 
-    def write(self, place: int, merged: MergedRows) -> tuple[str, int, int, int] | None:
+    def write(self, place: int, merged: MergedRows) -> WrittenFile | None:
         """Writes a part after those before it.
 
-        Returns (name, bytes, crc32c, examples) of the shard if it was the last, else None. Raises
-        RuntimeError if a part before it failed.
+        Returns the shard if that was its last, else None. Raises RuntimeError if a part before it
+        failed.
         """
         with self._changed:
             self._changed.wait_for(lambda: self._turn == place or self._failed < place)
@@ -61,7 +62,7 @@ class OrderedShardWriter:
         self._examples += merged.rows
         if place + 1 == self._parts:
             self._stack.close()
-            return self._name, self._bytes, self._crc32c, self._examples
+            return WrittenFile(self._name, self._bytes, self._crc32c, self._examples)
         with self._changed:
             self._turn += 1
             self._changed.notify_all()

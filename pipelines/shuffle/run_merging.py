@@ -8,7 +8,7 @@ import functools
 import itertools
 import json
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict, astuple, dataclass
+from dataclasses import asdict, dataclass
 
 import apache_beam as beam
 import google_crc32c
@@ -21,6 +21,7 @@ from pipelines.shuffle.run_writing import RunWriter, WrittenPart, full_disk_as_e
 from pipelines.transforms.count_tokens import FACTS, REJECTED
 from pipelines.transforms.encode_blocks import BlockEncoder
 from pipelines.transforms.write_rejected import rejected_name
+from pipelines.transforms.write_report import GatherOnOne, WrittenFile
 from pipelines.transforms.write_shards import shard_name
 from tokcore.shuffle.run_file import RejectedSection
 from tokcore.shuffle.run_index import RunFile, damaged
@@ -86,17 +87,15 @@ class _WriteRunsFn(beam.DoFn):
 
 def _outputs(part: WrittenPart) -> Iterator:
     yield part
-    yield beam.pvalue.TaggedOutput(FACTS, ('lines', *astuple(part.facts.tally)))
-    for receipt in part.facts.receipts:
-        yield beam.pvalue.TaggedOutput(FACTS, ('text', *astuple(receipt)))
+    for each in (part.facts.tally, *part.facts.receipts):
+        yield beam.pvalue.TaggedOutput(FACTS, each)
 
 
 @dataclass(eq=False)
 class MergeRuns(beam.PTransform):
     """Merges runs to shards; takes what `WriteRuns` gives as `runs`.
 
-    Gives `shards`, (file name, bytes, crc32c, examples) for each that has examples, and `rejected`,
-    (file name, bytes, crc32c, lines) for each file of rejected lines.
+    Gives as `WrittenFile`s the `shards` that have examples, and the `rejected` lines' files.
 
     Attributes:
         plan: that of the runs.
@@ -116,8 +115,7 @@ class MergeRuns(beam.PTransform):
         listing = filesystem.join(self.folder, 'runs')
         listed = (
             parts
-            | 'Key' >> beam.Map(_keyed).with_output_types(tuple[int, WrittenPart])
-            | 'Gather' >> beam.GroupByKey()  # (0, [WrittenPart])
+            | 'Gather' >> GatherOnOne()  # [WrittenPart]
             | 'List' >> beam.ParDo(_ListRunsFn(self.plan, listing)).with_outputs(
                 REJECTED, main=SHARDS
             )
@@ -133,10 +131,6 @@ class MergeRuns(beam.PTransform):
             | 'JoinRejected' >> beam.ParDo(_JoinRejectedFn(self, listing))
         )
         return {SHARDS: shards, REJECTED: rejected}
-
-
-def _keyed(part: WrittenPart) -> tuple[int, WrittenPart]:
-    return 0, part
 
 
 @dataclass(frozen=True)
@@ -165,8 +159,8 @@ class _ListRunsFn(beam.DoFn):
         self._plan = plan
         self._listing = listing
 
-    def process(self, element: tuple[int, Iterable[WrittenPart]]) -> Iterator:
-        parts = sorted(element[1], key=lambda part: (part.run, part.part))
+    def process(self, element: Iterable[WrittenPart]) -> Iterator:
+        parts = sorted(element, key=lambda part: (part.run, part.part))
         runs = [_ListedRun(each.split, each.name, each.size, each.facts.rejected) for each in parts]
         lines = ''.join(run.to_json() + '\n' for run in runs)
         filesystem.write_bytes(self._listing, lines.encode())
@@ -201,7 +195,7 @@ class _MergeShardFn(beam.DoFn):
     def start_bundle(self) -> None:
         self._waiting: list[tuple[int, int]] = []
 
-    def process(self, element: tuple[int, int]) -> Iterator[tuple[str, int, int, int]]:
+    def process(self, element: tuple[int, int]) -> Iterator[WrittenFile]:
         self._waiting.append(element)
         if len(self._waiting) == self._workers:
             yield from self._merge_waiting()
@@ -214,7 +208,7 @@ class _MergeShardFn(beam.DoFn):
     def teardown(self) -> None:
         self._calls.close()
 
-    def _merge_waiting(self) -> Iterator[tuple[str, int, int, int]]:
+    def _merge_waiting(self) -> Iterator[WrittenFile]:
         """Starts the groups of all waiting shards in turns; yields the shards that are whole."""
         shards, self._waiting = [self._groups(*each) for each in self._waiting], []
         for calls in itertools.zip_longest(*shards):
@@ -246,7 +240,7 @@ class _MergeShardFn(beam.DoFn):
 
     def _merge(
         self, out: OrderedShardWriter, place: int, slices: Sequence[RunSlice]
-    ) -> tuple[str, int, int, int] | None:
+    ) -> WrittenFile | None:
         with out.part(place), full_disk_as_error(self._plan):
             return out.write(place, merge_buckets(slices, filesystem.open_binary))
 
@@ -259,7 +253,7 @@ class _JoinRejectedFn(beam.DoFn):
         self._folder = transform.folder
         self._listing = listing
 
-    def process(self, element: tuple[int, str]) -> Iterator[tuple[str, int, int, int]]:
+    def process(self, element: tuple[int, str]) -> Iterator[WrittenFile]:
         number, reason = element
         name = rejected_name(self._plan.layout[number].split, reason)
         path = filesystem.join(self._folder, *name.split('/'))
@@ -274,7 +268,7 @@ class _JoinRejectedFn(beam.DoFn):
                         crc32c = google_crc32c.extend(crc32c, piece)
                     size += section.bytes
                     lines += section.lines
-        yield name, size, crc32c, lines
+        yield WrittenFile(name, size, crc32c, lines)
 
     def _pieces(self, run: _ListedRun, section: RejectedSection) -> Iterator[bytes]:
         path = self._plan.run_path(run.name)

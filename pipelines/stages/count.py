@@ -3,7 +3,7 @@
 import contextlib
 import logging
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import apache_beam as beam
@@ -24,6 +24,7 @@ from pipelines.transforms.count_tokens import (
     TABLES,
     CountTokens,
     WriteCounts,
+    WrittenCounts,
     counts_name,
     write_counts_file,
 )
@@ -159,23 +160,20 @@ def count_into(
         )
 
     job.engine.run(build)
-    rows = read_report(files_path)
+    written = list(read_report(files_path, WrittenCounts))
     tables = tuple(
-        counted_table([row[1:] for row in rows if row[0] == group], path)
+        counted_table([each for each in written if each.group == group], path)
         for group, path in enumerate(paths)
     )
     return CountedCorpus(read_job_stats(job.corpus, paths[0]), tables)
 
 
-def counted_table(rows: Sequence[Sequence], path: str) -> CountedTable:
+def counted_table(files: Iterable[WrittenCounts], path: str) -> CountedTable:
     """Returns a COUNTS folder from what was written of it; empty partitions are written here."""
-    written = {row[0]: row for row in rows}
+    written = {each.name: each for each in files}
     for partition in range(COUNT_PARTITIONS):
         if counts_name(partition) not in written:
             empty = write_counts_file(path, partition, TokenTable.from_items(()))
-            written[empty[0]] = empty
-    files = tuple(
-        OutputFile(name, size, f'{crc:08x}', distinct)
-        for name, distinct, _, size, crc in (written[name] for name in count_names())
-    )
-    return CountedTable(sum(row[2] for row in written.values()), files)
+            written[empty.name] = empty
+    listed = tuple(OutputFile.of(written[name]) for name in count_names())
+    return CountedTable(sum(each.tokens for each in written.values()), listed)

@@ -29,7 +29,7 @@ from pipelines.jobs.read_stats import (
 from pipelines.jobs.shuffle_options import fit_memory
 from pipelines.shuffle.through_files import KeptRuns, encode_through_files
 from pipelines.transforms.encode_blocks import RECORDS, EncodeBlocks, EncodedFeature, SplitShards
-from pipelines.transforms.write_report import WriteReport, read_report
+from pipelines.transforms.write_report import WriteReport, WrittenFile, read_report
 from pipelines.transforms.write_shards import WriteShards, shard_name
 from tokcore.errors import InputError
 from tokcore.records.example_encoding import Feature
@@ -219,13 +219,12 @@ def encode_into(
     else:
         job.engine.run(build)
     stats = read_job_stats(corpus, path)
-    written = {row[0]: row[1:] for row in read_report(shards_path)}
+    written = {each.name: each for each in read_report(shards_path, WrittenFile)}
     shards = []
     for name in shard_names(corpus, options):
         if name not in written:
             filesystem.write_bytes(filesystem.join(path, name), b'')
-        size, crc32c, examples = written.get(name, (0, 0, 0))
-        shards.append(OutputFile(name, size, f'{crc32c:08x}', examples))
+        shards.append(OutputFile.of(written.get(name, WrittenFile(name, 0, 0, 0))))
     for lines in stats.lines:
         prefix = f'{options.name}-{lines.split}-'
         examples = sum(shard.rows for shard in shards if shard.name.startswith(prefix))

@@ -15,7 +15,7 @@ from pipelines.engines.engine import Engine
 from pipelines.files import filesystem
 from pipelines.files.attempts import Attempt
 from pipelines.stages.count import CountedTable, count_names, counted_table
-from pipelines.transforms.count_tokens import counts_name, write_counts_file
+from pipelines.transforms.count_tokens import WrittenCounts, counts_name, write_counts_file
 from pipelines.transforms.write_report import WriteReport, read_report
 from tokcore.counts.block_counting import COUNT_PARTITIONS
 from tokcore.errors import InputError
@@ -96,7 +96,7 @@ def _merge_into(counts: CountFiles, path: str, engine: Engine) -> CountedTable:
             pipeline | 'MergeCounts' >> _MergeCounts(by_partition, path) | WriteReport(report)
         )
     )
-    return counted_table(read_report(report), path)
+    return counted_table(read_report(report, WrittenCounts), path)
 
 
 def _base(name: str) -> str:
@@ -105,7 +105,7 @@ def _base(name: str) -> str:
 
 @dataclass(eq=False)
 class _MergeCounts(beam.PTransform):
-    """Gives (name, rows, tokens, bytes, crc32c) of each partition's merged file."""
+    """Gives a `WrittenCounts` of each partition's merged file."""
 
     by_partition: Sequence[CountFiles]
     folder: str
@@ -123,6 +123,6 @@ class _MergeCountsFn(beam.DoFn):
     def __init__(self, folder: str):
         self._folder = folder
 
-    def process(self, element: tuple[int, CountFiles]) -> Iterator[tuple]:
+    def process(self, element: tuple[int, CountFiles]) -> Iterator[WrittenCounts]:
         partition, files = element
         yield write_counts_file(self._folder, partition, read_counts_or_empty(files))

@@ -12,7 +12,6 @@ from pipelines.artifacts.manifest import (
     InputText,
     Manifest,
     OutputFile,
-    SplitLines,
     VocabularyRecord,
     read_manifest,
 )
@@ -28,6 +27,7 @@ from pipelines.learning.find_vocabulary import VocabularyOptions, find_vocabular
 from pipelines.learning.learner_rounds import RoundsPlace
 from pipelines.learning.line_ends import LineEndError
 from pipelines.stages.count import CountsFolder, count_stage
+from tokcore.corpus.block_stats import LineTally
 from tokcore.errors import InputError
 from tokcore.learning.size_search import SearchResult
 from tokcore.subword.vocabulary_file import dump_vocabulary
@@ -145,7 +145,7 @@ class Counted:
 
     counts: CountFiles
     inputs: tuple[InputText, ...]
-    lines: tuple[SplitLines, ...] = ()
+    lines: tuple[LineTally, ...] = ()
     rejected: tuple[OutputFile, ...] = ()  # in the attempt's folder
 
 

@@ -1,8 +1,9 @@
 """Blocks to token counts: packed tables by hash partition, and the textbook form beside it."""
 
+import dataclasses
 import queue
 from collections.abc import Iterator, Sequence
-from dataclasses import astuple, dataclass
+from dataclasses import dataclass
 
 import apache_beam as beam
 import google_crc32c
@@ -43,8 +44,8 @@ _FACT_BYTES = 100
 class CountTokens(beam.PTransform):
     """Counts the tokens of blocks; gives `tables`, merged, one for each key, and `facts`.
 
-    A key is group * COUNT_PARTITIONS + partition. Facts are rows for `WriteReport`:
-    ('lines', *LineTally) and ('text', *RangeChecksum). `rejected` has the `RejectedLines`.
+    A key is group * COUNT_PARTITIONS + partition. Facts are what `WriteReport` takes: `LineTally`
+    and `RangeChecksum`. `rejected` has the `RejectedLines`.
 
     Attributes:
         groups: which sides are counted together.
@@ -170,9 +171,8 @@ def _packed(parts: Sequence[TokenTable]) -> bytes:
 
 def stat_outputs(facts: BlockStats) -> Iterator[beam.pvalue.TaggedOutput]:
     """Yields a block's facts as the tagged outputs of a DoFn."""
-    yield beam.pvalue.TaggedOutput(FACTS, ('lines', *astuple(facts.tally)))
-    for receipt in facts.receipts:
-        yield beam.pvalue.TaggedOutput(FACTS, ('text', *astuple(receipt)))
+    for each in (facts.tally, *facts.receipts):
+        yield beam.pvalue.TaggedOutput(FACTS, each)
     for lines in facts.rejected:
         yield beam.pvalue.TaggedOutput(REJECTED, lines)
 
@@ -210,11 +210,23 @@ class _TokensFn(beam.DoFn):
                     yield token, 1
 
 
+@dataclass(frozen=True)
+class WrittenCounts:
+    """One file of a count table; `tokens` is the sum of its counts."""
+
+    name: str
+    bytes: int
+    crc32c: int
+    rows: int
+    tokens: int
+    group: int = 0
+
+
 @dataclass(eq=False)
 class WriteCounts(beam.PTransform):
     """Writes each partition's table, sorted by the tokens' bytes, as one Parquet file.
 
-    Gives (group, name, rows, tokens, bytes, crc32c), tokens being the sum of the counts.
+    Gives a `WrittenCounts` for each.
 
     Attributes:
         folders: for each group the folder its files go to.
@@ -234,9 +246,9 @@ class _WriteCountsFn(beam.DoFn):
         self._folders, self._workers = folders, workers
 
     def setup(self) -> None:
-        self._calls: OrderedPool[tuple] = OrderedPool(self._workers)
+        self._calls: OrderedPool[WrittenCounts] = OrderedPool(self._workers)
 
-    def process(self, element: tuple[int, TokenTable]) -> Iterator[tuple]:
+    def process(self, element: tuple[int, TokenTable]) -> Iterator[WrittenCounts]:
         yield from self._calls.submit(self._write, *element)
 
     def finish_bundle(self) -> Iterator:
@@ -245,17 +257,18 @@ class _WriteCountsFn(beam.DoFn):
     def teardown(self) -> None:
         self._calls.close()
 
-    def _write(self, key: int, table: TokenTable) -> tuple:
+    def _write(self, key: int, table: TokenTable) -> WrittenCounts:
         group, partition = divmod(key, COUNT_PARTITIONS)
-        return (group, *write_counts_file(self._folders[group], partition, table))
+        written = write_counts_file(self._folders[group], partition, table)
+        return dataclasses.replace(written, group=group)
 
 
 def counts_name(partition: int) -> str:
     return f'counts-{partition:05d}-of-{COUNT_PARTITIONS:05d}.parquet'
 
 
-def write_counts_file(folder: str, partition: int, table: TokenTable) -> tuple:
-    """Writes one file of a count table; returns (name, rows, tokens, bytes, crc32c)."""
+def write_counts_file(folder: str, partition: int, table: TokenTable) -> WrittenCounts:
+    """Writes one file of a count table."""
     sink = pa.BufferOutputStream()
     rows = table.sorted().to_arrow().replace_schema_metadata({UNICODE_KEY: UNICODE_VERSION})
     # No token stands there twice, so a dictionary of them would only be given up half way.
@@ -263,4 +276,4 @@ def write_counts_file(folder: str, partition: int, table: TokenTable) -> tuple:
     data = sink.getvalue().to_pybytes()
     name = counts_name(partition)
     filesystem.write_bytes(filesystem.join(folder, name), data)
-    return name, len(table), table.total, len(data), google_crc32c.value(data)
+    return WrittenCounts(name, len(data), google_crc32c.value(data), len(table), table.total)

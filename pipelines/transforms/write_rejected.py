@@ -7,6 +7,7 @@ import apache_beam as beam
 import google_crc32c
 
 from pipelines.files import filesystem
+from pipelines.transforms.write_report import WrittenFile
 from tokcore.corpus.block_stats import RejectedLines
 
 REJECTED_FOLDER = 'rejected'
@@ -22,8 +23,8 @@ class WriteRejected(beam.PTransform):
     """Writes rejected lines in identity order, each a JSON object with `file`, `offset` and `line`.
 
     A line that is not UTF-8 has `line_base64` in place of `line`, and one that is too long its
-    `bytes` and a `beginning` or `beginning_base64`. Takes `RejectedLines` and gives
-    (file name, bytes, crc32c, lines).
+    `bytes` and a `beginning` or `beginning_base64`. Takes `RejectedLines` and gives a `WrittenFile`
+    for each file.
 
     Attributes:
         folder: where the files go, under `rejected_name`.
@@ -48,11 +49,9 @@ class _WriteRejectedFn(beam.DoFn):
     def __init__(self, folder: str):
         self._folder = folder
 
-    def process(
-        self, element: tuple[str, Iterable[RejectedLines]]
-    ) -> Iterator[tuple[str, int, int, int]]:
+    def process(self, element: tuple[str, Iterable[RejectedLines]]) -> Iterator[WrittenFile]:
         name, parts = element
         ordered = sorted(parts, key=lambda part: (part.place, part.offset))
         data = b''.join(part.json_lines for part in ordered)
         filesystem.write_bytes(filesystem.join(self._folder, *name.split('/')), data)
-        yield name, len(data), google_crc32c.value(data), data.count(b'\n')
+        yield WrittenFile(name, len(data), google_crc32c.value(data), data.count(b'\n'))

@@ -4,17 +4,28 @@ Metrics hold only sums and differ by runner; a file that one worker writes reads
 """
 
 import json
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
+from dataclasses import astuple, dataclass
+from typing import Any
 
 import apache_beam as beam
 
 from pipelines.files import filesystem
 
 
+@dataclass(frozen=True)
+class WrittenFile:
+    """A file that a worker wrote."""
+
+    name: str
+    bytes: int
+    crc32c: int
+    rows: int  # examples of a shard, tokens of a count table, lines that were left out
+
+
 @dataclass(eq=False)
 class WriteReport(beam.PTransform):
-    """Writes tuples of JSON values, sorted, one a line; no file if there are none.
+    """Writes instances of dataclasses, with JSON values as fields; no file if there are none.
 
     Attributes:
         path: the file, on a filesystem that the driver and the workers reach.
@@ -25,27 +36,51 @@ class WriteReport(beam.PTransform):
     def expand(self, rows: beam.PCollection) -> beam.PCollection:
         return (
             rows
-            | 'Encode' >> beam.Map(_keyed_line).with_output_types(tuple[int, str])
-            | 'Gather' >> beam.GroupByKey()  # (0, [line])
+            | 'Encode' >> beam.Map(_line)
+            | 'Gather' >> GatherOnOne()
             | 'Write' >> beam.ParDo(_WriteReportFn(self.path))
         )
 
 
-def read_report(path: str) -> list[list]:
-    """Returns the rows of a report in the order of their text, or none if there is no file."""
-    if not filesystem.exists(path):
-        return []
-    return [json.loads(line) for line in filesystem.read_bytes(path).splitlines()]
+def read_report(path: str, *types: type) -> Iterator:
+    """Yields the rows of a report in the order of their text, or none if there is no file.
+
+    Args:
+        path: of the report.
+        types: the dataclasses of its rows, which are told by their names.
+    """
+    named = {each.__name__: each for each in types}
+    if filesystem.exists(path):
+        for line in filesystem.read_bytes(path).splitlines():
+            name, *fields = json.loads(line)
+            yield named[name](*fields)
 
 
-def _keyed_line(row: tuple) -> tuple[int, str]:
-    return 0, json.dumps(row)
+def _line(row: object) -> str:
+    return json.dumps([type(row).__name__, *astuple(row)])
 
 
 class _WriteReportFn(beam.DoFn):
     def __init__(self, path: str):
         self._path = path
 
-    def process(self, element: tuple[int, Iterable[str]]) -> None:
-        lines = sorted(element[1])
-        filesystem.write_bytes(self._path, ''.join(line + '\n' for line in lines).encode())
+    def process(self, lines: Iterable[str]) -> None:
+        data = ''.join(line + '\n' for line in sorted(lines)).encode()
+        filesystem.write_bytes(self._path, data)
+
+
+@dataclass(eq=False)
+class GatherOnOne(beam.PTransform):
+    """All elements as one iterable, in any order; nothing if there are none."""
+
+    def expand(self, elements: beam.PCollection) -> beam.PCollection:
+        return (
+            elements
+            | 'Key' >> beam.Map(_keyed).with_output_types(tuple[int, Any])
+            | 'Group' >> beam.GroupByKey()  # (0, [element])
+            | 'Values' >> beam.Values()
+        )
+
+
+def _keyed(element: object) -> tuple[int, object]:
+    return 0, element

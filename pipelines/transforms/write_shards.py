@@ -8,6 +8,7 @@ import google_crc32c
 
 from pipelines.files import filesystem
 from pipelines.transforms.encode_blocks import SplitShards
+from pipelines.transforms.write_report import WrittenFile
 from tokcore.corpus.range_checksums import combine_crc32c
 from tokcore.records.framing import FramedRows, sort_rows
 
@@ -29,8 +30,8 @@ class _BucketFile:
 class WriteShards(beam.PTransform):
     """Groups framed examples by bucket, sorts each by its order keys and writes the shards.
 
-    Takes ((split number, bucket), bytes of `FramedRows`) and gives (file name, bytes, crc32c,
-    examples) for each shard that has examples.
+    Takes ((split number, bucket), bytes of `FramedRows`) and gives a `WrittenFile` for each shard
+    that has examples.
 
     Attributes:
         name: of the dataset, in the files' names.
@@ -90,7 +91,7 @@ class _JoinBucketsFn(beam.DoFn):
 
     def process(
         self, element: tuple[tuple[int, int], Iterable[_BucketFile]]
-    ) -> Iterator[tuple[str, int, int, int]]:
+    ) -> Iterator[WrittenFile]:
         (number, shard), buckets = element
         layout = self._layout[number]
         file_name = shard_name(self._name, layout.split, shard, layout.shards)
@@ -100,7 +101,7 @@ class _JoinBucketsFn(beam.DoFn):
         crc32c = 0
         for each in buckets:
             crc32c = combine_crc32c(crc32c, each.crc32c, each.bytes)
-        yield (
+        yield WrittenFile(
             file_name,
             sum(each.bytes for each in buckets),
             crc32c,

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from pipelines.shuffle.open_shard import OrderedShardWriter
+from pipelines.transforms.write_report import WrittenFile
 from tokcore.shuffle.run_merging import MergedRows
 
 PARTS = [bytes([place]) * (1 + place) for place in range(12)]
@@ -32,7 +33,7 @@ def test_parts_stand_in_their_order_whichever_thread_is_first(tmp_path):
     with concurrent.futures.ThreadPoolExecutor(len(PARTS)) as pool:
         results = list(pool.map(write, range(len(PARTS))))
     whole = b''.join(PARTS)
-    written = ('shard', len(whole), google_crc32c.value(whole), sum(range(len(PARTS))))
+    written = WrittenFile('shard', len(whole), google_crc32c.value(whole), sum(range(len(PARTS))))
     assert results == [None] * (len(PARTS) - 1) + [written]
     assert (tmp_path / 'shard').read_bytes() == whole
 

@@ -3,6 +3,7 @@
 import collections
 import random
 import re
+from dataclasses import dataclass
 
 import apache_beam as beam
 import pyarrow as pa
@@ -17,8 +18,10 @@ from jobs import refuse, succeed, write
 from pipelines.transforms.count_tokens import FACTS, TABLES, CountTokens, CountTokensByElement
 from pipelines.transforms.read_blocks import ReadBlocks
 from pipelines.transforms.write_report import WriteReport, read_report
+from tokcore.corpus.block_stats import LineTally, add_tallies
 from tokcore.corpus.dataset import Block, CorpusFile, Split
 from tokcore.corpus.formats.work_items import plan_items
+from tokcore.corpus.range_checksums import RangeChecksum
 from tokcore.counts.block_counting import COUNT_PARTITIONS
 
 # Letters, digits, marks, spaces that are stripped and such that are not, and characters that
@@ -39,10 +42,17 @@ def test_a_block_crosses_whole_and_its_size_is_told_without_packing_it(data, tar
     assert coder.get_impl().estimate_size(block) == len(data) + len(target or b'')
 
 
+@dataclass(frozen=True)
+class Counted:
+    token: str
+    count: int
+    group: int = 0
+
+
 def _rows_of_table(element):
     key, table = element
     for token, count in table.items():
-        yield key // COUNT_PARTITIONS, token, count
+        yield Counted(token, count, key // COUNT_PARTITIONS)
 
 
 def plain_tokens(text: str) -> list[str]:
@@ -75,24 +85,24 @@ def test_packed_counts_are_the_textbook_counts(tmp_path_factory, pairs, item_byt
             (
                 blocks
                 | f'Count{number}' >> CountTokensByElement(sides, (split,))
+                | f'Row{number}' >> beam.MapTuple(Counted)
                 | f'Report{number}' >> WriteReport(str(folder / f'textbook-{number}'))
             )
 
     stripped = [tuple(side.replace('\r', '').strip() for side in pair) for pair in pairs]
     kept = [pair for pair in stripped if all(pair)]
-    packed_rows = read_report(str(folder / 'packed'))
+    packed_rows = list(read_report(str(folder / 'packed'), Counted))
     for number, sides in enumerate(groups):
         expected = collections.Counter(
             token for pair in kept for side in sides for token in plain_tokens(pair[side])
         )
-        textbook = read_report(str(folder / f'textbook-{number}'))
-        assert dict(map(tuple, textbook)) == expected
-        ours = [(token, count) for group, token, count in packed_rows if group == number]
+        textbook = read_report(str(folder / f'textbook-{number}'), Counted)
+        assert {each.token: each.count for each in textbook} == expected
+        ours = [(each.token, each.count) for each in packed_rows if each.group == number]
         assert sorted(ours) == sorted(expected.items())
-    tallies = [row[2:5] for row in read_report(str(folder / 'facts')) if row[0] == 'lines']
-    assert [sum(column) for column in zip(*tallies)] == [
-        len(pairs), len(kept), len(pairs) - len(kept),
-    ]
+    facts = read_report(str(folder / 'facts'), LineTally, RangeChecksum)
+    tally = add_tallies('train', [each for each in facts if isinstance(each, LineTally)])
+    assert tally == LineTally('train', len(pairs), len(kept), len(pairs) - len(kept), 0, 0)
 
 
 @pytest.fixture(scope='module')

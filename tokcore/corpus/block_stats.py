@@ -21,8 +21,8 @@ class LineTally:
     lines: int
     examples: int
     empty: int
-    invalid_utf8: int
-    missing_column: int
+    invalid_utf8: int = 0
+    missing_column: int = 0
     too_long: int = 0
 
     @property

@@ -13,12 +13,12 @@ from pipelines.artifacts.manifest import (
     Manifest,
     OutputFile,
     RunRecord,
-    SplitLines,
     VocabularyRecord,
     is_plain_name,
     read_manifest,
     read_run,
 )
+from tokcore.corpus.block_stats import LineTally
 from tokcore.errors import InputError
 
 MANIFEST = Manifest(
@@ -26,7 +26,7 @@ MANIFEST = Manifest(
     '14.0.0',
     {'seed': 0, 'source_prefix': 'to 中文: ', 'min_count_range': None, 'columns': [0, 1]},
     (InputText('train', 'tsv', 'a/中.tsv', 100, '0000abcd'),),
-    (SplitLines('train', 12, 9, 1, 1, 1),),
+    (LineTally('train', 12, 9, 1, 1, 1),),
     tokens=70,
     vocabularies=(
         VocabularyRecord(
@@ -59,7 +59,7 @@ manifests = st.builds(
         texts, st.none() | sizes | texts | st.lists(sizes, max_size=3), max_size=4
     ),
     inputs=tuples(st.builds(InputText, texts, texts, texts, sizes, texts)),
-    lines=tuples(st.builds(SplitLines, texts, sizes, sizes, sizes, sizes, sizes)),
+    lines=tuples(st.builds(LineTally, texts, sizes, sizes, sizes, sizes, sizes)),
     tokens=st.none() | sizes,
     vocabularies=tuples(
         st.builds(
