@@ -14,8 +14,6 @@ from pipelines.engines.processors import usable_cores
 from tokcore.encoding.block_encoder import DEFAULT_CACHE_BYTES
 from tokcore.errors import InputError
 
-FORMS = ('auto', 'files', 'engine')
-
 BUFFER_BYTES = 256 << 20
 """Two runs of half of it are in memory at once, one that is filled and one that is written. With
 half there are twice as many range reads; twice as much sorts no faster."""

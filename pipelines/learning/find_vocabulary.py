@@ -29,8 +29,6 @@ _LOGGER = logging.getLogger(__name__)
 T2T_RANGE = (1, 1000)
 """The min-counts between which Tensor2Tensor's `build_from_generator` searches."""
 
-SUBSTRING_COUNTINGS = ('packed', 'plain')
-
 _ROUNDS_FORMAT = 1
 """Goes up when files of a learner's rounds change their meaning: then nothing old is taken up."""
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 from pipelines.files import filesystem
 from pipelines.files.checked_files import read_checked, write_checked
-from pipelines.files.claims import Claim
+from pipelines.files.claims import Claim, sweep_claim
 from pipelines.files.system_errors import system_error
 from pipelines.files.work_folder import WORK_FOLDER, delete_own_if_empty
 from pipelines.learning.learner_files import LearnerFiles
@@ -24,6 +24,7 @@ from tokcore.errors import InputError, OperatingSystemError
 _PREFIX = 'learner-'
 _LOCK = '.lock'
 _FOLDER = re.compile(_PREFIX + r'[0-9a-f]{16}')
+_LOCK_FILE = re.compile(_FOLDER.pattern + re.escape(_LOCK))
 _ASKED_NAME = 'asked.json'
 
 
@@ -60,6 +61,11 @@ class RoundsPlace:
             if _output_of(folder, name) == self.output:
                 if not (keep_begun and filesystem.exists(LearnerFiles(folder).facts_path)):
                     _delete(folder)
+        # Of runs that were killed before they said what they are for; one that is held stays.
+        for name in filter(_LOCK_FILE.fullmatch, _names(self.work)):
+            lock = filesystem.join(self.work, name)
+            if filesystem.is_local(lock) and not os.path.lexists(lock.removesuffix(_LOCK)):
+                sweep_claim(lock)
         delete_own_if_empty(self.work)
 
     @contextlib.contextmanager

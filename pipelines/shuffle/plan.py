@@ -17,7 +17,7 @@ from dataclasses import dataclass
 import google_crc32c
 
 from pipelines.files import filesystem
-from pipelines.files.claims import CLAIM_NAME
+from pipelines.files.claims import CLAIM_NAME, sweep_claim
 from pipelines.files.work_folder import delete_own_if_empty
 from pipelines.jobs.corpus_files import Corpus, Job, checksum_input
 from pipelines.jobs.shuffle_options import ShuffleMemory, processes_of
@@ -152,6 +152,7 @@ def sweep_shuffles(work: str, output: str, keep: str | None = None) -> None:
     for plan in list(_plans(work)):
         if plan.folder != keep and plan.content.get('output') == output:
             _delete_shuffle(plan.folder)
+    _sweep_unplanned(work)
     delete_own_if_empty(work)
 
 
@@ -162,6 +163,20 @@ def sweep_unbegun(work: str, output: str) -> None:
             if not any(map(_RUN.fullmatch, filesystem.names_below(plan.folder))):
                 _delete_shuffle(plan.folder)
     delete_own_if_empty(work)
+
+
+def _sweep_unplanned(work: str) -> None:
+    """Deletes folders that have no plan yet: a run was killed when it had its claim at most."""
+    if not filesystem.is_local(work) or not os.path.isdir(work):
+        return
+    for name in filter(_FOLDER.fullmatch, os.listdir(work)):
+        folder = filesystem.join(work, name)
+        if not os.path.islink(folder) and os.path.isdir(folder):
+            left = os.listdir(folder)
+            if left == [CLAIM_NAME]:
+                sweep_claim(filesystem.join(folder, CLAIM_NAME))
+            if not left or left == [CLAIM_NAME]:
+                filesystem.delete_if_empty(folder)
 
 
 def _delete_shuffle(folder: str) -> None:

@@ -81,6 +81,17 @@ def shards_of(files: dict[str, bytes]) -> dict[str, bytes]:
     return {name: data for name, data in files.items() if '.tokbeam' not in name}
 
 
+def test_killed_before_there_was_a_plan(arguments, whole, tmp_path):
+    # With the claim on the runs' folder, or with the folder alone.
+    folder = tmp_path / 'out'
+    for number in range(2):
+        (folder / '.tokbeam' / f'shuffle-{number:032x}').mkdir(parents=True)
+    (folder / '.tokbeam' / f'shuffle-{0:032x}' / '.tokbeam-lock').write_text('of a killed run')
+    succeed(*arguments, *CUT, '--output', folder)
+    assert not (folder / '.tokbeam').exists()
+    assert shards_of(result_files(folder)) == shards_of(whole)
+
+
 def test_killed_again_and_again_and_nothing_is_left(arguments, whole, tmp_path):
     folder = tmp_path / 'out'
     for runs in (5, 30, 60):

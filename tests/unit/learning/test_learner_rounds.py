@@ -111,6 +111,15 @@ def test_a_sweep_that_was_killed_is_taken_up(tmp_path):
         assert names(copy) == []
 
 
+def test_a_claim_of_a_run_that_was_killed_before_all_else_is_swept(tmp_path):
+    left = tmp_path / 'learner-0123456789abcdef.lock'
+    left.write_text('of a process that is gone')
+    with kept(tmp_path, output='w').claimed():
+        RoundsPlace(str(tmp_path), 'v').sweep()
+        assert not left.exists()
+        assert len([name for name in names(tmp_path) if name.endswith('.lock')]) == 1
+
+
 def test_only_the_tools_own_work_folder_is_deleted(tmp_path):
     own, given = tmp_path / '.tokbeam', tmp_path / 'given'
     for work in (own, given):
