@@ -39,6 +39,23 @@ def write_number(out, used, number):
 
 
 @kernel_without_allocation
+def read_row_head(data, place):
+    """Reads what stands before a row's added bytes.
+
+    Returns (bytes in common with the row before, bytes added, weight, the place of those bytes).
+    """
+    head = np.int64(data[np.uint64(place)])
+    place += 1
+    common, more = head >> 4, head & 15
+    if common == _ESCAPED:
+        common, place = read_number(data, place)
+    if more == _ESCAPED:
+        more, place = read_number(data, place)
+    weight, place = read_number(data, place)
+    return common, more, weight, place
+
+
+@kernel_without_allocation
 def write_row(out, used, common, string, length, weight):
     """Writes string[:length], which has `common` bytes with the row before; there is room."""
     added = length - common
@@ -83,14 +100,7 @@ def merge_rows(first, second, longest, out):
             read_a = False
             a_common = np.int64(-1)
             if i < len(first):
-                head = np.int64(first[np.uint64(i)])
-                i += 1
-                a_common, more = head >> 4, head & 15
-                if a_common == _ESCAPED:
-                    a_common, i = read_number(first, i)
-                if more == _ESCAPED:
-                    more, i = read_number(first, i)
-                a_weight, i = read_number(first, i)
+                a_common, more, a_weight, i = read_row_head(first, i)
                 for k in range(more):
                     a[np.uint64(a_common + k)] = first[np.uint64(i + k)]
                 i += more
@@ -99,14 +109,7 @@ def merge_rows(first, second, longest, out):
             read_b = False
             b_common = np.int64(-1)
             if j < len(second):
-                head = np.int64(second[np.uint64(j)])
-                j += 1
-                b_common, more = head >> 4, head & 15
-                if b_common == _ESCAPED:
-                    b_common, j = read_number(second, j)
-                if more == _ESCAPED:
-                    more, j = read_number(second, j)
-                b_weight, j = read_number(second, j)
+                b_common, more, b_weight, j = read_row_head(second, j)
                 for k in range(more):
                     b[np.uint64(b_common + k)] = second[np.uint64(j + k)]
                 j += more
@@ -158,14 +161,7 @@ def unpack_rows(data, longest, strings, ends, weights):
     string = np.empty(longest + 1, np.uint8)
     place, row, written = 0, 0, 0
     while place < len(data):
-        head = np.int64(data[place])
-        place += 1
-        common, more = head >> 4, head & 15
-        if common == _ESCAPED:
-            common, place = read_number(data, place)
-        if more == _ESCAPED:
-            more, place = read_number(data, place)
-        weight, place = read_number(data, place)
+        common, more, weight, place = read_row_head(data, place)
         for k in range(more):
             string[common + k] = data[place + k]
         place += more
@@ -182,14 +178,7 @@ def measure_rows(data):
     """Returns the bytes that `unpack_rows` writes."""
     place, total = 0, 0
     while place < len(data):
-        head = np.int64(data[place])
-        place += 1
-        common, more = head >> 4, head & 15
-        if common == _ESCAPED:
-            common, place = read_number(data, place)
-        if more == _ESCAPED:
-            more, place = read_number(data, place)
-        _, place = read_number(data, place)
+        common, more, _, place = read_row_head(data, place)
         place += more
         total += common + more
     return total
@@ -205,14 +194,7 @@ def weigh_anew(data, longest, row, weights, out):
     place, used, read, rows, added = 0, 0, 0, 0, 0
     shared, length_before = 0, 0
     while place < len(data):
-        head = np.int64(data[place])
-        place += 1
-        common, more = head >> 4, head & 15
-        if common == _ESCAPED:
-            common, place = read_number(data, place)
-        if more == _ESCAPED:
-            more, place = read_number(data, place)
-        _, place = read_number(data, place)
+        common, more, _, place = read_row_head(data, place)
         for k in range(more):
             string[common + k] = data[place + k]
         place += more

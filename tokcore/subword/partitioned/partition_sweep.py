@@ -14,14 +14,12 @@ import numpy as np
 from tokcore.compiled.compilation import kernel, kernel_without_allocation, read_only
 from tokcore.subword.partitioned.front_coding import (
     MAX_ROW_OVERHEAD,
-    read_number,
+    read_row_head,
     with_capacity,
     write_row,
 )
 from tokcore.subword.partitioned.prefix_partitions import proper_prefixes
 from tokcore.subword.partitioned.suffix_table import SuffixTable, merge_suffix_tables
-
-_ESCAPED = 15
 
 
 @dataclass(frozen=True)
@@ -121,8 +119,8 @@ def _shared_length(path, size, common, border):
 def _sweep_group(data, longest, lower, upper, min_count, min_weight, lower_sums, upper_sums):
     """Sweeps the rows once; returns (kept rows, (rows, added), cut rows, (rows, added)).
 
-    A node begun has its depth, the weight below it, what selected strings have taken of that, and the weight that no
-    frequent node below it holds.
+    A node begun has its depth, the weight below it, what selected strings have taken of that, and
+    the weight that no frequent node below it holds.
     """
     path = np.empty(longest + 1, np.uint8)
     depths, weights = np.empty(longest + 4, np.int64), np.empty(longest + 4, np.int64)
@@ -137,14 +135,7 @@ def _sweep_group(data, longest, lower, upper, min_count, min_weight, lower_sums,
         ended = place >= len(data)
         common, more, row_weight = np.int64(0), np.int64(0), np.int64(0)
         if not ended:
-            head = np.int64(data[np.uint64(place)])
-            place += 1
-            common, more = head >> 4, head & 15
-            if common == _ESCAPED:
-                common, place = read_number(data, place)
-            if more == _ESCAPED:
-                more, place = read_number(data, place)
-            row_weight, place = read_number(data, place)
+            common, more, row_weight, place = read_row_head(data, place)
         branch = common  # in whole characters
         if more > 0 and data[place] & 0xC0 == 0x80:
             branch -= 1

@@ -12,10 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from tokcore.compiled.compilation import kernel, read_only
-from tokcore.subword.partitioned.front_coding import read_number
+from tokcore.subword.partitioned.front_coding import read_row_head
 from tokcore.subword.partitioned.suffix_table import SuffixTable
-
-_ESCAPED = 15
 
 # Each character of a border is a string that the driver decides on; where strings are alike for
 # more than this the next one makes as good a border.
@@ -83,14 +81,7 @@ def _find_borders(data, longest, share, longest_border, borders, ends):
     row = np.empty(longest + 1, np.uint8)
     place, held, found, written, size = 0, 0, 0, 0, 0
     while place < len(data):
-        head = np.int64(data[place])
-        place += 1
-        common, more = head >> 4, head & 15
-        if common == _ESCAPED:
-            common, place = read_number(data, place)
-        if more == _ESCAPED:
-            more, place = read_number(data, place)
-        _, place = read_number(data, place)
+        common, more, _, place = read_row_head(data, place)
         if held >= share and common < size and found < len(ends):
             length = common + 1
             while length < size and row[length] & 0xC0 == 0x80:

@@ -9,9 +9,8 @@ cache line, and nothing is stored for a child.
 import numpy as np
 
 from tokcore.compiled.compilation import kernel, kernel_without_allocation
-from tokcore.subword.partitioned.front_coding import read_number
+from tokcore.subword.partitioned.front_coding import read_row_head
 
-_ESCAPED = 15
 _SPREAD = np.uint64(0x9E3779B97F4A7C15)  # 2^64 over the golden ratio: spreads consecutive keys
 _ROOT = np.uint64(1)
 _KEY_SHIFT = np.uint64(28)
@@ -57,14 +56,7 @@ def _add_strings(data, longest, row, edges, is_subtoken):
     path[0] = _ROOT
     place = 0
     while place < len(data):
-        head = np.int64(data[place])
-        place += 1
-        common, more = head >> 4, head & 15
-        if common == _ESCAPED:
-            common, place = read_number(data, place)
-        if more == _ESCAPED:
-            more, place = read_number(data, place)
-        _, place = read_number(data, place)
+        common, more, _, place = read_row_head(data, place)
         for i in range(more):
             slot = _insert(edges, path[common + i], data[place + i])
             path[common + i + 1] = slot + np.uint64(2)
@@ -92,35 +84,46 @@ def add_rows(data, longest, row, edges):
 
 
 @kernel_without_allocation
+def _walk(text, place, end, edges):
+    """Follows the suffix text[place:end] down the trie.
+
+    Returns where the longest subtoken ends that it begins with (`place` if none), and the number of
+    the last row met + 1, or 0.
+    """
+    mask = np.uint64(len(edges) - 1)
+    node, row = _ROOT, np.uint64(0)
+    reach, cut = place, place
+    while reach < end:
+        key = node << _BYTE | np.uint64(text[reach])
+        slot = (key * _SPREAD >> _HALF) & mask
+        edge = edges[slot]
+        while edge >> _KEY_SHIFT != key and edge != np.uint64(0):
+            slot = (slot + _ONE) & mask
+            edge = edges[slot]
+        if edge == np.uint64(0):
+            break
+        node = slot + np.uint64(2)
+        reach += _ONE
+        if edge & _ONE:
+            cut = reach
+        found = (edge & _LOW_BITS) >> _ONE
+        if found:
+            row = found
+    return cut, row
+
+
+@kernel_without_allocation
 def weigh_segments(text, starts, counts, edges, weights):
     """Adds each token's count to the row where the suffix at each of its cuts leaves the trie.
 
     Returns whether a character was in no subtoken.
     """
-    mask = np.uint64(len(edges) - 1)
     last = np.uint64(len(weights) - 1)
     for token in range(len(counts)):
         place, end = np.uint64(starts[token]), np.uint64(starts[token + 1])
         count = counts[token]
         while place < end:
-            node, row = _ROOT, np.uint64(0)
-            reach, cut = place, place
-            while reach < end:
-                key = node << _BYTE | np.uint64(text[reach])
-                slot = (key * _SPREAD >> _HALF) & mask
-                edge = edges[slot]
-                while edge >> _KEY_SHIFT != key and edge != np.uint64(0):
-                    slot = (slot + _ONE) & mask
-                    edge = edges[slot]
-                if edge == np.uint64(0):
-                    break
-                node = slot + np.uint64(2)
-                reach += _ONE
-                if edge & _ONE:
-                    cut = reach
-                found = (edge & _LOW_BITS) >> _ONE
-                if found:
-                    row = found
+            cut, row = _walk(text, place, end, edges)
             weights[row - _ONE if row else last] += count
             if cut == place:
                 return True
@@ -135,7 +138,6 @@ def list_segments(text, starts, edges, longest, lower, upper, places, lengths, o
     Without edges every character is cut. Those beyond a border but alike in its first seven bytes
     are listed too. Returns their number, or -1 if a character was in no subtoken.
     """
-    mask = np.uint64(max(len(edges), 1) - 1)
     lower_key, lower_shift = _border_key(lower)
     upper_key, upper_shift = _border_key(upper)
     bordered = len(lower) > 0 or len(upper) > 0
@@ -149,20 +151,7 @@ def list_segments(text, starts, edges, longest, lower, upper, places, lengths, o
                 while cut < end and text[cut] & 0xC0 == 0x80:
                     cut += _ONE
             else:
-                node, reach = _ROOT, place
-                while reach < end:
-                    key = node << _BYTE | np.uint64(text[reach])
-                    slot = (key * _SPREAD >> _HALF) & mask
-                    edge = edges[slot]
-                    while edge >> _KEY_SHIFT != key and edge != np.uint64(0):
-                        slot = (slot + _ONE) & mask
-                        edge = edges[slot]
-                    if edge == np.uint64(0):
-                        break
-                    node = slot + np.uint64(2)
-                    reach += _ONE
-                    if edge & _ONE:
-                        cut = reach
+                cut, _ = _walk(text, place, end, edges)
                 if cut == place:
                     return -1
             length = np.int64(end - place)
