@@ -17,6 +17,7 @@ from pipelines.artifacts.count_batches import TokenArrays, read_batches
 from pipelines.engines.bundle_bound import MOST_BUNDLE_BYTES, BundleOutput
 from pipelines.engines.ordered_calls import OrderedPool, in_global_window
 from pipelines.learning.learner_files import RoundFiles
+from pipelines.transforms.packed_coder import PackedCoder
 from tokcore.subword.partitioned.prefix_partitions import PrefixPartitions
 from tokcore.subword.partitioned.segmenting import Segmenter, escaped_batches, pack_all_suffixes
 from tokcore.subword.partitioned.suffix_table import SuffixTable, SuffixTableMerger
@@ -25,20 +26,8 @@ METRICS = 'tokbeam.learner'
 SENT_TABLES = 'sent_tables'
 
 
-class SuffixTableCoder(beam.coders.Coder):
-    """Packed tables cross Beam as their own bytes."""
-
-    def encode(self, value: SuffixTable) -> bytes:
-        return value.to_bytes()
-
-    def decode(self, encoded: bytes) -> SuffixTable:
-        return SuffixTable.from_bytes(encoded)
-
-    def is_deterministic(self) -> bool:
-        return True
-
-    def to_type_hint(self) -> type:
-        return SuffixTable
+class SuffixTableCoder(PackedCoder):
+    packed = SuffixTable
 
 
 beam.coders.registry.register_coder(SuffixTable, SuffixTableCoder)
@@ -183,17 +172,8 @@ def load_segmenter(round_files: RoundFiles, iteration: int) -> Segmenter:
     )
 
 
-class _MergerCoder(beam.coders.Coder):
-    def encode(self, value: SuffixTableMerger) -> bytes:
-        return value.merged().to_bytes()
-
-    def decode(self, encoded: bytes) -> SuffixTableMerger:
-        merger = SuffixTableMerger()
-        merger.add(SuffixTable.from_bytes(encoded))
-        return merger
-
-    def is_deterministic(self) -> bool:
-        return True
+class _MergerCoder(PackedCoder):
+    packed = SuffixTableMerger
 
 
 class MergeSuffixTablesFn(beam.CombineFn):

@@ -12,6 +12,7 @@ import apache_beam as beam
 
 from pipelines.engines.bundle_bound import BundleOutput, OversizedBundleError
 from pipelines.files import filesystem
+from pipelines.transforms.packed_coder import PackedCoder
 from tokcore.counts.block_counting import TableMerger
 from tokcore.counts.merging import TokenTable
 
@@ -29,43 +30,28 @@ class TableMessage:
     packed: bytes
     path: str = ''
 
+    def to_bytes(self) -> bytes:
+        """Returns the table's own bytes, or the path behind a mark."""
+        return self.packed or _MARK + self.path.encode()
 
-class TokenTableCoder(beam.coders.Coder):
-    """Packed tables cross Beam as their own bytes."""
-
-    def encode(self, value: TokenTable) -> bytes:
-        return value.to_bytes()
-
-    def decode(self, encoded: bytes) -> TokenTable:
-        return TokenTable.from_bytes(encoded)
-
-    def is_deterministic(self) -> bool:
-        return True
-
-    def to_type_hint(self) -> type:
-        return TokenTable
+    @classmethod
+    def from_bytes(cls, data: bytes) -> 'TableMessage':
+        """Returns what `to_bytes` gave."""
+        if data.startswith(_MARK):
+            return cls(b'', data[len(_MARK) :].decode())
+        return cls(data)
 
 
-class SentTableCoder(beam.coders.Coder):
-    """A table's own bytes, or the path behind a mark."""
+class TokenTableCoder(PackedCoder):
+    packed = TokenTable
 
-    def encode(self, value: TableMessage) -> bytes:
-        return value.packed or _MARK + value.path.encode()
 
-    def decode(self, encoded: bytes) -> TableMessage:
-        if encoded.startswith(_MARK):
-            return TableMessage(b'', encoded[len(_MARK) :].decode())
-        return TableMessage(encoded)
-
-    def is_deterministic(self) -> bool:
-        return True
-
-    def to_type_hint(self) -> type:
-        return TableMessage
+class TableMessageCoder(PackedCoder):
+    packed = TableMessage
 
 
 beam.coders.registry.register_coder(TokenTable, TokenTableCoder)
-beam.coders.registry.register_coder(TableMessage, SentTableCoder)
+beam.coders.registry.register_coder(TableMessage, TableMessageCoder)
 
 
 def pack_or_spill(packed: bytes, output: BundleOutput, folder: str | None) -> TableMessage:
@@ -122,23 +108,25 @@ class _TableAccumulator:
         """Returns the sum, or nothing if there was none."""
         return self._packed if self._merger is None else self._merger.merged().to_bytes()
 
+    def to_bytes(self) -> bytes:
+        """Returns the length of the paths, the paths, and the sum."""
+        paths = '\n'.join(self.paths).encode()
+        return len(paths).to_bytes(8, 'little') + paths + self.packed()
+
+    @classmethod
+    def from_bytes(cls, data: bytes) -> '_TableAccumulator':
+        """Returns what `to_bytes` gave."""
+        end = 8 + int.from_bytes(data[:8], 'little')
+        return cls(data[end:], data[8:end].decode().split('\n') if end > 8 else [])
+
     def table(self) -> TokenTable:
         if self._merger is not None:
             return self._merger.merged()
         return TokenTable.from_bytes(self._packed) if self._packed else TokenTable.from_items(())
 
 
-class _SumCoder(beam.coders.Coder):
-    def encode(self, value: _TableAccumulator) -> bytes:
-        paths = '\n'.join(value.paths).encode()
-        return len(paths).to_bytes(8, 'little') + paths + value.packed()
-
-    def decode(self, encoded: bytes) -> _TableAccumulator:
-        end = 8 + int.from_bytes(encoded[:8], 'little')
-        return _TableAccumulator(encoded[end:], encoded[8:end].decode().split('\n') if end > 8 else [])
-
-    def is_deterministic(self) -> bool:
-        return True
+class _AccumulatorCoder(PackedCoder):
+    packed = _TableAccumulator
 
 
 class MergeTablesFn(beam.CombineFn):
@@ -170,4 +158,4 @@ class MergeTablesFn(beam.CombineFn):
         return accumulator.table()
 
     def get_accumulator_coder(self) -> beam.coders.Coder:
-        return _SumCoder()
+        return _AccumulatorCoder()

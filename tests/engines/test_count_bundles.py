@@ -11,7 +11,7 @@ from jobs import write
 from pipelines.engines.bundle_bound import BUNDLE_BYTES, MOST_BUNDLE_BYTES
 from pipelines.transforms.count_tokens import METRICS, REJECTED, TABLES, CountTokens
 from pipelines.transforms.read_blocks import ReadBlocks
-from pipelines.transforms.table_transport import SentTableCoder, TableMessage
+from pipelines.transforms.table_transport import TableMessage, TableMessageCoder
 from tokcore.corpus.dataset import CorpusFile, Split
 from tokcore.corpus.formats.work_items import plan_items
 from tokcore.counts.merging import TokenTable, merge_tables
@@ -93,7 +93,7 @@ def test_the_bound_is_below_what_hangs():
 @settings(deadline=None)
 @given(TOKENS)
 def test_paths_and_tables_cross_as_bytes(text):
-    coder = SentTableCoder()
+    coder = TableMessageCoder()
     packed = TokenTable.from_items([(text, 3)]).to_bytes()
     for sent in (TableMessage(b'', text), TableMessage(packed)):
         assert coder.decode(coder.encode(sent)) == sent

@@ -158,3 +158,14 @@ class SuffixTableMerger:
             self._merged = merge_suffix_tables([self._merged, *self._waiting])
             self._waiting, self._waiting_bytes = [], 0
         return self._merged
+
+    def to_bytes(self) -> bytes:
+        """Returns the sum's bytes."""
+        return self.merged().to_bytes()
+
+    @classmethod
+    def from_bytes(cls, data: bytes) -> 'SuffixTableMerger':
+        """Returns what gave these bytes."""
+        merger = cls()
+        merger.add(SuffixTable.from_bytes(data))
+        return merger
