@@ -1,9 +1,9 @@
-"""Reading token counts: COUNTS folders, single Parquet files, and lines of text."""
+"""Token counts as files: COUNTS folders, single Parquet files, and lines of text."""
 
 import dataclasses
+import functools
 import io
-import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import BinaryIO
 
@@ -11,42 +11,126 @@ import google_crc32c
 import pyarrow as pa
 import pyarrow.parquet as parquet
 
-from pipelines.artifacts.count_batches import refuse_unstorable
 from pipelines.artifacts.manifest import MANIFEST_NAME, InputText, OutputFile, read_manifest
 from pipelines.artifacts.stage_output import InputState
 from pipelines.files import filesystem
 from pipelines.files.filesystem import StoredFile
 from pipelines.files.trial_reading import column_names, no_counts, read_on_trial
 from pipelines.transforms.count_tokens import UNICODE_KEY
-from tokcore.corpus.dataset import MAX_LINE_BYTES, CorpusFile, LongLine
-from tokcore.corpus.formats.whole_lines import whole_lines
-from tokcore.corpus.storage.gzip_text import is_gzip, text_pieces
+from tokcore.corpus.dataset import OpenBinary
 from tokcore.corpus.storage.stored_file import open_path
-from tokcore.counts.merging import TokenTable, merge_tables, read_counts_text
 from tokcore.errors import InputError
 from tokcore.text.unicode_tables import check_unicode
 
 _PARQUET_MAGIC = b'PAR1'
 _ENCRYPTED_MAGIC = b'PARE'
 
-_TEXT_BYTES = 4 << 20
-"""Of counts as text that are read at once. A line takes 33 bytes beside its text, even a blank one;
-so that is some 140 MB at most, whatever a gzip file unpacks to."""
 
 _BYTES_AT_ONCE = 1 << 20
+
+_HELD_BYTES = 256 << 20
+"""Of files that are held from the first look at them until their tokens are read: what is stored is
+some hundredth of what a learner takes. Files beyond that are read twice."""
+
+_LENGTH_BYTES = 4
+"""Of each string in an uncompressed Parquet column."""
+
+
+@dataclass(frozen=True)
+class CountedSize:
+    """What count files hold, as their sizes tell."""
+
+    tokens: int
+    bytes: int  # of the tokens' text
+    all_parquet: bool
+
+
+@dataclass(frozen=True)
+class _Look:
+    """What is known of a count file once it was read."""
+
+    bytes: int
+    crc32c: str
+    is_parquet: bool
+    unicode: str | None  # as it records it
+    tokens: int
+    text_bytes: int
 
 
 @dataclass(frozen=True)
 class CountFiles:
-    """The files that `--counts` names, in the order given."""
+    """The files that `--counts` names, in the order given, each read once for all that is asked.
+
+    Attributes:
+        files: where they are.
+        partitions: how many there are, if they are all partitions of one count, in their order.
+        stated: by path the CRC-32C of those that a manifest lists, which is compared before
+            anything else is made of a file.
+    """
 
     files: tuple[StoredFile, ...]
+    partitions: int = 0
+    stated: Mapping[str, str] = dataclasses.field(default_factory=dict)
+
+    def __getstate__(self) -> dict[str, object]:
+        # Workers read their files themselves.
+        return {each.name: getattr(self, each.name) for each in dataclasses.fields(self)}
 
     def wanted_inputs(self) -> tuple[InputState, ...]:
         return tuple(
-            InputState('train', 'counts', file, lambda file=file: _checksum(file))
+            InputState('train', 'counts', file, lambda file=file: self._text(file))
             for file in self.files
         )
+
+    def size(self) -> CountedSize:
+        """Returns how much the files hold: from Parquet's footers, and of text files by a guess.
+
+        Of those a token and its count are taken for 12 bytes.
+        """
+        looks = [self.look(file) for file in self.files]
+        return CountedSize(
+            sum(each.tokens for each in looks),
+            sum(each.text_bytes for each in looks),
+            all(each.is_parquet for each in looks),
+        )
+
+    def look(self, file: StoredFile) -> _Look:
+        """Returns what a file is; reads it if that was not done yet.
+
+        Raises:
+            InputError: it is no count file, or of another Unicode version than this Python.
+        """
+        if file.path not in self._looks:
+            held = sum(map(len, self._held.values())) + file.size
+            if held <= _HELD_BYTES:
+                self._held[file.path] = filesystem.read_bytes(file.path)
+            stated = self.stated.get(file.path)
+            self._looks[file.path] = _look(file.path, self.opened, stated)
+        return self._looks[file.path]
+
+    def opened(self, path: str) -> BinaryIO:
+        """Opens a file: what is held of it, or where it is stored."""
+        if path in self._held:
+            return io.BytesIO(self._held[path])
+        return filesystem.open_binary(path)
+
+    def let_go(self, file: StoredFile) -> None:
+        """Holds a file's bytes no longer."""
+        self._held.pop(file.path, None)
+
+    @functools.cached_property
+    def _looks(self) -> dict[str, _Look]:
+        return {}
+
+    @functools.cached_property
+    def _held(self) -> dict[str, bytes]:
+        return {}
+
+    def _text(self, file: StoredFile) -> InputText:
+        look = self.look(file)
+        check_unicode(look.unicode, f'the count file {file.path}')
+        unicode = look.unicode or 'not recorded'
+        return InputText('train', 'counts', file.name, look.bytes, look.crc32c, unicode)
 
 
 def find_counts(paths: Sequence[str]) -> CountFiles:
@@ -59,26 +143,36 @@ def find_counts(paths: Sequence[str]) -> CountFiles:
         InputError: nothing is there, or a folder or a file is not whole.
     """
     files: list[StoredFile] = []
-    unknown: list[StoredFile] = []
+    stated: list[OutputFile | None] = []
     for given in paths:
         path = filesystem.absolute(given)
         if filesystem.is_folder(path):
-            files += _folder_files(path)
+            listed = _folder_files(path)
+            files += [file for file, _ in listed]
+            stated += [entry for _, entry in listed]
         else:
             found = filesystem.find(given)
             files += found
-            unknown += found
+            stated += [None] * len(found)
     read_on_trial(
         [
             (file.path, file.size)
-            for file in unknown
-            if filesystem.is_local(file.path) and _is_parquet(file.path)
+            for file, entry in zip(files, stated, strict=True)
+            if entry is None and filesystem.is_local(file.path) and _is_parquet(file.path)
         ]
     )
-    return CountFiles(tuple(files))
+    partitions = len(files) if len(paths) == 1 and None not in stated else 0
+    listed_crcs = {
+        file.path: entry.crc32c for file, entry in zip(files, stated, strict=True) if entry
+    }
+    counts = CountFiles(tuple(files), partitions, listed_crcs)
+    for file in files:
+        if file.path in listed_crcs:
+            counts.look(file)
+    return counts
 
 
-def _folder_files(folder: str) -> list[StoredFile]:
+def _folder_files(folder: str) -> list[tuple[StoredFile, OutputFile]]:
     manifest = read_manifest(filesystem.join(folder, MANIFEST_NAME))
     if manifest is None or manifest.stage != 'count' or not manifest.files:
         raise InputError(
@@ -92,100 +186,63 @@ def _folder_files(folder: str) -> list[StoredFile]:
                 f'{folder}/{file.name} is missing or not of the size that {MANIFEST_NAME} states; '
                 'count again with --overwrite'
             )
-    for file in manifest.files:
-        _compare(stored[file.name].path, file)
     base = filesystem.split_path(folder)[1]
     return [
-        dataclasses.replace(stored[file.name], name=f'{base}/{file.name}')
+        (dataclasses.replace(stored[file.name], name=f'{base}/{file.name}'), file)
         for file in manifest.files
     ]
 
 
-def _compare(path: str, stated: OutputFile) -> None:
+def check_recorded_unicode(counts: CountFiles) -> None:
+    """Raises InputError if a file records another Unicode version than that of this Python."""
+    for file in counts.files:
+        check_unicode(counts.look(file).unicode, f'the count file {file.path}')
+
+
+def _look(path: str, open_binary: OpenBinary, stated: str | None) -> _Look:
     checksum = google_crc32c.Checksum()
-    with open_path(path, filesystem.open_binary) as stream:
+    size = 0
+    with open_path(path, open_binary) as stream:
         while piece := stream.read(_BYTES_AT_ONCE):
             checksum.update(piece)
-    found = checksum.digest().hex()
-    if found != stated.crc32c:
+            size += len(piece)
+    crc32c = checksum.digest().hex()
+    if stated not in (None, crc32c):
         raise InputError(
-            f'{path} has CRC-32C {found}, but {MANIFEST_NAME} states {stated.crc32c}: it was '
+            f'{path} has CRC-32C {crc32c}, but {MANIFEST_NAME} states {stated}: it was '
             'changed or damaged; count again with --overwrite'
         )
+    if not _is_parquet(path, open_binary):
+        return _Look(size, crc32c, False, None, size // 12, size)
+    with open_path(path, open_binary) as stream:
+        parquet_file = open_parquet(path, stream)
+        unicode = _recorded(path, parquet_file)
+        tokens, text_bytes = _tokens_and_bytes(parquet_file.metadata)
+    return _Look(size, crc32c, True, unicode, tokens, text_bytes)
 
 
-def read_counts(counts: CountFiles) -> TokenTable:
-    """Reads and adds up count files, each told by its content.
-
-    Raises:
-        InputError: a file that is neither Parquet with `token` and `count` nor lines of counts, or
-            nothing but empty ones.
-    """
-    recorded_unicode(counts)
-    table = read_counts_or_empty(counts)
-    if len(table) == 0:
-        raise InputError(f'no token in {_names(counts)}; there is nothing to learn from')
-    return table
+def _tokens_and_bytes(metadata: parquet.FileMetaData) -> tuple[int, int]:
+    size = 0
+    for group in range(metadata.num_row_groups):
+        for number in range(metadata.num_columns):
+            column = metadata.row_group(group).column(number)
+            if column.path_in_schema.split('.')[0] == 'token':
+                lengths = _LENGTH_BYTES * column.num_values
+                size += max(0, column.total_uncompressed_size - lengths)
+    return metadata.num_rows, size
 
 
-def read_counts_or_empty(counts: CountFiles) -> TokenTable:
-    """Returns the sum of count files, which may be a partition without tokens."""
-    try:
-        return merge_tables(map(_read, counts.files))
-    except OverflowError as error:
-        raise InputError(f'{error}; divide the counts in {_names(counts)}') from error
-
-
-def _names(counts: CountFiles) -> str:
-    return ', '.join(file.path for file in counts.files)
-
-
-def recorded_unicode(counts: CountFiles) -> dict[str, str | None]:
-    """Returns for each file's path the Unicode version it records, None if it records none.
-
-    Raises:
-        InputError: one is not the version of this Python.
-    """
-    versions = {}
-    for file in counts.files:
-        version = None
-        if _is_parquet(file.path):
-            with open_path(file.path, filesystem.open_binary) as stream:
-                version = _recorded(file.path, _open_parquet(file.path, stream))
-        check_unicode(version, f'the count file {file.path}')
-        versions[file.path] = version
-    return versions
-
-
-def _is_parquet(path: str) -> bool:
+def _is_parquet(path: str, open_binary: OpenBinary = filesystem.open_binary) -> bool:
     """Tells a Parquet file by its first bytes. Raises InputError if its footer is encrypted."""
-    with open_path(path, filesystem.open_binary) as stream:
+    with open_path(path, open_binary) as stream:
         magic = stream.read(len(_PARQUET_MAGIC))
     if magic == _ENCRYPTED_MAGIC:
         raise InputError(f'{path} is an encrypted Parquet file; decrypt it first')
     return magic == _PARQUET_MAGIC
 
 
-def _read(file: StoredFile) -> TokenTable:
-    if _is_parquet(file.path):
-        table = _read_parquet(file.path)
-    else:
-        table = _read_text(file)
-    refuse_unstorable(file.path, table.data, table.offsets)
-    return table
-
-
-def _read_parquet(path: str) -> TokenTable:
-    parquet_file = _open_parquet(path, io.BytesIO(filesystem.read_bytes(path)))
-    try:
-        return TokenTable.from_arrow(parquet_file.read(columns=['token', 'count']))
-    except (pa.ArrowException, OSError, ValueError, KeyError) as error:
-        raise no_counts(path, error) from error
-    except OverflowError as error:
-        raise OverflowError(f'{path}: {error}') from error
-
-
-def _open_parquet(path: str, stream: BinaryIO) -> parquet.ParquetFile:
+def open_parquet(path: str, stream: BinaryIO) -> parquet.ParquetFile:
+    """Opens a Parquet file of counts; raises InputError if it is none."""
     try:
         parquet_file = parquet.ParquetFile(stream)
         column_names(parquet_file)
@@ -200,49 +257,3 @@ def _recorded(path: str, parquet_file: parquet.ParquetFile) -> str | None:
         return metadata.get(UNICODE_KEY.encode(), b'').decode() or None
     except UnicodeDecodeError as error:
         raise no_counts(path, f'{UNICODE_KEY} in its metadata: {error}') from error
-
-
-def _read_text(file: StoredFile) -> TokenTable:
-    compressed = is_gzip(file.path, filesystem.open_binary)
-    stored = CorpusFile(file.path, file.name, file.size, compressed)
-    return merge_tables(_text_tables(stored))
-
-
-def _text_tables(file: CorpusFile) -> Iterator[TokenTable]:
-    lines = 0
-    for block in whole_lines(text_pieces(file, filesystem.open_binary), _TEXT_BYTES):
-        if isinstance(block, LongLine):
-            raise InputError(
-                f'{file.path}: the line at byte {block.offset} of its text has {block.bytes} '
-                f'bytes, more than {MAX_LINE_BYTES}, which is no token with its count; take it out'
-            )
-        try:
-            yield read_counts_text(block, file.path)
-        except InputError as error:
-            raise _with_line(error, file.path, lines) from error
-        lines += block.count(b'\n')
-
-
-def _with_line(error: InputError, path: str, lines: int) -> InputError:
-    """Returns an error of a block of text with the line's number in the file."""
-    found = re.match(r': line (\d+)(?= )', str(error).removeprefix(path))
-    if found is None:
-        return error
-    rest = str(error)[len(path) + found.end() :]
-    return InputError(f'{path}: line {lines + int(found[1])}{rest}')
-
-
-def _checksum(file: StoredFile) -> InputText:
-    data = filesystem.read_bytes(file.path)
-    version = None
-    if _is_parquet(file.path):
-        version = _recorded(file.path, _open_parquet(file.path, io.BytesIO(data)))
-        check_unicode(version, f'the count file {file.path}')
-    return InputText(
-        'train',
-        'counts',
-        file.name,
-        len(data),
-        f'{google_crc32c.value(data):08x}',
-        version or 'not recorded',
-    )

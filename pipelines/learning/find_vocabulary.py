@@ -8,12 +8,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pipelines.artifacts.count_files import CountFiles, read_counts, recorded_unicode
+from pipelines.artifacts.count_files import CountFiles, check_recorded_unicode
+from pipelines.artifacts.count_tables import read_counts
 from pipelines.engines.engine import Engine
 from pipelines.engines.process_memory import peak_bytes
 from pipelines.files import filesystem
 from pipelines.files.claims import Claim
-from pipelines.learning.learner_choice import LearnerChoice, choose_learner, counted_size
+from pipelines.learning.learner_choice import LearnerChoice, choose_learner
 from pipelines.learning.learner_rounds import KeptRounds, RoundsPlace
 from pipelines.learning.packed_learner import Limits, PackedLearner
 from pipelines.learning.plain_learner import BeamLearner
@@ -91,10 +92,8 @@ def find_vocabulary(
         OverflowError: counts that are too large in sum.
     """
     started = time.monotonic()
-    recorded_unicode(counts)
-    choice = choose_learner(
-        options.learner, counted_size([file.path for file in counts.files])
-    )
+    check_recorded_unicode(counts)
+    choice = choose_learner(options.learner, counts.size())
     _LOGGER.info('%s: learning %s: %s', label, _where(choice, options), choice.reason)
     with contextlib.ExitStack() as stack:
         if choice.learner == 'beam' and options.substring_counting == 'packed':
@@ -210,11 +209,10 @@ def _table_learner(
 
 def _parquet_paths(counts: CountFiles, work: str, table: TokenTable | None = None) -> list[str]:
     """The count files as Parquet, which is what workers read."""
-    paths = [file.path for file in counts.files]
-    if counted_size(paths).all_parquet:
-        return paths
-    name, *_ = write_counts_file(work, 0, read_counts(counts) if table is None else table)
-    return [filesystem.join(work, name)]
+    if counts.size().all_parquet:
+        return [file.path for file in counts.files]
+    written = write_counts_file(work, 0, read_counts(counts) if table is None else table)
+    return [filesystem.join(work, written.name)]
 
 
 def _largest_count(table: TokenTable) -> int:

@@ -1,12 +1,9 @@
 """Which learner takes a table of token counts, by the memory that each would need."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
-import pyarrow.parquet as parquet
-
+from pipelines.artifacts.count_files import CountedSize
 from pipelines.engines.process_memory import available_bytes
-from pipelines.files import filesystem
 from tokcore.errors import InputError
 
 LEARNERS = ('auto', 'memory', 'beam')
@@ -25,18 +22,6 @@ On 10 million tokens of 13 characters 50 were measured, and 24 down to min-count
 _BYTES_PER_TOKEN = 40
 """The table itself, beside the learner."""
 
-_LENGTH_BYTES = 4
-"""Of each string in an uncompressed Parquet column."""
-
-
-@dataclass(frozen=True)
-class CountedSize:
-    """What count files hold, as their sizes tell."""
-
-    tokens: int
-    bytes: int  # of the tokens' text
-    all_parquet: bool
-
 
 @dataclass(frozen=True)
 class LearnerChoice:
@@ -45,33 +30,6 @@ class LearnerChoice:
     learner: str  # 'memory' or 'beam'
     reason: str
     memory_bytes: int  # what the learner in memory is predicted to take
-
-
-def counted_size(paths: Sequence[str]) -> CountedSize:
-    """Returns how much count files hold, without reading them: from Parquet's footers.
-
-    Of text files a token and its count are taken for 12 bytes.
-    """
-    tokens = size = 0
-    all_parquet = True
-    for path in paths:
-        with filesystem.open_binary(path) as stream:
-            if stream.read(4) != b'PAR1':
-                all_parquet = False
-                stored = filesystem.stored_size(path) or 0
-                tokens += stored // 12
-                size += stored
-                continue
-            stream.seek(0)
-            metadata = parquet.ParquetFile(stream).metadata
-        tokens += metadata.num_rows
-        for group in range(metadata.num_row_groups):
-            for number in range(metadata.num_columns):
-                column = metadata.row_group(group).column(number)
-                if column.path_in_schema.split('.')[0] == 'token':
-                    lengths = _LENGTH_BYTES * column.num_values
-                    size += max(0, column.total_uncompressed_size - lengths)
-    return CountedSize(tokens, size, all_parquet)
 
 
 def choose_learner(wanted: str, size: CountedSize, available: int | None = None) -> LearnerChoice:

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 import apache_beam as beam
 
-from pipelines.artifacts.count_files import CountFiles, find_counts, read_counts_or_empty
+from pipelines.artifacts.count_files import CountFiles, find_counts
+from pipelines.artifacts.count_tables import read_counts_or_empty
 from pipelines.artifacts.manifest import MANIFEST_NAME, Manifest, read_manifest
 from pipelines.artifacts.run_stage import Made, run_stage
 from pipelines.artifacts.stage_output import StageKey, StageOutput

@@ -17,6 +17,7 @@ __all__ = [
     'TokenTable',
     'concatenate_tables',
     'count_rows',
+    'is_partition',
     'merge_tables',
     'partition_table',
     'read_counts_text',
@@ -65,6 +66,14 @@ def concatenate_tables(tables: Sequence[TokenTable]) -> TokenTable:
     np.cumsum(lengths, out=offsets[1:])
     data = np.concatenate([table.data for table in tables])
     return TokenTable(data, offsets, np.concatenate([table.counts for table in tables]))
+
+
+def is_partition(number: int, table: TokenTable, partitions: int) -> bool:
+    """Says whether all tokens of a table are in this partition of so many; see `partition_table`."""
+    found = np.empty(len(table), np.uint32)
+    packed = (read_only(table.data), read_only(table.offsets))
+    partition_kernels.find_partitions(*packed, partitions, _crc32_table(), found)
+    return bool((found == number).all())
 
 
 def partition_table(table: TokenTable, partitions: int) -> list[tuple[int, TokenTable]]:

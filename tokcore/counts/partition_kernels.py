@@ -38,6 +38,23 @@ def find_partitions(data, offsets, partitions, table, found):
 
 
 @kernel_without_allocation
+def ascend(data, offsets):
+    """Says whether each token is above the one before it, byte by byte."""
+    for token in range(1, len(offsets) - 1):
+        before, start, end = offsets[token - 1], offsets[token], offsets[token + 1]
+        shorter = min(start - before, end - start)
+        same = 0
+        while same < shorter and data[before + same] == data[start + same]:
+            same += 1
+        if same == shorter:
+            if start - before >= end - start:
+                return False
+        elif data[before + same] > data[start + same]:
+            return False
+    return True
+
+
+@kernel_without_allocation
 def add_partition_sizes(offsets, found, sizes):
     """Adds up in sizes[partition] (int64[partitions, 2]) how many tokens and bytes each has."""
     for token in range(len(found)):

@@ -132,10 +132,11 @@ class TokenTable:
         return pa.table(columns, ['token', 'count'])
 
     @classmethod
-    def from_arrow(cls, table: pa.Table) -> 'TokenTable':
+    def from_arrow(cls, table: pa.Table, is_sorted: bool = False) -> 'TokenTable':
         """Returns the table of an Arrow table's columns token (any string) and count (any integer).
 
-        Repeats are added up, other columns ignored. Raises ValueError for a missing column, another
+        Repeats are added up, other columns ignored. Tokens that are said to be `sorted` are compared
+        each with the next, which is cheaper than to look for repeats. Raises ValueError for a missing column, another
         type, a null, a negative count or invalid UTF-8, OverflowError past 2^63 - 1.
         """
         tokens = _string_column(table)
@@ -146,16 +147,24 @@ class TokenTable:
             offsets = np.frombuffer(offset_buffer, np.int64)[tokens.offset :][: len(tokens) + 1]
         if data_buffer is not None:
             data = np.frombuffer(data_buffer, np.uint8)
+        if is_sorted and partition_kernels.ascend(read_only(data), read_only(offsets)):
+            _refuse_negative(counts)
+            data, offsets = data[offsets[0] : offsets[-1]], offsets - offsets[0]
+            return cls(data.copy(), offsets, counts.copy())
         return distinct_table(data, offsets, counts)
 
 
 def distinct_table(data: np.ndarray, offsets: np.ndarray, counts: np.ndarray) -> TokenTable:
     """Returns the table of tokens that may repeat, in the order first met, repeats added up."""
-    if len(counts) and counts.min() < 0:
-        raise ValueError(f'a count must not be negative, but one is {counts.min()}')
+    _refuse_negative(counts)
     accumulator = TokenAccumulator()
     accumulator.add_tokens(data, offsets, counts)
     return TokenTable(*accumulator.finish())
+
+
+def _refuse_negative(counts: np.ndarray) -> None:
+    if len(counts) and counts.min() < 0:
+        raise ValueError(f'a count must not be negative, but one is {counts.min()}')
 
 
 def _column(table: pa.Table, name: str) -> pa.ChunkedArray:

@@ -13,12 +13,15 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from tokcore.compiled.compilation import read_only
 from tokcore.corpus.formats.line_rows import bitext_rows, text_rows
 from tokcore.corpus.rows import prepend
+from tokcore.counts import partition_kernels
 from tokcore.counts.merging import (
     TokenTable,
     concatenate_tables,
     count_rows,
+    is_partition,
     merge_tables,
     partition_table,
     read_counts_text,
@@ -424,3 +427,19 @@ def test_counts_text_with_a_bad_line(line, reason):
 def test_counts_text_whose_sum_is_too_large():
     with pytest.raises(InputError, match="words.txt: .*'a'"):
         read_counts_text(b'a 9223372036854775807\na 1\n', 'words.txt')
+
+
+@settings(deadline=None)
+@given(st.lists(st.binary(max_size=4), max_size=8))
+def test_ascending_means_each_is_above_the_one_before(tokens):
+    data = read_only(np.frombuffer(b''.join(tokens), np.uint8))
+    offsets = read_only(np.cumsum([0, *map(len, tokens)], dtype=np.int64))
+    assert partition_kernels.ascend(data, offsets) == all(a < b for a, b in zip(tokens, tokens[1:]))
+
+
+@given(st.lists(st.text(max_size=3), unique=True, max_size=8), st.integers(1, 4))
+def test_a_partition_has_the_tokens_of_its_number_only(tokens, partitions):
+    table = TokenTable.from_items((token, 1) for token in tokens)
+    numbers = {zlib.crc32(token.encode()) * partitions >> 32 for token in tokens}
+    for number in range(partitions):
+        assert is_partition(number, table, partitions) == (numbers <= {number})

@@ -4,11 +4,10 @@ import pyarrow as pa
 import pyarrow.parquet as parquet
 import pytest
 
+from pipelines.artifacts.count_files import CountedSize, find_counts
 from pipelines.engines.process_memory import available_bytes, peak_bytes
 from pipelines.learning.learner_choice import (
-    CountedSize,
     choose_learner,
-    counted_size,
     predicted_bytes,
 )
 from tokcore.errors import InputError
@@ -47,14 +46,14 @@ def test_sizes_come_from_footers_and_stored_bytes(tmp_path):
     tokens = [f'token{i}' for i in range(5000)]
     path = tmp_path / 'counts.parquet'
     parquet.write_table(pa.table({'token': tokens, 'count': range(5000)}), path)
-    size = counted_size([str(path)])
+    size = find_counts([str(path)]).size()
     text = sum(map(len, tokens))
     assert size.tokens == 5000
     assert size.all_parquet
     assert 0.5 * text <= size.bytes <= 2 * text
     lines = tmp_path / 'counts.txt'
     lines.write_text(''.join(f'{token} 1\n' for token in tokens))
-    both = counted_size([str(path), str(lines)])
+    both = find_counts([str(path), str(lines)]).size()
     assert not both.all_parquet
     assert both.bytes == size.bytes + lines.stat().st_size
     assert 5000 < both.tokens < 15_000
