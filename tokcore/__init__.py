@@ -1,4 +1,4 @@
-"""Pure algorithms over strings, bytes and arrays: no Beam, and no TensorFlow outside `reading`."""
+"""Pure algorithms over strings, bytes and arrays: no Beam, and no TensorFlow."""
 
 from tokcore.lazy_exports import exporter
 

@@ -1,6 +1,6 @@
 """How encoded rows reach their shards, and how much memory that may take: no byte depends on it.
 
-There are two forms of the shuffle: through files, sorted runs that are merged (`file_shuffle`), and
+There are two forms of the shuffle: through files, sorted runs that are merged (`shuffle.run_merging`), and
 through the engine's `GroupByKey` (`shuffling`).
 """
 

@@ -16,7 +16,7 @@ class VocabularyArrays:
     """What encoding reads of a vocabulary; read-only, so that threads can share it."""
 
     edges: np.ndarray
-    """uint64[...]: the trie of the subtokens, see `trie_kernels`."""
+    """uint64[...]: the trie of the subtokens, see `subtoken_trie`."""
 
     edge_ids: np.ndarray
     """int32[...]: the ids of the subtokens that end at the edges."""

@@ -2,26 +2,28 @@
 
 A compressed trie (only nodes that branch or end) of every suffix of every escaped token; a node's
 weight is how often its string occurs, tokens counted as often as the text has them. Of the tokens
-`the` 3 times, `then` twice and `there` once, escaped `the_`, `then_`, `there_`, with what is lighter
-than 2 left out:
+`the` 3 times, `then` twice and `there` once, escaped `the_`, `then_`, `there_`: the characters, each
+with a node whatever it weighs, and below them what weighs 2 or more.
 
     t 6 ── the 6 ─┬─ the_ 3          e 7 ─┬─ e_ 4         n 2 ── n_ 2
                   └─ then_ 2              └─ en_ 2        r 1
     h 6 ── he 6 ──┬─ he_ 3           _ 6
                   └─ hen_ 2
 
-Selection at min-count 2 goes from long strings to short ones. A string with 2 or more *left* is
-selected and takes its weight from all of its prefixes; a lighter one leaves its weight to them. Of
-the 6 of `the`, `the_` takes 3 and `then_` 2: 1 is left, so `the` is not selected.
+Selection at min-count 2 goes from long strings to short ones. A string of two characters or more that
+has 2 or more *left* is selected and takes what it has left from all of its prefixes; one with less
+leaves it to them. Of the 6 of `the`, `the_` takes 3 and `then_` 2: 1 is left, so `the` is not
+selected. Characters are always in the vocabulary.
 
-The first iteration lets every suffix count, and selects `the_ he_ e_ then_ hen_ en_ n_`. The next
-ones count only what begins at a segment, where the longest selected strings are matched from the
-left: the_, then_, and t·h·e·r·e_ of `there`. Now `he_` or `n_` begins nowhere, and `the_` 3 and
-`then_` 2 are what remains.
+The first iteration lets every suffix count, and selects `the_ he_ e_ then_ hen_ en_ n_`. The second
+counts only what begins at a segment, where the longest selected strings are matched from the left:
+the_, then_, and t·h·e·r·e_ of `there`. Now `he_` or `n_` begins nowhere, `e_` has 1, and `the_` 3 and
+`then_` 2 remain. The third and the fourth segment `there` into t·h·e·r·e·_ and select the same.
 
-Parents come before their children in the arrays, so two sweeps do an iteration. Upward, a node with
-min-count left is selected, else it leaves what it has to its parent. Downward, each node learns the
-deepest selected node above it, which is how far a suffix that ends in it matches.
+Parents come before their children in the arrays, so sweeps do an iteration. Downward, each node learns
+the deepest selected node on the way to it, itself among them: that is how far a suffix that ends in
+it matches. A pass over the tokens adds up what begins at their segments. Upward, a node with
+min-count left is selected, else it leaves what it has to its parent.
 """
 
 from dataclasses import dataclass
@@ -39,7 +41,7 @@ _AHEAD = 8
 
 @dataclass(frozen=True)
 class SuffixTrie:
-    """The characters, in order of rank, and below them nodes that branch or end, in any order.
+    """The characters, in order of rank, and below them nodes that branch or end, parents first.
 
     Along an unbranched path only the deepest node could be selected. Index arrays are int32, int64 from
     2^31 characters on.

@@ -1,7 +1,8 @@
 """One iteration of the published algorithm in the plain form, on strings: begin here.
 
-Segment each token by the vocabulary so far, count every substring that begins at a segment, select
-those that are frequent. Quadratic in the length of a token, but segmenting and counting look at one
+Segment each token by the vocabulary so far, at first its characters; count every substring that begins
+at a segment; select those that are frequent, from long to short, each taking its count from its
+prefixes. Four such iterations make a vocabulary. Quadratic in the length of a token, but segmenting and counting look at one
 token at a time and selecting sees only sums: so it can be spread over workers, and is the reference
 for faster forms.
 """
@@ -51,7 +52,8 @@ def keep_substrings(
     """Returns the substrings kept and the alphabet, by count and string, both descending.
 
     From long to short, a substring that has `min_count` left is kept and takes what it has from all
-    of its prefixes. `counts` may lack substrings below `min_count`.
+    of its prefixes. `counts` may lack substrings of two
+    characters or more below `min_count`.
     """
     left = dict(counts)
     kept = []

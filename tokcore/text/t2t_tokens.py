@@ -1,4 +1,4 @@
-"""Text to tokens as in Tensor2Tensor's tokenizer; `token_scanning` does it for blocks of bytes.
+"""Text to tokens as in Tensor2Tensor's tokenizer; `t2t_scanning` does it for blocks of bytes.
 
 A pre-tokenizer is a table from code point to class. A token is a maximal run of characters of one
 class; a token that is exactly one space is dropped, unless it begins or ends the text, and comes
