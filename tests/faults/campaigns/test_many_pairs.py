@@ -3,6 +3,7 @@
 Fifty pairs: `FUZZ_CASES=50 pytest -m fuzz tests/faults/campaigns/test_many_pairs.py`.
 """
 
+import contextlib
 import os
 import random
 import re
@@ -77,10 +78,11 @@ def test_two_at_once_on_one_output(lanes, jobs, other_jobs, tmp_path, number):
         # Hold one of them in its publishing, or whatever it does at that moment.
         one, other = (lanes[0], lanes[1]) if held == first else (lanes[1], lanes[0])
         if watch(one, folder, set(), lambda: published(folder)) and not one.has_ended():
-            os.kill(held, signal.SIGSTOP)
-            until = time.monotonic() + 10
-            watch(other, folder, set(), lambda: time.monotonic() > until)
-            os.kill(held, signal.SIGCONT)
+            with contextlib.suppress(ProcessLookupError):  # it has just ended
+                os.kill(held, signal.SIGSTOP)
+                until = time.monotonic() + 10
+                watch(other, folder, set(), lambda: time.monotonic() > until)
+                os.kill(held, signal.SIGCONT)
     ended = [lane.end() for lane in lanes]
     assert_one_won(folder, pair, ended, [_BEING_WRITTEN, _IS_ANOTHER])
     if are_equal or overwrites:
