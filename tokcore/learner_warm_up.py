@@ -25,11 +25,16 @@ def compile_learner_kernels() -> None:
     suffixes = pack_all_suffixes(batch, 9, groups, every)
     claimed = [select_partition(table, *groups.bounds(group), 1, 1) for group, table in suffixes]
     alphabet = ''.join(sorted(set(b''.join(_TOKENS).decode() + '_')))
-    vocabulary = merge_selections([selected for selected, _ in claimed], groups.borders, alphabet, 1)
+    vocabulary = merge_selections(
+        [selected for selected, _ in claimed], groups.borders, alphabet, 1
+    )
     order_subtokens(vocabulary)
     frequent = [SuffixTable.from_bytes(table.to_bytes()) for _, table in claimed]
     segmenter = Segmenter(vocabulary, ('one_',), frequent)
     weights = segmenter.empty_weights()
     segmenter.weigh(batch, weights)
-    tables = [*segmenter.tables(weights), *Segmenter(vocabulary, (), None).pack(batch, 9, groups, every)]
+    tables = [
+        *segmenter.tables(weights),
+        *Segmenter(vocabulary, (), None).pack(batch, 9, groups, every),
+    ]
     merge_suffix_tables(table for _, table in tables)

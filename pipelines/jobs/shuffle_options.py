@@ -1,7 +1,7 @@
 """How encoded rows reach their shards, and how much memory that may take: no byte depends on it.
 
-There are two forms of the shuffle: through files, sorted runs that are merged (`shuffle.run_merging`), and
-through the engine's `GroupByKey` (`shuffling`).
+There are two forms of the shuffle: through files, sorted runs that are merged (`shuffle.run_merging`),
+and through the runner's `GroupByKey` (`transforms.write_shards`).
 """
 
 from dataclasses import dataclass

@@ -138,7 +138,9 @@ class MergeTablesFn(beam.CombineFn):
     def create_accumulator(self) -> _TableAccumulator:
         return _TableAccumulator()
 
-    def add_input(self, mutable_accumulator: _TableAccumulator, element: TableMessage) -> _TableAccumulator:
+    def add_input(
+        self, mutable_accumulator: _TableAccumulator, element: TableMessage
+    ) -> _TableAccumulator:
         if element.path:
             mutable_accumulator.paths.append(element.path)
         mutable_accumulator.add(element.packed)

@@ -88,7 +88,9 @@ class TokenIndex:
             )
         used = int(full.offsets[size])
         data = ensure_capacity(full.data, used, used + token_bytes + CHUNK)
-        offsets = ensure_capacity(full.offsets, size + 1, hash_table_kernels.token_capacity(len(slots)) + 1)
+        offsets = ensure_capacity(
+            full.offsets, size + 1, hash_table_kernels.token_capacity(len(slots)) + 1
+        )
         if slots is not full.slots:
             hashes = np.empty(_ENTERED_AT_ONCE, np.uint64)
             hash_table_kernels.rehash(data, offsets, size, self.hash_mask, hashes, slots)

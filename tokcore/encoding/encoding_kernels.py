@@ -150,7 +150,9 @@ def encode_rows(
         if misses:
             codes = _grown(codes, 0, most + 1)
             cut_ids = _grown(cut_ids, 0, most)
-            escape_to_code_points(text, token_starts, token_ends, missed, misses, alphabet, codes, bounds)
+            escape_to_code_points(
+                text, token_starts, token_ends, missed, misses, alphabet, codes, bounds
+            )
             length = np.int64(bounds[misses])
             matches = _grown(matches, 0, length)
             deeper = _grown(deeper, 0, length)

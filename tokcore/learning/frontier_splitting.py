@@ -24,7 +24,9 @@ def _pack_next(ranks, positions, depth, bits, packed, words):
 
 
 @kernel_without_allocation
-def _weigh_continuations(words, weights, positions, shift, mask, sums, sizes, found_positions, found):
+def _weigh_continuations(
+    words, weights, positions, shift, mask, sums, sizes, found_positions, found
+):
     """Sums up weights and counts suffixes by their next character; returns how many differ."""
     letters = 0
     for i in range(len(words)):

@@ -86,7 +86,9 @@ def escape_tokens(
     narrow = len(alphabet) <= _NARROW
     ranks = np.empty(int(starts[-1]), np.uint16 if narrow else np.int32)
     _write_ranks(data, offsets, read_only(rank_of), ranks)
-    return EscapedText(read_only(ranks), read_only(starts), read_only(alphabet), int(rank_of[_UNDERSCORE]))
+    return EscapedText(
+        read_only(ranks), read_only(starts), read_only(alphabet), int(rank_of[_UNDERSCORE])
+    )
 
 
 @kernel_without_allocation

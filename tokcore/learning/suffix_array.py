@@ -69,12 +69,18 @@ def sort_suffixes(text: EscapedText, longest: int) -> SuffixClasses:
     representatives = np.empty(len(starts) - 1, integer)
     _list_classes(order, marks, starts, representatives)
     prefixes = np.zeros(len(representatives), np.int32)
-    long_ones = _compare_neighbours(ranks, read_only(representatives), min(_SHORT, longest), prefixes)
+    long_ones = _compare_neighbours(
+        ranks, read_only(representatives), min(_SHORT, longest), prefixes
+    )
     if long_ones and longest > _SHORT:
         classes = np.flatnonzero(prefixes == _SHORT)
         classes = classes[np.argsort(representatives[classes])]
-        _compare_long_neighbours(ranks, read_only(representatives), read_only(classes), _SHORT, prefixes)
-    return SuffixClasses(read_only(order), read_only(starts), read_only(representatives), read_only(prefixes))
+        _compare_long_neighbours(
+            ranks, read_only(representatives), read_only(classes), _SHORT, prefixes
+        )
+    return SuffixClasses(
+        read_only(order), read_only(starts), read_only(representatives), read_only(prefixes)
+    )
 
 
 def _widest(ends: np.ndarray) -> int:

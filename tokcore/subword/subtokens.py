@@ -66,7 +66,9 @@ class Subtokens(Sequence[str]):
         order = _descending(text, self._places, self._lengths, self._counts)
         places, lengths = self._places[order], self._lengths[order]
         code_points = np.empty(int(lengths.sum()), np.uint32)
-        _write_strings(text.ranks, text.alphabet, read_only(places), read_only(lengths), code_points)
+        _write_strings(
+            text.ranks, text.alphabet, read_only(places), read_only(lengths), code_points
+        )
         joined = code_points.astype('<u4', copy=False).tobytes().decode('utf-32-le')
         ends = np.cumsum(lengths).tolist()
         return self._reserved + tuple(map(joined.__getitem__, map(slice, [0, *ends], ends)))
@@ -89,7 +91,13 @@ def _descending(
         members = order[among]
         keys = np.empty(len(members), np.int64)
         _pack_strings(
-            text.ranks, read_only(places[members]), read_only(lengths[members]), begin, packed, bits, keys
+            text.ranks,
+            read_only(places[members]),
+            read_only(lengths[members]),
+            begin,
+            packed,
+            bits,
+            keys,
         )
         inside = np.lexsort((-keys, group))
         order[among] = members[inside]

@@ -44,7 +44,11 @@ def readable_parts(
     near = np.flatnonzero(ends > len(text) - READABLE)
     first = int(near[0]) if len(near) else len(ends)
     if first:
-        yield read_only(np.ascontiguousarray(text)), read_only(starts[:first]), read_only(ends[:first])
+        yield (
+            read_only(np.ascontiguousarray(text)),
+            read_only(starts[:first]),
+            read_only(ends[:first]),
+        )
     if first < len(ends):
         begin = starts[first:].min()
         rest = with_margin(text[begin : ends[first:].max()])

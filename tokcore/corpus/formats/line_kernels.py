@@ -85,9 +85,15 @@ def valid_utf8_prefix(data, position):
     wrong = continued ^ (seconds | (three | four) << _2 | four << _3)
     wrong |= high & ~(continued | two | three | four)
     # E0 and F0 begin overlong forms, ED surrogates, F4 what is beyond U+10FFFF.
-    e0, ed = byte_range_mask(data, position, 0xE0, 0xE0), byte_range_mask(data, position, 0xED, 0xED)
+    e0, ed = (
+        byte_range_mask(data, position, 0xE0, 0xE0),
+        byte_range_mask(data, position, 0xED, 0xED),
+    )
     if e0 | ed | four != _0:
-        f0, f4 = byte_range_mask(data, position, 0xF0, 0xF0), byte_range_mask(data, position, 0xF4, 0xF4)
+        f0, f4 = (
+            byte_range_mask(data, position, 0xF0, 0xF0),
+            byte_range_mask(data, position, 0xF4, 0xF4),
+        )
         wrong |= e0 << _1 & ~byte_range_mask(data, position, 0xA0, 0xBF)
         wrong |= ed << _1 & ~byte_range_mask(data, position, 0x80, 0x9F)
         wrong |= f0 << _1 & ~byte_range_mask(data, position, 0x90, 0xBF)

@@ -163,7 +163,11 @@ class Segmenter:
                 yield group, weighed
 
     def pack(
-        self, batch: EscapedBatch, longest: int, groups: PrefixPartitions, group_range: tuple[int, int]
+        self,
+        batch: EscapedBatch,
+        longest: int,
+        groups: PrefixPartitions,
+        group_range: tuple[int, int],
     ) -> list[tuple[int, SuffixTable]]:
         """Packs the suffixes at the starts of segments, each of up to `longest` characters."""
         return pack_suffixes(_listed(batch, self._edges, longest, groups, group_range),

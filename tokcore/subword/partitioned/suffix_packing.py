@@ -51,7 +51,14 @@ def pack_suffixes(
     for group, (begin, end) in enumerate(zip(cuts, cuts[1:]), first):
         if begin < end:
             data, count, longest, added = _pack_rows(
-                text, places, lengths, read_only(rows.owners), read_only(rows.counts), order, begin, end
+                text,
+                places,
+                lengths,
+                read_only(rows.owners),
+                read_only(rows.counts),
+                order,
+                begin,
+                end,
             )
             tables.append((group, SuffixTable(read_only(data), count, longest, added)))
     return tables

@@ -89,7 +89,10 @@ class Surveyor:
         limits = np.zeros(len(chosen) + 1, np.int64)
         np.cumsum(ends - starts, out=limits[1:])
         batches = escaped_batches(
-            read_only(np.concatenate(parts)), read_only(limits), read_only(counts[chosen]), self._longest
+            read_only(np.concatenate(parts)),
+            read_only(limits),
+            read_only(counts[chosen]),
+            self._longest,
         )
         for batch in batches:
             for _, table in pack_all_suffixes(batch, self._longest, _ONE_GROUP, (0, 1)):
