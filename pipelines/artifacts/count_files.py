@@ -98,7 +98,7 @@ class CountFiles:
         """Returns what a file is; reads it if that was not done yet.
 
         Raises:
-            InputError: it is no count file, or of another Unicode version than this Python.
+            InputError: it cannot be read, is no count file, or is not what its manifest states.
         """
         if file.path not in self._looks:
             held = sum(map(len, self._held.values())) + file.size
@@ -114,9 +114,10 @@ class CountFiles:
             return io.BytesIO(self._held[path])
         return filesystem.open_binary(path)
 
-    def let_go(self, file: StoredFile) -> None:
-        """Holds a file's bytes no longer."""
-        self._held.pop(file.path, None)
+    def let_go(self, *files: StoredFile) -> None:
+        """Holds these files' bytes no longer."""
+        for file in files:
+            self._held.pop(file.path, None)
 
     @functools.cached_property
     def _looks(self) -> dict[str, _Look]:

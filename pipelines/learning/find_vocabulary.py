@@ -95,6 +95,8 @@ def find_vocabulary(
     check_recorded_unicode(counts)
     choice = choose_learner(options.learner, counts.size())
     _LOGGER.info('%s: learning %s: %s', label, _where(choice, options), choice.reason)
+    if choice.learner == 'beam':
+        counts.let_go(*counts.files)  # the workers read them
     with contextlib.ExitStack() as stack:
         if choice.learner == 'beam' and options.substring_counting == 'packed':
             kept = _kept_rounds(counts, options, place)

@@ -91,6 +91,7 @@ def _merge_into(counts: CountFiles, path: str, engine: Engine) -> CountedTable:
         CountFiles(tuple(file for file in counts.files if _base(file.name) == name))
         for name in (counts_name(partition) for partition in range(COUNT_PARTITIONS))
     ]
+    counts.let_go(*counts.files)  # the workers read them
     report = filesystem.join(path, 'files')
     engine.run(
         lambda pipeline: (
