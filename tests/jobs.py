@@ -3,10 +3,12 @@
 import contextlib
 import gzip
 import io
+import json
 import logging
 import os
 import subprocess
 import sys
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -60,6 +62,24 @@ def succeed_elsewhere(*arguments: object, **environment: str) -> str:
     )
     assert ended.returncode == 0, ended.stderr
     return ended.stderr
+
+
+_LIMITING = """
+import json, os, resource, sys
+for kind, most in json.loads(sys.argv[1]):
+    resource.setrlimit(kind, (most, resource.getrlimit(kind)[1]))
+os.execv(sys.executable, [sys.executable, *sys.argv[2:]])
+"""
+
+
+def limited_command(limits: Mapping[int, int], *arguments: object) -> list[str]:
+    """Returns the command line of a process that has limits on what the system gives it.
+
+    It sets them itself: a function that sets them before would make the parent fork, and a fork
+    does not survive threads of gRPC, which Beam may have started.
+    """
+    limiting = [sys.executable, '-c', _LIMITING, json.dumps(list(limits.items()))]
+    return [*limiting, '-m', 'pipelines', *map(str, arguments)]
 
 
 def write(path: Path, data: bytes) -> Path:

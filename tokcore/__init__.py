@@ -11,7 +11,7 @@ _ORIGINS = {
     'SearchResult': 'tokcore.learning.size_search',
     'Split': 'tokcore.corpus.dataset',
     'SubwordTextEncoder': 'tokcore.subword.text_encoder',
-    'TokenTable': 'tokcore.counts.merging',
+    'TokenTable': 'tokcore.counts.token_table',
     'WorkItem': 'tokcore.corpus.dataset',
     'detokenize': 'tokcore.text.t2t_tokens',
     'merge_tables': 'tokcore.counts.merging',

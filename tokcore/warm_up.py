@@ -6,13 +6,15 @@ this they find them in the cache.
 
 import numpy as np
 
+from tokcore.compiled.ragged_bytes import row_offsets
 from tokcore.corpus.dataset import Block, CorpusFile, Split
-from tokcore.counts.block_counting import TableMerger, count_block
-from tokcore.counts.merging import TokenTable, partition_table
+from tokcore.counts.block_counting import BlockCounter, TableMerger
+from tokcore.counts.merging import partition_table
+from tokcore.counts.token_table import TokenTable
 from tokcore.encoding.block_encoder import SubwordBlockEncoder
 from tokcore.records.example_encoding import Feature, encode_block
 from tokcore.records.framing import FramedRows, sort_rows, split_by_bucket
-from tokcore.shuffle.key_sorting import SortedRows
+from tokcore.records.key_sorting import SortedRows
 from tokcore.subword.text_encoder import SubwordTextEncoder
 
 _MANY_TOKENS = 3_000  # more than a table has room for at first, so that it grows
@@ -33,14 +35,15 @@ def compile_kernels() -> None:
     for split in splits:
         target = _TEXT if split.kind == 'bitext' else None
         block = Block(split.name, split.kind, split.columns, 0, 0, _TEXT, 0, target)
-        counted = count_block(block, ((0,),), splits)
+        counter = BlockCounter(((0,),))
+        counter.add(block, splits)
+        [counted] = counter.finish()
         merger = TableMerger()
-        for _, table in partition_table(counted.tables[0], 2):
+        for _, table in partition_table(counted, 2):
             merger.add(TokenTable.from_bytes(table.to_bytes()))
         merger.merged()
         feature = Feature('targets', 0, 'a prefix ')
         rows = encode_block(block, (feature,), (SubwordBlockEncoder(encoder),), 0, splits).rows
         lengths = rows.lengths.astype(np.uint32)
-        starts = np.cumsum(rows.lengths) - rows.lengths
-        SortedRows.of(rows.keys, rows.records, starts, lengths).records()
+        SortedRows.of(rows.keys, rows.records, row_offsets(lengths)[:-1], lengths).records()
         sort_rows([FramedRows.from_bytes(part.to_bytes()) for _, part in split_by_bucket(rows, 2)])

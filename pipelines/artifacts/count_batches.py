@@ -1,5 +1,6 @@
 """Reading count files batch by batch, as arrays: what workers do with Parquet."""
 
+import contextlib
 from collections.abc import Iterator, Sequence
 
 import numpy as np
@@ -8,8 +9,8 @@ import pyarrow.parquet as parquet
 
 from pipelines.files import filesystem
 from pipelines.files.trial_reading import no_counts
+from tokcore.counts.token_table import token_arrays
 from tokcore.errors import InputError
-from tokcore.subword.partitioned.segmenting import token_arrays
 
 ROWS_AT_ONCE = 1 << 18
 """Some 2.5 MB of tokens, whose suffixes take 100 MB while they are sorted; a quarter would repeat
@@ -17,45 +18,56 @@ each group's frequent suffixes four times as often."""
 
 _BYTES_AT_ONCE = 16 << 20
 
+COUNT_COLUMNS = ['token', 'count']
+
 TokenArrays = tuple[np.ndarray, np.ndarray, np.ndarray]
 
 
-def read_batches(path: str, is_checked: bool = True) -> Iterator[TokenArrays]:
+def read_batches(path: str) -> Iterator[TokenArrays]:
     """Yields (data uint8, offsets int64[n + 1], counts int64[n]) of a Parquet file of counts.
 
-    Args:
-        path: the file.
-        is_checked: whether it was once read before; if not, its tokens are checked to be UTF-8 and
-            storable.
+    The file was once read by `read_new_batches`.
 
     Raises:
         InputError: it is no such file.
     """
-    try:
-        with filesystem.open_binary(path) as stream:
-            file = parquet.ParquetFile(stream)
-            for batch in file.iter_batches(ROWS_AT_ONCE, columns=['token', 'count']):
-                tokens, counts = batch.column('token'), batch.column('count')
-                if not is_checked:
-                    tokens.validate(full=True)
-                arrays = token_arrays(tokens, counts)
-                if not is_checked:
-                    refuse_unstorable(path, *arrays[:2])
-                yield arrays
-    except (pa.ArrowException, OSError, ValueError, KeyError) as error:
-        raise no_counts(path, error) from error
+    with _opened(path) as file:
+        for batch in file.iter_batches(ROWS_AT_ONCE, columns=COUNT_COLUMNS):
+            yield token_arrays(*map(batch.column, COUNT_COLUMNS))
+
+
+def read_new_batches(path: str) -> Iterator[TokenArrays]:
+    """Yields the same of any file; raises InputError also for tokens not UTF-8 or not storable."""
+    with _opened(path) as file:
+        for batch in file.iter_batches(ROWS_AT_ONCE, columns=COUNT_COLUMNS):
+            batch.column('token').validate(full=True)
+            arrays = token_arrays(*map(batch.column, COUNT_COLUMNS))
+            refuse_unstorable(path, *arrays[:2])
+            yield arrays
 
 
 def stored_rows(paths: Sequence[str]) -> int:
     """Returns the rows of Parquet files, by their footers. Raises InputError if one has none."""
     rows = 0
     for path in paths:
-        try:
-            with filesystem.open_binary(path) as stream:
-                rows += parquet.ParquetFile(stream).metadata.num_rows
-        except (pa.ArrowException, OSError, ValueError, KeyError) as error:
-            raise no_counts(path, error) from error
+        with _opened(path) as file:
+            rows += file.metadata.num_rows
     return rows
+
+
+@contextlib.contextmanager
+def _opened(path: str) -> Iterator[parquet.ParquetFile]:
+    with refusing_no_counts(path), filesystem.open_binary(path) as stream:
+        yield parquet.ParquetFile(stream)
+
+
+@contextlib.contextmanager
+def refusing_no_counts(path: str) -> Iterator[None]:
+    """Around what reads a Parquet file: raises InputError if that is none of token counts."""
+    try:
+        yield
+    except (pa.ArrowException, OSError, ValueError, KeyError) as error:
+        raise no_counts(path, error) from error
 
 
 def refuse_unstorable(path: str, data: np.ndarray, offsets: np.ndarray) -> None:

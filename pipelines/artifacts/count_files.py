@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from typing import BinaryIO
 
 import google_crc32c
-import pyarrow as pa
 import pyarrow.parquet as parquet
 
+from pipelines.artifacts.count_batches import refusing_no_counts
 from pipelines.artifacts.manifest import MANIFEST_NAME, InputText, OutputFile, read_manifest
 from pipelines.artifacts.stage_output import InputState
 from pipelines.files import filesystem
@@ -244,12 +244,10 @@ def _is_parquet(path: str, open_binary: OpenBinary = filesystem.open_binary) -> 
 
 def open_parquet(path: str, stream: BinaryIO) -> parquet.ParquetFile:
     """Opens a Parquet file of counts; raises InputError if it is none."""
-    try:
+    with refusing_no_counts(path):
         parquet_file = parquet.ParquetFile(stream)
         column_names(parquet_file)
         return parquet_file
-    except (pa.ArrowException, OSError, ValueError, KeyError) as error:
-        raise no_counts(path, error) from error
 
 
 def _recorded(path: str, parquet_file: parquet.ParquetFile) -> str | None:

@@ -3,23 +3,20 @@
 import re
 from collections.abc import Iterator
 
-import pyarrow as pa
-
-from pipelines.artifacts.count_batches import refuse_unstorable
+from pipelines.artifacts.count_batches import (
+    COUNT_COLUMNS,
+    refuse_unstorable,
+    refusing_no_counts,
+)
 from pipelines.artifacts.count_files import CountFiles, check_recorded_unicode, open_parquet
 from pipelines.files.filesystem import StoredFile
-from pipelines.files.trial_reading import no_counts
 from tokcore.corpus.dataset import MAX_LINE_BYTES, CorpusFile, LongLine, OpenBinary
 from tokcore.corpus.formats.whole_lines import whole_lines
 from tokcore.corpus.storage.gzip_text import is_gzip, text_pieces
 from tokcore.corpus.storage.stored_file import open_path
-from tokcore.counts.merging import (
-    TokenTable,
-    concatenate_tables,
-    is_partition,
-    merge_tables,
-    read_counts_text,
-)
+from tokcore.counts.merging import concatenate_tables, is_partition, merge_tables
+from tokcore.counts.text_format import read_counts_text
+from tokcore.counts.token_table import TokenTable
 from tokcore.errors import InputError
 
 _TEXT_BYTES = 4 << 20
@@ -73,10 +70,9 @@ def _read_parquet(path: str, open_binary: OpenBinary, is_sorted: bool) -> TokenT
     with open_path(path, open_binary) as stream:
         parquet_file = open_parquet(path, stream)
         try:
-            rows = parquet_file.read(columns=['token', 'count'])
-            return TokenTable.from_arrow(rows, is_sorted=is_sorted)
-        except (pa.ArrowException, OSError, ValueError, KeyError) as error:
-            raise no_counts(path, error) from error
+            with refusing_no_counts(path):
+                rows = parquet_file.read(columns=COUNT_COLUMNS)
+                return TokenTable.from_arrow(rows, is_sorted=is_sorted)
         except OverflowError as error:
             raise OverflowError(f'{path}: {error}') from error
 

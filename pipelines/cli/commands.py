@@ -5,24 +5,23 @@ import dataclasses
 from collections.abc import Sequence
 
 from pipelines.artifacts.count_files import find_counts
+from pipelines.artifacts.counts_folder import CountsFolder
 from pipelines.artifacts.stage_output import StageOutput
 from pipelines.cli.name_limits import refuse_long_names
 from pipelines.engines.engine import Engine, choose_engine
-from pipelines.engines.process_memory import total_bytes
 from pipelines.engines.runner_checks import check_engine
 from pipelines.files import filesystem
-from pipelines.jobs.corpus_files import Corpus, Job, SplitPaths, find_corpus
-from pipelines.jobs.shuffle_options import ShuffleOptions
+from pipelines.jobs.corpus_files import Corpus, SplitPaths, find_corpus
+from pipelines.jobs.encode_options import EncodeOptions, VocabularyPaths
+from pipelines.jobs.job import Execution, Reading
+from pipelines.learning.find_vocabulary import VocabularyOptions
+from pipelines.machine.process_memory import total_bytes
 from pipelines.options.values import said_size
 from pipelines.stages.build import build_stage, vocabulary_names
-from pipelines.stages.count import CountsFolder, count_stage
-from pipelines.stages.encode import EncodeOptions, VocabularyPaths, encode_stage
+from pipelines.stages.count import count_stage
+from pipelines.stages.encode import encode_stage
 from pipelines.stages.merge_counts import merge_stage
-from pipelines.stages.vocabulary import (
-    VocabularyOptions,
-    vocabulary_from_counts,
-    vocabulary_from_text,
-)
+from pipelines.stages.vocabulary import vocabulary_from_counts, vocabulary_from_text
 from pipelines.transforms.write_rejected import REJECTED_FOLDER
 from pipelines.transforms.write_shards import shard_name
 from tokcore.errors import InputError
@@ -39,28 +38,28 @@ def build(options: argparse.Namespace, beam_flags: Sequence[str]) -> None:
     encoding = _encode_options(options, corpus)
     names = vocabulary_names(corpus, options.name, options.vocab_size, options.shared_vocab)
     _refuse_long_names(folder, [*names.values(), *_longest_shards(encoding, corpus)], options)
-    job = _shuffling(_job(corpus, options, engine), options)
-    build_stage(job, vocabulary, options.shared_vocab, encoding, folder)
+    execution = _shuffling(_execution(engine, options), options)
+    reading = _reading(corpus, options)
+    build_stage(reading, execution, vocabulary, options.shared_vocab, encoding, folder)
 
 
 def count(options: argparse.Namespace, beam_flags: Sequence[str]) -> None:
-    engine = _engine(options, beam_flags)
+    execution = _execution(_engine(options, beam_flags), options)
     path = filesystem.absolute(options.output)
     refuse_long_names(*_beside(path, [f'.{REJECTED_FOLDER}']), '--output')
     if options.merge:
         if any(getattr(options, role) for role in _ROLES) or options.side:
             raise InputError('--merge takes the place of text; give one of the two')
-        merge_stage(options.merge, path, engine, options.overwrite)
+        merge_stage(options.merge, path, execution)
         return
     corpus = find_corpus(_split_paths(options, ('train',)))
     folder = CountsFolder(path, _side(options, corpus))
-    job = _job(corpus, options, engine)
-    rejected = count_stage(job, [folder])
+    rejected = count_stage(_reading(corpus, options), execution, [folder])
     StageOutput.of_counts(path).warn_rejected(rejected)
 
 
 def vocab(options: argparse.Namespace, beam_flags: Sequence[str]) -> None:
-    engine = _engine(options, beam_flags)
+    execution = _execution(_engine(options, beam_flags), options)
     path = filesystem.absolute(options.output)
     vocabulary = _vocabulary_options(options)
     refuse_long_names(*_beside(path, _BESIDE_VOCABULARY), '--output')
@@ -69,12 +68,11 @@ def vocab(options: argparse.Namespace, beam_flags: Sequence[str]) -> None:
         if any(getattr(options, role) for role in _ROLES) or options.side:
             raise InputError('--counts takes the place of text; give one of the two')
         counts = find_counts(options.counts)
-        vocabulary_from_counts(counts, vocabulary, path, engine, options.overwrite)
+        vocabulary_from_counts(counts, execution, vocabulary, path)
         return
     corpus = find_corpus(_split_paths(options, ('train',)))
     side = _side(options, corpus)
-    job = _job(corpus, options, engine)
-    vocabulary_from_text(job, side, vocabulary, path)
+    vocabulary_from_text(_reading(corpus, options), execution, side, vocabulary, path)
 
 
 def encode(options: argparse.Namespace, beam_flags: Sequence[str]) -> None:
@@ -84,8 +82,8 @@ def encode(options: argparse.Namespace, beam_flags: Sequence[str]) -> None:
     vocabularies = _vocabulary_paths(options, corpus)
     encoding = _encode_options(options, corpus)
     _refuse_long_names(folder, _longest_shards(encoding, corpus), options)
-    job = _shuffling(_job(corpus, options, engine), options)
-    encode_stage(job, vocabularies, encoding, folder)
+    execution = _shuffling(_execution(engine, options), options)
+    encode_stage(_reading(corpus, options), execution, vocabularies, encoding, folder)
 
 
 def _engine(options: argparse.Namespace, beam_flags: Sequence[str]) -> Engine:
@@ -94,27 +92,31 @@ def _engine(options: argparse.Namespace, beam_flags: Sequence[str]) -> Engine:
     return engine
 
 
-def _job(corpus: Corpus, options: argparse.Namespace, engine: Engine) -> Job:
-    return Job(
-        corpus,
-        engine,
-        options.item_size,
-        options.on_error,
-        options.overwrite,
-        max_line_bytes=options.max_line_size,
+def _reading(corpus: Corpus, options: argparse.Namespace) -> Reading:
+    return Reading(corpus, options.on_error, options.max_line_size)
+
+
+def _execution(engine: Engine, options: argparse.Namespace) -> Execution:
+    work = getattr(options, 'work', None)  # `count` keeps nothing
+    return Execution(
+        engine, options.item_size, options.overwrite, filesystem.absolute(work) if work else None
     )
 
 
-def _shuffling(job: Job, options: argparse.Namespace) -> Job:
+def _shuffling(execution: Execution, options: argparse.Namespace) -> Execution:
     total = total_bytes()
-    if job.engine.is_local and options.memory is not None and options.memory > total:
+    is_local = execution.engine.runner.is_local
+    if is_local and options.memory is not None and options.memory > total:
         raise InputError(
             f'--memory {said_size(options.memory)} is more than the {total >> 20} MiB that there '
             'are here; give less, or leave it out to take what is free'
         )
-    shuffle = ShuffleOptions(options.shuffle, options.buffer, options.memory)
-    work = filesystem.absolute(options.work) if options.work else None
-    return dataclasses.replace(job, shuffle=shuffle, work=work)
+    return dataclasses.replace(
+        execution,
+        shuffle=options.shuffle,
+        buffer_bytes=options.buffer,
+        memory_bytes=options.memory,
+    )
 
 
 def _refuse_long_names(folder: str, names: Sequence[str], options: argparse.Namespace) -> None:
@@ -202,7 +204,6 @@ def _vocabulary_options(options: argparse.Namespace) -> VocabularyOptions:
         tuple(options.reserved_token),
         options.learner,
         options.substring_counting,
-        filesystem.absolute(options.work) if options.work else None,
     )
 
 

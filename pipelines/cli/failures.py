@@ -3,18 +3,24 @@
 import os
 import tempfile
 import traceback
+from collections.abc import Sequence
+
+from pipelines.options.secrets import text_without_secrets, without_secrets
 
 
-def keep_traceback(error: BaseException, arguments: list[str]) -> str | None:
+def keep_traceback(error: BaseException, arguments: Sequence[str]) -> str | None:
     """Writes a traceback, with what led to it, to a new file that only this user can read.
+
+    What looks like a secret, in the arguments or in the text, is left out.
 
     Returns its path, or None where no file can be written.
     """
-    text = ''.join(traceback.format_exception(error))
+    text = text_without_secrets(''.join(traceback.format_exception(error)), arguments)
+    command = ' '.join(map(repr, without_secrets(arguments)))
     try:
         descriptor, path = tempfile.mkstemp('.txt', 'tokbeam-failure-', text=True)
         with os.fdopen(descriptor, 'w', encoding='utf-8', errors='backslashreplace') as file:
-            file.write(f'tokbeam {" ".join(map(repr, arguments))}\n\n{text}')
+            file.write(f'tokbeam {command}\n\n{text}')
     except OSError:
         return None
     return path

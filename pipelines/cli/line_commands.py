@@ -1,8 +1,6 @@
 """`tokenize` and `detokenize`: lines on standard input to as many lines on standard output."""
 
 import argparse
-import io
-import os
 import sys
 from collections.abc import Iterator
 from typing import BinaryIO
@@ -10,11 +8,12 @@ from typing import BinaryIO
 import numpy as np
 
 from pipelines.artifacts.vocabulary_reading import read_vocabulary
+from pipelines.cli.standard_output import StandardOutput
 from pipelines.files import filesystem
 from pipelines.files.system_errors import system_error
 from tokcore.corpus.formats.line_rows import text_rows
 from tokcore.corpus.rows import Side
-from tokcore.encoding.block_encoder import SubwordBlockEncoder
+from tokcore.encoding.block_encoder import SubwordBlockEncoder, unspelled_row
 from tokcore.encoding.encoded_rows import EncodedSide
 from tokcore.errors import InputError
 from tokcore.subword.text_encoder import SubwordTextEncoder
@@ -28,7 +27,7 @@ _SHOWN = 40
 
 def tokenize(options: argparse.Namespace) -> int:
     """Writes the ids of each line read; a blank line gives an empty one."""
-    with _Target() as target:
+    with StandardOutput() as target:
         encoder = SubwordBlockEncoder(_load(options.vocab))
         first_line = 1
         for block in _read(_blocks(_source())):
@@ -44,7 +43,7 @@ def detokenize(options: argparse.Namespace) -> int:
     Ids can spell what a line of text cannot hold: a line feed is written as a space, and half of a
     surrogate pair as U+FFFD.
     """
-    with _Target() as target:
+    with StandardOutput() as target:
         encoder = _load(options.vocab)
         for number, line in enumerate(_read(_source()), 1):
             ids = [_checked_id(word, number, encoder.vocab_size) for word in line.split()]
@@ -90,18 +89,15 @@ def _encode(
     """
     try:
         return encoder.encode_side(side, eos=eos)
-    except ValueError:
-        # It does not say in which row, and this happens once.
-        for row, line in enumerate(lines.tolist()):
-            one = Side(side.text, side.starts[row : row + 1], side.ends[row : row + 1])
-            try:
-                encoder.encode_side(one, eos=eos)
-            except ValueError as error:
-                raise InputError(
-                    f'standard input, line {line}: {error}; the vocabulary lacks characters of '
-                    'its own alphabet, so learn another one'
-                ) from error
-        raise
+    except ValueError as error:
+        found = unspelled_row(encoder, side)
+        if found is None:
+            raise
+        row, said = found
+        raise InputError(
+            f'standard input, line {lines[row]}: {said}; the vocabulary lacks characters of its '
+            'own alphabet, so learn another one'
+        ) from error
 
 
 def _checked_id(word: bytes, line: int, size: int) -> int:
@@ -144,49 +140,6 @@ def _read(pieces: Iterator[bytes]) -> Iterator[bytes]:
         yield from pieces
     except OSError as error:
         raise system_error(error, 'read standard input') from error
-
-
-class _Target:
-    """Standard output; what cannot be written is the user's mistake, but for a reader that left."""
-
-    def __init__(self):
-        if sys.stdout is None:
-            raise InputError('standard output is closed; give a place to write the lines to')
-        self._stream: BinaryIO = sys.stdout.buffer
-        self._at_once = isinstance(self._stream, io.RawIOBase)  # python -u
-        if self._at_once:
-            # Unbuffered, a write may stop half way without an error.
-            self._stream = open(self._stream.fileno(), 'wb', closefd=False)
-
-    def __enter__(self) -> '_Target':
-        return self
-
-    def write(self, data: bytes) -> None:
-        try:
-            self._stream.write(data)
-            if self._at_once:
-                self._stream.flush()
-        except OSError as error:
-            self._give_up(error)
-
-    def __exit__(self, kind: type[BaseException] | None, *_) -> None:
-        try:
-            self._stream.flush()
-        except OSError as error:
-            if kind is None:
-                self._give_up(error)
-            self._forget()
-
-    def _give_up(self, error: OSError) -> None:
-        self._forget()
-        if isinstance(error, BrokenPipeError):
-            raise error
-        raise system_error(error, 'write to standard output') from error
-
-    def _forget(self) -> None:
-        # The interpreter would write what still waits once more, and complain of its own.
-        with open(os.devnull, 'wb') as nowhere:
-            os.dup2(nowhere.fileno(), self._stream.fileno())
 
 
 def _blocks(stream: BinaryIO) -> Iterator[bytes]:

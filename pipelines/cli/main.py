@@ -2,16 +2,18 @@
 
 import atexit
 import gc
+import importlib
 import importlib.metadata
 import logging
 import os
 import sys
+import types
 from collections.abc import Sequence
 
 from pipelines.cli.interrupts import KEPT, end_on_signals, wait_if_ending
 from pipelines.cli.parser import parse_command
+from pipelines.cli.standard_output import flush_printed
 from pipelines.files.system_errors import as_input_error
-from pipelines.options.secrets import without_secrets
 from tokcore.errors import InputError
 
 _FILTERS = ('tokenize', 'detokenize')
@@ -37,7 +39,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         end_on_signals('' if arguments[:1] and arguments[0] in _FILTERS else KEPT)
     _log_to_stderr()
     try:
-        return _run(arguments)
+        try:
+            return _run(arguments)
+        finally:
+            flush_printed()
     except InputError as error:
         return _refuse(error)
     except BrokenPipeError:
@@ -59,7 +64,7 @@ def _fail(error: Exception, arguments: list[str]) -> int:
     from pipelines.cli.failures import in_a_line, keep_traceback
 
     wait_if_ending()
-    path = keep_traceback(error, list(without_secrets(arguments)))
+    path = keep_traceback(error, arguments)
     where = f'its traceback is in {path}'
     if path is None:
         sys.excepthook(type(error), error, error.__traceback__)
@@ -110,10 +115,25 @@ def _run(arguments: Sequence[str]) -> int:
 
         return getattr(line_commands, options.command)(options)
     # Beam takes seconds to import; help and a wrong option need not wait for it.
-    from pipelines.cli import commands
-
+    commands = _import_commands()
     # An interpreter that ends looks through all objects once more; of Beam and numba, half a second.
     atexit.register(gc.freeze)
 
     getattr(commands, options.command)(options, beam_flags)
     return 0
+
+
+def _import_commands() -> types.ModuleType:
+    """Imports what runs pipelines; its objects stay, so the garbage collector passes them over.
+
+    It would look through all of them at each of its turns: a third of a second until work begins.
+    """
+    name = 'pipelines.cli.commands'
+    if name in sys.modules:
+        return sys.modules[name]
+    gc.disable()
+    try:
+        return importlib.import_module(name)
+    finally:
+        gc.freeze()
+        gc.enable()

@@ -1,17 +1,10 @@
-"""The one place that maps a user's word for an engine to Beam's options, and runs pipelines.
+"""The one place that maps a user's word for an engine to Beam's options, and runs pipelines."""
 
-`local` (and `DirectRunner`) is Beam's in-process engine pinned as `FnApiRunner`: plain
-`DirectRunner` would first try to download another runner. On Flink one job server, if Beam is to
-start it, serves all jobs of a process.
-"""
-
-import functools
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import apache_beam as beam
-import grpc
 from apache_beam.io.filesystems import FileSystems
 from apache_beam.options.pipeline_options import (
     DirectOptions,
@@ -22,52 +15,47 @@ from apache_beam.options.pipeline_options import (
     StandardOptions,
     TypeOptions,
 )
-from apache_beam.runners.portability.flink_runner import FlinkRunner
-from apache_beam.runners.portability.job_server import JobServer
 from apache_beam.runners.runner import PipelineResult, PipelineState
-from apache_beam.runners.worker import statesampler
 
+from pipelines.engines.flink import FLINK_NUMBERS, flink_runner
+from pipelines.engines.job_servers import in_a_line, portable_runner, prism_runner, spark_runner
+from pipelines.engines.local import (
+    LOCAL_NUMBERS,
+    LOCAL_RUNNER,
+    OTHER_NAMES,
+    embedded_runner,
+    local_runner,
+)
 from pipelines.engines.pipeline_errors import filter_beam_logs, users_mistake
-from pipelines.engines.processors import usable_cores
+from pipelines.engines.runner import Runner
 from pipelines.options.beam_flags import beam_options
 from pipelines.options.secrets import text_without_secrets
-from pipelines.options.values import MOST_WORKERS, shown
+from pipelines.options.values import shown
 from tokcore.errors import InputError
 from tokcore.warm_up import compile_kernels
 
-_LOCAL_RUNNER = 'FnApiRunner'
-_LOCAL_NAMES = {'local', 'DirectRunner', 'SwitchingDirectRunner', _LOCAL_RUNNER}
+_PRESETS = {
+    LOCAL_RUNNER: local_runner,
+    'FlinkRunner': flink_runner,
+    'SparkRunner': spark_runner,
+    'PrismRunner': prism_runner,
+    'PortableRunner': portable_runner,
+    'SwitchingDirectRunner': prism_runner,  # what extends it; itself it is never taken
+}
+"""By Beam's name what makes a `Runner` of Beam's options."""
+
 _KNOWN_RUNNERS = {path: path.rpartition('.')[2] for path in StandardOptions.ALL_KNOWN_RUNNERS}
 
 _CANCEL_SECONDS = 30
-
-_SAMPLING_MS = 20
-
-_MOST_PARALLELISM = 32_768
-"""Flink's own bound."""
-
-# What submitting a job to a cluster fails with where the options or the cluster are to blame.
-_SUBMISSION_ERRORS = (
-    OSError,
-    RuntimeError,
-    ValueError,
-    ImportError,
-    NotImplementedError,
-    grpc.RpcError,
-    grpc.FutureTimeoutError,
-)
 
 
 @dataclass(frozen=True)
 class Engine:
     """A runner with its options, and how many work items a worker keeps in flight."""
 
-    runner: str  # its name as Beam knows it
+    runner: Runner
     flags: tuple[str, ...]  # the runner's among them
     workers: int
-    is_local: bool  # what is shuffled waits in this process's memory
-    in_process: bool
-    flink_slots: int | None = None  # None on other engines
     deadline: float | None = None  # seconds for each pipeline
 
     def options(self) -> PipelineOptions:
@@ -84,11 +72,9 @@ class Engine:
                 the system refused it something; or the cluster does not take the job.
             RuntimeError: the pipeline failed otherwise, or did not end in time and was cancelled.
         """
-        if self.in_process:
-            _end_bundles_soon()
-        else:
-            compile_kernels()
-        runner = None if self.flink_slots is None else _flink_runner(self.flags)
+        self.compile_first(compile_kernels)
+        self.runner.prepare()
+        runner = self.runner.beam_runner(self.flags)
         pipeline = beam.Pipeline(runner=runner, options=self.options())
         build(pipeline)
         try:
@@ -101,17 +87,19 @@ class Engine:
         if state not in (None, PipelineState.DONE):
             raise RuntimeError(f'the pipeline ended in state {state}')
 
+    def compile_first(self, compile_all: Callable[[], None]) -> None:
+        """Compiles kernels for worker processes, each of which would do it; here they can wait."""
+        if not self.runner.in_process:
+            compile_all()
+
     def _submit(self, pipeline: beam.Pipeline) -> PipelineResult:
-        if self.runner == _LOCAL_RUNNER:
-            return pipeline.run()  # which runs it to its end
         try:
             return pipeline.run()
-        except _SUBMISSION_ERRORS as error:
-            reason = ' '.join(str(error).split()) or type(error).__name__
+        except self.runner.submission_errors as error:
+            reason = text_without_secrets(in_a_line(error), self.flags)
             raise InputError(
-                f'--runner {self.runner} does not take the job '
-                f'({text_without_secrets(reason, self.flags)}); check its options, and that what '
-                'they name can be reached'
+                f'--runner {self.runner.name} does not take the job ({reason}); check its options, '
+                'and that what they name can be reached'
             ) from error
 
     def _wait(self, result: PipelineResult) -> str | None:
@@ -129,35 +117,6 @@ class Engine:
                 'cancelled'
             )
         return state
-
-
-def _end_bundles_soon() -> None:
-    """Has Beam look every 20 ms, and not every 200, at which step is running.
-
-    The end of every bundle waits until the look under way is over. Beam has no option for it; if it
-    is no longer a default that can be replaced, nothing is.
-    """
-    initializer = statesampler.StateSampler.__init__
-    if initializer.__defaults__ == (statesampler.DEFAULT_SAMPLING_PERIOD_MS,):
-        initializer.__defaults__ = (_SAMPLING_MS,)
-
-
-class _FlinkRunner(FlinkRunner):
-    """Beam's own starts a job server for each job, and all of them live until the process ends."""
-
-    def __init__(self):
-        super().__init__()
-        self._job_server: JobServer | None = None
-
-    def default_job_server(self, options: PipelineOptions) -> JobServer:
-        if self._job_server is None:
-            self._job_server = super().default_job_server(options)
-        return self._job_server
-
-
-@functools.lru_cache(maxsize=None)
-def _flink_runner(flags: tuple[str, ...]) -> _FlinkRunner:
-    return _FlinkRunner()
 
 
 def choose_engine(
@@ -178,9 +137,34 @@ def choose_engine(
     filter_beam_logs()
     options = beam_options(flags)
     name = _runner_name(options.view_as(StandardOptions).runner)
-    direct = options.view_as(DirectOptions)
-    mode = direct.direct_running_mode
-    if mode == 'multi_threading':
+    runner = preset(LOCAL_RUNNER if name in OTHER_NAMES else name, options)
+    if not runner.is_local and options.view_as(PortableOptions).job_endpoint == 'embed':
+        runner = embedded_runner(runner, options)
+    _refuse_modes(options)
+    if deadline is not None and not runner.can_cancel:
+        raise InputError(
+            "--deadline needs a runner that can cancel a pipeline, and Beam's local one cannot; "
+            'leave it out, or give another --runner'
+        )
+    _refuse_numbers(options)
+    FileSystems.set_options(options)
+    kept = list(flags)
+    for option, value in (*runner.settings, ('--runner', runner.name)):
+        kept = [*_without_option(kept, option), f'{option}={value}']
+    return Engine(runner, tuple(kept), workers or runner.workers, deadline)
+
+
+def preset(name: str, options: PipelineOptions, extended: Sequence[str] = ()) -> Runner:
+    """Returns the runner of a name, or of the first one known that it extends, else a cluster."""
+    for each in (name, *extended):
+        if each in _PRESETS:
+            return _PRESETS[each](name, options)
+    return Runner(name)
+
+
+def _refuse_modes(options: PipelineOptions) -> None:
+    """Refuses what Beam offers and what does not work, with no runner."""
+    if options.view_as(DirectOptions).direct_running_mode == 'multi_threading':
         raise InputError(
             '--direct_running_mode=multi_threading loses elements in Beam 2.77; use --workers '
             'for threads, or --direct_running_mode=multi_processing'
@@ -191,27 +175,6 @@ def choose_engine(
             '--runtime_type_check and --performance_runtime_type_check hold all outputs of a step '
             'to the type of one, and here steps have several; leave them out'
         )
-    is_fn_api = name in _LOCAL_NAMES
-    in_process = is_fn_api and mode in (None, 'in_memory')
-    is_local = is_fn_api or options.view_as(PortableOptions).job_endpoint == 'embed'
-    if is_local and deadline is not None:
-        raise InputError(
-            "--deadline needs a runner that can cancel a pipeline, and Beam's local one cannot; "
-            'leave it out, or give another --runner'
-        )
-    _refuse_numbers(options)
-    if workers is None:
-        workers = min(usable_cores(), MOST_WORKERS) if in_process else 1
-    FileSystems.set_options(options)
-    name = _LOCAL_RUNNER if is_fn_api else name
-    kept = _without_option(flags, '--runner')
-    if is_fn_api and direct.direct_num_workers == 0:
-        # Beam would take all processors that there are.
-        kept = _without_option(kept, '--direct_num_workers')
-        kept.append(f'--direct_num_workers={min(usable_cores(), MOST_WORKERS)}')
-    kept.append(f'--runner={name}')
-    slots = _flink_slots(options) if name == 'FlinkRunner' else None
-    return Engine(name, tuple(kept), workers, is_local, in_process, slots, deadline)
 
 
 def _runner_name(given: str | None) -> str:
@@ -227,21 +190,12 @@ def _runner_name(given: str | None) -> str:
 
 def _refuse_numbers(options: PipelineOptions) -> None:
     """Refuses numbers of workers that no machine or cluster has."""
-    for kind, name, low, high in [
-        (DirectOptions, 'direct_num_workers', 0, MOST_WORKERS),
-        (FlinkRunnerOptions, 'parallelism', 1, _MOST_PARALLELISM),
-        (FlinkRunnerOptions, 'max_parallelism', 1, _MOST_PARALLELISM),
-    ]:
+    for kind, name, low, high in (*LOCAL_NUMBERS, *FLINK_NUMBERS):
         number = getattr(options.view_as(kind), name, None)
         # -1 leaves it to the cluster, as the default does.
         if number is None or (number == -1 and kind is FlinkRunnerOptions) or low <= number <= high:
             continue
         raise InputError(f'--{name} {shown(str(number))} is not from {low:,} to {high:,}')
-
-
-def _flink_slots(options: PipelineOptions) -> int:
-    # Without --parallelism it is the cluster's own default, which nobody here knows, or 1.
-    return max(1, options.view_as(FlinkRunnerOptions).parallelism)
 
 
 def _without_option(flags: Sequence[str], name: str) -> list[str]:

@@ -14,7 +14,7 @@ from apache_beam.pvalue import TaggedOutput
 from apache_beam.transforms.window import GlobalWindow
 from apache_beam.utils.windowed_value import WindowedValue
 
-from pipelines.engines.process_memory import keep_freed_memory
+from pipelines.machine.process_memory import keep_freed_memory
 
 _Result = TypeVar('_Result')
 _Aside = TypeVar('_Aside')

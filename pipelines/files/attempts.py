@@ -13,6 +13,14 @@ from collections.abc import Sequence
 
 from pipelines.files import filesystem
 from pipelines.files.filesystem import ATTEMPT_PREFIX, attempt_name, join
+from pipelines.files.folders import (
+    delete_empty_folders,
+    delete_known,
+    delete_tree,
+    delete_within,
+    make_folders,
+)
+from pipelines.files.system_errors import system_error
 from tokcore.errors import InputError
 
 _MARK_NAME = '.tokbeam-attempt.json'
@@ -61,21 +69,19 @@ class Attempt:
     def __enter__(self) -> 'Attempt':
         self._made: list[str] = []
         try:
-            self._made = filesystem.make_folders(self.folder)
+            self._made = make_folders(self.folder)
             sweep_attempts(self.folder, self._names)
             self._begin()
         except OSError as error:
-            raise InputError(
-                f'cannot write to {self.folder}: {error.strerror or error}; give another --output'
-            ) from error
+            raise system_error(error, f'write to {self.folder}') from error
         except BaseException:
-            filesystem.delete_empty_folders(self._made)
+            delete_empty_folders(self._made)
             raise
         return self
 
     def __exit__(self, *_) -> None:
         _delete_marked(self.path)
-        filesystem.delete_empty_folders(self._made)
+        delete_empty_folders(self._made)
 
     def _begin(self) -> None:
         mark = json.dumps({'tokbeam': 'attempt', 'of': self._names}).encode()
@@ -149,7 +155,7 @@ def _delete_ours(entry: os.DirEntry) -> None:
     elif _ATTEMPT.fullmatch(entry.name):
         _delete_marked(entry.path)
     else:
-        filesystem.delete_tree(entry.path)
+        delete_tree(entry.path)
 
 
 def _delete_marked(path: str) -> None:
@@ -164,7 +170,7 @@ def _delete_marked(path: str) -> None:
         return
     if not os.path.isdir(path):
         return
-    filesystem.delete_within(path, kept=_MARK_NAME)
+    delete_within(path, kept=_MARK_NAME)
     above, name = filesystem.split_path(path)
     unnamed = join(above, _NEW_PREFIX + name.removeprefix(ATTEMPT_PREFIX))
     filesystem.rename(path, unnamed)
@@ -174,7 +180,7 @@ def _delete_marked(path: str) -> None:
 def _sweep_unnamed(path: str) -> None:
     """Deletes an attempt that has no name yet, or no more: it has its mark at most."""
     if set(os.listdir(path)) <= {_MARK_NAME}:
-        filesystem.delete_known(path, {_MARK_NAME}.__contains__)
+        delete_known(path, {_MARK_NAME}.__contains__)
 
 
 def _earlier_attempt(names: Sequence[str]) -> re.Pattern:

@@ -18,6 +18,8 @@ from dataclasses import asdict, dataclass
 import psutil
 
 from pipelines.files import filesystem
+from pipelines.files.folders import delete_empty_folders, make_folders
+from pipelines.files.system_errors import system_error
 from tokcore.errors import InputError
 
 try:
@@ -109,7 +111,7 @@ class Claim:
         except OSError as error:
             self._denied = error
         except BaseException:
-            filesystem.delete_empty_folders(self._made)
+            delete_empty_folders(self._made)
             raise
         return self
 
@@ -121,7 +123,7 @@ class Claim:
             os.close(self._lock)
         elif self._written is not None and self._is_held():
             filesystem.delete_file(self._path)
-        filesystem.delete_empty_folders(self._made)
+        delete_empty_folders(self._made)
 
     @property
     def is_denied(self) -> bool:
@@ -132,10 +134,7 @@ class Claim:
         """Raises InputError if there is no claim, since nothing can be written there."""
         if self._denied is not None:
             folder = filesystem.split_path(self._path)[0]
-            raise InputError(
-                f'cannot write to {folder}: {self._denied.strerror or self._denied}; '
-                'give another --output'
-            ) from self._denied
+            raise system_error(self._denied, f'write to {folder}') from self._denied
 
     def check(self) -> None:
         """Raises InputError if the claim was lost: nothing may get its final name any more."""
@@ -162,7 +161,7 @@ class Claim:
 
     def _take(self) -> None:
         while True:
-            self._made += filesystem.make_folders(filesystem.split_path(self._path)[0])
+            self._made += make_folders(filesystem.split_path(self._path)[0])
             try:
                 if fcntl is None or not filesystem.is_local(self._path) or not self._try_lock():
                     self._write()

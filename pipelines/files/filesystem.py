@@ -8,24 +8,21 @@ name of its own and renamed when it is whole. What the system refuses is an `Inp
 import contextlib
 import os
 import re
-import shutil
 import stat
 import uuid
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import BinaryIO
 
-from apache_beam.io.filesystem import CompressionTypes
+from apache_beam.io.filesystem import CompressionTypes, FileMetadata
 from apache_beam.io.filesystems import FileSystems
 
-from pipelines.files.system_errors import system_error
+from pipelines.files.system_errors import telling
 from tokcore.errors import InputError
 
 ATTEMPT_PREFIX = '.tokbeam-attempt-'
 """Begins the name of what is not whole yet."""
 
-_DELETED_AT_ONCE = 8
 _WILDCARD = re.compile(r'[*?\[]')
 
 
@@ -81,7 +78,7 @@ def open_binary(path: str) -> BinaryIO:
     Raises:
         InputError: there is no regular file that may be read.
     """
-    with _told(f'read {path}'):
+    with telling(f'read {path}'):
         if is_local(path):
             return _open_regular(path)
         return FileSystems.open(
@@ -110,12 +107,12 @@ def _not_regular(path: str, is_folder: bool) -> str:
 
 def read_bytes(path: str) -> bytes:
     """Returns a whole file. Raises InputError if it cannot be read."""
-    with _told(f'read {path}'), open_binary(path) as stream:
+    with telling(f'read {path}'), open_binary(path) as stream:
         return stream.read()
 
 
 def exists(path: str) -> bool:
-    with _told(f'look for {path}'):
+    with telling(f'look for {path}'):
         return FileSystems.exists(path)
 
 
@@ -130,7 +127,7 @@ def stored_size(path: str) -> int | None:
     """Returns a file's size in bytes, or None if it is missing."""
     if not exists(path):
         return None
-    with _told(f'look at {path}'):
+    with telling(f'look at {path}'):
         return FileSystems.get_filesystem(path).size(path)
 
 
@@ -147,7 +144,7 @@ def create(path: str) -> Iterator[BinaryIO]:
     folder, _ = split_path(path)
     temporary = join(folder, attempt_name())
     try:
-        with _told(f'write {path}'):
+        with telling(f'write {path}'):
             with FileSystems.create(
                 temporary,
                 'application/octet-stream',
@@ -169,7 +166,7 @@ def write_bytes(path: str, data: bytes) -> None:
 
 def rename(source: str, destination: str) -> None:
     """Moves a file over whatever has that name."""
-    with _told(f'write {destination}'):
+    with telling(f'write {destination}'):
         if is_local(source):
             os.replace(source, destination)
         else:
@@ -179,38 +176,9 @@ def rename(source: str, destination: str) -> None:
 def move(source: str, destination: str) -> None:
     """Renames a file into a folder that need not exist yet."""
     if is_local(destination):
-        with _told(f'write {destination}'):
+        with telling(f'write {destination}'):
             os.makedirs(os.path.dirname(destination), exist_ok=True)
     rename(source, destination)
-
-
-def make_folders(folder: str) -> list[str]:
-    """Makes a folder and those above it; returns the ones that were not there, the lowest first.
-
-    On an object store there are none. Raises OSError where one cannot be made.
-    """
-    if not is_local(folder):
-        return []
-    missing = []
-    above = folder
-    while not os.path.lexists(above):
-        missing.append(above)
-        above = os.path.dirname(above)
-    os.makedirs(folder, exist_ok=True)
-    return missing
-
-
-def delete_empty_folders(folders: Sequence[str]) -> None:
-    """Deletes folders, the lowest first, as far as there is nothing in them."""
-    for folder in folders:
-        delete_if_empty(folder)
-
-
-def delete_if_empty(folder: str) -> None:
-    """Deletes a folder with nothing in it; on an object store there are none."""
-    if is_local(folder) and not os.path.islink(folder):
-        with contextlib.suppress(OSError):  # it has something in it, or is gone
-            os.rmdir(folder)
 
 
 def delete_file(path: str) -> None:
@@ -219,86 +187,13 @@ def delete_file(path: str) -> None:
     Raises:
         InputError: it is a folder, or cannot be deleted.
     """
-    with _told(f'delete {path}'):
+    with telling(f'delete {path}'):
         if is_local(path):
             # Beam's own deletion takes a bracket in a path for a pattern.
-            _unlink(path)
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(path)
         elif FileSystems.exists(path):
             FileSystems.delete([path])
-
-
-def delete_tree(folder: str) -> None:
-    """Deletes a folder of this run's own with all it holds; links are removed and not followed."""
-    with _told(f'delete {folder}'):
-        if not is_local(folder):
-            FileSystems.delete([folder])
-        elif os.path.islink(folder):
-            os.unlink(folder)
-        elif os.path.isdir(folder):
-            _delete_files([os.path.join(folder, name) for name in _names_below(folder)])
-            shutil.rmtree(folder)
-
-
-def delete_within(folder: str, kept: str) -> None:
-    """Deletes all that a local folder of this run's own holds but one file of it."""
-    with _told(f'delete {folder}'):
-        _delete_files([os.path.join(folder, name) for name in _names_below(folder) if name != kept])
-        for entry in list(os.scandir(folder)):
-            if entry.is_dir(follow_symlinks=False):
-                shutil.rmtree(entry.path)
-
-
-def delete_known(folder: str, is_known: Callable[[str], bool]) -> None:
-    """Deletes the files below a folder that are known by their names, and folders left empty.
-
-    What else is there stays. A link is a file here: it is removed and not followed.
-
-    Args:
-        folder: a folder, or a link, which is removed.
-        is_known: tells it of a file's name below the folder, with `/` between names.
-    """
-    if not is_local(folder):
-        for file in list_folder(folder):
-            if is_known(file.name):
-                delete_file(file.path)
-        return
-    if os.path.islink(folder):
-        delete_file(folder)
-        return
-    known = [name for name in _names_below(folder) if is_known(name)]
-    with _told(f'delete {folder}'):
-        _delete_files([os.path.join(folder, name) for name in known])
-        for base, _, _ in os.walk(folder, topdown=False):
-            delete_if_empty(base)
-
-
-def names_below(folder: str) -> list[str]:
-    """Returns the names of the files below a folder, links among them, with `/` between names."""
-    if is_local(folder):
-        return sorted(_names_below(folder))
-    return [file.name for file in list_folder(folder)]
-
-
-def _names_below(folder: str) -> list[str]:
-    names = []
-    for base, folders, files in os.walk(folder):
-        # `walk` does not go into links to folders, but names them among the folders.
-        links = [name for name in folders if os.path.islink(os.path.join(base, name))]
-        for name in (*files, *links):
-            below = os.path.relpath(os.path.join(base, name), folder)
-            names.append(below.replace(os.sep, '/'))
-    return names
-
-
-def _delete_files(paths: Sequence[str]) -> None:
-    # To delete a file that is still being written to the disk is mostly to wait.
-    with ThreadPoolExecutor(_DELETED_AT_ONCE) as pool:
-        list(pool.map(_unlink, paths))
-
-
-def _unlink(path: str) -> None:
-    with contextlib.suppress(FileNotFoundError):
-        os.unlink(path)
 
 
 def has_link(folder: str, name: str) -> bool:
@@ -317,16 +212,7 @@ def list_folder(folder: str) -> list[StoredFile]:
     filesystem = FileSystems.get_filesystem(folder)
     # `_list` is what every filesystem of Beam implements and `match` is made of; `match` itself
     # would take a bracket in the folder's name for a pattern.
-    files = [
-        StoredFile(
-            found.path,
-            found.path[len(prefix) :],
-            found.size_in_bytes,
-            found.last_updated_in_seconds or 0,
-        )
-        for found in filesystem._list(prefix)
-    ]
-    return sorted(files, key=lambda file: file.name.encode('utf-8', 'surrogateescape'))
+    return _stored_files(filesystem._list(prefix), prefix)
 
 
 def find(pattern: str) -> list[StoredFile]:
@@ -339,44 +225,40 @@ def find(pattern: str) -> list[StoredFile]:
         InputError: nothing is there.
     """
     path = absolute(pattern)
-    with _told(f'look for {pattern}'):
+    with telling(f'look for {pattern}'):
         if not _WILDCARD.search(path) or FileSystems.exists(path):
             filesystem = FileSystems.get_filesystem(path)
             if not FileSystems.exists(path):
                 raise InputError(f'{pattern} does not exist; give an existing file or a glob')
             if is_local(path) and not os.path.isfile(path):
                 raise InputError(_not_regular(pattern, os.path.isdir(path)))
-            found = filesystem.metadata(path)
-            modified = found.last_updated_in_seconds or 0
-            return [StoredFile(path, split_path(path)[1], found.size_in_bytes, modified)]
+            above = path.removesuffix(split_path(path)[1])
+            return _stored_files([filesystem.metadata(path)], above)
         fixed = path[: _WILDCARD.search(path).start()].rpartition('/')[0] + '/'
         [result] = FileSystems.match([path])
     if not result.metadata_list:
         raise InputError(f'no file matches {pattern}; check the pattern (quote it for the shell)')
-    files = [
-        StoredFile(
-            found.path,
-            found.path[len(fixed) :],
-            found.size_in_bytes,
-            found.last_updated_in_seconds or 0,
-        )
-        for found in result.metadata_list
-    ]
+    files = _stored_files(result.metadata_list, fixed)
     for file in files:
         if is_local(file.path) and not os.path.isfile(file.path):
             raise InputError(f'{pattern} matches {_not_regular(file.path, is_folder=False)}')
+    return files
+
+
+def _stored_files(listed: Iterable[FileMetadata], above: str) -> list[StoredFile]:
+    """The files that a filesystem lists below a path, by the bytes of their names below it."""
+    files = [
+        StoredFile(
+            found.path,
+            found.path[len(above) :],
+            found.size_in_bytes,
+            found.last_updated_in_seconds or 0,
+        )
+        for found in listed
+    ]
     return sorted(files, key=lambda file: file.name.encode('utf-8', 'surrogateescape'))
 
 
 def attempt_name() -> str:
     """Returns a name for what is not whole yet; no two attempts have the same."""
     return f'{ATTEMPT_PREFIX}{uuid.uuid4().hex}'
-
-
-@contextlib.contextmanager
-def _told(what: str) -> Iterator[None]:
-    """Turns what the system refuses into a sentence: `cannot {what}: ...`."""
-    try:
-        yield
-    except OSError as error:
-        raise system_error(error, what) from error

@@ -5,10 +5,11 @@ share has gone away. Here each gets its remedy by its number; on the way from a 
 the exception itself may be lost, so that its text is all there is, and that does too.
 """
 
+import contextlib
 import errno
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 from tokcore.errors import FullDiskError, InputError, OperatingSystemError
 
@@ -94,6 +95,15 @@ def system_error(error: OSError, what: str) -> InputError:
         reason += f' ({path})'
     kind = FullDiskError if error.errno in _NO_ROOM else OperatingSystemError
     return kind(f'cannot {what}: {reason}; {_REMEDY.get(error.errno, _OTHERWISE)}')
+
+
+@contextlib.contextmanager
+def telling(what: str) -> Iterator[None]:
+    """Raises an `OSError` of a block as `system_error` tells it."""
+    try:
+        yield
+    except OSError as error:
+        raise system_error(error, what) from error
 
 
 def as_input_error(error: BaseException, doing: str) -> InputError | None:

@@ -1,11 +1,14 @@
 """The work folder: what a killed run goes on with, until its output is whole."""
 
 import contextlib
+import errno
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 from pipelines.files import filesystem
+from pipelines.files.folders import delete_empty_folders, delete_if_empty, make_folders
+from pipelines.files.system_errors import system_error
 from tokcore.errors import InputError
 
 WORK_FOLDER = '.tokbeam'
@@ -24,6 +27,10 @@ class WorkFolder:
     given: str | None
     output: str
 
+    @property
+    def path(self) -> str:
+        return self.given or filesystem.join(self.output, WORK_FOLDER)
+
     def sweep(self) -> None:
         """Does nothing: what is in it is swept by those who put it there."""
 
@@ -37,24 +44,22 @@ class WorkFolder:
             InputError: it cannot be written to, or something else is in its place.
         """
         if self.given is None:
-            _refuse_other(filesystem.join(self.output, WORK_FOLDER))
+            _refuse_other(self.path)
         if self.given is None or not filesystem.is_local(self.given):
             yield
             return
         made: list[str] = []
         try:
-            made = filesystem.make_folders(self.given)
+            made = make_folders(self.given)
             if not os.access(self.given, os.W_OK | os.X_OK):
-                raise PermissionError(0, 'Permission denied')
+                raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
         except OSError as error:
-            filesystem.delete_empty_folders(made)
-            raise InputError(
-                f'cannot write to {self.given}: {error.strerror or error}; give another --work'
-            ) from error
+            delete_empty_folders(made)
+            raise system_error(error, f'write to {self.given}') from error
         try:
             yield
         finally:
-            filesystem.delete_empty_folders(made)
+            delete_empty_folders(made)
 
 
 def _refuse_other(folder: str) -> None:
@@ -69,4 +74,4 @@ def _refuse_other(folder: str) -> None:
 def delete_own_if_empty(work: str) -> None:
     """Deletes a work folder that the tool has named, if there is nothing in it."""
     if filesystem.split_path(work)[1] == WORK_FOLDER:
-        filesystem.delete_if_empty(work)
+        delete_if_empty(work)

@@ -1,28 +1,18 @@
-"""From the paths a user gave to splits and work items, with all that can be checked beforehand.
+"""From the paths a user gave to the files of a corpus, which are all looked at before any work.
 
-Paths, readability and the line counts of bitext are looked at for every split before the first
-stage begins, so a typing error costs seconds and not the hours of a count.
+A typing error in the last split costs seconds and not the hours of a count.
 """
 
-import dataclasses
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-import apache_beam as beam
-import numpy as np
-
 from pipelines.artifacts.manifest import InputText
-from pipelines.engines.engine import Engine
+from pipelines.artifacts.stage_output import InputState
 from pipelines.files import filesystem
 from pipelines.files.filesystem import StoredFile
-from pipelines.jobs.shuffle_options import ShuffleOptions
-from pipelines.transforms.read_blocks import ReadBlocks
 from pipelines.transforms.read_corpus import corpus_file
-from pipelines.transforms.write_report import WriteReport, read_report
-from tokcore.corpus.dataset import MAX_LINE_BYTES, CorpusFile, Split, WorkItem
-from tokcore.corpus.formats.line_index import IndexRange, LineCount, count_lines, index_items
-from tokcore.corpus.formats.work_items import plan_items
-from tokcore.corpus.range_checksums import RangeChecksum, join_checksums
+from tokcore.corpus.dataset import CorpusFile, Split
+from tokcore.corpus.range_checksums import RangeChecksum, TextSummary, join_checksums
 from tokcore.corpus.storage.file_checksum import checksum_file
 from tokcore.errors import InputError
 
@@ -46,7 +36,12 @@ class SplitPaths:
 
     def option(self, name: str) -> str:
         """Returns the name of one of this split's options: `--source`, `--dev-source`."""
-        return f'--{name}' if self.split == 'train' else f'--{self.split}-{name}'
+        return f'--{option_name(self.split, name)}'.replace('_', '-')
+
+
+def option_name(split: str, name: str) -> str:
+    """Returns what an option is called for a split: `shards`, `dev_shards`."""
+    return name if split == 'train' else f'{split}_{name}'
 
 
 @dataclass(frozen=True)
@@ -59,6 +54,12 @@ class CorpusInput:
     side: int
     file: CorpusFile
     stored: StoredFile
+
+    def text(self, summary: TextSummary) -> InputText:
+        """Returns the manifest's entry from the checksum of all of it."""
+        return InputText(
+            self.split, self.role, self.file.name, summary.bytes, f'{summary.crc32c:08x}'
+        )
 
 
 @dataclass(frozen=True)
@@ -91,49 +92,12 @@ class Corpus:
             if each.split == split
         )
 
-
-@dataclass(frozen=True)
-class Job:
-    """A corpus that has been looked at, and how it is to be run."""
-
-    corpus: Corpus
-    engine: Engine
-    item_bytes: int
-    on_error: str = 'stop'
-    overwrite: bool = False
-    shuffle: ShuffleOptions = ShuffleOptions()
-    work: str | None = None  # for what survives a killed run; None: below the output
-    items: Mapping[str, Sequence[WorkItem]] | None = None  # of each split, once planned
-    max_line_bytes: int = MAX_LINE_BYTES
-
-    @property
-    def longest_line(self) -> int:
-        """The most bytes that a line of the corpus can have and be read."""
-        return min(self.max_line_bytes, self.corpus.most_text_bytes)
-
-    def planned(self, folder: str) -> 'Job':
-        """Returns the job cut into work items, which for bitext takes a pass over its bytes.
-
-        Args:
-            folder: for what the workers report.
-
-        Raises:
-            InputError: as `plan_corpus`.
-        """
-        if self.items is not None:
-            return self
-        items = plan_corpus(self.corpus, self.item_bytes, self.engine, folder)
-        return dataclasses.replace(self, items=items)
-
-    def only(self, split: str) -> 'Job':
-        """Returns the job over one split."""
-        items = None if self.items is None else {split: self.items[split]}
-        return dataclasses.replace(self, corpus=self.corpus.only(split), items=items)
-
-    def read(self, pipeline: beam.Pipeline) -> beam.PCollection:
-        """Returns the blocks of all splits of a planned job."""
-        items = [item for split in self.corpus.splits for item in self.items[split.name]]
-        return pipeline | 'ReadBlocks' >> ReadBlocks(items, self.item_bytes, self.max_line_bytes)
+    def wanted_inputs(self) -> tuple[InputState, ...]:
+        """Returns the files' state, by which a stage knows them again."""
+        return tuple(
+            InputState(each.split, each.role, each.stored, lambda each=each: checksum_input(each))
+            for each in self.inputs
+        )
 
 
 def find_corpus(paths: Sequence[SplitPaths]) -> Corpus:
@@ -184,66 +148,6 @@ def find_corpus(paths: Sequence[SplitPaths]) -> Corpus:
     return Corpus(tuple(splits), tuple(inputs))
 
 
-def plan_corpus(
-    corpus: Corpus, item_bytes: int, engine: Engine, folder: str
-) -> dict[str, list[WorkItem]]:
-    """Returns the work items of each split; bitext costs a pass over its bytes.
-
-    Args:
-        corpus: all splits.
-        item_bytes: size of a work item.
-        engine: runs the pass.
-        folder: for what the workers report.
-
-    Raises:
-        InputError: the two files of a pair have different numbers of lines, or a gzip is damaged.
-    """
-    counts: list[LineCount] = []
-    ranges = [each for split in corpus.splits for each in index_items(split, item_bytes)]
-    if ranges:
-        report = filesystem.join(folder, 'line-counts')
-        engine.run(lambda pipeline: pipeline | 'IndexLines' >> _IndexLines(ranges, report))
-        for each in read_report(report, _CountedLines):
-            newlines = np.array(each.newlines, np.int64)
-            counts.append(
-                LineCount(ranges[each.number], newlines, each.text_bytes, each.ends_with_newline)
-            )
-    return {split.name: plan_items(split, counts, item_bytes) for split in corpus.splits}
-
-
-@dataclass(eq=False)
-class _IndexLines(beam.PTransform):
-    ranges: Sequence[IndexRange]
-    report: str
-
-    def expand(self, root: beam.pvalue.PBegin) -> beam.PCollection:
-        return (
-            root
-            | 'Plan' >> beam.Create(list(enumerate(self.ranges)), reshuffle=False)
-            | 'ShareOut' >> beam.Reshuffle()
-            | 'CountLines' >> beam.ParDo(_CountLinesFn())
-            | 'Report' >> WriteReport(self.report)
-        )
-
-
-@dataclass(frozen=True)
-class _CountedLines:
-    """A `LineCount` of the range with this number."""
-
-    number: int
-    newlines: tuple[int, ...]
-    text_bytes: int
-    ends_with_newline: bool
-
-
-class _CountLinesFn(beam.DoFn):
-    def process(self, element: tuple[int, IndexRange]) -> Iterator[_CountedLines]:
-        number, index_range = element
-        count = count_lines(index_range, filesystem.open_binary)
-        newlines = tuple(count.newlines.tolist())
-        yield _CountedLines(number, newlines, count.text_bytes, count.ends_with_newline)
-
-
 def input_texts(corpus: Corpus, receipts: Sequence[RangeChecksum]) -> tuple[InputText, ...]:
     """Returns the manifest's inputs from what was read.
 
@@ -260,17 +164,10 @@ def input_texts(corpus: Corpus, receipts: Sequence[RangeChecksum]) -> tuple[Inpu
             summary = join_checksums(by_file.get((each.split, each.place, each.side), ()), length)
         except ValueError as error:
             raise RuntimeError(f'{each.file.path} was not read exactly once: {error}') from error
-        texts.append(
-            InputText(
-                each.split, each.role, each.file.name, summary.bytes, f'{summary.crc32c:08x}'
-            )
-        )
+        texts.append(each.text(summary))
     return tuple(texts)
 
 
 def checksum_input(each: CorpusInput) -> InputText:
     """Returns the manifest's entry of an input by reading it from beginning to end."""
-    summary = checksum_file(each.file, filesystem.open_binary)
-    return InputText(
-        each.split, each.role, each.file.name, summary.bytes, f'{summary.crc32c:08x}'
-    )
+    return each.text(checksum_file(each.file, filesystem.open_binary))

@@ -1,4 +1,4 @@
-"""What a job reads, and what its workers report of it."""
+"""What a job's workers report of the lines that they read."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -6,14 +6,12 @@ from dataclasses import dataclass
 import apache_beam as beam
 
 from pipelines.artifacts.manifest import InputText, OutputFile
-from pipelines.artifacts.stage_output import InputState
 from pipelines.files import filesystem
-from pipelines.jobs.corpus_files import Corpus, Job, checksum_input, input_texts
+from pipelines.jobs.corpus_files import Corpus, input_texts
 from pipelines.transforms.count_tokens import FACTS, REJECTED
 from pipelines.transforms.write_rejected import WriteRejected
 from pipelines.transforms.write_report import WriteReport, WrittenFile, read_report
 from tokcore.corpus.block_stats import LineTally, add_tallies
-from tokcore.corpus.dataset import MAX_LINE_BYTES
 from tokcore.corpus.range_checksums import RangeChecksum
 from tokcore.errors import InputError
 
@@ -28,27 +26,6 @@ class ReadStats:
     inputs: tuple[InputText, ...]
     lines: tuple[LineTally, ...]
     rejected: tuple[OutputFile, ...] = ()
-
-
-def reading_options(job: Job) -> dict[str, object]:
-    """Returns the options that say how files are read as lines."""
-    return {
-        'on_error': job.on_error,
-        **{
-            ('columns' if split.name == 'train' else f'{split.name}_columns'): split.columns
-            for split in job.corpus.splits
-            if split.kind == 'tsv'
-        },
-        # A newer option: by default manifests stay what they were before it.
-        **({} if job.max_line_bytes == MAX_LINE_BYTES else {'max_line_size': job.max_line_bytes}),
-    }
-
-
-def wanted_inputs(corpus: Corpus) -> tuple[InputState, ...]:
-    return tuple(
-        InputState(each.split, each.role, each.stored, lambda each=each: checksum_input(each))
-        for each in corpus.inputs
-    )
 
 
 def report_stats(outputs: Mapping[str, beam.PCollection], path: str) -> None:

@@ -26,11 +26,7 @@ METRICS = 'tokbeam.learner'
 SENT_TABLES = 'sent_tables'
 
 
-class SuffixTableCoder(PackedCoder):
-    packed = SuffixTable
-
-
-beam.coders.registry.register_coder(SuffixTable, SuffixTableCoder)
+beam.coders.registry.register_coder(SuffixTable, PackedCoder)
 
 
 @dataclass(eq=False)
@@ -172,10 +168,6 @@ def load_segmenter(round_files: RoundFiles, iteration: int) -> Segmenter:
     )
 
 
-class _MergerCoder(PackedCoder):
-    packed = SuffixTableMerger
-
-
 class MergeSuffixTablesFn(beam.CombineFn):
     """Adds up packed tables; what waits to be merged never outweighs what is merged."""
 
@@ -198,4 +190,4 @@ class MergeSuffixTablesFn(beam.CombineFn):
         return accumulator.merged()
 
     def get_accumulator_coder(self) -> beam.coders.Coder:
-        return _MergerCoder()
+        return PackedCoder(SuffixTableMerger)

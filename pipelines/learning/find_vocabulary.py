@@ -11,13 +11,19 @@ import numpy as np
 from pipelines.artifacts.count_files import CountFiles, check_recorded_unicode
 from pipelines.artifacts.count_tables import read_counts
 from pipelines.engines.engine import Engine
-from pipelines.engines.process_memory import peak_bytes
 from pipelines.files import filesystem
 from pipelines.files.claims import Claim
 from pipelines.learning.learner_choice import LearnerChoice, choose_learner
 from pipelines.learning.learner_rounds import KeptRounds, RoundsPlace
 from pipelines.learning.packed_learner import Limits, PackedLearner
 from pipelines.learning.plain_learner import BeamLearner
+from pipelines.machine.process_memory import peak_bytes
+from pipelines.options.choices import (
+    LearnerPlace,
+    MinCountSearch,
+    SubstringCounting,
+    WantedLearner,
+)
 from pipelines.transforms.count_tokens import write_counts_file
 from tokcore.counts.merging import TokenTable
 from tokcore.learner_warm_up import compile_learner_kernels
@@ -39,14 +45,12 @@ class VocabularyOptions:
     """How a vocabulary is learned; each field is an option of `tokbeam vocab`."""
 
     vocab_size: int
-    search: str = 't2t'
+    search: MinCountSearch = 't2t'
     min_count_range: tuple[int, int] | None = None
     max_subtoken_length: int | None = 200
     reserved_tokens: tuple[str, ...] = ()
-    learner: str = 'auto'
-    substring_counting: str = 'packed'
-    work: str | None = None
-    """Where a learner on Beam keeps its rounds; None is `.tokbeam` beside the output."""
+    learner: WantedLearner = 'auto'
+    substring_counting: SubstringCounting = 'packed'
 
     def for_manifest(self) -> dict[str, object]:
         """Returns what the vocabulary's bytes depend on; all learners give the same."""
@@ -58,6 +62,19 @@ class VocabularyOptions:
             'reserved_token': self.reserved_tokens,
         }
 
+    @property
+    def learned(self) -> dict[str, object]:
+        """What every learner takes."""
+        return {
+            'max_subtoken_length': self.max_subtoken_length,
+            'reserved_tokens': self.reserved_tokens,
+        }
+
+    @property
+    def lowest_min_count(self) -> int:
+        """The lowest that a search can ask for: the original's path may leave the range by one."""
+        return max(1, self.min_count_range[0] - 1) if self.min_count_range else 1
+
 
 @dataclass(frozen=True)
 class FoundVocabulary:
@@ -67,65 +84,118 @@ class FoundVocabulary:
     smallest_size: int  # that was possible
 
 
-def find_vocabulary(
-    counts: CountFiles,
-    options: VocabularyOptions,
-    label: str,
-    engine: Engine,
-    work: str,
-    place: RoundsPlace,
-) -> FoundVocabulary:
-    """Searches for the vocabulary asked for.
+@dataclass(frozen=True)
+class VocabularySearch:
+    """A search for a vocabulary.
 
-    Args:
-        counts: the files.
+    Attributes:
+        counts: the files to learn from.
         options: what is asked for.
         label: for messages, the vocabulary's file name.
         engine: runs a learner on Beam.
         work: a folder of this run.
-        place: where the rounds of a learner on Beam are kept, which outlive this run.
-
-    Raises:
-        InputError: counts that cannot be read, a size below the alphabet, or another run that is at
-            work on the same rounds.
-        LineEndError: a token that a vocabulary file cannot hold.
-        OverflowError: counts that are too large in sum.
+        place: where rounds on Beam are kept, which outlive this run.
     """
-    started = time.monotonic()
-    check_recorded_unicode(counts)
-    choice = choose_learner(options.learner, counts.size())
-    _LOGGER.info('%s: learning %s: %s', label, _where(choice, options), choice.reason)
-    if choice.learner == 'beam':
-        counts.let_go(*counts.files)  # the workers read them
-    with contextlib.ExitStack() as stack:
-        if choice.learner == 'beam' and options.substring_counting == 'packed':
-            kept = _kept_rounds(counts, options, place)
-            claim = stack.enter_context(kept.claimed())
-            learner = _packed_learner(counts, options, label, engine, work, kept.folder)
-            build = _claimed(learner.build, claim)
-            largest_count, predicted = learner.largest_count, learner.predicted_peak
-        else:
-            table = read_counts(counts)
-            learner = _table_learner(counts, table, choice.learner, options, engine, work)
-            build = learner.build
-            largest_count, predicted = _largest_count(table), choice.memory_bytes
-        result = search_vocabulary(
-            build,
-            options.vocab_size,
-            strategy=options.search,
-            min_count_range=options.min_count_range,
-            smallest_size=learner.smallest_size,
-            largest_count=largest_count,
-            report=_reporter(label, options),
+
+    counts: CountFiles
+    options: VocabularyOptions
+    label: str
+    engine: Engine
+    work: str
+    place: RoundsPlace
+
+    def run(self) -> FoundVocabulary:
+        """Searches with the learner that fits.
+
+        Raises:
+            InputError: counts that cannot be read, a size below the alphabet, or another run that
+                is at work on the same rounds.
+            LineEndError: a token that a vocabulary file cannot hold.
+            OverflowError: counts that are too large in sum.
+        """
+        started = time.monotonic()
+        counts, options = self.counts, self.options
+        check_recorded_unicode(counts)
+        choice = choose_learner(options.learner, counts.size())
+        _LOGGER.info('%s: learning %s: %s', self.label, _where(choice, options), choice.reason)
+        if choice.learner == 'beam':
+            counts.let_go(*counts.files)  # the workers read them
+        with contextlib.ExitStack() as stack:
+            if choice.learner == 'beam' and options.substring_counting == 'packed':
+                kept = self._kept_rounds()
+                claim = stack.enter_context(kept.claimed())
+                learner = self._packed_learner(kept.folder)
+                build = _claimed(learner.build, claim)
+                largest_count, predicted = learner.largest_count, learner.predicted_peak
+            else:
+                table = read_counts(counts)
+                learner = self._table_learner(table, choice.learner)
+                build = learner.build
+                largest_count, predicted = _largest_count(table), choice.memory_bytes
+            result = search_vocabulary(
+                build,
+                options.vocab_size,
+                strategy=options.search,
+                min_count_range=options.min_count_range,
+                smallest_size=learner.smallest_size,
+                largest_count=largest_count,
+                report=_reporter(self.label, options),
+            )
+        _LOGGER.info(
+            '%s: learned in %.1f s; this process has held up to %d MB, %d MB were predicted',
+            self.label,
+            time.monotonic() - started,
+            peak_bytes() >> 20,
+            predicted >> 20,
         )
-    _LOGGER.info(
-        '%s: learned in %.1f s; this process has held up to %d MB, %d MB were predicted',
-        label,
-        time.monotonic() - started,
-        peak_bytes() >> 20,
-        predicted >> 20,
-    )
-    return FoundVocabulary(result, learner.smallest_size)
+        return FoundVocabulary(result, learner.smallest_size)
+
+    def _kept_rounds(self) -> KeptRounds:
+        options = self.options
+        content = {
+            'format': _ROUNDS_FORMAT,
+            'unicode': UNICODE_VERSION,
+            'counts': [
+                (text.bytes, text.crc32c)
+                for text in (each.checksum() for each in self.counts.wanted_inputs())
+            ],
+            'longest': longest_candidate(options.max_subtoken_length),
+            'reserved': RESERVED_TOKENS + options.reserved_tokens,
+            'lowest': options.lowest_min_count,
+            'group_bytes': Limits().group_bytes,
+        }
+        search = {
+            'vocab_size': options.vocab_size,
+            'search': options.search,
+            'min_count_range': options.min_count_range,
+        }
+        return KeptRounds(self.place, content, search)
+
+    def _packed_learner(self, folder: str) -> PackedLearner:
+        self.engine.compile_first(compile_learner_kernels)
+        return PackedLearner(
+            self._parquet_paths(),
+            folder,
+            self.engine.run,
+            **self.options.learned,
+            lowest=self.options.lowest_min_count,
+            workers=self.engine.workers,
+            label=self.label,
+        )
+
+    def _table_learner(self, table: TokenTable, place: LearnerPlace) -> MemoryLearner | BeamLearner:
+        if place == 'memory':
+            return MemoryLearner(table, **self.options.learned)
+        paths = self._parquet_paths(table)
+        return BeamLearner(paths, self.work, self.engine.run, **self.options.learned)
+
+    def _parquet_paths(self, table: TokenTable | None = None) -> list[str]:
+        """The count files as Parquet, which is what workers read."""
+        counts = self.counts
+        if counts.size().all_parquet:
+            return [file.path for file in counts.files]
+        written = write_counts_file(self.work, 0, read_counts(counts) if table is None else table)
+        return [filesystem.join(self.work, written.name)]
 
 
 def _where(choice: LearnerChoice, options: VocabularyOptions) -> str:
@@ -134,87 +204,12 @@ def _where(choice: LearnerChoice, options: VocabularyOptions) -> str:
     return f'on Beam ({options.substring_counting})'
 
 
-def _kept_rounds(
-    counts: CountFiles, options: VocabularyOptions, place: RoundsPlace
-) -> KeptRounds:
-    content = {
-        'format': _ROUNDS_FORMAT,
-        'unicode': UNICODE_VERSION,
-        'counts': [
-            (text.bytes, text.crc32c)
-            for text in (each.checksum() for each in counts.wanted_inputs())
-        ],
-        'longest': longest_candidate(options.max_subtoken_length),
-        'reserved': RESERVED_TOKENS + options.reserved_tokens,
-        'lowest': _lowest_min_count(options),
-        'group_bytes': Limits().group_bytes,
-    }
-    search = {
-        'vocab_size': options.vocab_size,
-        'search': options.search,
-        'min_count_range': options.min_count_range,
-    }
-    return KeptRounds(place, content, search)
-
-
-def _lowest_min_count(options: VocabularyOptions) -> int:
-    # The original's path may leave the range by one.
-    return max(1, options.min_count_range[0] - 1) if options.min_count_range else 1
-
-
-def _packed_learner(
-    counts: CountFiles,
-    options: VocabularyOptions,
-    label: str,
-    engine: Engine,
-    work: str,
-    folder: str,
-) -> PackedLearner:
-    if not engine.in_process:
-        compile_learner_kernels()
-    return PackedLearner(
-        _parquet_paths(counts, work),
-        folder,
-        engine.run,
-        max_subtoken_length=options.max_subtoken_length,
-        reserved_tokens=options.reserved_tokens,
-        lowest=_lowest_min_count(options),
-        workers=engine.workers,
-        label=label,
-    )
-
-
 def _claimed(build: Callable[[int], Sequence[str]], claim: Claim) -> Callable[[int], Sequence[str]]:
     def build_claimed(min_count: int) -> Sequence[str]:
         claim.check()
         return build(min_count)
 
     return build_claimed
-
-
-def _table_learner(
-    counts: CountFiles,
-    table: TokenTable,
-    kind: str,
-    options: VocabularyOptions,
-    engine: Engine,
-    work: str,
-) -> MemoryLearner | BeamLearner:
-    learned = {
-        'max_subtoken_length': options.max_subtoken_length,
-        'reserved_tokens': options.reserved_tokens,
-    }
-    if kind == 'memory':
-        return MemoryLearner(table, **learned)
-    return BeamLearner(_parquet_paths(counts, work, table), work, engine.run, **learned)
-
-
-def _parquet_paths(counts: CountFiles, work: str, table: TokenTable | None = None) -> list[str]:
-    """The count files as Parquet, which is what workers read."""
-    if counts.size().all_parquet:
-        return [file.path for file in counts.files]
-    written = write_counts_file(work, 0, read_counts(counts) if table is None else table)
-    return [filesystem.join(work, written.name)]
 
 
 def _largest_count(table: TokenTable) -> int:

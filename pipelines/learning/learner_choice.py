@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from pipelines.artifacts.count_files import CountedSize
-from pipelines.engines.process_memory import available_bytes
+from pipelines.machine.process_memory import available_bytes
 from tokcore.errors import InputError
 
 LEARNERS = ('auto', 'memory', 'beam')

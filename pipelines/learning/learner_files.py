@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 from pipelines.files import filesystem
 from pipelines.files.checked_files import damaged, read_checked, write_checked
+from pipelines.files.folders import delete_known
 from tokcore.subword.partitioned.partition_sweep import PartitionSelection
 from tokcore.subword.partitioned.prefix_partitions import PrefixPartitions
 from tokcore.subword.partitioned.suffix_table import SuffixTable
@@ -129,7 +130,7 @@ class LearnerFiles:
     def clear(self) -> None:
         """Deletes all files, the facts first: as long as those are missing nothing else counts."""
         filesystem.delete_file(self.facts_path)
-        filesystem.delete_known(self.folder, is_learner_file)
+        delete_known(self.folder, is_learner_file)
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from pipelines.files import filesystem
 from pipelines.files.checked_files import read_checked, write_checked
 from pipelines.files.claims import Claim, sweep_claim
+from pipelines.files.folders import delete_known
 from pipelines.files.system_errors import system_error
 from pipelines.files.work_folder import WORK_FOLDER, delete_own_if_empty
 from pipelines.learning.learner_files import LearnerFiles
@@ -150,7 +151,7 @@ def _claim(folder: str) -> Claim:
 def _delete_links(folder: str) -> None:
     """Deletes links in a folder, or in its place: a run makes none, and would write behind them."""
     if filesystem.is_local(folder):
-        filesystem.delete_known(folder, lambda name: os.path.islink(os.path.join(folder, name)))
+        delete_known(folder, lambda name: os.path.islink(os.path.join(folder, name)))
 
 
 def _names(work: str) -> list[str]:
@@ -187,4 +188,4 @@ def _delete(folder: str) -> None:
         if claim.is_denied:
             return
         LearnerFiles(folder).clear()
-    filesystem.delete_known(folder, {_ASKED_NAME}.__contains__)
+    delete_known(folder, {_ASKED_NAME}.__contains__)

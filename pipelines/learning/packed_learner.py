@@ -8,7 +8,7 @@ that is finished lies in a folder, and a driver that is started again goes on fr
 import functools
 import logging
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import apache_beam as beam
@@ -17,9 +17,8 @@ from pipelines.artifacts.count_batches import ROWS_AT_ONCE, stored_rows
 from pipelines.engines.bundle_bound import MOST_BUNDLE_BYTES, OversizedBundleError
 from pipelines.files import filesystem
 from pipelines.learning.count_suffixes import CountSubstrings
+from pipelines.learning.fixed_subtokens import FixedSubtokens
 from pipelines.learning.learner_files import GroupFiles, LearnerFiles, RoundFiles, TokenStats
-from pipelines.learning.learner_jobs import round_job, store_job, survey_job
-from pipelines.learning.line_ends import refuse_line_ends
 from pipelines.learning.partition_selection import (
     HEAVY_NODES,
     CountAndSelect,
@@ -29,12 +28,12 @@ from pipelines.learning.partition_selection import (
     StoreGroups,
 )
 from pipelines.learning.survey_tokens import GROUP_BYTES, SurveyTokens
+from pipelines.transforms.share_out import ShareOut
 from pipelines.transforms.write_report import read_report
 from tokcore.errors import InputError
-from tokcore.subword.learner import ITERATIONS, RESERVED_TOKENS, longest_candidate
+from tokcore.subword.learner import ITERATIONS, longest_candidate
 from tokcore.subword.partitioned.partition_sweep import order_subtokens
 from tokcore.subword.partitioned.prefix_partitions import pass_ranges
-from tokcore.text.escaping import alphabet_of, escape_token
 
 RunPipeline = Callable[[Callable[[beam.Pipeline], None]], None]
 
@@ -65,8 +64,6 @@ class Limits:
     group_bytes: int = GROUP_BYTES
     bundle_bytes: int = MOST_BUNDLE_BYTES
     frequent_nodes: int = HEAVY_NODES
-    chained: bool = True
-    """Whether a round is one job, or each of its iterations."""
 
 
 class PackedLearner:
@@ -109,22 +106,18 @@ class PackedLearner:
         self._lowest = max(1, lowest)
         self._pass_bytes = limits.bundle_bytes
         self._rounds = 0
-        reserved = RESERVED_TOKENS + tuple(reserved_tokens)
         self._files = LearnerFiles(folder)
         self._facts = self._survey()
-        self._alphabet = ''.join(sorted(alphabet_of([*reserved, self._facts.alphabet])))
-        refuse_line_ends(self._alphabet)
+        self._fixed = FixedSubtokens.of(reserved_tokens, self._facts.alphabet)
         if self._facts.weight > _LARGEST:
             raise OverflowError('count times length, summed over all tokens, exceeds 2^63 - 1')
-        letters = set(self._alphabet)
-        self._reserved = tuple(escape_token(token, letters) for token in reserved)
-        self._files.write_reserved(self._reserved)
+        self._files.write_reserved(self._fixed.reserved)
         self._stored: dict[int, tuple[GroupFiles, dict[int, int]]] = {}
 
     @property
     def smallest_size(self) -> int:
         """The size that no min-count gets below: reserved tokens and alphabet."""
-        return len(self._reserved) + len(self._alphabet)
+        return len(self._fixed)
 
     @property
     def largest_count(self) -> int:
@@ -146,7 +139,7 @@ class PackedLearner:
         if min_count < self._lowest:
             raise ValueError(f'min-count {min_count} is below {self._lowest}, the lowest allowed')
         if self._longest < 1:
-            return self._reserved + tuple(reversed(self._alphabet))
+            return self._fixed.reserved + tuple(reversed(self._fixed.alphabet))
         self._rounds += 1
         files = self._files.round(min_count)
         if files.has_vocabulary(ITERATIONS):
@@ -159,7 +152,7 @@ class PackedLearner:
             self._learn_round(files, min_count)
         if files.has_vocabulary(1) and filesystem.exists(files.sizes_path):
             self._stored[min_count] = files.groups, files.read_sizes()
-        return self._reserved + order_subtokens(files.read_vocabulary(ITERATIONS))
+        return self._fixed.reserved + order_subtokens(files.read_vocabulary(ITERATIONS))
 
     def _survey(self) -> TokenStats:
         path = self._files.facts_path
@@ -173,7 +166,7 @@ class PackedLearner:
             started = time.monotonic()
             bits = max(0, (rows // self._limits.sampled_tokens).bit_length())
             surveying = SurveyTokens(path, bits, self._longest, self._limits.group_bytes)
-            self._run(functools.partial(survey_job, paths=self._paths, surveying=surveying))
+            self._run(lambda pipeline: pipeline | ShareOut(self._paths) | surveying)
             _LOGGER.info(
                 '%s: %d tokens surveyed in %.1f s', self._label, rows, time.monotonic() - started
             )
@@ -217,9 +210,7 @@ class PackedLearner:
         filesystem.delete_file(sizes_path)
         counting = self._counting(None, 1, (first, last))
         storing = StoreGroups(self._files.first, sizes_path, self._facts.groups, self._lowest)
-        self._run(
-            functools.partial(store_job, paths=self._paths, counting=counting, storing=storing)
-        )
+        self._run(lambda pipeline: pipeline | ShareOut(self._paths) | counting | storing)
         stored = read_report(sizes_path, StoredGroup)
         self._files.finish_pass(first, last, [(each.group, each.bytes) for each in stored])
         filesystem.delete_file(sizes_path)
@@ -235,27 +226,21 @@ class PackedLearner:
         min_weight = max(min_weight for min_weight in self._stored if min_weight <= min_count)
         stored, sizes = self._stored[min_weight]
         selecting = SelectionPlan(
-            files, self._facts.groups, self._alphabet, min_count, self._workers,
+            files, self._facts.groups, self._fixed.alphabet, min_count, self._workers,
             self._limits.frequent_nodes,
         )  # fmt: skip
-        iterations = []
-        for iteration in range(done + 1, ITERATIONS + 1):
-            if iteration == 1:
-                iterations.append([SelectFromStored(selecting, stored, sorted(sizes))])
-                continue
-            every = [sizes.get(group, 0) for group in range(len(self._facts.groups))]
-            ranges = list(pass_ranges(every, self._pass_bytes))
-            iterations.append(
-                [
-                    CountAndSelect(
-                        selecting, self._counting(files, iteration, each), self._paths, part, ranges
-                    )
-                    for part, each in enumerate(ranges)
-                ]
-            )  # fmt: skip
-        jobs = [sum(iterations, [])] if self._limits.chained else iterations
-        for transforms in jobs:
-            self._run(functools.partial(round_job, transforms=transforms))
+        steps: dict[str, beam.PTransform] = {}
+        if done == 0:
+            steps['Iteration1'] = SelectFromStored(selecting, stored, sorted(sizes))
+        every = [sizes.get(group, 0) for group in range(len(self._facts.groups))]
+        ranges = list(pass_ranges(every, self._pass_bytes))
+        for iteration in range(max(2, done + 1), ITERATIONS + 1):
+            for part, each in enumerate(ranges):
+                counting = self._counting(files, iteration, each)
+                steps[f'Iteration{iteration}Part{part}'] = CountAndSelect(
+                    selecting, counting, self._paths, part, ranges
+                )
+        self._run(functools.partial(_build_chain, steps))
 
     def _counting(
         self, files: RoundFiles | None, iteration: int, group_range: tuple[int, int]
@@ -284,3 +269,10 @@ class PackedLearner:
                 '%s: a worker had more than %d MB to send; taking fewer groups at once',
                 self._label, self._limits.bundle_bytes >> 20,
             )  # fmt: skip
+
+
+def _build_chain(steps: Mapping[str, beam.PTransform], pipeline: beam.Pipeline) -> None:
+    """Builds iterations, or passes of one, each after the one before."""
+    signal = pipeline | 'Begin' >> beam.Create([0], reshuffle=False)
+    for label, step in steps.items():
+        signal = signal | label >> step

@@ -4,15 +4,16 @@ Each transform takes and gives a *signal*, a collection of one element: what fol
 its files are whole. So iterations can be chained in one pipeline, or run each as a job.
 """
 
+import functools
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import apache_beam as beam
 
 from pipelines.engines.bundle_bound import BundleOutput
-from pipelines.engines.ordered_calls import OrderedPool, in_global_window
 from pipelines.learning.count_suffixes import CountSubstrings
 from pipelines.learning.learner_files import GroupFiles, RoundFiles
+from pipelines.transforms.threaded_map import ThreadedMap
 from pipelines.transforms.write_report import GatherOnOne, WriteReport
 from tokcore.errors import InputError
 from tokcore.subword.partitioned.partition_sweep import (
@@ -60,15 +61,16 @@ class SelectFromStored(beam.PTransform):
     numbers: Sequence[int]
 
     def expand(self, signal: beam.PCollection) -> beam.PCollection:
-        group_to_selection = (
+        select = functools.partial(_select_stored, self.selecting, self.stored)
+        selected = (
             signal
-            | 'Groups' >> beam.ParDo(_EachFn(self.numbers))
+            | 'Groups' >> beam.FlatMap(_each, self.numbers)
             | 'Share' >> beam.Reshuffle()
-            | 'Claim' >> beam.ParDo(_SelectFn(self.selecting, self.stored))
+            | 'Claim' >> ThreadedMap(select, self.selecting.workers)  # _Selected
         )
         every = ((0, len(self.selecting.groups)),)
         finish = _FinishIteration(self.selecting, 1, 0, every)
-        return (signal, group_to_selection) | 'Finish' >> finish
+        return (signal, selected) | 'Finish' >> finish
 
 
 @dataclass(eq=False)
@@ -92,17 +94,18 @@ class CountAndSelect(beam.PTransform):
     ranges: Sequence[tuple[int, int]]
 
     def expand(self, signal: beam.PCollection) -> beam.PCollection:
-        group_to_selection = (
+        select = functools.partial(_select_counted, self.selecting)
+        selected = (
             signal
-            | 'Paths' >> beam.ParDo(_EachFn(self.paths))
+            | 'Paths' >> beam.FlatMap(_each, self.paths)
             | 'Share' >> beam.Reshuffle()
             | 'CountSubstrings' >> self.counting  # (group, table)
-            | 'Claim' >> beam.ParDo(_SelectFn(self.selecting, None))
+            | 'Claim' >> ThreadedMap(select, self.selecting.workers)  # _Selected
         )
         finish = _FinishIteration(
             self.selecting, self.counting.iteration, self.part, self.ranges
         )
-        return (signal, group_to_selection) | 'Finish' >> finish
+        return (signal, selected) | 'Finish' >> finish
 
 
 @dataclass(frozen=True)
@@ -130,80 +133,73 @@ class StoreGroups(beam.PTransform):
     min_weight: int
 
     def expand(self, group_to_table: beam.PCollection) -> beam.PCollection:
-        sizes = group_to_table | 'Write' >> beam.ParDo(
-            _StoreGroupsFn(self.files, self.groups, self.min_weight)
-        )  # StoredGroup
+        sizes = group_to_table | 'Write' >> beam.Map(_store, self)  # StoredGroup
         return sizes | 'List' >> WriteReport(self.sizes_path)
 
 
-class _EachFn(beam.DoFn):
-    def __init__(self, elements: Sequence):
-        self._elements = tuple(elements)
-
-    def process(self, element: object) -> Iterator:
-        yield from self._elements
+def _each(signal: object, elements: Sequence) -> Sequence:
+    return elements
 
 
-class _StoreGroupsFn(beam.DoFn):
-    def __init__(self, files: GroupFiles, groups: PrefixPartitions, min_weight: int):
-        self._files, self._groups, self._min_weight = files, groups, min_weight
-
-    def process(self, element: tuple[int, SuffixTable]) -> Iterator[StoredGroup]:
-        group, table = element
-        if self._min_weight > 1:
-            _, table = select_partition(table, *self._groups.bounds(group), self._min_weight, self._min_weight)
-        self._files.write(group, table)
-        yield StoredGroup(group, table.nbytes)
+def _store(element: tuple[int, SuffixTable], storing: StoreGroups) -> StoredGroup:
+    group, table = element
+    least = storing.min_weight
+    if least > 1:
+        _, table = select_partition(table, *storing.groups.bounds(group), least, least)
+    storing.files.write(group, table)
+    return StoredGroup(group, table.nbytes)
 
 
-class _SelectFn(beam.DoFn):
-    """(group, table), or the number of a stored group, to (group, selected)."""
+@dataclass(frozen=True)
+class _Selected:
+    """What a group selects, packed, and what its table takes without what is too light."""
 
-    def __init__(self, selecting: SelectionPlan, stored: GroupFiles | None):
-        self._selecting, self._stored = selecting, stored
+    group: int
+    kept: bytes
+    shared: tuple
+    nbytes: int
+    added: int
+
+
+def _select_stored(plan: SelectionPlan, stored: GroupFiles, group: int) -> _Selected:
+    """Selects from a group's table as it was stored, and stores what is not too light."""
+    bounds = plan.groups.bounds(group)
+    table = stored.read(group)
+    selected, frequent = select_partition(table, *bounds, plan.min_count, plan.min_count)
+    plan.round.groups.write(group, frequent)
+    kept = selected.kept.to_bytes()
+    return _Selected(group, kept, selected.shared, frequent.nbytes, frequent.added)
+
+
+def _select_counted(plan: SelectionPlan, element: tuple[int, SuffixTable]) -> _Selected:
+    group, table = element
+    selected, _ = select_partition(table, *plan.groups.bounds(group), plan.min_count, 0)
+    return _Selected(group, selected.kept.to_bytes(), selected.shared, 0, 0)
+
+
+class _BoundFn(beam.DoFn):
+    """Refuses what a bundle must not put out."""
+
+    def __init__(self, min_count: int):
+        self._min_count = min_count
         self._output = BundleOutput(SELECTION_METRICS)
-
-    def setup(self) -> None:
-        self._calls: OrderedPool = OrderedPool(self._selecting.workers)
 
     def start_bundle(self) -> None:
         self._output.begin()
 
-    def process(self, element) -> Iterator[tuple[int, tuple]]:
-        yield from map(self._counted, self._calls.submit(self._claim, element))
-
-    def finish_bundle(self) -> Iterator:
-        for result in self._calls.drain():
-            yield in_global_window(self._counted(result))
-        self._output.end()
-
-    def teardown(self) -> None:
-        self._calls.close()
-
-    def _counted(self, result: tuple[int, tuple]) -> tuple[int, tuple]:
-        size = len(result[1][0])
+    def process(self, element: _Selected) -> Iterator[_Selected]:
+        size = len(element.kept)
         if not self._output.fits(size):
             # Passes over fewer groups would not help: one worker gathers what all of them keep.
             raise InputError(
-                f'at min-count {self._claiming.min_count} a vocabulary would be larger than a '
-                'worker may send; ask for fewer entries, or for a higher --min-count-range'
+                f'at min-count {self._min_count} a vocabulary would be larger than a worker may '
+                'send; ask for fewer entries, or for a higher --min-count-range'
             )
         self._output.add(size)
-        return result
+        yield element
 
-    def _claim(self, element) -> tuple[int, tuple]:
-        selecting = self._selecting
-        if self._stored is None:
-            group, table = element
-            min_weight = 0
-        else:
-            group, min_weight = element, selecting.min_count
-            table = self._stored.read(group)
-        bounds = selecting.groups.bounds(group)
-        selected, frequent = select_partition(table, *bounds, selecting.min_count, min_weight)
-        if min_weight:
-            selecting.round.groups.write(group, frequent)
-        return group, (selected.kept.to_bytes(), selected.shared, frequent.nbytes, frequent.added)
+    def finish_bundle(self) -> None:
+        self._output.end()
 
 
 @dataclass(eq=False)
@@ -216,13 +212,14 @@ class _FinishIteration(beam.PTransform):
     ranges: Sequence[tuple[int, int]]
 
     def expand(self, inputs) -> beam.PCollection:
-        signal, group_to_selection = inputs
+        signal, selected = inputs
+        bounded = selected | 'Bound' >> beam.ParDo(_BoundFn(self.selecting.min_count))
         # The signal comes along: a pass whose groups are all empty ends all the same.
         begun = signal | 'Begun' >> beam.Map(_nothing)
         return (
-            (begun, group_to_selection)
+            (begun, bounded)
             | beam.Flatten()
-            | 'Gather' >> GatherOnOne()  # [(group, selected)]
+            | 'Gather' >> GatherOnOne()  # (0, [_Selected])
             | 'Decide' >> beam.ParDo(_FinishIterationFn(self))
         )
 
@@ -236,18 +233,19 @@ class _FinishIterationFn(beam.DoFn):
         self._selecting, self._iteration = finishing.selecting, finishing.iteration
         self._part, self._ranges = finishing.part, tuple(finishing.ranges)
 
-    def process(self, element: Iterable) -> Iterator[int]:
+    def process(self, element: tuple[int, Iterable[_Selected | None]]) -> Iterator[int]:
         selecting, files = self._selecting, self._selecting.round
-        found = sorted(each for each in element if each is not None)
-        kept = merge_suffix_tables(SuffixTable.from_bytes(each[1][0]) for each in found)
-        shared = tuple(tuple(each) for _, selected in found for each in selected[1])
+        gathered = (each for each in element[1] if each is not None)
+        found = sorted(gathered, key=lambda each: each.group)
+        kept = merge_suffix_tables(SuffixTable.from_bytes(each.kept) for each in found)
+        shared = tuple(tuple(each) for selected in found for each in selected.shared)
         group_range = self._ranges[self._part]
         files.write_selection(self._iteration, group_range, PartitionSelection(kept, shared))
         if self._part + 1 < len(self._ranges):
             yield self._part
             return
         if self._iteration == 1:
-            self._write_frequent({group: selected[2:] for group, selected in found})
+            self._write_frequent(found)
         selected = (files.read_selection(self._iteration, each) for each in self._ranges)
         vocabulary = merge_selections(
             selected, selecting.groups.borders, selecting.alphabet, selecting.min_count
@@ -255,13 +253,14 @@ class _FinishIterationFn(beam.DoFn):
         files.write_vocabulary(self._iteration, vocabulary)
         yield self._part
 
-    def _write_frequent(self, sizes: dict[int, tuple[int, int]]) -> None:
+    def _write_frequent(self, found: Sequence[_Selected]) -> None:
         files = self._selecting.round
+        sizes = {each.group: each.nbytes for each in found}
         tables = None
-        if sum(added for _, added in sizes.values()) <= self._selecting.frequent_nodes:
+        if sum(each.added for each in found) <= self._selecting.frequent_nodes:
             tables = [
                 files.groups.read(group) if group in sizes else SuffixTable.empty()
                 for group in range(len(self._selecting.groups))
             ]
         files.write_heavy(tables)
-        files.write_sizes({group: size for group, (size, _) in sizes.items()})
+        files.write_sizes(sizes)

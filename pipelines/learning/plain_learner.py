@@ -18,8 +18,9 @@ import pyarrow.parquet as parquet
 
 from pipelines.engines.ordered_calls import in_global_window
 from pipelines.files import filesystem
-from pipelines.learning.line_ends import refuse_line_ends
-from tokcore.subword.learner import ITERATIONS, RESERVED_TOKENS, longest_candidate
+from pipelines.learning.fixed_subtokens import FixedSubtokens
+from pipelines.transforms.share_out import ShareOut
+from tokcore.subword.learner import ITERATIONS, longest_candidate
 from tokcore.subword.plain_iteration import PlainSegmenter, candidate_substrings, keep_substrings
 from tokcore.text.escaping import alphabet_of, escape_token
 
@@ -51,18 +52,16 @@ class ReadCounts(beam.PTransform):
     def expand(self, begin) -> beam.PCollection[tuple[str, int]]:
         return (
             begin
-            | 'Paths' >> beam.Create(list(self.paths), reshuffle=False)
-            | 'Share' >> beam.Reshuffle()
-            | 'Read' >> beam.ParDo(_ReadCountsFn())  # (token, count)
+            | ShareOut(self.paths)
+            | 'Read' >> beam.FlatMap(_read_counts)  # (token, count)
         )
 
 
-class _ReadCountsFn(beam.DoFn):
-    def process(self, element: str) -> Iterator[tuple[str, int]]:
-        with filesystem.open_binary(element) as stream:
-            for batch in parquet.ParquetFile(stream).iter_batches(columns=['token', 'count']):
-                columns = batch.to_pydict()
-                yield from zip(columns['token'], columns['count'])
+def _read_counts(path: str) -> Iterator[tuple[str, int]]:
+    with filesystem.open_binary(path) as stream:
+        for batch in parquet.ParquetFile(stream).iter_batches(columns=['token', 'count']):
+            columns = batch.to_pydict()
+            yield from zip(columns['token'], columns['count'])
 
 
 @dataclass(eq=False)
@@ -200,16 +199,15 @@ class _WriteAlphabet(beam.PTransform):
     def expand(self, token_to_count) -> beam.PCollection:
         return (
             token_to_count
-            | 'Characters' >> beam.ParDo(_EmitCharactersFn())
+            | 'Characters' >> beam.FlatMapTuple(_characters)
             | 'Distinct' >> beam.CombinePerKey(max)  # (character, 0)
             | 'Write' >> WriteSubstrings(self.folder, 0)
         )
 
 
-class _EmitCharactersFn(beam.DoFn):
-    def process(self, element: tuple[str, int]) -> Iterator[tuple[str, int]]:
-        for character in set(element[0]):
-            yield character, 0
+def _characters(token: str, count: int) -> Iterator[tuple[str, int]]:
+    for character in set(token):
+        yield character, 0
 
 
 class BeamLearner:
@@ -240,54 +238,39 @@ class BeamLearner:
         self._work = filesystem.join(work, uuid.uuid4().hex)
         self._run = run
         self._longest = longest_candidate(max_subtoken_length)
-        reserved = RESERVED_TOKENS + tuple(reserved_tokens)
         folder = filesystem.join(self._work, 'alphabet')
-        self._run(functools.partial(_read_alphabet, paths=self._paths, folder=folder))
-        self._alphabet = alphabet_of([*reserved, *_read_substrings(folder)])
-        refuse_line_ends(self._alphabet)
-        self._reserved = tuple(escape_token(token, self._alphabet) for token in reserved)
+        self._run(
+            lambda pipeline: pipeline | ReadCounts(self._paths) | _WriteAlphabet(folder)
+        )
+        self._fixed = FixedSubtokens.of(reserved_tokens, _read_substrings(folder))
 
     @property
     def smallest_size(self) -> int:
         """The size that no min-count gets below: reserved tokens and alphabet."""
-        return len(self._reserved) + len(self._alphabet)
+        return len(self._fixed)
 
     def build(self, min_count: int) -> tuple[str, ...]:
         """Returns the subtokens in the order of their ids, as `MemoryLearner.build` does."""
         min_count = max(1, min_count)
-        subtokens = tuple(sorted(self._alphabet))
+        subtokens = tuple(self._fixed.alphabet)
         for iteration in range(ITERATIONS):
             folder = filesystem.join(self._work, f'{min_count}-{iteration}')
             vocabulary_path = filesystem.join(folder, 'vocabulary.json')
             filesystem.write_bytes(vocabulary_path, json.dumps(subtokens).encode())
-            build_pipeline = functools.partial(
-                _iterate,
-                paths=self._paths,
-                counting=CountSubstringsByElement(vocabulary_path, self._longest),
-                writing=WriteSubstrings(folder, min_count),
-            )
-            self._run(build_pipeline)
-            counts = _read_substrings(folder)
-            subtokens = self._reserved + tuple(keep_substrings(counts, min_count, self._alphabet))
+            self._run(functools.partial(self._count, vocabulary_path, folder, min_count))
+            kept = keep_substrings(_read_substrings(folder), min_count, self._fixed.alphabet)
+            subtokens = self._fixed.reserved + tuple(kept)
         return subtokens
 
-
-def _read_alphabet(pipeline: beam.Pipeline, paths: Sequence[str], folder: str) -> None:
-    pipeline | 'ReadCounts' >> ReadCounts(paths) | 'WriteAlphabet' >> _WriteAlphabet(folder)
-
-
-def _iterate(
-    pipeline: beam.Pipeline,
-    paths: Sequence[str],
-    counting: CountSubstringsByElement,
-    writing: WriteSubstrings,
-) -> None:
-    (
-        pipeline
-        | 'ReadCounts' >> ReadCounts(paths)  # (token, count)
-        | 'CountSubstrings' >> counting  # (substring, weight)
-        | 'WriteSubstrings' >> writing
-    )
+    def _count(
+        self, vocabulary_path: str, folder: str, min_count: int, pipeline: beam.Pipeline
+    ) -> None:
+        (
+            pipeline
+            | ReadCounts(self._paths)  # (token, count)
+            | CountSubstringsByElement(vocabulary_path, self._longest)  # (substring, weight)
+            | WriteSubstrings(folder, min_count)
+        )
 
 
 def _read_substrings(folder: str) -> dict[str, int]:

@@ -1,13 +1,14 @@
 """The survey of token counts, as a job: files to one file of facts, with the borders of groups."""
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import apache_beam as beam
 
-from pipelines.artifacts.count_batches import read_batches
+from pipelines.artifacts.count_batches import read_new_batches
 from pipelines.learning.learner_files import TokenStats
+from pipelines.transforms.write_report import GatherOnOne
 from tokcore.subword.partitioned.prefix_partitions import choose_groups
 from tokcore.subword.partitioned.suffix_table import SuffixTable
 from tokcore.subword.partitioned.token_survey import Surveyor, TokenSurvey, add_surveys
@@ -40,44 +41,35 @@ class SurveyTokens(beam.PTransform):
     def expand(self, paths: beam.PCollection) -> beam.PCollection:
         return (
             paths
-            | 'Survey' >> beam.ParDo(_SurveyFn(self.bits, self.longest))
-            | 'Gather' >> beam.GroupByKey()  # (0, [survey])
-            | 'Finish' >> beam.ParDo(_FinishFn(self.facts_path, self.bits, self.group_bytes))
+            | 'Survey' >> beam.Map(_survey, self.bits, self.longest)
+            | 'Gather' >> GatherOnOne()  # (0, [packed survey])
+            | 'Finish' >> beam.Map(_finish, self)
         )
 
 
-class _SurveyFn(beam.DoFn):
-    def __init__(self, bits: int, longest: int):
-        self._bits, self._longest = bits, longest
-
-    def process(self, element: str) -> Iterator[tuple[int, tuple]]:
-        surveyor = Surveyor(self._bits, self._longest)
-        for arrays in read_batches(element, is_checked=False):
-            surveyor.add(*arrays)
-        survey = surveyor.result()
-        sums = (survey.tokens, survey.characters, str(survey.weight), str(survey.most))
-        samples = (survey.sample.to_bytes(), survey.smaller_sample.to_bytes())
-        yield 0, (survey.alphabet, *sums, *samples)
+def _survey(path: str, bits: int, longest: int) -> tuple:
+    surveyor = Surveyor(bits, longest)
+    for arrays in read_new_batches(path):
+        surveyor.add(*arrays)
+    survey = surveyor.result()
+    sums = (survey.tokens, survey.characters, str(survey.weight), str(survey.most))
+    return (survey.alphabet, *sums, survey.sample.to_bytes(), survey.smaller_sample.to_bytes())
 
 
-class _FinishFn(beam.DoFn):
-    def __init__(self, facts_path: str, bits: int, group_bytes: int):
-        self._facts_path, self._bits, self._group_bytes = facts_path, bits, group_bytes
-
-    def process(self, element: tuple[int, Iterable[tuple]]) -> None:
-        survey = add_surveys(map(_unpacked, element[1]))
-        predicted = survey.predicted_bytes(self._bits)
-        groups = min(MOST_GROUPS, math.ceil(predicted / self._group_bytes))
-        facts = TokenStats(
-            survey.alphabet,
-            survey.tokens,
-            survey.characters,
-            survey.weight,
-            survey.most,
-            predicted,
-            choose_groups(survey.sample, groups).borders,
-        )
-        facts.write(self._facts_path)
+def _finish(gathered: tuple[int, Iterable[tuple]], surveying: SurveyTokens) -> None:
+    survey = add_surveys(map(_unpacked, gathered[1]))
+    predicted = survey.predicted_bytes(surveying.bits)
+    groups = min(MOST_GROUPS, math.ceil(predicted / surveying.group_bytes))
+    facts = TokenStats(
+        survey.alphabet,
+        survey.tokens,
+        survey.characters,
+        survey.weight,
+        survey.most,
+        predicted,
+        choose_groups(survey.sample, groups).borders,
+    )
+    facts.write(surveying.facts_path)
 
 
 def _unpacked(packed: Sequence) -> TokenSurvey:

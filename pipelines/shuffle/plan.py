@@ -7,20 +7,26 @@ with the same plan finds what is finished, and any other leaves it aside.
 import dataclasses
 import functools
 import hashlib
-import json
 import os
-import re
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import google_crc32c
 
 from pipelines.files import filesystem
-from pipelines.files.claims import CLAIM_NAME, sweep_claim
-from pipelines.files.work_folder import delete_own_if_empty
-from pipelines.jobs.corpus_files import Corpus, Job, checksum_input
-from pipelines.jobs.shuffle_options import ShuffleMemory, processes_of
+from pipelines.jobs.corpus_files import Corpus, checksum_input
+from pipelines.jobs.read_plan import ReadPlan
+from pipelines.jobs.shuffle_memory import ShuffleMemory
+from pipelines.shuffle.plan_folders import (
+    FOLDER_PREFIX,
+    PLAN_NAME,
+    delete_half_files,
+    fingerprint_of,
+    plan_json,
+    stored_plans,
+    sweep_shuffles,
+)
 from pipelines.transforms.encode_blocks import BlockEncoder, EncodedFeature, SplitShards
 from tokcore.compiled.compilation import earlier_digests, source_digest
 from tokcore.corpus.dataset import MAX_LINE_BYTES, WorkItem
@@ -28,16 +34,6 @@ from tokcore.corpus.formats.registry import read_blocks
 from tokcore.errors import FullDiskError
 from tokcore.shuffle.run_file import FORMAT
 from tokcore.text.unicode_tables import UNICODE_VERSION
-
-_PLAN_NAME = 'plan.json'
-_FOLDER_PREFIX = 'shuffle-'
-_RUN_PREFIX = 'run-'
-
-_FOLDER = re.compile(rf'{_FOLDER_PREFIX}[0-9a-f]{{32}}')
-_RUN = re.compile(rf'{_RUN_PREFIX}\d{{6,}}-\d{{4,}}')
-# Of 6b30307 a half file has the whole one's name in its own.
-_HALF = re.compile(rf'\.tokbeam-attempt-((plan\.json|{_RUN.pattern})-)?[0-9a-f]+')
-_MADE = re.compile(f'{_RUN.pattern}|{_HALF.pattern}')
 
 _RUN_PARTS = 4
 """Buffers' worth of text in a run item: its last part is seldom full, and one of several parts
@@ -81,12 +77,8 @@ class PlannedShuffle:
     content: dict
 
 
-def run_name(run: int, part: int) -> str:
-    return f'{_RUN_PREFIX}{run:06d}-{part:04d}'
-
-
 def plan_shuffle(
-    job: Job,
+    read_plan: ReadPlan,
     layout: Sequence[SplitShards],
     features: Sequence[EncodedFeature],
     seed: int,
@@ -94,45 +86,45 @@ def plan_shuffle(
     work: str,
     output: str,
 ) -> PlannedShuffle:
-    """Returns the plan of a job that is cut into work items; goes on with an earlier one's runs.
+    """Returns the plan of a shuffle; goes on with an earlier one's runs.
 
     An earlier plan that differs in the size of its runs alone, and not to the larger, is taken up:
     what is free changes from day to day.
 
     Args:
-        job: the corpus, its work items and its engine.
+        read_plan: what is read, as work items.
         layout: for each split its shards and buckets.
         features: what an example holds.
         seed: of the order keys.
-        memory: the largest runs that may be.
+        memory: the largest runs that may be, and for how many processes.
         work: the folder that the folder of the runs is in.
         output: the folder that the shards are for at last: no other output's runs are touched.
     """
-    content = {**_content(job, layout, features, seed), 'output': output}
-    content |= _cut(job, memory.run_bytes)
-    fingerprint = _fingerprint(content)
-    for earlier in _plans(work):
+    content = {**_content(read_plan, layout, features, seed), 'output': output}
+    content |= _cut(read_plan, memory.run_bytes, memory.processes)
+    fingerprint = fingerprint_of(content)
+    for earlier in stored_plans(work):
         run_bytes = earlier.content.get('run_bytes')
         if isinstance(run_bytes, int) and 0 < run_bytes <= memory.run_bytes:
-            cut = {**content, **_cut(job, run_bytes)}
+            cut = {**content, **_cut(read_plan, run_bytes, memory.processes)}
             if any(earlier.content == {**cut, 'code': code} for code in _codes()):
                 content, fingerprint = earlier.content, earlier.fingerprint
                 break
     run_bytes = content['run_bytes']
-    items = _run_items(job, run_bytes)
+    items = _run_items(read_plan, run_bytes, memory.processes)
     plan = ShufflePlan(
-        filesystem.join(work, f'{_FOLDER_PREFIX}{fingerprint.hex()}'),
+        filesystem.join(work, f'{FOLDER_PREFIX}{fingerprint.hex()}'),
         fingerprint,
         tuple(layout),
         run_bytes,
-        job.item_bytes,
-        _needed(_least_text(job.corpus)),
-        job.max_line_bytes,
+        read_plan.item_bytes,
+        _needed(_least_text(read_plan.reading.corpus)),
+        read_plan.reading.max_line_bytes,
     )
     return PlannedShuffle(plan, tuple(items), content)
 
 
-def begin_shuffle(planned: PlannedShuffle, job: Job, encoder: BlockEncoder) -> None:
+def begin_shuffle(planned: PlannedShuffle, read_plan: ReadPlan, encoder: BlockEncoder) -> None:
     """Sweeps what is left of other plans for an output, looks for room, and writes the plan down.
 
     Raises:
@@ -142,89 +134,14 @@ def begin_shuffle(planned: PlannedShuffle, job: Job, encoder: BlockEncoder) -> N
     sweep_shuffles(
         filesystem.split_path(plan.folder)[0], planned.content['output'], keep=plan.folder
     )
-    filesystem.delete_known(plan.folder, _HALF.fullmatch)
-    _check_free_space(plan, job, encoder)
-    filesystem.write_bytes(filesystem.join(plan.folder, _PLAN_NAME), _json(planned.content))
+    delete_half_files(plan.folder)
+    _check_free_space(plan, read_plan, encoder)
+    filesystem.write_bytes(filesystem.join(plan.folder, PLAN_NAME), plan_json(planned.content))
 
 
-def sweep_shuffles(work: str, output: str, keep: str | None = None) -> None:
-    """Deletes the folders of runs for an output, but for one, and a work folder left empty."""
-    for plan in list(_plans(work)):
-        if plan.folder != keep and plan.content.get('output') == output:
-            _delete_shuffle(plan.folder)
-    _sweep_unplanned(work)
-    delete_own_if_empty(work)
-
-
-def sweep_unbegun(work: str, output: str) -> None:
-    """Deletes the folders for an output that have no finished run."""
-    for plan in list(_plans(work)):
-        if plan.content.get('output') == output:
-            if not any(map(_RUN.fullmatch, filesystem.names_below(plan.folder))):
-                _delete_shuffle(plan.folder)
-    delete_own_if_empty(work)
-
-
-def _sweep_unplanned(work: str) -> None:
-    """Deletes folders that have no plan yet: a run was killed when it had its claim at most."""
-    if not filesystem.is_local(work) or not os.path.isdir(work):
-        return
-    for name in filter(_FOLDER.fullmatch, os.listdir(work)):
-        folder = filesystem.join(work, name)
-        if not os.path.islink(folder) and os.path.isdir(folder):
-            left = os.listdir(folder)
-            if left == [CLAIM_NAME]:
-                sweep_claim(filesystem.join(folder, CLAIM_NAME))
-            if not left or left == [CLAIM_NAME]:
-                filesystem.delete_if_empty(folder)
-
-
-def _delete_shuffle(folder: str) -> None:
-    """Deletes a folder of runs: what this tool makes there, and the plan when all else is gone."""
-    filesystem.delete_known(folder, _MADE.fullmatch)
-    filesystem.delete_known(folder, {_PLAN_NAME, CLAIM_NAME}.__contains__)
-
-
-@dataclass(frozen=True)
-class _EarlierPlan:
-    """A plan as it lies in its folder, whose name is the fingerprint of what the plan says."""
-
-    folder: str
-    fingerprint: bytes
-    content: dict
-
-
-def _plans(work: str) -> Iterator[_EarlierPlan]:
-    """The folders of runs in a work folder, with what their plans say.
-
-    A folder counts only if its plan has the fingerprint that is its name: nobody else's has.
-    """
-    if not filesystem.is_folder(work):
-        return
-    for file in filesystem.list_folder(work):
-        folder, _, name = file.name.partition('/')
-        if not _FOLDER.fullmatch(folder) or name != _PLAN_NAME:
-            continue
-        try:
-            content = json.loads(filesystem.read_bytes(file.path))
-        except (ValueError, RecursionError):
-            continue
-        if not isinstance(content, dict):
-            continue
-        fingerprint = bytes.fromhex(folder.removeprefix(_FOLDER_PREFIX))
-        # That of 6b30307 left out the output.
-        without_output = {name: value for name, value in content.items() if name != 'output'}
-        if fingerprint in (_fingerprint(content), _fingerprint(without_output)):
-            yield _EarlierPlan(filesystem.join(work, folder), fingerprint, content)
-
-
-def _fingerprint(content: dict) -> bytes:
-    return hashlib.sha256(_json(content)).digest()[:16]
-
-
-def _cut(job: Job, run_bytes: int) -> dict[str, object]:
+def _cut(read_plan: ReadPlan, run_bytes: int, processes: int) -> dict[str, object]:
     """What a plan says of how the corpus is cut into runs."""
-    sizes = [len(each.items) for each in _run_items(job, run_bytes)]
+    sizes = [len(each.items) for each in _run_items(read_plan, run_bytes, processes)]
     return {'run_bytes': run_bytes, 'items': sizes}
 
 
@@ -235,18 +152,22 @@ def _codes() -> tuple[str, ...]:
 
 
 def _content(
-    job: Job, layout: Sequence[SplitShards], features: Sequence[EncodedFeature], seed: int
+    read_plan: ReadPlan,
+    layout: Sequence[SplitShards],
+    features: Sequence[EncodedFeature],
+    seed: int,
 ) -> dict:
     """All that the bytes of the runs depend on, but for how large they are."""
+    reading = read_plan.reading
     vocabularies = {each.vocabulary: filesystem.read_bytes(each.vocabulary) for each in features}
-    items = _json([dataclasses.astuple(item) for item in _items(job)])
-    return {
+    items = plan_json([dataclasses.astuple(item) for item in read_plan.all_items])
+    content = {
         'format': FORMAT,
         'code': _codes()[0],
         'unicode': UNICODE_VERSION,
         'seed': seed,
-        'on_error': job.on_error,
-        'block_bytes': job.item_bytes,
+        'on_error': reading.on_error,
+        'block_bytes': read_plan.item_bytes,
         'work_items': hashlib.sha256(items).hexdigest(),
         'layout': [list(dataclasses.astuple(each)) for each in layout],
         'features': [
@@ -262,29 +183,27 @@ def _content(
                 each.split, each.role, each.place, each.side, each.file.path, each.file.size,
                 each.stored.modified or checksum_input(each).crc32c,
             ]
-            for each in job.corpus.inputs
+            for each in reading.corpus.inputs
         ],
-        # A newer option: by default plans stay what they were before it.
-        **({} if job.max_line_bytes == MAX_LINE_BYTES else {'max_line_bytes': job.max_line_bytes}),
     }  # fmt: skip
+    # A newer option: by default plans stay what they were before it.
+    if reading.max_line_bytes != MAX_LINE_BYTES:
+        content['max_line_bytes'] = reading.max_line_bytes
+    return content
 
 
-def _items(job: Job) -> list[WorkItem]:
-    return [item for split in job.corpus.splits for item in job.items[split.name]]
-
-
-def _run_items(job: Job, run_bytes: int) -> list[RunItem]:
+def _run_items(read_plan: ReadPlan, run_bytes: int, processes: int) -> list[RunItem]:
     """Cuts each split's work items into runs; a gzip file is one item and its run has parts."""
+    corpus = read_plan.reading.corpus
     limit = _RUN_PARTS * run_bytes
-    processes = processes_of(job.engine)
     if processes > 1:
-        text = sum(job.corpus.text_bytes(split.name) for split in job.corpus.splits)
+        text = sum(corpus.text_bytes(split.name) for split in corpus.splits)
         limit = min(limit, text // (_ITEMS_PER_PROCESS * processes))
     runs: list[RunItem] = []
-    for number, split in enumerate(job.corpus.splits):
+    for number, split in enumerate(corpus.splits):
         held: list[WorkItem] = []
         size = 0
-        for item in job.items[split.name]:
+        for item in read_plan.items[split.name]:
             if held and size + _stored_bytes(item) > limit:
                 runs.append(RunItem(len(runs), number, tuple(held)))
                 held, size = [], 0
@@ -311,7 +230,7 @@ def _needed(records: int) -> int:
     return records * 21 // 10
 
 
-def _check_free_space(plan: ShufflePlan, job: Job, encoder: BlockEncoder) -> None:
+def _check_free_space(plan: ShufflePlan, read_plan: ReadPlan, encoder: BlockEncoder) -> None:
     if not filesystem.is_local(plan.folder):
         return
     there = 0
@@ -322,7 +241,7 @@ def _check_free_space(plan: ShufflePlan, job: Job, encoder: BlockEncoder) -> Non
     # worth encoding a block to know better.
     if free > 2 * plan.needed_bytes:
         return
-    needed = round(plan.needed_bytes * _records_per_text(plan, job, encoder))
+    needed = round(plan.needed_bytes * _records_per_text(read_plan, encoder))
     if free < needed:
         raise FullDiskError(
             f'about {needed >> 20} MiB are needed in {plan.folder} for the shuffle and the result, '
@@ -336,19 +255,14 @@ def _existing(folder: str) -> str:
     return folder
 
 
-def _records_per_text(plan: ShufflePlan, job: Job, encoder: BlockEncoder) -> float:
+def _records_per_text(read_plan: ReadPlan, encoder: BlockEncoder) -> float:
     """Encodes the first block of the corpus."""
     encoder.set_up()
-    for item in _items(job):
-        for block in read_blocks(
-            item, filesystem.open_binary, plan.block_bytes, plan.max_line_bytes
-        ):
+    block_bytes, max_line_bytes = read_plan.item_bytes, read_plan.reading.max_line_bytes
+    for item in read_plan.all_items:
+        for block in read_blocks(item, filesystem.open_binary, block_bytes, max_line_bytes):
             if block.long_lines:
                 continue
             text = len(block.data) + len(block.target or b'')
             return len(encoder.encode(block).rows.records) / max(1, text)
     return 1.0
-
-
-def _json(content: object) -> bytes:
-    return json.dumps(content, sort_keys=True).encode()

@@ -20,6 +20,7 @@ from pipelines.shuffle.plan import RunItem, ShufflePlan
 from pipelines.shuffle.run_writing import RunWriter, WrittenPart, full_disk_as_error
 from pipelines.transforms.count_tokens import FACTS, REJECTED
 from pipelines.transforms.encode_blocks import BlockEncoder
+from pipelines.transforms.share_out import ShareOut
 from pipelines.transforms.write_rejected import rejected_name
 from pipelines.transforms.write_report import GatherOnOne, WrittenFile
 from pipelines.transforms.write_shards import shard_name
@@ -55,8 +56,7 @@ class WriteRuns(beam.PTransform):
         writing = beam.ParDo(_WriteRunsFn(self.plan, self.encoder, self.workers))
         written = (
             root
-            | 'Plan' >> beam.Create(list(self.items), reshuffle=False)
-            | 'ShareOut' >> beam.Reshuffle()  # RunItem
+            | ShareOut(self.items)  # RunItem
             | 'Write' >> writing.with_outputs(FACTS, main=RUNS)
         )
         return {RUNS: written[RUNS], FACTS: written[FACTS]}
@@ -115,7 +115,7 @@ class MergeRuns(beam.PTransform):
         listing = filesystem.join(self.folder, 'runs')
         listed = (
             parts
-            | 'Gather' >> GatherOnOne()  # [WrittenPart]
+            | 'Gather' >> GatherOnOne()  # (0, [WrittenPart])
             | 'List' >> beam.ParDo(_ListRunsFn(self.plan, listing)).with_outputs(
                 REJECTED, main=SHARDS
             )
@@ -159,8 +159,8 @@ class _ListRunsFn(beam.DoFn):
         self._plan = plan
         self._listing = listing
 
-    def process(self, element: Iterable[WrittenPart]) -> Iterator:
-        parts = sorted(element, key=lambda part: (part.run, part.part))
+    def process(self, element: tuple[int, Iterable[WrittenPart]]) -> Iterator:
+        parts = sorted(element[1], key=lambda part: (part.run, part.part))
         runs = [_ListedRun(each.split, each.name, each.size, each.facts.rejected) for each in parts]
         lines = ''.join(run.to_json() + '\n' for run in runs)
         filesystem.write_bytes(self._listing, lines.encode())

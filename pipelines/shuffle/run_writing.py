@@ -12,7 +12,8 @@ from dataclasses import dataclass
 
 from pipelines.engines.ordered_calls import Call, OrderedPool
 from pipelines.files import filesystem
-from pipelines.shuffle.plan import RunItem, ShufflePlan, run_name
+from pipelines.shuffle.plan import RunItem, ShufflePlan
+from pipelines.shuffle.plan_folders import run_name
 from pipelines.transforms.encode_blocks import BlockEncoder
 from tokcore.corpus.dataset import Block
 from tokcore.corpus.formats.registry import read_blocks

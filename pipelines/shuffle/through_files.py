@@ -8,46 +8,37 @@ import apache_beam as beam
 
 from pipelines.files import filesystem
 from pipelines.files.claims import CLAIM_NAME, Claim
-from pipelines.files.work_folder import WORK_FOLDER
-from pipelines.jobs.corpus_files import Job
+from pipelines.files.work_folder import WorkFolder
+from pipelines.jobs.encode_options import EncodeOptions
+from pipelines.jobs.job import Execution
+from pipelines.jobs.read_plan import ReadPlan
 from pipelines.jobs.read_stats import report_read, report_rejected
-from pipelines.jobs.shuffle_options import fit_memory
-from pipelines.shuffle.plan import (
-    begin_shuffle,
-    plan_shuffle,
-    sweep_shuffles,
-    sweep_unbegun,
-)
+from pipelines.jobs.shuffle_memory import fit_memory
+from pipelines.shuffle.plan import begin_shuffle, plan_shuffle
+from pipelines.shuffle.plan_folders import sweep_shuffles, sweep_unbegun
 from pipelines.shuffle.run_merging import RUNS, SHARDS, MergeRuns, WriteRuns
 from pipelines.transforms.count_tokens import FACTS, REJECTED
-from pipelines.transforms.encode_blocks import BlockEncoder, EncodedFeature, SplitShards
+from pipelines.transforms.encode_blocks import BlockEncoder, EncodedFeature
 from pipelines.transforms.write_report import WriteReport
 from tokcore.errors import InputError, OperatingSystemError
 
 
-def work_folder(job: Job, output: str) -> str:
-    """Returns the folder for what a rerun goes on with."""
-    return job.work or filesystem.join(output, WORK_FOLDER)
-
-
 def encode_through_files(
-    job: Job,
+    read_plan: ReadPlan,
+    execution: Execution,
     features: Sequence[EncodedFeature],
-    layout: Sequence[SplitShards],
-    name: str,
-    seed: int,
+    options: EncodeOptions,
     path: str,
     output: str,
     report: str,
 ) -> None:
-    """Encodes a planned job into shards in a folder, and reports them.
+    """Encodes what is read into shards in a folder, and reports them.
 
     Args:
-        job: the corpus, cut into work items, and how it is to be run.
+        read_plan: what is read, as work items.
+        execution: how that is run.
         features: what an example holds.
-        layout: for each split its shards and buckets.
-        name: of the dataset.
-        seed: of the order keys.
+        options: the dataset's name, its shards and the seed of the order keys.
         path: an attempt's folder, for shards and reports.
         output: the folder that the shards are for at last.
         report: the file that tells (file name, bytes, crc32c, examples) of each shard.
@@ -55,16 +46,13 @@ def encode_through_files(
     Raises:
         InputError: a line that cannot be used, or too little memory or room on the disk.
     """
-    memory = fit_memory(
-        job.shuffle,
-        job.engine,
-        job.item_bytes,
-        len({each.vocabulary for each in features}),
-        job.longest_line,
-    )
-    encoder = BlockEncoder(features, job.corpus.splits, seed, job.on_error)
-    work = work_folder(job, output)
-    planned = plan_shuffle(job, layout, features, seed, memory, work, output)
+    reading, seed = read_plan.reading, options.seed
+    vocabularies = len({each.vocabulary for each in features})
+    memory = fit_memory(execution, reading.longest_line, vocabularies)
+    encoder = BlockEncoder(features, reading.corpus.splits, seed, reading.on_error)
+    work = WorkFolder(execution.work, output).path
+    layout = options.layout(reading.corpus)
+    planned = plan_shuffle(read_plan, layout, features, seed, memory, work, output)
     plan = planned.plan
 
     def build(pipeline: beam.Pipeline) -> None:
@@ -73,27 +61,27 @@ def encode_through_files(
         )
         report_read(written[FACTS], path)
         merged = written[RUNS] | 'MergeRuns' >> MergeRuns(
-            plan, name, path, memory.group_bytes, memory.workers
+            plan, options.name, path, memory.group_bytes, memory.workers
         )
         report_rejected(merged[REJECTED], path)
         merged[SHARDS] | 'ReportShards' >> WriteReport(report)
 
     with Claim(filesystem.join(plan.folder, CLAIM_NAME), plan.folder) as claim:
         claim.require()
-        begin_shuffle(planned, job, encoder)
-        job.engine.run(build)
+        begin_shuffle(planned, read_plan, encoder)
+        execution.engine.run(build)
 
 
 @dataclass(frozen=True)
 class KeptRuns:
-    """The sorted runs for an output, which a rerun goes on with."""
+    """The sorted runs for an output in a work folder, which a rerun goes on with."""
 
-    job: Job
+    work: str
     output: str
 
     def sweep(self) -> None:
         """Deletes them, as far as no other run is at work on them."""
-        sweep_shuffles(work_folder(self.job, self.output), self.output)
+        sweep_shuffles(self.work, self.output)
 
     @contextlib.contextmanager
     def swept(self) -> Iterator[None]:
@@ -105,7 +93,7 @@ class KeptRuns:
         try:
             yield
         except OperatingSystemError:
-            sweep_unbegun(work_folder(self.job, self.output), self.output)
+            sweep_unbegun(self.work, self.output)
             raise
         except InputError:
             self.sweep()

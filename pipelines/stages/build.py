@@ -4,28 +4,25 @@ import time
 from collections.abc import Mapping, Sequence
 
 from pipelines.artifacts.count_files import find_counts
-from pipelines.artifacts.manifest import InputText, Manifest, VocabularyRecord, read_manifest
-from pipelines.artifacts.run_stage import Made, run_stage
-from pipelines.artifacts.stage_output import StageKey, StageOutput
+from pipelines.artifacts.counts_folder import CountsFolder
+from pipelines.artifacts.manifest import InputText, VocabularyRecord, read_manifest
+from pipelines.artifacts.stage_output import StageKey, StageOutput, StageTask
 from pipelines.files import filesystem
 from pipelines.files.attempts import Attempt
 from pipelines.files.work_folder import WorkFolder
-from pipelines.jobs.corpus_files import Corpus, Job
-from pipelines.jobs.read_stats import wanted_inputs
+from pipelines.jobs.corpus_files import Corpus
+from pipelines.jobs.encode_options import EncodeOptions, VocabularyPaths
+from pipelines.jobs.job import Execution, Reading
+from pipelines.jobs.read_plan import plan_reading
+from pipelines.jobs.shuffle_memory import refuse_too_large
+from pipelines.learning.find_vocabulary import VocabularyOptions, VocabularySearch
 from pipelines.learning.learner_rounds import RoundsPlace
 from pipelines.shuffle.through_files import KeptRuns
-from pipelines.stages.count import CountsFolder, count_stage
-from pipelines.stages.encode import (
-    EncodeOptions,
-    VocabularyPaths,
-    encode_into,
-    log_shards,
-    refuse_too_large,
-    shard_names,
-)
-from pipelines.stages.vocabulary import VocabularyOptions, learn
+from pipelines.stages.count import count_stage
+from pipelines.stages.encode import encode_into, log_shards
+from pipelines.stages.run_stage import Made, run_stage
+from pipelines.stages.vocabulary import learn
 from tokcore.errors import InputError
-from tokcore.text.unicode_tables import UNICODE_VERSION
 
 
 def vocabulary_names(corpus: Corpus, name: str, size: int, shared: bool) -> dict[str, str]:
@@ -37,7 +34,12 @@ def vocabulary_names(corpus: Corpus, name: str, size: int, shared: bool) -> dict
 
 
 def build_stage(
-    job: Job, vocabulary: VocabularyOptions, shared: bool, encoding: EncodeOptions, folder: str
+    reading: Reading,
+    execution: Execution,
+    vocabulary: VocabularyOptions,
+    shared: bool,
+    encoding: EncodeOptions,
+    folder: str,
 ) -> None:
     """Counts the training lines, learns the vocabularies and encodes all splits.
 
@@ -45,17 +47,17 @@ def build_stage(
         InputError: whatever the three stages refuse.
     """
     started = time.monotonic()
-    corpus = job.corpus
+    corpus = reading.corpus
     output = StageOutput.of_dataset(folder)
     names = vocabulary_names(corpus, encoding.name, vocabulary.vocab_size, shared)
     key = StageKey(
         'build',
         {
-            **encoding.for_manifest(job),
+            **encoding.for_manifest(reading),
             **vocabulary.for_manifest(),
             'shared_vocab': shared,
         },
-        wanted_inputs(corpus),
+        corpus.wanted_inputs(),
     )
     is_text = corpus.splits[0].kind == 'text'
     folders = {
@@ -66,53 +68,47 @@ def build_stage(
         for side in names
     }
 
-    def make(attempt: Attempt) -> Made:
-        planned = job.planned(attempt.path)
-        count_stage(planned.only('train'), list(folders.values()), keep_rejected=False)
+    rounds = {
+        side: RoundsPlace.of(folder, name, execution.work) for side, name in names.items()
+    }
+
+    def make(attempt: Attempt) -> list[Made]:
+        plan = plan_reading(reading, execution, attempt.path)
+        training = plan.only('train')
+        count_stage(training.reading, execution, list(folders.values()), training)
         counted = time.monotonic()
         records: list[VocabularyRecord] = []
         for side, name in names.items():
-            learned = learn(
-                find_counts([folders[side].path]),
-                vocabulary,
-                name,
-                job.engine,
-                filesystem.join(attempt.path, f'learner.{side}'),
-                folder,
+            counts = find_counts([folders[side].path])
+            work = filesystem.join(attempt.path, f'learner.{side}')
+            search = VocabularySearch(
+                counts, vocabulary, name, execution.engine, work, rounds[side]
             )
-            filesystem.write_bytes(filesystem.join(attempt.path, name), learned.data)
-            records.append(learned.record(name, side))
+            records.append(learn(search, side, attempt.path))
         learned_at = time.monotonic()
         paths = _vocabulary_paths(names, attempt.path, is_text)
-        encoded = encode_into(planned, paths, encoding, attempt.path, folder)
+        encoded = encode_into(plan, execution, paths, encoding, attempt.path, folder)
         _refuse_changed(folders, encoded.stats.inputs)
-        manifest = Manifest(
-            'build',
-            UNICODE_VERSION,
-            key.options,
+        manifest = key.manifest(
             encoded.stats.inputs,
             encoded.stats.lines,
             vocabularies=tuple(records),
             files=encoded.shards,
-            rejected=output.rejected_files(encoded.stats.rejected),
         )
         seconds = {
             'count': counted - started,
             'vocab': learned_at - counted,
             'encode': time.monotonic() - learned_at,
         }
-        return Made(manifest, encoded.stats.rejected, seconds)
+        return [Made(manifest, encoded.stats.rejected, seconds)]
 
-    rounds = [RoundsPlace.of(folder, name, vocabulary.work) for name in names.values()]
-    made = run_stage(
-        output,
-        key,
-        [*names.values(), *shard_names(corpus, encoding)],
+    work = WorkFolder(execution.work, folder)
+    [made] = run_stage(
+        [StageTask(key, output, [*names.values(), *encoding.shard_names(corpus)])],
         make,
-        overwrite=job.overwrite,
-        flags=job.engine.flags,
-        kept=[WorkFolder(job.work, folder), KeptRuns(job, folder), *rounds],
-        check=lambda: refuse_too_large(job, len(names)),
+        execution,
+        kept=[work, KeptRuns(work.path, folder), *rounds.values()],
+        check=lambda: refuse_too_large(reading, execution, len(names)),
     )
     if made is not None:
         log_shards(made, output)

@@ -1,86 +1,29 @@
 """The stage that encodes: every split's lines in, shuffled TFRecord shards out."""
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import apache_beam as beam
 
-from pipelines.artifacts.manifest import (
-    Manifest,
-    OutputFile,
-    VocabularyRecord,
-)
-from pipelines.artifacts.run_stage import Made, run_stage
-from pipelines.artifacts.stage_output import StageKey, StageOutput
+from pipelines.artifacts.manifest import OutputFile, VocabularyRecord
+from pipelines.artifacts.stage_output import StageKey, StageOutput, StageTask
 from pipelines.artifacts.vocabulary_reading import read_vocabulary
-from pipelines.engines.process_memory import available_bytes
 from pipelines.files import filesystem
 from pipelines.files.attempts import Attempt
 from pipelines.files.work_folder import WorkFolder
-from pipelines.jobs.corpus_files import Corpus, Job
-from pipelines.jobs.read_stats import (
-    ReadStats,
-    read_job_stats,
-    reading_options,
-    report_stats,
-    wanted_inputs,
-)
-from pipelines.jobs.shuffle_options import fit_memory
+from pipelines.jobs.encode_options import EncodeOptions, VocabularyPaths
+from pipelines.jobs.job import Execution, Reading
+from pipelines.jobs.read_plan import ReadPlan, plan_reading
+from pipelines.jobs.read_stats import ReadStats, read_job_stats, report_stats
+from pipelines.jobs.shuffle_memory import refuse_too_large
 from pipelines.shuffle.through_files import KeptRuns, encode_through_files
-from pipelines.transforms.encode_blocks import RECORDS, EncodeBlocks, EncodedFeature, SplitShards
+from pipelines.stages.run_stage import Made, run_stage
+from pipelines.transforms.encode_blocks import RECORDS, EncodeBlocks, EncodedFeature
 from pipelines.transforms.write_report import WriteReport, WrittenFile, read_report
-from pipelines.transforms.write_shards import WriteShards, shard_name
-from tokcore.errors import InputError
-from tokcore.records.example_encoding import Feature
-from tokcore.text.unicode_tables import UNICODE_VERSION
+from pipelines.transforms.write_shards import WriteShards
 
 _LOGGER = logging.getLogger(__name__)
-
-_BUCKET_BYTES = 16 << 20
-"""Planned size of a bucket: sorting it takes a few times as much, and a shard of usual size is a
-handful. Half would double the elements of the shuffle, twice the memory of every writer."""
-
-_SLOT_BYTES = 512 << 20
-"""Flink 1.x stops for ever, without an error, where one bundle puts out more than about 1 GB, and
-batch there makes one bundle of all that a slot does."""
-
-_MEMORY_SHARE = 6
-"""Beam's local runner holds a shuffle in memory at four to six times its size."""
-
-
-@dataclass(frozen=True)
-class EncodeOptions:
-    """What the shards depend on, beside the corpus and the vocabularies."""
-
-    name: str
-    shards: Mapping[str, int]  # of each split
-    seed: int = 0
-    source_prefix: str = ''
-    target_prefix: str = ''
-
-    def for_manifest(self, job: Job) -> dict[str, object]:
-        return {
-            'name': self.name,
-            'seed': self.seed,
-            'source_prefix': self.source_prefix,
-            'target_prefix': self.target_prefix,
-            **{
-                ('shards' if split.name == 'train' else f'{split.name}_shards'): self.shards[
-                    split.name
-                ]
-                for split in job.corpus.splits
-            },
-            **reading_options(job),
-        }
-
-
-@dataclass(frozen=True)
-class VocabularyPaths:
-    """The vocabulary files of the two sides of a pair, or of a text as `targets`."""
-
-    targets: str
-    inputs: str | None = None
 
 
 @dataclass(frozen=True)
@@ -89,15 +32,6 @@ class Encoded:
 
     stats: ReadStats
     shards: tuple[OutputFile, ...]
-
-
-def shard_names(corpus: Corpus, options: EncodeOptions) -> list[str]:
-    """Returns the names of all shards of all splits."""
-    return [
-        shard_name(options.name, split.name, shard, options.shards[split.name])
-        for split in corpus.splits
-        for shard in range(options.shards[split.name])
-    ]
 
 
 def given_vocabularies(paths: VocabularyPaths) -> tuple[VocabularyRecord, ...]:
@@ -127,7 +61,11 @@ def given_vocabularies(paths: VocabularyPaths) -> tuple[VocabularyRecord, ...]:
 
 
 def encode_stage(
-    job: Job, vocabularies: VocabularyPaths, options: EncodeOptions, folder: str
+    reading: Reading,
+    execution: Execution,
+    vocabularies: VocabularyPaths,
+    options: EncodeOptions,
+    folder: str,
 ) -> None:
     """Encodes a corpus with vocabularies that exist.
 
@@ -136,54 +74,53 @@ def encode_stage(
     """
     output = StageOutput.of_dataset(folder)
     records = given_vocabularies(vocabularies)
-    key = wanted_encoding(job, records, options)
+    key = wanted_encoding(reading, records, options)
+    work = WorkFolder(execution.work, folder)
 
-    def make(attempt: Attempt) -> Made:
-        planned = job.planned(attempt.path)
-        encoded = encode_into(planned, vocabularies, options, attempt.path, folder)
-        manifest = Manifest(
-            'encode',
-            UNICODE_VERSION,
-            key.options,
+    def make(attempt: Attempt) -> list[Made]:
+        plan = plan_reading(reading, execution, attempt.path)
+        encoded = encode_into(plan, execution, vocabularies, options, attempt.path, folder)
+        manifest = key.manifest(
             encoded.stats.inputs,
             encoded.stats.lines,
             vocabularies_used=records,
             files=encoded.shards,
-            rejected=output.rejected_files(encoded.stats.rejected),
         )
-        return Made(manifest, encoded.stats.rejected)
+        return [Made(manifest, encoded.stats.rejected)]
 
-    made = run_stage(
-        output,
-        key,
-        shard_names(job.corpus, options),
+    [made] = run_stage(
+        [StageTask(key, output, options.shard_names(reading.corpus))],
         make,
-        overwrite=job.overwrite,
-        flags=job.engine.flags,
-        kept=[WorkFolder(job.work, folder), KeptRuns(job, folder)],
+        execution,
+        kept=[work, KeptRuns(work.path, folder)],
         given=[path for path in (vocabularies.inputs, vocabularies.targets) if path is not None],
-        check=lambda: refuse_too_large(job, len(records)),
+        check=lambda: refuse_too_large(reading, execution, len(records)),
     )
     if made is not None:
         log_shards(made, output)
 
 
 def wanted_encoding(
-    job: Job, records: Sequence[VocabularyRecord], options: EncodeOptions
+    reading: Reading, records: Sequence[VocabularyRecord], options: EncodeOptions
 ) -> StageKey:
     """Returns what the bytes of the shards depend on."""
     return StageKey(
         'encode',
         {
-            **options.for_manifest(job),
+            **options.for_manifest(reading),
             'vocabularies': [[each.side, each.name, each.bytes, each.crc32c] for each in records],
         },
-        wanted_inputs(job.corpus),
+        reading.corpus.wanted_inputs(),
     )
 
 
 def encode_into(
-    job: Job, vocabularies: VocabularyPaths, options: EncodeOptions, path: str, output: str
+    plan: ReadPlan,
+    execution: Execution,
+    vocabularies: VocabularyPaths,
+    options: EncodeOptions,
+    path: str,
+    output: str,
 ) -> Encoded:
     """Encodes a corpus into an attempt's folder, for an output's.
 
@@ -191,37 +128,17 @@ def encode_into(
         InputError: a line that cannot be used, an empty split, or too much for memory or disk.
         RuntimeError: examples were lost on the way.
     """
-    corpus = job.corpus
-    layout = plan_shards(corpus, options)
-    features = _features(vocabularies, options)
+    corpus = plan.reading.corpus
+    features = options.features(vocabularies)
     shards_path = filesystem.join(path, 'shards')
-
-    def build(pipeline: beam.Pipeline) -> None:
-        encoded = job.read(pipeline) | 'EncodeBlocks' >> EncodeBlocks(
-            features,
-            corpus.splits,
-            layout,
-            options.seed,
-            job.engine.workers,
-            on_error=job.on_error,
-        )
-        report_stats(encoded, path)
-        (
-            encoded[RECORDS]
-            | 'WriteShards' >> WriteShards(options.name, path, layout)
-            | 'ReportShards' >> WriteReport(shards_path)
-        )
-
-    if job.shuffle.through_files(job.engine):
-        encode_through_files(
-            job, features, layout, options.name, options.seed, path, output, shards_path
-        )
+    if execution.through_files:
+        encode_through_files(plan, execution, features, options, path, output, shards_path)
     else:
-        job.engine.run(build)
+        _encode_through_runner(plan, execution, features, options, path, shards_path)
     stats = read_job_stats(corpus, path)
     written = {each.name: each for each in read_report(shards_path, WrittenFile)}
     shards = []
-    for name in shard_names(corpus, options):
+    for name in options.shard_names(corpus):
         if name not in written:
             filesystem.write_bytes(filesystem.join(path, name), b'')
         shards.append(OutputFile.of(written.get(name, WrittenFile(name, 0, 0, 0))))
@@ -235,16 +152,30 @@ def encode_into(
     return Encoded(stats, tuple(shards))
 
 
-def plan_shards(corpus: Corpus, options: EncodeOptions) -> list[SplitShards]:
-    """Returns each split's shards and buckets; buckets follow the size and change no byte."""
-    return [
-        SplitShards(
-            split.name,
-            options.shards[split.name],
-            max(1, -(-corpus.text_bytes(split.name) // options.shards[split.name] // _BUCKET_BYTES)),
+def _encode_through_runner(
+    plan: ReadPlan,
+    execution: Execution,
+    features: Sequence[EncodedFeature],
+    options: EncodeOptions,
+    path: str,
+    report: str,
+) -> None:
+    """Encodes as `encode_through_files` does, with the runner's own shuffle."""
+    reading, engine = plan.reading, execution.engine
+    splits, layout = reading.corpus.splits, options.layout(reading.corpus)
+
+    def build(pipeline: beam.Pipeline) -> None:
+        encoded = plan.read(pipeline) | 'EncodeBlocks' >> EncodeBlocks(
+            features, splits, layout, options.seed, engine.workers, on_error=reading.on_error
         )
-        for split in corpus.splits
-    ]
+        report_stats(encoded, path)
+        (
+            encoded[RECORDS]
+            | 'WriteShards' >> WriteShards(options.name, path, layout)
+            | 'ReportShards' >> WriteReport(report)
+        )
+
+    engine.run(build)
 
 
 def log_shards(made: Made, output: StageOutput) -> None:
@@ -259,58 +190,3 @@ def log_shards(made: Made, output: StageOutput) -> None:
             output.folder,
         )
     output.warn_rejected(made.rejected)
-
-
-def _features(vocabularies: VocabularyPaths, options: EncodeOptions) -> list[EncodedFeature]:
-    if vocabularies.inputs is None:
-        return [EncodedFeature(Feature('targets', 0, options.target_prefix), vocabularies.targets)]
-    return [
-        EncodedFeature(Feature('inputs', 0, options.source_prefix), vocabularies.inputs),
-        EncodedFeature(Feature('targets', 1, options.target_prefix), vocabularies.targets),
-    ]
-
-
-def refuse_too_large(job: Job, vocabularies: int) -> None:
-    """Refuses a shuffle that the memory given cannot hold, before anything is read for it.
-
-    Locally that is more than a sixth of the free memory, and on Flink more than 0.5 GB a slot.
-    Records are about as large as their text: subtokens take two bytes where the text took three or
-    four, and each example some fifty.
-
-    Raises:
-        InputError: it would not fit.
-    """
-    if job.shuffle.through_files(job.engine):
-        fit_memory(
-            job.shuffle, job.engine, job.item_bytes, vocabularies, job.longest_line
-        )
-        return
-    size = sum(job.corpus.text_bytes(split.name) for split in job.corpus.splits)
-    if job.engine.flink_slots is not None:
-        _refuse_for_slots(job, size, job.engine.flink_slots)
-    if not job.engine.is_local:
-        return
-    free = available_bytes()
-    if size * _MEMORY_SHARE > free:
-        raise InputError(
-            f'shuffling about {size >> 20} MiB of records needs six times as much memory, and '
-            f'{free >> 20} MiB are free; shuffle through files (--shuffle=files), or on a cluster'
-        )
-
-
-def _refuse_for_slots(job: Job, size: int, slots: int) -> None:
-    # A work item is not cut further, and a gzip file is one; slots beyond the items stay empty.
-    items = sum(
-        1 if each.file.compressed else -(-each.file.size // job.item_bytes)
-        for each in job.corpus.inputs
-        if each.side == 0
-    )
-    if size // max(1, min(slots, items)) <= _SLOT_BYTES:
-        return
-    needed = -(-size // _SLOT_BYTES)
-    too_few = f' with at least as many work items, which are {items} now,' if items < needed else ''
-    raise InputError(
-        f'about {size >> 20} MiB of records would go through {min(slots, items)} Flink slots, and '
-        f'more than {_SLOT_BYTES >> 20} MiB through one can stop the job for ever; give '
-        f'--parallelism={needed} or more{too_few} on a cluster with as many slots'
-    )

@@ -1,31 +1,33 @@
 """Adding up COUNTS folders, partition by partition, without reading text again."""
 
-import logging
+import functools
 import time
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-
-import apache_beam as beam
+from collections.abc import Sequence
 
 from pipelines.artifacts.count_files import CountFiles, find_counts
 from pipelines.artifacts.count_tables import read_counts_or_empty
+from pipelines.artifacts.counts_folder import (
+    CountedTable,
+    count_names,
+    counted_table,
+    log_counts,
+)
 from pipelines.artifacts.manifest import MANIFEST_NAME, Manifest, read_manifest
-from pipelines.artifacts.run_stage import Made, run_stage
-from pipelines.artifacts.stage_output import StageKey, StageOutput
+from pipelines.artifacts.stage_output import StageKey, StageOutput, StageTask
 from pipelines.engines.engine import Engine
 from pipelines.files import filesystem
 from pipelines.files.attempts import Attempt
-from pipelines.stages.count import CountedTable, count_names, counted_table
+from pipelines.jobs.job import Execution
+from pipelines.stages.run_stage import Made, run_stage
 from pipelines.transforms.count_tokens import WrittenCounts, counts_name, write_counts_file
-from pipelines.transforms.write_report import WriteReport, read_report
+from pipelines.transforms.share_out import ReportEach
+from pipelines.transforms.write_report import read_report
 from tokcore.counts.block_counting import COUNT_PARTITIONS
 from tokcore.errors import InputError
-from tokcore.text.unicode_tables import UNICODE_VERSION, check_unicode
-
-_LOGGER = logging.getLogger(__name__)
+from tokcore.text.unicode_tables import check_unicode
 
 
-def merge_stage(folders: Sequence[str], output: str, engine: Engine, overwrite: bool) -> None:
+def merge_stage(folders: Sequence[str], output: str, execution: Execution) -> None:
     """Adds up COUNTS folders into a new one.
 
     Raises:
@@ -41,35 +43,25 @@ def merge_stage(folders: Sequence[str], output: str, engine: Engine, overwrite: 
     )
     tokens = sum(manifest.tokens or 0 for manifest in manifests)
 
-    def make(attempt: Attempt) -> Made:
+    def make(attempt: Attempt) -> list[Made]:
         started = time.monotonic()
-        table = _merge_into(counts, attempt.path, engine)
+        table = _merge_into(counts, attempt.path, execution.engine)
         if table.tokens != tokens:
             raise InputError(
                 f'what is merged has {table.tokens} tokens, but {MANIFEST_NAME} of the folders '
                 f'states {tokens} in all; count them again with --overwrite'
             )
-        manifest = Manifest(
-            'count',
-            UNICODE_VERSION,
-            key.options,
+        manifest = key.manifest(
             tuple(each.checksum() for each in key.inputs),
             tokens=tokens,
             files=table.files,
         )
-        return Made(manifest, seconds={'merge': time.monotonic() - started})
+        return [Made(manifest, seconds={'merge': time.monotonic() - started})]
 
-    made = run_stage(
-        StageOutput.of_counts(output),
-        key,
-        count_names(),
-        make,
-        overwrite=overwrite,
-        flags=engine.flags,
-    )
+    task = StageTask(key, StageOutput.of_counts(output), count_names())
+    [made] = run_stage([task], make, execution)
     if made is not None:
-        distinct = sum(file.rows for file in made.manifest.files)
-        _LOGGER.info('count: %d tokens, %d distinct, in %s', tokens, distinct, output)
+        log_counts(made.manifest, output)
 
 
 def _counts_manifest(folder: str, output: str) -> Manifest:
@@ -93,11 +85,9 @@ def _merge_into(counts: CountFiles, path: str, engine: Engine) -> CountedTable:
     ]
     counts.let_go(*counts.files)  # the workers read them
     report = filesystem.join(path, 'files')
-    engine.run(
-        lambda pipeline: (
-            pipeline | 'MergeCounts' >> _MergeCounts(by_partition, path) | WriteReport(report)
-        )
-    )
+    call = functools.partial(_merge_partition, path)
+    merging = ReportEach(list(enumerate(by_partition)), call, report)
+    engine.run(lambda pipeline: pipeline | 'MergeCounts' >> merging)
     return counted_table(read_report(report, WrittenCounts), path)
 
 
@@ -105,26 +95,6 @@ def _base(name: str) -> str:
     return name.rpartition('/')[2]
 
 
-@dataclass(eq=False)
-class _MergeCounts(beam.PTransform):
-    """Gives a `WrittenCounts` of each partition's merged file."""
-
-    by_partition: Sequence[CountFiles]
-    folder: str
-
-    def expand(self, root: beam.pvalue.PBegin) -> beam.PCollection:
-        return (
-            root
-            | 'Plan' >> beam.Create(list(enumerate(self.by_partition)), reshuffle=False)
-            | 'ShareOut' >> beam.Reshuffle()
-            | 'Merge' >> beam.ParDo(_MergeCountsFn(self.folder))
-        )
-
-
-class _MergeCountsFn(beam.DoFn):
-    def __init__(self, folder: str):
-        self._folder = folder
-
-    def process(self, element: tuple[int, CountFiles]) -> Iterator[WrittenCounts]:
-        partition, files = element
-        yield write_counts_file(self._folder, partition, read_counts_or_empty(files))
+def _merge_partition(folder: str, numbered: tuple[int, CountFiles]) -> WrittenCounts:
+    partition, files = numbered
+    return write_counts_file(folder, partition, read_counts_or_empty(files))

@@ -8,93 +8,66 @@ from dataclasses import dataclass
 import google_crc32c
 
 from pipelines.artifacts.count_files import CountFiles, find_counts
+from pipelines.artifacts.counts_folder import CountsFolder
 from pipelines.artifacts.manifest import (
     InputText,
-    Manifest,
     OutputFile,
     VocabularyRecord,
     read_manifest,
 )
-from pipelines.artifacts.run_stage import Made, run_stage
-from pipelines.artifacts.stage_output import StageKey, StageOutput
-from pipelines.engines.engine import Engine
+from pipelines.artifacts.stage_output import StageKey, StageOutput, StageTask
 from pipelines.files import filesystem
 from pipelines.files.attempts import Attempt
 from pipelines.files.work_folder import WorkFolder
-from pipelines.jobs.corpus_files import Job
-from pipelines.jobs.read_stats import reading_options, wanted_inputs
-from pipelines.learning.find_vocabulary import VocabularyOptions, find_vocabulary
+from pipelines.jobs.job import Execution, Reading
+from pipelines.learning.find_vocabulary import (
+    FoundVocabulary,
+    VocabularyOptions,
+    VocabularySearch,
+)
+from pipelines.learning.fixed_subtokens import LineEndError
 from pipelines.learning.learner_rounds import RoundsPlace
-from pipelines.learning.line_ends import LineEndError
-from pipelines.stages.count import CountsFolder, count_stage
+from pipelines.options.choices import PairSide
+from pipelines.stages.count import count_stage
+from pipelines.stages.run_stage import Made, run_stage
 from tokcore.corpus.block_stats import LineTally
 from tokcore.errors import InputError
-from tokcore.learning.size_search import SearchResult
 from tokcore.subword.vocabulary_file import dump_vocabulary
 from tokcore.text.unicode_tables import UNICODE_VERSION
 
 _LOGGER = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True)
-class Learned:
-    """A vocabulary's file and how it was found."""
-
-    data: bytes
-    result: SearchResult
-
-    def record(self, name: str, side: str) -> VocabularyRecord:
-        return VocabularyRecord(
-            side,
-            name,
-            len(self.result.subtokens),
-            len(self.data),
-            f'{google_crc32c.value(self.data):08x}',
-            UNICODE_VERSION,
-            self.result.min_count,
-            self.result.tried,
-        )
-
-
-def learn(
-    counts: CountFiles,
-    options: VocabularyOptions,
-    label: str,
-    engine: Engine,
-    work: str,
-    folder: str,
-) -> Learned:
-    """Learns a vocabulary from count files.
-
-    Args:
-        counts: the files.
-        options: what is asked for.
-        label: for messages, the vocabulary's file name.
-        engine: runs the learner on Beam if that is chosen.
-        work: a folder of this run.
-        folder: the output's; rounds on Beam are kept in `.tokbeam` there, unless in `--work`.
+def learn(search: VocabularySearch, side: PairSide, path: str) -> VocabularyRecord:
+    """Learns a vocabulary from count files into a folder; returns its entry in the manifest.
 
     Raises:
         InputError: counts that cannot be read, or a size below the alphabet.
     """
-    place = RoundsPlace.of(folder, label, options.work)
-    names = ', '.join(file.path for file in counts.files)
+    names = ', '.join(file.path for file in search.counts.files)
     try:
-        found = find_vocabulary(counts, options, label, engine, work, place)
+        found = search.run()
     except OverflowError as error:
         raise InputError(f'{error}; divide the counts in {names}') from error
     except LineEndError as error:
         raise InputError(f'{names}: {error}; take it out, or count again') from error
-    _warn_if_missed(found.result, found.smallest_size, options, label)
-    return Learned(dump_vocabulary(found.result.subtokens), found.result)
+    _warn_if_missed(found, search.options.vocab_size, search.label)
+    data = dump_vocabulary(found.result.subtokens)
+    filesystem.write_bytes(filesystem.join(path, search.label), data)
+    return VocabularyRecord(
+        side,
+        search.label,
+        len(found.result.subtokens),
+        len(data),
+        f'{google_crc32c.value(data):08x}',
+        UNICODE_VERSION,
+        found.result.min_count,
+        found.result.tried,
+    )
 
 
 def vocabulary_from_counts(
-    counts: CountFiles,
-    options: VocabularyOptions,
-    path: str,
-    engine: Engine,
-    overwrite: bool,
+    counts: CountFiles, execution: Execution, options: VocabularyOptions, path: str
 ) -> None:
     """Learns a vocabulary into a file, with its manifest beside it.
 
@@ -106,11 +79,11 @@ def vocabulary_from_counts(
     def count(attempt: Attempt) -> Counted:
         return Counted(counts, tuple(each.checksum() for each in wanted.inputs))
 
-    _vocabulary_stage(wanted, count, options, path, engine, overwrite)
+    _vocabulary_stage(wanted, count, execution, options, path)
 
 
 def vocabulary_from_text(
-    job: Job, side: str, options: VocabularyOptions, path: str
+    reading: Reading, execution: Execution, side: str, options: VocabularyOptions, path: str
 ) -> None:
     """Counts the training lines, learns a vocabulary into a file and drops the counts.
 
@@ -119,13 +92,13 @@ def vocabulary_from_text(
     """
     wanted = StageKey(
         'vocab',
-        {'side': side, **reading_options(job), **options.for_manifest()},
-        wanted_inputs(job.corpus),
+        {'side': side, **reading.for_manifest(), **options.for_manifest()},
+        reading.corpus.wanted_inputs(),
     )
 
     def count(attempt: Attempt) -> Counted:
         folder = CountsFolder(filesystem.join(attempt.path, 'counts'), side)
-        rejected = count_stage(job, [folder])
+        rejected = count_stage(reading, execution, [folder])
         output = StageOutput.of_counts(folder.path)
         manifest = read_manifest(output.manifest_path)
         # By their names in the attempt, which the counting stage gave them.
@@ -136,7 +109,7 @@ def vocabulary_from_text(
         )
         return Counted(find_counts([folder.path]), manifest.inputs, manifest.lines, moved)
 
-    _vocabulary_stage(wanted, count, options, path, job.engine, job.overwrite)
+    _vocabulary_stage(wanted, count, execution, options, path)
 
 
 @dataclass(frozen=True)
@@ -152,57 +125,45 @@ class Counted:
 def _vocabulary_stage(
     key: StageKey,
     count: Callable[[Attempt], Counted],
+    execution: Execution,
     options: VocabularyOptions,
     path: str,
-    engine: Engine,
-    overwrite: bool,
 ) -> None:
     output = StageOutput.of_vocabulary(path)
     name = filesystem.split_path(path)[1]
     if filesystem.is_folder(path):
         raise InputError(f'{path} is a folder; give a file as --output')
+    place = RoundsPlace.of(output.folder, name, execution.work)
 
-    def make(attempt: Attempt) -> Made:
+    def make(attempt: Attempt) -> list[Made]:
         counted = count(attempt)
         work = filesystem.join(attempt.path, 'learner')
-        learned = learn(counted.counts, options, name, engine, work, output.folder)
-        filesystem.write_bytes(filesystem.join(attempt.path, name), learned.data)
-        manifest = Manifest(
-            'vocab',
-            UNICODE_VERSION,
-            key.options,
+        search = VocabularySearch(counted.counts, options, name, execution.engine, work, place)
+        record = learn(search, 'both', attempt.path)
+        manifest = key.manifest(
             counted.inputs,
             counted.lines,
-            vocabularies=(learned.record(name, 'both'),),
-            rejected=output.rejected_files(counted.rejected),
+            vocabularies=(record,),
         )
-        return Made(manifest, counted.rejected)
+        return [Made(manifest, counted.rejected)]
 
-    made = run_stage(
-        output,
-        key,
-        [name],
+    [made] = run_stage(
+        [StageTask(key, output, [name])],
         make,
-        overwrite=overwrite,
-        flags=engine.flags,
-        kept=[
-            WorkFolder(options.work, output.folder),
-            RoundsPlace.of(output.folder, name, options.work),
-        ],
+        execution,
+        kept=[WorkFolder(execution.work, output.folder), place],
     )
     if made is not None:
         output.warn_rejected(made.rejected)
         _LOGGER.info('vocab: %d entries in %s', made.manifest.vocabularies[0].size, path)
 
 
-def _warn_if_missed(
-    result: SearchResult, smallest_size: int, options: VocabularyOptions, label: str
-) -> None:
-    size, target = len(result.subtokens), options.vocab_size
+def _warn_if_missed(found: FoundVocabulary, target: int, label: str) -> None:
+    size, smallest = len(found.result.subtokens), found.smallest_size
     if abs(size - target) * 100 < target:
         return
-    near = ' and '.join(f'{size} at min-count {count}' for count, size in result.reachable)
-    floor = f'; no fewer than {smallest_size} are possible' if target < smallest_size else ''
+    near = ' and '.join(f'{size} at min-count {count}' for count, size in found.result.reachable)
+    floor = f'; no fewer than {smallest} are possible' if target < smallest else ''
     _LOGGER.warning(
         '%s has %d entries, asked for %d: reachable around it are %s%s',
         label,

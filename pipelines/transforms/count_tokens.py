@@ -1,6 +1,7 @@
 """Blocks to token counts: packed tables by hash partition, and the textbook form beside it."""
 
 import dataclasses
+import functools
 import queue
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -13,7 +14,9 @@ import pyarrow.parquet as parquet
 from pipelines.engines.bundle_bound import MOST_BUNDLE_BYTES, BundleOutput
 from pipelines.engines.ordered_calls import OrderedPool, in_global_window
 from pipelines.files import filesystem
+from pipelines.transforms.packed_coder import typed
 from pipelines.transforms.table_transport import MergeTablesFn, TableMessage, pack_or_spill
+from pipelines.transforms.threaded_map import ThreadedMap
 from tokcore.corpus.block_stats import BlockStats, reject_error
 from tokcore.corpus.dataset import Block, Split
 from tokcore.corpus.formats.registry import block_rows
@@ -69,15 +72,10 @@ class CountTokens(beam.PTransform):
         counted = blocks | 'CountBlocks' >> counting.with_outputs(FACTS, REJECTED, main=TABLES)
         key_to_table = (
             counted[TABLES]
-            | 'Typed' >> beam.Map(_unchanged).with_output_types(tuple[int, TableMessage])
+            | typed(tuple[int, TableMessage])
             | 'MergeTables' >> beam.CombinePerKey(MergeTablesFn())  # (key, table)
         )
         return {TABLES: key_to_table, FACTS: counted[FACTS], REJECTED: counted[REJECTED]}
-
-
-def _unchanged(element: tuple[int, TableMessage]) -> tuple[int, TableMessage]:
-    # Type hints of a ParDo hold for all of its outputs; the tables' coder needs its own.
-    return element
 
 
 class _CountBlocksFn(beam.DoFn):
@@ -190,24 +188,21 @@ class CountTokensByElement(beam.PTransform):
     def expand(self, blocks: beam.PCollection) -> beam.PCollection:
         return (
             blocks
-            | 'Tokenize' >> beam.ParDo(_TokensFn(self.sides, self.splits))  # (token, 1)
+            | 'Tokenize' >> beam.FlatMap(_tokens, self.sides, self.splits)  # (token, 1)
             | 'Sum' >> beam.CombinePerKey(sum)
         )
 
 
-class _TokensFn(beam.DoFn):
-    def __init__(self, sides: tuple[int, ...], splits: Sequence[Split]):
-        self._sides = sides
-        self._splits = splits
-
-    def process(self, element: Block) -> Iterator[tuple[str, int]]:
-        rows = block_rows(element)
-        if rows.rejects:
-            raise reject_error(rows.rejects[0], element, self._splits)
-        for side in (rows.sides[index] for index in self._sides):
-            for start, end in zip(side.starts, side.ends, strict=True):
-                for token in tokenize(side.text[start:end].tobytes().decode()):
-                    yield token, 1
+def _tokens(
+    block: Block, sides: tuple[int, ...], splits: Sequence[Split]
+) -> Iterator[tuple[str, int]]:
+    rows = block_rows(block)
+    if rows.rejects:
+        raise reject_error(rows.rejects[0], block, splits)
+    for side in (rows.sides[index] for index in sides):
+        for start, end in zip(side.starts, side.ends, strict=True):
+            for token in tokenize(side.text[start:end].tobytes().decode()):
+                yield token, 1
 
 
 @dataclass(frozen=True)
@@ -237,30 +232,15 @@ class WriteCounts(beam.PTransform):
     workers: int = 1
 
     def expand(self, key_to_table: beam.PCollection) -> beam.PCollection:
-        writing = _WriteCountsFn(tuple(self.folders), self.workers)
-        return key_to_table | 'Write' >> beam.ParDo(writing)
+        writing = functools.partial(_write_partition, tuple(self.folders))
+        return key_to_table | 'Write' >> ThreadedMap(writing, self.workers)
 
 
-class _WriteCountsFn(beam.DoFn):
-    def __init__(self, folders: tuple[str, ...], workers: int):
-        self._folders, self._workers = folders, workers
-
-    def setup(self) -> None:
-        self._calls: OrderedPool[WrittenCounts] = OrderedPool(self._workers)
-
-    def process(self, element: tuple[int, TokenTable]) -> Iterator[WrittenCounts]:
-        yield from self._calls.submit(self._write, *element)
-
-    def finish_bundle(self) -> Iterator:
-        yield from map(in_global_window, self._calls.drain())
-
-    def teardown(self) -> None:
-        self._calls.close()
-
-    def _write(self, key: int, table: TokenTable) -> WrittenCounts:
-        group, partition = divmod(key, COUNT_PARTITIONS)
-        written = write_counts_file(self._folders[group], partition, table)
-        return dataclasses.replace(written, group=group)
+def _write_partition(folders: Sequence[str], element: tuple[int, TokenTable]) -> WrittenCounts:
+    key, table = element
+    group, partition = divmod(key, COUNT_PARTITIONS)
+    written = write_counts_file(folders[group], partition, table)
+    return dataclasses.replace(written, group=group)
 
 
 def counts_name(partition: int) -> str:

@@ -10,6 +10,7 @@ from apache_beam.utils.shared import Shared
 from pipelines.engines.ordered_calls import OrderedPool, in_global_window
 from pipelines.files import filesystem
 from pipelines.transforms.count_tokens import FACTS, REJECTED, stat_outputs
+from pipelines.transforms.packed_coder import typed
 from tokcore.corpus.dataset import Block, Split
 from tokcore.encoding.block_encoder import SubwordBlockEncoder
 from tokcore.records.bucket_buffer import BucketBuffer
@@ -75,16 +76,10 @@ class EncodeBlocks(beam.PTransform):
             FACTS, REJECTED, main=RECORDS
         )
         return {
-            RECORDS: encoded[RECORDS]
-            | 'Typed' >> beam.Map(_unchanged).with_output_types(tuple[tuple[int, int], bytes]),
+            RECORDS: encoded[RECORDS] | typed(tuple[tuple[int, int], bytes]),
             FACTS: encoded[FACTS],
             REJECTED: encoded[REJECTED],
         }
-
-
-def _unchanged(element: tuple[tuple[int, int], bytes]) -> tuple[tuple[int, int], bytes]:
-    # Type hints of a ParDo hold for all of its outputs; the keys' coder needs its own.
-    return element
 
 
 class BlockEncoder:

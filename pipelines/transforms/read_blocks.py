@@ -1,12 +1,13 @@
 """Work items to blocks of lines, and the first pass that counts the lines of bitext."""
 
 import pickle
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import apache_beam as beam
 
 from pipelines.files import filesystem
+from pipelines.transforms.share_out import ShareOut
 from tokcore.corpus.dataset import MAX_LINE_BYTES, Block, WorkItem
 from tokcore.corpus.formats.registry import read_blocks
 
@@ -49,17 +50,8 @@ class ReadBlocks(beam.PTransform):
     def expand(self, root: beam.pvalue.PBegin) -> beam.PCollection:
         return (
             root
-            | 'Plan' >> beam.Create(list(self.items), reshuffle=False)
-            | 'ShareOut' >> beam.Reshuffle()
-            | 'Read' >> beam.ParDo(_ReadBlocksFn(self.block_bytes, self.max_line_bytes))  # Block
-        )
-
-
-class _ReadBlocksFn(beam.DoFn):
-    def __init__(self, block_bytes: int, max_line_bytes: int):
-        self._block_bytes, self._max_line_bytes = block_bytes, max_line_bytes
-
-    def process(self, element: WorkItem) -> Iterator[Block]:
-        yield from read_blocks(
-            element, filesystem.open_binary, self._block_bytes, self._max_line_bytes
+            | ShareOut(self.items)  # WorkItem
+            | 'Read' >> beam.FlatMap(
+                read_blocks, filesystem.open_binary, self.block_bytes, self.max_line_bytes
+            )  # Block
         )

@@ -42,16 +42,8 @@ class TableMessage:
         return cls(data)
 
 
-class TokenTableCoder(PackedCoder):
-    packed = TokenTable
-
-
-class TableMessageCoder(PackedCoder):
-    packed = TableMessage
-
-
-beam.coders.registry.register_coder(TokenTable, TokenTableCoder)
-beam.coders.registry.register_coder(TableMessage, TableMessageCoder)
+beam.coders.registry.register_coder(TokenTable, PackedCoder)
+beam.coders.registry.register_coder(TableMessage, PackedCoder)
 
 
 def pack_or_spill(packed: bytes, output: BundleOutput, folder: str | None) -> TableMessage:
@@ -125,10 +117,6 @@ class _TableAccumulator:
         return TokenTable.from_bytes(self._packed) if self._packed else TokenTable.from_items(())
 
 
-class _AccumulatorCoder(PackedCoder):
-    packed = _TableAccumulator
-
-
 class MergeTablesFn(beam.CombineFn):
     """Adds up packed tables as they come: memory follows the distinct tokens alone.
 
@@ -160,4 +148,4 @@ class MergeTablesFn(beam.CombineFn):
         return accumulator.table()
 
     def get_accumulator_coder(self) -> beam.coders.Coder:
-        return _AccumulatorCoder()
+        return PackedCoder(_TableAccumulator)

@@ -1,6 +1,6 @@
 """Lines that were left out, kept in a file for each split and reason."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import apache_beam as beam
@@ -37,7 +37,7 @@ class WriteRejected(beam.PTransform):
             rejected
             | 'Key' >> beam.Map(_keyed).with_output_types(tuple[str, RejectedLines])
             | 'GroupByFile' >> beam.GroupByKey()  # (name, [RejectedLines])
-            | 'Write' >> beam.ParDo(_WriteRejectedFn(self.folder))
+            | 'Write' >> beam.Map(_write_rejected, self.folder)
         )
 
 
@@ -45,13 +45,11 @@ def _keyed(lines: RejectedLines) -> tuple[str, RejectedLines]:
     return rejected_name(lines.split, lines.reason), lines
 
 
-class _WriteRejectedFn(beam.DoFn):
-    def __init__(self, folder: str):
-        self._folder = folder
-
-    def process(self, element: tuple[str, Iterable[RejectedLines]]) -> Iterator[WrittenFile]:
-        name, parts = element
-        ordered = sorted(parts, key=lambda part: (part.place, part.offset))
-        data = b''.join(part.json_lines for part in ordered)
-        filesystem.write_bytes(filesystem.join(self._folder, *name.split('/')), data)
-        yield WrittenFile(name, len(data), google_crc32c.value(data), data.count(b'\n'))
+def _write_rejected(
+    name_to_parts: tuple[str, Iterable[RejectedLines]], folder: str
+) -> WrittenFile:
+    name, parts = name_to_parts
+    ordered = sorted(parts, key=lambda part: (part.place, part.offset))
+    data = b''.join(part.json_lines for part in ordered)
+    filesystem.write_bytes(filesystem.join(folder, *name.split('/')), data)
+    return WrittenFile(name, len(data), google_crc32c.value(data), data.count(b'\n'))

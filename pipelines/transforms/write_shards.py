@@ -1,6 +1,6 @@
 """Framed examples to shards: sorted bucket by bucket, and joined in the order of the keys."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import apache_beam as beam
@@ -47,10 +47,16 @@ class WriteShards(beam.PTransform):
         return (
             bucket_to_rows
             | 'GroupByBucket' >> beam.GroupByKey()  # ((split number, bucket), [bytes])
-            | 'WriteBuckets' >> beam.ParDo(_WriteBucketFn(self.name, self.folder, self.layout))
+            | 'WriteBuckets' >> beam.Map(_write_bucket, self)
             | 'GroupByShard' >> beam.GroupByKey()  # ((split number, shard), [_BucketFile])
-            | 'JoinBuckets' >> beam.ParDo(_JoinBucketsFn(self.name, self.folder, self.layout))
+            | 'JoinBuckets' >> beam.Map(_join_buckets, self)
         )
+
+    def path(self, number: int, shard: int) -> str:
+        """Returns where a shard goes."""
+        layout = self.layout[number]
+        name = shard_name(self.name, layout.split, shard, layout.shards)
+        return filesystem.join(self.folder, name)
 
 
 def shard_name(name: str, split: str, shard: int, shards: int) -> str:
@@ -58,55 +64,38 @@ def shard_name(name: str, split: str, shard: int, shards: int) -> str:
     return f'{name}-{split}-{shard:05d}-of-{shards:05d}'
 
 
-class _WriteBucketFn(beam.DoFn):
-    def __init__(self, name: str, folder: str, layout: Sequence[SplitShards]):
-        self._name = name
-        self._folder = folder
-        self._layout = tuple(layout)
-
-    def process(
-        self, element: tuple[tuple[int, int], Iterable[bytes]]
-    ) -> Iterator[tuple[tuple[int, int], _BucketFile]]:
-        (number, bucket), parts = element
-        layout = self._layout[number]
-        shard = bucket // layout.buckets_per_shard
-        file_name = shard_name(self._name, layout.split, shard, layout.shards)
-        if layout.buckets_per_shard > 1:
-            file_name = f'bucket-{number}-{bucket:08d}'
-        path = filesystem.join(self._folder, file_name)
-        rows = sort_rows([FramedRows.from_bytes(part) for part in parts])
-        data = memoryview(rows.records)
-        filesystem.write_bytes(path, data)
-        yield (
-            (number, shard),
-            _BucketFile(bucket, path, len(data), google_crc32c.value(bytes(data)), len(rows.keys)),
-        )
+def _write_bucket(
+    bucket_to_parts: tuple[tuple[int, int], Iterable[bytes]], shards: WriteShards
+) -> tuple[tuple[int, int], _BucketFile]:
+    (number, bucket), parts = bucket_to_parts
+    shard = bucket // shards.layout[number].buckets_per_shard
+    path = shards.path(number, shard)
+    if shards.layout[number].buckets_per_shard > 1:
+        path = filesystem.join(shards.folder, f'bucket-{number}-{bucket:08d}')
+    rows = sort_rows([FramedRows.from_bytes(part) for part in parts])
+    data = memoryview(rows.records)
+    filesystem.write_bytes(path, data)
+    written = _BucketFile(bucket, path, len(data), google_crc32c.value(bytes(data)), len(rows.keys))
+    return (number, shard), written
 
 
-class _JoinBucketsFn(beam.DoFn):
-    def __init__(self, name: str, folder: str, layout: Sequence[SplitShards]):
-        self._name = name
-        self._folder = folder
-        self._layout = tuple(layout)
-
-    def process(
-        self, element: tuple[tuple[int, int], Iterable[_BucketFile]]
-    ) -> Iterator[WrittenFile]:
-        (number, shard), buckets = element
-        layout = self._layout[number]
-        file_name = shard_name(self._name, layout.split, shard, layout.shards)
-        buckets = sorted(buckets, key=lambda each: each.bucket)
-        if layout.buckets_per_shard > 1:
-            _join(buckets, filesystem.join(self._folder, file_name))
-        crc32c = 0
-        for each in buckets:
-            crc32c = combine_crc32c(crc32c, each.crc32c, each.bytes)
-        yield WrittenFile(
-            file_name,
-            sum(each.bytes for each in buckets),
-            crc32c,
-            sum(each.examples for each in buckets),
-        )
+def _join_buckets(
+    shard_to_buckets: tuple[tuple[int, int], Iterable[_BucketFile]], shards: WriteShards
+) -> WrittenFile:
+    (number, shard), buckets = shard_to_buckets
+    path = shards.path(number, shard)
+    buckets = sorted(buckets, key=lambda each: each.bucket)
+    if shards.layout[number].buckets_per_shard > 1:
+        _join(buckets, path)
+    crc32c = 0
+    for each in buckets:
+        crc32c = combine_crc32c(crc32c, each.crc32c, each.bytes)
+    return WrittenFile(
+        filesystem.split_path(path)[1],
+        sum(each.bytes for each in buckets),
+        crc32c,
+        sum(each.examples for each in buckets),
+    )
 
 
 def _join(buckets: Sequence[_BucketFile], path: str) -> None:

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from .contenders import Contender, Row
+from .contenders import DEFAULT_RUNS, Contender, Row
 from .inputs import Inputs, Materials
 from .running import Run, run_task
 
@@ -85,12 +85,13 @@ def prepare(row: Row, materials: Materials) -> None:
 
 
 def measure(row: Row, materials: Materials, runs: int, lane: int = 0) -> RowResult:
-    """Runs a row: `runs` rounds, fewer for a row that asks for fewer.
+    """Runs a row: `runs` rounds, fewer for a row that asks for fewer, if that is the default.
 
     `lane` tells the cores of rows measured at once apart; see `running.run_task`.
     """
     inputs = Inputs(materials, row.corpus, row.name)
-    runs = min(runs, row.runs)
+    if runs <= DEFAULT_RUNS:
+        runs = min(runs, row.runs)
     rounds: dict[str, list[Run]] = {each.label: [] for each in (row.ours, *row.peers)}
     waiting = [row.ours, *row.peers]
     for _ in range(runs):

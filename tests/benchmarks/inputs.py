@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from tokcore.corpus.formats.line_rows import text_rows
-from tokcore.counts.merging import TokenTable
+from tokcore.counts.token_table import TokenTable
 from tokcore.encoding.block_encoder import SubwordBlockEncoder
 from tokcore.learning.size_search import SearchResult
 from tokcore.subword.text_encoder import SubwordTextEncoder

@@ -10,11 +10,13 @@ from hypothesis import strategies as st
 from jobs import write
 from pipelines.engines.bundle_bound import BUNDLE_BYTES, MOST_BUNDLE_BYTES
 from pipelines.transforms.count_tokens import METRICS, REJECTED, TABLES, CountTokens
+from pipelines.transforms.packed_coder import PackedCoder
 from pipelines.transforms.read_blocks import ReadBlocks
-from pipelines.transforms.table_transport import TableMessage, TableMessageCoder
+from pipelines.transforms.table_transport import TableMessage
 from tokcore.corpus.dataset import CorpusFile, Split
 from tokcore.corpus.formats.work_items import plan_items
-from tokcore.counts.merging import TokenTable, merge_tables
+from tokcore.counts.merging import merge_tables
+from tokcore.counts.token_table import TokenTable
 
 TOKENS = st.text(st.characters(exclude_categories=['Cs']), max_size=200)
 
@@ -93,7 +95,7 @@ def test_the_bound_is_below_what_hangs():
 @settings(deadline=None)
 @given(TOKENS)
 def test_paths_and_tables_cross_as_bytes(text):
-    coder = TableMessageCoder()
+    coder = PackedCoder(TableMessage)
     packed = TokenTable.from_items([(text, 3)]).to_bytes()
     for sent in (TableMessage(b'', text), TableMessage(packed)):
         assert coder.decode(coder.encode(sent)) == sent

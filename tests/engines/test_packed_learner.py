@@ -15,16 +15,17 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from pipelines import CountSubstrings
-from pipelines.engines.bundle_bound import BUNDLE_BYTES, MOST_BUNDLE_BYTES
+from pipelines.engines.bundle_bound import BUNDLE_BYTES, MOST_BUNDLE_BYTES, BundleOutput
 from pipelines.files import filesystem
+from pipelines.files.folders import names_below
 from pipelines.learning.count_suffixes import METRICS, load_segmenter
+from pipelines.learning.fixed_subtokens import LineEndError
 from pipelines.learning.learner_files import TokenStats, is_learner_file
-from pipelines.learning.line_ends import LineEndError
 from pipelines.learning.packed_learner import Limits, PackedLearner
 from pipelines.learning.partition_selection import SELECTION_METRICS
 from pipelines.learning.plain_learner import BeamLearner
 from tokcore.corpus.formats.line_rows import text_rows
-from tokcore.counts.merging import count_rows
+from tokcore.counts.token_counter import TokenAccumulator
 from tokcore.counts.token_table import TokenTable
 from tokcore.errors import InputError
 from tokcore.learning.size_search import search_vocabulary
@@ -36,7 +37,7 @@ CORPORA = Path(__file__).resolve().parents[2].parent / 'shared' / 'corpora'
 # Groups of a few dozen bytes; suffixes sent in full where no heavy ones are known; several passes.
 SMALL_GROUPS = Limits(group_bytes=60)
 IN_FULL = Limits(group_bytes=60, frequent_nodes=0)
-IN_PASSES = Limits(group_bytes=400, frequent_nodes=0, bundle_bytes=3000, chained=False)
+IN_PASSES = Limits(group_bytes=400, frequent_nodes=0, bundle_bytes=3000)
 
 
 class Runs:
@@ -283,7 +284,7 @@ def test_stopped_after_any_file_it_goes_on(tmp_path, files, monkeypatch):
     learner = PackedLearner(*arguments, limits=IN_PASSES)
     for min_count in (15, 4, 9):
         assert learner.build(min_count) == memory.build(min_count)
-    assert all(map(is_learner_file, filesystem.names_below(str(tmp_path / 'work'))))
+    assert all(map(is_learner_file, names_below(str(tmp_path / 'work'))))
 
 
 def test_what_a_killed_deletion_left_counts_for_nothing(tmp_path):
@@ -351,6 +352,14 @@ def test_a_min_count_below_the_lowest_is_refused(tmp_path):
         learner.build(19)
 
 
+def test_a_vocabulary_larger_than_a_worker_may_send_is_refused(tmp_path, monkeypatch):
+    bounded = functools.partial(BundleOutput, most=100)
+    monkeypatch.setattr('pipelines.learning.partition_selection.BundleOutput', bounded)
+    learner = PackedLearner(write_counts(tmp_path, FEW_COUNTS, 2), str(tmp_path / 'work'), Runs())
+    with pytest.raises(Exception, match='at min-count 1 a vocabulary would be larger than a worker'):
+        learner.build(1)
+
+
 def test_a_token_that_breaks_the_lines_of_a_vocabulary_file_is_refused(tmp_path):
     paths = write_counts(tmp_path, {'a\nb': 3}, 1)
     with pytest.raises(InputError, match=r"'a\\nb', and a token .* cannot be stored in a voc"):
@@ -385,7 +394,10 @@ def corpus_counts(name):
         text = b'\n'.join(line.split(b'\t')[column] for line in lines if b'\t' in line)
     else:
         text = gzip.open(CORPORA / f'{name}.txt.gz').read()
-    return count_rows(text_rows(text, 0), (0,))
+    [side] = text_rows(text, 0).sides
+    accumulator = TokenAccumulator()
+    accumulator.add_rows(side.text, side.starts, side.ends)
+    return TokenTable(*accumulator.finish())
 
 
 @pytest.mark.corpora

@@ -4,11 +4,13 @@ import os
 import re
 
 import pytest
+from apache_beam.runners.portability.flink_runner import FlinkRunner
+from apache_beam.runners.portability.portable_runner import PortableRunner
 
 from leftovers import assert_nothing_made, result_files
 from pipelines.engines.engine import choose_engine
-from pipelines.engines.process_memory import total_bytes
 from pipelines.engines.runner_checks import check_engine
+from pipelines.machine.process_memory import total_bytes
 from small_corpus import PAIRS
 from tokcore.errors import InputError
 
@@ -210,6 +212,20 @@ def test_no_runner_downloads_what_nobody_asked_for(count, nothing_cached, runner
     option = DOWNLOADS[runner]
     outcome.assert_refused('would download', f'give {option}=https://', 'to allow it')
     assert_nothing_made(nothing_cached / 'out')
+
+
+class OwnFlinkRunner(FlinkRunner):
+    """A runner of somebody's own that starts what Beam's starts."""
+
+
+class OwnPortableRunner(PortableRunner):
+    """One that may bring its own job server."""
+
+
+def test_a_runner_of_ones_own_downloads_no_more_than_the_one_it_extends(nothing_cached):
+    with pytest.raises(InputError, match='would download .* give --flink_job_server_jar=https://'):
+        check_engine(choose_engine([f'--runner={__name__}.OwnFlinkRunner'], None))
+    check_engine(choose_engine([f'--runner={__name__}.OwnPortableRunner'], None))
 
 
 def test_a_job_server_that_is_here_needs_java(count, nothing_cached):

@@ -42,6 +42,14 @@ def test_a_failure_keeps_its_traceback_in_a_file(ends_with, tmp_path):
     assert 'HUSH' not in text + ended.said
 
 
+def test_no_secret_is_kept_with_a_traceback(ends_with, tmp_path):
+    ends_with(RuntimeError('refused: HUSH, with --password=QUIET in s3://me:SILENT@there'))
+    [kept] = tmp_path.iterdir()
+    text = kept.read_text()
+    assert 'RuntimeError: refused: ***, with --password=*** in s3://***@there' in text
+    assert not any(secret in text for secret in ('HUSH', 'QUIET', 'SILENT'))
+
+
 def test_where_no_file_can_be_written_the_traceback_is_shown(ends_with, tmp_path, monkeypatch):
     monkeypatch.setattr('tempfile.tempdir', str(tmp_path / 'missing'))
     ended = ends_with(RuntimeError('lines were lost'))

@@ -8,7 +8,7 @@ import pytest
 
 from command_outcome import Outcome
 from generated_text import as_tsv, pairs_with_gaps
-from jobs import write
+from jobs import limited_command, write
 from leftovers import (
     assert_finished,
     assert_nothing_made,
@@ -21,13 +21,8 @@ resource = pytest.importorskip('resource')
 
 def build_with_file_limit(arguments, limit):
     """Runs a build none of whose files may grow beyond `limit` bytes."""
-
-    def forbid_larger_files():
-        resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
-
     return subprocess.run(
-        [sys.executable, '-m', 'pipelines', *map(str, arguments)],
-        preexec_fn=forbid_larger_files,
+        limited_command({resource.RLIMIT_FSIZE: limit}, *arguments),
         # Bytecode and compiled kernels are there already, or not to be written under such a limit.
         env={**os.environ, 'PYTHONDONTWRITEBYTECODE': '1'},
         capture_output=True,

@@ -24,7 +24,7 @@ def cache_folder(umask: int = 0o022, **environment: object) -> pathlib.Path | No
     ended = subprocess.run(
         [sys.executable, '-c', CACHE],
         env={**kept, **{name: str(value) for name, value in environment.items()}},
-        preexec_fn=lambda: os.umask(umask),
+        umask=umask,  # not by a function: that forks, which threads of gRPC do not survive
         capture_output=True,
         text=True,
         check=True,

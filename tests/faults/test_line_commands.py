@@ -145,6 +145,13 @@ def test_no_room_for_the_output_is_told(letters, command, unbuffered):
 
 
 @needs_full_device
+@pytest.mark.parametrize('arguments', [['--version'], ['--help'], ['encode', '--help']])
+def test_no_room_for_what_is_printed_is_told(arguments):
+    outcome, _ = run_redirected(b'', '>/dev/full', *arguments)
+    outcome.assert_refused('standard output', 'No space left', 'make room')
+
+
+@needs_full_device
 def test_a_bad_line_is_named_also_where_the_others_cannot_be_written(letters):
     outcome, _ = run_redirected(b'2\nx\n', '>/dev/full', 'detokenize', '--vocab', letters)
     outcome.assert_refused('line 2', 'is not an id')

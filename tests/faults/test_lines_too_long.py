@@ -31,7 +31,10 @@ def lane():
 def vocabulary(tokbeam, write_corpus, tmp_path):
     path = tmp_path / 'given.subwords'
     # All that lines of letters, digits and zero bytes are spelled in.
-    subtokens = ['<pad>_', '<EOS>_', *'abcdefghijklmnopqrstuvwxyz', *'0123456789\\;_u,. 的第行']
+    # Many before them, so that their ids take two bytes.
+    many = [f'{number:03}' for number in range(200)]
+    single = 'abcdefghijklmnopqrstuvwxyz0123456789\\;_u,. 的第行'
+    subtokens = ['<pad>_', '<EOS>_', *many, *single]
     path.write_text(''.join(f"'{each}'\n" for each in subtokens), encoding='utf-8')
     return path
 
@@ -243,6 +246,7 @@ TEXTS = {
     'digits': b'0123456789',
     'words': b'a few words, ',
     'Chinese': '的第行'.encode(),
+    'zero bytes': b'\0',
 }
 
 

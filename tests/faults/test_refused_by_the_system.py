@@ -2,13 +2,12 @@
 
 import os
 import subprocess
-import sys
 
 import pytest
 
 from command_outcome import Outcome
 from generated_text import as_lines, english_lines
-from jobs import write
+from jobs import limited_command, write
 from leftovers import assert_nothing_made
 
 resource = pytest.importorskip('resource')
@@ -29,14 +28,8 @@ def text(tmp_path_factory):
 
 def run_limited(limits: dict[int, int], arguments: list[str]) -> Outcome:
     """Runs a command in a process of its own, within limits on what the system gives it."""
-
-    def limit():
-        for kind, most in limits.items():
-            resource.setrlimit(kind, (most, resource.getrlimit(kind)[1]))
-
     ended = subprocess.run(
-        [sys.executable, '-m', 'pipelines', *arguments],
-        preexec_fn=limit,
+        limited_command(limits, *arguments),
         # Bytecode and compiled kernels are there already, or not to be written under such a limit.
         env={**os.environ, 'PYTHONDONTWRITEBYTECODE': '1'},
         capture_output=True,

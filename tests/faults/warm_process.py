@@ -33,7 +33,7 @@ def main(sockets: list[int]) -> int:
     """Warms up, serves its lanes until their sockets are closed; in a child, runs a command."""
     from pipelines.cli import commands  # noqa: F401  (Beam, which takes the longest)
     from pipelines.cli import main as command
-    from tokcore.counts.merging import TokenTable
+    from tokcore.counts.token_table import TokenTable
     from tokcore.learner_warm_up import compile_learner_kernels
     from tokcore.subword.learner import MemoryLearner
     from tokcore.warm_up import compile_kernels

@@ -1,11 +1,25 @@
 """Rows of bytes of any length, one after another in one array."""
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from tokcore.compiled.byte_copying import copy_bytes
 from tokcore.compiled.compilation import kernel
 
 _0 = np.uint64(0)
+
+
+def row_offsets(lengths: ArrayLike) -> np.ndarray:
+    """Returns where rows of these lengths begin, one after another, and where they end.
+
+    >>> row_offsets([3, 0, 2])
+    array([0, 3, 3, 5])
+
+    int64[rows + 1].
+    """
+    offsets = np.zeros(len(lengths) + 1, np.int64)
+    np.cumsum(lengths, out=offsets[1:])
+    return offsets
 
 
 @kernel

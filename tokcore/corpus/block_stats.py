@@ -5,12 +5,10 @@ import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from tokcore.corpus.dataset import Block, CorpusFile, Split
+from tokcore.corpus.dataset import Block, CorpusFile, OnError, Split
 from tokcore.corpus.range_checksums import RangeChecksum, checksums_of
-from tokcore.corpus.rows import INVALID_UTF8, MISSING_COLUMN, TOO_LONG, Reject, Rows
+from tokcore.corpus.rows import INVALID_UTF8, REASONS, TOO_LONG, Reason, Reject, Rows
 from tokcore.errors import InputError
-
-REASONS = (INVALID_UTF8, MISSING_COLUMN, TOO_LONG)
 
 
 @dataclass(frozen=True)
@@ -36,7 +34,7 @@ class RejectedLines:
     """A block's lines left out for one reason, as lines of JSON in identity order."""
 
     split: str
-    reason: str
+    reason: Reason
     place: int
     offset: int  # of the block in its (source) file: with `place` it orders the blocks
     json_lines: bytes
@@ -49,14 +47,14 @@ class BlockStats:
     rejected: tuple[RejectedLines, ...]
 
 
-def stats_of(block: Block, rows: Rows, splits: Sequence[Split], on_error: str) -> BlockStats:
+def stats_of(block: Block, rows: Rows, splits: Sequence[Split], on_error: OnError) -> BlockStats:
     """Returns a block's tally of lines, the receipts of its bytes, and its rejected lines.
 
     Args:
         block: the block that was read.
         rows: its rows.
         splits: the corpus, for the files' names.
-        on_error: 'stop' or 'skip'.
+        on_error: what to do with rejected lines.
 
     Raises:
         InputError: there are rejected lines, and `on_error` is 'stop'.

@@ -7,12 +7,16 @@ so they are frozen and hold plain values.
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import BinaryIO
+from typing import BinaryIO, Literal, get_args
 
 OpenBinary = Callable[[str], BinaryIO]
 """Opens a path for reading: a seekable file of the bytes as they are stored, not decompressed."""
 
-KINDS = ('bitext', 'tsv', 'text')
+Kind = Literal['bitext', 'tsv', 'text']
+KINDS: tuple[Kind, ...] = get_args(Kind)
+
+OnError = Literal['stop', 'skip']
+"""What happens where a line cannot be used."""
 
 MAX_LINE_BYTES = 16 << 20
 """The longest line that is read, if nothing else is asked for. A line is held as a whole with its
@@ -40,7 +44,7 @@ class Split:
     """
 
     name: str
-    kind: str  # one of `KINDS`
+    kind: Kind
     sources: tuple[CorpusFile, ...]
     targets: tuple[CorpusFile, ...] = ()  # bitext: one for each source file
     columns: tuple[int, ...] = ()  # tsv: 0-based
@@ -78,7 +82,7 @@ class WorkItem:
     """What one worker reads at a time. The items of a split hold each of its lines once."""
 
     split: str
-    kind: str
+    kind: Kind
     columns: tuple[int, ...]
     place: int
     source: TextRange
@@ -108,7 +112,7 @@ class Block:
     """
 
     split: str
-    kind: str
+    kind: Kind
     columns: tuple[int, ...]
     place: int
     offset: int

@@ -12,10 +12,9 @@ from dataclasses import dataclass, replace
 
 import google_crc32c
 
+from tokcore.compiled.crc import CRC32C
 from tokcore.corpus.dataset import Block
 
-# Castagnoli's polynomial with the bits reversed: the highest bit stands for x^0.
-_POLYNOMIAL = 0x82F63B78
 _ONE = 1 << 31
 
 
@@ -122,7 +121,7 @@ def _multiply(a: int, b: int) -> int:
             product ^= b
             a ^= bit
         bit >>= 1
-        b = b >> 1 ^ _POLYNOMIAL if b & 1 else b >> 1
+        b = b >> 1 ^ CRC32C if b & 1 else b >> 1
     return product
 
 

@@ -4,15 +4,16 @@ Rows are places in a block's text; nothing is copied.
 """
 
 from dataclasses import dataclass
+from typing import Literal, get_args
 
 import numpy as np
 
 from tokcore.compiled.compilation import read_only
 from tokcore.compiled.ragged_bytes import prepend_rows
 
-INVALID_UTF8 = 'invalid_utf8'
-MISSING_COLUMN = 'missing_column'
-TOO_LONG = 'too_long'
+Reason = Literal['invalid_utf8', 'missing_column', 'too_long']
+REASONS: tuple[Reason, ...] = get_args(Reason)
+INVALID_UTF8, MISSING_COLUMN, TOO_LONG = REASONS
 
 
 @dataclass(frozen=True)
@@ -39,7 +40,7 @@ class Side:
 class Reject:
     """A line that cannot be used: why, and where it stands in its decompressed file."""
 
-    reason: str  # INVALID_UTF8, MISSING_COLUMN or TOO_LONG
+    reason: Reason
     side: int  # which file of a pair, 0 for one file
     offset: int  # byte offset of the line's start in that file
     position: int  # byte offset of the first byte there that is not UTF-8; else `offset`

@@ -1,14 +1,13 @@
 """A block of lines to tables of token counts."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from tokcore.corpus.block_stats import BlockStats, stats_of
-from tokcore.corpus.dataset import Block, Split
+from tokcore.corpus.dataset import Block, OnError, Split
 from tokcore.corpus.formats.registry import block_rows
-from tokcore.counts.merging import TokenTable
 from tokcore.counts.token_counter import TokenAccumulator
 from tokcore.counts.token_index import TokenIndex
+from tokcore.counts.token_table import TokenTable
 
 COUNT_PARTITIONS = 32
 """Hash partitions of a count table, hence files of a COUNTS folder.
@@ -20,25 +19,6 @@ on workers or input, for the folder's bytes depend on it.
 
 SideGroups = tuple[tuple[int, ...], ...]
 """Which sides are counted together: ((0,), (1,)) apart, ((0, 1),) into one table."""
-
-
-@dataclass(frozen=True)
-class CountedBlock:
-    tables: tuple[TokenTable, ...]  # one for each group of sides
-    facts: BlockStats
-
-
-def count_block(
-    block: Block, groups: SideGroups, splits: Sequence[Split], on_error: str = 'stop'
-) -> CountedBlock:
-    """Counts the tokens of a block's kept rows, a table for each group of sides.
-
-    Raises:
-        InputError: a line is not UTF-8 or lacks a column, and `on_error` is 'stop'.
-    """
-    counter = BlockCounter(groups)
-    facts = counter.add(block, splits, on_error)
-    return CountedBlock(counter.finish(), facts)
 
 
 class BlockCounter:
@@ -61,8 +41,13 @@ class BlockCounter:
         counts = sum(each.nbytes for counter in (self, *companions) for each in counter._sums)
         return counts + sum(each.index.nbytes for each in self._sums)
 
-    def add(self, block: Block, splits: Sequence[Split], on_error: str = 'stop') -> BlockStats:
-        """Counts a block; raises InputError as `count_block`, and then nothing of it is counted."""
+    def add(self, block: Block, splits: Sequence[Split], on_error: OnError = 'stop') -> BlockStats:
+        """Counts the tokens of a block's kept rows.
+
+        Raises:
+            InputError: a line is not UTF-8 or lacks a column, and `on_error` is 'stop'; nothing of
+                the block is counted then.
+        """
         rows = block_rows(block)
         facts = stats_of(block, rows, splits, on_error)
         for sides, sums in zip(self._groups, self._sums, strict=True):

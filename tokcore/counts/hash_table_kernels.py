@@ -12,22 +12,20 @@ out of room locks the table for good and says where it stopped; its caller moves
 larger one.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 
 from tokcore.compiled.atomics import exchange_if, load_acquired, store_released
+from tokcore.compiled.byte_hashing import hash_bytes, same_bytes
 from tokcore.compiled.byte_masks import trailing_zeros
 from tokcore.compiled.compilation import kernel_without_allocation
-from tokcore.compiled.wide_loads import CHUNK, copy_chunk, load_word, mismatch_mask, prefetch
+from tokcore.compiled.wide_loads import CHUNK, copy_chunk, prefetch
 
-_MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
-_MIXER = np.uint64(0xD6E8FEB86659FD93)
-_HALF = np.uint64(32)
 _SLOT_BITS = np.uint64(0xFFFFFFFF)
 _FREE = np.uint64(0)
 _ZERO = np.uint64(0)
 _ONE = np.uint64(1)
-_THREE = np.uint64(3)
-_WORD = np.uint64(8)
 _WORD_BITS = np.uint64(64)
 _CHUNK = np.uint64(CHUNK)
 _NONE = np.uint64(0xFFFFFFFFFFFFFFFF)
@@ -41,9 +39,6 @@ _ENTRY_AHEAD = 16
 _BYTES_AHEAD = 8
 _NEAR_SLOTS = 1 << 16  # so many stay in the caches
 
-ALL_HASH_BITS = np.uint64(0xFFFFFFFFFFFFFFFF)
-"""The mask that leaves a hash as it is; tests give a narrow one, to make tokens collide."""
-
 LARGEST_COUNT = 2**63 - 1
 
 STATE_NUMBERS = 2
@@ -53,54 +48,44 @@ _LOCK, _SIZE = np.uint64(0), np.uint64(1)
 _OPEN, _TAKEN, _FULL = 0, 1, 2
 
 
-@kernel_without_allocation
-def low_bytes(word, number):
-    """The lowest `number` bytes of a word, 1 to 8; the others are 0."""
-    unwanted = (_WORD - number) << _THREE
-    return (word << unwanted) >> unwanted
+class HashTable(NamedTuple):
+    """A table of tokens; the arrays are replaced together where one grows."""
+
+    slots: np.ndarray  # uint32[a power of two]
+    data: np.ndarray  # uint8
+    offsets: np.ndarray  # int64, with room for `token_capacity` of the slots and one more
+    state: np.ndarray  # int64[STATE_NUMBERS]
+
+    @property
+    def capacity(self) -> int:
+        return token_capacity(len(self.slots))
+
+    @property
+    def size(self) -> int:
+        return int(self.state[1])
+
+
+class Tokens(NamedTuple):
+    """Tokens to be counted: token i is text[starts[i]:ends[i]], places in uint64."""
+
+    text: np.ndarray  # uint8, with `CHUNK` bytes behind each token
+    starts: np.ndarray
+    ends: np.ndarray
+    hashes: np.ndarray  # uint64; those of tokens that were added are used up
+    weights: np.ndarray  # int64: what each adds to its count
 
 
 @kernel_without_allocation
-def hash_bytes(text, start, end):
-    """A 64-bit hash of text[start:end], good in its high bits; eight bytes may be read behind it."""
-    value = (end - start) * _MULTIPLIER
-    while start + _WORD < end:
-        value = (value ^ load_word(text, start)) * _MULTIPLIER
-        value ^= value >> _HALF
-        start += _WORD
-    if start < end:
-        value = (value ^ low_bytes(load_word(text, start), end - start)) * _MULTIPLIER
-    return (value ^ (value >> _HALF)) * _MIXER
-
-
-@kernel_without_allocation
-def same_bytes(text, start, data, begin, length):
-    """Whether text[start:start + length] and data[begin:begin + length] are equal."""
-    while length > _CHUNK:
-        if mismatch_mask(text, start, data, begin) != _ZERO:
-            return False
-        start += _CHUNK
-        begin += _CHUNK
-        length -= _CHUNK
-    # Most tokens end here, with no branch on their length.
-    return mismatch_mask(text, start, data, begin) & ((_ONE << length) - _ONE) == _ZERO
-
-
-@kernel_without_allocation
-def hash_tokens(text, starts, ends, tokens, hashes):
-    """Fills in the hashes of the first `tokens` of text[starts[i]:ends[i]], places in uint64."""
-    for token in range(np.uint64(tokens)):
-        hashes[token] = hash_bytes(text, starts[token], ends[token])
+def hash_tokens(tokens, size):
+    """Fills in the hashes of the first so many `Tokens`."""
+    for token in range(np.uint64(size)):
+        tokens.hashes[token] = hash_bytes(tokens.text, tokens.starts[token], tokens.ends[token])
 
 
 @kernel_without_allocation
 def slot_shift(slots):
     """By how much a hash is shifted to choose one of so many slots, a power of two from 2 on."""
-    shift = _WORD_BITS
-    while slots > 1:
-        slots >>= 1
-        shift -= _ONE
-    return shift
+    return _WORD_BITS - trailing_zeros(np.uint64(slots))
 
 
 @kernel_without_allocation
@@ -120,32 +105,32 @@ def slot_tag(token_hash, last_slot):
 
 
 @kernel_without_allocation
-def _likely_index(token_hash, slots, shift):
+def _likely_index(token_hash, slots):
     """The index of what stands in a hash's first slot if that is likely the token's.
 
     Otherwise 0, whose line is near. No branch: the processor cannot guess which tokens are new.
     """
     last_slot = np.uint64(len(slots) - 1)
-    held = np.uint64(slots[token_hash >> shift])
+    held = np.uint64(slots[token_hash >> slot_shift(len(slots))])
     is_likely = (held ^ slot_tag(token_hash, last_slot)) <= last_slot
     return np.uint64(is_likely) * ((held & last_slot) - np.uint64(held != _FREE))
 
 
 @kernel_without_allocation
-def _fetch_for(hashes, token, last, hash_mask, slots, shift, offsets, data, counts):
+def _fetch_for(hashes, token, last, table, counts):
     """Asks for what tokens some places on will need: the slot, then the place, then its bytes."""
     ahead = token + np.uint64(_SLOT_AHEAD)
     if ahead < last:
-        prefetch(slots, (hashes[ahead] & hash_mask) >> shift)
+        prefetch(table.slots, hashes[ahead] >> slot_shift(len(table.slots)))
     ahead = token + np.uint64(_ENTRY_AHEAD)
     if ahead < last:
-        index = _likely_index(hashes[ahead] & hash_mask, slots, shift)
-        prefetch(offsets, index)
+        index = _likely_index(hashes[ahead], table.slots)
+        prefetch(table.offsets, index)
         prefetch(counts, index)
     ahead = token + np.uint64(_BYTES_AHEAD)
     if ahead < last:
-        index = _likely_index(hashes[ahead] & hash_mask, slots, shift)
-        prefetch(data, np.uint64(offsets[index]))
+        index = _likely_index(hashes[ahead], table.slots)
+        prefetch(table.data, np.uint64(table.offsets[index]))
 
 
 @kernel_without_allocation
@@ -160,69 +145,66 @@ def _lock(state):
 
 
 @kernel_without_allocation
-def _find(text, start, length, token_hash, slots, shift, data, offsets):
-    """Finds text[start:start + length]: (index, its slot), or (_NONE, the slot to enter it at)."""
-    last_slot = np.uint64(len(slots) - 1)
+def _find(tokens, token, table):
+    """Finds a token: (index, its slot), or (_NONE, the slot to enter it at)."""
+    start, token_hash = tokens.starts[token], tokens.hashes[token]
+    length = tokens.ends[token] - start
+    last_slot = np.uint64(len(table.slots) - 1)
     tag = slot_tag(token_hash, last_slot)
-    slot = token_hash >> shift
+    slot = token_hash >> slot_shift(len(table.slots))
     while True:
-        held = np.uint64(load_acquired(slots, slot))
+        held = np.uint64(load_acquired(table.slots, slot))
         if held == _FREE:
             return _NONE, slot
         # Equal tags leave the index only, which is below the number of slots.
         if (held ^ tag) <= last_slot:
             index = (held & last_slot) - _ONE
-            begin = np.uint64(offsets[index])
-            if np.uint64(offsets[index + _ONE]) - begin == length:
-                if same_bytes(text, start, data, begin, length):
+            begin = np.uint64(table.offsets[index])
+            if np.uint64(table.offsets[index + _ONE]) - begin == length:
+                if same_bytes(tokens.text, start, table.data, begin, length):
                     return index, slot
         slot = (slot + _ONE) & last_slot
 
 
 @kernel_without_allocation
-def _insert_missing(
-    missing, text, starts, ends, hashes, first, hash_mask, slots, shift, data, offsets, state
-):  # fmt: skip
+def _insert_missing(missing, tokens, first, table):
     """Enters the tokens `first + i`, bits i of `missing`, unless another thread was first.
 
     Their hashes become their indices. Returns the bits of those there was no room for.
     """
-    if missing == _ZERO or not _lock(state):
+    if missing == _ZERO or not _lock(table.state):
         return missing
-    size = np.uint64(state[_SIZE])
+    size = np.uint64(table.state[_SIZE])
     is_full = False
     while missing != _ZERO:
         token = first + trailing_zeros(missing)
-        start, token_hash = starts[token], hashes[token] & hash_mask
-        length = ends[token] - start
-        index, slot = _find(text, start, length, token_hash, slots, shift, data, offsets)
+        index, slot = _find(tokens, token, table)
         if index == _NONE:
-            begin = np.uint64(offsets[size])
-            is_full = size == np.uint64(token_capacity(len(slots)))
-            is_full |= begin + length + _CHUNK > np.uint64(len(data))
+            start = tokens.starts[token]
+            length = tokens.ends[token] - start
+            begin = np.uint64(table.offsets[size])
+            is_full = size == np.uint64(token_capacity(len(table.slots)))
+            is_full |= begin + length + _CHUNK > np.uint64(len(table.data))
             if is_full:
                 break
             copied = _ZERO
             while copied < length:
-                copy_chunk(data, begin + copied, text, start + copied)
+                copy_chunk(table.data, begin + copied, tokens.text, start + copied)
                 copied += _CHUNK
             index = size
             size += _ONE
-            offsets[size] = np.int64(begin + length)
-            held = slot_tag(token_hash, np.uint64(len(slots) - 1)) | size
-            store_released(slots, slot, np.uint32(held))
-        hashes[token] = index
+            table.offsets[size] = np.int64(begin + length)
+            held = slot_tag(tokens.hashes[token], np.uint64(len(table.slots) - 1)) | size
+            store_released(table.slots, slot, np.uint32(held))
+        tokens.hashes[token] = index
         missing &= missing - _ONE
-    state[_SIZE] = np.int64(size)
-    store_released(state, _LOCK, _FULL if is_full else _OPEN)
+    table.state[_SIZE] = np.int64(size)
+    store_released(table.state, _LOCK, _FULL if is_full else _OPEN)
     return missing
 
 
 @kernel_without_allocation
-def _resolve_batch(
-    text, starts, ends, hashes, first, last, end, hash_mask, slots, shift, data, offsets, state,
-    counts,
-):  # fmt: skip
+def _resolve_batch(tokens, first, last, end, table, counts):
     """Turns the hashes of the tokens from `first` to `last`, 64 at most, into their indices.
 
     Returns the first one that there was no room for, whose hash and those behind it are as they
@@ -231,57 +213,47 @@ def _resolve_batch(
     """
     missing = _ZERO
     for token in range(first, last):
-        _fetch_for(hashes, token, end, hash_mask, slots, shift, offsets, data, counts)
-        start, token_hash = starts[token], hashes[token] & hash_mask
-        index, _ = _find(text, start, ends[token] - start, token_hash, slots, shift, data, offsets)
+        _fetch_for(tokens.hashes, token, end, table, counts)
+        index, _ = _find(tokens, token, table)
         if index == _NONE:
             missing |= _ONE << (token - first)
         else:
-            hashes[token] = index
-    missing = _insert_missing(
-        missing, text, starts, ends, hashes, first, hash_mask, slots, shift, data, offsets, state
-    )
+            tokens.hashes[token] = index
+    missing = _insert_missing(missing, tokens, first, table)
     if missing == _ZERO:
         return last
     known = first + trailing_zeros(missing)
     for token in range(known, last):
-        hashes[token] = hash_bytes(text, starts[token], ends[token])
+        tokens.hashes[token] = hash_bytes(tokens.text, tokens.starts[token], tokens.ends[token])
     return known
 
 
 @kernel_without_allocation
-def add_tokens(
-    text, starts, ends, hashes, weights, first, last, hash_mask, slots, data, offsets, state, counts
-):  # fmt: skip
-    """Adds weights to the counts of the tokens text[starts[i]:ends[i]], i from `first` to `last`.
+def add_tokens(tokens, first, last, table, counts):
+    """Adds the weights of the `Tokens` from `first` to `last` to their counts.
 
     Returns (i, overflow): where it stopped, and whether that was since the sum would exceed
-    2^63 - 1, and not for want of room. The length of `slots` is a power of two; `offsets` and
-    `counts` (int64) have room for `token_capacity` of it, counts that were never added to being 0.
-    Hashes of tokens that were added are used up, and all of them by an overflow.
+    2^63 - 1, and not for want of room. `counts` (int64) has room for `token_capacity` of the
+    table's slots, counts that were never added to being 0. Hashes of tokens that were added are
+    used up, and all of them by an overflow.
     """
-    shift = slot_shift(len(slots))
-    far = len(slots) > _NEAR_SLOTS
+    far = len(table.slots) > _NEAR_SLOTS
     token, end = np.uint64(first), np.uint64(last)
     while token < end:
         if far:
-            _fetch_for(hashes, token, end, hash_mask, slots, shift, offsets, data, counts)
-        start, token_hash = starts[token], hashes[token] & hash_mask
-        index, _ = _find(text, start, ends[token] - start, token_hash, slots, shift, data, offsets)
+            _fetch_for(tokens.hashes, token, end, table, counts)
+        index, _ = _find(tokens, token, table)
         wanted = known = token + _ONE
         if index == _NONE:
             wanted = min(end, token + _TOGETHER)
-            known = _resolve_batch(
-                text, starts, ends, hashes, token, wanted, end, hash_mask, slots, shift, data,
-                offsets, state, counts,
-            )  # fmt: skip
+            known = _resolve_batch(tokens, token, wanted, end, table, counts)
         else:
-            hashes[token] = index
+            tokens.hashes[token] = index
         while token < known:
-            index = hashes[token]
-            if counts[index] > LARGEST_COUNT - weights[token]:
+            index = tokens.hashes[token]
+            if counts[index] > LARGEST_COUNT - tokens.weights[token]:
                 return np.int64(token), True
-            counts[index] += weights[token]
+            counts[index] += tokens.weights[token]
             token += _ONE
         if known < wanted:
             return np.int64(token), False
@@ -289,19 +261,20 @@ def add_tokens(
 
 
 @kernel_without_allocation
-def rehash(data, offsets, size, hash_mask, hashes, slots):
-    """Enters a table's tokens, all different, into slots that are free.
+def rehash(table, hashes):
+    """Enters a table's tokens, all different, into its slots, all of them free.
 
     As many at once as `hashes` (uint64[...], left as it may be) has room for, some dozens: for all
     of those the slots are asked for before any is looked at.
     """
+    slots, size = table.slots, np.uint64(table.state[_SIZE])
     last_slot = np.uint64(len(slots) - 1)
     shift = slot_shift(len(slots))
-    for first in range(_ZERO, np.uint64(size), np.uint64(len(hashes))):
-        last = min(np.uint64(size), first + np.uint64(len(hashes)))
+    for first in range(_ZERO, size, np.uint64(len(hashes))):
+        last = min(size, first + np.uint64(len(hashes)))
         for index in range(first, last):
-            begin, end = np.uint64(offsets[index]), np.uint64(offsets[index + _ONE])
-            token_hash = hash_bytes(data, begin, end) & hash_mask
+            begin, end = np.uint64(table.offsets[index]), np.uint64(table.offsets[index + _ONE])
+            token_hash = hash_bytes(table.data, begin, end)
             prefetch(slots, token_hash >> shift)
             hashes[index - first] = token_hash
         for index in range(first, last):

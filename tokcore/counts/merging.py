@@ -1,44 +1,19 @@
-"""Token counts: of rows, merged, cut into hash partitions. Sums do not depend on any order."""
+"""Token counts merged, and cut into hash partitions. Sums do not depend on any order."""
 
-import functools
 import itertools
 from collections.abc import Iterable, Sequence
 
 import numpy as np
 
 from tokcore.compiled.compilation import read_only
-from tokcore.corpus.rows import Rows
+from tokcore.compiled.crc import CRC32, crc_table
+from tokcore.compiled.ragged_bytes import row_offsets
 from tokcore.counts import partition_kernels
-from tokcore.counts.text_format import read_counts_text
 from tokcore.counts.token_counter import TokenAccumulator
 from tokcore.counts.token_table import TokenTable
 
-__all__ = [
-    'TokenTable',
-    'concatenate_tables',
-    'count_rows',
-    'is_partition',
-    'merge_tables',
-    'partition_table',
-    'read_counts_text',
-]
-
-
 _MANY_PARTITIONS = 1 << 16
-
-
-@functools.cache
-def _crc32_table() -> np.ndarray:
-    return read_only(partition_kernels.crc32_table())
-
-
-def count_rows(rows: Rows, sides: tuple[int, ...]) -> TokenTable:
-    """Returns the tokens of these sides of all rows, counted together, as `tokenize` cuts them."""
-    accumulator = TokenAccumulator()
-    for index in sides:
-        side = rows.sides[index]
-        accumulator.add_rows(side.text, side.starts, side.ends)
-    return TokenTable(*accumulator.finish())
+_CRC32_TABLE = crc_table(CRC32)
 
 
 def merge_tables(tables: Iterable[TokenTable]) -> TokenTable:
@@ -61,18 +36,16 @@ def concatenate_tables(tables: Sequence[TokenTable]) -> TokenTable:
     """Returns one table of one or more that have no token in common, in their order."""
     if len(tables) == 1:
         return tables[0]
-    lengths = np.concatenate([np.diff(table.offsets) for table in tables])
-    offsets = np.zeros(len(lengths) + 1, np.int64)
-    np.cumsum(lengths, out=offsets[1:])
+    offsets = row_offsets(np.concatenate([np.diff(table.offsets) for table in tables]))
     data = np.concatenate([table.data for table in tables])
     return TokenTable(data, offsets, np.concatenate([table.counts for table in tables]))
 
 
 def is_partition(number: int, table: TokenTable, partitions: int) -> bool:
-    """Says whether all tokens of a table are in this partition of so many; see `partition_table`."""
+    """Says whether all tokens of a table are in this one of so many; see `partition_table`."""
     found = np.empty(len(table), np.uint32)
     packed = (read_only(table.data), read_only(table.offsets))
-    partition_kernels.find_partitions(*packed, partitions, _crc32_table(), found)
+    partition_kernels.find_partitions(*packed, partitions, _CRC32_TABLE, found)
     return bool((found == number).all())
 
 
@@ -87,7 +60,7 @@ def partition_table(table: TokenTable, partitions: int) -> list[tuple[int, Token
         raise ValueError(f'the number of partitions must be 1 to 2^31, not {partitions}')
     packed = (read_only(table.data), read_only(table.offsets))
     found = np.empty(len(table), np.uint32)
-    partition_kernels.find_partitions(*packed, partitions, _crc32_table(), found)
+    partition_kernels.find_partitions(*packed, partitions, _CRC32_TABLE, found)
     numbers = np.arange(min(partitions, _MANY_PARTITIONS))
     if partitions > _MANY_PARTITIONS:  # most are empty: only the others are numbered
         numbers, found = np.unique(found, return_inverse=True)

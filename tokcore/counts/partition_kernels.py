@@ -1,4 +1,4 @@
-"""Kernels over packed tokens: picking some, hash partitions, numbers of variable length.
+"""Kernels over packed tokens: their hash partitions, and whether they ascend.
 
 Packed tokens are `data` uint8 and `offsets` int64: token i is `data[offsets[i]:offsets[i + 1]]`.
 """
@@ -7,33 +7,14 @@ import numpy as np
 
 from tokcore.compiled.byte_copying import copy_bytes
 from tokcore.compiled.compilation import kernel_without_allocation
-
-_CRC32_POLYNOMIAL = 0xEDB88320
-
-
-def crc32_table() -> np.ndarray:
-    """Returns uint32[256], the table of zlib's CRC-32 for one byte at a time."""
-    values = np.arange(256, dtype=np.uint32)
-    for _ in range(8):
-        values = (values >> 1) ^ np.where(values & 1, np.uint32(_CRC32_POLYNOMIAL), np.uint32(0))
-    return values
-
-
-@kernel_without_allocation
-def crc32_bytes(data, start, end, table):
-    """`zlib.crc32(data[start:end])`."""
-    value = np.uint32(0xFFFFFFFF)
-    for position in range(start, end):
-        index = np.uint8(value & np.uint32(0xFF)) ^ data[position]
-        value = np.uint32(table[index] ^ (value >> np.uint32(8)))
-    return np.uint32(value ^ np.uint32(0xFFFFFFFF))
+from tokcore.compiled.crc import crc_bytes
 
 
 @kernel_without_allocation
 def find_partitions(data, offsets, partitions, table, found):
     """Fills in each token's partition (uint32), `crc32 * partitions >> 32`."""
     for token in range(len(found)):
-        crc = crc32_bytes(data, offsets[token], offsets[token + 1], table)
+        crc = crc_bytes(data, offsets[token], offsets[token + 1], table)
         found[token] = (np.int64(crc) * np.int64(partitions)) >> 32
 
 
@@ -81,40 +62,3 @@ def scatter_tokens(data, offsets, counts, found, nexts, dealt_data, dealt_offset
         dealt_counts[place] = counts[token]
         # Each partition's offsets begin with a 0, so there is one more of them.
         dealt_offsets[place + partition + 1] = nexts[partition, 2]
-
-
-@kernel_without_allocation
-def write_varints(numbers, output):
-    """Writes numbers >= 0 as LEB128 (7 bits a byte, low first, high bit on all but the last).
-
-    `output` has room for 9 bytes a number; returns the bytes written.
-    """
-    position = 0
-    for index in range(len(numbers)):
-        number = numbers[index]
-        while number >= 0x80:
-            output[position] = (number & 0x7F) | 0x80
-            number >>= 7
-            position += 1
-        output[position] = number
-        position += 1
-    return position
-
-
-@kernel_without_allocation
-def read_varints(data, position, numbers):
-    """Fills in numbers from LEB128; returns where they end, or -1 if cut off or too large."""
-    for index in range(len(numbers)):
-        number = np.int64(0)
-        shift = 0
-        while True:
-            if position >= len(data) or shift > 56:
-                return -1
-            byte = np.int64(data[position])
-            position += 1
-            number |= (byte & 0x7F) << shift
-            if byte < 0x80:
-                break
-            shift += 7
-        numbers[index] = number
-    return position

@@ -12,30 +12,25 @@ _ROW, _POSITION, _TOKEN, _TOKENS = range(4)
 
 
 @kernel_without_allocation
-def count_rows(
-    text, starts, ends, classes, progress, token_starts, token_ends, row_tokens, hashes, weights,
-    hash_mask, slots, data, offsets, state, counts,
-):  # fmt: skip
-    """Counts the tokens of rows; returns (done, overflow), the latter as `add_tokens`.
+def count_rows(starts, ends, classes, progress, tokens, row_tokens, table, counts):
+    """Counts the tokens of the rows `tokens.text[starts[i]:ends[i]]`, found into `tokens`.
 
-    `progress` (int64[4], at first 0, -1, 0, 0) is where it goes on: the row and the place in it, as
-    `scan_tokens` has them, and which of how many tokens already found is to be added next.
+    Returns (done, overflow), the latter as `add_tokens`. `progress` (int64[4], at first 0, -1, 0,
+    0) is where it goes on: the row and the place in it, as `scan_tokens` has them, and which of how
+    many tokens already found is to be added next.
     """
     while True:
         if progress[_TOKEN] == progress[_TOKENS]:
             if progress[_ROW] == len(starts):
                 return True, False
-            row, position, tokens = scan_tokens(
-                text, starts, ends, progress[_ROW], progress[_POSITION], classes,
-                token_starts, token_ends, row_tokens,
+            row, position, found = scan_tokens(
+                tokens.text, starts, ends, progress[_ROW], progress[_POSITION], classes,
+                tokens.starts, tokens.ends, row_tokens,
             )  # fmt: skip
-            hash_tokens(text, token_starts, token_ends, tokens, hashes)
+            hash_tokens(tokens, found)
             progress[_ROW], progress[_POSITION] = row, position
-            progress[_TOKEN], progress[_TOKENS] = 0, tokens
-        token, overflow = add_tokens(
-            text, token_starts, token_ends, hashes, weights, progress[_TOKEN], progress[_TOKENS],
-            hash_mask, slots, data, offsets, state, counts,
-        )  # fmt: skip
+            progress[_TOKEN], progress[_TOKENS] = 0, found
+        token, overflow = add_tokens(tokens, progress[_TOKEN], progress[_TOKENS], table, counts)
         progress[_TOKEN] = token
         if token < progress[_TOKENS]:
             return False, overflow

@@ -5,9 +5,9 @@ from collections.abc import Iterable
 import numpy as np
 
 from tokcore.compiled.compilation import read_only
-from tokcore.counts import hash_table_kernels
+from tokcore.counts.hash_table_kernels import HashTable, Tokens, add_tokens, hash_tokens
 from tokcore.counts.row_counting import count_rows
-from tokcore.counts.token_index import IndexArrays, TokenIndex, ensure_capacity
+from tokcore.counts.token_index import TokenIndex, ensure_capacity
 from tokcore.text.t2t_scanning import (
     CHUNK_TOKENS,
     alphanumeric_bits,
@@ -43,23 +43,18 @@ class TokenAccumulator:
             self._add_rows(*part)
 
     def _add_rows(self, text: np.ndarray, starts: np.ndarray, ends: np.ndarray) -> None:
-        token_starts = np.empty(_TOKENS_AT_ONCE + CHUNK_TOKENS, np.uint64)
-        token_ends = np.empty_like(token_starts)
-        hashes = np.empty_like(token_starts)
-        weights = read_only(np.ones(len(hashes), np.int64))
+        places = [np.empty(_TOKENS_AT_ONCE + CHUNK_TOKENS, np.uint64) for _ in range(3)]
+        tokens = Tokens(text, *places, read_only(np.ones(len(places[0]), np.int64)))
         row_tokens = np.empty(len(starts) + 1, np.int64)
         progress = np.array([0, -1, 0, 0], np.int64)
         while True:
-            arrays = self._arrays()
+            table = self._table()
             done, overflow = count_rows(
-                text, starts, ends, alphanumeric_bits(), progress, token_starts, token_ends,
-                row_tokens, hashes, weights, self.index.hash_mask,
-                arrays.slots, arrays.data, arrays.offsets, arrays.state, self._counts,
-            )  # fmt: skip
+                starts, ends, alphanumeric_bits(), progress, tokens, row_tokens, table, self._counts
+            )
             if done:
                 return
-            token = progress[2]
-            self._make_room(arrays, text[token_starts[token] : token_ends[token]], overflow)
+            self._make_room(table, tokens, progress[2], overflow)
 
     def add_tokens(self, data: np.ndarray, offsets: np.ndarray, counts: np.ndarray) -> None:
         """Adds tokens `data[offsets[i]:offsets[i + 1]]` with their counts; repeats are added up.
@@ -72,30 +67,27 @@ class TokenAccumulator:
             text = with_margin(data[borders[0] : borders[-1]])
             borders = (borders - borders[0]).astype(np.uint64)
             weights = np.ascontiguousarray(counts[first : first + _TOKENS_AT_ONCE], np.int64)
-            starts, ends = borders[:-1], borders[1:]
-            hash_table_kernels.hash_tokens(text, starts, ends, len(weights), hashes)
+            tokens = Tokens(text, borders[:-1], borders[1:], hashes, read_only(weights))
+            hash_tokens(tokens, len(weights))
             token = 0
-            while True:
-                arrays = self._arrays()
-                token, overflow = hash_table_kernels.add_tokens(
-                    text, starts, ends, hashes, read_only(weights), token, len(weights),
-                    self.index.hash_mask, arrays.slots, arrays.data, arrays.offsets, arrays.state,
-                    self._counts,
-                )  # fmt: skip
-                if token == len(weights):
-                    break
-                self._make_room(arrays, text[starts[token] : ends[token]], overflow)
+            while token < len(weights):
+                table = self._table()
+                token, overflow = add_tokens(tokens, token, len(weights), table, self._counts)
+                if token < len(weights):
+                    self._make_room(table, tokens, token, overflow)
 
-    def _arrays(self) -> IndexArrays:
-        """Returns the index's arrays, with counts for as many tokens as they have room for."""
-        arrays = self.index.arrays
-        self._counts = ensure_capacity(self._counts, len(self._counts), arrays.token_capacity)
-        return arrays
+    def _table(self) -> HashTable:
+        """Returns the index's table, with counts for as many tokens as it has room for."""
+        table = self.index.table
+        self._counts = ensure_capacity(self._counts, len(self._counts), table.capacity)
+        return table
 
-    def _make_room(self, arrays: IndexArrays, token: np.ndarray, overflow: bool) -> None:
+    def _make_room(self, table: HashTable, tokens: Tokens, token: int, overflow: bool) -> None:
+        """Makes room for the token at which a kernel stopped, if it was for want of room."""
+        data = tokens.text[tokens.starts[token] : tokens.ends[token]]
         if overflow:
-            raise _overflow(token)
-        self.index.grow(arrays, len(token))
+            raise _overflow(data)
+        self.index.grow(table, len(data))
 
     def arrays(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Returns (data, offsets, counts) of the distinct tokens, in the order first met.

@@ -9,8 +9,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tokcore.compiled.compilation import read_only
-from tokcore.compiled.ragged_bytes import pick_ranges
-from tokcore.counts import partition_kernels
+from tokcore.compiled.ragged_bytes import pick_ranges, row_offsets
+from tokcore.compiled.varints import read_varints, write_varints
+from tokcore.counts.partition_kernels import ascend
 from tokcore.counts.token_counter import TokenAccumulator
 
 # The packed form: magic (its last byte is the version), number of tokens, then the tokens' lengths
@@ -65,8 +66,7 @@ class TokenTable:
         pairs = list(items)
         encoded = [token.encode() for token, _ in pairs]
         counts = np.array([count for _, count in pairs], np.int64)
-        offsets = np.zeros(len(pairs) + 1, np.int64)
-        np.cumsum([len(token) for token in encoded], out=offsets[1:])
+        offsets = row_offsets([len(token) for token in encoded])
         return distinct_table(np.frombuffer(b''.join(encoded), np.uint8), offsets, counts)
 
     def sorted(self) -> 'TokenTable':
@@ -91,7 +91,7 @@ class TokenTable:
         """Returns the table, in its order, in a compact form for `from_bytes`."""
         numbers = np.concatenate([np.diff(self.offsets), self.counts])
         packed = np.empty(9 * len(numbers), np.uint8)
-        size = partition_kernels.write_varints(read_only(numbers), packed)
+        size = write_varints(read_only(numbers), packed)
         return b''.join((_HEADER.pack(_MAGIC, len(self)), packed[:size].data, self.data.data))
 
     @classmethod
@@ -104,9 +104,8 @@ class TokenTable:
         if 2 * tokens > len(array) - _HEADER.size:
             raise ValueError('the packed token table is cut off')
         numbers = np.empty(2 * tokens, np.int64)
-        start = partition_kernels.read_varints(array, _HEADER.size, numbers)
-        offsets = np.zeros(tokens + 1, np.int64)
-        np.cumsum(numbers[:tokens], out=offsets[1:])
+        start = read_varints(array, _HEADER.size, numbers)
+        offsets = row_offsets(numbers[:tokens])
         if start < 0 or start + offsets[-1] != len(array):
             raise ValueError('the packed token table is cut off or damaged')
         # Copies: a table must not keep the bytes it came in alive.
@@ -135,23 +134,55 @@ class TokenTable:
     def from_arrow(cls, table: pa.Table, is_sorted: bool = False) -> 'TokenTable':
         """Returns the table of an Arrow table's columns token (any string) and count (any integer).
 
-        Repeats are added up, other columns ignored. Tokens that are said to be `sorted` are compared
-        each with the next, which is cheaper than to look for repeats. Raises ValueError for a missing column, another
-        type, a null, a negative count or invalid UTF-8, OverflowError past 2^63 - 1.
+        Repeats are added up, other columns ignored. Tokens that are said to be sorted are compared
+        each with the next, which is cheaper than to look for repeats. Raises ValueError for a
+        missing column, another type, a null, a negative count or invalid UTF-8, OverflowError past
+        2^63 - 1.
         """
-        tokens = _string_column(table)
-        counts = _integer_column(table)
-        _, offset_buffer, data_buffer = tokens.buffers()
-        data, offsets = np.empty(0, np.uint8), np.zeros(1, np.int64)
-        if len(tokens):
-            offsets = np.frombuffer(offset_buffer, np.int64)[tokens.offset :][: len(tokens) + 1]
-        if data_buffer is not None:
-            data = np.frombuffer(data_buffer, np.uint8)
-        if is_sorted and partition_kernels.ascend(read_only(data), read_only(offsets)):
-            _refuse_negative(counts)
+        tokens, counts = _column(table, 'token'), _column(table, 'count')
+        try:
+            tokens.validate(full=True)
+        except pa.ArrowInvalid as error:
+            raise ValueError(f"the column 'token' is damaged: {error}") from error
+        try:
+            data, offsets, counts = token_arrays(tokens, counts)
+        except pa.ArrowInvalid as error:
+            raise OverflowError(f"the column 'count' holds more than 2^63 - 1: {error}") from error
+        if is_sorted and ascend(data, offsets):
             data, offsets = data[offsets[0] : offsets[-1]], offsets - offsets[0]
             return cls(data.copy(), offsets, counts.copy())
         return distinct_table(data, offsets, counts)
+
+
+def token_arrays(
+    tokens: pa.Array | pa.ChunkedArray, counts: pa.Array | pa.ChunkedArray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Returns (data uint8, offsets int64[n + 1], counts int64[n]) of strings and integers.
+
+    They are read-only, and the first offset need not be 0. Whether the strings are UTF-8 is not
+    looked at. Raises ValueError for another type, a null, a negative count or, as `pa.ArrowInvalid`,
+    a count past 2^63 - 1.
+    """
+    if pa.types.is_dictionary(tokens.type):
+        tokens = tokens.cast(tokens.type.value_type)
+    for name, column in (('token', tokens), ('count', counts)):
+        if column.null_count:
+            raise ValueError(f"the column '{name}' holds {column.null_count} nulls")
+    if not (pa.types.is_string(tokens.type) or pa.types.is_large_string(tokens.type)):
+        raise ValueError(f"the column 'token' must hold strings, not {tokens.type}")
+    if not pa.types.is_integer(counts.type):
+        raise ValueError(f"the column 'count' must hold integers, not {counts.type}")
+    tokens = tokens.cast(pa.large_string())
+    if isinstance(tokens, pa.ChunkedArray):
+        tokens = tokens.combine_chunks()
+    numbers = counts.cast(pa.int64()).to_numpy()
+    _refuse_negative(numbers)
+    _, offset_buffer, data_buffer = tokens.buffers()
+    offsets = np.zeros(1, np.int64)
+    if len(tokens):
+        offsets = np.frombuffer(offset_buffer, np.int64)[tokens.offset :][: len(tokens) + 1]
+    data = np.empty(0, np.uint8) if data_buffer is None else np.frombuffer(data_buffer, np.uint8)
+    return read_only(data), read_only(offsets), read_only(numbers)
 
 
 def distinct_table(data: np.ndarray, offsets: np.ndarray, counts: np.ndarray) -> TokenTable:
@@ -173,36 +204,4 @@ def _column(table: pa.Table, name: str) -> pa.ChunkedArray:
         raise ValueError(
             f"a table of counts has one column '{name}', but the columns are {table.column_names}"
         )
-    column = table.column(places[0])
-    if column.null_count:
-        raise ValueError(f"the column '{name}' holds {column.null_count} nulls")
-    return column
-
-
-def _string_column(table: pa.Table) -> pa.LargeStringArray:
-    column = _column(table, 'token')
-    kind = column.type
-    if pa.types.is_dictionary(kind):
-        kind = kind.value_type
-        column = column.cast(kind)
-    if not (pa.types.is_string(kind) or pa.types.is_large_string(kind)):
-        raise ValueError(f"the column 'token' must hold strings, not {column.type}")
-    if column.null_count:  # a dictionary hides its own nulls
-        raise ValueError(f"the column 'token' holds {column.null_count} nulls")
-    tokens = column.cast(pa.large_string()).combine_chunks()
-    try:
-        tokens.validate(full=True)
-    except pa.ArrowInvalid as error:
-        raise ValueError(f"the column 'token' is damaged: {error}") from error
-    return tokens
-
-
-def _integer_column(table: pa.Table) -> np.ndarray:
-    column = _column(table, 'count')
-    if not pa.types.is_integer(column.type):
-        raise ValueError(f"the column 'count' must hold integers, not {column.type}")
-    try:
-        counts = column.cast(pa.int64())
-    except pa.ArrowInvalid as error:
-        raise OverflowError(f"the column 'count' holds more than 2^63 - 1: {error}") from error
-    return counts.to_numpy()
+    return table.column(places[0])

@@ -26,6 +26,7 @@ LONG_ROW_BYTES = 256 << 10
 """Longer rows are encoded in parts, at a hundredth of a second for a megabyte more. What a row of
 this length may take at once, should it be one token, is less than a block takes anyhow."""
 
+_UINT16_IDS = 1 << 16
 _CACHE_LINE = 64
 
 
@@ -67,11 +68,12 @@ class SubwordBlockEncoder:
     def encode_side(self, side: Side, prefix: str = '', eos: bool = True) -> EncodedSide:
         """Returns the ids of each row, of `prefix` and text as one, with id 1 at the end if `eos`.
 
-        Equal to `encoder.encode(prefix + text)` row by row. Raises ValueError naming the rest of a
-        token that no subtoken begins, as `SubwordTextEncoder.encode` does.
+        They are int32, or uint16 if a row is longer than `LONG_ROW_BYTES` and all ids are below
+        65,536. Equal to `encoder.encode(prefix + text)` row by row. Raises ValueError naming the
+        rest of a token that no subtoken begins, as `SubwordTextEncoder.encode` does.
         """
         side = prepend(side, prefix)
-        encoded = GrowingSide(len(side.text), len(side))
+        encoded = GrowingSide(len(side.text), len(side), self._id_type(side))
         for text, starts, ends in readable_parts(side.text, side.starts, side.ends):
             first = 0
             for row in [*np.flatnonzero(ends - starts > LONG_ROW_BYTES).tolist(), len(starts)]:
@@ -81,9 +83,20 @@ class SubwordBlockEncoder:
                 first = row + 1
         return encoded.side()
 
+    def _id_type(self, side: Side) -> type[np.integer]:
+        # A long row may have five ids for a byte, at four bytes each more than a job may take.
+        is_long = (side.ends - side.starts).max(initial=0) > LONG_ROW_BYTES
+        is_small = len(self._vocabulary.subtokens) <= _UINT16_IDS
+        return np.uint16 if is_long and is_small else np.int32
+
     def _encode_rows(
         self, text: np.ndarray, starts: np.ndarray, ends: np.ndarray, eos: bool, out: GrowingSide
     ) -> None:
+        if out.ids.dtype != np.int32:
+            part = GrowingSide(int((ends - starts).sum()), len(starts))
+            self._encode_rows(text, starts, ends, eos, part)
+            out.add_rows(part)
+            return
         out.ids, out.used, start, end, missed = encode_rows(
             text, starts, ends, int(eos), *self._tables, *self._cache, out.ids, out.used,
             out.offsets[out.rows :],
@@ -118,3 +131,19 @@ class SubwordBlockEncoder:
             f'no subtoken of the vocabulary begins {escaped[-missed:]!r}, '
             f'the rest of the token {token!r}'
         )
+
+
+def unspelled_row(
+    encoder: SubwordBlockEncoder, side: Side, prefix: str = ''
+) -> tuple[int, ValueError] | None:
+    """Returns the first row that no subtokens of a vocabulary spell, and what `encode_side` says.
+
+    It encodes row by row, so it is for a side of which it is known that there is one.
+    """
+    for row in range(len(side)):
+        one = Side(side.text, side.starts[row : row + 1], side.ends[row : row + 1])
+        try:
+            encoder.encode_side(one, prefix)
+        except ValueError as error:
+            return row, error
+    return None

@@ -12,14 +12,15 @@ from tokcore.compiled.compilation import kernel, kernel_without_allocation
 from tokcore.compiled.wide_loads import load_word
 from tokcore.encoding.subtoken_trie import probe_bigrams, segment_longest_match
 from tokcore.encoding.token_cache import GROUP, IDS_REMEMBERED, insert_ids, look_up
-from tokcore.text.t2t_scanning import CHUNK_TOKENS, decode_word, scan_tokens
+from tokcore.text.escaping import BACKSLASH, LETTER_U, UNDERSCORE
+from tokcore.text.t2t_scanning import CHUNK_TOKENS, scan_tokens
+from tokcore.text.utf8 import decode_word
 
 MAX_GROWTH = 5
 """Characters of escaped text for a byte: a control character such as U+007F becomes `\\127;`."""
 
 _TOKENS = 1024  # of one pass
 _EOS = np.int32(1)
-_BACKSLASH, _UNDERSCORE, _U = np.uint32(0x5C), np.uint32(0x5F), np.uint32(0x75)
 _SEMICOLON, _ZERO = np.uint32(0x3B), np.uint32(0x30)
 _0, _1, _2, _32 = np.uint64(0), np.uint64(1), np.uint64(2), np.uint64(32)
 _10 = np.uint64(10)
@@ -31,10 +32,10 @@ def _put_escape(code, out, length):
 
     Returns the new length.
     """
-    out[length] = _BACKSLASH
+    out[length] = BACKSLASH
     length += _1
-    if code == np.uint64(_BACKSLASH) or code == np.uint64(_UNDERSCORE):
-        out[length] = _BACKSLASH if code == np.uint64(_BACKSLASH) else _U
+    if code == BACKSLASH or code == UNDERSCORE:
+        out[length] = BACKSLASH if code == BACKSLASH else LETTER_U
         return length + _1
     digits = _1
     limit = _10
@@ -77,7 +78,7 @@ def escape_to_code_points(text, starts, ends, missed, misses, alphabet, codes, b
                 length += _1
             else:
                 length = _put_escape(code, codes, length)
-        codes[length] = _UNDERSCORE
+        codes[length] = UNDERSCORE
         length += _1
         bounds[miss + _1] = length
 

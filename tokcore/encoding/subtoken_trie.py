@@ -10,14 +10,16 @@ the subtoken stands in another array (int32) at the edge's place.
 
 import numpy as np
 
+from tokcore.compiled.byte_hashing import GOLDEN_RATIO
 from tokcore.compiled.compilation import kernel, kernel_without_allocation
+from tokcore.text.escaping import UNDERSCORE
 from tokcore.text.unicode_tables import CODE_POINTS
 
-_SPREAD = 0x9E3779B97F4A7C15 - (1 << 64)  # 2^64 over the golden ratio: spreads consecutive keys
+_SPREAD = GOLDEN_RATIO - (1 << 64)
 _KEY, _CHILD, _ID = 0, 1, 2  # columns of the table that the trie is made from
 
 _NONE, _1, _2, _32 = np.uint64(0), np.uint64(1), np.uint64(2), np.uint64(32)
-_MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
+_MULTIPLIER = np.uint64(GOLDEN_RATIO)
 _FUNCTIONS = 32
 _PRESENT, _HAS_ID, _HAS_EDGES = np.uint64(1 << 42), np.uint64(1 << 41), np.uint64(1 << 40)
 _CODE_SHIFT, _PRESENT_SHIFT, _ID_SHIFT = np.uint64(43), np.uint64(42), np.uint64(41)
@@ -27,7 +29,6 @@ _ALL_OF_22 = np.uint64((1 << 22) - 1)
 _FIVE_BITS, _FIRST_BITS = np.uint64(0x1F), np.uint64((1 << 30) - 1)
 _LOW_HALF = np.uint64((1 << 32) - 1)
 _EMPTY_PAIR = np.uint64(CODE_POINTS // 2)  # where nodes without edges are said to have them
-_UNDERSCORE = np.uint64(0x5F)
 
 
 @kernel_without_allocation
@@ -175,7 +176,7 @@ def probe_bigrams(codes, length, edges, edge_ids, matches, deeper):
         code = np.uint64(codes[position])
         edge = edges[code]
         # What follows `_` is another token.
-        low = _EMPTY_PAIR if code == _UNDERSCORE else edge
+        low = _EMPTY_PAIR if code == UNDERSCORE else edge
         place, second = _find_edge(edges, low, np.uint64(codes[position + _1]))
         longer = second >> _ID_SHIFT & _1
         match = np.uint64(edge_ids[code + (place - code) * longer]) | (_1 + longer) << _32

@@ -9,6 +9,7 @@ out only its like. Looking up goes by groups: first the rows of a group are call
 
 import numpy as np
 
+from tokcore.compiled.byte_hashing import GOLDEN_RATIO, MIXER
 from tokcore.compiled.compilation import kernel_without_allocation
 from tokcore.compiled.wide_loads import load_word, prefetch
 
@@ -25,8 +26,7 @@ GROUP = 64
 _TOKEN, _TOKEN_END, _IDS, _MORE = 0, 1, 2, 3  # words of an entry
 _NEWEST = 4  # the second entry's words come behind the first's
 
-_SPREAD = np.uint64(0x9E3779B97F4A7C15)
-_MIXER = np.uint64(0xD6E8FEB86659FD93)
+_SPREAD, _MIXER = np.uint64(GOLDEN_RATIO), np.uint64(MIXER)
 _0, _1, _3, _8 = np.uint64(0), np.uint64(1), np.uint64(3), np.uint64(8)
 _32, _56 = np.uint64(32), np.uint64(56)
 _LONGEST = np.uint64(LONGEST_REMEMBERED)

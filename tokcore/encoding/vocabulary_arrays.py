@@ -6,6 +6,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from tokcore.compiled.compilation import read_only
+from tokcore.compiled.ragged_bytes import row_offsets
 from tokcore.encoding.subtoken_trie import build_trie
 from tokcore.text.escaping import ESCAPE_CHARACTERS
 from tokcore.text.unicode_tables import CODE_POINTS
@@ -31,8 +32,7 @@ class VocabularyArrays:
         # Lone surrogates are characters like others here: any str can be encoded.
         joined = ''.join(subtokens).encode('utf-32-le', 'surrogatepass')
         codes = np.frombuffer(joined, np.dtype('<u4'))
-        offsets = np.zeros(len(subtokens) + 1, np.int64)
-        np.cumsum([len(subtoken) for subtoken in subtokens], out=offsets[1:])
+        offsets = row_offsets([len(subtoken) for subtoken in subtokens])
         edges, edge_ids = build_trie(codes, read_only(offsets))
 
         alphabet = np.zeros(CODE_POINTS, np.uint8)

@@ -11,12 +11,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from tokcore.compiled.compilation import kernel_without_allocation, read_only
-from tokcore.text.escaping import ESCAPE_CHARACTERS
+from tokcore.text.escaping import BACKSLASH, ESCAPE_CHARACTERS, LETTER_U, UNDERSCORE
+from tokcore.text.unicode_tables import CODE_POINTS
+from tokcore.text.utf8 import next_character, utf8_length
 
-_CODE_POINTS = 0x110000
-_BACKSLASH = 0x5C
-_UNDERSCORE = 0x5F
-_U = 0x75
 # Where a token's end is sought character by character before its end is looked up.
 _NEAR = 256
 _LARGEST = np.iinfo(np.int64).max
@@ -61,7 +59,7 @@ def escape_tokens(
       OverflowError: count times escaped length, summed over the tokens, exceeds 2^63 - 1.
     """
     data, offsets, counts = read_only(data), read_only(offsets), read_only(counts)
-    seen = np.zeros(_CODE_POINTS, np.uint8)
+    seen = np.zeros(CODE_POINTS, np.uint8)
     starts = np.zeros(len(offsets), np.int64)
     broken = _survey_tokens(data, offsets, seen, starts)
     if broken >= 0:
@@ -80,40 +78,15 @@ def escape_tokens(
         raise OverflowError('count times length, summed over all tokens, exceeds 2^63 - 1')
 
     alphabet = np.flatnonzero(seen).astype(np.int32)
-    rank_of = np.zeros(_CODE_POINTS, np.int32)
+    rank_of = np.zeros(CODE_POINTS, np.int32)
     rank_of[alphabet] = np.arange(len(alphabet), dtype=np.int32)
     # Ranks are read from memory again and again.
     narrow = len(alphabet) <= _NARROW
     ranks = np.empty(int(starts[-1]), np.uint16 if narrow else np.int32)
     _write_ranks(data, offsets, read_only(rank_of), ranks)
     return EscapedText(
-        read_only(ranks), read_only(starts), read_only(alphabet), int(rank_of[_UNDERSCORE])
+        read_only(ranks), read_only(starts), read_only(alphabet), int(rank_of[UNDERSCORE])
     )
-
-
-@kernel_without_allocation
-def _decode_character(data, position, end):
-    """Returns a code point and its bytes; the code point is -1 if there is none whole."""
-    lead = np.int64(data[position])
-    if lead < 0x80:
-        return lead, 1
-    if 0xC2 <= lead < 0xE0:
-        size, point = 2, lead & 0x1F
-    elif 0xE0 <= lead < 0xF0:
-        size, point = 3, lead & 0x0F
-    elif 0xF0 <= lead < 0xF5:
-        size, point = 4, lead & 0x07
-    else:
-        return np.int64(-1), 1
-    if position + size > end:
-        return np.int64(-1), 1
-    for i in range(position + 1, position + size):
-        if data[i] & 0xC0 != 0x80:
-            return np.int64(-1), 1
-        point = (point << 6) | (np.int64(data[i]) & 0x3F)
-    if point >= 0x110000 or 0xD800 <= point < 0xE000:
-        return np.int64(-1), 1
-    return point, size
 
 
 @kernel_without_allocation
@@ -124,12 +97,11 @@ def _survey_tokens(data, offsets, seen, starts):
         position, end = offsets[token], offsets[token + 1]
         total += 1
         while position < end:
-            point, size = _decode_character(data, position, end)
-            if point < 0:
+            if data[position] >= 0x80 and utf8_length(data, position, end) == 0:
                 return token
+            point, position = next_character(data, position)
             seen[point] = 1
-            total += 2 if point == _BACKSLASH or point == _UNDERSCORE else 1
-            position += size
+            total += 2 if point == BACKSLASH or point == UNDERSCORE else 1
         starts[token + 1] = total
     return -1
 
@@ -151,16 +123,15 @@ def _write_ranks(data, offsets, rank_of, ranks):
     for token in range(len(offsets) - 1):
         position, end = offsets[token], offsets[token + 1]
         while position < end:
-            point, size = _decode_character(data, position, end)
-            position += size
-            if point == _BACKSLASH or point == _UNDERSCORE:
-                ranks[written] = rank_of[_BACKSLASH]
+            point, position = next_character(data, position)
+            if point == BACKSLASH or point == UNDERSCORE:
+                ranks[written] = rank_of[BACKSLASH]
                 written += 1
-                if point == _UNDERSCORE:
-                    point = _U
+                if point == UNDERSCORE:
+                    point = LETTER_U
             ranks[written] = rank_of[point]
             written += 1
-        ranks[written] = rank_of[_UNDERSCORE]
+        ranks[written] = rank_of[UNDERSCORE]
         written += 1
 
 

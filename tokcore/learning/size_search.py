@@ -6,10 +6,12 @@ min-count the vocabulary is always the learner's; strategies differ only in the 
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Literal, get_args
 
 from tokcore.errors import InputError
 
-STRATEGIES = ('t2t', 'closest')
+Strategy = Literal['t2t', 'closest']
+STRATEGIES: tuple[Strategy, ...] = get_args(Strategy)
 
 # Where the original's search begins and ends; further ranges each end at ten times more.
 _FIRST_RANGE = (1, 1000)
@@ -35,7 +37,7 @@ def search_vocabulary(
     build: Build,
     target_size: int,
     *,
-    strategy: str = 't2t',
+    strategy: Strategy = 't2t',
     min_count_range: tuple[int, int] | None = None,
     smallest_size: int,
     largest_count: int,

@@ -1,12 +1,13 @@
 """A block of lines to framed TFRecords with their order keys."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from tokcore.corpus.block_stats import BlockStats, stats_of
-from tokcore.corpus.dataset import Block, Split
+from tokcore.corpus.dataset import Block, OnError, Split
 from tokcore.corpus.formats.registry import block_rows
-from tokcore.encoding.block_encoder import SubwordBlockEncoder
+from tokcore.corpus.rows import Rows
+from tokcore.encoding.block_encoder import SubwordBlockEncoder, unspelled_row
 from tokcore.errors import InputError
 from tokcore.records.framing import FramedRows, frame_examples
 from tokcore.records.order_keys import order_keys
@@ -33,7 +34,7 @@ def encode_block(
     encoders: Sequence[SubwordBlockEncoder],
     seed: int,
     splits: Sequence[Split],
-    on_error: str = 'stop',
+    on_error: OnError = 'stop',
 ) -> EncodedBlock:
     """Encodes a block's kept rows as framed `tf.train.Example`s, each side ended by EOS.
 
@@ -43,7 +44,7 @@ def encode_block(
         encoders: one for each feature.
         seed: of the order keys.
         splits: the corpus, for the names in errors.
-        on_error: 'stop' or 'skip' where a line cannot be used.
+        on_error: what to do where a line cannot be used.
 
     Raises:
         InputError: a line is not UTF-8 or lacks a column, and `on_error` is 'stop'; or a
@@ -57,8 +58,29 @@ def encode_block(
             for feature, encoder in zip(features, encoders, strict=True)
         ]
     except ValueError as error:
+        place = _unspelled_line(block, rows, zip(features, encoders), splits)
         raise InputError(
-            f'{error}; the vocabulary lacks characters of its own alphabet, so learn another one'
+            f'{place}{error}; the vocabulary lacks characters of its own alphabet, so learn '
+            'another one'
         ) from error
     keys = order_keys(block.place, rows.offsets, seed)
     return EncodedBlock(frame_examples(encoded, keys), facts)
+
+
+def _unspelled_line(
+    block: Block,
+    rows: Rows,
+    encoders: Iterable[tuple[Feature, SubwordBlockEncoder]],
+    splits: Sequence[Split],
+) -> str:
+    """Returns what begins a sentence about the line that a vocabulary does not spell."""
+    split = next(split for split in splits if split.name == block.split)
+    source = split.sources[block.place].path
+    for feature, encoder in encoders:
+        found = unspelled_row(encoder, rows.sides[feature.side], feature.prefix)
+        if found is not None:
+            line = f'the line at byte {rows.offsets[found[0]]}'
+            if feature.side and split.targets:
+                return f'{split.targets[block.place].path}: the pair of {line} of {source}: '
+            return f'{source}: {line}: '
+    return ''

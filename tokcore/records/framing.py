@@ -17,11 +17,15 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from tokcore.compiled.compilation import read_only
+from tokcore.compiled.crc import CRC32C, crc_table
+from tokcore.compiled.ragged_bytes import row_offsets
+from tokcore.compiled.varints import put_varint
 from tokcore.encoding.encoded_rows import EncodedSide
 from tokcore.records import framing_kernels
+from tokcore.records.key_sorting import sort_keys
 from tokcore.records.order_keys import shard_of
 
-_CRC_TABLE = framing_kernels.crc32c_table()
+_CRC_TABLE = crc_table(CRC32C)
 
 # The last byte is the version of the layout in `FramedRows.to_bytes`.
 _MAGIC = b'tbframe\x01'
@@ -96,8 +100,8 @@ def frame_examples(
         Feature    1a size Int64List
         Int64List  0a size varints, or nothing at all for an empty list
 
-    Raises ValueError if names repeat, numbers of rows differ, ids are not int32 or are negative, or
-    an example takes 2 GiB, which protobuf cannot read.
+    Raises ValueError if names repeat, numbers of rows differ, ids are not int32 or uint16 or are
+    negative, or an example takes 2 GiB, which protobuf cannot read.
     """
     keys = np.array(keys, np.uint64)
     rows = len(keys)
@@ -120,7 +124,7 @@ def frame_examples(
     if rows and lengths.max() > _MAX_LENGTH:
         raise ValueError(f'an example takes {lengths.max()} bytes; protobuf reads none of 2 GiB')
     records = np.empty(int(lengths.sum()), np.uint8)
-    positions = _starts(lengths)
+    positions = row_offsets(lengths)[:-1]
     framing_kernels.put_headers(feature_sizes, lengths, _CRC_TABLE, records, positions)
     for field, ids, offsets, packed_sizes in columns:
         framing_kernels.put_entries(ids, offsets, field, packed_sizes, records, positions)
@@ -141,14 +145,14 @@ def split_by_bucket(rows: FramedRows, buckets: int) -> list[tuple[int, FramedRow
     bucket = bucket[order]
     keys = rows.keys[order]
     lengths = rows.lengths[order]
-    starts = _starts(lengths)
+    offsets = row_offsets(lengths)
     records = np.empty(len(rows.records), np.uint8)
-    _copy(rows.records, _starts(rows.lengths)[order], lengths, starts, records)
+    _copy(rows.records, row_offsets(rows.lengths)[order], lengths, offsets[:-1], records)
     if len(rows) == 0:
         return []
     firsts = np.flatnonzero(np.r_[True, bucket[1:] != bucket[:-1]])
     row_bounds = np.append(firsts, len(rows)).tolist()
-    byte_bounds = np.append(starts[firsts], len(records)).tolist()
+    byte_bounds = np.append(offsets[firsts], len(records)).tolist()
     if len(firsts) == 1:
         return [(int(bucket[0]), FramedRows(keys, lengths, records))]
     # Copies, since a view would keep all of the block in memory for as long as one bucket waits.
@@ -185,22 +189,17 @@ def sort_rows(parts: Iterable[FramedRows]) -> FramedRows:
     parts = list(parts)
     keys = np.concatenate([np.empty(0, np.uint64), *(part.keys for part in parts)])
     lengths = np.concatenate([np.empty(0, np.int64), *(part.lengths for part in parts)])
-    order = np.argsort(keys)
-    keys = keys[order]
-    equal = np.flatnonzero(keys[1:] == keys[:-1])
-    if len(equal):
-        raise ValueError(
-            f'two rows have the order key {int(keys[equal[0]]):#018x}; an input row came twice'
-        )
+    keys, order = sort_keys(keys)
     sorted_lengths = lengths[order]
     destinations = np.empty(len(keys), np.int64)
-    destinations[order] = _starts(sorted_lengths)
+    destinations[order] = row_offsets(sorted_lengths)[:-1]
     records = np.empty(int(lengths.sum()), np.uint8)
     first = 0
     for part in parts:
         # Straight from each part to its place: the parts are never joined in memory.
         last = first + len(part)
-        _copy(part.records, _starts(part.lengths), part.lengths, destinations[first:last], records)
+        starts = row_offsets(part.lengths)[:-1]
+        _copy(part.records, starts, part.lengths, destinations[first:last], records)
         first = last
     return FramedRows(keys, sorted_lengths, records)
 
@@ -211,20 +210,11 @@ def _copy(source, starts, lengths, destinations, out) -> None:
     )
 
 
-def _starts(lengths: np.ndarray) -> np.ndarray:
-    """Returns where each of the slices begins that stand one after another."""
-    return np.cumsum(lengths) - lengths
-
-
 def _name_field(name: str) -> bytes:
     encoded = name.encode()
-    size = bytearray()
-    rest = len(encoded)
-    while rest >= 128:
-        size.append(rest & 127 | 128)
-        rest >>= 7
-    size.append(rest)
-    return b'\n' + size + encoded
+    size = np.empty(5, np.uint8)
+    used = put_varint(size, 0, len(encoded))
+    return b'\n' + size[:used].tobytes() + encoded
 
 
 def _sorted_features(
@@ -238,9 +228,10 @@ def _sorted_features(
 
 def _checked_column(name: str, encoded: EncodedSide, rows: int) -> tuple[np.ndarray, np.ndarray]:
     ids, offsets = encoded.ids, encoded.offsets
-    if ids.dtype != np.int32 or offsets.dtype != np.int64:
+    if ids.dtype not in (np.int32, np.uint16) or offsets.dtype != np.int64:
         raise ValueError(
-            f'feature {name!r} has {ids.dtype} ids and {offsets.dtype} offsets, not int32 and int64'
+            f'feature {name!r} has {ids.dtype} ids and {offsets.dtype} offsets, not int32 or uint16 '
+            'and int64'
         )
     if len(offsets) != rows + 1:
         raise ValueError(f'feature {name!r} has {len(offsets) - 1} rows for {rows} keys')

@@ -11,68 +11,16 @@ import numpy as np
 
 from tokcore.compiled.byte_copying import copy_bytes
 from tokcore.compiled.compilation import kernel_without_allocation
-from tokcore.compiled.wide_loads import load_word, store_word
+from tokcore.compiled.crc import crc_bytes, word_change
+from tokcore.compiled.varints import put_varint, varint_size
+from tokcore.compiled.wide_loads import store_word
 
 # A frame before its payload: uint64 length, uint32 checksum of the length; behind it one checksum.
 HEADER_SIZE = 12
 FOOTER_SIZE = 4
 
-# Castagnoli's polynomial, bits reversed.
-_POLYNOMIAL = 0x82F63B78
-
 _8 = np.uint64(8)
 _BYTE = np.uint64(0xFF)
-
-
-def crc32c_table() -> np.ndarray:
-    """Returns the tables of CRC32C for 16 bytes at a time ("slicing by 16"): uint32[16, 256].
-
-    Row k holds the checksum's change by a byte that k zero bytes follow. (Kounavis and Berry,
-    "Novel Table Lookup-Based Algorithms for High-Performance CRC Generation", 2008.)
-    """
-    table = np.zeros((16, 256), np.uint32)
-    first = np.arange(256, dtype=np.uint32)
-    for _ in range(8):
-        first = np.where(first & 1, (first >> 1) ^ np.uint32(_POLYNOMIAL), first >> 1)
-    table[0] = first
-    for k in range(1, 16):
-        table[k] = (table[k - 1] >> 8) ^ first[table[k - 1] & 0xFF]
-    table.flags.writeable = False
-    return table
-
-
-@kernel_without_allocation
-def _word_change(word, table, zeros):
-    """The checksum's change by eight bytes, lowest first, that so many zero bytes follow."""
-    return (
-        table[zeros + 7, word & _BYTE]
-        ^ table[zeros + 6, word >> np.uint64(8) & _BYTE]
-        ^ table[zeros + 5, word >> np.uint64(16) & _BYTE]
-        ^ table[zeros + 4, word >> np.uint64(24) & _BYTE]
-        ^ table[zeros + 3, word >> np.uint64(32) & _BYTE]
-        ^ table[zeros + 2, word >> np.uint64(40) & _BYTE]
-        ^ table[zeros + 1, word >> np.uint64(48) & _BYTE]
-        ^ table[zeros, word >> np.uint64(56)]
-    )
-
-
-@kernel_without_allocation
-def crc32c(data, start, end, table):
-    """Returns the CRC32C of data[start:end] as a uint64 below 2^32."""
-    crc = np.uint64(0xFFFFFFFF)
-    place = np.uint64(start)
-    end = np.uint64(end)
-    while place + np.uint64(16) <= end:
-        first = load_word(data, place) ^ crc
-        crc = _word_change(first, table, 8) ^ _word_change(load_word(data, place + _8), table, 0)
-        place += np.uint64(16)
-    if place + _8 <= end:
-        crc = _word_change(load_word(data, place) ^ crc, table, 0)
-        place += _8
-    while place < end:
-        crc = table[0, (crc ^ np.uint64(data[place])) & _BYTE] ^ (crc >> _8)
-        place += np.uint64(1)
-    return crc ^ np.uint64(0xFFFFFFFF)
 
 
 @kernel_without_allocation
@@ -86,33 +34,14 @@ def _put_masked(out, at, crc):
 
 
 @kernel_without_allocation
-def _varint_size(value):
-    size = 1
-    while value >= 128:
-        value >>= 7
-        size += 1
-    return size
-
-
-@kernel_without_allocation
-def _put_varint(out, at, value):
-    while value >= 128:
-        out[at] = (value & 127) | 128
-        value >>= 7
-        at += 1
-    out[at] = value
-    return at + 1
-
-
-@kernel_without_allocation
 def _message_sizes(packed, name_size):
     """Returns the sizes of Int64List, Feature and map entry around `packed` bytes of varints.
 
     `name_size` counts the entry's name field, with its tag and length.
     """
-    int64_list = 1 + _varint_size(packed) + packed if packed else 0
-    feature = 1 + _varint_size(int64_list) + int64_list
-    entry = name_size + 1 + _varint_size(feature) + feature
+    int64_list = 1 + varint_size(packed) + packed if packed else 0
+    feature = 1 + varint_size(int64_list) + int64_list
+    entry = name_size + 1 + varint_size(feature) + feature
     return int64_list, feature, entry
 
 
@@ -136,7 +65,7 @@ def add_entry_sizes(ids, offsets, name_size, packed_sizes, feature_sizes):
             return row
         packed_sizes[row] = size
         entry = _message_sizes(size, name_size)[2]
-        feature_sizes[row] += 1 + _varint_size(entry) + entry
+        feature_sizes[row] += 1 + varint_size(entry) + entry
     return -1
 
 
@@ -145,7 +74,7 @@ def add_frame_sizes(feature_sizes, lengths):
     """Sets lengths[row] to the size of the TFRecord around feature_sizes[row] bytes of Features."""
     for row in range(len(feature_sizes)):
         features = feature_sizes[row]
-        lengths[row] = HEADER_SIZE + 1 + _varint_size(features) + features + FOOTER_SIZE
+        lengths[row] = HEADER_SIZE + 1 + varint_size(features) + features + FOOTER_SIZE
 
 
 @kernel_without_allocation
@@ -155,10 +84,10 @@ def put_headers(feature_sizes, lengths, table, out, positions):
         at = positions[row]
         payload = lengths[row] - HEADER_SIZE - FOOTER_SIZE
         store_word(out, np.uint64(at), np.uint64(payload))
-        crc = _word_change(np.uint64(payload) ^ np.uint64(0xFFFFFFFF), table, 0)
+        crc = word_change(np.uint64(payload) ^ np.uint64(0xFFFFFFFF), table, 0)
         _put_masked(out, np.uint64(at + 8), crc ^ np.uint64(0xFFFFFFFF))
         out[at + HEADER_SIZE] = 0x0A
-        positions[row] = _put_varint(out, at + HEADER_SIZE + 1, feature_sizes[row])
+        positions[row] = put_varint(out, at + HEADER_SIZE + 1, feature_sizes[row])
 
 
 @kernel_without_allocation
@@ -172,17 +101,17 @@ def put_entries(ids, offsets, name, packed_sizes, out, positions):
         int64_list, feature, entry = _message_sizes(packed, len(name))
         at = positions[row]
         out[at] = 0x0A
-        at = _put_varint(out, at + 1, entry)
+        at = put_varint(out, at + 1, entry)
         for k in range(len(name)):
             out[at + k] = name[k]
         at += len(name)
         out[at] = 0x12
-        at = _put_varint(out, at + 1, feature)
+        at = put_varint(out, at + 1, feature)
         out[at] = 0x1A
-        at = _put_varint(out, at + 1, int64_list)
+        at = put_varint(out, at + 1, int64_list)
         if packed:
             out[at] = 0x0A
-            at = _put_varint(out, at + 1, packed)
+            at = put_varint(out, at + 1, packed)
         end = np.uint64(at)
         for i in range(np.uint64(offsets[row]), np.uint64(offsets[row + 1])):
             value = ids[i]
@@ -194,7 +123,7 @@ def put_entries(ids, offsets, name, packed_sizes, out, positions):
                 out[end + np.uint64(1)] = value >> 7
                 end += np.uint64(1 + more)
             else:
-                end = np.uint64(_put_varint(out, np.int64(end), np.int64(value)))
+                end = np.uint64(put_varint(out, np.int64(end), np.int64(value)))
         positions[row] = end
 
 
@@ -204,7 +133,7 @@ def put_footers(lengths, table, out, positions):
     for row in range(len(lengths)):
         end = positions[row]
         start = end + FOOTER_SIZE - lengths[row] + HEADER_SIZE
-        _put_masked(out, np.uint64(end), crc32c(out, start, end, table))
+        _put_masked(out, np.uint64(end), crc_bytes(out, start, end, table))
 
 
 @kernel_without_allocation

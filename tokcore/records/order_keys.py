@@ -7,6 +7,7 @@ whole corpus is shuffled at once, whoever does the work.
 
 import numpy as np
 
+from tokcore.compiled.byte_hashing import GOLDEN_RATIO
 from tokcore.errors import InputError
 
 OFFSET_BITS = 44
@@ -20,10 +21,6 @@ MAX_SHARDS = 1 << 32
 
 _MULTIPLIER_1 = 0xBF58476D1CE4E5B9
 _MULTIPLIER_2 = 0x94D049BB133111EB
-
-# SplitMix64's increment, 2^64 divided by the golden ratio: it keeps seed 0 away from the mix's
-# fixed point 0.
-_GOLDEN_GAMMA = 0x9E3779B97F4A7C15
 
 
 def order_keys(place: int, offsets: np.ndarray, seed: int) -> np.ndarray:
@@ -87,7 +84,8 @@ def _identities(place: int, offsets: np.ndarray) -> np.ndarray:
 def _seed_mask(seed: int) -> np.ndarray:
     if not 0 <= seed < 1 << 64:
         raise InputError(f'Seed {seed} is not within 0 to 2^64 - 1; choose another.')
-    return _mix13(np.array((seed + _GOLDEN_GAMMA) % (1 << 64), np.uint64))
+    # SplitMix64's increment keeps seed 0 away from the mix's fixed point 0.
+    return _mix13(np.array((seed + GOLDEN_RATIO) % (1 << 64), np.uint64))
 
 
 # numpy warns of overflow for scalars only, not for arrays; wrapping around is what is wanted.

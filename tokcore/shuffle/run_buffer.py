@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
+from tokcore.compiled.ragged_bytes import row_offsets
 from tokcore.corpus.block_stats import LineTally, RejectedLines, add_tallies
 from tokcore.corpus.range_checksums import RangeChecksum, join_adjacent
 from tokcore.records.example_encoding import EncodedBlock
 from tokcore.records.framing import FramedRows
-from tokcore.shuffle.key_sorting import SortedRows
+from tokcore.records.key_sorting import SortedRows
 from tokcore.shuffle.run_file import RunStats
 
 ROW_BYTES = 48
@@ -70,8 +71,7 @@ class RunBuffer:
         keys = np.concatenate([np.empty(0, np.uint64), *self._keys])
         lengths = np.concatenate([np.empty(0, np.uint32), *self._lengths])
         self._keys, self._lengths = [], []
-        starts = np.cumsum(lengths, dtype=np.int64)
-        starts -= lengths
+        starts = row_offsets(lengths)[:-1]
         return SortedRows.of(keys, self._records[: self._used], starts, lengths)
 
     def facts(self, split: str, blocks: int) -> RunStats:

@@ -28,7 +28,8 @@ import numpy as np
 
 from tokcore.corpus.block_stats import LineTally, RejectedLines
 from tokcore.corpus.range_checksums import RangeChecksum
-from tokcore.shuffle.key_sorting import SortedRows
+from tokcore.corpus.rows import Reason
+from tokcore.records.key_sorting import SortedRows
 from tokcore.shuffle.run_index import ENTRY, FOOTER_BYTES, index_offset, set_entry_checksums
 
 FORMAT = 1
@@ -59,7 +60,7 @@ class RunHead:
 class RejectedSection:
     """Lines of JSON in a run file: those that one reason left out, in identity order."""
 
-    reason: str
+    reason: Reason
     offset: int
     bytes: int
     crc32c: int

@@ -12,9 +12,10 @@ from collections.abc import Sequence
 import google_crc32c
 import numpy as np
 
+from tokcore.compiled.ragged_bytes import row_offsets
 from tokcore.corpus.dataset import OpenBinary
 from tokcore.corpus.storage.stored_file import open_path
-from tokcore.shuffle.key_sorting import SortedRows
+from tokcore.records.key_sorting import SortedRows
 from tokcore.shuffle.run_index import RunFile, damaged
 
 
@@ -109,7 +110,7 @@ def merge_buckets(slices: Sequence[RunSlice], open_binary: OpenBinary) -> Merged
                 raise damaged(each.run.path, f'{size} bytes from {entry["offset"]} on')
             keys.append(bucket[: 8 * rows].view('<u8'))
             lengths.append(bucket[8 * rows : 12 * rows].view('<u4'))
-            starts.append(_starts(lengths[-1], begin + 12 * rows))
+            starts.append(row_offsets(lengths[-1])[:-1] + (begin + 12 * rows))
             begin += size
     ordered = SortedRows.of(
         np.concatenate([np.empty(0, np.uint64), *keys]),
@@ -118,13 +119,6 @@ def merge_buckets(slices: Sequence[RunSlice], open_binary: OpenBinary) -> Merged
         np.concatenate([np.empty(0, np.uint32), *lengths]),
     )
     return MergedRows(ordered.records(), len(ordered))
-
-
-def _starts(lengths: np.ndarray, first: int) -> np.ndarray:
-    starts = np.cumsum(lengths, dtype=np.int64)
-    starts += first
-    starts -= lengths
-    return starts
 
 
 def _read_range(each: RunSlice, out: np.ndarray, open_binary: OpenBinary) -> None:

@@ -7,6 +7,9 @@ and taken apart again. Characters outside the alphabet become `\<decimal>;`, so 
 import re
 from collections.abc import Collection, Iterable
 
+BACKSLASH, UNDERSCORE, LETTER_U = ord('\\'), ord('_'), ord('u')
+"""The code points, and the bytes, that escaping treats apart; `u` stands for an underscore."""
+
 ESCAPE_CHARACTERS: frozenset[str] = frozenset('\\_u;0123456789')
 """What escaping itself writes; part of every alphabet."""
 

@@ -14,6 +14,7 @@ from tokcore.compiled.byte_masks import byte_range_mask, popcount, trailing_zero
 from tokcore.compiled.compilation import kernel_without_allocation, read_only
 from tokcore.compiled.wide_loads import load_word
 from tokcore.text.unicode_tables import alphanumeric_table
+from tokcore.text.utf8 import decode_word
 
 READABLE = 64 + 8
 """So many bytes from any place of a row on must be readable."""
@@ -61,23 +62,6 @@ def with_margin(text: np.ndarray) -> np.ndarray:
     copy[: len(text)] = text
     copy[len(text) :] = 0
     return read_only(copy)
-
-
-@kernel_without_allocation
-def decode_word(word):
-    """The code point that begins a little-endian word of valid UTF-8, as a uint64."""
-    second = word >> np.uint64(8) & _LOW_SIX
-    third = word >> np.uint64(16) & _LOW_SIX
-    lead = word & np.uint64(0xFF)
-    if lead >= np.uint64(0xE0):
-        if lead >= np.uint64(0xF0):
-            fourth = word >> np.uint64(24) & _LOW_SIX
-            high = (lead & np.uint64(7)) << np.uint64(18) | second << np.uint64(12)
-            return high | third << np.uint64(6) | fourth
-        return (lead & np.uint64(15)) << np.uint64(12) | second << np.uint64(6) | third
-    if lead >= np.uint64(0x80):
-        return (lead & np.uint64(31)) << np.uint64(6) | second
-    return lead
 
 
 @kernel_without_allocation

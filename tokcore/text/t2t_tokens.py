@@ -9,7 +9,6 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from tokcore.compiled.compilation import kernel_without_allocation
 from tokcore.text.unicode_tables import alphanumeric_table
 
 
@@ -49,32 +48,3 @@ def detokenize(tokens: Iterable[str]) -> str:
         pieces.append(token)
         after_word = word
     return ''.join(pieces)
-
-
-@kernel_without_allocation
-def character_length(text, position):
-    """The bytes of the character at `position` of valid UTF-8."""
-    lead = text[position]
-    if lead < 0x80:
-        return 1
-    if lead < 0xE0:
-        return 2
-    if lead < 0xF0:
-        return 3
-    return 4
-
-
-@kernel_without_allocation
-def decode_character(text, position):
-    """The code point at `position` of valid UTF-8, where a character begins."""
-    lead = np.int64(text[position])
-    if lead < 0x80:
-        return lead
-    second = np.int64(text[position + 1]) & 0x3F
-    if lead < 0xE0:
-        return (lead & 0x1F) << 6 | second
-    third = np.int64(text[position + 2]) & 0x3F
-    if lead < 0xF0:
-        return (lead & 0x0F) << 12 | second << 6 | third
-    fourth = np.int64(text[position + 3]) & 0x3F
-    return (lead & 0x07) << 18 | second << 12 | third << 6 | fourth

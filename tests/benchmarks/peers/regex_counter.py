@@ -21,7 +21,7 @@ def count_text(data: bytes) -> Counter[str]:
 
 def count(ready: Callable[[], None], *, text: str):
     """Counts a text in memory."""
-    from tokcore.counts.merging import TokenTable
+    from tokcore.counts.token_table import TokenTable
 
     from ..outcome import Outcome, second_time
     from ..stages.counting import counts_digest

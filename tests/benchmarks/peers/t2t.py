@@ -11,7 +11,7 @@ from pathlib import Path
 import tensorflow.compat.v1 as tf
 from tensor2tensor.data_generators import text_encoder
 
-from tokcore.counts.merging import TokenTable
+from tokcore.counts.token_table import TokenTable
 
 from ..outcome import Outcome
 from ..stages.counting import MAX_SUBTOKEN_LENGTH, MIN_COUNTS

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from tensorflow_text.tools.wordpiece_vocab import wordpiece_tokenizer_learner_lib as learner_lib
 
-from tokcore.counts.merging import TokenTable
+from tokcore.counts.token_table import TokenTable
 
 from ..outcome import Outcome
 

@@ -5,7 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TypeVar
 
-from pipelines.engines.process_memory import keep_freed_memory
+from pipelines.machine.process_memory import keep_freed_memory
 from tokcore.corpus.formats.registry import BLOCK_BYTES
 from tokcore.warm_up import compile_kernels
 

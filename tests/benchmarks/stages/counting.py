@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 
 from tokcore.corpus.formats.line_rows import text_rows
-from tokcore.counts.merging import TokenTable
 from tokcore.counts.token_counter import TokenAccumulator
+from tokcore.counts.token_table import TokenTable
 from tokcore.learning.size_search import SearchResult, search_vocabulary
 from tokcore.subword.learner import MemoryLearner
 from tokcore.subword.vocabulary_file import dump_vocabulary

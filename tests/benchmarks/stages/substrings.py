@@ -13,7 +13,7 @@ from apache_beam.runners.portability.fn_api_runner.execution import GroupingBuff
 
 from pipelines.learning.packed_learner import PackedLearner
 from pipelines.learning.plain_learner import BeamLearner
-from tokcore.counts.merging import TokenTable
+from tokcore.counts.token_table import TokenTable
 from tokcore.learning.size_search import search_vocabulary
 from tokcore.subword.vocabulary_file import dump_vocabulary
 

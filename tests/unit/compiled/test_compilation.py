@@ -37,7 +37,7 @@ WARM_UP = """
     import json
     import numba
     from tokcore.warm_up import compile_kernels
-    from tokcore.counts.merging import TokenTable
+    from tokcore.counts.token_table import TokenTable
     from tokcore.subword.learner import MemoryLearner
 
     compile_kernels()
@@ -138,7 +138,8 @@ def test_nothing_breaks_where_nothing_is_writable(tmp_path):
     code = """
         from tokcore.compiled.compilation import CACHE_FOLDER
         from tokcore.text.t2t_tokens import tokenize
-        from tokcore.counts.merging import TokenTable, merge_tables
+        from tokcore.counts.merging import merge_tables
+        from tokcore.counts.token_table import TokenTable
 
         assert CACHE_FOLDER is None
         assert merge_tables([TokenTable.from_items([('a', 1)])] * 2).total == 2

@@ -15,7 +15,7 @@ USE_ALL = """
 import hashlib, random
 from tokcore import learner_warm_up, warm_up
 from tokcore.corpus.dataset import Block, CorpusFile, Split
-from tokcore.counts.block_counting import count_block
+from tokcore.counts.block_counting import BlockCounter
 from tokcore.encoding.block_encoder import SubwordBlockEncoder
 from tokcore.records.example_encoding import Feature, encode_block
 from tokcore.subword.learner import MemoryLearner
@@ -31,7 +31,9 @@ text = ''.join(
 ).encode()
 splits = (Split('train', 'text', (CorpusFile('text', 'text', len(text), False),)),)
 block = Block('train', 'text', (), 0, 0, text, 0, None)
-[table] = count_block(block, ((0,),), splits).tables
+counter = BlockCounter(((0,),))
+counter.add(block, splits)
+[table] = counter.finish()
 print(sorted(table.items()))
 for longest in (200, 4):
     subtokens = MemoryLearner(table, max_subtoken_length=longest).build(3)[:]

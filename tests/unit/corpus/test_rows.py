@@ -1,7 +1,6 @@
 """Lines to rows, against the line rules in plain Python."""
 
 import itertools
-import random
 
 import numpy as np
 import pytest
@@ -252,26 +251,6 @@ def test_blocks_cut_at_any_line_ends_give_the_same_rows(data, cuts):
         part = contents(text_rows(b''.join(lines[first:last]), offset))
         rows, empty, rejects = rows + part[0], empty + part[1], rejects + part[2]
     assert (rows, empty, rejects) == contents(text_rows(whole, 0))
-
-
-def test_every_two_and_three_byte_sequence_is_judged_as_python_does():
-    def judged(sequence: bytes) -> int:
-        try:
-            return len(sequence) if len(sequence.decode()) == 1 else 0
-        except UnicodeDecodeError:
-            return 0
-
-    pairs = [bytes([lead, second]) for lead in range(0x80, 256) for second in range(256)]
-    edges = [0x00, 0x7F, 0x80, 0x8F, 0x90, 0x9F, 0xA0, 0xBF, 0xC0, 0xFF]
-    triples = [pair + bytes([third]) for pair in pairs for third in edges]
-    generator = random.Random(1)
-    quads = [
-        bytes([generator.randrange(0xEF, 0xF6), *(generator.choice(edges) for _ in range(3))])
-        for _ in range(20_000)
-    ]
-    for sequence in [*pairs, *triples, *quads]:
-        found = line_kernels.utf8_length(np.frombuffer(sequence, np.uint8), 0)
-        assert (found if found == len(sequence) else 0) == judged(sequence), sequence
 
 
 @pytest.mark.parametrize('before', [b'', b'abcdefg', '字'.encode(), '字ab'.encode(), 'é字'.encode()])

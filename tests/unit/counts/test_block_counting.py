@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tokcore.corpus.dataset import Block, CorpusFile, Split
-from tokcore.counts.block_counting import TableMerger, count_block
-from tokcore.counts.merging import TokenTable
+from tokcore.counts.block_counting import BlockCounter, TableMerger
+from tokcore.counts.token_table import TokenTable
 from tokcore.errors import InputError
 from tokcore.text.t2t_tokens import tokenize
 
@@ -19,6 +19,13 @@ SPLITS = (Split('train', 'tsv', (FILE,), columns=(0, 1)),)
 
 def tsv_block(data: bytes) -> Block:
     return Block('train', 'tsv', (0, 1), 0, 0, data)
+
+
+def counted(block, groups, on_error='stop'):
+    """The tables of a block, one for each group of sides, and what is known of it."""
+    counter = BlockCounter(groups)
+    facts = counter.add(block, SPLITS, on_error)
+    return counter.finish(), facts
 
 
 texts = st.text(st.characters(exclude_characters='\t\n', exclude_categories=['Cs']), max_size=12)
@@ -35,14 +42,14 @@ def test_sides_are_counted_apart_or_together_from_the_kept_rows_alone(pairs):
     ]
     plain = [Counter(token for row in kept for token in tokenize(row[side])) for side in (0, 1)]
 
-    apart = count_block(tsv_block(data), ((0,), (1,)), SPLITS)
-    together = count_block(tsv_block(data), ((0, 1),), SPLITS)
+    apart, facts = counted(tsv_block(data), ((0,), (1,)))
+    [together], facts_together = counted(tsv_block(data), ((0, 1),))
 
-    assert [dict(table.items()) for table in apart.tables] == [dict(each) for each in plain]
-    assert dict(together.tables[0].items()) == dict(plain[0] + plain[1])
-    assert apart.facts == together.facts
-    assert apart.facts.tally.examples == len(kept)
-    assert apart.facts.tally.lines == len(pairs)
+    assert [dict(table.items()) for table in apart] == [dict(each) for each in plain]
+    assert dict(together.items()) == dict(plain[0] + plain[1])
+    assert facts == facts_together
+    assert facts.tally.examples == len(kept)
+    assert facts.tally.lines == len(pairs)
 
 
 BAD_LINES = b'a\tb\nalone\n\xff\tb\n\nc\td\n'
@@ -50,16 +57,16 @@ BAD_LINES = b'a\tb\nalone\n\xff\tb\n\nc\td\n'
 
 def test_bad_lines_stop_the_count_by_default():
     with pytest.raises(InputError, match='pairs.tsv.*line at byte 4 has too few columns'):
-        count_block(tsv_block(BAD_LINES), ((0, 1),), SPLITS)
+        counted(tsv_block(BAD_LINES), ((0, 1),))
 
 
 def test_bad_lines_can_be_skipped_and_are_kept_with_their_reason():
-    counted = count_block(tsv_block(BAD_LINES), ((0, 1),), SPLITS, on_error='skip')
-    assert dict(counted.tables[0].items()) == {'a': 1, 'b': 1, 'c': 1, 'd': 1}
-    tally = counted.facts.tally
+    [table], facts = counted(tsv_block(BAD_LINES), ((0, 1),), on_error='skip')
+    assert dict(table.items()) == {'a': 1, 'b': 1, 'c': 1, 'd': 1}
+    tally = facts.tally
     assert (tally.lines, tally.examples, tally.empty) == (5, 2, 1)
     assert (tally.invalid_utf8, tally.missing_column) == (1, 1)
-    assert {each.reason: each.json_lines for each in counted.facts.rejected} == {
+    assert {each.reason: each.json_lines for each in facts.rejected} == {
         'missing_column': b'{"file": "pairs.tsv", "offset": 4, "line": "alone"}\n',
         'invalid_utf8': b'{"file": "pairs.tsv", "offset": 10, "line_base64": "/wli"}\n',
     }

@@ -1,6 +1,7 @@
 """Counting, merging and packing tokens, against `collections.Counter`."""
 
 import concurrent.futures
+import functools
 import itertools
 import struct
 import unicodedata
@@ -13,21 +14,17 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from tokcore.compiled.byte_hashing import GOLDEN_RATIO, MIXER, hash_bytes
 from tokcore.compiled.compilation import read_only
 from tokcore.corpus.formats.line_rows import bitext_rows, text_rows
-from tokcore.corpus.rows import prepend
+from tokcore.corpus.rows import Rows, prepend
 from tokcore.counts import partition_kernels
-from tokcore.counts.merging import (
-    TokenTable,
-    concatenate_tables,
-    count_rows,
-    is_partition,
-    merge_tables,
-    partition_table,
-    read_counts_text,
-)
+from tokcore.counts.hash_table_kernels import slot_shift, slot_tag
+from tokcore.counts.merging import concatenate_tables, is_partition, merge_tables, partition_table
+from tokcore.counts.text_format import read_counts_text
 from tokcore.counts.token_counter import TokenAccumulator
 from tokcore.counts.token_index import TokenIndex
+from tokcore.counts.token_table import TokenTable, token_arrays
 from tokcore.errors import InputError
 
 _LARGEST = 2**63 - 1
@@ -61,6 +58,13 @@ def added_up(pairs) -> dict[str, int]:
     for token, count in pairs:
         sums[token] = sums.get(token, 0) + count
     return sums
+
+
+def count_rows(rows: Rows, sides: tuple[int, ...]) -> TokenTable:
+    accumulator = TokenAccumulator()
+    for side in (rows.sides[index] for index in sides):
+        accumulator.add_rows(side.text, side.starts, side.ends)
+    return TokenTable(*accumulator.finish())
 
 
 def assert_sound(table: TokenTable):
@@ -113,14 +117,59 @@ def test_blocks_cut_at_any_line_ends_give_the_same_counts(text, cuts):
     assert dict(merge_tables(reversed(tables)).items()) == plain_counts(text)
 
 
-@pytest.mark.parametrize('hash_mask', [0, 1, 0xFF, 0xF << 32, 2**64 - 1])
-def test_colliding_hashes_are_told_apart(hash_mask):
-    # With 6,000 words the table also grows; a mask of few bits makes each search long, so fewer.
-    size = 6_000 if hash_mask == 2**64 - 1 else 700
-    words = [f'w{number * 7919}字' for number in range(size)] + ['aa', 'ab', 'ba', 'a', 'b' * 40_000]
+FIRST_SLOTS = 1 << 12
+
+
+@functools.cache
+def colliding_words(most: int) -> list[str]:
+    """Words of 8 and of 16 letters that no table of `FIRST_SLOTS` tells apart but by their bytes.
+
+    Each step of the hash can be undone, so that of each hash with the bits wanted the last eight
+    bytes of a word are known; those are taken of which all are ASCII letters or digits.
+    """
+    inverses = [np.uint64(pow(factor, -1, 1 << 64)) for factor in (GOLDEN_RATIO, MIXER)]
+    found = []
+    for head in (b'', b'collided'):
+        known = (len(head) + 8) * GOLDEN_RATIO % (1 << 64)
+        if head:
+            known = (known ^ int.from_bytes(head, 'little')) * GOLDEN_RATIO % (1 << 64)
+            known ^= known >> 32
+        tails = []
+        for part in itertools.count():
+            free = np.arange(part << 20, part + 1 << 20, dtype=np.uint64)
+            value = (free >> np.uint64(12) << np.uint64(32) | free & np.uint64(0xFFF)) * inverses[1]
+            value = (value ^ value >> np.uint64(32)) * inverses[0] ^ np.uint64(known)
+            letters = value.view(np.uint8).reshape(-1, 8)
+            is_word = np.ones(len(free), np.bool_)
+            for column in range(8):
+                low = letters[:, column] | 0x20
+                is_word &= (low - np.uint8(0x61) < 26) | (letters[:, column] - np.uint8(0x30) < 10)
+            tails += [head + row.tobytes() for row in letters[is_word]]
+            if len(tails) >= most // 2:
+                break
+        found += tails[: most // 2]
+    return [word.decode() for word in found]
+
+
+def test_words_that_are_said_to_collide_have_one_slot_and_one_tag():
+    words = colliding_words(200)
+    assert len(set(words)) == 200 and {len(word) for word in words} == {8, 16}
+    texts = [(np.frombuffer(word.encode() + bytes(8), np.uint8), len(word)) for word in words]
+    hashes = [hash_bytes(text, np.uint64(0), np.uint64(length)) for text, length in texts]
+    assert len(set(hashes)) == 200
+    last_slot = np.uint64(FIRST_SLOTS - 1)
+    assert {int(np.uint64(each) >> slot_shift(FIRST_SLOTS)) for each in hashes} == {0}
+    assert {int(slot_tag(np.uint64(each), last_slot)) for each in hashes} == {0}
+
+
+@pytest.mark.parametrize('collide', [True, False])
+def test_tokens_of_one_hash_and_of_many_are_told_apart(collide):
+    # With 6,000 words the table also grows; words that collide make each search long, so fewer.
+    words = colliding_words(200) if collide else [f'w{number * 7919}字' for number in range(6_000)]
+    words = [*words, 'aa', 'ab', 'ba', 'a', 'b' * 40_000]
     text = ' '.join(words + words[::2] + words[::3])
     (side,) = text_rows(text.encode(), 0).sides
-    accumulator = TokenAccumulator(TokenIndex(hash_mask))
+    accumulator = TokenAccumulator(TokenIndex())
     accumulator.add_rows(side.text, side.starts, side.ends)
     table = TokenTable(*accumulator.arrays())
     assert list(dict(table.items())) == words
@@ -144,12 +193,13 @@ def test_rows_may_stand_in_any_order_and_anything_behind_them():
         assert list(TokenTable(*accumulator.arrays()).items()) == list(expected.items())
 
 
-@pytest.mark.parametrize('hash_mask', [0, 0xFF << 56, 2**64 - 1])
-def test_threads_count_into_one_index(hash_mask):
+@pytest.mark.parametrize('collide', [True, False])
+def test_threads_count_into_one_index(collide):
     # All threads meet the same new tokens at once, and make the table grow many times over.
-    size = 60_000 if hash_mask == 2**64 - 1 else 600
-    words = [f'{number * 7919:x}字' for number in range(size)]
-    index = TokenIndex(hash_mask)
+    words = [f'{number * 7919:x}字' for number in range(60_000)]
+    if collide:
+        words = [f'{word} {other}' for word, other in zip(colliding_words(200), words)] * 2
+    index = TokenIndex()
     sums = [TokenAccumulator(index) for _ in range(4)]
 
     def count(number: int) -> Counter:
@@ -379,6 +429,29 @@ def test_a_null_in_a_dictionary_is_found():
     column = pa.DictionaryArray.from_arrays(pa.array([0, 1]), pa.array(['a', None]))
     with pytest.raises(ValueError, match='nulls'):
         TokenTable.from_arrow(pa.table({'token': column, 'count': [1, 1]}))
+
+
+@pytest.mark.parametrize(
+    ('tokens', 'counts', 'reason'),
+    [
+        (pa.array(['a', None]), pa.array([1, 2]), 'nulls'),
+        (pa.array(['a']), pa.array([-1]), 'negative'),
+        (pa.array(['a']), pa.array([0.5]), 'integers'),
+        (pa.array([1]), pa.array([1]), 'strings'),
+    ],
+)
+def test_refuses_arrays_of_columns_that_are_no_counts(tokens, counts, reason):
+    with pytest.raises(ValueError, match=reason):
+        token_arrays(tokens, counts)
+
+
+def test_arrays_of_slices_and_dictionaries():
+    tokens = pa.array(['x', 'ab', 'c', 'é'])
+    for column in (tokens.slice(1), tokens.dictionary_encode().slice(1)):
+        data, offsets, counts = token_arrays(column, pa.array([2, 3, 4], pa.int32()))
+        pieces = [data[start:end].tobytes() for start, end in zip(offsets, offsets[1:])]
+        assert pieces == [b'ab', b'c', 'é'.encode()]
+        assert counts.tolist() == [2, 3, 4]
 
 
 def test_counts_text():

@@ -43,9 +43,10 @@ def side_of(texts):
 
 
 class TestParts:
-    @pytest.fixture(autouse=True)
-    def _small_parts(self, small_parts):
-        pass
+    @pytest.fixture(autouse=True, params=[1 << 16, len(VOCABULARY) - 1], ids=['uint16', 'int32'])
+    def _small_parts(self, small_parts, request, monkeypatch):
+        monkeypatch.setattr(block_encoder, '_UINT16_IDS', request.param)
+        self.id_type = np.uint16 if request.param > len(VOCABULARY) else np.int32
 
     @settings(deadline=None, max_examples=300)
     @given(st.lists(row_texts, max_size=5), st.sampled_from(['', 'the ', '字']), st.booleans())
@@ -53,6 +54,8 @@ class TestParts:
     @example(['cat' * 30 + ' ', ' ' * 50 + 'cat'], '', False)
     def test_long_rows_have_the_ids_of_their_tokens(self, texts, prefix, eos):
         encoded = SubwordBlockEncoder(ENCODER).encode_side(side_of(texts), prefix, eos)
+        is_long = any(len((prefix + text).encode()) > 30 for text in texts)
+        assert encoded.ids.dtype == (self.id_type if is_long else np.int32)
         rows = [ids.tolist() for ids in np.split(encoded.ids, encoded.offsets[1:-1])]
         assert rows[: len(texts)] == [
             [id_ for token in tokenize(prefix + text) for id_ in plain_ids(token)] + [1] * eos

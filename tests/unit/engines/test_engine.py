@@ -17,7 +17,7 @@ from apache_beam.runners.worker.statesampler import StateSampler
 
 from pipelines.engines import engine as engine_module
 from pipelines.engines.engine import choose_engine
-from pipelines.engines.processors import usable_cores
+from pipelines.machine.processors import usable_cores
 from tokcore.errors import FullDiskError, InputError, OperatingSystemError
 
 LOCAL = [[], ['--runner=local'], ['--runner', 'DirectRunner'], ['--runner=FnApiRunner']]
@@ -31,7 +31,7 @@ def runner_of(engine):
 def test_local_is_pinned_to_the_engine_in_this_process(flags):
     engine = choose_engine(flags, None)
     assert runner_of(engine) == 'FnApiRunner'
-    assert engine.is_local
+    assert engine.runner.is_local
     assert engine.workers == usable_cores()
 
 
@@ -52,8 +52,8 @@ def test_local_is_pinned_to_the_engine_in_this_process(flags):
 )
 def test_a_runners_name_is_what_beam_takes_it_for(given, name):
     engine = choose_engine([f'--runner={given}'], None)
-    assert engine.runner == runner_of(engine) == name
-    assert engine.in_process == (name == 'FnApiRunner')
+    assert engine.runner.name == runner_of(engine) == name
+    assert engine.runner.in_process == (name == 'FnApiRunner')
 
 
 @pytest.mark.parametrize('number', ['-1', '1025', str(10**30)])
@@ -85,7 +85,7 @@ def test_worker_processes_bring_the_parallelism():
         ['--direct_running_mode=multi_processing', '--direct_num_workers=2'], None
     )
     assert engine.workers == 1
-    assert engine.is_local
+    assert engine.runner.is_local
     assert runner_of(engine) == 'FnApiRunner'
     assert engine.options().view_as(DirectOptions).direct_num_workers == 2
 
@@ -93,7 +93,7 @@ def test_worker_processes_bring_the_parallelism():
 def test_a_cluster_brings_the_parallelism():
     engine = choose_engine(['--flink_master=localhost:8081', '--runner', 'FlinkRunner'], None)
     assert engine.workers == 1
-    assert not engine.is_local
+    assert not engine.runner.is_local
     assert runner_of(engine) == 'FlinkRunner'
     options = engine.options().view_as(FlinkRunnerOptions)
     assert options.flink_master == 'localhost:8081'

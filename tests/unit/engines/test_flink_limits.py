@@ -4,9 +4,9 @@ import pytest
 
 from pipelines.engines.engine import choose_engine
 from pipelines.files.filesystem import StoredFile
-from pipelines.jobs.corpus_files import Corpus, CorpusInput, Job
-from pipelines.jobs.shuffle_options import ShuffleOptions
-from pipelines.stages.encode import refuse_too_large
+from pipelines.jobs.corpus_files import Corpus, CorpusInput
+from pipelines.jobs.job import Execution, Reading
+from pipelines.jobs.shuffle_memory import refuse_too_large
 from tokcore.corpus.dataset import CorpusFile, Split
 from tokcore.errors import InputError
 
@@ -14,8 +14,8 @@ GIB = 1 << 30
 FLINK = ['--runner=FlinkRunner']
 
 
-def flink_job(size: int, *flags: str, compressed: bool = False, shuffle: str = 'engine') -> Job:
-    """A job over one file of a size in bytes, which need not exist."""
+def refuse_flink_job(size: int, *flags: str, compressed: bool = False, shuffle: str = 'engine'):
+    """Refuses a job over one file of a size in bytes, which need not exist, if it is too large."""
     file = CorpusFile('/data/a.tsv', 'a.tsv', size, compressed)
     stored = StoredFile(file.path, file.name, size, 0)
     corpus = Corpus(
@@ -23,13 +23,13 @@ def flink_job(size: int, *flags: str, compressed: bool = False, shuffle: str = '
         (CorpusInput('train', 'tsv', 0, 0, file, stored),),
     )
     engine = choose_engine([*FLINK, *flags], None)
-    return Job(corpus, engine, 12 << 20, shuffle=ShuffleOptions(shuffle))
+    refuse_too_large(Reading(corpus), Execution(engine, 12 << 20, shuffle=shuffle), 1)
 
 
 def test_slots_are_as_many_as_asked_for_and_one_by_default():
-    assert choose_engine([*FLINK, '--parallelism=8'], None).flink_slots == 8
-    assert choose_engine(FLINK, None).flink_slots == 1
-    assert choose_engine(['--parallelism=8'], None).flink_slots is None
+    assert choose_engine([*FLINK, '--parallelism=8'], None).runner.processes == 8
+    assert choose_engine(FLINK, None).runner.processes == 1
+    assert choose_engine(['--parallelism=8'], None).runner.processes == 1
 
 
 @pytest.mark.parametrize(
@@ -37,7 +37,7 @@ def test_slots_are_as_many_as_asked_for_and_one_by_default():
     [(GIB // 2, []), (4 * GIB, ['--parallelism=8']), (40 * GIB, ['--parallelism=80'])],
 )
 def test_half_a_gigabyte_a_slot_may_be_encoded(size, flags):
-    refuse_too_large(flink_job(size, *flags), 1)
+    refuse_flink_job(size, *flags)
 
 
 @pytest.mark.parametrize(
@@ -46,17 +46,17 @@ def test_half_a_gigabyte_a_slot_may_be_encoded(size, flags):
 )
 def test_more_than_that_is_refused_with_the_remedy(size, flags, needed):
     with pytest.raises(InputError, match=f'give --parallelism={needed} or more on a cluster'):
-        refuse_too_large(flink_job(size, *flags), 1)
+        refuse_flink_job(size, *flags)
 
 
 def test_slots_without_a_work_item_do_not_help():
     with pytest.raises(InputError, match='as many work items, which are 1 now'):
-        refuse_too_large(flink_job(GIB // 2, '--parallelism=100', compressed=True), 1)
+        refuse_flink_job(GIB // 2, '--parallelism=100', compressed=True)
 
 
 @pytest.mark.parametrize('shuffle', ['auto', 'files'])
 def test_through_files_any_size_may_be_encoded(shuffle):
-    refuse_too_large(flink_job(1000 * GIB, shuffle=shuffle), 1)
+    refuse_flink_job(1000 * GIB, shuffle=shuffle)
 
 
 class EndlessResult:

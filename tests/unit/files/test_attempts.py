@@ -180,11 +180,14 @@ def test_an_attempt_at_one_file_sweeps_what_was_left_of_it(tmp_path):
     assert names_below(tmp_path) == []
 
 
-@pytest.mark.parametrize('name', ['file', 'file/below'])
-def test_an_attempt_where_nothing_can_be_written(tmp_path, name):
+@pytest.mark.parametrize(
+    'name, remedy', [('file', 'so give another path'), ('file/below', 'so check the path')]
+)
+def test_an_attempt_where_nothing_can_be_written(tmp_path, name, remedy):
     make_files(tmp_path, 'file')
     output = str(tmp_path / name)
     with pytest.raises(InputError, match='cannot write') as refused, Attempt(output):
         pass
     assert output in str(refused.value)
+    assert str(refused.value).endswith(remedy)  # and not another one's
     assert names_below(tmp_path) == ['file']

@@ -8,6 +8,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from pipelines.files import filesystem
+from pipelines.files.folders import delete_empty_folders, delete_known, make_folders
 from tokcore.errors import FullDiskError, InputError
 
 
@@ -226,7 +227,7 @@ def test_what_is_known_is_deleted_and_no_link_is_followed(tmp_path):
     (folder / 'run-4').symlink_to(elsewhere)
     (folder / 'c').symlink_to(elsewhere)
     (folder / 'run-5').mkdir()
-    filesystem.delete_known(str(folder), lambda name: name.rpartition('/')[2].startswith('run-'))
+    delete_known(str(folder), lambda name: name.rpartition('/')[2].startswith('run-'))
     assert names_below(folder) == ['b', 'b/mine', 'c', 'mine']
     assert names_below(elsewhere) == ['deep', 'deep/run-2', 'run-1']
 
@@ -234,15 +235,15 @@ def test_what_is_known_is_deleted_and_no_link_is_followed(tmp_path):
 def test_a_link_in_the_place_of_a_folder_is_all_that_is_deleted(tmp_path):
     make_files(tmp_path, 'elsewhere/run-1')
     (tmp_path / 'folder').symlink_to(tmp_path / 'elsewhere')
-    filesystem.delete_known(str(tmp_path / 'folder'), lambda name: True)
+    delete_known(str(tmp_path / 'folder'), lambda name: True)
     assert names_below(tmp_path) == ['elsewhere', 'elsewhere/run-1']
 
 
 def test_folders_made_are_deleted_only_if_empty(tmp_path):
-    made = filesystem.make_folders(str(tmp_path / 'a/b/c'))
+    made = make_folders(str(tmp_path / 'a/b/c'))
     assert made == [str(tmp_path / name) for name in ('a/b/c', 'a/b', 'a')]
     make_files(tmp_path, 'a/mine')
-    filesystem.delete_empty_folders(made)
+    delete_empty_folders(made)
     assert names_below(tmp_path) == ['a', 'a/mine']
 
 

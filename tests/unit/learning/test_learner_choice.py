@@ -5,11 +5,11 @@ import pyarrow.parquet as parquet
 import pytest
 
 from pipelines.artifacts.count_files import CountedSize, find_counts
-from pipelines.engines.process_memory import available_bytes, peak_bytes
 from pipelines.learning.learner_choice import (
     choose_learner,
     predicted_bytes,
 )
+from pipelines.machine.process_memory import available_bytes, peak_bytes
 from tokcore.errors import InputError
 
 GIB = 1 << 30

@@ -14,7 +14,7 @@ from tokcore.corpus.range_checksums import RangeChecksum, join_adjacent, join_ch
 from tokcore.errors import InputError
 from tokcore.records.example_encoding import EncodedBlock
 from tokcore.records.framing import FramedRows, sort_rows
-from tokcore.shuffle.key_sorting import SortedRows, sort_keys
+from tokcore.records.key_sorting import SortedRows, sort_keys
 from tokcore.shuffle.run_buffer import ROW_BYTES, RunBuffer
 from tokcore.shuffle.run_file import RunHead, RunStats, bucket_bounds, read_run_stats, write_run
 from tokcore.shuffle.run_index import ENTRY, FOOTER_BYTES, RunFile

@@ -3,7 +3,6 @@
 from bisect import bisect_right
 
 import numpy as np
-import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -11,12 +10,7 @@ from hypothesis import strategies as st
 from tokcore.compiled.compilation import read_only
 from tokcore.errors import InputError
 from tokcore.subword.partitioned.prefix_partitions import PrefixPartitions
-from tokcore.subword.partitioned.segmenting import (
-    Segmenter,
-    escaped_batches,
-    pack_all_suffixes,
-    token_arrays,
-)
+from tokcore.subword.partitioned.segmenting import Segmenter, escaped_batches, pack_all_suffixes
 from tokcore.subword.partitioned.suffix_table import SuffixTable, merge_suffix_tables
 from tokcore.subword.partitioned.token_survey import Surveyor, add_surveys
 from tokcore.subword.plain_iteration import PlainSegmenter
@@ -161,29 +155,6 @@ def test_a_batch_lists_no_more_than_its_bound(monkeypatch):
         listed = sum(min(10, size - i) for size in sizes for i in range(size))
         assert listed <= 500 or len(sizes) == 1
     assert sum(len(batch.counts) for batch in batches_of(tokens, 10)) == len(tokens)
-
-
-@pytest.mark.parametrize(
-    ('tokens', 'counts', 'reason'),
-    [
-        (pa.array(['a', None]), pa.array([1, 2]), 'missing'),
-        (pa.array(['a']), pa.array([-1]), 'negative'),
-        (pa.array(['a']), pa.array([0.5]), 'integers'),
-        (pa.array([1]), pa.array([1]), 'strings'),
-    ],
-)
-def test_refuses_columns_that_are_no_counts(tokens, counts, reason):
-    with pytest.raises(ValueError, match=reason):
-        token_arrays(tokens, counts)
-
-
-def test_takes_slices_and_dictionaries():
-    tokens = pa.array(['x', 'ab', 'c', 'é'])
-    for column in (tokens.slice(1), tokens.dictionary_encode().slice(1)):
-        data, offsets, counts = token_arrays(column, pa.array([2, 3, 4], pa.int32()))
-        pieces = [data[start:end].tobytes() for start, end in zip(offsets, offsets[1:])]
-        assert pieces == [b'ab', b'c', 'é'.encode()]
-        assert counts.tolist() == [2, 3, 4]
 
 
 @settings(deadline=None)

@@ -3,19 +3,12 @@
 import itertools
 import unicodedata
 
-import numpy as np
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from tokcore.compiled.compilation import read_only
 from tokcore.text import unicode_tables
-from tokcore.text.t2t_tokens import (
-    character_length,
-    decode_character,
-    detokenize,
-    tokenize,
-)
+from tokcore.text.t2t_tokens import detokenize, tokenize
 
 _SPECIAL = ' a1_-é字\u0301²Ⅷ\u3000\x85\u2028\x1c\x00\n\r\t𝔘😀\U0010ffff\xa0'
 any_text = st.one_of(st.text(), st.text(st.sampled_from(_SPECIAL)))
@@ -72,14 +65,3 @@ def test_tables_hold_every_code_point():
         assert words[code_point] == is_word(character)
         assert spaces[code_point] == (not character.strip())
     assert unicode_tables.UNICODE_VERSION == unicodedata.unidata_version
-
-
-def test_every_character_is_decoded():
-    code_points = [0, 0x7F, 0x80, 0x7FF, 0x800, 0xD7FF, 0xE000, 0xFFFF, 0x10000, 0x10FFFF]
-    for code_point in [*code_points, *range(0x20, 0x110000, 997)]:
-        if 0xD800 <= code_point < 0xE000:
-            continue
-        data = b'x' + chr(code_point).encode()
-        array = read_only(np.frombuffer(data, np.uint8))
-        assert decode_character(array, 1) == code_point
-        assert character_length(array, 1) == len(data) - 1

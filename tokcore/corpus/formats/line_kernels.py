@@ -8,7 +8,7 @@ import numpy as np
 
 from tokcore.compiled.byte_masks import CHUNK, byte_range_mask, popcount, trailing_zeros
 from tokcore.compiled.compilation import kernel, kernel_without_allocation
-from tokcore.text.t2t_tokens import character_length, decode_character
+from tokcore.text.utf8 import next_character, utf8_length
 
 # What a byte is to `scan_lines`, by a table of 256.
 _ORDINARY = 0
@@ -36,35 +36,6 @@ def byte_classes() -> np.ndarray:
     kinds[ord('\r')] = _RETURN
     kinds[0x80:] = _NOT_ASCII
     return kinds
-
-
-@kernel_without_allocation
-def utf8_length(data, position):
-    """The bytes of the character at `position`, at least 0x80, or 0 if it is not strict UTF-8."""
-    size = len(data)
-    lead = data[position]
-    if lead < 0xC2 or lead > 0xF4 or position + 1 >= size:
-        return 0
-    second = data[position + 1]
-    if second & 0xC0 != 0x80:
-        return 0
-    if lead < 0xE0:
-        return 2
-    if lead < 0xF0:
-        # E0 begins overlong forms, ED surrogates.
-        if (lead == 0xE0 and second < 0xA0) or (lead == 0xED and second > 0x9F):
-            return 0
-        if position + 2 >= size or data[position + 2] & 0xC0 != 0x80:
-            return 0
-        return 3
-    # F0 begins overlong forms, F4 what is beyond U+10FFFF.
-    if (lead == 0xF0 and second < 0x90) or (lead == 0xF4 and second > 0x8F):
-        return 0
-    if position + 3 >= size or data[position + 2] & 0xC0 != 0x80:
-        return 0
-    if data[position + 3] & 0xC0 != 0x80:
-        return 0
-    return 4
 
 
 @kernel_without_allocation
@@ -158,7 +129,7 @@ def scan_lines(data, kinds, borders, damaged):
             elif kind == _RETURN:
                 returns += _1
             elif kind == _NOT_ASCII:
-                length = utf8_length(data, np.int64(position))
+                length = utf8_length(data, np.int64(position), len(data))
                 if length == 0:
                     damaged[line] = 1
                     length = 1
@@ -185,8 +156,11 @@ def drop_returns(data, borders, returns):
 @kernel_without_allocation
 def strip_start(text, start, end, whitespace):
     """Where text[start:end] begins without the whitespace in front, at most `end`."""
-    while start < end and whitespace[decode_character(text, start)]:
-        start += character_length(text, start)
+    while start < end:
+        character, behind = next_character(text, start)
+        if not whitespace[character]:
+            break
+        start = behind
     return start
 
 
@@ -197,7 +171,7 @@ def strip_end(text, start, end, whitespace):
         last = end - 1
         while text[last] & 0xC0 == 0x80:
             last -= 1
-        if not whitespace[decode_character(text, last)]:
+        if not whitespace[next_character(text, last)[0]]:
             break
         end = last
     return end

@@ -15,7 +15,7 @@ from tokcore.compiled.compilation import read_only
 from tokcore.corpus.dataset import MAX_LINE_BYTES, LongLine
 from tokcore.corpus.formats import line_kernels
 from tokcore.corpus.long_lines import BEGINNING_BYTES
-from tokcore.corpus.rows import INVALID_UTF8, MISSING_COLUMN, TOO_LONG, Reject, Rows, Side
+from tokcore.corpus.rows import INVALID_UTF8, MISSING_COLUMN, TOO_LONG, Reason, Reject, Rows, Side
 from tokcore.corpus.utf8_damage import find_damage
 from tokcore.text.unicode_tables import whitespace_table
 
@@ -36,7 +36,7 @@ class _Lines:
     def __len__(self) -> int:
         return len(self.damaged)
 
-    def reject(self, line: int, reason: str, side: int) -> Reject:
+    def reject(self, line: int, reason: Reason, side: int) -> Reject:
         start, end = self.borders[line : line + 2].tolist()
         end -= self.data.endswith(b'\n', start, end)
         at = self.offset + start

@@ -8,34 +8,11 @@ that what a string begins comes before it.
 import numpy as np
 
 from tokcore.compiled.compilation import kernel, kernel_without_allocation
+from tokcore.compiled.varints import put_varint, read_varint
 
 _ESCAPED = 15
 # A head, two numbers of up to 5 bytes, and a weight of up to 9.
 MAX_ROW_OVERHEAD = 32
-
-
-@kernel_without_allocation
-def read_number(data, place):
-    """Reads one LEB128 number; returns it and the place behind it."""
-    number, shift = np.int64(0), np.int64(0)
-    while True:
-        byte = np.int64(data[np.uint64(place)])
-        place += 1
-        number |= (byte & 0x7F) << shift
-        if byte < 0x80:
-            return number, place
-        shift += 7
-
-
-@kernel_without_allocation
-def write_number(out, used, number):
-    """Writes one LEB128 number; returns the place behind it."""
-    while number >= 0x80:
-        out[np.uint64(used)] = np.uint8((number & 0x7F) | 0x80)
-        used += 1
-        number >>= 7
-    out[np.uint64(used)] = np.uint8(number)
-    return used + 1
 
 
 @kernel_without_allocation
@@ -48,10 +25,10 @@ def read_row_head(data, place):
     place += 1
     common, more = head >> 4, head & 15
     if common == _ESCAPED:
-        common, place = read_number(data, place)
+        common, place = read_varint(data, place)
     if more == _ESCAPED:
-        more, place = read_number(data, place)
-    weight, place = read_number(data, place)
+        more, place = read_varint(data, place)
+    weight, place = read_varint(data, place)
     return common, more, weight, place
 
 
@@ -62,10 +39,10 @@ def write_row(out, used, common, string, length, weight):
     out[np.uint64(used)] = np.uint8(min(common, _ESCAPED) << 4 | min(added, _ESCAPED))
     used += 1
     if common >= _ESCAPED:
-        used = write_number(out, used, common)
+        used = put_varint(out, used, common)
     if added >= _ESCAPED:
-        used = write_number(out, used, added)
-    used = write_number(out, used, weight)
+        used = put_varint(out, used, added)
+    used = put_varint(out, used, weight)
     for i in range(common, length):
         out[np.uint64(used)] = string[np.uint64(i)]
         used += 1

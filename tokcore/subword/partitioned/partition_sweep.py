@@ -20,6 +20,7 @@ from tokcore.subword.partitioned.front_coding import (
 )
 from tokcore.subword.partitioned.prefix_partitions import proper_prefixes
 from tokcore.subword.partitioned.suffix_table import SuffixTable, merge_suffix_tables
+from tokcore.text.utf8 import next_character
 
 
 @dataclass(frozen=True)
@@ -210,8 +211,7 @@ def _sweep_group(data, longest, lower, upper, min_count, min_weight, lower_sums,
             shared = lower_shared
         if in_upper > 0:
             shared = max(shared, _shared_length(path, size, in_upper, upper))
-        lead = path[0]
-        first = np.int64(1 if lead < 0x80 else 2 if lead < 0xE0 else 3 if lead < 0xF0 else 4)
+        _, first = next_character(path, np.int64(0))
         if top < 0 or depths[top] != size:
             top += 1
             depths[top], weights[top], claimed[top], own[top] = size, 0, 0, 0

@@ -10,15 +10,17 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import pyarrow as pa
 
 from tokcore.compiled.compilation import read_only
+from tokcore.compiled.ragged_bytes import row_offsets
 from tokcore.errors import InputError
 from tokcore.subword.partitioned.prefix_partitions import PrefixPartitions
 from tokcore.subword.partitioned.segmenting_kernels import (
+    FIRST_ROW,
     MOST_NODES,
-    add_rows,
-    add_table,
+    ROW_BITS,
+    SUBTOKEN_BIT,
+    add_strings,
     escape_batch,
     escaped_sizes,
     list_segments,
@@ -44,32 +46,6 @@ class EscapedBatch:
     counts: np.ndarray  # int64[tokens]
 
 
-def token_arrays(tokens: pa.Array, counts: pa.Array) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Returns (data uint8, offsets int64[n + 1], counts int64[n]) of Arrow columns.
-
-    Raises:
-      ValueError: the columns are not strings and integers from 0 up, without nulls.
-    """
-    if tokens.null_count or counts.null_count:
-        raise ValueError('a token or a count is missing')
-    if not pa.types.is_integer(counts.type):
-        raise ValueError(f"the column 'count' must hold integers, not {counts.type}")
-    if pa.types.is_dictionary(tokens.type):
-        tokens = tokens.cast(tokens.type.value_type)
-    if not (pa.types.is_string(tokens.type) or pa.types.is_large_string(tokens.type)):
-        raise ValueError(f"the column 'token' must hold strings, not {tokens.type}")
-    tokens = tokens.cast(pa.large_string())
-    _, offset_buffer, data_buffer = tokens.buffers()
-    offsets = np.zeros(1, np.int64)
-    if len(tokens):
-        offsets = np.frombuffer(offset_buffer, np.int64)[tokens.offset :][: len(tokens) + 1]
-    data = np.empty(0, np.uint8) if data_buffer is None else np.frombuffer(data_buffer, np.uint8)
-    numbers = counts.cast(pa.int64()).to_numpy(zero_copy_only=False)
-    if len(numbers) and int(numbers.min()) < 0:
-        raise ValueError('a count is negative')
-    return read_only(data), read_only(offsets), read_only(numbers)
-
-
 def escaped_batches(
     data: np.ndarray, offsets: np.ndarray, counts: np.ndarray, longest: int
 ) -> Iterator[EscapedBatch]:
@@ -84,8 +60,7 @@ def escaped_batches(
         before = int(listed[first - 1]) if first else 0
         last = int(np.searchsorted(listed, before + BATCH_BYTES, side='right'))
         last = max(last, first + 1)
-        starts = np.zeros(last - first + 1, np.int64)
-        np.cumsum(sizes[first:last], out=starts[1:])
+        starts = row_offsets(sizes[first:last])
         if starts[-1] > _MOST_BYTES:
             raise InputError(f'a token of {starts[-1]} bytes is too long; leave it out')
         text = np.empty(int(starts[-1]), np.uint8)
@@ -108,8 +83,8 @@ class Segmenter:
     Args:
       vocabulary: the subtokens, every character of the tokens among them.
       reserved: reserved tokens in their escaped form; they cut too.
-      heavy: tables of the suffixes that can matter, one for each group; None if those are not known
-        or too many.
+      frequent: tables of the suffixes that can matter, one for each group; None if those are not
+        known or too many.
 
     Raises:
       InputError: the trie would have more than MOST_NODES nodes.
@@ -132,11 +107,18 @@ class Segmenter:
             )
         self._edges = np.zeros(table_size(nodes), np.uint64)
         for table in tables:
-            add_table(read_only(table.data), table.longest, self._edges)
+            self._add_strings(table, SUBTOKEN_BIT, SUBTOKEN_BIT, np.uint64(0))
         self._rows = 0
         for table in frequent or ():
-            self._rows = add_rows(read_only(table.data), table.longest, self._rows, self._edges)
+            # A shared string may be a row of two groups; either may have its weight.
+            self._add_strings(table, ROW_BITS, np.uint64(self._rows + 1) * FIRST_ROW, FIRST_ROW)
+            self._rows += table.rows
         self._edges = read_only(self._edges)
+
+    def _add_strings(
+        self, table: SuffixTable, cleared: np.uint64, mark: np.uint64, step: np.uint64
+    ) -> None:
+        add_strings(read_only(table.data), table.longest, self._edges, cleared, mark, step)
 
     @property
     def has_frequent(self) -> bool:

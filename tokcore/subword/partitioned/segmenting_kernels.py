@@ -8,20 +8,21 @@ cache line, and nothing is stored for a child.
 
 import numpy as np
 
+from tokcore.compiled.byte_hashing import GOLDEN_RATIO
 from tokcore.compiled.compilation import kernel, kernel_without_allocation
 from tokcore.subword.partitioned.front_coding import read_row_head
+from tokcore.text.escaping import BACKSLASH, LETTER_U, UNDERSCORE
+from tokcore.text.utf8 import next_character
 
-_SPREAD = np.uint64(0x9E3779B97F4A7C15)  # 2^64 over the golden ratio: spreads consecutive keys
+_SPREAD = np.uint64(GOLDEN_RATIO)
 _ROOT = np.uint64(1)
 _KEY_SHIFT = np.uint64(28)
 _LOW_BITS = np.uint64((1 << 28) - 1)
+SUBTOKEN_BIT = np.uint64(1)
+ROW_BITS, FIRST_ROW = _LOW_BITS - SUBTOKEN_BIT, np.uint64(2)
 _ONE = np.uint64(1)
 _BYTE = np.uint64(8)
 _HALF = np.uint64(32)
-
-_BACKSLASH = 0x5C
-_UNDERSCORE = 0x5F
-_U = 0x75
 
 MOST_NODES = 1 << 26
 """Slots are numbered with 28 bits and at most half of them are taken; rows with 27."""
@@ -50,8 +51,11 @@ def _insert(edges, node, byte):
 
 
 @kernel
-def _add_strings(data, longest, row, edges, is_subtoken):
-    """Adds a table's strings, as subtokens or as rows from `row` on; returns the next row."""
+def add_strings(data, longest, edges, cleared, mark, step):
+    """Adds a table's strings, and puts mark + i * step in the `cleared` bits of the i-th's edge.
+
+    All three are uint64.
+    """
     path = np.empty(longest + 1, np.uint64)
     path[0] = _ROOT
     place = 0
@@ -62,25 +66,8 @@ def _add_strings(data, longest, row, edges, is_subtoken):
             path[common + i + 1] = slot + np.uint64(2)
         place += more
         slot = path[common + more] - np.uint64(2)
-        if is_subtoken:
-            edges[slot] |= _ONE
-        else:
-            # A shared string may be a row of two groups; either may have its weight.
-            edges[slot] = (edges[slot] & ~(_LOW_BITS - _ONE)) | np.uint64(row + 1) << _ONE
-            row += 1
-    return row
-
-
-@kernel
-def add_table(data, longest, edges):
-    """Adds subtokens."""
-    _add_strings(data, longest, 0, edges, True)
-
-
-@kernel
-def add_rows(data, longest, row, edges):
-    """Adds frequent suffixes, numbered from `row` on; returns the next number."""
-    return _add_strings(data, longest, row, edges, False)
+        edges[slot] = edges[slot] & ~cleared | mark
+        mark += step
 
 
 @kernel_without_allocation
@@ -104,9 +91,9 @@ def _walk(text, place, end, edges):
             break
         node = slot + np.uint64(2)
         reach += _ONE
-        if edge & _ONE:
+        if edge & SUBTOKEN_BIT:
             cut = reach
-        found = (edge & _LOW_BITS) >> _ONE
+        found = (edge & ROW_BITS) >> _ONE
         if found:
             row = found
     return cut, row
@@ -211,7 +198,7 @@ def escaped_sizes(data, offsets, sizes):
         size = np.int64(1)
         for place in range(offsets[token], offsets[token + 1]):
             byte = data[np.uint64(place)]
-            size += 2 if byte == _BACKSLASH or byte == _UNDERSCORE else 1
+            size += 2 if byte == BACKSLASH or byte == UNDERSCORE else 1
         sizes[token] = size
 
 
@@ -222,14 +209,14 @@ def escape_batch(data, offsets, first, last, text):
     for token in range(first, last):
         for place in range(offsets[token], offsets[token + 1]):
             byte = data[np.uint64(place)]
-            if byte == _BACKSLASH or byte == _UNDERSCORE:
-                text[written] = _BACKSLASH
+            if byte == BACKSLASH or byte == UNDERSCORE:
+                text[written] = BACKSLASH
                 written += _ONE
-                if byte == _UNDERSCORE:
-                    byte = np.uint8(_U)
+                if byte == UNDERSCORE:
+                    byte = np.uint8(LETTER_U)
             text[written] = byte
             written += _ONE
-        text[written] = _UNDERSCORE
+        text[written] = UNDERSCORE
         written += _ONE
 
 
@@ -245,20 +232,10 @@ def survey_tokens(data, offsets, counts, mask, seen, lengths, picked):
         place, end = offsets[token], offsets[token + 1]
         length = 1
         while place < end:
-            lead = np.int64(data[np.uint64(place)])
-            size, point = 1, lead
-            if lead >= 0xF0:
-                size, point = 4, lead & 0x07
-            elif lead >= 0xE0:
-                size, point = 3, lead & 0x0F
-            elif lead >= 0xC0:
-                size, point = 2, lead & 0x1F
-            for i in range(1, size):
-                point = point << 6 | (np.int64(data[np.uint64(place + i)]) & 0x3F)
+            point, place = next_character(data, place)
             seen[point] = 1
             digest = (digest ^ np.uint64(point)) * np.uint64(0x100000001B3)
-            length += 2 if point == _BACKSLASH or point == _UNDERSCORE else 1
-            place += size
+            length += 2 if point == BACKSLASH or point == UNDERSCORE else 1
         lengths[token] = length
         digest ^= digest >> _HALF
         digest *= _SPREAD

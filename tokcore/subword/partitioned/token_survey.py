@@ -12,12 +12,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from tokcore.compiled.compilation import read_only
+from tokcore.compiled.ragged_bytes import pick_ranges
 from tokcore.subword.partitioned.prefix_partitions import PrefixPartitions
 from tokcore.subword.partitioned.segmenting import escaped_batches, pack_all_suffixes
 from tokcore.subword.partitioned.segmenting_kernels import survey_tokens
 from tokcore.subword.partitioned.suffix_table import SuffixTable, SuffixTableMerger
+from tokcore.text.unicode_tables import CODE_POINTS
 
-_CODE_POINTS = 0x110000
 _ONE_GROUP = PrefixPartitions(())
 _NESTED_BITS = 2
 
@@ -56,7 +57,7 @@ class Surveyor:
     def __init__(self, bits: int, longest: int):
         self._bits = bits
         self._longest = min(longest, _SAMPLED_LENGTH)
-        self._seen = np.zeros(_CODE_POINTS, np.uint8)
+        self._seen = np.zeros(CODE_POINTS, np.uint8)
         self._tokens = self._characters = self._weight = self._most = 0
         self._samples = (SuffixTableMerger(), SuffixTableMerger())
 
@@ -84,16 +85,9 @@ class Surveyor:
         chosen = np.flatnonzero(picked)
         if not len(chosen) or self._longest < 1:
             return
-        starts, ends = offsets[chosen], offsets[chosen + 1]
-        parts = [data[start:end] for start, end in zip(starts.tolist(), ends.tolist())]
-        limits = np.zeros(len(chosen) + 1, np.int64)
-        np.cumsum(ends - starts, out=limits[1:])
-        batches = escaped_batches(
-            read_only(np.concatenate(parts)),
-            read_only(limits),
-            read_only(counts[chosen]),
-            self._longest,
-        )
+        starts, ends = read_only(offsets[chosen]), read_only(offsets[chosen + 1])
+        tokens = map(read_only, pick_ranges(data, starts, ends))
+        batches = escaped_batches(*tokens, read_only(counts[chosen]), self._longest)
         for batch in batches:
             for _, table in pack_all_suffixes(batch, self._longest, _ONE_GROUP, (0, 1)):
                 merger.add(table)

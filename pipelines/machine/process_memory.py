@@ -6,7 +6,7 @@ import sys
 
 import psutil
 
-from pipelines.engines.control_groups import ROOT, Group, own_groups
+from pipelines.machine.control_groups import ROOT, Group, own_groups
 
 # Names of glibc's mallopt(3), and its own limit of the first.
 _TRIM_THRESHOLD, _MMAP_THRESHOLD, _ARENA_MAX = -1, -3, -8

@@ -5,14 +5,14 @@ import os
 
 import pytest
 
-from pipelines.engines import process_memory, processors
 from pipelines.engines.engine import choose_engine
-from pipelines.engines.process_memory import available_bytes, resident_bytes, total_bytes
-from pipelines.engines.processors import usable_cores
 from pipelines.files.filesystem import StoredFile
-from pipelines.jobs.corpus_files import Corpus, CorpusInput, Job
-from pipelines.jobs.shuffle_options import ShuffleOptions
-from pipelines.stages.encode import refuse_too_large
+from pipelines.jobs.corpus_files import Corpus, CorpusInput
+from pipelines.jobs.job import Execution, Reading
+from pipelines.jobs.shuffle_memory import refuse_too_large
+from pipelines.machine import process_memory, processors
+from pipelines.machine.process_memory import available_bytes, resident_bytes, total_bytes
+from pipelines.machine.processors import usable_cores
 from tokcore.corpus.dataset import CorpusFile, Split
 from tokcore.errors import InputError
 
@@ -237,10 +237,10 @@ def test_a_shuffle_in_memory_has_to_fit_into_what_is_left(monkeypatch, left, fit
     corpus = Corpus(
         (Split('train', 'text', (file,)),), (CorpusInput('train', 'text', 0, 0, file, stored),)
     )
-    job = Job(corpus, choose_engine([], 1), 8 * MIB, shuffle=ShuffleOptions('engine'))
-    monkeypatch.setattr('pipelines.stages.encode.available_bytes', lambda: left)
+    execution = Execution(choose_engine([], 1), 8 * MIB, shuffle='engine')
+    monkeypatch.setattr('pipelines.engines.local.available_bytes', lambda: left)
     with contextlib.nullcontext() if fits else pytest.raises(InputError, match='599 MiB are free'):
-        refuse_too_large(job, 1)
+        refuse_too_large(Reading(corpus), execution, 1)
 
 
 def test_this_process_holds_something():

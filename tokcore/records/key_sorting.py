@@ -7,7 +7,7 @@ import dataclasses
 import numpy as np
 
 from tokcore.compiled.compilation import read_only
-from tokcore.shuffle import key_sorting_kernels
+from tokcore.records import key_sorting_kernels
 
 _MAX_BIN_BITS = 22
 """Four million bins take 16 MB, no more than a processor's cache; keys beyond share bins."""

@@ -3,7 +3,7 @@
 import os
 import pathlib
 
-from pipelines.engines.control_groups import ROOT, Group, own_groups
+from pipelines.machine.control_groups import ROOT, Group, own_groups
 
 
 def usable_cores(root: pathlib.Path = ROOT) -> int:

@@ -1,0 +1,56 @@
+"""A COUNTS folder: what it counts, its files, and what its manifest lists of them."""
+
+import logging
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from pipelines.artifacts.manifest import Manifest, OutputFile
+from pipelines.transforms.count_tokens import WrittenCounts, counts_name, write_counts_file
+from tokcore.counts.block_counting import COUNT_PARTITIONS
+from tokcore.counts.merging import TokenTable
+
+_LOGGER = logging.getLogger(__name__)
+
+SIDES = {'inputs': (0,), 'targets': (1,), 'both': (0, 1)}
+"""What `--side` chooses of a pair."""
+
+
+@dataclass(frozen=True)
+class CountsFolder:
+    """One COUNTS folder to be made: which side of the pairs it counts, or 'text'."""
+
+    path: str
+    side: str  # a key of `SIDES`, or 'text'
+
+    @property
+    def sides(self) -> tuple[int, ...]:
+        return SIDES.get(self.side, (0,))
+
+
+@dataclass(frozen=True)
+class CountedTable:
+    """The files of one COUNTS folder and the running tokens in them."""
+
+    tokens: int
+    files: tuple[OutputFile, ...]
+
+
+def count_names() -> tuple[str, ...]:
+    """Returns the file names of a COUNTS folder."""
+    return tuple(counts_name(partition) for partition in range(COUNT_PARTITIONS))
+
+
+def counted_table(files: Iterable[WrittenCounts], path: str) -> CountedTable:
+    """Returns a COUNTS folder from what was written of it; empty partitions are written here."""
+    written = {each.name: each for each in files}
+    for partition, name in enumerate(count_names()):
+        if name not in written:
+            written[name] = write_counts_file(path, partition, TokenTable.from_items(()))
+    listed = tuple(OutputFile.of(written[name]) for name in count_names())
+    return CountedTable(sum(each.tokens for each in written.values()), listed)
+
+
+def log_counts(manifest: Manifest, path: str) -> None:
+    """Tells what was counted."""
+    distinct = sum(file.rows for file in manifest.files)
+    _LOGGER.info('count: %d tokens, %d distinct, in %s', manifest.tokens, distinct, path)

@@ -1,0 +1,11 @@
+"""Options that are one of a few words: the words, as types."""
+
+from typing import Literal
+
+PairSide = Literal['inputs', 'targets', 'both']
+"""What `--side` chooses of a pair, and what a vocabulary is of."""
+
+MinCountSearch = Literal['t2t', 'closest']
+LearnerPlace = Literal['memory', 'beam']
+WantedLearner = Literal['auto', 'memory', 'beam']
+SubstringCounting = Literal['packed', 'plain']

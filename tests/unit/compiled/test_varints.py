@@ -1,0 +1,45 @@
+"""Numbers of variable length, against the plain form."""
+
+import numpy as np
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from tokcore.compiled.varints import (
+    put_varint,
+    read_varint,
+    read_varints,
+    varint_size,
+    write_varints,
+)
+
+
+def plain_varint(number: int) -> bytes:
+    """The lowest seven bits first, each byte but the last with its high bit set."""
+    last = (number.bit_length() + 6) // 7 or 1
+    return bytes(number >> 7 * i & 127 | 128 * (i < last - 1) for i in range(last))
+
+
+@settings(deadline=None)
+@given(st.lists(st.one_of(st.integers(0, 300), st.integers(0, 2**63 - 1))))
+@example([0, 127, 128, 2**14 - 1, 2**14, 2**63 - 1])
+def test_numbers_are_written_in_the_plain_form_and_come_back(numbers):
+    expected = b''.join(map(plain_varint, numbers))
+    out = np.empty(9 * len(numbers), np.uint8)
+    used = write_varints(np.array(numbers, np.int64), out)
+    data = out[:used]
+    assert data.tobytes() == expected
+    back = np.empty(len(numbers), np.int64)
+    assert read_varints(data, 0, back) == used
+    assert back.tolist() == numbers
+    place = 0
+    for number in numbers:
+        assert varint_size(number) == len(plain_varint(number))
+        assert put_varint(out, place, number) == place + len(plain_varint(number))
+        assert read_varint(data, place) == (number, place + len(plain_varint(number)))
+        place += len(plain_varint(number))
+
+
+def test_numbers_cut_off_or_too_large_are_refused():
+    numbers = np.empty(2, np.int64)
+    for data in (b'\x01', b'\x01\x80', b'\x01' + b'\x80' * 9 + b'\x01'):
+        assert read_varints(np.frombuffer(data, np.uint8), 0, numbers) == -1

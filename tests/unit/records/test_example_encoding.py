@@ -1,0 +1,34 @@
+"""A line that a vocabulary does not spell is named, with its file."""
+
+import pytest
+
+from tokcore.corpus.dataset import Block, CorpusFile, Split
+from tokcore.encoding.block_encoder import SubwordBlockEncoder
+from tokcore.errors import InputError
+from tokcore.records.example_encoding import Feature, encode_block
+from tokcore.subword.text_encoder import SubwordTextEncoder
+
+LACKING = SubwordTextEncoder(['<pad>_', '<EOS>_', 'a', '_', ' '])
+"""Knows no escapes, so it spells nothing else."""
+
+SOURCE, TARGET = (CorpusFile(name, name, 100, False) for name in ('/source', '/target'))
+
+
+def encode(block, splits, sides):
+    features = [Feature(str(side), side) for side in range(sides)]
+    encoders = [SubwordBlockEncoder(LACKING) for _ in features]
+    encode_block(block, features, encoders, 0, splits)
+
+
+def test_the_first_line_that_is_not_spelled_is_named():
+    splits = (Split('train', 'text', (SOURCE,)),)
+    block = Block('train', 'text', (), 0, 10, b'a\n\na a\nab\nb\n')
+    with pytest.raises(InputError, match="^/source: the line at byte 17: no subtoken .*'ab'.*; "):
+        encode(block, splits, 1)
+
+
+def test_of_a_pair_the_side_that_is_not_spelled_is_named():
+    splits = (Split('train', 'bitext', (SOURCE,), (TARGET,)),)
+    block = Block('train', 'bitext', (), 0, 0, b'a\naa\n', 0, b'a\nb\n')
+    with pytest.raises(InputError, match='^/target: the pair of the line at byte 2 of /source: no'):
+        encode(block, splits, 2)
