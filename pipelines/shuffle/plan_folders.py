@@ -14,6 +14,8 @@ from pipelines.files import filesystem
 from pipelines.files.claims import CLAIM_NAME, sweep_claim
 from pipelines.files.folders import delete_if_empty, delete_known, names_below
 from pipelines.files.work_folder import delete_own_if_empty
+from tokcore.errors import InputError
+from tokcore.shuffle.run_file import recorded_fingerprint
 
 PLAN_NAME = 'plan.json'
 FOLDER_PREFIX = 'shuffle-'
@@ -49,17 +51,37 @@ def sweep_unbegun(work: str, output: str) -> None:
 
 
 def _sweep_unplanned(work: str) -> None:
-    """Deletes folders that have no plan yet: a run was killed when it had its claim at most."""
+    """Deletes folders of ours that have no plan.
+
+    A run was killed when it had its claim at most, or one of 6b30307 while it deleted its runs, of
+    which each tells the fingerprint that is the folder's name.
+    """
     if not filesystem.is_local(work) or not os.path.isdir(work):
         return
     for name in filter(_FOLDER.fullmatch, os.listdir(work)):
         folder = filesystem.join(work, name)
-        if not os.path.islink(folder) and os.path.isdir(folder):
-            left = os.listdir(folder)
-            if left == [CLAIM_NAME]:
+        if os.path.islink(folder) or not os.path.isdir(folder):
+            continue
+        left = set(os.listdir(folder))
+        runs = left - {CLAIM_NAME}
+        if all(_is_run_of(_fingerprint_in(name), filesystem.join(folder, run)) for run in runs):
+            if CLAIM_NAME in left:
                 sweep_claim(filesystem.join(folder, CLAIM_NAME))
-            if not left or left == [CLAIM_NAME]:
-                delete_if_empty(folder)
+            delete_known(folder, runs.__contains__)
+
+
+def _is_run_of(fingerprint: bytes, path: str) -> bool:
+    if os.path.islink(path) or not os.path.isfile(path):
+        return False
+    try:
+        with filesystem.open_binary(path) as stream:
+            return recorded_fingerprint(stream, os.path.getsize(path)) == fingerprint
+    except (InputError, OSError):
+        return False  # it may be read by nobody, or be gone by now
+
+
+def _fingerprint_in(name: str) -> bytes:
+    return bytes.fromhex(name.removeprefix(FOLDER_PREFIX))
 
 
 def _delete_shuffle(folder: str) -> None:
@@ -94,7 +116,7 @@ def stored_plans(work: str) -> Iterator[StoredPlan]:
             continue
         if not isinstance(content, dict):
             continue
-        fingerprint = bytes.fromhex(folder.removeprefix(FOLDER_PREFIX))
+        fingerprint = _fingerprint_in(folder)
         # That of 6b30307 left out the output.
         without_output = {name: value for name, value in content.items() if name != 'output'}
         if fingerprint in (fingerprint_of(content), fingerprint_of(without_output)):

@@ -105,6 +105,30 @@ def test_an_encode_with_some_runs(commands, whole, packages_of_6b30307, tmp_path
     assert 'already done' in finish(command, folder, whole['encode'])
 
 
+def test_an_encode_killed_while_it_deletes_its_runs(
+    commands, whole, packages_of_6b30307, tmp_path
+):
+    """The plan may be gone before the runs; each tells whose it is."""
+    folder = tmp_path / 'out'
+    command = [*commands['encode'], '--output', folder]
+    moment = SomeFiles(folder, FINISHED_RUNS, 12)
+    assert run_until(command, folder, moment, packages_of_6b30307)[0]
+    [plan] = folder.glob('.tokbeam/shuffle-*/plan.json')
+    plan.unlink()
+    for path in plan.parent.glob('.tokbeam-attempt-*'):
+        path.unlink()
+    assert len(moment.found()) >= 12
+    assert 'already done' not in finish(command, folder, whole['encode'])
+    assert 'already done' in succeed(*command)
+
+
+def test_a_file_that_is_no_run_keeps_a_folder_without_a_plan(commands, tmp_path):
+    folder = tmp_path / 'out'
+    other = write(folder / '.tokbeam' / f'shuffle-{"0" * 32}' / 'run-000000-0000', b'precious')
+    succeed(*commands['encode'], '--output', folder)
+    assert other.read_bytes() == b'precious'
+
+
 def test_a_learner_with_some_rounds(commands, whole, packages_of_6b30307, tmp_path):
     command = [*commands['vocab'], '--output', tmp_path / 'vocab']
     moment = SomeFiles(tmp_path, FINISHED_ROUNDS, 2)

@@ -182,9 +182,7 @@ def read_run_stats(stream: BinaryIO, size: int, head: RunHead) -> tuple[RunStats
     stream.seek(tail)
     data = stream.read(size - tail)
     index, footer = data[:-FOOTER_BYTES], data[-FOOTER_BYTES:]
-    if len(data) != size - tail or footer[: len(_MAGIC)] != _MAGIC:
-        return None
-    if google_crc32c.value(footer[: _FOOTER.size]) != _CHECK.unpack(footer[_FOOTER.size :])[0]:
+    if len(data) != size - tail or not _is_footer(footer):
         return None
     (_, fingerprint, run, part, last, buckets, _, at, told, facts_crc32c, index_crc32c, _) = (
         _FOOTER.unpack(footer[: _FOOTER.size])
@@ -197,3 +195,16 @@ def read_run_stats(stream: BinaryIO, size: int, head: RunHead) -> tuple[RunStats
     if google_crc32c.value(facts) != facts_crc32c:
         return None
     return RunStats.from_json(facts), bool(last)
+
+
+def recorded_fingerprint(stream: BinaryIO, size: int) -> bytes | None:
+    """Returns the fingerprint of the plan that a whole file belongs to; None if it is no run."""
+    stream.seek(max(0, size - FOOTER_BYTES))
+    footer = stream.read(FOOTER_BYTES)
+    return _FOOTER.unpack(footer[: _FOOTER.size])[1] if _is_footer(footer) else None
+
+
+def _is_footer(data: bytes) -> bool:
+    if len(data) != FOOTER_BYTES or data[: len(_MAGIC)] != _MAGIC:
+        return False
+    return google_crc32c.value(data[: _FOOTER.size]) == _CHECK.unpack(data[_FOOTER.size :])[0]

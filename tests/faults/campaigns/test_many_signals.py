@@ -32,6 +32,13 @@ pytestmark = pytest.mark.fuzz
 
 _SOON = 5  # seconds from a signal to the end
 _LONGEST = 120  # for a real process, which imports and may have to share its cores
+# Whoever runs the tests in the background may have it ignored. Not by `preexec_fn`: what it forks
+# from a process with threads of gRPC may write to the log, or end.
+_WITH_SIGINT = '''
+import os, signal, sys
+signal.signal(signal.SIGINT, signal.SIG_DFL)
+os.execv(sys.executable, [sys.executable, *sys.argv[1:]])
+'''
 _STATUSES = {signal.SIGINT: 130, signal.SIGTERM: 143}
 
 
@@ -101,12 +108,10 @@ class RealProcess:
         self._log = log
         with log.open('wb') as stream:
             self._process = subprocess.Popen(
-                [sys.executable, '-m', 'pipelines', *map(str, command)],
+                [sys.executable, '-c', _WITH_SIGINT, '-m', 'pipelines', *map(str, command)],
                 stdin=subprocess.DEVNULL,
                 stderr=stream,
                 start_new_session=True,
-                # Whoever runs the tests in the background may have it ignored.
-                preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
             )
         self.pid = self._process.pid
 
