@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from pipelines.files import filesystem
 from pipelines.files.claims import CLAIM_NAME, sweep_claim
-from pipelines.files.folders import delete_if_empty, delete_known, names_below
+from pipelines.files.folders import delete_known, names_below
 from pipelines.files.work_folder import delete_own_if_empty
 from tokcore.errors import InputError
 from tokcore.shuffle.run_file import recorded_fingerprint
