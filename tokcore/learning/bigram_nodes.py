@@ -15,50 +15,48 @@ _SPREAD = np.uint64(0x9E3779B97F4A7C15)
 
 
 @kernel_without_allocation
-def bigram_slot(first, second, pair_of, width, slots):
-    """Returns the slot of a pair of characters: its own in the lower half, or one that is shared.
+def bigram_slot(first, second, bigrams):
+    """Returns the slot of a pair of characters: its own in the lower half, or one that is shared."""
+    row = np.int64(bigrams.number_of[np.uintp(first)])
+    column = np.int64(bigrams.number_of[np.uintp(second)])
+    pair = (np.uint64(first) << np.uint64(32)) | np.uint64(second)
+    half = len(bigrams.weights) // 2
+    shared = half + np.int64(((pair * _SPREAD) >> np.uint64(32)) & np.uint64(half - 1))
+    return np.uintp(shared if (row | column) < 0 else row * bigrams.width + column)
+
+
+@kernel_without_allocation
+def weigh_bigrams(text, repeats, bigrams):
+    """Sums up the weights of the suffixes that begin with two different characters, by these.
 
     Args:
-      pair_of: int32[letters], numbers the most frequent characters from 0; others have -1.
-      width: how many are numbered; its square is at most half of the slots.
-      slots: a power of two, at least 2.
+      repeats: uint16[characters], how often each suffix repeats its first character.
     """
-    row, column = np.int64(pair_of[np.uintp(first)]), np.int64(pair_of[np.uintp(second)])
-    pair = (np.uint64(first) << np.uint64(32)) | np.uint64(second)
-    half = slots // 2
-    shared = half + np.int64(((pair * _SPREAD) >> np.uint64(32)) & np.uint64(half - 1))
-    return np.uintp(shared if (row | column) < 0 else row * width + column)
+    for token in range(len(text.counts)):
+        count = text.counts[token]
+        for position in range(text.starts[token], text.starts[token + 1]):
+            rank = text.ranks[position]
+            if repeats[position] == 1 and rank != text.end_rank:
+                bigrams.weights[bigram_slot(rank, text.ranks[position + 1], bigrams)] += count
 
 
 @kernel_without_allocation
-def weigh_bigrams(ranks, starts, counts, end_rank, repeats, pair_of, width, sums):
-    """Sums up the weights of the suffixes that begin with two different characters, by these."""
-    for token in range(len(counts)):
-        count = counts[token]
-        for position in range(starts[token], starts[token + 1]):
-            if repeats[position] == 1 and ranks[position] != end_rank:
-                slot = bigram_slot(ranks[position], ranks[position + 1], pair_of, width, len(sums))
-                sums[slot] += count
+def add_bigram_nodes(numbered, bigrams, min_weight, trie):
+    """Makes nodes of the pairs that have slots of their own and weigh enough.
 
-
-@kernel_without_allocation
-def add_bigram_nodes(numbered, width, sums, min_weight, nodes, names, parents, depths, totals):
-    """Makes nodes, from `nodes` on, of the pairs that have slots of their own and weigh enough.
+    Their positions are set by `start_suffixes`.
 
     Args:
       numbered: int64[at most width], the numbered characters.
-      names: int[width * width], zeros; gets the nodes of the slots.
-
-    Returns:
-      The nodes there are then. Their positions are set by `start_suffixes`.
     """
+    nodes = trie.cursor[0]['nodes']
     for row in range(len(numbered)):
         for column in range(len(numbered)):
-            slot = row * width + column
-            if sums[slot] >= min_weight:
-                names[slot] = nodes
-                parents[nodes] = numbered[row]
-                depths[nodes] = 2
-                totals[nodes] = sums[slot]
+            slot = row * bigrams.width + column
+            if bigrams.weights[slot] >= min_weight:
+                bigrams.names[slot] = nodes
+                trie.parents[nodes] = numbered[row]
+                trie.depths[nodes] = 2
+                trie.totals[nodes] = bigrams.weights[slot]
                 nodes += 1
-    return nodes
+    trie.cursor[0]['nodes'] = nodes

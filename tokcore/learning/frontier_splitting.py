@@ -10,6 +10,7 @@ import numpy as np
 
 from tokcore.compiled.compilation import kernel_without_allocation
 from tokcore.learning.frontier_lists import NEXT_BITS, next_characters, write_suffix
+from tokcore.learning.kernel_state import Entries, SuffixList
 from tokcore.learning.ranked_text import remaining_length
 from tokcore.learning.repeat_nodes import LARGEST_NEXT
 
@@ -24,153 +25,148 @@ def _pack_next(ranks, positions, depth, bits, packed, words):
 
 
 @kernel_without_allocation
-def _weigh_continuations(
-    words, weights, positions, shift, mask, sums, sizes, found_positions, found
-):
+def _weigh_continuations(entries, shift, mask, continuations):
     """Sums up weights and counts suffixes by their next character; returns how many differ."""
+    weights, sizes = continuations.weights, continuations.sizes
     letters = 0
-    for i in range(len(words)):
-        letter = _index((words[i] >> shift) & mask)
+    for i in range(len(entries.words)):
+        letter = _index((entries.words[i] >> shift) & mask)
         if sizes[letter] == 0:
-            found[letters] = letter
-            found_positions[letter] = positions[i]
+            continuations.found[letters] = letter
+            continuations.positions[letter] = entries.positions[i]
             letters += 1
         sizes[letter] += 1
-        sums[letter] += weights[i]
+        weights[letter] += entries.weights[i]
     return letters
 
 
 @kernel_without_allocation
-def _name_children(
-    node, low, high, found, letter_rows, ranks, starts, end_rank, letters, longest, min_weight, nodes,
-    parents, depths, node_positions, totals, stack, top,
-):  # fmt: skip
+def _name_children(parent, found, continuations, text, trie, limits, stack, top):
     """Decides what becomes of the suffixes of a node by their next characters.
 
-    `destinations[c]` is where suffixes that continue with c are written: active ones fill the range
-    from `low` upwards, stopped ones from `high` downwards, with the node that they stop at in `ends`;
-    `sums` keeps what was too light. A node all of whose weight goes on to one child becomes that
-    child (path compression). Returns the nodes, the top of the stack, and where the suffixes that
-    stop begin.
+    Suffixes that go on are written from the beginning of the `parent` list upwards, those that stop
+    from its end downwards; the weights of what was too light are kept. A node all of whose weight
+    goes on to one child becomes that child (path compression). Puts new lists on the stack; returns
+    its top, and where the suffixes that stop begin.
     """
-    sums, sizes, destinations, ends = letter_rows[0], letter_rows[1], letter_rows[2], letter_rows[3]
-    found_positions, found_letters = letter_rows[4], letter_rows[5]
-    depth = np.int64(depths[node])
+    low, high, node = parent.begin, parent.end, parent.node
+    nodes = trie.cursor[0]['nodes']
+    depth = np.int64(trie.depths[node])
     for i in range(found):
-        letter = _index(found_letters[i])
-        weight, size = sums[letter], sizes[letter]
-        sizes[letter] = 0
-        if weight < min_weight:
+        letter = _index(continuations.found[i])
+        weight, size = continuations.weights[letter], continuations.sizes[letter]
+        continuations.sizes[letter] = 0
+        if weight < limits.min_weight:
             high -= size
-            destinations[letter], ends[letter] = high, node
+            continuations.destinations[letter], continuations.nodes[letter] = high, node
             continue
-        sums[letter] = 0
+        continuations.weights[letter] = 0
         child = node
-        if weight < totals[node] or node < letters:
+        if weight < trie.totals[node] or node < text.letters:
             child = nodes
             nodes += 1
-            parents[child] = node
-            totals[child] = weight
-            node_positions[child] = found_positions[letter]
-        depths[child] = depth + 1
-        if size > 1 and depth + 1 < longest and letter != end_rank:
-            destinations[letter] = low
+            trie.parents[child] = node
+            trie.totals[child] = weight
+            trie.positions[child] = continuations.positions[letter]
+        trie.depths[child] = depth + 1
+        if size > 1 and depth + 1 < limits.longest and letter != text.end_rank:
+            continuations.destinations[letter] = low
             top += 1
-            stack[top, 0], stack[top, 1], stack[top, 2] = low, low + size, child
+            _push(stack, top, SuffixList(low, low + size, child, parent.side, parent.held))
             low += size
             continue
         high -= size
-        destinations[letter], ends[letter] = high, child
+        continuations.destinations[letter], continuations.nodes[letter] = high, child
         if size == 1:
-            rest = remaining_length(ranks, starts, end_rank, found_positions[letter] + depth)
-            depths[child] = min(depth + rest, longest)
-    return nodes, top, high
+            position = continuations.positions[letter] + depth
+            rest = remaining_length(text.ranks, text.starts, text.end_rank, position)
+            trie.depths[child] = min(depth + rest, limits.longest)
+    trie.cursor[0]['nodes'] = nodes
+    return top, high
 
 
 @kernel_without_allocation
-def _scatter(
-    positions, weights, words, shift, mask, destinations, new_positions, new_weights, new_words
-):  # fmt: skip
+def _push(stack, top, new):
+    stack[top, 0], stack[top, 1], stack[top, 2] = new.begin, new.end, new.node
+    stack[top, 3], stack[top, 4] = new.side, new.held
+
+
+@kernel_without_allocation
+def _scatter(entries, shift, mask, destinations, buffer):
     """Scatters suffixes into their new lists, without a branch: it would be mispredicted."""
-    for i in range(len(words)):
-        word = words[i]
+    for i in range(len(entries.words)):
+        word = entries.words[i]
         letter = _index((word >> shift) & mask)
         slot = _index(destinations[letter])
         destinations[letter] += 1
-        write_suffix(new_positions, new_weights, new_words, slot, positions[i], weights[i], word)
+        write_suffix(buffer, slot, entries.positions[i], entries.weights[i], word)
 
 
 @kernel_without_allocation
-def _write_leaves(positions, words, shift, mask, sums, ends, leaf_positions, leaf_words):
+def _write_leaves(stopped, shift, mask, continuations, leaf_positions, leaf_words):
     """Packs where suffixes stop, and what the next string would weigh."""
-    for i in range(len(words)):
-        letter = _index((words[i] >> shift) & mask)
-        leaf_positions[i] = positions[i]
-        next_weight = np.uint64(min(sums[letter], LARGEST_NEXT))
-        leaf_words[i] = (np.uint64(ends[letter]) << NEXT_BITS) | next_weight
+    for i in range(len(stopped.words)):
+        letter = _index((stopped.words[i] >> shift) & mask)
+        leaf_positions[i] = stopped.positions[i]
+        next_weight = np.uint64(min(continuations.weights[letter], LARGEST_NEXT))
+        leaf_words[i] = (np.uint64(continuations.nodes[letter]) << NEXT_BITS) | next_weight
 
 
 @kernel_without_allocation
-def split_frontier(
-    list_ends, first, positions, weights, words, stack, letter_rows, ranks, starts, end_rank, bits,
-    letters, longest, min_weight, nodes, parents, depths, node_positions, totals,
-):  # fmt: skip
-    """Expands lists until nothing in them is heavy enough; returns the nodes.
+def split_frontier(lists, frontier, continuations, text, trie, limits):
+    """Makes nodes below those of the lists, until nothing in a list is heavy enough.
 
-    Args:
-      list_ends: where the list of each node ends, from the node `first` on.
-      positions, weights, words: [2, suffixes], the lists as `fill_frontier` makes them, and a second
-        buffer to scatter to. Afterwards the first rows of positions and words tell where each suffix
-        stops, as `write_back` takes it.
-      stack: int64[suffixes / 2 + 1, 5], lists to be split: begin, end, node, which of the two buffers,
-        and how many of the packed characters are still to come.
-      letter_rows: int64[6, letters], the first two zeros, which they are again afterwards.
+    Afterwards the first rows of the frontier's positions and words tell where each suffix stops, as
+    `write_back` takes it.
     """
-    sums, sizes, destinations, ends = letter_rows[0], letter_rows[1], letter_rows[2], letter_rows[3]
-    packed = 64 // bits
-    mask = np.uint64((1 << bits) - 1)
     begin = 0
-    for i in range(len(list_ends)):
-        top = -1
-        if begin < list_ends[i]:
-            top = 0
-            stack[0, 0], stack[0, 1], stack[0, 2] = begin, list_ends[i], first + i
-            stack[0, 3], stack[0, 4] = 0, packed
-            begin = list_ends[i]
-        while top >= 0:
-            low, high, node = stack[top, 0], stack[top, 1], stack[top, 2]
-            side, held = stack[top, 3], stack[top, 4]
-            top -= 1
-            old_positions, old_weights = positions[side, low:high], weights[side, low:high]
-            old_words = words[side, low:high]
-            if held == 0:
-                _pack_next(ranks, old_positions, np.int64(depths[node]), bits, packed, old_words)
-                held = packed
-            held -= 1
-            shift = np.uint64(bits * held)
-            found = _weigh_continuations(
-                old_words, old_weights, old_positions, shift, mask, sums, sizes, letter_rows[4],
-                letter_rows[5],
-            )  # fmt: skip
-            below = top
-            nodes, top, stopped = _name_children(
-                node, low, high, found, letter_rows, ranks, starts, end_rank, letters, longest,
-                min_weight, nodes, parents, depths, node_positions, totals, stack, top,
-            )  # fmt: skip
-            stays = found == 1 and top > below
-            stack[below + 1 : top + 1, 3] = side if stays else 1 - side
-            stack[below + 1 : top + 1, 4] = held
-            if stays:
-                continue
-            new = 1 - side
-            _scatter(
-                old_positions, old_weights, old_words, shift, mask, destinations, positions[new], weights[new],
-                words[new],
-            )  # fmt: skip
-            _write_leaves(
-                positions[new, stopped:high], words[new, stopped:high], shift, mask, sums, ends,
-                positions[0, stopped:high], words[0, stopped:high],
-            )  # fmt: skip
-            for j in range(found):
-                sums[_index(letter_rows[5, j])] = 0
-    return nodes
+    for i in range(len(lists.ends)):
+        if begin < lists.ends[i]:
+            first = SuffixList(begin, lists.ends[i], lists.first + i, 0, 64 // text.bits)
+            _split_list(first, frontier, continuations, text, trie, limits)
+            begin = lists.ends[i]
+
+
+@kernel_without_allocation
+def _split_list(first, frontier, continuations, text, trie, limits):
+    """Splits a list, and depth first those that come of it."""
+    stack = frontier.stack
+    mask = np.uint64((1 << text.bits) - 1)
+    _push(stack, 0, first)
+    top = 0
+    while top >= 0:
+        low, high, node = stack[top, 0], stack[top, 1], stack[top, 2]
+        side, held = stack[top, 3], stack[top, 4]
+        top -= 1
+        entries = Entries(
+            frontier.positions[side, low:high],
+            frontier.weights[side, low:high],
+            frontier.words[side, low:high],
+        )
+        if held == 0:
+            held = 64 // text.bits
+            depth = np.int64(trie.depths[node])
+            _pack_next(text.ranks, entries.positions, depth, text.bits, held, entries.words)
+        held -= 1
+        shift = np.uint64(text.bits * held)
+        found = _weigh_continuations(entries, shift, mask, continuations)
+        below = top
+        parent = SuffixList(low, high, node, side, held)
+        top, stopped = _name_children(
+            parent, found, continuations, text, trie, limits, stack, top
+        )
+        if found == 1 and top > below:
+            continue
+        new = 1 - side
+        stack[below + 1 : top + 1, 3] = new
+        buffer = Entries(frontier.positions[new], frontier.weights[new], frontier.words[new])
+        _scatter(entries, shift, mask, continuations.destinations, buffer)
+        leaves = Entries(
+            buffer.positions[stopped:high], buffer.weights[stopped:high], buffer.words[stopped:high]
+        )
+        _write_leaves(
+            leaves, shift, mask, continuations,
+            frontier.positions[0, stopped:high], frontier.words[0, stopped:high],
+        )  # fmt: skip
+        for j in range(found):
+            continuations.weights[_index(continuations.found[j])] = 0

@@ -16,12 +16,12 @@ Values above it, in 16 bits, mark active suffixes."""
 
 
 @kernel_without_allocation
-def measure_repeats(ranks, starts, longest, repeats, most):
+def measure_repeats(text, longest, repeats, most):
     """Writes how often each suffix repeats its first character, and the most for each character."""
-    for token in range(len(starts) - 1):
+    for token in range(len(text.counts)):
         repeat, last = 0, -1
-        for position in range(starts[token + 1] - 1, starts[token] - 1, -1):
-            rank = ranks[position]
+        for position in range(text.starts[token + 1] - 1, text.starts[token] - 1, -1):
+            rank = text.ranks[position]
             repeat = min(repeat + 1, longest) if rank == last else 1
             last = rank
             repeats[position] = repeat
@@ -30,74 +30,78 @@ def measure_repeats(ranks, starts, longest, repeats, most):
 
 
 @kernel_without_allocation
-def weigh_repeats(ranks, starts, counts, begins, repeats, weights, positions):
-    """Sums up the weights of the suffixes by character and repetition, and notes a position of each."""
-    for token in range(len(counts)):
-        count = counts[token]
+def weigh_repeats(text, repeat_of, repeats):
+    """Sums up the weights of the suffixes by character and repetition, and notes a position of each.
+
+    Args:
+      repeat_of: uint16[characters], as `measure_repeats` writes it.
+    """
+    for token in range(len(text.counts)):
+        count = text.counts[token]
         if count == 0:
             continue
-        for position in range(starts[token], starts[token + 1]):
-            repeat = begins[ranks[position]] + repeats[position] - 1
-            weights[repeat] += count
-            positions[repeat] = position
+        for position in range(text.starts[token], text.starts[token + 1]):
+            repeat = repeats.begins[text.ranks[position]] + repeat_of[position] - 1
+            repeats.weights[repeat] += count
+            repeats.positions[repeat] = position
 
 
 @kernel_without_allocation
-def add_repeat_nodes(
-    begins, most, weights, repeat_positions, min_weight, names, parents, depths, positions, totals
-):  # fmt: skip
+def add_repeat_nodes(repeats, min_weight, trie):
     """Makes nodes of all characters, and of the repetitions that branch or end and weigh enough.
 
-    Turns each repeat's weight into that of all that begin with it. Returns the nodes.
+    Turns each repeat's weight into that of all that begin with it.
     """
-    nodes = len(begins)
-    for letter in range(len(begins)):
-        begin = begins[letter]
-        for repeat in range(begin + most[letter] - 2, begin - 1, -1):
+    weights, names = repeats.weights, repeats.names
+    nodes = len(repeats.begins)
+    for letter in range(len(repeats.begins)):
+        begin = repeats.begins[letter]
+        for repeat in range(begin + repeats.most[letter] - 2, begin - 1, -1):
             weights[repeat] += weights[repeat + 1]
         names[begin] = letter
-        parents[letter] = letter
-        depths[letter] = 1
-        positions[letter] = repeat_positions[begin]
-        totals[letter] = weights[begin]
-        end = begin + most[letter]
+        trie.parents[letter] = letter
+        trie.depths[letter] = 1
+        trie.positions[letter] = repeats.positions[begin]
+        trie.totals[letter] = weights[begin]
+        end = begin + repeats.most[letter]
         for repeat in range(begin + 1, end):
             names[repeat] = names[repeat - 1]
             longer = weights[repeat + 1] if repeat + 1 < end else 0
             if weights[repeat] >= min_weight and weights[repeat] > longer:
-                parents[nodes] = names[repeat]
-                depths[nodes] = repeat - begin + 1
-                positions[nodes] = repeat_positions[repeat]
-                totals[nodes] = weights[repeat]
+                trie.parents[nodes] = names[repeat]
+                trie.depths[nodes] = repeat - begin + 1
+                trie.positions[nodes] = repeats.positions[repeat]
+                trie.totals[nodes] = weights[repeat]
                 names[repeat] = nodes
                 nodes += 1
-    return nodes
+    trie.cursor[0]['nodes'] = nodes
 
 
 @kernel_without_allocation
-def start_suffixes(
-    ranks, starts, counts, end_rank, begins, longest, weights, pair_of, width, pair_sums,
-    pair_names, names, depths, positions, node_of, next_weight_bounds,
-):  # fmt: skip
-    """Starts each suffix at its repeat or its bigram, or as far as these are heavy enough."""
-    for token in range(len(counts)):
-        count = counts[token]
-        for position in range(starts[token], starts[token + 1]):
-            rank = ranks[position]
-            length = np.int64(next_weight_bounds[position])
-            node = rank if count == 0 else names[begins[rank] + length - 1]
+def start_suffixes(text, repeats, bigrams, longest, trie, ends):
+    """Starts each suffix at its repeat or its bigram, or as far as these are heavy enough.
+
+    The bounds of next weights hold how often each suffix repeats its first character before.
+    """
+    for token in range(len(text.counts)):
+        count = text.counts[token]
+        for position in range(text.starts[token], text.starts[token + 1]):
+            rank = text.ranks[position]
+            length = np.int64(ends.next_weight_bounds[position])
+            node = rank if count == 0 else repeats.names[repeats.begins[rank] + length - 1]
             weight = np.int64(0)
-            if count and rank != end_rank and depths[node] < longest:
+            if count and rank != text.end_rank and trie.depths[node] < longest:
                 if length == 1:
-                    after = ranks[position + 1]
-                    slot = bigram_slot(rank, after, pair_of, width, len(pair_sums))
-                    weight = pair_sums[slot]
-                    if slot < len(pair_names) and pair_names[slot]:
-                        node = pair_names[slot]
-                        positions[node] = position
-                        if after == end_rank or depths[node] == longest:
+                    after = text.ranks[position + 1]
+                    slot = bigram_slot(rank, after, bigrams)
+                    weight = bigrams.weights[slot]
+                    if slot < len(bigrams.names) and bigrams.names[slot]:
+                        node = bigrams.names[slot]
+                        trie.positions[node] = position
+                        if after == text.end_rank or trie.depths[node] == longest:
                             weight = np.int64(0)
                 else:
-                    weight = weights[begins[rank] + min(length - 1, np.int64(depths[node]))]
-            node_of[position] = node
-            next_weight_bounds[position] = min(weight, LARGEST_NEXT)
+                    longer = min(length - 1, np.int64(trie.depths[node]))
+                    weight = repeats.weights[repeats.begins[rank] + longer]
+            ends.node_of[position] = node
+            ends.next_weight_bounds[position] = min(weight, LARGEST_NEXT)

@@ -5,7 +5,7 @@ tied is ordered by prefix doubling (the order of the first h characters gives th
 so a token of a million equal characters costs n log n and not its square.
 """
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -25,8 +25,7 @@ _OPEN, _CLOSED = 1, 2
 _NEW_OPEN, _NEW_CLOSED, _NOW_CLOSED = 3, 4, 5
 
 
-@dataclass(frozen=True)
-class SuffixClasses:
+class SuffixClasses(NamedTuple):
     """Suffixes in string order, in classes of suffixes that are equal (as far as they count).
 
     Index arrays are int32, int64 from 2^31 characters on.
