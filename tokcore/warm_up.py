@@ -7,7 +7,8 @@ this they find them in the cache.
 import numpy as np
 
 from tokcore.compiled.ragged_bytes import row_offsets
-from tokcore.corpus.dataset import Block, CorpusFile, Split
+from tokcore.corpus.dataset import Block, BlockText, CorpusFile, Split
+from tokcore.corpus.formats.registry import all_formats
 from tokcore.counts.block_counting import BlockCounter, TableMerger
 from tokcore.counts.merging import partition_table
 from tokcore.counts.token_table import TokenTable
@@ -16,26 +17,24 @@ from tokcore.records.example_encoding import Feature, encode_block
 from tokcore.records.framing import FramedRows, sort_rows, split_by_bucket
 from tokcore.records.key_sorting import SortedRows
 from tokcore.subword.text_encoder import SubwordTextEncoder
+from tokcore.text.t2t_lines import T2T_LINES
 
 _MANY_TOKENS = 3_000  # more than a table has room for at first, so that it grows
 _TEXT = 'one two\tÄ 字 👍\r\nthree,\t四 5\n'.encode()
 
 
 def compile_kernels() -> None:
-    """Runs a few lines of every kind through counting, encoding and shuffling."""
+    """Runs a few lines of every format through counting, encoding and shuffling."""
     file = CorpusFile('warm-up', 'warm-up', len(_TEXT), compressed=False)
-    splits = (
-        Split('text', 'text', (file,)),
-        Split('tsv', 'tsv', (file,), columns=(0, 1)),
-        Split('bitext', 'bitext', (file,), (file,)),
-    )
+    formats = [each() for each in all_formats()]
+    splits = tuple(Split(each.name, each, ((file,) * len(each.roles),)) for each in formats)
     TableMerger().add(TokenTable.from_items((str(number), 1) for number in range(_MANY_TOKENS)))
     alphabet = sorted(set('<pad>EOS_\\u;0123456789') | set(_TEXT.decode()))
     encoder = SubwordTextEncoder(['<pad>_', '<EOS>_', *alphabet, 'one_'])
     for split in splits:
-        target = _TEXT if split.kind == 'bitext' else None
-        block = Block(split.name, split.kind, split.columns, 0, 0, _TEXT, 0, target)
-        counter = BlockCounter(((0,),))
+        texts = tuple(BlockText(0, _TEXT) for _ in split.format.roles)
+        block = Block(split.name, split.format, 0, texts)
+        counter = BlockCounter(((0,),), T2T_LINES)
         counter.add(block, splits)
         [counted] = counter.finish()
         merger = TableMerger()
@@ -43,7 +42,8 @@ def compile_kernels() -> None:
             merger.add(TokenTable.from_bytes(table.to_bytes()))
         merger.merged()
         feature = Feature('targets', 0, 'a prefix ')
-        rows = encode_block(block, (feature,), (SubwordBlockEncoder(encoder),), 0, splits).rows
+        encoders = (SubwordBlockEncoder(encoder),)
+        rows = encode_block(block, (feature,), encoders, 0, splits, T2T_LINES).rows
         lengths = rows.lengths.astype(np.uint32)
         SortedRows.of(rows.keys, rows.records, row_offsets(lengths)[:-1], lengths).records()
         sort_rows([FramedRows.from_bytes(part.to_bytes()) for _, part in split_by_bucket(rows, 2)])

@@ -25,7 +25,7 @@ class InputText:
     """One file of the corpus; size and CRC-32C are over its decompressed text."""
 
     split: str
-    role: str  # 'source', 'target', 'tsv', 'text', or 'counts'
+    role: str  # one of its format's, or 'counts'
     name: str
     bytes: int
     crc32c: str
@@ -91,10 +91,7 @@ class Manifest:
 
     def to_json(self) -> bytes:
         fields = dataclasses.asdict(self)
-        for lines in fields['lines']:
-            if not lines['too_long']:
-                # A newer field: where it says nothing, manifests stay what they were before it.
-                del lines['too_long']
+        fields['lines'] = [lines.record() for lines in self.lines]
         return _json(fields)
 
     @classmethod
@@ -151,7 +148,8 @@ def _records(kind: type, fields: object) -> tuple:
     for each in fields:
         if kind is VocabularyRecord:
             each = {**each, 'tried': tuple((int(count), int(size)) for count, size in each['tried'])}
-        found.append(_checked(kind(**each)))
+        made = LineTally.of_record(each) if kind is LineTally else kind(**each)
+        found.append(_checked(made))
     return tuple(found)
 
 

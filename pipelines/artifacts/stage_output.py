@@ -24,7 +24,8 @@ from pipelines.files.claims import CLAIM_NAME, Claim
 from pipelines.files.filesystem import StoredFile
 from pipelines.options.secrets import without_secrets
 from pipelines.transforms.write_rejected import REJECTED_FOLDER
-from tokcore.corpus.block_stats import REASONS, LineTally
+from tokcore.corpus.block_stats import LineTally
+from tokcore.corpus.formats.registry import all_reasons
 from tokcore.errors import InputError
 from tokcore.text.unicode_tables import UNICODE_VERSION
 
@@ -154,7 +155,7 @@ class StageOutput:
         return [
             filesystem.join(self.rejected_folder, f'{split}.{reason}.jsonl')
             for split in SPLITS
-            for reason in REASONS
+            for reason in all_reasons()
         ]
 
     def rejected_files(self, rejected: Sequence[OutputFile]) -> tuple[OutputFile, ...]:

@@ -7,11 +7,12 @@ from collections.abc import Sequence
 from pipelines.artifacts.count_files import find_counts
 from pipelines.artifacts.counts_folder import CountsFolder
 from pipelines.artifacts.stage_output import StageOutput
+from pipelines.cli.given_files import names_files, split_paths
 from pipelines.cli.name_limits import refuse_long_names
 from pipelines.engines.engine import Engine, choose_engine
 from pipelines.engines.runner_checks import check_engine
 from pipelines.files import filesystem
-from pipelines.jobs.corpus_files import Corpus, SplitPaths, find_corpus
+from pipelines.jobs.corpus_files import Corpus, find_corpus, split_option
 from pipelines.jobs.encode_options import EncodeOptions, VocabularyPaths
 from pipelines.jobs.job import Execution, Reading
 from pipelines.learning.find_vocabulary import VocabularyOptions
@@ -26,14 +27,13 @@ from pipelines.transforms.write_rejected import REJECTED_FOLDER
 from pipelines.transforms.write_shards import shard_name
 from tokcore.errors import InputError
 
-_ROLES = ('source', 'target', 'tsv', 'text')
 _BESIDE_VOCABULARY = ('.tokbeam.run.json', f'.{REJECTED_FOLDER}')
 
 
 def build(options: argparse.Namespace, beam_flags: Sequence[str]) -> None:
     engine = _engine(options, beam_flags)
     folder = filesystem.absolute(options.output)
-    corpus = find_corpus(_split_paths(options, ('train', 'dev', 'test')))
+    corpus = find_corpus(split_paths(options, ('train', 'dev', 'test')))
     vocabulary = _vocabulary_options(options)
     encoding = _encode_options(options, corpus)
     names = vocabulary_names(corpus, options.name, options.vocab_size, options.shared_vocab)
@@ -48,11 +48,11 @@ def count(options: argparse.Namespace, beam_flags: Sequence[str]) -> None:
     path = filesystem.absolute(options.output)
     refuse_long_names(*_beside(path, [f'.{REJECTED_FOLDER}']), '--output')
     if options.merge:
-        if any(getattr(options, role) for role in _ROLES) or options.side:
+        if names_files(options) or options.side:
             raise InputError('--merge takes the place of text; give one of the two')
         merge_stage(options.merge, path, execution)
         return
-    corpus = find_corpus(_split_paths(options, ('train',)))
+    corpus = find_corpus(split_paths(options, ('train',)))
     folder = CountsFolder(path, _side(options, corpus))
     rejected = count_stage(_reading(corpus, options), execution, [folder])
     StageOutput.of_counts(path).warn_rejected(rejected)
@@ -65,12 +65,12 @@ def vocab(options: argparse.Namespace, beam_flags: Sequence[str]) -> None:
     refuse_long_names(*_beside(path, _BESIDE_VOCABULARY), '--output')
     _refuse_long_work(options)
     if options.counts:
-        if any(getattr(options, role) for role in _ROLES) or options.side:
+        if names_files(options) or options.side:
             raise InputError('--counts takes the place of text; give one of the two')
         counts = find_counts(options.counts)
         vocabulary_from_counts(counts, execution, vocabulary, path)
         return
-    corpus = find_corpus(_split_paths(options, ('train',)))
+    corpus = find_corpus(split_paths(options, ('train',)))
     side = _side(options, corpus)
     vocabulary_from_text(_reading(corpus, options), execution, side, vocabulary, path)
 
@@ -78,7 +78,7 @@ def vocab(options: argparse.Namespace, beam_flags: Sequence[str]) -> None:
 def encode(options: argparse.Namespace, beam_flags: Sequence[str]) -> None:
     engine = _engine(options, beam_flags)
     folder = filesystem.absolute(options.output)
-    corpus = find_corpus(_split_paths(options, ('train', 'dev', 'test')))
+    corpus = find_corpus(split_paths(options, ('train', 'dev', 'test')))
     vocabularies = _vocabulary_paths(options, corpus)
     encoding = _encode_options(options, corpus)
     _refuse_long_names(folder, _longest_shards(encoding, corpus), options)
@@ -144,48 +144,15 @@ def _beside(path: str, endings: Sequence[str]) -> tuple[str, list[str]]:
     return folder, [name + ending for ending in endings]
 
 
-def _split_paths(options: argparse.Namespace, splits: Sequence[str]) -> list[SplitPaths]:
-    found = []
-    for split in splits:
-        prefix = '' if split == 'train' else f'{split}_'
-        given = {role: tuple(getattr(options, prefix + role) or ()) for role in _ROLES}
-        columns = getattr(options, prefix + 'columns')
-        paths = SplitPaths(split, **given, columns=columns or options.columns or (0, 1))
-        _check_split(paths, columns is not None)
-        if any(given.values()):
-            found.append(paths)
-    if not found or found[0].split != 'train':
-        raise InputError(
-            'no training corpus given: --source with --target, or --tsv, or --text'
-        )
-    if len({bool(paths.text) for paths in found}) > 1:
-        raise InputError('the splits must all be pairs, or all --text')
-    return found
-
-
-def _check_split(paths: SplitPaths, has_columns: bool) -> None:
-    kinds = [
-        name
-        for name, given in [
-            (f'{paths.option("source")}/{paths.option("target")}', paths.source or paths.target),
-            (paths.option('tsv'), paths.tsv),
-            (paths.option('text'), paths.text),
-        ]
-        if given
-    ]
-    if len(kinds) > 1:
-        raise InputError(f'{" and ".join(kinds)} exclude each other; give one of them')
-    if bool(paths.source) != bool(paths.target):
-        missing = paths.option('target' if paths.source else 'source')
-        raise InputError(f'{missing} is missing: bitext needs both sides')
-    if has_columns and not paths.tsv:
-        raise InputError(f'{paths.option("columns")} goes with {paths.option("tsv")} only')
+def _option_of(corpus: Corpus) -> str:
+    """The option that names the files of a corpus of one side."""
+    return split_option('train', corpus.format.roles[0])
 
 
 def _side(options: argparse.Namespace, corpus: Corpus) -> str:
-    if corpus.splits[0].kind == 'text':
+    if not corpus.is_paired:
         if options.side:
-            raise InputError('--side is for pairs; a --text corpus has one side')
+            raise InputError(f'--side is for pairs; a {_option_of(corpus)} corpus has one side')
         return 'text'
     return options.side or 'both'
 
@@ -208,8 +175,10 @@ def _vocabulary_options(options: argparse.Namespace) -> VocabularyOptions:
 
 
 def _encode_options(options: argparse.Namespace, corpus: Corpus) -> EncodeOptions:
-    if corpus.splits[0].kind == 'text' and options.source_prefix:
-        raise InputError('--source-prefix is for pairs; a --text corpus has targets only')
+    if not corpus.is_paired and options.source_prefix:
+        raise InputError(
+            f'--source-prefix is for pairs; a {_option_of(corpus)} corpus has targets only'
+        )
     for name in ('source_prefix', 'target_prefix'):
         if '\n' in getattr(options, name) or '\r' in getattr(options, name):
             raise InputError(f'--{name.replace("_", "-")} must be a single line')
@@ -223,12 +192,11 @@ def _vocabulary_paths(options: argparse.Namespace, corpus: Corpus) -> Vocabulary
     pair = (options.source_vocab, options.target_vocab)
     if bool(options.vocab) == bool(any(pair)):
         raise InputError('give --vocab, or --source-vocab with --target-vocab')
-    is_text = corpus.splits[0].kind == 'text'
     if options.vocab:
         path = filesystem.absolute(options.vocab)
-        return VocabularyPaths(path, None if is_text else path)
-    if is_text:
-        raise InputError('a --text corpus has one side; give --vocab')
+        return VocabularyPaths(path, path if corpus.is_paired else None)
+    if not corpus.is_paired:
+        raise InputError(f'a {_option_of(corpus)} corpus has one side; give --vocab')
     if not all(pair):
         raise InputError('--source-vocab and --target-vocab go together')
     source, target = map(filesystem.absolute, pair)

@@ -12,11 +12,12 @@ from pipelines.cli.standard_output import StandardOutput
 from pipelines.files import filesystem
 from pipelines.files.system_errors import system_error
 from tokcore.corpus.formats.line_rows import text_rows
-from tokcore.corpus.rows import Side
 from tokcore.encoding.block_encoder import SubwordBlockEncoder, unspelled_row
 from tokcore.encoding.encoded_rows import EncodedSide
 from tokcore.errors import InputError
 from tokcore.subword.text_encoder import SubwordTextEncoder
+from tokcore.text.sides import Side
+from tokcore.text.t2t_lines import T2T_LINES
 
 _BLOCK_BYTES = 1 << 20
 """Lines are handled by the megabyte: enough that a block's fixed costs vanish, and still prompt."""
@@ -62,7 +63,7 @@ def _tokenized(
 ) -> list[str]:
     """Returns the ids of each line of a block, `first_line` being the number of its first."""
     starts = _line_starts(block)
-    rows = text_rows(block, 0)
+    rows = text_rows(block, 0, T2T_LINES)
     if rows.rejects:
         line = int(np.searchsorted(starts, rows.rejects[0].offset)) + first_line
         place = rows.rejects[0].position - rows.rejects[0].offset

@@ -34,6 +34,7 @@ from pipelines.options.values import (
     text,
     work_path,
 )
+from tokcore.corpus.formats.registry import all_formats
 
 _SHARDS = WholeNumber(1, MOST_SHARDS)
 _WORKERS = WholeNumber(1, MOST_WORKERS)
@@ -64,18 +65,14 @@ def add_choice(options: Options, name: str, choices: Sequence[str], what: str) -
 
 def add_corpus(parser: Parser, all_splits: bool) -> None:
     titles = {'train': 'training corpus', 'dev': 'development corpus', 'test': 'test corpus'}
+    formats = all_formats()
+    *others, last = [each.what for each in formats]
     for split in titles if all_splits else ('train',):
         prefix = '' if split == 'train' else f'{split}-'
-        group = parser.add_argument_group(
-            titles[split], 'one of: two aligned files, tab-separated columns, or plain lines'
-        )
-        for role, what in [
-            ('source', 'source side of bitext, a sentence a line'),
-            ('target', 'target side, the same number of files and of lines'),
-            ('tsv', 'pairs in tab-separated columns'),
-            ('text', 'text without a source side'),
-        ]:
-            add_paths(group, f'--{prefix}{role}', 'PATH', what)
+        group = parser.add_argument_group(titles[split], f'one of: {", ".join(others)}, or {last}')
+        for each in formats:
+            for role, what in zip(each.roles, each.help, strict=True):
+                add_paths(group, f'--{prefix}{role}', 'PATH', what)
         default = '0,1' if split == 'train' else "the training corpus's"
         what = f'0-based columns of source and target, up to {MOST_COLUMN:,} (default: {default})'
         add_option(group, f'--{prefix}columns', columns, 'S,T', what)

@@ -3,8 +3,8 @@
 A typing error in the last split costs seconds and not the hours of a count.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 from pipelines.artifacts.manifest import InputText
 from pipelines.artifacts.stage_output import InputState
@@ -12,6 +12,8 @@ from pipelines.files import filesystem
 from pipelines.files.filesystem import StoredFile
 from pipelines.transforms.read_corpus import corpus_file
 from tokcore.corpus.dataset import CorpusFile, Split
+from tokcore.corpus.formats.corpus_format import CorpusFormat
+from tokcore.corpus.formats.registry import corpus_format
 from tokcore.corpus.range_checksums import RangeChecksum, TextSummary, join_checksums
 from tokcore.corpus.storage.file_checksum import checksum_file
 from tokcore.errors import InputError
@@ -25,18 +27,23 @@ _MOST_GZIP_RATIO = 1032
 
 @dataclass(frozen=True)
 class SplitPaths:
-    """What the command line gives for one split: `source` and `target`, or `tsv`, or `text`."""
+    """What the command line gives for one split.
+
+    Attributes:
+        split: its name.
+        format: that of its files, by name.
+        paths: for each of the format's roles.
+        options: of the format, by name, as far as they are given.
+    """
 
     split: str
-    source: tuple[str, ...] = ()
-    target: tuple[str, ...] = ()
-    tsv: tuple[str, ...] = ()
-    text: tuple[str, ...] = ()
-    columns: tuple[int, ...] = (0, 1)
+    format: str
+    paths: Mapping[str, Sequence[str]]
+    options: Mapping[str, object] = field(default_factory=dict)
 
     def option(self, name: str) -> str:
         """Returns the name of one of this split's options: `--source`, `--dev-source`."""
-        return f'--{option_name(self.split, name)}'.replace('_', '-')
+        return split_option(self.split, name)
 
 
 def option_name(split: str, name: str) -> str:
@@ -44,12 +51,17 @@ def option_name(split: str, name: str) -> str:
     return name if split == 'train' else f'{split}_{name}'
 
 
+def split_option(split: str, name: str) -> str:
+    """Returns an option of a split as it is written: `--source`, `--dev-source`."""
+    return f'--{option_name(split, name)}'.replace('_', '-')
+
+
 @dataclass(frozen=True)
 class CorpusInput:
     """One input file with its place in the corpus and its state on its filesystem."""
 
     split: str
-    role: str  # 'source', 'target', 'tsv' or 'text'
+    role: str  # one of its format's
     place: int
     side: int
     file: CorpusFile
@@ -75,6 +87,16 @@ class Corpus:
             tuple(each for each in self.splits if each.name == split),
             tuple(each for each in self.inputs if each.split == split),
         )
+
+    @property
+    def format(self) -> CorpusFormat:
+        """The format of the first split; its rows have as many sides as those of all others."""
+        return self.splits[0].format
+
+    @property
+    def is_paired(self) -> bool:
+        """Whether its rows are pairs, of a source and a target."""
+        return len(self.format.sides) > 1
 
     @property
     def most_text_bytes(self) -> int:
@@ -108,44 +130,36 @@ def find_corpus(paths: Sequence[SplitPaths]) -> Corpus:
     """
     splits, inputs = [], []
     for given in paths:
-        found = {
-            role: [each for pattern in getattr(given, role) for each in filesystem.find(pattern)]
-            for role in ('source', 'target', 'tsv', 'text')
-        }
-        if len(found['source']) != len(found['target']):
-            raise InputError(
-                f'{given.option("source")} names {len(found["source"])} files but '
-                f'{given.option("target")} names {len(found["target"])}; they pair in the order '
-                'given, so give as many of each'
-            )
-        files = {role: [corpus_file(each) for each in found[role]] for role in found}
-        if files['source']:
-            kind, sources, targets = 'bitext', files['source'], files['target']
-            roles = ('source', 'target')
-        else:
-            kind = 'tsv' if files['tsv'] else 'text'
-            sources, targets = files[kind], []
-            roles = (kind,)
-        if not any(each.size or each.compressed for each in sources):
-            names = ', '.join(each.path for each in sources)
+        chosen = corpus_format(given.format)(**given.options)
+        found = [
+            [each for pattern in given.paths[role] for each in filesystem.find(pattern)]
+            for role in chosen.roles
+        ]
+        _check_numbers(given, chosen, [len(each) for each in found])
+        stored = list(zip(*found, strict=True))
+        files = [tuple(map(corpus_file, place)) for place in stored]
+        if not any(first.size or first.compressed for first, *_ in files):
+            names = ', '.join(first.path for first, *_ in files)
             raise InputError(
                 f'the {given.split} corpus is empty: no byte in {names}; check the files'
             )
-        splits.append(
-            Split(
-                given.split,
-                kind,
-                tuple(sources),
-                tuple(targets),
-                given.columns if kind == 'tsv' else (),
-            )
-        )
+        splits.append(Split(given.split, chosen, tuple(files)))
         inputs += [
-            CorpusInput(given.split, role, place, side, files[role][place], found[role][place])
-            for place in range(len(sources))
-            for side, role in enumerate(roles)
+            CorpusInput(given.split, role, place, side, files[place][side], stored[place][side])
+            for place in range(len(files))
+            for side, role in enumerate(chosen.roles)
         ]
     return Corpus(tuple(splits), tuple(inputs))
+
+
+def _check_numbers(given: SplitPaths, chosen: CorpusFormat, numbers: Sequence[int]) -> None:
+    for role, number in zip(chosen.roles, numbers):
+        if number != numbers[0]:
+            raise InputError(
+                f'{given.option(chosen.roles[0])} names {numbers[0]} files but '
+                f'{given.option(role)} names {number}; they pair in the order given, so give as '
+                'many of each'
+            )
 
 
 def input_texts(corpus: Corpus, receipts: Sequence[RangeChecksum]) -> tuple[InputText, ...]:

@@ -40,8 +40,8 @@ class Reading:
         """Returns the options that say how files are read as lines."""
         options: dict[str, object] = {'on_error': self.on_error}
         for split in self.corpus.splits:
-            if split.kind == 'tsv':
-                options[option_name(split.name, 'columns')] = split.columns
+            for name, value in split.format.options.items():
+                options[option_name(split.name, name)] = value
         # A newer option: by default manifests stay what they were before it.
         if self.max_line_bytes != MAX_LINE_BYTES:
             options['max_line_size'] = self.max_line_bytes

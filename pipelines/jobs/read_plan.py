@@ -1,19 +1,18 @@
-"""What is read, cut into work items; for bitext that takes a pass over its bytes."""
+"""What is read, cut into work items; for some formats that takes a pass over the bytes."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import apache_beam as beam
-import numpy as np
 
 from pipelines.files import filesystem
 from pipelines.jobs.job import Execution, Reading
 from pipelines.transforms.read_blocks import ReadBlocks
 from pipelines.transforms.share_out import ReportEach
 from pipelines.transforms.write_report import read_report
-from tokcore.corpus.dataset import WorkItem
-from tokcore.corpus.formats.line_index import IndexRange, LineCount, count_lines, index_items
-from tokcore.corpus.formats.work_items import plan_items
+from tokcore.corpus.dataset import Format, WorkItem
+from tokcore.corpus.formats.corpus_format import index_ranges, plan_items
 
 
 @dataclass(frozen=True)
@@ -58,33 +57,31 @@ def plan_reading(reading: Reading, execution: Execution, folder: str) -> ReadPla
         InputError: the two files of a pair have different numbers of lines, or a gzip is damaged.
     """
     splits, item_bytes = reading.corpus.splits, execution.item_bytes
-    counts: list[LineCount] = []
-    ranges = [each for split in splits for each in index_items(split, item_bytes)]
+    ranges = [
+        (split.format, part) for split in splits for part in index_ranges(split, item_bytes)
+    ]
+    found: dict[int, tuple] = {}
     if ranges:
         report = filesystem.join(folder, 'line-counts')
-        counting = ReportEach(list(enumerate(ranges)), _count_range, report)
-        execution.engine.run(lambda pipeline: pipeline | 'IndexLines' >> counting)
-        for each in read_report(report, _CountedLines):
-            newlines = np.array(each.newlines, np.int64)
-            counts.append(
-                LineCount(ranges[each.number], newlines, each.text_bytes, each.ends_with_newline)
-            )
-    items = {split.name: plan_items(split, counts, item_bytes) for split in splits}
+        indexing = ReportEach(list(enumerate(ranges)), _index_range, report)
+        execution.engine.run(lambda pipeline: pipeline | 'IndexLines' >> indexing)
+        found = {each.number: each.found for each in read_report(report, _Indexed)}
+    indexed = (found[number] for number in range(len(ranges)))
+    items = {}
+    for split in splits:
+        index = [next(indexed) for _ in index_ranges(split, item_bytes)]
+        items[split.name] = plan_items(split, index, item_bytes)
     return ReadPlan(reading, items, item_bytes)
 
 
 @dataclass(frozen=True)
-class _CountedLines:
-    """A `LineCount` of the range with this number."""
+class _Indexed:
+    """What a format found in the range of this number."""
 
     number: int
-    newlines: tuple[int, ...]
-    text_bytes: int
-    ends_with_newline: bool
+    found: tuple
 
 
-def _count_range(numbered: tuple[int, IndexRange]) -> _CountedLines:
-    number, index_range = numbered
-    count = count_lines(index_range, filesystem.open_binary)
-    newlines = tuple(count.newlines.tolist())
-    return _CountedLines(number, newlines, count.text_bytes, count.ends_with_newline)
+def _index_range(numbered: tuple[int, tuple[Format, Any]]) -> _Indexed:
+    number, (corpus_format, part) = numbered
+    return _Indexed(number, corpus_format.index(part, filesystem.open_binary))

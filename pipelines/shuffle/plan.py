@@ -30,7 +30,7 @@ from pipelines.shuffle.plan_folders import (
 from pipelines.transforms.encode_blocks import BlockEncoder, EncodedFeature, SplitShards
 from tokcore.compiled.compilation import earlier_digests, source_digest
 from tokcore.corpus.dataset import MAX_LINE_BYTES, WorkItem
-from tokcore.corpus.formats.registry import read_blocks
+from tokcore.corpus.formats.corpus_format import read_blocks
 from tokcore.errors import FullDiskError
 from tokcore.shuffle.run_file import FORMAT
 from tokcore.text.unicode_tables import UNICODE_VERSION
@@ -160,7 +160,7 @@ def _content(
     """All that the bytes of the runs depend on, but for how large they are."""
     reading = read_plan.reading
     vocabularies = {each.vocabulary: filesystem.read_bytes(each.vocabulary) for each in features}
-    items = plan_json([dataclasses.astuple(item) for item in read_plan.all_items])
+    items = plan_json([item.key for item in read_plan.all_items])
     content = {
         'format': FORMAT,
         'code': _codes()[0],
@@ -204,19 +204,14 @@ def _run_items(read_plan: ReadPlan, run_bytes: int, processes: int) -> list[RunI
         held: list[WorkItem] = []
         size = 0
         for item in read_plan.items[split.name]:
-            if held and size + _stored_bytes(item) > limit:
+            if held and size + item.stored_bytes > limit:
                 runs.append(RunItem(len(runs), number, tuple(held)))
                 held, size = [], 0
             held.append(item)
-            size += _stored_bytes(item)
+            size += item.stored_bytes
         if held:
             runs.append(RunItem(len(runs), number, tuple(held)))
     return runs
-
-
-def _stored_bytes(item: WorkItem) -> int:
-    sides = [item.source, item.target] if item.target else [item.source]
-    return sum(side.end - side.start for side in sides)
 
 
 def _least_text(corpus: Corpus) -> int:
@@ -263,6 +258,6 @@ def _records_per_text(read_plan: ReadPlan, encoder: BlockEncoder) -> float:
         for block in read_blocks(item, filesystem.open_binary, block_bytes, max_line_bytes):
             if block.long_lines:
                 continue
-            text = len(block.data) + len(block.target or b'')
-            return len(encoder.encode(block).rows.records) / max(1, text)
+            records = encoder.encode(block).rows.records
+            return len(records) / max(1, block.held_bytes)
     return 1.0

@@ -16,7 +16,7 @@ from pipelines.shuffle.plan import RunItem, ShufflePlan
 from pipelines.shuffle.plan_folders import run_name
 from pipelines.transforms.encode_blocks import BlockEncoder
 from tokcore.corpus.dataset import Block
-from tokcore.corpus.formats.registry import read_blocks
+from tokcore.corpus.formats.corpus_format import read_blocks
 from tokcore.errors import FullDiskError, InputError
 from tokcore.records.example_encoding import EncodedBlock
 from tokcore.shuffle.run_buffer import RunBuffer

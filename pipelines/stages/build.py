@@ -28,7 +28,7 @@ from tokcore.errors import InputError
 def vocabulary_names(corpus: Corpus, name: str, size: int, shared: bool) -> dict[str, str]:
     """Returns the file name of each side's vocabulary: `both`, or `inputs` and `targets`."""
     stem = f'vocab.{name}.{size}.subwords'
-    if shared or corpus.splits[0].kind == 'text':
+    if shared or not corpus.is_paired:
         return {'both': stem}
     return {side: f'{stem}.{side}' for side in ('inputs', 'targets')}
 
@@ -59,11 +59,10 @@ def build_stage(
         },
         corpus.wanted_inputs(),
     )
-    is_text = corpus.splits[0].kind == 'text'
     folders = {
         side: CountsFolder(
-            filesystem.join(folder, 'counts' if side == 'both' else f'counts.{side}'),
-            'text' if is_text else side,
+            filesystem.join(folder, f'counts.{side}' if len(names) > 1 else 'counts'),
+            side if corpus.is_paired else 'text',
         )
         for side in names
     }
@@ -86,7 +85,7 @@ def build_stage(
             )
             records.append(learn(search, side, attempt.path))
         learned_at = time.monotonic()
-        paths = _vocabulary_paths(names, attempt.path, is_text)
+        paths = _vocabulary_paths(names, attempt.path, corpus)
         encoded = encode_into(plan, execution, paths, encoding, attempt.path, folder)
         _refuse_changed(folders, encoded.stats.inputs)
         manifest = key.manifest(
@@ -114,10 +113,10 @@ def build_stage(
         log_shards(made, output)
 
 
-def _vocabulary_paths(names: Mapping[str, str], folder: str, is_text: bool) -> VocabularyPaths:
+def _vocabulary_paths(names: Mapping[str, str], folder: str, corpus: Corpus) -> VocabularyPaths:
     paths = {side: filesystem.join(folder, name) for side, name in names.items()}
     targets = paths.get('targets', paths.get('both'))
-    return VocabularyPaths(targets, None if is_text else paths.get('inputs', targets))
+    return VocabularyPaths(targets, paths.get('inputs', targets) if corpus.is_paired else None)
 
 
 def _refuse_changed(folders: Mapping[str, CountsFolder], inputs: Sequence[InputText]) -> None:

@@ -19,10 +19,11 @@ from pipelines.transforms.table_transport import MergeTablesFn, TableMessage, pa
 from pipelines.transforms.threaded_map import ThreadedMap
 from tokcore.corpus.block_stats import BlockStats, reject_error
 from tokcore.corpus.dataset import Block, Split
-from tokcore.corpus.formats.registry import block_rows
+from tokcore.corpus.formats.corpus_format import block_rows
 from tokcore.counts.block_counting import COUNT_PARTITIONS, BlockCounter, SideGroups
 from tokcore.counts.merging import TokenTable, concatenate_tables, partition_table
 from tokcore.errors import InputError
+from tokcore.text.t2t_lines import T2T_LINES
 from tokcore.text.t2t_tokens import tokenize
 from tokcore.text.unicode_tables import UNICODE_VERSION, check_unicode
 
@@ -113,7 +114,7 @@ class _CountBlocksFn(beam.DoFn):
         self._calls.close()
 
     def _begin_tables(self) -> None:
-        first = BlockCounter(self._groups)
+        first = BlockCounter(self._groups, T2T_LINES)
         self._counters = [first, *(first.for_another_thread() for _ in range(self._workers - 1))]
         self._idle: queue.SimpleQueue[BlockCounter] = queue.SimpleQueue()
         for counter in self._counters:
@@ -196,7 +197,7 @@ class CountTokensByElement(beam.PTransform):
 def _tokens(
     block: Block, sides: tuple[int, ...], splits: Sequence[Split]
 ) -> Iterator[tuple[str, int]]:
-    rows = block_rows(block)
+    rows = block_rows(block, T2T_LINES)
     if rows.rejects:
         raise reject_error(rows.rejects[0], block, splits)
     for side in (rows.sides[index] for index in sides):

@@ -17,6 +17,7 @@ from tokcore.records.bucket_buffer import BucketBuffer
 from tokcore.records.example_encoding import EncodedBlock, Feature, encode_block
 from tokcore.subword.text_encoder import SubwordTextEncoder
 from tokcore.subword.vocabulary_file import parse_vocabulary
+from tokcore.text.t2t_lines import T2T_LINES
 from tokcore.text.unicode_tables import UNICODE_VERSION, check_unicode
 
 RECORDS = 'records'
@@ -134,6 +135,7 @@ class BlockEncoder:
             self._of_thread.encoders,
             self._seed,
             self._splits,
+            T2T_LINES,
             self._on_error,
         )
 

@@ -1,4 +1,4 @@
-"""Work items to blocks of lines, and the first pass that counts the lines of bitext."""
+"""Work items to blocks of whole rows."""
 
 import pickle
 from collections.abc import Sequence
@@ -9,7 +9,7 @@ import apache_beam as beam
 from pipelines.files import filesystem
 from pipelines.transforms.share_out import ShareOut
 from tokcore.corpus.dataset import MAX_LINE_BYTES, Block, WorkItem
-from tokcore.corpus.formats.registry import read_blocks
+from tokcore.corpus.formats.corpus_format import read_blocks
 
 
 class BlockCoder(beam.coders.Coder):
@@ -22,7 +22,7 @@ class BlockCoder(beam.coders.Coder):
         return pickle.loads(encoded)
 
     def estimate_size(self, value: Block) -> int:
-        return len(value.data) + len(value.target or b'')
+        return value.held_bytes
 
     def to_type_hint(self) -> type:
         return Block
@@ -33,7 +33,7 @@ beam.coders.registry.register_coder(Block, BlockCoder)
 
 @dataclass(eq=False)
 class ReadBlocks(beam.PTransform):
-    """Reads work items as blocks of whole lines.
+    """Reads work items as blocks of whole rows.
 
     Only the items cross a shuffle; blocks are handed on within the worker that read them.
 

@@ -9,8 +9,11 @@ from pipelines.files import filesystem
 from pipelines.files.filesystem import StoredFile
 from pipelines.transforms.read_blocks import ReadBlocks
 from tokcore.corpus.dataset import MAX_LINE_BYTES, CorpusFile, Split
-from tokcore.corpus.formats.line_index import count_lines, index_items
-from tokcore.corpus.formats.work_items import ITEM_BYTES, plan_items
+from tokcore.corpus.formats.bitext import Bitext
+from tokcore.corpus.formats.corpus_format import index_ranges, plan_items
+from tokcore.corpus.formats.lines import Lines
+from tokcore.corpus.formats.tsv import Tsv
+from tokcore.corpus.formats.work_items import ITEM_BYTES
 from tokcore.corpus.storage.gzip_text import is_gzip
 from tokcore.errors import InputError
 
@@ -61,15 +64,18 @@ class ReadCorpus(beam.PTransform):
             )
         if targets and self.columns:
             raise InputError('columns are of TAB-separated lines, and pairs of files have none')
-        kind = 'bitext' if targets else 'tsv' if self.columns else 'text'
-        split = Split(self.split, kind, sources, targets, tuple(self.columns))
-        counts = [
-            count_lines(each, filesystem.open_binary)
-            for each in index_items(split, self.item_bytes)
+        if targets:
+            split = Split(self.split, Bitext(), tuple(zip(sources, targets)))
+        else:
+            chosen = Tsv(tuple(self.columns)) if self.columns else Lines()
+            split = Split(self.split, chosen, tuple((each,) for each in sources))
+        index = [
+            split.format.index(each, filesystem.open_binary)
+            for each in index_ranges(split, self.item_bytes)
         ]
         self.splits = (split,)
         """What `CountTokens` and `EncodeBlocks` take as the corpus."""
-        self._items = plan_items(split, counts, self.item_bytes)
+        self._items = plan_items(split, index, self.item_bytes)
 
     def expand(self, root: beam.pvalue.PBegin) -> beam.PCollection:
         return root | 'ReadBlocks' >> ReadBlocks(self._items, self.item_bytes, self.max_line_bytes)

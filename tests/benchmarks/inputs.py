@@ -13,6 +13,7 @@ from tokcore.encoding.block_encoder import SubwordBlockEncoder
 from tokcore.learning.size_search import SearchResult
 from tokcore.subword.text_encoder import SubwordTextEncoder
 from tokcore.subword.vocabulary_file import dump_vocabulary
+from tokcore.text.t2t_lines import T2T_LINES
 
 from . import running
 from .corpora import Corpora
@@ -87,7 +88,7 @@ class Materials:
 
         def make(path: Path) -> None:
             encoder = SubwordBlockEncoder(SubwordTextEncoder.load(str(self.vocabulary(name, size))))
-            rows = text_rows(self.corpora.path(name, limit).read_bytes(), 0)
+            rows = text_rows(self.corpora.path(name, limit).read_bytes(), 0, T2T_LINES)
             encoded = encoder.encode_side(rows.sides[0])
             np.savez(path, ids=encoded.ids, offsets=encoded.offsets, places=rows.offsets)
 

@@ -6,15 +6,16 @@ import apache_beam as beam
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-
 from jobs import write
+
 from pipelines.engines.bundle_bound import BUNDLE_BYTES, MOST_BUNDLE_BYTES
 from pipelines.transforms.count_tokens import METRICS, REJECTED, TABLES, CountTokens
 from pipelines.transforms.packed_coder import PackedCoder
 from pipelines.transforms.read_blocks import ReadBlocks
 from pipelines.transforms.table_transport import TableMessage
 from tokcore.corpus.dataset import CorpusFile, Split
-from tokcore.corpus.formats.work_items import plan_items
+from tokcore.corpus.formats.corpus_format import plan_items
+from tokcore.corpus.formats.lines import Lines
 from tokcore.counts.merging import merge_tables
 from tokcore.counts.token_table import TokenTable
 
@@ -29,7 +30,7 @@ def split(tmp_path):
     text = ''.join(f'the {first} {second}\n' for first, second in zip(words, words[1:]))
     path = write(tmp_path / 'text.txt', text.encode())
     file = CorpusFile(str(path), path.name, path.stat().st_size, compressed=False)
-    return Split('train', 'text', (file,))
+    return Split('train', Lines(), ((file,),))
 
 
 def count(split, folder, **options):
@@ -84,7 +85,10 @@ def test_too_many_rejected_lines_are_refused(tmp_path):
     file = CorpusFile(str(path), path.name, path.stat().st_size, compressed=False)
     with pytest.raises(Exception, match='cannot be used are more than a worker may send'):
         count(
-            Split('train', 'text', (file,)), tmp_path, on_error='skip', most_bundle_bytes=5000
+            Split('train', Lines(), ((file,),)),
+            tmp_path,
+            on_error='skip',
+            most_bundle_bytes=5000,
         )
 
 

@@ -31,6 +31,7 @@ from tokcore.errors import InputError
 from tokcore.learning.size_search import search_vocabulary
 from tokcore.subword.learner import MemoryLearner
 from tokcore.subword.partitioned.prefix_partitions import PrefixPartitions
+from tokcore.text.t2t_lines import T2T_LINES
 
 CORPORA = Path(__file__).resolve().parents[2].parent / 'shared' / 'corpora'
 
@@ -394,7 +395,7 @@ def corpus_counts(name):
         text = b'\n'.join(line.split(b'\t')[column] for line in lines if b'\t' in line)
     else:
         text = gzip.open(CORPORA / f'{name}.txt.gz').read()
-    [side] = text_rows(text, 0).sides
+    [side] = text_rows(text, 0, T2T_LINES).sides
     accumulator = TokenAccumulator()
     accumulator.add_rows(side.text, side.starts, side.ends)
     return TokenTable(*accumulator.finish())

@@ -1,32 +1,59 @@
 """What is known about a block once it has been read: enough to prove that nothing was lost."""
 
 import base64
+import collections
 import json
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, fields
 
 from tokcore.corpus.dataset import Block, CorpusFile, OnError, Split
 from tokcore.corpus.range_checksums import RangeChecksum, checksums_of
-from tokcore.corpus.rows import INVALID_UTF8, REASONS, TOO_LONG, Reason, Reject, Rows
+from tokcore.corpus.rows import INVALID_UTF8, MISSING_COLUMN, TOO_LONG, Reject, Rows
 from tokcore.errors import InputError
+
+_ALWAYS_TOLD = (INVALID_UTF8, MISSING_COLUMN)
+"""Records of before there were other reasons tell these two wherever nothing was left out."""
 
 
 @dataclass(frozen=True)
 class LineTally:
-    """Lines of one split: lines = examples + empty + invalid_utf8 + missing_column + too_long."""
+    """Lines of one split: lines = examples + empty + those left out for each reason.
+
+    Raises:
+        ValueError: a reason has the name of a field; they stand side by side in records.
+    """
 
     split: str
     lines: int
     examples: int
     empty: int
-    invalid_utf8: int = 0
-    missing_column: int = 0
-    too_long: int = 0
+    left_out: Mapping[str, int] = field(default_factory=dict)  # by reason, in alphabetical order
+
+    def __post_init__(self):
+        counts = {reason: count for reason, count in sorted(self.left_out.items()) if count}
+        if clashing := counts.keys() & {each.name for each in fields(self)}:
+            raise ValueError(f'{sorted(clashing)} cannot be reasons to leave out lines')
+        object.__setattr__(self, 'left_out', counts)
 
     @property
     def rejected(self) -> int:
         """Lines that could not be used."""
-        return sum(getattr(self, reason) for reason in REASONS)
+        return sum(self.left_out.values())
+
+    def record(self) -> dict[str, object]:
+        """Returns what JSON is to hold: reasons beside the other fields, two of them even if 0."""
+        counts = {reason: 0 for reason in _ALWAYS_TOLD} | dict(self.left_out)
+        told = ('split', 'lines', 'examples', 'empty')
+        return {name: getattr(self, name) for name in told} | counts
+
+    @classmethod
+    def of_record(cls, record: Mapping[str, object]) -> 'LineTally':
+        """Raises KeyError or TypeError if it is not what `record` gives."""
+        known = {each.name for each in fields(cls)} - {'left_out'}
+        counts = {name: count for name, count in record.items() if name not in known}
+        if not all(isinstance(count, int) for count in counts.values()):
+            raise TypeError(f'{counts} are not numbers of lines')
+        return cls(**{name: record[name] for name in known}, left_out=counts)
 
 
 @dataclass(frozen=True)
@@ -34,7 +61,7 @@ class RejectedLines:
     """A block's lines left out for one reason, as lines of JSON in identity order."""
 
     split: str
-    reason: Reason
+    reason: str
     place: int
     offset: int  # of the block in its (source) file: with `place` it orders the blocks
     json_lines: bytes
@@ -61,14 +88,8 @@ def stats_of(block: Block, rows: Rows, splits: Sequence[Split], on_error: OnErro
     """
     if rows.rejects and on_error == 'stop':
         raise reject_error(rows.rejects[0], block, splits)
-    reasons = [reject.reason for reject in rows.rejects]
-    tally = LineTally(
-        block.split,
-        rows.lines,
-        len(rows),
-        rows.empty,
-        *(reasons.count(reason) for reason in REASONS),
-    )
+    reasons = collections.Counter(reject.reason for reject in rows.rejects)
+    tally = LineTally(block.split, rows.lines, len(rows), rows.empty, reasons)
     rejected = tuple(
         RejectedLines(
             block.split,
@@ -81,8 +102,7 @@ def stats_of(block: Block, rows: Rows, splits: Sequence[Split], on_error: OnErro
                 if reject.reason == reason
             ),
         )
-        for reason in REASONS
-        if reason in reasons
+        for reason in tally.left_out
     )
     return BlockStats(tally, checksums_of(block), rejected)
 
@@ -94,12 +114,15 @@ def add_tallies(split: str, tallies: Iterable[LineTally]) -> LineTally:
         RuntimeError: lines read and lines accounted for differ.
     """
     of_split = [tally for tally in tallies if tally.split == split]
+    left_out: collections.Counter[str] = collections.Counter()
+    for tally in of_split:
+        left_out.update(tally.left_out)
     total = LineTally(
         split,
         sum(tally.lines for tally in of_split),
         sum(tally.examples for tally in of_split),
         sum(tally.empty for tally in of_split),
-        *(sum(getattr(tally, reason) for tally in of_split) for reason in REASONS),
+        left_out,
     )
     if total.lines != total.examples + total.empty + total.rejected:
         raise RuntimeError(f'lines were lost: {total}')
@@ -120,16 +143,12 @@ def reject_error(reject: Reject, block: Block, splits: Sequence[Split]) -> Input
             f'{file.path}: invalid UTF-8 at byte {reject.position}, in the line that starts at '
             f'byte {reject.offset}; convert the file to UTF-8 or mend the line'
         )
-    return InputError(
-        f'{file.path}: the line at byte {reject.offset} has too few columns for '
-        f'--columns {",".join(map(str, block.columns))}: {_shown(reject.line)}; '
-        'mend the line or choose other columns'
-    )
+    return InputError(f'{file.path}: {block.format.explain(reject)}')
 
 
 def _file_of(reject: Reject, block: Block, splits: Sequence[Split]) -> CorpusFile:
     split = next(split for split in splits if split.name == block.split)
-    return (split.targets if reject.side else split.sources)[block.place]
+    return split.files[block.place][reject.side]
 
 
 def _json_line(reject: Reject, name: str) -> bytes:
@@ -153,8 +172,3 @@ def _whole_characters(beginning: bytes, size: int) -> bytes:
         if len(beginning) < size and error.reason == 'unexpected end of data':
             return beginning[: error.start]
     return beginning
-
-
-def _shown(line: bytes) -> str:
-    text = line.decode('utf-8', 'replace')
-    return repr(text if len(text) <= 60 else text[:57] + '...')

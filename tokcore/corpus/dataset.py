@@ -1,19 +1,16 @@
 """What a corpus consists of, and the pieces in which it is worked on.
 
 A split (train, dev, test) has files; its files are cut into work items, of which nothing but places
-and sizes is known; reading an item gives blocks of whole lines. All of these cross process borders,
+and sizes is known; reading an item gives blocks of whole rows. All of these cross process borders,
 so they are frozen and hold plain values.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import BinaryIO, Literal, get_args
+from dataclasses import astuple, dataclass
+from typing import BinaryIO, Literal, Protocol
 
 OpenBinary = Callable[[str], BinaryIO]
 """Opens a path for reading: a seekable file of the bytes as they are stored, not decompressed."""
-
-Kind = Literal['bitext', 'tsv', 'text']
-KINDS: tuple[Kind, ...] = get_args(Kind)
 
 OnError = Literal['stop', 'skip']
 """What happens where a line cannot be used."""
@@ -34,31 +31,35 @@ class CorpusFile:
     compressed: bool  # gzip, told by its content (`gzip_text.is_gzip`)
 
 
+class Format(Protocol):
+    """What is to be known here of a `formats.corpus_format.CorpusFormat`, which all of them are."""
+
+    name: str
+    roles: tuple[str, ...]
+
+    @property
+    def key(self) -> tuple[object, ...]: ...
+
+
 @dataclass(frozen=True)
 class Split:
-    """The files of one split. A file's place is its position in `sources`.
+    """The files of one split.
 
     Raises:
-      ValueError: for an unknown kind, target files that do not pair with the source files, or
-        columns that do not go with the kind.
+      ValueError: for places with another number of files than the format has.
     """
 
     name: str
-    kind: Kind
-    sources: tuple[CorpusFile, ...]
-    targets: tuple[CorpusFile, ...] = ()  # bitext: one for each source file
-    columns: tuple[int, ...] = ()  # tsv: 0-based
+    format: Format  # with its options
+    files: tuple[tuple[CorpusFile, ...], ...]  # by place; of each place one for each of its roles
 
     def __post_init__(self):
-        if self.kind not in KINDS:
-            raise ValueError(f'kind {self.kind!r} is none of {", ".join(KINDS)}')
-        if len(self.targets) != (len(self.sources) if self.kind == 'bitext' else 0):
-            raise ValueError(
-                f'{len(self.targets)} target files do not go with {len(self.sources)} source '
-                f'files of kind {self.kind}'
-            )
-        if bool(self.columns) != (self.kind == 'tsv'):
-            raise ValueError(f'columns {self.columns} do not go with kind {self.kind}')
+        for files in self.files:
+            if len(files) != len(self.format.roles):
+                raise ValueError(
+                    f'{len(files)} files do not go with {" and ".join(self.format.roles)} of '
+                    f'the format {self.format.name}'
+                )
 
 
 @dataclass(frozen=True)
@@ -79,14 +80,26 @@ class TextRange:
 
 @dataclass(frozen=True)
 class WorkItem:
-    """What one worker reads at a time. The items of a split hold each of its lines once."""
+    """What one worker reads at a time. The items of a split hold each of its rows once."""
 
     split: str
-    kind: Kind
-    columns: tuple[int, ...]
+    format: Format
     place: int
-    source: TextRange
-    target: TextRange | None = None
+    ranges: tuple[TextRange, ...]  # of each file of that place
+
+    @property
+    def stored_bytes(self) -> int:
+        """The bytes of its ranges, as stored."""
+        return sum(each.end - each.start for each in self.ranges)
+
+    @property
+    def key(self) -> tuple[object, ...]:
+        """All that its rows depend on, as plain values: fingerprints are made of it.
+
+        Where there is one range, a second one is None.
+        """
+        ranges = [astuple(each) for each in self.ranges] + [None] * (2 - len(self.ranges))
+        return (self.split, self.format.name, self.format.key, self.place, *ranges)
 
 
 @dataclass(frozen=True)
@@ -102,28 +115,40 @@ class LongLine:
 
 
 @dataclass(frozen=True)
-class Block:
-    """Whole lines of one file, or the same lines of both files of a pair.
+class BlockText:
+    """Bytes of one file, and the place of the first of them in the decompressed file."""
 
-    `offset` and `target_offset` are the places of the first byte in the decompressed files. Only a
-    file's last line may lack its line feed. A block with `long_lines` is one line, or one pair of
-    lines: those in `long_lines` are not in `data` and `target`. Others may hold lines beyond
-    `max_line_bytes` too, where a block has room for these.
+    offset: int
+    data: bytes
+
+
+@dataclass(frozen=True)
+class Block:
+    """Whole rows of one file, or the same rows of all files of a place.
+
+    In formats of lines only a file's last line may lack its line feed. A block with `long_lines` is
+    one row: those in `long_lines` are not in `texts`, whose data is empty then. Others may hold
+    lines beyond `max_line_bytes` too, where a block has room for these.
     """
 
     split: str
-    kind: Kind
-    columns: tuple[int, ...]
+    format: Format
     place: int
-    offset: int
-    data: bytes
-    target_offset: int = 0
-    target: bytes | None = None
+    texts: tuple[BlockText, ...]  # of each file of that place
     max_line_bytes: int = MAX_LINE_BYTES  # without the line feed
     long_lines: tuple[LongLine, ...] = ()
 
     @property
+    def offset(self) -> int:
+        """Where it begins in its (first) file; with `place` it orders the blocks of a split."""
+        return self.texts[0].offset
+
+    @property
+    def held_bytes(self) -> int:
+        """The bytes of text in it."""
+        return sum(len(text.data) for text in self.texts)
+
+    @property
     def read_bytes(self) -> int:
         """The bytes of text that it was made of, those of long lines among them."""
-        held = len(self.data) + len(self.target or b'')
-        return held + sum(line.length for line in self.long_lines)
+        return self.held_bytes + sum(line.length for line in self.long_lines)

@@ -39,20 +39,17 @@ class TextSummary:
 
 
 def checksums_of(block: Block) -> tuple[RangeChecksum, ...]:
-    """Returns a receipt for each side of a block (one, or two for bitext)."""
+    """Returns a receipt for each file that a block is of."""
     read = {line.side: (line.length, line.crc32c) for line in block.long_lines}
-    sides = [(block.offset, block.data)]
-    if block.target is not None:
-        sides.append((block.target_offset, block.target))
     return tuple(
         RangeChecksum(
             block.split,
             block.place,
             side,
-            offset,
-            *(read[side] if side in read else (len(data), google_crc32c.value(data))),
+            text.offset,
+            *(read[side] if side in read else (len(text.data), google_crc32c.value(text.data))),
         )
-        for side, (offset, data) in enumerate(sides)
+        for side, text in enumerate(block.texts)
     )
 
 

@@ -4,10 +4,11 @@ from collections.abc import Sequence
 
 from tokcore.corpus.block_stats import BlockStats, stats_of
 from tokcore.corpus.dataset import Block, OnError, Split
-from tokcore.corpus.formats.registry import block_rows
+from tokcore.corpus.formats.corpus_format import block_rows
 from tokcore.counts.token_counter import TokenAccumulator
 from tokcore.counts.token_index import TokenIndex
 from tokcore.counts.token_table import TokenTable
+from tokcore.text.normalizer import Normalizer
 
 COUNT_PARTITIONS = 32
 """Hash partitions of a count table, hence files of a COUNTS folder.
@@ -27,14 +28,20 @@ class BlockCounter:
     Not for use from several threads at once, but each may have a companion of the same counter.
     """
 
-    def __init__(self, groups: SideGroups, indexes: Sequence[TokenIndex] | None = None):
+    def __init__(
+        self,
+        groups: SideGroups,
+        normalizer: Normalizer,
+        indexes: Sequence[TokenIndex] | None = None,
+    ):
         """Takes where each group's tokens are kept, if not apart from all other counters'."""
         self._groups = groups
+        self._normalizer = normalizer
         self._sums = [TokenAccumulator(each) for each in indexes or [None] * len(groups)]
 
     def for_another_thread(self) -> 'BlockCounter':
         """Returns a counter for another thread, which keeps its tokens where this one does."""
-        return BlockCounter(self._groups, [each.index for each in self._sums])
+        return BlockCounter(self._groups, self._normalizer, [each.index for each in self._sums])
 
     def nbytes(self, companions: Sequence['BlockCounter'] = ()) -> int:
         """Returns the bytes held: the tokens, and the counts of this and of its companions."""
@@ -48,7 +55,7 @@ class BlockCounter:
             InputError: a line is not UTF-8 or lacks a column, and `on_error` is 'stop'; nothing of
                 the block is counted then.
         """
-        rows = block_rows(block)
+        rows = block_rows(block, self._normalizer)
         facts = stats_of(block, rows, splits, on_error)
         for sides, sums in zip(self._groups, self._sums, strict=True):
             for index in sides:

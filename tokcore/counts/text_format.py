@@ -4,11 +4,13 @@ import numpy as np
 
 from tokcore.compiled.compilation import kernel_without_allocation, read_only
 from tokcore.compiled.ragged_bytes import pick_ranges
-from tokcore.corpus.formats.line_kernels import byte_classes, count_lines, scan_lines, strip_start
+from tokcore.corpus.formats.line_kernels import count_lines, find_lines
 from tokcore.counts.hash_table_kernels import LARGEST_COUNT
 from tokcore.counts.token_table import TokenTable, distinct_table
 from tokcore.errors import InputError
+from tokcore.text.t2t_line_kernels import strip_start
 from tokcore.text.unicode_tables import whitespace_table
+from tokcore.text.utf8_checking import check_rows
 
 _GOOD = 0
 _NOT_UTF8 = 1
@@ -37,22 +39,23 @@ def find_separator(data, start, end):
 
 
 @kernel_without_allocation
-def parse_counts(data, borders, damaged, whitespace, starts, ends, counts):
+def parse_counts(data, lines, damaged, whitespace, starts, ends, counts):
     """Cuts each line into token and count; returns (lines, tokens, verdict).
+
+    `lines` is (starts, ends), int64[lines] each, without their '\\n'.
 
     It stops before the first line that is not good, so `lines` is then its index. Blank lines give
     no token.
     """
+    line_starts, line_ends = lines
     tokens = 0
     for line in range(len(damaged)):
         if damaged[line]:
             return line, tokens, _NOT_UTF8
-        start = borders[line]
-        end = borders[line + 1]
+        start = line_starts[line]
+        end = line_ends[line]
         if strip_start(data, start, end, whitespace) == end:
             continue
-        if data[end - 1] == 0x0A:
-            end -= 1
         if end > start and data[end - 1] == 0x0D:
             end -= 1
         separator = find_separator(data, start, end)
@@ -84,14 +87,16 @@ def read_counts_text(lines: bytes, name: str) -> TokenTable:
     """
     data = np.frombuffer(lines, np.uint8)
     size = count_lines(data)
-    borders = np.empty(size + 1, np.int64)
+    line_starts, line_ends = np.empty(size, np.int64), np.empty(size, np.int64)
+    find_lines(data, line_starts, line_ends)
+    found = read_only(line_starts), read_only(line_ends)
     damaged = np.zeros(size, np.uint8)
-    scan_lines(data, read_only(byte_classes()), borders, damaged)
+    check_rows(data, *found, damaged)
     starts = np.empty(size, np.int64)
     ends = np.empty(size, np.int64)
     counts = np.empty(size, np.int64)
     line, tokens, verdict = parse_counts(
-        data, read_only(borders), read_only(damaged), whitespace_table(), starts, ends, counts
+        data, found, read_only(damaged), whitespace_table(), starts, ends, counts
     )
     if verdict != _GOOD:
         raise InputError(f'{name}: line {line + 1} {_REASONS[verdict]}')

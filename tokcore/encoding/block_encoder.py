@@ -10,13 +10,14 @@ import typing
 import numpy as np
 
 from tokcore.compiled.compilation import read_only
-from tokcore.corpus.rows import Side, prepend
 from tokcore.encoding.encoded_rows import EncodedSide, GrowingSide
 from tokcore.encoding.encoding_kernels import encode_rows
 from tokcore.encoding.long_tokens import WindowSegmenter, row_parts
+from tokcore.encoding.row_prefixes import prepend
 from tokcore.encoding.token_cache import ROW_WORDS
 from tokcore.encoding.vocabulary_arrays import VocabularyArrays
 from tokcore.text.escaping import alphabet_of, escape_token
+from tokcore.text.sides import Side
 from tokcore.text.t2t_scanning import alphanumeric_bits, readable_parts
 
 DEFAULT_CACHE_BYTES = 8 << 20

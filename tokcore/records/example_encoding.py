@@ -5,12 +5,13 @@ from dataclasses import dataclass
 
 from tokcore.corpus.block_stats import BlockStats, stats_of
 from tokcore.corpus.dataset import Block, OnError, Split
-from tokcore.corpus.formats.registry import block_rows
+from tokcore.corpus.formats.corpus_format import block_rows
 from tokcore.corpus.rows import Rows
 from tokcore.encoding.block_encoder import SubwordBlockEncoder, unspelled_row
 from tokcore.errors import InputError
 from tokcore.records.framing import FramedRows, frame_examples
 from tokcore.records.order_keys import order_keys
+from tokcore.text.normalizer import Normalizer
 
 
 @dataclass(frozen=True)
@@ -34,6 +35,7 @@ def encode_block(
     encoders: Sequence[SubwordBlockEncoder],
     seed: int,
     splits: Sequence[Split],
+    normalizer: Normalizer,
     on_error: OnError = 'stop',
 ) -> EncodedBlock:
     """Encodes a block's kept rows as framed `tf.train.Example`s, each side ended by EOS.
@@ -44,13 +46,14 @@ def encode_block(
         encoders: one for each feature.
         seed: of the order keys.
         splits: the corpus, for the names in errors.
+        normalizer: what makes text of rows.
         on_error: what to do where a line cannot be used.
 
     Raises:
         InputError: a line is not UTF-8 or lacks a column, and `on_error` is 'stop'; or a
             vocabulary cannot encode its text.
     """
-    rows = block_rows(block)
+    rows = block_rows(block, normalizer)
     facts = stats_of(block, rows, splits, on_error)
     try:
         encoded = [
@@ -75,12 +78,13 @@ def _unspelled_line(
 ) -> str:
     """Returns what begins a sentence about the line that a vocabulary does not spell."""
     split = next(split for split in splits if split.name == block.split)
-    source = split.sources[block.place].path
+    files = split.files[block.place]
+    source = files[0].path
     for feature, encoder in encoders:
         found = unspelled_row(encoder, rows.sides[feature.side], feature.prefix)
         if found is not None:
             line = f'the line at byte {rows.offsets[found[0]]}'
-            if feature.side and split.targets:
-                return f'{split.targets[block.place].path}: the pair of {line} of {source}: '
+            if feature.side and len(files) > 1:
+                return f'{files[feature.side].path}: the pair of {line} of {source}: '
             return f'{source}: {line}: '
     return ''

@@ -28,7 +28,6 @@ import numpy as np
 
 from tokcore.corpus.block_stats import LineTally, RejectedLines
 from tokcore.corpus.range_checksums import RangeChecksum
-from tokcore.corpus.rows import Reason
 from tokcore.records.key_sorting import SortedRows
 from tokcore.shuffle.run_index import ENTRY, FOOTER_BYTES, index_offset, set_entry_checksums
 
@@ -60,7 +59,7 @@ class RunHead:
 class RejectedSection:
     """Lines of JSON in a run file: those that one reason left out, in identity order."""
 
-    reason: Reason
+    reason: str
     offset: int
     bytes: int
     crc32c: int
@@ -77,10 +76,7 @@ class RunStats:
     rejected: tuple[RejectedSection, ...] = ()
 
     def to_json(self) -> bytes:
-        fields = dataclasses.asdict(self)
-        if not self.tally.too_long:
-            # A newer field: where it says nothing, runs stay what they were before it.
-            del fields['tally']['too_long']
+        fields = {**dataclasses.asdict(self), 'tally': self.tally.record()}
         return json.dumps(fields, sort_keys=True).encode()
 
     @classmethod
@@ -88,7 +84,7 @@ class RunStats:
         fields = json.loads(data)
         return cls(
             fields['blocks'],
-            LineTally(**fields['tally']),
+            LineTally.of_record(fields['tally']),
             tuple(RangeChecksum(**each) for each in fields['receipts']),
             tuple(RejectedSection(**each) for each in fields['rejected']),
         )

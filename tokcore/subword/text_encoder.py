@@ -12,12 +12,12 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from tokcore.corpus.rows import Side
 from tokcore.encoding.block_encoder import SubwordBlockEncoder
 from tokcore.encoding.vocabulary_arrays import VocabularyArrays
 from tokcore.errors import InputError
 from tokcore.subword.vocabulary_file import dump_vocabulary, parse_vocabulary
 from tokcore.text.escaping import unescape_token
+from tokcore.text.sides import Side
 from tokcore.text.t2t_tokens import detokenize
 
 PAD_ID = 0

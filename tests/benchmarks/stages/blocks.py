@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from pipelines.machine.process_memory import keep_freed_memory
-from tokcore.corpus.formats.registry import BLOCK_BYTES
+from tokcore.corpus.formats.work_items import BLOCK_BYTES
 from tokcore.warm_up import compile_kernels
 
 _Part = TypeVar('_Part')

@@ -15,6 +15,7 @@ from tokcore.encoding.encoded_rows import EncodedSide
 from tokcore.records.framing import frame_examples, sort_rows, split_by_bucket
 from tokcore.records.order_keys import order_keys
 from tokcore.subword.text_encoder import SubwordTextEncoder
+from tokcore.text.t2t_lines import T2T_LINES
 
 from ..outcome import Outcome
 from .blocks import TextBlock, get_ready, map_blocks, text_blocks
@@ -32,7 +33,7 @@ class _ThreadsEncoders:
     def rows_and_ids(self, block: TextBlock) -> tuple[Rows, EncodedSide]:
         if not hasattr(self._of_thread, 'encoder'):
             self._of_thread.encoder = SubwordBlockEncoder(self._encoder)
-        rows = text_rows(block.data, block.offset)
+        rows = text_rows(block.data, block.offset, T2T_LINES)
         return rows, self._of_thread.encoder.encode_side(rows.sides[0])
 
     def ids(self, block: TextBlock) -> np.ndarray:

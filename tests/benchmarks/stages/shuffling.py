@@ -9,8 +9,9 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from tokcore.corpus.dataset import Block, CorpusFile, Split
-from tokcore.corpus.formats.registry import BLOCK_BYTES
+from tokcore.corpus.dataset import Block, BlockText, CorpusFile, Split
+from tokcore.corpus.formats.lines import Lines
+from tokcore.corpus.formats.work_items import BLOCK_BYTES
 from tokcore.encoding.block_encoder import SubwordBlockEncoder
 from tokcore.records.example_encoding import EncodedBlock, Feature, encode_block
 from tokcore.shuffle.run_buffer import RunBuffer
@@ -18,6 +19,7 @@ from tokcore.shuffle.run_file import RunHead, write_run
 from tokcore.shuffle.run_index import RunFile
 from tokcore.shuffle.run_merging import bucket_groups, merge_buckets, read_slices
 from tokcore.subword.text_encoder import SubwordTextEncoder
+from tokcore.text.t2t_lines import T2T_LINES
 
 from ..outcome import Outcome
 from .blocks import get_ready
@@ -52,14 +54,14 @@ def encode_and_shuffle(
 
 def _encoded_blocks(path: Path, encoder: SubwordBlockEncoder) -> Iterator[EncodedBlock]:
     file = CorpusFile(str(path), str(path), path.stat().st_size, compressed=False)
-    splits = (Split(_SPLIT, 'text', (file,)),)
+    splits = (Split(_SPLIT, Lines(), ((file,),)),)
     features = (Feature('targets', 0),)
     offset = 0
     with open(path, 'rb') as text:
         while data := text.read(BLOCK_BYTES):
             data += text.readline()
-            block = Block(_SPLIT, 'text', (), 0, offset, data, 0, None)
-            yield encode_block(block, features, (encoder,), 0, splits)
+            block = Block(_SPLIT, Lines(), 0, (BlockText(offset, data),))
+            yield encode_block(block, features, (encoder,), 0, splits, T2T_LINES)
             offset += len(data)
 
 

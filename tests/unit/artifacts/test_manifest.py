@@ -26,7 +26,7 @@ MANIFEST = Manifest(
     '14.0.0',
     {'seed': 0, 'source_prefix': 'to 中文: ', 'min_count_range': None, 'columns': [0, 1]},
     (InputText('train', 'tsv', 'a/中.tsv', 100, '0000abcd'),),
-    (LineTally('train', 12, 9, 1, 1, 1),),
+    (LineTally('train', 12, 9, 1, {'invalid_utf8': 1, 'missing_column': 1}),),
     tokens=70,
     vocabularies=(
         VocabularyRecord(
@@ -51,6 +51,10 @@ def tuples(elements):
     return st.lists(elements, max_size=3).map(tuple)
 
 
+left_out = st.dictionaries(
+    st.sampled_from(['invalid_utf8', 'missing_column', 'too_long', 'too_short']), sizes
+)
+
 manifests = st.builds(
     Manifest,
     stage=texts,
@@ -59,7 +63,7 @@ manifests = st.builds(
         texts, st.none() | sizes | texts | st.lists(sizes, max_size=3), max_size=4
     ),
     inputs=tuples(st.builds(InputText, texts, texts, texts, sizes, texts)),
-    lines=tuples(st.builds(LineTally, texts, sizes, sizes, sizes, sizes, sizes)),
+    lines=tuples(st.builds(LineTally, texts, sizes, sizes, sizes, left_out)),
     tokens=st.none() | sizes,
     vocabularies=tuples(
         st.builds(

@@ -14,7 +14,9 @@ from tokcore.compiled.compilation import kernel_without_allocation, read_only
 USE_ALL = """
 import hashlib, random
 from tokcore import learner_warm_up, warm_up
-from tokcore.corpus.dataset import Block, CorpusFile, Split
+from tokcore.corpus.dataset import Block, BlockText, CorpusFile, Split
+from tokcore.corpus.formats.lines import Lines
+from tokcore.text.t2t_lines import T2T_LINES
 from tokcore.counts.block_counting import BlockCounter
 from tokcore.encoding.block_encoder import SubwordBlockEncoder
 from tokcore.records.example_encoding import Feature, encode_block
@@ -29,9 +31,9 @@ text = ''.join(
     ' '.join(dice.choices(words, k=dice.randint(0, 9))) + dice.choice(['\\n', '\\r\\n', ' \\n'])
     for _ in range(150)
 ).encode()
-splits = (Split('train', 'text', (CorpusFile('text', 'text', len(text), False),)),)
-block = Block('train', 'text', (), 0, 0, text, 0, None)
-counter = BlockCounter(((0,),))
+splits = (Split('train', Lines(), ((CorpusFile('text', 'text', len(text), False),),)),)
+block = Block('train', Lines(), 0, (BlockText(0, text),))
+counter = BlockCounter(((0,),), T2T_LINES)
 counter.add(block, splits)
 [table] = counter.finish()
 print(sorted(table.items()))
@@ -39,7 +41,7 @@ for longest in (200, 4):
     subtokens = MemoryLearner(table, max_subtoken_length=longest).build(3)[:]
     print(subtokens)
 encoder = SubwordBlockEncoder(SubwordTextEncoder(subtokens))
-rows = encode_block(block, (Feature('targets', 0, ''),), (encoder,), 0, splits).rows
+rows = encode_block(block, (Feature('targets', 0, ''),), (encoder,), 0, splits, T2T_LINES).rows
 print(hashlib.sha256(rows.records.tobytes()).hexdigest(), rows.keys.tolist())
 """
 

@@ -10,7 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tokcore.corpus.dataset import CorpusFile, Split
+from tokcore.corpus.formats.bitext import Bitext
+from tokcore.corpus.formats.corpus_format import index_ranges
 from tokcore.corpus.formats.line_index import after_newlines, count_lines, index_items, join_counts
+from tokcore.corpus.formats.lines import Lines
+from tokcore.corpus.formats.tsv import Tsv
 from tokcore.errors import InputError
 
 texts = st.lists(st.sampled_from([b'a', b'\n', b'\r\n', b'\xff', b'bcdefgh' * 5])).map(b''.join)
@@ -26,14 +30,14 @@ def bitext(source, target, zipped=(False, False)):
         CorpusFile(path, path, len(contents[path]), compressed)
         for path, compressed in zip(('s', 't'), zipped, strict=True)
     ]
-    split = Split('train', 'bitext', (files[0],), (files[1],))
+    split = Split('train', Bitext(), (tuple(files),))
     return split, lambda path: io.BytesIO(contents[path])
 
 
 def index(text, item_bytes, unit_bytes, zipped=False):
     split, open_binary = bitext(text, b'', (zipped, False))
     counts = [count_lines(part, open_binary) for part in index_items(split, item_bytes, unit_bytes)]
-    return join_counts(split.sources[0], reversed(counts))
+    return join_counts(split.files[0][0], reversed(counts))
 
 
 @settings(deadline=None)
@@ -87,7 +91,7 @@ def test_units_are_whole_chunks_and_tile_the_file():
 
 def test_a_unit_is_8_to_16_mib_by_default():
     file = CorpusFile('s', 's', 100 << 20, False)
-    split = Split('train', 'bitext', (file,), (file,))
+    split = Split('train', Bitext(), ((file, file),))
     for item_bytes in (64, 1 << 20, 12 << 20):
         sizes = {part.end - part.start for part in index_items(split, item_bytes)[:5]}
         assert all(7 << 20 < size <= 16 << 20 for size in sizes)
@@ -95,7 +99,8 @@ def test_a_unit_is_8_to_16_mib_by_default():
 
 def test_only_bitext_is_indexed():
     file = CorpusFile('s', 's', 100, False)
-    assert index_items(Split('train', 'text', (file,)), 64) == []
+    for other in (Lines(), Tsv()):
+        assert not index_ranges(Split('train', other, ((file,),)), 64)
 
 
 def test_gzip_is_one_range_and_is_checked():
@@ -106,7 +111,8 @@ def test_gzip_is_one_range_and_is_checked():
     with pytest.raises(InputError, match='cut off'):
         content = open_binary('s').read()[:-1]
         changed = CorpusFile('s', 's', len(content), True)
-        (part, _) = index_items(Split('x', 'bitext', (changed,), split.targets), 16)
+        changed_split = Split('x', Bitext(), ((changed, split.files[0][1]),))
+        (part, _) = index_items(changed_split, 16)
         count_lines(part, lambda path: io.BytesIO(content))
 
 
@@ -115,7 +121,7 @@ def test_counts_that_do_not_cover_the_file_are_a_programmers_mistake():
     counts = [count_lines(part, open_binary) for part in index_items(split, 16, 100)]
     for wrong in (counts[1:], counts[:-1], counts + counts[-1:], counts[:2] + counts[3:]):
         with pytest.raises(ValueError, match='line counts of s'):
-            join_counts(split.sources[0], wrong)
+            join_counts(split.files[0][0], wrong)
 
 
 def test_ranges_and_counts_cross_process_borders():

@@ -12,12 +12,25 @@ from hypothesis import strategies as st
 
 from tokcore.corpus.block_stats import LineTally, add_tallies, stats_of
 from tokcore.corpus.dataset import MAX_LINE_BYTES, CorpusFile, Split
-from tokcore.corpus.formats.line_index import count_lines, index_items
-from tokcore.corpus.formats.registry import block_rows, read_blocks
-from tokcore.corpus.formats.work_items import plan_items
+from tokcore.corpus.formats.bitext import Bitext
+from tokcore.corpus.formats.corpus_format import (
+    block_rows,
+    index_ranges,
+    plan_items,
+    read_blocks,
+)
+from tokcore.corpus.formats.lines import Lines
+from tokcore.corpus.formats.tsv import Tsv
 from tokcore.corpus.range_checksums import join_checksums
 from tokcore.corpus.storage.file_checksum import checksum_file
 from tokcore.errors import InputError
+from tokcore.text.t2t_lines import T2T_LINES
+
+FORMATS = {'text': Lines(), 'tsv': Tsv((1, 0)), 'bitext': Bitext()}
+
+
+def indexed(split, item_bytes, open_binary):
+    return [split.format.index(each, open_binary) for each in index_ranges(split, item_bytes)]
 
 
 class Corpus:
@@ -34,15 +47,13 @@ class Corpus:
         ]
         self.open = lambda path: io.BytesIO(contents[path])
         self.files = files
-        self.split = Split(
-            'train', kind, (files[0],), tuple(files[1:]), (1, 0) if kind == 'tsv' else ()
-        )
+        self.split = Split('train', FORMATS[kind], (tuple(files),))
 
     def blocks(self, item_bytes, max_line_bytes, block_bytes=None):
-        counts = [count_lines(each, self.open) for each in index_items(self.split, item_bytes, 50)]
+        index = indexed(self.split, item_bytes, self.open)
         return [
             block
-            for item in plan_items(self.split, counts, item_bytes)
+            for item in plan_items(self.split, index, item_bytes)
             for block in read_blocks(item, self.open, block_bytes or item_bytes, max_line_bytes)
         ]
 
@@ -51,7 +62,7 @@ def found_in(corpus, item_bytes, max_line_bytes):
     """All that is known of the lines: texts with offsets, tally, rejected lines, whole texts."""
     rows, tallies, rejected, receipts = [], [], {}, []
     for block in corpus.blocks(item_bytes, max_line_bytes):
-        kept = block_rows(block)
+        kept = block_rows(block, T2T_LINES)
         texts = [[side.row(index) for side in kept.sides] for index in range(len(kept))]
         rows += list(zip(kept.offsets.tolist(), texts))
         facts = stats_of(block, kept, (corpus.split,), 'skip')
@@ -103,7 +114,8 @@ def plain_findings(corpus, kind, texts, max_line_bytes):
         else:
             empty += 1
     count = len(lines[0])
-    return rows, LineTally('train', count, len(rows), empty, invalid, missing, len(long)), long
+    left_out = {'invalid_utf8': invalid, 'missing_column': missing, 'too_long': len(long)}
+    return rows, LineTally('train', count, len(rows), empty, left_out), long
 
 
 line = st.one_of(
@@ -156,8 +168,8 @@ def test_blocks_are_what_they_were_where_no_line_is_too_long(drawn, item_bytes):
     kind, texts, zipped = drawn
     corpus = Corpus(kind, texts, zipped)
     blocks = corpus.blocks(item_bytes, 100)
-    assert [block.data for block in blocks] == [
-        block.data for block in corpus.blocks(item_bytes, MAX_LINE_BYTES)
+    assert [block.texts for block in blocks] == [
+        block.texts for block in corpus.blocks(item_bytes, MAX_LINE_BYTES)
     ]
     assert not any(block.long_lines for block in blocks)
 
@@ -165,7 +177,7 @@ def test_blocks_are_what_they_were_where_no_line_is_too_long(drawn, item_bytes):
 def rejected_json(line, bound=2000):
     corpus = Corpus('text', [b'a\n' + line + b'\n'], (False,))
     _, tally, rejected = found_in(corpus, 1 << 20, bound)
-    assert tally.too_long == 1
+    assert tally.left_out == {'too_long': 1}
     streamed = found_in(corpus, 1, bound)[2]
     assert streamed == rejected
     return json.loads(rejected['too_long'])
@@ -195,7 +207,7 @@ def test_the_sentence_tells_place_size_bound_and_both_remedies(item_bytes):
     corpus = Corpus('bitext', [b'a\nb\n', b'c\n' + b'd' * 300 + b'\n'], (False, False))
     with pytest.raises(InputError) as refused:
         for block in corpus.blocks(item_bytes, 200):
-            stats_of(block, block_rows(block), (corpus.split,), 'stop')
+            stats_of(block, block_rows(block, T2T_LINES), (corpus.split,), 'stop')
     assert str(refused.value) == (
         '1.txt: the line that starts at byte 2 has 300 bytes, more than the 200 of '
         '--max-line-size; give a larger --max-line-size, or leave such lines out with '
@@ -240,19 +252,19 @@ def test_a_line_of_any_size_takes_no_more_than_a_line_that_is_allowed(kind, zipp
     size = len(content) if zipped else SIZE
     files = [CorpusFile(path, path, size, zipped) for path in ('0.txt', '1.txt')]
     open_binary = lambda path: io.BytesIO(content) if zipped else Zeros(SIZE)  # noqa: E731
-    targets = (files[1],) if kind == 'bitext' else ()
-    split = Split('train', kind, (files[0],), targets, (0, 1) if kind == 'tsv' else ())
+    sides = len(FORMATS[kind].roles)
+    split = Split('train', FORMATS[kind], (tuple(files[:sides]),))
     tracemalloc.start()
     try:
-        counts = [count_lines(each, open_binary) for each in index_items(split, 1 << 20)]
+        index = indexed(split, 1 << 20, open_binary)
         blocks = [
             block
-            for item in plan_items(split, counts, 1 << 20)
+            for item in plan_items(split, index, 1 << 20)
             for block in read_blocks(item, open_binary, 1 << 20, 4 << 20)
         ]
         _, peak = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
     [block] = blocks
-    assert [line.length for line in block.long_lines] == [SIZE] * (2 if targets else 1)
+    assert [line.length for line in block.long_lines] == [SIZE] * sides
     assert peak < 24 << 20

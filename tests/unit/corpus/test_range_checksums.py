@@ -8,9 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tokcore.corpus.dataset import Block, CorpusFile, Split
-from tokcore.corpus.formats.registry import read_blocks
-from tokcore.corpus.formats.work_items import plan_items
+from tokcore.corpus.dataset import Block, BlockText, CorpusFile, Split
+from tokcore.corpus.formats.bitext import Bitext
+from tokcore.corpus.formats.corpus_format import plan_items, read_blocks
+from tokcore.corpus.formats.lines import Lines
 from tokcore.corpus.range_checksums import (
     RangeChecksum,
     TextSummary,
@@ -83,7 +84,7 @@ def test_no_receipts_are_an_empty_text():
 
 
 def test_a_pair_gives_a_receipt_for_each_side():
-    block = Block('dev', 'bitext', (), 2, 10, b'abc\n', 7, b'de\n')
+    block = Block('dev', Bitext(), 2, (BlockText(10, b'abc\n'), BlockText(7, b'de\n')))
     assert checksums_of(block) == (
         RangeChecksum('dev', 2, 0, 10, 4, google_crc32c.value(b'abc\n')),
         RangeChecksum('dev', 2, 1, 7, 3, google_crc32c.value(b'de\n')),
@@ -103,7 +104,7 @@ def test_the_checksum_is_that_of_the_text_however_stored_or_cut(
     def open_binary(path):
         return io.BytesIO(content)
 
-    items = plan_items(Split('train', 'text', (file,)), (), item_bytes)
+    items = plan_items(Split('train', Lines(), ((file,),)), (), item_bytes)
     blocks = [block for item in items for block in read_blocks(item, open_binary, block_bytes)]
     joined = join_checksums(receipt for block in blocks for receipt in checksums_of(block))
     assert joined == checksum_file(file, open_binary)

@@ -7,11 +7,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tokcore.corpus.dataset import Block, CorpusFile, Split, TextRange, WorkItem
-from tokcore.corpus.formats.line_index import count_lines, index_items
-from tokcore.corpus.formats.registry import block_rows, read_blocks
-from tokcore.corpus.formats.work_items import plan_items
+from tokcore.corpus.dataset import Block, BlockText, CorpusFile, Split, TextRange, WorkItem
+from tokcore.corpus.formats.bitext import Bitext
+from tokcore.corpus.formats.corpus_format import block_rows, index_ranges, plan_items, read_blocks
+from tokcore.corpus.formats.lines import Lines
+from tokcore.corpus.formats.tsv import Tsv
 from tokcore.errors import InputError
+from tokcore.text.t2t_lines import T2T_LINES
 
 line = st.one_of(
     st.binary(max_size=12).map(lambda line: line.replace(b'\n', b'')),
@@ -47,7 +49,7 @@ def stored(text, path, compressed):
 
 def blocks_of(text, item_bytes, block_bytes=1, compressed=False):
     file, content = stored(text, 'corpus', compressed)
-    items = plan_items(Split('train', 'text', (file,)), (), item_bytes)
+    items = plan_items(Split('train', Lines(), ((file,),)), (), item_bytes)
     return [
         list(read_blocks(item, lambda path: io.BytesIO(content), block_bytes)) for item in items
     ]
@@ -59,24 +61,28 @@ def pair_blocks(source, target, item_bytes, block_bytes=1, zipped=(False, False)
         for text, path, compressed in zip((source, target), 'st', zipped, strict=True)
     )
     contents = {'s': source_content, 't': target_content}
-    split = Split('train', 'bitext', (source_file,), (target_file,))
+    split = Split('train', Bitext(), ((source_file, target_file),))
 
     def open_binary(path):
         return io.BytesIO(contents[path])
 
-    counts = [count_lines(part, open_binary) for part in index_items(split, item_bytes, 100)]
-    items = plan_items(split, counts, item_bytes)
+    index = [split.format.index(part, open_binary) for part in index_ranges(split, item_bytes)]
+    items = plan_items(split, index, item_bytes)
     return [block for item in items for block in read_blocks(item, open_binary, block_bytes)]
+
+
+def data_of(block, side=0):
+    return block.texts[side].data
 
 
 def assert_tiles(blocks, text):
     """The blocks are whole lines, and each begins where the one before ended."""
-    assert b''.join(block.data for block in blocks) == text
+    assert b''.join(map(data_of, blocks)) == text
     offset = 0
     for block in blocks:
-        assert block.data and block.offset == offset
-        offset += len(block.data)
-    assert all(block.data.endswith(b'\n') for block in blocks[:-1])
+        assert data_of(block) and block.offset == offset
+        offset += len(data_of(block))
+    assert all(data_of(block).endswith(b'\n') for block in blocks[:-1])
 
 
 @settings(deadline=None)
@@ -89,7 +95,7 @@ def test_items_of_a_plain_file_tile_it(text, item_bytes):
         for block in blocks:
             assert block.offset // item_bytes == place
             # Its last line, but no other, may cross the end of the range.
-            last = block.data.removesuffix(b'\n').rfind(b'\n') + 1
+            last = data_of(block).removesuffix(b'\n').rfind(b'\n') + 1
             assert block.offset + last < (place + 1) * item_bytes
 
 
@@ -98,7 +104,7 @@ def test_items_of_a_plain_file_tile_it(text, item_bytes):
 def test_blocks_of_a_gzip_file_tile_its_text(text, block_bytes):
     (blocks,) = blocks_of(text, 64, block_bytes, compressed=True)
     assert_tiles(blocks, text)
-    assert all(len(block.data) >= block_bytes for block in blocks[:-1])
+    assert all(len(data_of(block)) >= block_bytes for block in blocks[:-1])
 
 
 @settings(deadline=None)
@@ -110,31 +116,31 @@ def test_blocks_of_a_pair_hold_the_same_lines(texts, item_bytes, block_bytes, zi
     found = [
         pair
         for block in blocks
-        for pair in zip(io.BytesIO(block.data), io.BytesIO(block.target), strict=True)
+        for pair in zip(io.BytesIO(data_of(block)), io.BytesIO(data_of(block, 1)), strict=True)
     ]
     assert found == expected
     assert_tiles(blocks, source)
     offset = 0
     for block in blocks:
-        assert block.target_offset == offset
-        offset += len(block.target)
+        assert block.texts[1].offset == offset
+        offset += len(data_of(block, 1))
     if any(zipped):
         for block in blocks:
-            first = [list(io.BytesIO(side))[:-1] for side in (block.data, block.target)]
+            first = [list(io.BytesIO(side))[:-1] for side in (data_of(block), data_of(block, 1))]
             assert max(sum(map(len, lines)) for lines in first) < block_bytes
         for block in blocks[:-1]:
-            assert max(len(block.data), len(block.target)) >= block_bytes
+            assert max(len(data_of(block)), len(data_of(block, 1))) >= block_bytes
 
 
 def test_a_line_longer_than_many_items_belongs_to_the_item_it_starts_in():
     text = b'a\n' + b'x' * 5_000_000 + b'\n' + b'b\n'
     items = blocks_of(text, 100_000)
-    assert [len(block.data) for blocks in items for block in blocks] == [5_000_003, 2]
+    assert [len(data_of(block)) for blocks in items for block in blocks] == [5_000_003, 2]
     assert [place for place, blocks in enumerate(items) if blocks] == [0, 50]
 
 
 def test_a_line_that_ends_on_the_border_leaves_the_next_to_the_next_item():
-    assert [[block.data for block in blocks] for blocks in blocks_of(b'abc\ndef\ng', 4)] == [
+    assert [[data_of(block) for block in blocks] for blocks in blocks_of(b'abc\ndef\ng', 4)] == [
         [b'abc\n'], [b'def\n'], [b'g']
     ]  # fmt: skip
 
@@ -152,7 +158,7 @@ def test_streams_of_unequal_length_are_refused(longer, lines):
     texts[longer] += b'c\n' * 3
     files, contents = zip(*(stored(text, p, True) for text, p in zip(texts, 'st')), strict=True)
     ranges = [TextRange(file, 0, file.size) for file in files]
-    item = WorkItem('train', 'bitext', (), 0, *ranges)
+    item = WorkItem('train', Bitext(), 0, tuple(ranges))
     with pytest.raises(InputError, match=f'{"ts"[longer]} ends after {lines} lines but'):
         list(read_blocks(item, lambda path: io.BytesIO(contents['st'.index(path)]), 4))
 
@@ -160,10 +166,13 @@ def test_streams_of_unequal_length_are_refused(longer, lines):
 def test_files_that_lost_lines_since_they_were_counted_are_refused():
     split_lines = b'ab\n' * 100
     file, _ = stored(split_lines, 's', False)
-    split = Split('train', 'bitext', (file,), (file,))
-    counts = [count_lines(r, lambda path: io.BytesIO(split_lines)) for r in index_items(split, 64)]
+    split = Split('train', Bitext(), ((file, file),))
+    index = [
+        split.format.index(part, lambda path: io.BytesIO(split_lines))
+        for part in index_ranges(split, 64)
+    ]
     joined = b'abc' * 100
-    for item in plan_items(split, counts, 64):
+    for item in plan_items(split, index, 64):
         with pytest.raises(InputError, match='s no longer has the .* lines after byte'):
             list(read_blocks(item, lambda path: io.BytesIO(joined)))
 
@@ -172,7 +181,7 @@ def test_a_file_that_lost_one_line_since_it_was_counted_is_refused():
     file, _ = stored(b'ab\ncd\n', 's', False)
     part = TextRange(file, 0, 6, 0, 2)
     with pytest.raises(InputError, match='s no longer has the 2 lines after byte 0'):
-        item = WorkItem('train', 'bitext', (), 0, part, part)
+        item = WorkItem('train', Bitext(), 0, (part, part))
         list(read_blocks(item, lambda path: io.BytesIO(b'ab cd\n')))
 
 
@@ -180,14 +189,14 @@ def test_streams_that_lost_lines_since_they_were_counted_are_refused():
     file, content = stored(b'ab\n' * 99, 's', True)
     part = TextRange(file, 0, file.size, 0, 100)
     with pytest.raises(InputError, match='have 99 lines but had 100'):
-        item = WorkItem('train', 'bitext', (), 0, part, part)
+        item = WorkItem('train', Bitext(), 0, (part, part))
         list(read_blocks(item, lambda path: io.BytesIO(content)))
 
 
 @pytest.mark.parametrize('size', [1, 200, 400])
 def test_a_plain_file_of_another_size_than_planned_is_refused(size):
     file, _ = stored(b'ab\n' * 100, 'corpus', False)
-    for item in plan_items(Split('train', 'text', (file,)), (), 64):
+    for item in plan_items(Split('train', Lines(), ((file,),)), (), 64):
         with pytest.raises(InputError, match=f'corpus has {size} bytes but had 300'):
             list(read_blocks(item, lambda path: io.BytesIO(bytes(size))))
 
@@ -195,7 +204,7 @@ def test_a_plain_file_of_another_size_than_planned_is_refused(size):
 def test_a_cut_off_gzip_file_is_refused_in_a_pair_too():
     file, content = stored(b'ab\n' * 100, 's', True)
     cut = CorpusFile('s', 's', len(content) - 9, True)
-    item = WorkItem('train', 'bitext', (), 0, *[TextRange(cut, 0, cut.size)] * 2)
+    item = WorkItem('train', Bitext(), 0, (TextRange(cut, 0, cut.size),) * 2)
     with pytest.raises(InputError, match='cut off'):
         list(read_blocks(item, lambda path: io.BytesIO(content[:-9])))
 
@@ -203,19 +212,19 @@ def test_a_cut_off_gzip_file_is_refused_in_a_pair_too():
 def test_a_block_has_at_least_a_byte():
     part = TextRange(CorpusFile('s', 's', 1, False), 0, 1)
     with pytest.raises(ValueError, match='block_bytes'):
-        read_blocks(WorkItem('train', 'text', (), 0, part), io.BytesIO, 0)
+        read_blocks(WorkItem('train', Lines(), 0, (part,)), io.BytesIO, 0)
 
 
 def row_texts(block):
     return [
         [bytes(side.text[start:end]) for start, end in zip(side.starts, side.ends, strict=True)]
-        for side in block_rows(block).sides
+        for side in block_rows(block, T2T_LINES).sides
     ]
 
 
 def test_rows_follow_the_kind_of_the_block():
-    assert row_texts(Block('train', 'text', (), 0, 5, b'a\tb\n')) == [[b'a\tb']]
-    assert row_texts(Block('train', 'tsv', (1, 0), 0, 5, b'a\tb\n')) == [[b'b'], [b'a']]
-    pair = Block('train', 'bitext', (), 0, 5, b'a\nb\n', 9, b'c\nd')
+    assert row_texts(Block('train', Lines(), 0, (BlockText(5, b'a\tb\n'),))) == [[b'a\tb']]
+    assert row_texts(Block('train', Tsv((1, 0)), 0, (BlockText(5, b'a\tb\n'),))) == [[b'b'], [b'a']]
+    pair = Block('train', Bitext(), 0, (BlockText(5, b'a\nb\n'), BlockText(9, b'c\nd')))
     assert row_texts(pair) == [[b'a', b'b'], [b'c', b'd']]
-    assert block_rows(pair).offsets.tolist() == [5, 7]
+    assert block_rows(pair, T2T_LINES).offsets.tolist() == [5, 7]

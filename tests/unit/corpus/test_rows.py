@@ -7,9 +7,11 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from tokcore.corpus.formats import line_kernels
 from tokcore.corpus.formats.line_rows import bitext_rows, text_rows, tsv_rows
-from tokcore.corpus.rows import Reject, Rows, prepend
+from tokcore.corpus.rows import Reject, Rows
+from tokcore.encoding.row_prefixes import prepend
+from tokcore.text.t2t_lines import T2T_LINES
+from tokcore.text.utf8_checking import valid_utf8_prefix
 
 # Kinds of whitespace, line ends that only look so, and bytes at the edges of UTF-8.
 _PIECES = [
@@ -120,7 +122,7 @@ def assert_nothing_lost(rows: Rows, data: bytes):
 @example(b'a\rb\r\r\n', 0)
 @example(b'\xe5\n\xad\x97', 0)
 def test_lines_become_rows(data, offset):
-    rows = text_rows(data, offset)
+    rows = text_rows(data, offset, T2T_LINES)
     assert contents(rows) == plain_rows(data, offset)
     assert_nothing_lost(rows, data)
 
@@ -136,7 +138,7 @@ bounds = st.integers(1, 12)
 @example(b'ab\r\r\n', 3)
 @example(b'\xff\xff\xff\xff\n    \n', 3)
 def test_a_line_that_is_too_long_is_that_whatever_else_it_may_be(data, bound):
-    rows = text_rows(data, 9, bound)
+    rows = text_rows(data, 9, T2T_LINES, bound)
     assert contents(rows) == plain_rows(data, 9, max_line_bytes=bound)
     assert_nothing_lost(rows, data)
 
@@ -145,25 +147,25 @@ def test_a_line_that_is_too_long_is_that_whatever_else_it_may_be(data, bound):
 @given(tables, bounds)
 @example(b'abcd\na\tb\nab\tcd\n', 3)
 def test_a_line_that_is_too_long_has_no_columns(data, bound):
-    rows = tsv_rows(data, 9, (1, 0), bound)
+    rows = tsv_rows(data, 9, (1, 0), T2T_LINES, bound)
     assert contents(rows) == plain_rows(data, 9, (1, 0), bound)
     assert_nothing_lost(rows, data)
 
 
 def test_of_a_line_that_is_too_long_the_beginning_is_kept():
-    [reject] = text_rows(b'ab' * 1000 + b'\n', 0, 1500).rejects
+    [reject] = text_rows(b'ab' * 1000 + b'\n', 0, T2T_LINES, 1500).rejects
     assert (reject.line, reject.size) == (b'ab' * 500, 2000)
 
 
 @pytest.mark.parametrize('returns', [b'', b'\r'])
 def test_damage_is_found_in_a_line_of_megabytes(returns):
     line = (b'x' * 999 + returns) * 3000 + b'\xff'
-    [reject] = text_rows(line, 5).rejects
+    [reject] = text_rows(line, 5, T2T_LINES).rejects
     assert reject.position == 5 + len(line) - 1
 
 
 def test_a_small_block():
-    rows = text_rows(b' a\r\n\r\n\xffx\nb', 10)
+    rows = text_rows(b' a\r\n\r\n\xffx\nb', 10, T2T_LINES)
     assert contents(rows) == (
         [(10, ('a',)), (19, ('b',))],
         1,
@@ -179,7 +181,7 @@ def test_a_small_block():
 @example(b'a\t', (0, 1))
 @example(b'a\r\tb\r\n', (1, 0))
 def test_columns_become_sides(data, columns):
-    rows = tsv_rows(data, 7, columns)
+    rows = tsv_rows(data, 7, columns, T2T_LINES)
     assert contents(rows) == plain_rows(data, 7, columns)
     assert_nothing_lost(rows, data)
 
@@ -187,7 +189,7 @@ def test_columns_become_sides(data, columns):
 @pytest.mark.parametrize('columns', [(), (0, -1)])
 def test_columns_that_cannot_be(columns):
     with pytest.raises(ValueError, match='columns'):
-        tsv_rows(b'a\tb\n', 0, columns)
+        tsv_rows(b'a\tb\n', 0, columns, T2T_LINES)
 
 
 @settings(deadline=None)
@@ -199,7 +201,7 @@ def test_pairs_of_lines_become_rows(source, target, bound):
     count = min(len(source_lines), len(target_lines))
     source = b''.join(line + b'\n' for _, line in source_lines[:count])
     target = b''.join(line + b'\n' for _, line in target_lines[:count])
-    rows = bitext_rows(source, 100, target, 5000, bound)
+    rows = bitext_rows(source, 100, target, 5000, T2T_LINES, bound)
     expected, empty, rejects = [], 0, []
     for pair in zip(plain_lines(source), plain_lines(target)):
         long = [side for side in (0, 1) if len(pair[side][1]) > bound]
@@ -225,14 +227,14 @@ def test_pairs_of_lines_become_rows(source, target, bound):
 
 def test_pairs_of_blocks_must_have_as_many_lines():
     with pytest.raises(ValueError, match='2 lines and the target block 1'):
-        bitext_rows(b'a\nb', 0, b'a\n', 0)
-    assert len(bitext_rows(b'a\nb', 0, b'c\nd\n', 0)) == 2
+        bitext_rows(b'a\nb', 0, b'a\n', 0, T2T_LINES)
+    assert len(bitext_rows(b'a\nb', 0, b'c\nd\n', 0, T2T_LINES)) == 2
 
 
 @settings(deadline=None)
 @given(texts, st.text(st.characters(exclude_categories=['Cs']), max_size=5))
 def test_a_prefix_stands_before_each_row(data, prefix):
-    (side,) = text_rows(data, 0).sides
+    (side,) = text_rows(data, 0, T2T_LINES).sides
     prefixed = prepend(side, prefix)
     assert len(prefixed) == len(side)
     for index in range(len(side)):
@@ -248,9 +250,9 @@ def test_blocks_cut_at_any_line_ends_give_the_same_rows(data, cuts):
     rows, empty, rejects = [], 0, ()
     for first, last in zip(borders, borders[1:]):
         offset = sum(map(len, lines[:first]))
-        part = contents(text_rows(b''.join(lines[first:last]), offset))
+        part = contents(text_rows(b''.join(lines[first:last]), offset, T2T_LINES))
         rows, empty, rejects = rows + part[0], empty + part[1], rejects + part[2]
-    assert (rows, empty, rejects) == contents(text_rows(whole, 0))
+    assert (rows, empty, rejects) == contents(text_rows(whole, 0, T2T_LINES))
 
 
 @pytest.mark.parametrize('before', [b'', b'abcdefg', '字'.encode(), '字ab'.encode(), 'é字'.encode()])
@@ -267,7 +269,7 @@ def test_sequences_are_judged_alike_wherever_they_stand_in_a_line(before):
     ]
     data = b'\n'.join(lines)
     rows, empty, rejects = plain_rows(data, 0)
-    assert contents(text_rows(data, 0)) == (rows, empty, rejects)
+    assert contents(text_rows(data, 0, T2T_LINES)) == (rows, empty, rejects)
 
 
 def whole_characters(chunk: bytes) -> int:
@@ -289,5 +291,5 @@ def test_64_bytes_are_judged_at_once_as_python_does(place):
     ]
     for sequence in sequences:
         chunk = (b'a' * place + sequence + b'b' * 64)[:64]
-        found = line_kernels.valid_utf8_prefix(np.frombuffer(chunk, np.uint8), np.uint64(0))
+        found = valid_utf8_prefix(np.frombuffer(chunk, np.uint8), np.uint64(0))
         assert found == whole_characters(chunk), sequence

@@ -8,10 +8,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tokcore.corpus.dataset import CorpusFile, Split, TextRange
-from tokcore.corpus.formats.line_index import count_lines, index_items
-from tokcore.corpus.formats.registry import read_blocks
-from tokcore.corpus.formats.work_items import plan_items
+from tokcore.corpus.dataset import CorpusFile, Split, TextRange, WorkItem
+from tokcore.corpus.formats.bitext import Bitext
+from tokcore.corpus.formats.corpus_format import index_ranges, plan_items, read_blocks
+from tokcore.corpus.formats.lines import Lines
+from tokcore.corpus.formats.tsv import Tsv
 from tokcore.errors import InputError
 
 
@@ -23,35 +24,45 @@ def plan(pairs, item_bytes, zipped=(False, False)):
             path = f'{place}.{side}'
             contents[path] = gzip.compress(text) if zipped[side] else text
             files[side].append(CorpusFile(path, path, len(contents[path]), zipped[side]))
-    split = Split('train', 'bitext', tuple(files[0]), tuple(files[1]))
+    split = Split('train', Bitext(), tuple(zip(*files)))
 
     def open_binary(path):
         return io.BytesIO(contents[path])
 
-    counts = [count_lines(part, open_binary) for part in index_items(split, item_bytes)]
-    items = plan_items(split, counts, item_bytes)
+    index = [split.format.index(part, open_binary) for part in index_ranges(split, item_bytes)]
+    items = plan_items(split, index, item_bytes)
     return [(item, *read_blocks(item, open_binary)) for item in items]
+
+
+def data_of(block):
+    return tuple(text.data for text in block.texts)
+
+
+def largest_side(block):
+    return max(map(len, data_of(block)))
 
 
 @settings(deadline=None)
 @given(st.lists(st.integers(0, 300), max_size=4), st.integers(1, 100))
 def test_ranges_of_plain_files_tile_them_in_order(sizes, item_bytes):
     files = tuple(CorpusFile(f'{size}', f'{size}', size, False) for size in sizes)
-    items = plan_items(Split('dev', 'tsv', files, columns=(0, 2)), (), item_bytes)
+    items = plan_items(
+        Split('dev', Tsv((0, 2)), tuple((file,) for file in files)), (), item_bytes
+    )
     for place, file in enumerate(files):
-        ranges = [item.source for item in items if item.place == place]
+        ranges = [item.ranges[0] for item in items if item.place == place]
         assert all(part.file == file and 0 < part.end - part.start <= item_bytes for part in ranges)
         assert [place for part in ranges for place in range(part.start, part.end)] == list(
             range(file.size)
         )
     assert [item.place for item in items] == sorted(item.place for item in items)
-    assert {(item.split, item.kind, item.columns) for item in items} <= {('dev', 'tsv', (0, 2))}
+    assert {(item.split, item.format) for item in items} <= {('dev', Tsv((0, 2)))}
 
 
 def test_a_gzip_file_is_one_item():
     file = CorpusFile('a', 'a', 1000, True)
-    (item,) = plan_items(Split('train', 'text', (file,)), (), 64)
-    assert item.source == TextRange(file, 0, 1000)
+    (item,) = plan_items(Split('train', Lines(), ((file,),)), (), 64)
+    assert item.ranges == (TextRange(file, 0, 1000),)
 
 
 lines = st.lists(
@@ -65,9 +76,10 @@ def test_no_side_of_an_item_is_larger_than_asked_unless_it_is_one_line(lengths, 
     source = b''.join(b's' * length + b'\n' for length, _ in lengths)
     target = b''.join(b't' * length + b'\n' for _, length in lengths)
     for item, block in plan([(source, target)], item_bytes):
-        count = item.source.lines
-        assert item.target.lines == count == block.data.count(b'\n') == block.target.count(b'\n')
-        assert max(len(block.data), len(block.target)) <= item_bytes or count == 1
+        count = item.ranges[0].lines
+        feeds = [text.data.count(b'\n') for text in block.texts]
+        assert [item.ranges[1].lines, *feeds] == [count] * 3
+        assert largest_side(block) <= item_bytes or count == 1
 
 
 @pytest.mark.parametrize('direction', [1, -1])
@@ -75,7 +87,7 @@ def test_sides_of_fiftyfold_size_are_cut_by_the_larger_and_no_smaller_than_they_
     pair = (b'x' * 499 + b'\n') * 2000, b'y' * 9 + b'\n'
     pair = (pair[0], pair[1] * 2000)[::direction]
     items = plan([pair], 100_000)
-    assert max(max(len(block.data), len(block.target)) for _, block in items) <= 100_000
+    assert max(largest_side(block) for _, block in items) <= 100_000
     assert len(items) <= 1_000_000 / (100_000 * 14 / 16) + 1
 
 
@@ -84,14 +96,14 @@ def test_sides_whose_skew_turns_along_the_file_stay_bounded():
     source = (long * 300 + short * 300) * 5
     target = (short * 300 + long * 300) * 5
     items = plan([(source, target)], 40_000)
-    assert max(max(len(block.data), len(block.target)) for _, block in items) <= 40_000
+    assert max(largest_side(block) for _, block in items) <= 40_000
     assert len(items) <= (len(source) + len(target)) / (40_000 * 14 / 16) + 11
 
 
 def test_what_an_item_reads_is_bounded_too():
     source, target = b'a b c\n' * 5000, b'\n' * 5000
     for item, _ in plan([(source, target)], 1600):
-        for part in (item.source, item.target):
+        for part in item.ranges:
             assert part.end - part.start <= 1600 + 2 * 100
             assert part.start % 100 == 0
 
@@ -99,8 +111,8 @@ def test_what_an_item_reads_is_bounded_too():
 @pytest.mark.parametrize('zipped', [(True, False), (False, True), (True, True)])
 def test_a_pair_with_a_gzip_side_is_one_item(zipped):
     ((item, block),) = plan([(b'a\n' * 100, b'b\n' * 100)], 16, zipped)
-    assert item.source.lines == item.target.lines == 100
-    assert (block.data, block.target) == (b'a\n' * 100, b'b\n' * 100)
+    assert item.ranges[0].lines == item.ranges[1].lines == 100
+    assert data_of(block) == (b'a\n' * 100, b'b\n' * 100)
 
 
 @pytest.mark.parametrize('zipped', [(False, False), (True, False), (True, True)])
@@ -114,23 +126,20 @@ def test_pairs_of_unequal_length_are_refused_with_both_names_and_counts(zipped):
 @pytest.mark.parametrize('zipped', [(False, False), (True, False), (True, True)])
 def test_a_last_line_needs_no_line_feed_and_empty_pairs_no_items(zipped):
     items = plan([(b'', b''), (b'a\nb', b'c\nd\n')], 64, zipped)
-    assert [(item.place, block.data, block.target) for item, block in items] == [
+    assert [(item.place, *data_of(block)) for item, block in items] == [
         (1, b'a\nb', b'c\nd\n')
     ]
 
 
-def test_counts_of_other_splits_are_passed_over_and_missing_ones_noticed():
+def test_an_index_that_lacks_a_part_is_a_programmers_mistake():
     content = b'a\n' * 100
     file = CorpusFile('s', 's', len(content), False)
-    train, dev = (Split(name, 'bitext', (file,), (file,)) for name in ('train', 'dev'))
-    counts = [
-        count_lines(part, lambda path: io.BytesIO(content))
-        for split in (train, dev)
-        for part in index_items(split, 64)
-    ]
-    assert {item.split for item in plan_items(dev, counts, 64)} == {'dev'}
-    with pytest.raises(ValueError, match='line counts of s'):
-        plan_items(train, counts[1:], 64)
+    split = Split('train', Bitext(), ((file, file),))
+    parts = index_ranges(split, 64)
+    index = [split.format.index(part, lambda path: io.BytesIO(content)) for part in parts]
+    assert plan_items(split, index, 64)
+    with pytest.raises(ValueError, match='line counts'):
+        plan_items(split, index[1:], 64)
 
 
 def test_items_cross_process_borders():
@@ -139,16 +148,35 @@ def test_items_cross_process_borders():
         assert pickle.loads(pickle.dumps(block)) == block
 
 
+FILE, OTHER = (CorpusFile(name, name, 1, False) for name in 'st')
+
+
 @pytest.mark.parametrize(
-    'arguments',
-    [
-        {'kind': 'pairs'},
-        {'kind': 'bitext'},
-        {'kind': 'text', 'targets': (CorpusFile('t', 't', 1, False),)},
-        {'kind': 'tsv'},
-        {'kind': 'text', 'columns': (0,)},
-    ],
+    ('format', 'files'), [(Bitext(), (FILE,)), (Lines(), (FILE, OTHER)), (Tsv(), (FILE, OTHER))]
 )
-def test_splits_that_make_no_sense_are_refused(arguments):
-    with pytest.raises(ValueError):
-        Split('train', sources=(CorpusFile('s', 's', 1, False),), **arguments)
+def test_as_many_files_belong_together_as_the_format_says(format, files):
+    with pytest.raises(ValueError, match='do not go with'):
+        Split('train', format, (files,))
+
+
+@pytest.mark.parametrize('columns', [(), (0, -1)])
+def test_columns_are_at_least_one_from_0_on(columns):
+    with pytest.raises(ValueError, match='columns'):
+        Tsv(columns)
+
+
+FILE_KEY, OTHER_KEY = (('s', 's', 1, False), 2, 7, 0, None), (('t', 't', 1, False), 0, 1, 3, 4)
+
+
+def test_what_fingerprints_know_of_an_item_is_what_they_always_knew():
+    source, target = TextRange(FILE, 2, 7), TextRange(OTHER, 0, 1, 3, 4)
+    items = [
+        WorkItem('train', Lines(), 0, (source,)),
+        WorkItem('dev', Tsv((1, 0)), 3, (source,)),
+        WorkItem('train', Bitext(), 1, (source, target)),
+    ]
+    assert [item.key for item in items] == [
+        ('train', 'text', (), 0, FILE_KEY, None),
+        ('dev', 'tsv', (1, 0), 3, FILE_KEY, None),
+        ('train', 'bitext', (), 1, FILE_KEY, OTHER_KEY),
+    ]

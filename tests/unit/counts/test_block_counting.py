@@ -7,23 +7,25 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tokcore.corpus.dataset import Block, CorpusFile, Split
+from tokcore.corpus.dataset import Block, BlockText, CorpusFile, Split
+from tokcore.corpus.formats.tsv import Tsv
 from tokcore.counts.block_counting import BlockCounter, TableMerger
 from tokcore.counts.token_table import TokenTable
 from tokcore.errors import InputError
+from tokcore.text.t2t_lines import T2T_LINES
 from tokcore.text.t2t_tokens import tokenize
 
 FILE = CorpusFile('pairs.tsv', 'pairs.tsv', 0, compressed=False)
-SPLITS = (Split('train', 'tsv', (FILE,), columns=(0, 1)),)
+SPLITS = (Split('train', Tsv((0, 1)), ((FILE,),)),)
 
 
 def tsv_block(data: bytes) -> Block:
-    return Block('train', 'tsv', (0, 1), 0, 0, data)
+    return Block('train', Tsv((0, 1)), 0, (BlockText(0, data),))
 
 
 def counted(block, groups, on_error='stop'):
     """The tables of a block, one for each group of sides, and what is known of it."""
-    counter = BlockCounter(groups)
+    counter = BlockCounter(groups, T2T_LINES)
     facts = counter.add(block, SPLITS, on_error)
     return counter.finish(), facts
 
@@ -65,7 +67,7 @@ def test_bad_lines_can_be_skipped_and_are_kept_with_their_reason():
     assert dict(table.items()) == {'a': 1, 'b': 1, 'c': 1, 'd': 1}
     tally = facts.tally
     assert (tally.lines, tally.examples, tally.empty) == (5, 2, 1)
-    assert (tally.invalid_utf8, tally.missing_column) == (1, 1)
+    assert tally.left_out == {'invalid_utf8': 1, 'missing_column': 1}
     assert {each.reason: each.json_lines for each in facts.rejected} == {
         'missing_column': b'{"file": "pairs.tsv", "offset": 4, "line": "alone"}\n',
         'invalid_utf8': b'{"file": "pairs.tsv", "offset": 10, "line_base64": "/wli"}\n',

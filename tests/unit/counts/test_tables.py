@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from tokcore.compiled.byte_hashing import GOLDEN_RATIO, MIXER, hash_bytes
 from tokcore.compiled.compilation import read_only
 from tokcore.corpus.formats.line_rows import bitext_rows, text_rows
-from tokcore.corpus.rows import Rows, prepend
+from tokcore.corpus.rows import Rows
 from tokcore.counts import partition_kernels
 from tokcore.counts.hash_table_kernels import slot_shift, slot_tag
 from tokcore.counts.merging import concatenate_tables, is_partition, merge_tables, partition_table
@@ -25,7 +25,9 @@ from tokcore.counts.text_format import read_counts_text
 from tokcore.counts.token_counter import TokenAccumulator
 from tokcore.counts.token_index import TokenIndex
 from tokcore.counts.token_table import TokenTable, token_arrays
+from tokcore.encoding.row_prefixes import prepend
 from tokcore.errors import InputError
+from tokcore.text.t2t_lines import T2T_LINES
 
 _LARGEST = 2**63 - 1
 
@@ -81,7 +83,7 @@ def assert_sound(table: TokenTable):
 @example('')
 @example('a b a')
 def test_tokens_of_lines_are_counted(text):
-    table = count_rows(text_rows(text.encode(), 0), (0,))
+    table = count_rows(text_rows(text.encode(), 0, T2T_LINES), (0,))
     assert_sound(table)
     assert dict(table.items()) == plain_counts(text)
     assert table.total == plain_counts(text).total()
@@ -90,7 +92,7 @@ def test_tokens_of_lines_are_counted(text):
 @settings(deadline=None)
 @given(texts, st.text(valid_characters, max_size=3))
 def test_a_prefix_may_begin_and_end_a_row_with_a_space(text, prefix):
-    (side,) = text_rows(text.encode(), 0).sides
+    (side,) = text_rows(text.encode(), 0, T2T_LINES).sides
     side = prepend(side, prefix)
     accumulator = TokenAccumulator()
     accumulator.add_rows(side.text, side.starts, side.ends)
@@ -99,7 +101,7 @@ def test_a_prefix_may_begin_and_end_a_row_with_a_space(text, prefix):
 
 
 def test_sides_are_counted_together_or_alone():
-    rows = bitext_rows(b'a b\nc\n', 0, b'a\nd\n', 0)
+    rows = bitext_rows(b'a b\nc\n', 0, b'a\nd\n', 0, T2T_LINES)
     assert dict(count_rows(rows, (0,)).items()) == {'a': 1, 'b': 1, 'c': 1}
     assert dict(count_rows(rows, (1,)).items()) == {'a': 1, 'd': 1}
     assert dict(count_rows(rows, (0, 1)).items()) == {'a': 2, 'b': 1, 'c': 1, 'd': 1}
@@ -112,7 +114,7 @@ def test_blocks_cut_at_any_line_ends_give_the_same_counts(text, cuts):
     lines = text.encode().split(b'\n')
     borders = sorted({0, len(lines), *(cut for cut in cuts if cut < len(lines))})
     parts = [b''.join(line + b'\n' for line in lines[a:b]) for a, b in zip(borders, borders[1:])]
-    tables = [count_rows(text_rows(part, 0), (0,)) for part in parts]
+    tables = [count_rows(text_rows(part, 0, T2T_LINES), (0,)) for part in parts]
     assert dict(merge_tables(tables).items()) == plain_counts(text)
     assert dict(merge_tables(reversed(tables)).items()) == plain_counts(text)
 
@@ -168,7 +170,7 @@ def test_tokens_of_one_hash_and_of_many_are_told_apart(collide):
     words = colliding_words(200) if collide else [f'w{number * 7919}字' for number in range(6_000)]
     words = [*words, 'aa', 'ab', 'ba', 'a', 'b' * 40_000]
     text = ' '.join(words + words[::2] + words[::3])
-    (side,) = text_rows(text.encode(), 0).sides
+    (side,) = text_rows(text.encode(), 0, T2T_LINES).sides
     accumulator = TokenAccumulator(TokenIndex())
     accumulator.add_rows(side.text, side.starts, side.ends)
     table = TokenTable(*accumulator.arrays())
@@ -204,7 +206,7 @@ def test_threads_count_into_one_index(collide):
 
     def count(number: int) -> Counter:
         order = words[number * 97 :] + words[: number * 31]
-        (side,) = text_rows('\n'.join(order).encode(), 0).sides
+        (side,) = text_rows('\n'.join(order).encode(), 0, T2T_LINES).sides
         sums[number].add_rows(side.text, side.starts, side.ends)
         return Counter(token for word in order for token in plain_tokens(word))
 
@@ -243,7 +245,8 @@ def test_arrays_stay_as_they_were_when_more_is_added():
 def test_many_tokens_grow_the_table_in_any_row():
     words = [f'{number:x}' for number in range(50_000)]
     text = '\n'.join(' '.join(words[i : i + 97]) for i in range(0, len(words), 97)) * 2
-    assert dict(count_rows(text_rows(text.encode(), 0), (0,)).items()) == plain_counts(text)
+    table = count_rows(text_rows(text.encode(), 0, T2T_LINES), (0,))
+    assert dict(table.items()) == plain_counts(text)
 
 
 @pytest.mark.parametrize('length', [*range(1, 36), 63, 64, 65, 95, 96, 97])

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tokcore.corpus.rows import Side
 from tokcore.encoding.block_encoder import SubwordBlockEncoder
 from tokcore.subword.text_encoder import SubwordTextEncoder
+from tokcore.text.sides import Side
 from tokcore.text.t2t_tokens import tokenize
 
 VOCABULARY = [

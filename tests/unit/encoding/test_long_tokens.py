@@ -5,11 +5,11 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from tokcore.corpus.rows import Side
 from tokcore.encoding import block_encoder, long_tokens
 from tokcore.encoding.block_encoder import SubwordBlockEncoder
 from tokcore.encoding.long_tokens import row_parts
 from tokcore.subword.text_encoder import SubwordTextEncoder
+from tokcore.text.sides import Side
 from tokcore.text.t2t_scanning import with_margin
 from tokcore.text.t2t_tokens import tokenize
 

@@ -8,6 +8,7 @@ from pipelines.jobs.corpus_files import Corpus, CorpusInput
 from pipelines.jobs.job import Execution, Reading
 from pipelines.jobs.shuffle_memory import refuse_too_large
 from tokcore.corpus.dataset import CorpusFile, Split
+from tokcore.corpus.formats.tsv import Tsv
 from tokcore.errors import InputError
 
 GIB = 1 << 30
@@ -19,7 +20,7 @@ def refuse_flink_job(size: int, *flags: str, compressed: bool = False, shuffle: 
     file = CorpusFile('/data/a.tsv', 'a.tsv', size, compressed)
     stored = StoredFile(file.path, file.name, size, 0)
     corpus = Corpus(
-        (Split('train', 'tsv', (file,), columns=(0, 1)),),
+        (Split('train', Tsv((0, 1)), ((file,),)),),
         (CorpusInput('train', 'tsv', 0, 0, file, stored),),
     )
     engine = choose_engine([*FLINK, *flags], None)

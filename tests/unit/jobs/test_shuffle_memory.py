@@ -103,7 +103,7 @@ def test_no_line_is_longer_than_the_bound_or_what_a_file_can_hold(
 ):
     path = tmp_path / name
     path.write_bytes(b'\x1f\x8b' * (size // 2) if name.endswith('gz') else bytes(size))
-    corpus = find_corpus([SplitPaths('train', text=(str(path),))])
+    corpus = find_corpus([SplitPaths('train', 'text', {'text': (str(path),)})])
     assert Reading(corpus, max_line_bytes=bound).longest_line == longest
 
 

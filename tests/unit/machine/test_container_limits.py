@@ -14,6 +14,7 @@ from pipelines.machine import process_memory, processors
 from pipelines.machine.process_memory import available_bytes, resident_bytes, total_bytes
 from pipelines.machine.processors import usable_cores
 from tokcore.corpus.dataset import CorpusFile, Split
+from tokcore.corpus.formats.lines import Lines
 from tokcore.errors import InputError
 
 MIB = 1 << 20
@@ -235,7 +236,7 @@ def test_a_shuffle_in_memory_has_to_fit_into_what_is_left(monkeypatch, left, fit
     file = CorpusFile('/data/a', 'a', 100 * MIB, False)
     stored = StoredFile(file.path, file.name, file.size, 0)
     corpus = Corpus(
-        (Split('train', 'text', (file,)),), (CorpusInput('train', 'text', 0, 0, file, stored),)
+        (Split('train', Lines(), ((file,),)),), (CorpusInput('train', 'text', 0, 0, file, stored),)
     )
     execution = Execution(choose_engine([], 1), 8 * MIB, shuffle='engine')
     monkeypatch.setattr('pipelines.engines.local.available_bytes', lambda: left)

@@ -8,7 +8,8 @@ from pipelines.shuffle.plan import RunItem, ShufflePlan
 from pipelines.shuffle.run_writing import RunWriter
 from pipelines.transforms.encode_blocks import BlockEncoder, EncodedFeature, SplitShards
 from tokcore.corpus.dataset import CorpusFile, Split
-from tokcore.corpus.formats.work_items import plan_items
+from tokcore.corpus.formats.corpus_format import plan_items
+from tokcore.corpus.formats.lines import Lines
 from tokcore.errors import InputError
 from tokcore.records.example_encoding import Feature
 
@@ -32,7 +33,7 @@ def writing(tmp_path, vocabulary):
         path = tmp_path / 'text.gz'
         path.write_bytes(gzip.compress(text, mtime=0))
         file = CorpusFile(str(path), 'text.gz', path.stat().st_size, True)
-        split = Split('train', 'text', (file,))
+        split = Split('train', Lines(), ((file,),))
         layout = (SplitShards('train', 1, 1),)
         plan = ShufflePlan(
             str(tmp_path / 'runs'), bytes(16), layout, 4000, BLOCK_BYTES, 0, max_line_bytes
@@ -54,11 +55,11 @@ def writing(tmp_path, vocabulary):
 def test_a_run_goes_on_behind_lines_that_were_left_out(writing, tmp_path):
     text = (LINE * 30 + LONG) * 6
     first = writing(text, 1000, parts=3)
-    assert len(first) == 3 and sum(part.facts.tally.too_long for part in first) > 0
+    assert len(first) == 3 and sum(part.facts.tally.rejected for part in first) > 0
     all_parts = writing(text, 1000)
     assert all_parts[:3] == first
     assert sum(part.facts.tally.lines for part in all_parts) == 6 * 31
-    assert sum(part.facts.tally.too_long for part in all_parts) == 6
+    assert sum(part.facts.tally.rejected for part in all_parts) == 6
 
 
 def test_parts_with_a_line_that_is_too_long_now_are_given_up(writing):

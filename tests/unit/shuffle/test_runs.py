@@ -21,7 +21,8 @@ from tokcore.shuffle.run_index import ENTRY, FOOTER_BYTES, RunFile
 from tokcore.shuffle.run_merging import bucket_groups, merge_buckets, read_slices
 
 FINGERPRINT = bytes(range(16))
-FACTS = RunStats(2, LineTally('train', 7, 4, 1, 2, 0), (RangeChecksum('train', 0, 0, 5, 70, 99),))
+TALLY = LineTally('train', 7, 4, 1, {'invalid_utf8': 2})
+FACTS = RunStats(2, TALLY, (RangeChecksum('train', 0, 0, 5, 70, 99),))
 REJECTED = (
     RejectedLines('train', 'invalid_utf8', 0, 5, b'{"line": 1}\n{"line": 2}\n'),
     RejectedLines('train', 'missing_column', 0, 5, b'{"line": 3}\n'),
@@ -31,7 +32,8 @@ REJECTED = (
 
 def test_lines_that_are_too_long_are_told_where_there_are_any():
     assert b'too_long' not in FACTS.to_json()
-    facts = RunStats(2, LineTally('train', 7, 4, 1, 1, 0, 1), FACTS.receipts)
+    tally = LineTally('train', 7, 4, 1, {'invalid_utf8': 1, 'too_long': 1})
+    facts = RunStats(2, tally, FACTS.receipts)
     assert RunStats.from_json(facts.to_json()) == facts
     assert RunStats.from_json(FACTS.to_json()) == FACTS
 
@@ -235,7 +237,7 @@ class TestMerging:
 
 def block(rows: list[tuple[int, bytes]], offset: int, data: bytes, rejected=()) -> EncodedBlock:
     lines = sum(each.json_lines.count(b'\n') for each in rejected)
-    tally = LineTally('train', len(rows) + lines, len(rows), 0, lines, 0)
+    tally = LineTally('train', len(rows) + lines, len(rows), 0, {'invalid_utf8': lines})
     receipt = RangeChecksum('train', 0, 0, offset, len(data), zlib.crc32(data))
     return EncodedBlock(framed(rows), BlockStats(tally, (receipt,), tuple(rejected)))
 

@@ -35,6 +35,10 @@ class IndexRange:
     end: int
     chunk_bytes: int
 
+    @property
+    def stored_bytes(self) -> int:
+        return self.end - self.start
+
 
 @dataclass(frozen=True, eq=False)
 class LineCount:
@@ -68,19 +72,12 @@ class LineIndex:
 def index_items(split: Split, item_bytes: int, unit_bytes: int = UNIT_BYTES) -> list[IndexRange]:
     """Returns what must be counted before a bitext can be cut into items of `item_bytes`.
 
-    Nothing for other kinds, and nothing of empty files.
-
-    Raises:
-      ValueError: if `item_bytes` is below 1.
+    Nothing of empty files.
     """
-    if item_bytes < 1:
-        raise ValueError(f'item_bytes must be at least 1, not {item_bytes}')
-    if split.kind != 'bitext':
-        return []
     chunk = max(1, item_bytes // CHUNKS_PER_ITEM)
     step = chunk * max(1, max(item_bytes, unit_bytes) // chunk)
     ranges = []
-    for place, pair in enumerate(zip(split.sources, split.targets, strict=True)):
+    for place, pair in enumerate(split.files):
         for side, file in enumerate(pair):
             unit = max(1, file.size) if file.compressed else step
             size = unit if file.compressed else file.size

@@ -1,146 +1,112 @@
-"""Blocks of whole lines to rows of stripped text, as Tensor2Tensor reads text through `tf.gfile`.
+"""Blocks of whole lines to rows: every line becomes a row, is empty, or is a reject.
 
-Lines end at '\\n' only, every '\\r' is dropped, what is left must be strict UTF-8, and Unicode
-whitespace is stripped at both ends. Every line becomes a row, is counted as empty, or is a reject
-with its place and reason: nothing is lost. What is too long is that, whatever else it may be. Rows
-are places in the block's text; nothing is copied.
+Lines end at '\\n' only. What text a line is, and whether it is empty or no text at all, says the
+normalizer; a line that is too long is that, whatever else it may be, and nobody looks at it.
+Nothing is lost, and each row and each reject knows its place.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from tokcore.compiled.compilation import read_only
 from tokcore.corpus.dataset import MAX_LINE_BYTES, LongLine
 from tokcore.corpus.formats import line_kernels
 from tokcore.corpus.long_lines import BEGINNING_BYTES
-from tokcore.corpus.rows import INVALID_UTF8, MISSING_COLUMN, TOO_LONG, Reason, Reject, Rows, Side
-from tokcore.corpus.utf8_damage import find_damage
-from tokcore.text.unicode_tables import whitespace_table
-
-_BYTE_KINDS = read_only(line_kernels.byte_classes())
+from tokcore.corpus.rows import INVALID_UTF8, MISSING_COLUMN, TOO_LONG, Reject, Rows
+from tokcore.text.normalizer import Normalizer
+from tokcore.text.sides import Side
 
 
 @dataclass(frozen=True)
 class _Lines:
+    """The lines of a block, from byte `offset` of its file on."""
+
     data: bytes
     offset: int
-    borders: np.ndarray  # int64[lines + 1] in `data`
-    damaged: np.ndarray  # uint8[lines]: 1 for those in `damages` or `too_long`
-    damages: dict[int, int]  # where in `data` a line's UTF-8 breaks
+    starts: np.ndarray  # int64[lines] in `data`
+    ends: np.ndarray  # int64[lines]: without the '\n'
     too_long: frozenset[int]
-    text: np.ndarray  # `data` without '\r'
-    text_borders: np.ndarray  # int64[lines + 1] in `text`
 
     def __len__(self) -> int:
-        return len(self.damaged)
+        return len(self.starts)
 
-    def reject(self, line: int, reason: Reason, side: int) -> Reject:
-        start, end = self.borders[line : line + 2].tolist()
-        end -= self.data.endswith(b'\n', start, end)
+    @property
+    def text(self) -> np.ndarray:
+        return np.frombuffer(self.data, np.uint8)
+
+    def side(self) -> Side:
+        """The lines as rows; those that are too long are empty."""
+        ends = self.ends
+        if self.too_long:
+            ends = ends.copy()
+            longest = list(self.too_long)
+            ends[longest] = self.starts[longest]
+        return Side(self.text, self.starts, ends)
+
+    def reject(self, line: int, reason: str, side: int, damage: int | None = None) -> Reject:
+        """The reject of a line; `damage` is where in `data` its UTF-8 breaks."""
+        start, end = int(self.starts[line]), int(self.ends[line])
         at = self.offset + start
         if reason == TOO_LONG:
             beginning = self.data[start : min(end, start + BEGINNING_BYTES)]
             return Reject(reason, side, at, at, beginning, end - start)
-        damage = self.offset + self.damages.get(line, start)
-        return Reject(reason, side, at, damage, self.data[start:end])
+        position = at if damage is None else self.offset + damage
+        return Reject(reason, side, at, position, self.data[start:end])
 
 
-def _scan(data: bytes, offset: int, max_line_bytes: int) -> _Lines:
+def _lines_of(data: bytes, offset: int, max_line_bytes: int) -> _Lines:
     text = np.frombuffer(data, np.uint8)
-    lines = line_kernels.count_lines(text)
-    borders = np.empty(lines + 1, np.int64)
-    damaged = np.zeros(lines, np.uint8)
-    text_borders = borders
-    returns = line_kernels.scan_lines(text, _BYTE_KINDS, borders, damaged)
-    too_long = _too_long(data, borders, max_line_bytes)
-    damaged[too_long] = 0
-    damages = {}
-    for line in np.flatnonzero(damaged).tolist():
-        start, end = borders[line : line + 2].tolist()
-        damage = find_damage(data[start:end])
-        if damage is None:
-            damaged[line] = 0
-        else:
-            damages[line] = start + damage
-    damaged[too_long] = 1
-    if returns:
-        text, text_borders = line_kernels.drop_returns(text, read_only(borders), returns)
-    return _Lines(
-        data,
-        offset,
-        borders,
-        damaged,
-        damages,
-        frozenset(too_long.tolist()),
-        read_only(text),
-        read_only(text_borders),
-    )
-
-
-def _too_long(data: bytes, borders: np.ndarray, max_line_bytes: int) -> np.ndarray:
-    """The lines of more bytes than that, before their '\n': int64[...]."""
-    if len(data) <= max_line_bytes:
-        return np.empty(0, np.int64)
-    sizes = np.diff(borders) - 1
-    sizes[-1] += not data.endswith(b'\n')
-    return np.flatnonzero(sizes > max_line_bytes)
-
-
-def _strip(lines: _Lines) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    verdicts = np.empty(len(lines), np.uint8)
-    starts = np.empty(len(lines), np.int64)
-    ends = np.empty(len(lines), np.int64)
-    line_kernels.strip_lines(
-        lines.text,
-        lines.text_borders,
-        read_only(lines.damaged),
-        whitespace_table(),
-        verdicts,
-        starts,
-        ends,
-    )
-    return verdicts, starts, ends
+    count = line_kernels.count_lines(text)
+    starts, ends = np.empty(count, np.int64), np.empty(count, np.int64)
+    line_kernels.find_lines(text, starts, ends)
+    too_long = frozenset()
+    if len(data) > max_line_bytes:
+        too_long = frozenset(np.flatnonzero(ends - starts > max_line_bytes).tolist())
+    return _Lines(data, offset, starts, ends, too_long)
 
 
 def _rows(
-    lines: _Lines,
-    verdicts: np.ndarray,
-    columns: list[tuple[np.ndarray, np.ndarray, np.ndarray]],
-    rejects: Iterator[Reject],
+    lines: _Lines, is_kept: np.ndarray, sides: Sequence[Side], rejects: Iterator[Reject]
 ) -> Rows:
-    """Keeps the lines whose verdict says so, in each (text, starts, ends) of `columns`."""
-    line_starts = lines.borders[:-1]
-    if verdicts.any():
-        kept = np.flatnonzero(verdicts == line_kernels.KEPT)
-        columns = [(text, starts[kept], ends[kept]) for text, starts, ends in columns]
+    """Keeps the rows of each side that `is_kept` (bool[lines]) says."""
+    left_out = tuple(rejects)
+    line_starts = lines.starts
+    if not is_kept.all():
+        kept = np.flatnonzero(is_kept)
+        sides = [Side(side.text, side.starts[kept], side.ends[kept]) for side in sides]
         line_starts = line_starts[kept]
     return Rows(
-        sides=tuple(Side(*column) for column in columns),
+        sides=tuple(sides),
         offset=lines.offset,
         line_starts=line_starts,
         lines=len(lines),
-        empty=int(np.count_nonzero(verdicts == line_kernels.EMPTY)),
-        rejects=tuple(rejects),
+        empty=len(lines) - len(line_starts) - len(left_out),
+        rejects=left_out,
     )
 
 
-def text_rows(data: bytes, offset: int, max_line_bytes: int = MAX_LINE_BYTES) -> Rows:
+def text_rows(
+    data: bytes, offset: int, normalizer: Normalizer, max_line_bytes: int = MAX_LINE_BYTES
+) -> Rows:
     """Returns the rows of a block of whole lines that begins at byte `offset` of its file.
 
-    `text_rows(b' a\\r\\n\\nb', 10)` has the rows 'a' and 'b' at the offsets 10 and 15, and one
-    empty line. The last line may lack its '\\n'. The rows have one side.
+    `text_rows(b' a\\r\\n\\nb', 10, T2T_LINES)` has the rows 'a' and 'b' at the offsets 10 and 15,
+    and one empty line. The last line may lack its '\\n'. The rows have one side.
     """
-    lines = _scan(data, offset, max_line_bytes)
-    verdicts, starts, ends = _strip(lines)
-    invalid = np.flatnonzero(verdicts == line_kernels.INVALID).tolist()
-    rejects = (_invalid((lines,), line) for line in invalid)
-    return _rows(lines, verdicts, [(lines.text, starts, ends)], rejects)
+    lines = _lines_of(data, offset, max_line_bytes)
+    normalized = normalizer.apply(lines.side())
+    side = normalized.side
+    rejects = _bad_lines([lines], [normalized.damages])
+    return _rows(lines, side.ends > side.starts, [side], rejects)
 
 
 def tsv_rows(
-    data: bytes, offset: int, columns: tuple[int, ...], max_line_bytes: int = MAX_LINE_BYTES
+    data: bytes,
+    offset: int,
+    columns: tuple[int, ...],
+    normalizer: Normalizer,
+    max_line_bytes: int = MAX_LINE_BYTES,
 ) -> Rows:
     """Returns the rows of a block of TAB-separated lines, one side for each 0-based column.
 
@@ -149,28 +115,53 @@ def tsv_rows(
     """
     if not columns or min(columns) < 0:
         raise ValueError(f'columns must be at least one number from 0 on, not {columns!r}')
-    lines = _scan(data, offset, max_line_bytes)
-    verdicts = np.empty(len(lines), np.uint8)
-    starts = np.empty((len(columns), len(lines)), np.int64)
-    ends = np.empty((len(columns), len(lines)), np.int64)
+    lines = _lines_of(data, offset, max_line_bytes)
+    wanted = sorted(set(columns))
+    rows = lines.side()
+    starts = np.empty((len(lines), len(wanted)), np.int64)
+    ends = np.empty((len(lines), len(wanted)), np.int64)
+    coverage = np.empty(len(lines), np.uint8)
     line_kernels.cut_columns(
-        lines.text,
-        lines.text_borders,
-        read_only(lines.damaged),
-        whitespace_table(),
-        np.array(columns, np.int64),
-        verdicts,
-        starts,
-        ends,
+        rows.text, rows.starts, rows.ends, np.array(wanted, np.int64), starts, ends, coverage
     )
+    cells = normalizer.apply(Side(rows.text, starts.reshape(-1), ends.reshape(-1)))
+    shape = len(wanted), len(lines)
+    starts = np.ascontiguousarray(cells.side.starts.reshape(starts.shape).T)
+    ends = np.ascontiguousarray(cells.side.ends.reshape(shape[::-1]).T)
+    is_kept = (ends > starts).all(axis=0)
+    damages = {}
+    for cell in sorted(cells.damages, reverse=True):  # the first of a line is kept
+        damages[cell // len(wanted)] = cells.damages[cell]
+    missing = _look_at_whole_lines(rows, coverage, damages, normalizer)
+    is_kept[list(damages)] = False
     rejects = (
         lines.reject(line, MISSING_COLUMN, 0)
-        if verdicts[line] == line_kernels.MISSING_COLUMN
-        else _invalid((lines,), line)
-        for line in np.flatnonzero(verdicts >= line_kernels.MISSING_COLUMN).tolist()
+        if line in missing
+        else _bad_line([lines], [damages], line)
+        for line in sorted({*missing, *damages, *lines.too_long})
     )
-    sides = [(lines.text, starts[side], ends[side]) for side in range(len(columns))]
-    return _rows(lines, verdicts, sides, rejects)
+    sides = [
+        Side(cells.side.text, starts[row], ends[row]) for row in map(wanted.index, columns)
+    ]
+    return _rows(lines, is_kept, sides, rejects)
+
+
+def _look_at_whole_lines(
+    rows: Side, coverage: np.ndarray, damages: dict[int, int], normalizer: Normalizer
+) -> set[int]:
+    """Looks at lines of which the wanted columns do not tell all.
+
+    Damage in other columns is added to `damages`. Returns the lines that lack a column and are
+    neither damaged nor blank.
+    """
+    doubtful = np.union1d(np.flatnonzero(coverage), np.array(list(damages), np.int64))
+    if not len(doubtful):
+        return set()
+    whole = normalizer.apply(Side(rows.text, rows.starts[doubtful], rows.ends[doubtful]))
+    damages.update((int(doubtful[row]), place) for row, place in whole.damages.items())
+    has_text = whole.side.ends > whole.side.starts
+    lacking = doubtful[has_text & (coverage[doubtful] == line_kernels.MISSING_COLUMN)]
+    return set(lacking.tolist()) - damages.keys()
 
 
 def bitext_rows(
@@ -178,6 +169,7 @@ def bitext_rows(
     source_offset: int,
     target: bytes,
     target_offset: int,
+    normalizer: Normalizer,
     max_line_bytes: int = MAX_LINE_BYTES,
 ) -> Rows:
     """Returns the rows of two blocks aligned line by line, with two sides.
@@ -186,28 +178,36 @@ def bitext_rows(
     is reported. Raises ValueError if the blocks differ in their number of lines.
     """
     files = (
-        _scan(source, source_offset, max_line_bytes),
-        _scan(target, target_offset, max_line_bytes),
+        _lines_of(source, source_offset, max_line_bytes),
+        _lines_of(target, target_offset, max_line_bytes),
     )
     if len(files[0]) != len(files[1]):
         raise ValueError(
             f'the source block has {len(files[0])} lines and the target block {len(files[1])}'
         )
-    stripped = [_strip(lines) for lines in files]
-    verdicts = np.maximum(stripped[0][0], stripped[1][0])  # invalid over empty over kept
-    invalid = np.flatnonzero(verdicts == line_kernels.INVALID).tolist()
-    rejects = (_invalid(files, line) for line in invalid)
-    columns = [(lines.text, starts, ends) for lines, (_, starts, ends) in zip(files, stripped)]
-    return _rows(files[0], verdicts, columns, rejects)
+    normalized = [normalizer.apply(lines.side()) for lines in files]
+    sides = [each.side for each in normalized]
+    is_kept = (sides[0].ends > sides[0].starts) & (sides[1].ends > sides[1].starts)
+    rejects = _bad_lines(files, [each.damages for each in normalized])
+    return _rows(files[0], is_kept, sides, rejects)
 
 
-def _invalid(files: tuple[_Lines, ...], line: int) -> Reject:
-    """The reject of a line of a file, or of a pair, that is too long or not UTF-8."""
+def _bad_lines(
+    files: Sequence[_Lines], damages: Sequence[Mapping[int, int]]
+) -> Iterator[Reject]:
+    """The rejects of lines of a file, or of a pair, that are too long or not UTF-8."""
+    bad = {line for lines in files for line in lines.too_long}.union(*damages)
+    return (_bad_line(files, damages, line) for line in sorted(bad))
+
+
+def _bad_line(
+    files: Sequence[_Lines], damages: Sequence[Mapping[int, int]], line: int
+) -> Reject:
     for side, lines in enumerate(files):
         if line in lines.too_long:
             return lines.reject(line, TOO_LONG, side)
-    side = int(line not in files[0].damages)
-    return files[side].reject(line, INVALID_UTF8, side)
+    side = next(side for side, found in enumerate(damages) if line in found)
+    return files[side].reject(line, INVALID_UTF8, side, damages[side][line])
 
 
 def long_rows(line: LongLine, sides: int, offset: int) -> Rows:

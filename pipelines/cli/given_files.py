@@ -1,0 +1,93 @@
+"""The files of a corpus as the command line names them: each format has options of its own."""
+
+import argparse
+import dataclasses
+from collections.abc import Mapping, Sequence
+
+from pipelines.jobs.corpus_files import SplitPaths, option_name, split_option
+from tokcore.corpus.formats.corpus_format import CorpusFormat
+from tokcore.corpus.formats.registry import all_formats
+from tokcore.errors import InputError
+
+
+def names_files(options: argparse.Namespace) -> bool:
+    """Tells whether files of a training corpus are given."""
+    return any(getattr(options, role) for each in all_formats() for role in each.roles)
+
+
+def split_paths(options: argparse.Namespace, splits: Sequence[str]) -> list[SplitPaths]:
+    """Returns what is given for each split, of those for which files are given.
+
+    Raises:
+        InputError: no training corpus, options that do not go together, or splits of another shape.
+    """
+    chosen = {split: _chosen_format(options, split) for split in splits}
+    if chosen['train'] is None:
+        choices = [
+            ' with '.join(split_option('train', role) for role in each.roles)
+            for each in all_formats()
+        ]
+        raise InputError(f'no training corpus given: {", or ".join(choices)}')
+    found = [
+        SplitPaths(
+            split,
+            given.name,
+            {role: getattr(options, option_name(split, role)) for role in given.roles},
+            _format_options(options, split, given),
+        )
+        for split, given in chosen.items()
+        if given is not None
+    ]
+    _check_sides(found)
+    return found
+
+
+def _chosen_format(options: argparse.Namespace, split: str) -> type[CorpusFormat] | None:
+    """The format of which files are given for a split."""
+    given = {
+        each: [role for role in each.roles if getattr(options, option_name(split, role))]
+        for each in all_formats()
+    }
+    chosen = [each for each, roles in given.items() if roles]
+    if len(chosen) > 1:
+        names = ['/'.join(split_option(split, role) for role in each.roles) for each in chosen]
+        raise InputError(f'{" and ".join(names)} exclude each other; give one of them')
+    for each in chosen:
+        for role in each.roles:
+            if role not in given[each]:
+                missing = split_option(split, role)
+                raise InputError(f'{missing} is missing: {each.name} needs both sides')
+    for each in all_formats():
+        for name in _option_names(each):
+            if each not in chosen and getattr(options, option_name(split, name)) is not None:
+                raise InputError(
+                    f'{split_option(split, name)} goes with {split_option(split, each.roles[0])} '
+                    'only'
+                )
+    return chosen[0] if chosen else None
+
+
+def _option_names(each: type[CorpusFormat]) -> list[str]:
+    return [field.name for field in dataclasses.fields(each)]
+
+
+def _format_options(
+    options: argparse.Namespace, split: str, given: type[CorpusFormat]
+) -> Mapping[str, object]:
+    """A split's options of its format; what is not given is the training corpus's."""
+    found = {}
+    for name in _option_names(given):
+        values = [getattr(options, option_name(each, name)) for each in (split, 'train')]
+        value = next((each for each in values if each is not None), None)
+        if value is not None:
+            found[name] = value
+    return found
+
+
+def _check_sides(found: Sequence[SplitPaths]) -> None:
+    by_name = {each.name: each for each in all_formats()}
+    numbers = {len(by_name[each.format](**each.options).sides) for each in found}
+    if len(numbers) > 1:
+        single = [each for each in by_name.values() if len(each().sides) == 1]
+        names = ' or '.join(split_option('train', each.roles[0]) for each in single)
+        raise InputError(f'the splits must all be pairs, or all {names}')

@@ -1,0 +1,167 @@
+"""What a corpus format is: how files are cut, read as blocks, and given as rows.
+
+To add one (`tests/engines/paragraphs_format` is an example, whole):
+
+1. A module with a frozen dataclass that is a `CorpusFormat`. Its fields are the format's options;
+   an instance goes with every split, work item and block, and so crosses process borders. For its
+   help the command imports the module: what is heavy (kernels: anything that imports numba) is
+   imported in the method that needs it.
+2. Its name and where it is, as one line of `registry._ORIGINS` or by a call of `registry.register`
+   before the command begins.
+
+The command then has an option for each of its `roles`. For files of lines, `work_items` plans and
+reads, and `line_rows` makes rows.
+"""
+
+import abc
+import dataclasses
+from collections.abc import Iterator, Sequence
+from typing import Any, ClassVar
+
+from tokcore.corpus.dataset import MAX_LINE_BYTES, Block, OpenBinary, Split, WorkItem
+from tokcore.corpus.formats.work_items import BLOCK_BYTES, ITEM_BYTES
+from tokcore.corpus.rows import Reject, Rows
+from tokcore.text.normalizer import Normalizer
+
+
+class CorpusFormat(abc.ABC):
+    """A format with its options.
+
+    Attributes:
+        name: by which registry, fingerprints and errors know it.
+        what: its files, as a list in the help tells them.
+        roles: of the files that belong together at each place, one or several: an option each, and
+            what manifests call such a file.
+        help: of these options, in the same order.
+        reasons: for which it leaves out rows, beside those of all formats.
+    """
+
+    name: ClassVar[str]
+    what: ClassVar[str]
+    roles: ClassVar[tuple[str, ...]]
+    help: ClassVar[tuple[str, ...]]
+    reasons: ClassVar[tuple[str, ...]] = ()
+
+    @property
+    @abc.abstractmethod
+    def sides(self) -> tuple[str, ...]:
+        """The names of the columns of its rows: `inputs` and `targets` of pairs."""
+
+    @property
+    def key(self) -> tuple[object, ...]:
+        """Its options as plain values, for fingerprints."""
+        return dataclasses.astuple(self)
+
+    @property
+    def options(self) -> dict[str, object]:
+        """Its options by name, for manifests."""
+        return {each.name: getattr(self, each.name) for each in dataclasses.fields(self)}
+
+    def index_ranges(self, split: Split, item_bytes: int) -> Sequence[Any]:
+        """Returns what has to be read before a split can be planned, in parts that can be pickled.
+
+        Each has `stored_bytes`, how much that reads. Nothing by default.
+        """
+        return ()
+
+    def index(self, part: Any, open_binary: OpenBinary) -> tuple[Any, ...]:
+        """Reads one of `index_ranges`; returns what `plan` is to know of it, as JSON can hold it.
+
+        Raises:
+            InputError: the file cannot be read, or is damaged.
+        """
+        raise NotImplementedError
+
+    @abc.abstractmethod
+    def plan(
+        self, split: Split, index: Sequence[tuple[Any, ...]], item_bytes: int
+    ) -> list[WorkItem]:
+        """Cuts a split into items of about so many bytes, in the order of places and rows.
+
+        `index` is what `index` returned, one for each of `index_ranges`.
+
+        Raises:
+            InputError: the files do not go together.
+        """
+
+    @abc.abstractmethod
+    def read(
+        self, item: WorkItem, open_binary: OpenBinary, block_bytes: int, max_line_bytes: int
+    ) -> Iterator[Block]:
+        """Yields an item's blocks in the order of rows, as `read_blocks` says."""
+
+    @abc.abstractmethod
+    def rows(self, block: Block, normalizer: Normalizer) -> Rows:
+        """Returns a block's rows, each with what it is known by: where it begins, or its number.
+
+        The normalizer is given the bytes of rows as they were read, whatever is in them.
+        """
+
+    def explain(self, reject: Reject) -> str:
+        """Returns what an error says of a row left out for one of its own `reasons`.
+
+        It follows the file's name, and tells the place, what is wrong and what helps.
+        """
+        raise NotImplementedError
+
+
+def index_ranges(split: Split, item_bytes: int) -> Sequence[Any]:
+    """Returns what has to be read before a split can be planned.
+
+    Raises:
+        ValueError: `item_bytes` is below 1.
+    """
+    if item_bytes < 1:
+        raise ValueError(f'item_bytes must be at least 1, not {item_bytes}')
+    return split.format.index_ranges(split, item_bytes)
+
+
+def plan_items(
+    split: Split, index: Sequence[tuple[Any, ...]] = (), item_bytes: int = ITEM_BYTES
+) -> list[WorkItem]:
+    """Cuts a split into work items, in the order of places and rows.
+
+    Args:
+        split: the files.
+        index: what is known of each of `index_ranges`, with the same `item_bytes`.
+        item_bytes: each file's share of an item is of no more bytes, unless it is one row.
+
+    Raises:
+        InputError: files that belong together have different numbers of lines.
+        ValueError: `item_bytes` is below 1, or the index is not that of the split's files.
+    """
+    if item_bytes < 1:
+        raise ValueError(f'item_bytes must be at least 1, not {item_bytes}')
+    return split.format.plan(split, index, item_bytes)
+
+
+def read_blocks(
+    item: WorkItem,
+    open_binary: OpenBinary,
+    block_bytes: int = BLOCK_BYTES,
+    max_line_bytes: int = MAX_LINE_BYTES,
+) -> Iterator[Block]:
+    """Yields a work item's blocks in the order of rows.
+
+    The blocks of all items hold every byte of a file once, whatever the items' size. A plain item
+    is one block, or none if no row starts in it. A gzip file gives blocks of as few rows as reach
+    `block_bytes` (for a pair: on one side or the other). A line of more than `max_line_bytes` bytes
+    that a block has no room for is a block of its own and not held; to find others is for
+    `block_rows`.
+
+    Raises:
+        InputError: a file cannot be read, has changed since it was planned, is a gzip file cut off
+            or damaged, or has another number of lines than the other file of its pair.
+        ValueError: `block_bytes` or `max_line_bytes` is below 1.
+    """
+    if min(block_bytes, max_line_bytes) < 1:
+        raise ValueError(
+            'block_bytes and max_line_bytes must be at least 1, not '
+            f'{block_bytes} and {max_line_bytes}'
+        )
+    return item.format.read(item, open_binary, block_bytes, max_line_bytes)
+
+
+def block_rows(block: Block, normalizer: Normalizer) -> Rows:
+    """Returns a block's rows: by its format, as text by the normalizer."""
+    return block.format.rows(block, normalizer)

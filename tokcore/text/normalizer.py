@@ -1,0 +1,48 @@
+"""What is done to a row's bytes before its tokens are looked for: the first part of a scheme.
+
+A format hands over a row as it stands in the file, a line without its '\\n' for instance, and nothing
+else is done to it on the way. The normalizer says what text it is, and with that which rows are
+empty and which are not text at all.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Protocol
+
+from tokcore.text.sides import Side
+
+
+@dataclass(frozen=True)
+class NormalizedRows:
+    """What became of rows: as many as were given, in their order.
+
+    Attributes:
+        side: the rows. Those of no characters are empty, and so are those in `damages`.
+        damages: of rows that are not UTF-8, where in the text given the first wrong byte is.
+    """
+
+    side: Side
+    damages: Mapping[int, int]
+
+
+class Normalizer(Protocol):
+    """Rows of bytes to rows of text: a pure function of each row, wherever the row stands.
+
+    Attributes:
+        name: by which records know it.
+        options: plain values that the result depends on, beside the name; for records too.
+    """
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def options(self) -> Mapping[str, object]: ...
+
+    def apply(self, rows: Side) -> NormalizedRows:
+        """Returns the text of rows, which may hold any bytes, '\\n' among them.
+
+        The rows given are in the order of their text and do not overlap. None of them ends within a
+        character that goes on behind it: the bytes next to a row, if there are any, are below 0x80.
+        """
+        ...
