@@ -11,8 +11,8 @@ from pipelines.jobs.job import Execution, Reading
 from pipelines.transforms.read_blocks import ReadBlocks
 from pipelines.transforms.share_out import ReportEach
 from pipelines.transforms.write_report import read_report
-from tokcore.corpus.dataset import Format, WorkItem
-from tokcore.corpus.formats.corpus_format import index_ranges, plan_items
+from tokcore.corpus.dataset import WorkItem
+from tokcore.corpus.formats.corpus_format import CorpusFormat, index_ranges, plan_items
 
 
 @dataclass(frozen=True)
@@ -82,6 +82,6 @@ class _Indexed:
     found: tuple
 
 
-def _index_range(numbered: tuple[int, tuple[Format, Any]]) -> _Indexed:
-    number, (corpus_format, part) = numbered
-    return _Indexed(number, corpus_format.index(part, filesystem.open_binary))
+def _index_range(numbered: tuple[int, tuple[CorpusFormat, Any]]) -> _Indexed:
+    number, (indexing, part) = numbered
+    return _Indexed(number, indexing.index(part, filesystem.open_binary))

@@ -1,0 +1,190 @@
+"""A format of one folder and one line of the registry: counted, encoded, resumed, refused."""
+
+import ast
+import collections
+import json
+import os
+import pathlib
+import random
+import signal
+import subprocess
+import sys
+import time
+
+import pyarrow.parquet as parquet
+import pytest
+
+from jobs import refuse, succeed, write
+from tokcore.corpus.formats import registry
+from tokcore.records.tfrecord_reader import parse_example, read_records
+from tokcore.subword.text_encoder import SubwordTextEncoder
+from tokcore.text.t2t_tokens import tokenize
+
+HERE = pathlib.Path(__file__).parent
+ROOT = HERE.parents[2]
+
+
+@pytest.fixture(autouse=True)
+def registered(monkeypatch):
+    """The one line; taken back for the tests of others."""
+    monkeypatch.setitem(registry._ORIGINS, 'paragraphs', 'paragraphs:Paragraphs')
+
+
+def drawn_paragraphs(count: int) -> list[str]:
+    dice = random.Random(count)
+    words = ['Vers', 'Zeile', 'und', '字字', 'noch', 'eine', 'é', '12']
+    return [
+        '\n'.join(
+            ' '.join(dice.choices(words, k=dice.randint(1, 6))) for _ in range(dice.randint(1, 5))
+        )
+        for _ in range(count)
+    ]
+
+
+PARAGRAPHS = drawn_paragraphs(1500)
+
+
+@pytest.fixture(scope='module')
+def corpus(tmp_path_factory):
+    folder = tmp_path_factory.mktemp('paragraphs')
+    return write(folder / 'verses.txt', '\n\n'.join(PARAGRAPHS).encode() + b'\n')
+
+
+@pytest.fixture(scope='module')
+def vocabulary(corpus, tmp_path_factory):
+    """Learned from the lines: a vocabulary file of Tensor2Tensor's holds no line feed."""
+    path = tmp_path_factory.mktemp('vocabulary') / 'vocab'
+    succeed('vocab', '--text', corpus, '--vocab-size', 300, '--output', path)
+    return path
+
+
+def encoding(corpus, vocabulary, folder, *more):
+    return [
+        'encode', '--paragraphs', corpus, '--vocab', vocabulary, '--name', 'v', '--shards', 2,
+        '--item-size', '1KiB', '--output', folder, *more,
+    ]  # fmt: skip
+
+
+def shards_of(folder):
+    return {path.name: path.read_bytes() for path in sorted(folder.glob('v-train-*'))}
+
+
+def texts_of(folder, vocabulary):
+    encoder = SubwordTextEncoder.load(str(vocabulary))
+    return [
+        encoder.decode(parse_example(record)['targets'][:-1])
+        for path in sorted(folder.glob('v-train-*'))
+        for record in read_records(path.read_bytes(), path.name)
+    ]
+
+
+@pytest.mark.parametrize('workers', [1, 2])
+def test_tokens_of_paragraphs_are_counted(corpus, tmp_path, workers):
+    folder = tmp_path / 'counts'
+    cut = ['--item-size', '1KiB', '--workers', workers]
+    succeed('count', '--paragraphs', corpus, *cut, '--output', folder)
+    expected = collections.Counter(token for each in PARAGRAPHS for token in tokenize(each))
+    tables = [parquet.read_table(path).to_pydict() for path in folder.glob('*.parquet')]
+    found = {
+        token: count
+        for table in tables
+        for token, count in zip(table['token'], table['count'], strict=True)
+    }
+    assert found == expected
+    assert any('\n' in token for token in found)
+
+
+@pytest.mark.parametrize('workers', [1, 2])
+def test_paragraphs_are_encoded_with_the_line_feeds_in_them(corpus, vocabulary, tmp_path, workers):
+    succeed(*encoding(corpus, vocabulary, tmp_path / 'out', '--workers', workers))
+    assert sorted(texts_of(tmp_path / 'out', vocabulary)) == sorted(PARAGRAPHS)
+    succeed(*encoding(corpus, vocabulary, tmp_path / 'engine', '--shuffle', 'engine'))
+    assert shards_of(tmp_path / 'out') == shards_of(tmp_path / 'engine')
+
+
+def runs_of(folder):
+    return {
+        path.name: (path.stat().st_mtime_ns, path.stat().st_ino)
+        for path in sorted((folder / '.tokbeam').glob('shuffle-*/run-*'))
+    }
+
+
+@pytest.mark.parametrize('workers', [1, 2])
+def test_a_killed_encode_goes_on(corpus, vocabulary, tmp_path, monkeypatch, workers):
+    monkeypatch.setattr('pipelines.shuffle.through_files.sweep_shuffles', lambda *_: None)
+    folder = tmp_path / 'out'
+    command = encoding(corpus, vocabulary, folder, '--buffer', '2KiB', '--workers', workers)
+    process = subprocess.Popen(
+        [sys.executable, HERE / 'paragraphs_command.py', *map(str, command)],
+        env={**os.environ, 'PYTHONPATH': os.pathsep.join(map(str, (HERE, ROOT)))},
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    )
+    while process.poll() is None and len(runs_of(folder)) < 5:
+        time.sleep(0.002)
+    os.killpg(process.pid, signal.SIGKILL)
+    assert process.wait() == -signal.SIGKILL
+    before = runs_of(folder)
+    succeed(*command)
+    after = runs_of(folder)
+    assert {name: after[name] for name in before} == before and len(after) > len(before)
+    succeed(*encoding(corpus, vocabulary, tmp_path / 'whole'))
+    assert shards_of(folder) == shards_of(tmp_path / 'whole')
+
+
+BAD = b'good\nverse\n\n% remark\n\n \n\n\xff\n\n' + b'x' * 300 + b'\n\n\nlast'
+
+
+def test_what_is_left_out_is_kept_under_the_formats_own_reason_too(vocabulary, tmp_path):
+    corpus, folder = write(tmp_path / 'bad.txt', BAD), tmp_path / 'out'
+    bound = ['--max-line-size', '100']
+    said = succeed(*encoding(corpus, vocabulary, folder, '--on-error', 'skip', *bound))
+    rejected = folder / 'rejected'
+    assert sorted(path.name for path in rejected.iterdir()) == [
+        'train.comment.jsonl', 'train.invalid_utf8.jsonl', 'train.too_long.jsonl'
+    ]  # fmt: skip
+    assert json.loads((rejected / 'train.comment.jsonl').read_text()) == {
+        'file': 'bad.txt', 'offset': 12, 'line': '% remark'
+    }  # fmt: skip
+    assert f'1 lines were left out: {rejected / "train.comment.jsonl"}' in said
+    manifest = json.loads((folder / 'tokbeam.json').read_text())
+    assert manifest['lines'] == [
+        {
+            'split': 'train', 'lines': 6, 'examples': 2, 'empty': 1, 'comment': 1,
+            'invalid_utf8': 1, 'missing_column': 0, 'too_long': 1,
+        }
+    ]  # fmt: skip
+    assert texts_of(folder, vocabulary) in (['good\nverse', 'last'], ['last', 'good\nverse'])
+    again = succeed(*encoding(corpus, vocabulary, folder, '--on-error', 'skip', *bound))
+    assert 'already done' in again
+
+
+def test_what_the_format_says_of_a_reject_is_the_error(vocabulary, tmp_path):
+    corpus = write(tmp_path / 'bad.txt', b'a verse\n\n% remark\n')
+    said = refuse(*encoding(corpus, vocabulary, tmp_path / 'out'))
+    assert 'bad.txt: the paragraph at byte 9 is a comment; take it out' in said
+
+
+def test_its_option_is_one_of_the_others(corpus, vocabulary, tmp_path):
+    both = ['--text', corpus]
+    said = refuse(*encoding(corpus, vocabulary, tmp_path / 'out', *both))
+    assert '--text and --paragraphs exclude each other' in said
+    said = refuse('count', '--output', tmp_path / 'counts')
+    assert '--source with --target, or --tsv, or --text, or --paragraphs' in said
+
+
+def test_nothing_outside_this_folder_knows_of_it():
+    knowing = [
+        path.relative_to(ROOT).as_posix()
+        for room in ('tokcore', 'pipelines')
+        for path in (ROOT / room).rglob('*.py')
+        for node in ast.walk(ast.parse(path.read_text()))
+        if 'paragraphs' in names_in(node)
+    ]
+    assert not knowing
+
+
+def names_in(node: ast.AST) -> set[str]:
+    """What a node names or says, in small letters; sentences are not looked into."""
+    found = [getattr(node, field, None) for field in ('id', 'name', 'attr', 'arg', 'module', 'value')]
+    return {each.lower() for each in found if isinstance(each, str)}
