@@ -12,29 +12,27 @@ from tokcore.corpus.formats.registry import all_formats
 from tokcore.counts.block_counting import BlockCounter, TableMerger
 from tokcore.counts.merging import partition_table
 from tokcore.counts.token_table import TokenTable
-from tokcore.encoding.block_encoder import SubwordBlockEncoder
+from tokcore.encoding.scheme import Scheme
 from tokcore.records.example_encoding import Feature, encode_block
 from tokcore.records.framing import FramedRows, sort_rows, split_by_bucket
 from tokcore.records.key_sorting import SortedRows
-from tokcore.subword.text_encoder import SubwordTextEncoder
-from tokcore.text.t2t_lines import T2T_LINES
 
 _MANY_TOKENS = 3_000  # more than a table has room for at first, so that it grows
 _TEXT = 'one two\tÄ 字 👍\r\nthree,\t四 5\n'.encode()
 
 
-def compile_kernels() -> None:
-    """Runs a few lines of every format through counting, encoding and shuffling."""
+def compile_kernels(scheme: Scheme) -> None:
+    """Runs a few lines of every format through a scheme's counting and encoding, and shuffling."""
     file = CorpusFile('warm-up', 'warm-up', len(_TEXT), compressed=False)
     formats = [each() for each in all_formats()]
     splits = tuple(Split(each.name, each, ((file,) * len(each.roles),)) for each in formats)
     TableMerger().add(TokenTable.from_items((str(number), 1) for number in range(_MANY_TOKENS)))
-    alphabet = sorted(set('<pad>EOS_\\u;0123456789') | set(_TEXT.decode()))
-    encoder = SubwordTextEncoder(['<pad>_', '<EOS>_', *alphabet, 'one_'])
+    vocabulary = scheme.vocabulary_of(sorted(set(_TEXT.decode())))
+    template = scheme.template(vocabulary)
     for split in splits:
         texts = tuple(BlockText(0, _TEXT) for _ in split.format.roles)
         block = Block(split.name, split.format, 0, texts)
-        counter = BlockCounter(((0,),), T2T_LINES)
+        counter = BlockCounter(((0,),), scheme.normalizer)
         counter.add(block, splits)
         [counted] = counter.finish()
         merger = TableMerger()
@@ -42,8 +40,10 @@ def compile_kernels() -> None:
             merger.add(TokenTable.from_bytes(table.to_bytes()))
         merger.merged()
         feature = Feature('targets', 0, 'a prefix ')
-        encoders = (SubwordBlockEncoder(encoder),)
-        rows = encode_block(block, (feature,), encoders, 0, splits, T2T_LINES).rows
+        encoders = (scheme.encoder(vocabulary),)
+        rows = encode_block(
+            block, (feature,), encoders, (template,), 0, splits, scheme.normalizer
+        ).rows
         lengths = rows.lengths.astype(np.uint32)
         SortedRows.of(rows.keys, rows.records, row_offsets(lengths)[:-1], lengths).records()
         sort_rows([FramedRows.from_bytes(part.to_bytes()) for _, part in split_by_bucket(rows, 2)])

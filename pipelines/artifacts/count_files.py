@@ -12,6 +12,7 @@ import pyarrow.parquet as parquet
 
 from pipelines.artifacts.count_batches import refusing_no_counts
 from pipelines.artifacts.manifest import MANIFEST_NAME, InputText, OutputFile, read_manifest
+from pipelines.artifacts.recorded_rules import earlier_rules
 from pipelines.artifacts.stage_output import InputState
 from pipelines.files import filesystem
 from pipelines.files.filesystem import StoredFile
@@ -19,6 +20,12 @@ from pipelines.files.trial_reading import column_names, no_counts, read_on_trial
 from pipelines.transforms.count_tokens import UNICODE_KEY
 from tokcore.corpus.dataset import OpenBinary
 from tokcore.corpus.storage.stored_file import open_path
+from tokcore.encoding.token_rules import (
+    NORMALIZER_KEY,
+    PRE_TOKENIZER_KEY,
+    TokenRules,
+    check_rules,
+)
 from tokcore.errors import InputError
 from tokcore.text.unicode_tables import check_unicode
 
@@ -53,8 +60,19 @@ class _Look:
     crc32c: str
     is_parquet: bool
     unicode: str | None  # as it records it
+    recorded_rules: TokenRules | None
     tokens: int
     text_bytes: int
+
+    @property
+    def rules(self) -> TokenRules | None:
+        """The rules that found the tokens; None if this is no file of ours.
+
+        Version 0.1.0 at 6b30307 recorded the Unicode version and no rules.
+        """
+        if self.recorded_rules is None and self.unicode is not None:
+            return earlier_rules()
+        return self.recorded_rules
 
 
 @dataclass(frozen=True)
@@ -131,7 +149,9 @@ class CountFiles:
         look = self.look(file)
         check_unicode(look.unicode, f'the count file {file.path}')
         unicode = look.unicode or 'not recorded'
-        return InputText('train', 'counts', file.name, look.bytes, look.crc32c, unicode)
+        return InputText(
+            'train', 'counts', file.name, look.bytes, look.crc32c, unicode, look.recorded_rules
+        )
 
 
 def find_counts(paths: Sequence[str]) -> CountFiles:
@@ -194,10 +214,17 @@ def _folder_files(folder: str) -> list[tuple[StoredFile, OutputFile]]:
     ]
 
 
-def check_recorded_unicode(counts: CountFiles) -> None:
-    """Raises InputError if a file records another Unicode version than that of this Python."""
+def check_recorded(counts: CountFiles, rules: TokenRules | None = None) -> None:
+    """Holds what files record against this Python, and the rules that are asked for, if any.
+
+    Raises:
+        InputError: a file records another Unicode version, or other rules.
+    """
     for file in counts.files:
-        check_unicode(counts.look(file).unicode, f'the count file {file.path}')
+        look = counts.look(file)
+        check_unicode(look.unicode, f'the count file {file.path}')
+        if rules is not None:
+            check_rules(look.rules, rules, f'the count file {file.path}')
 
 
 def _look(path: str, open_binary: OpenBinary, stated: str | None) -> _Look:
@@ -214,12 +241,12 @@ def _look(path: str, open_binary: OpenBinary, stated: str | None) -> _Look:
             'changed or damaged; count again with --overwrite'
         )
     if not _is_parquet(path, open_binary):
-        return _Look(size, crc32c, False, None, size // 12, size)
+        return _Look(size, crc32c, False, None, None, size // 12, size)
     with open_path(path, open_binary) as stream:
         parquet_file = open_parquet(path, stream)
-        unicode = _recorded(path, parquet_file)
+        unicode, rules = _recorded(path, parquet_file)
         tokens, text_bytes = _tokens_and_bytes(parquet_file.metadata)
-    return _Look(size, crc32c, True, unicode, tokens, text_bytes)
+    return _Look(size, crc32c, True, unicode, rules, tokens, text_bytes)
 
 
 def _tokens_and_bytes(metadata: parquet.FileMetaData) -> tuple[int, int]:
@@ -250,9 +277,20 @@ def open_parquet(path: str, stream: BinaryIO) -> parquet.ParquetFile:
         return parquet_file
 
 
-def _recorded(path: str, parquet_file: parquet.ParquetFile) -> str | None:
-    metadata = parquet_file.schema_arrow.metadata or {}
+def _recorded(
+    path: str, parquet_file: parquet.ParquetFile
+) -> tuple[str | None, TokenRules | None]:
+    """Returns the Unicode version and the rules that a file of counts records."""
+    stored = parquet_file.schema_arrow.metadata or {}
+    recorded: dict[str, str] = {}
+    for key in (UNICODE_KEY, NORMALIZER_KEY, PRE_TOKENIZER_KEY):
+        try:
+            if key.encode() in stored:
+                recorded[key] = stored[key.encode()].decode()
+        except UnicodeDecodeError as error:
+            raise no_counts(path, f'{key} in its metadata: {error}') from error
     try:
-        return metadata.get(UNICODE_KEY.encode(), b'').decode() or None
-    except UnicodeDecodeError as error:
-        raise no_counts(path, f'{UNICODE_KEY} in its metadata: {error}') from error
+        return recorded.get(UNICODE_KEY) or None, TokenRules.of_metadata(recorded)
+    except (ValueError, TypeError, KeyError, RecursionError) as error:
+        keys = f'{NORMALIZER_KEY} or {PRE_TOKENIZER_KEY}'
+        raise no_counts(path, f'{keys} in its metadata: {error}') from error

@@ -8,7 +8,7 @@ from pipelines.artifacts.count_batches import (
     refuse_unstorable,
     refusing_no_counts,
 )
-from pipelines.artifacts.count_files import CountFiles, check_recorded_unicode, open_parquet
+from pipelines.artifacts.count_files import CountFiles, check_recorded, open_parquet
 from pipelines.files.filesystem import StoredFile
 from tokcore.corpus.dataset import MAX_LINE_BYTES, CorpusFile, LongLine, OpenBinary
 from tokcore.corpus.formats.whole_lines import whole_lines
@@ -39,7 +39,7 @@ def read_counts(counts: CountFiles) -> TokenTable:
 
 def read_counts_or_empty(counts: CountFiles) -> TokenTable:
     """Returns the sum of count files, which may be a partition without tokens."""
-    check_recorded_unicode(counts)
+    check_recorded(counts)
     try:
         if counts.partitions:
             # Sorted, and with no token in common: nothing is to be added up.

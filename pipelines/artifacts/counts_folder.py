@@ -8,6 +8,7 @@ from pipelines.artifacts.manifest import Manifest, OutputFile
 from pipelines.transforms.count_tokens import WrittenCounts, counts_name, write_counts_file
 from tokcore.counts.block_counting import COUNT_PARTITIONS
 from tokcore.counts.merging import TokenTable
+from tokcore.encoding.token_rules import TokenRules
 
 _LOGGER = logging.getLogger(__name__)
 
@@ -40,12 +41,16 @@ def count_names() -> tuple[str, ...]:
     return tuple(counts_name(partition) for partition in range(COUNT_PARTITIONS))
 
 
-def counted_table(files: Iterable[WrittenCounts], path: str) -> CountedTable:
+def counted_table(
+    files: Iterable[WrittenCounts], path: str, rules: TokenRules
+) -> CountedTable:
     """Returns a COUNTS folder from what was written of it; empty partitions are written here."""
     written = {each.name: each for each in files}
     for partition, name in enumerate(count_names()):
         if name not in written:
-            written[name] = write_counts_file(path, partition, TokenTable.from_items(()))
+            written[name] = write_counts_file(
+                path, partition, TokenTable.from_items(()), rules
+            )
     listed = tuple(OutputFile.of(written[name]) for name in count_names())
     return CountedTable(sum(each.tokens for each in written.values()), listed)
 

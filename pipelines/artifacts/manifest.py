@@ -11,8 +11,10 @@ import types
 import typing
 from dataclasses import dataclass, field
 
+from pipelines.artifacts.recorded_rules import put_rules, take_rules
 from pipelines.files import filesystem
 from tokcore.corpus.block_stats import LineTally
+from tokcore.encoding.token_rules import TokenRules
 from tokcore.errors import InputError
 
 FORMAT = 1
@@ -30,6 +32,7 @@ class InputText:
     bytes: int
     crc32c: str
     unicode: str = ''  # of a count file: the version it records, or 'not recorded'
+    rules: TokenRules | None = None  # of a count file: those it records
 
 
 @dataclass(frozen=True)
@@ -58,7 +61,11 @@ class Written(typing.Protocol):
 
 @dataclass(frozen=True)
 class VocabularyRecord:
-    """A vocabulary and how it was found; min_count is None for one that was given."""
+    """A vocabulary and how it was found.
+
+    `min_count` is None for one that was given, or that no search has found; `special_ids` has an id
+    or None for each role of `SpecialIds`.
+    """
 
     side: str  # 'inputs', 'targets', or 'both'
     name: str
@@ -68,6 +75,9 @@ class VocabularyRecord:
     unicode: str | None = None  # of the Python whose tables cut its tokens, None if not recorded
     min_count: int | None = None
     tried: tuple[tuple[int, int], ...] = ()  # (min_count, size)
+    scheme: str | None = None  # None before there were others than subword
+    rules: TokenRules | None = None  # by which its tokens are found, None if not recorded
+    special_ids: dict[str, int | None] | None = None
 
 
 @dataclass(frozen=True)
@@ -82,6 +92,7 @@ class Manifest:
     vocabularies_used: tuple[VocabularyRecord, ...] = ()  # given, and so in another folder
     files: tuple[OutputFile, ...] = ()
     rejected: tuple[OutputFile, ...] = ()  # rows are lines
+    rules: TokenRules | None = None  # by which tokens were found, None if not recorded
     format: int = FORMAT
 
     @property
@@ -92,6 +103,14 @@ class Manifest:
     def to_json(self) -> bytes:
         fields = dataclasses.asdict(self)
         fields['lines'] = [lines.record() for lines in self.lines]
+        put_rules(fields)
+        for each in fields['inputs']:
+            put_rules(each)
+        for each in (*fields['vocabularies'], *fields['vocabularies_used']):
+            put_rules(each)
+            for name in ('scheme', 'special_ids'):
+                if each[name] is None:
+                    del each[name]
         return _json(fields)
 
     @classmethod
@@ -109,7 +128,7 @@ class Manifest:
             manifest = _checked(
                 cls(
                     **{
-                        **fields,
+                        **take_rules(fields),
                         **{name: _records(kind, fields[name]) for name, kind in _RECORDS.items()},
                     }
                 )
@@ -146,6 +165,8 @@ def _records(kind: type, fields: object) -> tuple:
         raise TypeError(f'{kind.__name__} records are no list')
     found = []
     for each in fields:
+        if kind in (InputText, VocabularyRecord):
+            each = take_rules(each)
         if kind is VocabularyRecord:
             each = {**each, 'tried': tuple((int(count), int(size)) for count, size in each['tried'])}
         made = LineTally.of_record(each) if kind is LineTally else kind(**each)

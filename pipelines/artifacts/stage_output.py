@@ -26,7 +26,9 @@ from pipelines.options.secrets import without_secrets
 from pipelines.transforms.write_rejected import REJECTED_FOLDER
 from tokcore.corpus.block_stats import LineTally
 from tokcore.corpus.formats.registry import all_reasons
+from tokcore.encoding.token_rules import TokenRules
 from tokcore.errors import InputError
+from tokcore.schemes import VOCABULARY_FILE
 from tokcore.text.unicode_tables import UNICODE_VERSION
 
 _LOGGER = logging.getLogger(__name__)
@@ -34,7 +36,7 @@ _LOGGER = logging.getLogger(__name__)
 SPLITS = ('train', 'dev', 'test')
 
 _DATASET_FILE = re.compile(
-    r'.+-(train|dev|test)-\d{5,}-of-\d{5,}|vocab\..+\.\d+\.subwords(\.inputs|\.targets)?', re.DOTALL
+    rf'.+-(train|dev|test)-\d{{5,}}-of-\d{{5,}}|{VOCABULARY_FILE}', re.DOTALL
 )
 _COUNTS_FILE = re.compile(r'counts-\d{5}-of-\d{5}\.parquet')
 
@@ -56,6 +58,7 @@ class StageKey:
     stage: str
     options: dict[str, object]
     inputs: tuple[InputState, ...]
+    rules: TokenRules
 
     def manifest(
         self, inputs: tuple[InputText, ...], lines: tuple[LineTally, ...] = (), **made
@@ -67,7 +70,9 @@ class StageKey:
             lines: of each split, what was read of them.
             made: other fields of the manifest: what came out.
         """
-        return Manifest(self.stage, UNICODE_VERSION, self.options, inputs, lines, **made)
+        return Manifest(
+            self.stage, UNICODE_VERSION, self.options, inputs, lines, rules=self.rules, **made
+        )
 
     def run_record(self, seconds: dict[str, float], runner: Sequence[str]) -> RunRecord:
         """Returns what is remembered of a run beside its manifest.

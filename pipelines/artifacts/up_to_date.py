@@ -6,11 +6,14 @@ from collections.abc import Sequence
 
 from pipelines.artifacts.manifest import Manifest, RunRecord, read_manifest, read_run
 from pipelines.artifacts.publishing import publish_run
+from pipelines.artifacts.recorded_rules import earlier_rules
 from pipelines.artifacts.stage_output import StageKey, StageOutput, StageTask
 from pipelines.files import filesystem
 from pipelines.files.attempts import sweep_attempts
 from pipelines.files.claims import Claim
+from tokcore.encoding.token_rules import Component
 from tokcore.errors import InputError
+from tokcore.schemes import DEFAULT_SCHEME
 from tokcore.text.unicode_tables import UNICODE_VERSION
 
 
@@ -97,13 +100,17 @@ def _refuse_foreign(output: StageOutput, final_names: Sequence[str]) -> None:
 
 def _refuse_other(output: StageOutput, manifest: Manifest, wanted: StageKey) -> None:
     options = _as_read(wanted.options)
+    there = _options_there(manifest)
+    rules = manifest.rules or earlier_rules()
     for what, before, now in [
         ('command', manifest.stage, wanted.stage),
         ('Unicode version', manifest.unicode, UNICODE_VERSION),
         *(
-            (f'--{name.replace("_", "-")}', manifest.options.get(name), options.get(name))
-            for name in {**options, **manifest.options}
+            (f'--{name.replace("_", "-")}', there.get(name), options.get(name))
+            for name in {**options, **there}
         ),
+        ('normalizer', rules.normalizer, wanted.rules.normalizer),
+        ('pre-tokenizer', rules.pre_tokenizer, wanted.rules.pre_tokenizer),
         (
             'input files',
             [(each.split, each.role, each.name) for each in manifest.inputs],
@@ -137,6 +144,13 @@ def _has_read_inputs(
     return has_read
 
 
+def _options_there(manifest: Manifest) -> dict[str, object]:
+    """A manifest's options; before any recorded it, the scheme of what has a vocabulary was one."""
+    if manifest.rules is None and manifest.stage != 'count':
+        return {'scheme': DEFAULT_SCHEME, **manifest.options}
+    return manifest.options
+
+
 def _as_read(options: dict[str, object]) -> dict[str, object]:
     """Options as JSON gives them back: lists for tuples."""
     return {
@@ -145,6 +159,8 @@ def _as_read(options: dict[str, object]) -> dict[str, object]:
 
 
 def _shown(value: object) -> str:
+    if isinstance(value, Component):
+        return str(value)
     if dataclasses.is_dataclass(value):
         return str(dataclasses.asdict(value))
     return 'none' if value is None else str(value)

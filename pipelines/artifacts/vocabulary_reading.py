@@ -4,14 +4,17 @@ A flipped bit within a subtoken still leaves a vocabulary, only another one, and
 any other's. The manifest beside it tells; a file from elsewhere has none and is taken as it is.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import google_crc32c
 
 from pipelines.artifacts.manifest import MANIFEST_NAME, VocabularyRecord, read_manifest
 from pipelines.files import filesystem
+from tokcore.encoding.scheme import Scheme, Vocabulary
+from tokcore.encoding.token_rules import check_rules
 from tokcore.errors import InputError
-from tokcore.subword.vocabulary_file import parse_vocabulary
+from tokcore.schemes import DEFAULT_SCHEME, find_scheme, scheme_names
 from tokcore.text.unicode_tables import check_unicode
 
 
@@ -19,20 +22,45 @@ from tokcore.text.unicode_tables import check_unicode
 class ReadVocabulary:
     """A whole vocabulary file."""
 
-    subtokens: tuple[str, ...]  # by id
+    entries: Vocabulary
     data: bytes  # the file as it is stored
     crc32c: str  # of the data, as manifests have it
     unicode: str | None  # of the Python whose tables cut its tokens, None if not recorded
 
 
-def read_vocabulary(path: str) -> ReadVocabulary:
-    """Reads a vocabulary file, and looks for its manifest beside it.
+def scheme_of(paths: Iterable[str], asked: str | None = None) -> Scheme:
+    """Returns the scheme of vocabulary files: the one that is recorded beside them, or asked for.
+
+    Files without a record are taken for those of the scheme asked for, or of the default.
+
+    Raises:
+        InputError: one is recorded for another scheme than the others, or than that asked for.
+    """
+    found = {f'--scheme {asked} is asked for': asked} if asked else {}
+    for path in paths:
+        _, record = _recorded(path)
+        if record is not None:
+            scheme = record.scheme or DEFAULT_SCHEME
+            found[f'the vocabulary {path} was made with --scheme {scheme}'] = scheme
+    first = next(iter(found), None)
+    for said, scheme in found.items():
+        if scheme != found[first]:
+            raise InputError(f'{said}, but {first}; give vocabularies of one scheme')
+        if scheme not in scheme_names():
+            known = ', '.join(scheme_names())
+            raise InputError(f'{said}, which this version does not know: there are {known}')
+    return find_scheme(found[first] if found else DEFAULT_SCHEME)
+
+
+def read_vocabulary(path: str, scheme: Scheme) -> ReadVocabulary:
+    """Reads a vocabulary file of a scheme, and looks for its manifest beside it.
 
     That is `FILE.tokbeam.json`, or else the folder's `tokbeam.json` if it lists the file.
 
     Raises:
         InputError: the file cannot be read, is no vocabulary or not the one that its manifest
-            tells of, or was made with another Unicode version than this Python's.
+            tells of, or was made with another Unicode version than this Python's, or for other
+            rules of tokens than the scheme's.
     """
     data = filesystem.read_bytes(path)
     crc32c = f'{google_crc32c.value(data):08x}'
@@ -40,6 +68,7 @@ def read_vocabulary(path: str) -> ReadVocabulary:
     unicode = None
     if record is not None:
         check_unicode(record.unicode, f'the vocabulary {path}')
+        check_rules(record.rules, scheme.rules, f'the vocabulary {path}')
         if (len(data), crc32c) != (record.bytes, record.crc32c):
             raise InputError(
                 f'{path} has {len(data)} bytes with CRC-32C {crc32c}, and {manifest_path} tells of '
@@ -47,7 +76,7 @@ def read_vocabulary(path: str) -> ReadVocabulary:
                 'purpose, give a copy in another folder'
             )
         unicode = record.unicode
-    return ReadVocabulary(tuple(parse_vocabulary(data, path)), data, crc32c, unicode)
+    return ReadVocabulary(scheme.parse(data, path), data, crc32c, unicode)
 
 
 def _recorded(path: str) -> tuple[str, VocabularyRecord | None]:

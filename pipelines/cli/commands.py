@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pipelines.artifacts.count_files import find_counts
 from pipelines.artifacts.counts_folder import CountsFolder
 from pipelines.artifacts.stage_output import StageOutput
+from pipelines.artifacts.vocabulary_reading import scheme_of
 from pipelines.cli.given_files import names_files, split_paths
 from pipelines.cli.name_limits import refuse_long_names
 from pipelines.engines.engine import Engine, choose_engine
@@ -25,7 +26,9 @@ from pipelines.stages.merge_counts import merge_stage
 from pipelines.stages.vocabulary import vocabulary_from_counts, vocabulary_from_text
 from pipelines.transforms.write_rejected import REJECTED_FOLDER
 from pipelines.transforms.write_shards import shard_name
+from tokcore.encoding.scheme import Scheme
 from tokcore.errors import InputError
+from tokcore.schemes import find_scheme
 
 _BESIDE_VOCABULARY = ('.tokbeam.run.json', f'.{REJECTED_FOLDER}')
 
@@ -36,15 +39,19 @@ def build(options: argparse.Namespace, beam_flags: Sequence[str]) -> None:
     corpus = find_corpus(split_paths(options, ('train', 'dev', 'test')))
     vocabulary = _vocabulary_options(options)
     encoding = _encode_options(options, corpus)
-    names = vocabulary_names(corpus, options.name, options.vocab_size, options.shared_vocab)
+    scheme = find_scheme(options.scheme)
+    names = vocabulary_names(
+        corpus, scheme, options.name, options.vocab_size, options.shared_vocab
+    )
     _refuse_long_names(folder, [*names.values(), *_longest_shards(encoding, corpus)], options)
-    execution = _shuffling(_execution(engine, options), options)
-    reading = _reading(corpus, options)
+    execution = _shuffling(_execution(engine, options, scheme), options)
+    reading = _reading(corpus, options, scheme)
     build_stage(reading, execution, vocabulary, options.shared_vocab, encoding, folder)
 
 
 def count(options: argparse.Namespace, beam_flags: Sequence[str]) -> None:
-    execution = _execution(_engine(options, beam_flags), options)
+    scheme = find_scheme(options.scheme)
+    execution = _execution(_engine(options, beam_flags), options, scheme)
     path = filesystem.absolute(options.output)
     refuse_long_names(*_beside(path, [f'.{REJECTED_FOLDER}']), '--output')
     if options.merge:
@@ -54,12 +61,14 @@ def count(options: argparse.Namespace, beam_flags: Sequence[str]) -> None:
         return
     corpus = find_corpus(split_paths(options, ('train',)))
     folder = CountsFolder(path, _side(options, corpus))
-    rejected = count_stage(_reading(corpus, options), execution, [folder])
+    reading = _reading(corpus, options, scheme)
+    rejected = count_stage(reading, execution, [folder])
     StageOutput.of_counts(path).warn_rejected(rejected)
 
 
 def vocab(options: argparse.Namespace, beam_flags: Sequence[str]) -> None:
-    execution = _execution(_engine(options, beam_flags), options)
+    scheme = find_scheme(options.scheme)
+    execution = _execution(_engine(options, beam_flags), options, scheme)
     path = filesystem.absolute(options.output)
     vocabulary = _vocabulary_options(options)
     refuse_long_names(*_beside(path, _BESIDE_VOCABULARY), '--output')
@@ -68,11 +77,13 @@ def vocab(options: argparse.Namespace, beam_flags: Sequence[str]) -> None:
         if names_files(options) or options.side:
             raise InputError('--counts takes the place of text; give one of the two')
         counts = find_counts(options.counts)
-        vocabulary_from_counts(counts, execution, vocabulary, path)
+        vocabulary_from_counts(counts, execution, vocabulary, scheme, path)
         return
     corpus = find_corpus(split_paths(options, ('train',)))
     side = _side(options, corpus)
-    vocabulary_from_text(_reading(corpus, options), execution, side, vocabulary, path)
+    vocabulary_from_text(
+        _reading(corpus, options, scheme), execution, side, vocabulary, path
+    )
 
 
 def encode(options: argparse.Namespace, beam_flags: Sequence[str]) -> None:
@@ -82,8 +93,10 @@ def encode(options: argparse.Namespace, beam_flags: Sequence[str]) -> None:
     vocabularies = _vocabulary_paths(options, corpus)
     encoding = _encode_options(options, corpus)
     _refuse_long_names(folder, _longest_shards(encoding, corpus), options)
-    execution = _shuffling(_execution(engine, options), options)
-    encode_stage(_reading(corpus, options), execution, vocabularies, encoding, folder)
+    scheme = scheme_of(vocabularies.given, options.scheme)
+    execution = _shuffling(_execution(engine, options, scheme), options)
+    reading = _reading(corpus, options, scheme)
+    encode_stage(reading, execution, vocabularies, encoding, folder)
 
 
 def _engine(options: argparse.Namespace, beam_flags: Sequence[str]) -> Engine:
@@ -92,12 +105,13 @@ def _engine(options: argparse.Namespace, beam_flags: Sequence[str]) -> Engine:
     return engine
 
 
-def _reading(corpus: Corpus, options: argparse.Namespace) -> Reading:
-    return Reading(corpus, options.on_error, options.max_line_size)
+def _reading(corpus: Corpus, options: argparse.Namespace, scheme: Scheme) -> Reading:
+    return Reading(corpus, options.on_error, options.max_line_size, scheme)
 
 
-def _execution(engine: Engine, options: argparse.Namespace) -> Execution:
+def _execution(engine: Engine, options: argparse.Namespace, scheme: Scheme) -> Execution:
     work = getattr(options, 'work', None)  # `count` keeps nothing
+    engine = dataclasses.replace(engine, scheme=scheme)
     return Execution(
         engine, options.item_size, options.overwrite, filesystem.absolute(work) if work else None
     )

@@ -7,17 +7,17 @@ from typing import BinaryIO
 
 import numpy as np
 
-from pipelines.artifacts.vocabulary_reading import read_vocabulary
+from pipelines.artifacts.vocabulary_reading import read_vocabulary, scheme_of
 from pipelines.cli.standard_output import StandardOutput
 from pipelines.files import filesystem
 from pipelines.files.system_errors import system_error
 from tokcore.corpus.formats.line_rows import text_rows
-from tokcore.encoding.block_encoder import SubwordBlockEncoder, unspelled_row
+from tokcore.encoding.block_encoder import unspelled_row
 from tokcore.encoding.encoded_rows import EncodedSide
+from tokcore.encoding.scheme import NO_TEMPLATE, RowEncoder, Scheme, Template, Vocabulary
 from tokcore.errors import InputError
-from tokcore.subword.text_encoder import SubwordTextEncoder
+from tokcore.text.normalizer import Normalizer
 from tokcore.text.sides import Side
-from tokcore.text.t2t_lines import T2T_LINES
 
 _BLOCK_BYTES = 1 << 20
 """Lines are handled by the megabyte: enough that a block's fixed costs vanish, and still prompt."""
@@ -29,41 +29,50 @@ _SHOWN = 40
 def tokenize(options: argparse.Namespace) -> int:
     """Writes the ids of each line read; a blank line gives an empty one."""
     with StandardOutput() as target:
-        encoder = SubwordBlockEncoder(_load(options.vocab))
+        scheme, vocabulary = _load(options)
+        encoder = scheme.encoder(vocabulary)
+        template = scheme.template(vocabulary) if options.eos else NO_TEMPLATE
         first_line = 1
         for block in _read(_blocks(_source())):
-            lines = _tokenized(block, encoder, options.eos, first_line)
+            lines = _tokenized(block, encoder, template, scheme.normalizer, first_line)
             target.write(''.join(line + '\n' for line in lines).encode())
             first_line += len(lines)
     return 0
 
 
 def detokenize(options: argparse.Namespace) -> int:
-    """Writes the text of each line of ids read, without the padding and EOS at its end.
+    """Writes the text of each line of ids read, without the padding and the end's id.
 
     Ids can spell what a line of text cannot hold: a line feed is written as a space, and half of a
     surrogate pair as U+FFFD.
     """
     with StandardOutput() as target:
-        encoder = _load(options.vocab)
+        _, vocabulary = _load(options)
+        at_end = vocabulary.special_ids.at_end
         for number, line in enumerate(_read(_source()), 1):
-            ids = [_checked_id(word, number, encoder.vocab_size) for word in line.split()]
-            while ids and ids[-1] in (0, 1):
+            ids = [_checked_id(word, number, vocabulary.vocab_size) for word in line.split()]
+            while ids and ids[-1] in at_end:
                 ids.pop()
-            target.write(_as_line(encoder.decode(ids)))
+            target.write(_as_line(vocabulary.decode(ids)))
     return 0
 
 
-def _load(path: str) -> SubwordTextEncoder:
-    return SubwordTextEncoder(read_vocabulary(filesystem.absolute(path)).subtokens)
+def _load(options: argparse.Namespace) -> tuple[Scheme, Vocabulary]:
+    path = filesystem.absolute(options.vocab)
+    scheme = scheme_of([path], options.scheme)
+    return scheme, read_vocabulary(path, scheme).entries
 
 
 def _tokenized(
-    block: bytes, encoder: SubwordBlockEncoder, eos: bool, first_line: int
+    block: bytes,
+    encoder: RowEncoder,
+    template: Template,
+    normalizer: Normalizer,
+    first_line: int,
 ) -> list[str]:
     """Returns the ids of each line of a block, `first_line` being the number of its first."""
     starts = _line_starts(block)
-    rows = text_rows(block, 0, T2T_LINES)
+    rows = text_rows(block, 0, normalizer)
     if rows.rejects:
         line = int(np.searchsorted(starts, rows.rejects[0].offset)) + first_line
         place = rows.rejects[0].position - rows.rejects[0].offset
@@ -72,8 +81,8 @@ def _tokenized(
             'convert the text to UTF-8'
         )
     places = np.searchsorted(starts, rows.offsets)
-    encoded = _encode(encoder, rows.sides[0], eos, places + first_line)
-    lines = ['1' if eos else ''] * len(starts)
+    encoded = _encode(encoder, rows.sides[0], template, places + first_line)
+    lines = [' '.join(map(str, template.before + template.after))] * len(starts)
     ids, offsets = encoded.ids.tolist(), encoded.offsets.tolist()
     for row, place in enumerate(places.tolist()):
         lines[place] = ' '.join(map(str, ids[offsets[row] : offsets[row + 1]]))
@@ -81,7 +90,7 @@ def _tokenized(
 
 
 def _encode(
-    encoder: SubwordBlockEncoder, side: Side, eos: bool, lines: np.ndarray
+    encoder: RowEncoder, side: Side, template: Template, lines: np.ndarray
 ) -> EncodedSide:
     """Returns the rows' ids; `lines` are the numbers of the rows' lines.
 
@@ -89,7 +98,7 @@ def _encode(
         InputError: the vocabulary cannot spell a row.
     """
     try:
-        return encoder.encode_side(side, eos=eos)
+        return encoder.encode_side(side, '', *template)
     except ValueError as error:
         found = unspelled_row(encoder, side)
         if found is None:

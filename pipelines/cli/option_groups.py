@@ -35,6 +35,7 @@ from pipelines.options.values import (
     work_path,
 )
 from tokcore.corpus.formats.registry import all_formats
+from tokcore.schemes import DEFAULT_SCHEME, scheme_names
 
 _SHARDS = WholeNumber(1, MOST_SHARDS)
 _WORKERS = WholeNumber(1, MOST_WORKERS)
@@ -76,6 +77,17 @@ def add_corpus(parser: Parser, all_splits: bool) -> None:
         default = '0,1' if split == 'train' else "the training corpus's"
         what = f'0-based columns of source and target, up to {MOST_COLUMN:,} (default: {default})'
         add_option(group, f'--{prefix}columns', columns, 'S,T', what)
+
+
+def add_scheme(parser: Parser, default: str | None = DEFAULT_SCHEME) -> None:
+    """Adds `--scheme`; without a default, a vocabulary's record says which one it is."""
+    told = default or f"the one recorded beside the vocabulary, else {DEFAULT_SCHEME}"
+    parser.add_argument(
+        '--scheme',
+        choices=scheme_names(),
+        default=default,
+        help=f'how text becomes ids (default: {told})',
+    )
 
 
 def add_side(parser: Parser) -> None:

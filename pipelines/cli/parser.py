@@ -10,6 +10,7 @@ from pipelines.cli.option_groups import (
     add_option,
     add_paths,
     add_running,
+    add_scheme,
     add_shuffle,
     add_side,
     add_vocabulary,
@@ -50,6 +51,7 @@ def command_parser() -> Parser:
     build = _command(commands, 'build', 'count, learn and encode: the main job, in one go')
     add_corpus(build, all_splits=True)
     add_dataset(build)
+    add_scheme(build)
     add_vocabulary(build)
     build.add_argument(
         '--shared-vocab',
@@ -64,6 +66,7 @@ def command_parser() -> Parser:
     add_corpus(count, all_splits=False)
     add_paths(count, '--merge', 'COUNTS', 'instead of text: add up folders of earlier counts')
     add_side(count)
+    add_scheme(count)
     add_option(count, '--output', output_path, 'COUNTS', 'folder for the counts', required=True)
     add_running(count)
 
@@ -77,6 +80,7 @@ def command_parser() -> Parser:
         'count, or text with a token and its count on a line',
     )
     add_side(vocab)
+    add_scheme(vocab)
     add_vocabulary(vocab)
     add_option(
         vocab, '--output', vocabulary_path, 'FILE', 'vocabulary file to write', required=True
@@ -89,6 +93,7 @@ def command_parser() -> Parser:
     add_option(encode, '--vocab', path, 'FILE', 'vocabulary of all sides')
     add_option(encode, '--source-vocab', path, 'FILE', 'vocabulary of the source side')
     add_option(encode, '--target-vocab', path, 'FILE', 'vocabulary of the target side')
+    add_scheme(encode, default=None)
     add_dataset(encode)
     add_running(encode)
     add_work(encode)
@@ -99,6 +104,7 @@ def command_parser() -> Parser:
     detokenize.epilog = _DETOKENIZE_EPILOG
     for each in (tokenize, detokenize):
         add_option(each, '--vocab', path, 'FILE', 'vocabulary file', required=True)
+        add_scheme(each, default=None)
     tokenize.add_argument('--eos', action='store_true', help='end each line with id 1')
     return parser
 

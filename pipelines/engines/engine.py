@@ -1,5 +1,7 @@
 """The one place that maps a user's word for an engine to Beam's options, and runs pipelines."""
 
+import dataclasses
+import functools
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -31,7 +33,9 @@ from pipelines.engines.runner import Runner
 from pipelines.options.beam_flags import beam_options
 from pipelines.options.secrets import text_without_secrets
 from pipelines.options.values import shown
+from tokcore.encoding.scheme import Scheme
 from tokcore.errors import InputError
+from tokcore.schemes import find_scheme
 from tokcore.warm_up import compile_kernels
 
 _PRESETS = {
@@ -57,6 +61,7 @@ class Engine:
     flags: tuple[str, ...]  # the runner's among them
     workers: int
     deadline: float | None = None  # seconds for each pipeline
+    scheme: Scheme = dataclasses.field(default_factory=find_scheme)  # whose kernels workers run
 
     def options(self) -> PipelineOptions:
         options = PipelineOptions(list(self.flags))
@@ -72,7 +77,7 @@ class Engine:
                 the system refused it something; or the cluster does not take the job.
             RuntimeError: the pipeline failed otherwise, or did not end in time and was cancelled.
         """
-        self.compile_first(compile_kernels)
+        self.compile_first(functools.partial(compile_kernels, self.scheme))
         self.runner.prepare()
         runner = self.runner.beam_runner(self.flags)
         pipeline = beam.Pipeline(runner=runner, options=self.options())

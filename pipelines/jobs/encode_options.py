@@ -21,6 +21,11 @@ class VocabularyPaths:
     targets: str
     inputs: str | None = None
 
+    @property
+    def given(self) -> list[str]:
+        """The paths, each once."""
+        return list(dict.fromkeys(path for path in (self.inputs, self.targets) if path))
+
 
 @dataclass(frozen=True)
 class EncodeOptions:

@@ -7,6 +7,8 @@ from pipelines.engines.engine import Engine
 from pipelines.jobs.corpus_files import Corpus, option_name
 from tokcore.corpus.dataset import MAX_LINE_BYTES
 from tokcore.corpus.formats.work_items import ITEM_BYTES
+from tokcore.encoding.scheme import Scheme
+from tokcore.schemes import find_scheme
 
 BUFFER_BYTES = 256 << 20
 """Two runs of half of it are in memory at once, one that is filled and one that is written. With
@@ -21,11 +23,13 @@ class Reading:
         corpus: the files.
         on_error: at a line that cannot be used: 'stop', or 'skip' it.
         max_line_bytes: a longer line cannot be used.
+        scheme: how lines become tokens and ids.
     """
 
     corpus: Corpus
     on_error: str = 'stop'
     max_line_bytes: int = MAX_LINE_BYTES
+    scheme: Scheme = dataclasses.field(default_factory=find_scheme)
 
     @property
     def longest_line(self) -> int:

@@ -1,43 +1,26 @@
 """The search for a vocabulary, with whichever learner fits: token counts in, subtokens out."""
 
-import contextlib
+import importlib
 import logging
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 
-import numpy as np
-
-from pipelines.artifacts.count_files import CountFiles, check_recorded_unicode
+from pipelines.artifacts.count_files import CountFiles, check_recorded
 from pipelines.artifacts.count_tables import read_counts
 from pipelines.engines.engine import Engine
-from pipelines.files import filesystem
-from pipelines.files.claims import Claim
-from pipelines.learning.learner_choice import LearnerChoice, choose_learner
-from pipelines.learning.learner_rounds import KeptRounds, RoundsPlace
-from pipelines.learning.packed_learner import Limits, PackedLearner
-from pipelines.learning.plain_learner import BeamLearner
+from pipelines.learning.learner_choice import LearnerChoice, choose_learner, predicted_bytes
+from pipelines.learning.learner_rounds import RoundsPlace
 from pipelines.machine.process_memory import peak_bytes
-from pipelines.options.choices import (
-    LearnerPlace,
-    MinCountSearch,
-    SubstringCounting,
-    WantedLearner,
-)
-from pipelines.transforms.count_tokens import write_counts_file
-from tokcore.counts.merging import TokenTable
-from tokcore.learner_warm_up import compile_learner_kernels
-from tokcore.learning.size_search import SearchResult, search_vocabulary
-from tokcore.subword.learner import RESERVED_TOKENS, MemoryLearner, longest_candidate
-from tokcore.text.unicode_tables import UNICODE_VERSION
+from pipelines.options.choices import MinCountSearch, SubstringCounting, WantedLearner
+from tokcore.encoding.scheme import Learned, Scheme
+from tokcore.errors import InputError
+from tokcore.learning.size_search import Report
 
 _LOGGER = logging.getLogger(__name__)
 
 T2T_RANGE = (1, 1000)
 """The min-counts between which Tensor2Tensor's `build_from_generator` searches."""
-
-_ROUNDS_FORMAT = 1
-"""Goes up when files of a learner's rounds change their meaning: then nothing old is taken up."""
 
 
 @dataclass(frozen=True)
@@ -77,14 +60,6 @@ class VocabularyOptions:
 
 
 @dataclass(frozen=True)
-class FoundVocabulary:
-    """A vocabulary and what it took."""
-
-    result: SearchResult
-    smallest_size: int  # that was possible
-
-
-@dataclass(frozen=True)
 class VocabularySearch:
     """A search for a vocabulary.
 
@@ -95,6 +70,7 @@ class VocabularySearch:
         engine: runs a learner on Beam.
         work: a folder of this run.
         place: where rounds on Beam are kept, which outlive this run.
+        scheme: whose vocabulary is learned.
     """
 
     counts: CountFiles
@@ -103,44 +79,29 @@ class VocabularySearch:
     engine: Engine
     work: str
     place: RoundsPlace
+    scheme: Scheme
 
-    def run(self) -> FoundVocabulary:
-        """Searches with the learner that fits.
+    def run(self) -> Learned:
+        """Learns with the learner that fits.
 
         Raises:
-            InputError: counts that cannot be read, a size below the alphabet, or another run that
-                is at work on the same rounds.
+            InputError: counts that cannot be read or were made for another scheme, a size below
+                the alphabet, or another run that is at work on the same rounds.
             LineEndError: a token that a vocabulary file cannot hold.
             OverflowError: counts that are too large in sum.
         """
         started = time.monotonic()
         counts, options = self.counts, self.options
-        check_recorded_unicode(counts)
-        choice = choose_learner(options.learner, counts.size())
-        _LOGGER.info('%s: learning %s: %s', self.label, _where(choice, options), choice.reason)
+        self._check_recorded()
+        choice = self._choice()
+        where = 'in memory' if choice.learner == 'memory' else f'on Beam ({options.substring_counting})'
+        _LOGGER.info('%s: learning %s: %s', self.label, where, choice.reason)
+        report = _reporter(self.label, options)
         if choice.learner == 'beam':
-            counts.let_go(*counts.files)  # the workers read them
-        with contextlib.ExitStack() as stack:
-            if choice.learner == 'beam' and options.substring_counting == 'packed':
-                kept = self._kept_rounds()
-                claim = stack.enter_context(kept.claimed())
-                learner = self._packed_learner(kept.folder)
-                build = _claimed(learner.build, claim)
-                largest_count, predicted = learner.largest_count, learner.predicted_peak
-            else:
-                table = read_counts(counts)
-                learner = self._table_learner(table, choice.learner)
-                build = learner.build
-                largest_count, predicted = _largest_count(table), choice.memory_bytes
-            result = search_vocabulary(
-                build,
-                options.vocab_size,
-                strategy=options.search,
-                min_count_range=options.min_count_range,
-                smallest_size=learner.smallest_size,
-                largest_count=largest_count,
-                report=_reporter(self.label, options),
-            )
+            learned, predicted = self._learn_on_beam(report)
+        else:
+            learned = self.scheme.learn(read_counts(counts), options, report)
+            predicted = choice.memory_bytes
         _LOGGER.info(
             '%s: learned in %.1f s; this process has held up to %d MB, %d MB were predicted',
             self.label,
@@ -148,73 +109,38 @@ class VocabularySearch:
             peak_bytes() >> 20,
             predicted >> 20,
         )
-        return FoundVocabulary(result, learner.smallest_size)
+        return learned
 
-    def _kept_rounds(self) -> KeptRounds:
-        options = self.options
-        content = {
-            'format': _ROUNDS_FORMAT,
-            'unicode': UNICODE_VERSION,
-            'counts': [
-                (text.bytes, text.crc32c)
-                for text in (each.checksum() for each in self.counts.wanted_inputs())
-            ],
-            'longest': longest_candidate(options.max_subtoken_length),
-            'reserved': RESERVED_TOKENS + options.reserved_tokens,
-            'lowest': options.lowest_min_count,
-            'group_bytes': Limits().group_bytes,
-        }
-        search = {
-            'vocab_size': options.vocab_size,
-            'search': options.search,
-            'min_count_range': options.min_count_range,
-        }
-        return KeptRounds(self.place, content, search)
+    def _check_recorded(self) -> None:
+        """Refuses counts made by other rules, and tells of those that record none."""
+        check_recorded(self.counts, self.scheme.rules)
+        foreign = [file.path for file in self.counts.files if self.counts.look(file).rules is None]
+        if foreign:
+            _LOGGER.info(
+                '%s: %s how tokens were found: they are taken for those of --scheme %s (%s)',
+                self.label,
+                f'{foreign[0]} does not record'
+                if len(foreign) == 1
+                else f'{len(foreign)} count files do not record',
+                self.scheme.name,
+                self.scheme.rules,
+            )
 
-    def _packed_learner(self, folder: str) -> PackedLearner:
-        self.engine.compile_first(compile_learner_kernels)
-        return PackedLearner(
-            self._parquet_paths(),
-            folder,
-            self.engine.run,
-            **self.options.learned,
-            lowest=self.options.lowest_min_count,
-            workers=self.engine.workers,
-            label=self.label,
-        )
+    def _choice(self) -> LearnerChoice:
+        size = self.counts.size()
+        if self.scheme.beam_learner is not None:
+            return choose_learner(self.options.learner, size)
+        if self.options.learner == 'beam':
+            raise InputError(
+                f'--scheme {self.scheme.name} has no learner on Beam; leave --learner out'
+            )
+        reason = f'--scheme {self.scheme.name} has no other learner'
+        return LearnerChoice('memory', reason, predicted_bytes(size))
 
-    def _table_learner(self, table: TokenTable, place: LearnerPlace) -> MemoryLearner | BeamLearner:
-        if place == 'memory':
-            return MemoryLearner(table, **self.options.learned)
-        paths = self._parquet_paths(table)
-        return BeamLearner(paths, self.work, self.engine.run, **self.options.learned)
-
-    def _parquet_paths(self, table: TokenTable | None = None) -> list[str]:
-        """The count files as Parquet, which is what workers read."""
-        counts = self.counts
-        if counts.size().all_parquet:
-            return [file.path for file in counts.files]
-        written = write_counts_file(self.work, 0, read_counts(counts) if table is None else table)
-        return [filesystem.join(self.work, written.name)]
-
-
-def _where(choice: LearnerChoice, options: VocabularyOptions) -> str:
-    if choice.learner == 'memory':
-        return 'in memory'
-    return f'on Beam ({options.substring_counting})'
-
-
-def _claimed(build: Callable[[int], Sequence[str]], claim: Claim) -> Callable[[int], Sequence[str]]:
-    def build_claimed(min_count: int) -> Sequence[str]:
-        claim.check()
-        return build(min_count)
-
-    return build_claimed
-
-
-def _largest_count(table: TokenTable) -> int:
-    """No substring can be counted more often than there are characters."""
-    return int(np.dot(table.counts.astype(np.float64), np.diff(table.offsets) + 1))
+    def _learn_on_beam(self, report: Report) -> tuple[Learned, int]:
+        module, _, name = self.scheme.beam_learner.partition(':')
+        learn: BeamSearch = getattr(importlib.import_module(module), name)
+        return learn(self, report)
 
 
 def _reporter(label: str, options: VocabularyOptions) -> Callable[[int, int, int], None]:
@@ -249,3 +175,8 @@ def _reporter(label: str, options: VocabularyOptions) -> Callable[[int, int, int
         started = now
 
     return report
+
+
+BeamSearch = Callable[[VocabularySearch, Report], tuple[Learned, int]]
+"""What a scheme's `beam_learner` names: gives what was learned, and the memory in bytes that was
+predicted of this process."""

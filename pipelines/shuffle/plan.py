@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 import google_crc32c
 
+from pipelines.artifacts.recorded_rules import earlier_rules
 from pipelines.files import filesystem
 from pipelines.jobs.corpus_files import Corpus, checksum_input
 from pipelines.jobs.read_plan import ReadPlan
@@ -32,6 +33,7 @@ from tokcore.compiled.compilation import earlier_digests, source_digest
 from tokcore.corpus.dataset import MAX_LINE_BYTES, WorkItem
 from tokcore.corpus.formats.corpus_format import read_blocks
 from tokcore.errors import FullDiskError
+from tokcore.schemes import DEFAULT_SCHEME
 from tokcore.shuffle.run_file import FORMAT
 from tokcore.text.unicode_tables import UNICODE_VERSION
 
@@ -186,9 +188,13 @@ def _content(
             for each in reading.corpus.inputs
         ],
     }  # fmt: skip
-    # A newer option: by default plans stay what they were before it.
+    # Newer options: by default plans stay what they were before them.
     if reading.max_line_bytes != MAX_LINE_BYTES:
         content['max_line_bytes'] = reading.max_line_bytes
+    if reading.scheme.name != DEFAULT_SCHEME:
+        content['scheme'] = reading.scheme.name
+    if reading.scheme.rules != earlier_rules():
+        content['rules'] = reading.scheme.rules.metadata()
     return content
 
 

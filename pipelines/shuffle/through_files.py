@@ -49,7 +49,9 @@ def encode_through_files(
     reading, seed = read_plan.reading, options.seed
     vocabularies = len({each.vocabulary for each in features})
     memory = fit_memory(execution, reading.longest_line, vocabularies)
-    encoder = BlockEncoder(features, reading.corpus.splits, seed, reading.on_error)
+    encoder = BlockEncoder(
+        features, reading.corpus.splits, seed, reading.on_error, reading.scheme
+    )
     work = WorkFolder(execution.work, output).path
     layout = options.layout(reading.corpus)
     planned = plan_shuffle(read_plan, layout, features, seed, memory, work, output)

@@ -22,15 +22,17 @@ from pipelines.stages.count import count_stage
 from pipelines.stages.encode import encode_into, log_shards
 from pipelines.stages.run_stage import Made, run_stage
 from pipelines.stages.vocabulary import learn
+from tokcore.encoding.scheme import Scheme
 from tokcore.errors import InputError
 
 
-def vocabulary_names(corpus: Corpus, name: str, size: int, shared: bool) -> dict[str, str]:
+def vocabulary_names(
+    corpus: Corpus, scheme: Scheme, name: str, size: int, shared: bool
+) -> dict[str, str]:
     """Returns the file name of each side's vocabulary: `both`, or `inputs` and `targets`."""
-    stem = f'vocab.{name}.{size}.subwords'
-    if shared or not corpus.is_paired:
-        return {'both': stem}
-    return {side: f'{stem}.{side}' for side in ('inputs', 'targets')}
+    one = shared or not corpus.is_paired
+    sides = ('both',) if one else ('inputs', 'targets')
+    return {side: scheme.vocabulary_name(name, size, side) for side in sides}
 
 
 def build_stage(
@@ -49,15 +51,19 @@ def build_stage(
     started = time.monotonic()
     corpus = reading.corpus
     output = StageOutput.of_dataset(folder)
-    names = vocabulary_names(corpus, encoding.name, vocabulary.vocab_size, shared)
+    names = vocabulary_names(
+        corpus, reading.scheme, encoding.name, vocabulary.vocab_size, shared
+    )
     key = StageKey(
         'build',
         {
             **encoding.for_manifest(reading),
             **vocabulary.for_manifest(),
             'shared_vocab': shared,
+            'scheme': reading.scheme.name,
         },
         corpus.wanted_inputs(),
+        reading.scheme.rules,
     )
     folders = {
         side: CountsFolder(
@@ -81,7 +87,7 @@ def build_stage(
             counts = find_counts([folders[side].path])
             work = filesystem.join(attempt.path, f'learner.{side}')
             search = VocabularySearch(
-                counts, vocabulary, name, execution.engine, work, rounds[side]
+                counts, vocabulary, name, execution.engine, work, rounds[side], reading.scheme
             )
             records.append(learn(search, side, attempt.path))
         learned_at = time.monotonic()

@@ -80,7 +80,7 @@ def count_stage(
 def wanted_counts(reading: Reading, folder: CountsFolder) -> StageKey:
     """Returns what the bytes of a COUNTS folder depend on."""
     options = {'side': folder.side, **reading.for_manifest()}
-    return StageKey('count', options, reading.corpus.wanted_inputs())
+    return StageKey('count', options, reading.corpus.wanted_inputs(), reading.scheme.rules)
 
 
 @dataclass(frozen=True)
@@ -104,18 +104,21 @@ def count_into(
             workers,
             reading.on_error,
             filesystem.join(paths[0], _OVERFLOW_NAME),
+            scheme=reading.scheme,
         )
         report_stats(counted, paths[0])
         (
             counted[TABLES]
-            | 'WriteCounts' >> WriteCounts(paths, workers)
+            | 'WriteCounts' >> WriteCounts(paths, reading.scheme.rules, workers)
             | 'ReportFiles' >> WriteReport(files_path)
         )
 
     execution.engine.run(build)
     written = list(read_report(files_path, WrittenCounts))
     tables = tuple(
-        counted_table([each for each in written if each.group == group], path)
+        counted_table(
+            [each for each in written if each.group == group], path, reading.scheme.rules
+        )
         for group, path in enumerate(paths)
     )
     return CountedCorpus(read_job_stats(reading.corpus, paths[0]), tables)

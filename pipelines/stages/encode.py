@@ -22,6 +22,7 @@ from pipelines.stages.run_stage import Made, run_stage
 from pipelines.transforms.encode_blocks import RECORDS, EncodeBlocks, EncodedFeature
 from pipelines.transforms.write_report import WriteReport, WrittenFile, read_report
 from pipelines.transforms.write_shards import WriteShards
+from tokcore.encoding.scheme import Scheme
 
 _LOGGER = logging.getLogger(__name__)
 
@@ -34,8 +35,10 @@ class Encoded:
     shards: tuple[OutputFile, ...]
 
 
-def given_vocabularies(paths: VocabularyPaths) -> tuple[VocabularyRecord, ...]:
-    """Returns the manifest's entries of vocabulary files that were given.
+def given_vocabularies(
+    paths: VocabularyPaths, scheme: Scheme
+) -> tuple[VocabularyRecord, ...]:
+    """Returns the manifest's entries of vocabulary files of a scheme that were given.
 
     Raises:
         InputError: a file that is missing or no vocabulary.
@@ -46,15 +49,18 @@ def given_vocabularies(paths: VocabularyPaths) -> tuple[VocabularyRecord, ...]:
             by_path.setdefault(path, []).append(side)
     records = []
     for path, sides in by_path.items():
-        vocabulary = read_vocabulary(path)
+        vocabulary = read_vocabulary(path, scheme)
         records.append(
             VocabularyRecord(
                 'both' if len(sides) == 2 else sides[0],
                 filesystem.split_path(path)[1],
-                len(vocabulary.subtokens),
+                vocabulary.entries.vocab_size,
                 len(vocabulary.data),
                 vocabulary.crc32c,
                 vocabulary.unicode,
+                scheme=scheme.name,
+                rules=scheme.rules,
+                special_ids=vocabulary.entries.special_ids._asdict(),
             )
         )
     return tuple(records)
@@ -73,7 +79,7 @@ def encode_stage(
         InputError: a line that cannot be used, an empty split, or a folder with another result.
     """
     output = StageOutput.of_dataset(folder)
-    records = given_vocabularies(vocabularies)
+    records = given_vocabularies(vocabularies, reading.scheme)
     key = wanted_encoding(reading, records, options)
     work = WorkFolder(execution.work, folder)
 
@@ -93,7 +99,7 @@ def encode_stage(
         make,
         execution,
         kept=[work, KeptRuns(work.path, folder)],
-        given=[path for path in (vocabularies.inputs, vocabularies.targets) if path is not None],
+        given=vocabularies.given,
         check=lambda: refuse_too_large(reading, execution, len(records)),
     )
     if made is not None:
@@ -109,8 +115,10 @@ def wanted_encoding(
         {
             **options.for_manifest(reading),
             'vocabularies': [[each.side, each.name, each.bytes, each.crc32c] for each in records],
+            'scheme': reading.scheme.name,
         },
         reading.corpus.wanted_inputs(),
+        reading.scheme.rules,
     )
 
 
@@ -166,7 +174,13 @@ def _encode_through_runner(
 
     def build(pipeline: beam.Pipeline) -> None:
         encoded = plan.read(pipeline) | 'EncodeBlocks' >> EncodeBlocks(
-            features, splits, layout, options.seed, engine.workers, on_error=reading.on_error
+            features,
+            splits,
+            layout,
+            options.seed,
+            engine.workers,
+            on_error=reading.on_error,
+            scheme=reading.scheme,
         )
         report_stats(encoded, path)
         (

@@ -2,9 +2,9 @@
 
 import functools
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
-from pipelines.artifacts.count_files import CountFiles, find_counts
+from pipelines.artifacts.count_files import CountFiles, check_recorded, find_counts
 from pipelines.artifacts.count_tables import read_counts_or_empty
 from pipelines.artifacts.counts_folder import (
     CountedTable,
@@ -13,6 +13,7 @@ from pipelines.artifacts.counts_folder import (
     log_counts,
 )
 from pipelines.artifacts.manifest import MANIFEST_NAME, Manifest, read_manifest
+from pipelines.artifacts.recorded_rules import earlier_rules
 from pipelines.artifacts.stage_output import StageKey, StageOutput, StageTask
 from pipelines.engines.engine import Engine
 from pipelines.files import filesystem
@@ -23,6 +24,7 @@ from pipelines.transforms.count_tokens import WrittenCounts, counts_name, write_
 from pipelines.transforms.share_out import ReportEach
 from pipelines.transforms.write_report import read_report
 from tokcore.counts.block_counting import COUNT_PARTITIONS
+from tokcore.encoding.token_rules import TokenRules
 from tokcore.errors import InputError
 from tokcore.text.unicode_tables import check_unicode
 
@@ -36,16 +38,19 @@ def merge_stage(folders: Sequence[str], output: str, execution: Execution) -> No
     """
     counts = find_counts(folders)
     manifests = [_counts_manifest(folder, output) for folder in folders]
+    rules = _common_rules(dict(zip(folders, manifests, strict=True)))
+    check_recorded(counts, rules)
     key = StageKey(
         'count',
         {'merged': len(folders), 'side': [manifest.options.get('side') for manifest in manifests]},
         counts.wanted_inputs(),
+        rules,
     )
     tokens = sum(manifest.tokens or 0 for manifest in manifests)
 
     def make(attempt: Attempt) -> list[Made]:
         started = time.monotonic()
-        table = _merge_into(counts, attempt.path, execution.engine)
+        table = _merge_into(counts, rules, attempt.path, execution.engine)
         if table.tokens != tokens:
             raise InputError(
                 f'what is merged has {table.tokens} tokens, but {MANIFEST_NAME} of the folders '
@@ -78,23 +83,44 @@ def _counts_manifest(folder: str, output: str) -> Manifest:
     return manifest
 
 
-def _merge_into(counts: CountFiles, path: str, engine: Engine) -> CountedTable:
+def _common_rules(manifests: Mapping[str, Manifest]) -> TokenRules:
+    """Returns the rules by which all folders were counted.
+
+    Raises:
+        InputError: there are two of them; both are named.
+    """
+    rules = {folder: manifest.rules or earlier_rules() for folder, manifest in manifests.items()}
+    first, *others = rules
+    for folder in others:
+        if rules[folder] != rules[first]:
+            raise InputError(
+                f'{first} was counted with {rules[first]}, {folder} with {rules[folder]}: they do '
+                'not add up; count one of them again'
+            )
+    return rules[first]
+
+
+def _merge_into(
+    counts: CountFiles, rules: TokenRules, path: str, engine: Engine
+) -> CountedTable:
     by_partition = [
         CountFiles(tuple(file for file in counts.files if _base(file.name) == name))
         for name in (counts_name(partition) for partition in range(COUNT_PARTITIONS))
     ]
     counts.let_go(*counts.files)  # the workers read them
     report = filesystem.join(path, 'files')
-    call = functools.partial(_merge_partition, path)
+    call = functools.partial(_merge_partition, path, rules)
     merging = ReportEach(list(enumerate(by_partition)), call, report)
     engine.run(lambda pipeline: pipeline | 'MergeCounts' >> merging)
-    return counted_table(read_report(report, WrittenCounts), path)
+    return counted_table(read_report(report, WrittenCounts), path, rules)
 
 
 def _base(name: str) -> str:
     return name.rpartition('/')[2]
 
 
-def _merge_partition(folder: str, numbered: tuple[int, CountFiles]) -> WrittenCounts:
+def _merge_partition(
+    folder: str, rules: TokenRules, numbered: tuple[int, CountFiles]
+) -> WrittenCounts:
     partition, files = numbered
-    return write_counts_file(folder, partition, read_counts_or_empty(files))
+    return write_counts_file(folder, partition, read_counts_or_empty(files), rules)

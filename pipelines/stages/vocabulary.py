@@ -20,19 +20,15 @@ from pipelines.files import filesystem
 from pipelines.files.attempts import Attempt
 from pipelines.files.work_folder import WorkFolder
 from pipelines.jobs.job import Execution, Reading
-from pipelines.learning.find_vocabulary import (
-    FoundVocabulary,
-    VocabularyOptions,
-    VocabularySearch,
-)
+from pipelines.learning.find_vocabulary import VocabularyOptions, VocabularySearch
 from pipelines.learning.fixed_subtokens import LineEndError
 from pipelines.learning.learner_rounds import RoundsPlace
 from pipelines.options.choices import PairSide
 from pipelines.stages.count import count_stage
 from pipelines.stages.run_stage import Made, run_stage
 from tokcore.corpus.block_stats import LineTally
+from tokcore.encoding.scheme import Learned, Scheme
 from tokcore.errors import InputError
-from tokcore.subword.vocabulary_file import dump_vocabulary
 from tokcore.text.unicode_tables import UNICODE_VERSION
 
 _LOGGER = logging.getLogger(__name__)
@@ -52,34 +48,43 @@ def learn(search: VocabularySearch, side: PairSide, path: str) -> VocabularyReco
     except LineEndError as error:
         raise InputError(f'{names}: {error}; take it out, or count again') from error
     _warn_if_missed(found, search.options.vocab_size, search.label)
-    data = dump_vocabulary(found.result.subtokens)
+    vocabulary, scheme = found.vocabulary, search.scheme
+    data = vocabulary.dump()
     filesystem.write_bytes(filesystem.join(path, search.label), data)
     return VocabularyRecord(
         side,
         search.label,
-        len(found.result.subtokens),
+        vocabulary.vocab_size,
         len(data),
         f'{google_crc32c.value(data):08x}',
         UNICODE_VERSION,
-        found.result.min_count,
-        found.result.tried,
+        found.min_count,
+        found.tried,
+        scheme.name,
+        scheme.rules,
+        vocabulary.special_ids._asdict(),
     )
 
 
 def vocabulary_from_counts(
-    counts: CountFiles, execution: Execution, options: VocabularyOptions, path: str
+    counts: CountFiles,
+    execution: Execution,
+    options: VocabularyOptions,
+    scheme: Scheme,
+    path: str,
 ) -> None:
     """Learns a vocabulary into a file, with its manifest beside it.
 
     Raises:
         InputError: counts that cannot be read, a size below the alphabet, or another result there.
     """
-    wanted = StageKey('vocab', options.for_manifest(), counts.wanted_inputs())
+    asked = {'scheme': scheme.name, **options.for_manifest()}
+    wanted = StageKey('vocab', asked, counts.wanted_inputs(), scheme.rules)
 
     def count(attempt: Attempt) -> Counted:
         return Counted(counts, tuple(each.checksum() for each in wanted.inputs))
 
-    _vocabulary_stage(wanted, count, execution, options, path)
+    _vocabulary_stage(wanted, count, execution, options, scheme, path)
 
 
 def vocabulary_from_text(
@@ -92,8 +97,14 @@ def vocabulary_from_text(
     """
     wanted = StageKey(
         'vocab',
-        {'side': side, **reading.for_manifest(), **options.for_manifest()},
+        {
+            'scheme': reading.scheme.name,
+            'side': side,
+            **reading.for_manifest(),
+            **options.for_manifest(),
+        },
         reading.corpus.wanted_inputs(),
+        reading.scheme.rules,
     )
 
     def count(attempt: Attempt) -> Counted:
@@ -109,7 +120,7 @@ def vocabulary_from_text(
         )
         return Counted(find_counts([folder.path]), manifest.inputs, manifest.lines, moved)
 
-    _vocabulary_stage(wanted, count, execution, options, path)
+    _vocabulary_stage(wanted, count, execution, options, reading.scheme, path)
 
 
 @dataclass(frozen=True)
@@ -127,6 +138,7 @@ def _vocabulary_stage(
     count: Callable[[Attempt], Counted],
     execution: Execution,
     options: VocabularyOptions,
+    scheme: Scheme,
     path: str,
 ) -> None:
     output = StageOutput.of_vocabulary(path)
@@ -138,7 +150,9 @@ def _vocabulary_stage(
     def make(attempt: Attempt) -> list[Made]:
         counted = count(attempt)
         work = filesystem.join(attempt.path, 'learner')
-        search = VocabularySearch(counted.counts, options, name, execution.engine, work, place)
+        search = VocabularySearch(
+            counted.counts, options, name, execution.engine, work, place, scheme
+        )
         record = learn(search, 'both', attempt.path)
         manifest = key.manifest(
             counted.inputs,
@@ -158,12 +172,15 @@ def _vocabulary_stage(
         _LOGGER.info('vocab: %d entries in %s', made.manifest.vocabularies[0].size, path)
 
 
-def _warn_if_missed(found: FoundVocabulary, target: int, label: str) -> None:
-    size, smallest = len(found.result.subtokens), found.smallest_size
+def _warn_if_missed(found: Learned, target: int, label: str) -> None:
+    size, smallest = found.vocabulary.vocab_size, found.smallest_size
     if abs(size - target) * 100 < target:
         return
-    near = ' and '.join(f'{size} at min-count {count}' for count, size in found.result.reachable)
-    floor = f'; no fewer than {smallest} are possible' if target < smallest else ''
+    if found.min_count is None:
+        _LOGGER.warning('%s has %d entries, asked for %d: no others', label, size, target)
+        return
+    near = ' and '.join(f'{size} at min-count {count}' for count, size in found.reachable)
+    floor = f'; no fewer than {smallest} are possible' if smallest is not None and target < smallest else ''
     _LOGGER.warning(
         '%s has %d entries, asked for %d: reachable around it are %s%s',
         label,

@@ -22,9 +22,10 @@ from tokcore.corpus.dataset import Block, Split
 from tokcore.corpus.formats.corpus_format import block_rows
 from tokcore.counts.block_counting import COUNT_PARTITIONS, BlockCounter, SideGroups
 from tokcore.counts.merging import TokenTable, concatenate_tables, partition_table
+from tokcore.encoding.scheme import Scheme
+from tokcore.encoding.token_rules import TokenRules
 from tokcore.errors import InputError
-from tokcore.text.t2t_lines import T2T_LINES
-from tokcore.text.t2t_tokens import tokenize
+from tokcore.schemes import find_scheme
 from tokcore.text.unicode_tables import UNICODE_VERSION, check_unicode
 
 TABLES = 'tables'
@@ -59,6 +60,7 @@ class CountTokens(beam.PTransform):
         overflow: the folder that tables are left in where a bundle would put out too much; workers
             must reach it. Without one that is an `OversizedBundleError`.
         most_bundle_bytes: what a bundle may put out.
+        scheme: how lines become tokens.
     """
 
     groups: SideGroups
@@ -67,6 +69,7 @@ class CountTokens(beam.PTransform):
     on_error: str = 'stop'
     overflow: str | None = None
     most_bundle_bytes: int = MOST_BUNDLE_BYTES
+    scheme: Scheme = dataclasses.field(default_factory=find_scheme)
 
     def expand(self, blocks: beam.PCollection):
         counting = beam.ParDo(_CountBlocksFn(self))
@@ -86,6 +89,7 @@ class _CountBlocksFn(beam.DoFn):
         self._groups, self._splits = counting.groups, counting.splits
         self._workers, self._on_error = counting.workers, counting.on_error
         self._overflow = counting.overflow
+        self._scheme = counting.scheme
         self._output = BundleOutput(METRICS, counting.most_bundle_bytes)
         self._unicode = UNICODE_VERSION
 
@@ -114,7 +118,7 @@ class _CountBlocksFn(beam.DoFn):
         self._calls.close()
 
     def _begin_tables(self) -> None:
-        first = BlockCounter(self._groups, T2T_LINES)
+        first = BlockCounter(self._groups, self._scheme.normalizer)
         self._counters = [first, *(first.for_another_thread() for _ in range(self._workers - 1))]
         self._idle: queue.SimpleQueue[BlockCounter] = queue.SimpleQueue()
         for counter in self._counters:
@@ -185,24 +189,25 @@ class CountTokensByElement(beam.PTransform):
 
     sides: tuple[int, ...]
     splits: Sequence[Split]
+    scheme: Scheme = dataclasses.field(default_factory=find_scheme)
 
     def expand(self, blocks: beam.PCollection) -> beam.PCollection:
         return (
             blocks
-            | 'Tokenize' >> beam.FlatMap(_tokens, self.sides, self.splits)  # (token, 1)
+            | 'Tokenize' >> beam.FlatMap(_tokens, self.sides, self.splits, self.scheme)  # (token, 1)
             | 'Sum' >> beam.CombinePerKey(sum)
         )
 
 
 def _tokens(
-    block: Block, sides: tuple[int, ...], splits: Sequence[Split]
+    block: Block, sides: tuple[int, ...], splits: Sequence[Split], scheme: Scheme
 ) -> Iterator[tuple[str, int]]:
-    rows = block_rows(block, T2T_LINES)
+    rows = block_rows(block, scheme.normalizer)
     if rows.rejects:
         raise reject_error(rows.rejects[0], block, splits)
     for side in (rows.sides[index] for index in sides):
         for start, end in zip(side.starts, side.ends, strict=True):
-            for token in tokenize(side.text[start:end].tobytes().decode()):
+            for token in scheme.tokens(side.text[start:end].tobytes().decode()):
                 yield token, 1
 
 
@@ -226,21 +231,25 @@ class WriteCounts(beam.PTransform):
 
     Attributes:
         folders: for each group the folder its files go to.
+        rules: by which the tokens were found, which each file records.
         workers: files in the making in a worker.
     """
 
     folders: Sequence[str]
+    rules: TokenRules
     workers: int = 1
 
     def expand(self, key_to_table: beam.PCollection) -> beam.PCollection:
-        writing = functools.partial(_write_partition, tuple(self.folders))
+        writing = functools.partial(_write_partition, tuple(self.folders), self.rules)
         return key_to_table | 'Write' >> ThreadedMap(writing, self.workers)
 
 
-def _write_partition(folders: Sequence[str], element: tuple[int, TokenTable]) -> WrittenCounts:
+def _write_partition(
+    folders: Sequence[str], rules: TokenRules, element: tuple[int, TokenTable]
+) -> WrittenCounts:
     key, table = element
     group, partition = divmod(key, COUNT_PARTITIONS)
-    written = write_counts_file(folders[group], partition, table)
+    written = write_counts_file(folders[group], partition, table, rules)
     return dataclasses.replace(written, group=group)
 
 
@@ -248,10 +257,13 @@ def counts_name(partition: int) -> str:
     return f'counts-{partition:05d}-of-{COUNT_PARTITIONS:05d}.parquet'
 
 
-def write_counts_file(folder: str, partition: int, table: TokenTable) -> WrittenCounts:
-    """Writes one file of a count table."""
+def write_counts_file(
+    folder: str, partition: int, table: TokenTable, rules: TokenRules
+) -> WrittenCounts:
+    """Writes one file of a count table, which records the rules that found its tokens."""
     sink = pa.BufferOutputStream()
-    rows = table.sorted().to_arrow().replace_schema_metadata({UNICODE_KEY: UNICODE_VERSION})
+    metadata = {UNICODE_KEY: UNICODE_VERSION, **rules.metadata()}
+    rows = table.sorted().to_arrow().replace_schema_metadata(metadata)
     # No token stands there twice, so a dictionary of them would only be given up half way.
     parquet.write_table(rows, sink, compression='zstd', use_dictionary=['count'])
     data = sink.getvalue().to_pybytes()

@@ -1,5 +1,6 @@
 """Blocks to framed examples, keyed by the bucket of the shuffle that they belong to."""
 
+import dataclasses
 import threading
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -12,12 +13,10 @@ from pipelines.files import filesystem
 from pipelines.transforms.count_tokens import FACTS, REJECTED, stat_outputs
 from pipelines.transforms.packed_coder import typed
 from tokcore.corpus.dataset import Block, Split
-from tokcore.encoding.block_encoder import SubwordBlockEncoder
+from tokcore.encoding.scheme import Scheme, Vocabulary
 from tokcore.records.bucket_buffer import BucketBuffer
 from tokcore.records.example_encoding import EncodedBlock, Feature, encode_block
-from tokcore.subword.text_encoder import SubwordTextEncoder
-from tokcore.subword.vocabulary_file import parse_vocabulary
-from tokcore.text.t2t_lines import T2T_LINES
+from tokcore.schemes import find_scheme
 from tokcore.text.unicode_tables import UNICODE_VERSION, check_unicode
 
 RECORDS = 'records'
@@ -62,6 +61,7 @@ class EncodeBlocks(beam.PTransform):
         workers: blocks in flight in a worker.
         buffer_bytes: what a worker holds before it sends its fullest buckets on.
         on_error: 'stop' or 'skip' where a line cannot be used.
+        scheme: how rows become ids.
     """
 
     features: Sequence[EncodedFeature]
@@ -71,6 +71,7 @@ class EncodeBlocks(beam.PTransform):
     workers: int = 1
     buffer_bytes: int = 256 << 20
     on_error: str = 'stop'
+    scheme: Scheme = dataclasses.field(default_factory=find_scheme)
 
     def expand(self, blocks: beam.PCollection):
         encoded = blocks | 'EncodeBlocks' >> beam.ParDo(_EncodeBlocksFn(self)).with_outputs(
@@ -91,6 +92,7 @@ class BlockEncoder:
         splits: the corpus, in the order of the split numbers.
         seed: of the order keys.
         on_error: 'stop' or 'skip' where a line cannot be used.
+        scheme: how rows become ids.
     """
 
     def __init__(
@@ -99,12 +101,14 @@ class BlockEncoder:
         splits: Sequence[Split],
         seed: int,
         on_error: str,
+        scheme: Scheme,
     ):
         self._features = tuple(each.feature for each in features)
         self._vocabularies = tuple(each.vocabulary for each in features)
         self._splits = tuple(splits)
         self._seed = seed
         self._on_error = on_error
+        self._scheme = scheme
         self._unicode = UNICODE_VERSION
         # One handle for each vocabulary file: with it, a process loads the file once.
         self._handles = {path: Shared() for path in self._vocabularies}
@@ -113,37 +117,41 @@ class BlockEncoder:
         """Loads the vocabularies, once in a process."""
         check_unicode(self._unicode, 'the driver', 'this worker')
         loaded = {
-            path: handle.acquire(lambda path=path: _load_vocabulary(path), tag=path)
+            path: handle.acquire(lambda path=path: self._load(path), tag=path)
             for path, handle in self._handles.items()
         }
-        self._vocabulary_encoders = [loaded[path] for path in self._vocabularies]
+        self._loaded = [loaded[path] for path in self._vocabularies]
         self._of_thread = threading.local()
 
     def encode(self, block: Block) -> EncodedBlock:
         """Returns a block's framed examples and facts; raises InputError as `encode_block`."""
         if not hasattr(self._of_thread, 'encoders'):
             # The memo is a thread's own; the vocabulary's arrays are the process's.
-            by_vocabulary = {
-                id(encoder): SubwordBlockEncoder(encoder) for encoder in self._vocabulary_encoders
-            }
-            self._of_thread.encoders = [
-                by_vocabulary[id(encoder)] for encoder in self._vocabulary_encoders
-            ]
+            by_vocabulary = {id(each): self._scheme.encoder(each) for each in self._loaded}
+            self._of_thread.encoders = [by_vocabulary[id(each)] for each in self._loaded]
         return encode_block(
             block,
             self._features,
             self._of_thread.encoders,
+            [self._scheme.template(each) for each in self._loaded],
             self._seed,
             self._splits,
-            T2T_LINES,
+            self._scheme.normalizer,
             self._on_error,
         )
+
+    def _load(self, path: str) -> Vocabulary:
+        return self._scheme.parse(filesystem.read_bytes(path), path)
 
 
 class _EncodeBlocksFn(beam.DoFn):
     def __init__(self, transform: EncodeBlocks):
         self._encoder = BlockEncoder(
-            transform.features, transform.splits, transform.seed, transform.on_error
+            transform.features,
+            transform.splits,
+            transform.seed,
+            transform.on_error,
+            transform.scheme,
         )
         self._layout = tuple(transform.layout)
         self._workers = transform.workers
@@ -180,7 +188,3 @@ class _EncodeBlocksFn(beam.DoFn):
         number = next(n for n, each in enumerate(self._layout) if each.split == split)
         for bucket, rows in self._buffers[number].add(encoded.rows):
             yield (number, bucket), rows.to_bytes()
-
-
-def _load_vocabulary(path: str) -> SubwordTextEncoder:
-    return SubwordTextEncoder(parse_vocabulary(filesystem.read_bytes(path), path))

@@ -7,8 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+from new_records import without_new_records
 
 EQUAL, MOVED, DIFFERENT, MISSING, ADDED = 'equal', 'moved', 'different', 'missing', 'added'
+RECORDED = 'equal but for new records'
 
 
 @dataclass(frozen=True)
@@ -46,16 +48,20 @@ class Compared:
     """A file that one or both have made."""
 
     name: str
-    state: str  # EQUAL, MOVED, DIFFERENT, MISSING or ADDED
+    state: str  # EQUAL, MOVED, RECORDED, DIFFERENT, MISSING or ADDED
     note: str = ''
 
     @property
     def is_expected(self) -> bool:
-        return self.state in (EQUAL, MOVED)
+        return self.state in (EQUAL, MOVED, RECORDED)
 
 
 def compare_results(
-    before: Path, now: Path, command: str, moves: Sequence[Move] = MOVES
+    before: Path,
+    now: Path,
+    command: str,
+    moves: Sequence[Move] = MOVES,
+    new_records: bool = False,
 ) -> list[Compared]:
     """Compares what two revisions made of one job.
 
@@ -64,6 +70,7 @@ def compare_results(
         now: that of this checkout.
         command: what was run.
         moves: the names that are meant to have changed.
+        new_records: whether what is recorded since there are schemes may differ.
     """
     earlier, present = _files(before), _files(now)
     compared = []
@@ -83,6 +90,10 @@ def compare_results(
         renamed = _renamed(data, command, moves) if name.endswith('tokbeam.json') else None
         if renamed is not None and renamed[0] == found:
             compared.append(Compared(name, MOVED, f'names in it: {renamed[1]}'))
+            continue
+        data = renamed[0] if renamed else data
+        if new_records and without_new_records(name, data) == without_new_records(place, found):
+            compared.append(Compared(name, RECORDED))
         else:
             compared.append(Compared(name, DIFFERENT, _first_difference(data, found)))
     return compared + [Compared(name, ADDED) for name in sorted(present)]
@@ -125,11 +136,11 @@ def table_lines(rows: Mapping[str, Sequence[Compared]], show_all: bool) -> Itera
     """Gives the lines of a table: a job with the number of its files, and files to be named."""
     width = max(map(len, rows), default=0)
     for job, compared in rows.items():
-        counts = {state: 0 for state in (EQUAL, MOVED, DIFFERENT, MISSING, ADDED)}
+        counts = {state: 0 for state in (EQUAL, MOVED, RECORDED, DIFFERENT, MISSING, ADDED)}
         for each in compared:
             counts[each.state] += 1
         said = ', '.join(f'{count} {state}' for state, count in counts.items() if count)
         yield f'{job:{width}}  {said or "nothing made"}'
         for each in compared:
-            if show_all or each.state != EQUAL:
+            if show_all or each.state not in (EQUAL, RECORDED):
                 yield f'{"":{width}}    {each.state:9}  {each.name}  {each.note}'.rstrip()

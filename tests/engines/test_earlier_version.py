@@ -6,11 +6,11 @@ import shutil
 from pathlib import Path
 
 import pytest
-
 from dataset_files import files_of, manifest_of
 from earlier_revisions import run_all
 from generated_text import as_bitext, as_tsv, english_lines, pairs_with_gaps
 from jobs import succeed, write
+from new_records import all_without_new_records, without_new_records
 
 VOCABULARY = ['--vocab-size', 700]
 DATASET = ['--name', 'small', '--shards', 3]
@@ -101,7 +101,8 @@ def test_counts_are_learned_from(root, tmp_path):
         succeed(*command[:-1], tmp_path / name)
         assert (tmp_path / name).read_bytes() == (root / name).read_bytes()
         manifest = f'{name}.tokbeam.json'
-        assert (tmp_path / manifest).read_bytes() == (root / manifest).read_bytes()
+        now, before = ((folder / manifest).read_bytes() for folder in (tmp_path, root))
+        assert without_new_records(manifest, now) == without_new_records(manifest, before)
 
 
 def test_counts_of_a_build_that_was_not_finished_are_taken_up(root, tmp_path):
@@ -112,7 +113,8 @@ def test_counts_of_a_build_that_was_not_finished_are_taken_up(root, tmp_path):
     said = succeed(*commands_in(root)['build'][:-1], tmp_path / 'build')
     assert 'count: already done' in said and 'build: already done' not in said
     assert states_in(tmp_path / 'build' / 'counts.inputs') == counts
-    assert files_of(tmp_path / 'build') == whole
+    made = files_of(tmp_path / 'build')
+    assert all_without_new_records(made) == all_without_new_records(whole)
 
 
 def test_an_overwritten_vocabulary_leaves_no_rejected_lines_where_they_were(root, tmp_path):
@@ -128,6 +130,7 @@ def test_an_overwritten_vocabulary_leaves_no_rejected_lines_where_they_were(root
     )
     [entry] = now.pop('rejected')
     [earlier] = before.pop('rejected')
-    assert now == before
+    left = [without_new_records('tokbeam.json', json.dumps(each).encode()) for each in (now, before)]
+    assert left[0] == left[1]
     assert entry == {**earlier, 'name': 'vocab.bad.rejected/train.invalid_utf8.jsonl'}
     assert json.loads(lines.splitlines()[0])['file'] == 'bad.txt'

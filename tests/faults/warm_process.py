@@ -35,10 +35,11 @@ def main(sockets: list[int]) -> int:
     from pipelines.cli import main as command
     from tokcore.counts.token_table import TokenTable
     from tokcore.learner_warm_up import compile_learner_kernels
+    from tokcore.schemes import find_scheme
     from tokcore.subword.learner import MemoryLearner
     from tokcore.warm_up import compile_kernels
 
-    compile_kernels()
+    compile_kernels(find_scheme())
     compile_learner_kernels()
     MemoryLearner(TokenTable.from_items([('warm', 2), ('up', 3)])).build(1)
     gc.collect()

@@ -14,6 +14,7 @@ from tokcore.encoding.encoded_rows import EncodedSide, GrowingSide
 from tokcore.encoding.encoding_kernels import encode_rows
 from tokcore.encoding.long_tokens import WindowSegmenter, row_parts
 from tokcore.encoding.row_prefixes import prepend
+from tokcore.encoding.scheme import RowEncoder
 from tokcore.encoding.token_cache import ROW_WORDS
 from tokcore.encoding.vocabulary_arrays import VocabularyArrays
 from tokcore.text.escaping import alphabet_of, escape_token
@@ -66,7 +67,10 @@ class SubwordBlockEncoder:
         self._tables = (alphanumeric_bits(), arrays.alphabet, arrays.edges, arrays.edge_ids)
         self._cache = _empty_cache(cache_bytes)
 
-    def encode_side(self, side: Side, prefix: str = '', eos: bool = True) -> EncodedSide:
+    def encode_side(
+        self, side: Side, prefix: str = '', before: tuple = (), after: tuple = ()
+    ) -> EncodedSide:
+        eos = bool(after)
         """Returns the ids of each row, of `prefix` and text as one, with id 1 at the end if `eos`.
 
         They are int32, or uint16 if a row is longer than `LONG_ROW_BYTES` and all ids are below
@@ -135,7 +139,7 @@ class SubwordBlockEncoder:
 
 
 def unspelled_row(
-    encoder: SubwordBlockEncoder, side: Side, prefix: str = ''
+    encoder: RowEncoder, side: Side, prefix: str = ''
 ) -> tuple[int, ValueError] | None:
     """Returns the first row that no subtokens of a vocabulary spell, and what `encode_side` says.
 

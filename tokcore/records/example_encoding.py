@@ -7,7 +7,8 @@ from tokcore.corpus.block_stats import BlockStats, stats_of
 from tokcore.corpus.dataset import Block, OnError, Split
 from tokcore.corpus.formats.corpus_format import block_rows
 from tokcore.corpus.rows import Rows
-from tokcore.encoding.block_encoder import SubwordBlockEncoder, unspelled_row
+from tokcore.encoding.block_encoder import unspelled_row
+from tokcore.encoding.scheme import RowEncoder, Template
 from tokcore.errors import InputError
 from tokcore.records.framing import FramedRows, frame_examples
 from tokcore.records.order_keys import order_keys
@@ -32,18 +33,20 @@ class EncodedBlock:
 def encode_block(
     block: Block,
     features: Sequence[Feature],
-    encoders: Sequence[SubwordBlockEncoder],
+    encoders: Sequence[RowEncoder],
+    templates: Sequence[Template],
     seed: int,
     splits: Sequence[Split],
     normalizer: Normalizer,
     on_error: OnError = 'stop',
 ) -> EncodedBlock:
-    """Encodes a block's kept rows as framed `tf.train.Example`s, each side ended by EOS.
+    """Encodes a block's kept rows as framed `tf.train.Example`s.
 
     Args:
         block: whole lines.
         features: what an example holds.
         encoders: one for each feature.
+        templates: for each feature what surrounds a row's ids.
         seed: of the order keys.
         splits: the corpus, for the names in errors.
         normalizer: what makes text of rows.
@@ -57,8 +60,8 @@ def encode_block(
     facts = stats_of(block, rows, splits, on_error)
     try:
         encoded = [
-            (feature.name, encoder.encode_side(rows.sides[feature.side], feature.prefix, eos=True))
-            for feature, encoder in zip(features, encoders, strict=True)
+            (feature.name, encoder.encode_side(rows.sides[feature.side], feature.prefix, *template))
+            for feature, encoder, template in zip(features, encoders, templates, strict=True)
         ]
     except ValueError as error:
         place = _unspelled_line(block, rows, zip(features, encoders), splits)
@@ -73,7 +76,7 @@ def encode_block(
 def _unspelled_line(
     block: Block,
     rows: Rows,
-    encoders: Iterable[tuple[Feature, SubwordBlockEncoder]],
+    encoders: Iterable[tuple[Feature, RowEncoder]],
     splits: Sequence[Split],
 ) -> str:
     """Returns what begins a sentence about the line that a vocabulary does not spell."""

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from tokcore.encoding.block_encoder import SubwordBlockEncoder
+from tokcore.encoding.scheme import SpecialIds
 from tokcore.encoding.vocabulary_arrays import VocabularyArrays
 from tokcore.errors import InputError
 from tokcore.subword.vocabulary_file import dump_vocabulary, parse_vocabulary
@@ -37,6 +38,18 @@ class SubwordTextEncoder:
         """
         self._subtokens = tuple(subtokens)
 
+    @property
+    def special_ids(self) -> SpecialIds:
+        """The ids that have a role: padding, and the end of a row."""
+        return SpecialIds(pad=PAD_ID, end=EOS_ID)
+
+    def dump(self) -> bytes:
+        """Returns the file that Tensor2Tensor's `store_to_file` writes.
+
+        Raises ValueError for subtokens that the format cannot hold.
+        """
+        return dump_vocabulary(self._subtokens)
+
     @classmethod
     def load(cls, path: str | os.PathLike) -> 'SubwordTextEncoder':
         """Reads a vocabulary file; see `parse_vocabulary` for what is taken.
@@ -57,7 +70,7 @@ class SubwordTextEncoder:
 
         Raises ValueError, before writing, for subtokens that the format cannot hold.
         """
-        data = dump_vocabulary(self._subtokens)
+        data = self.dump()
         path = pathlib.Path(path)
         temporary = path.with_name(f'.{path.name}.{secrets.token_hex(8)}')
         try:
@@ -92,7 +105,7 @@ class SubwordTextEncoder:
         """
         data = np.frombuffer(text.encode('utf-8', 'surrogatepass'), np.uint8)
         row = Side(data, np.zeros(1, np.int64), np.full(1, len(data), np.int64))
-        return SubwordBlockEncoder(self, cache_bytes=0).encode_side(row, eos=False).ids.tolist()
+        return SubwordBlockEncoder(self, cache_bytes=0).encode_side(row).ids.tolist()
 
     def decode(self, ids: Iterable[int], strip_extraneous: bool = False) -> str:
         """Returns the text of ids; `strip_extraneous` drops padding and EOS from the end first.
@@ -100,7 +113,7 @@ class SubwordTextEncoder:
         An id out of range stands for nothing, elsewhere `<pad>` and `<EOS>` are shown as text.
         """
         ids = list(ids)
-        while strip_extraneous and ids and ids[-1] in (PAD_ID, EOS_ID):
+        while strip_extraneous and ids and ids[-1] in self.special_ids.at_end:
             ids.pop()
         escaped = ''.join(self.decode_list(ids)).split('_')
         return detokenize(filter(None, map(unescape_token, escaped)))

@@ -7,6 +7,7 @@ from typing import TypeVar
 
 from pipelines.machine.process_memory import keep_freed_memory
 from tokcore.corpus.formats.work_items import BLOCK_BYTES
+from tokcore.schemes import find_scheme
 from tokcore.warm_up import compile_kernels
 
 _Part = TypeVar('_Part')
@@ -23,7 +24,7 @@ class TextBlock:
 
 def get_ready() -> None:
     """Does what a worker of the pipelines does before its first block."""
-    compile_kernels()
+    compile_kernels(find_scheme())
     keep_freed_memory()
 
 

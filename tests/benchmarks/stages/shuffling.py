@@ -13,12 +13,13 @@ from tokcore.corpus.dataset import Block, BlockText, CorpusFile, Split
 from tokcore.corpus.formats.lines import Lines
 from tokcore.corpus.formats.work_items import BLOCK_BYTES
 from tokcore.encoding.block_encoder import SubwordBlockEncoder
+from tokcore.encoding.scheme import Template
 from tokcore.records.example_encoding import EncodedBlock, Feature, encode_block
 from tokcore.shuffle.run_buffer import RunBuffer
 from tokcore.shuffle.run_file import RunHead, write_run
 from tokcore.shuffle.run_index import RunFile
 from tokcore.shuffle.run_merging import bucket_groups, merge_buckets, read_slices
-from tokcore.subword.text_encoder import SubwordTextEncoder
+from tokcore.subword.text_encoder import EOS_ID, SubwordTextEncoder
 from tokcore.text.t2t_lines import T2T_LINES
 
 from ..outcome import Outcome
@@ -61,7 +62,8 @@ def _encoded_blocks(path: Path, encoder: SubwordBlockEncoder) -> Iterator[Encode
         while data := text.read(BLOCK_BYTES):
             data += text.readline()
             block = Block(_SPLIT, Lines(), 0, (BlockText(offset, data),))
-            yield encode_block(block, features, (encoder,), 0, splits, T2T_LINES)
+            template = Template(after=(EOS_ID,))
+            yield encode_block(block, features, (encoder,), (template,), 0, splits, T2T_LINES)
             offset += len(data)
 
 

@@ -36,11 +36,12 @@ def run_python(code: str, folder: pathlib.Path, **environment: str) -> str:
 WARM_UP = """
     import json
     import numba
+    from tokcore.schemes import find_scheme
     from tokcore.warm_up import compile_kernels
     from tokcore.counts.token_table import TokenTable
     from tokcore.subword.learner import MemoryLearner
 
-    compile_kernels()
+    compile_kernels(find_scheme())
     MemoryLearner(TokenTable.from_items([('one', 3), ('two', 2)])).build(1)
 
     import gc

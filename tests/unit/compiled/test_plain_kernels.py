@@ -13,17 +13,15 @@ from tokcore.compiled.compilation import kernel_without_allocation, read_only
 
 USE_ALL = """
 import hashlib, random
-from tokcore import learner_warm_up, warm_up
+from tokcore import learner_warm_up, schemes, warm_up
 from tokcore.corpus.dataset import Block, BlockText, CorpusFile, Split
 from tokcore.corpus.formats.lines import Lines
-from tokcore.text.t2t_lines import T2T_LINES
 from tokcore.counts.block_counting import BlockCounter
-from tokcore.encoding.block_encoder import SubwordBlockEncoder
 from tokcore.records.example_encoding import Feature, encode_block
 from tokcore.subword.learner import MemoryLearner
 from tokcore.subword.text_encoder import SubwordTextEncoder
 
-warm_up.compile_kernels()
+warm_up.compile_kernels(schemes.find_scheme())
 learner_warm_up.compile_learner_kernels()
 dice = random.Random(5)
 words = ['the', 'then', 'there', '2024', '----------', 'Ärger', '語彙', '👍', 'snake_case', '\\\\']
@@ -40,8 +38,11 @@ print(sorted(table.items()))
 for longest in (200, 4):
     subtokens = MemoryLearner(table, max_subtoken_length=longest).build(3)[:]
     print(subtokens)
-encoder = SubwordBlockEncoder(SubwordTextEncoder(subtokens))
-rows = encode_block(block, (Feature('targets', 0, ''),), (encoder,), 0, splits, T2T_LINES).rows
+scheme = schemes.find_scheme()
+vocabulary = SubwordTextEncoder(subtokens)
+encoders, templates = (scheme.encoder(vocabulary),), (scheme.template(vocabulary),)
+features = (Feature('targets', 0, ''),)
+rows = encode_block(block, features, encoders, templates, 0, splits, scheme.normalizer).rows
 print(hashlib.sha256(rows.records.tobytes()).hexdigest(), rows.keys.tolist())
 """
 

@@ -6,6 +6,7 @@ from tokcore.corpus.dataset import Block, BlockText, CorpusFile, Split
 from tokcore.corpus.formats.bitext import Bitext
 from tokcore.corpus.formats.lines import Lines
 from tokcore.encoding.block_encoder import SubwordBlockEncoder
+from tokcore.encoding.scheme import NO_TEMPLATE
 from tokcore.errors import InputError
 from tokcore.records.example_encoding import Feature, encode_block
 from tokcore.subword.text_encoder import SubwordTextEncoder
@@ -20,7 +21,8 @@ SOURCE, TARGET = (CorpusFile(name, name, 100, False) for name in ('/source', '/t
 def encode(block, splits, sides):
     features = [Feature(str(side), side) for side in range(sides)]
     encoders = [SubwordBlockEncoder(LACKING) for _ in features]
-    encode_block(block, features, encoders, 0, splits, T2T_LINES)
+    templates = [NO_TEMPLATE] * sides
+    encode_block(block, features, encoders, templates, 0, splits, T2T_LINES)
 
 
 def test_the_first_line_that_is_not_spelled_is_named():

@@ -12,6 +12,7 @@ from tokcore.corpus.formats.corpus_format import plan_items
 from tokcore.corpus.formats.lines import Lines
 from tokcore.errors import InputError
 from tokcore.records.example_encoding import Feature
+from tokcore.schemes import find_scheme
 
 BLOCK_BYTES = 1000
 LINE = b'the cat ' * 20 + b'\n'
@@ -39,7 +40,7 @@ def writing(tmp_path, vocabulary):
             str(tmp_path / 'runs'), bytes(16), layout, 4000, BLOCK_BYTES, 0, max_line_bytes
         )
         features = [EncodedFeature(Feature('targets', 0), vocabulary)]
-        encoder = BlockEncoder(features, (split,), 0, on_error)
+        encoder = BlockEncoder(features, (split,), 0, on_error, find_scheme())
         encoder.set_up()
         writer = RunWriter(plan, encoder, workers=1)
         made = []

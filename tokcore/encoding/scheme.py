@@ -1,0 +1,174 @@
+"""What a scheme is: how lines become tokens, tokens become ids, and ids become text again.
+
+A scheme has five parts, named as Hugging Face's tokenizers name them:
+
+    a line ─ normalizer ─▶ a row ─ pre-tokenizer ─▶ tokens ─ model ─▶ ids ─ post-processor ─▶ ids
+    ids ─ decoder ─▶ text
+
+and beside them a vocabulary's file, its learner, and its options. `tokcore.schemes` has them by name.
+"""
+
+from __future__ import annotations
+
+import abc
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple, Protocol
+
+from tokcore.counts.token_table import TokenTable
+from tokcore.encoding.encoded_rows import EncodedSide
+from tokcore.encoding.token_rules import TokenRules
+from tokcore.learning.size_search import Report
+from tokcore.text.normalizer import Normalizer
+from tokcore.text.sides import Side
+
+
+class SpecialIds(NamedTuple):
+    """The ids that have a role in a vocabulary, each of them or none."""
+
+    pad: int | None = None
+    begin: int | None = None
+    end: int | None = None
+    unknown: int | None = None
+
+    @property
+    def at_end(self) -> frozenset[int]:
+        """What stands behind a row and is none of its text: padding, and the end."""
+        return frozenset(each for each in (self.pad, self.end) if each is not None)
+
+
+class Template(NamedTuple):
+    """What the post-processor puts around a row's own ids."""
+
+    before: tuple[int, ...] = ()
+    after: tuple[int, ...] = ()
+
+
+NO_TEMPLATE = Template()
+
+
+class RowEncoder(Protocol):
+    """Encodes rows for one thread; what it remembers of tokens is its own."""
+
+    def encode_side(
+        self,
+        side: Side,
+        prefix: str = '',
+        before: tuple[int, ...] = (),
+        after: tuple[int, ...] = (),
+    ) -> EncodedSide:
+        """Returns the ids of each row, of `prefix` and text as one, between those of a template.
+
+        Raises ValueError naming what the vocabulary does not spell.
+        """
+
+
+class Vocabulary(Protocol):
+    """A scheme's model with its entries: what threads share."""
+
+    @property
+    def vocab_size(self) -> int:
+        """How many ids there are, from 0 on."""
+
+    @property
+    def special_ids(self) -> SpecialIds:
+        """Which ids have a role."""
+
+    def dump(self) -> bytes:
+        """Returns the vocabulary's file."""
+
+    def decode(self, ids: Iterable[int]) -> str:
+        """Returns the text of ids, as the scheme's decoder joins them; special ones are shown."""
+
+
+@dataclass(frozen=True)
+class Learned:
+    """A vocabulary and how it was found.
+
+    Attributes:
+        vocabulary: the entries.
+        min_count: that a search ended at; None where nothing was searched.
+        tried: (min-count, size) of each vocabulary that a search looked at.
+        reachable: (min-count, size) around what was asked for.
+        smallest_size: of all vocabularies that these tokens can give, None if any size is possible.
+    """
+
+    vocabulary: Vocabulary
+    min_count: int | None = None
+    tried: tuple[tuple[int, int], ...] = ()
+    reachable: tuple[tuple[int, int], ...] = ()
+    smallest_size: int | None = None
+
+
+@dataclass(frozen=True)
+class Scheme(abc.ABC):
+    """How text becomes ids. A subclass's fields are the options of its parts that change tokens.
+
+    It is pickled to workers, so all that is heavy is imported where it is used.
+    """
+
+    name: ClassVar[str]
+    """As `--scheme` has it."""
+
+    file_suffix: ClassVar[str]
+    """What ends the name of a vocabulary's file in a dataset: `vocab.NAME.SIZE.suffix`."""
+
+    beam_learner: ClassVar[str | None] = None
+    """`module:name` of a learner on Beam, a string since these packages know no Beam; or None."""
+
+    @property
+    @abc.abstractmethod
+    def normalizer(self) -> Normalizer:
+        """What makes text of a row's bytes, and says which rows are empty."""
+
+    @property
+    @abc.abstractmethod
+    def rules(self) -> TokenRules:
+        """The normalizer and the pre-tokenizer as records name them."""
+
+    @abc.abstractmethod
+    def learn(self, table: TokenTable, options: Any, report: Report) -> Learned:
+        """Learns a vocabulary from distinct tokens and their counts, in memory.
+
+        Args:
+            table: the tokens that the pre-tokenizer cuts.
+            options: has this scheme's options as attributes, `vocab_size` among them.
+            report: is told (min-count, size, size asked for) of each vocabulary looked at.
+
+        Raises:
+            InputError: no such vocabulary can be had.
+        """
+
+    @abc.abstractmethod
+    def parse(self, data: bytes, path: str) -> Vocabulary:
+        """Reads a vocabulary's file.
+
+        Raises:
+            InputError: naming `path`, if this is none of this scheme's.
+        """
+
+    @abc.abstractmethod
+    def encoder(self, vocabulary: Vocabulary, cache_bytes: int | None = None) -> RowEncoder:
+        """Returns an encoder of rows for one thread.
+
+        Args:
+            vocabulary: of this scheme.
+            cache_bytes: about what to remember tokens in; None for the usual.
+        """
+
+    @abc.abstractmethod
+    def template(self, vocabulary: Vocabulary) -> Template:
+        """Returns what surrounds each row of an example."""
+
+    @abc.abstractmethod
+    def tokens(self, text: str) -> Iterable[str]:
+        """Cuts a row into tokens in plain Python: the oracle of the pre-tokenizer's kernel."""
+
+    @abc.abstractmethod
+    def vocabulary_of(self, characters: Sequence[str]) -> Vocabulary:
+        """Returns a small vocabulary that spells these characters, to compile kernels with."""
+
+    def vocabulary_name(self, dataset: str, size: int, side: str) -> str:
+        """Returns the file name of a side's vocabulary: 'inputs', 'targets', or 'both'."""
+        stem = f'vocab.{dataset}.{size}.{self.file_suffix}'
+        return stem if side == 'both' else f'{stem}.{side}'

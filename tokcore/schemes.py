@@ -1,0 +1,33 @@
+"""The schemes by name. They are imported when one is asked for: help must not wait for kernels."""
+
+from __future__ import annotations
+
+import importlib
+import typing
+
+if typing.TYPE_CHECKING:
+    from tokcore.encoding.scheme import Scheme
+
+DEFAULT_SCHEME = 'subword'
+
+VOCABULARY_FILE = r'vocab\..+\.\d+\.\w+(\.txt|\.json)?(\.inputs|\.targets)?'
+"""The names that schemes give to a dataset's vocabularies, as a regular expression."""
+
+_MODULES = {
+    'subword': 'tokcore.subword.subword_scheme',
+}
+"""Where each scheme's `SCHEME` is."""
+
+
+def scheme_names() -> tuple[str, ...]:
+    """Returns what `--scheme` takes, the default first."""
+    return tuple(_MODULES)
+
+
+def find_scheme(name: str = DEFAULT_SCHEME) -> Scheme:
+    """Returns a scheme with its usual options.
+
+    Raises:
+        KeyError: there is none of this name.
+    """
+    return importlib.import_module(_MODULES[name]).SCHEME

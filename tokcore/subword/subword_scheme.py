@@ -1,0 +1,79 @@
+"""Tensor2Tensor's subwords as a scheme: lines stripped, tokens by its rule, `<EOS>` behind a row."""
+
+from __future__ import annotations
+
+import typing
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from tokcore.encoding.scheme import Learned, Scheme, Template
+from tokcore.encoding.token_rules import Component, TokenRules
+from tokcore.learning.size_search import Report
+from tokcore.text.normalizer import Normalizer
+
+if typing.TYPE_CHECKING:
+    from tokcore.counts.token_table import TokenTable
+    from tokcore.encoding.block_encoder import SubwordBlockEncoder
+    from tokcore.subword.text_encoder import SubwordTextEncoder
+
+
+@dataclass(frozen=True)
+class SubwordScheme(Scheme):
+    """`<pad>` and `<EOS>` first, then what a search for a min-count has found."""
+
+    name = 'subword'
+    file_suffix = 'subwords'
+    beam_learner = 'pipelines.learning.subword_search:search_on_beam'
+
+    @property
+    def normalizer(self) -> Normalizer:
+        from tokcore.text.t2t_lines import T2T_LINES
+
+        return T2T_LINES
+
+    @property
+    def rules(self) -> TokenRules:
+        return TokenRules(Component('t2t-lines'), Component('t2t'))
+
+    def learn(self, table: TokenTable, options: typing.Any, report: Report) -> Learned:
+        from tokcore.subword.learner import MemoryLearner
+        from tokcore.subword.subword_search import largest_count, search_subwords
+
+        learner = MemoryLearner(
+            table,
+            max_subtoken_length=options.max_subtoken_length,
+            reserved_tokens=options.reserved_tokens,
+        )
+        return search_subwords(learner, largest_count(table), options, report)
+
+    def parse(self, data: bytes, path: str) -> SubwordTextEncoder:
+        from tokcore.subword.text_encoder import SubwordTextEncoder
+        from tokcore.subword.vocabulary_file import parse_vocabulary
+
+        return SubwordTextEncoder(parse_vocabulary(data, path))
+
+    def encoder(
+        self, vocabulary: SubwordTextEncoder, cache_bytes: int | None = None
+    ) -> SubwordBlockEncoder:
+        from tokcore.encoding.block_encoder import DEFAULT_CACHE_BYTES, SubwordBlockEncoder
+
+        return SubwordBlockEncoder(
+            vocabulary, DEFAULT_CACHE_BYTES if cache_bytes is None else cache_bytes
+        )
+
+    def template(self, vocabulary: SubwordTextEncoder) -> Template:
+        return Template(after=(vocabulary.special_ids.end,))
+
+    def tokens(self, text: str) -> Iterable[str]:
+        from tokcore.text.t2t_tokens import tokenize
+
+        return tokenize(text)
+
+    def vocabulary_of(self, characters: Sequence[str]) -> SubwordTextEncoder:
+        from tokcore.subword.text_encoder import SubwordTextEncoder
+
+        alphabet = sorted(set('<pad>EOS_\\u;0123456789').union(characters))
+        return SubwordTextEncoder(['<pad>_', '<EOS>_', *alphabet, f'{alphabet[-1]}_'])
+
+
+SCHEME = SubwordScheme()
