@@ -5,6 +5,8 @@ follows as LEB128), the weight as LEB128, and the bytes added. Rows stand in des
 that what a string begins comes before it.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 
 from tokcore.compiled.compilation import kernel, kernel_without_allocation
@@ -59,77 +61,97 @@ def with_capacity(out, used, more):
     return larger
 
 
-@kernel
-def merge_rows(first, second, longest, out):
+_WRITTEN = np.dtype(
+    [(name, np.int64) for name in ('used', 'rows', 'added', 'common')], align=True
+)
+
+
+class RowWriter(NamedTuple):
+    """Rows as they are written to an array, of which a larger one may take the place."""
+
+    out: np.ndarray  # uint8
+    state: np.ndarray
+    """A record: bytes used, rows, bytes added in all, and the bytes that the row written last has in
+    common with the string that comes next, or more."""
+
+    @classmethod
+    def with_capacity(cls, capacity: int) -> 'RowWriter':
+        return cls(np.empty(capacity, np.uint8), np.zeros(1, _WRITTEN))
+
+    def with_room(self, more: int) -> 'RowWriter':
+        """Returns the writer to go on with, which has room for so many bytes more."""
+        return self._replace(out=with_capacity(self.out, int(self.state[0]['used']), more))
+
+
+@kernel_without_allocation
+def keep_common(writer, common):
+    """Tells a writer that the strings to come have so many bytes, at most, of those before."""
+    state = writer.state[0]
+    state['common'] = min(state['common'], common)
+
+
+@kernel_without_allocation
+def append_row(writer, string, length, weight):
+    """Writes string[:length]; there is room."""
+    state = writer.state[0]
+    common = min(state['common'], length)
+    state['used'] = write_row(writer.out, state['used'], common, string, length, weight)
+    state['rows'] += 1
+    state['added'] += length - common
+    state['common'] = length
+
+
+@kernel_without_allocation
+def _next_string(data, place, string):
+    """Reads a row onto the string before; returns (bytes in common, length, weight, place).
+
+    -1 bytes in common where the rows have ended.
+    """
+    if place >= len(data):
+        return np.int64(-1), np.int64(0), np.int64(0), place
+    common, more, weight, place = read_row_head(data, place)
+    for i in range(more):
+        string[np.uint64(common + i)] = data[np.uint64(place + i)]
+    return common, common + more, weight, place + more
+
+
+@kernel_without_allocation
+def merge_rows(first, second, strings, out):
     """Merges two tables of rows into `out`, equal strings' weights added up.
 
     Beside each waiting string stands what it has in common with the string written last: the one
     with more of it is next, and only where both have the same are bytes compared, from there on.
     Returns (rows, bytes added in all, bytes used); what is used is never more than both inputs.
+
+    Args:
+      strings: uint8[2, longest], room for the two strings that wait.
     """
-    a, b = np.empty(longest + 1, np.uint8), np.empty(longest + 1, np.uint8)
-    i, j, used, rows, added = 0, 0, 0, 0, 0
-    a_common, a_length, a_weight = np.int64(0), np.int64(0), np.int64(0)
-    b_common, b_length, b_weight = np.int64(0), np.int64(0), np.int64(0)
-    read_a, read_b = True, True
-    while True:
-        if read_a:
-            read_a = False
-            a_common = np.int64(-1)
-            if i < len(first):
-                a_common, more, a_weight, i = read_row_head(first, i)
-                for k in range(more):
-                    a[np.uint64(a_common + k)] = first[np.uint64(i + k)]
-                i += more
-                a_length = a_common + more
-        if read_b:
-            read_b = False
-            b_common = np.int64(-1)
-            if j < len(second):
-                b_common, more, b_weight, j = read_row_head(second, j)
-                for k in range(more):
-                    b[np.uint64(b_common + k)] = second[np.uint64(j + k)]
-                j += more
-                b_length = b_common + more
-        # -1 where a table has ended.
-        if a_common > b_common:
-            read_a = True
-        elif b_common > a_common:
-            read_b = True
-        elif a_common < 0:
-            return rows, added, used
-        else:
-            same, shorter = a_common, min(a_length, b_length)
+    a, b = strings[0], strings[1]
+    used, rows, added = np.int64(0), 0, np.int64(0)
+    a_common, a_length, a_weight, i = _next_string(first, np.int64(0), a)
+    b_common, b_length, b_weight, j = _next_string(second, np.int64(0), b)
+    while a_common >= 0 or b_common >= 0:
+        common = max(a_common, b_common)
+        takes_a, takes_b = a_common == common, b_common == common
+        if takes_a and takes_b:
+            same, shorter = common, min(a_length, b_length)
             while same < shorter and a[np.uint64(same)] == b[np.uint64(same)]:
                 same += 1
-            if same == a_length and same == b_length:
-                read_a = read_b = True
-            elif same == b_length or (same < a_length and a[same] > b[same]):
-                read_a = True
-                b_kept = same
-            else:
-                read_b = True
-                a_kept = same
-            if read_a and not read_b:
-                used = write_row(out, used, a_common, a, a_length, a_weight)
-                added += a_length - a_common
-                b_common = b_kept
-            elif read_b and not read_a:
-                used = write_row(out, used, b_common, b, b_length, b_weight)
-                added += b_length - b_common
-                a_common = a_kept
-            else:
-                used = write_row(out, used, a_common, a, a_length, a_weight + b_weight)
-                added += a_length - a_common
-            rows += 1
-            continue
-        if read_a:
-            used = write_row(out, used, a_common, a, a_length, a_weight)
-            added += a_length - a_common
-        else:
-            used = write_row(out, used, b_common, b, b_length, b_weight)
-            added += b_length - b_common
+            takes_a = same == b_length or (same < a_length and a[same] > b[same])
+            takes_b = same == a_length or (same < b_length and b[same] > a[same])
+            a_common = b_common = same  # of the one that goes on waiting
         rows += 1
+        if takes_a:
+            weight = a_weight + b_weight if takes_b else a_weight
+            used = write_row(out, used, common, a, a_length, weight)
+            added += a_length - common
+            a_common, a_length, a_weight, i = _next_string(first, i, a)
+        else:
+            used = write_row(out, used, common, b, b_length, b_weight)
+            added += b_length - common
+        if takes_b:
+            b_common, b_length, b_weight, j = _next_string(second, j, b)
+    return rows, added, used
 
 
 @kernel
@@ -161,28 +183,17 @@ def measure_rows(data):
     return total
 
 
-@kernel
-def weigh_anew(data, longest, row, weights, out):
+@kernel_without_allocation
+def weigh_anew(data, string, row, weights, writer):
     """Writes the rows whose new weight, weights[row + i], is not 0.
 
-    Returns (rows read, rows written, bytes added in all, bytes used).
+    Args:
+      string: uint8[longest], room for the string that is read.
     """
-    string = np.empty(longest + 1, np.uint8)
-    place, used, read, rows, added = 0, 0, 0, 0, 0
-    shared, length_before = 0, 0
+    place = np.int64(0)
     while place < len(data):
-        common, more, _, place = read_row_head(data, place)
-        for k in range(more):
-            string[common + k] = data[place + k]
-        place += more
-        shared = min(shared, common)
-        weight = weights[row + read]
-        read += 1
-        if weight != 0:
-            length = common + more
-            shared = min(shared, length_before)
-            used = write_row(out, used, shared, string, length, weight)
-            rows += 1
-            added += length - shared
-            shared, length_before = length, length
-    return read, rows, added, used
+        common, length, _, place = _next_string(data, place, string)
+        keep_common(writer, common)
+        if weights[row] != 0:
+            append_row(writer, string, length, weights[row])
+        row += 1

@@ -8,19 +8,24 @@ above all groups.
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
-from tokcore.compiled.compilation import kernel, kernel_without_allocation, read_only
+from tokcore.compiled.compilation import kernel_without_allocation, read_only
 from tokcore.subword.partitioned.front_coding import (
     MAX_ROW_OVERHEAD,
+    RowWriter,
+    append_row,
+    keep_common,
     read_row_head,
-    with_capacity,
-    write_row,
 )
 from tokcore.subword.partitioned.prefix_partitions import proper_prefixes
 from tokcore.subword.partitioned.suffix_table import SuffixTable, merge_suffix_tables
 from tokcore.text.utf8 import next_character
+
+# Bytes; doubled where rows need more.
+_CAPACITY = 1 << 12
 
 
 @dataclass(frozen=True)
@@ -31,6 +36,47 @@ class PartitionSelection:
     """Strings kept with their counts, and the single characters that are not shared."""
     shared: tuple[tuple[bytes, int, int], ...]
     """For each shared string (its weight, what selected strings have taken of it) in this group."""
+
+
+class _Partition(NamedTuple):
+    """What is swept, and by what."""
+
+    data: np.ndarray  # uint8: the rows
+    lower: np.ndarray  # uint8, as is the next: a border
+    upper: np.ndarray
+    min_count: int
+    min_weight: int
+
+
+_NODE = np.dtype(
+    [(name, np.int64) for name in ('depth', 'weight', 'taken', 'rest')], align=True
+)
+"""A node begun: its depth, the weight below it, what selected strings have taken of that, and the
+weight that no frequent node below it holds."""
+
+_CURSOR = np.dtype(
+    [
+        ('place', np.int64),  # of the next row
+        ('size', np.int64),  # of the path
+        ('first', np.int64),  # the bytes of its first character
+        ('top', np.int64),  # the deepest node begun
+        ('in_lower', np.int64),  # the path's common prefix with a border, as is the next
+        ('in_upper', np.int64),
+        ('lower_shared', np.int64),  # what of that are whole characters, not all of the border
+        ('shared', np.int64),  # the same for the better of the two borders
+    ],
+    align=True,
+)
+
+
+class _Sweep(NamedTuple):
+    """How far the sweep has come."""
+
+    path: np.ndarray  # uint8: the last string read
+    nodes: np.ndarray  # _NODE: those begun on the path, from the first to the deepest
+    cursor: np.ndarray  # _CURSOR[1]
+    lower_sums: np.ndarray  # int64[lower, 2]: weight and taken of the shared nodes, by depth
+    upper_sums: np.ndarray  # int64[upper, 2]: those that the lower border has not
 
 
 def select_partition(
@@ -45,19 +91,28 @@ def select_partition(
         each cut to the longest string that weighs `min_weight`, or is a single character or shared.
         Where it is 0 that table is empty.
     """
-    lower_sums = np.zeros((max(len(lower), 1), 2), np.int64)
-    upper_sums = np.zeros((max(len(upper), 1), 2), np.int64)
-    kept, kept_numbers, cut, cut_numbers = _sweep_group(
-        read_only(table.data), table.longest, np.frombuffer(lower, np.uint8),
-        np.frombuffer(upper, np.uint8), min_count, min_weight, lower_sums, upper_sums,
+    partition = _Partition(
+        read_only(table.data), *(np.frombuffer(border, np.uint8) for border in (lower, upper)),
+        min_count, min_weight,
     )  # fmt: skip
+    sweep = _Sweep(
+        path=np.empty(table.longest + 1, np.uint8),
+        nodes=np.empty(table.longest + 4, _NODE),
+        cursor=np.zeros(1, _CURSOR),
+        lower_sums=np.zeros((max(len(lower), 1), 2), np.int64),
+        upper_sums=np.zeros((max(len(upper), 1), 2), np.int64),
+    )
+    sweep.cursor[0]['top'] = -1
+    kept, cut = RowWriter.with_capacity(_CAPACITY), RowWriter.with_capacity(_CAPACITY)
+    while room := _sweep_rows(partition, sweep, kept, cut):
+        kept, cut = kept.with_room(room), cut.with_room(room)
     shared = [
         (border[:length], int(sums[length, 0]), int(sums[length, 1]))
-        for border, sums in ((lower, lower_sums), (upper, upper_sums))
+        for border, sums in ((lower, sweep.lower_sums), (upper, sweep.upper_sums))
         for length in np.flatnonzero(sums.any(axis=1)).tolist()
     ]
-    selected = PartitionSelection(_as_table(kept, kept_numbers, table.longest), tuple(shared))
-    return selected, _as_table(cut, cut_numbers, table.longest)
+    selected = PartitionSelection(SuffixTable.written(kept, table.longest), tuple(shared))
+    return selected, SuffixTable.written(cut, table.longest)
 
 
 def merge_selections(
@@ -102,11 +157,6 @@ def order_subtokens(vocabulary: SuffixTable) -> tuple[str, ...]:
     return tuple(joined[start:end].decode() for start, end in ranges)
 
 
-def _as_table(data: np.ndarray, numbers: tuple[int, int], longest: int) -> SuffixTable:
-    rows, added = numbers
-    return SuffixTable(read_only(data), rows, longest, added)
-
-
 @kernel_without_allocation
 def _shared_length(path, size, common, border):
     """How much of the path properly begins the border, in whole characters."""
@@ -116,106 +166,111 @@ def _shared_length(path, size, common, border):
     return max(length, np.int64(0))
 
 
-@kernel
-def _sweep_group(data, longest, lower, upper, min_count, min_weight, lower_sums, upper_sums):
-    """Sweeps the rows once; returns (kept rows, (rows, added), cut rows, (rows, added)).
+@kernel_without_allocation
+def _common_with_border(path, size, common, known, border):
+    """What a row has in common with a border, by what the row before had: but for one case."""
+    if common != known:
+        return min(common, known)
+    while known < size and known < len(border) and path[known] == border[known]:
+        known += 1
+    return known
 
-    A node begun has its depth, the weight below it, what selected strings have taken of that, and
-    the weight that no frequent node below it holds.
+
+@kernel_without_allocation
+def _follow_borders(partition, sweep, common, size):
+    """Notes how much of a new path properly begins the borders."""
+    cursor = sweep.cursor[0]
+    lower, upper = partition.lower, partition.upper
+    in_lower = _common_with_border(sweep.path, size, common, cursor['in_lower'], lower)
+    in_upper = _common_with_border(sweep.path, size, common, cursor['in_upper'], upper)
+    lower_shared = shared = np.int64(0)
+    if in_lower > 0:
+        lower_shared = shared = _shared_length(sweep.path, size, in_lower, lower)
+    if in_upper > 0:
+        shared = max(shared, _shared_length(sweep.path, size, in_upper, upper))
+    cursor['in_lower'], cursor['in_upper'] = in_lower, in_upper
+    cursor['lower_shared'], cursor['shared'] = lower_shared, shared
+
+
+@kernel_without_allocation
+def _branching_depth(path, common, more, data, place):
+    """What a row leaves of the path, in whole characters."""
+    if more > 0 and data[place] & 0xC0 == 0x80:
+        common -= 1
+        while path[np.uint64(common)] & 0xC0 == 0x80:
+            common -= 1
+    return common
+
+
+@kernel_without_allocation
+def _add_to_node(nodes, top, depth, weight, taken, rest):
+    """Adds to the node of a depth, the top one or one begun there; returns the top."""
+    if top < 0 or nodes[top]['depth'] != depth:
+        top += 1
+        node = nodes[top]
+        node['depth'], node['weight'], node['taken'], node['rest'] = depth, weight, taken, rest
+        return top
+    node = nodes[top]
+    node['weight'] += weight
+    node['taken'] += taken
+    node['rest'] += rest
+    return top
+
+
+@kernel_without_allocation
+def _end_nodes(partition, sweep, branch, kept, cut):
+    """Decides on the nodes that are deeper than what is left of the path, from the deepest up.
+
+    What each has is handed to its parent, which is begun where the path branches.
     """
-    path = np.empty(longest + 1, np.uint8)
-    depths, weights = np.empty(longest + 4, np.int64), np.empty(longest + 4, np.int64)
-    claimed, own = np.empty(longest + 4, np.int64), np.empty(longest + 4, np.int64)
-    kept, cut = np.empty(1 << 12, np.uint8), np.empty(1 << 12, np.uint8)
-    kept_used, kept_rows, kept_added, kept_common, kept_length = 0, 0, 0, 0, 0
-    cut_used, cut_rows, cut_added, cut_common, cut_length = 0, 0, 0, 0, 0
-    place, top, size = 0, -1, np.int64(0)
-    in_lower, in_upper = np.int64(0), np.int64(0)  # common prefix of the path and a border
-    lower_shared, shared, first = np.int64(0), np.int64(0), np.int64(0)
+    cursor, nodes = sweep.cursor[0], sweep.nodes
+    top, first, shared = cursor['top'], cursor['first'], cursor['shared']
+    highest = max(branch, first, shared)
+    while top >= 0 and nodes[top]['depth'] > branch:
+        node = nodes[top]
+        depth, weight, taken, rest = node['depth'], node['weight'], node['taken'], node['rest']
+        top -= 1
+        stays = depth <= shared or depth == first
+        if partition.min_weight > 0 and (weight >= partition.min_weight or stays):
+            if rest > 0:
+                append_row(cut, sweep.path, depth, rest)
+            rest = np.int64(0)
+        if depth <= shared:
+            sums = sweep.lower_sums if depth <= cursor['lower_shared'] else sweep.upper_sums
+            sums[depth, 0] += weight
+            sums[depth, 1] += taken
+            continue
+        if depth == first or weight - taken >= partition.min_count:
+            append_row(kept, sweep.path, depth, weight - taken)
+            taken = weight
+        if depth != first:
+            parent = max(highest, nodes[top]['depth']) if top >= 0 else highest
+            top = _add_to_node(nodes, top, parent, weight, taken, rest)
+    cursor['top'] = top
+
+
+@kernel_without_allocation
+def _sweep_rows(partition, sweep, kept, cut):
+    """Sweeps rows to the last, and returns 0; or how much room both outputs need to go on."""
+    data, path, cursor = partition.data, sweep.path, sweep.cursor[0]
     while True:
-        ended = place >= len(data)
-        common, more, row_weight = np.int64(0), np.int64(0), np.int64(0)
-        if not ended:
-            common, more, row_weight, place = read_row_head(data, place)
-        branch = common  # in whole characters
-        if more > 0 and data[place] & 0xC0 == 0x80:
-            branch -= 1
-            while path[np.uint64(branch)] & 0xC0 == 0x80:
-                branch -= 1
-
-        while top >= 0 and depths[top] > branch:
-            depth, weight = depths[top], weights[top]
-            taken, rest = claimed[top], own[top]
-            top -= 1
-            is_shared = depth <= shared
-            if min_weight > 0 and (weight >= min_weight or is_shared or depth == first):
-                if rest > 0:
-                    cut_common = min(cut_common, depth, cut_length)
-                    cut = with_capacity(cut, cut_used, depth - cut_common + MAX_ROW_OVERHEAD)
-                    cut_used = write_row(cut, cut_used, cut_common, path, depth, rest)
-                    cut_rows += 1
-                    cut_added += depth - cut_common
-                    cut_common = cut_length = depth
-                rest = np.int64(0)
-            if is_shared:
-                if depth <= lower_shared:
-                    lower_sums[depth, 0] += weight
-                    lower_sums[depth, 1] += taken
-                else:
-                    upper_sums[depth, 0] += weight
-                    upper_sums[depth, 1] += taken
-                continue
-            if depth == first or weight - taken >= min_count:
-                kept_common = min(kept_common, depth, kept_length)
-                kept = with_capacity(kept, kept_used, depth - kept_common + MAX_ROW_OVERHEAD)
-                kept_used = write_row(kept, kept_used, kept_common, path, depth, weight - taken)
-                kept_rows += 1
-                kept_added += depth - kept_common
-                kept_common = kept_length = depth
-                taken = weight
-            if depth == first:
-                continue
-            parent = max(branch, first, shared)
-            if top >= 0:
-                parent = max(parent, depths[top])
-            if top < 0 or depths[top] != parent:
-                top += 1
-                depths[top], weights[top], claimed[top], own[top] = parent, 0, 0, 0
-            weights[top] += weight
-            claimed[top] += taken
-            own[top] += rest
-        if ended:
-            break
-
-        kept_common = min(kept_common, common)
-        cut_common = min(cut_common, common)
+        # Of the nodes ended at once only the deepest adds bytes to the rows before.
+        room = cursor['size'] + (cursor['top'] + 4) * MAX_ROW_OVERHEAD
+        if min(len(kept.out) - kept.state[0]['used'], len(cut.out) - cut.state[0]['used']) < room:
+            return room
+        place = cursor['place']
+        if place >= len(data):
+            _end_nodes(partition, sweep, np.int64(0), kept, cut)
+            return 0
+        common, more, weight, place = read_row_head(data, place)
+        branch = _branching_depth(path, common, more, data, place)
+        _end_nodes(partition, sweep, branch, kept, cut)
+        keep_common(kept, common)
+        keep_common(cut, common)
         for i in range(more):
             path[np.uint64(common + i)] = data[np.uint64(place + i)]
-        place += more
         size = common + more
-        # What the row has in common with a border follows from the row before, but for one case.
-        if common < in_lower:
-            in_lower = common
-        elif common == in_lower:
-            while in_lower < size and in_lower < len(lower) and path[in_lower] == lower[in_lower]:
-                in_lower += 1
-        if common < in_upper:
-            in_upper = common
-        elif common == in_upper:
-            while in_upper < size and in_upper < len(upper) and path[in_upper] == upper[in_upper]:
-                in_upper += 1
-        lower_shared = np.int64(0)
-        shared = np.int64(0)
-        if in_lower > 0:
-            lower_shared = _shared_length(path, size, in_lower, lower)
-            shared = lower_shared
-        if in_upper > 0:
-            shared = max(shared, _shared_length(path, size, in_upper, upper))
-        _, first = next_character(path, np.int64(0))
-        if top < 0 or depths[top] != size:
-            top += 1
-            depths[top], weights[top], claimed[top], own[top] = size, 0, 0, 0
-        weights[top] += row_weight
-        own[top] += row_weight
-    kept_part, cut_part = kept[:kept_used].copy(), cut[:cut_used].copy()
-    return kept_part, (kept_rows, kept_added), cut_part, (cut_rows, cut_added)
+        _follow_borders(partition, sweep, common, size)
+        _, cursor['first'] = next_character(path, np.int64(0))
+        cursor['top'] = _add_to_node(sweep.nodes, cursor['top'], size, weight, 0, weight)
+        cursor['place'], cursor['size'] = place + more, size

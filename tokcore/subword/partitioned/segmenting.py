@@ -163,14 +163,10 @@ def _listed(
     groups: PrefixPartitions,
     group_range: tuple[int, int],
 ) -> SuffixRows:
-    room = len(batch.text)
-    places, lengths = np.empty(room, np.int32), np.empty(room, np.int32)
-    owners = np.empty(room, np.int32)
     lower, upper = groups.bounds(group_range[0])[0], groups.bounds(group_range[1] - 1)[1]
-    rows = list_segments(
-        batch.text, batch.starts, edges, longest,
-        np.frombuffer(lower, np.uint8), np.frombuffer(upper, np.uint8), places, lengths, owners,
-    )  # fmt: skip
-    if rows < 0:
+    borders = (np.frombuffer(border, np.uint8) for border in (lower, upper))
+    rows = SuffixRows.empty(batch.text, batch.counts)
+    listed = list_segments(batch.starts, edges, longest, *borders, rows)
+    if listed < 0:
         raise ValueError('a token has a character that the vocabulary lacks')
-    return SuffixRows(batch.text, places[:rows], lengths[:rows], owners[:rows], batch.counts)
+    return rows.first(listed)

@@ -119,12 +119,13 @@ def weigh_segments(text, starts, counts, edges, weights):
 
 
 @kernel_without_allocation
-def list_segments(text, starts, edges, longest, lower, upper, places, lengths, owners):
-    """Lists the suffixes at the cuts that may be from `lower` on and below `upper`.
+def list_segments(starts, edges, longest, lower, upper, rows):
+    """Lists in `SuffixRows` the suffixes at the cuts that may be from `lower` on and below `upper`.
 
     Without edges every character is cut. Those beyond a border but alike in its first seven bytes
     are listed too. Returns their number, or -1 if a character was in no subtoken.
     """
+    text = rows.text
     lower_key, lower_shift = _border_key(lower)
     upper_key, upper_shift = _border_key(upper)
     bordered = len(lower) > 0 or len(upper) > 0
@@ -151,9 +152,9 @@ def list_segments(text, starts, edges, longest, lower, upper, places, lengths, o
                     len(upper) == 0 or leading >> upper_shift <= upper_key
                 )
             if wanted:
-                places[listed] = place
-                lengths[listed] = length
-                owners[listed] = token
+                rows.places[listed] = place
+                rows.lengths[listed] = length
+                rows.owners[listed] = token
                 listed += 1
             place = cut
     return listed

@@ -4,7 +4,7 @@ A sort key is seven bytes and how many of them there are; suffixes equal in it a
 by the next seven, and so on. Equal suffixes become one row.
 """
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -19,8 +19,7 @@ _MORE = 8  # in the place of a key's length: the string goes on
 _BUCKET_BITS = 16  # two leading bytes
 
 
-@dataclass(frozen=True)
-class SuffixRows:
+class SuffixRows(NamedTuple):
     """Strings `text[places[i]:places[i] + lengths[i]]`, each with the weight of its token."""
 
     text: np.ndarray  # uint8
@@ -29,6 +28,16 @@ class SuffixRows:
     owners: np.ndarray  # int32[rows]: index of the token in `counts`
     counts: np.ndarray  # int64[tokens]
 
+    @classmethod
+    def empty(cls, text: np.ndarray, counts: np.ndarray) -> 'SuffixRows':
+        """Returns rows not yet filled in, one for each byte."""
+        return cls(text, *(np.empty(len(text), np.int32) for _ in range(3)), counts)
+
+    def first(self, rows: int) -> 'SuffixRows':
+        """Returns so many of the rows, to be read."""
+        arrays = (self.places[:rows], self.lengths[:rows], self.owners[:rows])
+        return SuffixRows(self.text, *map(read_only, arrays), self.counts)
+
 
 def pack_suffixes(
     rows: SuffixRows, groups: PrefixPartitions, group_range: tuple[int, int]
@@ -36,30 +45,18 @@ def pack_suffixes(
     """Returns (group, table) for each group of a range that has strings, in ascending order."""
     if not len(rows.places):
         return []
-    text, places, lengths = read_only(rows.text), read_only(rows.places), read_only(rows.lengths)
-    order = np.empty(len(places), np.int32)
-    _sort_rows(text, places, lengths, order)
+    order = np.empty(len(rows.places), np.int32)
+    _sort_rows(rows, order)
     order = read_only(order)
     first, last = group_range
     borders = [_encoded(groups.bounds(group)[0]) for group in range(first, last)]
-    cuts = [_count_below(text, places, lengths, order, border) for border in borders]
+    cuts = [_count_below(rows, order, border) for border in borders]
     upper = groups.bounds(last - 1)[1]
-    cuts.append(
-        _count_below(text, places, lengths, order, _encoded(upper)) if upper else len(order)
-    )
+    cuts.append(_count_below(rows, order, _encoded(upper)) if upper else len(order))
     tables = []
     for group, (begin, end) in enumerate(zip(cuts, cuts[1:]), first):
         if begin < end:
-            data, count, longest, added = _pack_rows(
-                text,
-                places,
-                lengths,
-                read_only(rows.owners),
-                read_only(rows.counts),
-                order,
-                begin,
-                end,
-            )
+            data, count, longest, added = _pack_rows(rows, order, begin, end)
             tables.append((group, SuffixTable(read_only(data), count, longest, added)))
     return tables
 
@@ -81,18 +78,18 @@ def _key(text, place, length):
 
 
 @kernel
-def _sort_rows(text, places, lengths, order):
+def _sort_rows(rows, order):
     """Fills `order` with the rows in ascending order of their strings."""
-    rows = len(places)
+    text, places, lengths = rows.text, rows.places, rows.lengths
     ends = np.zeros(1 << _BUCKET_BITS, np.int64)
-    for row in range(rows):
+    for row in range(len(places)):
         place = np.int64(places[row])
         second = np.int64(text[place + 1]) if lengths[row] > 1 else np.int64(0)
         ends[np.int64(text[place]) << 8 | second] += 1
     widest = ends.max()
     ends = np.cumsum(ends)
     free = ends.copy()
-    for row in range(rows - 1, -1, -1):
+    for row in range(len(places) - 1, -1, -1):
         place = np.int64(places[row])
         second = np.int64(text[place + 1]) if lengths[row] > 1 else np.int64(0)
         bucket = np.int64(text[place]) << 8 | second
@@ -133,13 +130,14 @@ def _sort_rows(text, places, lengths, order):
 
 
 @kernel_without_allocation
-def _count_below(text, places, lengths, order, border):
+def _count_below(rows, order, border):
     """Returns how many rows, in order, are below a string."""
+    text = rows.text
     low, high = 0, len(order)
     while low < high:
         middle = (low + high) // 2
         row = np.int64(order[middle])
-        place, length = np.int64(places[row]), np.int64(lengths[row])
+        place, length = np.int64(rows.places[row]), np.int64(rows.lengths[row])
         i = 0
         while i < length and i < len(border) and text[place + i] == border[i]:
             i += 1
@@ -151,31 +149,33 @@ def _count_below(text, places, lengths, order, border):
 
 
 @kernel
-def _pack_rows(text, places, lengths, owners, counts, order, begin, end):
+def _pack_rows(rows, order, begin, end):
     """Packs order[begin:end] from the last to the first; returns (data, rows, longest, added)."""
+    text = rows.text
     out = np.empty(8 * (end - begin) + MAX_ROW_OVERHEAD, np.uint8)
-    used, rows, longest, added = 0, 0, np.int64(0), 0
+    used, packed, longest, added = 0, 0, np.int64(0), 0
     place, length, common = np.int64(0), np.int64(0), np.int64(0)
     weight = np.int64(0)
     for i in range(end - 1, begin - 2, -1):
         same = np.int64(0)
         if i >= begin:
             row = np.int64(order[i])
-            other, other_length = np.int64(places[row]), np.int64(lengths[row])
+            other, other_length = np.int64(rows.places[row]), np.int64(rows.lengths[row])
             shorter = min(length, other_length)
             while same < shorter and (
                 text[np.uint64(place + same)] == text[np.uint64(other + same)]
             ):
                 same += 1
             if i < end - 1 and same == length and same == other_length:
-                weight += counts[owners[row]]
+                weight += rows.counts[rows.owners[row]]
                 continue
         if i < end - 1:
             out = with_capacity(out, used, length - common + MAX_ROW_OVERHEAD)
             used = write_row(out, used, common, text[place : place + length], length, weight)
-            rows += 1
+            packed += 1
             added += length - common
             longest = max(longest, length)
         if i >= begin:
-            place, length, common, weight = other, other_length, same, counts[owners[row]]
-    return out[:used].copy(), rows, longest, added
+            place, length, common = other, other_length, same
+            weight = rows.counts[rows.owners[row]]
+    return out[:used].copy(), packed, longest, added

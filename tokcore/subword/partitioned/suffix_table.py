@@ -15,6 +15,7 @@ import numpy as np
 from tokcore.compiled.compilation import read_only
 from tokcore.subword.partitioned.front_coding import (
     MAX_ROW_OVERHEAD,
+    RowWriter,
     measure_rows,
     merge_rows,
     unpack_rows,
@@ -85,11 +86,16 @@ class SuffixTable:
 
     def with_weights(self, weights: np.ndarray, first: int) -> 'SuffixTable':
         """Returns the rows whose weight in int64 weights[first:first + rows] is not 0, with it."""
-        out = np.empty(len(self.data) + 9 * self.rows + MAX_ROW_OVERHEAD, np.uint8)
-        _, rows, added, used = weigh_anew(
-            read_only(self.data), self.longest, first, read_only(weights), out
-        )
-        return SuffixTable(read_only(out[:used].copy()), rows, self.longest, added)
+        writer = RowWriter.with_capacity(len(self.data) + 9 * self.rows + MAX_ROW_OVERHEAD)
+        string = np.empty(self.longest, np.uint8)
+        weigh_anew(read_only(self.data), string, first, read_only(weights), writer)
+        return self.written(writer, self.longest)
+
+    @classmethod
+    def written(cls, writer: RowWriter, longest: int) -> 'SuffixTable':
+        """Returns the table of all rows written; none is longer than `longest`."""
+        used, rows, added, _ = writer.state[0].tolist()
+        return cls(read_only(writer.out[:used].copy()), rows, longest, added)
 
     def to_bytes(self) -> bytes:
         header = _HEADER.pack(_MAGIC, self.rows, self.longest, self.added)
@@ -123,7 +129,8 @@ def merge_suffix_tables(tables: Iterable[SuffixTable]) -> SuffixTable:
 def _merge_two(first: SuffixTable, second: SuffixTable) -> SuffixTable:
     longest = max(first.longest, second.longest)
     out = np.empty(len(first.data) + len(second.data) + MAX_ROW_OVERHEAD, np.uint8)
-    rows, added, used = merge_rows(read_only(first.data), read_only(second.data), longest, out)
+    strings = np.empty((2, longest), np.uint8)
+    rows, added, used = merge_rows(read_only(first.data), read_only(second.data), strings, out)
     return SuffixTable(read_only(out[:used].copy()), rows, longest, added)
 
 
