@@ -153,7 +153,7 @@ def find_corpus(paths: Sequence[SplitPaths]) -> Corpus:
 
 
 def _check_numbers(given: SplitPaths, chosen: CorpusFormat, numbers: Sequence[int]) -> None:
-    for role, number in zip(chosen.roles, numbers):
+    for role, number in zip(chosen.roles, numbers, strict=True):
         if number != numbers[0]:
             raise InputError(
                 f'{given.option(chosen.roles[0])} names {numbers[0]} files but '

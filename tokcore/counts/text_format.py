@@ -4,7 +4,7 @@ import numpy as np
 
 from tokcore.compiled.compilation import kernel_without_allocation, read_only
 from tokcore.compiled.ragged_bytes import pick_ranges
-from tokcore.corpus.formats.line_kernels import count_lines, find_lines
+from tokcore.corpus.formats.line_kernels import line_bounds
 from tokcore.counts.hash_table_kernels import LARGEST_COUNT
 from tokcore.counts.token_table import TokenTable, distinct_table
 from tokcore.errors import InputError
@@ -86,10 +86,8 @@ def read_counts_text(lines: bytes, name: str) -> TokenTable:
     InputError, with the file's name and the line, for any other line and for a sum past 2^63 - 1.
     """
     data = np.frombuffer(lines, np.uint8)
-    size = count_lines(data)
-    line_starts, line_ends = np.empty(size, np.int64), np.empty(size, np.int64)
-    find_lines(data, line_starts, line_ends)
-    found = read_only(line_starts), read_only(line_ends)
+    found = tuple(map(read_only, line_bounds(data)))
+    size = len(found[0])
     damaged = np.zeros(size, np.uint8)
     check_rows(data, *found, damaged)
     starts = np.empty(size, np.int64)

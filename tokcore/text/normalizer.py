@@ -1,8 +1,8 @@
 """What is done to a row's bytes before its tokens are looked for: the first part of a scheme.
 
-A format hands over a row as it stands in the file, a line without its '\\n' for instance, and nothing
-else is done to it on the way. The normalizer says what text it is, and with that which rows are
-empty and which are not text at all.
+A format hands over a row as it stands in the file, a line without its '\\n' for instance, and
+nothing else is done to it on the way. The normalizer says what text it is, and with that which rows
+are empty and which are not text at all.
 """
 
 from collections.abc import Mapping

@@ -186,5 +186,6 @@ def test_nothing_outside_this_folder_knows_of_it():
 
 def names_in(node: ast.AST) -> set[str]:
     """What a node names or says, in small letters; sentences are not looked into."""
-    found = [getattr(node, field, None) for field in ('id', 'name', 'attr', 'arg', 'module', 'value')]
+    fields = ('id', 'name', 'attr', 'arg', 'module', 'value')
+    found = [getattr(node, field, None) for field in fields]
     return {each.lower() for each in found if isinstance(each, str)}

@@ -57,7 +57,8 @@ def test_formats_are_known_without_anything_heavy():
         'import sys; from tokcore.corpus.formats.registry import all_formats; all_formats(); '
         'print({"numba", "apache_beam", "pyarrow"} & sys.modules.keys())'
     )
-    ended = subprocess.run([sys.executable, '-c', known], check=True, capture_output=True, text=True)
+    command = [sys.executable, '-c', known]
+    ended = subprocess.run(command, check=True, capture_output=True, text=True)
     assert ended.stdout == 'set()\n'
 
 

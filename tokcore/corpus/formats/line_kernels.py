@@ -6,10 +6,10 @@ Both look for one byte, 64 bytes at a time.
 import numpy as np
 
 from tokcore.compiled.byte_masks import CHUNK, byte_range_mask, popcount, trailing_zeros
-from tokcore.compiled.compilation import kernel_without_allocation
+from tokcore.compiled.compilation import kernel, kernel_without_allocation
 
 _CHUNK = np.uint64(CHUNK)
-_0, _1 = np.uint64(0), np.uint64(1)
+_0, _1, _2 = np.uint64(0), np.uint64(1), np.uint64(2)
 
 # What `cut_columns` says of a line.
 COVERED = 0
@@ -33,35 +33,50 @@ def count_lines(data):
     return np.int64(total)
 
 
-@kernel_without_allocation
-def find_lines(data, starts, ends):
-    """Fills in where each of the lines begins and where its '\\n' is, or the data ends.
+@kernel
+def line_bounds(data):
+    """Returns where each line begins, and where its '\\n' is or the data ends: int64[lines] each."""
+    lines = count_lines(data)
+    starts = np.empty(lines, np.int64)
+    ends = np.empty(lines + 2, np.int64)
+    find_ends(data, ends)
+    if lines > 0:
+        # Whatever `find_ends` wrote behind the last '\n'.
+        if data[len(data) - 1] != 0x0A:
+            ends[lines - 1] = len(data)
+        starts[0] = 0
+    for line in range(1, lines):
+        starts[line] = ends[line - 1] + 1
+    return starts, ends[:lines]
 
-    `starts`, `ends` int64[lines].
+
+@kernel_without_allocation
+def find_ends(data, ends):
+    """Fills in where each '\\n' is; `ends` has room for two more, which may hold anything then.
+
+    Two are written for each 64 bytes even where there are fewer: how many there are is too often
+    guessed wrong.
     """
-    lines = np.uint64(len(starts))
-    if lines == _0:
-        return
-    starts[0] = 0
-    ends[lines - _1] = len(data)
     line = _0
     position, end = _0, np.uint64(len(data))
     while position + _CHUNK <= end:
         newlines = byte_range_mask(data, position, 0x0A, 0x0A)
+        found = line + popcount(newlines)
+        ends[line] = np.int64(position + trailing_zeros(newlines))
+        newlines &= newlines - _1
+        ends[line + _1] = np.int64(position + trailing_zeros(newlines))
+        newlines &= newlines - _1
+        line += _2
         while newlines != _0:
-            place = position + trailing_zeros(newlines)
-            ends[line] = np.int64(place)
+            ends[line] = np.int64(position + trailing_zeros(newlines))
             line += _1
-            if line < lines:
-                starts[line] = np.int64(place + _1)
             newlines &= newlines - _1
+        line = found
         position += _CHUNK
     while position < end:
         if data[position] == 0x0A:
             ends[line] = np.int64(position)
             line += _1
-            if line < lines:
-                starts[line] = np.int64(position + _1)
         position += _1
 
 

@@ -56,10 +56,7 @@ class _Lines:
 
 
 def _lines_of(data: bytes, offset: int, max_line_bytes: int) -> _Lines:
-    text = np.frombuffer(data, np.uint8)
-    count = line_kernels.count_lines(text)
-    starts, ends = np.empty(count, np.int64), np.empty(count, np.int64)
-    line_kernels.find_lines(text, starts, ends)
+    starts, ends = line_kernels.line_bounds(np.frombuffer(data, np.uint8))
     too_long = frozenset()
     if len(data) > max_line_bytes:
         too_long = frozenset(np.flatnonzero(ends - starts > max_line_bytes).tolist())

@@ -1,8 +1,8 @@
 """Work items of files of lines: byte ranges of which no content is known, and their blocks.
 
 A line belongs to the range that it starts in. A gzip file is one item, and only that is read as a
-stream; everything else is one range, read once it is known where its lines begin and end. No more is
-held than an item, or a line as long as is allowed: longer ones are read over.
+stream; everything else is one range, read once it is known where its lines begin and end. No more
+is held than an item, or a line as long as is allowed: longer ones are read over.
 """
 
 from collections.abc import Iterator
