@@ -1,16 +1,15 @@
 """A COUNTS folder: what it counts, its files, and what its manifest lists of them."""
 
-import logging
 from collections.abc import Iterable
 from dataclasses import dataclass
 
 from pipelines.artifacts.manifest import Manifest, OutputFile
+from pipelines.engines.progress import tell
+from pipelines.engines.progress_events import CountsMade
 from pipelines.transforms.count_tokens import WrittenCounts, counts_name, write_counts_file
 from tokcore.counts.block_counting import COUNT_PARTITIONS
 from tokcore.counts.merging import TokenTable
 from tokcore.encoding.token_rules import TokenRules
-
-_LOGGER = logging.getLogger(__name__)
 
 SIDES = {'inputs': (0,), 'targets': (1,), 'both': (0, 1)}
 """What `--side` chooses of a pair."""
@@ -58,4 +57,4 @@ def counted_table(
 def log_counts(manifest: Manifest, path: str) -> None:
     """Tells what was counted."""
     distinct = sum(file.rows for file in manifest.files)
-    _LOGGER.info('count: %d tokens, %d distinct, in %s', manifest.tokens, distinct, path)
+    tell(CountsMade(manifest.tokens, distinct, path))

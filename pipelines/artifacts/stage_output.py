@@ -2,7 +2,6 @@
 
 import dataclasses
 import hashlib
-import logging
 import os
 import re
 from collections.abc import Callable, Sequence
@@ -18,10 +17,13 @@ from pipelines.artifacts.manifest import (
     read_manifest,
     read_run,
 )
+from pipelines.engines.progress import tell
+from pipelines.engines.progress_events import LinesLeftOut
 from pipelines.files import filesystem
 from pipelines.files.attempts import Attempt
 from pipelines.files.claims import CLAIM_NAME, Claim
 from pipelines.files.filesystem import StoredFile
+from pipelines.options.corpus_options import SPLITS
 from pipelines.options.secrets import without_secrets
 from pipelines.transforms.write_rejected import REJECTED_FOLDER
 from tokcore.corpus.block_stats import LineTally
@@ -30,10 +32,6 @@ from tokcore.encoding.token_rules import TokenRules
 from tokcore.errors import InputError
 from tokcore.schemes import VOCABULARY_FILE
 from tokcore.text.unicode_tables import UNICODE_VERSION
-
-_LOGGER = logging.getLogger(__name__)
-
-SPLITS = ('train', 'dev', 'test')
 
 _DATASET_FILE = re.compile(
     rf'.+-(train|dev|test)-\d{{5,}}-of-\d{{5,}}|{VOCABULARY_FILE}', re.DOTALL
@@ -181,7 +179,7 @@ class StageOutput:
         for file in rejected:
             name = filesystem.split_path(file.name)[1]
             path = filesystem.join(self.rejected_folder, name)
-            _LOGGER.warning('%d lines were left out: %s', file.rows, path)
+            tell(LinesLeftOut(file.rows, path))
 
     def earlier_manifest(self) -> Manifest | None:
         """Returns the manifest that is there, None if there is none that can be read."""

@@ -13,6 +13,7 @@ from pipelines.files.attempts import sweep_attempts
 from pipelines.files.claims import Claim
 from tokcore.encoding.token_rules import Component
 from tokcore.errors import InputError
+from tokcore.options.option_fields import flag
 from tokcore.schemes import DEFAULT_SCHEME
 from tokcore.text.unicode_tables import UNICODE_VERSION
 
@@ -106,7 +107,7 @@ def _refuse_other(output: StageOutput, manifest: Manifest, wanted: StageKey) -> 
         ('command', manifest.stage, wanted.stage),
         ('Unicode version', manifest.unicode, UNICODE_VERSION),
         *(
-            (f'--{name.replace("_", "-")}', there.get(name), options.get(name))
+            (flag(name), there.get(name), options.get(name))
             for name in {**options, **there}
         ),
         ('normalizer', rules.normalizer, wanted.rules.normalizer),

@@ -13,12 +13,19 @@ from pipelines.cli.name_limits import refuse_long_names
 from pipelines.engines.engine import Engine, choose_engine
 from pipelines.engines.runner_checks import check_engine
 from pipelines.files import filesystem
-from pipelines.jobs.corpus_files import Corpus, find_corpus, split_option
+from pipelines.jobs.corpus_files import Corpus, find_corpus
 from pipelines.jobs.encode_options import EncodeOptions, VocabularyPaths
 from pipelines.jobs.job import Execution, Reading
-from pipelines.learning.find_vocabulary import VocabularyOptions
 from pipelines.machine.process_memory import total_bytes
-from pipelines.options.values import said_size
+from pipelines.options.corpus_options import SPLITS, split_flag
+from pipelines.options.job_options import (
+    DatasetOptions,
+    LineOptions,
+    RunningOptions,
+    ShuffleOptions,
+)
+from pipelines.options.option_reading import chosen_kind, field_values, options_of
+from pipelines.options.vocabulary_options import GivenVocabularies, learning_options
 from pipelines.stages.build import build_stage, vocabulary_names
 from pipelines.stages.count import count_stage
 from pipelines.stages.encode import encode_stage
@@ -26,8 +33,10 @@ from pipelines.stages.merge_counts import merge_stage
 from pipelines.stages.vocabulary import vocabulary_from_counts, vocabulary_from_text
 from pipelines.transforms.write_rejected import REJECTED_FOLDER
 from pipelines.transforms.write_shards import shard_name
+from tokcore.encoding.learning_options import LearningOptions
 from tokcore.encoding.scheme import Scheme
 from tokcore.errors import InputError
+from tokcore.options.values import said_size
 from tokcore.schemes import find_scheme
 
 _BESIDE_VOCABULARY = ('.tokbeam.run.json', f'.{REJECTED_FOLDER}')
@@ -36,7 +45,7 @@ _BESIDE_VOCABULARY = ('.tokbeam.run.json', f'.{REJECTED_FOLDER}')
 def build(options: argparse.Namespace, beam_flags: Sequence[str]) -> None:
     engine = _engine(options, beam_flags)
     folder = filesystem.absolute(options.output)
-    corpus = find_corpus(split_paths(options, ('train', 'dev', 'test')))
+    corpus = find_corpus(split_paths(options, SPLITS))
     vocabulary = _vocabulary_options(options)
     encoding = _encode_options(options, corpus)
     scheme = find_scheme(options.scheme)
@@ -44,7 +53,7 @@ def build(options: argparse.Namespace, beam_flags: Sequence[str]) -> None:
         corpus, scheme, options.name, options.vocab_size, options.shared_vocab
     )
     _refuse_long_names(folder, [*names.values(), *_longest_shards(encoding, corpus)], options)
-    execution = _shuffling(_execution(engine, options, scheme), options)
+    execution = _execution(engine, options, scheme, _shuffling(engine, options))
     reading = _reading(corpus, options, scheme)
     build_stage(reading, execution, vocabulary, options.shared_vocab, encoding, folder)
 
@@ -89,14 +98,13 @@ def vocab(options: argparse.Namespace, beam_flags: Sequence[str]) -> None:
 def encode(options: argparse.Namespace, beam_flags: Sequence[str]) -> None:
     engine = _engine(options, beam_flags)
     folder = filesystem.absolute(options.output)
-    corpus = find_corpus(split_paths(options, ('train', 'dev', 'test')))
+    corpus = find_corpus(split_paths(options, SPLITS))
     vocabularies = _vocabulary_paths(options, corpus)
     encoding = _encode_options(options, corpus)
     _refuse_long_names(folder, _longest_shards(encoding, corpus), options)
     scheme = scheme_of(vocabularies.given, options.scheme)
-    execution = _shuffling(_execution(engine, options, scheme), options)
-    reading = _reading(corpus, options, scheme)
-    encode_stage(reading, execution, vocabularies, encoding, folder)
+    execution = _execution(engine, options, scheme, _shuffling(engine, options))
+    encode_stage(_reading(corpus, options, scheme), execution, vocabularies, encoding, folder)
 
 
 def _engine(options: argparse.Namespace, beam_flags: Sequence[str]) -> Engine:
@@ -106,31 +114,35 @@ def _engine(options: argparse.Namespace, beam_flags: Sequence[str]) -> Engine:
 
 
 def _reading(corpus: Corpus, options: argparse.Namespace, scheme: Scheme) -> Reading:
-    return Reading(corpus, options.on_error, options.max_line_size, scheme)
+    return Reading(corpus, scheme=scheme, **field_values(LineOptions, vars(options)))
 
 
-def _execution(engine: Engine, options: argparse.Namespace, scheme: Scheme) -> Execution:
+def _execution(
+    engine: Engine,
+    options: argparse.Namespace,
+    scheme: Scheme,
+    shuffling: ShuffleOptions = ShuffleOptions(),
+) -> Execution:
     work = getattr(options, 'work', None)  # `count` keeps nothing
     engine = dataclasses.replace(engine, scheme=scheme)
     return Execution(
-        engine, options.item_size, options.overwrite, filesystem.absolute(work) if work else None
+        engine,
+        work=filesystem.absolute(work) if work else None,
+        **field_values(RunningOptions, vars(options)),
+        **vars(shuffling),
     )
 
 
-def _shuffling(execution: Execution, options: argparse.Namespace) -> Execution:
+def _shuffling(engine: Engine, options: argparse.Namespace) -> ShuffleOptions:
+    shuffling = options_of(ShuffleOptions, vars(options))
     total = total_bytes()
-    is_local = execution.engine.runner.is_local
-    if is_local and options.memory is not None and options.memory > total:
+    memory = shuffling.memory_bytes
+    if engine.runner.is_local and memory is not None and memory > total:
         raise InputError(
-            f'--memory {said_size(options.memory)} is more than the {total >> 20} MiB that there '
+            f'--memory {said_size(memory)} is more than the {total >> 20} MiB that there '
             'are here; give less, or leave it out to take what is free'
         )
-    return dataclasses.replace(
-        execution,
-        shuffle=options.shuffle,
-        buffer_bytes=options.buffer,
-        memory_bytes=options.memory,
-    )
+    return shuffling
 
 
 def _refuse_long_names(folder: str, names: Sequence[str], options: argparse.Namespace) -> None:
@@ -148,7 +160,7 @@ def _longest_shards(encoding: EncodeOptions, corpus: Corpus) -> list[str]:
     return [
         shard_name(encoding.name, split.name, shards - 1, shards)
         for split in corpus.splits
-        for shards in [encoding.shards[split.name]]
+        for shards in [encoding.shards_of(split.name)]
     ]
 
 
@@ -160,7 +172,7 @@ def _beside(path: str, endings: Sequence[str]) -> tuple[str, list[str]]:
 
 def _option_of(corpus: Corpus) -> str:
     """The option that names the files of a corpus of one side."""
-    return split_option('train', corpus.format.roles[0])
+    return split_flag('train', corpus.format.roles[0])
 
 
 def _side(options: argparse.Namespace, corpus: Corpus) -> str:
@@ -171,21 +183,9 @@ def _side(options: argparse.Namespace, corpus: Corpus) -> str:
     return options.side or 'both'
 
 
-def _vocabulary_options(options: argparse.Namespace) -> VocabularyOptions:
-    for token in options.reserved_token:
-        if not token or token != token.strip() or '\n' in token or '\r' in token:
-            raise InputError(f'--reserved-token {token!r} is empty or has white space at its ends')
-    if len(set(options.reserved_token)) != len(options.reserved_token):
-        raise InputError('--reserved-token names one token twice')
-    return VocabularyOptions(
-        options.vocab_size,
-        options.search,
-        options.min_count_range,
-        options.max_subtoken_length,
-        tuple(options.reserved_token),
-        options.learner,
-        options.substring_counting,
-    )
+def _vocabulary_options(options: argparse.Namespace) -> LearningOptions:
+    values = vars(options)
+    return options_of(chosen_kind(learning_options(), values), values)
 
 
 def _encode_options(options: argparse.Namespace, corpus: Corpus) -> EncodeOptions:
@@ -193,21 +193,16 @@ def _encode_options(options: argparse.Namespace, corpus: Corpus) -> EncodeOption
         raise InputError(
             f'--source-prefix is for pairs; a {_option_of(corpus)} corpus has targets only'
         )
-    for name in ('source_prefix', 'target_prefix'):
-        if '\n' in getattr(options, name) or '\r' in getattr(options, name):
-            raise InputError(f'--{name.replace("_", "-")} must be a single line')
-    shards = {'train': options.shards, 'dev': options.dev_shards, 'test': options.test_shards}
-    return EncodeOptions(
-        options.name, shards, options.seed, options.source_prefix, options.target_prefix
-    )
+    return EncodeOptions(**field_values(DatasetOptions, vars(options)))
 
 
 def _vocabulary_paths(options: argparse.Namespace, corpus: Corpus) -> VocabularyPaths:
-    pair = (options.source_vocab, options.target_vocab)
-    if bool(options.vocab) == bool(any(pair)):
+    given = options_of(GivenVocabularies, vars(options))
+    pair = (given.source_vocab, given.target_vocab)
+    if bool(given.vocab) == bool(any(pair)):
         raise InputError('give --vocab, or --source-vocab with --target-vocab')
-    if options.vocab:
-        path = filesystem.absolute(options.vocab)
+    if given.vocab:
+        path = filesystem.absolute(given.vocab)
         return VocabularyPaths(path, path if corpus.is_paired else None)
     if not corpus.is_paired:
         raise InputError(f'a {_option_of(corpus)} corpus has one side; give --vocab')

@@ -4,7 +4,8 @@ import argparse
 import dataclasses
 from collections.abc import Mapping, Sequence
 
-from pipelines.jobs.corpus_files import SplitPaths, option_name, split_option
+from pipelines.jobs.corpus_files import SplitPaths
+from pipelines.options.corpus_options import option_name, split_flag
 from tokcore.corpus.formats.corpus_format import CorpusFormat
 from tokcore.corpus.formats.registry import all_formats
 from tokcore.errors import InputError
@@ -24,7 +25,7 @@ def split_paths(options: argparse.Namespace, splits: Sequence[str]) -> list[Spli
     chosen = {split: _chosen_format(options, split) for split in splits}
     if chosen['train'] is None:
         choices = [
-            ' with '.join(split_option('train', role) for role in each.roles)
+            ' with '.join(split_flag('train', role) for role in each.roles)
             for each in all_formats()
         ]
         raise InputError(f'no training corpus given: {", or ".join(choices)}')
@@ -50,20 +51,13 @@ def _chosen_format(options: argparse.Namespace, split: str) -> type[CorpusFormat
     }
     chosen = [each for each, roles in given.items() if roles]
     if len(chosen) > 1:
-        names = ['/'.join(split_option(split, role) for role in each.roles) for each in chosen]
+        names = ['/'.join(split_flag(split, role) for role in each.roles) for each in chosen]
         raise InputError(f'{" and ".join(names)} exclude each other; give one of them')
     for each in chosen:
         for role in each.roles:
             if role not in given[each]:
-                missing = split_option(split, role)
+                missing = split_flag(split, role)
                 raise InputError(f'{missing} is missing: {each.name} needs both sides')
-    for each in all_formats():
-        for name in _option_names(each):
-            if each not in chosen and getattr(options, option_name(split, name)) is not None:
-                raise InputError(
-                    f'{split_option(split, name)} goes with {split_option(split, each.roles[0])} '
-                    'only'
-                )
     return chosen[0] if chosen else None
 
 
@@ -89,5 +83,5 @@ def _check_sides(found: Sequence[SplitPaths]) -> None:
     numbers = {len(by_name[each.format](**each.options).sides) for each in found}
     if len(numbers) > 1:
         single = [each for each in by_name.values() if len(each().sides) == 1]
-        names = ' or '.join(split_option('train', each.roles[0]) for each in single)
+        names = ' or '.join(split_flag('train', each.roles[0]) for each in single)
         raise InputError(f'the splits must all be pairs, or all {names}')

@@ -23,6 +23,9 @@ _BETWEEN_LOOKS = 0.02  # seconds
 
 _ending = threading.Event()
 
+line_is_open = threading.Event()
+"""Set while a bar stands on the terminal's last line, which the line at the end must not join."""
+
 
 def end_on_signals(kept: str) -> None:
     """Makes SIGINT and SIGTERM end this process with one line and status 130 or 143.
@@ -93,8 +96,9 @@ def _end(number: int, kept: str) -> None:
     # Whatever becomes of the line: who reads stderr may have stopped.
     threading.Timer(_LAST_SECONDS, os._exit, [128 + number]).start()
     name = 'interrupted' if number == signal.SIGINT else 'terminated'
+    line = f'tokbeam: {name}{"; " * bool(kept)}{kept}\n'
     with contextlib.suppress(OSError, ValueError):
-        os.write(sys.stderr.fileno(), f'tokbeam: {name}{"; " * bool(kept)}{kept}\n'.encode())
+        os.write(sys.stderr.fileno(), ('\n' * line_is_open.is_set() + line).encode())
     try:
         _end_children()
     finally:

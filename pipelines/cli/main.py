@@ -1,6 +1,7 @@
 """The `tokbeam` command: what was typed, as the frozen options of a stage."""
 
 import atexit
+import contextlib
 import gc
 import importlib
 import importlib.metadata
@@ -119,7 +120,12 @@ def _run(arguments: Sequence[str]) -> int:
     # An interpreter that ends looks through all objects once more; of Beam and numba, half a second.
     atexit.register(gc.freeze)
 
-    getattr(commands, options.command)(options, beam_flags)
+    from pipelines.cli.progress_bar import shown_progress
+
+    if options.quiet:
+        logging.getLogger('pipelines').setLevel(logging.WARNING)
+    with contextlib.nullcontext() if options.quiet else shown_progress(sys.stderr):
+        getattr(commands, options.command)(options, beam_flags)
     return 0
 
 

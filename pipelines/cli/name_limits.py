@@ -7,8 +7,8 @@ import os
 from collections.abc import Iterable
 
 from pipelines.files import filesystem
-from pipelines.options.values import shown
 from tokcore.errors import InputError
+from tokcore.options.values import shown
 
 _USUAL_NAME = 255  # bytes, where the system does not tell; all usual filesystems have this
 _USUAL_PATH = 4096

@@ -4,20 +4,8 @@ import argparse
 import sys
 from collections.abc import Sequence
 
-from pipelines.cli.option_groups import (
-    add_corpus,
-    add_dataset,
-    add_option,
-    add_paths,
-    add_running,
-    add_scheme,
-    add_shuffle,
-    add_side,
-    add_vocabulary,
-    add_work,
-)
+from pipelines.cli.command_options import add_groups, finish_options, known_commands
 from pipelines.options.strict_parser import Parser
-from pipelines.options.values import output_path, path, vocabulary_path
 from tokcore.errors import InputError
 
 _DESCRIPTION = """\
@@ -36,9 +24,15 @@ There are as many lines as were read: a line feed that ids spell is written as a
 surrogate pair, which UTF-8 cannot hold, is written as U+FFFD.
 """
 
+_EPILOGS = {'tokenize': None, 'detokenize': _DETOKENIZE_EPILOG}
 
-def command_parser() -> Parser:
-    """Returns the parser of the whole command line."""
+
+def command_parser(only: str | None = None) -> Parser:
+    """Returns the parser of the whole command line.
+
+    Args:
+        only: the one command whose options are needed; None for all.
+    """
     parser = Parser(
         prog='tokbeam',
         description=_DESCRIPTION,
@@ -48,75 +42,18 @@ def command_parser() -> Parser:
     parser.add_argument('--version', action='store_true', help='print the version and exit')
     commands = parser.add_subparsers(dest='command', metavar='COMMAND', parser_class=Parser)
 
-    build = _command(commands, 'build', 'count, learn and encode: the main job, in one go')
-    add_corpus(build, all_splits=True)
-    add_dataset(build)
-    add_scheme(build)
-    add_vocabulary(build)
-    build.add_argument(
-        '--shared-vocab',
-        action='store_true',
-        help='learn one vocabulary from both sides (default: one for each side)',
-    )
-    add_running(build)
-    add_work(build)
-    add_shuffle(build)
-
-    count = _command(commands, 'count', 'count the tokens of the training lines')
-    add_corpus(count, all_splits=False)
-    add_paths(count, '--merge', 'COUNTS', 'instead of text: add up folders of earlier counts')
-    add_side(count)
-    add_scheme(count)
-    add_option(count, '--output', output_path, 'COUNTS', 'folder for the counts', required=True)
-    add_running(count)
-
-    vocab = _command(commands, 'vocab', 'learn a vocabulary, from text or from counts')
-    add_corpus(vocab, all_splits=False)
-    add_paths(
-        vocab,
-        '--counts',
-        'COUNTS',
-        'instead of text: folders of `tokbeam count`, Parquet files with columns token and '
-        'count, or text with a token and its count on a line',
-    )
-    add_side(vocab)
-    add_scheme(vocab)
-    add_vocabulary(vocab)
-    add_option(
-        vocab, '--output', vocabulary_path, 'FILE', 'vocabulary file to write', required=True
-    )
-    add_running(vocab)
-    add_work(vocab)
-
-    encode = _command(commands, 'encode', 'encode a corpus with vocabularies that exist')
-    add_corpus(encode, all_splits=True)
-    add_option(encode, '--vocab', path, 'FILE', 'vocabulary of all sides')
-    add_option(encode, '--source-vocab', path, 'FILE', 'vocabulary of the source side')
-    add_option(encode, '--target-vocab', path, 'FILE', 'vocabulary of the target side')
-    add_scheme(encode, default=None)
-    add_dataset(encode)
-    add_running(encode)
-    add_work(encode)
-    add_shuffle(encode)
-
-    tokenize = _command(commands, 'tokenize', 'lines of text on stdin to lines of ids on stdout')
-    detokenize = _command(commands, 'detokenize', 'lines of ids on stdin to text on stdout')
-    detokenize.epilog = _DETOKENIZE_EPILOG
-    for each in (tokenize, detokenize):
-        add_option(each, '--vocab', path, 'FILE', 'vocabulary file', required=True)
-        add_scheme(each, default=None)
-    tokenize.add_argument('--eos', action='store_true', help='end each line with id 1')
+    for name, command in known_commands().items():
+        summary = command.summary
+        made = commands.add_parser(
+            name,
+            help=summary,
+            description=f'{summary[0].upper()}{summary[1:]}.',
+            epilog=_EPILOGS.get(name, _EPILOG),
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+        )
+        if only in (None, name):
+            add_groups(made, command.groups)
     return parser
-
-
-def _command(commands, name: str, summary: str) -> Parser:
-    return commands.add_parser(
-        name,
-        help=summary,
-        description=summary[0].upper() + summary[1:] + '.',
-        epilog=_EPILOG if name not in ('tokenize', 'detokenize') else None,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
 
 
 def parse_command(arguments: Sequence[str]) -> tuple[argparse.Namespace, list[str]]:
@@ -130,7 +67,8 @@ def parse_command(arguments: Sequence[str]) -> tuple[argparse.Namespace, list[st
     if '--' in arguments:
         cut = arguments.index('--')
         arguments, job_server = arguments[:cut], arguments[cut + 1 :]
-    parser = command_parser()
+    named = [each for each in arguments[:1] if each in known_commands()]
+    parser = command_parser(named[0] if named else None)
     own = _own_options(parser, arguments)
     strange = [each for each in map(_option_name, arguments) if each and each not in own]
     # What is Beam's takes its time to import, and mostly there is none.
@@ -147,6 +85,8 @@ def parse_command(arguments: Sequence[str]) -> tuple[argparse.Namespace, list[st
         from pipelines.options.beam_flags import check_flags
 
         check_flags(unknown, job_server, options.command)
+    if options.command is not None:
+        options = argparse.Namespace(**finish_options(options.command, vars(options)))
     return options, unknown + job_server
 
 

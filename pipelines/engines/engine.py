@@ -32,9 +32,9 @@ from pipelines.engines.pipeline_errors import filter_beam_logs, users_mistake
 from pipelines.engines.runner import Runner
 from pipelines.options.beam_flags import beam_options
 from pipelines.options.secrets import text_without_secrets
-from pipelines.options.values import shown
 from tokcore.encoding.scheme import Scheme
 from tokcore.errors import InputError
+from tokcore.options.values import shown
 from tokcore.schemes import find_scheme
 from tokcore.warm_up import compile_kernels
 

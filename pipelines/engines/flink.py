@@ -59,7 +59,7 @@ class _FlinkRunner(FlinkRunner):
         return self._job_server
 
 
-@functools.lru_cache(maxsize=None)
+@functools.cache
 def _shared_runner(flags: tuple[str, ...]) -> _FlinkRunner:
     return _FlinkRunner()
 

@@ -11,8 +11,8 @@ from apache_beam.runners.worker import statesampler
 from pipelines.engines.runner import Runner
 from pipelines.machine.process_memory import available_bytes
 from pipelines.machine.processors import usable_cores
-from pipelines.options.values import MOST_WORKERS
 from tokcore.errors import InputError
+from tokcore.options.values import MOST_WORKERS
 
 LOCAL_RUNNER = 'FnApiRunner'
 OTHER_NAMES = ('local', 'DirectRunner', 'SwitchingDirectRunner')

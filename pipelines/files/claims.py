@@ -48,7 +48,7 @@ class _Holder:
 
     @classmethod
     def this_process(cls) -> '_Holder':
-        now = datetime.datetime.now(datetime.timezone.utc)
+        now = datetime.datetime.now(datetime.UTC)
         began = psutil.Process().create_time()
         return cls(uuid.uuid4().hex, os.getpid(), platform.node(), began, f'{now:%Y-%m-%d %H:%M:%S} UTC')
 

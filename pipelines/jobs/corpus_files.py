@@ -10,6 +10,7 @@ from pipelines.artifacts.manifest import InputText
 from pipelines.artifacts.stage_output import InputState
 from pipelines.files import filesystem
 from pipelines.files.filesystem import StoredFile
+from pipelines.options.corpus_options import split_flag
 from pipelines.transforms.read_corpus import corpus_file
 from tokcore.corpus.dataset import CorpusFile, Split
 from tokcore.corpus.formats.corpus_format import CorpusFormat
@@ -43,17 +44,7 @@ class SplitPaths:
 
     def option(self, name: str) -> str:
         """Returns the name of one of this split's options: `--source`, `--dev-source`."""
-        return split_option(self.split, name)
-
-
-def option_name(split: str, name: str) -> str:
-    """Returns what an option is called for a split: `shards`, `dev_shards`."""
-    return name if split == 'train' else f'{split}_{name}'
-
-
-def split_option(split: str, name: str) -> str:
-    """Returns an option of a split as it is written: `--source`, `--dev-source`."""
-    return f'--{option_name(split, name)}'.replace('_', '-')
+        return split_flag(self.split, name)
 
 
 @dataclass(frozen=True)

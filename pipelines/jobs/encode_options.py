@@ -1,12 +1,14 @@
 """What is asked for of an encoding: the dataset's files, and what an example holds."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 
-from pipelines.jobs.corpus_files import Corpus, option_name
+from pipelines.jobs.corpus_files import Corpus
 from pipelines.jobs.job import Reading
+from pipelines.options.corpus_options import SPLITS, option_name
+from pipelines.options.job_options import DatasetOptions
 from pipelines.transforms.encode_blocks import EncodedFeature, SplitShards
 from pipelines.transforms.write_shards import shard_name
+from tokcore.options.option_fields import recorded
 from tokcore.records.example_encoding import Feature
 
 _BUCKET_BYTES = 16 << 20
@@ -28,41 +30,29 @@ class VocabularyPaths:
 
 
 @dataclass(frozen=True)
-class EncodeOptions:
-    """What the shards depend on, beside what is read and the vocabularies."""
-
-    name: str
-    shards: Mapping[str, int]  # of each split
-    seed: int = 0
-    source_prefix: str = ''
-    target_prefix: str = ''
+class EncodeOptions(DatasetOptions):
+    """What the shards depend on, as files and examples."""
 
     def for_manifest(self, reading: Reading) -> dict[str, object]:
-        return {
-            'name': self.name,
-            'seed': self.seed,
-            'source_prefix': self.source_prefix,
-            'target_prefix': self.target_prefix,
-            **{
-                option_name(split.name, 'shards'): self.shards[split.name]
-                for split in reading.corpus.splits
-            },
-            **reading.for_manifest(),
-        }
+        """Returns what the shards depend on, beside the vocabularies: of the splits there are."""
+        there = {split.name for split in reading.corpus.splits}
+        absent = {option_name(split, 'shards') for split in SPLITS if split not in there}
+        own = {name: value for name, value in recorded(self).items() if name not in absent}
+        return {**own, **reading.for_manifest()}
 
     def shard_names(self, corpus: Corpus) -> list[str]:
         """Returns the names of all shards of all splits."""
         return [
-            shard_name(self.name, split.name, shard, self.shards[split.name])
+            shard_name(self.name, split.name, shard, self.shards_of(split.name))
             for split in corpus.splits
-            for shard in range(self.shards[split.name])
+            for shard in range(self.shards_of(split.name))
         ]
 
     def layout(self, corpus: Corpus) -> list[SplitShards]:
         """Returns each split's shards and buckets; buckets follow the size and change no byte."""
         layout = []
         for split in corpus.splits:
-            shards = self.shards[split.name]
+            shards = self.shards_of(split.name)
             buckets = -(-corpus.text_bytes(split.name) // shards // _BUCKET_BYTES)
             layout.append(SplitShards(split.name, shards, max(1, buckets)))
         return layout

@@ -6,6 +6,7 @@ from typing import Any
 
 import apache_beam as beam
 
+from pipelines.engines.progress import advance, counted
 from pipelines.files import filesystem
 from pipelines.jobs.job import Execution, Reading
 from pipelines.transforms.read_blocks import ReadBlocks
@@ -13,6 +14,8 @@ from pipelines.transforms.share_out import ReportEach
 from pipelines.transforms.write_report import read_report
 from tokcore.corpus.dataset import WorkItem
 from tokcore.corpus.formats.corpus_format import CorpusFormat, index_ranges, plan_items
+
+_INDEXING = 'indexing'
 
 
 @dataclass(frozen=True)
@@ -33,6 +36,11 @@ class ReadPlan:
     def all_items(self) -> list[WorkItem]:
         """The work items of all splits, in the order of the splits."""
         return [item for split in self.reading.corpus.splits for item in self.items[split.name]]
+
+    @property
+    def stored_bytes(self) -> int:
+        """How much all items read, of files as they are stored."""
+        return sum(each.stored_bytes for each in self.all_items)
 
     def only(self, split: str) -> 'ReadPlan':
         """Returns the plan of one split."""
@@ -64,7 +72,8 @@ def plan_reading(reading: Reading, execution: Execution, folder: str) -> ReadPla
     if ranges:
         report = filesystem.join(folder, 'line-counts')
         indexing = ReportEach(list(enumerate(ranges)), _index_range, report)
-        execution.engine.run(lambda pipeline: pipeline | 'IndexLines' >> indexing)
+        with counted('index', _INDEXING, sum(part.stored_bytes for _, part in ranges)):
+            execution.engine.run(lambda pipeline: pipeline | 'IndexLines' >> indexing)
         found = {each.number: each.found for each in read_report(report, _Indexed)}
     indexed = (found[number] for number in range(len(ranges)))
     items = {}
@@ -84,4 +93,6 @@ class _Indexed:
 
 def _index_range(numbered: tuple[int, tuple[CorpusFormat, Any]]) -> _Indexed:
     number, (indexing, part) = numbered
-    return _Indexed(number, indexing.index(part, filesystem.open_binary))
+    found = indexing.index(part, filesystem.open_binary)
+    advance(_INDEXING, part.stored_bytes)
+    return _Indexed(number, found)

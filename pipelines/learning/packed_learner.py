@@ -6,7 +6,6 @@ that is finished lies in a folder, and a driver that is started again goes on fr
 """
 
 import functools
-import logging
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -15,6 +14,13 @@ import apache_beam as beam
 
 from pipelines.artifacts.count_batches import ROWS_AT_ONCE, stored_rows
 from pipelines.engines.bundle_bound import MOST_BUNDLE_BYTES, OversizedBundleError
+from pipelines.engines.progress import tell
+from pipelines.engines.progress_events import (
+    PassesHalved,
+    RoundFound,
+    TablesStored,
+    TokensSurveyed,
+)
 from pipelines.files import filesystem
 from pipelines.learning.count_suffixes import CountSubstrings
 from pipelines.learning.fixed_subtokens import FixedSubtokens
@@ -36,8 +42,6 @@ from tokcore.subword.partitioned.partition_sweep import order_subtokens
 from tokcore.subword.partitioned.prefix_partitions import pass_ranges
 
 RunPipeline = Callable[[Callable[[beam.Pipeline], None]], None]
-
-_LOGGER = logging.getLogger(__name__)
 
 _LARGEST = 2**63 - 1
 
@@ -143,10 +147,7 @@ class PackedLearner:
         self._rounds += 1
         files = self._files.round(min_count)
         if files.has_vocabulary(ITERATIONS):
-            _LOGGER.info(
-                '%s: round %d at min-count %d was finished by an earlier run',
-                self._label, self._rounds, min_count,
-            )  # fmt: skip
+            tell(RoundFound(self._label, self._rounds, min_count))
         else:
             self._store_first(min_count)
             self._learn_round(files, min_count)
@@ -167,9 +168,7 @@ class PackedLearner:
             bits = max(0, (rows // self._limits.sampled_tokens).bit_length())
             surveying = SurveyTokens(path, bits, self._longest, self._limits.group_bytes)
             self._run(lambda pipeline: pipeline | ShareOut(self._paths) | surveying)
-            _LOGGER.info(
-                '%s: %d tokens surveyed in %.1f s', self._label, rows, time.monotonic() - started
-            )
+            tell(TokensSurveyed(self._label, rows, time.monotonic() - started))
         return TokenStats.read(path)
 
     def _store_first(self, min_count: int) -> None:
@@ -196,14 +195,9 @@ class PackedLearner:
             first, found = done
             sizes.update(found)
         self._stored[self._lowest] = self._files.first, sizes
-        _LOGGER.info(
-            '%s: first tables of %d groups take %d MB, predicted %d MB, in %.1f s',
-            self._label,
-            len(sizes),
-            sum(sizes.values()) >> 20,
-            self._facts.predicted_bytes >> 20,
-            time.monotonic() - started,
-        )
+        stored_bytes, predicted_bytes = sum(sizes.values()), self._facts.predicted_bytes
+        seconds = time.monotonic() - started
+        tell(TablesStored(self._label, len(sizes), stored_bytes, predicted_bytes, seconds))
 
     def _store_pass(self, first: int, last: int) -> None:
         sizes_path = self._files.pass_sizes_path(first, last)
@@ -265,10 +259,7 @@ class PackedLearner:
             if self._pass_bytes < 2:
                 raise
             self._pass_bytes //= 2
-            _LOGGER.info(
-                '%s: a worker had more than %d MB to send; taking fewer groups at once',
-                self._label, self._limits.bundle_bytes >> 20,
-            )  # fmt: skip
+            tell(PassesHalved(self._label, self._limits.bundle_bytes))
 
 
 def _build_chain(steps: Mapping[str, beam.PTransform], pipeline: beam.Pipeline) -> None:

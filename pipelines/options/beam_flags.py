@@ -12,8 +12,8 @@ from collections.abc import Sequence
 
 from pipelines.options.secrets import text_without_secrets, without_secrets
 from pipelines.options.strict_parser import Parser
-from pipelines.options.values import shown
 from tokcore.errors import InputError
+from tokcore.options.values import shown
 
 if typing.TYPE_CHECKING:
     from apache_beam.options.pipeline_options import PipelineOptions

@@ -4,8 +4,3 @@ from typing import Literal
 
 PairSide = Literal['inputs', 'targets', 'both']
 """What `--side` chooses of a pair, and what a vocabulary is of."""
-
-MinCountSearch = Literal['t2t', 'closest']
-LearnerPlace = Literal['memory', 'beam']
-WantedLearner = Literal['auto', 'memory', 'beam']
-SubstringCounting = Literal['packed', 'plain']

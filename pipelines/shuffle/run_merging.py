@@ -14,6 +14,7 @@ import apache_beam as beam
 import google_crc32c
 
 from pipelines.engines.ordered_calls import OrderedPool, in_global_window
+from pipelines.engines.progress import advance, expect
 from pipelines.files import filesystem
 from pipelines.shuffle.open_shard import OrderedShardWriter
 from pipelines.shuffle.plan import RunItem, ShufflePlan
@@ -30,6 +31,9 @@ from tokcore.shuffle.run_merging import RunSlice, bucket_groups, merge_buckets, 
 
 RUNS = 'runs'
 SHARDS = 'shards'
+
+MERGING = 'merging'
+"""The work of which each group of buckets is a part, of its examples."""
 
 _COPY_BYTES = 8 << 20
 
@@ -164,6 +168,7 @@ class _ListRunsFn(beam.DoFn):
         runs = [_ListedRun(each.split, each.name, each.size, each.facts.rejected) for each in parts]
         lines = ''.join(run.to_json() + '\n' for run in runs)
         filesystem.write_bytes(self._listing, lines.encode())
+        expect(MERGING, sum(each.facts.tally.examples for each in parts))
         for number in sorted({run.split for run in runs}):
             for shard in range(self._plan.layout[number].shards):
                 yield number, shard
@@ -242,7 +247,10 @@ class _MergeShardFn(beam.DoFn):
         self, out: OrderedShardWriter, place: int, slices: Sequence[RunSlice]
     ) -> WrittenFile | None:
         with out.part(place), full_disk_as_error(self._plan):
-            return out.write(place, merge_buckets(slices, filesystem.open_binary))
+            merged = merge_buckets(slices, filesystem.open_binary)
+            written = out.write(place, merged)
+        advance(MERGING, merged.rows)
+        return written
 
 
 class _JoinRejectedFn(beam.DoFn):

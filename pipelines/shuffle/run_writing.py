@@ -11,12 +11,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from pipelines.engines.ordered_calls import Call, OrderedPool
+from pipelines.engines.progress import advance
 from pipelines.files import filesystem
 from pipelines.shuffle.plan import RunItem, ShufflePlan
 from pipelines.shuffle.plan_folders import run_name
 from pipelines.transforms.encode_blocks import BlockEncoder
+from pipelines.transforms.read_blocks import READING, read_counted
 from tokcore.corpus.dataset import Block
-from tokcore.corpus.formats.corpus_format import read_blocks
 from tokcore.errors import FullDiskError, InputError
 from tokcore.records.example_encoding import EncodedBlock
 from tokcore.shuffle.run_buffer import RunBuffer
@@ -90,6 +91,7 @@ class RunWriter:
         done, is_whole = self._finished_parts(item)
         yield from done
         if is_whole:
+            advance(READING, sum(each.stored_bytes for each in item.items))
             return
         blocks = self._read(item)
         making = _OpenRun(item, len(done), self._skip(blocks, done))
@@ -124,7 +126,7 @@ class RunWriter:
 
     def _read(self, item: RunItem) -> Iterator[Block]:
         for each in item.items:
-            yield from read_blocks(
+            yield from read_counted(
                 each, filesystem.open_binary, self._plan.block_bytes, self._plan.max_line_bytes
             )
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import apache_beam as beam
 
+from pipelines.engines.progress import counted
 from pipelines.files import filesystem
 from pipelines.files.claims import CLAIM_NAME, Claim
 from pipelines.files.work_folder import WorkFolder
@@ -16,7 +17,7 @@ from pipelines.jobs.read_stats import report_read, report_rejected
 from pipelines.jobs.shuffle_memory import fit_memory
 from pipelines.shuffle.plan import begin_shuffle, plan_shuffle
 from pipelines.shuffle.plan_folders import sweep_shuffles, sweep_unbegun
-from pipelines.shuffle.run_merging import RUNS, SHARDS, MergeRuns, WriteRuns
+from pipelines.shuffle.run_merging import MERGING, RUNS, SHARDS, MergeRuns, WriteRuns
 from pipelines.transforms.count_tokens import FACTS, REJECTED
 from pipelines.transforms.encode_blocks import BlockEncoder, EncodedFeature
 from pipelines.transforms.write_report import WriteReport
@@ -71,7 +72,8 @@ def encode_through_files(
     with Claim(filesystem.join(plan.folder, CLAIM_NAME), plan.folder) as claim:
         claim.require()
         begin_shuffle(planned, read_plan, encoder)
-        execution.engine.run(build)
+        with counted('shuffle', MERGING, None, 'examples'):
+            execution.engine.run(build)
 
 
 @dataclass(frozen=True)

@@ -15,13 +15,14 @@ from pipelines.jobs.encode_options import EncodeOptions, VocabularyPaths
 from pipelines.jobs.job import Execution, Reading
 from pipelines.jobs.read_plan import plan_reading
 from pipelines.jobs.shuffle_memory import refuse_too_large
-from pipelines.learning.find_vocabulary import VocabularyOptions, VocabularySearch
+from pipelines.learning.find_vocabulary import VocabularySearch
 from pipelines.learning.learner_rounds import RoundsPlace
 from pipelines.shuffle.through_files import KeptRuns
 from pipelines.stages.count import count_stage
 from pipelines.stages.encode import encode_into, log_shards
 from pipelines.stages.run_stage import Made, run_stage
 from pipelines.stages.vocabulary import learn
+from tokcore.encoding.learning_options import LearningOptions
 from tokcore.encoding.scheme import Scheme
 from tokcore.errors import InputError
 
@@ -38,7 +39,7 @@ def vocabulary_names(
 def build_stage(
     reading: Reading,
     execution: Execution,
-    vocabulary: VocabularyOptions,
+    vocabulary: LearningOptions,
     shared: bool,
     encoding: EncodeOptions,
     folder: str,

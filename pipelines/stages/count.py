@@ -14,6 +14,7 @@ from pipelines.artifacts.counts_folder import (
 )
 from pipelines.artifacts.manifest import OutputFile
 from pipelines.artifacts.stage_output import StageKey, StageOutput, StageTask
+from pipelines.engines.progress import counted
 from pipelines.files import filesystem
 from pipelines.files.attempts import Attempt
 from pipelines.jobs.job import Execution, Reading
@@ -21,6 +22,7 @@ from pipelines.jobs.read_plan import ReadPlan, plan_reading
 from pipelines.jobs.read_stats import ReadStats, read_job_stats, report_stats
 from pipelines.stages.run_stage import Made, run_stage
 from pipelines.transforms.count_tokens import TABLES, CountTokens, WriteCounts, WrittenCounts
+from pipelines.transforms.read_blocks import READING
 from pipelines.transforms.write_report import WriteReport, read_report
 
 _OVERFLOW_NAME = 'overflow'
@@ -113,7 +115,8 @@ def count_into(
             | 'ReportFiles' >> WriteReport(files_path)
         )
 
-    execution.engine.run(build)
+    with counted('count', READING, plan.stored_bytes):
+        execution.engine.run(build)
     written = list(read_report(files_path, WrittenCounts))
     tables = tuple(
         counted_table(

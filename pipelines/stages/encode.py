@@ -1,6 +1,5 @@
 """The stage that encodes: every split's lines in, shuffled TFRecord shards out."""
 
-import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -9,6 +8,8 @@ import apache_beam as beam
 from pipelines.artifacts.manifest import OutputFile, VocabularyRecord
 from pipelines.artifacts.stage_output import StageKey, StageOutput, StageTask
 from pipelines.artifacts.vocabulary_reading import read_vocabulary
+from pipelines.engines.progress import counted, tell
+from pipelines.engines.progress_events import SplitEncoded
 from pipelines.files import filesystem
 from pipelines.files.attempts import Attempt
 from pipelines.files.work_folder import WorkFolder
@@ -20,11 +21,10 @@ from pipelines.jobs.shuffle_memory import refuse_too_large
 from pipelines.shuffle.through_files import KeptRuns, encode_through_files
 from pipelines.stages.run_stage import Made, run_stage
 from pipelines.transforms.encode_blocks import RECORDS, EncodeBlocks, EncodedFeature
+from pipelines.transforms.read_blocks import READING
 from pipelines.transforms.write_report import WriteReport, WrittenFile, read_report
 from pipelines.transforms.write_shards import WriteShards
 from tokcore.encoding.scheme import Scheme
-
-_LOGGER = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -139,10 +139,11 @@ def encode_into(
     corpus = plan.reading.corpus
     features = options.features(vocabularies)
     shards_path = filesystem.join(path, 'shards')
-    if execution.through_files:
-        encode_through_files(plan, execution, features, options, path, output, shards_path)
-    else:
-        _encode_through_runner(plan, execution, features, options, path, shards_path)
+    with counted('encode', READING, plan.stored_bytes):
+        if execution.through_files:
+            encode_through_files(plan, execution, features, options, path, output, shards_path)
+        else:
+            _encode_through_runner(plan, execution, features, options, path, shards_path)
     stats = read_job_stats(corpus, path)
     written = {each.name: each for each in read_report(shards_path, WrittenFile)}
     shards = []
@@ -195,12 +196,7 @@ def _encode_through_runner(
 def log_shards(made: Made, output: StageOutput) -> None:
     """Tells what was read and written of each split."""
     for lines in made.manifest.lines:
-        _LOGGER.info(
-            'encode: %s: %d lines, %d examples, %d empty, in %s',
-            lines.split,
-            lines.lines,
-            lines.examples,
-            lines.empty,
-            output.folder,
+        tell(
+            SplitEncoded(lines.split, lines.lines, lines.examples, lines.empty, output.folder)
         )
     output.warn_rejected(made.rejected)

@@ -16,6 +16,7 @@ from pipelines.artifacts.manifest import MANIFEST_NAME, Manifest, read_manifest
 from pipelines.artifacts.recorded_rules import earlier_rules
 from pipelines.artifacts.stage_output import StageKey, StageOutput, StageTask
 from pipelines.engines.engine import Engine
+from pipelines.engines.progress import advance, counted
 from pipelines.files import filesystem
 from pipelines.files.attempts import Attempt
 from pipelines.jobs.job import Execution
@@ -27,6 +28,8 @@ from tokcore.counts.block_counting import COUNT_PARTITIONS
 from tokcore.encoding.token_rules import TokenRules
 from tokcore.errors import InputError
 from tokcore.text.unicode_tables import check_unicode
+
+_MERGING = 'merging counts'
 
 
 def merge_stage(folders: Sequence[str], output: str, execution: Execution) -> None:
@@ -111,7 +114,8 @@ def _merge_into(
     report = filesystem.join(path, 'files')
     call = functools.partial(_merge_partition, path, rules)
     merging = ReportEach(list(enumerate(by_partition)), call, report)
-    engine.run(lambda pipeline: pipeline | 'MergeCounts' >> merging)
+    with counted('merge', _MERGING, len(by_partition), 'files'):
+        engine.run(lambda pipeline: pipeline | 'MergeCounts' >> merging)
     return counted_table(read_report(report, WrittenCounts), path, rules)
 
 
@@ -123,4 +127,6 @@ def _merge_partition(
     folder: str, rules: TokenRules, numbered: tuple[int, CountFiles]
 ) -> WrittenCounts:
     partition, files = numbered
-    return write_counts_file(folder, partition, read_counts_or_empty(files), rules)
+    written = write_counts_file(folder, partition, read_counts_or_empty(files), rules)
+    advance(_MERGING, 1)
+    return written

@@ -2,7 +2,6 @@
 
 import contextlib
 import dataclasses
-import logging
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -12,10 +11,10 @@ from pipelines.artifacts.manifest import Manifest, OutputFile
 from pipelines.artifacts.publishing import publish
 from pipelines.artifacts.stage_output import StageTask
 from pipelines.artifacts.up_to_date import up_to_date
+from pipelines.engines.progress import stage_running, tell
+from pipelines.engines.progress_events import AlreadyDone
 from pipelines.files.claims import Claim
 from pipelines.jobs.job import Execution
-
-_LOGGER = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -74,8 +73,7 @@ def run_stage(
         if not claims:
             for each in kept:
                 each.sweep()
-            there = ', '.join(task.output.path for task in tasks)
-            _LOGGER.info('%s: already done in %s', stage, there)
+            tell(AlreadyDone(stage, tuple(task.output.path for task in tasks)))
             return results
         check()
         for each in kept:
@@ -84,7 +82,8 @@ def run_stage(
             stack.enter_context(task.output.attempt()) if place in claims else None
             for place, task in enumerate(tasks)
         ]
-        all_made = make(*attempts)
+        with stage_running(stage):
+            all_made = make(*attempts)
         whole = {stage: time.monotonic() - started}
         for (place, claim), made in zip(claims.items(), all_made, strict=True):
             task, results[place] = tasks[place], made

@@ -1,7 +1,6 @@
 """The stage that learns: token counts in, a vocabulary file out."""
 
 import dataclasses
-import logging
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -16,22 +15,23 @@ from pipelines.artifacts.manifest import (
     read_manifest,
 )
 from pipelines.artifacts.stage_output import StageKey, StageOutput, StageTask
+from pipelines.engines.progress import stage_running, tell
+from pipelines.engines.progress_events import SizeMissed, VocabularyMade
 from pipelines.files import filesystem
 from pipelines.files.attempts import Attempt
 from pipelines.files.work_folder import WorkFolder
 from pipelines.jobs.job import Execution, Reading
-from pipelines.learning.find_vocabulary import VocabularyOptions, VocabularySearch
+from pipelines.learning.find_vocabulary import VocabularySearch
 from pipelines.learning.fixed_subtokens import LineEndError
 from pipelines.learning.learner_rounds import RoundsPlace
 from pipelines.options.choices import PairSide
 from pipelines.stages.count import count_stage
 from pipelines.stages.run_stage import Made, run_stage
 from tokcore.corpus.block_stats import LineTally
+from tokcore.encoding.learning_options import LearningOptions
 from tokcore.encoding.scheme import Learned, Scheme
 from tokcore.errors import InputError
 from tokcore.text.unicode_tables import UNICODE_VERSION
-
-_LOGGER = logging.getLogger(__name__)
 
 
 def learn(search: VocabularySearch, side: PairSide, path: str) -> VocabularyRecord:
@@ -42,7 +42,8 @@ def learn(search: VocabularySearch, side: PairSide, path: str) -> VocabularyReco
     """
     names = ', '.join(file.path for file in search.counts.files)
     try:
-        found = search.run()
+        with stage_running('vocab'):
+            found = search.run()
     except OverflowError as error:
         raise InputError(f'{error}; divide the counts in {names}') from error
     except LineEndError as error:
@@ -69,7 +70,7 @@ def learn(search: VocabularySearch, side: PairSide, path: str) -> VocabularyReco
 def vocabulary_from_counts(
     counts: CountFiles,
     execution: Execution,
-    options: VocabularyOptions,
+    options: LearningOptions,
     scheme: Scheme,
     path: str,
 ) -> None:
@@ -88,7 +89,7 @@ def vocabulary_from_counts(
 
 
 def vocabulary_from_text(
-    reading: Reading, execution: Execution, side: str, options: VocabularyOptions, path: str
+    reading: Reading, execution: Execution, side: str, options: LearningOptions, path: str
 ) -> None:
     """Counts the training lines, learns a vocabulary into a file and drops the counts.
 
@@ -137,7 +138,7 @@ def _vocabulary_stage(
     key: StageKey,
     count: Callable[[Attempt], Counted],
     execution: Execution,
-    options: VocabularyOptions,
+    options: LearningOptions,
     scheme: Scheme,
     path: str,
 ) -> None:
@@ -169,23 +170,11 @@ def _vocabulary_stage(
     )
     if made is not None:
         output.warn_rejected(made.rejected)
-        _LOGGER.info('vocab: %d entries in %s', made.manifest.vocabularies[0].size, path)
+        tell(VocabularyMade(made.manifest.vocabularies[0].size, path))
 
 
 def _warn_if_missed(found: Learned, target: int, label: str) -> None:
     size, smallest = found.vocabulary.vocab_size, found.smallest_size
     if abs(size - target) * 100 < target:
         return
-    if found.min_count is None:
-        _LOGGER.warning('%s has %d entries, asked for %d: no others', label, size, target)
-        return
-    near = ' and '.join(f'{size} at min-count {count}' for count, size in found.reachable)
-    floor = f'; no fewer than {smallest} are possible' if smallest is not None and target < smallest else ''
-    _LOGGER.warning(
-        '%s has %d entries, asked for %d: reachable around it are %s%s',
-        label,
-        size,
-        target,
-        near or 'no others',
-        floor,
-    )
+    tell(SizeMissed(label, size, target, found.reachable, smallest, found.min_count is not None))

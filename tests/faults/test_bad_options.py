@@ -173,6 +173,14 @@ def test_options_that_beam_cannot_work_with_are_refused(count, tmp_path, line):
     assert_nothing_made(tmp_path / 'out')
 
 
+def test_columns_are_refused_without_a_file_that_has_them(tokbeam, write_corpus, tmp_path):
+    count = ['count', '--output', tmp_path / 'out', '--columns', '0,1']
+    tokbeam(*count).assert_refused('--columns goes with --tsv')
+    text = write_corpus('text').arguments
+    tokbeam(*count, *text).assert_refused('--columns goes with --tsv, not with --text')
+    assert_nothing_made(tmp_path / 'out')
+
+
 DOWNLOADS = {
     'FlinkRunner': '--flink_job_server_jar',
     'flink': '--flink_job_server_jar',

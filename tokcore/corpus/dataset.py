@@ -101,6 +101,11 @@ class WorkItem:
         ranges = [astuple(each) for each in self.ranges] + [None] * (2 - len(self.ranges))
         return (self.split, self.format.name, self.format.key, self.place, *ranges)
 
+    @property
+    def is_compressed(self) -> bool:
+        """Whether one of its files is gzip."""
+        return any(each.file.compressed for each in self.ranges)
+
 
 @dataclass(frozen=True)
 class LongLine:

@@ -11,16 +11,20 @@ and beside them a vocabulary's file, its learner, and its options. `tokcore.sche
 from __future__ import annotations
 
 import abc
+import typing
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple, Protocol
+from typing import ClassVar, NamedTuple, Protocol
 
-from tokcore.counts.token_table import TokenTable
-from tokcore.encoding.encoded_rows import EncodedSide
+from tokcore.encoding.learning_options import LearningOptions
 from tokcore.encoding.token_rules import TokenRules
 from tokcore.learning.size_search import Report
-from tokcore.text.normalizer import Normalizer
-from tokcore.text.sides import Side
+
+if typing.TYPE_CHECKING:
+    from tokcore.counts.token_table import TokenTable
+    from tokcore.encoding.encoded_rows import EncodedSide
+    from tokcore.text.normalizer import Normalizer
+    from tokcore.text.sides import Side
 
 
 class SpecialIds(NamedTuple):
@@ -113,6 +117,9 @@ class Scheme(abc.ABC):
     file_suffix: ClassVar[str]
     """What ends the name of a vocabulary's file in a dataset: `vocab.NAME.SIZE.suffix`."""
 
+    options: ClassVar[type[LearningOptions]]
+    """What is asked of its learner."""
+
     beam_learner: ClassVar[str | None] = None
     """`module:name` of a learner on Beam, a string since these packages know no Beam; or None."""
 
@@ -127,12 +134,12 @@ class Scheme(abc.ABC):
         """The normalizer and the pre-tokenizer as records name them."""
 
     @abc.abstractmethod
-    def learn(self, table: TokenTable, options: Any, report: Report) -> Learned:
+    def learn(self, table: TokenTable, options: LearningOptions, report: Report) -> Learned:
         """Learns a vocabulary from distinct tokens and their counts, in memory.
 
         Args:
             table: the tokens that the pre-tokenizer cuts.
-            options: has this scheme's options as attributes, `vocab_size` among them.
+            options: an instance of `self.options`.
             report: is told (min-count, size, size asked for) of each vocabulary looked at.
 
         Raises:

@@ -9,12 +9,13 @@ from dataclasses import dataclass
 from tokcore.encoding.scheme import Learned, Scheme, Template
 from tokcore.encoding.token_rules import Component, TokenRules
 from tokcore.learning.size_search import Report
-from tokcore.text.normalizer import Normalizer
+from tokcore.subword.subword_options import SubwordOptions
 
 if typing.TYPE_CHECKING:
     from tokcore.counts.token_table import TokenTable
     from tokcore.encoding.block_encoder import SubwordBlockEncoder
     from tokcore.subword.text_encoder import SubwordTextEncoder
+    from tokcore.text.normalizer import Normalizer
 
 
 @dataclass(frozen=True)
@@ -23,6 +24,7 @@ class SubwordScheme(Scheme):
 
     name = 'subword'
     file_suffix = 'subwords'
+    options = SubwordOptions
     beam_learner = 'pipelines.learning.subword_search:search_on_beam'
 
     @property
@@ -35,7 +37,7 @@ class SubwordScheme(Scheme):
     def rules(self) -> TokenRules:
         return TokenRules(Component('t2t-lines'), Component('t2t'))
 
-    def learn(self, table: TokenTable, options: typing.Any, report: Report) -> Learned:
+    def learn(self, table: TokenTable, options: SubwordOptions, report: Report) -> Learned:
         from tokcore.subword.learner import MemoryLearner
         from tokcore.subword.subword_search import largest_count, search_subwords
 

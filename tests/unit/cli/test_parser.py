@@ -19,8 +19,10 @@ COMMAND_LINES = {
     'detokenize': ['detokenize', '--vocab', 'vocab'],
 }
 
-TRAIN = {'source': None, 'target': None, 'tsv': None, 'columns': None, 'text': None}
-DEV_AND_TEST = {f'{split}_{name}': None for split in ('dev', 'test') for name in TRAIN}
+TRAIN = {'source': (), 'target': (), 'tsv': (), 'columns': None, 'text': ()}
+DEV_AND_TEST = {
+    f'{split}_{name}': TRAIN[name] for split in ('dev', 'test') for name in TRAIN
+}
 DATASET_DEFAULTS = {
     'shards': 10,
     'dev_shards': 1,
@@ -33,12 +35,13 @@ VOCABULARY_DEFAULTS = {
     'search': 't2t',
     'min_count_range': None,
     'max_subtoken_length': 200,
-    'reserved_token': [],
+    'reserved_token': (),
     'learner': 'auto',
 }
 RUNNING_DEFAULTS = {
     'workers': None,
     'overwrite': False,
+    'quiet': False,
     'item_size': ITEM_BYTES,
     'max_line_size': MAX_LINE_BYTES,
 }
@@ -55,8 +58,8 @@ DEFAULTS = {
         **SHUFFLE_DEFAULTS,
         'shared_vocab': False,
     },
-    'count': {**TRAIN, **RUNNING_DEFAULTS, 'side': None},
-    'vocab': {**TRAIN, **RUNNING_DEFAULTS, **VOCABULARY_DEFAULTS, 'counts': None},
+    'count': {**TRAIN, **RUNNING_DEFAULTS, 'side': None, 'merge': ()},
+    'vocab': {**TRAIN, **RUNNING_DEFAULTS, **VOCABULARY_DEFAULTS, 'counts': ()},
     'encode': {
         **TRAIN,
         **DEV_AND_TEST,
@@ -111,7 +114,7 @@ def test_what_is_required_is_asked_for(command):
 def test_a_list_of_one_command_line_does_not_reach_the_next():
     parse_command([*COMMAND_LINES['build'], '--reserved-token', 'X'])
     options, _ = parse_command(COMMAND_LINES['build'])
-    assert options.reserved_token == []
+    assert options.reserved_token == ()
 
 
 @pytest.mark.parametrize(

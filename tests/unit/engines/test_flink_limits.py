@@ -24,7 +24,7 @@ def refuse_flink_job(size: int, *flags: str, compressed: bool = False, shuffle: 
         (CorpusInput('train', 'tsv', 0, 0, file, stored),),
     )
     engine = choose_engine([*FLINK, *flags], None)
-    refuse_too_large(Reading(corpus), Execution(engine, 12 << 20, shuffle=shuffle), 1)
+    refuse_too_large(Reading(corpus), Execution(engine, item_bytes=12 << 20, shuffle=shuffle), 1)
 
 
 def test_slots_are_as_many_as_asked_for_and_one_by_default():

@@ -43,7 +43,7 @@ def test_processes_are_those_that_the_engine_runs(flags, processes):
 
 
 def fit(workers: int = 2, flags=(), longest_line=0, **limits: int):
-    execution = Execution(choose_engine(list(flags), workers), 12 * MIB, **limits)
+    execution = Execution(choose_engine(list(flags), workers), item_bytes=12 * MIB, **limits)
     return fit_memory(execution, longest_line, vocabularies=2)
 
 

@@ -238,7 +238,7 @@ def test_a_shuffle_in_memory_has_to_fit_into_what_is_left(monkeypatch, left, fit
     corpus = Corpus(
         (Split('train', Lines(), ((file,),)),), (CorpusInput('train', 'text', 0, 0, file, stored),)
     )
-    execution = Execution(choose_engine([], 1), 8 * MIB, shuffle='engine')
+    execution = Execution(choose_engine([], 1), item_bytes=8 * MIB, shuffle='engine')
     monkeypatch.setattr('pipelines.engines.local.available_bytes', lambda: left)
     with contextlib.nullcontext() if fits else pytest.raises(InputError, match='599 MiB are free'):
         refuse_too_large(Reading(corpus), execution, 1)

@@ -6,7 +6,7 @@ import re
 import pytest
 
 from pipelines.cli.parser import parse_command
-from pipelines.options.values import (
+from tokcore.options.values import (
     ByteSize,
     WholeNumber,
     columns,

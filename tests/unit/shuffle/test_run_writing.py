@@ -4,9 +4,11 @@ import gzip
 
 import pytest
 
+from pipelines.engines.progress import WorkDone, counted, listening
 from pipelines.shuffle.plan import RunItem, ShufflePlan
 from pipelines.shuffle.run_writing import RunWriter
 from pipelines.transforms.encode_blocks import BlockEncoder, EncodedFeature, SplitShards
+from pipelines.transforms.read_blocks import READING
 from tokcore.corpus.dataset import CorpusFile, Split
 from tokcore.corpus.formats.corpus_format import plan_items
 from tokcore.corpus.formats.lines import Lines
@@ -69,3 +71,14 @@ def test_parts_with_a_line_that_is_too_long_now_are_given_up(writing):
     assert sum(part.facts.tally.lines for part in made) > 31
     with pytest.raises(InputError, match='of a line longer than --max-line-size; .* run again'):
         writing(text, 1000)
+
+
+def test_what_an_earlier_attempt_has_finished_is_work_done(writing, tmp_path):
+    text = LINE * 200
+    for parts in (1, 3, None, None):  # the last time, the run is whole
+        told = []
+        with listening(told.append), counted('encode', READING, total=1 << 40):
+            writing(text, 1000, parts=parts)
+        done = [event.done for event in told if isinstance(event, WorkDone)]
+        if parts is None:
+            assert done[-1] == (tmp_path / 'text.gz').stat().st_size

@@ -37,6 +37,7 @@ class IndexRange:
 
     @property
     def stored_bytes(self) -> int:
+        """How much of the file as it is stored."""
         return self.end - self.start
 
 

@@ -8,6 +8,9 @@ from tokcore.corpus.dataset import Block, OpenBinary, Split, WorkItem
 from tokcore.corpus.formats.corpus_format import CorpusFormat
 from tokcore.corpus.formats.work_items import byte_ranges, read_lines
 from tokcore.corpus.rows import MISSING_COLUMN, Reject, Rows
+from tokcore.options.option_fields import option
+from tokcore.options.values import MOST_COLUMN
+from tokcore.options.values import columns as column_pair
 from tokcore.text.normalizer import Normalizer
 
 _PAIR = ('inputs', 'targets')
@@ -24,7 +27,14 @@ class Tsv(CorpusFormat):
         ValueError: no column, or a negative one.
     """
 
-    columns: tuple[int, ...] = (0, 1)
+    columns: tuple[int, ...] = option(
+        f'0-based columns of source and target, up to {MOST_COLUMN:,}',
+        column_pair,
+        'S,T',
+        default=(0, 1),
+        told_default='0,1',
+        changes_bytes=True,
+    )
 
     name = 'tsv'
     what = 'tab-separated columns'

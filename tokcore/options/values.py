@@ -172,6 +172,20 @@ def text(value: str) -> str:
     return value
 
 
+def line_of_text(value: str) -> str:
+    """Text that stays within a line."""
+    if '\n' in text(value) or '\r' in value:
+        raise argparse.ArgumentTypeError(f'{shown(value)} must be a single line')
+    return value
+
+
+def reserved_token(value: str) -> str:
+    """A token of a vocabulary file, a line of which holds it."""
+    if not text(value) or value != value.strip() or '\n' in value or '\r' in value:
+        raise argparse.ArgumentTypeError(f'{shown(value)} is empty or has white space at its ends')
+    return value
+
+
 def dataset_name(value: str) -> str:
     """A part of names of files, and none of this program's own."""
     text(value)

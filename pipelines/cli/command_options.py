@@ -1,0 +1,198 @@
+"""The commands: of which dataclasses of options each is made, and how its help groups them."""
+
+import argparse
+from collections.abc import Iterator, Mapping
+from dataclasses import MISSING, dataclass
+
+from pipelines.options.corpus_options import (
+    SPLITS,
+    CountedSide,
+    CountsToLearn,
+    CountsToMerge,
+    option_name,
+    split_files,
+)
+from pipelines.options.job_options import (
+    CountsOutput,
+    DatasetOptions,
+    DatasetOutput,
+    EngineOptions,
+    LineOptions,
+    RunningOptions,
+    ShuffleOptions,
+    TellingOptions,
+    VocabularyOutput,
+    WorkOptions,
+)
+from pipelines.options.option_reading import refuse_strays
+from pipelines.options.strict_parser import Parser
+from pipelines.options.vocabulary_options import (
+    GivenVocabularies,
+    LineEnding,
+    LineVocabulary,
+    SharedVocabulary,
+    learning_options,
+    scheme_option,
+)
+from tokcore.corpus.formats.registry import all_formats
+from tokcore.options.option_fields import Choice, Declared, Kind, declared, in_order
+
+
+@dataclass(frozen=True)
+class Group:
+    """Options that the help tells together; without a title, among those of the whole command.
+
+    Attributes:
+        kinds: dataclasses of options.
+        title: above them.
+        about: below the title.
+        split: whose they are: its name is a part of theirs.
+    """
+
+    kinds: tuple[Kind, ...]
+    title: str | None = None
+    about: str | None = None
+    split: str = 'train'
+
+    @property
+    def prefix(self) -> str:
+        """What their names begin with in the parser's result: `dev_`."""
+        return option_name(self.split, '')
+
+
+@dataclass(frozen=True)
+class Command:
+    """A command as its help begins, and its options in the order of its usage."""
+
+    summary: str
+    groups: tuple[Group, ...]
+
+    @property
+    def options(self) -> Iterator[tuple[str, Declared]]:
+        """All options with the prefix of each."""
+        return (
+            (group.prefix, each)
+            for group in self.groups
+            for kind in group.kinds
+            for each in declared(kind)
+        )
+
+
+_TITLES = {'train': 'training corpus', 'dev': 'development corpus', 'test': 'test corpus'}
+_DATASET = Group((DatasetOptions, DatasetOutput), 'dataset')
+_RUNNING = Group((EngineOptions, RunningOptions, LineOptions, TellingOptions), 'running')
+_WORK = Group((WorkOptions,))
+_SHUFFLE = Group((ShuffleOptions,), 'shuffle', 'none of these changes a byte of output')
+
+
+def known_commands() -> dict[str, Command]:
+    """Returns the commands by name, with the options of the formats and schemes that there are."""
+    *others, last = [each.what for each in all_formats()]
+    about = f'one of: {", ".join(others)}, or {last}'
+    splits = [
+        Group((split_files(split),), _TITLES[split], about, split) for split in SPLITS
+    ]
+    training = splits[0]
+    scheme, recorded_scheme = scheme_option(), scheme_option(None)
+    vocabulary = Group((scheme, learning_options()), 'vocabulary')
+    return {
+        'build': Command(
+            'count, learn and encode: the main job, in one go',
+            (
+                *splits,
+                _DATASET,
+                vocabulary,
+                Group((SharedVocabulary,)),
+                _RUNNING,
+                _WORK,
+                _SHUFFLE,
+            ),
+        ),
+        'count': Command(
+            'count the tokens of the training lines',
+            (training, Group((CountsToMerge, CountedSide, scheme, CountsOutput)), _RUNNING),
+        ),
+        'vocab': Command(
+            'learn a vocabulary, from text or from counts',
+            (
+                training,
+                Group((CountsToLearn, CountedSide)),
+                vocabulary,
+                Group((VocabularyOutput,)),
+                _RUNNING,
+                _WORK,
+            ),
+        ),
+        'encode': Command(
+            'encode a corpus with vocabularies that exist',
+            (
+                *splits,
+                Group((GivenVocabularies, recorded_scheme)),
+                _DATASET,
+                _RUNNING,
+                _WORK,
+                _SHUFFLE,
+            ),
+        ),
+        'tokenize': Command(
+            'lines of text on stdin to lines of ids on stdout',
+            (Group((LineVocabulary, recorded_scheme, LineEnding)),),
+        ),
+        'detokenize': Command(
+            'lines of ids on stdin to text on stdout', (Group((LineVocabulary, recorded_scheme)),)
+        ),
+    }
+
+
+def add_groups(parser: Parser, groups: tuple[Group, ...]) -> None:
+    """Adds options to the parser of a command; those not given are not in its result."""
+    for group in groups:
+        target = parser.add_argument_group(group.title, group.about) if group.title else parser
+        for each in in_order(group.kinds):
+            target.add_argument(
+                f'--{group.prefix.replace("_", "-")}{each.name}', **_parsed(each, group.kinds)
+            )
+
+
+def _parsed(each: Declared, kinds: tuple[Kind, ...]) -> dict[str, object]:
+    """What argparse is to know of an option."""
+    option = each.option
+    how: dict[str, object] = {'help': each.help, 'default': argparse.SUPPRESS}
+    if option.kind is None:
+        return {**how, 'action': 'store_true'}
+    if each.default is MISSING and not any(_may_lack(each, kind) for kind in kinds):
+        how['required'] = True
+    if not callable(option.kind):
+        return {**how, 'choices': option.kind}
+    how |= {'type': option.kind, 'metavar': option.metavar}
+    if option.many == 'words':
+        how |= {'nargs': '+', 'action': 'extend'}
+    elif option.many == 'repeated':
+        how['action'] = 'append'
+    return how
+
+
+def _may_lack(each: Declared, kind: Kind) -> bool:
+    """Whether an option is one that another choice does not have."""
+    return (
+        isinstance(kind, Choice)
+        and each in declared(kind)
+        and not all(each in declared(chosen) for chosen in kind.kinds.values())
+    )
+
+
+def finish_options(command: str, given: Mapping[str, object]) -> dict[str, object]:
+    """Returns what was given and the defaults of what was not.
+
+    Raises:
+        InputError: an option that does not go with the others.
+    """
+    chosen = known_commands()[command]
+    for group in chosen.groups:
+        refuse_strays(group.kinds, given, group.prefix)
+    defaults = {
+        prefix + each.key: each.default
+        for prefix, each in chosen.options
+        if each.default is not MISSING
+    }
+    return {**defaults, **given}

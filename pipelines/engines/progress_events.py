@@ -1,0 +1,242 @@
+"""What stages and learners tell, and the sentence of each."""
+
+import logging
+from dataclasses import dataclass
+
+from pipelines.engines.progress import News
+
+
+@dataclass(frozen=True)
+class AlreadyDone(News):
+    """The results of a stage are there."""
+
+    stage: str
+    paths: tuple[str, ...]
+
+    def __str__(self) -> str:
+        return f'{self.stage}: already done in {", ".join(self.paths)}'
+
+
+@dataclass(frozen=True)
+class CountsMade(News):
+    """A COUNTS folder is whole."""
+
+    tokens: int
+    distinct: int
+    path: str
+
+    def __str__(self) -> str:
+        return f'count: {self.tokens} tokens, {self.distinct} distinct, in {self.path}'
+
+
+@dataclass(frozen=True)
+class VocabularyMade(News):
+    """A vocabulary's file is whole."""
+
+    size: int
+    path: str
+
+    def __str__(self) -> str:
+        return f'vocab: {self.size} entries in {self.path}'
+
+
+@dataclass(frozen=True)
+class SplitEncoded(News):
+    """All shards of a split are there: how many lines it has, and what became of them."""
+
+    split: str
+    lines: int
+    examples: int
+    empty: int
+    folder: str
+
+    def __str__(self) -> str:
+        return (
+            f'encode: {self.split}: {self.lines} lines, {self.examples} examples, '
+            f'{self.empty} empty, in {self.folder}'
+        )
+
+
+@dataclass(frozen=True)
+class LinesLeftOut(News):
+    """Lines that could not be used are in a file."""
+
+    level = logging.WARNING
+
+    lines: int
+    path: str
+
+    def __str__(self) -> str:
+        return f'{self.lines} lines were left out: {self.path}'
+
+
+@dataclass(frozen=True)
+class SizeMissed(News):
+    """A vocabulary is not of the size asked for.
+
+    Attributes:
+        label: the vocabulary's file name.
+        size: what it has.
+        target: what was asked for.
+        near: (min-count, size) of what can be had around that.
+        smallest: the size that none gets below, if there is one.
+        searched: whether others could be had, at other min-counts.
+    """
+
+    level = logging.WARNING
+
+    label: str
+    size: int
+    target: int
+    near: tuple[tuple[int, int], ...]
+    smallest: int | None
+    searched: bool = True
+
+    def __str__(self) -> str:
+        if not self.searched:
+            return f'{self.label} has {self.size} entries, asked for {self.target}: there are no more'
+        near = ' and '.join(f'{size} at min-count {count}' for count, size in self.near)
+        below = self.smallest is not None and self.target < self.smallest
+        floor = f'; no fewer than {self.smallest} are possible' if below else ''
+        return (
+            f'{self.label} has {self.size} entries, asked for {self.target}: reachable around it '
+            f'are {near or "no others"}{floor}'
+        )
+
+
+@dataclass(frozen=True)
+class RulesAssumed(News):
+    """Count files do not record how their tokens were found."""
+
+    label: str
+    paths: tuple[str, ...]
+    scheme: str
+    rules: str
+
+    def __str__(self) -> str:
+        which = f'{len(self.paths)} count files do not record'
+        if len(self.paths) == 1:
+            which = f'{self.paths[0]} does not record'
+        return (
+            f'{self.label}: {which} how tokens were found: they are taken for those of --scheme '
+            f'{self.scheme} ({self.rules})'
+        )
+
+
+@dataclass(frozen=True)
+class LearnerChosen(News):
+    """Where a vocabulary is learned, and why there."""
+
+    label: str
+    where: str
+    reason: str
+
+    def __str__(self) -> str:
+        return f'{self.label}: learning {self.where}: {self.reason}'
+
+
+@dataclass(frozen=True)
+class VocabularyLearned(News):
+    """A search is over: what it took, and the bytes of memory that it was thought to take."""
+
+    label: str
+    seconds: float
+    peak_bytes: int
+    predicted_bytes: int
+
+    def __str__(self) -> str:
+        return (
+            f'{self.label}: learned in {self.seconds:.1f} s; this process has held up to '
+            f'{self.peak_bytes >> 20} MB, {self.predicted_bytes >> 20} MB were predicted'
+        )
+
+
+@dataclass(frozen=True)
+class SearchWidened(News):
+    """A search goes on beyond the min-count where Tensor2Tensor's ends."""
+
+    label: str
+    target: int
+    min_count: int
+
+    def __str__(self) -> str:
+        return (
+            f'{self.label}: still above {self.target} at min-count {self.min_count}, where '
+            'Tensor2Tensor ends; searching on (--min-count-range 1:1000 forbids it)'
+        )
+
+
+@dataclass(frozen=True)
+class RoundEnded(News):
+    """A search has looked at one more vocabulary."""
+
+    label: str
+    number: int
+    min_count: int
+    size: int
+    target: int
+    seconds: float
+
+    def __str__(self) -> str:
+        return (
+            f'{self.label}: round {self.number}: min-count {self.min_count} gives {self.size} '
+            f'entries of {self.target} ({self.size - self.target:+d}) in {self.seconds:.1f} s'
+        )
+
+
+@dataclass(frozen=True)
+class RoundFound(News):
+    """A round is there from a run before."""
+
+    label: str
+    number: int
+    min_count: int
+
+    def __str__(self) -> str:
+        return (
+            f'{self.label}: round {self.number} at min-count {self.min_count} was finished by an '
+            'earlier run'
+        )
+
+
+@dataclass(frozen=True)
+class TokensSurveyed(News):
+    """A learner on Beam knows what it is to learn from."""
+
+    label: str
+    tokens: int
+    seconds: float
+
+    def __str__(self) -> str:
+        return f'{self.label}: {self.tokens} tokens surveyed in {self.seconds:.1f} s'
+
+
+@dataclass(frozen=True)
+class TablesStored(News):
+    """A learner on Beam has the tables of its first iteration."""
+
+    label: str
+    groups: int
+    stored_bytes: int
+    predicted_bytes: int
+    seconds: float
+
+    def __str__(self) -> str:
+        return (
+            f'{self.label}: first tables of {self.groups} groups take {self.stored_bytes >> 20} '
+            f'MB, predicted {self.predicted_bytes >> 20} MB, in {self.seconds:.1f} s'
+        )
+
+
+@dataclass(frozen=True)
+class PassesHalved(News):
+    """A worker of a learner would have sent more than it may."""
+
+    label: str
+    most_bytes: int
+
+    def __str__(self) -> str:
+        return (
+            f'{self.label}: a worker had more than {self.most_bytes >> 20} MB to send; taking '
+            'fewer groups at once'
+        )

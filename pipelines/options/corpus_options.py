@@ -1,0 +1,88 @@
+"""The options that name a corpus: each split's files, and which columns and sides are meant."""
+
+import dataclasses
+from dataclasses import dataclass
+from typing import get_args
+
+from pipelines.options.choices import PairSide
+from tokcore.corpus.formats.registry import all_formats
+from tokcore.options.option_fields import Declared, declared, field_of, flag, option
+from tokcore.options.values import path
+
+SPLITS = ('train', 'dev', 'test')
+
+
+def option_name(split: str, name: str) -> str:
+    """Returns what an option is called for a split: `shards`, `dev_shards`."""
+    return name if split == 'train' else f'{split}_{name}'
+
+
+def split_flag(split: str, name: str) -> str:
+    """Returns an option of a split as it is typed: `--source`, `--dev-source`."""
+    return flag(option_name(split, name))
+
+
+def paths_option(help: str, metavar: str = 'PATH') -> dataclasses.Field:
+    """Returns an option that takes several paths of what is read."""
+    return option(help, path, metavar, default=(), many='words', reads=True)
+
+
+def side_option() -> dataclasses.Field:
+    """Returns an option that chooses a side of pairs."""
+    help = 'which side of the pairs is counted (default: both)'
+    return option(help, get_args(PairSide), default=None, changes_bytes=True)
+
+
+def split_files(split: str) -> type:
+    """Returns a dataclass of what names the files of a split, and of what its format asks for.
+
+    What is not given of the latter is None; it is then the format's default, or, of a later split,
+    what the training corpus has.
+    """
+    formats = all_formats()
+    files = [
+        (role, tuple[str, ...], paths_option(help))
+        for each in formats
+        for role, help in zip(each.roles, each.help, strict=True)
+    ]
+    asked = [
+        (one.field, object, _format_option(one, each.roles, split))
+        for each in formats
+        for one in declared(each)
+    ]
+    return dataclasses.make_dataclass('SplitFiles', files + asked, frozen=True, kw_only=True)
+
+
+def _format_option(one: Declared, roles: tuple[str, ...], split: str) -> dataclasses.Field:
+    default = one.option.told_default if split == SPLITS[0] else "the training corpus's"
+    changed = dataclasses.replace(
+        one.option, help=f'{one.help} (default: {default})', goes_with=roles, changes_bytes=True
+    )
+    return field_of(changed, None)
+
+
+@dataclass(frozen=True, kw_only=True)
+class CountsToMerge:
+    """COUNTS folders in place of text."""
+
+    merge: tuple[str, ...] = paths_option(
+        'instead of text: add up folders of earlier counts', 'COUNTS'
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class CountsToLearn:
+    """Counts in place of text."""
+
+    counts: tuple[str, ...] = paths_option(
+        'instead of text: folders of `tokbeam count`, Parquet files with columns token and '
+        'count, or text with a token and its count on a line',
+        'COUNTS',
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class CountedSide:
+    """Which side of pairs is meant."""
+
+    side: PairSide | None = side_option()

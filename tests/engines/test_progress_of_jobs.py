@@ -1,0 +1,140 @@
+"""What commands tell of their progress: all work that is counted is done in the end."""
+
+import gzip
+import re
+import subprocess
+import sys
+
+import pytest
+
+from generated_text import as_bitext, as_tsv, pairs_with_gaps
+from jobs import succeed, write
+from pipelines.engines.progress import StageBegan, StageEnded, WorkDone, listening
+from pseudo_terminal import PseudoTerminal
+
+PAIRS = pairs_with_gaps(3000, 5)
+INPUTS = ['tsv', 'bitext', 'gzip', 'gzip bitext']
+
+
+@pytest.fixture
+def corpus(tmp_path):
+    """Writes a corpus, of which a part is gzip; returns its options."""
+
+    def make(kind):
+        texts = {'tsv': as_tsv(PAIRS)}
+        if 'bitext' in kind:
+            texts = dict(zip(('source', 'target'), as_bitext(PAIRS), strict=True))
+        if 'gzip' in kind:
+            first = next(iter(texts))
+            texts[first] = gzip.compress(texts[first])
+        return [
+            word
+            for role, text in texts.items()
+            for word in (f'--{role}', write(tmp_path / f'corpus.{role}', text))
+        ]
+
+    return make
+
+
+@pytest.fixture
+def told():
+    events = []
+    with listening(events.append):
+        yield events
+
+
+def works(events):
+    """By stage and work the events of it."""
+    found = {}
+    for each in events:
+        if isinstance(each, WorkDone):
+            found.setdefault((each.stage, each.work), []).append(each)
+    return found
+
+
+def assert_all_done(events):
+    for each in works(events).values():
+        amounts = [event.done for event in each]
+        assert amounts[0] == 0 and amounts == sorted(amounts)
+        assert len({event.total for event in each}) == 1
+        assert amounts[-1] == each[-1].total > 0
+    began = [each.stage for each in events if isinstance(each, StageBegan)]
+    ended = [each.stage for each in events if isinstance(each, StageEnded)]
+    assert sorted(began) == sorted(ended)
+
+
+BUILD = ['build', '--name', 'n', '--vocab-size', 600, '--shards', 3, '--item-size', '8KiB']
+
+
+@pytest.mark.parametrize('workers', [1, 2])
+@pytest.mark.parametrize('kind', INPUTS)
+def test_a_build_does_all_the_work_that_it_tells_of(told, corpus, tmp_path, kind, workers):
+    said = succeed(*BUILD, *corpus(kind), '--output', tmp_path / 'out', '--workers', workers)
+    assert_all_done(told)
+    found = works(told)
+    assert {('count', 'reading'), ('encode', 'reading'), ('shuffle', 'merging')} <= found.keys()
+    assert (('index', 'indexing') in found) == ('bitext' in kind)
+    merged = found['shuffle', 'merging'][-1]
+    assert f'{merged.total} examples' in said and merged.unit == 'examples'
+    reading = found['count', 'reading']
+    if 'gzip' not in kind:
+        assert len(reading) > 5
+
+
+def test_the_runners_own_shuffle_counts_what_is_read(told, corpus, tmp_path):
+    succeed(*BUILD, *corpus('tsv'), '--output', tmp_path / 'out', '--shuffle=engine')
+    assert_all_done(told)
+    assert ('encode', 'reading') in works(told)
+
+
+def test_merging_counts_is_work_too(told, corpus, tmp_path):
+    options = corpus('tsv')
+    for name in ('a', 'b'):
+        succeed('count', *options, '--output', tmp_path / name)
+    told.clear()
+    succeed('count', '--merge', tmp_path / 'a', tmp_path / 'b', '--output', tmp_path / 'c')
+    assert_all_done(told)
+    assert works(told)['merge', 'merging counts'][-1].unit == 'files'
+
+
+def test_a_result_that_is_there_is_no_work(told, corpus, tmp_path):
+    line = ['count', *corpus('tsv'), '--output', tmp_path / 'out']
+    succeed(*line)
+    told.clear()
+    assert 'already done' in succeed(*line)
+    assert not works(told)
+
+
+def test_worker_processes_tell_of_no_work_and_do_it(told, corpus, tmp_path):
+    flags = ['--direct_running_mode=multi_processing', '--direct_num_workers=2']
+    succeed('count', *corpus('tsv'), '--output', tmp_path / 'out', *flags)
+    [events] = works(told).values()
+    assert [each.done for each in events] == [0]
+
+
+def test_quiet_tells_nothing_but_warnings(corpus, tmp_path):
+    options = corpus('tsv')
+    assert succeed('count', *options, '--output', tmp_path / 'out', '--quiet') == ''
+    bad = write(tmp_path / 'bad.tsv', as_tsv(PAIRS) + b'\xff\t\xff\n')
+    rejecting = ['--tsv', bad, '--on-error=skip', '--quiet']
+    [line] = succeed('count', *rejecting, '--output', tmp_path / 'other').splitlines()
+    assert '1 lines were left out' in line
+    assert 'in ' in succeed('count', *options, '--output', tmp_path / 'third')
+
+
+def on_a_terminal(*arguments):
+    """What a command of its own process writes to the terminal that is its stderr."""
+    terminal = PseudoTerminal()
+    command = [sys.executable, '-m', 'pipelines', *map(str, arguments)]
+    ended = subprocess.run(command, stderr=terminal.stream)
+    said = terminal.close()
+    assert ended.returncode == 0, said
+    return said
+
+
+def test_a_terminal_has_a_bar_unless_quiet(corpus, tmp_path):
+    line = ['count', *corpus('tsv'), '--item-size', '8KiB', '--output', tmp_path / 'out']
+    said = on_a_terminal(*line)
+    assert re.search(r'\rcount: +\d+%\|', said)
+    assert said.splitlines()[-1].strip('\r ') == '' or 'tokens' in said.splitlines()[-1]
+    assert on_a_terminal(*line, '--overwrite', '--quiet') == ''

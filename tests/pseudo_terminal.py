@@ -1,0 +1,41 @@
+"""A terminal of 80 columns that tests write to, themselves or as another process's stderr."""
+
+import fcntl
+import os
+import pty
+import struct
+import termios
+import threading
+
+
+class PseudoTerminal:
+    """What is written is read all the while, since a terminal holds little.
+
+    Attributes:
+        stream: writes to it.
+    """
+
+    def __init__(self):
+        self._ours, theirs = pty.openpty()
+        fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack('HHHH', 24, 80, 0, 0))
+        self.stream = open(theirs, 'w')
+        self._seen = b''
+        self._reading = threading.Thread(target=self._read)
+        self._reading.start()
+
+    def close(self) -> str:
+        """Returns all that was written."""
+        self.stream.close()
+        self._reading.join()
+        os.close(self._ours)
+        return self._seen.decode()
+
+    def _read(self) -> None:
+        while True:
+            try:
+                piece = os.read(self._ours, 1 << 16)
+            except OSError:  # the other side is closed
+                return
+            if not piece:
+                return
+            self._seen += piece

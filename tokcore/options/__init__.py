@@ -1,0 +1,1 @@
+"""How options are declared, and how words become their values."""
