@@ -35,7 +35,7 @@ def count_lines(data):
 
 @kernel
 def line_bounds(data):
-    """Returns where each line begins, and where its '\\n' is or the data ends: int64[lines] each."""
+    """Returns where each line begins, and its '\\n' or the data's end is: int64[lines] each."""
     lines = count_lines(data)
     starts = np.empty(lines, np.int64)
     ends = np.empty(lines + 2, np.int64)
