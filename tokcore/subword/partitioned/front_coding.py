@@ -102,17 +102,11 @@ def append_row(writer, string, length, weight):
 
 
 @kernel_without_allocation
-def _next_string(data, place, string):
-    """Reads a row onto the string before; returns (bytes in common, length, weight, place).
-
-    -1 bytes in common where the rows have ended.
-    """
-    if place >= len(data):
-        return np.int64(-1), np.int64(0), np.int64(0), place
-    common, more, weight, place = read_row_head(data, place)
+def _put_bytes(string, common, data, place, more):
+    """Adds a row's bytes to the string before; returns the place behind them, and the length."""
     for i in range(more):
         string[np.uint64(common + i)] = data[np.uint64(place + i)]
-    return common, common + more, weight, place + more
+    return place + more, common + more
 
 
 @kernel_without_allocation
@@ -128,10 +122,24 @@ def merge_rows(first, second, strings, out):
     """
     a, b = strings[0], strings[1]
     used, rows, added = np.int64(0), 0, np.int64(0)
-    a_common, a_length, a_weight, i = _next_string(first, np.int64(0), a)
-    b_common, b_length, b_weight, j = _next_string(second, np.int64(0), b)
-    while a_common >= 0 or b_common >= 0:
+    i, a_common, a_length, a_weight = np.int64(0), np.int64(0), np.int64(0), np.int64(0)
+    j, b_common, b_length, b_weight = np.int64(0), np.int64(0), np.int64(0), np.int64(0)
+    takes_a, takes_b = True, True
+    # Each row is read and written at one place in the code: the compiler inlines no more.
+    while True:
+        if takes_a:
+            a_common = np.int64(-1)
+            if i < len(first):
+                a_common, more, a_weight, i = read_row_head(first, i)
+                i, a_length = _put_bytes(a, a_common, first, i, more)
+        if takes_b:
+            b_common = np.int64(-1)
+            if j < len(second):
+                b_common, more, b_weight, j = read_row_head(second, j)
+                j, b_length = _put_bytes(b, b_common, second, j, more)
         common = max(a_common, b_common)
+        if common < 0:
+            return rows, added, used
         takes_a, takes_b = a_common == common, b_common == common
         if takes_a and takes_b:
             same, shorter = common, min(a_length, b_length)
@@ -140,18 +148,14 @@ def merge_rows(first, second, strings, out):
             takes_a = same == b_length or (same < a_length and a[same] > b[same])
             takes_b = same == a_length or (same < b_length and b[same] > a[same])
             a_common = b_common = same  # of the one that goes on waiting
-        rows += 1
         if takes_a:
             weight = a_weight + b_weight if takes_b else a_weight
             used = write_row(out, used, common, a, a_length, weight)
             added += a_length - common
-            a_common, a_length, a_weight, i = _next_string(first, i, a)
         else:
             used = write_row(out, used, common, b, b_length, b_weight)
             added += b_length - common
-        if takes_b:
-            b_common, b_length, b_weight, j = _next_string(second, j, b)
-    return rows, added, used
+        rows += 1
 
 
 @kernel
@@ -192,7 +196,8 @@ def weigh_anew(data, string, row, weights, writer):
     """
     place = np.int64(0)
     while place < len(data):
-        common, length, _, place = _next_string(data, place, string)
+        common, more, _, place = read_row_head(data, place)
+        place, length = _put_bytes(string, common, data, place, more)
         keep_common(writer, common)
         if weights[row] != 0:
             append_row(writer, string, length, weights[row])
