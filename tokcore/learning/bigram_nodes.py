@@ -16,7 +16,7 @@ _SPREAD = np.uint64(0x9E3779B97F4A7C15)
 
 @kernel_without_allocation
 def bigram_slot(first, second, bigrams):
-    """Returns the slot of a pair of characters: its own in the lower half, or one that is shared."""
+    """Returns the slot of a pair of characters: its own in the lower half, or a shared one."""
     row = np.int64(bigrams.number_of[np.uintp(first)])
     column = np.int64(bigrams.number_of[np.uintp(second)])
     pair = (np.uint64(first) << np.uint64(32)) | np.uint64(second)

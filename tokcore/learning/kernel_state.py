@@ -58,7 +58,7 @@ class Limits(NamedTuple):
 
 
 class Repeats(NamedTuple):
-    """The repeats of each character, one after another: once, twice, ... up to the most there are."""
+    """The repeats of each character, one after another: once, twice, up to the most there are."""
 
     begins: np.ndarray  # int64[letters]: where each character's are
     most: np.ndarray  # int64[letters]: how many there are

@@ -31,7 +31,7 @@ def measure_repeats(text, longest, repeats, most):
 
 @kernel_without_allocation
 def weigh_repeats(text, repeat_of, repeats):
-    """Sums up the weights of the suffixes by character and repetition, and notes a position of each.
+    """Sums up the weights of the suffixes by character and repetition, and notes positions.
 
     Args:
       repeat_of: uint16[characters], as `measure_repeats` writes it.
