@@ -1,7 +1,7 @@
 """The learner cut into ranges of suffixes, for many workers.
 
-Suffixes are listed in a batch of tokens (`SuffixRows`), sorted, packed as rows (`front_coding`), and
-swept range by range. Kernels take what they read and what they change in tuples:
+Suffixes are listed in a batch of tokens (`SuffixRows`), sorted, packed as rows (`front_coding`),
+and swept range by range. Kernels take what they read and what they change in tuples:
 
     SuffixRows   text        t h e _ t h e n _       places, lengths: where each suffix stands,
                                                      owners: the token whose count it weighs
