@@ -32,7 +32,7 @@ def compile_kernels(scheme: Scheme) -> None:
     for split in splits:
         texts = tuple(BlockText(0, _TEXT) for _ in split.format.roles)
         block = Block(split.name, split.format, 0, texts)
-        counter = BlockCounter(((0,),), scheme.normalizer)
+        counter = BlockCounter(((0,),), scheme.normalizer, scheme.pre_tokenizer)
         counter.add(block, splits)
         [counted] = counter.finish()
         merger = TableMerger()

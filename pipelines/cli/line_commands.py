@@ -12,9 +12,9 @@ from pipelines.cli.standard_output import StandardOutput
 from pipelines.files import filesystem
 from pipelines.files.system_errors import system_error
 from tokcore.corpus.formats.line_rows import text_rows
-from tokcore.encoding.block_encoder import unspelled_row
 from tokcore.encoding.encoded_rows import EncodedSide
-from tokcore.encoding.scheme import NO_TEMPLATE, RowEncoder, Scheme, Template, Vocabulary
+from tokcore.encoding.row_encoder import RowEncoder, unspelled_row
+from tokcore.encoding.scheme import NO_TEMPLATE, Scheme, Template, Vocabulary
 from tokcore.errors import InputError
 from tokcore.text.normalizer import Normalizer
 from tokcore.text.sides import Side

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from pipelines.jobs.job import Execution, Reading
-from tokcore.encoding.block_encoder import DEFAULT_CACHE_BYTES
+from tokcore.encoding.row_encoder import DEFAULT_CACHE_BYTES
 from tokcore.errors import InputError
 
 _LEAST_RUN_BYTES = 4 << 20

@@ -118,7 +118,7 @@ class _CountBlocksFn(beam.DoFn):
         self._calls.close()
 
     def _begin_tables(self) -> None:
-        first = BlockCounter(self._groups, self._scheme.normalizer)
+        first = BlockCounter(self._groups, self._scheme.normalizer, self._scheme.pre_tokenizer)
         self._counters = [first, *(first.for_another_thread() for _ in range(self._workers - 1))]
         self._idle: queue.SimpleQueue[BlockCounter] = queue.SimpleQueue()
         for counter in self._counters:

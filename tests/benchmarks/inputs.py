@@ -9,9 +9,8 @@ import numpy as np
 
 from tokcore.corpus.formats.line_rows import text_rows
 from tokcore.counts.token_table import TokenTable
-from tokcore.encoding.block_encoder import SubwordBlockEncoder
 from tokcore.learning.size_search import SearchResult
-from tokcore.subword.text_encoder import SubwordTextEncoder
+from tokcore.subword.text_encoder import EOS_ID, SubwordTextEncoder
 from tokcore.subword.vocabulary_file import dump_vocabulary
 from tokcore.text.t2t_lines import T2T_LINES
 
@@ -87,9 +86,9 @@ class Materials:
         """Returns a text's ids, as `ids` and `offsets` in an .npz file."""
 
         def make(path: Path) -> None:
-            encoder = SubwordBlockEncoder(SubwordTextEncoder.load(str(self.vocabulary(name, size))))
+            vocabulary = SubwordTextEncoder.load(str(self.vocabulary(name, size)))
             rows = text_rows(self.corpora.path(name, limit).read_bytes(), 0, T2T_LINES)
-            encoded = encoder.encode_side(rows.sides[0])
+            encoded = vocabulary.row_encoder().encode_side(rows.sides[0], after=[EOS_ID])
             np.savez(path, ids=encoded.ids, offsets=encoded.offsets, places=rows.offsets)
 
         return self._made(f'{name}.{limit}.{size}.npz', make)

@@ -32,6 +32,7 @@ from tokcore.learning.size_search import search_vocabulary
 from tokcore.subword.learner import MemoryLearner
 from tokcore.subword.partitioned.prefix_partitions import PrefixPartitions
 from tokcore.text.t2t_lines import T2T_LINES
+from tokcore.text.t2t_pre_tokenizer import T2TPreTokenizer
 
 CORPORA = Path(__file__).resolve().parents[2].parent / 'shared' / 'corpora'
 
@@ -397,7 +398,7 @@ def corpus_counts(name):
         text = gzip.open(CORPORA / f'{name}.txt.gz').read()
     [side] = text_rows(text, 0, T2T_LINES).sides
     accumulator = TokenAccumulator()
-    accumulator.add_rows(side.text, side.starts, side.ends)
+    accumulator.add_rows(side.text, side.starts, side.ends, T2TPreTokenizer())
     return TokenTable(*accumulator.finish())
 
 

@@ -9,6 +9,7 @@ from tokcore.counts.token_counter import TokenAccumulator
 from tokcore.counts.token_index import TokenIndex
 from tokcore.counts.token_table import TokenTable
 from tokcore.text.normalizer import Normalizer
+from tokcore.text.pre_tokenizer import PreTokenizer
 
 COUNT_PARTITIONS = 32
 """Hash partitions of a count table, hence files of a COUNTS folder.
@@ -32,16 +33,19 @@ class BlockCounter:
         self,
         groups: SideGroups,
         normalizer: Normalizer,
+        pre_tokenizer: PreTokenizer,
         indexes: Sequence[TokenIndex] | None = None,
     ):
         """Takes where each group's tokens are kept, if not apart from all other counters'."""
         self._groups = groups
         self._normalizer = normalizer
+        self._pre_tokenizer = pre_tokenizer
         self._sums = [TokenAccumulator(each) for each in indexes or [None] * len(groups)]
 
     def for_another_thread(self) -> 'BlockCounter':
         """Returns a counter for another thread, which keeps its tokens where this one does."""
-        return BlockCounter(self._groups, self._normalizer, [each.index for each in self._sums])
+        indexes = [each.index for each in self._sums]
+        return BlockCounter(self._groups, self._normalizer, self._pre_tokenizer, indexes)
 
     def nbytes(self, companions: Sequence['BlockCounter'] = ()) -> int:
         """Returns the bytes held: the tokens, and the counts of this and of its companions."""
@@ -60,7 +64,7 @@ class BlockCounter:
         for sides, sums in zip(self._groups, self._sums, strict=True):
             for index in sides:
                 side = rows.sides[index]
-                sums.add_rows(side.text, side.starts, side.ends)
+                sums.add_rows(side.text, side.starts, side.ends, self._pre_tokenizer)
         return facts
 
     def finish(self, companions: Sequence['BlockCounter'] = ()) -> tuple[TokenTable, ...]:

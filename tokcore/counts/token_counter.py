@@ -6,14 +6,10 @@ import numpy as np
 
 from tokcore.compiled.compilation import read_only
 from tokcore.counts.hash_table_kernels import HashTable, Tokens, add_tokens, hash_tokens
-from tokcore.counts.row_counting import count_rows
+from tokcore.counts.row_counting import PROGRESS, count_rows
 from tokcore.counts.token_index import TokenIndex, ensure_capacity
-from tokcore.text.t2t_scanning import (
-    CHUNK_TOKENS,
-    alphanumeric_bits,
-    readable_parts,
-    with_margin,
-)
+from tokcore.text.padded_text import TextRows, readable_parts, with_margin
+from tokcore.text.pre_tokenizer import CHUNK_TOKENS, PreTokenizer, ScannedTokens
 
 # 16,384 places and hashes are 400 KB, which stay in a core's cache between the passes; with a
 # quarter of it the calls begin to show.
@@ -37,24 +33,27 @@ class TokenAccumulator:
         """The memory held by the counts, without the index."""
         return self._counts.itemsize * min(len(self.index), len(self._counts))
 
-    def add_rows(self, text: np.ndarray, starts: np.ndarray, ends: np.ndarray) -> None:
+    def add_rows(
+        self, text: np.ndarray, starts: np.ndarray, ends: np.ndarray, pre_tokenizer: PreTokenizer
+    ) -> None:
         """Counts the tokens of rows: row i is `text[starts[i]:ends[i]]`, valid UTF-8."""
         for part in readable_parts(text, starts, ends):
-            self._add_rows(*part)
+            self._add_rows(part, pre_tokenizer)
 
-    def _add_rows(self, text: np.ndarray, starts: np.ndarray, ends: np.ndarray) -> None:
+    def _add_rows(self, rows: TextRows, pre_tokenizer: PreTokenizer) -> None:
+        state, text = pre_tokenizer.prepare(rows)
         places = [np.empty(_TOKENS_AT_ONCE + CHUNK_TOKENS, np.uint64) for _ in range(3)]
         tokens = Tokens(text, *places, read_only(np.ones(len(places[0]), np.int64)))
-        row_tokens = np.empty(len(starts) + 1, np.int64)
-        progress = np.array([0, -1, 0, 0], np.int64)
+        scanned = ScannedTokens(text, *places[:2], np.empty(len(rows.starts) + 1, np.int64))
+        progress = np.array([(0, -1, 0, 0)], PROGRESS)
         while True:
             table = self._table()
             done, overflow = count_rows(
-                starts, ends, alphanumeric_bits(), progress, tokens, row_tokens, table, self._counts
+                rows, state, scanned, progress, tokens, table, self._counts
             )
             if done:
                 return
-            self._make_room(table, tokens, progress[2], overflow)
+            self._make_room(table, tokens, progress['token'][0], overflow)
 
     def add_tokens(self, data: np.ndarray, offsets: np.ndarray, counts: np.ndarray) -> None:
         """Adds tokens `data[offsets[i]:offsets[i + 1]]` with their counts; repeats are added up.

@@ -40,9 +40,7 @@ class GrowingSide:
         self.rows += rows.rows
         self.add(rows.ids[: rows.used])
 
-    def end_row(self, eos: bool) -> None:
-        if eos:
-            self.add(np.ones(1, np.int32))
+    def end_row(self) -> None:
         self.rows += 1
         self.offsets[self.rows] = self.used
 

@@ -1,90 +1,44 @@
 """Rows of text to rows of ids, some thousand tokens at a time and pass by pass.
 
-The passes: find the tokens, look them up, spell out and cut those that the cache does not have, put
-the ids in order. Each is a loop over all of these tokens, so that memory is waited for once and the
-processor guesses the branches of a pass right.
+The passes: find the tokens, look them up, segment those that the cache does not have, put the ids
+in order. Each is a loop over all of these tokens: memory is waited for once, and the processor
+guesses the branches of a pass right. How tokens are found and how they are segmented is chosen by
+the types of two states, see `tokcore.encoding`.
 """
+
+from typing import NamedTuple
 
 import numpy as np
 
 from tokcore.compiled.byte_masks import store_pair
 from tokcore.compiled.compilation import kernel, kernel_without_allocation
-from tokcore.compiled.wide_loads import load_word
-from tokcore.encoding.subtoken_trie import probe_bigrams, segment_longest_match
-from tokcore.encoding.token_cache import GROUP, IDS_REMEMBERED, insert_ids, look_up
-from tokcore.text.escaping import BACKSLASH, LETTER_U, UNDERSCORE
-from tokcore.text.t2t_scanning import CHUNK_TOKENS, scan_tokens
-from tokcore.text.utf8 import decode_word
+from tokcore.encoding.model import MissedTokens, segment_tokens
+from tokcore.encoding.token_cache import IDS_REMEMBERED, insert_ids, look_up
+from tokcore.text.pre_tokenizer import CHUNK_TOKENS, scan_tokens
 
-MAX_GROWTH = 5
-"""Characters of escaped text for a byte: a control character such as U+007F becomes `\\127;`."""
+TOKENS = 1024 + CHUNK_TOKENS
+"""Places for the tokens of one pass."""
 
-_TOKENS = 1024  # of one pass
-_EOS = np.int32(1)
-_SEMICOLON, _ZERO = np.uint32(0x3B), np.uint32(0x30)
 _0, _1, _2, _32 = np.uint64(0), np.uint64(1), np.uint64(2), np.uint64(32)
-_10 = np.uint64(10)
+
+
+class Surround(NamedTuple):
+    """The ids that stand before and after each row, int32[...], read-only."""
+
+    before: np.ndarray
+    after: np.ndarray
+
+
+class IdRows(NamedTuple):
+    """Where rows of ids go: row r is ids[offsets[r]:offsets[r + 1]]."""
+
+    ids: np.ndarray  # int32, of which so many are used
+    used: int
+    offsets: np.ndarray  # int64[rows + 1], of which the first is set
 
 
 @kernel_without_allocation
-def _put_escape(code, out, length):
-    r"""Puts what stands for a character into out[length:]: `\\`, `\u` or `\<decimal>;`.
-
-    Returns the new length.
-    """
-    out[length] = BACKSLASH
-    length += _1
-    if code == BACKSLASH or code == UNDERSCORE:
-        out[length] = BACKSLASH if code == BACKSLASH else LETTER_U
-        return length + _1
-    digits = _1
-    limit = _10
-    while code >= limit:
-        digits += _1
-        limit *= _10
-    for digit in range(digits):
-        out[length + digits - _1 - digit] = _ZERO + np.uint32(code % _10)
-        code //= _10
-    out[length + digits] = _SEMICOLON
-    return length + digits + _1
-
-
-@kernel_without_allocation
-def escape_to_code_points(text, starts, ends, missed, misses, alphabet, codes, bounds):
-    """Writes the escaped tokens `text[starts[i]:ends[i]]`, i of missed[:misses], as code points.
-
-    The m-th becomes `codes[bounds[m]:bounds[m + 1]]` (uint32, uint64), with room for `MAX_GROWTH`
-    code points for a byte and one more. `alphabet` has a bit for each code point that is written as
-    itself.
-    """
-    length = _0
-    bounds[0] = _0
-    for miss in range(np.uint64(misses)):
-        token = missed[miss]
-        place = starts[token]
-        end = ends[token]
-        while place < end:
-            word = load_word(text, place)
-            code = decode_word(word)
-            # Branches, so that the next character need not wait until this one is loaded.
-            if word & np.uint64(0x80) == _0:
-                place += _1
-            elif word & np.uint64(0xF0) == np.uint64(0xE0):
-                place += np.uint64(3)
-            else:
-                place += _2 if code < np.uint64(0x800) else np.uint64(4)
-            if alphabet[code >> np.uint64(6)] >> (code & np.uint64(63)) & _1 != _0:
-                codes[length] = code
-                length += _1
-            else:
-                length = _put_escape(code, codes, length)
-        codes[length] = UNDERSCORE
-        length += _1
-        bounds[miss + _1] = length
-
-
-@kernel_without_allocation
-def _put_ids(found, cut_ids, token, end, ids, used):
+def _put_ids(found, segmented_ids, token, end, ids, used):
     """Puts the ids of the tokens from `token` up to `end` into ids[used:]; returns the new `used`.
 
     Always writes three and advances by the true number: a branch on it is mispredicted too often.
@@ -98,14 +52,43 @@ def _put_ids(found, cut_ids, token, end, ids, used):
         else:
             first = found[token, 0]
             for k in range(count):
-                ids[used + k] = cut_ids[first + k]
+                ids[used + k] = segmented_ids[first + k]
         used += count
         token += _1
     return used
 
 
+@kernel_without_allocation
+def _put_some(some, ids, used):
+    """Puts some ids into ids[used:]; returns the new `used`."""
+    for k in range(np.uint64(len(some))):
+        ids[used] = some[k]
+        used += _1
+    return used
+
+
+@kernel_without_allocation
+def _put_rows(found, segmented_ids, row_tokens, done, row, tokens, surround, out):
+    """Puts the ids of so many tokens behind those of `IdRows`; returns how many are used then.
+
+    The rows from `done` up to `row` end among them, by row_tokens[r + 1]; each gets its `Surround`,
+    and the next one what stands before it.
+    """
+    token, used = _0, np.uint64(out.used)
+    while done < row:
+        end = np.uint64(row_tokens[done + 1])
+        used = _put_ids(found, segmented_ids, token, end, out.ids, used)
+        used = _put_some(surround.after, out.ids, used)
+        token = end
+        done += 1
+        out.offsets[done] = np.int64(used)
+        if done < len(out.offsets) - 1:
+            used = _put_some(surround.before, out.ids, used)
+    return np.int64(_put_ids(found, segmented_ids, token, np.uint64(tokens), out.ids, used))
+
+
 @kernel
-def _grown(array, used, size):
+def grown(array, used, size):
     """The array, or a larger copy if it has no `size` places behind the first `used`."""
     if used + size <= len(array):
         return array
@@ -116,65 +99,35 @@ def _grown(array, used, size):
 
 
 @kernel
-def encode_rows(
-    text, starts, ends, eos, classes, alphabet, edges, edge_ids, shift, slots, ids, used, offsets
-):
-    """Encodes the rows `text[starts[r]:ends[r]]`, each ended by EOS if `eos` is 1 and not 0.
+def encode_rows(rows, surround, pre_tokenizer, model, cache, tokens, work, out):
+    """Encodes `TextRows`, each with its `Surround`, to `IdRows` behind those that there are.
 
-    Puts them behind the first `used` ids. Row r is `ids[offsets[r]:offsets[r + 1]]`; of `offsets`,
-    int64[rows + 1], all but the first are set. Returns (ids, used, start, end, missed); the array
-    is the one given or a larger one. Where no subtoken begins the last `missed` escaped characters
-    of the token text[start:end] it stops; else `missed` is 0.
+    `pre_tokenizer` and `model` are states, `tokens` (`ScannedTokens`, of `TOKENS` places), `work`
+    and what `TokenCache` has beside its slots are for its own use. Of out.offsets all but the first
+    are set. Returns (ids, used, start, end, left); the array is the one given or a larger one.
+    Where tokens.text[start:end] cannot be spelt it stops, `left` as `segment_tokens` says; else
+    that is 0.
     """
-    token_starts = np.empty(_TOKENS + CHUNK_TOKENS, np.uint64)
-    token_ends = np.empty(_TOKENS + CHUNK_TOKENS, np.uint64)
-    missed = np.empty(_TOKENS + CHUNK_TOKENS, np.uint64)
-    bounds = np.empty(_TOKENS + CHUNK_TOKENS, np.uint64)
-    id_bounds = np.empty(_TOKENS + CHUNK_TOKENS, np.uint64)
-    rows = np.empty(GROUP, np.uint64)
-    words = np.empty((_TOKENS + CHUNK_TOKENS, 2), np.uint64)
-    found = np.empty((_TOKENS + CHUNK_TOKENS, 2), np.uint64)
-    codes = np.empty(_TOKENS, np.uint32)
-    cut_ids = np.empty(_TOKENS, np.int32)
-    matches = np.empty(_TOKENS, np.uint64)
-    deeper = np.empty(_TOKENS, np.uint64)
+    ids, used = grown(out.ids, out.used, len(surround.before)), out.used
     row, position = 0, -1
-    while row < len(starts):
+    if row < len(rows.starts):
+        used = np.int64(_put_some(surround.before, ids, np.uint64(used)))
+    while row < len(rows.starts):
         done = row
-        row, position, tokens = scan_tokens(
-            text, starts, ends, row, position, classes, token_starts, token_ends, offsets
-        )
-        misses, missed_bytes = look_up(
-            text, token_starts, token_ends, tokens, shift, slots, rows, words, found, missed
-        )
-        most = MAX_GROWTH * missed_bytes + misses
-        if misses:
-            codes = _grown(codes, 0, most + 1)
-            cut_ids = _grown(cut_ids, 0, most)
-            escape_to_code_points(
-                text, token_starts, token_ends, missed, misses, alphabet, codes, bounds
-            )
-            length = np.int64(bounds[misses])
-            matches = _grown(matches, 0, length)
-            deeper = _grown(deeper, 0, length)
-            probe_bigrams(codes, length, edges, edge_ids, matches, deeper)
-            cut, left = segment_longest_match(
-                codes, bounds, misses, edges, edge_ids, matches, deeper, cut_ids, id_bounds
-            )
+        row, position, count = scan_tokens(rows, row, position, pre_tokenizer, tokens)
+        missed = MissedTokens(cache.missed, *look_up(tokens, count, cache))
+        most = 0
+        if missed.count:
+            work, number, left = segment_tokens(tokens, missed, model, work)
             if left:
-                token = missed[cut]
-                return ids, used, token_starts[token], token_ends[token], left
-            insert_ids(missed, misses, cut_ids, id_bounds, shift, slots, words, found)
-            most = np.int64(id_bounds[misses])
-        ids = _grown(ids, used, most + IDS_REMEMBERED * tokens + row - done + 4)
-        token, next_id = _0, np.uint64(used)
-        while done < row:
-            row_tokens = np.uint64(offsets[done + 1])
-            next_id = _put_ids(found, cut_ids, token, row_tokens, ids, next_id)
-            token = row_tokens
-            ids[next_id] = _EOS
-            next_id += np.uint64(eos)
-            done += 1
-            offsets[done] = np.int64(next_id)
-        used = np.int64(_put_ids(found, cut_ids, token, np.uint64(tokens), ids, next_id))
+                token = missed.numbers[number]
+                return ids, used, tokens.starts[token], tokens.ends[token], left
+            insert_ids(missed, work.ids, work.id_bounds, cache)
+            most = np.int64(work.id_bounds[missed.count])
+        most += (row - done) * (len(surround.before) + len(surround.after))
+        ids = grown(ids, used, most + IDS_REMEMBERED * count + 4)
+        used = _put_rows(
+            cache.found, work.ids, tokens.row_tokens, done, row, count, surround,
+            IdRows(ids, used, out.offsets),
+        )  # fmt: skip
     return ids, used, _0, _0, 0

@@ -17,14 +17,15 @@ from dataclasses import dataclass
 from typing import ClassVar, NamedTuple, Protocol
 
 from tokcore.encoding.learning_options import LearningOptions
-from tokcore.encoding.token_rules import TokenRules
+from tokcore.encoding.token_rules import Component, TokenRules
 from tokcore.learning.size_search import Report
 
 if typing.TYPE_CHECKING:
     from tokcore.counts.token_table import TokenTable
-    from tokcore.encoding.encoded_rows import EncodedSide
+    from tokcore.encoding.model import Model
+    from tokcore.encoding.row_encoder import RowEncoder
     from tokcore.text.normalizer import Normalizer
-    from tokcore.text.sides import Side
+    from tokcore.text.pre_tokenizer import PreTokenizer
 
 
 class SpecialIds(NamedTuple):
@@ -51,22 +52,6 @@ class Template(NamedTuple):
 NO_TEMPLATE = Template()
 
 
-class RowEncoder(Protocol):
-    """Encodes rows for one thread; what it remembers of tokens is its own."""
-
-    def encode_side(
-        self,
-        side: Side,
-        prefix: str = '',
-        before: tuple[int, ...] = (),
-        after: tuple[int, ...] = (),
-    ) -> EncodedSide:
-        """Returns the ids of each row, of `prefix` and text as one, between those of a template.
-
-        Raises ValueError naming what the vocabulary does not spell.
-        """
-
-
 class Vocabulary(Protocol):
     """A scheme's model with its entries: what threads share."""
 
@@ -77,6 +62,10 @@ class Vocabulary(Protocol):
     @property
     def special_ids(self) -> SpecialIds:
         """Which ids have a role."""
+
+    @property
+    def model(self) -> Model:
+        """What gives the ids of tokens, as the block engine asks for them."""
 
     def dump(self) -> bytes:
         """Returns the vocabulary's file."""
@@ -130,8 +119,14 @@ class Scheme(abc.ABC):
 
     @property
     @abc.abstractmethod
+    def pre_tokenizer(self) -> PreTokenizer:
+        """What cuts rows into tokens."""
+
+    @property
     def rules(self) -> TokenRules:
         """The normalizer and the pre-tokenizer as records name them."""
+        parts = (self.normalizer, self.pre_tokenizer)
+        return TokenRules(*(Component(each.name, dict(each.options)) for each in parts))
 
     @abc.abstractmethod
     def learn(self, table: TokenTable, options: LearningOptions, report: Report) -> Learned:
@@ -154,14 +149,11 @@ class Scheme(abc.ABC):
             InputError: naming `path`, if this is none of this scheme's.
         """
 
-    @abc.abstractmethod
-    def encoder(self, vocabulary: Vocabulary, cache_bytes: int | None = None) -> RowEncoder:
-        """Returns an encoder of rows for one thread.
+    def encoder(self, vocabulary: Vocabulary) -> RowEncoder:
+        """Returns an encoder of rows for one thread."""
+        from tokcore.encoding.row_encoder import RowEncoder
 
-        Args:
-            vocabulary: of this scheme.
-            cache_bytes: about what to remember tokens in; None for the usual.
-        """
+        return RowEncoder(self.pre_tokenizer, vocabulary.model)
 
     @abc.abstractmethod
     def template(self, vocabulary: Vocabulary) -> Template:

@@ -7,6 +7,8 @@ first entry of a row is the one met again and the second the newest one, so what
 out only its like. Looking up goes by groups: first the rows of a group are called for, then read.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 
 from tokcore.compiled.byte_hashing import GOLDEN_RATIO, MIXER
@@ -17,7 +19,7 @@ LONGEST_REMEMBERED = 15
 """Bytes."""
 
 IDS_REMEMBERED = 3
-"""Tokens of more ids are cut each time."""
+"""Tokens of more ids are segmented each time."""
 
 ROW_WORDS = 8
 GROUP = 64
@@ -33,6 +35,30 @@ _LONGEST = np.uint64(LONGEST_REMEMBERED)
 _LEAD_OF_THREE = np.uint64(0xE0)
 _BYTE = np.uint64(0xFF)
 _ALL = ~_0
+_CACHE_LINE = 64  # bytes
+
+
+class TokenCache(NamedTuple):
+    """The slots, and what was asked for last: `look_up` writes it and `insert_ids` reads it."""
+
+    slots: np.ndarray  # uint64[a power of two, 8]
+    shift: np.uint64  # 64 - log2 of the rows in `slots`
+    found: np.ndarray  # uint64[tokens, 2]: the words of ids of token i
+    words: np.ndarray  # uint64[tokens, 2]: the words of token i
+    missed: np.ndarray  # uint64[tokens]: numbers of tokens that were not found
+    rows: np.ndarray  # uint64[GROUP]: of the tokens of a group
+
+
+def empty_cache(nbytes: int, tokens: int) -> TokenCache:
+    """Returns a cache of about so many bytes, 2 rows at least, for so many tokens at once."""
+    row_bytes = 8 * ROW_WORDS
+    bits = max(1, (nbytes // row_bytes).bit_length() - 1)
+    memory = np.zeros((row_bytes << bits) + _CACHE_LINE, np.uint8)
+    begin = -memory.ctypes.data % _CACHE_LINE
+    slots = memory[begin : begin + (row_bytes << bits)].view(np.uint64).reshape(-1, ROW_WORDS)
+    found, words = (np.empty((tokens, 2), np.uint64) for _ in range(2))
+    missed, rows = np.empty(tokens, np.uint64), np.empty(GROUP, np.uint64)
+    return TokenCache(slots, np.uint64(64 - bits), found, words, missed, rows)
 
 
 @kernel_without_allocation
@@ -60,26 +86,25 @@ def memo_row(first, second, shift):
 
 
 @kernel_without_allocation
-def look_up(text, starts, ends, tokens, shift, slots, rows, words, found, missed):
-    """Looks for the tokens `text[starts[i]:ends[i]]`, i < `tokens`, in the cache.
+def look_up(tokens, count, cache):
+    """Looks for the first so many `ScannedTokens` in the cache.
 
-    Sets found[i] (uint64[..., 2]) to the two words of ids of those that are there, and words[i] to
-    the token's words. Puts the numbers of the others into `missed` (uint64[...]); returns how many
-    they are and how many bytes they have. `shift` is 64 - log2 of the rows in `slots`; `rows`
-    uint64[GROUP] is for its own use.
+    Sets cache.found[i] for those that are there, and cache.words[i] for all. Puts the numbers of
+    the others into cache.missed; returns how many they are and how many bytes they have.
     """
+    slots, found, words, rows = cache.slots, cache.found, cache.words, cache.rows
     misses = missed_bytes = _0
-    for group in range(_0, np.uint64(tokens), np.uint64(GROUP)):
-        size = min(np.uint64(GROUP), np.uint64(tokens) - group)
+    for group in range(_0, np.uint64(count), np.uint64(GROUP)):
+        size = min(np.uint64(GROUP), np.uint64(count) - group)
         for k in range(size):
-            start = starts[group + k]
-            length = ends[group + k] - start
+            start = tokens.starts[group + k]
+            length = tokens.ends[group + k] - start
             first, second = token_words(
-                load_word(text, start), load_word(text, start + _8), length
+                load_word(tokens.text, start), load_word(tokens.text, start + _8), length
             )
             words[group + k, 0] = first
             words[group + k, 1] = second
-            rows[k] = memo_row(first, second, shift)
+            rows[k] = memo_row(first, second, cache.shift)
             prefetch(slots, rows[k] * _8)
         for k in range(size):
             token, row = group + k, rows[k]
@@ -97,38 +122,39 @@ def look_up(text, starts, ends, tokens, shift, slots, rows, words, found, missed
                     slots[row, word] = slots[row, _NEWEST + word]
                     slots[row, _NEWEST + word] = other
             else:
-                missed[misses] = token
+                cache.missed[misses] = token
                 misses += _1
-                missed_bytes += ends[token] - starts[token]
+                missed_bytes += tokens.ends[token] - tokens.starts[token]
     return np.int64(misses), np.int64(missed_bytes)
 
 
 @kernel_without_allocation
-def insert_ids(missed, misses, cut_ids, id_bounds, shift, slots, words, found):
-    """Sets found[i] of the tokens that were missed and cut, and enters those that have a place.
+def insert_ids(missed, ids, id_bounds, cache):
+    """Sets cache.found[i] of the `MissedTokens`, and enters those that have a place.
 
-    `cut_ids[id_bounds[m]:id_bounds[m + 1]]` are the ids of token missed[m]. Where they are too many
-    for two words, found[i] is where they begin and their number << 32.
+    ids[id_bounds[m]:id_bounds[m + 1]] are the ids of the m-th. Where they are too many for two
+    words, cache.found[i] is where they begin and their number << 32.
     """
-    for miss in range(np.uint64(misses)):
-        token = missed[miss]
+    slots, found, words = cache.slots, cache.found, cache.words
+    for miss in range(np.uint64(missed.count)):
+        token = missed.numbers[miss]
         begin = id_bounds[miss]
         count = id_bounds[miss + _1] - begin
         if count > np.uint64(IDS_REMEMBERED):
             found[token, 0] = begin
             found[token, 1] = count << _32
             continue
-        two = np.uint64(cut_ids[begin])
+        two = np.uint64(ids[begin])
         more = count << _32
         if count > _1:
-            two |= np.uint64(cut_ids[begin + _1]) << _32
+            two |= np.uint64(ids[begin + _1]) << _32
         if count == np.uint64(IDS_REMEMBERED):
-            more |= np.uint64(cut_ids[begin + np.uint64(2)])
+            more |= np.uint64(ids[begin + np.uint64(2)])
         found[token, 0] = two
         found[token, 1] = more
         first, second = words[token, 0], words[token, 1]
         if second != _0:
-            row = memo_row(first, second, shift)
+            row = memo_row(first, second, cache.shift)
             # It may have been missed some tokens ago too, and be there by now.
             if slots[row, _TOKEN] == first and slots[row, _TOKEN_END] == second:
                 continue

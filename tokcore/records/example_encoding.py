@@ -7,8 +7,8 @@ from tokcore.corpus.block_stats import BlockStats, stats_of
 from tokcore.corpus.dataset import Block, OnError, Split
 from tokcore.corpus.formats.corpus_format import block_rows
 from tokcore.corpus.rows import Rows
-from tokcore.encoding.block_encoder import unspelled_row
-from tokcore.encoding.scheme import RowEncoder, Template
+from tokcore.encoding.row_encoder import RowEncoder, unspelled_row
+from tokcore.encoding.scheme import Template
 from tokcore.errors import InputError
 from tokcore.records.framing import FramedRows, frame_examples
 from tokcore.records.order_keys import order_keys

@@ -5,7 +5,6 @@ from tokcore.lazy_exports import exporter
 _ORIGINS = {
     'MemoryLearner': 'tokcore.subword.learner',
     'SearchResult': 'tokcore.learning.size_search',
-    'SubwordBlockEncoder': 'tokcore.encoding.block_encoder',
     'SubwordTextEncoder': 'tokcore.subword.text_encoder',
     'search_vocabulary': 'tokcore.learning.size_search',
 }

@@ -7,15 +7,14 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from tokcore.encoding.scheme import Learned, Scheme, Template
-from tokcore.encoding.token_rules import Component, TokenRules
 from tokcore.learning.size_search import Report
 from tokcore.subword.subword_options import SubwordOptions
 
 if typing.TYPE_CHECKING:
     from tokcore.counts.token_table import TokenTable
-    from tokcore.encoding.block_encoder import SubwordBlockEncoder
     from tokcore.subword.text_encoder import SubwordTextEncoder
     from tokcore.text.normalizer import Normalizer
+    from tokcore.text.t2t_pre_tokenizer import T2TPreTokenizer
 
 
 @dataclass(frozen=True)
@@ -34,8 +33,10 @@ class SubwordScheme(Scheme):
         return T2T_LINES
 
     @property
-    def rules(self) -> TokenRules:
-        return TokenRules(Component('t2t-lines'), Component('t2t'))
+    def pre_tokenizer(self) -> T2TPreTokenizer:
+        from tokcore.text.t2t_pre_tokenizer import T2TPreTokenizer
+
+        return T2TPreTokenizer()
 
     def learn(self, table: TokenTable, options: SubwordOptions, report: Report) -> Learned:
         from tokcore.subword.learner import MemoryLearner
@@ -53,15 +54,6 @@ class SubwordScheme(Scheme):
         from tokcore.subword.vocabulary_file import parse_vocabulary
 
         return SubwordTextEncoder(parse_vocabulary(data, path))
-
-    def encoder(
-        self, vocabulary: SubwordTextEncoder, cache_bytes: int | None = None
-    ) -> SubwordBlockEncoder:
-        from tokcore.encoding.block_encoder import DEFAULT_CACHE_BYTES, SubwordBlockEncoder
-
-        return SubwordBlockEncoder(
-            vocabulary, DEFAULT_CACHE_BYTES if cache_bytes is None else cache_bytes
-        )
 
     def template(self, vocabulary: SubwordTextEncoder) -> Template:
         return Template(after=(vocabulary.special_ids.end,))

@@ -12,13 +12,14 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from tokcore.encoding.block_encoder import SubwordBlockEncoder
+from tokcore.encoding.row_encoder import DEFAULT_CACHE_BYTES, RowEncoder
 from tokcore.encoding.scheme import SpecialIds
-from tokcore.encoding.vocabulary_arrays import VocabularyArrays
 from tokcore.errors import InputError
+from tokcore.subword.subword_model import SubwordModel
 from tokcore.subword.vocabulary_file import dump_vocabulary, parse_vocabulary
 from tokcore.text.escaping import unescape_token
 from tokcore.text.sides import Side
+from tokcore.text.t2t_pre_tokenizer import T2TPreTokenizer
 from tokcore.text.t2t_tokens import detokenize
 
 PAD_ID = 0
@@ -37,6 +38,7 @@ class SubwordTextEncoder:
         Of equal subtokens `encode` gives the last one's id; an empty one only takes an id.
         """
         self._subtokens = tuple(subtokens)
+        self._idle: list[RowEncoder] = []  # a thread takes one out, since to make it takes a while
 
     @property
     def special_ids(self) -> SpecialIds:
@@ -93,9 +95,13 @@ class SubwordTextEncoder:
         return len(self._subtokens)
 
     @functools.cached_property
-    def arrays(self) -> VocabularyArrays:
-        """The vocabulary as kernels read it, built at first use."""
-        return VocabularyArrays.from_subtokens(self._subtokens)
+    def model(self) -> SubwordModel:
+        """The vocabulary as the block engine takes it; threads can share it."""
+        return SubwordModel(self._subtokens)
+
+    def row_encoder(self, cache_bytes: int = DEFAULT_CACHE_BYTES) -> RowEncoder:
+        """Returns an encoder of blocks for one thread; see `RowEncoder`."""
+        return RowEncoder(T2TPreTokenizer(), self.model, cache_bytes)
 
     def encode(self, text: str) -> list[int]:
         """Returns the ids of a text, as it stands and without EOS.
@@ -105,7 +111,14 @@ class SubwordTextEncoder:
         """
         data = np.frombuffer(text.encode('utf-8', 'surrogatepass'), np.uint8)
         row = Side(data, np.zeros(1, np.int64), np.full(1, len(data), np.int64))
-        return SubwordBlockEncoder(self, cache_bytes=0).encode_side(row).ids.tolist()
+        try:
+            encoder = self._idle.pop()
+        except IndexError:
+            encoder = self.row_encoder(cache_bytes=0)
+        try:
+            return encoder.encode_side(row).ids.tolist()
+        finally:
+            self._idle.append(encoder)
 
     def decode(self, ids: Iterable[int], strip_extraneous: bool = False) -> str:
         """Returns the text of ids; `strip_extraneous` drops padding and EOS from the end first.

@@ -1,1 +1,12 @@
-"""Code points and tokens: what Unicode and a pre-tokenizer say of text."""
+"""Unicode, and rows cut into tokens.
+
+A pre-tokenizer (`pre_tokenizer.PreTokenizer`) finds the tokens of rows in kernels:
+
+    TextRows        text  ··[the cat, sat]··[字典]·······   starts, ends: where the rows stand
+       │ scan_tokens, with the pre-tokenizer's state, a `NamedTuple` whose type selects the body
+       ▼
+    ScannedTokens   text    the rows' own, or one that the state's body writes
+                    starts  the cat ,_ sat | 字典            token i is text[starts[i]:ends[i]]
+                    ends
+                    row_tokens  0, 4, 5                      row r has row_tokens[r:r + 2]
+"""

@@ -6,21 +6,16 @@ and ends are emitted one byte late. No branch depends on how long a token is.
 """
 
 import functools
-from collections.abc import Iterator
+from typing import NamedTuple
 
 import numpy as np
 
 from tokcore.compiled.byte_masks import byte_range_mask, popcount, trailing_zeros
 from tokcore.compiled.compilation import kernel_without_allocation, read_only
 from tokcore.compiled.wide_loads import load_word
+from tokcore.text.pre_tokenizer import CHUNK_TOKENS, scan_tokens
 from tokcore.text.unicode_tables import alphanumeric_table
 from tokcore.text.utf8 import decode_word
-
-READABLE = 64 + 8
-"""So many bytes from any place of a row on must be readable."""
-
-CHUNK_TOKENS = 64 + 16
-"""Room for the tokens of a chunk, and for places that are written for nothing."""
 
 _CHUNK, _AT_ONCE = np.uint64(64), np.uint64(8)
 _0, _1, _2 = np.uint64(0), np.uint64(1), np.uint64(2)
@@ -35,33 +30,10 @@ def alphanumeric_bits() -> np.ndarray:
     return read_only(np.packbits(alphanumeric_table(), bitorder='little').view(np.uint64))
 
 
-def readable_parts(
-    text: np.ndarray, starts: np.ndarray, ends: np.ndarray
-) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
-    """Yields (text, starts, ends) of the rows, in their order, with `READABLE` bytes behind each.
+class AlphanumericRuns(NamedTuple):
+    """The state of Tensor2Tensor's pre-tokenizer: which characters are letters and numbers."""
 
-    Only rows near the end of the text are copied, for the sake of what is read behind them.
-    """
-    near = np.flatnonzero(ends > len(text) - READABLE)
-    first = int(near[0]) if len(near) else len(ends)
-    if first:
-        yield (
-            read_only(np.ascontiguousarray(text)),
-            read_only(starts[:first]),
-            read_only(ends[:first]),
-        )
-    if first < len(ends):
-        begin = starts[first:].min()
-        rest = with_margin(text[begin : ends[first:].max()])
-        yield rest, read_only(starts[first:] - begin), read_only(ends[first:] - begin)
-
-
-def with_margin(text: np.ndarray) -> np.ndarray:
-    """Returns a copy of some bytes (uint8) with `READABLE` more behind them."""
-    copy = np.empty(len(text) + READABLE, np.uint8)
-    copy[: len(text)] = text
-    copy[len(text) :] = 0
-    return read_only(copy)
+    classes: np.ndarray  # uint64[0x110000 / 64], `alphanumeric_bits`
 
 
 @kernel_without_allocation
@@ -105,19 +77,42 @@ def _put_places(bits, place, places, count):
 
 
 @kernel_without_allocation
-def scan_tokens(text, starts, ends, row, position, classes, token_starts, token_ends, row_tokens):
-    """Finds the tokens of rows, from a row and a position in it on, until there is no more room.
+def _letters_of_chunk(text, place, inside, before, classes):
+    """The bits of the 64 bytes at text[place:] that are letters or numbers.
 
-    A position of -1 is the row's start, any other is one that this returned. Fills `token_starts`
-    and `token_ends` (uint64[...], of more than `CHUNK_TOKENS`) and for each row that is done
-    row_tokens[row + 1], the tokens so far. Returns (row, position, tokens) with the place to go on
-    at; the row is the number of rows when all are done. `classes` are `alphanumeric_bits`.
+    Only of those whose bits are set in `inside`; `before` says whether the byte before is one.
     """
-    room = np.uint64(len(token_starts) - CHUNK_TOKENS)
+    found = (
+        byte_range_mask(text, place, 0x61, 0x7A)
+        | byte_range_mask(text, place, 0x41, 0x5A)
+        | byte_range_mask(text, place, 0x30, 0x39)
+    )
+    others = byte_range_mask(text, place, 0x80, 0xFF) & inside
+    if others != _0:
+        continued = byte_range_mask(text, place, 0x80, 0xBF)
+        found |= _ideographs(text, place)
+        leads = others & ~continued & ~found & ~_wide_marks(text, place)
+        while leads != _0:
+            byte = trailing_zeros(leads)
+            leads &= leads - _1
+            code = decode_word(load_word(text, place + byte))
+            found |= (classes[code >> np.uint64(6)] >> (code & _LOW_SIX) & _1) << byte
+        # All bytes of a character are of its class.
+        found |= (found << _1 | before) & continued
+        found |= (found << _1 | before) & continued
+        found |= (found << _1 | before) & continued
+    return found & inside
+
+
+@scan_tokens.register(AlphanumericRuns)
+@kernel_without_allocation
+def scan_alphanumeric_runs(rows, row, position, pre_tokenizer, tokens):
+    """Finds tokens as `scan_tokens` says; they are slices of the rows."""
+    room = np.uint64(len(tokens.starts) - CHUNK_TOKENS)
     begun = ended = _0
-    while row < len(starts):
-        place = np.uint64(starts[row] if position < 0 else position)
-        row_end = np.uint64(ends[row])
+    while row < len(rows.starts):
+        place = np.uint64(rows.starts[row] if position < 0 else position)
+        row_end = np.uint64(rows.ends[row])
         # What is carried on from chunk to chunk: whether there is a border at the last byte,
         # whether it is a space, and whether it and the one before are alphanumeric (two bits).
         border = space = _0
@@ -128,32 +123,13 @@ def scan_tokens(text, starts, ends, row, position, classes, token_starts, token_
         while place < row_end or first == _0:
             if begun > room:
                 if ended > before:
-                    position = np.int64(token_ends[ended - _1])
+                    position = np.int64(tokens.ends[ended - _1])
                 return row, position, np.int64(ended)
             left = row_end - place
             inside = _ALL if left >= _CHUNK else (_1 << left) - _1
             last = letters >> _1
-            found = (
-                byte_range_mask(text, place, 0x61, 0x7A)
-                | byte_range_mask(text, place, 0x41, 0x5A)
-                | byte_range_mask(text, place, 0x30, 0x39)
-            )
-            others = byte_range_mask(text, place, 0x80, 0xFF) & inside
-            if others != _0:
-                continued = byte_range_mask(text, place, 0x80, 0xBF)
-                found |= _ideographs(text, place)
-                leads = others & ~continued & ~found & ~_wide_marks(text, place)
-                while leads != _0:
-                    byte = trailing_zeros(leads)
-                    leads &= leads - _1
-                    code = decode_word(load_word(text, place + byte))
-                    found |= (classes[code >> np.uint64(6)] >> (code & _LOW_SIX) & _1) << byte
-                # All bytes of a character are of its class.
-                found |= (found << _1 | last) & continued
-                found |= (found << _1 | last) & continued
-                found |= (found << _1 | last) & continued
-            found &= inside
-            spaces = byte_range_mask(text, place, 0x20, 0x20)
+            found = _letters_of_chunk(rows.text, place, inside, last, pre_tokenizer.classes)
+            spaces = byte_range_mask(rows.text, place, 0x20, 0x20)
             borders = ((found ^ (found << _1 | last)) | first) & inside
             # Behind a lone space there is a letter, and before it too.
             lone = found & (spaces << _1 | space) & (found << _2 | letters)
@@ -161,8 +137,8 @@ def scan_tokens(text, starts, ends, row, position, classes, token_starts, token_
             closed = borders & ~lone & ~first
             if left < _CHUNK:
                 closed |= _1 << left
-            begun = _put_places(behind, place - _1, token_starts, begun)
-            ended = _put_places(closed, place, token_ends, ended)
+            begun = _put_places(behind, place - _1, tokens.starts, begun)
+            ended = _put_places(closed, place, tokens.ends, ended)
             if left < _CHUNK:
                 break
             border, space, letters = borders >> _LAST, spaces >> _LAST, found >> _LAST_TWO
@@ -171,5 +147,5 @@ def scan_tokens(text, starts, ends, row, position, classes, token_starts, token_
         begun = ended
         row += 1
         position = -1
-        row_tokens[row] = np.int64(ended)
+        tokens.row_tokens[row] = np.int64(ended)
     return row, position, np.int64(ended)

@@ -14,6 +14,7 @@ from tokcore.learning.size_search import SearchResult, search_vocabulary
 from tokcore.subword.learner import MemoryLearner
 from tokcore.subword.vocabulary_file import dump_vocabulary
 from tokcore.text.t2t_lines import T2T_LINES
+from tokcore.text.t2t_pre_tokenizer import T2TPreTokenizer
 
 from ..outcome import Outcome, second_time
 from .blocks import TextBlock, get_ready, map_blocks, text_blocks
@@ -41,7 +42,7 @@ def _count_share(share: tuple[TokenAccumulator, Iterable[TextBlock]]) -> None:
     sums, blocks = share
     for block in blocks:
         (side,) = text_rows(block.data, block.offset, T2T_LINES).sides
-        sums.add_rows(side.text, side.starts, side.ends)
+        sums.add_rows(side.text, side.starts, side.ends, T2TPreTokenizer())
 
 
 def counts_digest(table: TokenTable) -> str:

@@ -10,11 +10,10 @@ import numpy as np
 
 from tokcore.corpus.formats.line_rows import text_rows
 from tokcore.corpus.rows import Rows
-from tokcore.encoding.block_encoder import SubwordBlockEncoder
 from tokcore.encoding.encoded_rows import EncodedSide
 from tokcore.records.framing import frame_examples, sort_rows, split_by_bucket
 from tokcore.records.order_keys import order_keys
-from tokcore.subword.text_encoder import SubwordTextEncoder
+from tokcore.subword.text_encoder import EOS_ID, SubwordTextEncoder
 from tokcore.text.t2t_lines import T2T_LINES
 
 from ..outcome import Outcome
@@ -27,14 +26,14 @@ class _ThreadsEncoders:
 
     def __init__(self, vocabulary: str):
         self._encoder = SubwordTextEncoder.load(vocabulary)
-        self._encoder.arrays  # built before the clock starts
+        self._encoder.model.state  # built before the clock starts
         self._of_thread = threading.local()
 
     def rows_and_ids(self, block: TextBlock) -> tuple[Rows, EncodedSide]:
         if not hasattr(self._of_thread, 'encoder'):
-            self._of_thread.encoder = SubwordBlockEncoder(self._encoder)
+            self._of_thread.encoder = self._encoder.row_encoder()
         rows = text_rows(block.data, block.offset, T2T_LINES)
-        return rows, self._of_thread.encoder.encode_side(rows.sides[0])
+        return rows, self._of_thread.encoder.encode_side(rows.sides[0], after=[EOS_ID])
 
     def ids(self, block: TextBlock) -> np.ndarray:
         return self.rows_and_ids(block)[1].ids

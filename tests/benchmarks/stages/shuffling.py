@@ -12,7 +12,7 @@ from pathlib import Path
 from tokcore.corpus.dataset import Block, BlockText, CorpusFile, Split
 from tokcore.corpus.formats.lines import Lines
 from tokcore.corpus.formats.work_items import BLOCK_BYTES
-from tokcore.encoding.block_encoder import SubwordBlockEncoder
+from tokcore.encoding.row_encoder import RowEncoder
 from tokcore.encoding.scheme import Template
 from tokcore.records.example_encoding import EncodedBlock, Feature, encode_block
 from tokcore.shuffle.run_buffer import RunBuffer
@@ -40,7 +40,7 @@ def encode_and_shuffle(
     folder = Path(output)
     folder.mkdir()
     get_ready()
-    encoder = SubwordBlockEncoder(SubwordTextEncoder.load(vocabulary))
+    encoder = SubwordTextEncoder.load(vocabulary).row_encoder()
     per_shard = -(-Path(text).stat().st_size // (shards * _BUCKET_BYTES))
     ready()
     started = time.perf_counter()
@@ -53,7 +53,7 @@ def encode_and_shuffle(
     return Outcome(seconds, {'digest': digest})
 
 
-def _encoded_blocks(path: Path, encoder: SubwordBlockEncoder) -> Iterator[EncodedBlock]:
+def _encoded_blocks(path: Path, encoder: RowEncoder) -> Iterator[EncodedBlock]:
     file = CorpusFile(str(path), str(path), path.stat().st_size, compressed=False)
     splits = (Split(_SPLIT, Lines(), ((file,),)),)
     features = (Feature('targets', 0),)

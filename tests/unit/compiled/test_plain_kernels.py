@@ -29,16 +29,16 @@ text = ''.join(
     ' '.join(dice.choices(words, k=dice.randint(0, 9))) + dice.choice(['\\n', '\\r\\n', ' \\n'])
     for _ in range(150)
 ).encode()
+scheme = schemes.find_scheme()
 splits = (Split('train', Lines(), ((CorpusFile('text', 'text', len(text), False),),)),)
 block = Block('train', Lines(), 0, (BlockText(0, text),))
-counter = BlockCounter(((0,),), T2T_LINES)
+counter = BlockCounter(((0,),), scheme.normalizer, scheme.pre_tokenizer)
 counter.add(block, splits)
 [table] = counter.finish()
 print(sorted(table.items()))
 for longest in (200, 4):
     subtokens = MemoryLearner(table, max_subtoken_length=longest).build(3)[:]
     print(subtokens)
-scheme = schemes.find_scheme()
 vocabulary = SubwordTextEncoder(subtokens)
 encoders, templates = (scheme.encoder(vocabulary),), (scheme.template(vocabulary),)
 features = (Feature('targets', 0, ''),)

@@ -13,6 +13,7 @@ from tokcore.counts.block_counting import BlockCounter, TableMerger
 from tokcore.counts.token_table import TokenTable
 from tokcore.errors import InputError
 from tokcore.text.t2t_lines import T2T_LINES
+from tokcore.text.t2t_pre_tokenizer import T2TPreTokenizer
 from tokcore.text.t2t_tokens import tokenize
 
 FILE = CorpusFile('pairs.tsv', 'pairs.tsv', 0, compressed=False)
@@ -25,7 +26,7 @@ def tsv_block(data: bytes) -> Block:
 
 def counted(block, groups, on_error='stop'):
     """The tables of a block, one for each group of sides, and what is known of it."""
-    counter = BlockCounter(groups, T2T_LINES)
+    counter = BlockCounter(groups, T2T_LINES, T2TPreTokenizer())
     facts = counter.add(block, SPLITS, on_error)
     return counter.finish(), facts
 

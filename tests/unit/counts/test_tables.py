@@ -28,6 +28,7 @@ from tokcore.counts.token_table import TokenTable, token_arrays
 from tokcore.encoding.row_prefixes import prepend
 from tokcore.errors import InputError
 from tokcore.text.t2t_lines import T2T_LINES
+from tokcore.text.t2t_pre_tokenizer import T2TPreTokenizer
 
 _LARGEST = 2**63 - 1
 
@@ -65,7 +66,7 @@ def added_up(pairs) -> dict[str, int]:
 def count_rows(rows: Rows, sides: tuple[int, ...]) -> TokenTable:
     accumulator = TokenAccumulator()
     for side in (rows.sides[index] for index in sides):
-        accumulator.add_rows(side.text, side.starts, side.ends)
+        accumulator.add_rows(side.text, side.starts, side.ends, T2TPreTokenizer())
     return TokenTable(*accumulator.finish())
 
 
@@ -95,7 +96,7 @@ def test_a_prefix_may_begin_and_end_a_row_with_a_space(text, prefix):
     (side,) = text_rows(text.encode(), 0, T2T_LINES).sides
     side = prepend(side, prefix)
     accumulator = TokenAccumulator()
-    accumulator.add_rows(side.text, side.starts, side.ends)
+    accumulator.add_rows(side.text, side.starts, side.ends, T2TPreTokenizer())
     expected = Counter(token for i in range(len(side)) for token in plain_tokens(side.row(i)))
     assert dict(TokenTable(*accumulator.arrays()).items()) == expected
 
@@ -172,7 +173,7 @@ def test_tokens_of_one_hash_and_of_many_are_told_apart(collide):
     text = ' '.join(words + words[::2] + words[::3])
     (side,) = text_rows(text.encode(), 0, T2T_LINES).sides
     accumulator = TokenAccumulator(TokenIndex())
-    accumulator.add_rows(side.text, side.starts, side.ends)
+    accumulator.add_rows(side.text, side.starts, side.ends, T2TPreTokenizer())
     table = TokenTable(*accumulator.arrays())
     assert list(dict(table.items())) == words
     assert dict(table.items()) == Counter(words + words[::2] + words[::3])
@@ -189,7 +190,7 @@ def test_rows_may_stand_in_any_order_and_anything_behind_them():
     starts, ends = (np.array(places, np.int64) for places in zip(*rows))
     for order in ([0, 1, 2, 3, 4], [1, 2, 3], [2, 4, 1, 0]):
         accumulator = TokenAccumulator()
-        accumulator.add_rows(text, starts[order], ends[order])
+        accumulator.add_rows(text, starts[order], ends[order], T2TPreTokenizer())
         shown = [text[slice(*rows[row])].tobytes().decode() for row in order]
         expected = Counter(token for row in shown for token in plain_tokens(row))
         assert list(TokenTable(*accumulator.arrays()).items()) == list(expected.items())
@@ -207,7 +208,7 @@ def test_threads_count_into_one_index(collide):
     def count(number: int) -> Counter:
         order = words[number * 97 :] + words[: number * 31]
         (side,) = text_rows('\n'.join(order).encode(), 0, T2T_LINES).sides
-        sums[number].add_rows(side.text, side.starts, side.ends)
+        sums[number].add_rows(side.text, side.starts, side.ends, T2TPreTokenizer())
         return Counter(token for word in order for token in plain_tokens(word))
 
     with concurrent.futures.ThreadPoolExecutor(4) as pool:

@@ -5,12 +5,13 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from tokcore.encoding import block_encoder, long_tokens
-from tokcore.encoding.block_encoder import SubwordBlockEncoder
-from tokcore.encoding.long_tokens import row_parts
+from tokcore.encoding import row_encoder
+from tokcore.subword import window_segmenting
 from tokcore.subword.text_encoder import SubwordTextEncoder
+from tokcore.text import t2t_pre_tokenizer
+from tokcore.text.padded_text import one_row, with_margin
 from tokcore.text.sides import Side
-from tokcore.text.t2t_scanning import with_margin
+from tokcore.text.t2t_pre_tokenizer import T2TPreTokenizer
 from tokcore.text.t2t_tokens import tokenize
 
 VOCABULARY = [
@@ -29,10 +30,10 @@ row_texts = st.lists(pieces, max_size=6).map(''.join)
 @pytest.fixture
 def small_parts(monkeypatch):
     """Rows of a few bytes are long, so are their tokens, and windows are smaller than these."""
-    monkeypatch.setattr(block_encoder, 'LONG_ROW_BYTES', 30)
-    monkeypatch.setattr(long_tokens, 'LONG_TOKEN_BYTES', 10)
-    monkeypatch.setattr(long_tokens, 'WINDOW_BYTES', 4)
-    monkeypatch.setattr(long_tokens, '_TOKENS_AT_ONCE', 80)
+    monkeypatch.setattr(row_encoder, 'LONG_ROW_BYTES', 30)
+    monkeypatch.setattr(row_encoder, 'LONG_TOKEN_BYTES', 10)
+    monkeypatch.setattr(window_segmenting, 'WINDOW_BYTES', 4)
+    monkeypatch.setattr(t2t_pre_tokenizer, '_TOKENS_AT_ONCE', 80)
 
 
 def side_of(texts):
@@ -45,7 +46,7 @@ def side_of(texts):
 class TestParts:
     @pytest.fixture(autouse=True, params=[1 << 16, len(VOCABULARY) - 1], ids=['uint16', 'int32'])
     def _small_parts(self, small_parts, request, monkeypatch):
-        monkeypatch.setattr(block_encoder, '_UINT16_IDS', request.param)
+        monkeypatch.setattr(row_encoder, '_UINT16_IDS', request.param)
         self.id_type = np.uint16 if request.param > len(VOCABULARY) else np.int32
 
     @settings(deadline=None, max_examples=300)
@@ -53,7 +54,7 @@ class TestParts:
     @example(['the ' + 'cat' * 30 + ' the , ' + 'cat' * 30], '', True)
     @example(['cat' * 30 + ' ', ' ' * 50 + 'cat'], '', False)
     def test_long_rows_have_the_ids_of_their_tokens(self, texts, prefix, eos):
-        encoded = SubwordBlockEncoder(ENCODER).encode_side(side_of(texts), prefix, eos)
+        encoded = ENCODER.row_encoder().encode_side(side_of(texts), prefix, after=[1] * eos)
         is_long = any(len((prefix + text).encode()) > 30 for text in texts)
         assert encoded.ids.dtype == (self.id_type if is_long else np.int32)
         rows = [ids.tolist() for ids in np.split(encoded.ids, encoded.offsets[1:-1])]
@@ -66,9 +67,9 @@ class TestParts:
     @given(row_texts)
     def test_the_parts_of_a_row_have_its_tokens(self, text):
         data = text.encode()
-        parts = list(row_parts(with_margin(np.frombuffer(data, np.uint8)), 0, len(data)))
+        row = one_row(with_margin(np.frombuffer(data, np.uint8)), 0, len(data))
         found = []
-        for start, end, is_long in parts:
+        for _, start, end, is_long in T2TPreTokenizer().row_parts(row, 0, 10):
             tokens = list(tokenize(data[start:end].decode()))
             assert not is_long or (len(tokens) == 1 and end - start > 10)
             assert is_long or all(len(token.encode()) <= 10 for token in tokens)
@@ -77,7 +78,7 @@ class TestParts:
 
     @pytest.mark.parametrize('place', [0, 1, 50, 199])
     def test_what_no_subtoken_begins_is_shown_and_no_more_of_it(self, place):
-        encoder = SubwordBlockEncoder(SubwordTextEncoder(['<pad>_', '<EOS>_', 'a', '_', '\\']))
+        encoder = SubwordTextEncoder(['<pad>_', '<EOS>_', 'a', '_', '\\']).row_encoder()
         text = 'a' * place + '9' + 'a' * 200
         with pytest.raises(ValueError, match=r"begins '9a{0,60}', in a token of \d+ bytes"):
             encoder.encode_side(side_of([text]))
@@ -86,7 +87,7 @@ class TestParts:
         # 'ab' begins subtokens, but neither of its letters is one.
         encoder = SubwordTextEncoder(['<pad>_', '<EOS>_', 'abab', 'ababab_', 'abc', '_'])
         for count in range(20, 40):
-            encoded = SubwordBlockEncoder(encoder).encode_side(side_of(['ab' * count]), eos=False)
+            encoded = encoder.row_encoder().encode_side(side_of(['ab' * count]))
             wholes, rest = divmod(count, 2)
             expected = [2] * wholes + [5] if not rest else [2] * (wholes - 1) + [3]
             assert encoded.ids.tolist() == expected
@@ -110,6 +111,6 @@ def plain_ids(token):
 
 def test_a_row_of_a_megabyte_is_encoded_in_parts_by_default():
     text = 'the ' + 'cat' * 100_000 + ', ' + '\x7f' * 1_500 + ' the'
-    ids = SubwordBlockEncoder(ENCODER).encode_side(side_of([text])).ids.tolist()
+    ids = ENCODER.row_encoder().encode_side(side_of([text]), after=[1]).ids.tolist()
     assert ids == [id_ for token in tokenize(text) for id_ in ENCODER.encode(token)] + [1]
-    assert len(text) > block_encoder.LONG_ROW_BYTES
+    assert len(text) > row_encoder.LONG_ROW_BYTES

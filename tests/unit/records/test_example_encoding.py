@@ -5,7 +5,6 @@ import pytest
 from tokcore.corpus.dataset import Block, BlockText, CorpusFile, Split
 from tokcore.corpus.formats.bitext import Bitext
 from tokcore.corpus.formats.lines import Lines
-from tokcore.encoding.block_encoder import SubwordBlockEncoder
 from tokcore.encoding.scheme import NO_TEMPLATE
 from tokcore.errors import InputError
 from tokcore.records.example_encoding import Feature, encode_block
@@ -20,7 +19,7 @@ SOURCE, TARGET = (CorpusFile(name, name, 100, False) for name in ('/source', '/t
 
 def encode(block, splits, sides):
     features = [Feature(str(side), side) for side in range(sides)]
-    encoders = [SubwordBlockEncoder(LACKING) for _ in features]
+    encoders = [LACKING.row_encoder() for _ in features]
     templates = [NO_TEMPLATE] * sides
     encode_block(block, features, encoders, templates, 0, splits, T2T_LINES)
 

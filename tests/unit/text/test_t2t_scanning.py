@@ -8,7 +8,10 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from tokcore.compiled.compilation import read_only
-from tokcore.text.t2t_scanning import CHUNK_TOKENS, READABLE, alphanumeric_bits, scan_tokens
+from tokcore.text.padded_text import READABLE, TextRows
+from tokcore.text.pre_tokenizer import CHUNK_TOKENS, ScannedTokens, scan_tokens
+from tokcore.text.t2t_pre_tokenizer import T2TPreTokenizer
+from tokcore.text.t2t_scanning import alphanumeric_bits
 from tokcore.text.t2t_tokens import tokenize
 
 pieces = st.sampled_from(
@@ -29,21 +32,22 @@ def scanned(rows: list[str], between: bytes, room: int) -> list[list[str]]:
     ends = np.cumsum(lengths + len(between)) - len(between)
     starts = ends - lengths
     text = read_only(np.frombuffer(data + b'a ' * READABLE, np.uint8))
-    token_starts, token_ends = (np.empty(CHUNK_TOKENS + room, np.uint64) for _ in range(2))
+    text_rows = TextRows(text, read_only(starts), read_only(ends))
+    state, text = T2TPreTokenizer().prepare(text_rows)
+    places = [np.empty(CHUNK_TOKENS + room, np.uint64) for _ in range(2)]
     found: list[list[str]] = [[] for _ in rows]
     row, position = 0, -1
     while row < len(rows):
         first = row
         row_tokens = np.zeros(len(rows) + 1, np.int64)
         row, position, tokens = scan_tokens(
-            text, read_only(starts), read_only(ends), row, position, alphanumeric_bits(),
-            token_starts, token_ends, row_tokens,
-        )  # fmt: skip
+            text_rows, row, position, state, ScannedTokens(text, *places, row_tokens)
+        )
         assert tokens <= CHUNK_TOKENS + room
         token = 0
         for done in range(first, len(rows)):
             end = row_tokens[done + 1] if done < row else tokens
-            for begin, stop in zip(token_starts[token:end], token_ends[token:end]):
+            for begin, stop in zip(*(each[token:end] for each in places)):
                 found[done].append(text[begin:stop].tobytes().decode())
             token = end
             if done == row:

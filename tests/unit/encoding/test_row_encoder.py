@@ -11,7 +11,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tokcore.encoding.block_encoder import SubwordBlockEncoder
 from tokcore.subword.text_encoder import SubwordTextEncoder
 from tokcore.text.sides import Side
 from tokcore.text.t2t_tokens import tokenize
@@ -58,9 +57,9 @@ def rows_of(encoded):
     eos=st.booleans(),
 )
 def test_each_row_has_the_ids_of_its_text(blocks, prefix, between, cache_bytes, eos):
-    encoder = SubwordBlockEncoder(ENCODER, cache_bytes)
+    encoder = ENCODER.row_encoder(cache_bytes)
     for texts in blocks:  # the memo lives on from block to block
-        encoded = encoder.encode_side(side_of(texts, between), prefix, eos)
+        encoded = encoder.encode_side(side_of(texts, between), prefix, after=[1] * eos)
         assert rows_of(encoded) == [ENCODER.encode(prefix + text) + [1] * eos for text in texts]
 
 
@@ -87,9 +86,9 @@ def test_tokens_that_are_nearly_the_same_are_told_apart(tokens, data):
     texts += [' '.join(texts), ''.join(texts)]
     expected = [ENCODER.encode(text) + [1] for text in texts]
     for cache_bytes in (0, 1 << 20):  # four entries, all of them always in use; and room for all
-        encoder = SubwordBlockEncoder(ENCODER, cache_bytes)
+        encoder = ENCODER.row_encoder(cache_bytes)
         for _ in range(2):
-            assert rows_of(encoder.encode_side(side_of(texts))) == expected
+            assert rows_of(encoder.encode_side(side_of(texts), after=[1])) == expected
 
 
 @pytest.mark.parametrize('row_words', [1, 7, 1_023, 1_024, 1_025, 6_000])
@@ -101,27 +100,27 @@ def test_rows_of_more_tokens_than_are_taken_at_a_time(row_words):
     texts = [' '.join(words[i : i + row_words]) for i in range(0, len(words), row_words)]
     expected = [sum(map(ENCODER.encode, tokenize(text)), []) + [1] for text in texts]
     for cache_bytes in (0, 1 << 20):
-        encoder = SubwordBlockEncoder(ENCODER, cache_bytes)
-        assert rows_of(encoder.encode_side(side_of(texts))) == expected
+        encoder = ENCODER.row_encoder(cache_bytes)
+        assert rows_of(encoder.encode_side(side_of(texts), after=[1])) == expected
 
 
 def test_the_memo_is_as_large_as_asked_for():
     for cache_bytes in (0, 100, 1_000, 50_000, 8 << 20):
-        _, slots = SubwordBlockEncoder(ENCODER, cache_bytes)._cache
+        slots = ENCODER.row_encoder(cache_bytes)._cache.slots
         assert slots.nbytes <= max(cache_bytes, 128) < 2 * slots.nbytes + 128
         assert slots.ctypes.data % 64 == 0
 
 
 def test_no_rows_and_empty_rows():
-    encoder = SubwordBlockEncoder(ENCODER)
+    encoder = ENCODER.row_encoder()
     none = encoder.encode_side(side_of([]))
     assert none.ids.tolist() == [] and none.offsets.tolist() == [0]
-    assert rows_of(encoder.encode_side(side_of([''] * 5_000))) == [[1]] * 5_000
-    assert encoder.encode_side(side_of(['', '']), eos=False).offsets.tolist() == [0, 0, 0]
+    assert rows_of(encoder.encode_side(side_of([''] * 5_000), after=[1])) == [[1]] * 5_000
+    assert encoder.encode_side(side_of(['', ''])).offsets.tolist() == [0, 0, 0]
 
 
 def test_results_are_not_changed_by_later_blocks():
-    encoder = SubwordBlockEncoder(ENCODER)
+    encoder = ENCODER.row_encoder()
     first = encoder.encode_side(side_of(['the cat']))
     ids = first.ids.tolist()
     encoder.encode_side(side_of(['encyclopedia'] * 100))
@@ -129,17 +128,17 @@ def test_results_are_not_changed_by_later_blocks():
 
 
 def test_a_token_of_a_megabyte_outside_the_alphabet():
-    encoder = SubwordBlockEncoder(ENCODER)
-    ids = encoder.encode_side(side_of(['the', '\x7f' * 1_000_000, 'the'])).ids
+    encoder = ENCODER.row_encoder()
+    ids = encoder.encode_side(side_of(['the', '\x7f' * 1_000_000, 'the']), after=[1]).ids
     escaped = [VOCABULARY.index(character) for character in '\\127;']
     assert ids.tolist() == [2, 1, *escaped * 1_000_000, VOCABULARY.index('_'), 1, 2, 1]
 
 
 def test_what_no_subtoken_begins_is_named_and_the_next_block_is_not_harmed():
-    encoder = SubwordBlockEncoder(SubwordTextEncoder(['<pad>_', '<EOS>_', 'the_', 'b']))
+    encoder = SubwordTextEncoder(['<pad>_', '<EOS>_', 'the_', 'b']).row_encoder()
     with pytest.raises(ValueError, match="'\\\\\\\\23383;_'.*'b字'"):
         encoder.encode_side(side_of(['the the', 'the b字, the', 'the']))
-    assert encoder.encode_side(side_of(['the'])).ids.tolist() == [2, 1]
+    assert encoder.encode_side(side_of(['the'])).ids.tolist() == [2]
 
 
 def new_tokens(count, length):
@@ -149,7 +148,7 @@ def new_tokens(count, length):
 
 
 def python_calls(block):
-    encoder = SubwordBlockEncoder(ENCODER)
+    encoder = ENCODER.row_encoder()
     calls = 0
 
     def count(frame, event, argument):
@@ -175,17 +174,17 @@ def test_python_calls_do_not_grow_with_new_tokens():
         starts = np.arange(0, tokens.size, 1_000)
         sides.append(Side(tokens.reshape(-1), starts, starts + 999))
     assert sides[1].text.size == 1_000_000
-    assert python_calls(sides[1]) <= python_calls(sides[0]) + 50 < 150
+    assert python_calls(sides[1]) <= python_calls(sides[0]) + 50 < 200
 
 
 def test_threads_share_a_vocabulary():
     texts = [f'the cat {number} encyclopedia {number:x}' for number in range(5_000)]
-    expected = SubwordBlockEncoder(ENCODER).encode_side(side_of(texts)).ids.tolist()
+    expected = ENCODER.row_encoder().encode_side(side_of(texts), after=[1]).ids.tolist()
     results = {}
 
     def encode(name):
-        encoder = SubwordBlockEncoder(ENCODER, cache_bytes=20_000)
-        results[name] = encoder.encode_side(side_of(texts)).ids.tolist()
+        encoder = ENCODER.row_encoder(cache_bytes=20_000)
+        results[name] = encoder.encode_side(side_of(texts), after=[1]).ids.tolist()
 
     threads = [threading.Thread(target=encode, args=(name,)) for name in range(4)]
     for thread in threads:

@@ -8,6 +8,8 @@ on: code point, 1, whether a subtoken ends there, whether the child has edges, t
 the subtoken stands in another array (int32) at the edge's place.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 
 from tokcore.compiled.byte_hashing import GOLDEN_RATIO
@@ -29,6 +31,25 @@ _ALL_OF_22 = np.uint64((1 << 22) - 1)
 _FIVE_BITS, _FIRST_BITS = np.uint64(0x1F), np.uint64((1 << 30) - 1)
 _LOW_HALF = np.uint64((1 << 32) - 1)
 _EMPTY_PAIR = np.uint64(CODE_POINTS // 2)  # where nodes without edges are said to have them
+
+
+class Trie(NamedTuple):
+    edges: np.ndarray  # uint64[...]
+    edge_ids: np.ndarray  # int32[...]: the ids of the subtokens that end at the edges
+
+
+class TrieWalk(NamedTuple):
+    """Escaped tokens as code points, what the trie has for them, and their ids.
+
+    Token i is codes[bounds[i]:bounds[i + 1]], its ids ids[id_bounds[i]:id_bounds[i + 1]].
+    """
+
+    codes: np.ndarray  # uint32, one more than are used
+    bounds: np.ndarray  # uint64[tokens + 1]
+    matches: np.ndarray  # uint64, one for each code point: see `probe_bigrams`
+    deeper: np.ndarray  # uint64, likewise
+    ids: np.ndarray  # int32, room for as many as code points
+    id_bounds: np.ndarray  # uint64[tokens + 1]
 
 
 @kernel_without_allocation
@@ -163,15 +184,16 @@ def build_trie(codes, offsets):
 
 
 @kernel_without_allocation
-def probe_bigrams(codes, length, edges, edge_ids, matches, deeper):
-    """Says of every place of escaped tokens what the trie has for one code point and for two.
+def probe_bigrams(walk, length, trie):
+    """Says of so many places of escaped tokens what the trie has for one code point and for two.
 
     Places do not depend on each other and there is no branch, so the processor waits for several
     look-ups at once, which it cannot where a cut decides on the next place. Tokens end with `_`.
-    Sets matches[i] to the id of the longer subtoken of the two at codes[i] (uint32) and its length
-    << 32, or 0, and deeper[i] to the edge of two code points if longer ones begin so, else 0; both
-    are uint64. `codes` has one more place than `length`.
+    Sets matches[i] to the id of the longer subtoken of the two at codes[i] and its length << 32, or
+    0, and deeper[i] to the edge of two code points if longer ones begin so, else 0.
     """
+    codes, matches, deeper = walk.codes, walk.matches, walk.deeper
+    edges, edge_ids = trie.edges, trie.edge_ids
     for position in range(np.uint64(length)):
         code = np.uint64(codes[position])
         edge = edges[code]
@@ -185,14 +207,14 @@ def probe_bigrams(codes, length, edges, edge_ids, matches, deeper):
 
 
 @kernel_without_allocation
-def segment_longest_match(codes, bounds, tokens, edges, edge_ids, matches, deeper, ids, id_bounds):
-    """Cuts escaped tokens into the longest subtokens, each from its left.
+def segment_longest_match(walk, tokens, trie):
+    """Cuts so many escaped tokens of a `TrieWalk` into the longest subtokens, each from its left.
 
-    Token i is `codes[bounds[i]:bounds[i + 1]]` (uint32, uint64), i < `tokens`, with what
-    `probe_bigrams` said of it; its ids come to be `ids[id_bounds[i]:id_bounds[i + 1]]` (int32,
-    uint64), with room for as many as code points. Returns (token, missed) where no subtoken begins
-    the last `missed` code points of a token, or (tokens, 0).
+    `probe_bigrams` has been there. Returns (token, left) where no subtoken begins the last `left`
+    code points of a token, or (tokens, 0).
     """
+    codes, bounds, matches, deeper = walk.codes, walk.bounds, walk.matches, walk.deeper
+    edges, edge_ids, ids, id_bounds = trie.edges, trie.edge_ids, walk.ids, walk.id_bounds
     used = _NONE
     id_bounds[0] = used
     for token in range(np.uint64(tokens)):

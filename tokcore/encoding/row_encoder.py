@@ -1,0 +1,132 @@
+"""Rows of text to rows of ids, a whole block at once and without Python on the way.
+
+Most tokens of a text were met before, so each encoder keeps the ids of the tokens that it met, in a
+bounded cache; a new token is segmented by the model.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from tokcore.compiled.compilation import read_only
+from tokcore.encoding.encoded_rows import EncodedSide, GrowingSide
+from tokcore.encoding.encoding_kernels import TOKENS, IdRows, Surround, encode_rows
+from tokcore.encoding.model import Model
+from tokcore.encoding.row_prefixes import prepend
+from tokcore.encoding.token_cache import empty_cache
+from tokcore.text.padded_text import TextRows, one_row, readable_parts
+from tokcore.text.pre_tokenizer import PreTokenizer, ScannedTokens
+from tokcore.text.sides import Side
+
+DEFAULT_CACHE_BYTES = 8 << 20
+"""Some 260,000 tokens."""
+
+LONG_ROW_BYTES = 256 << 10
+"""Longer rows are encoded in parts, at a hundredth of a second for a megabyte more. What a row of
+this length may take at once, should it be one token, is less than a block takes anyhow."""
+
+LONG_TOKEN_BYTES = 1 << 10
+"""Beyond this the model gets a token of a long row by itself: a thousand tokens of it, which are
+segmented at once, take little memory, and by itself one takes as long as ten of them together."""
+
+_UINT16_IDS = 1 << 16
+
+
+class RowEncoder:
+    """Encodes blocks of rows for one thread; pre-tokenizer and model may be shared with others."""
+
+    def __init__(
+        self, pre_tokenizer: PreTokenizer, model: Model, cache_bytes: int = DEFAULT_CACHE_BYTES
+    ):
+        """Takes the scheme's two parts, and about how much memory to remember tokens in.
+
+        A full cache forgets what came once; results do not depend on its size.
+        """
+        self._pre_tokenizer = pre_tokenizer
+        self._model = model
+        self._state, self._work = model.state, model.workspace(TOKENS)
+        self._cache = empty_cache(cache_bytes, TOKENS)
+        self._places = (np.empty(TOKENS, np.uint64), np.empty(TOKENS, np.uint64))
+
+    def encode_side(
+        self,
+        side: Side,
+        prefix: str = '',
+        before: Sequence[int] = (),
+        after: Sequence[int] = (),
+    ) -> EncodedSide:
+        """Returns the ids of each row, of `prefix` and text as one, between these other ids.
+
+        They are int32, or uint16 if a row is longer than `LONG_ROW_BYTES` and all ids of the model
+        are below 65,536. Raises ValueError with the model's sentence about a token that it cannot
+        spell.
+        """
+        side = prepend(side, prefix)
+        surround = Surround(*(read_only(np.array(ids, np.int32)) for ids in (before, after)))
+        encoded = GrowingSide(len(side.text), len(side), self._id_type(side))
+        for rows in readable_parts(side.text, side.starts, side.ends):
+            first, size = 0, len(rows.starts)
+            for row in [*np.flatnonzero(rows.ends - rows.starts > LONG_ROW_BYTES).tolist(), size]:
+                self._encode_rows(rows.part(first, row), surround, encoded)
+                if row < size:
+                    self._encode_long_row(rows, row, surround, encoded)
+                first = row + 1
+        return encoded.side()
+
+    def _id_type(self, side: Side) -> type[np.integer]:
+        # A long row may have five ids for a byte, at four bytes each more than a job may take.
+        is_long = (side.ends - side.starts).max(initial=0) > LONG_ROW_BYTES
+        return np.uint16 if is_long and self._model.size <= _UINT16_IDS else np.int32
+
+    def _encode_rows(self, rows: TextRows, surround: Surround, out: GrowingSide) -> None:
+        if out.ids.dtype != np.int32:
+            part = GrowingSide(int((rows.ends - rows.starts).sum()), len(rows.starts))
+            self._encode_rows(rows, surround, part)
+            out.add_rows(part)
+            return
+        pre_tokenizer, text = self._pre_tokenizer.prepare(rows)
+        offsets = out.offsets[out.rows : out.rows + len(rows.starts) + 1]
+        tokens = ScannedTokens(text, *self._places, offsets)
+        out.ids, out.used, start, end, left = encode_rows(
+            rows, surround, pre_tokenizer, self._state, self._cache, tokens,
+            self._work, IdRows(out.ids, out.used, offsets),
+        )  # fmt: skip
+        if left:
+            token = text[start:end].tobytes().decode('utf-8', 'surrogatepass')
+            raise ValueError(self._model.unspelled(token, left))
+        out.rows += len(rows.starts)
+
+    def _encode_long_row(
+        self, rows: TextRows, row: int, surround: Surround, out: GrowingSide
+    ) -> None:
+        out.add(surround.before)
+        part = GrowingSide(0, 1)
+        for each in self._pre_tokenizer.row_parts(rows, row, LONG_TOKEN_BYTES):
+            if each.is_long_token:
+                for ids in self._model.segment_long_token(each):
+                    out.add(ids)
+                continue
+            part.used = part.rows = 0
+            self._encode_rows(one_row(each.text, each.start, each.end), _NOTHING, part)
+            out.add(part.ids[: part.used])
+        out.add(surround.after)
+        out.end_row()
+
+
+_NOTHING = Surround(*2 * [read_only(np.empty(0, np.int32))])
+
+
+def unspelled_row(
+    encoder: RowEncoder, side: Side, prefix: str = ''
+) -> tuple[int, ValueError] | None:
+    """Returns the first row that the model cannot spell, and what `encode_side` says.
+
+    It encodes row by row, so it is for a side of which it is known that there is one.
+    """
+    for row in range(len(side)):
+        one = Side(side.text, side.starts[row : row + 1], side.ends[row : row + 1])
+        try:
+            encoder.encode_side(one, prefix)
+        except ValueError as error:
+            return row, error
+    return None
