@@ -18,7 +18,7 @@ the tokens `no` and `noon`, all suffixes in lists by their nodes, of which `n` a
     Continuations  weights    │ o 2, _ 1 │                 of one list, by the next character
 
 `split_frontier` takes a list (`SuffixList`) from the frontier's stack, sums it up in
-`Continuations`, makes nodes of what the `Limits` allow (here `no`), and scatters the list's `Entries`
-to the other of two buffers: into lists that go on the stack, or behind those where they stop.
-`Regions` of the text order what is then written back to `SuffixEnds`.
+`Continuations`, makes nodes of what the `Limits` allow (here `no`), and scatters the list's
+`Entries` to the other of two buffers: into lists that go on the stack, or behind those where they
+stop. `Regions` of the text order what is then written back to `SuffixEnds`.
 """

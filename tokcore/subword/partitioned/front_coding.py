@@ -71,8 +71,8 @@ class RowWriter(NamedTuple):
 
     out: np.ndarray  # uint8
     state: np.ndarray
-    """A record: bytes used, rows, bytes added in all, and how many bytes the row written last has in
-    common with the string that comes next, at most."""
+    """A record: bytes used, rows, bytes added in all, and how many bytes, at most, the row written
+    last has in common with the string that comes next."""
 
     @classmethod
     def with_capacity(cls, capacity: int) -> 'RowWriter':
