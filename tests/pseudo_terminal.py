@@ -20,6 +20,7 @@ class PseudoTerminal:
         fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack('HHHH', 24, 80, 0, 0))
         self.stream = open(theirs, 'w')
         self._seen = b''
+        self._more = threading.Condition()
         self._reading = threading.Thread(target=self._read)
         self._reading.start()
 
@@ -30,6 +31,11 @@ class PseudoTerminal:
         os.close(self._ours)
         return self._seen.decode()
 
+    def wait_for(self, text: str, seconds: float = 120) -> bool:
+        """Waits until a text was written; returns whether it was, in that time."""
+        with self._more:
+            return self._more.wait_for(lambda: text.encode() in self._seen, seconds)
+
     def _read(self) -> None:
         while True:
             try:
@@ -38,4 +44,6 @@ class PseudoTerminal:
                 return
             if not piece:
                 return
-            self._seen += piece
+            with self._more:
+                self._seen += piece
+                self._more.notify_all()

@@ -79,6 +79,11 @@ def _leave_to_the_thread(number: int, frame: object) -> None:
     """A handler must be there, or the number would not be written."""
 
 
+def is_ending() -> bool:
+    """Whether a signal has come, after which nothing more is to be shown."""
+    return _ending.is_set()
+
+
 def wait_if_ending() -> None:
     """Waits for the end if a signal has come: what breaks then is not to be told."""
     if _ending.wait(_GRACE_SECONDS):

@@ -13,7 +13,7 @@ import typing
 from collections.abc import Callable, Iterator
 from typing import TextIO
 
-from pipelines.cli.interrupts import line_is_open
+from pipelines.cli.interrupts import is_ending, line_is_open
 from pipelines.engines.progress import (
     BYTES,
     Event,
@@ -144,12 +144,13 @@ class Bar:
     def __call__(self, event: Event) -> None:
         with self._lock:
             self._now.take(event)
-            self._draw()
+            if not is_ending():
+                self._draw()
 
     def look(self) -> None:
         """Draws the bar with the time that it is now."""
         with self._lock:
-            if self._bar is not None:
+            if self._bar is not None and not is_ending():
                 self._bar.refresh()
 
     def close(self) -> None:

@@ -2,6 +2,7 @@
 
 import gzip
 import re
+import signal
 import subprocess
 import sys
 
@@ -138,3 +139,15 @@ def test_a_terminal_has_a_bar_unless_quiet(corpus, tmp_path):
     assert re.search(r'\rcount: +\d+%\|', said)
     assert said.splitlines()[-1].strip('\r ') == '' or 'tokens' in said.splitlines()[-1]
     assert on_a_terminal(*line, '--overwrite', '--quiet') == ''
+
+
+def test_a_signal_ends_the_bar_with_a_line_of_its_own(corpus, tmp_path):
+    terminal = PseudoTerminal()
+    line = [*BUILD, *corpus('tsv'), '--output', tmp_path / 'out', '--learner=beam']
+    command = [sys.executable, '-m', 'pipelines', *map(str, line)]
+    running = subprocess.Popen(command, stderr=terminal.stream)
+    assert terminal.wait_for('vocab [')
+    running.send_signal(signal.SIGINT)
+    assert running.wait() == 130
+    before, _, after = terminal.close().partition('tokbeam: interrupted')
+    assert before.endswith('\r\n') and after.endswith('from there\r\n')
