@@ -19,6 +19,15 @@ _MODULES = {
 """Where each scheme's `SCHEME` is."""
 
 
+def register(name: str, module: str) -> None:
+    """Adds a scheme, `register('reverse', 'package.module')`; that module has its `SCHEME`.
+
+    It holds for this process, which hands the scheme to its workers; there the module must be
+    importable.
+    """
+    _MODULES[name] = module
+
+
 def scheme_names() -> tuple[str, ...]:
     """Returns what `--scheme` takes, the default first."""
     return tuple(_MODULES)

@@ -31,9 +31,9 @@ def vocabulary_names(
     corpus: Corpus, scheme: Scheme, name: str, size: int, shared: bool
 ) -> dict[str, str]:
     """Returns the file name of each side's vocabulary: `both`, or `inputs` and `targets`."""
-    one = shared or not corpus.is_paired
-    sides = ('both',) if one else ('inputs', 'targets')
-    return {side: scheme.vocabulary_name(name, size, side) for side in sides}
+    if shared or not corpus.is_paired:
+        return {'both': scheme.vocabulary_name(name, size)}
+    return {side: scheme.vocabulary_name(name, size, side) for side in ('inputs', 'targets')}
 
 
 def build_stage(

@@ -1,12 +1,14 @@
 """A small corpus with gaps, and the dataset that the plainest command makes of it."""
 
+import io
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
 from generated_text import as_bitext, as_tsv, pairs_with_gaps
-from jobs import succeed, write
+from jobs import run, succeed, write
 
 
 @dataclass(frozen=True)
@@ -55,3 +57,19 @@ def build(tmp_path):
         return folder
 
     return run_build
+
+
+@pytest.fixture
+def filter_lines(monkeypatch):
+    """Runs a command on standard input; returns its standard output."""
+
+    def run_filter(data: bytes, *arguments, status: int = 0) -> bytes:
+        output = io.BytesIO()
+        monkeypatch.setattr(sys, 'stdin', io.TextIOWrapper(io.BytesIO(data), newline=''))
+        monkeypatch.setattr(sys, 'stdout', io.TextIOWrapper(output, newline=''))
+        ended = run(*arguments)
+        sys.stdout.flush()
+        assert ended.status == status, ended.said
+        return output.getvalue() if status == 0 else ended.said.encode()
+
+    return run_filter

@@ -1,12 +1,8 @@
 """`tokenize` and `detokenize` keep lines: one in, one out, and back to the same text."""
 
-import io
-import sys
-
 import pytest
 
 from generated_text import as_lines, chinese_lines, english_lines
-from jobs import run
 from tokcore.subword.text_encoder import SubwordTextEncoder
 
 GAPS = ['', ' ', '\u3000\t', 'Ωmega\u0301 ไทย', '  padded  ', 'a_b\\c <pad> <EOS>', '']
@@ -15,22 +11,6 @@ GAPS = ['', ' ', '\u3000\t', 'Ωmega\u0301 ไทย', '  padded  ', 'a_b\\c <pa
 @pytest.fixture(scope='module')
 def vocabulary(small_build):
     return small_build / 'vocab.small.900.subwords.inputs'
-
-
-@pytest.fixture
-def filter_lines(monkeypatch):
-    """Runs a command on standard input; returns its standard output."""
-
-    def run_filter(data: bytes, *arguments, status: int = 0) -> bytes:
-        output = io.BytesIO()
-        monkeypatch.setattr(sys, 'stdin', io.TextIOWrapper(io.BytesIO(data), newline=''))
-        monkeypatch.setattr(sys, 'stdout', io.TextIOWrapper(output, newline=''))
-        ended = run(*arguments)
-        sys.stdout.flush()
-        assert ended.status == status, ended.said
-        return output.getvalue() if status == 0 else ended.said.encode()
-
-    return run_filter
 
 
 def some_lines():

@@ -5,9 +5,9 @@ Packed tokens are `data` uint8 and `offsets` int64: token i is `data[offsets[i]:
 
 import numpy as np
 
-from tokcore.compiled.byte_copying import copy_bytes
 from tokcore.compiled.compilation import kernel_without_allocation
 from tokcore.compiled.crc import crc_bytes
+from tokcore.compiled.ragged_bytes import copy_bytes
 
 
 @kernel_without_allocation

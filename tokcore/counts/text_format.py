@@ -8,7 +8,7 @@ from tokcore.corpus.formats.line_kernels import line_bounds
 from tokcore.counts.hash_table_kernels import LARGEST_COUNT
 from tokcore.counts.token_table import TokenTable, distinct_table
 from tokcore.errors import InputError
-from tokcore.text.t2t_line_kernels import strip_start
+from tokcore.text.t2t_lines import strip_start
 from tokcore.text.unicode_tables import whitespace_table
 from tokcore.text.utf8_checking import check_rows
 

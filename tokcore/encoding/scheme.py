@@ -167,7 +167,7 @@ class Scheme(abc.ABC):
     def vocabulary_of(self, characters: Sequence[str]) -> Vocabulary:
         """Returns a small vocabulary that spells these characters, to compile kernels with."""
 
-    def vocabulary_name(self, dataset: str, size: int, side: str) -> str:
-        """Returns the file name of a side's vocabulary: 'inputs', 'targets', or 'both'."""
+    def vocabulary_name(self, dataset: str, size: int, side: str | None = None) -> str:
+        """Returns the file name of a dataset's vocabulary, or of one side's."""
         stem = f'vocab.{dataset}.{size}.{self.file_suffix}'
-        return stem if side == 'both' else f'{stem}.{side}'
+        return stem if side is None else f'{stem}.{side}'

@@ -9,9 +9,9 @@ case the compiled loops are two to five times as fast.
 
 import numpy as np
 
-from tokcore.compiled.byte_copying import copy_bytes
 from tokcore.compiled.compilation import kernel_without_allocation
 from tokcore.compiled.crc import crc_bytes, word_change
+from tokcore.compiled.ragged_bytes import copy_bytes
 from tokcore.compiled.varints import put_varint, varint_size
 from tokcore.compiled.wide_loads import store_word
 

@@ -6,8 +6,8 @@ an insertion sort of a few steps finishes: five to ten times as fast as a compar
 
 import numpy as np
 
-from tokcore.compiled.byte_copying import copy_bytes
 from tokcore.compiled.compilation import kernel_without_allocation
+from tokcore.compiled.ragged_bytes import copy_bytes
 from tokcore.compiled.wide_loads import prefetch
 
 # A bin holds a handful of even keys; with so many in one they are not even, and moving them one by

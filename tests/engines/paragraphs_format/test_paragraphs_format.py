@@ -41,7 +41,7 @@ def drawn_paragraphs(count: int) -> list[str]:
     ]
 
 
-PARAGRAPHS = drawn_paragraphs(1500)
+PARAGRAPHS = drawn_paragraphs(6000)
 
 
 @pytest.fixture(scope='module')
@@ -120,7 +120,7 @@ def test_a_killed_encode_goes_on(corpus, vocabulary, tmp_path, monkeypatch, work
         stderr=subprocess.DEVNULL,
         start_new_session=True,
     )
-    while process.poll() is None and len(runs_of(folder)) < 5:
+    while process.poll() is None and len(runs_of(folder)) < 3:
         time.sleep(0.002)
     os.killpg(process.pid, signal.SIGKILL)
     assert process.wait() == -signal.SIGKILL
