@@ -111,7 +111,7 @@ def count_into(
         report_stats(counted, paths[0])
         (
             counted[TABLES]
-            | 'WriteCounts' >> WriteCounts(paths, reading.scheme.rules, workers)
+            | 'WriteCounts' >> WriteCounts(paths, workers, reading.scheme)
             | 'ReportFiles' >> WriteReport(files_path)
         )
 

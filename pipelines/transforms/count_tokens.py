@@ -231,16 +231,16 @@ class WriteCounts(beam.PTransform):
 
     Attributes:
         folders: for each group the folder its files go to.
-        rules: by which the tokens were found, which each file records.
         workers: files in the making in a worker.
+        scheme: whose rules found the tokens, which each file records.
     """
 
     folders: Sequence[str]
-    rules: TokenRules
     workers: int = 1
+    scheme: Scheme = dataclasses.field(default_factory=find_scheme)
 
     def expand(self, key_to_table: beam.PCollection) -> beam.PCollection:
-        writing = functools.partial(_write_partition, tuple(self.folders), self.rules)
+        writing = functools.partial(_write_partition, tuple(self.folders), self.scheme.rules)
         return key_to_table | 'Write' >> ThreadedMap(writing, self.workers)
 
 

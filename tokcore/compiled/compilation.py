@@ -26,7 +26,7 @@ _Function = TypeVar('_Function', bound=Callable)
 # numba reads this when it is imported; a user who set it chose the disk, not the folder's name.
 _NUMBA_VARIABLE = 'NUMBA_CACHE_DIR'
 
-_PACKAGE = pathlib.Path(__file__).parents[1]
+_PACKAGE = pathlib.Path(__file__).resolve().parents[1]
 
 
 def source_digest(package: pathlib.Path = _PACKAGE) -> str:
@@ -97,6 +97,8 @@ if CACHE_FOLDER is not None:
 
 import numba  # noqa: E402  (the variable above must be set first)
 import numba.extending  # noqa: E402
+from numba.core import types  # noqa: E402
+from numba.core.caching import FunctionCache, IndexDataCacheFile  # noqa: E402
 
 
 def kernel(function: _Function) -> _Function:
@@ -130,7 +132,50 @@ def intrinsic(plain: _Function) -> Callable[[Callable], _Function]:
 
 def _compiled(function: _Function, allocates: bool) -> _Function:
     # The option has no public name. It leaves out numba's run time, which allocates and counts.
-    return numba.njit(nogil=True, cache=CACHE_FOLDER is not None, _nrt=allocates)(function)
+    is_cached = CACHE_FOLDER is not None
+    made = numba.njit(nogil=True, cache=is_cached, _nrt=allocates)(function)
+    if is_cached and not numba.config.DISABLE_JIT:
+        made._cache = _KernelCache(function)  # what `cache=True` has put there, with more files
+    return made
+
+
+class _KernelCache(FunctionCache):
+    """A kernel's cache, with files of their own for types of states from outside this package.
+
+    An index file names the types of all that is compiled, so a process that cannot import the
+    module of one of them could read nothing of it. And the folder's name says nothing of what such
+    a module and those beside it hold: the digest of their sources is in the files' names.
+    """
+
+    def _load_overload(self, sig, target_context):
+        self._cache_file = self._file(sig)
+        return super()._load_overload(sig, target_context)
+
+    def _save_overload(self, sig, data):
+        self._cache_file = self._file(sig)
+        super()._save_overload(sig, data)
+
+    def _file(self, sig) -> IndexDataCacheFile:
+        modules = {self._py_func.__module__, *_modules_of(getattr(sig, 'args', sig))}
+        folders = {_folder_of(module) for module in modules} - {None}
+        others = sorted(each for each in folders if not each.is_relative_to(_PACKAGE))
+        digests = [source_digest(each) for each in others]
+        name = '-'.join([self._impl.filename_base, *digests])
+        return IndexDataCacheFile(self._cache_path, name, self._impl.locator.get_source_stamp())
+
+
+def _modules_of(argument_types: Iterable[types.Type]) -> Iterator[str]:
+    """The names of the modules that named tuples among some types are of, nested ones too."""
+    for each in argument_types:
+        if isinstance(each, types.BaseTuple):
+            if hasattr(each, 'instance_class'):
+                yield each.instance_class.__module__
+            yield from _modules_of(each)
+
+
+def _folder_of(module: str) -> pathlib.Path | None:
+    path = getattr(sys.modules.get(module), '__file__', None)
+    return pathlib.Path(path).resolve().parent if path else None
 
 
 def read_only(array: np.ndarray) -> np.ndarray:

@@ -1,0 +1,122 @@
+"""Kernels that are compiled for somebody else's state are neither stale nor in another's way."""
+
+import os
+import pathlib
+import subprocess
+import sys
+
+import pytest
+
+pytestmark = pytest.mark.skipif('NUMBA_DISABLE_JIT' in os.environ, reason='nothing is compiled')
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+
+STATE = """
+from typing import NamedTuple
+
+class Marks(NamedTuple):
+    FIELDS
+"""
+
+SPLITTING = """
+from marks import Marks
+from tokcore.compiled.compilation import kernel_without_allocation
+from tokcore.text.pre_tokenizer import scan_tokens
+
+@scan_tokens.register(Marks)
+@kernel_without_allocation
+def scan_at_marks(rows, row, position, pre_tokenizer, tokens):
+    count = 0
+    while row < len(rows.starts):
+        place = rows.starts[row]
+        for end in range(place, rows.ends[row] + 1):
+            if end == rows.ends[row] or rows.text[end] == pre_tokenizer.border:
+                tokens.starts[count] = place + pre_tokenizer.skipped
+                tokens.ends[count] = end
+                count += 1
+                place = end + 1
+        row += 1
+        tokens.row_tokens[row] = count
+    return row, -1, count
+"""
+
+OURS = """
+import numpy as np
+from tokcore.counts.token_counter import TokenAccumulator
+from tokcore.counts.token_table import TokenTable
+
+def counted(pre_tokenizer):
+    text = np.frombuffer(b'ab-cd ab', np.uint8)
+    sums = TokenAccumulator()
+    sums.add_rows(text, np.zeros(1, np.int64), np.full(1, len(text), np.int64), pre_tokenizer)
+    print(sorted(TokenTable(*sums.finish()).items()))
+"""
+
+WITH_THEIRS = (
+    OURS
+    + """
+from splitting import Marks
+
+class PreTokenizer:
+    def prepare(self, rows):
+        return Marks(**{'border': 45, 'skipped': 1}), rows.text
+
+counted(PreTokenizer())
+"""
+)
+
+WITH_T2T = (
+    OURS
+    + """
+from tokcore.text.t2t_pre_tokenizer import T2TPreTokenizer
+counted(T2TPreTokenizer())
+"""
+)
+
+
+@pytest.fixture
+def run(tmp_path):
+    """Runs Python in a new process, with one cache for all of a test and with some folders."""
+
+    def run_python(code: str, *folders: pathlib.Path) -> str:
+        path = os.pathsep.join(map(str, (*folders, ROOT)))
+        environment = {
+            **os.environ, 'PYTHONPATH': path, 'NUMBA_CACHE_DIR': str(tmp_path / 'kernels'),
+            'PYTHONDONTWRITEBYTECODE': '1',
+        }  # fmt: skip
+        ended = subprocess.run(
+            [sys.executable, '-c', code], env=environment, capture_output=True, text=True
+        )
+        assert ended.returncode == 0, ended.stderr
+        return ended.stdout.strip()
+
+    return run_python
+
+
+@pytest.fixture
+def theirs(tmp_path):
+    folder = tmp_path / 'theirs'
+    folder.mkdir()
+    (folder / 'splitting.py').write_text(SPLITTING)
+    (folder / 'marks.py').write_text(STATE.replace('FIELDS', 'border: int\n    skipped: int'))
+    return folder
+
+
+def test_processes_without_their_modules_use_the_same_cache(run, theirs):
+    subwords = run(WITH_T2T)
+    assert subwords == "[('-', 1), ('ab', 2), ('cd', 1)]"
+    assert run(WITH_THEIRS, theirs) == "[('b', 1), ('d ab', 1)]"
+    assert run(WITH_T2T) == subwords
+
+
+def test_swapped_fields_of_one_type_are_no_stale_hit(run, theirs):
+    """numba's key has a named tuple's name and the types of its fields, and not their order."""
+    expected = run(WITH_THEIRS, theirs)
+    (theirs / 'marks.py').write_text(STATE.replace('FIELDS', 'skipped: int\n    border: int'))
+    assert run(WITH_THEIRS, theirs) == expected == "[('b', 1), ('d ab', 1)]"
+
+
+def test_an_edited_body_is_no_stale_hit(run, theirs):
+    run(WITH_THEIRS, theirs)
+    (theirs / 'splitting.py').write_text(SPLITTING.replace('place + pre_', 'place + 2 * pre_'))
+    assert run(WITH_THEIRS, theirs) == "[('', 1), (' ab', 1)]"
