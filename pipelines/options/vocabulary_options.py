@@ -59,4 +59,8 @@ class LineVocabulary:
 class LineEnding:
     """What stands behind the ids of a line."""
 
-    eos: bool = option('end each line with id 1', None, default=False)
+    eos: bool = option(
+        'put around each line what examples have around it: of subword the id of <EOS> behind it',
+        None,
+        default=False,
+    )

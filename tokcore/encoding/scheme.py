@@ -6,6 +6,18 @@ A scheme has five parts, named as Hugging Face's tokenizers name them:
     ids ─ decoder ─▶ text
 
 and beside them a vocabulary's file, its learner, and its options. `tokcore.schemes` has them by name.
+
+To add one (`tests/engines/reverse_scheme` is an example, whole):
+
+1. A module with a frozen dataclass that is a `Scheme`, and an instance of it as `SCHEME`. For its
+   help the command imports the module: what is heavy (kernels: anything that imports numba) is
+   imported in the method that needs it. The instance goes to workers with the steps of a pipeline.
+2. A dataclass of what is asked of its learner, a `LearningOptions` with more fields.
+3. A `Vocabulary`, whose `model` gives the ids of tokens (`encoding.model`), and a pre-tokenizer
+   (`text.pre_tokenizer`): each with a state, a `NamedTuple` whose type selects the kernel's body.
+   States of one scheme are defined in a folder with all the kernels that they select.
+4. Its name and where it is, as one line of `schemes._MODULES` or by a call of `schemes.register`
+   before the command begins.
 """
 
 from __future__ import annotations
