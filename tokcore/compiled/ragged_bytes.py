@@ -1,4 +1,4 @@
-"""Rows of bytes of any length, one after another in one array."""
+"""Rows of bytes of any length, one after another in one array, and room for more of them."""
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -83,3 +83,14 @@ def pick_ranges(data, starts, ends):
         start, length = np.uint64(starts[token]), np.uint64(ends[token] - starts[token])
         copy_bytes(picked, np.uint64(offsets[token]), data, start, length)
     return picked, offsets
+
+
+@kernel
+def grown(array, used, size):
+    """The array, or a larger copy if it has no `size` places behind the first `used`."""
+    if used + size <= len(array):
+        return array
+    # By half and not twofold: blocks of rare characters decide on how much memory a job takes.
+    larger = np.empty(max(len(array) + len(array) // 2, used + size), array.dtype)
+    larger[:used] = array[:used]
+    return larger

@@ -13,6 +13,8 @@ import numpy as np
 from tokcore.compiled.kernel_families import kernel_family
 from tokcore.text.pre_tokenizer import RowPart
 
+NO_ROOM = -1
+
 
 class MissedTokens(NamedTuple):
     """Tokens that the cache did not have: numbers[:count], of so many bytes in all."""
@@ -26,11 +28,15 @@ class MissedTokens(NamedTuple):
 def segment_tokens(tokens, missed, model, work):
     """Segments the `MissedTokens` among the `ScannedTokens`; see `Model.workspace` for how many.
 
-    Returns (work, missed, left). `work`, as given or with larger arrays, has the ids of the m-th of
-    them in ids[id_bounds[m]:id_bounds[m + 1]]. Where one cannot be spelt, `missed` says which and
-    `left`, as the model counts, how much of it; otherwise `left` is 0. A body is a `kernel`, since
-    it makes room, and one call segments some hundred tokens.
+    Puts the ids of the m-th of them into work.ids, from work.id_bounds[m] up to id_bounds[m + 1].
+    Returns (number, left). Where one cannot be spelt, `number` says which of the missed and `left`,
+    as the model counts, how much of it; otherwise `left` is 0, or `NO_ROOM` if `work` is too small.
     """
+
+
+@kernel_family('model')
+def larger_workspace(missed, model, work):
+    """Returns a workspace of the type of `work` that has room to segment these `MissedTokens`."""
 
 
 class Model(Protocol):

@@ -8,7 +8,6 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from tokcore.compiled.compilation import read_only
 from tokcore.encoding.encoded_rows import EncodedSide, GrowingSide
 from tokcore.encoding.encoding_kernels import TOKENS, IdRows, Surround, encode_rows
 from tokcore.encoding.model import Model
@@ -62,7 +61,7 @@ class RowEncoder:
         spell.
         """
         side = prepend(side, prefix)
-        surround = Surround(*(read_only(np.array(ids, np.int32)) for ids in (before, after)))
+        surround = Surround.of(before, after)
         encoded = GrowingSide(len(side.text), len(side), self._id_type(side))
         for rows in readable_parts(side.text, side.starts, side.ends):
             first, size = 0, len(rows.starts)
@@ -100,20 +99,17 @@ class RowEncoder:
         self, rows: TextRows, row: int, surround: Surround, out: GrowingSide
     ) -> None:
         out.add(surround.before)
-        part = GrowingSide(0, 1)
+        part, nothing = GrowingSide(0, 1), Surround.of((), ())
         for each in self._pre_tokenizer.row_parts(rows, row, LONG_TOKEN_BYTES):
             if each.is_long_token:
                 for ids in self._model.segment_long_token(each):
                     out.add(ids)
                 continue
             part.used = part.rows = 0
-            self._encode_rows(one_row(each.text, each.start, each.end), _NOTHING, part)
+            self._encode_rows(one_row(each.text, each.start, each.end), nothing, part)
             out.add(part.ids[: part.used])
         out.add(surround.after)
         out.end_row()
-
-
-_NOTHING = Surround(*2 * [read_only(np.empty(0, np.int32))])
 
 
 def unspelled_row(

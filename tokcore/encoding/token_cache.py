@@ -29,7 +29,7 @@ _TOKEN, _TOKEN_END, _IDS, _MORE = 0, 1, 2, 3  # words of an entry
 _NEWEST = 4  # the second entry's words come behind the first's
 
 _SPREAD, _MIXER = np.uint64(GOLDEN_RATIO), np.uint64(MIXER)
-_0, _1, _3, _8 = np.uint64(0), np.uint64(1), np.uint64(3), np.uint64(8)
+_0, _1, _2, _3, _8 = np.uint64(0), np.uint64(1), np.uint64(2), np.uint64(3), np.uint64(8)
 _32, _56 = np.uint64(32), np.uint64(56)
 _LONGEST = np.uint64(LONGEST_REMEMBERED)
 _LEAD_OF_THREE = np.uint64(0xE0)
@@ -43,8 +43,8 @@ class TokenCache(NamedTuple):
 
     slots: np.ndarray  # uint64[a power of two, 8]
     shift: np.uint64  # 64 - log2 of the rows in `slots`
-    found: np.ndarray  # uint64[tokens, 2]: the words of ids of token i
-    words: np.ndarray  # uint64[tokens, 2]: the words of token i
+    found: np.ndarray  # uint64[2 * tokens]: the two words of ids of each token
+    words: np.ndarray  # uint64[2 * tokens]: the two words of each token
     missed: np.ndarray  # uint64[tokens]: numbers of tokens that were not found
     rows: np.ndarray  # uint64[GROUP]: of the tokens of a group
 
@@ -56,7 +56,7 @@ def empty_cache(nbytes: int, tokens: int) -> TokenCache:
     memory = np.zeros((row_bytes << bits) + _CACHE_LINE, np.uint8)
     begin = -memory.ctypes.data % _CACHE_LINE
     slots = memory[begin : begin + (row_bytes << bits)].view(np.uint64).reshape(-1, ROW_WORDS)
-    found, words = (np.empty((tokens, 2), np.uint64) for _ in range(2))
+    found, words = (np.empty(2 * tokens, np.uint64) for _ in range(2))
     missed, rows = np.empty(tokens, np.uint64), np.empty(GROUP, np.uint64)
     return TokenCache(slots, np.uint64(64 - bits), found, words, missed, rows)
 
@@ -89,7 +89,7 @@ def memo_row(first, second, shift):
 def look_up(tokens, count, cache):
     """Looks for the first so many `ScannedTokens` in the cache.
 
-    Sets cache.found[i] for those that are there, and cache.words[i] for all. Puts the numbers of
+    Sets the words in cache.found of those that are there, and in cache.words of all. Puts the numbers of
     the others into cache.missed; returns how many they are and how many bytes they have.
     """
     slots, found, words, rows = cache.slots, cache.found, cache.words, cache.rows
@@ -102,21 +102,21 @@ def look_up(tokens, count, cache):
             first, second = token_words(
                 load_word(tokens.text, start), load_word(tokens.text, start + _8), length
             )
-            words[group + k, 0] = first
-            words[group + k, 1] = second
+            words[_2 * (group + k)] = first
+            words[_2 * (group + k) + _1] = second
             rows[k] = memo_row(first, second, cache.shift)
             prefetch(slots, rows[k] * _8)
         for k in range(size):
             token, row = group + k, rows[k]
-            first, second = words[token, 0], words[token, 1]
+            first, second = words[_2 * token], words[_2 * token + _1]
             if slots[row, _TOKEN] == first and slots[row, _TOKEN_END] == second:
-                found[token, 0] = slots[row, _IDS]
-                found[token, 1] = slots[row, _MORE]
+                found[_2 * token] = slots[row, _IDS]
+                found[_2 * token + _1] = slots[row, _MORE]
             elif (
                 slots[row, _NEWEST + _TOKEN] == first and slots[row, _NEWEST + _TOKEN_END] == second
             ):
-                found[token, 0] = slots[row, _NEWEST + _IDS]
-                found[token, 1] = slots[row, _NEWEST + _MORE]
+                found[_2 * token] = slots[row, _NEWEST + _IDS]
+                found[_2 * token + _1] = slots[row, _NEWEST + _MORE]
                 for word in range(_NEWEST):
                     other = slots[row, word]
                     slots[row, word] = slots[row, _NEWEST + word]
@@ -130,10 +130,10 @@ def look_up(tokens, count, cache):
 
 @kernel_without_allocation
 def insert_ids(missed, ids, id_bounds, cache):
-    """Sets cache.found[i] of the `MissedTokens`, and enters those that have a place.
+    """Sets the words in cache.found of the `MissedTokens`, and enters those that have a place.
 
     ids[id_bounds[m]:id_bounds[m + 1]] are the ids of the m-th. Where they are too many for two
-    words, cache.found[i] is where they begin and their number << 32.
+    words, these are where they begin and their number << 32.
     """
     slots, found, words = cache.slots, cache.found, cache.words
     for miss in range(np.uint64(missed.count)):
@@ -141,8 +141,8 @@ def insert_ids(missed, ids, id_bounds, cache):
         begin = id_bounds[miss]
         count = id_bounds[miss + _1] - begin
         if count > np.uint64(IDS_REMEMBERED):
-            found[token, 0] = begin
-            found[token, 1] = count << _32
+            found[_2 * token] = begin
+            found[_2 * token + _1] = count << _32
             continue
         two = np.uint64(ids[begin])
         more = count << _32
@@ -150,9 +150,9 @@ def insert_ids(missed, ids, id_bounds, cache):
             two |= np.uint64(ids[begin + _1]) << _32
         if count == np.uint64(IDS_REMEMBERED):
             more |= np.uint64(ids[begin + np.uint64(2)])
-        found[token, 0] = two
-        found[token, 1] = more
-        first, second = words[token, 0], words[token, 1]
+        found[_2 * token] = two
+        found[_2 * token + _1] = more
+        first, second = words[_2 * token], words[_2 * token + _1]
         if second != _0:
             row = memo_row(first, second, cache.shift)
             # It may have been missed some tokens ago too, and be there by now.

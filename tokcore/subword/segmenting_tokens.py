@@ -12,9 +12,9 @@ from typing import NamedTuple
 import numpy as np
 
 from tokcore.compiled.compilation import kernel, kernel_without_allocation
+from tokcore.compiled.ragged_bytes import grown
 from tokcore.compiled.wide_loads import load_word
-from tokcore.encoding.encoding_kernels import grown
-from tokcore.encoding.model import segment_tokens
+from tokcore.encoding.model import NO_ROOM, larger_workspace, segment_tokens
 from tokcore.subword.subtoken_trie import Trie, TrieWalk, probe_bigrams, segment_longest_match
 from tokcore.text.escaping import BACKSLASH, LETTER_U, UNDERSCORE
 from tokcore.text.utf8 import decode_word
@@ -93,18 +93,30 @@ def escape_to_code_points(tokens, missed, alphabet, codes, bounds):
 
 
 @segment_tokens.register(SubwordState)
-@kernel
+@kernel_without_allocation
 def segment_subwords(tokens, missed, model, work):
     """Segments tokens as `segment_tokens` says; `work` is a `TrieWalk`.
 
     What cannot be spelt are the last `left` escaped characters of a token.
     """
-    most = MAX_GROWTH * missed.nbytes + missed.count
-    codes, ids = grown(work.codes, 0, most + 1), grown(work.ids, 0, most)
-    escape_to_code_points(tokens, missed, model.alphabet, codes, work.bounds)
-    length = np.int64(work.bounds[missed.count])
-    matches, deeper = grown(work.matches, 0, length), grown(work.deeper, 0, length)
-    work = TrieWalk(codes, work.bounds, matches, deeper, ids, work.id_bounds)
-    probe_bigrams(work, length, model.trie)
-    number, left = segment_longest_match(work, missed.count, model.trie)
-    return work, number, left
+    if len(work.codes) < _most_codes(missed):
+        return 0, NO_ROOM
+    escape_to_code_points(tokens, missed, model.alphabet, work.codes, work.bounds)
+    probe_bigrams(work, np.int64(work.bounds[missed.count]), model.trie)
+    return segment_longest_match(work, missed.count, model.trie)
+
+
+@kernel_without_allocation
+def _most_codes(missed):
+    """How many code points the tokens can take, with the one more that is read."""
+    return MAX_GROWTH * missed.nbytes + missed.count + 1
+
+
+@larger_workspace.register(SubwordState)
+@kernel
+def larger_walk(missed, model, work):
+    """A `TrieWalk` for tokens of any size; room that is not written to takes no memory."""
+    most = _most_codes(missed)
+    codes, ids = grown(work.codes, 0, most), grown(work.ids, 0, most)
+    matches, deeper = grown(work.matches, 0, most), grown(work.deeper, 0, most)
+    return TrieWalk(codes, work.bounds, matches, deeper, ids, work.id_bounds)

@@ -6,8 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from tokcore.compiled.compilation import kernel, kernel_without_allocation, read_only
-from tokcore.compiled.ragged_bytes import row_offsets
-from tokcore.encoding.encoding_kernels import grown
+from tokcore.compiled.ragged_bytes import grown, row_offsets
 from tokcore.encoding.model import segment_tokens
 from tokcore.text.pre_tokenizer import RowPart
 

@@ -85,24 +85,108 @@ CALLEE = """
 """
 
 
-def test_editing_a_kernel_renews_its_callers_in_other_files(tmp_path):
-    """numba alone would go on calling the old one: its stamp is of the caller's file."""
-    copy = tmp_path / 'tokcore'
+# Python's own cache tells files by size and second, and what is edited here differs in neither.
+NO_BYTECODE = {'PYTHONDONTWRITEBYTECODE': '1'}
+
+
+def small_room(folder: pathlib.Path) -> pathlib.Path:
+    """A copy of the package with what kernels need and an empty room, which is returned."""
+    copy = folder / 'tokcore'
     (copy / 'compiled').mkdir(parents=True)
     for path in [*PACKAGE.glob('*.py'), *(PACKAGE / 'compiled').glob('*.py')]:
         (copy / path.relative_to(PACKAGE)).write_bytes(path.read_bytes())
     small = copy / 'small'
     small.mkdir()
     (small / '__init__.py').touch()
+    return small
+
+
+def test_editing_a_kernel_renews_its_callers_in_other_files(tmp_path):
+    """numba alone would go on calling the old one: its stamp is of the caller's file."""
+    small = small_room(tmp_path)
     (small / 'caller.py').write_text(textwrap.dedent(CALLER).replace('small.', 'tokcore.small.'))
     code = 'from tokcore.small.caller import caller; print(caller(1))'
 
-    # Python's own cache tells files by size and second, and these two differ in neither.
-    no_bytecode = {'PYTHONDONTWRITEBYTECODE': '1'}
     (small / 'callee.py').write_text(textwrap.dedent(CALLEE.format(1)))
-    assert run_python(code, tmp_path, **no_bytecode) == '20\n'
+    assert run_python(code, tmp_path, **NO_BYTECODE) == '20\n'
     (small / 'callee.py').write_text(textwrap.dedent(CALLEE.format(2)))
-    assert run_python(code, tmp_path, **no_bytecode) == '30\n'
+    assert run_python(code, tmp_path, **NO_BYTECODE) == '30\n'
+
+
+STATE = """
+    from typing import NamedTuple
+    import numpy as np
+
+    class State(NamedTuple):
+        {}: np.ndarray
+        {}: np.ndarray
+"""
+READER = """
+    from tokcore.compiled.compilation import kernel
+
+    @kernel
+    def read(state):
+        return state.tens[0] * 10 + state.ones[0]
+"""
+READ = """
+    import numpy as np
+    from tokcore.small.reader import read
+    from tokcore.small.state import State
+
+    print(read(State(tens=np.array([4]), ones=np.array([2]))))
+"""
+
+
+def test_fields_of_a_state_that_change_places_renew_the_kernels_that_read_it(tmp_path):
+    """numba alone would give 24: a named tuple's type is its class and the types of its fields."""
+    small = small_room(tmp_path)
+    (small / 'reader.py').write_text(textwrap.dedent(READER))
+    for fields in (('tens', 'ones'), ('ones', 'tens')):
+        (small / 'state.py').write_text(textwrap.dedent(STATE.format(*fields)))
+        assert run_python(READ, tmp_path, **NO_BYTECODE) == '42\n'
+
+
+FAMILY = """
+    from typing import NamedTuple
+    import numpy as np
+    from tokcore.compiled.compilation import kernel_without_allocation
+    from tokcore.compiled.kernel_families import kernel_family
+
+    class Doubled(NamedTuple):
+        number: int
+
+    @kernel_family('state')
+    def value(state): ...
+
+    @value.register(Doubled)
+    @kernel_without_allocation
+    def doubled(state):
+        return {} * state.number
+"""
+CALLER_OF_FAMILY = """
+    from tokcore.compiled.compilation import kernel
+    from tokcore.small.family import value
+
+    @kernel
+    def caller(state):
+        return value(state) * 10
+"""
+CALL_FAMILY = """
+    from tokcore.small.caller import caller
+    from tokcore.small.family import Doubled
+
+    print(caller(Doubled(7)), sum(caller.stats.cache_hits.values()))
+"""
+
+
+def test_what_calls_a_family_is_found_again_and_renewed_by_an_edit_of_a_body(tmp_path):
+    small = small_room(tmp_path)
+    (small / 'caller.py').write_text(textwrap.dedent(CALLER_OF_FAMILY))
+    (small / 'family.py').write_text(textwrap.dedent(FAMILY.format(2)))
+    assert run_python(CALL_FAMILY, tmp_path, **NO_BYTECODE) == '140 0\n'
+    assert run_python(CALL_FAMILY, tmp_path, **NO_BYTECODE) == '140 1\n'
+    (small / 'family.py').write_text(textwrap.dedent(FAMILY.format(3)))
+    assert run_python(CALL_FAMILY, tmp_path, **NO_BYTECODE) == '210 0\n'
 
 
 def test_the_digest_names_all_sources(tmp_path):
