@@ -7,7 +7,7 @@ import numpy as np
 
 from tokcore.compiled.compilation import kernel, kernel_without_allocation, read_only
 from tokcore.compiled.ragged_bytes import grown, row_offsets
-from tokcore.encoding.model import segment_tokens
+from tokcore.encoding.model import NO_ROOM, larger_workspace, segment_tokens
 from tokcore.text.pre_tokenizer import RowPart
 
 
@@ -56,17 +56,25 @@ def find_word(text, start, end, words):
 
 
 @segment_tokens.register(Words)
-@kernel
+@kernel_without_allocation
 def segment_words(tokens, missed, model, work):
     """As `segment_tokens` says; there is no word that cannot be spelt."""
-    ids = grown(work.ids, 0, missed.count)
+    if len(work.ids) < missed.count:
+        return 0, NO_ROOM
     work.id_bounds[0] = 0
     for number in range(missed.count):
         token = missed.numbers[number]
         start, end = np.int64(tokens.starts[token]), np.int64(tokens.ends[token])
-        ids[number] = find_word(tokens.text, start, end, model)
+        work.ids[number] = find_word(tokens.text, start, end, model)
         work.id_bounds[number + 1] = number + 1
-    return WordIds(ids, work.id_bounds), 0, 0
+    return 0, 0
+
+
+@larger_workspace.register(Words)
+@kernel
+def larger_ids(missed, model, work):
+    """As `larger_workspace` says."""
+    return WordIds(grown(work.ids, 0, missed.count), work.id_bounds)
 
 
 class ReverseModel:
@@ -81,7 +89,7 @@ class ReverseModel:
         self.state = Words(*map(read_only, (data, offsets, ids)), unknown)
 
     def workspace(self, tokens: int) -> WordIds:
-        return WordIds(np.empty(tokens, np.int32), np.empty(tokens + 1, np.uint64))
+        return WordIds(np.empty(1, np.int32), np.empty(tokens + 1, np.uint64))
 
     def segment_long_token(self, part: RowPart) -> Iterator[np.ndarray]:
         yield np.array([find_word(part.text, part.start, part.end, self.state)], np.int32)
