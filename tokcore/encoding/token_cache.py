@@ -89,8 +89,8 @@ def memo_row(first, second, shift):
 def look_up(tokens, count, cache):
     """Looks for the first so many `ScannedTokens` in the cache.
 
-    Sets the words in cache.found of those that are there, and in cache.words of all. Puts the numbers of
-    the others into cache.missed; returns how many they are and how many bytes they have.
+    Sets the words in cache.found of those that are there, and in cache.words of all. Puts the
+    numbers of the others into cache.missed; returns how many they are and how many bytes they have.
     """
     slots, found, words, rows = cache.slots, cache.found, cache.words, cache.rows
     misses = missed_bytes = _0

@@ -16,7 +16,7 @@ _NAMES = ('kernel', 'intrinsic', 'overload', 'register')
 
 
 def is_compiled(function):
-    """Whether a decorator says so: `@kernel`, `@kernel_family(...)`, `@scan_tokens.register(...)`."""
+    """Whether a decorator says so: `@kernel`, `@kernel_family(...)`, `@family.register(...)`."""
     return any(
         name in ast.unparse(decorator).split('(')[0]
         for decorator in function.decorator_list

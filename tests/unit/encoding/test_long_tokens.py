@@ -10,8 +10,8 @@ from tokcore.subword import window_segmenting
 from tokcore.subword.text_encoder import SubwordTextEncoder
 from tokcore.text import t2t_pre_tokenizer
 from tokcore.text.padded_text import one_row, with_margin
-from tokcore.text.sides import Side
 from tokcore.text.t2t_pre_tokenizer import T2TPreTokenizer
+from tokcore.text.sides import Side
 from tokcore.text.t2t_tokens import tokenize
 
 VOCABULARY = [
@@ -54,12 +54,14 @@ class TestParts:
     @example(['the ' + 'cat' * 30 + ' the , ' + 'cat' * 30], '', True)
     @example(['cat' * 30 + ' ', ' ' * 50 + 'cat'], '', False)
     def test_long_rows_have_the_ids_of_their_tokens(self, texts, prefix, eos):
-        encoded = ENCODER.row_encoder().encode_side(side_of(texts), prefix, after=[1] * eos)
+        encoded = ENCODER.row_encoder().encode_side(side_of(texts), prefix, [7] * eos, [1] * eos)
         is_long = any(len((prefix + text).encode()) > 30 for text in texts)
         assert encoded.ids.dtype == (self.id_type if is_long else np.int32)
         rows = [ids.tolist() for ids in np.split(encoded.ids, encoded.offsets[1:-1])]
         assert rows[: len(texts)] == [
-            [id_ for token in tokenize(prefix + text) for id_ in plain_ids(token)] + [1] * eos
+            [7] * eos
+            + [id_ for token in tokenize(prefix + text) for id_ in plain_ids(token)]
+            + [1] * eos
             for text in texts
         ]
 

@@ -54,13 +54,16 @@ def rows_of(encoded):
     prefix=st.sampled_from(['', '<2zh> ', 'the', '字', ' ', '\n']),
     between=st.sampled_from([b'', b'\n', b'e\t\xff']),
     cache_bytes=st.sampled_from([0, 2_000, 1 << 20]),
-    eos=st.booleans(),
+    before=st.lists(st.integers(0, 2**31 - 1), max_size=5),
+    after=st.lists(st.integers(0, 2**31 - 1), max_size=5),
 )
-def test_each_row_has_the_ids_of_its_text(blocks, prefix, between, cache_bytes, eos):
+def test_each_row_has_the_ids_of_its_text(blocks, prefix, between, cache_bytes, before, after):
     encoder = ENCODER.row_encoder(cache_bytes)
     for texts in blocks:  # the memo lives on from block to block
-        encoded = encoder.encode_side(side_of(texts, between), prefix, after=[1] * eos)
-        assert rows_of(encoded) == [ENCODER.encode(prefix + text) + [1] * eos for text in texts]
+        encoded = encoder.encode_side(side_of(texts, between), prefix, before, after)
+        assert rows_of(encoded) == [
+            [*before, *ENCODER.encode(prefix + text), *after] for text in texts
+        ]
 
 
 # Around each of these lengths a token is another number of words, or has no place in the memo.
