@@ -16,6 +16,12 @@ from pseudo_terminal import PseudoTerminal
 PAIRS = pairs_with_gaps(3000, 5)
 INPUTS = ['tsv', 'bitext', 'gzip', 'gzip bitext']
 
+WITH_SIGINT = """
+import os, signal, sys
+signal.signal(signal.SIGINT, signal.SIG_DFL)
+os.execv(sys.executable, [sys.executable, '-m', 'pipelines', *sys.argv[1:]])
+"""
+
 
 @pytest.fixture
 def corpus(tmp_path):
@@ -144,7 +150,7 @@ def test_a_terminal_has_a_bar_unless_quiet(corpus, tmp_path):
 def test_a_signal_ends_the_bar_with_a_line_of_its_own(corpus, tmp_path):
     terminal = PseudoTerminal()
     line = [*BUILD, *corpus('tsv'), '--output', tmp_path / 'out', '--learner=beam']
-    command = [sys.executable, '-m', 'pipelines', *map(str, line)]
+    command = [sys.executable, '-c', WITH_SIGINT, *map(str, line)]
     running = subprocess.Popen(command, stderr=terminal.stream)
     assert terminal.wait_for('vocab [')
     running.send_signal(signal.SIGINT)

@@ -3,11 +3,15 @@
 Here a line is what a format takes for a row, be it a line of a file or not.
 """
 
+from __future__ import annotations
+
+import typing
 from dataclasses import dataclass
 
-import numpy as np
-
 from tokcore.text.sides import Side
+
+if typing.TYPE_CHECKING:
+    import numpy as np
 
 INVALID_UTF8, TOO_LONG = 'invalid_utf8', 'too_long'
 """Why a row of any format may be left out. A format may have reasons of its own."""

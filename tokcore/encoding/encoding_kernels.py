@@ -113,7 +113,8 @@ def encode_rows(rows, surround, pre_tokenizer, model, cache, tokens, work, out):
     Where tokens.text[start:end] cannot be spelt it stops, `left` as `segment_tokens` says; else
     that is 0.
     """
-    ids, used = out.ids, out.used + len(surround.before)
+    ids = grown(out.ids, out.used, len(surround.before))
+    used = out.used + len(surround.before)
     around = len(surround.before) + len(surround.after)
     row, position = 0, -1
     while row < len(rows.starts):

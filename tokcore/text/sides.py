@@ -1,8 +1,12 @@
 """Rows of text: what formats hand to a normalizer, and what it hands on to a scheme."""
 
+from __future__ import annotations
+
+import typing
 from dataclasses import dataclass
 
-import numpy as np
+if typing.TYPE_CHECKING:
+    import numpy as np
 
 
 @dataclass(frozen=True)

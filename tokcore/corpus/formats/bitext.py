@@ -4,28 +4,23 @@ The files of a pair drift apart, so a first pass counts their lines in chunks (`
 pair is cut where neither side of an item outgrows the limit. A pair with a gzip file is one item.
 """
 
+from __future__ import annotations
+
+import typing
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 from tokcore.corpus.dataset import Block, OpenBinary, Split, TextRange, WorkItem
 from tokcore.corpus.formats.corpus_format import CorpusFormat
-from tokcore.corpus.formats.line_index import (
-    IndexRange,
-    LineCount,
-    LineIndex,
-    count_lines,
-    index_items,
-    join_counts,
-)
-from tokcore.corpus.formats.line_queue import LineQueue
 from tokcore.corpus.formats.line_ranges import read_counted_lines
 from tokcore.corpus.formats.work_items import PlacedLines, line_block
 from tokcore.corpus.rows import Rows
 from tokcore.errors import InputError
 from tokcore.text.normalizer import Normalizer
+
+if typing.TYPE_CHECKING:
+    from tokcore.corpus.formats.line_index import IndexRange, LineCount, LineIndex
 
 
 @dataclass(frozen=True)
@@ -42,16 +37,24 @@ class Bitext(CorpusFormat):
     sides = ('inputs', 'targets')
 
     def index_ranges(self, split: Split, item_bytes: int) -> list[IndexRange]:
+        from tokcore.corpus.formats.line_index import index_items
+
         return index_items(split, item_bytes)
 
     def index(self, part: IndexRange, open_binary: OpenBinary) -> tuple[Any, ...]:
         """Returns the line feeds of each chunk, the bytes of text, and whether a feed ends them."""
+        from tokcore.corpus.formats.line_index import count_lines
+
         count = count_lines(part, open_binary)
         return count.newlines.tolist(), count.text_bytes, count.ends_with_newline
 
     def plan(
         self, split: Split, index: Sequence[tuple[Any, ...]], item_bytes: int
     ) -> list[WorkItem]:
+        import numpy as np
+
+        from tokcore.corpus.formats.line_index import LineCount, index_items, join_counts
+
         parts = index_items(split, item_bytes)
         if len(index) != len(parts):
             raise ValueError(f'{len(index)} line counts do not go with {len(parts)} ranges')
@@ -160,6 +163,8 @@ def _read_pairs(
 def _stream_pairs(
     item: WorkItem, open_binary: OpenBinary, block_bytes: int, max_line_bytes: int
 ) -> Iterator[tuple[PlacedLines, PlacedLines]]:
+    from tokcore.corpus.formats.line_queue import LineQueue
+
     source, target = queues = [
         LineQueue(number, side, open_binary, block_bytes, max_line_bytes)
         for number, side in enumerate(item.ranges)

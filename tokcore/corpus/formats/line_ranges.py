@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from typing import BinaryIO
 
 from tokcore.corpus.dataset import CorpusFile, LongLine, OpenBinary, TextRange
-from tokcore.corpus.formats.line_index import after_newlines
 from tokcore.corpus.long_lines import long_line
 from tokcore.corpus.storage.gzip_text import PIECE_BYTES
 from tokcore.corpus.storage.stored_file import open_stored, read_range
@@ -60,6 +59,8 @@ def read_counted_lines(
     Raises:
       InputError: if the file cannot be read, or no longer has these lines.
     """
+    from tokcore.corpus.formats.line_index import after_newlines
+
     file, lines = text_range.file, text_range.lines
     with open_stored(file, open_binary) as stream:
         if lines == 1 and text_range.end - text_range.start > max_line_bytes:
@@ -106,6 +107,8 @@ def _after_newlines(
     stream: BinaryIO, file: CorpusFile, start: int, end: int, count: int = 1
 ) -> int | None:
     """The place behind the `count`-th line feed of bytes [start, end) of a file, None if fewer."""
+    from tokcore.corpus.formats.line_index import after_newlines
+
     if not count:
         return start
     for place in range(start, end, _LINE_BYTES):
