@@ -22,6 +22,5 @@ kernels for its type: `scan_tokens`, `segment_tokens`, `larger_workspace`. `sche
 Dispatch by type (`kernel_family` of `compiled/kernel_families.py`) was chosen against one call from
 Python a pass. Measured on one thread, MB/s of English and of Chinese: one call a block 263 and 128;
 calls for each pass of 1,104 tokens 131 and 102, of 4,176 209 and 119, of 16,464 252 and 112. Those
-would also take the interpreter lock at each pass, and at sizes where it does not show, a pass
-outgrows the caches.
+would also take the interpreter lock at each pass.
 """

@@ -8,6 +8,7 @@ import unicodedata
 import zlib
 from collections import Counter
 
+import numba
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -196,6 +197,7 @@ def test_rows_may_stand_in_any_order_and_anything_behind_them():
         assert list(TokenTable(*accumulator.arrays()).items()) == list(expected.items())
 
 
+@pytest.mark.skipif(numba.config.DISABLE_JIT, reason='plain atomics are for one thread')
 @pytest.mark.parametrize('collide', [True, False])
 def test_threads_count_into_one_index(collide):
     # All threads meet the same new tokens at once, and make the table grow many times over.

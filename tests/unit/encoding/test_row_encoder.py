@@ -6,6 +6,7 @@ What the ids of one text must be is stated in `test_encoder`.
 import sys
 import threading
 
+import numba
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -167,6 +168,7 @@ def python_calls(block):
     return calls
 
 
+@pytest.mark.skipif(numba.config.DISABLE_JIT, reason='what is not compiled is Python calls')
 def test_python_calls_do_not_grow_with_new_tokens():
     few, many = (
         np.concatenate([new_tokens(count, 9), np.full((count, 1), ord(' '), np.uint8)], axis=1)
