@@ -51,3 +51,24 @@ def t2t_generator_utils():
 @pytest.fixture(scope='session')
 def tensorflow():
     return _reference('tensorflow')
+
+
+@pytest.fixture(scope='session')
+def transformers():
+    return _reference('transformers')
+
+
+@pytest.fixture(scope='session')
+def tokenizers():
+    return _reference('tokenizers')
+
+
+@pytest.fixture(scope='session')
+def tensorflow_text_learner():
+    """TensorFlow Text's learner of WordPiece vocabularies."""
+    return _reference('tensorflow_text.tools.wordpiece_vocab.wordpiece_tokenizer_learner_lib')
+
+
+@pytest.fixture(scope='session')
+def nanotoken():
+    return _reference('nanotoken')
