@@ -5,7 +5,6 @@ import os
 from pathlib import Path
 
 import pytest
-
 from earlier_revisions import MissingRevisionError, packages_of
 
 pytest.register_assert_rewrite('corpus_specification', 'dataset_files', 'jobs')

@@ -13,7 +13,7 @@ from tokcore.counts.block_counting import BlockCounter, TableMerger
 from tokcore.counts.merging import partition_table
 from tokcore.counts.token_table import TokenTable
 from tokcore.encoding.scheme import Scheme
-from tokcore.records.example_encoding import Feature, encode_block
+from tokcore.records.example_encoding import Feature, FeatureEncoder, encode_block
 from tokcore.records.framing import FramedRows, sort_rows, split_by_bucket
 from tokcore.records.key_sorting import SortedRows
 
@@ -39,11 +39,13 @@ def compile_kernels(scheme: Scheme) -> None:
         for _, table in partition_table(counted, 2):
             merger.add(TokenTable.from_bytes(table.to_bytes()))
         merger.merged()
-        feature = Feature('targets', 0, 'a prefix ')
-        encoders = (scheme.encoder(vocabulary),)
-        rows = encode_block(
-            block, (feature,), encoders, (template,), 0, splits, scheme.normalizer
-        ).rows
+        feature = FeatureEncoder(
+            Feature('targets', 0, 'a prefix '),
+            scheme.encoder(vocabulary),
+            template,
+            vocabulary.special_ids.unknown,
+        )
+        rows = encode_block(block, (feature,), 0, splits, scheme.normalizer).rows
         lengths = rows.lengths.astype(np.uint32)
         SortedRows.of(rows.keys, rows.records, row_offsets(lengths)[:-1], lengths).records()
         sort_rows([FramedRows.from_bytes(part.to_bytes()) for _, part in split_by_bucket(rows, 2)])

@@ -78,6 +78,7 @@ class VocabularyRecord:
     scheme: str | None = None  # None before there were others than subword
     rules: TokenRules | None = None  # by which its tokens are found, None if not recorded
     special_ids: dict[str, int | None] | None = None
+    scheme_options: dict[str, object] | None = None  # None if the scheme has none
 
 
 @dataclass(frozen=True)
@@ -108,7 +109,7 @@ class Manifest:
             put_rules(each)
         for each in (*fields['vocabularies'], *fields['vocabularies_used']):
             put_rules(each)
-            for name in ('scheme', 'special_ids'):
+            for name in ('scheme', 'special_ids', 'scheme_options'):
                 if each[name] is None:
                     del each[name]
         return _json(fields)

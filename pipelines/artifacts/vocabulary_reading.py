@@ -4,14 +4,16 @@ A flipped bit within a subtoken still leaves a vocabulary, only another one, and
 any other's. The manifest beside it tells; a file from elsewhere has none and is taken as it is.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 import google_crc32c
 
 from pipelines.artifacts.manifest import MANIFEST_NAME, VocabularyRecord, read_manifest
 from pipelines.files import filesystem
-from tokcore.encoding.scheme import Scheme, Vocabulary
+from pipelines.options.vocabulary_options import asked_scheme
+from tokcore.encoding.scheme import Scheme
+from tokcore.encoding.special_ids import Vocabulary
 from tokcore.encoding.token_rules import check_rules
 from tokcore.errors import InputError
 from tokcore.schemes import DEFAULT_SCHEME, find_scheme, scheme_names
@@ -28,20 +30,34 @@ class ReadVocabulary:
     unicode: str | None  # of the Python whose tables cut its tokens, None if not recorded
 
 
-def scheme_of(paths: Iterable[str], asked: str | None = None) -> Scheme:
-    """Returns the scheme of vocabulary files: the one that is recorded beside them, or asked for.
+def scheme_of(
+    paths: Iterable[str], asked: str | None = None, values: Mapping[str, object] | None = None
+) -> Scheme:
+    """Returns the scheme of vocabulary files, with what is asked for of its tokens.
 
-    Files without a record are taken for those of the scheme asked for, or of the default.
+    It is the one that is recorded beside them, or asked for, or else the only one to which the file
+    can belong by its form. What is not asked for is as recorded.
+
+    Args:
+        paths: of the files; none for a scheme that needs none.
+        asked: its name, if it is asked for.
+        values: what is asked for, by `Declared.key`.
 
     Raises:
-        InputError: one is recorded for another scheme than the others, or than that asked for.
+        InputError: one is recorded for another scheme than the others, or than that asked for, or
+            for other tokens; or nothing tells which scheme it is.
     """
     found = {f'--scheme {asked} is asked for': asked} if asked else {}
+    recorded_options: dict[str, object] = {}
     for path in paths:
         _, record = _recorded(path)
         if record is not None:
             scheme = record.scheme or DEFAULT_SCHEME
             found[f'the vocabulary {path} was made with --scheme {scheme}'] = scheme
+            recorded_options |= record.scheme_options or {}
+        elif asked is None:
+            scheme = _scheme_by_form(path)
+            found[f'the vocabulary {path} is by its form one of --scheme {scheme}'] = scheme
     first = next(iter(found), None)
     for said, scheme in found.items():
         if scheme != found[first]:
@@ -49,7 +65,24 @@ def scheme_of(paths: Iterable[str], asked: str | None = None) -> Scheme:
         if scheme not in scheme_names():
             known = ', '.join(scheme_names())
             raise InputError(f'{said}, which this version does not know: there are {known}')
-    return find_scheme(found[first] if found else DEFAULT_SCHEME)
+    name = found[first] if found else DEFAULT_SCHEME
+    return asked_scheme(name, recorded_options | dict(values or {}))
+
+
+def needs_no_vocabulary(scheme: str | None) -> bool:
+    """Tells whether a scheme that is asked for has ids without any vocabulary file."""
+    return scheme is not None and find_scheme(scheme).fixed is not None
+
+
+def _scheme_by_form(path: str) -> str:
+    data = filesystem.read_bytes(path)
+    fitting = [name for name in scheme_names() if find_scheme(name).recognizes(data)]
+    if len(fitting) != 1:
+        raise InputError(
+            f'{path} has no record beside it, and its form does not tell what kind of vocabulary '
+            f'it is; give --scheme, one of {", ".join(scheme_names())}'
+        )
+    return fitting[0]
 
 
 def read_vocabulary(path: str, scheme: Scheme) -> ReadVocabulary:

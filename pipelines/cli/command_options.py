@@ -24,15 +24,17 @@ from pipelines.options.job_options import (
     VocabularyOutput,
     WorkOptions,
 )
-from pipelines.options.option_reading import refuse_strays
+from pipelines.options.option_reading import refuse_strays, settled
 from pipelines.options.strict_parser import Parser
 from pipelines.options.vocabulary_options import (
     GivenVocabularies,
     LineEnding,
     LineVocabulary,
     SharedVocabulary,
+    encoding_options,
     learning_options,
     scheme_option,
+    token_options,
 )
 from tokcore.corpus.formats.registry import all_formats
 from tokcore.options.option_fields import Choice, Declared, Kind, declared, in_order
@@ -94,7 +96,8 @@ def known_commands() -> dict[str, Command]:
     ]
     training = splits[0]
     scheme, recorded_scheme = scheme_option(), scheme_option(None)
-    vocabulary = Group((scheme, learning_options()), 'vocabulary')
+    tokens, learning, encoding = token_options(), learning_options(), encoding_options()
+    vocabulary = Group((scheme, tokens, learning), 'vocabulary')
     return {
         'build': Command(
             'count, learn and encode: the main job, in one go',
@@ -102,7 +105,7 @@ def known_commands() -> dict[str, Command]:
                 *splits,
                 _DATASET,
                 vocabulary,
-                Group((SharedVocabulary,)),
+                Group((SharedVocabulary, encoding)),
                 _RUNNING,
                 _WORK,
                 _SHUFFLE,
@@ -110,7 +113,7 @@ def known_commands() -> dict[str, Command]:
         ),
         'count': Command(
             'count the tokens of the training lines',
-            (training, Group((CountsToMerge, CountedSide, scheme, CountsOutput)), _RUNNING),
+            (training, Group((CountsToMerge, CountedSide, scheme, tokens, CountsOutput)), _RUNNING),
         ),
         'vocab': Command(
             'learn a vocabulary, from text or from counts',
@@ -127,7 +130,7 @@ def known_commands() -> dict[str, Command]:
             'encode a corpus with vocabularies that exist',
             (
                 *splits,
-                Group((GivenVocabularies, recorded_scheme)),
+                Group((GivenVocabularies, recorded_scheme, tokens, encoding)),
                 _DATASET,
                 _RUNNING,
                 _WORK,
@@ -136,10 +139,11 @@ def known_commands() -> dict[str, Command]:
         ),
         'tokenize': Command(
             'lines of text on stdin to lines of ids on stdout',
-            (Group((LineVocabulary, recorded_scheme, LineEnding)),),
+            (Group((LineVocabulary, recorded_scheme, tokens, encoding, LineEnding)),),
         ),
         'detokenize': Command(
-            'lines of ids on stdin to text on stdout', (Group((LineVocabulary, recorded_scheme)),)
+            'lines of ids on stdin to text on stdout',
+            (Group((LineVocabulary, recorded_scheme, tokens, encoding)),),
         ),
     }
 
@@ -159,7 +163,8 @@ def _parsed(each: Declared, kinds: tuple[Kind, ...]) -> dict[str, object]:
     option = each.option
     how: dict[str, object] = {'help': each.help, 'default': argparse.SUPPRESS}
     if option.kind is None:
-        return {**how, 'action': 'store_true'}
+        on_by_default = each.default is True
+        return {**how, 'action': argparse.BooleanOptionalAction if on_by_default else 'store_true'}
     if each.default is MISSING and not any(_may_lack(each, kind) for kind in kinds):
         how['required'] = True
     if not callable(option.kind):
@@ -188,11 +193,22 @@ def finish_options(command: str, given: Mapping[str, object]) -> dict[str, objec
         InputError: an option that does not go with the others.
     """
     chosen = known_commands()[command]
+    known = {prefix + each.key: each for prefix, each in chosen.options}
+    found = dict(given)
     for group in chosen.groups:
-        refuse_strays(group.kinds, given, group.prefix)
-    defaults = {
-        prefix + each.key: each.default
-        for prefix, each in chosen.options
-        if each.default is not MISSING
-    }
-    return {**defaults, **given}
+        kinds = []
+        for kind in group.kinds:
+            if not isinstance(kind, Choice):
+                kinds.append(kind)
+                continue
+            by = kind.by.replace('-', '_')
+            value = given.get(by, known[by].default)
+            # What is recorded beside a vocabulary may choose later.
+            if value is not None:
+                found = settled(kind, found, value)
+                kinds.append(kind.chosen(value))
+        refuse_strays(kinds, found, group.prefix)
+        for each in (each for kind in kinds for each in declared(kind)):
+            if each.default is not MISSING:
+                found.setdefault(group.prefix + each.key, each.default)
+    return found

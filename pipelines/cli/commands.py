@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pipelines.artifacts.count_files import find_counts
 from pipelines.artifacts.counts_folder import CountsFolder
 from pipelines.artifacts.stage_output import StageOutput
-from pipelines.artifacts.vocabulary_reading import scheme_of
+from pipelines.artifacts.vocabulary_reading import needs_no_vocabulary, scheme_of
 from pipelines.cli.given_files import names_files, split_paths
 from pipelines.cli.name_limits import refuse_long_names
 from pipelines.engines.engine import Engine, choose_engine
@@ -24,8 +24,13 @@ from pipelines.options.job_options import (
     RunningOptions,
     ShuffleOptions,
 )
-from pipelines.options.option_reading import chosen_kind, field_values, options_of
-from pipelines.options.vocabulary_options import GivenVocabularies, learning_options
+from pipelines.options.option_reading import field_values, options_of
+from pipelines.options.vocabulary_options import (
+    GivenVocabularies,
+    asked_encoding,
+    asked_learning,
+    asked_scheme,
+)
 from pipelines.stages.build import build_stage, vocabulary_names
 from pipelines.stages.count import count_stage
 from pipelines.stages.encode import encode_stage
@@ -33,11 +38,9 @@ from pipelines.stages.merge_counts import merge_stage
 from pipelines.stages.vocabulary import vocabulary_from_counts, vocabulary_from_text
 from pipelines.transforms.write_rejected import REJECTED_FOLDER
 from pipelines.transforms.write_shards import shard_name
-from tokcore.encoding.learning_options import LearningOptions
 from tokcore.encoding.scheme import Scheme
 from tokcore.errors import InputError
 from tokcore.options.values import said_size
-from tokcore.schemes import find_scheme
 
 _BESIDE_VOCABULARY = ('.tokbeam.run.json', f'.{REJECTED_FOLDER}')
 
@@ -46,12 +49,10 @@ def build(options: argparse.Namespace, beam_flags: Sequence[str]) -> None:
     engine = _engine(options, beam_flags)
     folder = filesystem.absolute(options.output)
     corpus = find_corpus(split_paths(options, SPLITS))
-    vocabulary = _vocabulary_options(options)
-    encoding = _encode_options(options, corpus)
-    scheme = find_scheme(options.scheme)
-    names = vocabulary_names(
-        corpus, scheme, options.name, options.vocab_size, options.shared_vocab
-    )
+    scheme = asked_scheme(options.scheme, vars(options))
+    vocabulary = asked_learning(scheme, vars(options)) if scheme.options else None
+    encoding = _encode_options(options, corpus, scheme)
+    names = vocabulary_names(corpus, scheme, options.name, vocabulary, options.shared_vocab)
     _refuse_long_names(folder, [*names.values(), *_longest_shards(encoding, corpus)], options)
     execution = _execution(engine, options, scheme, _shuffling(engine, options))
     reading = _reading(corpus, options, scheme)
@@ -59,7 +60,7 @@ def build(options: argparse.Namespace, beam_flags: Sequence[str]) -> None:
 
 
 def count(options: argparse.Namespace, beam_flags: Sequence[str]) -> None:
-    scheme = find_scheme(options.scheme)
+    scheme = _learning_scheme(options)
     execution = _execution(_engine(options, beam_flags), options, scheme)
     path = filesystem.absolute(options.output)
     refuse_long_names(*_beside(path, [f'.{REJECTED_FOLDER}']), '--output')
@@ -76,10 +77,10 @@ def count(options: argparse.Namespace, beam_flags: Sequence[str]) -> None:
 
 
 def vocab(options: argparse.Namespace, beam_flags: Sequence[str]) -> None:
-    scheme = find_scheme(options.scheme)
+    scheme = _learning_scheme(options)
     execution = _execution(_engine(options, beam_flags), options, scheme)
     path = filesystem.absolute(options.output)
-    vocabulary = _vocabulary_options(options)
+    vocabulary = asked_learning(scheme, vars(options))
     refuse_long_names(*_beside(path, _BESIDE_VOCABULARY), '--output')
     _refuse_long_work(options)
     if options.counts:
@@ -100,9 +101,9 @@ def encode(options: argparse.Namespace, beam_flags: Sequence[str]) -> None:
     folder = filesystem.absolute(options.output)
     corpus = find_corpus(split_paths(options, SPLITS))
     vocabularies = _vocabulary_paths(options, corpus)
-    encoding = _encode_options(options, corpus)
+    scheme = scheme_of(vocabularies.given, options.scheme, vars(options))
+    encoding = _encode_options(options, corpus, scheme)
     _refuse_long_names(folder, _longest_shards(encoding, corpus), options)
-    scheme = scheme_of(vocabularies.given, options.scheme)
     execution = _execution(engine, options, scheme, _shuffling(engine, options))
     encode_stage(_reading(corpus, options, scheme), execution, vocabularies, encoding, folder)
 
@@ -183,22 +184,35 @@ def _side(options: argparse.Namespace, corpus: Corpus) -> str:
     return options.side or 'both'
 
 
-def _vocabulary_options(options: argparse.Namespace) -> LearningOptions:
-    values = vars(options)
-    return options_of(chosen_kind(learning_options(), values), values)
+def _learning_scheme(options: argparse.Namespace) -> Scheme:
+    """The scheme whose vocabulary is to be counted or learned for."""
+    scheme = asked_scheme(options.scheme, vars(options))
+    if scheme.options is None:
+        raise InputError(
+            f'--scheme {scheme.name} has nothing to learn, so there is nothing to count for it; '
+            'give it to build, encode, tokenize or detokenize'
+        )
+    return scheme
 
 
-def _encode_options(options: argparse.Namespace, corpus: Corpus) -> EncodeOptions:
+def _encode_options(
+    options: argparse.Namespace, corpus: Corpus, scheme: Scheme
+) -> EncodeOptions:
     if not corpus.is_paired and options.source_prefix:
         raise InputError(
             f'--source-prefix is for pairs; a {_option_of(corpus)} corpus has targets only'
         )
-    return EncodeOptions(**field_values(DatasetOptions, vars(options)))
+    return EncodeOptions(
+        **field_values(DatasetOptions, vars(options)),
+        encoding=asked_encoding(scheme, vars(options)),
+    )
 
 
 def _vocabulary_paths(options: argparse.Namespace, corpus: Corpus) -> VocabularyPaths:
     given = options_of(GivenVocabularies, vars(options))
     pair = (given.source_vocab, given.target_vocab)
+    if not given.vocab and not any(pair) and needs_no_vocabulary(options.scheme):
+        return VocabularyPaths('', '' if corpus.is_paired else None)
     if bool(given.vocab) == bool(any(pair)):
         raise InputError('give --vocab, or --source-vocab with --target-vocab')
     if given.vocab:

@@ -7,14 +7,21 @@ from typing import BinaryIO
 
 import numpy as np
 
-from pipelines.artifacts.vocabulary_reading import read_vocabulary, scheme_of
+from pipelines.artifacts.vocabulary_reading import (
+    needs_no_vocabulary,
+    read_vocabulary,
+    scheme_of,
+)
 from pipelines.cli.standard_output import StandardOutput
 from pipelines.files import filesystem
 from pipelines.files.system_errors import system_error
+from pipelines.options.vocabulary_options import asked_encoding
 from tokcore.corpus.formats.line_rows import text_rows
 from tokcore.encoding.encoded_rows import EncodedSide
 from tokcore.encoding.row_encoder import RowEncoder, unspelled_row
-from tokcore.encoding.scheme import NO_TEMPLATE, Scheme, Template, Vocabulary
+from tokcore.encoding.scheme import Scheme
+from tokcore.encoding.special_ids import Vocabulary
+from tokcore.encoding.templates import NO_TEMPLATE, Template
 from tokcore.errors import InputError
 from tokcore.text.normalizer import Normalizer
 from tokcore.text.sides import Side
@@ -30,8 +37,11 @@ def tokenize(options: argparse.Namespace) -> int:
     """Writes the ids of each line read; a blank line gives an empty one."""
     with StandardOutput() as target:
         scheme, vocabulary = _load(options)
-        encoder = scheme.encoder(vocabulary)
-        template = scheme.template(vocabulary) if options.eos else NO_TEMPLATE
+        asked = asked_encoding(scheme, vars(options))
+        encoder = scheme.encoder(vocabulary, asked)
+        template = NO_TEMPLATE
+        if options.eos or asked.template is not None:
+            template = scheme.template(vocabulary, asked.template)
         first_line = 1
         for block in _read(_blocks(_source())):
             lines = _tokenized(block, encoder, template, scheme.normalizer, first_line)
@@ -41,16 +51,20 @@ def tokenize(options: argparse.Namespace) -> int:
 
 
 def detokenize(options: argparse.Namespace) -> int:
-    """Writes the text of each line of ids read, without the padding and the end's id.
+    """Writes the text of each line of ids read, without padding and what the template adds.
 
     Ids can spell what a line of text cannot hold: a line feed is written as a space, and half of a
     surrogate pair as U+FFFD.
     """
     with StandardOutput() as target:
-        _, vocabulary = _load(options)
+        scheme, vocabulary = _load(options)
+        template = scheme.template(vocabulary, asked_encoding(scheme, vars(options)).template)
         at_end = vocabulary.special_ids.at_end
         for number, line in enumerate(_read(_source()), 1):
             ids = [_checked_id(word, number, vocabulary.vocab_size) for word in line.split()]
+            while ids and ids[-1] == vocabulary.special_ids.pad:
+                ids.pop()
+            ids = template.stripped(ids)
             while ids and ids[-1] in at_end:
                 ids.pop()
             target.write(_as_line(vocabulary.decode(ids)))
@@ -58,8 +72,13 @@ def detokenize(options: argparse.Namespace) -> int:
 
 
 def _load(options: argparse.Namespace) -> tuple[Scheme, Vocabulary]:
+    if options.vocab is None:
+        if not needs_no_vocabulary(options.scheme):
+            raise InputError('give --vocab, the vocabulary file')
+        scheme = scheme_of([], options.scheme, vars(options))
+        return scheme, scheme.fixed
     path = filesystem.absolute(options.vocab)
-    scheme = scheme_of([path], options.scheme)
+    scheme = scheme_of([path], options.scheme, vars(options))
     return scheme, read_vocabulary(path, scheme).entries
 
 
@@ -105,8 +124,7 @@ def _encode(
             raise
         row, said = found
         raise InputError(
-            f'standard input, line {lines[row]}: {said}; the vocabulary lacks characters of its '
-            'own alphabet, so learn another one'
+            f'standard input, line {lines[row]}: {said}'
         ) from error
 
 

@@ -58,6 +58,34 @@ class SplitEncoded(News):
 
 
 @dataclass(frozen=True)
+class UnknownTokens(News):
+    """Tokens of a split that the vocabulary does not have.
+
+    Attributes:
+        split: whose.
+        unknown: ids that stand for them.
+        ids: of all its text.
+        words: the commonest of them, with their counts.
+    """
+
+    split: str
+    unknown: int
+    ids: int
+    words: tuple[tuple[str, int], ...]
+
+    @property
+    def level(self) -> int:
+        return logging.WARNING if self.unknown * 100 > self.ids else logging.INFO
+
+    def __str__(self) -> str:
+        said = f'encode: {self.split}: {self.unknown} of {self.ids} ids are the unknown token'
+        if self.level == logging.INFO:
+            return said
+        words = ', '.join(f'{word!r} {count}' for word, count in self.words)
+        return f'{said}, {self.unknown / self.ids:.1%}; the commonest are {words}'
+
+
+@dataclass(frozen=True)
 class LinesLeftOut(News):
     """Lines that could not be used are in a file."""
 

@@ -8,6 +8,7 @@ from pipelines.options.corpus_options import SPLITS, option_name
 from pipelines.options.job_options import DatasetOptions
 from pipelines.transforms.encode_blocks import EncodedFeature, SplitShards
 from pipelines.transforms.write_shards import shard_name
+from tokcore.encoding.scheme_options import EncodingOptions
 from tokcore.options.option_fields import recorded
 from tokcore.records.example_encoding import Feature
 
@@ -18,7 +19,10 @@ handful. Half would double the elements of the shuffle, twice the memory of ever
 
 @dataclass(frozen=True)
 class VocabularyPaths:
-    """The vocabulary files of the two sides of a pair, or of a text as `targets`."""
+    """The vocabulary files of the two sides of a pair, or of a text as `targets`.
+
+    Paths are empty if the scheme has no such files.
+    """
 
     targets: str
     inputs: str | None = None
@@ -31,13 +35,20 @@ class VocabularyPaths:
 
 @dataclass(frozen=True)
 class EncodeOptions(DatasetOptions):
-    """What the shards depend on, as files and examples."""
+    """What the shards depend on, as files and examples.
+
+    Attributes:
+        encoding: what is asked of the scheme's encoder.
+    """
+
+    encoding: EncodingOptions = EncodingOptions()
 
     def for_manifest(self, reading: Reading) -> dict[str, object]:
         """Returns what the shards depend on, beside the vocabularies: of the splits there are."""
         there = {split.name for split in reading.corpus.splits}
         absent = {option_name(split, 'shards') for split in SPLITS if split not in there}
         own = {name: value for name, value in recorded(self).items() if name not in absent}
+        own |= recorded(self.encoding) | recorded(reading.scheme)
         return {**own, **reading.for_manifest()}
 
     def shard_names(self, corpus: Corpus) -> list[str]:

@@ -1,5 +1,6 @@
 """What a job's workers report of the lines that they read."""
 
+import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -26,6 +27,7 @@ class ReadStats:
     inputs: tuple[InputText, ...]
     lines: tuple[LineTally, ...]
     rejected: tuple[OutputFile, ...] = ()
+    unknown_words: tuple[Mapping[str, int], ...] = ()  # of each split, the commonest
 
 
 def report_stats(outputs: Mapping[str, beam.PCollection], path: str) -> None:
@@ -71,4 +73,7 @@ def read_job_stats(corpus: Corpus, path: str) -> ReadStats:
     left_out = sum(each.rejected for each in tallies)
     if left_out != sum(file.rows for file in rejected):
         raise RuntimeError(f'{left_out} lines were rejected, but not as many written: {rejected}')
-    return ReadStats(input_texts(corpus, receipts), tuple(lines), rejected)
+    # Which words are told depends on how blocks were cut, and no byte of a result may.
+    told = tuple(dataclasses.replace(each, unknown_words={}) for each in lines)
+    words = tuple(each.unknown_words for each in lines)
+    return ReadStats(input_texts(corpus, receipts), told, rejected, words)

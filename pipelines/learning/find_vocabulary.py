@@ -19,11 +19,10 @@ from pipelines.engines.progress_events import (
 from pipelines.learning.learner_choice import LearnerChoice, choose_learner, predicted_bytes
 from pipelines.learning.learner_rounds import RoundsPlace
 from pipelines.machine.process_memory import peak_bytes
-from tokcore.encoding.scheme import Learned, LearningOptions, Scheme
+from tokcore.encoding.scheme import Learned, Scheme
+from tokcore.encoding.scheme_options import LearningOptions
 from tokcore.learning.size_search import Report
-
-T2T_RANGE = (1, 1000)
-"""The min-counts between which Tensor2Tensor's `build_from_generator` searches."""
+from tokcore.subword.subword_options import T2T_RANGE
 
 
 @dataclass(frozen=True)
@@ -82,9 +81,13 @@ class VocabularySearch:
     def _choice(self) -> LearnerChoice:
         size = self.counts.size()
         if self.scheme.beam_learner is not None:
-            return choose_learner(self.options.learner, size)
+            return choose_learner(
+                self.options.learner, size, self.scheme.learner_bytes_per_character
+            )
         reason = f'--scheme {self.scheme.name} has no other learner'
-        return LearnerChoice('memory', reason, predicted_bytes(size))
+        return LearnerChoice(
+            'memory', reason, predicted_bytes(size, self.scheme.learner_bytes_per_character)
+        )
 
     def _learn_on_beam(self, report: Report) -> tuple[Learned, int]:
         module, _, name = self.scheme.beam_learner.partition(':')
@@ -104,8 +107,7 @@ def _reporter(label: str, options: LearningOptions) -> Callable[[int, int, int],
 
     def report(min_count: int, size: int, target: int) -> None:
         nonlocal widened, rounds, started
-        beyond = options.min_count_range is None and min_count > T2T_RANGE[1]
-        if beyond and not widened and options.search == 't2t':
+        if not widened and options.is_beyond(min_count):
             widened = True
             tell(SearchWidened(label, target, T2T_RANGE[1]))
         rounds += 1

@@ -15,10 +15,6 @@ measured, and other processes come and go."""
 _BYTES_OF_PROCESS = 350 << 20
 """A driver with Beam, pyarrow and compiled kernels in it."""
 
-_BYTES_PER_CHARACTER = 50
-"""Of all escaped tokens, if a search goes down to min-count 1: places, and a tree of every string.
-On 10 million tokens of 13 characters 50 were measured, and 24 down to min-count 50."""
-
 _BYTES_PER_TOKEN = 40
 """The table itself, beside the learner."""
 
@@ -32,17 +28,20 @@ class LearnerChoice:
     memory_bytes: int  # what the learner in memory is predicted to take
 
 
-def choose_learner(wanted: str, size: CountedSize, available: int | None = None) -> LearnerChoice:
+def choose_learner(
+    wanted: str, size: CountedSize, per_character: int, available: int | None = None
+) -> LearnerChoice:
     """Returns the learner wanted, or for `auto` the one in memory if it is sure to fit.
 
     Args:
         wanted: one of LEARNERS.
         size: what is to be learned from.
+        per_character: what the learner in memory takes for each byte of distinct tokens.
         available: bytes of memory at hand; None asks the machine.
     """
     if wanted not in LEARNERS:
         raise InputError(f'no learner {wanted!r}; there are {", ".join(LEARNERS)}')
-    need = predicted_bytes(size)
+    need = predicted_bytes(size, per_character)
     at_hand = available_bytes() if available is None else available
     compared = (
         f'{size.tokens} tokens need some {_megabytes(need)} in memory, '
@@ -54,12 +53,12 @@ def choose_learner(wanted: str, size: CountedSize, available: int | None = None)
     return LearnerChoice(learner, compared, need)
 
 
-def predicted_bytes(size: CountedSize) -> int:
-    """Returns the peak of a process that learns in memory."""
+def predicted_bytes(size: CountedSize, per_character: int) -> int:
+    """Returns the peak of a process that learns in memory; `per_character` as of `choose_learner`."""
     # Of a token's text a character is a byte or more; its end is a character too.
     characters = size.bytes + size.tokens
     return (
-        _BYTES_OF_PROCESS + _BYTES_PER_CHARACTER * characters + _BYTES_PER_TOKEN * size.tokens
+        _BYTES_OF_PROCESS + per_character * characters + _BYTES_PER_TOKEN * size.tokens
     )
 
 

@@ -35,7 +35,9 @@ def search_on_beam(search: VocabularySearch, report: Report) -> tuple[Learned, i
         paths = _parquet_paths(search, table)
         learner = BeamLearner(paths, search.work, search.engine.run, **options.learned)
         learned = search_subwords(learner, largest_count(table), options, report)
-        return learned, predicted_bytes(search.counts.size())
+        return learned, predicted_bytes(
+            search.counts.size(), search.scheme.learner_bytes_per_character
+        )
     search.counts.let_go(*search.counts.files)  # the workers read them
     kept = _kept_rounds(search)
     with kept.claimed() as claim:

@@ -6,7 +6,14 @@ from dataclasses import MISSING
 from typing import TypeVar
 
 from tokcore.errors import InputError
-from tokcore.options.option_fields import Choice, Declared, Kind, declared, flag
+from tokcore.options.option_fields import (
+    Choice,
+    Declared,
+    Kind,
+    as_typed,
+    declared,
+    flag,
+)
 from tokcore.options.values import shown
 
 _Options = TypeVar('_Options')
@@ -55,6 +62,9 @@ def read_options(kinds: Sequence[Kind], given: Mapping[str, object]) -> list[obj
             raise InputError(f'there is no option {shown(name)}; there are {", ".join(known)}')
     values = {known[name].key: _value(known[name], value) for name, value in given.items()}
     refuse_strays(kinds, values)
+    for kind in kinds:
+        if isinstance(kind, Choice):
+            values = settled(kind, values, values.get(kind.by.replace('-', '_')))
     return [options_of(chosen_kind(kind, values), values) for kind in kinds]
 
 
@@ -91,6 +101,27 @@ def chosen_kind(kind: Kind, values: Mapping[str, object]) -> type:
     return kind
 
 
+def settled(choice: Choice, given: Mapping[str, object], value: str | None) -> dict[str, object]:
+    """Returns what was given, where it is known which dataclass of a choice is chosen.
+
+    Args:
+        choice: dataclasses of options.
+        given: values by `Declared.key`; those `as_typed` become the chosen dataclass's.
+        value: of the option that chooses.
+
+    Raises:
+        InputError: an option of another dataclass, or a value that cannot be.
+    """
+    _refuse_unchosen(choice, _there(given), '', value)
+    found = dict(given)
+    typed = {each.name for each in declared(choice) if each.option.kind is as_typed}
+    for each in declared(choice.chosen(value)):
+        if each.name in typed and each.key in given:
+            words = given[each.key]
+            found[each.key] = _value(each, list(words) if each.option.many else words)
+    return found
+
+
 def refuse_strays(kinds: Sequence[Kind], given: Mapping[str, object], prefix: str = '') -> None:
     """Refuses options that do not go with what else was given, or with what was chosen.
 
@@ -103,10 +134,10 @@ def refuse_strays(kinds: Sequence[Kind], given: Mapping[str, object], prefix: st
     Raises:
         InputError: an option that goes with another one; both are named.
     """
-    there = {name: value for name, value in given.items() if value not in ('', (), [], None)}
+    there = _there(given)
     for kind in kinds:
         if isinstance(kind, Choice):
-            _refuse_unchosen(kind, there, prefix)
+            _refuse_unchosen(kind, there, prefix, there.get(kind.by.replace('-', '_')))
     every = [each for kind in kinds for each in declared(kind) if prefix + each.key in there]
     names = {each.name for each in every}
     read = [flag(each.name, prefix) for each in every if each.option.reads]
@@ -118,8 +149,14 @@ def refuse_strays(kinds: Sequence[Kind], given: Mapping[str, object], prefix: st
             raise InputError(f'{flag(each.name, prefix)} goes with {fitting}{instead}')
 
 
-def _refuse_unchosen(choice: Choice, there: Mapping[str, object], prefix: str) -> None:
-    chosen = choice.chosen(there.get(choice.by.replace('-', '_')))
+def _there(given: Mapping[str, object]) -> dict[str, object]:
+    return {name: value for name, value in given.items() if value not in ('', (), [], None)}
+
+
+def _refuse_unchosen(
+    choice: Choice, there: Mapping[str, object], prefix: str, value: str | None
+) -> None:
+    chosen = choice.chosen(value)
     own = {each.name for each in declared(chosen)}
     for each in declared(choice):
         if prefix + each.key in there and each.name not in own:
@@ -127,9 +164,9 @@ def _refuse_unchosen(choice: Choice, there: Mapping[str, object], prefix: str) -
             fitting = [
                 f'{by}={value}'
                 for value, kind in choice.kinds.items()
-                if each in declared(kind)
+                if each.name in {one.name for one in declared(kind)}
             ]
-            now = next(value for value, kind in choice.kinds.items() if kind is chosen)
+            now = next(iter(choice.kinds)) if value is None else value
             raise InputError(
                 f'{flag(each.name, prefix)} goes with {" or ".join(fitting)}, not with {by}={now}'
             )

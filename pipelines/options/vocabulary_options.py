@@ -1,8 +1,12 @@
 """The options of vocabularies: of which scheme they are, and which ones encode."""
 
 import dataclasses
+from collections.abc import Mapping
 from dataclasses import dataclass
 
+from pipelines.options.option_reading import options_of, settled
+from tokcore.encoding.scheme import Scheme
+from tokcore.encoding.scheme_options import EncodingOptions, LearningOptions, NothingToLearn
 from tokcore.options.option_fields import Choice, option
 from tokcore.options.values import path
 from tokcore.schemes import DEFAULT_SCHEME, find_scheme, scheme_names
@@ -10,7 +14,7 @@ from tokcore.schemes import DEFAULT_SCHEME, find_scheme, scheme_names
 
 def scheme_option(default: str | None = DEFAULT_SCHEME) -> type:
     """Returns a dataclass with `--scheme`; without a default, a vocabulary's record is asked."""
-    told = default or f'the one recorded beside the vocabulary, else {DEFAULT_SCHEME}'
+    told = default or "the one recorded beside the vocabulary, else the one that its file's form tells"
     declared = option(
         f'how text becomes ids (default: {told})', scheme_names(), default=default, changes_bytes=True
     )
@@ -18,9 +22,47 @@ def scheme_option(default: str | None = DEFAULT_SCHEME) -> type:
     return dataclasses.make_dataclass('SchemeOption', fields, frozen=True, kw_only=True)
 
 
+def token_options() -> Choice:
+    """Returns the options that change which tokens a line has: each scheme is its own."""
+    return Choice('scheme', {name: type(find_scheme(name)) for name in scheme_names()})
+
+
 def learning_options() -> Choice:
     """Returns the options of how a vocabulary is learned, of each scheme."""
-    return Choice('scheme', {name: find_scheme(name).options for name in scheme_names()})
+    return Choice(
+        'scheme', {name: find_scheme(name).options or NothingToLearn for name in scheme_names()}
+    )
+
+
+def encoding_options() -> Choice:
+    """Returns the options of how a vocabulary encodes, of each scheme."""
+    return Choice('scheme', {name: find_scheme(name).encoding for name in scheme_names()})
+
+
+def asked_scheme(name: str, values: Mapping[str, object]) -> Scheme:
+    """Returns a scheme with what is asked for of its tokens.
+
+    Args:
+        name: of the scheme.
+        values: what was given, by `Declared.key`.
+
+    Raises:
+        InputError: an option of another scheme, or a value that cannot be.
+    """
+    choice = token_options()
+    return options_of(choice.chosen(name), settled(choice, values, name))
+
+
+def asked_learning(scheme: Scheme, values: Mapping[str, object]) -> LearningOptions:
+    """Returns what is asked of a scheme's learner; raises InputError as `asked_scheme`."""
+    choice = learning_options()
+    return options_of(choice.chosen(scheme.name), settled(choice, values, scheme.name))
+
+
+def asked_encoding(scheme: Scheme, values: Mapping[str, object]) -> EncodingOptions:
+    """Returns what is asked of a scheme's encoder; raises InputError as `asked_scheme`."""
+    choice = encoding_options()
+    return options_of(choice.chosen(scheme.name), settled(choice, values, scheme.name))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,7 +94,9 @@ class GivenVocabularies:
 class LineVocabulary:
     """The vocabulary of a command that takes lines."""
 
-    vocab: str = option('vocabulary file', path, 'FILE')
+    vocab: str | None = option(
+        'vocabulary file; of byte there is none', path, 'FILE', default=None
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,7 +104,8 @@ class LineEnding:
     """What stands behind the ids of a line."""
 
     eos: bool = option(
-        'put around each line what examples have around it: of subword the id of <EOS> behind it',
+        "put around each line what the scheme's examples have around it: of subword, the id of "
+        '<EOS> behind it',
         None,
         default=False,
     )

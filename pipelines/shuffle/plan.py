@@ -17,6 +17,7 @@ import google_crc32c
 from pipelines.artifacts.recorded_rules import earlier_rules
 from pipelines.files import filesystem
 from pipelines.jobs.corpus_files import Corpus, checksum_input
+from pipelines.jobs.encode_options import EncodeOptions
 from pipelines.jobs.read_plan import ReadPlan
 from pipelines.jobs.shuffle_memory import ShuffleMemory
 from pipelines.shuffle.plan_folders import (
@@ -33,6 +34,7 @@ from tokcore.compiled.compilation import earlier_digests, source_digest
 from tokcore.corpus.dataset import MAX_LINE_BYTES, WorkItem
 from tokcore.corpus.formats.corpus_format import read_blocks
 from tokcore.errors import FullDiskError
+from tokcore.options.option_fields import recorded
 from tokcore.schemes import DEFAULT_SCHEME
 from tokcore.shuffle.run_file import FORMAT
 from tokcore.text.unicode_tables import UNICODE_VERSION
@@ -83,7 +85,7 @@ def plan_shuffle(
     read_plan: ReadPlan,
     layout: Sequence[SplitShards],
     features: Sequence[EncodedFeature],
-    seed: int,
+    options: EncodeOptions,
     memory: ShuffleMemory,
     work: str,
     output: str,
@@ -97,12 +99,12 @@ def plan_shuffle(
         read_plan: what is read, as work items.
         layout: for each split its shards and buckets.
         features: what an example holds.
-        seed: of the order keys.
+        options: the seed of the order keys, and what is asked of the encoder.
         memory: the largest runs that may be, and for how many processes.
         work: the folder that the folder of the runs is in.
         output: the folder that the shards are for at last: no other output's runs are touched.
     """
-    content = {**_content(read_plan, layout, features, seed), 'output': output}
+    content = {**_content(read_plan, layout, features, options), 'output': output}
     content |= _cut(read_plan, memory.run_bytes, memory.processes)
     fingerprint = fingerprint_of(content)
     for earlier in stored_plans(work):
@@ -157,17 +159,20 @@ def _content(
     read_plan: ReadPlan,
     layout: Sequence[SplitShards],
     features: Sequence[EncodedFeature],
-    seed: int,
+    options: EncodeOptions,
 ) -> dict:
     """All that the bytes of the runs depend on, but for how large they are."""
     reading = read_plan.reading
-    vocabularies = {each.vocabulary: filesystem.read_bytes(each.vocabulary) for each in features}
+    vocabularies = {
+        path: filesystem.read_bytes(path) if path else b''
+        for path in (each.vocabulary for each in features)
+    }
     items = plan_json([item.key for item in read_plan.all_items])
     content = {
         'format': FORMAT,
         'code': _codes()[0],
         'unicode': UNICODE_VERSION,
-        'seed': seed,
+        'seed': options.seed,
         'on_error': reading.on_error,
         'block_bytes': read_plan.item_bytes,
         'work_items': hashlib.sha256(items).hexdigest(),
@@ -195,6 +200,8 @@ def _content(
         content['scheme'] = reading.scheme.name
     if reading.scheme.rules != earlier_rules():
         content['rules'] = reading.scheme.rules.metadata()
+    if asked := recorded(options.encoding):
+        content['encoding'] = asked
     return content
 
 

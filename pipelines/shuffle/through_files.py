@@ -51,11 +51,13 @@ def encode_through_files(
     vocabularies = len({each.vocabulary for each in features})
     memory = fit_memory(execution, reading.longest_line, vocabularies)
     encoder = BlockEncoder(
-        features, reading.corpus.splits, seed, reading.on_error, reading.scheme
+        features, reading.corpus.splits, seed, reading.on_error, reading.scheme, options.encoding
     )
     work = WorkFolder(execution.work, output).path
     layout = options.layout(reading.corpus)
-    planned = plan_shuffle(read_plan, layout, features, seed, memory, work, output)
+    planned = plan_shuffle(
+        read_plan, layout, features, options, memory, work, output
+    )
     plan = planned.plan
 
     def build(pipeline: beam.Pipeline) -> None:

@@ -22,29 +22,39 @@ from pipelines.stages.count import count_stage
 from pipelines.stages.encode import encode_into, log_shards
 from pipelines.stages.run_stage import Made, run_stage
 from pipelines.stages.vocabulary import learn
-from tokcore.encoding.learning_options import LearningOptions
 from tokcore.encoding.scheme import Scheme
+from tokcore.encoding.scheme_options import LearningOptions
 from tokcore.errors import InputError
 
 
 def vocabulary_names(
-    corpus: Corpus, scheme: Scheme, name: str, size: int, shared: bool
+    corpus: Corpus, scheme: Scheme, name: str, options: LearningOptions | None, shared: bool
 ) -> dict[str, str]:
-    """Returns the file name of each side's vocabulary: `both`, or `inputs` and `targets`."""
+    """Returns the file name of each side's vocabulary: `both`, or `inputs` and `targets`.
+
+    There are none of a scheme that learns nothing.
+    """
+    if scheme.options is None:
+        return {}
     if shared or not corpus.is_paired:
-        return {'both': scheme.vocabulary_name(name, size)}
-    return {side: scheme.vocabulary_name(name, size, side) for side in ('inputs', 'targets')}
+        return {'both': scheme.vocabulary_name(name, options.told_size)}
+    return {
+        side: scheme.vocabulary_name(name, options.told_size, side)
+        for side in ('inputs', 'targets')
+    }
 
 
 def build_stage(
     reading: Reading,
     execution: Execution,
-    vocabulary: LearningOptions,
+    vocabulary: LearningOptions | None,
     shared: bool,
     encoding: EncodeOptions,
     folder: str,
 ) -> None:
     """Counts the training lines, learns the vocabularies and encodes all splits.
+
+    A scheme that learns nothing (`vocabulary` is None) only encodes.
 
     Raises:
         InputError: whatever the three stages refuse.
@@ -53,13 +63,13 @@ def build_stage(
     corpus = reading.corpus
     output = StageOutput.of_dataset(folder)
     names = vocabulary_names(
-        corpus, reading.scheme, encoding.name, vocabulary.vocab_size, shared
+        corpus, reading.scheme, encoding.name, vocabulary, shared
     )
     key = StageKey(
         'build',
         {
             **encoding.for_manifest(reading),
-            **vocabulary.for_manifest(),
+            **(vocabulary.for_manifest() if vocabulary else {}),
             'shared_vocab': shared,
             'scheme': reading.scheme.name,
         },
@@ -80,8 +90,9 @@ def build_stage(
 
     def make(attempt: Attempt) -> list[Made]:
         plan = plan_reading(reading, execution, attempt.path)
-        training = plan.only('train')
-        count_stage(training.reading, execution, list(folders.values()), training)
+        if folders:
+            training = plan.only('train')
+            count_stage(training.reading, execution, list(folders.values()), training)
         counted = time.monotonic()
         records: list[VocabularyRecord] = []
         for side, name in names.items():
@@ -122,7 +133,7 @@ def build_stage(
 
 def _vocabulary_paths(names: Mapping[str, str], folder: str, corpus: Corpus) -> VocabularyPaths:
     paths = {side: filesystem.join(folder, name) for side, name in names.items()}
-    targets = paths.get('targets', paths.get('both'))
+    targets = paths.get('targets', paths.get('both', ''))
     return VocabularyPaths(targets, paths.get('inputs', targets) if corpus.is_paired else None)
 
 

@@ -9,7 +9,7 @@ from pipelines.artifacts.manifest import OutputFile, VocabularyRecord
 from pipelines.artifacts.stage_output import StageKey, StageOutput, StageTask
 from pipelines.artifacts.vocabulary_reading import read_vocabulary
 from pipelines.engines.progress import counted, tell
-from pipelines.engines.progress_events import SplitEncoded
+from pipelines.engines.progress_events import SplitEncoded, UnknownTokens
 from pipelines.files import filesystem
 from pipelines.files.attempts import Attempt
 from pipelines.files.work_folder import WorkFolder
@@ -25,6 +25,7 @@ from pipelines.transforms.read_blocks import READING
 from pipelines.transforms.write_report import WriteReport, WrittenFile, read_report
 from pipelines.transforms.write_shards import WriteShards
 from tokcore.encoding.scheme import Scheme
+from tokcore.options.option_fields import recorded
 
 
 @dataclass(frozen=True)
@@ -45,7 +46,7 @@ def given_vocabularies(
     """
     by_path: dict[str, list[str]] = {}
     for side, path in (('inputs', paths.inputs), ('targets', paths.targets)):
-        if path is not None:
+        if path:
             by_path.setdefault(path, []).append(side)
     records = []
     for path, sides in by_path.items():
@@ -61,6 +62,7 @@ def given_vocabularies(
                 scheme=scheme.name,
                 rules=scheme.rules,
                 special_ids=vocabulary.entries.special_ids._asdict(),
+                scheme_options=recorded(scheme) or None,
             )
         )
     return tuple(records)
@@ -158,6 +160,9 @@ def encode_into(
             raise RuntimeError(
                 f'{lines.examples} examples of {lines.split} were encoded, {examples} written'
             )
+    for lines, words in zip(stats.lines, stats.unknown_words, strict=True):
+        if lines.unknown:
+            tell(UnknownTokens(lines.split, lines.unknown, lines.ids, tuple(words.items())[:10]))
     return Encoded(stats, tuple(shards))
 
 
@@ -182,6 +187,7 @@ def _encode_through_runner(
             engine.workers,
             on_error=reading.on_error,
             scheme=reading.scheme,
+            options=options.encoding,
         )
         report_stats(encoded, path)
         (

@@ -28,9 +28,10 @@ from pipelines.options.choices import PairSide
 from pipelines.stages.count import count_stage
 from pipelines.stages.run_stage import Made, run_stage
 from tokcore.corpus.block_stats import LineTally
-from tokcore.encoding.learning_options import LearningOptions
 from tokcore.encoding.scheme import Learned, Scheme
+from tokcore.encoding.scheme_options import LearningOptions
 from tokcore.errors import InputError
+from tokcore.options.option_fields import recorded
 from tokcore.text.unicode_tables import UNICODE_VERSION
 
 
@@ -64,6 +65,7 @@ def learn(search: VocabularySearch, side: PairSide, path: str) -> VocabularyReco
         scheme.name,
         scheme.rules,
         vocabulary.special_ids._asdict(),
+        recorded(scheme) or None,
     )
 
 
@@ -79,7 +81,7 @@ def vocabulary_from_counts(
     Raises:
         InputError: counts that cannot be read, a size below the alphabet, or another result there.
     """
-    asked = {'scheme': scheme.name, **options.for_manifest()}
+    asked = {'scheme': scheme.name, **recorded(scheme), **options.for_manifest()}
     wanted = StageKey('vocab', asked, counts.wanted_inputs(), scheme.rules)
 
     def count(attempt: Attempt) -> Counted:
@@ -101,6 +103,7 @@ def vocabulary_from_text(
         {
             'scheme': reading.scheme.name,
             'side': side,
+            **recorded(reading.scheme),
             **reading.for_manifest(),
             **options.for_manifest(),
         },
@@ -175,6 +178,6 @@ def _vocabulary_stage(
 
 def _warn_if_missed(found: Learned, target: int, label: str) -> None:
     size, smallest = found.vocabulary.vocab_size, found.smallest_size
-    if abs(size - target) * 100 < target:
+    if target is None or abs(size - target) * 100 < target:
         return
     tell(SizeMissed(label, size, target, found.reachable, smallest, found.min_count is not None))

@@ -13,9 +13,11 @@ from pipelines.files import filesystem
 from pipelines.transforms.count_tokens import FACTS, REJECTED, stat_outputs
 from pipelines.transforms.packed_coder import typed
 from tokcore.corpus.dataset import Block, Split
-from tokcore.encoding.scheme import Scheme, Vocabulary
+from tokcore.encoding.scheme import Scheme
+from tokcore.encoding.scheme_options import EncodingOptions
+from tokcore.encoding.special_ids import Vocabulary
 from tokcore.records.bucket_buffer import BucketBuffer
-from tokcore.records.example_encoding import EncodedBlock, Feature, encode_block
+from tokcore.records.example_encoding import EncodedBlock, Feature, FeatureEncoder, encode_block
 from tokcore.schemes import find_scheme
 from tokcore.text.unicode_tables import UNICODE_VERSION, check_unicode
 
@@ -24,7 +26,10 @@ RECORDS = 'records'
 
 @dataclass(frozen=True)
 class EncodedFeature:
-    """A feature of the examples and the vocabulary file that encodes it."""
+    """A feature of the examples and the vocabulary file that encodes it.
+
+    Of a scheme that has no vocabulary files the path is empty.
+    """
 
     feature: Feature
     vocabulary: str
@@ -62,6 +67,7 @@ class EncodeBlocks(beam.PTransform):
         buffer_bytes: what a worker holds before it sends its fullest buckets on.
         on_error: 'stop' or 'skip' where a line cannot be used.
         scheme: how rows become ids.
+        options: what is asked of its encoder; None for what it does by itself.
     """
 
     features: Sequence[EncodedFeature]
@@ -72,6 +78,7 @@ class EncodeBlocks(beam.PTransform):
     buffer_bytes: int = 256 << 20
     on_error: str = 'stop'
     scheme: Scheme = dataclasses.field(default_factory=find_scheme)
+    options: EncodingOptions | None = None
 
     def expand(self, blocks: beam.PCollection):
         encoded = blocks | 'EncodeBlocks' >> beam.ParDo(_EncodeBlocksFn(self)).with_outputs(
@@ -93,6 +100,7 @@ class BlockEncoder:
         seed: of the order keys.
         on_error: 'stop' or 'skip' where a line cannot be used.
         scheme: how rows become ids.
+        options: what is asked of its encoder; None for what it does by itself.
     """
 
     def __init__(
@@ -102,6 +110,7 @@ class BlockEncoder:
         seed: int,
         on_error: str,
         scheme: Scheme,
+        options: EncodingOptions | None = None,
     ):
         self._features = tuple(each.feature for each in features)
         self._vocabularies = tuple(each.vocabulary for each in features)
@@ -109,6 +118,7 @@ class BlockEncoder:
         self._seed = seed
         self._on_error = on_error
         self._scheme = scheme
+        self._options = scheme.encoding() if options is None else options
         self._unicode = UNICODE_VERSION
         # One handle for each vocabulary file: with it, a process loads the file once.
         self._handles = {path: Shared() for path in self._vocabularies}
@@ -125,22 +135,33 @@ class BlockEncoder:
 
     def encode(self, block: Block) -> EncodedBlock:
         """Returns a block's framed examples and facts; raises InputError as `encode_block`."""
-        if not hasattr(self._of_thread, 'encoders'):
-            # The memo is a thread's own; the vocabulary's arrays are the process's.
-            by_vocabulary = {id(each): self._scheme.encoder(each) for each in self._loaded}
-            self._of_thread.encoders = [by_vocabulary[id(each)] for each in self._loaded]
+        if not hasattr(self._of_thread, 'features'):
+            self._of_thread.features = self._feature_encoders()
         return encode_block(
             block,
-            self._features,
-            self._of_thread.encoders,
-            [self._scheme.template(each) for each in self._loaded],
+            self._of_thread.features,
             self._seed,
             self._splits,
             self._scheme.normalizer,
             self._on_error,
         )
 
+    def _feature_encoders(self) -> list[FeatureEncoder]:
+        # The memo is a thread's own; the vocabulary's arrays are the process's.
+        encoders = {id(each): self._scheme.encoder(each, self._options) for each in self._loaded}
+        return [
+            FeatureEncoder(
+                feature,
+                encoders[id(vocabulary)],
+                self._scheme.template(vocabulary, self._options.template),
+                vocabulary.special_ids.unknown,
+            )
+            for feature, vocabulary in zip(self._features, self._loaded, strict=True)
+        ]
+
     def _load(self, path: str) -> Vocabulary:
+        if self._scheme.fixed is not None:
+            return self._scheme.fixed
         return self._scheme.parse(filesystem.read_bytes(path), path)
 
 
@@ -152,6 +173,7 @@ class _EncodeBlocksFn(beam.DoFn):
             transform.seed,
             transform.on_error,
             transform.scheme,
+            transform.options,
         )
         self._layout = tuple(transform.layout)
         self._workers = transform.workers

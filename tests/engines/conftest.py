@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-
 from generated_text import as_bitext, as_tsv, pairs_with_gaps
 from jobs import run, succeed, write
 

@@ -13,7 +13,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-
 from dataset_files import (
     decoded,
     encoders_of,

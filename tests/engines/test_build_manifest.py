@@ -1,7 +1,6 @@
 """The manifest tells what went in and came out, and nothing that differs between equal runs."""
 
 import google_crc32c
-
 from dataset_files import lines_of, manifest_of, read_shards, strings_in
 from generated_text import as_tsv, kept_pairs
 from jobs import write

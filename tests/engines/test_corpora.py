@@ -1,7 +1,6 @@
 """The main job on a whole corpus: what issue and README claim. Run with `-m corpora`."""
 
 import pytest
-
 from corpus_specification import Pairs, PairsSpecification
 from dataset_files import read_shards
 from generated_text import kept_pairs

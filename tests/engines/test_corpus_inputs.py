@@ -3,7 +3,6 @@
 import collections
 
 import pytest
-
 from dataset_files import (
     decoded,
     encoders_of,
@@ -24,6 +23,7 @@ from generated_text import (
     pairs_with_gaps,
 )
 from jobs import refuse, succeed, write
+
 from tokcore.subword.text_encoder import SubwordTextEncoder
 
 THREE_PARTS = [slice(0, 40), slice(40, 200), slice(200, 300)]

@@ -6,8 +6,8 @@ import apache_beam as beam
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-
 from jobs import write
+
 from pipelines.engines.bundle_bound import BUNDLE_BYTES, MOST_BUNDLE_BYTES
 from pipelines.transforms.count_tokens import METRICS, REJECTED, TABLES, CountTokens
 from pipelines.transforms.packed_coder import PackedCoder

@@ -7,7 +7,6 @@ functions that can be pickled, modules that can be imported, options and logs th
 import sys
 
 import pytest
-
 from dataset_files import read_shards, shards_and_vocabularies
 from deadlines import free_port, running, succeed_within, wait_for_port
 from jobs import succeed

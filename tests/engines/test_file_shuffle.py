@@ -3,7 +3,6 @@
 import shutil
 
 import pytest
-
 from dataset_files import files_of, lines_of, read_shards
 from generated_text import (
     as_bitext,

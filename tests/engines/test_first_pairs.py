@@ -4,7 +4,6 @@ import itertools
 import math
 
 import pytest
-
 from corpus_specification import Pairs, PairsSpecification
 from generated_text import distinct_pairs
 from shared_corpora import ENZH, read_pairs

@@ -11,7 +11,6 @@ import sys
 import warnings
 
 import pytest
-
 from dataset_files import manifest_of, read_shards, shards_and_vocabularies
 from deadlines import succeed_within
 from generated_text import as_bitext, chinese_lines, english_lines

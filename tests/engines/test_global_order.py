@@ -4,11 +4,11 @@ import math
 
 import numpy as np
 import pytest
-
 from corpus_specification import assert_shuffled, rank_correlation
 from dataset_files import decoded, encoders_of, files_of, read_shards
 from generated_text import as_lines, as_tsv, distinct_pairs
 from jobs import succeed, write
+
 from tokcore.subword.text_encoder import SubwordTextEncoder
 
 COUNT = 3_000

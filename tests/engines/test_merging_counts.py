@@ -4,7 +4,6 @@ import json
 
 import pyarrow.parquet as parquet
 import pytest
-
 from dataset_files import manifest_of
 from generated_text import english_lines
 from jobs import refuse, succeed, write

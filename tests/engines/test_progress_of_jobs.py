@@ -7,11 +7,11 @@ import subprocess
 import sys
 
 import pytest
-
 from generated_text import as_bitext, as_tsv, pairs_with_gaps
 from jobs import succeed, write
-from pipelines.engines.progress import StageBegan, StageEnded, WorkDone, listening
 from pseudo_terminal import PseudoTerminal
+
+from pipelines.engines.progress import StageBegan, StageEnded, WorkDone, listening
 
 PAIRS = pairs_with_gaps(3000, 5)
 INPUTS = ['tsv', 'bitext', 'gzip', 'gzip bitext']

@@ -4,7 +4,6 @@ import base64
 import json
 
 import pytest
-
 from dataset_files import files_of, lines_of, manifest_of, texts_of
 from jobs import refuse, succeed, write
 

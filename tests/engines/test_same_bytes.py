@@ -1,7 +1,6 @@
 """Output bytes depend on input, options and seed: not on how the work was cut and shared out."""
 
 import pytest
-
 from dataset_files import files_of, lines_of, read_shards, shards_and_vocabularies, texts_of
 from generated_text import as_bitext, as_lines, as_tsv, english_lines, kept_pairs
 from jobs import succeed, succeed_elsewhere, write

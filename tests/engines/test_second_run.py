@@ -4,7 +4,6 @@ import os
 import shutil
 
 import pytest
-
 from dataset_files import files_of, manifest_of, read_shards, shards_and_vocabularies, texts_of
 from generated_text import as_tsv, distinct_pairs, kept_pairs
 from jobs import refuse, succeed, write

@@ -1,7 +1,6 @@
 """`build` is exactly count, vocab and encode: run one by one they give the same bytes."""
 
 import pytest
-
 from dataset_files import files_of, manifest_of, read_shards
 from generated_text import as_lines, chinese_lines
 from jobs import succeed, write

@@ -9,12 +9,12 @@ import apache_beam as beam
 import pyarrow as pa
 import pyarrow.parquet as parquet
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
-
 from dataset_files import manifest_of
 from generated_text import as_tsv, kept_pairs
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from jobs import refuse, succeed, write
+
 from pipelines.transforms.count_tokens import FACTS, TABLES, CountTokens, CountTokensByElement
 from pipelines.transforms.read_blocks import ReadBlocks
 from pipelines.transforms.write_report import WriteReport, read_report

@@ -1,8 +1,8 @@
 """`tokenize` and `detokenize` keep lines: one in, one out, and back to the same text."""
 
 import pytest
-
 from generated_text import as_lines, chinese_lines, english_lines
+
 from tokcore.subword.text_encoder import SubwordTextEncoder
 
 GAPS = ['', ' ', '\u3000\t', 'Ωmega\u0301 ไทย', '  padded  ', 'a_b\\c <pad> <EOS>', '']

@@ -4,9 +4,9 @@ import json
 
 import pyarrow.parquet as parquet
 import pytest
-
 from dataset_files import manifest_of
 from jobs import refuse, succeed, write
+
 from pipelines.transforms.count_tokens import UNICODE_KEY
 from tokcore.text.unicode_tables import UNICODE_VERSION
 

@@ -4,10 +4,10 @@ import logging
 from collections.abc import Callable, Sequence
 
 import pytest
-
 from command_outcome import Outcome
-from pipelines.cli.main import main
 from small_corpus import BUILD_OPTIONS, PAIRS, SmallCorpus
+
+from pipelines.cli.main import main
 
 
 @pytest.fixture

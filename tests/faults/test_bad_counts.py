@@ -11,7 +11,6 @@ import google_crc32c
 import pyarrow as pa
 import pyarrow.parquet as parquet
 import pytest
-
 from forked_commands import ForkedCommands, Lane
 from jobs import refuse, run, succeed, write
 from leftovers import assert_nothing_made

@@ -3,7 +3,6 @@
 import gzip
 
 import pytest
-
 from leftovers import assert_nothing_made, assert_only_counts_made, final_files
 from small_corpus import KINDS, PAIRS, SPLITS
 

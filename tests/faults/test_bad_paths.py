@@ -3,7 +3,6 @@
 import os
 
 import pytest
-
 from leftovers import assert_nothing_made
 from small_corpus import KINDS, SPLITS
 

@@ -9,7 +9,6 @@ import sys
 import pyarrow as pa
 import pyarrow.parquet as parquet
 import pytest
-
 from leftovers import assert_nothing_made, final_files
 from small_corpus import PAIRS
 
@@ -17,7 +16,7 @@ GOOD_LINES = b"'<pad>_'\n'<EOS>_'\n"
 
 NO_VOCABULARIES = {
     'no bytes': b'',
-    'text': 'Line 1 of a small corpus.\n'.encode(),
+    'text': b'Line 1 of a small corpus.\n',
     'not UTF-8': GOOD_LINES + b"'a\xff'\n",
     'binary': bytes(range(256)),
     'gzip': gzip.compress(GOOD_LINES),

@@ -5,9 +5,8 @@ import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
-import pytest
-
 import learner_runs
+import pytest
 from forked_commands import ForkedCommands
 from learner_runs import kill_after_round, learning
 from leftovers import result_files

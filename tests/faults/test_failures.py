@@ -6,7 +6,6 @@ import re
 import stat
 
 import pytest
-
 from jobs import run
 
 ARGUMENTS = ['count', '--text', 'a', '--output', 'o', '--s3_secret_access_key=HUSH']

@@ -5,7 +5,6 @@ import subprocess
 import sys
 
 import pytest
-
 from command_outcome import Outcome
 from generated_text import as_tsv, pairs_with_gaps
 from jobs import limited_command, write

@@ -4,7 +4,6 @@ import json
 import os
 
 import pytest
-
 from jobs import refuse, run, succeed, write
 from leftovers import result_files
 

@@ -10,11 +10,11 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
-
 from generated_text import as_tsv, pairs_with_gaps
 from jobs import succeed, write
 from killed_runs import NEVER, Measured, Moment, moments_of, run_until
 from leftovers import assert_finished, final_files, result_files
+
 from pipelines.files import filesystem
 from pipelines.files.attempts import Attempt
 

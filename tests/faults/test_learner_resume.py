@@ -9,13 +9,13 @@ import shutil
 import signal
 from pathlib import Path
 
-import pytest
-
 import learner_runs
+import pytest
 from forked_commands import ForkedCommands
 from killed_runs import Moment, run_until
 from learner_runs import FINISHED, ROUNDS, SEARCHES, kill_after_round, learning, stop_after_round
 from leftovers import attempts, result_files
+
 from pipelines.files.checked_files import read_checked
 
 LAST_ITERATION = 'vocabulary-4'

@@ -7,7 +7,6 @@ import subprocess
 import sys
 
 import pytest
-
 from command_outcome import Outcome
 from generated_text import as_lines, english_lines
 from jobs import run, succeed, write

@@ -5,7 +5,6 @@ import json
 import os
 
 import pytest
-
 from dataset_files import lines_of, manifest_of, texts_of
 from forked_commands import ForkedCommands
 from killed_runs import Moment, run_until

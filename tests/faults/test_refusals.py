@@ -1,7 +1,6 @@
 """A refusal leaves nothing behind, and comes before the work that it would make useless."""
 
 import pytest
-
 from generated_text import as_tsv, pairs_with_gaps
 from jobs import refuse, run, succeed, write
 

@@ -4,7 +4,6 @@ import os
 import subprocess
 
 import pytest
-
 from command_outcome import Outcome
 from generated_text import as_lines, english_lines
 from jobs import limited_command, write

@@ -3,7 +3,6 @@
 import json
 
 import pytest
-
 from jobs import refuse, succeed, write
 from leftovers import result_files
 

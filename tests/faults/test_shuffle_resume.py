@@ -8,7 +8,6 @@ import time
 from pathlib import Path
 
 import pytest
-
 from generated_text import as_tsv, pairs_with_gaps
 from jobs import refuse, run, succeed, write
 from leftovers import result_files

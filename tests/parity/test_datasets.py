@@ -1,7 +1,6 @@
 """What a build wrote, read by TensorFlow: all shards of all splits, in the order of the files."""
 
 import pytest
-
 from dataset_files import encoders_of, read_shards, texts_of
 from generated_text import as_bitext, as_lines, as_tsv, chinese_lines, kept_pairs, pairs_with_gaps
 from jobs import succeed, write

@@ -14,10 +14,27 @@ from tokcore.errors import InputError
 _ALWAYS_TOLD = (INVALID_UTF8, MISSING_COLUMN)
 """Records of before there were other reasons tell these two wherever nothing was left out."""
 
+_NEWER = ('no_token', 'ids', 'unknown', 'unknown_words')
+"""What records tell only where there is something to tell."""
+
+MOST_UNKNOWN_WORDS = 100
+"""As many are kept of a block, and of all blocks, to tell the ten commonest."""
+
 
 @dataclass(frozen=True)
 class LineTally:
     """Lines of one split: lines = examples + empty + those left out for each reason.
+
+    Attributes:
+        split: whose.
+        lines: read.
+        examples: written.
+        empty: without text, on one side at least.
+        left_out: by reason, in alphabetical order.
+        no_token: sides of examples whose text has no token.
+        ids: of the text of examples; None where none of them can stand for an unknown token.
+        unknown: those of them that do.
+        unknown_words: the tokens that these are, the commonest of each block, with their counts.
 
     Raises:
         ValueError: a reason has the name of a field; they stand side by side in records.
@@ -27,7 +44,11 @@ class LineTally:
     lines: int
     examples: int
     empty: int
-    left_out: Mapping[str, int] = field(default_factory=dict)  # by reason, in alphabetical order
+    left_out: Mapping[str, int] = field(default_factory=dict)
+    no_token: int = 0
+    ids: int | None = None
+    unknown: int | None = None
+    unknown_words: Mapping[str, int] = field(default_factory=dict)
 
     def __post_init__(self):
         counts = {reason: count for reason, count in sorted(self.left_out.items()) if count}
@@ -44,7 +65,10 @@ class LineTally:
         """Returns what JSON is to hold: reasons beside the other fields, two of them even if 0."""
         counts = {reason: 0 for reason in _ALWAYS_TOLD} | dict(self.left_out)
         told = ('split', 'lines', 'examples', 'empty')
-        return {name: getattr(self, name) for name in told} | counts
+        newer = {name: getattr(self, name) for name in _NEWER if getattr(self, name)}
+        if self.ids is not None:
+            newer |= {'ids': self.ids, 'unknown': self.unknown}
+        return {name: getattr(self, name) for name in told} | newer | counts
 
     @classmethod
     def of_record(cls, record: Mapping[str, object]) -> 'LineTally':
@@ -53,7 +77,8 @@ class LineTally:
         counts = {name: count for name, count in record.items() if name not in known}
         if not all(isinstance(count, int) for count in counts.values()):
             raise TypeError(f'{counts} are not numbers of lines')
-        return cls(**{name: record[name] for name in known}, left_out=counts)
+        of_it = {name: record[name] for name in known if name in record or name not in _NEWER}
+        return cls(**of_it, left_out=counts)
 
 
 @dataclass(frozen=True)
@@ -123,10 +148,28 @@ def add_tallies(split: str, tallies: Iterable[LineTally]) -> LineTally:
         sum(tally.examples for tally in of_split),
         sum(tally.empty for tally in of_split),
         left_out,
+        sum(tally.no_token for tally in of_split),
+        _sum(tally.ids for tally in of_split),
+        _sum(tally.unknown for tally in of_split),
+        commonest(tally.unknown_words for tally in of_split),
     )
     if total.lines != total.examples + total.empty + total.rejected:
         raise RuntimeError(f'lines were lost: {total}')
     return total
+
+
+def _sum(numbers: Iterable[int | None]) -> int | None:
+    there = [number for number in numbers if number is not None]
+    return sum(there) if there else None
+
+
+def commonest(counts: Iterable[Mapping[str, int]]) -> dict[str, int]:
+    """Returns the words of the largest counts in sum, `MOST_UNKNOWN_WORDS` of them at most."""
+    total: collections.Counter[str] = collections.Counter()
+    for each in counts:
+        total.update(each)
+    ordered = sorted(total.items(), key=lambda item: (-item[1], item[0]))
+    return dict(ordered[:MOST_UNKNOWN_WORDS])
 
 
 def reject_error(reject: Reject, block: Block, splits: Sequence[Split]) -> InputError:

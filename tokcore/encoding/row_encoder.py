@@ -47,6 +47,11 @@ class RowEncoder:
         self._cache = empty_cache(cache_bytes, TOKENS)
         self._places = (np.empty(TOKENS, np.uint64), np.empty(TOKENS, np.uint64))
 
+    @property
+    def parts(self) -> tuple[PreTokenizer, Model]:
+        """What it was made of."""
+        return self._pre_tokenizer, self._model
+
     def encode_side(
         self,
         side: Side,

@@ -12,7 +12,9 @@ To add one (`tests/engines/reverse_scheme` is an example, whole):
 1. A module with a frozen dataclass that is a `Scheme`, and an instance of it as `SCHEME`. For its
    help the command imports the module: what is heavy (kernels: anything that imports numba) is
    imported in the method that needs it. The instance goes to workers with the steps of a pipeline.
-2. A dataclass of what is asked of its learner, a `LearningOptions` with more fields.
+   Fields of it are options that every command takes.
+2. Dataclasses of what is asked of its learner, a `LearningOptions` with more fields, and of its
+   encoder, an `EncodingOptions`.
 3. A `Vocabulary`, whose `model` gives the ids of tokens (`encoding.model`), and a pre-tokenizer
    (`text.pre_tokenizer`): each with a state, a `NamedTuple` whose type selects the kernel's body.
    States of one scheme are defined in a folder with all the kernels that they select.
@@ -26,64 +28,19 @@ import abc
 import typing
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple, Protocol
+from typing import ClassVar
 
-from tokcore.encoding.learning_options import LearningOptions
+from tokcore.encoding.scheme_options import EncodingOptions, LearningOptions
+from tokcore.encoding.special_ids import Vocabulary
+from tokcore.encoding.templates import Template, default_template_ids, template_ids
 from tokcore.encoding.token_rules import Component, TokenRules
 from tokcore.learning.size_search import Report
 
 if typing.TYPE_CHECKING:
     from tokcore.counts.token_table import TokenTable
-    from tokcore.encoding.model import Model
     from tokcore.encoding.row_encoder import RowEncoder
     from tokcore.text.normalizer import Normalizer
     from tokcore.text.pre_tokenizer import PreTokenizer
-
-
-class SpecialIds(NamedTuple):
-    """The ids that have a role in a vocabulary, each of them or none."""
-
-    pad: int | None = None
-    begin: int | None = None
-    end: int | None = None
-    unknown: int | None = None
-
-    @property
-    def at_end(self) -> frozenset[int]:
-        """What stands behind a row and is none of its text: padding, and the end."""
-        return frozenset(each for each in (self.pad, self.end) if each is not None)
-
-
-class Template(NamedTuple):
-    """What the post-processor puts around a row's own ids."""
-
-    before: tuple[int, ...] = ()
-    after: tuple[int, ...] = ()
-
-
-NO_TEMPLATE = Template()
-
-
-class Vocabulary(Protocol):
-    """A scheme's model with its entries: what threads share."""
-
-    @property
-    def vocab_size(self) -> int:
-        """How many ids there are, from 0 on."""
-
-    @property
-    def special_ids(self) -> SpecialIds:
-        """Which ids have a role."""
-
-    @property
-    def model(self) -> Model:
-        """What gives the ids of tokens, as the block engine asks for them."""
-
-    def dump(self) -> bytes:
-        """Returns the vocabulary's file."""
-
-    def decode(self, ids: Iterable[int]) -> str:
-        """Returns the text of ids, as the scheme's decoder joins them; special ones are shown."""
 
 
 @dataclass(frozen=True)
@@ -109,7 +66,9 @@ class Learned:
 class Scheme(abc.ABC):
     """How text becomes ids. A subclass's fields are the options of its parts that change tokens.
 
-    It is pickled to workers, so all that is heavy is imported where it is used.
+    They are declared as options (`options.option_fields`), so that every command takes them, and are
+    recorded with what was made. It is pickled to workers, so all that is heavy is imported where it
+    is used.
     """
 
     name: ClassVar[str]
@@ -118,11 +77,22 @@ class Scheme(abc.ABC):
     file_suffix: ClassVar[str]
     """What ends the name of a vocabulary's file in a dataset: `vocab.NAME.SIZE.suffix`."""
 
-    options: ClassVar[type[LearningOptions]]
-    """What is asked of its learner."""
+    options: ClassVar[type[LearningOptions] | None]
+    """What is asked of its learner; None where nothing is learned."""
+
+    encoding: ClassVar[type[EncodingOptions]] = EncodingOptions
+    """What is asked of its encoder."""
+
+    default_template: ClassVar[str] = '$A'
+    """What surrounds a row of an example, if nothing else is asked for; see `templates`."""
 
     beam_learner: ClassVar[str | None] = None
     """`module:name` of a learner on Beam, a string since these packages know no Beam; or None."""
+
+    learner_bytes_per_character: ClassVar[int] = 50
+    """What the learner in memory takes at most for each byte of the distinct tokens: of subwords, if
+    a search goes down to min-count 1, places and a tree of every string. On 10 million tokens of 13
+    characters 50 were measured, and 24 down to min-count 50."""
 
     @property
     @abc.abstractmethod
@@ -161,15 +131,32 @@ class Scheme(abc.ABC):
             InputError: naming `path`, if this is none of this scheme's.
         """
 
-    def encoder(self, vocabulary: Vocabulary) -> RowEncoder:
-        """Returns an encoder of rows for one thread."""
+    def recognizes(self, data: bytes) -> bool:
+        """Whether a file without a record is a vocabulary of this scheme beyond any doubt."""
+        return False
+
+    @property
+    def fixed(self) -> Vocabulary | None:
+        """The only vocabulary of a scheme that has no files of any."""
+        return None
+
+    def encoder(
+        self, vocabulary: Vocabulary, options: EncodingOptions | None = None
+    ) -> RowEncoder:
+        """Returns an encoder of rows for one thread; `options` are an instance of `encoding`."""
         from tokcore.encoding.row_encoder import RowEncoder
 
         return RowEncoder(self.pre_tokenizer, vocabulary.model)
 
-    @abc.abstractmethod
-    def template(self, vocabulary: Vocabulary) -> Template:
-        """Returns what surrounds each row of an example."""
+    def template(self, vocabulary: Vocabulary, asked: str | None = None) -> Template:
+        """Returns what surrounds each row of an example: as asked for, or by default.
+
+        Raises:
+            InputError: a token was asked for that the vocabulary does not have.
+        """
+        if asked is not None:
+            return template_ids(asked, vocabulary)
+        return default_template_ids(self.default_template, vocabulary)
 
     @abc.abstractmethod
     def tokens(self, text: str) -> Iterable[str]:
@@ -179,7 +166,7 @@ class Scheme(abc.ABC):
     def vocabulary_of(self, characters: Sequence[str]) -> Vocabulary:
         """Returns a small vocabulary that spells these characters, to compile kernels with."""
 
-    def vocabulary_name(self, dataset: str, size: int, side: str | None = None) -> str:
+    def vocabulary_name(self, dataset: str, size: str, side: str | None = None) -> str:
         """Returns the file name of a dataset's vocabulary, or of one side's."""
         stem = f'vocab.{dataset}.{size}.{self.file_suffix}'
         return stem if side is None else f'{stem}.{side}'

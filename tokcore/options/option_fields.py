@@ -114,19 +114,25 @@ class Choice:
 Kind = type | Choice
 
 
+def as_typed(word: str) -> str:
+    """The kind of an option of which each chosen dataclass makes a value of its own."""
+    return word
+
+
 def declared(kind: Kind) -> list[Declared]:
     """Returns the options of a dataclass in the order of its fields, or of all that one may choose.
 
+    Those that several of these declare differently are given once, with their values `as_typed`.
+
     Raises:
-        ValueError: two of these declare an option of one name differently.
+        ValueError: one is typed with a value here, and without or several times there.
     """
     if isinstance(kind, Choice):
-        found: dict[str, Declared] = {}
-        for each in kind.kinds.values():
+        found: dict[str, dict[str, Declared]] = {}
+        for value, each in kind.kinds.items():
             for one in declared(each):
-                if found.setdefault(one.name, one) != one:
-                    raise ValueError(f'--{one.name} is declared twice, and not alike')
-        return list(found.values())
+                found.setdefault(one.name, {})[value] = one
+        return [_merged(kind, variants) for variants in found.values()]
     return [
         Declared(
             each.name,
@@ -137,6 +143,25 @@ def declared(kind: Kind) -> list[Declared]:
         for each in dataclasses.fields(kind)
         if _KEY in each.metadata
     ]
+
+
+def _merged(choice: Choice, variants: Mapping[str, Declared]) -> Declared:
+    """One option of those that the values of a choice declare under one name."""
+    first, *others = variants.values()
+    if all(each == first for each in others):
+        return first
+    shapes = {(each.option.kind is None, each.option.many, each.field) for each in variants.values()}
+    if len(shapes) > 1:
+        raise ValueError(f'--{first.name} is declared twice, and not typed alike')
+    by_help: dict[str, list[str]] = {}
+    for value, each in variants.items():
+        words = each.option.kind if isinstance(each.option.kind, tuple) else ()
+        said = f'{each.help} {{{", ".join(words)}}}' if words else each.help
+        by_help.setdefault(said, []).append(value)
+    told = '; '.join(f'of {" and ".join(values)}: {said}' for said, values in by_help.items())
+    metavar = next((each.option.metavar for each in variants.values() if each.option.metavar), None)
+    option = dataclasses.replace(first.option, help=told, kind=as_typed, metavar=metavar)
+    return dataclasses.replace(first, default=MISSING, option=option)
 
 
 def in_order(kinds: Sequence[Kind]) -> list[Declared]:

@@ -1,14 +1,25 @@
 """A block of lines to framed TFRecords with their order keys."""
 
-from collections.abc import Iterable, Sequence
+import dataclasses
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tokcore.corpus.block_stats import BlockStats, stats_of
+import numpy as np
+
+from tokcore.corpus.block_stats import (
+    MOST_UNKNOWN_WORDS,
+    BlockStats,
+    LineTally,
+    commonest,
+    stats_of,
+)
 from tokcore.corpus.dataset import Block, OnError, Split
 from tokcore.corpus.formats.corpus_format import block_rows
 from tokcore.corpus.rows import Rows
+from tokcore.encoding.encoded_rows import EncodedSide
 from tokcore.encoding.row_encoder import RowEncoder, unspelled_row
-from tokcore.encoding.scheme import Template
+from tokcore.encoding.templates import Template
+from tokcore.encoding.unknown_tokens import unknown_tokens
 from tokcore.errors import InputError
 from tokcore.records.framing import FramedRows, frame_examples
 from tokcore.records.order_keys import order_keys
@@ -25,6 +36,52 @@ class Feature:
 
 
 @dataclass(frozen=True)
+class FeatureEncoder:
+    """What makes a feature's ids, for one thread.
+
+    Attributes:
+        feature: which text it is.
+        encoder: gives the ids of its rows.
+        template: what surrounds each row.
+        unknown: the id that stands for unknown tokens, if there is one.
+    """
+
+    feature: Feature
+    encoder: RowEncoder
+    template: Template
+    unknown: int | None = None
+
+    def encode(self, rows: Rows) -> EncodedSide:
+        """Raises ValueError with the model's sentence about a token that it cannot spell."""
+        return self.encoder.encode_side(
+            rows.sides[self.feature.side], self.feature.prefix, *self.template
+        )
+
+    def told(self, tally: LineTally, rows: Rows, encoded: EncodedSide) -> LineTally:
+        """Returns a block's tally with what became of this feature's text."""
+        count = len(encoded.offsets) - 1
+        no_token = int(np.count_nonzero(np.diff(encoded.offsets) == self.template.size))
+        tally = dataclasses.replace(tally, no_token=tally.no_token + no_token)
+        if self.unknown is None:
+            return tally
+        around = (*self.template.before, *self.template.after).count(self.unknown) * count
+        unknown = int(np.count_nonzero(encoded.ids == self.unknown)) - around
+        words = tally.unknown_words
+        if unknown:
+            side = rows.sides[self.feature.side]
+            found = unknown_tokens(
+                side, encoded, *self.encoder.parts, self.unknown, MOST_UNKNOWN_WORDS
+            )
+            words = commonest([words, found])
+        return dataclasses.replace(
+            tally,
+            ids=(tally.ids or 0) + len(encoded.ids) - self.template.size * count,
+            unknown=(tally.unknown or 0) + unknown,
+            unknown_words=words,
+        )
+
+
+@dataclass(frozen=True)
 class EncodedBlock:
     rows: FramedRows
     facts: BlockStats
@@ -32,9 +89,7 @@ class EncodedBlock:
 
 def encode_block(
     block: Block,
-    features: Sequence[Feature],
-    encoders: Sequence[RowEncoder],
-    templates: Sequence[Template],
+    features: Sequence[FeatureEncoder],
     seed: int,
     splits: Sequence[Split],
     normalizer: Normalizer,
@@ -45,8 +100,6 @@ def encode_block(
     Args:
         block: whole lines.
         features: what an example holds.
-        encoders: one for each feature.
-        templates: for each feature what surrounds a row's ids.
         seed: of the order keys.
         splits: the corpus, for the names in errors.
         normalizer: what makes text of rows.
@@ -59,32 +112,33 @@ def encode_block(
     rows = block_rows(block, normalizer)
     facts = stats_of(block, rows, splits, on_error)
     try:
-        encoded = [
-            (feature.name, encoder.encode_side(rows.sides[feature.side], feature.prefix, *template))
-            for feature, encoder, template in zip(features, encoders, templates, strict=True)
-        ]
+        encoded = [each.encode(rows) for each in features]
     except ValueError as error:
-        place = _unspelled_line(block, rows, zip(features, encoders), splits)
-        raise InputError(
-            f'{place}{error}; the vocabulary lacks characters of its own alphabet, so learn '
-            'another one'
-        ) from error
+        place = _unspelled_line(block, rows, features, splits)
+        raise InputError(f'{place}{error}') from error
+    tally = facts.tally
+    for each, ids in zip(features, encoded, strict=True):
+        tally = each.told(tally, rows, ids)
     keys = order_keys(block.place, rows.offsets, seed)
-    return EncodedBlock(frame_examples(encoded, keys), facts)
+    named = [(each.feature.name, ids) for each, ids in zip(features, encoded, strict=True)]
+    return EncodedBlock(
+        frame_examples(named, keys), dataclasses.replace(facts, tally=tally)
+    )
 
 
 def _unspelled_line(
     block: Block,
     rows: Rows,
-    encoders: Iterable[tuple[Feature, RowEncoder]],
+    features: Sequence[FeatureEncoder],
     splits: Sequence[Split],
 ) -> str:
     """Returns what begins a sentence about the line that a vocabulary does not spell."""
     split = next(split for split in splits if split.name == block.split)
     files = split.files[block.place]
     source = files[0].path
-    for feature, encoder in encoders:
-        found = unspelled_row(encoder, rows.sides[feature.side], feature.prefix)
+    for each in features:
+        feature = each.feature
+        found = unspelled_row(each.encoder, rows.sides[feature.side], feature.prefix)
         if found is not None:
             line = f'the line at byte {rows.offsets[found[0]]}'
             if feature.side and len(files) > 1:

@@ -60,5 +60,6 @@ class SubwordModel:
         escaped = escape_token(token, alphabet_of(self._subtokens))
         return (
             f'no subtoken of the vocabulary begins {escaped[-left:]!r}, '
-            f'the rest of the token {token!r}'
+            f'the rest of the token {token!r}; the vocabulary lacks characters of its own '
+            'alphabet, so learn another one'
         )

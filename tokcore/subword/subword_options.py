@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Literal, get_args
 
-from tokcore.encoding.learning_options import LearningOptions
+from tokcore.encoding.scheme_options import LearningOptions
 from tokcore.errors import InputError
 from tokcore.learning.size_search import STRATEGIES, Strategy
 from tokcore.options.option_fields import option
@@ -18,6 +18,10 @@ from tokcore.options.values import (
 
 SubstringCounting = Literal['packed', 'plain']
 WantedLearner = Literal['auto', 'memory', 'beam']
+
+
+T2T_RANGE = (1, 1000)
+"""The min-counts between which Tensor2Tensor's `build_from_generator` searches."""
 
 
 @dataclass(frozen=True)
@@ -75,6 +79,12 @@ class SubwordOptions(LearningOptions):
     @property
     def on_beam(self) -> str:
         return f'on Beam ({self.substring_counting})'
+
+    def is_beyond(self, min_count: int) -> bool:
+        """Whether Tensor2Tensor's path is past the min-counts where the original ends."""
+        return (
+            self.search == 't2t' and self.min_count_range is None and min_count > T2T_RANGE[1]
+        )
 
     @property
     def learned(self) -> dict[str, object]:

@@ -6,7 +6,7 @@ import typing
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from tokcore.encoding.scheme import Learned, Scheme, Template
+from tokcore.encoding.scheme import Learned, Scheme
 from tokcore.learning.size_search import Report
 from tokcore.subword.subword_options import SubwordOptions
 
@@ -24,6 +24,7 @@ class SubwordScheme(Scheme):
     name = 'subword'
     file_suffix = 'subwords'
     options = SubwordOptions
+    default_template = '$A <EOS>'
     beam_learner = 'pipelines.learning.subword_search:search_on_beam'
 
     @property
@@ -55,8 +56,10 @@ class SubwordScheme(Scheme):
 
         return SubwordTextEncoder(parse_vocabulary(data, path))
 
-    def template(self, vocabulary: SubwordTextEncoder) -> Template:
-        return Template(after=(vocabulary.special_ids.end,))
+    def recognizes(self, data: bytes) -> bool:
+        # Tensor2Tensor writes each subtoken between quotes, and no other tool does.
+        first = data.split(b'\n', 1)[0].rstrip(b'\r')
+        return len(first) > 2 and first[:1] == first[-1:] and first[:1] in (b"'", b'"')
 
     def tokens(self, text: str) -> Iterable[str]:
         from tokcore.text.t2t_tokens import tokenize

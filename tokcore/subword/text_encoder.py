@@ -13,17 +13,18 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from tokcore.encoding.row_encoder import DEFAULT_CACHE_BYTES, RowEncoder
-from tokcore.encoding.scheme import SpecialIds
+from tokcore.encoding.special_ids import SpecialIds
 from tokcore.errors import InputError
 from tokcore.subword.subword_model import SubwordModel
 from tokcore.subword.vocabulary_file import dump_vocabulary, parse_vocabulary
-from tokcore.text.escaping import unescape_token
+from tokcore.text.escaping import alphabet_of, escape_token, unescape_token
 from tokcore.text.sides import Side
 from tokcore.text.t2t_pre_tokenizer import T2TPreTokenizer
 from tokcore.text.t2t_tokens import detokenize
 
 PAD_ID = 0
 EOS_ID = 1
+_ROLES = {'<pad>': PAD_ID, '<EOS>': EOS_ID}
 
 
 class SubwordTextEncoder:
@@ -44,6 +45,13 @@ class SubwordTextEncoder:
     def special_ids(self) -> SpecialIds:
         """The ids that have a role: padding, and the end of a row."""
         return SpecialIds(pad=PAD_ID, end=EOS_ID)
+
+    def id_of(self, token: str) -> int | None:
+        """Returns the id of a reserved token by its name, `<EOS>`, or None if there is none."""
+        if token in _ROLES:
+            return _ROLES[token]
+        escaped = escape_token(token, alphabet_of([token]))
+        return self._subtokens.index(escaped) if escaped in self._subtokens else None
 
     def dump(self) -> bytes:
         """Returns the file that Tensor2Tensor's `store_to_file` writes.

@@ -82,7 +82,8 @@ class WindowSegmenter:
                 shown = rest.decode('utf-32-le', 'surrogatepass')
                 raise ValueError(
                     f'no subtoken of the vocabulary begins {shown!r}, in a token of {token_bytes} '
-                    'bytes'
+                    'bytes; the vocabulary lacks characters of its own alphabet, so learn another '
+                    'one'
                 )
         ids = ids[: int(id_bounds[1])]
         ends = np.cumsum(self._lengths[ids])

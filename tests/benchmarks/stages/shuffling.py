@@ -13,8 +13,8 @@ from tokcore.corpus.dataset import Block, BlockText, CorpusFile, Split
 from tokcore.corpus.formats.lines import Lines
 from tokcore.corpus.formats.work_items import BLOCK_BYTES
 from tokcore.encoding.row_encoder import RowEncoder
-from tokcore.encoding.scheme import Template
-from tokcore.records.example_encoding import EncodedBlock, Feature, encode_block
+from tokcore.encoding.templates import Template
+from tokcore.records.example_encoding import EncodedBlock, Feature, FeatureEncoder, encode_block
 from tokcore.shuffle.run_buffer import RunBuffer
 from tokcore.shuffle.run_file import RunHead, write_run
 from tokcore.shuffle.run_index import RunFile
@@ -56,14 +56,14 @@ def encode_and_shuffle(
 def _encoded_blocks(path: Path, encoder: RowEncoder) -> Iterator[EncodedBlock]:
     file = CorpusFile(str(path), str(path), path.stat().st_size, compressed=False)
     splits = (Split(_SPLIT, Lines(), ((file,),)),)
-    features = (Feature('targets', 0),)
+    template = Template(after=(EOS_ID,))
+    features = (FeatureEncoder(Feature('targets', 0), encoder, template),)
     offset = 0
     with open(path, 'rb') as text:
         while data := text.read(BLOCK_BYTES):
             data += text.readline()
             block = Block(_SPLIT, Lines(), 0, (BlockText(offset, data),))
-            template = Template(after=(EOS_ID,))
-            yield encode_block(block, features, (encoder,), (template,), 0, splits, T2T_LINES)
+            yield encode_block(block, features, 0, splits, T2T_LINES)
             offset += len(data)
 
 

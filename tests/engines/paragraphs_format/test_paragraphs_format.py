@@ -13,8 +13,8 @@ import time
 
 import pyarrow.parquet as parquet
 import pytest
-
 from jobs import refuse, succeed, write
+
 from tokcore.corpus.formats import registry
 from tokcore.records.tfrecord_reader import parse_example, read_records
 from tokcore.subword.text_encoder import SubwordTextEncoder

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from reverse_vocabulary import ReverseVocabulary
 
-from tokcore.encoding.learning_options import LearningOptions
-from tokcore.encoding.scheme import Learned, Scheme, Template
+from tokcore.encoding.scheme import Learned, Scheme
+from tokcore.encoding.scheme_options import LearningOptions
 from tokcore.errors import InputError
 from tokcore.options.option_fields import option
 from tokcore.options.values import positive
@@ -35,6 +35,7 @@ class ReverseScheme(Scheme):
     name = 'reverse'
     file_suffix = 'reversed'
     options = ReverseOptions
+    default_template = '<s> $A </s>'
 
     @property
     def normalizer(self):
@@ -58,10 +59,6 @@ class ReverseScheme(Scheme):
         if entries[:4] != ReverseVocabulary.of(()).entries:
             raise InputError(f'{path} is no vocabulary of the reverse scheme; give another file')
         return ReverseVocabulary(entries)
-
-    def template(self, vocabulary: ReverseVocabulary) -> Template:
-        special = vocabulary.special_ids
-        return Template((special.begin,), (special.end,))
 
     def tokens(self, text: str) -> Iterable[str]:
         return [word for word in text.split(' ') if word]

@@ -6,7 +6,7 @@ import functools
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from tokcore.encoding.scheme import SpecialIds
+from tokcore.encoding.special_ids import SpecialIds
 
 
 @dataclass(frozen=True)
@@ -27,6 +27,9 @@ class ReverseVocabulary:
     @property
     def special_ids(self) -> SpecialIds:
         return SpecialIds(pad=0, begin=2, end=3, unknown=1)
+
+    def id_of(self, token: str) -> int | None:
+        return self.entries.index(token) if token in self.entries else None
 
     @functools.cached_property
     def model(self):

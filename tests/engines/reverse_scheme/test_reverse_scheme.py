@@ -14,9 +14,9 @@ import time
 
 import pyarrow.parquet as parquet
 import pytest
+from jobs import refuse, succeed, write
 from reverse_vocabulary import ReverseVocabulary
 
-from jobs import refuse, succeed, write
 from tokcore import schemes
 from tokcore.records.tfrecord_reader import parse_example, read_records
 

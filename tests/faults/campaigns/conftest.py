@@ -4,9 +4,8 @@ import os
 from collections.abc import Iterator, Sequence
 
 import pytest
-from stopped_runs import Job, make_jobs, make_other_jobs
-
 from forked_commands import ForkedCommands, Lane
+from stopped_runs import Job, make_jobs, make_other_jobs
 
 
 @pytest.fixture(scope='session')

@@ -15,7 +15,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import google_crc32c
-
 from forked_commands import Ended, Lane
 from generated_text import as_tsv, pairs_with_gaps
 

@@ -4,9 +4,8 @@ Any number of any kind, and what a case did: `python -m tests.faults.fuzzing --h
 """
 
 import pytest
-from stopped_runs import SEED, cases
-
 from fuzzing.campaign import KINDS, play
+from stopped_runs import SEED, cases
 
 pytestmark = pytest.mark.fuzz
 

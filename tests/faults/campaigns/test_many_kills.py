@@ -9,6 +9,7 @@ import shutil
 import signal
 
 import pytest
+from forked_commands import Lane
 from stopped_runs import (
     SEED,
     assert_finished,
@@ -19,8 +20,6 @@ from stopped_runs import (
     run,
     wait_for,
 )
-
-from forked_commands import Lane
 
 pytestmark = pytest.mark.fuzz
 

@@ -13,6 +13,7 @@ import time
 from pathlib import Path
 
 import pytest
+from forked_commands import Ended
 from stopped_runs import (
     SEED,
     Job,
@@ -25,8 +26,6 @@ from stopped_runs import (
     wait_for,
     watch,
 )
-
-from forked_commands import Ended
 
 pytestmark = pytest.mark.fuzz
 

@@ -15,6 +15,7 @@ from pathlib import Path
 
 import psutil
 import pytest
+from command_outcome import Outcome
 from stopped_runs import (
     SEED,
     Moment,
@@ -25,8 +26,6 @@ from stopped_runs import (
     run,
     wait_for,
 )
-
-from command_outcome import Outcome
 
 pytestmark = pytest.mark.fuzz
 

@@ -9,8 +9,8 @@ import pyarrow.parquet as parquet
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-
 from jobs import succeed, write
+
 from pipelines.artifacts import count_tables
 from pipelines.artifacts.count_files import find_counts
 from pipelines.artifacts.count_tables import read_counts

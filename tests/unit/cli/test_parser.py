@@ -70,16 +70,16 @@ DEFAULTS = {
         'source_vocab': None,
         'target_vocab': None,
     },
-    'tokenize': {'eos': False},
-    'detokenize': {},
+    'tokenize': {'vocab': None, 'eos': False},
+    'detokenize': {'vocab': None},
 }
 REQUIRED = {
     'build': ['name', 'output', 'vocab_size'],
     'count': ['output'],
     'vocab': ['output', 'vocab_size'],
     'encode': ['name', 'output'],
-    'tokenize': ['vocab'],
-    'detokenize': ['vocab'],
+    'tokenize': [],
+    'detokenize': [],
 }
 
 

@@ -5,12 +5,12 @@ import re
 import time
 
 import pytest
+from pseudo_terminal import PseudoTerminal
 
 from pipelines.cli.interrupts import line_is_open
 from pipelines.cli.progress_bar import HalfMinuteLines, said_time, shown_progress
 from pipelines.engines.progress import StageBegan, StageEnded, WorkDone, advance, counted, tell
 from pipelines.engines.progress_events import RoundEnded
-from pseudo_terminal import PseudoTerminal
 
 MIB = 1 << 20
 

@@ -17,7 +17,7 @@ from tokcore import learner_warm_up, schemes, warm_up
 from tokcore.corpus.dataset import Block, BlockText, CorpusFile, Split
 from tokcore.corpus.formats.lines import Lines
 from tokcore.counts.block_counting import BlockCounter
-from tokcore.records.example_encoding import Feature, encode_block
+from tokcore.records.example_encoding import Feature, FeatureEncoder, encode_block
 from tokcore.subword.learner import MemoryLearner
 from tokcore.subword.text_encoder import SubwordTextEncoder
 
@@ -40,9 +40,10 @@ for longest in (200, 4):
     subtokens = MemoryLearner(table, max_subtoken_length=longest).build(3)[:]
     print(subtokens)
 vocabulary = SubwordTextEncoder(subtokens)
-encoders, templates = (scheme.encoder(vocabulary),), (scheme.template(vocabulary),)
-features = (Feature('targets', 0, ''),)
-rows = encode_block(block, features, encoders, templates, 0, splits, scheme.normalizer).rows
+feature = FeatureEncoder(
+    Feature('targets', 0), scheme.encoder(vocabulary), scheme.template(vocabulary)
+)
+rows = encode_block(block, (feature,), 0, splits, scheme.normalizer).rows
 print(hashlib.sha256(rows.records.tobytes()).hexdigest(), rows.keys.tolist())
 """
 

@@ -10,8 +10,8 @@ from tokcore.subword import window_segmenting
 from tokcore.subword.text_encoder import SubwordTextEncoder
 from tokcore.text import t2t_pre_tokenizer
 from tokcore.text.padded_text import one_row, with_margin
-from tokcore.text.t2t_pre_tokenizer import T2TPreTokenizer
 from tokcore.text.sides import Side
+from tokcore.text.t2t_pre_tokenizer import T2TPreTokenizer
 from tokcore.text.t2t_tokens import tokenize
 
 VOCABULARY = [

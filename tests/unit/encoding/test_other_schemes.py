@@ -14,8 +14,8 @@ from tokcore.encoding import row_encoder
 from tokcore.encoding.model import larger_workspace, segment_tokens
 from tokcore.encoding.row_encoder import RowEncoder
 from tokcore.text.padded_text import READABLE
-from tokcore.text.sides import Side
 from tokcore.text.pre_tokenizer import CHUNK_TOKENS, RowPart, scan_tokens
+from tokcore.text.sides import Side
 
 START, STOP, UNKNOWN, FIRST_WORD = 101, 102, 100, 3
 WORDS = ['the', 'cat', 'sat']

@@ -18,28 +18,28 @@ HUGE = CountedSize(500_000_000, 5_000_000_000, True)
 
 
 def test_a_small_table_is_learned_in_memory_and_a_huge_one_on_beam():
-    assert choose_learner('auto', SMALL, 8 * GIB).learner == 'memory'
-    assert choose_learner('auto', HUGE, 64 * GIB).learner == 'beam'
+    assert choose_learner('auto', SMALL, 50, 8 * GIB).learner == 'memory'
+    assert choose_learner('auto', HUGE, 50, 64 * GIB).learner == 'beam'
 
 
 def test_less_memory_at_hand_can_change_the_choice():
     size = CountedSize(20_000_000, 170_000_000, True)
-    assert choose_learner('auto', size, 64 * GIB).learner == 'memory'
-    assert choose_learner('auto', size, 4 * GIB).learner == 'beam'
+    assert choose_learner('auto', size, 50, 64 * GIB).learner == 'memory'
+    assert choose_learner('auto', size, 50, 4 * GIB).learner == 'beam'
 
 
 def test_says_what_it_compared():
-    choice = choose_learner('auto', SMALL, 8 * GIB)
-    assert choice.memory_bytes == predicted_bytes(SMALL)
+    choice = choose_learner('auto', SMALL, 50, 8 * GIB)
+    assert choice.memory_bytes == predicted_bytes(SMALL, 50)
     for part in ('100000 tokens', f'{choice.memory_bytes >> 20} MB', '8192 MB'):
         assert part in choice.reason
 
 
 def test_what_is_asked_for_is_taken():
-    assert choose_learner('memory', HUGE, GIB).learner == 'memory'
-    assert choose_learner('beam', SMALL, GIB).learner == 'beam'
+    assert choose_learner('memory', HUGE, 50, GIB).learner == 'memory'
+    assert choose_learner('beam', SMALL, 50, GIB).learner == 'beam'
     with pytest.raises(InputError, match='no learner'):
-        choose_learner('fast', SMALL)
+        choose_learner('fast', SMALL, 50)
 
 
 def test_sizes_come_from_footers_and_stored_bytes(tmp_path):

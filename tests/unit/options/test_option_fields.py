@@ -1,21 +1,22 @@
 """Options as fields: what is declared once, the help, a job file and manifests read."""
 
-from dataclasses import dataclass
+from dataclasses import MISSING, dataclass
 
 import pytest
 
 from pipelines.cli.command_options import Group, add_groups, known_commands
-from tokcore.options.option_fields import Choice, declared, in_order, option, recorded
 from pipelines.options.option_reading import (
     chosen_kind,
     field_values,
     options_of,
     read_options,
     refuse_strays,
+    settled,
 )
 from pipelines.options.strict_parser import Parser
-from tokcore.options.values import WholeNumber, columns, path
 from tokcore.errors import InputError
+from tokcore.options.option_fields import Choice, as_typed, declared, in_order, option, recorded
+from tokcore.options.values import WholeNumber, columns, path
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,10 +78,25 @@ def test_a_choice_has_each_option_of_its_kinds_once():
     ]  # fmt: skip
 
 
-def test_an_option_of_one_name_is_declared_alike():
+def test_an_option_of_one_name_may_mean_something_else_in_another_kind():
     @dataclass(frozen=True, kw_only=True)
     class Other:
-        vocab_size: int = option('something else', WholeNumber(1, 9))
+        vocab_size: int = option('something else, {range}', WholeNumber(1, 9), default=7)
+
+    choice = Choice('scheme', {'subword': Searching, 'other': Other})
+    found = {each.name: each for each in declared(choice)}['vocab-size']
+    assert found.option.kind is as_typed and found.default is MISSING
+    assert 'of other: something else, from 1 to 9' in found.help
+    assert settled(choice, {'vocab_size': '9'}, 'other') == {'vocab_size': 9}
+    with pytest.raises(InputError, match='--vocab-size: .* from 1 to 9'):
+        settled(choice, {'vocab_size': '10'}, 'other')
+    assert settled(choice, {'vocab_size': '10'}, 'subword') == {'vocab_size': 10}
+
+
+def test_an_option_of_one_name_is_typed_alike():
+    @dataclass(frozen=True, kw_only=True)
+    class Other:
+        vocab_size: bool = option('without a value', None, default=False)
 
     with pytest.raises(ValueError, match='--vocab-size is declared twice'):
         declared(Choice('scheme', {'subword': Searching, 'other': Other}))

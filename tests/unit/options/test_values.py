@@ -6,6 +6,7 @@ import re
 import pytest
 
 from pipelines.cli.parser import parse_command
+from tokcore.errors import InputError
 from tokcore.options.values import (
     ByteSize,
     WholeNumber,
@@ -17,7 +18,6 @@ from tokcore.options.values import (
     shown,
     subtoken_length,
 )
-from tokcore.errors import InputError
 
 BUILD = [
     *['build', '--source', 'a.en', '--target', 'a.zh'],

@@ -5,9 +5,9 @@ import pytest
 from tokcore.corpus.dataset import Block, BlockText, CorpusFile, Split
 from tokcore.corpus.formats.bitext import Bitext
 from tokcore.corpus.formats.lines import Lines
-from tokcore.encoding.scheme import NO_TEMPLATE
+from tokcore.encoding.templates import NO_TEMPLATE
 from tokcore.errors import InputError
-from tokcore.records.example_encoding import Feature, encode_block
+from tokcore.records.example_encoding import Feature, FeatureEncoder, encode_block
 from tokcore.subword.text_encoder import SubwordTextEncoder
 from tokcore.text.t2t_lines import T2T_LINES
 
@@ -18,10 +18,11 @@ SOURCE, TARGET = (CorpusFile(name, name, 100, False) for name in ('/source', '/t
 
 
 def encode(block, splits, sides):
-    features = [Feature(str(side), side) for side in range(sides)]
-    encoders = [LACKING.row_encoder() for _ in features]
-    templates = [NO_TEMPLATE] * sides
-    encode_block(block, features, encoders, templates, 0, splits, T2T_LINES)
+    features = [
+        FeatureEncoder(Feature(str(side), side), LACKING.row_encoder(), NO_TEMPLATE)
+        for side in range(sides)
+    ]
+    encode_block(block, features, 0, splits, T2T_LINES)
 
 
 def test_the_first_line_that_is_not_spelled_is_named():

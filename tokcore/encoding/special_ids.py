@@ -1,0 +1,70 @@
+"""What a vocabulary tells of itself, and which of its ids have a role, whatever they are called."""
+
+from __future__ import annotations
+
+import typing
+from collections.abc import Callable, Iterable
+from typing import NamedTuple, Protocol
+
+if typing.TYPE_CHECKING:
+    from tokcore.encoding.model import Model
+
+ROLE_NAMES = {
+    'pad': ('[PAD]', '<pad>'),
+    'begin': ('[CLS]', '<s>'),
+    'end': ('[SEP]', '</s>', '<EOS>'),
+    'unknown': ('[UNK]', '<unk>', 'UNK'),
+}
+"""By role the names of its token in the vocabularies of BERT, TensorFlow NMT and Tensor2Tensor."""
+
+
+class SpecialIds(NamedTuple):
+    """The ids that have a role in a vocabulary, each of them or none."""
+
+    pad: int | None = None
+    begin: int | None = None
+    end: int | None = None
+    unknown: int | None = None
+
+    @property
+    def at_end(self) -> frozenset[int]:
+        """What stands behind a row and is none of its text: padding, and the end."""
+        return frozenset(each for each in (self.pad, self.end) if each is not None)
+
+
+def special_ids_by_name(id_of: Callable[[str], int | None]) -> SpecialIds:
+    """Returns the roles of a vocabulary's entries by their names.
+
+    Args:
+        id_of: gives the id of an entry, or None where there is none of that name.
+    """
+
+    def first(names: tuple[str, ...]) -> int | None:
+        return next((id_ for id_ in map(id_of, names) if id_ is not None), None)
+
+    return SpecialIds(**{role: first(names) for role, names in ROLE_NAMES.items()})
+
+
+class Vocabulary(Protocol):
+    """A scheme's model with its entries: what threads share."""
+
+    @property
+    def vocab_size(self) -> int:
+        """How many ids there are, from 0 on."""
+
+    @property
+    def special_ids(self) -> SpecialIds:
+        """Which ids have a role."""
+
+    @property
+    def model(self) -> Model:
+        """What gives the ids of tokens, as the block engine asks for them."""
+
+    def dump(self) -> bytes:
+        """Returns the vocabulary's file."""
+
+    def id_of(self, token: str) -> int | None:
+        """Returns the id of a whole entry, as a template names it, or None if there is none."""
+
+    def decode(self, ids: Iterable[int]) -> str:
+        """Returns the text of ids, as the scheme's decoder joins them; special ones are shown."""
