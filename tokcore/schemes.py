@@ -10,7 +10,7 @@ if typing.TYPE_CHECKING:
 
 DEFAULT_SCHEME = 'subword'
 
-VOCABULARY_FILE = r'vocab\..+\.\d+\.\w+(\.txt|\.json)?(\.inputs|\.targets)?'
+VOCABULARY_FILE = r'vocab\..+\.(min-count-)?\d+\.\w+(\.txt|\.json)?(\.inputs|\.targets)?'
 """The names that schemes give to a dataset's vocabularies, as a regular expression."""
 
 _MODULES = {

@@ -9,6 +9,7 @@ from pipelines.engines.progress_events import CountsMade
 from pipelines.transforms.count_tokens import WrittenCounts, counts_name, write_counts_file
 from tokcore.counts.block_counting import COUNT_PARTITIONS
 from tokcore.counts.merging import TokenTable
+from tokcore.encoding.scheme import Scheme
 from tokcore.encoding.token_rules import TokenRules
 
 SIDES = {'inputs': (0,), 'targets': (1,), 'both': (0, 1)}
@@ -17,10 +18,17 @@ SIDES = {'inputs': (0,), 'targets': (1,), 'both': (0, 1)}
 
 @dataclass(frozen=True)
 class CountsFolder:
-    """One COUNTS folder to be made: which side of the pairs it counts, or 'text'."""
+    """One COUNTS folder to be made: which side of the pairs it counts, or 'text'.
+
+    Attributes:
+        path: of the folder.
+        side: a key of `SIDES`, or 'text'.
+        scheme: whose tokens are counted; None for that of all that is read.
+    """
 
     path: str
-    side: str  # a key of `SIDES`, or 'text'
+    side: str
+    scheme: Scheme | None = None
 
     @property
     def sides(self) -> tuple[int, ...]:

@@ -34,6 +34,7 @@ from pipelines.options.vocabulary_options import (
     encoding_options,
     learning_options,
     scheme_option,
+    schemes_option,
     token_options,
 )
 from tokcore.corpus.formats.registry import all_formats
@@ -113,7 +114,7 @@ def known_commands() -> dict[str, Command]:
         ),
         'count': Command(
             'count the tokens of the training lines',
-            (training, Group((CountsToMerge, CountedSide, scheme, tokens, CountsOutput)), _RUNNING),
+            (training, Group((CountsToMerge, CountedSide, schemes_option(), tokens, CountsOutput)), _RUNNING),
         ),
         'vocab': Command(
             'learn a vocabulary, from text or from counts',
@@ -203,8 +204,8 @@ def finish_options(command: str, given: Mapping[str, object]) -> dict[str, objec
                 continue
             by = kind.by.replace('-', '_')
             value = given.get(by, known[by].default)
-            # What is recorded beside a vocabulary may choose later.
-            if value is not None:
+            # What is recorded beside a vocabulary may choose later, and so may several schemes.
+            if isinstance(value, str):
                 found = settled(kind, found, value)
                 kinds.append(kind.chosen(value))
         refuse_strays(kinds, found, group.prefix)

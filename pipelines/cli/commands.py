@@ -60,24 +60,31 @@ def build(options: argparse.Namespace, beam_flags: Sequence[str]) -> None:
 
 
 def count(options: argparse.Namespace, beam_flags: Sequence[str]) -> None:
-    scheme = _learning_scheme(options)
-    execution = _execution(_engine(options, beam_flags), options, scheme)
+    schemes = [_learning_scheme(name, options, options.scheme) for name in dict.fromkeys(options.scheme)]
+    execution = _execution(_engine(options, beam_flags), options, schemes[0])
     path = filesystem.absolute(options.output)
     refuse_long_names(*_beside(path, [f'.{REJECTED_FOLDER}']), '--output')
     if options.merge:
-        if names_files(options) or options.side:
+        if names_files(options) or options.side or len(schemes) > 1:
             raise InputError('--merge takes the place of text; give one of the two')
         merge_stage(options.merge, path, execution)
         return
     corpus = find_corpus(split_paths(options, ('train',)))
-    folder = CountsFolder(path, _side(options, corpus))
-    reading = _reading(corpus, options, scheme)
-    rejected = count_stage(reading, execution, [folder])
-    StageOutput.of_counts(path).warn_rejected(rejected)
+    side = _side(options, corpus)
+    folders = [
+        CountsFolder(
+            filesystem.join(path, each.name) if len(schemes) > 1 else path, side, each
+        )
+        for each in schemes
+    ]
+    reading = _reading(corpus, options, schemes[0])
+    rejected = count_stage(reading, execution, folders)
+    for folder, files in zip(folders, rejected, strict=True):
+        StageOutput.of_counts(folder.path).warn_rejected(files)
 
 
 def vocab(options: argparse.Namespace, beam_flags: Sequence[str]) -> None:
-    scheme = _learning_scheme(options)
+    scheme = _learning_scheme(options.scheme, options)
     execution = _execution(_engine(options, beam_flags), options, scheme)
     path = filesystem.absolute(options.output)
     vocabulary = asked_learning(scheme, vars(options))
@@ -184,9 +191,11 @@ def _side(options: argparse.Namespace, corpus: Corpus) -> str:
     return options.side or 'both'
 
 
-def _learning_scheme(options: argparse.Namespace) -> Scheme:
-    """The scheme whose vocabulary is to be counted or learned for."""
-    scheme = asked_scheme(options.scheme, vars(options))
+def _learning_scheme(
+    name: str, options: argparse.Namespace, among: Sequence[str] = ()
+) -> Scheme:
+    """The scheme whose vocabulary is to be counted or learned for, `among` several perhaps."""
+    scheme = asked_scheme(name, vars(options), among)
     if scheme.options is None:
         raise InputError(
             f'--scheme {scheme.name} has nothing to learn, so there is nothing to count for it; '

@@ -5,6 +5,7 @@ import sys
 from collections.abc import Sequence
 
 from pipelines.cli.command_options import add_groups, finish_options, known_commands
+from pipelines.cli.scheme_table import as_text, scheme_table
 from pipelines.options.strict_parser import Parser
 from tokcore.errors import InputError
 
@@ -24,6 +25,8 @@ There are as many lines as were read: a line feed that ids spell is written as a
 surrogate pair, which UTF-8 cannot hold, is written as U+FFFD.
 """
 
+_TABLE_TITLE = 'what schemes bring with them (--scheme; an option of another scheme is refused):'
+
 _EPILOGS = {'tokenize': None, 'detokenize': _DETOKENIZE_EPILOG}
 
 
@@ -33,16 +36,17 @@ def command_parser(only: str | None = None) -> Parser:
     Args:
         only: the one command whose options are needed; None for all.
     """
+    known = known_commands()
     parser = Parser(
         prog='tokbeam',
         description=_DESCRIPTION,
-        epilog=_EPILOG,
+        epilog=f'{_EPILOG}\n{_TABLE_TITLE}\n{as_text(scheme_table(known))}',
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument('--version', action='store_true', help='print the version and exit')
     commands = parser.add_subparsers(dest='command', metavar='COMMAND', parser_class=Parser)
 
-    for name, command in known_commands().items():
+    for name, command in known.items():
         summary = command.summary
         made = commands.add_parser(
             name,

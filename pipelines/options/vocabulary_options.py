@@ -1,15 +1,38 @@
 """The options of vocabularies: of which scheme they are, and which ones encode."""
 
+import argparse
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from pipelines.options.option_reading import options_of, settled
 from tokcore.encoding.scheme import Scheme
 from tokcore.encoding.scheme_options import EncodingOptions, LearningOptions, NothingToLearn
-from tokcore.options.option_fields import Choice, option
-from tokcore.options.values import path
+from tokcore.options.option_fields import Choice, declared, option
+from tokcore.options.values import path, shown
 from tokcore.schemes import DEFAULT_SCHEME, find_scheme, scheme_names
+
+
+def schemes_option() -> type:
+    """Returns a dataclass with `--scheme`, which may be repeated."""
+    declared_ = option(
+        f'whose tokens are counted; repeated, into OUTPUT/SCHEME of each (default: {DEFAULT_SCHEME})',
+        known_scheme,
+        'SCHEME',
+        default=(DEFAULT_SCHEME,),
+        many='repeated',
+    )
+    fields = [('scheme', tuple[str, ...], declared_)]
+    return dataclasses.make_dataclass('SchemesOption', fields, frozen=True, kw_only=True)
+
+
+def known_scheme(word: str) -> str:
+    """The name of a scheme."""
+    if word not in scheme_names():
+        raise argparse.ArgumentTypeError(
+            f'invalid choice: {shown(word)} (choose from {", ".join(scheme_names())})'
+        )
+    return word
 
 
 def scheme_option(default: str | None = DEFAULT_SCHEME) -> type:
@@ -39,18 +62,24 @@ def encoding_options() -> Choice:
     return Choice('scheme', {name: find_scheme(name).encoding for name in scheme_names()})
 
 
-def asked_scheme(name: str, values: Mapping[str, object]) -> Scheme:
+def asked_scheme(
+    name: str, values: Mapping[str, object], among: Sequence[str] = ()
+) -> Scheme:
     """Returns a scheme with what is asked for of its tokens.
 
     Args:
         name: of the scheme.
         values: what was given, by `Declared.key`.
+        among: those that are asked for at once; options of any of them may be given.
 
     Raises:
         InputError: an option of another scheme, or a value that cannot be.
     """
     choice = token_options()
-    return options_of(choice.chosen(name), settled(choice, values, name))
+    own = {each.key for each in declared(choice.chosen(name))}
+    others = {each.key for other in among for each in declared(choice.chosen(other))} - own
+    given = {key: value for key, value in values.items() if key not in others}
+    return options_of(choice.chosen(name), settled(choice, given, name))
 
 
 def asked_learning(scheme: Scheme, values: Mapping[str, object]) -> LearningOptions:

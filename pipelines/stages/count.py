@@ -1,5 +1,6 @@
 """The stage that counts: training lines in, one or two COUNTS folders out."""
 
+import functools
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -24,6 +25,9 @@ from pipelines.stages.run_stage import Made, run_stage
 from pipelines.transforms.count_tokens import TABLES, CountTokens, WriteCounts, WrittenCounts
 from pipelines.transforms.read_blocks import READING
 from pipelines.transforms.write_report import WriteReport, read_report
+from tokcore.counts.block_counting import SideGroups
+from tokcore.encoding.scheme import Scheme
+from tokcore.warm_up import compile_kernels
 
 _OVERFLOW_NAME = 'overflow'
 
@@ -33,11 +37,12 @@ def count_stage(
     execution: Execution,
     folders: Sequence[CountsFolder],
     planned: ReadPlan | None = None,
-) -> tuple[OutputFile, ...]:
+) -> list[tuple[OutputFile, ...]]:
     """Counts the training lines' tokens into folders, each ended by its manifest.
 
-    A folder that already holds this result is left as it is. Returns the files of rejected lines,
-    which are kept in `COUNTS.rejected`.
+    The text is read once, for several schemes too. A folder that already holds this result is left
+    as it is. Returns of each folder the files of rejected lines, which are kept in
+    `COUNTS.rejected`.
 
     Args:
         reading: the training corpus.
@@ -59,69 +64,127 @@ def count_stage(
         paths = [attempts[place].path for place in missing]
         plan = planned or plan_reading(reading, execution, paths[0])
         counted = count_into(plan, execution, [folders[place] for place in missing], paths)
-        stats = counted.stats
-        # The workers wrote rejected lines to the first attempt; only a count of one folder keeps
-        # them.
         return [
             Made(
                 tasks[place].key.manifest(
-                    stats.inputs, stats.lines, tokens=table.tokens, files=table.files
+                    each.stats.inputs, each.stats.lines, tokens=each.table.tokens,
+                    files=each.table.files,
                 ),
-                () if planned else stats.rejected,
+                () if planned else each.stats.rejected,
             )
-            for place, table in zip(missing, counted.tables, strict=True)
-        ]
+            for place, each in zip(missing, counted, strict=True)
+        ]  # fmt: skip
 
     made = run_stage(tasks, make, execution)
     for folder, each in zip(folders, made, strict=True):
         if each is not None:
             log_counts(each.manifest, folder.path)
-    return next((each.rejected for each in made if each is not None), ())
+    return [() if each is None else each.rejected for each in made]
 
 
 def wanted_counts(reading: Reading, folder: CountsFolder) -> StageKey:
     """Returns what the bytes of a COUNTS folder depend on."""
     options = {'side': folder.side, **reading.for_manifest()}
-    return StageKey('count', options, reading.corpus.wanted_inputs(), reading.scheme.rules)
+    scheme = folder.scheme or reading.scheme
+    return StageKey('count', options, reading.corpus.wanted_inputs(), scheme.rules)
 
 
 @dataclass(frozen=True)
-class CountedCorpus:
+class CountedFolder:
+    """What was read for a folder, and what is in it."""
+
     stats: ReadStats
-    tables: tuple[CountedTable, ...]  # one for each folder
+    table: CountedTable
 
 
 def count_into(
     plan: ReadPlan, execution: Execution, folders: Sequence[CountsFolder], paths: Sequence[str]
-) -> CountedCorpus:
-    """Counts into an attempt's folders, one for each of `folders`; rejected lines go to the first."""
-    reading, workers = plan.reading, execution.engine.workers
-    groups = tuple(folder.sides for folder in folders)
-    files_path = filesystem.join(paths[0], 'files')
+) -> list[CountedFolder]:
+    """Counts into an attempt's folders, one for each of `folders`.
+
+    Rejected lines go to the first of a scheme's folders.
+    """
+    by_scheme: dict[Scheme, list[int]] = {}
+    for place, folder in enumerate(folders):
+        by_scheme.setdefault(folder.scheme or plan.reading.scheme, []).append(place)
+    branches = [
+        CountInto(
+            plan.reading,
+            execution.engine.workers,
+            scheme,
+            tuple(folders[place].sides for place in places),
+            tuple(paths[place] for place in places),
+        )
+        for scheme, places in by_scheme.items()
+    ]
+    for branch in branches:
+        execution.engine.compile_first(functools.partial(compile_kernels, branch.scheme))
 
     def build(pipeline: beam.Pipeline) -> None:
-        counted = plan.read(pipeline) | 'CountTokens' >> CountTokens(
-            groups,
-            reading.corpus.splits,
-            workers,
-            reading.on_error,
-            filesystem.join(paths[0], _OVERFLOW_NAME),
-            scheme=reading.scheme,
-        )
-        report_stats(counted, paths[0])
-        (
-            counted[TABLES]
-            | 'WriteCounts' >> WriteCounts(paths, workers, reading.scheme)
-            | 'ReportFiles' >> WriteReport(files_path)
-        )
+        blocks = plan.read(pipeline)
+        for branch in branches:
+            blocks | f'Count {branch.scheme.name}' >> branch
 
     with counted('count', READING, plan.stored_bytes):
         execution.engine.run(build)
-    written = list(read_report(files_path, WrittenCounts))
-    tables = tuple(
-        counted_table(
-            [each for each in written if each.group == group], path, reading.scheme.rules
+    made: dict[str, CountedFolder] = {}
+    for branch in branches:
+        made |= branch.made()
+    return [made[path] for path in paths]
+
+
+@dataclass(eq=False)
+class CountInto(beam.PTransform):
+    """Counts blocks by one scheme into folders, and reports what was read beside the first of them.
+
+    Attributes:
+        reading: the corpus.
+        workers: blocks in flight in a worker.
+        scheme: how lines become tokens.
+        groups: for each folder which sides it counts.
+        paths: of the folders.
+    """
+
+    reading: Reading
+    workers: int
+    scheme: Scheme
+    groups: SideGroups
+    paths: tuple[str, ...]
+
+    def expand(self, blocks: beam.PCollection) -> beam.PCollection:
+        counted = blocks | 'CountTokens' >> CountTokens(
+            self.groups,
+            self.reading.corpus.splits,
+            self.workers,
+            self.reading.on_error,
+            filesystem.join(self.paths[0], _OVERFLOW_NAME),
+            scheme=self.scheme,
         )
-        for group, path in enumerate(paths)
-    )
-    return CountedCorpus(read_job_stats(reading.corpus, paths[0]), tables)
+        report_stats(counted, self.paths[0])
+        return (
+            counted[TABLES]
+            | 'WriteCounts' >> WriteCounts(self.paths, self.workers, self.scheme)
+            | 'ReportFiles' >> WriteReport(self._files_path)
+        )
+
+    @property
+    def _files_path(self) -> str:
+        return filesystem.join(self.paths[0], 'files')
+
+    def made(self) -> dict[str, CountedFolder]:
+        """Returns what was counted into each path, when the pipeline has run.
+
+        Raises:
+            InputError: a split has no line with text.
+        """
+        written = list(read_report(self._files_path, WrittenCounts))
+        stats = read_job_stats(self.reading.corpus, self.paths[0])
+        return {
+            path: CountedFolder(
+                stats,
+                counted_table(
+                    [each for each in written if each.group == group], path, self.scheme.rules
+                ),
+            )
+            for group, path in enumerate(self.paths)
+        }

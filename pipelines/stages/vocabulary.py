@@ -113,7 +113,7 @@ def vocabulary_from_text(
 
     def count(attempt: Attempt) -> Counted:
         folder = CountsFolder(filesystem.join(attempt.path, 'counts'), side)
-        rejected = count_stage(reading, execution, [folder])
+        [rejected] = count_stage(reading, execution, [folder])
         output = StageOutput.of_counts(folder.path)
         manifest = read_manifest(output.manifest_path)
         # By their names in the attempt, which the counting stage gave them.
