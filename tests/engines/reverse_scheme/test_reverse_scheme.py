@@ -81,6 +81,20 @@ def test_words_are_counted_and_the_files_say_how(corpus, tmp_path, workers):
     assert json.loads(metadata[b'tokbeam.pre_tokenizer']) == spaces
 
 
+def test_two_schemes_are_counted_from_one_reading(corpus, tmp_path):
+    both, ours, theirs = (tmp_path / name for name in ('both', 'ours', 'theirs'))
+    cut = ['--item-size', '4KiB', '--workers', 2]
+    command = ['count', '--text', corpus, *REVERSE, '--scheme', 'subword', *cut, '--output', both]
+    succeed(*command)
+    succeed('count', '--text', corpus, *REVERSE, *cut, '--output', ours)
+    succeed('count', '--text', corpus, *cut, '--output', theirs)
+    for folder, alone in ((both / 'reverse', ours), (both / 'subword', theirs)):
+        for path in alone.iterdir():
+            if path.name != 'tokbeam.run.json':
+                assert (folder / path.name).read_bytes() == path.read_bytes(), path
+    assert 'already done' in succeed(*command)
+
+
 def test_a_vocabulary_is_learned_in_one_go(corpus, tmp_path):
     path = tmp_path / 'vocab'
     command = ['vocab', '--text', corpus, *REVERSE, '--vocab-size', 9, '--output', path]
@@ -138,6 +152,24 @@ def test_a_build_gives_the_same_bytes_however_it_is_run(corpus, tmp_path):
     shards = shards_of(tmp_path / '1')
     assert shards == shards_of(tmp_path / '2') == shards_of(tmp_path / 'engine')
     assert 'build: already done' in succeed(*building(corpus, tmp_path / '1'))
+
+
+def test_unknown_words_are_counted_and_the_commonest_told(corpus, tmp_path):
+    said = [
+        succeed(*building(corpus, tmp_path / name, *more)).splitlines()
+        for name, more in [('1', ['--workers', 1]), ('2', ['--shuffle', 'engine'])]
+    ]
+    unknown = sorted(
+        ((count, word) for word, count in COUNTED.items() if word[::-1] not in ENTRIES[:8]),
+        reverse=True,
+    )
+    total = sum(count for count, _ in unknown)
+    for lines in said:
+        [told] = [line for line in lines if 'unknown token' in line]
+        assert f'train: {total} of {COUNTED.total()} ids are the unknown token' in told
+        assert f'the commonest are {unknown[0][1]!r} {unknown[0][0]}' in told
+    [lines] = json.loads((tmp_path / '1' / 'tokbeam.json').read_text())['lines']
+    assert (lines['unknown'], lines['ids']) == (total, COUNTED.total())
 
 
 def run_elsewhere(command):
