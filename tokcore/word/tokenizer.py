@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterable
 
 from tokcore.encoding.row_encoder import SharedEncoder
-from tokcore.encoding.vocabulary_reading import read_vocabulary_file
+from tokcore.encoding.special_ids import read_vocabulary_file
 from tokcore.word.word_options import Unknown, WordEncodingOptions
 from tokcore.word.word_scheme import WordScheme
 from tokcore.word.word_vocabulary import WordVocabulary, parse_words

@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 import os
-import pathlib
 from collections.abc import Iterable
 
-import numpy as np
-
-from tokcore.encoding.row_encoder import DEFAULT_CACHE_BYTES, RowEncoder
-from tokcore.errors import InputError
-from tokcore.text.sides import Side
+from tokcore.encoding.row_encoder import DEFAULT_CACHE_BYTES, RowEncoder, SharedEncoder
+from tokcore.encoding.special_ids import read_vocabulary_file
 from tokcore.wordpiece.vocab_txt import parse_pieces
 from tokcore.wordpiece.wordpiece_scheme import WordPieceEncodingOptions, WordPieceScheme
 from tokcore.wordpiece.wordpiece_vocabulary import WordPieceVocabulary
@@ -52,7 +48,7 @@ class WordPieceTokenizer:
         )
         self._template = scheme.template(vocabulary)
         self._parts = scheme.encoding_parts(vocabulary, options)
-        self._idle: list[RowEncoder] = []  # a thread takes one out, since to make it takes a while
+        self._encoder = SharedEncoder(lambda: self.row_encoder(cache_bytes=0))
 
     @classmethod
     def load(cls, path: str | os.PathLike, **options) -> WordPieceTokenizer:
@@ -60,13 +56,7 @@ class WordPieceTokenizer:
 
         Raises InputError if the file cannot be read, is empty or is not UTF-8.
         """
-        try:
-            data = pathlib.Path(path).read_bytes()
-        except OSError as error:
-            raise InputError(
-                f'{os.fspath(path)}: the vocabulary cannot be read ({error.strerror}); '
-                'give the path of a vocab.txt'
-            ) from error
+        data = read_vocabulary_file(path)
         return cls(WordPieceVocabulary(parse_pieces(data, os.fspath(path))), **options)
 
     @property
@@ -89,16 +79,7 @@ class WordPieceTokenizer:
         Raises ValueError naming a word that cannot be spelt if the vocabulary has no `[UNK]`.
         """
         around = self._template if add_special_tokens else ((), ())
-        data = np.frombuffer(text.encode('utf-8', 'surrogatepass'), np.uint8)
-        row = Side(data, np.zeros(1, np.int64), np.full(1, len(data), np.int64))
-        try:
-            encoder = self._idle.pop()
-        except IndexError:
-            encoder = self.row_encoder(cache_bytes=0)
-        try:
-            return encoder.encode_side(row, '', *around).ids.tolist()
-        finally:
-            self._idle.append(encoder)
+        return self._encoder.encode(text, *around)
 
     def tokenize(self, text: str) -> list[str]:
         """Returns the pieces of a text, `[UNK]` for a word that cannot be spelt."""
