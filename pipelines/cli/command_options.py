@@ -38,6 +38,7 @@ from pipelines.options.vocabulary_options import (
     token_options,
 )
 from tokcore.corpus.formats.registry import all_formats
+from tokcore.errors import InputError
 from tokcore.options.option_fields import Choice, Declared, Kind, declared, in_order
 
 
@@ -212,4 +213,6 @@ def finish_options(command: str, given: Mapping[str, object]) -> dict[str, objec
         for each in (each for kind in kinds for each in declared(kind)):
             if each.default is not MISSING:
                 found.setdefault(group.prefix + each.key, each.default)
+            elif group.prefix + each.key not in found:
+                raise InputError(f'the following arguments are required: --{each.name}')
     return found

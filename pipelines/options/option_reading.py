@@ -118,7 +118,10 @@ def settled(choice: Choice, given: Mapping[str, object], value: str | None) -> d
     for each in declared(choice.chosen(value)):
         if each.name in typed and each.key in given:
             words = given[each.key]
-            found[each.key] = _value(each, list(words) if each.option.many else words)
+            try:
+                found[each.key] = _value(each, list(words) if each.option.many else words)
+            except InputError as error:
+                raise InputError(f'argument {error}') from None
     return found
 
 

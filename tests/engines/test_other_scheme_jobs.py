@@ -6,9 +6,8 @@ from dataclasses import dataclass
 
 import pytest
 from dataset_files import files_of, lines_of, manifest_of, read_shards
-from jobs import refuse, succeed, succeed_elsewhere
-
 from generated_text import kept_pairs
+from jobs import refuse, succeed, succeed_elsewhere
 
 
 @dataclass(frozen=True)

@@ -72,7 +72,7 @@ class WordScheme(Scheme):
 
         model = vocabulary.model
         if options is not None and options.unknown == 'stop':
-            model = vocabulary.model_for(None)
+            model = vocabulary.strict_model
         return RowEncoder(self.pre_tokenizer, model)
 
     def tokens(self, text: str) -> Iterable[str]:

@@ -35,11 +35,14 @@ class WordVocabulary:
     @functools.cached_property
     def model(self):
         """Unknown words have the id of the unknown one, if there is one."""
-        return self.model_for(self.special_ids.unknown)
+        return self._model(self.special_ids.unknown)
 
-    @functools.lru_cache(2)
-    def model_for(self, unknown: int | None):
-        """Returns the model that gives unknown words this id, or refuses them (None)."""
+    @functools.cached_property
+    def strict_model(self):
+        """Unknown words are refused."""
+        return self._model(None)
+
+    def _model(self, unknown: int | None):
         from tokcore.word.word_model import WordModel
 
         return WordModel(self.words, unknown)

@@ -17,7 +17,7 @@ from tokcore.counts.token_counter import TokenAccumulator
 from tokcore.counts.token_table import TokenTable
 from tokcore.errors import InputError
 from tokcore.text.sides import Side
-from tokcore.wordpiece.wordpiece_options import WordPieceOptions
+from tokcore.wordpiece.learning.wordpiece_options import WordPieceOptions
 from tokcore.wordpiece.wordpiece_scheme import WordPieceScheme
 from tokcore.wordpiece.wordpiece_vocabulary import SPECIAL_TOKENS, WordPieceVocabulary
 

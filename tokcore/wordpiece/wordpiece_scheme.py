@@ -11,8 +11,8 @@ from tokcore.encoding.scheme_options import EncodingOptions
 from tokcore.learning.size_search import Report
 from tokcore.options.option_fields import option
 from tokcore.options.values import positive
+from tokcore.wordpiece.learning.wordpiece_options import WordPieceOptions
 from tokcore.wordpiece.vocab_txt import is_vocab_txt, parse_pieces
-from tokcore.wordpiece.wordpiece_options import WordPieceOptions
 from tokcore.wordpiece.wordpiece_vocabulary import (
     MAX_WORD_LENGTH,
     SPECIAL_TOKENS,
@@ -63,7 +63,6 @@ class WordPieceScheme(Scheme):
     options = WordPieceOptions
     encoding = WordPieceEncodingOptions
     default_template = '[CLS] $A [SEP]'
-    beam_learner = 'pipelines.learning.wordpiece_search:search_on_beam'
 
     normalizer_kind: str = option(
         "bert: words as transformers' BertTokenizer finds them; bert-original: as the code of the "

@@ -7,14 +7,12 @@ import typing
 from collections.abc import Iterable, Sequence
 
 from tokcore.encoding.special_ids import SpecialIds, special_ids_by_name
+from tokcore.wordpiece.learning.wordpiece_options import SPECIAL_TOKENS
 from tokcore.wordpiece.vocab_txt import dump_pieces
 
 if typing.TYPE_CHECKING:
     from tokcore.wordpiece.piece_trie import PieceTrie
     from tokcore.wordpiece.wordpiece_model import WordPieceModel
-
-SPECIAL_TOKENS = ('[PAD]', '[UNK]', '[CLS]', '[SEP]', '[MASK]')
-"""BERT's, in their usual order."""
 
 JOINER = '##'
 
