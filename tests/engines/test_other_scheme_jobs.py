@@ -76,7 +76,7 @@ def built(building, tmp_path_factory):
         ('--item-size', '1KiB', '--shuffle', 'engine'),
         ('--item-size', '1MiB', '--buffer', '4KiB'),
     ],
-    ids=' '.join,
+    ids=str,
 )
 def test_a_build_gives_the_same_bytes_however_it_is_cut(building, built, tmp_path, cut):
     succeed(*building, *cut, '--output', tmp_path / 'out')
