@@ -181,18 +181,17 @@ def _may_lack(each: Declared, kind: Kind) -> bool:
     )
 
 
-def finish_options(command: str, given: Mapping[str, object]) -> dict[str, object]:
+def finish_options(command: Command, given: Mapping[str, object]) -> dict[str, object]:
     """Returns what was given and the defaults of what was not.
 
     Raises:
         InputError: an option that does not go with the others.
     """
-    chosen = known_commands()[command]
-    for group in chosen.groups:
+    for group in command.groups:
         refuse_strays(group.kinds, given, group.prefix)
     defaults = {
         prefix + each.key: each.default
-        for prefix, each in chosen.options
+        for prefix, each in command.options
         if each.default is not MISSING
     }
     return {**defaults, **given}
