@@ -188,16 +188,15 @@ def _may_lack(each: Declared, kind: Kind) -> bool:
     )
 
 
-def finish_options(command: str, given: Mapping[str, object]) -> dict[str, object]:
+def finish_options(command: Command, given: Mapping[str, object]) -> dict[str, object]:
     """Returns what was given and the defaults of what was not.
 
     Raises:
         InputError: an option that does not go with the others.
     """
-    chosen = known_commands()[command]
-    known = {prefix + each.key: each for prefix, each in chosen.options}
+    known = {prefix + each.key: each for prefix, each in command.options}
     found = dict(given)
-    for group in chosen.groups:
+    for group in command.groups:
         kinds = []
         for kind in group.kinds:
             if not isinstance(kind, Choice):
