@@ -63,6 +63,8 @@ class WordPieceScheme(Scheme):
     options = WordPieceOptions
     encoding = WordPieceEncodingOptions
     default_template = '[CLS] $A [SEP]'
+    beam_learner = 'pipelines.learning.wordpiece.wordpiece_search:search_on_beam'
+    learner_bytes_per_character = 150
 
     normalizer_kind: str = option(
         "bert: words as transformers' BertTokenizer finds them; bert-original: as the code of the "

@@ -4,7 +4,7 @@ The results are, file for file, those of TensorFlow Text's `wordpiece_tokenizer_
 2.21 for the same counts and parameters.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -101,10 +101,7 @@ class PieceLearner:
         )
 
     def _in_order(self, pieces: Pieces) -> tuple[str, ...]:
-        """Special tokens, characters by code point, pieces by weight and then by code point.
-
-        Of a piece that is a word and an ending with its joiner, the ending's weight counts.
-        """
+        """The pieces by id; of one that is a word and an ending, the ending's weight counts."""
         weights: dict[str, int] = {}
         order = np.argsort(pieces.are_rest, kind='stable').tolist()
         columns = (pieces.begins, pieces.lengths, pieces.weights, pieces.are_rest)
@@ -112,11 +109,25 @@ class PieceLearner:
         for begin, length, weight, is_rest in (rows[each] for each in order):
             mark = self._options.joiner if is_rest else ''
             weights[mark + self._words.text(begin, length)] = weight
-        for character in self._characters:
-            weights.setdefault(character, 1)
-            weights.setdefault(self._options.joiner + character, 1)
-        ranked = sorted(weights, key=lambda piece: (-weights[piece], piece))
-        return tuple(dict.fromkeys([*self._special_tokens, *self._characters, *ranked]))
+        return in_order(weights, self._characters, self._options)
+
+
+def in_order(
+    weights: Mapping[str, int], characters: Sequence[str], options: WordPieceOptions
+) -> tuple[str, ...]:
+    """Returns the pieces by id: special tokens, characters, and pieces by weight and code point.
+
+    Args:
+        weights: of the pieces that are kept, as they are spelt.
+        characters: of all words, ascending; each is a piece, alone and behind the joiner.
+        options: the special tokens and the joiner.
+    """
+    weights = dict(weights)
+    for character in characters:
+        weights.setdefault(character, 1)
+        weights.setdefault(options.joiner + character, 1)
+    ranked = sorted(weights, key=lambda piece: (-weights[piece], piece))
+    return tuple(dict.fromkeys([*options.first_entries, *characters, *ranked]))
 
 
 def learn_wordpieces(

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Literal, get_args
 
 from tokcore.encoding.scheme_options import LearningOptions
+from tokcore.errors import InputError
 from tokcore.options.option_fields import option
 from tokcore.options.special_tokens import special_token, special_tokens, with_added
 from tokcore.options.values import min_count_range, positive, shown, text
@@ -14,6 +15,7 @@ SPECIAL_TOKENS = ('[PAD]', '[UNK]', '[CLS]', '[SEP]', '[MASK]')
 
 Search = Literal['tensorflow-text', 'closest', 'at-most']
 Selection = Literal['endings', 'kept']
+Learner = Literal['auto', 'memory', 'beam']
 
 
 def slack(value: str) -> float:
@@ -108,6 +110,12 @@ class WordPieceOptions(LearningOptions):
         default='endings',
         changes_bytes=True,
     )
+    learner: Learner = option(
+        'memory: in this process; beam: on the workers; auto: in memory where it fits '
+        '(default: auto)',
+        get_args(Learner),
+        default='auto',
+    )
     special_token: tuple[str, ...] = option(
         'an entry behind the special tokens of the scheme; may be repeated',
         special_token,
@@ -124,6 +132,13 @@ class WordPieceOptions(LearningOptions):
         default=None,
         changes_bytes=True,
     )
+
+    def __post_init__(self):
+        if self.selection == 'kept' and self.learner == 'beam':
+            raise InputError(
+                '--selection kept is learned in memory alone: on workers, all substrings of all '
+                'words would have to be grouped at each min-count; leave out --learner beam'
+            )
 
     @property
     def first_entries(self) -> tuple[str, ...]:

@@ -1,6 +1,6 @@
 """The words that a vocabulary is learned from, chosen as TensorFlow Text chooses them."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from typing import NamedTuple
 
 import numpy as np
@@ -54,27 +54,52 @@ def learned_words(
         words: all, ascending by code point.
         special_tokens: are not learned from.
         max_length: longer ones are left out.
-        max_characters: those with other characters than so many of the commonest are left out, of
-            equally common ones the first by code point.
+        max_characters: those with other characters than so many of the commonest are left out.
         max_words: as many at most, by their counts; None for all.
     """
+    words = fitting_words(words, special_tokens, max_length)
+    characters = commonest_characters(character_weights(words), max_characters)
+    words = fitting_words(words, special_tokens, max_length, characters)
+    order = np.argsort(-words.counts, kind='stable')
+    return words.pick(order if max_words is None else order[:max_words])
+
+
+def fitting_words(
+    words: Words,
+    special_tokens: Collection[str],
+    max_length: int,
+    characters: str | None = None,
+) -> Words:
+    """Returns the words that are no special tokens, and not longer, and have no other characters."""
     lengths = np.diff(words.starts)
     kept = lengths <= max_length
     for word in np.flatnonzero(_first_letters(words, special_tokens)).tolist():
         if words.text(int(words.starts[word]), int(lengths[word])) in special_tokens:
             kept[word] = False
-    words = words.pick(np.flatnonzero(kept))
-    # As floats the sums cannot overflow; they only rank characters, and up to 2^53 exactly.
-    weights = np.zeros(CODE_POINTS, np.float64)
-    np.add.at(weights, words.codes, np.repeat(words.counts, np.diff(words.starts)))
-    present = np.flatnonzero(weights)
-    commonest = present[np.argsort(-weights[present], kind='stable')][:max_characters]
-    is_allowed = np.zeros(CODE_POINTS, np.bool_)
-    is_allowed[commonest] = True
-    strange = np.concatenate([np.zeros(1, np.int64), np.cumsum(~is_allowed[words.codes])])
-    allowed = np.flatnonzero(strange[words.starts[1:]] == strange[words.starts[:-1]])
-    order = allowed[np.argsort(-words.counts[allowed], kind='stable')]
-    return words.pick(order if max_words is None else order[:max_words])
+    if characters is not None:
+        is_strange = np.ones(CODE_POINTS, np.bool_)
+        is_strange[[ord(each) for each in characters]] = False
+        strange = np.concatenate([np.zeros(1, np.int64), np.cumsum(is_strange[words.codes])])
+        kept &= strange[words.starts[1:]] == strange[words.starts[:-1]]
+    return words.pick(np.flatnonzero(kept))
+
+
+def character_weights(words: Words) -> dict[str, int]:
+    """Returns how often each character occurs in words, by their counts; exact at any size."""
+    characters, places = np.unique(words.codes, return_inverse=True)
+    counts = np.repeat(words.counts, np.diff(words.starts))
+    high, low = (np.zeros(len(characters), np.int64) for _ in range(2))
+    np.add.at(high, places, counts >> 32)
+    np.add.at(low, places, counts & 0xFFFFFFFF)
+    return {
+        chr(character): (int(above) << 32) + int(below)
+        for character, above, below in zip(characters.tolist(), high, low, strict=True)
+    }
+
+
+def commonest_characters(weights: Mapping[str, int], most: int) -> str:
+    """Returns so many characters of the largest weights, of equal ones the first by code point."""
+    return ''.join(sorted(weights, key=lambda each: (-weights[each], each))[:most])
 
 
 def _first_letters(words: Words, tokens: Collection[str]) -> np.ndarray:

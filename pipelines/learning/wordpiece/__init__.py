@@ -1,0 +1,1 @@
+"""WordPiece's learner on Beam: endings weighed where the words are."""
