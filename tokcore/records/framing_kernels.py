@@ -57,9 +57,13 @@ def add_entry_sizes(ids, offsets, name_size, packed_sizes, feature_sizes):
         for i in range(np.uint64(offsets[row]), np.uint64(offsets[row + 1])):
             value = ids[i]
             signs |= value
-            # An int32 takes up to five varint bytes. No branch: the loop becomes vector code.
+            # An int32 takes up to five varint bytes. No branch: the loop becomes vector code. As
+            # numbers, since where nothing is compiled numpy makes one truth of two.
             size += (
-                (value >= 1 << 7) + (value >= 1 << 14) + (value >= 1 << 21) + (value >= 1 << 28)
+                np.int64(value >= 1 << 7)
+                + np.int64(value >= 1 << 14)
+                + np.int64(value >= 1 << 21)
+                + np.int64(value >= 1 << 28)
             )
         if signs < 0:
             return row

@@ -7,9 +7,12 @@ import subprocess
 import sys
 import textwrap
 
+import numba
 import pytest
 
 from tokcore.compiled import compilation
+
+pytestmark = pytest.mark.skipif(numba.config.DISABLE_JIT, reason='it is about compilation')
 
 PACKAGE = pathlib.Path(compilation.__file__).parents[1]
 
