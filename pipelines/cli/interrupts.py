@@ -26,6 +26,9 @@ _ending = threading.Event()
 line_is_open = threading.Event()
 """Set while a bar stands on the terminal's last line, which the line at the end must not join."""
 
+terminal_lock = threading.RLock()
+"""Held by whoever draws on the terminal; once a signal has come it is never given back."""
+
 
 def end_on_signals(kept: str) -> None:
     """Makes SIGINT and SIGTERM end this process with one line and status 130 or 143.
@@ -100,6 +103,9 @@ def _end(number: int, kept: str) -> None:
     _ending.set()
     # Whatever becomes of the line: who reads stderr may have stopped.
     threading.Timer(_LAST_SECONDS, os._exit, [128 + number]).start()
+    # Else a bar that is being drawn would follow the line. A terminal that takes nothing is not
+    # waited for.
+    terminal_lock.acquire(timeout=_GRACE_SECONDS)
     name = 'interrupted' if number == signal.SIGINT else 'terminated'
     line = f'tokbeam: {name}{"; " * bool(kept)}{kept}\n'
     with contextlib.suppress(OSError, ValueError):

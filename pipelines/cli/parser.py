@@ -3,9 +3,11 @@
 import argparse
 import sys
 from collections.abc import Mapping, Sequence
+from typing import TextIO
 
 from pipelines.cli.command_options import Command, add_groups, finish_options, known_commands
 from pipelines.cli.scheme_table import as_text, scheme_table
+from pipelines.cli.standard_output import print_text
 from pipelines.options.strict_parser import Parser
 from tokcore.errors import InputError
 
@@ -30,6 +32,16 @@ _TABLE_TITLE = 'what schemes bring with them (--scheme; an option of another sch
 _EPILOGS = {'tokenize': None, 'detokenize': _DETOKENIZE_EPILOG}
 
 
+class _TellingParser(Parser):
+    """Says so where its help cannot be written, which argparse passes over."""
+
+    def print_help(self, file: TextIO | None = None) -> None:
+        if file is None:
+            print_text(self.format_help())
+        else:
+            super().print_help(file)
+
+
 def command_parser(
     known: Mapping[str, Command] | None = None, only: str | None = None
 ) -> Parser:
@@ -41,14 +53,14 @@ def command_parser(
     """
     known = known or known_commands()
     table = '' if only else f'\n{_TABLE_TITLE}\n{as_text(scheme_table(known))}'
-    parser = Parser(
+    parser = _TellingParser(
         prog='tokbeam',
         description=_DESCRIPTION,
         epilog=_EPILOG + table,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument('--version', action='store_true', help='print the version and exit')
-    commands = parser.add_subparsers(dest='command', metavar='COMMAND', parser_class=Parser)
+    commands = parser.add_subparsers(dest='command', metavar='COMMAND', parser_class=_TellingParser)
 
     for name, command in known.items():
         summary = command.summary

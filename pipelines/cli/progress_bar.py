@@ -13,7 +13,7 @@ import typing
 from collections.abc import Callable, Iterator
 from typing import TextIO
 
-from pipelines.cli.interrupts import is_ending, line_is_open
+from pipelines.cli.interrupts import is_ending, line_is_open, terminal_lock
 from pipelines.engines.progress import (
     BYTES,
     Event,
@@ -134,7 +134,7 @@ class Bar:
         self._now = Now(clock)
         self._bar: tqdm | None = None
         self._shown: tuple[str, float] | None = None  # whose bar it is, and since when
-        self._lock = threading.RLock()
+        self._lock = terminal_lock
         self._replaced = [
             (handler, handler.setStream(_AboveBar(self, terminal)))
             for handler in logging.getLogger().handlers

@@ -46,6 +46,15 @@ class StandardOutput:
             _forget()
 
 
+def print_text(text: str) -> None:
+    """Writes a text; raises as `StandardOutput`, but where it is closed nothing is written."""
+    try:
+        if sys.stdout is not None:
+            sys.stdout.write(text)
+    except OSError as error:
+        _give_up(error)
+
+
 def flush_printed() -> None:
     """Writes what was printed, which the interpreter would do last; raises as `StandardOutput`."""
     try:
