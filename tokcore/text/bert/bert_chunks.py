@@ -69,7 +69,8 @@ def _copy_lowered(text, place, lowering, buffer, used):
     """Copies 64 bytes, capitals of ASCII lowered."""
     for k in range(_CHUNK):
         byte = text[place + k]
-        buffer[used + k] = byte + (lowering if byte - np.uint8(0x41) < np.uint8(26) else np.uint8(0))
+        is_capital = (byte >= np.uint8(0x41)) & (byte <= np.uint8(0x5A))
+        buffer[used + k] = byte + (lowering if is_capital else np.uint8(0))
 
 
 @inlined_kernel
@@ -89,7 +90,7 @@ def scan_characters(text, place, stop, state, tokens, written):
         tokens.starts[begun] = used
         begun += action >> _1 & _1 & ~(begun - ended)
         offset = action >> _OFFSET_BITS
-        other = _0 - (action >> _3 & _1)
+        other = _ALL * (action >> _3 & _1)
         store_word(buffer, used, word ^ (word ^ load_word(tables.expansions, offset)) & other)
         store_word(buffer, used + _WORD, load_word(tables.expansions, offset + _WORD))
         used += action >> _FLAG_BITS & _LENGTH
@@ -152,7 +153,8 @@ def _class_others(text, place, end, letters, alone, tables):
         size = _last_character(text, place)
     inside = _ALL >> (_CHUNK - size) if size else _0
     continued = byte_range_mask(text, place, 0x80, 0xBF) & inside
-    return (letters | more_letters) & inside, (alone | more_alone) & inside, continued, size, looked_up
+    letters = (letters | more_letters) & inside
+    return letters, (alone | more_alone) & inside, continued, size, looked_up
 
 
 @inlined_kernel

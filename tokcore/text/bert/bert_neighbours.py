@@ -20,7 +20,7 @@ _CHUNK, _BYTE = np.uint64(64), np.uint64(0xFF)
 
 @kernel_without_allocation
 def _class_before(text, behind, place, tables, last):
-    """The combining class of what stands before a place, `last` being that of what ends at `behind`.
+    """The combining class before a place, `last` being that of what ends at `behind`.
 
     What is dropped between them parts nothing; only the first character is looked at.
     """

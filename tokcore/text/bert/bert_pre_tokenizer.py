@@ -145,13 +145,13 @@ class BertPreTokenizer:
             return
         for buffer, starts, ends, _ in self._scanned(part):
             used = with_margin(buffer[: ends.max(initial=0)])
-            for begin, behind in zip(starts.tolist(), ends.tolist()):
+            for begin, behind in zip(starts.tolist(), ends.tolist(), strict=True):
                 yield RowPart(used, begin, behind, True)
 
     def _scanned(
         self, row: TextRows
     ) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray, int]]:
-        """Yields some tokens of one row after others: text, starts, ends and the longest's bytes."""
+        """Yields tokens of one row, some thousands at once: text, starts, ends, most bytes."""
         state, buffer = self.prepare(row)
         starts = np.empty(_TOKENS_AT_ONCE + CHUNK_TOKENS, np.uint64)
         tokens = ScannedTokens(buffer, starts, np.empty_like(starts), np.zeros(2, np.int64))

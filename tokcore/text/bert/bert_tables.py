@@ -51,7 +51,7 @@ class BertTables(NamedTuple):
     # of what is written, and times 256 the last
     asking: np.ndarray  # uint8[256]: 1 for the first bytes of characters that ask
     expansions: np.ndarray  # uint8[...]: UTF-8
-    ideograph: int  # what becomes of common ideographs, all alike: SOLO, KEEP, or DROP for not alike
+    ideograph: int  # the flags of common ideographs, SOLO or KEEP; 0 if they are not alike
     growth: int  # bytes that a byte may become
 
 
@@ -109,7 +109,7 @@ def _in_blocks(
     its_classes = classes.reshape(-1, BLOCK)
     numbers: dict[bytes, int] = {}
     index, first = [], []
-    for block, (some, others) in enumerate(zip(by_block, its_classes)):
+    for block, (some, others) in enumerate(zip(by_block, its_classes, strict=True)):
         known = len(numbers)
         index.append(numbers.setdefault(some.tobytes() + others.tobytes(), known))
         if index[-1] == known:
@@ -159,7 +159,7 @@ def _clean_actions(kind: Kind, split_cjk: bool) -> np.ndarray:
 
 @functools.lru_cache
 def _changing(lower_case: bool) -> np.ndarray:
-    """int64[...]: the code points that lowering or normalizing may change, alone or beside others."""
+    """int64[...]: what lowering or normalizing may change, alone or beside other characters."""
     later = _later_in_compositions()
     return np.array(
         [

@@ -1,9 +1,9 @@
 """BERT's tokens of a text in plain Python: what the kernel must give.
 
-Two originals are kept. `bert` is the slow `BertTokenizer` of transformers 4: it lowers one character
-after another, drops all of category C, and normalizes to NFC. `bert-original` is google-research's
-`tokenization.py`: it lowers whole words, so that a sigma at their end is a final one, drops control
-and format characters alone, and does not normalize.
+Two originals are kept. `bert` is the slow `BertTokenizer` of transformers 4: it lowers one
+character after another, drops all of category C, and normalizes to NFC. `bert-original` is
+google-research's `tokenization.py`: it lowers whole words, so that a sigma at their end is a final
+one, drops control and format characters alone, and does not normalize.
 """
 
 import re

@@ -1,8 +1,8 @@
 """Where special tokens stand in rows, and which rows need the plain form for them.
 
-They are found as bytes, all at once. What `BertTokenizer` takes for a special token is a little more
-than that: also what becomes one when it is lowered, cleaned or loses its accents, as `[MA\\u200bSK]`.
-Such rows are found by a pattern that is too wide, and cut in plain Python.
+They are found as bytes, all at once. `BertTokenizer` takes more for a special token than that: also
+what becomes one when it is lowered, cleaned or loses its accents, as `[MÁSK]` may. Rows
+that may hold such are found by a pattern that is too wide, and cut in plain Python.
 """
 
 import functools
@@ -57,7 +57,7 @@ def _spans(pattern: re.Pattern[bytes], rows: TextRows) -> np.ndarray:
     # A match across a border, or between rows, may hide one within a row.
     matches = (
         match
-        for start, end in sorted(zip(starts.tolist(), ends.tolist()))
+        for start, end in sorted(zip(starts.tolist(), ends.tolist(), strict=True))
         for match in pattern.finditer(text, start, end)
     )
     return _array(matches)
