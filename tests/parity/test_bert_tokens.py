@@ -87,7 +87,7 @@ def test_any_text(original, text, options):
     assert found([text, 'x', text], BertPreTokenizer(**options)) == counted(['x', *expected * 2])
 
 
-# The last three are lowered themselves, overlap others, or hold white space and what is Chinese.
+# One is lowered itself, one the start of another, one holds white space, one what is Chinese.
 MORE_SPECIAL = ['<mask>', '[MASK', '[S P]', 'k中é']
 ODD = ['[mask]', '[ MASK ]', '[MA\u200bSK]', '[MÁSK]', '<MASK>', '<ma\u0301s\u212a>', '<m\u200dask>']
 
