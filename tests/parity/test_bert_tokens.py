@@ -87,25 +87,43 @@ def test_any_text(original, text, options):
     assert found([text, 'x', text], BertPreTokenizer(**options)) == counted(['x', *expected * 2])
 
 
-@pytest.mark.parametrize('lower_case', [True, False])
-def test_special_tokens_are_cut_out_first(transformers, tmp_path, lower_case):
-    characters = 'aAbß[]MASKmask, É中'
-    path = tmp_path / 'vocab.txt'
-    pieces = [*SPECIAL, *dict.fromkeys(characters + characters.lower() + 'e')]
-    path.write_text(''.join(f'{each}\n##{each}\n' for each in pieces if each != ' '))
-    tokenizer = transformers.BertTokenizer(str(path), do_lower_case=lower_case)
-    pre_tokenizer = BertPreTokenizer(lower_case=lower_case, special_tokens=SPECIAL)
+# One is lowered itself, one the start of another, one holds white space, one what is Chinese.
+MORE_SPECIAL = ['<mask>', '[MASK', '[S P]', 'k中é']
+ODD = ['[mask]', '[ MASK ]', '[MA\u200bSK]', '[MÁSK]', '<MASK>', '<ma\u0301s\u212a>', '<m\u200dask>']
 
-    @given(st.lists(st.sampled_from([*SPECIAL, *characters, '[mask]', '[ MASK ]'])).map(''.join))
-    @settings(max_examples=200, deadline=None)
+
+@pytest.fixture(scope='module')
+def bert_tokenizer(transformers, tmp_path_factory):
+    """Makes slow tokenizers that do not cut words into pieces."""
+    path = tmp_path_factory.mktemp('vocabulary') / 'vocab.txt'
+    path.write_text(''.join(f'{each}\n' for each in SPECIAL))
+
+    def made(special_tokens, lower_case, strip_accents):
+        tokenizer = transformers.BertTokenizer(
+            str(path), do_lower_case=lower_case, strip_accents=strip_accents,
+            additional_special_tokens=special_tokens,
+        )  # fmt: skip
+        tokenizer.wordpiece_tokenizer.tokenize = lambda word: [word]
+        return tokenizer
+
+    return made
+
+
+@pytest.mark.parametrize('more', [[], MORE_SPECIAL[:1], MORE_SPECIAL], ids=len)
+@pytest.mark.parametrize('strip_accents', [None, False, True])
+@pytest.mark.parametrize('lower_case', [True, False])
+def test_special_tokens_are_cut_out_first(bert_tokenizer, lower_case, strip_accents, more):
+    tokenizer = bert_tokenizer(more, lower_case, strip_accents)
+    special = tuple(tokenizer.all_special_tokens)
+    pre_tokenizer = BertPreTokenizer('bert', lower_case, strip_accents, special_tokens=special)
+    parts = [*SPECIAL, *MORE_SPECIAL, *ODD, *'aAbß[]MASKmask, É中\u212a\u0301']
+
+    @given(st.lists(st.sampled_from(parts), max_size=12).map(''.join))
+    @settings(max_examples=150, deadline=None)
     def check(text):
-        whole = ''.join(each.removeprefix('##') for each in tokenizer.tokenize(text))
-        tokens = pre_tokenizer.tokens(text)
-        assert ''.join(tokens) == whole
-        assert [each for each in tokens if each in SPECIAL] == [
-            each for each in tokenizer.tokenize(text) if each in SPECIAL
-        ]
-        assert found([text], pre_tokenizer) == counted(tokens)
+        expected = tokenizer.tokenize(text)
+        assert pre_tokenizer.tokens(text) == expected
+        assert found([text, 'x', text], pre_tokenizer) == counted(['x', *expected * 2])
 
     check()
 

@@ -119,6 +119,15 @@ def kernel_without_allocation(function: _Function) -> _Function:
     return _compiled(function, allocates=False)
 
 
+def inlined_kernel(function: _Function) -> _Function:
+    """Compiles a kernel without allocation into whoever calls it, however large it is.
+
+    LLVM leaves large functions out of line, and a call hands over each array as seven numbers: for
+    a state of many arrays that takes as long as some dozens of bytes of text do.
+    """
+    return _compiled(function, allocates=False, is_inlined=True)
+
+
 def intrinsic(plain: _Function) -> Callable[[Callable], _Function]:
     """Decorates the typing function of an LLVM intrinsic that does what `plain` does.
 
@@ -130,10 +139,11 @@ def intrinsic(plain: _Function) -> Callable[[Callable], _Function]:
     return numba.extending.intrinsic
 
 
-def _compiled(function: _Function, allocates: bool) -> _Function:
+def _compiled(function: _Function, allocates: bool, is_inlined: bool = False) -> _Function:
     # The option has no public name. It leaves out numba's run time, which allocates and counts.
     is_cached = CACHE_FOLDER is not None
-    made = numba.njit(nogil=True, cache=is_cached, _nrt=allocates)(function)
+    options = {'forceinline': True} if is_inlined else {}
+    made = numba.njit(nogil=True, cache=is_cached, _nrt=allocates, **options)(function)
     if is_cached and not numba.config.DISABLE_JIT:
         made._cache = _KernelCache(function)  # what `cache=True` has put there, with more files
     return made

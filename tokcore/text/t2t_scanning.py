@@ -15,7 +15,7 @@ from tokcore.compiled.compilation import kernel_without_allocation, read_only
 from tokcore.compiled.wide_loads import load_word
 from tokcore.text.pre_tokenizer import CHUNK_TOKENS, scan_tokens
 from tokcore.text.unicode_tables import alphanumeric_table
-from tokcore.text.utf8 import decode_word
+from tokcore.text.utf8 import decode_word, ideograph_mask
 
 _CHUNK = np.uint64(64)
 _0, _1, _2 = np.uint64(0), np.uint64(1), np.uint64(2)
@@ -34,17 +34,6 @@ class AlphanumericRuns(NamedTuple):
     """The state of Tensor2Tensor's pre-tokenizer: which characters are letters and numbers."""
 
     classes: np.ndarray  # uint64[0x110000 / 64], `alphanumeric_bits`
-
-
-@kernel_without_allocation
-def _ideographs(text, place):
-    """Where U+4E00 to U+9FBF begin, all letters: nearly all the ideographs in use."""
-    after = place + _1
-    return (
-        byte_range_mask(text, place, 0xE5, 0xE8)
-        | byte_range_mask(text, place, 0xE4, 0xE4) & byte_range_mask(text, after, 0xB8, 0xBF)
-        | byte_range_mask(text, place, 0xE9, 0xE9) & byte_range_mask(text, after, 0x80, 0xBE)
-    )
 
 
 @kernel_without_allocation
@@ -76,7 +65,7 @@ def _letters_of_chunk(text, place, inside, before, classes):
     others = byte_range_mask(text, place, 0x80, 0xFF) & inside
     if others != _0:
         continued = byte_range_mask(text, place, 0x80, 0xBF)
-        found |= _ideographs(text, place)
+        found |= ideograph_mask(text, place)  # all letters
         leads = others & ~continued & ~found & ~_wide_marks(text, place)
         while leads != _0:
             byte = trailing_zeros(leads)

@@ -2,9 +2,11 @@
 
 import numpy as np
 
+from tokcore.compiled.byte_masks import byte_range_mask
 from tokcore.compiled.compilation import kernel_without_allocation
 
 _LOW_SIX = np.uint64(0x3F)
+_ONE = np.uint64(1)
 
 
 @kernel_without_allocation
@@ -38,6 +40,17 @@ def decode_word(word):
     if lead >= np.uint64(0x80):
         return (lead & np.uint64(31)) << np.uint64(6) | second
     return lead
+
+
+@kernel_without_allocation
+def ideograph_mask(text, place):
+    """Where in 64 bytes U+4E00 to U+9FBF begin: nearly all the ideographs in use."""
+    after = place + _ONE
+    return (
+        byte_range_mask(text, place, 0xE5, 0xE8)
+        | byte_range_mask(text, place, 0xE4, 0xE4) & byte_range_mask(text, after, 0xB8, 0xBF)
+        | byte_range_mask(text, place, 0xE9, 0xE9) & byte_range_mask(text, after, 0x80, 0xBE)
+    )
 
 
 @kernel_without_allocation

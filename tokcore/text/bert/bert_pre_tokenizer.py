@@ -1,29 +1,26 @@
 """BERT's pre-tokenizer: words cleaned, lowered and without accents, cut at punctuation."""
 
-import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
 
 from tokcore.compiled.compilation import read_only
 from tokcore.compiled.ragged_bytes import row_offsets
-from tokcore.text.bert.bert_scanning import CHUNK, BertText, find_leaving
+from tokcore.text.bert.bert_chunks import CHUNK
+from tokcore.text.bert.bert_neighbours import find_out_of_order
+from tokcore.text.bert.bert_scanning import SOFT_BYTES, BertText, KnownRows
 from tokcore.text.bert.bert_tables import BertTables, bert_tables
-from tokcore.text.bert.plain_bert_tokens import Kind, bert_tokens, is_cjk
+from tokcore.text.bert.plain_bert_tokens import Kind, bert_tokens
+from tokcore.text.bert.row_cutting import RowCuts
+from tokcore.text.bert.special_places import SpecialSearch, special_search
 from tokcore.text.padded_text import READABLE, TextRows, one_row, with_margin
 from tokcore.text.pre_tokenizer import CHUNK_TOKENS, RowPart, ScannedTokens, scan_tokens
 
-_LEAST_BUFFER = 64 << 10
-"""Stays in a core's cache; a longer row has what it needs."""
-
-_PART_BYTES = 64 << 10
-"""Of a long row are looked at together."""
-
-_TOKENS_AT_ONCE = 1 << 14
-_NO_ROWS = read_only(np.empty(0, np.int64))
-_NO_WORDS = with_margin(np.empty(0, np.uint8))
-_SPACE = re.compile(rb'[\t\n\r ]')
+_TOKENS_AT_ONCE = 1 << 13
+_NOTHING = read_only(np.empty(0, np.int64))
+_NO_PLACES = read_only(np.empty(0, np.uint64))
+_NO_ROWS = KnownRows(_NOTHING, _NOTHING, with_margin(np.empty(0, np.uint8)), _NOTHING)
 
 
 @dataclass(frozen=True)
@@ -35,19 +32,19 @@ class BertPreTokenizer:
         lower_case: whether words are lowered.
         strip_accents: whether marks are taken off; None if words are lowered.
         split_cjk: whether Chinese characters are words by themselves.
-        special_tokens: are cut out first, and stay as they are. No white space is in them.
+        special_tokens: are cut out first, and stay as they are.
     """
 
     kind: Kind = 'bert'
     lower_case: bool = True
     strip_accents: bool | None = None
     split_cjk: bool = True
-    special_tokens: Sequence[str] = ()
+    special_tokens: tuple[str, ...] = ()
 
     def __post_init__(self):
-        for token in self.special_tokens:
-            if not token or token.split() != [token]:
-                raise ValueError(f'{token!r} is no special token: it is empty or has white space')
+        object.__setattr__(self, 'special_tokens', tuple(self.special_tokens))
+        if '' in self.special_tokens:
+            raise ValueError('a special token is empty, and would stand everywhere; leave it out')
 
     @property
     def name(self) -> str:
@@ -69,6 +66,10 @@ class BertPreTokenizer:
     def _tables(self) -> BertTables:
         return bert_tables(self.kind, self.lower_case, self._strips, self.split_cjk)
 
+    @property
+    def _search(self) -> SpecialSearch:
+        return special_search(self.special_tokens, self.kind, self.lower_case, self._strips)
+
     def tokens(self, text: str) -> list[str]:
         """Returns the tokens of a text, in plain Python."""
         return bert_tokens(
@@ -82,92 +83,80 @@ class BertPreTokenizer:
 
     def prepare(self, rows: TextRows) -> tuple[BertText, np.ndarray]:
         tables = self._tables
-        found = self._not_looked_up(rows, tables)
-        rewritten, words, bounds = _NO_ROWS, _NO_WORDS, _NO_ROWS
-        if len(found):
-            texts = [
-                ' '.join(self.tokens(_text_of(rows, row))).encode('utf-8', 'surrogatepass')
-                for row in found.tolist()
-            ]
-            numbers = np.full(len(rows.starts), -1, np.int64)
-            numbers[found] = np.arange(len(found))
-            rewritten = read_only(numbers)
-            words = with_margin(np.frombuffer(b''.join(texts), np.uint8))
-            bounds = read_only(row_offsets([len(each) for each in texts]))
+        leaving = np.zeros(len(rows.starts), np.uint8)
+        special = _NO_PLACES, _NO_PLACES
+        if tables.asking.any():
+            find_out_of_order(rows.text, rows.starts, rows.ends, tables, leaving)
+        if self.special_tokens:
+            special = self._search.places(rows, leaving)
+        known = self._known(rows, np.flatnonzero(leaving))
         longest = tables.growth * int((rows.ends - rows.starts).max(initial=0))
-        longest = max(longest, int(np.diff(bounds).max(initial=0)), _LEAST_BUFFER)
-        # What a chunk adds, with a character that begins in it and ends behind it.
-        margin = (CHUNK + 4) * tables.growth + CHUNK
-        buffer = np.empty(longest + margin + READABLE, np.uint8)
+        longest = max(longest, int(np.diff(known.offsets).max(initial=0)))
+        # The last of a chunk's characters may end behind it, and whole words are written.
+        margin = (CHUNK + 4) * tables.growth + READABLE
+        buffer = np.empty(SOFT_BYTES + longest + margin, np.uint8)
         lowering = np.uint8(0x20 if self.lower_case else 0)
-        state = BertText(tables, lowering, buffer, longest, rewritten, words, bounds)
-        return state, buffer
+        return BertText(tables, lowering, buffer, known, *map(read_only, special)), buffer
 
-    def _not_looked_up(self, rows: TextRows, tables: BertTables) -> np.ndarray:
-        """The rows, int64[...], that are not done by tables."""
-        found = np.zeros(len(rows.starts), np.uint8)
-        find_leaving(rows.text, rows.starts, rows.ends, tables, found)
-        if self.special_tokens and len(rows.starts):
-            first, end = int(rows.starts.min()), int(rows.ends.max())
-            text = memoryview(rows.text)[first:end]
-            sought = re.compile(b'|'.join(re.escape(each.encode()) for each in self.special_tokens))
-            places = [first + match.start() for match in sought.finditer(text)]
-            holding = np.searchsorted(rows.starts, places, 'right') - 1
-            found[holding[holding >= 0]] = 1
-        return np.flatnonzero(found)
+    def _known(self, rows: TextRows, leaving: np.ndarray) -> KnownRows:
+        """The tokens of the rows whose numbers are given, by the plain form."""
+        if not len(leaving):
+            return _NO_ROWS
+        tokens: list[bytes] = []
+        row_tokens = [0]
+        for row in leaving.tolist():
+            text = rows.text[rows.starts[row] : rows.ends[row]].tobytes()
+            found = self.tokens(text.decode('utf-8', 'surrogatepass'))
+            tokens += [each.encode('utf-8', 'surrogatepass') for each in found]
+            row_tokens.append(len(tokens))
+        numbers = np.full(len(rows.starts), -1, np.int64)
+        numbers[leaving] = np.arange(len(leaving))
+        return KnownRows(
+            read_only(numbers),
+            read_only(np.array(row_tokens, np.int64)),
+            with_margin(np.frombuffer(b''.join(tokens), np.uint8)),
+            read_only(row_offsets([len(each) for each in tokens])),
+        )
 
     def row_parts(self, rows: TextRows, row: int, longest: int) -> Iterator[RowPart]:
         start, end = int(rows.starts[row]), int(rows.ends[row])
+        special = None
+        if self.special_tokens:
+            special = self._search.places(rows.part(row, row + 1), np.zeros(1, np.uint8))
+        cuts = RowCuts(rows.text, self.split_cjk, special)
         while start < end:
-            stop = self._border(rows.text, start, end)
-            part = one_row(rows.text, start, stop)
-            text, bounds = self._found(part)
-            if all(behind - begin <= longest for begin, behind in bounds):
-                yield RowPart(rows.text, start, stop, False)
-            else:
-                for begin, behind in bounds:
-                    yield RowPart(text, begin, behind, True)
+            stop = cuts.next(start, end)
+            yield from self._parts(rows.text, start, stop, longest, cuts)
             start = stop
 
-    def _border(self, text: np.ndarray, start: int, end: int) -> int:
-        """A place behind `start` where no token and no rule goes across, `end` at most."""
-        while end - start > _PART_BYTES:
-            part = text[start : start + _PART_BYTES].tobytes()
-            place = max(part.rfind(each) for each in (b' ', b'\t', b'\n', b'\r'))
-            if place >= 0:
-                return start + place + 1
-            place = self._chinese_place(part)
-            if place:
-                return start + place
-            found = _SPACE.search(memoryview(text)[start + _PART_BYTES : end])
-            return end if found is None else start + _PART_BYTES + found.end()
-        return end
+    def _parts(
+        self, text: np.ndarray, start: int, end: int, longest: int, cuts: RowCuts
+    ) -> Iterator[RowPart]:
+        part = one_row(text, start, end)
+        if all(most <= longest for _, _, _, most in self._scanned(part)):
+            yield RowPart(text, start, end, False)
+            return
+        # Halved while it is not much longer than its longest token: all others are parts as well.
+        places = cuts.between(start, end) if end - start > 4 * longest else _NOTHING
+        if len(places):
+            middle = int(places[np.abs(places - (start + end) // 2).argmin()])
+            yield from self._parts(text, start, middle, longest, cuts)
+            yield from self._parts(text, middle, end, longest, cuts)
+            return
+        for buffer, starts, ends, _ in self._scanned(part):
+            used = with_margin(buffer[: ends.max(initial=0)])
+            for begin, behind in zip(starts.tolist(), ends.tolist(), strict=True):
+                yield RowPart(used, begin, behind, True)
 
-    def _chinese_place(self, part: bytes) -> int:
-        """Behind the first byte, where a Chinese character begins that is a word; 0 for nowhere."""
-        if not self.split_cjk:
-            return 0
-        text = part.decode('utf-8', 'ignore')
-        for place in range(len(text) - 1, 0, -1):
-            if is_cjk(ord(text[place])):
-                return len(text[:place].encode('utf-8', 'surrogatepass'))
-        return 0
-
-    def _found(self, row: TextRows) -> tuple[np.ndarray, list[tuple[int, int]]]:
-        """The text of one row's tokens, with `READABLE` bytes behind it, and their bounds."""
+    def _scanned(
+        self, row: TextRows
+    ) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray, int]]:
+        """Yields tokens of one row, some thousands at once: text, starts, ends, most bytes."""
         state, buffer = self.prepare(row)
         starts = np.empty(_TOKENS_AT_ONCE + CHUNK_TOKENS, np.uint64)
         tokens = ScannedTokens(buffer, starts, np.empty_like(starts), np.zeros(2, np.int64))
-        data: list[bytes] = []
         done, position = 0, -1
         while not done:
             done, position, count = scan_tokens(row, done, position, state, tokens)
-            places = zip(tokens.starts[:count].tolist(), tokens.ends[:count].tolist())
-            data += [buffer[begin:behind].tobytes() for begin, behind in places]
-        bounds = row_offsets([len(each) for each in data]).tolist()
-        text = with_margin(np.frombuffer(b''.join(data), np.uint8))
-        return text, list(zip(bounds, bounds[1:]))
-
-
-def _text_of(rows: TextRows, row: int) -> str:
-    return rows.text[rows.starts[row] : rows.ends[row]].tobytes().decode('utf-8', 'surrogatepass')
+            found = tokens.starts[:count], tokens.ends[:count]
+            yield buffer, *found, int((found[1] - found[0]).max(initial=0))

@@ -1,11 +1,13 @@
 """What becomes of each code point by BERT's rules, as tables for kernels.
 
-An action (uint32) has its kind in the lowest three bits. That of `EXPAND` and `EXPAND_SOLO` has the
-number of bytes in the five bits above, and in the highest 24 where they begin in `expansions`.
+An action (uint32) is flags in its lowest five bits, then the number of bytes written, and in the
+highest 22 where they begin in `expansions`, should they be others than the character's own.
 """
 
+import collections
 import functools
 import unicodedata
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -22,23 +24,34 @@ from tokcore.text.bert.plain_bert_tokens import (
 )
 from tokcore.text.unicode_tables import CODE_POINTS, category_table
 
-KEEP, DROP, SPACE, SOLO, EXPAND, EXPAND_SOLO, LEAVE = range(7)
-"""Kinds of actions: a character of a word as it stands; nothing; a border; a token by itself; other
-characters of a word; another one by itself; what only its neighbours tell, so the row leaves."""
+BORDER, WRITTEN, ALONE, EXPANDED, ASKING = 1, 2, 4, 8, 16
+"""Flags: a token before it ends here; bytes are written; the token ends behind them too; they are
+an expansion; the place or the form of what is written may depend on the characters beside it."""
 
-KIND_BITS, LENGTH_BITS = 3, 5
+DROP, SPACE, KEEP, SOLO = 0, BORDER, WRITTEN, BORDER | WRITTEN | ALONE
+"""Nothing at all; nothing, and no token goes across; a character of a word; a token by itself."""
+
+FLAG_BITS, LENGTH_BITS = 5, 5
 BLOCK = 256
 
+ALWAYS = 0xFFFF
+"""Among `classes`: the character's neighbours decide, whichever they are."""
+
+_LONGEST_EXPANSION = 16  # bytes: two words, which kernels store at once
+_COMMON_IDEOGRAPHS = slice(0x4E00, 0x9FC0)  # those of `ideograph_mask`
 _SIGMA = 'Σ'  # lower() looks at the whole word for it alone
 
 
 class BertTables(NamedTuple):
-    """The actions of all code points: that of c is `actions[BLOCK * index[c // BLOCK] + c % BLOCK]`."""
+    """The action of code point c is at place `BLOCK * index[c // BLOCK] + c % BLOCK`."""
 
     index: np.ndarray  # uint16[CODE_POINTS / BLOCK]
     actions: np.ndarray  # uint32[BLOCK * blocks]
+    classes: np.ndarray  # uint16[as many], of those that ask: the first combining class, or ALWAYS,
+    # of what is written, and times 256 the last
+    asking: np.ndarray  # uint8[256]: 1 for the first bytes of characters that ask
     expansions: np.ndarray  # uint8[...]: UTF-8
-    leaving: np.ndarray  # uint8[CODE_POINTS / BLOCK]: 1 for a block with a code point to leave
+    ideograph: int  # the flags of common ideographs, SOLO or KEEP; 0 if they are not alike
     growth: int  # bytes that a byte may become
 
 
@@ -49,44 +62,68 @@ def bert_tables(kind: Kind, lower_case: bool, strip: bool, split_cjk: bool) -> B
     They come from this Python's `unicodedata`, as `unicode_tables` do.
     """
     actions = _clean_actions(kind, split_cjk).copy()
+    flags = actions[_COMMON_IDEOGRAPHS]
+    ideograph = int(flags[0]) if (flags == flags[0]).all() else DROP
+    lengths = np.full(CODE_POINTS, 4, np.uint32)
+    lengths[:0x80], lengths[0x80:0x800], lengths[0x800:0x10000] = 1, 2, 3
+    actions[actions & WRITTEN != 0] |= (lengths << FLAG_BITS)[actions & WRITTEN != 0]
+    classes = np.zeros(CODE_POINTS, np.uint16)
     expansions: dict[bytes, int] = {}
-    size = 0
-    growth = 1
+    size, growth = 0, 1
     for code_point in _changing(lower_case).tolist():
-        if actions[code_point] in (DROP, SPACE):
+        if not actions[code_point] & WRITTEN:
             continue
         character = chr(code_point)
         result = _normalized(character, kind, lower_case, strip)
-        if _depends_on_neighbours(character, result, kind, lower_case, strip):
-            actions[code_point] = LEAVE
+        data = result.encode('utf-8', 'surrogatepass')
+        is_alone = split_cjk and is_cjk(code_point) or len(result) == 1 and is_punctuation(result)
+        order = _combining(character, result, kind, lower_case, strip)
+        if len(data) > _LONGEST_EXPANSION or len(result) > 1 and any(map(is_punctuation, result)):
+            order = ALWAYS
+        if order == ALWAYS:
+            actions[code_point] |= ASKING
         elif not result:
             actions[code_point] = DROP
         elif result != character:
-            stands_alone = is_punctuation(result) if len(result) == 1 else None
-            if stands_alone is None and any(is_punctuation(each) for each in result):
-                actions[code_point] = LEAVE
-                continue
-            is_solo = stands_alone or (split_cjk and is_cjk(code_point))
-            data = result.encode('utf-8', 'surrogatepass')
-            growth = max(growth, -(-len(data) // len(character.encode('utf-8', 'surrogatepass'))))
             if data not in expansions:
                 expansions[data] = size
                 size += len(data)
-            kind_of = EXPAND_SOLO if is_solo else EXPAND
+            growth = max(growth, -(-len(data) // int(lengths[code_point])))
             actions[code_point] = (
-                expansions[data] << (KIND_BITS + LENGTH_BITS) | len(data) << KIND_BITS | kind_of
+                expansions[data] << (FLAG_BITS + LENGTH_BITS)
+                | len(data) << FLAG_BITS
+                | (SOLO if is_alone else KEEP)
+                | EXPANDED
             )
-    if lower_case and kind == 'bert-original':
-        actions[ord(_SIGMA)] = LEAVE
-    blocks: dict[bytes, int] = {}
+        if order:
+            actions[code_point] |= ASKING
+            classes[code_point] = order
+    return _in_blocks(actions, classes, b''.join(expansions), ideograph, growth)
+
+
+def _in_blocks(
+    actions: np.ndarray, classes: np.ndarray, expansions: bytes, ideograph: int, growth: int
+) -> BertTables:
+    """Keeps blocks of code points once that are alike."""
     by_block = actions.reshape(-1, BLOCK)
-    index = [blocks.setdefault(each.tobytes(), len(blocks)) for each in by_block]
-    leaving = (by_block == LEAVE).any(axis=1)
+    its_classes = classes.reshape(-1, BLOCK)
+    numbers: dict[bytes, int] = {}
+    index, first = [], []
+    for block, (some, others) in enumerate(zip(by_block, its_classes, strict=True)):
+        known = len(numbers)
+        index.append(numbers.setdefault(some.tobytes() + others.tobytes(), known))
+        if index[-1] == known:
+            first.append(block)
+    asking = np.zeros(256, np.uint8)
+    for code_point in np.flatnonzero(actions & ASKING).tolist():
+        asking[chr(code_point).encode('utf-8', 'surrogatepass')[0]] = 1
     return BertTables(
         read_only(np.array(index, np.uint16)),
-        read_only(np.frombuffer(b''.join(blocks), np.uint32)),
-        read_only(np.frombuffer(b''.join(expansions) + bytes(32), np.uint8)),
-        read_only(leaving.astype(np.uint8)),
+        read_only(by_block[first].ravel()),
+        read_only(its_classes[first].ravel()),
+        read_only(asking),
+        read_only(np.frombuffer(expansions + bytes(_LONGEST_EXPANSION), np.uint8)),
+        ideograph,
         growth,
     )
 
@@ -122,7 +159,7 @@ def _clean_actions(kind: Kind, split_cjk: bool) -> np.ndarray:
 
 @functools.lru_cache
 def _changing(lower_case: bool) -> np.ndarray:
-    """int64[...]: the code points that lowering or normalizing may change, alone or beside others."""
+    """int64[...]: what lowering or normalizing may change, alone or beside other characters."""
     later = _later_in_compositions()
     return np.array(
         [
@@ -187,17 +224,37 @@ def _normalized(character: str, kind: Kind, lower_case: bool, strip: bool) -> st
     return without_marks(result) if strip else result
 
 
-def _depends_on_neighbours(
+def _combining(
     character: str, result: str, kind: Kind, lower_case: bool, strip: bool
-) -> bool:
-    """Whether what a character becomes, or where, may depend on those beside it."""
-    if strip:
-        # Marks go; what else has a combining class may change places with its like.
-        return any(map(unicodedata.combining, result))
-    if kind == 'bert-original':
-        return False
-    lowered = character.lower() if lower_case else character
-    return any(
-        unicodedata.combining(each) or ord(each) in _later_in_compositions()
-        for each in lowered + result
-    )
+) -> int:
+    """What `classes` has for a character; 0 if its neighbours do not matter to it."""
+    if kind == 'bert-original' and lower_case and character == _SIGMA:
+        return ALWAYS
+    if kind == 'bert-original' and not strip:
+        return 0  # nothing is normalized
+    found = [unicodedata.combining(each) for each in result]
+    if not strip:
+        # What NFC leaves alone is in its form already where it is in order and nothing may join.
+        lowered = character.lower() if lower_case else character
+        if any(ord(each) in _later_in_compositions() for each in lowered + result):
+            return ALWAYS
+        if any(map(unicodedata.combining, lowered + result)) and result != character:
+            return ALWAYS
+    # Marks that are taken off move nothing; what else has a class may change places with its like.
+    return found[0] | found[-1] << 8 if any(found) else 0
+
+
+@functools.lru_cache
+def ascii_sources(lower_case: bool, strip: bool) -> Mapping[str, Sequence[str]]:
+    """Returns for characters of ASCII the other characters that become them by transformers' rules.
+
+    Or that become several, that one among them, or are it for a while.
+    """
+    sources = collections.defaultdict(list)
+    for character in map(chr, _changing(lower_case).tolist()):
+        lowered = character.lower() if lower_case else character
+        results = {lowered, _normalized(character, 'bert', lower_case, strip)}
+        for each in set(''.join([*results, unicodedata.normalize('NFC', lowered)])):
+            if each.isascii() and each != character:
+                sources[each].append(character)
+    return sources

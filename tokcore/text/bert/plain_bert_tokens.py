@@ -1,9 +1,9 @@
 """BERT's tokens of a text in plain Python: what the kernel must give.
 
-Two originals are kept. `bert` is the slow `BertTokenizer` of transformers 4: it lowers one character
-after another, drops all of category C, and normalizes to NFC. `bert-original` is google-research's
-`tokenization.py`: it lowers whole words, so that a sigma at their end is a final one, drops control
-and format characters alone, and does not normalize.
+Two originals are kept. `bert` is the slow `BertTokenizer` of transformers 4: it lowers one
+character after another, drops all of category C, and normalizes to NFC. `bert-original` is
+google-research's `tokenization.py`: it lowers whole words, so that a sigma at their end is a final
+one, drops control and format characters alone, and does not normalize.
 """
 
 import re
@@ -41,23 +41,32 @@ def bert_tokens(
         special_tokens: are cut out first, wherever they stand, and stay as they are.
     """
     strip = lower_case if strip_accents is None else strip_accents
-    if not special_tokens:
-        return list(_ordinary(text, kind, lower_case, strip, split_cjk))
-    longest_first = sorted(special_tokens, key=len, reverse=True)
+    kept = [re.escape(each) for each in special_tokens]
+    if kind == 'bert' and lower_case:
+        # In the order given: of `[A` and `[AB` the first is kept, and a `b` follows it.
+        part = re.compile('|'.join([*kept, '.']), re.DOTALL)
+        text = part.sub(lambda each: _lowered(each[0], special_tokens), text)
+    if not kept:
+        return list(_ordinary(text, kind, lower_case, strip, split_cjk, ()))
     found = []
-    for number, part in enumerate(re.split(f'({"|".join(map(re.escape, longest_first))})', text)):
+    longest_first = sorted(kept, key=len, reverse=True)
+    for number, part in enumerate(re.split(f'({"|".join(longest_first)})', text)):
         if number % 2:
             found.append(part)
         else:
-            found += _ordinary(part, kind, lower_case, strip, split_cjk)
+            whole = special_tokens if kind == 'bert' else ()
+            found += _ordinary(part, kind, lower_case, strip, split_cjk, whole)
     return found
 
 
+def _lowered(part: str, special_tokens: Sequence[str]) -> str:
+    return part if part in special_tokens else part.lower()
+
+
 def _ordinary(
-    text: str, kind: Kind, lower_case: bool, strip: bool, split_cjk: bool
+    text: str, kind: Kind, lower_case: bool, strip: bool, split_cjk: bool, whole: Sequence[str]
 ) -> Iterator[str]:
-    if kind == 'bert' and lower_case:
-        text = ''.join(map(str.lower, text))
+    """Yields the tokens of what no special token stands in; words that become one stay `whole`."""
     text = ''.join(
         ' ' if is_space(each) else '' if is_dropped(each, kind) else each for each in text
     )
@@ -66,11 +75,13 @@ def _ordinary(
     if kind == 'bert':
         text = unicodedata.normalize('NFC', text)
     for word in text.split():
-        if lower_case:
-            word = word.lower()
-        if strip:
-            word = without_marks(word)
-        yield from _cut(word)
+        if word not in whole:
+            word = word.lower() if lower_case else word
+            word = without_marks(word) if strip else word
+        if word in whole:
+            yield word
+        else:
+            yield from _cut(word)
 
 
 def _cut(word: str) -> Iterator[str]:
