@@ -44,7 +44,7 @@ def count(ready: Callable[[], None], *, text: str) -> Outcome:
 
 def encode(ready: Callable[[], None], *, text: str, model: str) -> Outcome:
     """Text in memory to ids in memory, by the vocabulary of a tokenizer.json."""
-    get_ready(SCHEME)
+    get_ready(_CASED)
     blocks = text_blocks(Path(text).read_bytes())
     ids_by_piece = json.loads(Path(model).read_bytes())['model']['vocab']
     vocabulary = WordPieceVocabulary(sorted(ids_by_piece, key=ids_by_piece.get))
