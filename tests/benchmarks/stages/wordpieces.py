@@ -9,7 +9,7 @@ from pathlib import Path
 from tokcore.corpus.formats.line_rows import text_rows
 from tokcore.counts.token_counter import TokenAccumulator
 from tokcore.counts.token_table import TokenTable
-from tokcore.wordpiece.wordpiece_options import WordPieceOptions
+from tokcore.wordpiece.learning.wordpiece_options import WordPieceOptions
 from tokcore.wordpiece.wordpiece_scheme import SCHEME, WordPieceScheme
 from tokcore.wordpiece.wordpiece_vocabulary import WordPieceVocabulary
 
