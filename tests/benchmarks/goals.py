@@ -18,6 +18,8 @@ MEANS = {
     ('ids', 'tokenizers BPE'): 25,
     ('ids', 'tokenizers WordPiece'): 25,
     ('records', 'Tensor2Tensor'): 60,
+    ('wordpiece-ids', 'nanotoken'): 1.5,
+    ('wordpiece-ids', 'tokenizers WordPiece'): 40,
 }
 """By group of rows and peer; over the rows that have a target for that peer."""
 

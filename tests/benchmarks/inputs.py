@@ -18,6 +18,7 @@ from . import running
 from .corpora import Corpora
 from .stages.blocks import text_blocks
 from .stages.counting import count_blocks, search
+from .stages.wordpieces import count_words
 
 _MODEL_BYTES = 20_000_000  # of text that the peers' encoders are trained on, outside of any clock
 
@@ -54,6 +55,15 @@ class Materials:
             path.write_bytes(table.to_bytes())
 
         return self._made(f'{name}.every{every}.counts', make)
+
+    def word_counts(self, name: str, every: int = 1) -> Path:
+        """Returns the table of a corpus's words by BERT's rules, or of each n-th in byte order."""
+
+        def make(path: Path) -> None:
+            table = count_words(text_blocks(self.corpora.path(name).read_bytes())).sorted()
+            path.write_bytes(table.pick(np.arange(0, len(table), every)).to_bytes())
+
+        return self._made(f'{name}.every{every}.words', make)
 
     def counts_of_beginning(self, name: str, size: int) -> Path:
         """Returns the token table of a corpus's first bytes, its alphanumeric tokens alone."""
@@ -161,6 +171,9 @@ class Inputs:
 
     def counts(self, every: int = 1) -> str:
         return str(self.materials.counts(self.corpus, every))
+
+    def word_counts(self, every: int = 1) -> str:
+        return str(self.materials.word_counts(self.corpus, every))
 
     def counts_of_beginning(self, size: int) -> str:
         return str(self.materials.counts_of_beginning(self.corpus, size))

@@ -1,13 +1,16 @@
 """Ids as transformers' slow BertTokenizer gives them, and tokenizers on ordinary text."""
 
+import gzip
 import itertools
 import random
 import re
+from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tokcore.wordpiece.learn_from_text import learn_wordpiece_vocabulary
 from tokcore.wordpiece.tokenizer import WordPieceTokenizer
 from tokcore.wordpiece.vocab_txt import parse_pieces
 from tokcore.wordpiece.wordpiece_vocabulary import SPECIAL_TOKENS, WordPieceVocabulary
@@ -181,3 +184,26 @@ def test_ids_of_ordinary_text_are_those_of_tokenizers(transformers, tokenizers, 
     ours = WordPieceTokenizer.load(path, allow_special_tokens=True)
     for line in LINES:
         assert ours.encode(line) == theirs.encode(line)
+
+
+CORPORA = Path(__file__).resolve().parents[2].parent / 'shared' / 'corpora'
+EACH = 50  # the slow tokenizer takes seconds for a megabyte
+
+
+@pytest.mark.corpora
+@pytest.mark.skipif(not CORPORA.exists(), reason=f'{CORPORA} is not there')
+@pytest.mark.parametrize('name', ['docs.en.txt.gz', 'poetry.zh.txt.gz', 'enzh.tsv.gz'])
+@pytest.mark.parametrize('lower_case', [True, False])
+def test_ids_of_real_text_are_theirs(transformers, tmp_path, name, lower_case):
+    with gzip.open(CORPORA / name, 'rt', encoding='utf-8', newline='\n') as file:
+        lines = list(itertools.islice(file, 0, None, EACH))
+    learned = learn_wordpiece_vocabulary(lines, vocab_size=8000, lower_case=lower_case)
+    path = tmp_path / 'vocab.txt'
+    path.write_bytes(learned.dump())
+    theirs = bert(transformers, path, lower_case=lower_case)
+    as_text = bert_of_text(transformers, path, lower_case=lower_case)
+    ours = WordPieceTokenizer.load(path, lower_case=lower_case)
+    allowing = WordPieceTokenizer.load(path, lower_case=lower_case, allow_special_tokens=True)
+    for line in lines:
+        assert allowing.encode(line) == theirs.encode(line)
+        assert ours.encode(line, add_special_tokens=False) == as_text(line)

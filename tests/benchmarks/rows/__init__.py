@@ -9,6 +9,7 @@ from .encoding import encoding_rows
 from .learning import learning_rows
 from .shuffled import shuffled_rows
 from .sizes import size_rows
+from .wordpieces import wordpiece_rows
 
 
 def all_rows(scale: Scale) -> tuple[Row, ...]:
@@ -16,6 +17,7 @@ def all_rows(scale: Scale) -> tuple[Row, ...]:
     rows = (
         *learning_rows(scale),
         *encoding_rows(scale),
+        *wordpiece_rows(scale),
         *command_rows(scale),
         *shuffled_rows(scale),
         *size_rows(scale),

@@ -7,6 +7,7 @@ from typing import TypeVar
 
 from pipelines.machine.process_memory import keep_freed_memory
 from tokcore.corpus.formats.work_items import BLOCK_BYTES
+from tokcore.encoding.scheme import Scheme
 from tokcore.schemes import find_scheme
 from tokcore.warm_up import compile_kernels
 
@@ -22,9 +23,9 @@ class TextBlock:
     offset: int
 
 
-def get_ready() -> None:
+def get_ready(scheme: Scheme | None = None) -> None:
     """Does what a worker of the pipelines does before its first block."""
-    compile_kernels(find_scheme())
+    compile_kernels(scheme or find_scheme())
     keep_freed_memory()
 
 
