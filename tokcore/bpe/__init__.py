@@ -1,6 +1,5 @@
 """Byte pair encoding: a token's bytes or characters, of which adjacent ones become one, by rank.
 
-    tokenizer.json, vocab.json + merges.txt ─ tokenizer_json ─▶ BpeVocabulary
-    codes (subword-nmt's, the textbook's)   ─ codes_file ─▶ NmtVocabulary, TextbookVocabulary
-                                              .model ─▶ merging.MergeModel, LongestPieceModel
+`merging` has the kernels, `vocabulary` the files, `learning` the learner. Here they are a scheme
+and a tokenizer, and what is around them: added tokens, lines of pieces, the textbook's words.
 """

@@ -13,11 +13,12 @@ from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
-from tokcore.bpe.bpe_vocabulary import AddedToken, BpeVocabulary
+from tokcore.bpe.vocabulary.bpe_vocabulary import AddedToken, BpeVocabulary
 from tokcore.encoding.encoded_rows import EncodedSide
-from tokcore.encoding.row_encoder import RowEncoder
+from tokcore.encoding.row_encoder import DEFAULT_CACHE_BYTES, RowEncoder
 from tokcore.encoding.row_prefixes import prepend
 from tokcore.errors import InputError
+from tokcore.text.pre_tokenizer import PreTokenizer
 from tokcore.text.sides import Side
 
 _SPACE = 0x20
@@ -196,3 +197,23 @@ def _joined(
     shift = np.repeat(starts - between.offsets[:-1], np.diff(between.offsets))
     ids[np.arange(len(between.ids)) + shift] = between.ids
     return EncodedSide(ids, offsets)
+
+
+def row_encoder(
+    pre_tokenizer: PreTokenizer,
+    vocabulary: BpeVocabulary,
+    allow_special_tokens: bool,
+    cache_bytes: int = DEFAULT_CACHE_BYTES,
+    in_raw_text: bool = True,
+) -> RowEncoder | AddedTokenEncoder:
+    """Returns an encoder of rows that are normalized, for one thread.
+
+    Raises InputError as `matched_tokens`. Unless `in_raw_text`, those that are to be found before
+    text is normalized are left out.
+    """
+    encoder = RowEncoder(pre_tokenizer, vocabulary.model, cache_bytes)
+    before, behind = matched_tokens(vocabulary, allow_special_tokens)
+    finders = [finder(before if in_raw_text else ()), finder(behind, vocabulary.parts.form)]
+    if not any(finders) and not vocabulary.parts.add_prefix_space:
+        return encoder
+    return AddedTokenEncoder(encoder, finders, vocabulary.parts.add_prefix_space)

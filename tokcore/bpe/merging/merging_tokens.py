@@ -192,7 +192,7 @@ def _renew(place, begin, size, model, work):
 
 @kernel_without_allocation
 def merge_long(begin, count, model, work):
-    """As `merge_short`; returns also how often the heap was popped, at most three times a symbol."""
+    """As `merge_short`; returns also the pops of the heap, at most three for a symbol."""
     size = _0
     for k in range(count):
         work.before[k] = np.uint32(k - _1) if k else _NONE

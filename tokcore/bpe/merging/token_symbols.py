@@ -1,7 +1,7 @@
 """What a token is made of before anything is merged: bytes or characters, as symbols.
 
-A character without a symbol becomes what `tokenizers` makes of it: the symbols of its UTF-8 bytes if
-there are all of these, else the unknown one, or nothing.
+A character without a symbol becomes what `tokenizers` makes of it: the symbols of its UTF-8 bytes
+if there are all of these, else the unknown one, or nothing.
 """
 
 from typing import NamedTuple
@@ -38,7 +38,7 @@ class Units(NamedTuple):
 
 @kernel_without_allocation
 def put_symbols(text, start, end, units, symbols, used):
-    """Puts those of text[start:end] into symbols[used:]; returns how many, `MOST_SYMBOLS` a byte."""
+    """Puts those of text[start:end] into symbols[used:]; returns how many they are."""
     begin = used
     place, end = np.int64(start), np.int64(end)
     pending = False  # an unknown symbol waits whether more are fused with it

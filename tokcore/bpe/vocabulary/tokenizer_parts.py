@@ -160,7 +160,7 @@ def _pattern(part: object, path: str, place: str) -> tuple[str, bool, bool]:
                     refuse(path, where, 'the pre-tokenizer ByteLevel with use_regex behind a Split')
                 found.append('gpt2')
             elif prefix:
-                refuse(path, where, 'the pre-tokenizer ByteLevel with add_prefix_space behind another')
+                refuse(path, where, 'the pre-tokenizer ByteLevel with a prefix behind a Split')
         else:
             refuse(path, where, f'the pre-tokenizer {kind}')
     if not found:

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import functools
+import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
 
-from tokcore.bpe.tokenizer_parts import TokenizerParts
+from tokcore.bpe.vocabulary.tokenizer_parts import TokenizerParts
 from tokcore.encoding.special_ids import SpecialIds, special_ids_by_name
 from tokcore.encoding.templates import Template
 from tokcore.text.byte_level.alphabet import BYTE_TO_CHARACTER
+
+FLAGS = ('single_word', 'lstrip', 'rstrip', 'normalized', 'special')
+"""Of an added token, as files name them."""
 
 _CHARACTER_TO_BYTE = {BYTE_TO_CHARACTER[byte]: byte for byte in range(256)}
 
@@ -127,9 +131,27 @@ class BpeVocabulary:
         return self.decode_bytes(ids).decode('utf-8', 'replace')
 
     def dump(self) -> bytes:
-        from tokcore.bpe.tokenizer_json import dump_tokenizer
-
-        return dump_tokenizer(self)
+        """Returns the tokenizer.json that tokenizers 0.22 writes."""
+        model = {
+            'type': 'BPE',
+            'dropout': None,
+            'unk_token': self.rules.unk_token,
+            'continuing_subword_prefix': None,
+            'end_of_word_suffix': None,
+            'fuse_unk': self.rules.fuse_unk,
+            'byte_fallback': self.rules.byte_fallback,
+            'ignore_merges': self.rules.ignore_merges,
+            'vocab': dict(sorted(self.entries.items(), key=lambda entry: entry[1])),
+            'merges': [list(pair) for pair in self.merges],
+        }
+        added = [
+            {'id': each.id, 'content': each.content}
+            | {flag: getattr(each, flag) for flag in FLAGS}
+            for each in sorted(self.added, key=lambda token: token.id)
+        ]
+        file = {'version': '1.0', 'truncation': None, 'padding': None, 'added_tokens': added}
+        file |= {**self.parts.components, 'model': model}
+        return json.dumps(file, indent=2, ensure_ascii=False).encode('utf-8', 'surrogatepass')
 
     @functools.cached_property
     def model(self):

@@ -1,15 +1,14 @@
-"""tokenizer.json of byte pair encoding, and merges.txt with vocab.json: read and written."""
+"""tokenizer.json of byte pair encoding, and merges.txt with vocab.json, read."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
 
-from tokcore.bpe.bpe_vocabulary import AddedToken, BpeVocabulary, ModelRules
-from tokcore.bpe.tokenizer_parts import TokenizerParts, parse_parts, refuse
+from tokcore.bpe.vocabulary.bpe_vocabulary import FLAGS, AddedToken, BpeVocabulary, ModelRules
+from tokcore.bpe.vocabulary.tokenizer_parts import TokenizerParts, parse_parts, refuse
 from tokcore.errors import InputError
 
-_FLAGS = ('single_word', 'lstrip', 'rstrip', 'normalized', 'special')
 _LARGEST_ID = (1 << 31) - 2
 
 
@@ -116,8 +115,8 @@ def check_merges(
         for each in (left, right, left + right):
             if each not in entries:
                 raise InputError(
-                    f'{where}[{number}]: {each!r:.80} is no entry of the vocabulary; give merges and '
-                    'entries of the same model'
+                    f'{where}[{number}]: {each!r:.80} is no entry of the vocabulary; give merges '
+                    'and entries of the same model'
                 )
     return found
 
@@ -125,14 +124,14 @@ def check_merges(
 def _added_tokens(
     tokens: object, entries: Mapping[str, int], path: str
 ) -> tuple[AddedToken, ...]:
-    """The added tokens with the ids that `tokenizers` gives them: if the file has others, refused."""
+    """The added tokens; refused if `tokenizers` would give them other ids than the file does."""
     found: dict[str, AddedToken] = {}
     largest = None
     for number, each in enumerate(tokens if isinstance(tokens, list) else []):
         where = f'$.added_tokens[{number}]'
         match each:
             case {'content': str(content), 'id': int(id_)}:
-                flags = {name: bool(each.get(name, False)) for name in _FLAGS}
+                flags = {name: bool(each.get(name, False)) for name in FLAGS}
             case _:
                 raise InputError(f'{path}: {where} has no content and id; give a whole file')
         if not content or content in found:
@@ -178,33 +177,3 @@ def vocabulary_of_two_files(
     ids = parse_entries(entries, entries_path)
     pairs = check_merges(parse_merges_txt(merges, merges_path), ids, merges_path)
     return BpeVocabulary(ids, pairs, parts=TokenizerParts.of())
-
-
-def dump_tokenizer(vocabulary: BpeVocabulary) -> bytes:
-    """Returns the tokenizer.json that tokenizers 0.22 writes of this vocabulary."""
-    rules, components = vocabulary.rules, vocabulary.parts.components
-    by_id = sorted(vocabulary.entries.items(), key=lambda entry: entry[1])
-    file = {
-        'version': '1.0',
-        'truncation': None,
-        'padding': None,
-        'added_tokens': [
-            {'id': each.id, 'content': each.content}
-            | {name: getattr(each, name) for name in _FLAGS}
-            for each in sorted(vocabulary.added, key=lambda token: token.id)
-        ],
-        **components,
-        'model': {
-            'type': 'BPE',
-            'dropout': None,
-            'unk_token': rules.unk_token,
-            'continuing_subword_prefix': None,
-            'end_of_word_suffix': None,
-            'fuse_unk': rules.fuse_unk,
-            'byte_fallback': rules.byte_fallback,
-            'ignore_merges': rules.ignore_merges,
-            'vocab': dict(by_id),
-            'merges': [list(pair) for pair in vocabulary.merges],
-        },
-    }
-    return json.dumps(file, indent=2, ensure_ascii=False).encode('utf-8', 'surrogatepass')

@@ -41,8 +41,8 @@ def parse_nmt_codes(data: bytes, path: str) -> Merges:
     first, *lines = _lines(data, path)
     if not first.startswith('#version:'):
         raise InputError(
-            f'{path} does not begin with {NMT_VERSION!r}: its codes are of version 0.1, whose words '
-            'end otherwise; learn them again'
+            f'{path} does not begin with {NMT_VERSION!r}: its codes are of version 0.1, whose '
+            'words end otherwise; learn them again'
         )
     if first.rstrip() != NMT_VERSION:
         raise InputError(

@@ -1,4 +1,4 @@
-"""Codes as vocabularies: symbols that are numbers for kernels, and ids if a list of pieces is there.
+"""Codes as vocabularies: symbols are numbers for kernels, and get ids from a list of pieces.
 
 subword-nmt's symbols are strings, and two that are spelt alike are one, however they were merged.
 Here a character is its code point, as the end of a word `CODE_POINTS` more, and what else the codes
@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tokcore.bpe.codes_file import Merges, dump_nmt_codes, dump_textbook_codes
+from tokcore.bpe.vocabulary.codes_file import Merges, dump_nmt_codes, dump_textbook_codes
 from tokcore.encoding.special_ids import SpecialIds, special_ids_by_name
 from tokcore.errors import InputError
 from tokcore.text.unicode_tables import CODE_POINTS
@@ -100,7 +100,8 @@ class CodesVocabulary:
 
         data = np.frombuffer(token.encode('utf-8', 'surrogatepass'), np.uint8)
         part = RowPart(with_margin(data), 0, len(data), True)
-        return self.written([id_ for ids in self.piece_model.segment_long_token(part) for id_ in ids])
+        [symbols] = self.piece_model.segment_long_token(part)
+        return self.written(symbols)
 
 
 @dataclass(frozen=True)
@@ -170,7 +171,7 @@ class NmtVocabulary(CodesVocabulary):
         )
 
     def written(self, symbols: Iterable[int]) -> list[str]:
-        """Returns the pieces of one token, `@@` behind all but the last, of the symbols' numbers."""
+        """Returns the pieces of one token from its symbols, `@@` behind all but the last."""
         texts = [self._text(int(symbol)) for symbol in symbols]
         return [
             *(text + SEPARATOR for text in texts[:-1]),
