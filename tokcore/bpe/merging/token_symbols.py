@@ -17,6 +17,9 @@ MOST_SYMBOLS = 2
 
 NONE = -1
 
+_LEAD = 0xC0
+"""Bytes from here on begin a character of several."""
+
 _0, _1 = np.uint64(0), np.uint64(1)
 
 
@@ -31,6 +34,10 @@ class Units(NamedTuple):
     """uint32[256]: the characters that stand for bytes in byte-level text; uint32[0]: symbols are
     of characters."""
 
+    whole: np.ndarray
+    """int32[0x110000]: 1 + the symbol of a character that is not taken as bytes, see
+    `whole_characters`; int32[0] where none is."""
+
     fallback: np.ndarray  # int32[256]: the symbols of <0x00> to <0xFF>, or NONE
     unknown: int  # the symbol of what has none, or NONE
     fuse_unknown: int  # whether one stands for a run of them
@@ -43,6 +50,14 @@ def put_symbols(text, start, end, units, symbols, used):
     place, end = np.int64(start), np.int64(end)
     pending = False  # an unknown symbol waits whether more are fused with it
     while place < end:
+        if len(units.whole) and text[np.uint64(place)] >= _LEAD:
+            code, behind = next_character(text, place)
+            symbol = units.whole[np.uint64(code)]
+            if symbol and not pending:
+                symbols[used] = symbol - np.int32(1)
+                used += _1
+                place = behind
+                continue
         if len(units.characters):
             code, behind = np.int64(text[np.uint64(place)]), place + 1
         else:

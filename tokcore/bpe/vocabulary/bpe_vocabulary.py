@@ -159,17 +159,25 @@ class BpeVocabulary:
         from tokcore.compiled.compilation import read_only
 
         ids = self.entries
-        merges = [(ids[left], ids[right], ids[left + right]) for left, right in self.merges]
         whole = {}
         if self.rules.ignore_merges:
             whole = {_token_bytes(each, self.parts.byte_level): id_ for each, id_ in ids.items()}
             whole.pop(None, None)
         return MergeModel(
-            read_only(merge_numbers(merges)), self._units(), size=self.vocab_size, whole=whole
+            read_only(merge_numbers(self._merge_ids)),
+            self._units(),
+            size=self.vocab_size,
+            whole=whole,
         )
+
+    @property
+    def _merge_ids(self) -> list[tuple[int, int, int]]:
+        ids = self.entries
+        return [(ids[left], ids[right], ids[left + right]) for left, right in self.merges]
 
     def _units(self):
         from tokcore.bpe.merging.token_symbols import NONE, Units
+        from tokcore.bpe.merging.whole_characters import whole_characters
         from tokcore.compiled.compilation import read_only
         from tokcore.text.unicode_tables import CODE_POINTS
 
@@ -178,17 +186,29 @@ class BpeVocabulary:
             alphabet = [BYTE_TO_CHARACTER[byte] for byte in range(256)]
             symbols = np.array([ids.get(each, -1) + 1 for each in alphabet], np.int32)
             characters = np.array([ord(each) for each in alphabet], np.uint32)
+            whole = whole_characters(self._characters(), symbols.tolist(), self._merge_ids)
         else:
             symbols = np.zeros(CODE_POINTS, np.int32)
             single = {ord(each): id_ for each, id_ in ids.items() if len(each) == 1}
             symbols[list(single)] = np.array(list(single.values()), np.int32) + 1
-            characters = np.empty(0, np.uint32)
+            characters, whole = np.empty(0, np.uint32), np.empty(0, np.int32)
         fallback = np.full(256, NONE, np.int32)
         if self.rules.byte_fallback:
             fallback[:] = [ids.get(f'<0x{byte:02X}>', NONE) for byte in range(256)]
         unknown = ids.get(self.rules.unk_token, NONE)
-        arrays = map(read_only, (symbols, characters, fallback))
+        arrays = map(read_only, (symbols, characters, whole, fallback))
         return Units(*arrays, unknown, int(self.rules.fuse_unk))
+
+    def _characters(self) -> dict[int, bytes]:
+        """The entries that are one character of several bytes."""
+        found = {}
+        for entry in self.entries:
+            coded = _token_bytes(entry, True) if 2 <= len(entry) <= 4 else None
+            if coded and coded[0] >= 0xC0:
+                text = coded.decode('utf-8', 'replace')
+                if len(text) == 1 and text.encode() == coded:
+                    found[ord(text)] = coded
+        return found
 
 
 def bytes_of(piece: str, byte_level: bool = True) -> bytes:

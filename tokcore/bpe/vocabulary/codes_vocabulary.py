@@ -159,8 +159,9 @@ class NmtVocabulary(CodesVocabulary):
         numbers = [
             tuple(map(self._symbol, (left, right, left + right))) for left, right in self.merges
         ]
-        nothing = read_only(np.empty(0, np.int32)), read_only(np.empty(0, np.uint32))
-        units = Units(*nothing, read_only(np.full(256, NONE, np.int32)), NONE, 0)
+        none, no_bytes = np.empty(0, np.int32), np.empty(0, np.uint32)
+        arrays = map(read_only, (none, no_bytes, none, np.full(256, NONE, np.int32)))
+        units = Units(*arrays, NONE, 0)
         return MergeModel(
             read_only(merge_numbers(numbers)),
             units,

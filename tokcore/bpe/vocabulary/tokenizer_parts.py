@@ -17,11 +17,15 @@ from tokcore.errors import InputError
 PATTERNS = {
     r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+": 'gpt2',
     r"'(?:[sdmt]|ll|ve|re)| ?\p{L}++| ?\p{N}++| ?[^\s\p{L}\p{N}]++|\s++$|\s+(?!\S)|\s": 'gpt2',
-    r"'(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?+\p{L}++|\p{N}{1,3}+| ?[^\s\p{L}\p{N}]++[\r\n]*+"
+    r"'(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?+\p{L}++|\p{N}{1,3}| ?[^\s\p{L}\p{N}]++[\r\n]*+"
     r"|\s++$|\s*[\r\n]|\s+(?!\S)|\s": 'cl100k',
 }
-"""By regular expression the pattern that it is, as OpenAI wrote them and write them now. (An older
-one of cl100k cuts white space at the end of a text otherwise if there is a line break in it.)"""
+r"""By regular expression the pattern that it is for `tokenizers`.
+
+Others that look like cl100k's are not: tiktoken writes `\p{N}{1,3}+`, of which Oniguruma makes runs
+of any number of digits, and what OpenAI wrote before cuts white space at the end of a text otherwise
+if there is a line break in it.
+"""
 
 SPLIT_PATTERNS = {name: pattern for pattern, name in PATTERNS.items() if name == 'cl100k'}
 """By name the expression that is written for patterns that are none of ByteLevel's own."""
