@@ -23,8 +23,8 @@ PATTERNS = {
 r"""By regular expression the pattern that it is for `tokenizers`.
 
 Others that look like cl100k's are not: tiktoken writes `\p{N}{1,3}+`, of which Oniguruma makes runs
-of any number of digits, and what OpenAI wrote before cuts white space at the end of a text otherwise
-if there is a line break in it.
+of any number of digits, and what OpenAI wrote before cuts white space at the end of a text
+otherwise if there is a line break in it.
 """
 
 SPLIT_PATTERNS = {name: pattern for pattern, name in PATTERNS.items() if name == 'cl100k'}
