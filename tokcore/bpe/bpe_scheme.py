@@ -28,7 +28,8 @@ PRESETS = {'gpt2': 'gpt2', 'cl100k': 'cl100k', 'subword-nmt': 'space', 'textbook
 PATTERNS = ('gpt2', 'cl100k')
 KINDS = (*PATTERNS, 'space', 'whitespace', 'bert', 't2t')
 
-_CODES = ('subword-nmt', 'textbook')
+CODES = ('subword-nmt', 'textbook')
+"""The presets whose files are codes: merges without ids."""
 
 
 @dataclass(frozen=True)
@@ -123,10 +124,24 @@ class BpeScheme(Scheme):
         return made[self.kind]()
 
     def learn(self, table: TokenTable, options: BpeOptions, report: Report) -> Learned:
-        from tokcore.bpe.learned_vocabulary import learned_vocabulary
         from tokcore.bpe.learning.learner import learn_merges
+        from tokcore.bpe.vocabulary.bpe_vocabulary import BpeVocabulary
+        from tokcore.bpe.vocabulary.codes_vocabulary import NmtVocabulary, TextbookVocabulary
 
-        return Learned(learned_vocabulary(learn_merges(table, options), self))
+        if self.preset not in CODES and self.kind not in PATTERNS:
+            raise InputError(
+                f'--pre-tokenizer {self.kind} does not go with --preset {self.preset}, whose '
+                f'tokenizer.json has none such; give {" or ".join(PATTERNS)}, or another preset'
+            )
+        found = learn_merges(table, options.rules(self.preset))
+        if self.preset == 'textbook':
+            return Learned(TextbookVocabulary(found.merges, characters=found.characters))
+        if self.preset == 'subword-nmt':
+            return Learned(NmtVocabulary(found.merges))
+        vocabulary = BpeVocabulary.learned(
+            found.entries, found.merges, found.special_tokens, self.kind, self.form
+        )
+        return Learned(vocabulary, smallest_size=found.smallest_size)
 
     def parse(self, data: bytes, path: str) -> AnyVocabulary:
         from tokcore.bpe.vocabulary.vocabulary_files import parse_bpe_file
@@ -167,7 +182,7 @@ class BpeScheme(Scheme):
 
         asked = options or BpeEncodingOptions()
         wanted = self.configured_for(vocabulary)
-        if (wanted.preset in _CODES) != (self.preset in _CODES) or wanted.rules != self.rules:
+        if (wanted.preset in CODES) != (self.preset in CODES) or wanted.rules != self.rules:
             raise InputError(
                 f'the vocabulary is for {wanted.rules}, but {self.rules} are asked for; leave out '
                 '--preset, --pre-tokenizer and --unicode-form'
@@ -226,7 +241,7 @@ class BpeScheme(Scheme):
         )
 
     def vocabulary_name(self, dataset: str, size: str, side: str | None = None) -> str:
-        suffix = 'codes' if self.preset in _CODES else self.file_suffix
+        suffix = 'codes' if self.preset in CODES else self.file_suffix
         stem = f'vocab.{dataset}.{size}.{suffix}'
         return stem if side is None else f'{stem}.{side}'
 
