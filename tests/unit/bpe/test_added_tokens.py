@@ -1,0 +1,86 @@
+"""Added tokens of rows of a block, as of each row by itself."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tokcore.text.byte_level.alphabet import BYTE_TO_CHARACTER
+
+from tokcore.bpe.added_tokens import finder
+from tokcore.bpe.bpe_scheme import SCHEME, BpeEncodingOptions, BpeScheme
+from tokcore.bpe.tokenizer import BpeTokenizer
+from tokcore.bpe.vocabulary.bpe_vocabulary import AddedToken, BpeVocabulary
+from tokcore.bpe.vocabulary.tokenizer_parts import TokenizerParts
+from tokcore.errors import InputError
+from tokcore.text.sides import Side
+
+ALPHABET = sorted(BYTE_TO_CHARACTER[byte] for byte in range(256))
+ADDED = (
+    AddedToken(256, '<s>'),
+    AddedToken(257, '<s><s>'),
+    AddedToken(258, 'ab', special=False),
+    AddedToken(259, '  ', special=False, normalized=True),
+)
+VOCABULARY = BpeVocabulary({each: id_ for id_, each in enumerate(ALPHABET)}, (), ADDED)
+ALLOWED = BpeEncodingOptions(allow_special_tokens=True)
+
+
+def side_of(rows):
+    coded = [row.encode() for row in rows]
+    ends = np.cumsum([len(row) for row in coded], dtype=np.int64)
+    text = np.frombuffer(b''.join(coded), np.uint8)
+    return Side(text, ends - np.array([len(row) for row in coded], np.int64), ends)
+
+
+def rows_of(encoded):
+    bounds = encoded.offsets.tolist()
+    return [encoded.ids[a:b].tolist() for a, b in zip(bounds, bounds[1:], strict=False)]
+
+
+def characters(text):
+    return [VOCABULARY.entries[BYTE_TO_CHARACTER[byte]] for byte in text.encode()]
+
+
+def test_the_leftmost_and_of_several_the_longest():
+    find = finder(ADDED)
+    assert [*find(b'x<s><s><s>ab')] == [(1, 7, 257), (7, 10, 256), (10, 12, 258)]
+    assert finder(()) is None
+
+
+def test_raw_ones_are_found_before_normalized_ones():
+    encoder = SCHEME.encoder(VOCABULARY, ALLOWED)
+    found = rows_of(encoder.encode_side(side_of(['c  <s>', '', 'c'])))
+    assert found == [[*characters('c'), 259, 256], [], characters('c')]
+
+
+@settings(deadline=None)
+@given(
+    st.lists(st.lists(st.sampled_from(['a', 'ab', '<s>', ' ', 'é', '<']), max_size=8), max_size=6),
+    st.booleans(),
+    st.booleans(),
+)
+def test_rows_of_a_block_are_encoded_each_by_itself(rows, allowed, prefix):
+    parts = dataclasses.replace(VOCABULARY.parts, add_prefix_space=prefix)
+    vocabulary = dataclasses.replace(VOCABULARY, parts=parts)
+    texts = [''.join(row) for row in rows]
+    encoder = SCHEME.encoder(vocabulary, ALLOWED if allowed else None)
+    together = rows_of(encoder.encode_side(side_of(texts), '', (7,), (8, 9)))
+    tokenizer = BpeTokenizer(vocabulary, allow_special_tokens=allowed)
+    assert together == [[7, *tokenizer.encode(text), 8, 9] for text in texts]
+
+
+def test_without_special_tokens_they_are_text():
+    [row] = rows_of(SCHEME.encoder(VOCABULARY).encode_side(side_of(['ab<s>'])))
+    assert row == [258, *characters('<s>')]
+
+
+def test_what_is_found_in_raw_text_is_refused_for_rows_that_are_normalized():
+    vocabulary = dataclasses.replace(VOCABULARY, parts=TokenizerParts.of(form='NFC'))
+    scheme = BpeScheme(form='NFC')
+    with pytest.raises(InputError, match="'ab' is to be found before .*NFC"):
+        scheme.encoder(vocabulary)
+    assert BpeTokenizer(vocabulary).encode('abe\u0301') == [258, *characters('é')]
+    with pytest.raises(InputError, match='leave out --preset'):
+        SCHEME.encoder(vocabulary)
