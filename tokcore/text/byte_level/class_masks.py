@@ -44,7 +44,7 @@ def _known_others(text, place):
 
 @kernel_without_allocation
 def _spread(found, before, continued):
-    """Gives the first bytes' bits to all bytes of characters; `before` is that of the byte before."""
+    """Gives all bytes of characters the bit of the first; `before` is that of the byte before."""
     found |= (found << _1 | before) & continued
     found |= (found << _1 | before) & continued
     return found | (found << _1 | before) & continued

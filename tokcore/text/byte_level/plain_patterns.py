@@ -25,8 +25,9 @@ WHITE_SPACE = ''.join(
         + [0x2028, 0x2029, 0x202F, 0x205F, 0x3000],
     )
 )
-r"""Unicode's White_Space, which is `\s` in the engines that these patterns are written for. Python's
-`str.isspace` has U+001C to U+001F too."""
+r"""Unicode's White_Space, which is `\s` in the engines that these patterns are written for.
+
+Python's `str.isspace` has U+001C to U+001F too."""
 
 # ſ (U+017F) is an s where case is ignored.
 _NAMED = "'\r\n stremldvSTREMLDVſ"
