@@ -1,0 +1,231 @@
+r"""Tokens of patterns are those of `tokenizers` and `tiktoken`.
+
+They know more letters and numbers than this Python does, each by Unicode tables of its own. Where
+they differ their regular expressions tell, `\p{L}` by itself, and texts without these characters
+have no difference.
+"""
+
+import gzip
+import importlib
+import itertools
+import os
+import pathlib
+import unicodedata
+
+import numpy as np
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from tokcore.counts.token_counter import TokenAccumulator
+from tokcore.text.byte_level.alphabet import ALPHABET, spelled
+from tokcore.text.byte_level.pattern_pre_tokenizer import PatternPreTokenizer
+from tokcore.text.byte_level.plain_patterns import PATTERNS, WHITE_SPACE, split
+
+EXPRESSIONS = {
+    'gpt2': r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+",
+    'cl100k': r"'(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?+\p{L}++|\p{N}{1,3}+"
+    r'| ?[^\s\p{L}\p{N}]++[\r\n]*+|\s++$|\s*[\r\n]|\s+(?!\S)|\s',
+}
+
+CORPORA = pathlib.Path(__file__).parents[3] / 'shared' / 'corpora'
+
+CHARACTERS = [chr(code) for code in range(0x110000) if not 0xD800 <= code < 0xE000]
+ASSIGNED = [each for each in CHARACTERS if unicodedata.category(each) not in ('Cn', 'Co')]
+CONTEXT = "a{0}b '{0}b 'l{0}b '{0}eb 1{0}2 12{0}4 .{0}. .{0}b\t{0}x\n{0}\n {0}.{0}{0}.  {0}"
+
+FEW = "aBs sStTrRemMvVdDlLſK'\"(.,-—12345½٣〇\t\r\n \xa0\x85\x0b\x1c\u2028\u3000字éé한\u0301\u093f𝔞🎉"
+PIECES = ['    ', '\t', '\r\n', '\n', ' ', 'def f(x):', "it's", "DON'T", 'x1234567', '!=', '...', '\xa0']
+TEXTS = st.one_of(
+    st.text(st.characters(exclude_categories=['Cs']), max_size=40),
+    st.text(st.sampled_from(FEW), max_size=60),
+    st.lists(st.sampled_from(PIECES)).map(''.join),
+)
+
+
+@pytest.fixture(scope='module')
+def tiktoken():
+    try:
+        return importlib.import_module('tiktoken')
+    except ImportError as error:
+        reason = f'tiktoken cannot be imported ({error}); the README says how to install it'
+        if os.environ.get('CI') == 'true':
+            pytest.fail(reason)
+        pytest.skip(reason)
+
+
+class HuggingFace:
+    """What tokenizers finds."""
+
+    def __init__(self, tokenizers):
+        self._tokenizers = tokenizers
+        made = tokenizers.pre_tokenizers
+        # Oniguruma takes `{1,3}+` for `(?:{1,3})+`, which finds runs of any length.
+        cl100k = tokenizers.Regex(EXPRESSIONS['cl100k'].replace('{1,3}+', '{1,3}'))
+        self._splits = {
+            'gpt2': made.ByteLevel(add_prefix_space=False, use_regex=True),
+            'cl100k': made.Split(cl100k, 'isolated'),
+        }
+
+    def tokens(self, text, pattern):
+        # ByteLevel gives tokens in its alphabet, and where they are.
+        found = self._splits[pattern].pre_tokenize_str(text)
+        return [text[start:end] for _, (start, end) in found]
+
+    def matching(self, expression):
+        """The characters that a regular expression matches, each by itself."""
+        regex = self._tokenizers.Regex(expression)
+        split_ = self._tokenizers.pre_tokenizers.Split(regex, 'removed')
+        left = split_.pre_tokenize_str(''.join(CHARACTERS))
+        return {*CHARACTERS} - {*itertools.chain.from_iterable(each for each, _ in left)}
+
+
+class TikToken:
+    """What tiktoken finds, told by ids: a piece of text that is an entry has its id."""
+
+    def __init__(self, tiktoken):
+        self._encoding = tiktoken.Encoding
+
+    def _made(self, expression, entries=()):
+        bytes_ = [bytes([byte]) for byte in range(256)]
+        ranks = dict.fromkeys([*bytes_, *(each.encode() for each in entries)])
+        ranks = {entry: number for number, entry in enumerate(ranks)}
+        return self._encoding('', pat_str=expression, mergeable_ranks=ranks, special_tokens={})
+
+    def finds(self, tokens_of_texts, pattern):
+        """Whether it finds these tokens, in each text.
+
+        The entries are the tokens, and any two neighbours as one. So the ids of one piece of text
+        are never those of two tokens: these would have been merged.
+        """
+        pairs = [
+            left + right
+            for tokens in tokens_of_texts
+            for left, right in itertools.pairwise(tokens)
+        ]
+        entries = [*itertools.chain.from_iterable(tokens_of_texts), *pairs]
+        encoding = self._made(EXPRESSIONS[pattern], entries)
+        return all(
+            encoding.decode_tokens_bytes(encoding.encode_ordinary(''.join(tokens)))
+            == [token.encode() for token in tokens]
+            for tokens in tokens_of_texts
+        )
+
+    def matching(self, expression):
+        """The characters that a regular expression matches: others are left out of the text."""
+        encoding = self._made(expression)
+        return {*encoding.decode(encoding.encode_ordinary(''.join(CHARACTERS)))}
+
+
+@pytest.fixture(scope='module')
+def hugging_face(tokenizers):
+    return HuggingFace(tokenizers)
+
+
+@pytest.fixture(scope='module')
+def tik_token(tiktoken):
+    return TikToken(tiktoken)
+
+
+def differing(engine):
+    """The characters that are of one class there and of another here."""
+    ours = {'L': r'\p{L}', 'N': r'\p{N}'}
+    different = engine.matching(r'\s') ^ {*WHITE_SPACE}
+    for major, expression in ours.items():
+        here = {each for each in CHARACTERS if unicodedata.category(each)[0] == major}
+        different |= engine.matching(expression) ^ here
+    return different
+
+
+@pytest.fixture(scope='module')
+def unlike_hugging_face(hugging_face):
+    return differing(hugging_face)
+
+
+@pytest.fixture(scope='module')
+def unlike_tik_token(tik_token):
+    return differing(tik_token)
+
+
+def test_classes_differ_only_where_unicode_has_grown(unlike_hugging_face, unlike_tik_token):
+    for unlike in unlike_hugging_face, unlike_tik_token:
+        assert {unicodedata.category(each) for each in unlike} <= {'Cn'}
+
+
+def texts_of_every_character(unlike):
+    characters = [each for each in ASSIGNED if each not in unlike]
+    for first in range(0, len(characters), 4096):
+        yield ''.join(CONTEXT.format(each) for each in characters[first : first + 4096])
+    others = [each for each in CHARACTERS if each not in unlike]
+    yield ''.join(f'a{each}b' for each in others)
+
+
+@pytest.mark.parametrize('pattern', PATTERNS)
+def test_every_character_as_tokenizers(hugging_face, unlike_hugging_face, pattern):
+    for text in texts_of_every_character(unlike_hugging_face):
+        assert split(text, pattern) == hugging_face.tokens(text, pattern)
+
+
+@pytest.mark.parametrize('pattern', PATTERNS)
+def test_every_character_as_tiktoken(tik_token, unlike_tik_token, pattern):
+    for text in texts_of_every_character(unlike_tik_token):
+        assert tik_token.finds([split(text, pattern)], pattern)
+
+
+@given(TEXTS, st.sampled_from(PATTERNS))
+@settings(max_examples=1_000, deadline=None)
+@example('a \n  ', 'cl100k')
+@example("'ſa 'K \r\n\r\n  x12345٣٤٥", 'cl100k')
+def test_any_text(hugging_face, tik_token, unlike_hugging_face, unlike_tik_token, text, pattern):
+    tokens = split(text, pattern)
+    if unlike_hugging_face.isdisjoint(text):
+        assert hugging_face.tokens(text, pattern) == tokens
+    if unlike_tik_token.isdisjoint(text):
+        assert tik_token.finds([tokens], pattern)
+
+
+def lines_of(name, count):
+    path = CORPORA / name
+    if not path.exists():
+        pytest.skip(f'{name} is not at hand')
+    with gzip.open(path, 'rt', encoding='utf-8', newline='\n') as lines:
+        return [line.rstrip('\n') for line in itertools.islice(lines, count)]
+
+
+def counted(lines, pattern):
+    """The distinct tokens that the kernel finds, with their counts."""
+    data = [line.encode() for line in lines]
+    ends = np.cumsum([len(each) for each in data], dtype=np.int64)
+    starts = ends - [len(each) for each in data]
+    found = TokenAccumulator()
+    found.add_rows(
+        np.frombuffer(b''.join(data), np.uint8), starts, ends, PatternPreTokenizer(pattern)
+    )
+    text, offsets, counts = found.finish()
+    return {
+        text[offsets[token] : offsets[token + 1]].tobytes().decode(): count
+        for token, count in enumerate(counts.tolist())
+    }
+
+
+@pytest.mark.parametrize('pattern', PATTERNS)
+@pytest.mark.parametrize('name', ['docs.en.txt.gz', 'enzh.tsv.gz', 'poetry.zh.txt.gz'])
+def test_lines_of_the_corpora(
+    hugging_face, tik_token, unlike_hugging_face, unlike_tik_token, name, pattern
+):
+    unlike = unlike_hugging_face | unlike_tik_token
+    lines = [line for line in lines_of(name, 20_000) if unlike.isdisjoint(line)]
+    expected = [hugging_face.tokens(line, pattern) for line in lines]
+    assert tik_token.finds(expected, pattern)
+    counts = {}
+    for token in itertools.chain.from_iterable(expected):
+        counts[token] = counts.get(token, 0) + 1
+    assert counted(lines, pattern) == counts
+
+
+def test_the_alphabet(tokenizers):
+    made = tokenizers.pre_tokenizers.ByteLevel
+    assert sorted(made.alphabet()) == [*ALPHABET]
+    whole = made(add_prefix_space=False, use_regex=False)
+    for text in ('a é字\n\x7f\xa0\xad', ''.join(map(chr, range(1, 0x800)))):
+        assert [token for token, _ in whole.pre_tokenize_str(text)] == [spelled(text.encode())]
