@@ -194,8 +194,8 @@ class _Learning:
 
     def _make_symbol_room(self) -> None:
         room = 2 * len(self._symbols.starts)
-        *arrays, _ = (_resized(array, room) for array in self._symbols)
-        self._symbols = Symbols(*arrays, _slots(room))
+        *arrays, _ = self._symbols
+        self._symbols = Symbols(*(_resized(array, room) for array in arrays), _slots(room))
         put_symbols(self._words.text, self._symbols, self._state[merging.SYMBOLS])
         self._near = _neighbours(room)
 

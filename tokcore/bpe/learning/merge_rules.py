@@ -22,7 +22,8 @@ class BpeRules:
         max_piece_length: pieces stay shorter than so many bytes or characters, but for those of
             two (the `max_token_length` of tokenizers).
         limit_alphabet: so many characters stay, those of most occurrences and among equals of
-            smallest code points; the others are taken out of words. Not for bytes.
+            smallest code points, and special tokens too; the others are taken out of words. Not
+            for bytes.
         special_tokens: have the first ids. A piece that is one has its id.
         merges: ends it, as the next two do.
         vocab_size: ids in all; those of special tokens, characters and bytes are there whatever it

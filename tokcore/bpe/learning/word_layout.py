@@ -97,8 +97,10 @@ def _character_layout(
     survey_characters(data, offsets, counts, are_met, totals)
     found = np.flatnonzero(are_met.any(0))
     if rules.limit_alphabet is not None:
-        most = np.argsort(-totals[found], kind='stable')
-        found = np.sort(found[most[: rules.limit_alphabet]])
+        most = found[np.argsort(-totals[found], kind='stable')]
+        special = [ord(token) for token in rules.special_tokens if len(token) == 1]
+        stays = np.isin(found, [*most[: rules.limit_alphabet], *special])
+        found = found[stays]
     ending = rules.end_of_word
     plain = [chr(character) for character in found]
     final = [chr(character) + ending for character in found if are_met[FINAL, character]]
