@@ -10,8 +10,10 @@ from tokcore.bpe.learning.merge_rules import BpeRules, Ties
 from tokcore.bpe.learning.merging import Limits, Merges, Neighbours, merge_pairs, push_pairs
 from tokcore.bpe.learning.pair_counting import (
     NO_PAIR,
+    PairCounts,
     Pairs,
     count_pairs,
+    enter_counts,
     enter_pairs,
     left_of,
     list_places,
@@ -41,6 +43,7 @@ _FALL = 16
 _FIRST_SYMBOLS = 1 << 12
 _FIRST_PAIRS = 1 << 14
 _FIRST_PLACES = 1 << 16
+_FIRST_SLOTS = 1 << 16
 
 
 @dataclass(frozen=True)
@@ -158,12 +161,7 @@ class _Learning:
         if lower and self._limits.threshold <= self._floor:
             return False
         self._pairs = self._queue = None
-        table, pair = count_pairs(self._words, self._symbols, self._limits.max_piece_length)
-        if pair != NO_PAIR:
-            left, right = self._strings([left_of(pair), right_of(pair)])
-            raise OverflowError(
-                f'the pair {left!r} {right!r} occurs more than 2^63 - 1 times; make counts smaller'
-            )
+        table = self._counted()
         if lower:
             top = int(table.counts.max())
             if top < self._floor:
@@ -180,7 +178,7 @@ class _Learning:
             _resized(table.counts[found], room),
             _resized(starts, room),
             _resized(starts, room),
-            np.empty(_FIRST_PLACES + places + places // 2, np.int32),
+            np.empty(places + max(len(self._words.cells), _FIRST_PLACES), np.int32),
         )
         del table
         enter_pairs(self._pairs, used)
@@ -191,6 +189,26 @@ class _Learning:
             self._words, self._symbols, self._pairs, self._queue, self._limits, self._state
         )
         return True
+
+    def _counted(self) -> PairCounts:
+        """Returns all pairs that may be merged, however rare."""
+        table, used = PairCounts.empty(_FIRST_SLOTS), 0
+        place, last = 1, len(self._words.cells) - 1
+        while True:
+            place, used, pair = count_pairs(
+                place, self._words, self._symbols, self._limits.max_piece_length, table, used
+            )
+            if pair != NO_PAIR:
+                left, right = self._strings([left_of(pair), right_of(pair)])
+                raise OverflowError(
+                    f'the pair {left!r} {right!r} occurs more than 2^63 - 1 times; make counts '
+                    'smaller'
+                )
+            if place >= last:
+                return table
+            larger = PairCounts.empty(4 * len(table.keys))
+            enter_counts(table, larger)
+            table = larger
 
     def _make_symbol_room(self) -> None:
         room = 2 * len(self._symbols.starts)

@@ -9,14 +9,13 @@ import numpy as np
 
 from tokcore.bpe.learning.word_cells import may_join
 from tokcore.compiled.byte_hashing import GOLDEN_RATIO, MIXER
-from tokcore.compiled.compilation import kernel, kernel_without_allocation
+from tokcore.compiled.compilation import kernel_without_allocation
 
 NO_PAIR = -1
 
 _SPREAD, _MIXER = np.uint64(GOLDEN_RATIO), np.uint64(MIXER)
 _1, _32 = np.uint64(1), np.uint64(32)
 _RIGHT = (1 << 32) - 1
-_FIRST_SLOTS = 1 << 16
 _LARGEST = (1 << 63) - 1
 
 
@@ -26,6 +25,12 @@ class PairCounts(NamedTuple):
     keys: np.ndarray  # int64, `NO_PAIR` where there is none
     counts: np.ndarray  # int64
     numbers: np.ndarray  # int64: places
+
+    @classmethod
+    def empty(cls, slots: int) -> 'PairCounts':
+        return cls(
+            np.full(slots, NO_PAIR, np.int64), np.zeros(slots, np.int64), np.zeros(slots, np.int64)
+        )
 
 
 class Pairs(NamedTuple):
@@ -106,37 +111,27 @@ def enter_pairs(pairs, used):
         enter_pair(number, pairs)
 
 
-@kernel
-def _with_room(table):
-    """Returns a table of twice the slots with the same pairs."""
-    size = 2 * len(table.keys)
-    larger = PairCounts(
-        np.full(size, NO_PAIR, np.int64), np.zeros(size, np.int64), np.zeros(size, np.int64)
-    )
+@kernel_without_allocation
+def enter_counts(table, larger):
+    """Puts all pairs of a table into an empty one that is larger."""
     for old in range(len(table.keys)):
         if table.keys[old] != NO_PAIR:
             slot = _slot_of(table.keys[old], larger.keys)
             larger.keys[slot] = table.keys[old]
             larger.counts[slot] = table.counts[old]
             larger.numbers[slot] = table.numbers[old]
-    return larger
 
 
-@kernel
-def count_pairs(words, symbols, max_piece_length):
-    """Counts all pairs that may be merged; returns (table, pair).
+@kernel_without_allocation
+def count_pairs(place, words, symbols, max_piece_length, table, used):
+    """Counts pairs from a symbol's cell on, if they may be merged, into a table of `used` pairs.
 
-    The pair is one whose count is past 2^63 - 1, which ends it, or `NO_PAIR`.
+    Returns (place, used, pair): where it would go on, which is behind all words unless the table is
+    half full, or unless there is a pair whose count would be past 2^63 - 1; else that is `NO_PAIR`.
     """
-    table = PairCounts(
-        np.full(_FIRST_SLOTS, NO_PAIR, np.int64),
-        np.zeros(_FIRST_SLOTS, np.int64),
-        np.zeros(_FIRST_SLOTS, np.int64),
-    )
-    used = 0
-    cells, place = words.cells, np.uint64(1)
-    last = np.uint64(len(cells) - 1)
-    while place < last:
+    cells, place = words.cells, np.uint64(place)
+    last, most = np.uint64(len(cells) - 1), len(table.keys) // 2
+    while place < last and used < most:
         left = cells[place, 0]
         following = place + np.uint64(symbols.lengths[left])
         right = cells[following, 0]
@@ -149,13 +144,11 @@ def count_pairs(words, symbols, max_piece_length):
                 table.keys[slot] = pair
                 used += 1
             if table.counts[slot] > _LARGEST - count:
-                return table, pair
+                return np.int64(place), used, pair
             table.counts[slot] += count
             table.numbers[slot] += 1
-            if 2 * used > len(table.keys):
-                table = _with_room(table)
         place = following
-    return table, NO_PAIR
+    return np.int64(place), used, np.int64(NO_PAIR)
 
 
 @kernel_without_allocation
