@@ -3,6 +3,10 @@
 from tokcore.lazy_exports import exporter
 
 _ORIGINS = {
+    'ByteTokenizer': 'tokcore.byte.tokenizer',
+    'WordPieceTokenizer': 'tokcore.wordpiece.tokenizer',
+    'WordTokenizer': 'tokcore.word.tokenizer',
+    'learn_wordpiece_vocabulary': 'tokcore.wordpiece.learn_from_text',
     'Block': 'tokcore.corpus.dataset',
     'CorpusFile': 'tokcore.corpus.dataset',
     'Feature': 'tokcore.records.example_encoding',

@@ -15,6 +15,9 @@ VOCABULARY_FILE = r'vocab\..+\.(min-count-)?\d+\.\w+(\.txt|\.json)?(\.inputs|\.t
 
 _MODULES = {
     'subword': 'tokcore.subword.subword_scheme',
+    'wordpiece': 'tokcore.wordpiece.wordpiece_scheme',
+    'word': 'tokcore.word.word_scheme',
+    'byte': 'tokcore.byte.byte_scheme',
 }
 """Where each scheme's `SCHEME` is."""
 

@@ -38,6 +38,7 @@ from pipelines.options.vocabulary_options import (
     token_options,
 )
 from tokcore.corpus.formats.registry import all_formats
+from tokcore.errors import InputError
 from tokcore.options.option_fields import Choice, Declared, Kind, declared, in_order
 
 
@@ -187,16 +188,15 @@ def _may_lack(each: Declared, kind: Kind) -> bool:
     )
 
 
-def finish_options(command: str, given: Mapping[str, object]) -> dict[str, object]:
+def finish_options(command: Command, given: Mapping[str, object]) -> dict[str, object]:
     """Returns what was given and the defaults of what was not.
 
     Raises:
         InputError: an option that does not go with the others.
     """
-    chosen = known_commands()[command]
-    known = {prefix + each.key: each for prefix, each in chosen.options}
+    known = {prefix + each.key: each for prefix, each in command.options}
     found = dict(given)
-    for group in chosen.groups:
+    for group in command.groups:
         kinds = []
         for kind in group.kinds:
             if not isinstance(kind, Choice):
@@ -212,4 +212,6 @@ def finish_options(command: str, given: Mapping[str, object]) -> dict[str, objec
         for each in (each for kind in kinds for each in declared(kind)):
             if each.default is not MISSING:
                 found.setdefault(group.prefix + each.key, each.default)
+            elif group.prefix + each.key not in found:
+                raise InputError(f'the following arguments are required: --{each.name}')
     return found

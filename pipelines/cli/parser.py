@@ -2,9 +2,9 @@
 
 import argparse
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
-from pipelines.cli.command_options import add_groups, finish_options, known_commands
+from pipelines.cli.command_options import Command, add_groups, finish_options, known_commands
 from pipelines.cli.scheme_table import as_text, scheme_table
 from pipelines.options.strict_parser import Parser
 from tokcore.errors import InputError
@@ -30,17 +30,21 @@ _TABLE_TITLE = 'what schemes bring with them (--scheme; an option of another sch
 _EPILOGS = {'tokenize': None, 'detokenize': _DETOKENIZE_EPILOG}
 
 
-def command_parser(only: str | None = None) -> Parser:
+def command_parser(
+    known: Mapping[str, Command] | None = None, only: str | None = None
+) -> Parser:
     """Returns the parser of the whole command line.
 
     Args:
+        known: the commands, if they are at hand.
         only: the one command whose options are needed; None for all.
     """
-    known = known_commands()
+    known = known or known_commands()
+    table = '' if only else f'\n{_TABLE_TITLE}\n{as_text(scheme_table(known))}'
     parser = Parser(
         prog='tokbeam',
         description=_DESCRIPTION,
-        epilog=f'{_EPILOG}\n{_TABLE_TITLE}\n{as_text(scheme_table(known))}',
+        epilog=_EPILOG + table,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument('--version', action='store_true', help='print the version and exit')
@@ -71,8 +75,9 @@ def parse_command(arguments: Sequence[str]) -> tuple[argparse.Namespace, list[st
     if '--' in arguments:
         cut = arguments.index('--')
         arguments, job_server = arguments[:cut], arguments[cut + 1 :]
-    named = [each for each in arguments[:1] if each in known_commands()]
-    parser = command_parser(named[0] if named else None)
+    known = known_commands()
+    named = [each for each in arguments[:1] if each in known]
+    parser = command_parser(known, named[0] if named else None)
     own = _own_options(parser, arguments)
     strange = [each for each in map(_option_name, arguments) if each and each not in own]
     # What is Beam's takes its time to import, and mostly there is none.
@@ -90,7 +95,7 @@ def parse_command(arguments: Sequence[str]) -> tuple[argparse.Namespace, list[st
 
         check_flags(unknown, job_server, options.command)
     if options.command is not None:
-        options = argparse.Namespace(**finish_options(options.command, vars(options)))
+        options = argparse.Namespace(**finish_options(known[options.command], vars(options)))
     return options, unknown + job_server
 
 

@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from typing import Literal, get_args
 
 from pipelines.options.corpus_options import option_name
+from tokcore.corpus.dataset import MAX_LINE_BYTES
+from tokcore.corpus.formats.work_items import ITEM_BYTES
 from tokcore.options.option_fields import option
 from tokcore.options.values import (
     LARGEST_BLOCK,
@@ -25,10 +27,6 @@ from tokcore.options.values import (
 
 OnError = Literal['stop', 'skip']
 ShuffleMethod = Literal['auto', 'files', 'engine']
-
-ITEM_BYTES = 8 << 20
-MAX_LINE_BYTES = 16 << 20
-"""Both as `tokcore` has them, whose modules of these take long to import."""
 
 BUFFER_BYTES = 256 << 20
 """Two runs of half of it are in memory at once, one that is filled and one that is written. With

@@ -116,9 +116,13 @@ def settled(choice: Choice, given: Mapping[str, object], value: str | None) -> d
     found = dict(given)
     typed = {each.name for each in declared(choice) if each.option.kind is as_typed}
     for each in declared(choice.chosen(value)):
-        if each.name in typed and each.key in given:
-            words = given[each.key]
-            found[each.key] = _value(each, list(words) if each.option.many else words)
+        words = given.get(each.key)
+        # What is no word any more was settled before.
+        if each.name in typed and isinstance(words, (str, list)):
+            try:
+                found[each.key] = _value(each, list(words) if each.option.many else words)
+            except InputError as error:
+                raise InputError(f'argument {error}') from None
     return found
 
 

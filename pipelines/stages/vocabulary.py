@@ -49,7 +49,7 @@ def learn(search: VocabularySearch, side: PairSide, path: str) -> VocabularyReco
         raise InputError(f'{error}; divide the counts in {names}') from error
     except LineEndError as error:
         raise InputError(f'{names}: {error}; take it out, or count again') from error
-    _warn_if_missed(found, search.options.vocab_size, search.label)
+    _warn_if_missed(found, search.options, search.label)
     vocabulary, scheme = found.vocabulary, search.scheme
     data = vocabulary.dump()
     filesystem.write_bytes(filesystem.join(path, search.label), data)
@@ -176,8 +176,9 @@ def _vocabulary_stage(
         tell(VocabularyMade(made.manifest.vocabularies[0].size, path))
 
 
-def _warn_if_missed(found: Learned, target: int, label: str) -> None:
+def _warn_if_missed(found: Learned, options: LearningOptions, label: str) -> None:
+    target = options.vocab_size
     size, smallest = found.vocabulary.vocab_size, found.smallest_size
-    if target is None or abs(size - target) * 100 < target:
+    if options.is_met(size):
         return
     tell(SizeMissed(label, size, target, found.reachable, smallest, found.min_count is not None))

@@ -90,3 +90,24 @@ def test_the_plain_python_example_runs(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     examples = re.findall(r'```python\n(.*?)```', README, re.DOTALL)
     exec(next(example for example in examples if 'SubwordTextEncoder' in example), {})
+
+
+def test_a_bert_vocabulary_of_ones_own_text_is_loaded_by_transformers(
+    transformers, tmp_path, monkeypatch
+):
+    data = tmp_path / 'data'
+    data.mkdir()
+    text = (ROOT / 'pipelines' / 'sample' / 'train.en').read_bytes()
+    (data / 'corpus.txt').write_bytes(text)
+    monkeypatch.chdir(tmp_path)
+    [command] = [block for block in command_blocks() if '--scheme wordpiece' in block]
+    words = shlex.split(command)
+    words[words.index('--vocab-size') + 1] = '500'
+    assert main([*words[1:], '--min-count-range', '2:1000']) == 0
+    examples = re.findall(r'```python\n(.*?)```', README, re.DOTALL)
+    [example] = [each for each in examples if 'BertTokenizerFast' in each]
+    names: dict = {}
+    exec(example, names)
+    for line in text.decode().splitlines():
+        ids = names['WordPieceTokenizer'].load('data/vocab.txt').encode(line)
+        assert ids == names['fast'].encode(line)

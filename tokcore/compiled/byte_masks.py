@@ -4,10 +4,12 @@ import numpy as np
 from llvmlite import ir
 from numba import types
 
-from tokcore.compiled.compilation import intrinsic
+from tokcore.compiled.compilation import intrinsic, kernel_without_allocation
 
 CHUNK = 64
 """Bytes that are classed at once."""
+
+_AT_ONCE = 8
 
 _WORD = ir.IntType(64)
 _CHUNK_TYPE = ir.VectorType(ir.IntType(8), CHUNK)
@@ -91,3 +93,17 @@ def byte_range_mask(typing_context, text, place, lowest, highest):
     if isinstance(lowest, types.IntegerLiteral) and isinstance(highest, types.IntegerLiteral):
         return types.uint64(text, types.uint64, lowest, highest), generate
     return None
+
+
+@kernel_without_allocation
+def put_places(bits, place, places, count):
+    """Puts `place` + the number of each bit that is set into places[count:]; returns the count."""
+    end = count + popcount(bits)
+    while True:
+        # Eight whether there are or not: how many eights there are is easily guessed right.
+        for k in range(np.uint64(_AT_ONCE)):
+            places[count + k] = place + trailing_zeros(bits)
+            bits &= bits - np.uint64(1)
+        count += np.uint64(_AT_ONCE)
+        if count >= end:
+            return end

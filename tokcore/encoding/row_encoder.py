@@ -4,7 +4,7 @@ Most tokens of a text were met before, so each encoder keeps the ids of the toke
 bounded cache; a new token is segmented by the model.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -115,6 +115,30 @@ class RowEncoder:
             out.add(part.ids[: part.used])
         out.add(surround.after)
         out.end_row()
+
+
+class SharedEncoder:
+    """Encodes single texts, for any number of threads: each takes out an encoder that is idle."""
+
+    def __init__(self, make: Callable[[], RowEncoder]):
+        """Takes what makes an encoder, which takes a while."""
+        self._make = make
+        self._idle: list[RowEncoder] = []
+
+    def encode(
+        self, text: str, before: Sequence[int] = (), after: Sequence[int] = ()
+    ) -> list[int]:
+        """Returns the ids of a text, as it stands, between others; ValueError as `encode_side`."""
+        data = np.frombuffer(text.encode('utf-8', 'surrogatepass'), np.uint8)
+        row = Side(data, np.zeros(1, np.int64), np.full(1, len(data), np.int64))
+        try:
+            encoder = self._idle.pop()
+        except IndexError:
+            encoder = self._make()
+        try:
+            return encoder.encode_side(row, '', before, after).ids.tolist()
+        finally:
+            self._idle.append(encoder)
 
 
 def unspelled_row(

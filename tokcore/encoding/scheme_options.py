@@ -13,6 +13,10 @@ class LearningOptions:
 
     vocab_size: int = option('entries to aim for, {range}', positive, 'N', changes_bytes=True)
 
+    def is_met(self, size: int) -> bool:
+        """Whether a size is as near to the one asked for as a search is to come."""
+        return self.vocab_size is None or abs(size - self.vocab_size) * 100 < self.vocab_size
+
     @property
     def told_size(self) -> str:
         """What the name of a vocabulary's file tells of its size."""

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import os
+import pathlib
 import typing
 from collections.abc import Callable, Iterable
 from typing import NamedTuple, Protocol
+
+from tokcore.errors import InputError
 
 if typing.TYPE_CHECKING:
     from tokcore.encoding.model import Model
@@ -43,6 +47,17 @@ def special_ids_by_name(id_of: Callable[[str], int | None]) -> SpecialIds:
         return next((id_ for id_ in map(id_of, names) if id_ is not None), None)
 
     return SpecialIds(**{role: first(names) for role, names in ROLE_NAMES.items()})
+
+
+def read_vocabulary_file(path: str | os.PathLike) -> bytes:
+    """Returns what a vocabulary file holds; raises InputError if it cannot be read."""
+    try:
+        return pathlib.Path(path).read_bytes()
+    except OSError as error:
+        raise InputError(
+            f'{os.fspath(path)}: the vocabulary cannot be read ({error.strerror}); '
+            'give the path of a vocabulary file'
+        ) from error
 
 
 class Vocabulary(Protocol):

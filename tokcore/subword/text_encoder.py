@@ -10,15 +10,11 @@ import pathlib
 import secrets
 from collections.abc import Iterable, Sequence
 
-import numpy as np
-
-from tokcore.encoding.row_encoder import DEFAULT_CACHE_BYTES, RowEncoder
-from tokcore.encoding.special_ids import SpecialIds
-from tokcore.errors import InputError
+from tokcore.encoding.row_encoder import DEFAULT_CACHE_BYTES, RowEncoder, SharedEncoder
+from tokcore.encoding.special_ids import SpecialIds, read_vocabulary_file
 from tokcore.subword.subword_model import SubwordModel
 from tokcore.subword.vocabulary_file import dump_vocabulary, parse_vocabulary
 from tokcore.text.escaping import alphabet_of, escape_token, unescape_token
-from tokcore.text.sides import Side
 from tokcore.text.t2t_pre_tokenizer import T2TPreTokenizer
 from tokcore.text.t2t_tokens import detokenize
 
@@ -39,7 +35,7 @@ class SubwordTextEncoder:
         Of equal subtokens `encode` gives the last one's id; an empty one only takes an id.
         """
         self._subtokens = tuple(subtokens)
-        self._idle: list[RowEncoder] = []  # a thread takes one out, since to make it takes a while
+        self._encoder = SharedEncoder(lambda: self.row_encoder(cache_bytes=0))
 
     @property
     def special_ids(self) -> SpecialIds:
@@ -66,14 +62,7 @@ class SubwordTextEncoder:
 
         Raises InputError if the file cannot be read or is no vocabulary.
         """
-        try:
-            data = pathlib.Path(path).read_bytes()
-        except OSError as error:
-            raise InputError(
-                f'{os.fspath(path)}: the vocabulary cannot be read ({error.strerror}); '
-                'give the path of a vocabulary file'
-            ) from error
-        return cls(parse_vocabulary(data, os.fspath(path)))
+        return cls(parse_vocabulary(read_vocabulary_file(path), os.fspath(path)))
 
     def save(self, path: str | os.PathLike) -> None:
         """Writes the file that Tensor2Tensor's `store_to_file` writes, all of it or nothing.
@@ -117,16 +106,7 @@ class SubwordTextEncoder:
         Raises ValueError naming the rest of a token that no subtoken begins: the vocabulary then
         lacks a character of its own alphabet, such as those that escaping needs.
         """
-        data = np.frombuffer(text.encode('utf-8', 'surrogatepass'), np.uint8)
-        row = Side(data, np.zeros(1, np.int64), np.full(1, len(data), np.int64))
-        try:
-            encoder = self._idle.pop()
-        except IndexError:
-            encoder = self.row_encoder(cache_bytes=0)
-        try:
-            return encoder.encode_side(row).ids.tolist()
-        finally:
-            self._idle.append(encoder)
+        return self._encoder.encode(text)
 
     def decode(self, ids: Iterable[int], strip_extraneous: bool = False) -> str:
         """Returns the text of ids; `strip_extraneous` drops padding and EOS from the end first.

@@ -10,14 +10,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tokcore.compiled.byte_masks import byte_range_mask, popcount, trailing_zeros
+from tokcore.compiled.byte_masks import byte_range_mask, put_places, trailing_zeros
 from tokcore.compiled.compilation import kernel_without_allocation, read_only
 from tokcore.compiled.wide_loads import load_word
 from tokcore.text.pre_tokenizer import CHUNK_TOKENS, scan_tokens
 from tokcore.text.unicode_tables import alphanumeric_table
 from tokcore.text.utf8 import decode_word
 
-_CHUNK, _AT_ONCE = np.uint64(64), np.uint64(8)
+_CHUNK = np.uint64(64)
 _0, _1, _2 = np.uint64(0), np.uint64(1), np.uint64(2)
 _ALL = ~_0
 _LAST, _LAST_TWO = np.uint64(63), np.uint64(62)  # shifts that leave the last bits of a chunk
@@ -37,7 +37,7 @@ class AlphanumericRuns(NamedTuple):
 
 
 @kernel_without_allocation
-def _ideographs(text, place):
+def ideographs(text, place):
     """Where U+4E00 to U+9FBF begin, all letters: nearly all the ideographs in use."""
     after = place + _1
     return (
@@ -63,20 +63,6 @@ def _wide_marks(text, place):
 
 
 @kernel_without_allocation
-def _put_places(bits, place, places, count):
-    """Puts `place` + the number of each bit that is set into places[count:]; returns the count."""
-    end = count + popcount(bits)
-    while True:
-        # Eight whether there are or not: how many eights there are is easily guessed right.
-        for k in range(np.uint64(8)):
-            places[count + k] = place + trailing_zeros(bits)
-            bits &= bits - _1
-        count += _AT_ONCE
-        if count >= end:
-            return end
-
-
-@kernel_without_allocation
 def _letters_of_chunk(text, place, inside, before, classes):
     """The bits of the 64 bytes at text[place:] that are letters or numbers.
 
@@ -90,7 +76,7 @@ def _letters_of_chunk(text, place, inside, before, classes):
     others = byte_range_mask(text, place, 0x80, 0xFF) & inside
     if others != _0:
         continued = byte_range_mask(text, place, 0x80, 0xBF)
-        found |= _ideographs(text, place)
+        found |= ideographs(text, place)
         leads = others & ~continued & ~found & ~_wide_marks(text, place)
         while leads != _0:
             byte = trailing_zeros(leads)
@@ -137,8 +123,8 @@ def scan_alphanumeric_runs(rows, row, position, pre_tokenizer, tokens):
             closed = borders & ~lone & ~first
             if left < _CHUNK:
                 closed |= _1 << left
-            begun = _put_places(behind, place - _1, tokens.starts, begun)
-            ended = _put_places(closed, place, tokens.ends, ended)
+            begun = put_places(behind, place - _1, tokens.starts, begun)
+            ended = put_places(closed, place, tokens.ends, ended)
             if left < _CHUNK:
                 break
             border, space, letters = borders >> _LAST, spaces >> _LAST, found >> _LAST_TWO

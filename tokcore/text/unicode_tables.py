@@ -36,10 +36,10 @@ CODE_POINTS = 0x110000
 
 
 @functools.cache
-def _categories() -> np.ndarray:
-    """uint8[CODE_POINTS, 2]: the two letters of each code point's general category."""
+def category_table() -> np.ndarray:
+    """Returns uint8[0x110000, 2]: the two letters of each code point's general category."""
     letters = ''.join(map(unicodedata.category, map(chr, range(CODE_POINTS))))
-    return np.frombuffer(letters.encode('ascii'), np.uint8).reshape(CODE_POINTS, 2)
+    return read_only(np.frombuffer(letters.encode('ascii'), np.uint8).reshape(CODE_POINTS, 2))
 
 
 @functools.cache
@@ -48,14 +48,14 @@ def alphanumeric_table() -> np.ndarray:
 
     This is Tensor2Tensor's `_ALPHANUMERIC_CHAR_SET`: combining marks (M*) are not in it.
     """
-    major = _categories()[:, 0]
+    major = category_table()[:, 0]
     return read_only(((major == ord('L')) | (major == ord('N'))).astype(np.uint8))
 
 
 @functools.cache
 def whitespace_table() -> np.ndarray:
     """Returns uint8[0x110000], 1 for what `str.strip` strips, 0 for the rest."""
-    letters = _categories()
+    letters = category_table()
     # All whitespace is a separator or a control character, and these are few.
     control = (letters[:, 0] == ord('C')) & (letters[:, 1] == ord('c'))
     table = np.zeros(CODE_POINTS, np.uint8)

@@ -122,7 +122,7 @@ def test_a_list_of_one_command_line_does_not_reach_the_next():
     [
         ('--shard', '--shards'),
         ('--sorce', '--source'),
-        ('--min-count', '--min-count-range'),
+        ('--min-count-rang', '--min-count-range'),
         ('--direct_num_worker', '--direct_num_workers'),
         ('--runer', '--runner'),
     ],

@@ -1,0 +1,43 @@
+"""Ids of words and bytes are those of Tensor2Tensor's encoders."""
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tokcore.byte.tokenizer import ByteTokenizer
+from tokcore.word.tokenizer import WordTokenizer
+from tokcore.word.word_vocabulary import WordVocabulary
+
+WORDS = ['the', 'cat', 'é', '字', 'a_b']
+TEXTS = st.lists(
+    st.one_of(st.sampled_from([*WORDS, 'unknown', '\t']), st.text(max_size=5))
+).map(' '.join)
+
+
+def test_words(t2t_text_encoder):
+    original = t2t_text_encoder.TokenTextEncoder(
+        None, vocab_list=['UNK', *WORDS], replace_oov='UNK', num_reserved_ids=2
+    )
+    vocabulary = WordVocabulary(['<pad>', '<EOS>', 'UNK', *WORDS])
+    tokenizer = WordTokenizer(vocabulary, split='unicode')
+
+    @given(TEXTS)
+    @settings(deadline=None)
+    def check(text):
+        ids = tokenizer.encode(text)
+        assert ids == original.encode(text)
+        assert tokenizer.decode(ids) == original.decode(ids)
+
+    check()
+
+
+def test_bytes(t2t_text_encoder):
+    original, tokenizer = t2t_text_encoder.ByteTextEncoder(), ByteTokenizer()
+
+    @given(st.text(st.characters(exclude_categories=['Cs'])))
+    @settings(deadline=None)
+    def check(text):
+        ids = tokenizer.encode(text)
+        assert ids == original.encode(text)
+        assert tokenizer.decode(ids) == original.decode(ids)
+
+    check()

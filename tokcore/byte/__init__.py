@@ -1,0 +1,1 @@
+"""Bytes as ids: nothing to learn, and no file."""

@@ -1,0 +1,85 @@
+"""The kernels of the byte scheme: rows in slices, and an id for each byte."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from tokcore.compiled.compilation import kernel, kernel_without_allocation
+from tokcore.compiled.ragged_bytes import grown
+from tokcore.encoding.model import NO_ROOM, larger_workspace, segment_tokens
+from tokcore.text.pre_tokenizer import CHUNK_TOKENS, scan_tokens
+
+SLICE_BYTES = 64
+"""Of a token, which is only a portion here: a row's ids are those of its slices in their order."""
+
+_SLICE = np.uint64(SLICE_BYTES)
+_0, _1 = np.uint64(0), np.uint64(1)
+
+
+class Slices(NamedTuple):
+    """The state of the pre-tokenizer."""
+
+    size: int
+
+
+class ByteIds(NamedTuple):
+    """The state of the model: the id of byte b is first + b."""
+
+    first: int
+
+
+class ByteWork(NamedTuple):
+    """The workspace."""
+
+    ids: np.ndarray  # int32
+    id_bounds: np.ndarray  # uint64
+
+
+@scan_tokens.register(Slices)
+@kernel_without_allocation
+def scan_slices(rows, row, position, pre_tokenizer, tokens):
+    """As `scan_tokens` says."""
+    room = len(tokens.starts) - CHUNK_TOKENS
+    size = np.uint64(pre_tokenizer.size)
+    count = 0
+    while row < len(rows.starts):
+        place = np.uint64(rows.starts[row] if position < 0 else position)
+        end = np.uint64(rows.ends[row])
+        while place < end:
+            if count > room:
+                return row, np.int64(place), count
+            tokens.starts[count] = place
+            place = min(end, place + size)
+            tokens.ends[count] = place
+            count += 1
+        row += 1
+        position = -1
+        tokens.row_tokens[row] = count
+    return row, np.int64(position), count
+
+
+@segment_tokens.register(ByteIds)
+@kernel_without_allocation
+def segment_bytes(tokens, missed, model, work):
+    """As `segment_tokens` says; every byte has an id."""
+    if len(work.ids) < missed.nbytes:
+        return 0, NO_ROOM
+    first = np.int32(model.first)
+    used = _0
+    work.id_bounds[0] = _0
+    for number in range(np.uint64(missed.count)):
+        token = missed.numbers[number]
+        start = tokens.starts[token]
+        size = tokens.ends[token] - start
+        for k in range(size):
+            work.ids[used + k] = first + np.int32(tokens.text[start + k])
+        used += size
+        work.id_bounds[number + _1] = used
+    return 0, 0
+
+
+@larger_workspace.register(ByteIds)
+@kernel
+def larger_ids(missed, model, work):
+    """As `larger_workspace` says."""
+    return ByteWork(grown(work.ids, 0, missed.nbytes), work.id_bounds)

@@ -1,0 +1,1 @@
+"""Rows stripped of white space, and cut at it."""
