@@ -37,7 +37,7 @@ _RULES: dict[Ties, int] = {
 _PAUSE = 1 << 10
 """Merges between reports, a hundredth of a second or so."""
 
-_FALL = 16
+_FALL = 64
 """A threshold for pairs is the largest count over this: when none reaches it, all are counted anew."""
 
 _FIRST_SYMBOLS = 1 << 12

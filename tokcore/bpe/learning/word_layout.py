@@ -18,13 +18,16 @@ from tokcore.compiled.compilation import read_only
 from tokcore.compiled.wide_loads import CHUNK
 from tokcore.counts.token_table import TokenTable
 from tokcore.errors import InputError
-from tokcore.text.byte_level.alphabet import BYTE_TO_CHARACTER
+from tokcore.text.byte_level.alphabet import (
+    ALPHABET,
+    BYTE_TO_CHARACTER,
+    CHARACTER_TO_BYTE,
+    spelled,
+    token_bytes,
+)
 from tokcore.text.unicode_tables import CODE_POINTS
 
 _MOST_CELLS = (1 << 31) - 1
-
-_CHARACTER_TO_BYTE = {BYTE_TO_CHARACTER[byte]: byte for byte in range(256)}
-_SHOWN = str.maketrans({chr(byte): BYTE_TO_CHARACTER[byte] for byte in range(256)})
 
 
 @dataclass(frozen=True)
@@ -62,7 +65,7 @@ def lay_out(table: TokenTable, rules: BpeRules) -> Layout:
 
 def shown(string: bytes, byte_level: bool) -> str:
     """Returns a symbol's string as files have it."""
-    return string.decode('latin-1').translate(_SHOWN) if byte_level else string.decode()
+    return spelled(string) if byte_level else string.decode()
 
 
 def _byte_layout(
@@ -70,11 +73,11 @@ def _byte_layout(
 ) -> Layout:
     if rules.end_of_word:
         raise ValueError('words of bytes have no end of word')
-    entries = tuple(dict.fromkeys((*rules.special_tokens, *sorted(_CHARACTER_TO_BYTE))))
+    entries = tuple(dict.fromkeys((*rules.special_tokens, *ALPHABET)))
     ids = {entry: id_ for id_, entry in enumerate(entries)}
     symbols = np.array([ids[BYTE_TO_CHARACTER[byte]] for byte in range(256)], np.int32)
     text, cells, strings = _room(
-        len(data) + len(counts) + 1, [_bytes_of(entry) or b'' for entry in entries]
+        len(data) + len(counts) + 1, [_bytes_of(entry) for entry in entries]
     )
     used = lay_bytes(data, offsets, read_only(symbols), text, cells)
     units = np.zeros(len(entries), np.int32)
@@ -82,11 +85,9 @@ def _byte_layout(
     return Layout(Words(text, cells[:used], counts), entries, strings, units, '', 256)
 
 
-def _bytes_of(entry: str) -> bytes | None:
-    """The bytes that an entry of byte-level characters stands for, None if it is none."""
-    if all(character in _CHARACTER_TO_BYTE for character in entry):
-        return bytes(_CHARACTER_TO_BYTE[character] for character in entry)
-    return None
+def _bytes_of(entry: str) -> bytes:
+    """The bytes that an entry spells, none if it spells no bytes."""
+    return token_bytes(entry) if CHARACTER_TO_BYTE.keys() >= set(entry) else b''
 
 
 def _character_layout(
