@@ -112,7 +112,7 @@ class _Learning:
         self._symbols = _symbols_of(layout)
         self._near = _neighbours(len(self._symbols.starts))
         self._merges = Merges(
-            *(np.empty(_FIRST_SYMBOLS, kind) for kind in (np.int64, np.int32, np.int64))
+            *(np.zeros(_PAUSE, kind) for kind in (np.int64, np.int32, np.int64))
         )
         most = LARGEST_INT64 if rules.merges is None else rules.merges
         if rules.total_symbols:
@@ -178,7 +178,7 @@ class _Learning:
             _resized(table.counts[found], room),
             _resized(starts, room),
             _resized(starts, room),
-            np.empty(places + max(len(self._words.cells), _FIRST_PLACES), np.int32),
+            np.empty(_place_room(places, len(self._words.cells)), np.int32),
         )
         del table
         enter_pairs(self._pairs, used)
@@ -290,6 +290,11 @@ def _neighbours(symbols: int) -> Neighbours:
 
 def _queue(room: int) -> Queue:
     return Queue(*(np.empty(room, kind) for kind in (np.int64, np.int64, np.int32)))
+
+
+def _place_room(places: int, cells: int) -> int:
+    # What is not written to takes no memory, so there is room for as many again as there can be.
+    return places + max(cells, _FIRST_PLACES)
 
 
 def _slots(room: int) -> np.ndarray:
