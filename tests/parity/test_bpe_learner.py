@@ -1,0 +1,188 @@
+"""Merges are those of Hugging Face's tokenizers and of subword-nmt."""
+
+import collections
+import gzip
+import importlib
+import io
+import json
+import os
+import random
+import re
+from pathlib import Path
+
+import pytest
+
+from tokcore.bpe.learning.bpe_options import BpeOptions
+from tokcore.bpe.learning.learner import learn_merges
+from tokcore.bpe.learning.merge_rules import BpeRules
+from tokcore.counts.token_table import TokenTable
+
+SEED = int(os.environ.get('FUZZ_SEED', '0'))
+CASES = int(os.environ.get('FUZZ_CASES', '5000'))
+CORPORA = Path(__file__).resolve().parents[2].parent / 'shared' / 'corpora'
+
+ALPHABETS = ['ab', 'abcé', 'abcdefgh</w>', 'aあいう中b', 'Ġ!a\U0001f600']
+
+
+def _reference(name):
+    try:
+        return importlib.import_module(name)
+    except ImportError as error:
+        reason = f'{name} cannot be imported ({error}); the README says how to install it'
+        if os.environ.get('CI') == 'true':
+            pytest.fail(reason)
+        pytest.skip(reason)
+
+
+@pytest.fixture(scope='module')
+def learn_bpe():
+    return _reference('subword_nmt.learn_bpe').learn_bpe
+
+
+def of_hugging_face(tokenizers, counts, rules):
+    """Returns (entries, merges) of its trainer; words are given as often as they count."""
+    parts = [tokenizers.pre_tokenizers.Split('|', 'removed')]
+    initial = []
+    if rules.byte_level:
+        parts.append(
+            tokenizers.pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
+        )
+        initial = tokenizers.pre_tokenizers.ByteLevel.alphabet()
+    optional = {
+        'limit_alphabet': rules.limit_alphabet, 'max_token_length': rules.max_piece_length,
+    }  # fmt: skip
+    trainer = tokenizers.trainers.BpeTrainer(
+        vocab_size=rules.vocab_size,
+        min_frequency=rules.min_count,
+        special_tokens=list(rules.special_tokens),
+        initial_alphabet=initial,
+        show_progress=False,
+        **{name: value for name, value in optional.items() if value is not None},
+    )
+    tokenizer = tokenizers.Tokenizer(tokenizers.models.BPE())
+    tokenizer.pre_tokenizer = tokenizers.pre_tokenizers.Sequence(parts)
+    rows = ('|'.join([word] * count) for word, count in counts.items())
+    tokenizer.train_from_iterator(rows, trainer)
+    model = json.loads(tokenizer.to_str())['model']
+    entries = sorted(model['vocab'], key=model['vocab'].get)
+    return tuple(entries), tuple(map(tuple, model['merges']))
+
+
+def of_subword_nmt(learn_bpe, counts, rules):
+    """Returns the merges of its codes."""
+    codes = io.StringIO()
+    lines = [f'{word} {count}' for word, count in counts.items()]
+    try:
+        learn_bpe(
+            lines, codes, rules.merges, min_frequency=rules.min_count, is_dict=True,
+            total_symbols=rules.total_symbols,
+        )  # fmt: skip
+    except ValueError:
+        # All words are single characters: it has written its first line.
+        assert all(len(word) == 1 for word in counts)
+    return tuple(tuple(line.split(' ')) for line in codes.getvalue().splitlines()[1:])
+
+
+def drawn_counts(dice):
+    """Words of few characters, so that counts tie everywhere."""
+    alphabet, most = dice.choice(ALPHABETS), dice.choice([3, 30])
+    return {
+        ''.join(dice.choices(alphabet, k=dice.randint(1, dice.choice([4, 12, 60])))): (
+            dice.randint(1, most)
+        )
+        for _ in range(dice.randint(1, 30))
+    }
+
+
+def drawn_hugging_face_case(dice):
+    counts = drawn_counts(dice)
+    byte_level = dice.random() < 0.5
+    characters = sorted({character for word in counts for character in word})
+    totals = collections.Counter()
+    for word, count in counts.items():
+        totals.update({character: n * count for character, n in collections.Counter(word).items()})
+    limit = None
+    # Which of equally common characters stay differs there from one run to the next.
+    if not byte_level and len(set(totals.values())) == len(totals):
+        limit = dice.choice([None, dice.randint(1, len(totals) + 1)])
+    special = {''.join(dice.choices(characters, k=dice.randint(1, 3))) for _ in range(3)}
+    rules = BpeRules(
+        byte_level=byte_level,
+        min_count=dice.choice([0, 1, 2, 9]),
+        max_piece_length=dice.choice([None, None, None, 0, 1, 2, 3, 4, 5, 9]),
+        limit_alphabet=limit,
+        special_tokens=tuple(sorted(special))[: dice.randint(0, 3)],
+        vocab_size=dice.choice([1, 5, 40, 300]) + 256 * byte_level,
+    )
+    return counts, rules
+
+
+def drawn_nmt_case(dice):
+    rules = BpeRules(
+        'largest-pair',
+        byte_level=False,
+        end_of_word='</w>',
+        min_count=dice.choice([1, 2, 5]),
+        merges=dice.choice([1, 5, 40, 300]),
+        total_symbols=dice.random() < 0.3,
+    )
+    return drawn_counts(dice), rules
+
+
+def check_hugging_face(tokenizers, seed):
+    counts, rules = drawn_hugging_face_case(random.Random(seed))
+    found = learn_merges(TokenTable.from_items(counts.items()), rules)
+    expected = of_hugging_face(tokenizers, counts, rules)
+    assert (found.entries, found.merges) == expected, (seed, counts, rules)
+
+
+def check_subword_nmt(learn_bpe, seed):
+    counts, rules = drawn_nmt_case(random.Random(seed))
+    found = learn_merges(TokenTable.from_items(counts.items()), rules)
+    assert found.merges == of_subword_nmt(learn_bpe, counts, rules), (seed, counts, rules)
+
+
+def test_any_table_as_tokenizers(tokenizers):
+    for seed in range(400):
+        check_hugging_face(tokenizers, seed)
+
+
+def test_any_table_as_subword_nmt(learn_bpe):
+    for seed in range(400):
+        check_subword_nmt(learn_bpe, seed)
+
+
+@pytest.mark.fuzz
+def test_more_tables(tokenizers, learn_bpe):
+    for seed in range(SEED, SEED + CASES):
+        check_hugging_face(tokenizers, seed)
+        check_subword_nmt(learn_bpe, seed)
+
+
+def corpus_counts(name, lines, words):
+    """Counts of what a pattern finds in the first lines of a corpus."""
+    with gzip.open(CORPORA / name, 'rt', encoding='utf-8', newline='\n') as text:
+        found = (word for _, line in zip(range(lines), text) for word in words.findall(line))
+        return dict(collections.Counter(found))
+
+
+CORPUS_LINES = [('docs.en.txt.gz', 100_000), ('poetry.zh.txt.gz', 20_000), ('enzh.tsv.gz', 20_000)]
+
+
+@pytest.mark.corpora
+@pytest.mark.parametrize(('name', 'lines'), CORPUS_LINES)
+def test_a_corpus_as_tokenizers(tokenizers, name, lines):
+    counts = corpus_counts(name, lines, re.compile(r' ?\w+| ?[^\s\w|]+|[^\S\n]+'))
+    rules = BpeOptions(vocab_size=256 + 2000).rules('gpt2')
+    found = learn_merges(TokenTable.from_items(counts.items()), rules)
+    assert (found.entries, found.merges) == of_hugging_face(tokenizers, counts, rules)
+
+
+@pytest.mark.corpora
+@pytest.mark.parametrize(('name', 'lines'), CORPUS_LINES)
+def test_a_corpus_as_subword_nmt(learn_bpe, name, lines):
+    # White space within words is what the original merges wrongly.
+    counts = corpus_counts(name, lines, re.compile(r'\S+'))
+    rules = BpeOptions(merges=2000).rules('subword-nmt')
+    found = learn_merges(TokenTable.from_items(counts.items()), rules)
+    assert found.merges == of_subword_nmt(learn_bpe, counts, rules)
