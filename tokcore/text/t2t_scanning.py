@@ -37,7 +37,7 @@ class AlphanumericRuns(NamedTuple):
 
 
 @kernel_without_allocation
-def _ideographs(text, place):
+def ideographs(text, place):
     """Where U+4E00 to U+9FBF begin, all letters: nearly all the ideographs in use."""
     after = place + _1
     return (
@@ -76,7 +76,7 @@ def _letters_of_chunk(text, place, inside, before, classes):
     others = byte_range_mask(text, place, 0x80, 0xFF) & inside
     if others != _0:
         continued = byte_range_mask(text, place, 0x80, 0xBF)
-        found |= _ideographs(text, place)
+        found |= ideographs(text, place)
         leads = others & ~continued & ~found & ~_wide_marks(text, place)
         while leads != _0:
             byte = trailing_zeros(leads)

@@ -1,0 +1,159 @@
+"""What is asked of the learner of merges, as options, and what each preset says of it."""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+from tokcore.bpe.learning.merge_rules import BpeRules, Ties
+from tokcore.encoding.scheme_options import LearningOptions
+from tokcore.errors import InputError
+from tokcore.options.option_fields import flag, option
+from tokcore.options.special_tokens import special_token
+from tokcore.options.values import LARGEST_INT64, WholeNumber, positive
+
+PRESETS = {
+    'gpt2': BpeRules(),
+    'cl100k': BpeRules(),
+    'subword-nmt': BpeRules('largest-pair', byte_level=False, end_of_word='</w>', min_count=2),
+    'textbook': BpeRules('first', byte_level=False),
+}
+"""What each preset says of merges. The textbook's words hold their end, a `_`, when counted."""
+
+_BYTES = 'its tokenizer.json holds bytes, all 256 of them, and no ends of words'
+_CODES = 'a file of codes holds characters and no ids'
+_HELD = {
+    'gpt2': (_BYTES, {'byte_level': 'yes', 'end_of_word': ''}),
+    'cl100k': (_BYTES, {'byte_level': 'yes', 'end_of_word': ''}),
+    'subword-nmt': (f'{_CODES}, and words end with </w>', {'byte_level': 'no', 'end_of_word': '</w>'}),
+    'textbook': (f'{_CODES}, and words end with _', {'byte_level': 'no', 'end_of_word': '_'}),
+}
+"""Of each preset what its file can hold, said, and the only values of some options."""
+
+_NOT_HELD = {
+    'gpt2': ('limit_alphabet', 'total_symbols'),
+    'cl100k': ('limit_alphabet', 'total_symbols'),
+    'subword-nmt': ('limit_alphabet', 'special_token'),
+    'textbook': ('special_token', 'total_symbols'),
+}
+"""Options that its file cannot hold, or that mean nothing for it."""
+
+
+def end_of_word(value: str) -> str:
+    """What is written behind words, without white space; of `none` nothing."""
+    return '' if value == 'none' else special_token(value)
+
+
+@dataclass(frozen=True)
+class BpeOptions(LearningOptions):
+    """How merges are learned; what is None is the preset's."""
+
+    vocab_size: int | None = option(
+        'entries to end at, {range}; or --merges', positive, 'N', default=None, changes_bytes=True
+    )
+    merges: int | None = option(
+        'merges to learn, {range}; or --vocab-size', positive, 'N', default=None, changes_bytes=True
+    )
+    ties: Ties | None = option(
+        'of the pairs that occur most: the one of the smallest ids, as Hugging Face; the largest '
+        "as strings, as subword-nmt; that occurs first, as the textbook (default: the preset's)",
+        get_args(Ties),
+        default=None,
+        changes_bytes=True,
+    )
+    byte_level: Literal['yes', 'no'] | None = option(
+        "whether words are bytes at first, or characters (default: the preset's)",
+        ('yes', 'no'),
+        default=None,
+        changes_bytes=True,
+    )
+    end_of_word: str | None = option(
+        "what is behind the last character of each word (default: the preset's)",
+        end_of_word,
+        'X|none',
+        default=None,
+        changes_bytes=True,
+    )
+    min_count: int | None = option(
+        'pairs that occur less often are not merged (default: 1; of subword-nmt 2)',
+        WholeNumber(1, LARGEST_INT64),
+        'N',
+        default=None,
+        changes_bytes=True,
+    )
+    max_piece_length: int | None = option(
+        'pieces stay shorter than this many bytes or characters, {range}, but for those of two '
+        '(default: any length)',
+        positive,
+        'N',
+        default=None,
+        changes_bytes=True,
+    )
+    limit_alphabet: int | None = option(
+        'only the N commonest characters stay in words (default: all; never of bytes)',
+        positive,
+        'N',
+        default=None,
+        changes_bytes=True,
+    )
+    special_token: tuple[str, ...] = option(
+        'an entry before all others, as <pad>; may be repeated',
+        special_token,
+        'X',
+        default=(),
+        many='repeated',
+        changes_bytes=True,
+    )
+    total_symbols: bool = option(
+        'of subword-nmt: --merges counts the characters within words and at their ends too',
+        None,
+        default=False,
+        changes_bytes=True,
+    )
+
+    def __post_init__(self):
+        if (self.vocab_size is None) == (self.merges is None):
+            wrong = 'is missing' if self.merges is None else 'and --merges say both when to end'
+            raise InputError(f'--vocab-size {wrong}; give it or --merges, and not both')
+        if self.total_symbols and self.merges is None:
+            raise InputError('--total-symbols goes with --merges; give that, or leave it out')
+        if len(set(self.special_token)) != len(self.special_token):
+            raise InputError('--special-token names one token twice')
+
+    @property
+    def told_size(self) -> str:
+        return f'merges-{self.merges}' if self.vocab_size is None else str(self.vocab_size)
+
+    def rules(self, preset: str) -> BpeRules:
+        """Returns a preset's rules with what is asked for in their place.
+
+        Raises:
+            InputError: naming the option, if the preset's file cannot hold it.
+        """
+        holds, only = _HELD[preset]
+        for name, held in only.items():
+            asked = getattr(self, name)
+            if asked not in (None, held):
+                raise _refusal(name, asked or 'none', preset, holds)
+        for name in _NOT_HELD[preset]:
+            if getattr(self, name):
+                raise _refusal(name, '', preset, holds)
+        asked = {
+            name: getattr(self, name)
+            for name in ('ties', 'min_count', 'max_piece_length', 'limit_alphabet')
+            if getattr(self, name) is not None
+        }
+        return dataclasses.replace(
+            PRESETS[preset],
+            merges=self.merges,
+            vocab_size=self.vocab_size,
+            special_tokens=self.special_token,
+            total_symbols=self.total_symbols,
+            **asked,
+        )
+
+
+def _refusal(name: str, value: str, preset: str, holds: str) -> InputError:
+    typed = f'{flag(name)} {value}'.rstrip()
+    return InputError(f'{typed} cannot go with --preset {preset}: {holds}; leave it out')
