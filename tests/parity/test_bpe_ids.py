@@ -11,11 +11,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tokcore.bpe.bpe_scheme import BpeScheme
+from tokcore.bpe.learning.bpe_options import BpeOptions
 from tokcore.bpe.piece_lines import PieceLines
 from tokcore.bpe.tokenizer import BpeTokenizer
 from tokcore.bpe.vocabulary.codes_file import parse_nmt_codes
 from tokcore.bpe.vocabulary.codes_vocabulary import NmtVocabulary
 from tokcore.bpe.vocabulary.tokenizer_parts import SPLIT_PATTERNS
+from tokcore.counts.token_table import TokenTable
 
 CORPORA = Path(__file__).resolve().parents[2].parent / 'shared' / 'corpora'
 
@@ -248,3 +251,23 @@ def test_anthropics_vocabulary_on_real_text(tokenizers, name):
                 break
             text = line.removesuffix('\n')
             assert ours.encode(text) == theirs.encode(text).ids, text
+
+
+@pytest.mark.parametrize('pattern', ['gpt2', 'cl100k'])
+def test_what_is_learned_here_is_loaded_by_others(tokenizers, transformers, tmp_path, pattern):
+    scheme = BpeScheme(preset=pattern)
+    lines = generated_lines(300)
+    table = TokenTable.from_items((token, 1) for line in lines for token in scheme.tokens(line))
+    options = BpeOptions(vocab_size=500, special_token=('<pad>', '</s>'))
+    ours = BpeTokenizer(scheme.learn(table, options, lambda *_: None).vocabulary)
+    path = tmp_path / 'tokenizer.json'
+    ours.save(path)
+    theirs = tokenizers.Tokenizer.from_file(str(path))
+    fast = transformers.PreTrainedTokenizerFast(tokenizer_file=str(path))
+    assert (ours.vocab_size, theirs.get_vocab_size(), len(fast)) == (500, 500, 500)
+    for line in generated_lines(100, seed=1):
+        text = line.replace('</s>', '').replace('<pad>', '')
+        assert ours.encode(text) == theirs.encode(text).ids == fast(text)['input_ids']
+        assert ours.decode(ours.encode(text)) == text
+    theirs.save(str(tmp_path / 'again.json'))
+    assert (tmp_path / 'again.json').read_bytes() == path.read_bytes()

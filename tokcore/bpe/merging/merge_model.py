@@ -22,7 +22,7 @@ _SHOWN = 60  # characters of a token that an error shows
 class MergeModel:
     """A `Model`: a token's symbols, of which the pair of lowest rank is merged until there is none.
 
-    Two bytes of memory for a byte of the longest token, and 60 for each of a long one.
+    A long token takes some 50 bytes of memory for each of its own while it is segmented.
     """
 
     def __init__(
