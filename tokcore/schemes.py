@@ -10,12 +10,13 @@ if typing.TYPE_CHECKING:
 
 DEFAULT_SCHEME = 'subword'
 
-VOCABULARY_FILE = r'vocab\..+\.(min-count-)?\d+\.\w+(\.txt|\.json)?(\.inputs|\.targets)?'
+VOCABULARY_FILE = r'vocab\..+\.(min-count-|merges-)?\d+\.\w+(\.txt|\.json)?(\.inputs|\.targets)?'
 """The names that schemes give to a dataset's vocabularies, as a regular expression."""
 
 _MODULES = {
     'subword': 'tokcore.subword.subword_scheme',
     'wordpiece': 'tokcore.wordpiece.wordpiece_scheme',
+    'bpe': 'tokcore.bpe.bpe_scheme',
     'word': 'tokcore.word.word_scheme',
     'byte': 'tokcore.byte.byte_scheme',
 }

@@ -1,5 +1,6 @@
 """Count files as one table: partitions put together, other files added up."""
 
+import dataclasses
 import re
 from collections.abc import Iterator
 
@@ -47,7 +48,9 @@ def read_counts_or_empty(counts: CountFiles) -> TokenTable:
             if all(is_partition(*each, counts.partitions) for each in enumerate(tables)):
                 return concatenate_tables(tables)
             return merge_tables(tables)
-        return merge_tables(_read(counts, file) for file in counts.files)
+        table = merge_tables(_read(counts, file) for file in counts.files)
+        is_text = not any(counts.look(file).is_parquet for file in counts.files)
+        return dataclasses.replace(table, is_ordered=is_text)
     except OverflowError as error:
         raise InputError(f'{error}; divide the counts in {_names(counts)}') from error
 

@@ -79,6 +79,7 @@ class VocabularyRecord:
     rules: TokenRules | None = None  # by which its tokens are found, None if not recorded
     special_ids: dict[str, int | None] | None = None
     scheme_options: dict[str, object] | None = None  # None if the scheme has none
+    beside: tuple[OutputFile, ...] = ()  # files that it needs beside its own, as that of its ids
 
 
 @dataclass(frozen=True)
@@ -99,7 +100,8 @@ class Manifest:
     @property
     def outputs(self) -> tuple[OutputFile | VocabularyRecord, ...]:
         """All files that the stage gave a final name."""
-        return self.vocabularies + self.files + self.rejected
+        beside = tuple(file for each in self.vocabularies for file in each.beside)
+        return self.vocabularies + beside + self.files + self.rejected
 
     def to_json(self) -> bytes:
         fields = dataclasses.asdict(self)
@@ -112,6 +114,8 @@ class Manifest:
             for name in ('scheme', 'special_ids', 'scheme_options'):
                 if each[name] is None:
                     del each[name]
+            if not each['beside']:
+                del each['beside']
         return _json(fields)
 
     @classmethod
@@ -169,7 +173,9 @@ def _records(kind: type, fields: object) -> tuple:
         if kind in (InputText, VocabularyRecord):
             each = take_rules(each)
         if kind is VocabularyRecord:
-            each = {**each, 'tried': tuple((int(count), int(size)) for count, size in each['tried'])}
+            tried = tuple((int(count), int(size)) for count, size in each['tried'])
+            beside = _records(OutputFile, each.get('beside', []))
+            each = {**each, 'tried': tried, 'beside': beside}
         made = LineTally.of_record(each) if kind is LineTally else kind(**each)
         found.append(_checked(made))
     return tuple(found)

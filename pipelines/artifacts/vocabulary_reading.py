@@ -9,7 +9,12 @@ from dataclasses import dataclass
 
 import google_crc32c
 
-from pipelines.artifacts.manifest import MANIFEST_NAME, VocabularyRecord, read_manifest
+from pipelines.artifacts.manifest import (
+    MANIFEST_NAME,
+    OutputFile,
+    VocabularyRecord,
+    read_manifest,
+)
 from pipelines.files import filesystem
 from pipelines.options.vocabulary_options import asked_scheme
 from tokcore.encoding.scheme import Scheme
@@ -28,6 +33,7 @@ class ReadVocabulary:
     data: bytes  # the file as it is stored
     crc32c: str  # of the data, as manifests have it
     unicode: str | None  # of the Python whose tables cut its tokens, None if not recorded
+    beside: tuple[OutputFile, ...] = ()  # other files that belong to it
 
 
 def scheme_of(
@@ -58,6 +64,10 @@ def scheme_of(
         elif asked is None:
             scheme = _scheme_by_form(path)
             found[f'the vocabulary {path} is by its form one of --scheme {scheme}'] = scheme
+        if record is None and (name := asked or scheme) in scheme_names():
+            recorded_options |= find_scheme(name).told_by(
+                filesystem.read_bytes(path), path, filesystem.read_if_there
+            )
     first = next(iter(found), None)
     for said, scheme in found.items():
         if scheme != found[first]:
@@ -109,7 +119,29 @@ def read_vocabulary(path: str, scheme: Scheme) -> ReadVocabulary:
                 'purpose, give a copy in another folder'
             )
         unicode = record.unicode
-    return ReadVocabulary(scheme.parse(data, path), data, crc32c, unicode)
+    beside: dict[str, OutputFile] = {}
+
+    def read(other: str) -> bytes | None:
+        found = filesystem.read_if_there(other)
+        if found is not None:
+            name = filesystem.split_path(other)[1]
+            beside[name] = file_entry(name, found)
+        return found
+
+    entries = scheme.parse(data, path, read)
+    if record is not None:
+        for each in record.beside:
+            if beside.get(each.name, each) != each:
+                raise InputError(
+                    f'{each.name} beside {path} is not the one that {manifest_path} tells of; make '
+                    'both again, or give copies in another folder'
+                )
+    return ReadVocabulary(entries, data, crc32c, unicode, tuple(beside.values()))
+
+
+def file_entry(name: str, data: bytes) -> OutputFile:
+    """Returns the entry of a file of lines in a manifest."""
+    return OutputFile(name, len(data), f'{google_crc32c.value(data):08x}', data.count(b'\n'))
 
 
 def _recorded(path: str) -> tuple[str, VocabularyRecord | None]:

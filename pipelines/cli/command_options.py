@@ -9,6 +9,7 @@ from pipelines.options.corpus_options import (
     CountedSide,
     CountsToLearn,
     CountsToMerge,
+    PiecesToCount,
     option_name,
     split_files,
 )
@@ -28,7 +29,9 @@ from pipelines.options.option_reading import refuse_strays, settled
 from pipelines.options.strict_parser import Parser
 from pipelines.options.vocabulary_options import (
     GivenVocabularies,
+    LineBytes,
     LineEnding,
+    LinePieces,
     LineVocabulary,
     SharedVocabulary,
     encoding_options,
@@ -115,7 +118,7 @@ def known_commands() -> dict[str, Command]:
         ),
         'count': Command(
             'count the tokens of the training lines',
-            (training, Group((CountsToMerge, CountedSide, schemes_option(), tokens, CountsOutput)), _RUNNING),
+            (training, Group((CountsToMerge, PiecesToCount, CountedSide, schemes_option(), tokens, CountsOutput)), _RUNNING),
         ),
         'vocab': Command(
             'learn a vocabulary, from text or from counts',
@@ -141,11 +144,11 @@ def known_commands() -> dict[str, Command]:
         ),
         'tokenize': Command(
             'lines of text on stdin to lines of ids on stdout',
-            (Group((LineVocabulary, recorded_scheme, tokens, encoding, LineEnding)),),
+            (Group((LineVocabulary, recorded_scheme, tokens, encoding, LineEnding, LinePieces)),),
         ),
         'detokenize': Command(
             'lines of ids on stdin to text on stdout',
-            (Group((LineVocabulary, recorded_scheme, tokens, encoding)),),
+            (Group((LineVocabulary, recorded_scheme, tokens, encoding, LineBytes)),),
         ),
     }
 
@@ -165,8 +168,8 @@ def _parsed(each: Declared, kinds: tuple[Kind, ...]) -> dict[str, object]:
     option = each.option
     how: dict[str, object] = {'help': each.help, 'default': argparse.SUPPRESS}
     if option.kind is None:
-        on_by_default = each.default is True
-        return {**how, 'action': argparse.BooleanOptionalAction if on_by_default else 'store_true'}
+        has_no = each.default is not False
+        return {**how, 'action': argparse.BooleanOptionalAction if has_no else 'store_true'}
     if each.default is MISSING and not any(_may_lack(each, kind) for kind in kinds):
         how['required'] = True
     if not callable(option.kind):
@@ -197,7 +200,7 @@ def finish_options(command: Command, given: Mapping[str, object]) -> dict[str, o
     known = {prefix + each.key: each for prefix, each in command.options}
     found = dict(given)
     for group in command.groups:
-        kinds = []
+        kinds, later = [], []
         for kind in group.kinds:
             if not isinstance(kind, Choice):
                 kinds.append(kind)
@@ -208,8 +211,12 @@ def finish_options(command: Command, given: Mapping[str, object]) -> dict[str, o
             if isinstance(value, str):
                 found = settled(kind, found, value)
                 kinds.append(kind.chosen(value))
+                if known[by].default is None:
+                    later.append(kind.chosen(value))
         refuse_strays(kinds, found, group.prefix)
-        for each in (each for kind in kinds for each in declared(kind)):
+        for kind, each in ((kind, each) for kind in kinds for each in declared(kind)):
+            if each.default is not MISSING and kind in later:
+                continue  # what is recorded comes before the default
             if each.default is not MISSING:
                 found.setdefault(group.prefix + each.key, each.default)
             elif group.prefix + each.key not in found:

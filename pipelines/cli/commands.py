@@ -7,7 +7,11 @@ from collections.abc import Sequence
 from pipelines.artifacts.count_files import find_counts
 from pipelines.artifacts.counts_folder import CountsFolder
 from pipelines.artifacts.stage_output import StageOutput
-from pipelines.artifacts.vocabulary_reading import needs_no_vocabulary, scheme_of
+from pipelines.artifacts.vocabulary_reading import (
+    needs_no_vocabulary,
+    read_vocabulary,
+    scheme_of,
+)
 from pipelines.cli.given_files import names_files, split_paths
 from pipelines.cli.name_limits import refuse_long_names
 from pipelines.engines.engine import Engine, choose_engine
@@ -33,14 +37,16 @@ from pipelines.options.vocabulary_options import (
 )
 from pipelines.stages.build import build_stage, vocabulary_names
 from pipelines.stages.count import count_stage
-from pipelines.stages.encode import encode_stage
+from pipelines.stages.encode import encode_stage, given_vocabularies
 from pipelines.stages.merge_counts import merge_stage
+from pipelines.stages.pieces import pieces_stage
 from pipelines.stages.vocabulary import vocabulary_from_counts, vocabulary_from_text
 from pipelines.transforms.write_rejected import REJECTED_FOLDER
 from pipelines.transforms.write_shards import shard_name
 from tokcore.encoding.scheme import Scheme
 from tokcore.errors import InputError
 from tokcore.options.values import said_size
+from tokcore.schemes import DEFAULT_SCHEME
 
 _BESIDE_VOCABULARY = ('.tokbeam.run.json', f'.{REJECTED_FOLDER}')
 
@@ -60,6 +66,9 @@ def build(options: argparse.Namespace, beam_flags: Sequence[str]) -> None:
 
 
 def count(options: argparse.Namespace, beam_flags: Sequence[str]) -> None:
+    if options.pieces:
+        _count_pieces(options, beam_flags)
+        return
     schemes = [_learning_scheme(name, options, options.scheme) for name in dict.fromkeys(options.scheme)]
     execution = _execution(_engine(options, beam_flags), options, schemes[0])
     path = filesystem.absolute(options.output)
@@ -81,6 +90,36 @@ def count(options: argparse.Namespace, beam_flags: Sequence[str]) -> None:
     rejected = count_stage(reading, execution, folders)
     for folder, files in zip(folders, rejected, strict=True):
         StageOutput.of_counts(folder.path).warn_rejected(files)
+
+
+def _count_pieces(options: argparse.Namespace, beam_flags: Sequence[str]) -> None:
+    if not options.vocab:
+        raise InputError('--pieces goes with --vocab, the codes that cut text into pieces; give it')
+    if options.merge:
+        raise InputError('--merge adds up counts of tokens; leave it out, or --pieces')
+    codes_path, path = map(filesystem.absolute, (options.vocab, options.output))
+    asked = [name for name in dict.fromkeys(options.scheme) if name != DEFAULT_SCHEME]
+    scheme = scheme_of([codes_path], asked[0] if asked else None, vars(options))
+    if len(asked) > 1 or scheme.entries_name(codes_path) is None:
+        raise InputError(
+            f'{codes_path} has ids of its own, and --pieces is for codes, of --scheme bpe with '
+            '--preset subword-nmt or textbook; leave it out'
+        )
+    execution = _execution(_engine(options, beam_flags), options, scheme)
+    refuse_long_names(*_beside(path, _BESIDE_VOCABULARY), '--output')
+    corpus = find_corpus(split_paths(options, ('train',)))
+    codes = read_vocabulary(codes_path, scheme)
+    [record] = given_vocabularies(VocabularyPaths(codes_path, codes_path), scheme, needs_ids=False)
+    pieces_stage(
+        _reading(corpus, options, scheme),
+        execution,
+        _side(options, corpus),
+        codes,
+        dataclasses.replace(record, beside=()),
+        options.special_tokens,
+        codes_path,
+        path,
+    )
 
 
 def vocab(options: argparse.Namespace, beam_flags: Sequence[str]) -> None:

@@ -2,7 +2,7 @@
 
 import argparse
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import BinaryIO
 
 import numpy as np
@@ -18,8 +18,9 @@ from pipelines.files.system_errors import system_error
 from pipelines.options.vocabulary_options import asked_encoding
 from tokcore.corpus.formats.line_rows import text_rows
 from tokcore.encoding.encoded_rows import EncodedSide
+from tokcore.encoding.piece_text import escape_piece
 from tokcore.encoding.row_encoder import RowEncoder, unspelled_row
-from tokcore.encoding.scheme import Scheme
+from tokcore.encoding.scheme import PieceWriter, Scheme
 from tokcore.encoding.special_ids import Vocabulary
 from tokcore.encoding.templates import NO_TEMPLATE, Template
 from tokcore.errors import InputError
@@ -38,14 +39,20 @@ def tokenize(options: argparse.Namespace) -> int:
     with StandardOutput() as target:
         scheme, vocabulary = _load(options)
         asked = asked_encoding(scheme, vars(options))
-        encoder = scheme.encoder(vocabulary, asked)
         template = NO_TEMPLATE
         if options.eos or asked.template is not None:
             template = scheme.template(vocabulary, asked.template)
+        writer = scheme.piece_lines(vocabulary) if options.pieces else None
+        if writer is not None and template == NO_TEMPLATE:
+            tokenized = _PieceLines(writer)
+        else:
+            shown = _shown_pieces(vocabulary) if options.pieces else str
+            encoder = scheme.encoder(vocabulary, asked)
+            tokenized = _TokenLines(encoder, template, scheme.normalizer, shown)
         first_line = 1
         for block in _read(_blocks(_source())):
-            lines = _tokenized(block, encoder, template, scheme.normalizer, first_line)
-            target.write(''.join(line + '\n' for line in lines).encode())
+            lines = tokenized.of_block(block, first_line)
+            target.write(''.join(line + '\n' for line in lines).encode('utf-8', 'surrogatepass'))
             first_line += len(lines)
     return 0
 
@@ -67,7 +74,10 @@ def detokenize(options: argparse.Namespace) -> int:
             ids = template.stripped(ids)
             while ids and ids[-1] in at_end:
                 ids.pop()
-            target.write(_as_line(vocabulary.decode(ids)))
+            if options.raw:
+                target.write(vocabulary.decode_bytes(ids) + b'\n')
+            else:
+                target.write(_as_line(vocabulary.decode(ids)))
     return 0
 
 
@@ -82,30 +92,63 @@ def _load(options: argparse.Namespace) -> tuple[Scheme, Vocabulary]:
     return scheme, read_vocabulary(path, scheme).entries
 
 
-def _tokenized(
-    block: bytes,
-    encoder: RowEncoder,
-    template: Template,
-    normalizer: Normalizer,
-    first_line: int,
-) -> list[str]:
-    """Returns the ids of each line of a block, `first_line` being the number of its first."""
-    starts = _line_starts(block)
-    rows = text_rows(block, 0, normalizer)
-    if rows.rejects:
-        line = int(np.searchsorted(starts, rows.rejects[0].offset)) + first_line
-        place = rows.rejects[0].position - rows.rejects[0].offset
-        raise InputError(
-            f'standard input, line {line}: invalid UTF-8 at byte {place} of the line; '
-            'convert the text to UTF-8'
-        )
-    places = np.searchsorted(starts, rows.offsets)
-    encoded = _encode(encoder, rows.sides[0], template, places + first_line)
-    lines = [' '.join(map(str, template.before + template.after))] * len(starts)
-    ids, offsets = encoded.ids.tolist(), encoded.offsets.tolist()
-    for row, place in enumerate(places.tolist()):
-        lines[place] = ' '.join(map(str, ids[offsets[row] : offsets[row + 1]]))
-    return lines
+def _shown_pieces(vocabulary: Vocabulary) -> Callable[[int], str]:
+    """Returns what shows an id as its piece, without white space in it."""
+    return [escape_piece(piece) for piece in vocabulary.pieces].__getitem__
+
+
+class _PieceLines:
+    """Lines of pieces, in a form that a scheme has for them."""
+
+    def __init__(self, writer: PieceWriter):
+        self._writer = writer
+
+    def of_block(self, block: bytes, first_line: int) -> list[str]:
+        """Returns a line for each of a block, `first_line` being the number of its first."""
+        starts = _line_starts(block)
+        try:
+            lines = block.decode('utf-8')
+        except UnicodeDecodeError as error:
+            place = int(np.searchsorted(starts, error.start, side='right')) - 1
+            raise _no_utf8(place + first_line, error.start - int(starts[place])) from error
+        return self._writer.lines(lines.removesuffix('\n').split('\n'))
+
+
+class _TokenLines:
+    """Lines of ids, or of what shows them."""
+
+    def __init__(
+        self,
+        encoder: RowEncoder,
+        template: Template,
+        normalizer: Normalizer,
+        shown: Callable[[int], str],
+    ):
+        self._encoder, self._template, self._normalizer = encoder, template, normalizer
+        self._shown = shown
+
+    def of_block(self, block: bytes, first_line: int) -> list[str]:
+        """Returns a line for each of a block, `first_line` being the number of its first."""
+        starts = _line_starts(block)
+        rows = text_rows(block, 0, self._normalizer)
+        if rows.rejects:
+            line = int(np.searchsorted(starts, rows.rejects[0].offset)) + first_line
+            raise _no_utf8(line, rows.rejects[0].position - rows.rejects[0].offset)
+        places = np.searchsorted(starts, rows.offsets)
+        encoded = _encode(self._encoder, rows.sides[0], self._template, places + first_line)
+        surrounding = self._template.before + self._template.after
+        lines = [' '.join(map(self._shown, surrounding))] * len(starts)
+        ids, offsets = encoded.ids.tolist(), encoded.offsets.tolist()
+        for row, place in enumerate(places.tolist()):
+            lines[place] = ' '.join(map(self._shown, ids[offsets[row] : offsets[row + 1]]))
+        return lines
+
+
+def _no_utf8(line: int, place: int) -> InputError:
+    return InputError(
+        f'standard input, line {line}: invalid UTF-8 at byte {place} of the line; '
+        'convert the text to UTF-8'
+    )
 
 
 def _encode(

@@ -41,6 +41,22 @@ class VocabularyMade(News):
 
 
 @dataclass(frozen=True)
+class PiecesCounted(News):
+    """A table of pieces is whole, and so are their ids."""
+
+    pieces: int
+    path: str
+    entries: int
+    entries_path: str
+
+    def __str__(self) -> str:
+        return (
+            f'count: {self.pieces} pieces in {self.path}, ids of {self.entries} entries in '
+            f'{self.entries_path}'
+        )
+
+
+@dataclass(frozen=True)
 class SplitEncoded(News):
     """All shards of a split are there: how many lines it has, and what became of them."""
 

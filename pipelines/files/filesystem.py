@@ -111,6 +111,11 @@ def read_bytes(path: str) -> bytes:
         return stream.read()
 
 
+def read_if_there(path: str) -> bytes | None:
+    """Returns what a file holds, or None if there is none."""
+    return read_bytes(path) if exists(path) else None
+
+
 def exists(path: str) -> bool:
     with telling(f'look for {path}'):
         return FileSystems.exists(path)

@@ -5,10 +5,10 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from pipelines.artifacts.count_files import CountFiles, check_recorded
+from pipelines.artifacts.count_files import CountedSize, CountFiles, check_recorded
 from pipelines.artifacts.count_tables import read_counts
 from pipelines.engines.engine import Engine
-from pipelines.engines.progress import tell
+from pipelines.engines.progress import WorkDone, tell
 from pipelines.engines.progress_events import (
     LearnerChosen,
     RoundEnded,
@@ -16,12 +16,20 @@ from pipelines.engines.progress_events import (
     SearchWidened,
     VocabularyLearned,
 )
-from pipelines.learning.learner_choice import LearnerChoice, choose_learner, predicted_bytes
+from pipelines.learning.learner_choice import (
+    LearnerChoice,
+    choose_learner,
+    fitting_min_count,
+    predicted_bytes,
+)
 from pipelines.learning.learner_rounds import RoundsPlace
-from pipelines.machine.process_memory import peak_bytes
+from pipelines.machine.process_memory import available_bytes, peak_bytes
+from tokcore.counts.token_table import TokenTable
 from tokcore.encoding.scheme import Learned, Scheme
 from tokcore.encoding.scheme_options import LearningOptions
+from tokcore.errors import InputError
 from tokcore.learning.size_search import Report
+from tokcore.options.option_fields import flag
 from tokcore.subword.subword_options import T2T_RANGE
 
 
@@ -66,7 +74,10 @@ class VocabularySearch:
         if choice.learner == 'beam':
             learned, predicted = self._learn_on_beam(report)
         else:
-            learned = self.scheme.learn(read_counts(counts), options, report)
+            table = read_counts(counts)
+            if self.scheme.beam_learner is None:
+                self._refuse_too_large(table)
+            learned = self.scheme.learn(table, options, report)
             predicted = choice.memory_bytes
         tell(VocabularyLearned(self.label, time.monotonic() - started, peak_bytes(), predicted))
         return learned
@@ -89,6 +100,23 @@ class VocabularySearch:
             'memory', reason, predicted_bytes(size, self.scheme.learner_bytes_per_character)
         )
 
+    def _refuse_too_large(self, table: TokenTable) -> None:
+        """Refuses a table for which there is not memory enough, and no other learner."""
+        per_character, option = self.scheme.learner_bytes_per_character, self.options.rarest_option
+        if option is None:
+            return
+        at_hand = available_bytes()
+        kept = self.options.kept(table)
+        need = predicted_bytes(CountedSize(len(kept), len(kept.data), False), per_character)
+        if need <= at_hand:
+            return
+        fitting = fitting_min_count(table, per_character, at_hand)
+        instead = f'give {flag(option)} {fitting}' if fitting else 'take a larger machine'
+        raise InputError(
+            f'{len(kept)} tokens need some {need >> 20} MB to learn from, and {at_hand >> 20} MB are '
+            f'at hand; {instead}'
+        )
+
     def _learn_on_beam(self, report: Report) -> tuple[Learned, int]:
         module, _, name = self.scheme.beam_learner.partition(':')
         learn: BeamSearch = getattr(importlib.import_module(module), name)
@@ -107,6 +135,9 @@ def _reporter(label: str, options: LearningOptions) -> Callable[[int, int, int],
 
     def report(min_count: int, size: int, target: int) -> None:
         nonlocal widened, rounds, started
+        if not min_count:  # nothing is searched: so many of so many are learned
+            tell(WorkDone('vocab', f'merges of {label}', min(size, target), target, 'merges'))
+            return
         if not widened and options.is_beyond(min_count):
             widened = True
             tell(SearchWidened(label, target, T2T_RANGE[1]))

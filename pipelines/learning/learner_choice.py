@@ -2,8 +2,11 @@
 
 from dataclasses import dataclass
 
+import numpy as np
+
 from pipelines.artifacts.count_files import CountedSize
 from pipelines.machine.process_memory import available_bytes
+from tokcore.counts.token_table import TokenTable
 from tokcore.errors import InputError
 
 LEARNERS = ('auto', 'memory', 'beam')
@@ -60,6 +63,21 @@ def predicted_bytes(size: CountedSize, per_character: int) -> int:
     return (
         _BYTES_OF_PROCESS + per_character * characters + _BYTES_PER_TOKEN * size.tokens
     )
+
+
+def fitting_min_count(table: TokenTable, per_character: int, available: int) -> int | None:
+    """Returns the smallest count such that the tokens that occur so often fit; None if none do."""
+    order = np.argsort(-table.counts, kind='stable')
+    counts = table.counts[order]
+    ends = np.cumsum(np.diff(table.offsets)[order])
+    need = _BYTES_OF_PROCESS + per_character * (ends + np.arange(1, len(ends) + 1))
+    need += _BYTES_PER_TOKEN * np.arange(1, len(ends) + 1)
+    fitting = int(np.searchsorted(need, available, side='right'))
+    if fitting == len(counts):
+        return 1
+    # All tokens of one count go together.
+    least = int(counts[fitting]) + 1
+    return least if fitting and counts[0] >= least else None
 
 
 def _megabytes(size: int) -> str:

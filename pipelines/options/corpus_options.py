@@ -7,6 +7,7 @@ from typing import get_args
 from pipelines.options.choices import PairSide
 from tokcore.corpus.formats.registry import all_formats
 from tokcore.options.option_fields import Declared, declared, field_of, flag, option
+from tokcore.options.special_tokens import special_tokens
 from tokcore.options.values import path
 
 SPLITS = ('train', 'dev', 'test')
@@ -67,6 +68,28 @@ class CountsToMerge:
 
     merge: tuple[str, ...] = paths_option(
         'instead of text: add up folders of earlier counts', 'COUNTS'
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class PiecesToCount:
+    """Pieces in place of tokens."""
+
+    pieces: bool = option(
+        'count the pieces that codes make of the text, into a table `piece count`, and write '
+        'their ids beside the codes: X.vocab beside X.codes',
+        None,
+        default=False,
+    )
+    vocab: str | None = option(
+        'with --pieces: the codes', path, 'X.codes', default=None, goes_with=('pieces',)
+    )
+    special_tokens: tuple[str, ...] | None = option(
+        'with --pieces: what has the first ids (default: <pad>,</s>,<unk>)',
+        special_tokens,
+        'A,B,…',
+        default=None,
+        goes_with=('pieces',),
     )
 
 

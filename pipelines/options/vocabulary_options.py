@@ -129,6 +129,30 @@ class LineVocabulary:
 
 
 @dataclass(frozen=True, kw_only=True)
+class LinePieces:
+    """Pieces instead of ids."""
+
+    pieces: bool = option(
+        'write the pieces themselves, as the vocabulary has them, instead of their ids; white '
+        'space in one is written as \\32; and the like',
+        None,
+        default=False,
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class LineBytes:
+    """Bytes as they are."""
+
+    raw: bool = option(
+        'write the bytes of ids exactly as they are, also where they are no UTF-8 or hold a line '
+        'feed (default: U+FFFD, and a space)',
+        None,
+        default=False,
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
 class LineEnding:
     """What stands behind the ids of a line."""
 

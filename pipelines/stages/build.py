@@ -101,7 +101,7 @@ def build_stage(
             search = VocabularySearch(
                 counts, vocabulary, name, execution.engine, work, rounds[side], reading.scheme
             )
-            records.append(learn(search, side, attempt.path))
+            records.append(learn(search, side, attempt.path, with_ids=True))
         learned_at = time.monotonic()
         paths = _vocabulary_paths(names, attempt.path, corpus)
         encoded = encode_into(plan, execution, paths, encoding, attempt.path, folder)
@@ -121,7 +121,7 @@ def build_stage(
 
     work = WorkFolder(execution.work, folder)
     [made] = run_stage(
-        [StageTask(key, output, [*names.values(), *encoding.shard_names(corpus)])],
+        [StageTask(key, output, [*_with_ids(names, reading.scheme), *encoding.shard_names(corpus)])],
         make,
         execution,
         kept=[work, KeptRuns(work.path, folder), *rounds.values()],
@@ -129,6 +129,12 @@ def build_stage(
     )
     if made is not None:
         log_shards(made, output)
+
+
+def _with_ids(names: Mapping[str, str], scheme: Scheme) -> list[str]:
+    """The names of all files of the vocabularies."""
+    beside = [scheme.entries_name(name) for name in names.values()]
+    return [*names.values(), *(name for name in beside if name is not None)]
 
 
 def _vocabulary_paths(names: Mapping[str, str], folder: str, corpus: Corpus) -> VocabularyPaths:

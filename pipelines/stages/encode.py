@@ -37,12 +37,12 @@ class Encoded:
 
 
 def given_vocabularies(
-    paths: VocabularyPaths, scheme: Scheme
+    paths: VocabularyPaths, scheme: Scheme, needs_ids: bool = True
 ) -> tuple[VocabularyRecord, ...]:
     """Returns the manifest's entries of vocabulary files of a scheme that were given.
 
     Raises:
-        InputError: a file that is missing or no vocabulary.
+        InputError: a file that is missing or no vocabulary, or has no ids where these are needed.
     """
     by_path: dict[str, list[str]] = {}
     for side, path in (('inputs', paths.inputs), ('targets', paths.targets)):
@@ -51,6 +51,8 @@ def given_vocabularies(
     records = []
     for path, sides in by_path.items():
         vocabulary = read_vocabulary(path, scheme)
+        if needs_ids and not vocabulary.beside and scheme.entries_name(path):
+            vocabulary.entries.model  # noqa: B018 - it refuses to be made
         records.append(
             VocabularyRecord(
                 'both' if len(sides) == 2 else sides[0],
@@ -63,6 +65,7 @@ def given_vocabularies(
                 rules=scheme.rules,
                 special_ids=vocabulary.entries.special_ids._asdict(),
                 scheme_options=recorded(scheme) or None,
+                beside=vocabulary.beside,
             )
         )
     return tuple(records)
@@ -108,6 +111,10 @@ def encode_stage(
         log_shards(made, output)
 
 
+def _identity(file: VocabularyRecord | OutputFile) -> tuple[str, int, str]:
+    return file.name, file.bytes, file.crc32c
+
+
 def wanted_encoding(
     reading: Reading, records: Sequence[VocabularyRecord], options: EncodeOptions
 ) -> StageKey:
@@ -116,7 +123,10 @@ def wanted_encoding(
         'encode',
         {
             **options.for_manifest(reading),
-            'vocabularies': [[each.side, each.name, each.bytes, each.crc32c] for each in records],
+            'vocabularies': [
+                [each.side, *(part for file in (each, *each.beside) for part in _identity(file))]
+                for each in records
+            ],
             'scheme': reading.scheme.name,
         },
         reading.corpus.wanted_inputs(),

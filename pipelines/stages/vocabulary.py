@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import google_crc32c
 
 from pipelines.artifacts.count_files import CountFiles, find_counts
+from pipelines.artifacts.count_tables import read_counts
 from pipelines.artifacts.counts_folder import CountsFolder
 from pipelines.artifacts.manifest import (
     InputText,
@@ -15,6 +16,7 @@ from pipelines.artifacts.manifest import (
     read_manifest,
 )
 from pipelines.artifacts.stage_output import StageKey, StageOutput, StageTask
+from pipelines.artifacts.vocabulary_reading import file_entry
 from pipelines.engines.progress import stage_running, tell
 from pipelines.engines.progress_events import SizeMissed, VocabularyMade
 from pipelines.files import filesystem
@@ -35,8 +37,16 @@ from tokcore.options.option_fields import recorded
 from tokcore.text.unicode_tables import UNICODE_VERSION
 
 
-def learn(search: VocabularySearch, side: PairSide, path: str) -> VocabularyRecord:
+def learn(
+    search: VocabularySearch, side: PairSide, path: str, with_ids: bool = False
+) -> VocabularyRecord:
     """Learns a vocabulary from count files into a folder; returns its entry in the manifest.
+
+    Args:
+        search: for it.
+        side: whose it is.
+        path: of the folder.
+        with_ids: whether the ids of a vocabulary whose file has none are written beside it.
 
     Raises:
         InputError: counts that cannot be read, or a size below the alphabet.
@@ -52,7 +62,14 @@ def learn(search: VocabularySearch, side: PairSide, path: str) -> VocabularyReco
     _warn_if_missed(found, search.options, search.label)
     vocabulary, scheme = found.vocabulary, search.scheme
     data = vocabulary.dump()
-    filesystem.write_bytes(filesystem.join(path, search.label), data)
+    written = filesystem.join(path, search.label)
+    filesystem.write_bytes(written, data)
+    beside = ()
+    if with_ids and (name := scheme.entries_name(search.label)):
+        entries = scheme.entries(vocabulary, read_counts(search.counts))
+        filesystem.write_bytes(filesystem.join(path, name), entries)
+        beside = (file_entry(name, entries),)
+        vocabulary = scheme.parse(data, written, filesystem.read_if_there)
     return VocabularyRecord(
         side,
         search.label,
@@ -66,6 +83,7 @@ def learn(search: VocabularySearch, side: PairSide, path: str) -> VocabularyReco
         scheme.rules,
         vocabulary.special_ids._asdict(),
         recorded(scheme) or None,
+        beside,
     )
 
 
@@ -111,6 +129,15 @@ def vocabulary_from_text(
         reading.scheme.rules,
     )
 
+    count = count_in_attempt(reading, execution, side)
+    _vocabulary_stage(wanted, count, execution, options, reading.scheme, path)
+
+
+def count_in_attempt(
+    reading: Reading, execution: Execution, side: str
+) -> Callable[[Attempt], 'Counted']:
+    """Returns what counts the training lines' tokens within another stage's attempt."""
+
     def count(attempt: Attempt) -> Counted:
         folder = CountsFolder(filesystem.join(attempt.path, 'counts'), side)
         [rejected] = count_stage(reading, execution, [folder])
@@ -124,7 +151,7 @@ def vocabulary_from_text(
         )
         return Counted(find_counts([folder.path]), manifest.inputs, manifest.lines, moved)
 
-    _vocabulary_stage(wanted, count, execution, options, reading.scheme, path)
+    return count
 
 
 @dataclass(frozen=True)

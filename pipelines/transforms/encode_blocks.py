@@ -162,7 +162,9 @@ class BlockEncoder:
     def _load(self, path: str) -> Vocabulary:
         if self._scheme.fixed is not None:
             return self._scheme.fixed
-        return self._scheme.parse(filesystem.read_bytes(path), path)
+        return self._scheme.parse(
+            filesystem.read_bytes(path), path, filesystem.read_if_there
+        )
 
 
 class _EncodeBlocksFn(beam.DoFn):

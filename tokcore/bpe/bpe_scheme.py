@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import dataclasses
 import typing
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from tokcore.bpe.learning.bpe_options import BpeOptions
-from tokcore.encoding.scheme import Learned, Scheme
+from tokcore.encoding.scheme import Learned, PieceWriter, Scheme
 from tokcore.encoding.scheme_options import EncodingOptions
+from tokcore.encoding.special_ids import ReadBeside, read_if_there
 from tokcore.encoding.templates import Template
 from tokcore.errors import InputError
 from tokcore.learning.size_search import Report
-from tokcore.options.option_fields import option
+from tokcore.options.option_fields import declared, option
 
 if typing.TYPE_CHECKING:
     from tokcore.bpe.vocabulary.vocabulary_files import AnyVocabulary
@@ -54,6 +55,7 @@ class BpeScheme(Scheme):
     file_suffix = 'bpe.json'
     options = BpeOptions
     encoding = BpeEncodingOptions
+    learner_bytes_per_character = 22
 
     preset: str = option(
         "whose byte pair encoding: gpt2 and cl100k, of bytes, with that model's pattern; "
@@ -133,7 +135,16 @@ class BpeScheme(Scheme):
                 f'--pre-tokenizer {self.kind} does not go with --preset {self.preset}, whose '
                 f'tokenizer.json has none such; give {" or ".join(PATTERNS)}, or another preset'
             )
-        found = learn_merges(table, options.rules(self.preset))
+        rules = options.rules(self.preset)
+        target = rules.merges or rules.vocab_size
+        report(0, 0, target)
+        found = learn_merges(
+            options.kept(table),
+            rules,
+            lambda merges: report(0, min(merges, target - 1), target),
+            in_order=table.is_ordered,
+        )
+        report(0, target, target)
         if self.preset == 'textbook':
             return Learned(TextbookVocabulary(found.merges, characters=found.characters))
         if self.preset == 'subword-nmt':
@@ -143,15 +154,40 @@ class BpeScheme(Scheme):
         )
         return Learned(vocabulary, smallest_size=found.smallest_size)
 
-    def parse(self, data: bytes, path: str) -> AnyVocabulary:
+    def parse(
+        self, data: bytes, path: str, read: ReadBeside = read_if_there
+    ) -> AnyVocabulary:
         from tokcore.bpe.vocabulary.vocabulary_files import parse_bpe_file
 
-        return parse_bpe_file(data, path)
+        return parse_bpe_file(data, path, read)
 
     def recognizes(self, data: bytes) -> bool:
         from tokcore.bpe.vocabulary.vocabulary_files import is_bpe_file
 
         return is_bpe_file(data)
+
+    def told_by(
+        self, data: bytes, path: str, read: ReadBeside = read_if_there
+    ) -> Mapping[str, object]:
+        found = self.configured_for(self.parse(data, path, read))
+        told = {each.key: getattr(found, each.field) for each in declared(BpeScheme)}
+        return {name: value for name, value in told.items() if value is not None}
+
+    def piece_lines(self, vocabulary: AnyVocabulary) -> PieceWriter | None:
+        from tokcore.bpe.piece_lines import PieceLines
+        from tokcore.bpe.vocabulary.codes_vocabulary import CodesVocabulary
+
+        return PieceLines(vocabulary) if isinstance(vocabulary, CodesVocabulary) else None
+
+    def entries_name(self, name: str) -> str | None:
+        from tokcore.bpe.vocabulary.vocabulary_files import entries_path
+
+        return entries_path(name) if self.preset in CODES else None
+
+    def entries(self, vocabulary: AnyVocabulary, table: TokenTable) -> bytes:
+        from tokcore.bpe.piece_counts import count_pieces, entries_file
+
+        return entries_file(count_pieces(vocabulary, table))
 
     def configured_for(self, vocabulary: AnyVocabulary) -> BpeScheme:
         """Returns this scheme with the rules for tokens that a vocabulary's file names."""

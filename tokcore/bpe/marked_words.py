@@ -82,3 +82,22 @@ class MarkedWords:
             else:
                 marked = np.concatenate([word, np.frombuffer(self.mark.encode(), np.uint8)])
                 yield RowPart(with_margin(marked), 0, len(marked), True)
+
+
+@dataclass(frozen=True)
+class WholeRows:
+    """A `PreTokenizer` whose tokens are the rows: for words that are known already."""
+
+    name = 'whole-rows'
+
+    @property
+    def options(self) -> Mapping[str, object]:
+        return {}
+
+    def prepare(self, rows: TextRows) -> tuple[MarkedTokens, np.ndarray]:
+        bounds = (read_only(each.astype(np.uint64)) for each in (rows.starts, rows.ends))
+        return MarkedTokens(*bounds, read_only(np.arange(len(rows.starts) + 1))), rows.text
+
+    def row_parts(self, rows: TextRows, row: int, longest: int) -> Iterator[RowPart]:
+        start, end = int(rows.starts[row]), int(rows.ends[row])
+        yield RowPart(rows.text, start, end, end - start > longest)

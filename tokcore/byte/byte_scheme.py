@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from tokcore.byte.byte_vocabulary import ByteVocabulary
 from tokcore.encoding.scheme import Learned, Scheme
 from tokcore.encoding.scheme_options import LearningOptions
+from tokcore.encoding.special_ids import ReadBeside, read_if_there
 from tokcore.errors import InputError
 from tokcore.learning.size_search import Report
 
@@ -48,7 +49,9 @@ class ByteScheme(Scheme):
     def learn(self, table: TokenTable, options: LearningOptions, report: Report) -> Learned:
         return Learned(_VOCABULARY)
 
-    def parse(self, data: bytes, path: str) -> ByteVocabulary:
+    def parse(
+        self, data: bytes, path: str, read: ReadBeside = read_if_there
+    ) -> ByteVocabulary:
         raise InputError(
             f'{path} is no vocabulary of --scheme byte: it has no files; leave --vocab out'
         )

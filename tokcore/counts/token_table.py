@@ -29,12 +29,14 @@ class TokenTable:
     """Distinct tokens and their counts; in no particular order unless it says so.
 
     `data` uint8: the tokens' UTF-8, one after another; `offsets` int64[n + 1]: token i is
-    `data[offsets[i]:offsets[i + 1]]`, offsets[0] is 0; `counts` int64[n].
+    `data[offsets[i]:offsets[i + 1]]`, offsets[0] is 0; `counts` int64[n]. `is_ordered` says that
+    somebody has put the tokens in this order: a text table's lines.
     """
 
     data: np.ndarray
     offsets: np.ndarray
     counts: np.ndarray
+    is_ordered: bool = False
 
     def __len__(self) -> int:
         return len(self.counts)

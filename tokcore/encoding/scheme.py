@@ -26,12 +26,12 @@ from __future__ import annotations
 
 import abc
 import typing
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Protocol
 
 from tokcore.encoding.scheme_options import EncodingOptions, LearningOptions
-from tokcore.encoding.special_ids import Vocabulary
+from tokcore.encoding.special_ids import ReadBeside, Vocabulary, read_if_there
 from tokcore.encoding.templates import Template, default_template_ids, template_ids
 from tokcore.encoding.token_rules import Component, TokenRules
 from tokcore.learning.size_search import Report
@@ -41,6 +41,13 @@ if typing.TYPE_CHECKING:
     from tokcore.encoding.row_encoder import RowEncoder
     from tokcore.text.normalizer import Normalizer
     from tokcore.text.pre_tokenizer import PreTokenizer
+
+
+class PieceWriter(Protocol):
+    """Writes text as pieces."""
+
+    def lines(self, lines: Sequence[str]) -> list[str]:
+        """Returns the pieces of each line, as a line."""
 
 
 @dataclass(frozen=True)
@@ -124,8 +131,13 @@ class Scheme(abc.ABC):
         """
 
     @abc.abstractmethod
-    def parse(self, data: bytes, path: str) -> Vocabulary:
+    def parse(self, data: bytes, path: str, read: ReadBeside = read_if_there) -> Vocabulary:
         """Reads a vocabulary's file.
+
+        Args:
+            data: what it holds.
+            path: of the file.
+            read: gives what another file holds, one that belongs to it, or None if there is none.
 
         Raises:
             InputError: naming `path`, if this is none of this scheme's.
@@ -134,6 +146,16 @@ class Scheme(abc.ABC):
     def recognizes(self, data: bytes) -> bool:
         """Whether a file without a record is a vocabulary of this scheme beyond any doubt."""
         return False
+
+    def told_by(
+        self, data: bytes, path: str, read: ReadBeside = read_if_there
+    ) -> Mapping[str, object]:
+        """Returns the options of this scheme that a vocabulary's file tells by itself, by their keys.
+
+        Raises:
+            InputError: naming `path`, if the file is none of this scheme's.
+        """
+        return {}
 
     @property
     def fixed(self) -> Vocabulary | None:
@@ -147,6 +169,18 @@ class Scheme(abc.ABC):
         from tokcore.encoding.row_encoder import RowEncoder
 
         return RowEncoder(self.pre_tokenizer, vocabulary.model)
+
+    def piece_lines(self, vocabulary: Vocabulary) -> PieceWriter | None:
+        """Returns what writes lines of pieces if a scheme has a form of its own for these."""
+        return None
+
+    def entries_name(self, name: str) -> str | None:
+        """Returns the name of the file with a vocabulary's ids, if its own, of this name, has none."""
+        return None
+
+    def entries(self, vocabulary: Vocabulary, table: TokenTable) -> bytes:
+        """Returns the file with a vocabulary's ids, by what it makes of the tokens of a table."""
+        raise NotImplementedError(f'vocabularies of --scheme {self.name} have ids')
 
     def template(self, vocabulary: Vocabulary, asked: str | None = None) -> Template:
         """Returns what surrounds each row of an example: as asked for, or by default.

@@ -1,10 +1,17 @@
 """What is asked of a scheme's learner and of its encoder, as options."""
 
+from __future__ import annotations
+
+import typing
 from dataclasses import dataclass
+from typing import ClassVar
 
 from tokcore.encoding.templates import template
 from tokcore.options.option_fields import option, recorded
 from tokcore.options.values import positive
+
+if typing.TYPE_CHECKING:
+    from tokcore.counts.token_table import TokenTable
 
 
 @dataclass(frozen=True)
@@ -26,6 +33,13 @@ class LearningOptions:
     def on_beam(self) -> str:
         """Where a learner on Beam is said to learn."""
         return 'on Beam'
+
+    rarest_option: ClassVar[str | None] = None
+    """The option that leaves rare tokens out, if there is one."""
+
+    def kept(self, table: TokenTable) -> TokenTable:
+        """Returns the tokens that are learned from."""
+        return table
 
     def for_manifest(self) -> dict[str, object]:
         """Returns what the vocabulary's bytes depend on; all learners give the same."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import pathlib
 import typing
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple, Protocol
 
 from tokcore.errors import InputError
@@ -60,6 +60,15 @@ def read_vocabulary_file(path: str | os.PathLike) -> bytes:
         ) from error
 
 
+ReadBeside = Callable[[str], bytes | None]
+"""Gives what a file holds, or None if there is none."""
+
+
+def read_if_there(path: str) -> bytes | None:
+    """Returns what a local file holds, None if there is none; raises InputError if it cannot be read."""
+    return read_vocabulary_file(path) if os.path.exists(path) else None
+
+
 class Vocabulary(Protocol):
     """A scheme's model with its entries: what threads share."""
 
@@ -78,8 +87,15 @@ class Vocabulary(Protocol):
     def dump(self) -> bytes:
         """Returns the vocabulary's file."""
 
+    @property
+    def pieces(self) -> Sequence[str]:
+        """The entries by id, as the vocabulary's file shows them."""
+
     def id_of(self, token: str) -> int | None:
         """Returns the id of a whole entry, as a template names it, or None if there is none."""
 
     def decode(self, ids: Iterable[int]) -> str:
         """Returns the text of ids, as the scheme's decoder joins them; special ones are shown."""
+
+    def decode_bytes(self, ids: Iterable[int]) -> bytes:
+        """Returns the same as bytes; where ids are bytes, also those that are no UTF-8."""

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from tokcore.encoding.scheme import Learned, Scheme
+from tokcore.encoding.special_ids import ReadBeside, read_if_there
 from tokcore.learning.size_search import Report
 from tokcore.subword.subword_options import SubwordOptions
 
@@ -50,7 +51,9 @@ class SubwordScheme(Scheme):
         )
         return search_subwords(learner, largest_count(table), options, report)
 
-    def parse(self, data: bytes, path: str) -> SubwordTextEncoder:
+    def parse(
+        self, data: bytes, path: str, read: ReadBeside = read_if_there
+    ) -> SubwordTextEncoder:
         from tokcore.subword.text_encoder import SubwordTextEncoder
         from tokcore.subword.vocabulary_file import parse_vocabulary
 

@@ -87,6 +87,15 @@ class SubwordTextEncoder:
         return self._subtokens
 
     @property
+    def pieces(self) -> tuple[str, ...]:
+        """The subtokens by id, as all vocabularies have them."""
+        return self._subtokens
+
+    def decode_bytes(self, ids: Iterable[int]) -> bytes:
+        """Returns what `decode` gives, in UTF-8; half of a surrogate pair in three bytes."""
+        return self.decode(ids).encode('utf-8', 'surrogatepass')
+
+    @property
     def vocab_size(self) -> int:
         """The number of ids, those of duplicates and empty subtokens included."""
         return len(self._subtokens)

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from tokcore.encoding.scheme import Learned, Scheme
+from tokcore.encoding.special_ids import ReadBeside, read_if_there
 from tokcore.learning.size_search import Report
 from tokcore.options.option_fields import option
 from tokcore.word.word_options import WordEncodingOptions, WordOptions
@@ -57,7 +58,9 @@ class WordScheme(Scheme):
         words, rarest = frequent_words(table, options.min_count or 1, most, frozenset(first))
         return Learned(WordVocabulary([*first, *words]), rarest)
 
-    def parse(self, data: bytes, path: str) -> WordVocabulary:
+    def parse(
+        self, data: bytes, path: str, read: ReadBeside = read_if_there
+    ) -> WordVocabulary:
         return parse_words(data, path)
 
     def recognizes(self, data: bytes) -> bool:

@@ -56,6 +56,15 @@ class WordVocabulary:
                 raise ValueError(f'{word!r} cannot be a line of a vocabulary file')
         return ''.join(f'{word}\n' for word in self.words).encode()
 
+    @property
+    def pieces(self) -> tuple[str, ...]:
+        """The words by id."""
+        return self.words
+
+    def decode_bytes(self, ids: Iterable[int]) -> bytes:
+        """Returns what `decode` gives, in UTF-8."""
+        return self.decode(ids).encode()
+
     def decode(self, ids: Iterable[int]) -> str:
         """Returns the words with spaces between them; an id out of range stands for nothing."""
         size = len(self.words)

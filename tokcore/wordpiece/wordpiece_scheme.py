@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from tokcore.encoding.scheme import Learned, Scheme
 from tokcore.encoding.scheme_options import EncodingOptions
+from tokcore.encoding.special_ids import ReadBeside, read_if_there
 from tokcore.learning.size_search import Report
 from tokcore.options.option_fields import option
 from tokcore.options.values import positive
@@ -142,7 +143,9 @@ class WordPieceScheme(Scheme):
             found.smallest_size,
         )
 
-    def parse(self, data: bytes, path: str) -> WordPieceVocabulary:
+    def parse(
+        self, data: bytes, path: str, read: ReadBeside = read_if_there
+    ) -> WordPieceVocabulary:
         return WordPieceVocabulary(parse_pieces(data, path))
 
     def recognizes(self, data: bytes) -> bool:

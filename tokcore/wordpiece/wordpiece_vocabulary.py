@@ -102,6 +102,10 @@ class WordPieceVocabulary:
             for id_ in ids
         ]
 
+    def decode_bytes(self, ids: Iterable[int]) -> bytes:
+        """Returns what `decode` gives, in UTF-8."""
+        return self.decode(ids).encode()
+
     def decode(self, ids: Iterable[int]) -> str:
         """Returns the text of ids as `BertTokenizer.decode` of transformers 4 does.
 

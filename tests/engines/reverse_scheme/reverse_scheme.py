@@ -54,7 +54,7 @@ class ReverseScheme(Scheme):
         words = [word[::-1] for _, word in frequent]
         return Learned(ReverseVocabulary.of(words[: max(0, options.vocab_size - 4)]))
 
-    def parse(self, data: bytes, path: str) -> ReverseVocabulary:
+    def parse(self, data: bytes, path: str, read=None) -> ReverseVocabulary:
         entries = tuple(data.decode().split('\n')[:-1])
         if entries[:4] != ReverseVocabulary.of(()).entries:
             raise InputError(f'{path} is no vocabulary of the reverse scheme; give another file')

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tokcore.text.byte_level.alphabet import BYTE_TO_CHARACTER
 
 from tokcore.bpe.added_tokens import finder
 from tokcore.bpe.bpe_scheme import SCHEME, BpeEncodingOptions, BpeScheme
@@ -14,6 +13,7 @@ from tokcore.bpe.tokenizer import BpeTokenizer
 from tokcore.bpe.vocabulary.bpe_vocabulary import AddedToken, BpeVocabulary
 from tokcore.bpe.vocabulary.tokenizer_parts import TokenizerParts
 from tokcore.errors import InputError
+from tokcore.text.byte_level.alphabet import BYTE_TO_CHARACTER
 from tokcore.text.sides import Side
 
 ALPHABET = sorted(BYTE_TO_CHARACTER[byte] for byte in range(256))

@@ -1,9 +1,9 @@
 """What is learned from a table by each preset, as its vocabulary."""
 
 import pytest
-from tokcore.bpe.learning.bpe_options import BpeOptions
 
 from tokcore.bpe.bpe_scheme import SCHEME, BpeScheme
+from tokcore.bpe.learning.bpe_options import BpeOptions
 from tokcore.bpe.tokenizer import BpeTokenizer
 from tokcore.counts.token_table import TokenTable
 from tokcore.errors import InputError

@@ -4,7 +4,6 @@ import copy
 import json
 
 import pytest
-from tokcore.text.byte_level.alphabet import BYTE_TO_CHARACTER
 
 from tokcore.bpe.bpe_scheme import SCHEME
 from tokcore.bpe.tokenizer import BpeTokenizer
@@ -12,6 +11,7 @@ from tokcore.bpe.vocabulary.bpe_vocabulary import AddedToken, BpeVocabulary
 from tokcore.bpe.vocabulary.tokenizer_parts import SPLIT_PATTERNS
 from tokcore.encoding.templates import Template
 from tokcore.errors import InputError
+from tokcore.text.byte_level.alphabet import BYTE_TO_CHARACTER
 
 ALPHABET = sorted(BYTE_TO_CHARACTER[byte] for byte in range(256))
 MERGES = (('t', 'h'), ('th', 'e'), ('Ġ', 'the'))

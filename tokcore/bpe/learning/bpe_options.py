@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
+import typing
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import get_args
 
 from tokcore.bpe.learning.merge_rules import BpeRules, Ties
 from tokcore.encoding.scheme_options import LearningOptions
@@ -12,6 +13,9 @@ from tokcore.errors import InputError
 from tokcore.options.option_fields import flag, option
 from tokcore.options.special_tokens import special_token
 from tokcore.options.values import LARGEST_INT64, WholeNumber, positive
+
+if typing.TYPE_CHECKING:
+    from tokcore.counts.token_table import TokenTable
 
 PRESETS = {
     'gpt2': BpeRules(),
@@ -24,10 +28,10 @@ PRESETS = {
 _BYTES = 'its tokenizer.json holds bytes, all 256 of them, and no ends of words'
 _CODES = 'a file of codes holds characters and no ids'
 _HELD = {
-    'gpt2': (_BYTES, {'byte_level': 'yes', 'end_of_word': ''}),
-    'cl100k': (_BYTES, {'byte_level': 'yes', 'end_of_word': ''}),
-    'subword-nmt': (f'{_CODES}, and words end with </w>', {'byte_level': 'no', 'end_of_word': '</w>'}),
-    'textbook': (f'{_CODES}, and words end with _', {'byte_level': 'no', 'end_of_word': '_'}),
+    'gpt2': (_BYTES, {'byte_level': True, 'end_of_word': ''}),
+    'cl100k': (_BYTES, {'byte_level': True, 'end_of_word': ''}),
+    'subword-nmt': (f'{_CODES}, and words end with </w>', {'byte_level': False, 'end_of_word': '</w>'}),
+    'textbook': (f'{_CODES}, and words end with _', {'byte_level': False, 'end_of_word': '_'}),
 }
 """Of each preset what its file can hold, said, and the only values of some options."""
 
@@ -62,9 +66,9 @@ class BpeOptions(LearningOptions):
         default=None,
         changes_bytes=True,
     )
-    byte_level: Literal['yes', 'no'] | None = option(
-        "whether words are bytes at first, or characters (default: the preset's)",
-        ('yes', 'no'),
+    byte_level: bool | None = option(
+        "words are bytes at first, or else characters (default: the preset's)",
+        None,
         default=None,
         changes_bytes=True,
     )
@@ -78,6 +82,14 @@ class BpeOptions(LearningOptions):
     min_count: int | None = option(
         'pairs that occur less often are not merged (default: 1; of subword-nmt 2)',
         WholeNumber(1, LARGEST_INT64),
+        'N',
+        default=None,
+        changes_bytes=True,
+    )
+    min_token_count: int | None = option(
+        'tokens that occur less often are left out before merges are learned, to save memory '
+        '(default: none is)',
+        positive,
         'N',
         default=None,
         changes_bytes=True,
@@ -121,6 +133,14 @@ class BpeOptions(LearningOptions):
         if len(set(self.special_token)) != len(self.special_token):
             raise InputError('--special-token names one token twice')
 
+    rarest_option = 'min-token-count'
+
+    def kept(self, table: TokenTable) -> TokenTable:
+        if self.min_token_count is None:
+            return table
+        found = (table.counts >= self.min_token_count).nonzero()[0]
+        return dataclasses.replace(table.pick(found), is_ordered=table.is_ordered)
+
     @property
     def told_size(self) -> str:
         return f'merges-{self.merges}' if self.vocab_size is None else str(self.vocab_size)
@@ -135,10 +155,10 @@ class BpeOptions(LearningOptions):
         for name, held in only.items():
             asked = getattr(self, name)
             if asked not in (None, held):
-                raise _refusal(name, asked or 'none', preset, holds)
+                raise _refusal(name, asked, preset, holds)
         for name in _NOT_HELD[preset]:
             if getattr(self, name):
-                raise _refusal(name, '', preset, holds)
+                raise _refusal(name, None, preset, holds)
         asked = {
             name: getattr(self, name)
             for name in ('ties', 'min_count', 'max_piece_length', 'limit_alphabet')
@@ -154,6 +174,9 @@ class BpeOptions(LearningOptions):
         )
 
 
-def _refusal(name: str, value: str, preset: str, holds: str) -> InputError:
-    typed = f'{flag(name)} {value}'.rstrip()
+def _refusal(name: str, value: str | bool | None, preset: str, holds: str) -> InputError:
+    if isinstance(value, bool):
+        typed = flag(name if value else f'no-{name}')
+    else:
+        typed = flag(name) if value is None else f'{flag(name)} {value or "none"}'
     return InputError(f'{typed} cannot go with --preset {preset}: {holds}; leave it out')

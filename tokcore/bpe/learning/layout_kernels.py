@@ -1,6 +1,5 @@
 """Tokens to words in a row of cells, as bytes or as characters."""
 
-import numpy as np
 
 from tokcore.bpe.learning.word_cells import BORDER, INSIDE
 from tokcore.compiled.compilation import kernel_without_allocation

@@ -76,6 +76,15 @@ class CodesVocabulary:
         """Returns the .vocab file: a piece a line, by id."""
         return ''.join(f'{entry}\n' for entry in self.entries or ()).encode()
 
+    @property
+    def pieces(self) -> tuple[str, ...]:
+        """The pieces by id, as they are written."""
+        return self.entries or ()
+
+    def decode_bytes(self, ids: Iterable[int]) -> bytes:
+        """Returns what `decode` gives, in UTF-8."""
+        return self.decode(ids).encode()
+
     def pieces_of(self, ids: Iterable[int]) -> list[str]:
         """Returns the pieces of ids; nothing for one out of range."""
         entries = self.entries or ()
@@ -205,18 +214,18 @@ class TextbookVocabulary(CodesVocabulary):
     characters: str = ''
 
     @functools.cached_property
-    def pieces(self) -> tuple[str, ...]:
+    def symbols(self) -> tuple[str, ...]:
         """What text is cut into, by number, `UNKNOWN` first."""
         merged = (left + right for left, right in self.merges)
         return tuple(dict.fromkeys((UNKNOWN, *self.characters, *merged)))
 
     @functools.cached_property
     def piece_model(self) -> LongestPieceModel:
-        """A model whose ids are numbers of `pieces`."""
+        """A model whose ids are numbers of `symbols`."""
         from tokcore.bpe.merging.longest_pieces import LongestPieceModel
 
         return LongestPieceModel(
-            self.pieces[1:], range(1, len(self.pieces)), 0, self._without_id
+            self.symbols[1:], range(1, len(self.symbols)), 0, self._without_id
         )
 
     @functools.cached_property
@@ -226,12 +235,12 @@ class TextbookVocabulary(CodesVocabulary):
         unknown = self.special_ids.unknown
         unknown = _NO_ENTRY if unknown is None else unknown
         ids = self._text_ids()
-        found = [ids.get(piece, unknown) for piece in self.pieces[1:]]
-        return LongestPieceModel(self.pieces[1:], found, unknown, self._without_id)
+        found = [ids.get(piece, unknown) for piece in self.symbols[1:]]
+        return LongestPieceModel(self.symbols[1:], found, unknown, self._without_id)
 
     def written(self, symbols: Iterable[int]) -> list[str]:
         """Returns the pieces of numbers."""
-        return [self.pieces[symbol] for symbol in symbols]
+        return [self.symbols[symbol] for symbol in symbols]
 
     def decode(self, ids: Iterable[int]) -> str:
         """Returns the words of ids: pieces are joined, and `_` ends a word."""

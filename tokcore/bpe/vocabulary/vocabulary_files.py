@@ -23,10 +23,12 @@ from tokcore.bpe.vocabulary.tokenizer_json import (
     read_json,
     vocabulary_of_two_files,
 )
-from tokcore.encoding.special_ids import read_vocabulary_file
+from tokcore.encoding.special_ids import ReadBeside, read_if_there
 from tokcore.errors import InputError
 
 _MERGES, _ENTRIES = 'merges.txt', 'vocab.json'
+
+CODES_SUFFIX, ENTRIES_SUFFIX = '.codes', '.vocab'
 
 AnyVocabulary = BpeVocabulary | CodesVocabulary
 
@@ -36,7 +38,9 @@ def is_bpe_file(data: bytes) -> bool:
     return is_codes_file(data) or is_tokenizer_of_bpe(data)
 
 
-def parse_bpe_file(data: bytes, path: str) -> AnyVocabulary:
+def parse_bpe_file(
+    data: bytes, path: str, read: ReadBeside = read_if_there
+) -> AnyVocabulary:
     """Returns the vocabulary of a tokenizer.json, of codes, or of one of two files.
 
     vocab.json and merges.txt are read together, whichever is given, and with codes the ids of their
@@ -50,17 +54,23 @@ def parse_bpe_file(data: bytes, path: str) -> AnyVocabulary:
         if 'model' in file:
             return parse_tokenizer(file, path)
         merges = _beside(path, _ENTRIES, _MERGES)
-        return vocabulary_of_two_files(file, read_vocabulary_file(merges), path, merges)
+        pairs = read(merges)
+        if pairs is None:
+            raise InputError(
+                f'{path} has ids of entries and no merges; put its {_MERGES} beside it, or give a '
+                'tokenizer.json'
+            )
+        return vocabulary_of_two_files(file, pairs, path, merges)
     if os.path.basename(path).endswith(_MERGES):
         entries = _beside(path, _MERGES, _ENTRIES)
-        if os.path.exists(entries):
-            ids = read_json(read_vocabulary_file(entries), entries)
-            return vocabulary_of_two_files(ids, data, entries, path)
+        ids = read(entries)
+        if ids is not None:
+            return vocabulary_of_two_files(read_json(ids, entries), data, entries, path)
     if is_textbook_file(data):
         characters, pairs = parse_textbook_codes(data, path)
-        return TextbookVocabulary(pairs, _entries(path), path, characters)
+        return TextbookVocabulary(pairs, _entries(path, read), path, characters)
     if data.startswith(b'#version:') or is_codes_file(data):
-        return NmtVocabulary(parse_nmt_codes(data, path), _entries(path), path)
+        return NmtVocabulary(parse_nmt_codes(data, path), _entries(path, read), path)
     raise InputError(
         f'{path} is no vocabulary of byte pair encoding; give a tokenizer.json, a vocab.json with '
         "its merges.txt beside it, or codes, whose first line is '#version: 0.2'"
@@ -68,8 +78,15 @@ def parse_bpe_file(data: bytes, path: str) -> AnyVocabulary:
 
 
 def entries_path(path: str) -> str:
-    """Returns where the ids of a file of codes are: `X.vocab` beside `X.codes`."""
-    return str(pathlib.PurePath(path).with_suffix('.vocab'))
+    """Returns where the ids of a file of codes are: `X.vocab` beside `X.codes`.
+
+    Of one side's vocabulary in a dataset it is `X.vocab.inputs` beside `X.codes.inputs`.
+    """
+    folder, name = os.path.split(path)
+    stem, found, side = name.rpartition(CODES_SUFFIX)
+    if found and side in ('', '.inputs', '.targets'):
+        return os.path.join(folder, f'{stem}{ENTRIES_SUFFIX}{side}')
+    return str(pathlib.PurePath(path).with_suffix(ENTRIES_SUFFIX))
 
 
 def _beside(path: str, name: str, other: str) -> str:
@@ -82,12 +99,13 @@ def _beside(path: str, name: str, other: str) -> str:
     return path.removesuffix(name) + other
 
 
-def _entries(path: str) -> tuple[str, ...] | None:
+def _entries(path: str, read: ReadBeside) -> tuple[str, ...] | None:
     beside = entries_path(path)
-    if beside == path or not os.path.exists(beside):
+    data = None if beside == path else read(beside)
+    if data is None:
         return None
     try:
-        lines = read_vocabulary_file(beside).decode('utf-8').split('\n')
+        lines = data.decode('utf-8').split('\n')
     except UnicodeDecodeError as error:
         raise InputError(
             f'{beside} is not UTF-8 ({error.reason}); count the pieces again'

@@ -8,8 +8,7 @@ from tokcore.compiled.byte_masks import byte_range_mask, trailing_zeros
 from tokcore.compiled.compilation import kernel_without_allocation
 from tokcore.compiled.wide_loads import load_word
 from tokcore.text.byte_level.character_classes import class_of
-from tokcore.text.utf8 import ideograph_mask
-from tokcore.text.utf8 import decode_word
+from tokcore.text.utf8 import decode_word, ideograph_mask
 
 _0, _1, _2 = np.uint64(0), np.uint64(1), np.uint64(2)
 

@@ -14,8 +14,7 @@ import numpy as np
 from tokcore.compiled.byte_masks import byte_range_mask, trailing_zeros
 from tokcore.compiled.compilation import kernel_without_allocation, read_only
 from tokcore.compiled.wide_loads import load_word
-from tokcore.text.utf8 import ideograph_mask
-from tokcore.text.utf8 import decode_word
+from tokcore.text.utf8 import decode_word, ideograph_mask
 
 Form = Literal['NFC', 'NFKC']
 FORMS: tuple[Form, ...] = get_args(Form)

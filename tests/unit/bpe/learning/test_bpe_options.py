@@ -38,9 +38,9 @@ def test_what_one_file_can_hold():
 @pytest.mark.parametrize(
     ('preset', 'asked'),
     [
-        ('gpt2', {'byte_level': 'yes', 'end_of_word': ''}),
-        ('subword-nmt', {'byte_level': 'no', 'end_of_word': '</w>'}),
-        ('textbook', {'byte_level': 'no', 'end_of_word': '_'}),
+        ('gpt2', {'byte_level': True, 'end_of_word': ''}),
+        ('subword-nmt', {'byte_level': False, 'end_of_word': '</w>'}),
+        ('textbook', {'byte_level': False, 'end_of_word': '_'}),
     ],
 )
 def test_what_a_preset_says_anyhow_may_be_said(preset, asked):
@@ -50,11 +50,11 @@ def test_what_a_preset_says_anyhow_may_be_said(preset, asked):
 @pytest.mark.parametrize(
     ('preset', 'asked', 'named'),
     [
-        ('gpt2', {'byte_level': 'no'}, '--byte-level no'),
+        ('gpt2', {'byte_level': False}, '--no-byte-level'),
         ('cl100k', {'end_of_word': '</w>'}, '--end-of-word </w>'),
         ('gpt2', {'limit_alphabet': 300}, '--limit-alphabet'),
         ('cl100k', {'total_symbols': True}, '--total-symbols'),
-        ('subword-nmt', {'byte_level': 'yes'}, '--byte-level yes'),
+        ('subword-nmt', {'byte_level': True}, '--byte-level'),
         ('subword-nmt', {'end_of_word': ''}, '--end-of-word none'),
         ('subword-nmt', {'limit_alphabet': 300}, '--limit-alphabet'),
         ('subword-nmt', {'special_token': ('<pad>',)}, '--special-token'),
