@@ -85,7 +85,9 @@ def asked_scheme(
 def asked_learning(scheme: Scheme, values: Mapping[str, object]) -> LearningOptions:
     """Returns what is asked of a scheme's learner; raises InputError as `asked_scheme`."""
     choice = learning_options()
-    return options_of(choice.chosen(scheme.name), settled(choice, values, scheme.name))
+    found = options_of(choice.chosen(scheme.name), settled(choice, values, scheme.name))
+    scheme.check(found)
+    return found
 
 
 def asked_encoding(scheme: Scheme, values: Mapping[str, object]) -> EncodingOptions:

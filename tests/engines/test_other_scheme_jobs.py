@@ -9,6 +9,8 @@ from dataset_files import files_of, lines_of, manifest_of, read_shards
 from generated_text import kept_pairs
 from jobs import refuse, succeed, succeed_elsewhere
 
+from tokcore.schemes import scheme_names
+
 
 @dataclass(frozen=True)
 class Kind:
@@ -20,6 +22,7 @@ class Kind:
         vocabulary: the name of its file for both sides, if it has one.
         template: what surrounds the rows of examples.
         options: others of the scheme, for all commands that take them.
+        keeps_blanks: whether a line of blanks is a row like others.
     """
 
     name: str
@@ -27,10 +30,16 @@ class Kind:
     vocabulary: str | None
     template: str
     options: tuple[str, ...] = ()
+    keeps_blanks: bool = False
 
     @property
     def asked(self):
         return ['--scheme', self.name, *self.options]
+
+    @property
+    def surrounding(self):
+        """What asks for the template, where it is not the scheme's own."""
+        return ['--template', self.template] if self.name == 'bpe' else []
 
 
 KINDS = {
@@ -42,6 +51,20 @@ KINDS = {
         'wordpiece', ('--vocab-size', '700', '--min-count-range', '2:100000'),
         'vocab.small.700.wordpiece.txt', '[CLS] $A [SEP]',
         ('--no-lower-case', '--no-split-cjk', '--normalizer', 'bert-original'),
+    ),
+    'gpt2': Kind('bpe', ('--vocab-size', '400', '--special-token', '<pad>', '--special-token', '</s>'),
+        'vocab.small.400.bpe.json', '$A </s>', keeps_blanks=True,
+    ),
+    'cl100k': Kind('bpe', ('--merges', '150', '--special-token', '</s>'),
+        'vocab.small.merges-150.bpe.json', '$A </s>', ('--preset', 'cl100k'), keeps_blanks=True,
+    ),
+    'subword-nmt': Kind(
+        'bpe', ('--merges', '120'), 'vocab.small.merges-120.codes', '$A </s>',
+        ('--preset', 'subword-nmt'), keeps_blanks=True,
+    ),
+    'textbook': Kind(
+        'bpe', ('--merges', '60'), 'vocab.small.merges-60.codes', '$A </s>',
+        ('--preset', 'textbook'), keeps_blanks=True,
     ),
     'word': Kind('word', ('--vocab-size', '300'), 'vocab.small.300.words.txt', '$A </s>'),
     'byte': Kind('byte', (), None, '$A <EOS>'),
@@ -58,7 +81,7 @@ def building(small, kind):
     """The command line of a build, without its output."""
     inputs = ['--source', small.source, '--target', small.target]
     options = ['--name', 'small', '--shards', 3, '--shared-vocab', *kind.learning]
-    return ['build', *inputs, *kind.asked, *options]
+    return ['build', *inputs, *kind.asked, *options, *kind.surrounding]
 
 
 @pytest.fixture(scope='module')
@@ -93,6 +116,8 @@ def test_rows_are_what_tokenize_gives_and_nothing_is_lost(small, kind, built, fi
     vocabulary = ['--vocab', built / kind.vocabulary] if kind.vocabulary else []
     scheme = [] if kind.vocabulary else kind.asked
     pairs = kept_pairs(small.pairs)
+    if kind.keeps_blanks:
+        pairs = [pair for pair in small.pairs if None not in pair and all(pair)]
     expected = []
     for side in range(2):
         text = ''.join(f'{pair[side]}\n' for pair in pairs).encode()
@@ -106,7 +131,7 @@ def test_rows_are_what_tokenize_gives_and_nothing_is_lost(small, kind, built, fi
 
 def test_lines_that_hold_no_text_give_what_the_template_adds(kind, built, filter_lines):
     vocabulary = ['--vocab', built / kind.vocabulary] if kind.vocabulary else kind.asked
-    text = b'\n  \t\n'
+    text = b'\n\n' if kind.keeps_blanks else b'\n  \t\n'
     assert filter_lines(text, 'tokenize', *vocabulary) == b'\n\n'
     around = filter_lines(text, 'tokenize', *vocabulary, '--template', kind.template).split(b'\n')
     assert around[0] == around[1] != b''
@@ -132,14 +157,18 @@ def test_the_manifest_tells_how(kind, built):
     )
     if kind.vocabulary:
         [lines] = manifest['lines']
-        assert 0 <= lines['unknown'] < lines['ids']
+        beside = [each['name'] for each in manifest['vocabularies'][0].get('beside', [])]
+        codes = kind.vocabulary.endswith('.codes')
+        assert beside == ([kind.vocabulary.replace('.codes', '.vocab')] if codes else [])
+        has_unknown = manifest['vocabularies'][0]['special_ids']['unknown'] is not None
+        assert not has_unknown or 0 <= lines['unknown'] < lines['ids']
 
 
 def test_an_encoding_with_the_vocabulary_of_a_build_gives_its_shards(small, kind, built, tmp_path):
     vocabulary = ['--vocab', built / kind.vocabulary] if kind.vocabulary else kind.asked
     inputs = ['--source', small.source, '--target', small.target]
     options = ['--name', 'small', '--shards', 3, '--output', tmp_path / 'out']
-    succeed('encode', *inputs, *vocabulary, *options)
+    succeed('encode', *inputs, *vocabulary, *options, *kind.surrounding)
     shards = {name: data for name, data in files_of(built).items() if name.startswith('small-')}
     assert len(shards) == 3
     assert {
@@ -162,7 +191,7 @@ def test_counts_that_are_merged_give_the_same_vocabulary(small, kind, built, tmp
     for side in ('inputs', 'targets'):
         folders.append(tmp_path / side)
         succeed('count', *inputs, '--side', side, *kind.asked, '--output', folders[-1])
-    succeed('count', '--merge', *folders, '--output', tmp_path / 'merged', '--scheme', kind.name)
+    succeed('count', '--merge', *folders, '--output', tmp_path / 'merged', *kind.asked)
     command = ['vocab', '--counts', tmp_path / 'merged', *kind.asked, *kind.learning]
     succeed(*command, '--output', tmp_path / 'vocab.txt')
     assert (tmp_path / 'vocab.txt').read_bytes() == (built / kind.vocabulary).read_bytes()
@@ -172,4 +201,4 @@ def test_counts_that_are_merged_give_the_same_vocabulary(small, kind, built, tmp
 
 def test_kinds_are_all_that_there_are():
     names = {dataclasses.asdict(each)['name'] for each in KINDS.values()}
-    assert names == {'wordpiece', 'word', 'byte'}
+    assert names == {*scheme_names()} - {'subword'}

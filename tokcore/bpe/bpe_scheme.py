@@ -125,16 +125,22 @@ class BpeScheme(Scheme):
         }
         return made[self.kind]()
 
-    def learn(self, table: TokenTable, options: BpeOptions, report: Report) -> Learned:
-        from tokcore.bpe.learning.learner import learn_merges
-        from tokcore.bpe.vocabulary.bpe_vocabulary import BpeVocabulary
-        from tokcore.bpe.vocabulary.codes_vocabulary import NmtVocabulary, TextbookVocabulary
-
+    def check(self, options: BpeOptions) -> None:
+        options.rules(self.preset)
         if self.preset not in CODES and self.kind not in PATTERNS:
             raise InputError(
                 f'--pre-tokenizer {self.kind} does not go with --preset {self.preset}, whose '
                 f'tokenizer.json has none such; give {" or ".join(PATTERNS)}, or another preset'
             )
+        if self.form is not None and self.kind not in PATTERNS:
+            self.normalizer  # noqa: B018 - it refuses to be made
+
+    def learn(self, table: TokenTable, options: BpeOptions, report: Report) -> Learned:
+        from tokcore.bpe.learning.learner import learn_merges
+        from tokcore.bpe.vocabulary.bpe_vocabulary import BpeVocabulary
+        from tokcore.bpe.vocabulary.codes_vocabulary import NmtVocabulary, TextbookVocabulary
+
+        self.check(options)
         rules = options.rules(self.preset)
         target = rules.merges or rules.vocab_size
         report(0, 0, target)

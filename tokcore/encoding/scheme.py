@@ -117,6 +117,13 @@ class Scheme(abc.ABC):
         parts = (self.normalizer, self.pre_tokenizer)
         return TokenRules(*(Component(each.name, dict(each.options)) for each in parts))
 
+    def check(self, options: LearningOptions) -> None:
+        """Refuses, before anything is counted, what this scheme cannot learn.
+
+        Raises:
+            InputError: options that do not go together.
+        """
+
     @abc.abstractmethod
     def learn(self, table: TokenTable, options: LearningOptions, report: Report) -> Learned:
         """Learns a vocabulary from distinct tokens and their counts, in memory.

@@ -16,10 +16,11 @@ if typing.TYPE_CHECKING:
 ROLE_NAMES = {
     'pad': ('[PAD]', '<pad>'),
     'begin': ('[CLS]', '<s>'),
-    'end': ('[SEP]', '</s>', '<EOS>'),
+    'end': ('[SEP]', '</s>', '<EOS>', '<|endoftext|>'),
     'unknown': ('[UNK]', '<unk>', 'UNK'),
 }
-"""By role the names of its token in the vocabularies of BERT, TensorFlow NMT and Tensor2Tensor."""
+"""By role the names of its token in the vocabularies of BERT, TensorFlow NMT, Tensor2Tensor
+and GPT-2."""
 
 
 class SpecialIds(NamedTuple):
