@@ -71,3 +71,15 @@ def tensorflow_text_learner():
 @pytest.fixture(scope='session')
 def nanotoken():
     return _reference('nanotoken')
+
+
+@pytest.fixture(scope='session')
+def subword_nmt():
+    """subword-nmt's modules `learn_bpe`, `apply_bpe` and `get_vocab`."""
+    names = ('learn_bpe', 'apply_bpe', 'get_vocab')
+    return tuple(_reference(f'subword_nmt.{name}') for name in names)
+
+
+@pytest.fixture(scope='session')
+def tiktoken():
+    return _reference('tiktoken')

@@ -3,6 +3,7 @@
 from tokcore.lazy_exports import exporter
 
 _ORIGINS = {
+    'BpeTokenizer': 'tokcore.bpe.tokenizer',
     'ByteTokenizer': 'tokcore.byte.tokenizer',
     'WordPieceTokenizer': 'tokcore.wordpiece.tokenizer',
     'WordTokenizer': 'tokcore.word.tokenizer',

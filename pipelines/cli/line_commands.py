@@ -18,7 +18,6 @@ from pipelines.files.system_errors import system_error
 from pipelines.options.vocabulary_options import asked_encoding
 from tokcore.corpus.formats.line_rows import text_rows
 from tokcore.encoding.encoded_rows import EncodedSide
-from tokcore.encoding.piece_text import escape_piece
 from tokcore.encoding.row_encoder import RowEncoder, unspelled_row
 from tokcore.encoding.scheme import PieceWriter, Scheme
 from tokcore.encoding.special_ids import Vocabulary
@@ -26,6 +25,7 @@ from tokcore.encoding.templates import NO_TEMPLATE, Template
 from tokcore.errors import InputError
 from tokcore.text.normalizer import Normalizer
 from tokcore.text.sides import Side
+from tokcore.text.whitespace.piece_text import escape_piece
 
 _BLOCK_BYTES = 1 << 20
 """Lines are handled by the megabyte: enough that a block's fixed costs vanish, and still prompt."""

@@ -92,6 +92,35 @@ def test_the_plain_python_example_runs(tmp_path, monkeypatch):
     exec(next(example for example in examples if 'SubwordTextEncoder' in example), {})
 
 
+def test_byte_pairs_of_ones_own_text_are_loaded_by_tokenizers_and_transformers(
+    transformers, tokenizers, tmp_path, monkeypatch, capsys, filter_lines
+):
+    data = tmp_path / 'data'
+    data.mkdir()
+    text = (ROOT / 'pipelines' / 'sample' / 'train.en').read_bytes()
+    (data / 'corpus.txt').write_bytes(text)
+    monkeypatch.chdir(tmp_path)
+    [command] = [block for block in command_blocks() if '--scheme bpe --vocab-size' in block]
+    words = shlex.split(command.replace('\\\n', ' '))
+    words[words.index('--vocab-size') + 1] = '500'
+    assert main(words[1:]) == 0
+    examples = re.findall(r'```python\n(.*?)```', README, re.DOTALL)
+    [example] = [each for each in examples if 'BpeTokenizer' in each]
+    names: dict = {}
+    exec(example, names)
+    fast = names['Tokenizer'].from_file('data/tokenizer.json')
+    for line in text.decode().splitlines():
+        ids = names['BpeTokenizer'].load('data/tokenizer.json').encode(line)
+        assert ids == fast.encode(line).ids
+    [commands] = [block for block in command_blocks() if '--preset subword-nmt' in block]
+    learn, count, _ = commands.strip().splitlines()
+    assert main(shlex.split(learn.replace('8000', '100'))[1:]) == 0
+    assert main(shlex.split(count)[1:]) == 0
+    entries = (data / 'bpe.vocab').read_text().split('\n')
+    pieces = filter_lines(text, 'tokenize', '--vocab', data / 'bpe.codes', '--pieces').decode()
+    assert set(pieces.split()) == {*entries[3:-1]}
+
+
 def test_a_bert_vocabulary_of_ones_own_text_is_loaded_by_transformers(
     transformers, tmp_path, monkeypatch
 ):

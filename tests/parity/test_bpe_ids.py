@@ -1,7 +1,6 @@
 """Ids and pieces of byte pair encoding equal those of `tokenizers` and of subword-nmt."""
 
 import gzip
-import importlib
 import io
 import os
 import random
@@ -34,19 +33,6 @@ PHRASES = [
 # Letters of Unicode's newest versions are none to one side: those are compared elsewhere.
 CHARACTERS = st.characters(max_codepoint=0xFFFF, exclude_categories=['Cs', 'Cn', 'Co'])
 TEXTS = st.lists(st.sampled_from(PHRASES) | CHARACTERS, max_size=40).map(''.join)
-
-
-@pytest.fixture(scope='session')
-def subword_nmt():
-    """Its modules `learn_bpe` and `apply_bpe`."""
-    try:
-        return tuple(
-            importlib.import_module(f'subword_nmt.{name}') for name in ('learn_bpe', 'apply_bpe')
-        )
-    except ImportError as error:
-        if os.environ.get('CI') == 'true':
-            pytest.fail(f'subword-nmt cannot be imported ({error})')
-        pytest.skip(f'subword-nmt cannot be imported ({error})')
 
 
 def generated_lines(count: int, seed: int = 0) -> list[str]:
@@ -218,7 +204,7 @@ def test_models_of_any_options(
 
 @pytest.mark.parametrize('seed', range(4))
 def test_lines_of_pieces_equal_those_of_apply_bpe(subword_nmt, seed):
-    learn, apply = subword_nmt
+    learn, apply, _ = subword_nmt
     lines = [line.replace('\n', ' ') for line in generated_lines(300, seed)]
     codes = io.StringIO()
     learn.learn_bpe(io.StringIO('\n'.join(lines)), codes, 300)

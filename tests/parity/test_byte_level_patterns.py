@@ -6,9 +6,7 @@ have no difference.
 """
 
 import gzip
-import importlib
 import itertools
-import os
 import pathlib
 import unicodedata
 
@@ -41,17 +39,6 @@ TEXTS = st.one_of(
     st.text(st.sampled_from(FEW), max_size=60),
     st.lists(st.sampled_from(PIECES)).map(''.join),
 )
-
-
-@pytest.fixture(scope='module')
-def tiktoken():
-    try:
-        return importlib.import_module('tiktoken')
-    except ImportError as error:
-        reason = f'tiktoken cannot be imported ({error}); the README says how to install it'
-        if os.environ.get('CI') == 'true':
-            pytest.fail(reason)
-        pytest.skip(reason)
 
 
 class HuggingFace:

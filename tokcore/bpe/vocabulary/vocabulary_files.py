@@ -57,8 +57,8 @@ def parse_bpe_file(
         pairs = read(merges)
         if pairs is None:
             raise InputError(
-                f'{path} has ids of entries and no merges; put its {_MERGES} beside it, or give a '
-                'tokenizer.json'
+                f'{path} has ids of entries and no merges; put its merges beside it, {merges}, or '
+                'give a tokenizer.json'
             )
         return vocabulary_of_two_files(file, pairs, path, merges)
     if os.path.basename(path).endswith(_MERGES):
