@@ -20,6 +20,12 @@ MEANS = {
     ('records', 'Tensor2Tensor'): 60,
     ('wordpiece-ids', 'nanotoken'): 1.5,
     ('wordpiece-ids', 'tokenizers WordPiece'): 40,
+    ('merges', 'gigabpe'): 1.0,
+    ('merges', 'rustbpe'): 5,
+    ('merges', 'tokenizers BPE'): 10,
+    ('bpe-ids', 'gigatoken'): 1.2,
+    ('bpe-ids', 'tokenizers BPE'): 20,
+    ('bpe-ids', 'tiktoken'): 5,
 }
 """By group of rows and peer; over the rows that have a target for that peer."""
 

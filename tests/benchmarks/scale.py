@@ -20,6 +20,9 @@ class Scale:
     """Tables for the learner on Beam, each with the entries wanted."""
     wordpiece_bytes: int = 1_000_000
     """TensorFlow Text learns from so much in ten seconds or more."""
+    codes_bytes: int = 2_000_000
+    codes_merges: int = 4000
+    """subword-nmt learns so many from so much, some 20,000 lines, in a minute."""
     long_runs: int = 3
     """Rounds of whole commands on corpora, of the builds whose ratio to each other counts, and of
     peers' rows that have no target and take long."""
@@ -41,6 +44,8 @@ SMOKE = Scale(
     shuffled_tokens=((500, 200),),
     generated_bytes=1_000_000,
     wordpiece_bytes=50_000,
+    codes_bytes=50_000,
+    codes_merges=200,
     long_runs=1,
     every=64,
     column_every=64,

@@ -18,4 +18,6 @@ def encode(ready: Callable[[], None], *, text: str, model: str, parallel: bool) 
     started = time.perf_counter()
     ids = tokenizer.encode_batch(source, parallel=parallel)
     seconds = time.perf_counter() - started
-    return Outcome(seconds, {'ids': len(ids.layout.content)})
+    # One array with awkward, and without it one for each line.
+    found = len(ids.layout.content) if hasattr(ids, 'layout') else sum(map(len, ids))
+    return Outcome(seconds, {'ids': found})

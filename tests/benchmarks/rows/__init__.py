@@ -4,6 +4,7 @@ from dataclasses import replace
 
 from ..contenders import Row
 from ..scale import Scale
+from .byte_pairs import byte_pair_rows
 from .commands import command_rows
 from .encoding import encoding_rows
 from .learning import learning_rows
@@ -18,6 +19,7 @@ def all_rows(scale: Scale) -> tuple[Row, ...]:
         *learning_rows(scale),
         *encoding_rows(scale),
         *wordpiece_rows(scale),
+        *byte_pair_rows(scale),
         *command_rows(scale),
         *shuffled_rows(scale),
         *size_rows(scale),
