@@ -60,16 +60,11 @@ def corpus(tmp_path_factory):
     return ['--source', write(folder / 'a.en', source), '--target', write(folder / 'a.zh', target)]
 
 
-def test_build_gives_the_same_bytes(job_server_jar, corpus, tmp_path):
-    arguments = [
-        *('build', *corpus, '--name', 'small', '--shards', 3, '--shared-vocab'),
-        *('--vocab-size', 4000, '--min-count-range', '20:26'),
-    ]
-    local, flink = tmp_path / 'local', tmp_path / 'flink'
-    succeed(*arguments, '--output', local)
+def on_flink(job_server_jar, arguments, folder, log):
+    """Runs a build on Flink, into a folder."""
     command = [
-        *(sys.executable, '-m', 'pipelines', *arguments, '--output', flink),
-        *('--item-size', '512KiB', '--learner', 'beam', '--deadline', '2min'),
+        *(sys.executable, '-m', 'pipelines', *arguments, '--output', folder),
+        *('--item-size', '512KiB', '--deadline', '2min'),
         '--runner=FlinkRunner',
         '--flink_master=[local]',
         f'--flink_job_server_jar={job_server_jar}',
@@ -77,8 +72,43 @@ def test_build_gives_the_same_bytes(job_server_jar, corpus, tmp_path):
         '--environment_type=PROCESS',
         f'--environment_options=process_command={BOOT}',
     ]
-    succeed_within(BUILD_SECONDS, command, tmp_path / 'log', worker_environment())
+    succeed_within(BUILD_SECONDS, command, log, worker_environment())
+
+
+def test_build_gives_the_same_bytes(job_server_jar, corpus, tmp_path):
+    arguments = [
+        *('build', *corpus, '--name', 'small', '--shards', 3, '--shared-vocab'),
+        *('--vocab-size', 4000, '--min-count-range', '20:26'),
+    ]
+    local, flink = tmp_path / 'local', tmp_path / 'flink'
+    succeed(*arguments, '--output', local)
+    on_flink(job_server_jar, [*arguments, '--learner', 'beam'], flink, tmp_path / 'log')
     assert shards_and_vocabularies(flink) == shards_and_vocabularies(local)
     read_shards(flink)
     [vocabulary] = manifest_of(flink)['vocabularies']
     assert 1 <= len(vocabulary['tried']) <= 3
+
+
+# One in each run of all tests; the others take as long again.
+SCHEMES = [
+    pytest.param('wordpiece', ('--vocab-size', 2000), ('--learner', 'beam'), id='wordpiece'),
+    pytest.param('bpe', ('--vocab-size', 1000), (), id='bpe', marks=pytest.mark.corpora),
+    pytest.param(
+        'bpe', ('--preset', 'subword-nmt', '--merges', 500), (), id='codes',
+        marks=pytest.mark.corpora,
+    ),
+    pytest.param('word', ('--vocab-size', 2000), (), id='word', marks=pytest.mark.corpora),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(('scheme', 'asked', 'there'), SCHEMES)
+def test_other_schemes_give_the_same_bytes(
+    job_server_jar, corpus, tmp_path, scheme, asked, there
+):
+    arguments = ['build', *corpus[:2], '--name', 'small', '--scheme', scheme, *asked]
+    arguments[1] = '--text'
+    local, flink = tmp_path / 'local', tmp_path / 'flink'
+    succeed(*arguments, '--output', local)
+    on_flink(job_server_jar, [*arguments, *there], flink, tmp_path / 'log')
+    assert shards_and_vocabularies(flink) == shards_and_vocabularies(local)
+    read_shards(flink)

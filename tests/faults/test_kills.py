@@ -52,10 +52,15 @@ def build_arguments(corpus: Path, folder: Path, vocab_size: int, *extra: object)
 
 
 def kill_and_rerun(
-    corpus: Path, folder: Path, vocab_size: int, moment: Moment, reference: Mapping[str, bytes]
+    corpus: Path,
+    folder: Path,
+    vocab_size: int,
+    moment: Moment,
+    reference: Mapping[str, bytes],
+    *extra: object,
 ) -> bool:
     """Returns whether the kill came before the end."""
-    arguments = build_arguments(corpus, folder, vocab_size)
+    arguments = build_arguments(corpus, folder, vocab_size, *extra)
     was_killed, _ = run_until(arguments, folder, moment)
     assert_all_whole(folder, reference)
     succeed(*arguments)
@@ -66,14 +71,14 @@ def kill_and_rerun(
 
 
 def measure(
-    corpus: Path, folder: Path, vocab_size: int
+    corpus: Path, folder: Path, vocab_size: int, *extra: object
 ) -> tuple[Measured, Mapping[str, bytes]]:
     """Returns what is seen of a whole run, and its result, which every rerun must give."""
     # The first may have to compile, and only a warm run tells how long one takes.
-    succeed(*build_arguments(corpus, folder / 'first', vocab_size))
+    succeed(*build_arguments(corpus, folder / 'first', vocab_size, *extra))
     reference = result_files(folder / 'first')
     second = folder / 'second'
-    _, measured = run_until(build_arguments(corpus, second, vocab_size), second, NEVER)
+    _, measured = run_until(build_arguments(corpus, second, vocab_size, *extra), second, NEVER)
     assert result_files(second) == reference
     return measured, reference
 
@@ -95,6 +100,20 @@ def test_killed_at_some_moments(corpus, measured_build, tmp_path):
         for number, moment in enumerate(moments_of(measured, 5, seed=1))
     ]
     assert sum(killed) >= 3
+
+
+SCHEMES = {
+    'wordpiece': ['--scheme', 'wordpiece', '--min-count-range', '2:10000', '--learner', 'beam'],
+    'codes': ['--scheme', 'bpe', '--preset', 'subword-nmt'],
+}
+
+
+@pytest.mark.parametrize('scheme', SCHEMES)
+def test_other_schemes_killed_at_some_moments(corpus, tmp_path, scheme):
+    extra = SCHEMES[scheme]
+    measured, reference = measure(corpus, tmp_path / 'reference', 700, *extra)
+    for number, moment in enumerate(moments_of(measured, 2, seed=4)):
+        kill_and_rerun(corpus, tmp_path / str(number), 700, moment, reference, *extra)
 
 
 def test_killed_again_and_again_in_one_folder(corpus, measured_build, tmp_path):

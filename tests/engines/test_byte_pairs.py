@@ -1,0 +1,184 @@
+"""Byte pair encoding through the commands: codes and their ids, pieces, bytes, and what is refused."""
+
+import collections
+import io
+import re
+
+import pytest
+from dataset_files import files_of, manifest_of, shards_and_vocabularies
+from jobs import refuse, succeed, write
+
+from pipelines.learning import find_vocabulary
+
+NMT = ['--scheme', 'bpe', '--preset', 'subword-nmt']
+
+
+@pytest.fixture(scope='module')
+def codes(small, tmp_path_factory):
+    path = tmp_path_factory.mktemp('codes') / 'small.codes'
+    succeed('vocab', '--text', small.source, *NMT, '--merges', 150, '--output', path)
+    return path
+
+
+@pytest.fixture
+def own_codes(codes, tmp_path):
+    """A copy of the codes without anything beside it."""
+    return write(tmp_path / 'X.codes', codes.read_bytes())
+
+
+def test_codes_are_those_of_subword_nmt(small, codes, subword_nmt):
+    learn, _, _ = subword_nmt
+    theirs = io.StringIO()
+    learn.learn_bpe(io.StringIO(small.source.read_text()), theirs, 150)
+    assert codes.read_text() == theirs.getvalue()
+
+
+def test_each_side_has_codes_and_ids_of_its_own(small, tmp_path):
+    inputs = ['--source', small.source, '--target', small.target, '--name', 'small', '--shards', 2]
+    succeed('build', *inputs, *NMT, '--merges', 40, '--output', tmp_path / 'out')
+    stem = tmp_path / 'out' / 'vocab.small.merges-40'
+    names = [f'{stem.name}.{kind}.{side}' for kind in ('codes', 'vocab') for side in ('inputs', 'targets')]
+    built = shards_and_vocabularies(tmp_path / 'out')
+    assert set(names) < set(built)
+    for side in ('inputs', 'targets'):
+        assert built[f'{stem.name}.vocab.{side}'].startswith(b'<pad>\n</s>\n<unk>\n')
+    given = ['--source-vocab', f'{stem}.codes.inputs', '--target-vocab', f'{stem}.codes.targets']
+    succeed('encode', *inputs, *given, '--output', tmp_path / 'again')
+    again = shards_and_vocabularies(tmp_path / 'again')
+    assert again == {name: data for name, data in built.items() if name not in names}
+    [used, _] = manifest_of(tmp_path / 'again')['vocabularies_used']
+    assert [each['name'] for each in used['beside']] == [f'{stem.name}.vocab.inputs']
+
+
+def test_ids_that_do_not_belong_to_the_codes_are_refused(small, tmp_path):
+    text = ['--text', small.source, '--name', 'small']
+    succeed('build', *text, *NMT, '--merges', 40, '--output', tmp_path / 'out')
+    entries = tmp_path / 'out' / 'vocab.small.merges-40.vocab'
+    entries.write_bytes(entries.read_bytes() + b'more\n')
+    vocabulary = ['--vocab', entries.with_suffix('.codes')]
+    said = refuse('encode', *text, *vocabulary, '--output', tmp_path / 'again')
+    assert f'{entries.name} beside' in said and 'is not the one' in said
+
+
+def test_codes_without_ids_are_for_pieces_alone(small, own_codes, tmp_path, filter_lines):
+    text = ['--text', small.source, '--name', 'small', '--output', tmp_path / 'out']
+    assert 'tokbeam count --text … --pieces' in refuse('encode', *text, '--vocab', own_codes)
+    assert filter_lines(b'a\n', 'tokenize', '--vocab', own_codes, '--pieces') == b'a\n'
+    filter_lines(b'a\n', 'tokenize', '--vocab', own_codes, status=2)
+    assert not (tmp_path / 'out').exists()
+
+
+def test_pieces_are_counted_as_get_vocab_does(small, own_codes, tmp_path, subword_nmt):
+    _, apply, vocabulary_of = subword_nmt
+    encoder = apply.BPE(io.StringIO(own_codes.read_text()))
+    segmented = [encoder.process_line(line) for line in small.source.read_text().split('\n')]
+    theirs = io.StringIO()
+    vocabulary_of.get_vocab(io.StringIO('\n'.join(segmented)), theirs)
+    table = tmp_path / 'T'
+    command = ['count', '--text', small.source, '--pieces', '--vocab', own_codes, '--output', table]
+    said = succeed(*command)
+    lines = table.read_text().splitlines()
+    assert collections.Counter(lines) == collections.Counter(theirs.getvalue().splitlines())
+    items = [(-int(count), piece) for piece, count in (line.split(' ') for line in lines)]
+    assert items == sorted(items)
+    entries = own_codes.with_suffix('.vocab')
+    pieces = [line.split(' ')[0] for line in lines]
+    assert entries.read_text().splitlines() == ['<pad>', '</s>', '<unk>', *pieces]
+    assert f'{len(pieces)} pieces in {table}' in said
+    [read] = manifest_of(tmp_path, 'T.tokbeam.json')['lines']
+    assert read['lines'] == read['examples'] + read['empty'] == len(segmented) - 1
+
+
+def test_ids_that_are_there_are_not_replaced(small, own_codes, tmp_path):
+    command = ['count', '--text', small.source, '--pieces', '--vocab', own_codes]
+    succeed(*command, '--output', tmp_path / 'T')
+    assert 'pieces: already done' in succeed(*command, '--output', tmp_path / 'T')
+    entries = own_codes.with_suffix('.vocab')
+    others = ['--special-tokens', '<unk>,<s>,</s>', '--output', tmp_path / 'U']
+    before = entries.read_bytes()
+    assert f'{entries} is there already' in refuse(*command, *others)
+    assert entries.read_bytes() == before
+    succeed(*command, *others, '--overwrite')
+    assert entries.read_text().startswith('<unk>\n<s>\n</s>\n')
+
+
+def test_ids_of_counted_pieces_are_those_of_a_build(small, own_codes, tmp_path):
+    text = ['--text', small.source]
+    succeed('count', *text, '--pieces', '--vocab', own_codes, '--output', tmp_path / 'T')
+    dataset = [*text, '--name', 'small', '--shards', 3]
+    succeed('build', *dataset, *NMT, '--merges', 150, '--output', tmp_path / 'built')
+    succeed('encode', *dataset, '--vocab', own_codes, '--output', tmp_path / 'encoded')
+    built = shards_and_vocabularies(tmp_path / 'built')
+    encoded = shards_and_vocabularies(tmp_path / 'encoded')
+    assert encoded == {name: built[name] for name in encoded} and len(encoded) == 3
+
+
+def test_lines_of_pieces_are_those_of_apply_bpe(small, codes, subword_nmt, filter_lines):
+    _, apply, _ = subword_nmt
+    encoder = apply.BPE(io.StringIO(codes.read_text()))
+    lines = [*small.source.read_text().split('\n'), '  two  blanks ', ' a\tb', '']
+    said = filter_lines(''.join(f'{line}\n' for line in lines).encode(), 'tokenize', '--vocab', codes, '--pieces')
+    assert said.decode().split('\n')[:-1] == [encoder.process_line(line) for line in lines]
+
+
+def test_bytes_come_back_exactly_if_asked_for(small, tmp_path, filter_lines):
+    path = tmp_path / 'tokenizer.json'
+    succeed('vocab', '--text', small.source, '--scheme', 'bpe', '--merges', 100, '--output', path)
+    text = '  if x:\t\n\n naïve 🙂\r\n'.encode()
+    ids = filter_lines(text, 'tokenize', '--vocab', path)
+    assert filter_lines(ids, 'detokenize', '--vocab', path, '--raw') == text
+    half = filter_lines('🙂\n'.encode(), 'tokenize', '--vocab', path).split()[0] + b'\n'
+    assert filter_lines(half, 'detokenize', '--vocab', path) == '\ufffd\n'.encode()
+    assert filter_lines(half, 'detokenize', '--vocab', path, '--raw') == b'\xf0\n'
+
+
+def test_pieces_of_other_schemes_have_their_white_space_escaped(small_build, filter_lines):
+    path = small_build / 'vocab.small.900.subwords.inputs'
+    said = filter_lines(b'a, b\n', 'tokenize', '--vocab', path, '--pieces').decode()
+    ids = filter_lines(b'a, b\n', 'tokenize', '--vocab', path).split()
+    assert len(said.split(' ')) == len(ids) and not re.search(r'[^\S \n]', said)
+    assert said.replace('_', '').replace(' ', '').replace('\\32;', ' ') == 'a, b\n'
+
+
+def test_the_textbooks_example(tmp_path, filter_lines):
+    counts = write(tmp_path / 'counts.txt', b'fast_ 4\nfaster_ 3\ntall_ 5\ntaller_ 4\n')
+    path = tmp_path / 'book.codes'
+    asked = ['--scheme', 'bpe', '--preset', 'textbook', '--merges', 10]
+    succeed('vocab', '--counts', counts, *asked, '--output', path)
+    first, characters, *merges = path.read_text().splitlines()
+    assert (first, characters) == ('#version: tokbeam textbook', '_aeflrst')
+    assert [merge.replace(' ', '') for merge in merges] == (
+        'ta tal tall fa fas fast er er_ tall_ fast_'.split()
+    )
+    said = filter_lines('tallest fatter tallést\n'.encode(), 'tokenize', '--vocab', path, '--pieces')
+    assert said.decode() == 'tall e s t _ fa t t er_ tall [UNK]\n'
+
+
+@pytest.mark.parametrize(
+    ('asked', 'told'),
+    [
+        (['--merges', 5, '--end-of-word', '</w>'], '--end-of-word </w> cannot go with --preset gpt2'),
+        (['--merges', 5, '--no-byte-level'], '--no-byte-level cannot go with --preset gpt2'),
+        (['--merges', 5, '--pre-tokenizer', 'space'], '--pre-tokenizer space does not go with'),
+        (['--merges', 5, '--learner', 'beam'], '--learner goes with --scheme=subword'),
+        (['--merges', 5, '--vocab-size', 300], 'give it or --merges, and not both'),
+        ([], 'give it or --merges'),
+    ],
+)
+def test_what_cannot_be_learned_is_refused_before_anything_is_counted(small, tmp_path, asked, told):
+    command = ['vocab', '--text', small.source, '--scheme', 'bpe', *asked]
+    assert told in refuse(*command, '--output', tmp_path / 'vocab')
+    assert not files_of(tmp_path)
+
+
+def test_too_large_a_table_is_refused_with_the_count_that_would_fit(small, tmp_path, monkeypatch):
+    counts = tmp_path / 'counts'
+    succeed('count', '--text', small.source, *NMT, '--output', counts)
+    command = ['vocab', '--counts', counts, *NMT, '--merges', 20]
+    said = succeed(*command, '--output', tmp_path / 'whole')
+    monkeypatch.setattr(find_vocabulary, 'available_bytes', lambda: (350 << 20) + 10_000)
+    said = refuse(*command, '--output', tmp_path / 'vocab')
+    least = int(re.search(r'give --min-token-count (\d+)', said)[1])
+    assert least > 1
+    refuse(*command, '--min-token-count', least - 1, '--output', tmp_path / 'vocab')
+    succeed(*command, '--min-token-count', least, '--output', tmp_path / 'vocab')
