@@ -20,9 +20,12 @@ _ORIGINS = {
     'WorkItem': 'tokcore.corpus.dataset',
     'detokenize': 'tokcore.text.t2t_tokens',
     'merge_tables': 'tokcore.counts.merging',
+    'open_dataset': 'tokcore.reading.dataset',
     'parse_example': 'tokcore.records.tfrecord_reader',
     'read_records': 'tokcore.records.tfrecord_reader',
     'search_vocabulary': 'tokcore.learning.size_search',
+    'inference_batches': 'tokcore.reading.text.inference_batches',
+    'training_batches': 'tokcore.reading.text.training_batches',
     'tokenize': 'tokcore.text.t2t_tokens',
 }
 

@@ -214,8 +214,8 @@ def finish_options(command: Command, given: Mapping[str, object]) -> dict[str, o
                 if known[by].default is None:
                     later.append(kind.chosen(value))
         refuse_strays(kinds, found, group.prefix)
-        for kind, each in ((kind, each) for kind in kinds for each in declared(kind)):
-            if each.default is not MISSING and kind in later:
+        for owner, each in ((kind, each) for kind in kinds for each in declared(kind)):
+            if each.default is not MISSING and owner in later:
                 continue  # what is recorded comes before the default
             if each.default is not MISSING:
                 found.setdefault(group.prefix + each.key, each.default)

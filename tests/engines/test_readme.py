@@ -3,6 +3,8 @@
 import pathlib
 import re
 import shlex
+import sys
+import types
 
 import pytest
 
@@ -90,6 +92,82 @@ def test_the_plain_python_example_runs(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     examples = re.findall(r'```python\n(.*?)```', README, re.DOTALL)
     exec(next(example for example in examples if 'SubwordTextEncoder' in example), {})
+
+
+@pytest.fixture
+def enzh(tmp_path, monkeypatch):
+    """The folder that the README reads, in the working directory."""
+    sample = ROOT / 'pipelines' / 'sample'
+    command = ['build', '--source', sample / 'train.en', '--target', sample / 'train.zh']
+    asked = ['--name', 'enzh', '--vocab-size', 1500, '--output', tmp_path / 'data' / 'enzh']
+    assert main([*map(str, [*command, *asked])]) == 0
+    monkeypatch.chdir(tmp_path)
+
+
+def reading_examples():
+    section = README[README.index('## Reading') : README.index('## Other vocabularies')]
+    return re.findall(r'```python\n(.*?)```', section, re.DOTALL)
+
+
+def test_reading_with_numpy_and_tensorflow_is_as_shown(enzh, tensorflow):
+    numpy, by_tensorflow, _, _, records, _ = reading_examples()
+    assert all(len(each.strip().splitlines()) <= 12 for each in reading_examples())
+    names: dict = {}
+    exec(numpy, names)
+    assert {'inputs', 'targets', 'inputs_length', 'targets_length'} == names['batch'].keys()
+    assert len(next(names['batches'])['inputs'])
+    exec(by_tensorflow, names)
+    plain = names['dataset'].batches('train', tokens_per_batch=4096, max_length=256)
+    for batch, ((inputs, given), wanted) in zip(plain, names['examples'], strict=True):
+        assert (inputs.numpy() == batch['inputs']).all()
+        assert (given.numpy() == batch['targets'][:, :-1]).all()
+        assert (wanted.numpy() == batch['targets'][:, 1:]).all()
+    exec(records, names)
+    assert sum(1 for _ in names['dataset']) == 400
+
+
+class StandIn:
+    """What PyTorch and grain ask of classes that are derived from theirs."""
+
+    def __iter__(self):
+        return self
+
+
+@pytest.mark.parametrize('workers', [0, 3])
+def test_reading_with_pytorch_is_as_shown(enzh, monkeypatch, workers):
+    workers = [types.SimpleNamespace(num_workers=workers, id=each) for each in range(workers)]
+    torch = types.ModuleType('torch')
+    torch.utils = types.ModuleType('torch.utils')
+    torch.utils.data = types.ModuleType('torch.utils.data')
+    torch.utils.data.IterableDataset = StandIn
+    torch.utils.data.DataLoader = lambda dataset, batch_size, num_workers: dataset
+    for name, module in (('', torch), ('.utils', torch.utils), ('.utils.data', torch.utils.data)):
+        monkeypatch.setitem(sys.modules, f'torch{name}', module)
+    numpy, _, pytorch, *_ = reading_examples()
+    names: dict = {}
+    exec(numpy, names)
+    exec(pytorch, names)
+    rows = 0
+    for worker in workers or [None]:
+        torch.utils.data.get_worker_info = lambda worker=worker: worker
+        rows += sum(len(batch['inputs']) for batch in names['loader'])
+    assert rows == 400
+
+
+def test_reading_with_grain_is_as_shown(enzh, monkeypatch):
+    grain = types.ModuleType('grain')
+    grain.DatasetIterator = StandIn
+    monkeypatch.setitem(sys.modules, 'grain', grain)
+    numpy, _, _, by_grain, *_ = reading_examples()
+    names: dict = {}
+    exec(numpy, names)
+    exec(by_grain, names)
+    stream = names['Stream']()
+    next(stream)
+    state = stream.get_state()
+    expected = [each['inputs'].tolist() for each in stream]
+    stream.set_state(state)
+    assert [each['inputs'].tolist() for each in stream] == expected and expected
 
 
 def test_byte_pairs_of_ones_own_text_are_loaded_by_tokenizers_and_transformers(

@@ -36,7 +36,7 @@ def _learn_row(corpus: str, size: int) -> Row:
             Contender('rustbpe', 'peers.rust_bpe:learn', options, cores=1),
             Contender('tokenizers BPE', 'peers.hugging_face:learn_bpe', options, cores=1),
         ),
-        {'gigabpe': 0.8, 'rustbpe': 5, 'tokenizers BPE': 10},
+        {'gigabpe': 0.8, 'rustbpe': 3, 'tokenizers BPE': 6},
         runs=DEFAULT_RUNS,
     )
 

@@ -1,0 +1,121 @@
+"""Datasets of every scheme are read: rows, text, batches, and the same batches in TensorFlow."""
+
+import numpy as np
+import pytest
+from dataset_files import read_shards
+from generated_text import kept_pairs
+from jobs import succeed
+from plain_nmt_batches import plain_training_batches
+
+from tokcore import open_dataset
+from tokcore.errors import InputError
+
+ENDS = ['--special-token', '<pad>', '--special-token', '<s>', '--special-token', '</s>']
+KINDS = {
+    'subword': (['--vocab-size', 900], {'start': 0}),
+    'wordpiece': (['--scheme', 'wordpiece', '--vocab-size', 700, '--min-count-range', '2:10000'], {}),
+    'bpe': (['--scheme', 'bpe', '--vocab-size', 500, *ENDS], {}),
+    'bpe with ends': (
+        ['--scheme', 'bpe', '--vocab-size', 500, *ENDS, '--template', '<s> $A </s>'], {},
+    ),
+    'word': (['--scheme', 'word', '--vocab-size', 300], {'pad': 2}),
+    'byte': (['--scheme', 'byte'], {'start': 0}),
+}  # fmt: skip
+
+
+@pytest.fixture(scope='module', params=KINDS)
+def kind(request):
+    return request.param
+
+
+@pytest.fixture(scope='module')
+def dataset(kind, small, tmp_path_factory):
+    folder = tmp_path_factory.mktemp('dataset') / 'out'
+    pairs = ['--source', small.source, '--target', small.target, '--name', 'small', '--shards', 4]
+    succeed('build', *pairs, *KINDS[kind][0], '--output', folder)
+    return open_dataset(folder)
+
+
+@pytest.fixture(scope='module')
+def stored(dataset):
+    import pathlib
+
+    return [example for shard in read_shards(pathlib.Path(dataset.folder)) for example in shard]
+
+
+def listed(batches):
+    return [{name: each.tolist() for name, each in batch.items()} for batch in batches]
+
+
+def test_rows_are_those_of_the_plain_reader(dataset, stored):
+    rows = [{name: ids.tolist() for name, ids in row.items()} for row in dataset.examples('train')]
+    assert rows == stored
+    assert dataset.splits['train'].examples == len(rows) == sum(dataset.splits['train'].shard_examples)
+
+
+def test_text_comes_back_where_a_scheme_keeps_it(kind, dataset, stored, small):
+    if kind in ('wordpiece', 'word'):
+        assert dataset.text(stored[0]['targets'])
+        return
+    pairs = [pair for pair in small.pairs if None not in pair and all(pair)]
+    if not kind.startswith('bpe'):
+        pairs = kept_pairs(small.pairs)
+    texts = [(dataset.text(row['inputs'], 'inputs'), dataset.text(row['targets'])) for row in stored]
+    assert sorted(texts) == sorted(pairs)
+
+
+def test_batches_are_nmts_of_rows_without_their_template(kind, dataset, stored):
+    asked = {'batch_size': 8, 'shuffle': False, **KINDS[kind][1]}
+    roles = dataset.special_ids()
+    start, end, pad = (
+        asked.get(name, role) for name, role in
+        (('start', roles.begin), ('end', roles.end), ('pad', roles.pad))
+    )  # fmt: skip
+    pairs = [
+        (dataset.template('inputs').stripped(row['inputs']), dataset.template().stripped(row['targets']))
+        for row in stored
+    ]
+    assert all(ids and end not in ids[-1:] for pair in pairs for ids in pair)
+    assert listed(dataset.batches('train', **asked)) == plain_training_batches(
+        pairs, batch_size=8, start=start, end=end, pad_source=pad, pad_target=pad
+    )
+
+
+def test_a_role_that_nothing_has_is_named(kind, dataset):
+    missing = {'subword': 'begin', 'byte': 'begin', 'word': 'pad'}.get(kind)
+    if missing is None:
+        assert next(dataset.batches('train', batch_size=2))
+        return
+    with pytest.raises(InputError, match=f"has the role '{missing}'; give .* --special-token"):
+        dataset.batches('train', batch_size=2)
+
+
+@pytest.mark.parametrize('asked', [{'batch_size': 8, 'epochs': 2}, {'tokens_per_batch': 700}], ids=str)
+def test_tensorflow_has_the_same_batches(tensorflow, kind, dataset, asked):
+    asked = {**asked, **(KINDS[kind][1] if 'batch_size' in asked else {'pad': 0})}
+    plain = [*dataset.batches('train', **asked)]
+    by_tensorflow = dataset.tensorflow('train', **asked)
+    for _ in range(2):
+        for expected, found in zip(plain, by_tensorflow.as_numpy_iterator(), strict=True):
+            assert expected.keys() == found.keys()
+            for name, array in expected.items():
+                assert found[name].dtype == array.dtype == np.int32
+                assert (found[name] == array).all()
+
+
+def test_another_vocabulary_is_refused_and_a_missing_one_asked_for(small, small_build, tmp_path):
+    vocabularies = [small_build / f'vocab.small.900.subwords.{side}' for side in ('inputs', 'targets')]
+    pairs = ['--source', small.source, '--target', small.target, '--name', 'small']
+    given = ['--source-vocab', vocabularies[0], '--target-vocab', vocabularies[1]]
+    succeed('encode', *pairs, *given, '--output', tmp_path / 'out')
+    dataset = open_dataset(tmp_path / 'out')
+    row = next(dataset.examples('train'))
+    with pytest.raises(InputError, match='give its path to open_dataset as target_vocabulary'):
+        dataset.text(row['targets'])
+    with pytest.raises(InputError, match='were made with .*inputs.* give that one as vocabulary'):
+        open_dataset(tmp_path / 'out', vocabulary=vocabularies[1])
+    whole = open_dataset(
+        tmp_path / 'out', vocabulary=vocabularies[0], target_vocabulary=vocabularies[1]
+    )
+    texts = whole.text(row['inputs'], 'inputs'), whole.text(row['targets'])
+    assert texts in kept_pairs(small.pairs)

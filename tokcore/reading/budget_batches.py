@@ -1,0 +1,116 @@
+"""Batches by a budget of tokens, as Tensor2Tensor makes them (utils/data_reader.py).
+
+Bounds of length grow by a tenth from 8 on. A bucket holds lengths below its bound, and as many rows
+as the budget has room for at the bound, lowered to a divisor of a highly composite number.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from tokcore.reading.batch_rules import LEFT_OUT, Batch, padded
+from tokcore.reading.shard_rows import Rows
+
+FIRST_BOUNDARY = 8
+STEP = 1.1
+
+
+def growing_boundaries(
+    max_length: int, first: int = FIRST_BOUNDARY, step: float = STEP
+) -> tuple[int, ...]:
+    """Returns bounds below a length, each a tenth larger than the one before, and at least by 1.
+
+    >>> growing_boundaries(14)
+    (8, 9, 10, 11, 12, 13)
+    """
+    found, bound = [], first
+    while bound < max_length:
+        found.append(bound)
+        bound = max(bound + 1, int(bound * step))
+    return tuple(found)
+
+
+def batch_sizes(tokens: int, bounds: Sequence[int]) -> tuple[int, ...]:
+    """Returns the rows of a batch for each bound.
+
+    >>> batch_sizes(100, [8, 16, 50])
+    (12, 6, 2)
+    """
+    most = [max(1, tokens // bound) for bound in bounds]
+    window = _highly_composite(3 * max(most))
+    divisors = np.flatnonzero(window % np.arange(1, window + 1) == 0) + 1
+    return tuple(int(divisors[divisors <= each].max()) for each in most)
+
+
+def _highly_composite(limit: int) -> int:
+    """Returns the largest number up to a limit that has more divisors than all below it."""
+    divisors = np.zeros(limit + 1, np.int64)
+    for each in range(1, limit + 1):
+        divisors[each::each] += 1
+    largest = np.maximum.accumulate(divisors)
+    return int(np.flatnonzero(divisors[1:] > largest[:-1])[-1]) + 1
+
+
+@dataclass(frozen=True)
+class BudgetBatches:
+    """The rule.
+
+    Attributes:
+        tokens: of a batch, padding included, at most; a longer row is a batch by itself.
+        pad: an id.
+        boundaries: ascending; a bucket holds lengths below its own and not below the one before.
+        longest: the bound that sizes the last bucket, whose lengths are up to it.
+        names: the features; a row's length is that of its longest.
+        min_length, max_length: others are left out; None: no row is too long.
+        pad_to_boundary: arrays are as wide as rows of their bucket can be.
+    """
+
+    tokens: int
+    pad: int
+    boundaries: tuple[int, ...]
+    longest: int
+    names: tuple[str, ...]
+    min_length: int = 0
+    max_length: int | None = None
+    pad_to_boundary: bool = False
+
+    @property
+    def features(self) -> tuple[str, ...]:
+        return self.names
+
+    @property
+    def sizes(self) -> np.ndarray:
+        return np.array(batch_sizes(self.tokens, (*self.boundaries, self.longest)), np.int64)
+
+    @property
+    def widths(self) -> tuple[int, ...]:
+        """The greatest length of each bucket."""
+        return (*(bound - 1 for bound in self.boundaries), self.longest)
+
+    def buckets(self, rows: Rows) -> np.ndarray:
+        lengths = np.max([np.diff(rows.offsets[name]) for name in self.names], axis=0)
+        kept = lengths >= self.min_length
+        if self.max_length is not None:
+            kept &= lengths <= self.max_length
+        found = np.searchsorted(np.array(self.boundaries, np.int64), lengths, side='right')
+        return np.where(kept, found, LEFT_OUT)
+
+    def batch(self, rows: Rows, which: np.ndarray, bucket: int) -> Batch:
+        width = self.widths[bucket] if self.pad_to_boundary else None
+        batch = {}
+        for name in self.names:
+            offsets = rows.offsets[name]
+            lengths = np.diff(offsets)
+            batch[name] = padded(rows.ids[name], offsets[:-1], lengths, which, self.pad, width)
+            batch[f'{name}_length'] = lengths[which].astype(np.int32)
+        return batch
+
+    def signature(self) -> dict[str, tuple[tuple[int | None, ...], type]]:
+        found = {}
+        for name in self.names:
+            found[name] = ((None, None), np.int32)
+            found[f'{name}_length'] = ((None,), np.int32)
+        return found

@@ -1,0 +1,212 @@
+"""The rows of a shard: found, checked and parsed by the window, at any place of it."""
+
+from __future__ import annotations
+
+import bisect
+import functools
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from tokcore.compiled.compilation import read_only
+from tokcore.compiled.crc import CRC32C, crc_table
+from tokcore.compiled.ragged_bytes import row_offsets
+from tokcore.errors import InputError
+from tokcore.reading.record_kernels import (
+    CUT_OFF,
+    HEAD_CUT_OFF,
+    HEAD_DAMAGED,
+    LARGEST_ID,
+    ODD,
+    WHOLE,
+    index_records,
+    parse_records,
+)
+from tokcore.records.tfrecord_reader import parse_example
+
+_WRONG = {
+    HEAD_CUT_OFF: 'the file ends within the head of a TFRecord',
+    HEAD_DAMAGED: "the checksum of a TFRecord's length does not match",
+    CUT_OFF: 'the file ends within a TFRecord',
+}
+_REMEDY = 'write the shards again'
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Rows of ids by feature.
+
+    Attributes:
+        ids: int32 by feature, those of all rows one after another.
+        offsets: int64[rows + 1] by feature: row i is ids[offsets[i]:offsets[i + 1]].
+    """
+
+    ids: dict[str, np.ndarray]
+    offsets: dict[str, np.ndarray]
+
+    def __len__(self) -> int:
+        return len(next(iter(self.offsets.values()))) - 1
+
+    def take(self, which: np.ndarray) -> Rows:
+        """Returns the rows of these numbers, in this order."""
+        ids, offsets = {}, {}
+        for name, own in self.offsets.items():
+            starts, lengths = own[which], own[which + 1] - own[which]
+            offsets[name] = row_offsets(lengths)
+            shifts = np.repeat(starts - offsets[name][:-1], lengths)
+            ids[name] = self.ids[name][np.arange(offsets[name][-1]) + shifts]
+        return Rows(ids, offsets)
+
+    @classmethod
+    def joined(cls, parts: Sequence[Rows]) -> Rows:
+        """Returns the rows of one or more parts, one after another."""
+        if len(parts) == 1:
+            return parts[0]
+        ids = {name: np.concatenate([each.ids[name] for each in parts]) for name in parts[0].ids}
+        lengths = {
+            name: np.concatenate([np.diff(each.offsets[name]) for each in parts]) for name in ids
+        }
+        return cls(ids, {name: row_offsets(each) for name, each in lengths.items()})
+
+
+class ShardRows:
+    """Reads a shard of uncompressed TFRecords; for one thread."""
+
+    def __init__(self, path: str, rows: int, features: Sequence[str], skips: bool = False):
+        """Takes a shard; it is mapped, and read where rows are asked for.
+
+        Args:
+            path: of the file.
+            rows: that it has, by the manifest.
+            features: the names of those that are wanted, all of int64.
+            skips: whether damaged records are passed over; otherwise they are errors.
+        """
+        self.path, self.rows = path, rows
+        self._features = tuple(features)
+        self._skips = skips
+        self._known = [(0, 0)]  # (row, its byte), ascending
+        coded = [name.encode() for name in features]
+        self._names = read_only(np.frombuffer(b''.join(coded), np.uint8))
+        self._bounds = read_only(row_offsets([len(name) for name in coded]))
+
+    @functools.cached_property
+    def _data(self) -> np.ndarray:
+        try:
+            return read_only(np.asarray(np.memmap(self.path, np.uint8, 'r')))
+        except ValueError:
+            return read_only(np.empty(0, np.uint8))  # an empty file cannot be mapped
+        except OSError as error:
+            raise InputError(
+                f'{self.path} cannot be read ({error.strerror}); give a folder with all its shards'
+            ) from error
+
+    def read(self, first: int, last: int) -> tuple[np.ndarray, Rows]:
+        """Returns rows `first` to `last`, that not among them: their numbers, and their ids.
+
+        Numbers lack where records are damaged and these are passed over.
+
+        Raises:
+            InputError: naming shard, record and byte offset, if a record is damaged or cut off, is
+                no example with these features, or is not there at all.
+        """
+        row, place = self._known[bisect.bisect(self._known, (first, 1 << 62)) - 1]
+        if row < first:
+            place, row = self._index(row, place, first, checks=False)[:2]
+            if row < first:  # what is wrong was passed over
+                return np.empty(0, np.int64), self._parsed(np.empty((2, 0), np.int64))[1]
+        behind, end, records, damaged = self._index(row, place, last, checks=True)
+        if end == last and self._known[-1][0] < last:
+            self._known.append((last, behind))
+        if end == last == self.rows and behind < len(self._data) and not self._skips:
+            raise InputError(
+                f'{self.path} goes on at byte {behind}, behind the {self.rows} records that the '
+                f'manifest tells of; {_REMEDY}'
+            )
+        sound = np.flatnonzero(damaged == 0)
+        if len(sound) < len(damaged) and not self._skips:
+            bad = int(np.flatnonzero(damaged)[0])
+            raise self._damage(
+                first + bad,
+                int(records[0, bad]) - 12,
+                "the checksum of a TFRecord's content does not match",
+            )
+        kept, found = self._parsed(np.ascontiguousarray(records[:, sound]), first + sound)
+        return kept, found
+
+    def _index(
+        self, row: int, place: int, last: int, checks: bool
+    ) -> tuple[int, int, np.ndarray, np.ndarray]:
+        """Returns the place and the number behind the records found, these, and which are damaged."""
+        count = last - row
+        records, damaged = np.empty((2, count), np.int64), np.empty(count, np.uint8)
+        place, found, wrong = index_records(
+            self._data, place, _crc32c(), checks, records[0], records[1], damaged
+        )
+        if found < count and not self._skips:
+            if wrong == WHOLE:
+                raise InputError(
+                    f'{self.path} ends after {row + found} records, and the manifest tells of '
+                    f'{self.rows}; {_REMEDY}'
+                )
+            raise self._damage(row + found, place, _WRONG[wrong])
+        return place, row + found, records[:, :found], damaged[:found]
+
+    def _damage(self, record: int, place: int, what: str) -> InputError:
+        return InputError(
+            f"{self.path}, record {record}, byte {place}: {what}; {_REMEDY}, or pass "
+            "on_error='skip'"
+        )
+
+    def _parsed(
+        self, records: np.ndarray, numbers: np.ndarray | None = None
+    ) -> tuple[np.ndarray, Rows]:
+        count, features = records.shape[1], len(self._features)
+        numbers = np.arange(count) if numbers is None else numbers
+        ids = np.empty((features, int(records[1].sum())), np.int32)
+        offsets = np.empty((features, count + 1), np.int64)
+        marks = np.empty(count, np.uint8)
+        parse_records(
+            self._data, read_only(records), self._names, self._bounds, ids, offsets, marks
+        )
+        rows = Rows(
+            {name: ids[k, : offsets[k, -1]] for k, name in enumerate(self._features)},
+            {name: offsets[k] for k, name in enumerate(self._features)},
+        )
+        odd = np.flatnonzero(marks == ODD)
+        return (numbers, rows) if not len(odd) else self._with_odd(records, numbers, rows, odd)
+
+    def _with_odd(
+        self, records: np.ndarray, numbers: np.ndarray, rows: Rows, odd: np.ndarray
+    ) -> tuple[np.ndarray, Rows]:
+        """Puts the records that the kernel left in their places, parsed by the plain parser."""
+        parts, kept, done = [], np.ones(len(numbers), bool), 0
+        for number in odd.tolist():
+            parts.append(rows.take(np.arange(done, number)))
+            try:
+                parts.append(self._plain(records[:, number]))
+            except (ValueError, UnicodeDecodeError) as error:
+                if not self._skips:
+                    place = int(records[0, number]) - 12
+                    raise self._damage(int(numbers[number]), place, str(error)) from error
+                kept[number] = False
+            done = number + 1
+        parts.append(rows.take(np.arange(done, len(numbers))))
+        return numbers[kept], Rows.joined(parts)
+
+    def _plain(self, record: np.ndarray) -> Rows:
+        start, length = record.tolist()
+        parsed = parse_example(self._data[start : start + length].tobytes())
+        for name in self._features:
+            if name not in parsed:
+                raise ValueError(f'this example has no feature {name!r}')
+            wrong = next((id_ for id_ in parsed[name] if not 0 <= id_ <= LARGEST_ID), None)
+            if wrong is not None:
+                raise ValueError(f'feature {name!r} holds {wrong}, which is no id')
+        ids = {name: np.array(parsed[name], np.int32) for name in self._features}
+        return Rows(ids, {name: np.array([0, len(each)]) for name, each in ids.items()})
+
+
+@functools.cache
+def _crc32c() -> np.ndarray:
+    return crc_table(CRC32C)
