@@ -1,5 +1,8 @@
 """What contenders are given: texts, counts, vocabularies and the peers' models, each made once."""
 
+import json
+import subprocess
+import sys
 import tempfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -9,13 +12,15 @@ import numpy as np
 
 from tokcore.corpus.formats.line_rows import text_rows
 from tokcore.counts.token_table import TokenTable
+from tokcore.encoding.encoded_rows import EncodedSide
 from tokcore.learning.size_search import SearchResult
+from tokcore.records.framing import frame_examples
 from tokcore.subword.text_encoder import EOS_ID, SubwordTextEncoder
 from tokcore.subword.vocabulary_file import dump_vocabulary
 from tokcore.text.t2t_lines import T2T_LINES
 
 from . import running
-from .corpora import Corpora
+from .corpora import SOURCES, TARGETS, Corpora
 from .stages.blocks import text_blocks
 from .stages.counting import count_blocks, search
 from .stages.wordpieces import count_words
@@ -92,6 +97,25 @@ class Materials:
 
         return self._made(f'{name}.{size}.subwords', make)
 
+    def word_dataset(self, size: int) -> dict[str, str]:
+        """Returns the folder of pairs encoded as whole words, and their texts and vocabulary."""
+        source, target = (self.corpora.path(name) for name in (SOURCES, TARGETS))
+        folder = self.scratch / f'words.{size}'
+        asked = ['--source', source, '--target', target, '--name', 'words', '--scheme', 'word']
+        asked += ['--vocab-size', size, '--shared-vocab', '--quiet', '--output', folder]
+        command = [sys.executable, '-m', 'pipelines', 'build', *map(str, asked)]
+        subprocess.run(command, cwd=running.ROOT, check=True)
+        vocabulary = folder / f'vocab.words.{size}.words.txt'
+        return {'folder': str(folder), 'shared': f'{source}|{target}|{vocabulary}'}
+
+    def many_shards(self, rows: int) -> Path:
+        """Returns a dataset of 100 shards with so many short rows, as `encode` writes them."""
+        folder = self.scratch / f'many.{rows}'
+        if not (folder / 'tokbeam.json').exists():
+            folder.mkdir(exist_ok=True)
+            _write_shards(folder, rows // 100)
+        return folder
+
     def ids(self, name: str, limit: int | None, size: int) -> Path:
         """Returns a text's ids, as `ids` and `offsets` in an .npz file."""
 
@@ -136,6 +160,20 @@ class Materials:
             make(part)
             part.rename(path)
         return path
+
+
+def _write_shards(folder: Path, rows: int) -> None:
+    offsets = 20 * np.arange(rows + 1)
+    side = EncodedSide(np.arange(20 * rows, dtype=np.int32) % 1000, offsets)
+    data = frame_examples([('targets', side)], np.zeros(rows, np.uint64)).records.tobytes()
+    files = []
+    for number in range(100):
+        name = f'many-train-{number:05d}-of-00100'
+        (folder / name).write_bytes(data)
+        files.append({'name': name, 'rows': rows, 'bytes': len(data), 'crc32c': ''})
+    manifest = {'stage': 'encode', 'options': {'scheme': 'byte'}, 'inputs': [{'role': 'text'}]}
+    manifest |= {'files': files, 'vocabularies': [], 'vocabularies_used': []}
+    (folder / 'tokbeam.json').write_text(json.dumps(manifest))
 
 
 class Inputs:
@@ -183,6 +221,12 @@ class Inputs:
 
     def vocabulary(self, size: int, corpus: str | None = None) -> str:
         return str(self.materials.vocabulary(corpus or self.corpus, size))
+
+    def word_dataset(self, size: int) -> dict[str, str]:
+        return self.materials.word_dataset(size)
+
+    def many_shards(self, rows: int) -> str:
+        return str(self.materials.many_shards(rows))
 
     def ids(self, size: int) -> str:
         return str(self.materials.ids(self.corpus, self._limit, size))

@@ -142,13 +142,14 @@ class BatchIterator:
             parts.append(self._read(order, *own[place.window]))
         positions = np.concatenate([each[0] for each in parts])
         rows = Rows.joined([each[1] for each in parts])
-        buckets = self._rule.buckets(rows)
+        looked_at = self._rule.look_at(rows)
+        buckets = looked_at.buckets
         batches = part_batches if is_end else whole_batches
         if is_end and self._reading.drop_remainder:
             batches = _no_batches
         for number, (which, bucket) in enumerate(batches(buckets, self._sizes)):
             if number >= place.batch:
-                yield self._rule.batch(rows, which, bucket)
+                yield looked_at.batch(which, bucket)
         if is_end:
             self.left_out['remainder'] += len(waiting) if self._reading.drop_remainder else 0
             self._place, self._waiting = _Place(place.epoch + 1), None

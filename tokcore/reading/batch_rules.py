@@ -16,6 +16,16 @@ LEFT_OUT = -1
 Batch = dict[str, np.ndarray]
 
 
+class BatchedRows(Protocol):
+    """Rows that are to become batches, looked at once."""
+
+    buckets: np.ndarray
+    """int64[rows]: the bucket of each row, or `LEFT_OUT`."""
+
+    def batch(self, which: np.ndarray, bucket: int) -> Batch:
+        """Returns the rows of these numbers as padded arrays."""
+
+
 class BatchRule(Protocol):
     """How rows become batches."""
 
@@ -27,11 +37,8 @@ class BatchRule(Protocol):
     def sizes(self) -> np.ndarray:
         """int64[buckets]: the rows of a whole batch."""
 
-    def buckets(self, rows: Rows) -> np.ndarray:
-        """Returns the bucket of each row, int64[rows], or `LEFT_OUT`."""
-
-    def batch(self, rows: Rows, which: np.ndarray, bucket: int) -> Batch:
-        """Returns the rows of these numbers as padded arrays."""
+    def look_at(self, rows: Rows) -> BatchedRows:
+        """Returns rows with their buckets."""
 
     def signature(self) -> dict[str, tuple[tuple[int | None, ...], type]]:
         """Returns the shape and dtype of each array of a batch; None is what differs."""

@@ -90,23 +90,8 @@ class BudgetBatches:
         """The greatest length of each bucket."""
         return (*(bound - 1 for bound in self.boundaries), self.longest)
 
-    def buckets(self, rows: Rows) -> np.ndarray:
-        lengths = np.max([np.diff(rows.offsets[name]) for name in self.names], axis=0)
-        kept = lengths >= self.min_length
-        if self.max_length is not None:
-            kept &= lengths <= self.max_length
-        found = np.searchsorted(np.array(self.boundaries, np.int64), lengths, side='right')
-        return np.where(kept, found, LEFT_OUT)
-
-    def batch(self, rows: Rows, which: np.ndarray, bucket: int) -> Batch:
-        width = self.widths[bucket] if self.pad_to_boundary else None
-        batch = {}
-        for name in self.names:
-            offsets = rows.offsets[name]
-            lengths = np.diff(offsets)
-            batch[name] = padded(rows.ids[name], offsets[:-1], lengths, which, self.pad, width)
-            batch[f'{name}_length'] = lengths[which].astype(np.int32)
-        return batch
+    def look_at(self, rows: Rows) -> BudgetRows:
+        return BudgetRows(self, rows)
 
     def signature(self) -> dict[str, tuple[tuple[int | None, ...], type]]:
         found = {}
@@ -114,3 +99,28 @@ class BudgetBatches:
             found[name] = ((None, None), np.int32)
             found[f'{name}_length'] = ((None,), np.int32)
         return found
+
+
+class BudgetRows:
+    """Rows and their buckets by the rule."""
+
+    def __init__(self, rule: BudgetBatches, rows: Rows):
+        self._rule, self._ids = rule, rows.ids
+        self._starts = {name: rows.offsets[name][:-1] for name in rule.names}
+        self._lengths = {name: np.diff(rows.offsets[name]) for name in rule.names}
+        longest = np.max([*self._lengths.values()], axis=0)
+        kept = longest >= rule.min_length
+        if rule.max_length is not None:
+            kept &= longest <= rule.max_length
+        found = np.searchsorted(np.array(rule.boundaries, np.int64), longest, side='right')
+        self.buckets = np.where(kept, found, LEFT_OUT)
+
+    def batch(self, which: np.ndarray, bucket: int) -> Batch:
+        width = self._rule.widths[bucket] if self._rule.pad_to_boundary else None
+        batch = {}
+        for name, lengths in self._lengths.items():
+            batch[name] = padded(
+                self._ids[name], self._starts[name], lengths, which, self._rule.pad, width
+            )
+            batch[f'{name}_length'] = lengths[which].astype(np.int32)
+        return batch

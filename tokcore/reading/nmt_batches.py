@@ -7,6 +7,7 @@ longer; the target's length counts the start token (nmt/utils/iterator_utils.py)
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -52,59 +53,26 @@ class NmtBatches:
     def sizes(self) -> np.ndarray:
         return np.full(self.num_buckets + 1 if self.num_buckets > 1 else 1, self.batch_size)
 
-    def buckets(self, rows: Rows) -> np.ndarray:
-        _, target, kept = self._side(rows, self.target)
-        longer = target + 1
-        width = _WIDTH
+    def look_at(self, rows: Rows) -> NmtRows:
+        target = self._side(rows, self.target, self.target_template, self.target_max_length)
+        source = None
         if self.source is not None:
-            _, source, has_source = self._side(rows, self.source)
-            kept &= has_source
-            if self.num_buckets > 1:
-                width = self._width
-                return np.where(
-                    kept,
-                    np.minimum(np.maximum(source // width, longer // width), self.num_buckets),
-                    LEFT_OUT,
-                )
-        if self.num_buckets <= 1:
-            return np.where(kept, 0, LEFT_OUT)
-        return np.where(kept, np.minimum(longer // width, self.num_buckets), LEFT_OUT)
+            source = self._side(rows, self.source, self.source_template, self.source_max_length)
+        return NmtRows(self, source, target)
+
+    @staticmethod
+    def _side(rows: Rows, feature: str, template: Template, most: int | None) -> Side:
+        offsets = rows.offsets[feature]
+        whole = np.maximum(np.diff(offsets) - template.size, 0)
+        lengths = np.minimum(whole, most) if most else whole
+        return Side(rows.ids[feature], offsets[:-1] + len(template.before), lengths)
 
     @property
-    def _width(self) -> int:
-        if not self.source_max_length:
+    def width(self) -> int:
+        """The lengths in a bucket."""
+        if self.source is None or not self.source_max_length or self.num_buckets <= 1:
             return _WIDTH
         return (self.source_max_length + self.num_buckets - 1) // self.num_buckets
-
-    def _side(self, rows: Rows, feature: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Returns where rows begin, their lengths after cutting, and whether they hold anything."""
-        is_source = feature == self.source
-        template = self.source_template if is_source else self.target_template
-        most = self.source_max_length if is_source else self.target_max_length
-        offsets = rows.offsets[feature]
-        lengths = np.maximum(np.diff(offsets) - template.size, 0)
-        kept = lengths > 0
-        if most:
-            lengths = np.minimum(lengths, most)
-        return offsets[:-1] + len(template.before), lengths, kept
-
-    def batch(self, rows: Rows, which: np.ndarray, bucket: int) -> Batch:
-        starts, lengths, _ = self._side(rows, self.target)
-        ids = rows.ids[self.target]
-        own = lengths[which]
-        width = int(own.max(initial=0)) + 1
-        given = padded(ids, starts, lengths, which, self.pad, width, 1)
-        given[:, 0] = self.start
-        wanted = padded(ids, starts, lengths, which, self.pad, width)
-        wanted[np.arange(len(which)), own] = self.end
-        batch = {'target_input': given, 'target_output': wanted}
-        batch['target_sequence_length'] = (own + 1).astype(np.int32)
-        if self.source is not None:
-            starts, lengths, _ = self._side(rows, self.source)
-            source = padded(rows.ids[self.source], starts, lengths, which, self.pad)
-            lengths = lengths[which].astype(np.int32)
-            batch = {'source': source, **batch, 'source_sequence_length': lengths}
-        return batch
 
     def signature(self) -> dict[str, tuple[tuple[int | None, ...], type]]:
         arrays = ['source'] * (self.source is not None) + ['target_input', 'target_output']
@@ -114,3 +82,46 @@ class NmtBatches:
             **{name: ((None, None), np.int32) for name in arrays},
             **{name: ((None,), np.int32) for name in lengths},
         }
+
+
+class Side(NamedTuple):
+    """One side's rows as batches hold them: without their template, and cut."""
+
+    ids: np.ndarray  # int32, of all rows
+    starts: np.ndarray  # int64[rows]
+    lengths: np.ndarray  # int64[rows]; a row of 0 is left out
+
+    def padded(self, which: np.ndarray, pad: int, width: int | None = None, column: int = 0):
+        """Returns rows as int32[len(which), width], as `batch_rules.padded`."""
+        return padded(self.ids, self.starts, self.lengths, which, pad, width, column)
+
+
+class NmtRows:
+    """Rows and their buckets by the rule."""
+
+    def __init__(self, rule: NmtBatches, source: Side | None, target: Side):
+        self._rule, self._source, self._target = rule, source, target
+        longest, kept = target.lengths + 1, target.lengths > 0
+        found = longest // rule.width
+        if source is not None:
+            kept &= source.lengths > 0
+            found = np.maximum(source.lengths // rule.width, found)
+        buckets = np.minimum(found, rule.num_buckets) if rule.num_buckets > 1 else 0
+        self.buckets = np.where(kept, buckets, LEFT_OUT)
+
+    def batch(self, which: np.ndarray, bucket: int) -> Batch:
+        rule, source, target = self._rule, self._source, self._target
+        lengths = target.lengths[which]
+        width = int(lengths.max()) + 1
+        given = target.padded(which, rule.pad, width, 1)
+        given[:, 0] = rule.start
+        wanted = target.padded(which, rule.pad, width)
+        wanted[np.arange(len(which)), lengths] = rule.end
+        batch = {'target_input': given, 'target_output': wanted}
+        batch['target_sequence_length'] = (lengths + 1).astype(np.int32)
+        if source is not None:
+            lengths = source.lengths[which].astype(np.int32)
+            batch = {
+                'source': source.padded(which, rule.pad), **batch, 'source_sequence_length': lengths
+            }  # fmt: skip
+        return batch

@@ -8,6 +8,7 @@ from .byte_pairs import byte_pair_rows
 from .commands import command_rows
 from .encoding import encoding_rows
 from .learning import learning_rows
+from .reading import reading_rows
 from .shuffled import shuffled_rows
 from .sizes import size_rows
 from .wordpieces import wordpiece_rows
@@ -20,6 +21,7 @@ def all_rows(scale: Scale) -> tuple[Row, ...]:
         *encoding_rows(scale),
         *wordpiece_rows(scale),
         *byte_pair_rows(scale),
+        *reading_rows(scale),
         *command_rows(scale),
         *shuffled_rows(scale),
         *size_rows(scale),
