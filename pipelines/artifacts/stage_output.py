@@ -34,7 +34,7 @@ from tokcore.schemes import VOCABULARY_FILE
 from tokcore.text.unicode_tables import UNICODE_VERSION
 
 _DATASET_FILE = re.compile(
-    rf'.+-(train|dev|test)-\d{{5,}}-of-\d{{5,}}|{VOCABULARY_FILE}', re.DOTALL
+    rf'.+-(train|dev|test)-\d{{5,}}-of-\d{{5,}}(\.inputs|\.targets|\.parquet)?|{VOCABULARY_FILE}', re.DOTALL
 )
 _COUNTS_FILE = re.compile(r'counts-\d{5}-of-\d{5}\.parquet')
 

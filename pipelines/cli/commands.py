@@ -41,9 +41,11 @@ from pipelines.stages.encode import encode_stage, given_vocabularies
 from pipelines.stages.merge_counts import merge_stage
 from pipelines.stages.pieces import pieces_stage
 from pipelines.stages.vocabulary import vocabulary_from_counts, vocabulary_from_text
+from pipelines.transforms.convert_shards import converted_names
 from pipelines.transforms.write_rejected import REJECTED_FOLDER
 from pipelines.transforms.write_shards import shard_name
 from tokcore.encoding.scheme import Scheme
+from tokcore.encoding.templates import ROW
 from tokcore.errors import InputError
 from tokcore.options.values import said_size
 from tokcore.schemes import DEFAULT_SCHEME
@@ -205,9 +207,14 @@ def _refuse_long_work(options: argparse.Namespace) -> None:
 def _longest_shards(encoding: EncodeOptions, corpus: Corpus) -> list[str]:
     """The last shard's name of each split; no other is longer."""
     return [
-        shard_name(encoding.name, split.name, shards - 1, shards)
+        name
         for split in corpus.splits
         for shards in [encoding.shards_of(split.name)]
+        for name in converted_names(
+            shard_name(encoding.name, split.name, shards - 1, shards),
+            encoding.output_format,
+            ['inputs', 'targets'],
+        )
     ]
 
 
@@ -250,10 +257,11 @@ def _encode_options(
         raise InputError(
             f'--source-prefix is for pairs; a {_option_of(corpus)} corpus has targets only'
         )
-    return EncodeOptions(
-        **field_values(DatasetOptions, vars(options)),
-        encoding=asked_encoding(scheme, vars(options)),
-    )
+    encoding = asked_encoding(scheme, vars(options))
+    if options.output_format == 'text' and encoding.template is None:
+        # What reads text puts marks of its own around lines.
+        encoding = dataclasses.replace(encoding, template=ROW)
+    return EncodeOptions(**field_values(DatasetOptions, vars(options)), encoding=encoding)
 
 
 def _vocabulary_paths(options: argparse.Namespace, corpus: Corpus) -> VocabularyPaths:

@@ -20,12 +20,12 @@ from tokcore.corpus.formats.line_rows import text_rows
 from tokcore.encoding.encoded_rows import EncodedSide
 from tokcore.encoding.row_encoder import RowEncoder, unspelled_row
 from tokcore.encoding.scheme import PieceWriter, Scheme
-from tokcore.encoding.special_ids import Vocabulary
+from tokcore.encoding.special_ids import SpecialIds, Vocabulary
 from tokcore.encoding.templates import NO_TEMPLATE, Template
 from tokcore.errors import InputError
 from tokcore.text.normalizer import Normalizer
 from tokcore.text.sides import Side
-from tokcore.text.whitespace.piece_text import escape_piece
+from tokcore.text.whitespace.piece_text import escape_piece, unescape_piece
 
 _BLOCK_BYTES = 1 << 20
 """Lines are handled by the megabyte: enough that a block's fixed costs vanish, and still prompt."""
@@ -58,27 +58,37 @@ def tokenize(options: argparse.Namespace) -> int:
 
 
 def detokenize(options: argparse.Namespace) -> int:
-    """Writes the text of each line of ids read, without padding and what the template adds.
+    """Writes the text of each line of ids or pieces read, without padding and what the template adds.
 
     Ids can spell what a line of text cannot hold: a line feed is written as a space, and half of a
     surrogate pair as U+FFFD.
     """
     with StandardOutput() as target:
         scheme, vocabulary = _load(options)
+        writer = scheme.piece_lines(vocabulary) if options.pieces else None
+        if writer is not None and not options.raw:
+            for number, line in enumerate(_read(_source()), 1):
+                target.write(_as_line(writer.text(_decoded(line.rstrip(b'\n'), number))))
+            return 0
         template = scheme.template(vocabulary, asked_encoding(scheme, vars(options)).template)
-        at_end = vocabulary.special_ids.at_end
+        read_ids = _PieceIds(vocabulary) if options.pieces else _Ids(vocabulary)
         for number, line in enumerate(_read(_source()), 1):
-            ids = [_checked_id(word, number, vocabulary.vocab_size) for word in line.split()]
-            while ids and ids[-1] == vocabulary.special_ids.pad:
-                ids.pop()
-            ids = template.stripped(ids)
-            while ids and ids[-1] in at_end:
-                ids.pop()
+            ids = _stripped(read_ids.of_line(line, number), template, vocabulary.special_ids)
             if options.raw:
                 target.write(vocabulary.decode_bytes(ids) + b'\n')
             else:
                 target.write(_as_line(vocabulary.decode(ids)))
     return 0
+
+
+def _stripped(ids: list[int], template: Template, special_ids: SpecialIds) -> list[int]:
+    """Returns a row's own ids: without padding, what the template adds, and ends."""
+    while ids and ids[-1] == special_ids.pad:
+        ids.pop()
+    ids = template.stripped(ids)
+    while ids and ids[-1] in special_ids.at_end:
+        ids.pop()
+    return ids
 
 
 def _load(options: argparse.Namespace) -> tuple[Scheme, Vocabulary]:
@@ -169,6 +179,44 @@ def _encode(
         raise InputError(
             f'standard input, line {lines[row]}: {said}'
         ) from error
+
+
+def _decoded(line: bytes, number: int) -> str:
+    try:
+        return line.decode('utf-8')
+    except UnicodeDecodeError as error:
+        raise _no_utf8(number, error.start) from error
+
+
+class _PieceIds:
+    """Ids of lines of pieces."""
+
+    def __init__(self, vocabulary: Vocabulary):
+        self._ids = {piece: id_ for id_, piece in enumerate(vocabulary.pieces)}
+
+    def of_line(self, line: bytes, number: int) -> list[int]:
+        """Raises InputError for a word that is no piece; `number` is the line's."""
+        ids = []
+        for word in _decoded(line, number).strip('\r\n').split(' '):
+            piece = unescape_piece(word)
+            if word and piece not in self._ids:
+                raise InputError(
+                    f'standard input, line {number}: {piece[:_SHOWN]!r} is no piece of the '
+                    'vocabulary; give the vocabulary that made these lines'
+                )
+            ids += [self._ids[piece]] if word else []
+        return ids
+
+
+class _Ids:
+    """Ids of lines of them."""
+
+    def __init__(self, vocabulary: Vocabulary):
+        self._size = vocabulary.vocab_size
+
+    def of_line(self, line: bytes, number: int) -> list[int]:
+        """Raises InputError for a word that is no id; `number` is the line's."""
+        return [_checked_id(word, number, self._size) for word in line.split()]
 
 
 def _checked_id(word: bytes, line: int, size: int) -> int:

@@ -6,6 +6,7 @@ from pipelines.jobs.corpus_files import Corpus
 from pipelines.jobs.job import Reading
 from pipelines.options.corpus_options import SPLITS, option_name
 from pipelines.options.job_options import DatasetOptions
+from pipelines.transforms.convert_shards import converted_names
 from pipelines.transforms.encode_blocks import EncodedFeature, SplitShards
 from pipelines.transforms.write_shards import shard_name
 from tokcore.encoding.scheme_options import EncodingOptions
@@ -51,8 +52,17 @@ class EncodeOptions(DatasetOptions):
         own |= recorded(self.encoding) | recorded(reading.scheme)
         return {**own, **reading.for_manifest()}
 
+    def file_names(self, corpus: Corpus) -> list[str]:
+        """Returns the names of all files of all shards."""
+        features = ('inputs', 'targets') if corpus.is_paired else ('targets',)
+        return [
+            name
+            for shard in self.shard_names(corpus)
+            for name in converted_names(shard, self.output_format, features)
+        ]
+
     def shard_names(self, corpus: Corpus) -> list[str]:
-        """Returns the names of all shards of all splits."""
+        """Returns the names of all shards of all splits, as TFRecords."""
         return [
             shard_name(self.name, split.name, shard, self.shards_of(split.name))
             for split in corpus.splits

@@ -2,5 +2,8 @@
 
 from typing import Literal
 
+OutputFormat = Literal['tfrecord', 'text', 'parquet']
+"""What the shards of a dataset are."""
+
 PairSide = Literal['inputs', 'targets', 'both']
 """What `--side` chooses of a pair, and what a vocabulary is of."""

@@ -4,6 +4,7 @@ import dataclasses
 from dataclasses import dataclass
 from typing import Literal, get_args
 
+from pipelines.options.choices import OutputFormat
 from pipelines.options.corpus_options import option_name
 from tokcore.corpus.dataset import MAX_LINE_BYTES
 from tokcore.corpus.formats.work_items import ITEM_BYTES
@@ -65,6 +66,15 @@ class DatasetOptions:
         'N',
         default=0,
         changes_bytes=True,
+    )
+
+    output_format: OutputFormat = option(
+        'what shards are: TFRecords of tf.train.Example; aligned text, one file for each side, '
+        'pieces between blanks; or Parquet with columns list<int32> (default: tfrecord)',
+        get_args(OutputFormat),
+        default='tfrecord',
+        changes_bytes=True,
+        unrecorded_default=True,
     )
 
     def shards_of(self, split: str) -> int:

@@ -144,8 +144,13 @@ class LinePieces:
 
 @dataclass(frozen=True, kw_only=True)
 class LineBytes:
-    """Bytes as they are."""
+    """What lines hold, and bytes as they are."""
 
+    pieces: bool = option(
+        'lines hold pieces, as tokenize --pieces and build --output-format=text write them',
+        None,
+        default=False,
+    )
     raw: bool = option(
         'write the bytes of ids exactly as they are, also where they are no UTF-8 or hold a line '
         'feed (default: U+FFFD, and a space)',

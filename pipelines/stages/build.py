@@ -121,7 +121,7 @@ def build_stage(
 
     work = WorkFolder(execution.work, folder)
     [made] = run_stage(
-        [StageTask(key, output, [*_with_ids(names, reading.scheme), *encoding.shard_names(corpus)])],
+        [StageTask(key, output, [*_with_ids(names, reading.scheme), *encoding.file_names(corpus)])],
         make,
         execution,
         kept=[work, KeptRuns(work.path, folder), *rounds.values()],

@@ -20,8 +20,10 @@ from pipelines.jobs.read_stats import ReadStats, read_job_stats, report_stats
 from pipelines.jobs.shuffle_memory import refuse_too_large
 from pipelines.shuffle.through_files import KeptRuns, encode_through_files
 from pipelines.stages.run_stage import Made, run_stage
+from pipelines.transforms.convert_shards import ConvertShards, converted_names
 from pipelines.transforms.encode_blocks import RECORDS, EncodeBlocks, EncodedFeature
 from pipelines.transforms.read_blocks import READING
+from pipelines.transforms.share_out import ShareOut
 from pipelines.transforms.write_report import WriteReport, WrittenFile, read_report
 from pipelines.transforms.write_shards import WriteShards
 from tokcore.encoding.scheme import Scheme
@@ -100,7 +102,7 @@ def encode_stage(
         return [Made(manifest, encoded.stats.rejected)]
 
     [made] = run_stage(
-        [StageTask(key, output, options.shard_names(reading.corpus))],
+        [StageTask(key, output, options.file_names(reading.corpus))],
         make,
         execution,
         kept=[work, KeptRuns(work.path, folder)],
@@ -170,10 +172,45 @@ def encode_into(
             raise RuntimeError(
                 f'{lines.examples} examples of {lines.split} were encoded, {examples} written'
             )
+    if options.output_format != 'tfrecord':
+        shards = _converted(shards, plan, execution, features, options, path)
     for lines, words in zip(stats.lines, stats.unknown_words, strict=True):
         if lines.unknown:
             tell(UnknownTokens(lines.split, lines.unknown, lines.ids, tuple(words.items())[:10]))
     return Encoded(stats, tuple(shards))
+
+
+def _converted(
+    shards: Sequence[OutputFile],
+    plan: ReadPlan,
+    execution: Execution,
+    features: Sequence[EncodedFeature],
+    options: EncodeOptions,
+    path: str,
+) -> list[OutputFile]:
+    """Turns the shards in an attempt's folder into what is asked for."""
+    report = filesystem.join(path, 'converted')
+
+    def build(pipeline: beam.Pipeline) -> None:
+        (
+            pipeline
+            | ShareOut([each.name for each in shards])
+            | 'ConvertShards' >> ConvertShards(
+                path, options.output_format, features, plan.reading.scheme
+            )
+            | 'ReportFiles' >> WriteReport(report)
+        )  # fmt: skip
+
+    execution.engine.run(build)
+    written = {each.name: each for each in read_report(report, WrittenFile)}
+    names = [each.feature.name for each in features]
+    found = []
+    for shard in shards:
+        for name in converted_names(shard.name, options.output_format, names):
+            if written[name].rows != shard.rows:
+                raise RuntimeError(f'{name} has {written[name].rows} of {shard.rows} rows')
+            found.append(OutputFile.of(written[name]))
+    return found
 
 
 def _encode_through_runner(

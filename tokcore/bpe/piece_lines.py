@@ -41,6 +41,10 @@ class PieceLines:
             self._line(line, row) for line, row in zip(lines, words, strict=True)
         ]
 
+    def text(self, line: str) -> str:
+        """Returns the text of a line of pieces, whether or not these have ids."""
+        return self._vocabulary.joined(line.split(' '))
+
     def pieces(self, text: str) -> list[str]:
         """Returns the pieces of a text."""
         words = self.words(text)

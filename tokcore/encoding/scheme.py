@@ -49,6 +49,9 @@ class PieceWriter(Protocol):
     def lines(self, lines: Sequence[str]) -> list[str]:
         """Returns the pieces of each line, as a line."""
 
+    def text(self, line: str) -> str:
+        """Returns the text of a line of pieces."""
+
 
 @dataclass(frozen=True)
 class Learned:

@@ -18,7 +18,8 @@ from tokcore.reading.batch_rules import (
     whole_batches,
 )
 from tokcore.reading.epoch_order import EpochOrder
-from tokcore.reading.shard_rows import Rows, ShardRows
+from tokcore.reading.shards.open_shard import open_shard
+from tokcore.reading.shards.rows import Rows
 
 STATE_FORMAT = 1
 
@@ -75,7 +76,7 @@ class BatchIterator:
         self._rule, self._reading, self._arguments = rule, reading, arguments
         self._sizes = rule.sizes
         self._shards = [
-            ShardRows(path, rows, rule.features, reading.skips)
+            open_shard(path, rows, rule.features, reading.skips)
             for path, rows in zip(reading.paths, reading.shard_rows, strict=True)
         ]
         self._place = _Place()

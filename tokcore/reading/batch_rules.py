@@ -7,8 +7,8 @@ from typing import Protocol
 
 import numpy as np
 
-from tokcore.reading.record_kernels import fill_rows
-from tokcore.reading.shard_rows import Rows
+from tokcore.reading.shards.record_kernels import fill_rows
+from tokcore.reading.shards.rows import Rows
 
 LEFT_OUT = -1
 """The bucket of rows that no batch has."""

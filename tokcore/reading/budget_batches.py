@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tokcore.reading.batch_rules import LEFT_OUT, Batch, padded
-from tokcore.reading.shard_rows import Rows
+from tokcore.reading.shards.rows import Rows
 
 FIRST_BOUNDARY = 8
 STEP = 1.1

@@ -17,7 +17,7 @@ from tokcore.reading.batch_options import BatchOptions
 from tokcore.reading.epoch_order import WINDOW_ROWS
 from tokcore.reading.folder_manifest import FolderManifest
 from tokcore.reading.opened_vocabularies import OpenedVocabularies
-from tokcore.reading.shard_rows import ShardRows
+from tokcore.reading.shards.open_shard import open_shard
 
 _EXAMPLE_ROWS = 1 << 12
 
@@ -130,7 +130,7 @@ class Dataset:
             InputError: naming shard, record and byte offset, for a damaged record.
         """
         for shard in self._shards(split):
-            reader = ShardRows(shard.path, shard.rows, self.features, _skips(on_error))
+            reader = open_shard(shard.path, shard.rows, self.features, _skips(on_error))
             for first in range(0, shard.rows, _EXAMPLE_ROWS):
                 _, rows = reader.read(first, min(first + _EXAMPLE_ROWS, shard.rows))
                 for row in range(len(rows)):

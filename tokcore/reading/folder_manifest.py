@@ -16,7 +16,7 @@ from tokcore.schemes import DEFAULT_SCHEME, find_scheme, scheme_names
 
 MANIFEST_NAME = 'tokbeam.json'
 
-_SHARD = re.compile(r'.+-(?P<split>train|dev|test)-(?P<number>\d{5,})-of-\d{5,}', re.DOTALL)
+_SHARD = re.compile(r'.+-(?P<split>train|dev|test)-(?P<number>\d{5,})-of-\d{5,}(\.parquet)?', re.DOTALL)
 
 
 @dataclass(frozen=True)
@@ -110,10 +110,10 @@ class FolderManifest:
             )
         options = fields['options']
         output = options.get('output_format', 'tfrecord')
-        if output != 'tfrecord':
+        if output not in ('tfrecord', 'parquet'):
             raise InputError(
-                f'{folder} holds its rows as {output}; build it with --output-format=tfrecord to '
-                'read it here'
+                f'{folder} holds its rows as {output}; build it with --output-format=tfrecord or '
+                'parquet to read it here'
             )
         splits: dict[str, list[ShardFile]] = {}
         for each in fields['files']:

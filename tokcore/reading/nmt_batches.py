@@ -13,7 +13,7 @@ import numpy as np
 
 from tokcore.encoding.templates import NO_TEMPLATE, Template
 from tokcore.reading.batch_rules import LEFT_OUT, Batch, padded
-from tokcore.reading.shard_rows import Rows
+from tokcore.reading.shards.rows import Rows
 
 _WIDTH = 10
 """Of a bucket, where no greatest length of the source is given."""

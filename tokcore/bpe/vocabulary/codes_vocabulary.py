@@ -190,7 +190,11 @@ class NmtVocabulary(CodesVocabulary):
 
     def decode(self, ids: Iterable[int]) -> str:
         """Returns the words of ids, whose pieces are joined."""
-        return _SEPARATED.sub('', ' '.join(self.pieces_of(ids)))
+        return self.joined(self.pieces_of(ids))
+
+    def joined(self, pieces: Iterable[str]) -> str:
+        """Returns the words of pieces."""
+        return _SEPARATED.sub('', ' '.join(pieces))
 
     def dump(self) -> bytes:
         return dump_nmt_codes(self.merges)
@@ -244,7 +248,11 @@ class TextbookVocabulary(CodesVocabulary):
 
     def decode(self, ids: Iterable[int]) -> str:
         """Returns the words of ids: pieces are joined, and `_` ends a word."""
-        return ''.join(self.pieces_of(ids)).replace('_', ' ').removesuffix(' ')
+        return self.joined(self.pieces_of(ids))
+
+    def joined(self, pieces: Iterable[str]) -> str:
+        """Returns the words of pieces."""
+        return ''.join(pieces).replace('_', ' ').removesuffix(' ')
 
     def dump(self) -> bytes:
         return dump_textbook_codes(self.characters, self.merges)

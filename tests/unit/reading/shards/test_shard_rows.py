@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from written_dataset import framed
 
 from tokcore.errors import InputError
-from tokcore.reading.shard_rows import ShardRows
+from tokcore.reading.shards.shard_rows import ShardRows
 
 IDS = st.lists(st.one_of(st.integers(0, 300), st.integers(0, 2**31 - 1)), max_size=30)
 EXAMPLES = st.lists(st.fixed_dictionaries({'inputs': IDS, 'targets': IDS}), min_size=1, max_size=12)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import bisect
 import functools
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -13,7 +12,7 @@ from tokcore.compiled.compilation import read_only
 from tokcore.compiled.crc import CRC32C, crc_table
 from tokcore.compiled.ragged_bytes import row_offsets
 from tokcore.errors import InputError
-from tokcore.reading.record_kernels import (
+from tokcore.reading.shards.record_kernels import (
     CUT_OFF,
     HEAD_CUT_OFF,
     HEAD_DAMAGED,
@@ -23,6 +22,7 @@ from tokcore.reading.record_kernels import (
     index_records,
     parse_records,
 )
+from tokcore.reading.shards.rows import Rows
 from tokcore.records.tfrecord_reader import parse_example
 
 _WRONG = {
@@ -31,43 +31,6 @@ _WRONG = {
     CUT_OFF: 'the file ends within a TFRecord',
 }
 _REMEDY = 'write the shards again'
-
-
-@dataclass(frozen=True)
-class Rows:
-    """Rows of ids by feature.
-
-    Attributes:
-        ids: int32 by feature, those of all rows one after another.
-        offsets: int64[rows + 1] by feature: row i is ids[offsets[i]:offsets[i + 1]].
-    """
-
-    ids: dict[str, np.ndarray]
-    offsets: dict[str, np.ndarray]
-
-    def __len__(self) -> int:
-        return len(next(iter(self.offsets.values()))) - 1
-
-    def take(self, which: np.ndarray) -> Rows:
-        """Returns the rows of these numbers, in this order."""
-        ids, offsets = {}, {}
-        for name, own in self.offsets.items():
-            starts, lengths = own[which], own[which + 1] - own[which]
-            offsets[name] = row_offsets(lengths)
-            shifts = np.repeat(starts - offsets[name][:-1], lengths)
-            ids[name] = self.ids[name][np.arange(offsets[name][-1]) + shifts]
-        return Rows(ids, offsets)
-
-    @classmethod
-    def joined(cls, parts: Sequence[Rows]) -> Rows:
-        """Returns the rows of one or more parts, one after another."""
-        if len(parts) == 1:
-            return parts[0]
-        ids = {name: np.concatenate([each.ids[name] for each in parts]) for name in parts[0].ids}
-        lengths = {
-            name: np.concatenate([np.diff(each.offsets[name]) for each in parts]) for name in ids
-        }
-        return cls(ids, {name: row_offsets(each) for name, each in lengths.items()})
 
 
 class ShardRows:

@@ -1,0 +1,146 @@
+"""Shards as text and as Parquet: the rows of the TFRecords, in their order, under the same invariants."""
+
+import numpy as np
+import pyarrow.dataset
+import pytest
+from dataset_files import files_of, manifest_of, read_shards
+from generated_text import kept_pairs
+from jobs import refuse, succeed, succeed_elsewhere
+
+from tokcore import open_dataset
+from tokcore.errors import InputError
+
+KINDS = {
+    'subword': ['--vocab-size', 900],
+    'wordpiece': ['--scheme', 'wordpiece', '--vocab-size', 700, '--min-count-range', '2:10000'],
+    'bpe': ['--scheme', 'bpe', '--vocab-size', 500],
+    'codes': ['--scheme', 'bpe', '--preset', 'subword-nmt', '--merges', 100],
+    'word': ['--scheme', 'word', '--vocab-size', 300],
+    'byte': ['--scheme', 'byte'],
+}
+LOSSLESS = {'subword', 'bpe', 'byte'}
+
+
+@pytest.fixture(scope='module', params=KINDS)
+def kind(request):
+    return request.param
+
+
+@pytest.fixture(scope='module')
+def building(small, kind):
+    pairs = ['--source', small.source, '--target', small.target, '--name', 'small', '--shards', 3]
+    return ['build', *pairs, '--shared-vocab', '--template', '$A', *KINDS[kind]]
+
+
+@pytest.fixture(scope='module')
+def built(building, tmp_path_factory):
+    """The same dataset in each of the formats."""
+    folder = tmp_path_factory.mktemp('built')
+    for each in ('tfrecord', 'text', 'parquet'):
+        succeed(*building, '--output-format', each, '--output', folder / each)
+    return folder
+
+
+def lines_of(folder, feature):
+    return [
+        path.read_text().split('\n')[:-1] for path in sorted(folder.glob(f'small-train-*.{feature}'))
+    ]
+
+
+def test_text_is_the_rows_of_the_records_as_pieces(kind, built, filter_lines):
+    records = read_shards(built / 'tfrecord')
+    vocabulary = [*built.joinpath('text').glob('vocab.*[!b]')]
+    given = ['--vocab', min(vocabulary)] if vocabulary else ['--scheme', 'byte']
+    for feature in ('inputs', 'targets'):
+        shards = lines_of(built / 'text', feature)
+        assert [len(each) for each in shards] == [len(each) for each in records]
+        rows = [row[feature] for shard in records for row in shard]
+        lines = [line for shard in shards for line in shard]
+        assert [len(line.split(' ')) for line in lines] == [max(1, len(row)) for row in rows]
+        ids = ''.join(' '.join(map(str, row)) + '\n' for row in rows).encode()
+        text = ''.join(f'{line}\n' for line in lines).encode()
+        from_ids = filter_lines(ids, 'detokenize', *given)
+        assert filter_lines(text, 'detokenize', '--pieces', *given) == from_ids
+
+
+def test_lines_are_pairs_and_restore_the_text(kind, built, small, filter_lines):
+    if kind not in LOSSLESS:
+        return
+    pairs = [pair for pair in small.pairs if None not in pair and all(pair)]
+    if kind != 'bpe':
+        pairs = kept_pairs(small.pairs)
+    vocabulary = [*built.joinpath('text').glob('vocab.*')]
+    given = ['--vocab', min(vocabulary)] if vocabulary else ['--scheme', 'byte']
+    sides = []
+    for feature in ('inputs', 'targets'):
+        text = ''.join(f'{line}\n' for shard in lines_of(built / 'text', feature) for line in shard)
+        said = filter_lines(text.encode(), 'detokenize', '--pieces', *given)
+        sides.append(said.decode().split('\n')[:-1])
+    assert sorted(zip(*sides, strict=True)) == sorted(pairs)
+
+
+def test_parquet_has_the_rows_of_the_records(kind, built):
+    records = read_shards(built / 'tfrecord')
+    found = []
+    for path in sorted(built.joinpath('parquet').glob('small-train-*.parquet')):
+        table = pyarrow.dataset.dataset(path).to_table()
+        assert [str(each.type) for each in table.schema] == ['list<element: int32>'] * 2
+        found.append(table.to_pylist())
+    assert found == records
+
+
+def test_what_is_read_of_parquet_is_what_is_read_of_records(kind, built):
+    records, parquet = (open_dataset(built / each) for each in ('tfrecord', 'parquet'))
+    assert parquet.splits == records.splits
+    asked = {'tokens_per_batch': 500, 'pad': 0, 'window': 40}
+    for one, other in zip(
+        records.batches('train', **asked), parquet.batches('train', **asked), strict=True
+    ):
+        assert all(np.array_equal(one[name], other[name]) for name in one)
+    with pytest.raises(InputError, match='holds its rows as text'):
+        open_dataset(built / 'text')
+
+
+@pytest.mark.parametrize('output_format', ['text', 'parquet'])
+@pytest.mark.parametrize(
+    'cut', [('--item-size', 64, '--workers', 2), ('--shuffle', 'engine', '--workers', 1)], ids=str
+)
+def test_bytes_do_not_depend_on_how_it_is_cut(kind, building, built, tmp_path, output_format, cut):
+    if kind not in ('subword', 'codes'):
+        return
+    form = ['--output-format', output_format]
+    succeed(*building, *form, *cut, '--output', tmp_path / 'out')
+    assert files_of(tmp_path / 'out') == files_of(built / output_format)
+
+
+@pytest.mark.parametrize('output_format', ['text', 'parquet'])
+def test_worker_processes_give_the_same_bytes(kind, building, built, tmp_path, output_format):
+    if kind != 'codes':
+        return
+    workers = ['--direct_running_mode=multi_processing', '--direct_num_workers=2']
+    form = ['--output-format', output_format, '--output', tmp_path / 'out']
+    succeed_elsewhere(*building, *form, *workers)
+    assert files_of(tmp_path / 'out') == files_of(built / output_format)
+
+
+def test_counts_are_conserved_and_another_format_is_refused(building, built):
+    manifest = manifest_of(built / 'text')
+    rows = {'inputs': 0, 'targets': 0}
+    for each in manifest['files']:
+        feature = each['name'].rpartition('.')[2]
+        rows[feature] += each['rows']
+        assert (built / 'text' / each['name']).read_bytes().count(b'\n') == each['rows']
+    [lines] = manifest['lines']
+    assert set(rows.values()) == {lines['examples']}
+    assert 'already done' in succeed(*building, '--output-format', 'text', '--output', built / 'text')
+    said = refuse(*building, '--output-format', 'parquet', '--output', built / 'text')
+    assert 'another --output-format: text there, parquet now' in said
+
+
+def test_text_has_nothing_around_lines_unless_it_is_asked_for(small, tmp_path):
+    text = ['--text', small.source, '--name', 'small', '--shards', 1, '--vocab-size', 900]
+    for name, more in (('plain', []), ('ended', ['--template', '$A <EOS>'])):
+        asked = ['--output-format', 'text', '--output', tmp_path / name]
+        succeed('build', *text, *asked, *more)
+    [plain], [ended] = (lines_of(tmp_path / name, 'targets') for name in ('plain', 'ended'))
+    assert [f'{line} <EOS>_' for line in plain] == ended
