@@ -35,6 +35,7 @@ class Reading:
         seed: of the order; None: as stored.
         readers, reader: how many there are, and which of them this is.
         epochs: how many; None: without end.
+        first_epoch: the number of the first.
         drop_remainder: whether rows that fill no batch at an epoch's end are left out.
         skips: whether damaged records are passed over and counted.
     """
@@ -48,6 +49,7 @@ class Reading:
     epochs: int | None = 1
     drop_remainder: bool = False
     skips: bool = False
+    first_epoch: int = 0
 
     def order(self, epoch: int) -> EpochOrder:
         return EpochOrder(self.shard_rows, self.window_rows, self.seed, epoch)
@@ -79,7 +81,7 @@ class BatchIterator:
             open_shard(path, rows, rule.features, reading.skips)
             for path, rows in zip(reading.paths, reading.shard_rows, strict=True)
         ]
-        self._place = _Place()
+        self._place = _Place(reading.first_epoch)
         self._batches: Iterator[Batch] | None = None
         self._waiting: tuple[np.ndarray, Rows] | None = None  # of the place where this is
         self.left_out = {'damaged': 0, 'length': 0, 'remainder': 0}
@@ -91,7 +93,8 @@ class BatchIterator:
     def __next__(self) -> Batch:
         while True:
             if self._batches is None:
-                if self._place.epoch == self._reading.epochs:
+                epochs = self._reading.epochs
+                if epochs is not None and self._place.epoch == self._reading.first_epoch + epochs:
                     raise StopIteration
                 self._batches = self._window()
             batch = next(self._batches, None)

@@ -52,6 +52,7 @@ class BatchOptions:
         shuffle: another order each epoch; without it rows come as they are stored.
         seed: of the orders.
         epochs: how many; None: without end.
+        first_epoch: the number of the first.
         window: rows that are shuffled together, those of a shard at most (default 65,536).
         num_readers, reader_index: this is one of so many readers, which share all rows.
         on_error: `stop`, or `skip` to pass over damaged records and count them in `left_out`.
@@ -73,6 +74,7 @@ class BatchOptions:
     shuffle: bool = True
     seed: int = 0
     epochs: int | None = 1
+    first_epoch: int = 0
     window: int | None = None
     num_readers: int = 1
     reader_index: int = 0
@@ -99,6 +101,7 @@ class BatchOptions:
             if name in asked and asked[name] != getattr(type(self), name):
                 raise InputError(f'{name} goes with {rule}; leave it out')
         least = {'batch_size': 1, 'tokens_per_batch': 1, 'window': 1, 'num_readers': 1, 'epochs': 1}
+        least |= {'first_epoch': 0}
         least |= {'source_max_length': 1, 'target_max_length': 1, 'max_length': 1}
         for name, smallest in least.items():
             value = getattr(self, name)

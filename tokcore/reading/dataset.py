@@ -170,6 +170,7 @@ class Dataset:
             options.epochs,
             options.drop_remainder,
             _skips(options.on_error),
+            options.first_epoch,
         )
         rule = options.rule(self)
         return BatchIterator(rule, reading, {'split': split, **options.given()})
@@ -197,10 +198,19 @@ class Dataset:
         return iterator
 
     def tensorflow(self, split: str, **asked: object):
-        """Returns the batches of `batches` as a `tf.data.Dataset`; it takes the same arguments."""
+        """Returns the batches of `batches` as a `tf.data.Dataset`; it takes the same arguments.
+
+        Each iteration over it goes on with the next epochs, as many as were asked for.
+        """
         from tokcore.reading.tensorflow_batches import as_tensorflow
 
-        return as_tensorflow(lambda: self.batches(split, **asked))
+        options = BatchOptions.of(asked)
+
+        def one_pass(number: int) -> BatchIterator:
+            first = options.first_epoch + number * (options.epochs or 0)
+            return self.batches(split, **{**asked, 'first_epoch': first})
+
+        return as_tensorflow(one_pass)
 
     def _shards(self, split: str) -> Sequence:
         found = self._manifest.splits.get(split)
