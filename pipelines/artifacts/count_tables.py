@@ -13,7 +13,7 @@ from pipelines.artifacts.count_files import CountFiles, check_recorded, open_par
 from pipelines.files.filesystem import StoredFile
 from tokcore.corpus.dataset import MAX_LINE_BYTES, CorpusFile, LongLine, OpenBinary
 from tokcore.corpus.formats.whole_lines import whole_lines
-from tokcore.corpus.storage.gzip_text import is_gzip, text_pieces
+from tokcore.corpus.storage.compression import compression_of, text_pieces
 from tokcore.corpus.storage.stored_file import open_path
 from tokcore.counts.merging import concatenate_tables, is_partition, merge_tables
 from tokcore.counts.text_format import read_counts_text
@@ -81,7 +81,7 @@ def _read_parquet(path: str, open_binary: OpenBinary, is_sorted: bool) -> TokenT
 
 
 def _read_text(file: StoredFile, open_binary: OpenBinary) -> TokenTable:
-    compressed = is_gzip(file.path, open_binary)
+    compressed = compression_of(file.path, open_binary)
     stored = CorpusFile(file.path, file.name, file.size, compressed)
     return merge_tables(_text_tables(stored, open_binary))
 

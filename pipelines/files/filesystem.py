@@ -1,7 +1,7 @@
 """Files wherever Beam's `FileSystems` reach, opened as they are stored.
 
 Beam decompresses by a file's name and reads a cut-off gzip short without an error, so every file is
-opened uncompressed here and decompressed by `tokcore.corpus.storage.gzip_text`. Output is written under a
+opened uncompressed here and decompressed by `tokcore.corpus.storage.compression`. Output is written under a
 name of its own and renamed when it is whole. What the system refuses is an `InputError` from here on.
 """
 

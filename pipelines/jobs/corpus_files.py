@@ -16,6 +16,7 @@ from tokcore.corpus.dataset import CorpusFile, Split
 from tokcore.corpus.formats.corpus_format import CorpusFormat
 from tokcore.corpus.formats.registry import corpus_format
 from tokcore.corpus.range_checksums import RangeChecksum, TextSummary, join_checksums
+from tokcore.corpus.storage.compression import MOST_RATIO, Compression
 from tokcore.corpus.storage.file_checksum import checksum_file
 from tokcore.errors import InputError
 
@@ -93,7 +94,7 @@ class Corpus:
     def most_text_bytes(self) -> int:
         """The most bytes of text that a file can hold."""
         return max(
-            each.file.size * (_MOST_GZIP_RATIO if each.file.compressed else 1)
+            each.file.size * _most_ratio(each.file.compressed)
             for each in self.inputs
         )
 
@@ -111,6 +112,12 @@ class Corpus:
             InputState(each.split, each.role, each.stored, lambda each=each: checksum_input(each))
             for each in self.inputs
         )
+
+
+def _most_ratio(compressed: Compression) -> int:
+    if not compressed:
+        return 1
+    return _MOST_GZIP_RATIO if compressed is True else MOST_RATIO
 
 
 def find_corpus(paths: Sequence[SplitPaths]) -> Corpus:

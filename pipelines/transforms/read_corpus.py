@@ -14,7 +14,7 @@ from tokcore.corpus.formats.corpus_format import index_ranges, plan_items
 from tokcore.corpus.formats.lines import Lines
 from tokcore.corpus.formats.tsv import Tsv
 from tokcore.corpus.formats.work_items import ITEM_BYTES
-from tokcore.corpus.storage.gzip_text import is_gzip
+from tokcore.corpus.storage.compression import compression_of
 from tokcore.errors import InputError
 
 
@@ -24,7 +24,7 @@ def corpus_file(stored: StoredFile) -> CorpusFile:
     Raises:
         InputError: it cannot be read.
     """
-    compressed = is_gzip(stored.path, filesystem.open_binary)
+    compressed = compression_of(stored.path, filesystem.open_binary)
     return CorpusFile(stored.path, stored.name, stored.size, compressed)
 
 

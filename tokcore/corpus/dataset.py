@@ -28,7 +28,7 @@ class CorpusFile:
     path: str  # what `OpenBinary` opens
     name: str  # relative, for manifests: the same wherever the corpus lies
     size: int  # bytes as stored
-    compressed: bool  # gzip, told by its content (`gzip_text.is_gzip`)
+    compressed: bool | str  # False, True for gzip, or a name; see `storage.compression`
 
 
 class Format(Protocol):

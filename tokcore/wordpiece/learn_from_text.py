@@ -11,7 +11,7 @@ import numpy as np
 from tokcore.corpus.dataset import CorpusFile, Split
 from tokcore.corpus.formats.corpus_format import plan_items, read_blocks
 from tokcore.corpus.formats.lines import Lines
-from tokcore.corpus.storage.gzip_text import is_gzip
+from tokcore.corpus.storage.compression import compression_of
 from tokcore.counts.block_counting import BlockCounter
 from tokcore.counts.token_counter import TokenAccumulator
 from tokcore.counts.token_table import TokenTable
@@ -106,7 +106,7 @@ def _count_files(paths: list[str], scheme: WordPieceScheme) -> TokenTable:
 
 
 def _corpus_file(path: str) -> CorpusFile:
-    compressed = is_gzip(path, _open_binary)
+    compressed = compression_of(path, _open_binary)
     return CorpusFile(path, path, os.stat(path).st_size, compressed)
 
 

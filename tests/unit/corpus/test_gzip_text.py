@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from tokcore.corpus.dataset import CorpusFile
 from tokcore.corpus.storage import gzip_text
-from tokcore.corpus.storage.gzip_text import is_gzip, text_pieces
+from tokcore.corpus.storage.compression import compression_of, text_pieces
 from tokcore.errors import InputError
 
 
@@ -121,13 +121,13 @@ def test_pieces_are_bounded_even_of_a_file_that_inflates_a_thousandfold():
 def test_gzip_is_told_by_content_and_by_name_only_if_the_file_is_too_short(
     path, content, expected
 ):
-    assert is_gzip(path, lambda path: io.BytesIO(content)) is expected
+    assert compression_of(path, lambda path: io.BytesIO(content)) is expected
 
 
 def test_a_file_that_is_missing_is_named(tmp_path):
     path = str(tmp_path / 'missing')
     with pytest.raises(InputError, match='missing cannot be read .No such file'):
-        is_gzip(path, lambda path: open(path, 'rb'))
+        compression_of(path, lambda path: open(path, 'rb'))
     with pytest.raises(InputError, match='missing cannot be read'):
         list(text_pieces(CorpusFile(path, 'missing', 1, False), lambda path: open(path, 'rb')))
 

@@ -11,7 +11,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from tokcore.corpus.dataset import CorpusFile, OpenBinary, Split
-from tokcore.corpus.storage.gzip_text import PIECE_BYTES, text_pieces
+from tokcore.corpus.storage.compression import text_pieces
+from tokcore.corpus.storage.gzip_text import PIECE_BYTES
 from tokcore.corpus.storage.stored_file import open_stored, read_range
 
 CHUNKS_PER_ITEM = 16

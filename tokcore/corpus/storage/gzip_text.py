@@ -9,7 +9,7 @@ import zlib
 from collections.abc import Iterator
 
 from tokcore.corpus.dataset import CorpusFile, OpenBinary
-from tokcore.corpus.storage.stored_file import open_path, open_stored, read_up_to
+from tokcore.corpus.storage.stored_file import open_stored, read_up_to
 from tokcore.errors import InputError
 
 _MAGIC = b'\x1f\x8b'
@@ -23,38 +23,15 @@ PIECE_BYTES = 1 << 20
 inflates a thousandfold may hold."""
 
 
-def is_gzip(path: str, open_binary: OpenBinary) -> bool:
-    """Tells a gzip file by its first two bytes, which no UTF-8 text can begin with.
-
-    Of a file too short to tell, only the name can say that it is a gzip file cut off at once.
-
-    Raises:
-      InputError: if the file cannot be opened.
-    """
-    with open_path(path, open_binary) as stream:
-        head = read_up_to(stream, len(_MAGIC))
-    if len(head) < len(_MAGIC):
-        return path.endswith('.gz') and _MAGIC.startswith(head)
-    return head == _MAGIC
-
-
-def text_pieces(file: CorpusFile, open_binary: OpenBinary) -> Iterator[bytes]:
-    """Yields a file's (decompressed) text in non-empty pieces of at most `PIECE_BYTES`.
-
-    Raises:
-      InputError: if the file cannot be read, has changed its size, or is a gzip file that is cut
-        off or damaged or followed by something else than zero bytes.
-    """
-    return _inflated(file, open_binary) if file.compressed else _stored(file, open_binary)
-
-
-def _stored(file: CorpusFile, open_binary: OpenBinary) -> Iterator[bytes]:
+def stored(file: CorpusFile, open_binary: OpenBinary) -> Iterator[bytes]:
+    """Yields the text of a plain file; raises InputError as `compression.text_pieces`."""
     with open_stored(file, open_binary) as stream:
         while piece := stream.read(PIECE_BYTES):
             yield piece
 
 
-def _inflated(file: CorpusFile, open_binary: OpenBinary) -> Iterator[bytes]:
+def inflated(file: CorpusFile, open_binary: OpenBinary) -> Iterator[bytes]:
+    """Yields the text of a gzip file; raises InputError as `compression.text_pieces`."""
     with open_stored(file, open_binary) as stream:
         position = 0  # of the first byte in `pending`
         pending = b''

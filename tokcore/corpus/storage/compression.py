@@ -1,0 +1,228 @@
+"""How a file is compressed, by its first bytes, and its text as a stream.
+
+gzip has a reader of its own (`gzip_text`). bzip2 and xz are Python's, zstd is the package zstandard;
+all of them are read stream by stream or frame by frame, as strictly: a file must end where one ends,
+and whatever is wrong is told with its byte. A file that unpacks to thousands of times its size is
+refused before it fills a disk.
+"""
+
+from __future__ import annotations
+
+import bz2
+import lzma
+import re
+from collections.abc import Callable, Iterator
+from typing import BinaryIO, Protocol
+
+from tokcore.corpus.dataset import CorpusFile, OpenBinary
+from tokcore.corpus.storage.gzip_text import PIECE_BYTES, inflated, stored
+from tokcore.corpus.storage.stored_file import open_path, open_stored, read_up_to
+from tokcore.errors import InputError
+
+Compression = bool | str
+"""False; True for gzip, as runs of earlier versions have it in their plans; else a name."""
+
+BZIP2, XZ, ZSTD = 'bzip2', 'xz', 'zstd'
+
+_HEAD_BYTES = 10
+_MAGIC = {
+    True: re.compile(rb'\x1f\x8b'),
+    # What follows the level is the first block, or the end of an empty file: no text begins so.
+    BZIP2: re.compile(rb'BZh[1-9](1AY&SY|\x17rE8P\x90)'),
+    XZ: re.compile(rb'\xfd7zXZ\x00'),
+    ZSTD: re.compile(rb'\x28\xb5\x2f\xfd|[\x50-\x5f]\x2a\x4d\x18'),
+}
+_SUFFIXES: dict[Compression, tuple[bytes, str]] = {
+    True: (b'\x1f\x8b', '.gz'),
+    BZIP2: (b'BZh', '.bz2'),
+    XZ: (b'\xfd7zXZ\x00', '.xz'),
+    ZSTD: (b'\x28\xb5\x2f\xfd', '.zst'),
+}
+
+_READ_BYTES = 32 << 10
+_FED_BYTES = 512
+"""Of zstd at a time: a block of three bytes may unpack to 128 KiB, and all at once."""
+
+_XZ_MEMORY = 1 << 30
+_ZSTD_WINDOW = 1 << 27
+
+MOST_RATIO = 10_000
+"""Of the bytes of text to those stored, beyond which a file is refused; gzip does not reach it."""
+
+_FREE_BYTES = 256 << 20
+"""So much is never too much, whatever it came from."""
+
+
+def compression_of(path: str, open_binary: OpenBinary) -> Compression:
+    """Tells how a file is compressed, by bytes that no UTF-8 text begins with.
+
+    Of a file too short to tell, only the name can say that it was cut off at once.
+
+    Raises:
+        InputError: the file cannot be opened.
+    """
+    with open_path(path, open_binary) as stream:
+        head = read_up_to(stream, _HEAD_BYTES)
+    for kind, magic in _MAGIC.items():
+        if magic.match(head) and (head[:1] >= b'\x80' or kind != ZSTD or _is_zstd(path, head)):
+            return kind
+    for kind, (magic, suffix) in _SUFFIXES.items():
+        if path.endswith(suffix) and magic.startswith(head[: len(magic)]):
+            return kind
+    return False
+
+
+def _is_zstd(path: str, head: bytes) -> bool:
+    # A skippable frame is all ASCII: the name must say so too.
+    return head.startswith(b'\x28\xb5\x2f\xfd') or path.endswith('.zst')
+
+
+def text_pieces(file: CorpusFile, open_binary: OpenBinary) -> Iterator[bytes]:
+    """Yields a file's (decompressed) text in non-empty pieces of at most `PIECE_BYTES`.
+
+    Raises:
+        InputError: the file cannot be read, has changed its size, or is compressed and cut off,
+            damaged, followed by something else, or unpacks to far more than it is.
+    """
+    if not file.compressed:
+        return stored(file, open_binary)
+    if file.compressed is True:
+        return inflated(file, open_binary)
+    return _bounded(file, _unpacked(file, open_binary))
+
+
+def _bounded(file: CorpusFile, pieces: Iterator[bytes]) -> Iterator[bytes]:
+    size, most = 0, max(_FREE_BYTES, MOST_RATIO * file.size)
+    for piece in pieces:
+        size += len(piece)
+        if size > most:
+            raise InputError(
+                f'{file.path} unpacks to more than {MOST_RATIO:,} times its {file.size} bytes; if '
+                'that is right, unpack it first'
+            )
+        for start in range(0, len(piece), PIECE_BYTES):
+            yield piece[start : start + PIECE_BYTES]
+
+
+class _Decoder(Protocol):
+    """One stream or frame, as `bz2` and `lzma` have them."""
+
+    eof: bool
+    unused_data: bytes
+
+    def decompress(self, data: bytes, max_length: int = -1) -> bytes: ...
+
+
+class _ZstdFrame:
+    """A frame of zstd; data is fed by little, which bounds what comes out at once."""
+
+    needs_input = True
+
+    def __init__(self):
+        import zstandard
+
+        made = zstandard.ZstdDecompressor(max_window_size=_ZSTD_WINDOW)
+        self._frame = made.decompressobj()
+        self._left = b''
+
+    @property
+    def eof(self) -> bool:
+        return self._frame.eof
+
+    @property
+    def unused_data(self) -> bytes:
+        return self._frame.unused_data + self._left
+
+    def decompress(self, data: bytes, max_length: int = -1) -> bytes:
+        fed, self._left = (self._left + data)[:_FED_BYTES], (self._left + data)[_FED_BYTES:]
+        found = self._frame.decompress(fed)
+        self.needs_input = not self._left
+        return found
+
+
+_Failures = tuple[type[Exception], ...]
+
+
+def _kind(name: str) -> tuple[Callable[[], _Decoder], _Failures, bytes]:
+    """Returns what decodes a stream, what that raises, and what begins one."""
+    if name == BZIP2:
+        return bz2.BZ2Decompressor, (OSError, ValueError), b'BZh'
+    if name == XZ:
+        return (
+            lambda: lzma.LZMADecompressor(lzma.FORMAT_XZ, _XZ_MEMORY),
+            (lzma.LZMAError,),
+            b'\xfd7zXZ\x00',
+        )
+    import zstandard
+
+    return _ZstdFrame, (zstandard.ZstdError,), b''
+
+
+def _unpacked(file: CorpusFile, open_binary: OpenBinary) -> Iterator[bytes]:
+    make, failures, magic = _kind(str(file.compressed))
+    with open_stored(file, open_binary) as stream:
+        begun, pending = 0, b''  # where the stream begins, and what of it is not decoded yet
+        position = 0  # of the first byte in `pending`
+        while True:
+            pending = pending or read_up_to(stream, _READ_BYTES)
+            if begun and pending:
+                padding = len(pending) - len(pending.lstrip(b'\0'))
+                position, pending = position + padding, pending[padding:]
+                if not pending:
+                    continue
+            if not pending:
+                if not begun:
+                    raise _cut_off(file, 0, 0)
+                return
+            pending += _rest_of_magic(stream, pending, magic)
+            if not pending.startswith(magic):
+                raise InputError(
+                    f'{file.path} has something else than {file.compressed} data at byte '
+                    f'{position}, after its last stream; remove what was appended, or get the file '
+                    'again'
+                )
+            decoder, start = make(), position
+            position, pending = yield from _one_stream(
+                file, stream, decoder, failures, (start, position, pending)
+            )
+            begun += 1
+
+
+def _rest_of_magic(stream: BinaryIO, pending: bytes, magic: bytes) -> bytes:
+    missing = len(magic) - len(pending)
+    return read_up_to(stream, missing) if missing > 0 else b''
+
+
+def _one_stream(
+    file: CorpusFile,
+    stream: BinaryIO,
+    decoder: _Decoder,
+    failures: _Failures,
+    place: tuple[int, int, bytes],
+) -> Iterator[bytes]:
+    """Yields the text of one stream; returns the place behind it and what was read of the rest."""
+    start, position, pending = place
+    while not decoder.eof:
+        if not pending and getattr(decoder, 'needs_input', True):
+            pending = read_up_to(stream, _READ_BYTES)
+            if not pending:
+                raise _cut_off(file, position, start)
+        try:
+            piece = decoder.decompress(pending, PIECE_BYTES)
+        except failures as error:
+            raise InputError(
+                f'{file.path} is damaged within {len(pending) or _READ_BYTES} bytes after byte '
+                f'{position}, in the {file.compressed} stream that begins at byte {start} '
+                f'({error}); get the file again'
+            ) from error
+        position, pending = position + len(pending), b''
+        if piece:
+            yield piece
+    return position - len(decoder.unused_data), decoder.unused_data
+
+
+def _cut_off(file: CorpusFile, position: int, start: int) -> InputError:
+    return InputError(
+        f'{file.path} ends at byte {position}, inside the {file.compressed} stream that begins at '
+        f'byte {start}: it was cut off; get the file again'
+    )
