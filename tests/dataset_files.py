@@ -10,6 +10,7 @@ from pathlib import Path
 
 import google_crc32c
 
+from tokcore.corpus.formats.registry import all_reasons
 from tokcore.records.tfrecord_reader import parse_example, read_records
 from tokcore.subword.text_encoder import SubwordTextEncoder
 
@@ -64,8 +65,7 @@ def read_shards(folder: Path, split: str = 'train') -> list[list[dict[str, list[
         shards.append([parse_example(record) for record in read_records(data, each['name'])])
         assert len(shards[-1]) == each['rows']
     lines = lines_of(folder, split)
-    left_out = lines['empty'] + lines['invalid_utf8'] + lines['missing_column']
-    left_out += lines.get('too_long', 0)
+    left_out = lines['empty'] + sum(lines.get(reason, 0) for reason in all_reasons())
     assert sum(map(len, shards)) == lines['examples'] == lines['lines'] - left_out
     return shards
 

@@ -17,7 +17,8 @@ TFRecords, as Apache Beam jobs: on this machine with no service, or on any Beam 
 """
 
 _EPILOG = """\
-Every input option takes several paths and globs, plain or gzip, on any filesystem that Beam opens.
+Every input option takes several paths and globs, plain or compressed (gzip, bzip2, xz, zstd), on
+any filesystem that Beam opens.
 Options of Beam (--runner, --direct_running_mode, ...) are passed on to it; what only a job server
 knows stands after --. `tokbeam COMMAND --help` tells a command's options.
 """

@@ -74,7 +74,7 @@ class VocabularySearch:
         if choice.learner == 'beam':
             learned, predicted = self._learn_on_beam(report)
         else:
-            table = read_counts(counts)
+            table = read_counts(counts, self.scheme.holds_line_breaks)
             if self.scheme.beam_learner is None:
                 self._refuse_too_large(table)
             learned = self.scheme.learn(table, options, report)

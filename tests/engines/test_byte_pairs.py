@@ -182,3 +182,28 @@ def test_too_large_a_table_is_refused_with_the_count_that_would_fit(small, tmp_p
     assert least > 1
     refuse(*command, '--min-token-count', least - 1, '--output', tmp_path / 'vocab')
     succeed(*command, '--min-token-count', least, '--output', tmp_path / 'vocab')
+
+
+CRLF = b'one two\r\n  two three \r\n\r\none\r\n'
+
+
+def test_carriage_returns_are_text_of_bytes(tmp_path, filter_lines, tokenizers):
+    text = write(tmp_path / 'a.txt', CRLF)
+    path = tmp_path / 'tokenizer.json'
+    succeed('vocab', '--text', text, '--scheme', 'bpe', '--merges', 8, '--output', path)
+    ids = filter_lines(CRLF, 'tokenize', '--vocab', path)
+    assert filter_lines(ids, 'detokenize', '--vocab', path, '--raw') == CRLF
+    fast = tokenizers.Tokenizer.from_file(str(path))
+    lines = CRLF.decode().split('\n')[:-1]
+    assert [[*map(int, line.split())] for line in ids.decode().split('\n')[:-1]] == [
+        fast.encode(line).ids for line in lines
+    ]
+
+
+def test_carriage_returns_at_ends_are_no_part_of_subword_nmts_words(tmp_path, subword_nmt):
+    learn, _, _ = subword_nmt
+    text = write(tmp_path / 'a.txt', CRLF)
+    succeed('vocab', '--text', text, *NMT, '--merges', 6, '--output', tmp_path / 'X.codes')
+    theirs = io.StringIO()
+    learn.learn_bpe(io.StringIO(CRLF.decode(), newline='\n'), theirs, 6)
+    assert (tmp_path / 'X.codes').read_text() == theirs.getvalue()

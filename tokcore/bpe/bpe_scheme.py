@@ -81,15 +81,20 @@ class BpeScheme(Scheme):
     )
 
     @property
+    def holds_line_breaks(self) -> bool:
+        return self.preset not in CODES
+
+    @property
     def kind(self) -> str:
         """The pre-tokenizer's name, the preset's if none is asked for."""
         return self.pre_tokenizer_kind or PRESETS[self.preset]
 
     @property
     def normalizer(self) -> Normalizer:
+        from tokcore.bpe.piece_lines import BLANK
         from tokcore.text.byte_level.raw_lines import RawLines
         from tokcore.text.t2t_lines import T2T_LINES
-        from tokcore.text.whitespace.stripped_lines import STRIPPED_LINES
+        from tokcore.text.whitespace.stripped_lines import STRIPPED_LINES, StrippedLines
 
         if self.kind in PATTERNS:
             return RawLines(self.form)
@@ -98,8 +103,8 @@ class BpeScheme(Scheme):
                 f'--unicode-form goes with --pre-tokenizer {" and ".join(PATTERNS)}, not with '
                 f'{self.kind}; leave it out'
             )
-        # Words between U+0020 hold what other white space there is, within them.
-        by_kind = {'space': RawLines(), 't2t': T2T_LINES}
+        # As subword-nmt strips lines; other white space is text of words.
+        by_kind = {'space': StrippedLines(BLANK), 't2t': T2T_LINES}
         return by_kind.get(self.kind, STRIPPED_LINES)
 
     @property

@@ -93,6 +93,11 @@ class Scheme(abc.ABC):
     encoding: ClassVar[type[EncodingOptions]] = EncodingOptions
     """What is asked of its encoder."""
 
+    @property
+    def holds_line_breaks(self) -> bool:
+        """Whether its vocabulary's file can hold a token with a line feed or a carriage return."""
+        return False
+
     default_template: ClassVar[str] = '$A'
     """What surrounds a row of an example, if nothing else is asked for; see `templates`."""
 

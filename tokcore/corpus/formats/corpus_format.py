@@ -34,6 +34,7 @@ class CorpusFormat(abc.ABC):
             what manifests call such a file.
         help: of these options, in the same order.
         reasons: for which it leaves out rows, beside those of all formats.
+        takes_any_text: whether any lines are rows of it: such a format is compiled with some.
     """
 
     name: ClassVar[str]
@@ -41,6 +42,7 @@ class CorpusFormat(abc.ABC):
     roles: ClassVar[tuple[str, ...]]
     help: ClassVar[tuple[str, ...]]
     reasons: ClassVar[tuple[str, ...]] = ()
+    takes_any_text: ClassVar[bool] = True
 
     @property
     @abc.abstractmethod

@@ -9,6 +9,7 @@ from tokcore.corpus.rows import INVALID_UTF8, TOO_LONG
 _ORIGINS = {
     'bitext': 'tokcore.corpus.formats.bitext:Bitext',
     'tsv': 'tokcore.corpus.formats.tsv:Tsv',
+    'jsonl': 'tokcore.corpus.columnar.json_lines:JsonLines',
     'text': 'tokcore.corpus.formats.lines:Lines',
 }
 """By name, in the order of the help: the module, and the class in it."""

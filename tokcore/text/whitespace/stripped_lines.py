@@ -1,5 +1,6 @@
 r"""Lines without the white space at their ends, and nothing else changed: an inner '\r' stays."""
 
+import functools
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -9,13 +10,19 @@ from tokcore.compiled.compilation import read_only
 from tokcore.text.normalizer import NormalizedRows
 from tokcore.text.sides import Side
 from tokcore.text.t2t_lines import strip_rows
-from tokcore.text.unicode_tables import whitespace_table
+from tokcore.text.unicode_tables import CODE_POINTS, whitespace_table
 from tokcore.text.utf8_checking import check_rows
 
 
 @dataclass(frozen=True)
 class StrippedLines:
-    """The `Normalizer` of this rule: strict UTF-8, then `str.strip`."""
+    """The `Normalizer` of this rule: strict UTF-8, then `str.strip`.
+
+    Attributes:
+        characters: what is stripped, as of `str.strip`; None: all white space.
+    """
+
+    characters: str | None = None
 
     @property
     def name(self) -> str:
@@ -23,7 +30,7 @@ class StrippedLines:
 
     @property
     def options(self) -> Mapping[str, object]:
-        return {}
+        return {} if self.characters is None else {'characters': self.characters}
 
     def apply(self, rows: Side) -> NormalizedRows:
         text = read_only(rows.text)
@@ -39,9 +46,18 @@ class StrippedLines:
             else:
                 damaged[row] = 0
         stripped = np.empty(len(rows), np.int64), np.empty(len(rows), np.int64)
-        strip_rows(text, (starts, ends), read_only(damaged), whitespace_table(), stripped)
+        strip_rows(text, (starts, ends), read_only(damaged), _table(self.characters), stripped)
         return NormalizedRows(Side(text, *stripped), damages)
 
 
 STRIPPED_LINES = StrippedLines()
-"""The only one there is: it has no options."""
+"""That strips all white space."""
+
+
+@functools.cache
+def _table(characters: str | None) -> np.ndarray:
+    if characters is None:
+        return whitespace_table()
+    table = np.zeros(CODE_POINTS, np.uint8)
+    table[[ord(each) for each in characters]] = 1
+    return read_only(table)

@@ -1,0 +1,1 @@
+"""Corpora with named fields: JSON lines."""

@@ -1,0 +1,88 @@
+"""JSON lines: each line of a file is an object, of which one field is a text, or two are a pair."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from tokcore.corpus.columnar.field_paths import field_path, fields
+from tokcore.corpus.dataset import Block, OpenBinary, Split, WorkItem
+from tokcore.corpus.formats.corpus_format import CorpusFormat
+from tokcore.corpus.formats.work_items import byte_ranges, read_lines
+from tokcore.corpus.rows import Reject, Rows
+from tokcore.options.option_fields import option
+from tokcore.text.normalizer import Normalizer
+
+INVALID_JSON = 'invalid_json'
+MISSING_FIELD = 'missing_field'
+NOT_A_STRING = 'not_a_string'
+LONE_SURROGATE = 'lone_surrogate'
+
+_SAID = {
+    INVALID_JSON: 'is no JSON object',
+    MISSING_FIELD: 'lacks a field of --fields',
+    NOT_A_STRING: 'has no string in a field of --fields',
+    LONE_SURROGATE: 'has half of a surrogate pair in a field of --fields',
+}
+
+
+@dataclass(frozen=True)
+class JsonLines(CorpusFormat):
+    r"""Rows of a side or two; of a name that an object has twice the last counts, as in Python.
+
+    Attributes:
+        fields: which ones; dots lead into objects, `\.` is a dot in a name.
+    """
+
+    fields: tuple[str, ...] = option(
+        'field of the text, or of source and target, of each object; dots lead into objects',
+        fields,
+        'F[,G]',
+        default=('text',),
+        told_default='text',
+        changes_bytes=True,
+    )
+
+    name = 'jsonl'
+    what = 'JSON lines'
+    roles = ('jsonl',)
+    help = ('JSON lines, an object on each line',)
+    reasons = tuple(_SAID)
+    takes_any_text = False
+
+    @property
+    def sides(self) -> tuple[str, ...]:
+        return ('targets',) if len(self.fields) == 1 else ('inputs', 'targets')
+
+    @property
+    def key(self) -> tuple[object, ...]:
+        return self.fields
+
+    def plan(
+        self, split: Split, index: Sequence[tuple[Any, ...]], item_bytes: int
+    ) -> list[WorkItem]:
+        return byte_ranges(split, item_bytes)
+
+    def read(
+        self, item: WorkItem, open_binary: OpenBinary, block_bytes: int, max_line_bytes: int
+    ) -> Iterator[Block]:
+        return read_lines(item, open_binary, block_bytes, max_line_bytes)
+
+    def rows(self, block: Block, normalizer: Normalizer) -> Rows:
+        from tokcore.corpus.columnar.json_rows import json_rows
+        from tokcore.corpus.formats.line_rows import long_rows
+
+        if block.long_lines:
+            return long_rows(block.long_lines[0], len(self.sides), block.offset)
+        [text] = block.texts
+        paths = tuple(map(field_path, self.fields))
+        return json_rows(text.data, text.offset, paths, normalizer, block.max_line_bytes)
+
+    def explain(self, reject: Reject) -> str:
+        line = reject.line.decode('utf-8', 'replace')
+        shown = repr(line if len(line) <= 60 else line[:57] + '...')
+        return (
+            f'the line at byte {reject.offset} {_SAID[reject.reason]} {",".join(self.fields)}: '
+            f'{shown}; mend the line, choose other fields, or give --on-error=skip'
+        ).replace(f'{_SAID[INVALID_JSON]} {",".join(self.fields)}', _SAID[INVALID_JSON])
