@@ -21,6 +21,7 @@ from pipelines.jobs.corpus_files import Corpus, find_corpus
 from pipelines.jobs.encode_options import EncodeOptions, VocabularyPaths
 from pipelines.jobs.job import Execution, Reading
 from pipelines.machine.process_memory import total_bytes
+from pipelines.options.choices import TEXT
 from pipelines.options.corpus_options import SPLITS, split_flag
 from pipelines.options.job_options import (
     DatasetOptions,
@@ -258,7 +259,7 @@ def _encode_options(
             f'--source-prefix is for pairs; a {_option_of(corpus)} corpus has targets only'
         )
     encoding = asked_encoding(scheme, vars(options))
-    if options.output_format == 'text' and encoding.template is None:
+    if options.output_format == TEXT and encoding.template is None:
         # What reads text puts marks of its own around lines.
         encoding = dataclasses.replace(encoding, template=ROW)
     return EncodeOptions(**field_values(DatasetOptions, vars(options)), encoding=encoding)

@@ -18,6 +18,7 @@ from pipelines.jobs.job import Execution, Reading
 from pipelines.jobs.read_plan import ReadPlan, plan_reading
 from pipelines.jobs.read_stats import ReadStats, read_job_stats, report_stats
 from pipelines.jobs.shuffle_memory import refuse_too_large
+from pipelines.options.choices import TFRECORD
 from pipelines.shuffle.through_files import KeptRuns, encode_through_files
 from pipelines.stages.run_stage import Made, run_stage
 from pipelines.transforms.convert_shards import ConvertShards, converted_names
@@ -172,7 +173,7 @@ def encode_into(
             raise RuntimeError(
                 f'{lines.examples} examples of {lines.split} were encoded, {examples} written'
             )
-    if options.output_format != 'tfrecord':
+    if options.output_format != TFRECORD:
         shards = _converted(shards, plan, execution, features, options, path)
     for lines, words in zip(stats.lines, stats.unknown_words, strict=True):
         if lines.unknown:

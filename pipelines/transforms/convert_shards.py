@@ -9,7 +9,7 @@ import google_crc32c
 from apache_beam.utils.shared import Shared
 
 from pipelines.files import filesystem
-from pipelines.options.choices import OutputFormat
+from pipelines.options.choices import PARQUET, TEXT, OutputFormat
 from pipelines.transforms.encode_blocks import EncodedFeature
 from pipelines.transforms.write_report import WrittenFile
 from tokcore.encoding.scheme import Scheme
@@ -23,9 +23,9 @@ _READ_BYTES = 8 << 20
 
 def converted_names(name: str, output_format: OutputFormat, features: Sequence[str]) -> list[str]:
     """Returns the names of the files that a shard's rows are in."""
-    if output_format == 'text':
+    if output_format == TEXT:
         return [f'{name}.{feature}' for feature in features]
-    return [f'{name}.parquet' if output_format == 'parquet' else name]
+    return [f'{name}.parquet' if output_format == PARQUET else name]
 
 
 @dataclass(eq=False)
@@ -62,7 +62,7 @@ class _ConvertFn(beam.DoFn):
         self._handles = {path: Shared() for path in self._vocabularies}
 
     def setup(self) -> None:
-        if self._format == 'text':
+        if self._format == TEXT:
             loaded = {
                 path: handle.acquire(lambda path=path: self._piece_lines(path), tag=path)
                 for path, handle in self._handles.items()
@@ -78,7 +78,7 @@ class _ConvertFn(beam.DoFn):
 
     def process(self, element: str) -> Iterator[WrittenFile]:
         source = filesystem.join(self._folder, element)
-        yield from self._text(source, element) if self._format == 'text' else (
+        yield from self._text(source, element) if self._format == TEXT else (
             self._parquet(source, element)
         )
         filesystem.delete_file(source)
@@ -88,7 +88,7 @@ class _ConvertFn(beam.DoFn):
             yield from stream_rows(stream, self._names, source)
 
     def _text(self, source: str, name: str) -> Iterator[WrittenFile]:
-        names = converted_names(name, 'text', self._names)
+        names = converted_names(name, TEXT, self._names)
         sizes, checksums, count = [0] * len(names), [0] * len(names), 0
         with contextlib.ExitStack() as stack:
             files = [
@@ -106,7 +106,7 @@ class _ConvertFn(beam.DoFn):
             yield WrittenFile(*each, count)
 
     def _parquet(self, source: str, name: str) -> Iterator[WrittenFile]:
-        [own] = converted_names(name, 'parquet', self._names)
+        [own] = converted_names(name, PARQUET, self._names)
         path = filesystem.join(self._folder, own)
         with filesystem.create(path) as file:
             count = write_parquet(file, self._rows(source), self._names)

@@ -41,9 +41,11 @@ def test_nobody_asks_for_the_name_of_a_format():
 
 
 def test_a_format_is_had_by_its_name():
-    assert [corpus_format(name).name for name in format_names()] == ['bitext', 'tsv', 'text']
+    assert [corpus_format(name).name for name in format_names()] == [
+        'bitext', 'tsv', 'jsonl', 'text',
+    ]  # fmt: skip
     assert corpus_format('tsv')((2, 0)).options == {'columns': (2, 0)}
-    with pytest.raises(ValueError, match="'pairs' is none of bitext, tsv, text"):
+    with pytest.raises(ValueError, match="'pairs' is none of bitext, tsv, jsonl, text"):
         corpus_format('pairs')
 
 
@@ -63,7 +65,10 @@ def test_formats_are_known_without_anything_heavy():
 
 
 def test_reasons_are_those_of_all_formats_and_of_each():
-    assert all_reasons() == ('invalid_utf8', 'missing_column', 'too_long')
+    assert all_reasons() == (
+        'invalid_json', 'invalid_utf8', 'lone_surrogate', 'missing_column', 'missing_field',
+        'not_a_string', 'too_long',
+    )  # fmt: skip
 
 
 def test_a_tally_records_reasons_in_order_beside_what_it_always_told():

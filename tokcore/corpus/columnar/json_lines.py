@@ -7,17 +7,18 @@ from dataclasses import dataclass
 from typing import Any
 
 from tokcore.corpus.columnar.field_paths import field_path, fields
+from tokcore.corpus.columnar.json_reasons import (
+    INVALID_JSON,
+    LONE_SURROGATE,
+    MISSING_FIELD,
+    NOT_A_STRING,
+)
 from tokcore.corpus.dataset import Block, OpenBinary, Split, WorkItem
 from tokcore.corpus.formats.corpus_format import CorpusFormat
 from tokcore.corpus.formats.work_items import byte_ranges, read_lines
 from tokcore.corpus.rows import Reject, Rows
 from tokcore.options.option_fields import option
 from tokcore.text.normalizer import Normalizer
-
-INVALID_JSON = 'invalid_json'
-MISSING_FIELD = 'missing_field'
-NOT_A_STRING = 'not_a_string'
-LONE_SURROGATE = 'lone_surrogate'
 
 _SAID = {
     INVALID_JSON: 'is no JSON object',
