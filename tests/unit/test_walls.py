@@ -171,3 +171,10 @@ def test_help_and_usage_errors_wait_for_nothing_heavy(line, expected):
 
 def test_every_command_is_among_those_tried():
     assert sorted(COMMANDS) == sorted(command_parser()._subparsers._group_actions[0].choices)
+
+
+def test_no_two_files_of_tests_have_one_name():
+    """pytest imports them by their names alone, and refuses the second."""
+    tests = pathlib.Path(__file__).parents[1]
+    names = collections.Counter(file.name for file in tests.rglob('test_*.py'))
+    assert [name for name, files in names.items() if files > 1] == []

@@ -10,18 +10,12 @@ from tokcore.bpe.bpe_scheme import SCHEME
 TOKENS, LENGTH = 400_000, 13
 
 LEARN = """
-import resource, sys
+import sys
 import numpy as np
+from pipelines.machine.process_memory import peak_bytes, resident_bytes
 from tokcore.bpe.learning.bpe_options import BpeOptions
 from tokcore.bpe.learning.learner import learn_merges
 from tokcore.counts.token_table import TokenTable
-
-def peak():
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss << 10
-
-def held():
-    import psutil
-    return psutil.Process().memory_info().rss
 
 rules = BpeOptions(merges=2000).rules('gpt2')
 learn_merges(TokenTable.from_items([('warm', 2)]), rules)
@@ -31,9 +25,9 @@ letters = dice.integers(97, 123, tokens * length, np.uint8)
 for place in range(5):  # all distinct
     letters[place::length] = np.arange(tokens, dtype=np.int32) // 26**place % 26 + 97
 table = TokenTable(letters, length * np.arange(tokens + 1), 1 + dice.integers(0, 9, tokens))
-before = held()
+before = resident_bytes()
 learn_merges(table, rules)
-print(peak() - before)
+print(peak_bytes() - before)
 """
 
 
