@@ -13,7 +13,8 @@ from pipelines.artifacts.count_files import CountFiles, check_recorded, open_par
 from pipelines.files.filesystem import StoredFile
 from tokcore.corpus.dataset import MAX_LINE_BYTES, CorpusFile, LongLine, OpenBinary
 from tokcore.corpus.formats.whole_lines import whole_lines
-from tokcore.corpus.storage.compression import compression_of, text_pieces
+from tokcore.corpus.storage.compression import compression_of
+from tokcore.corpus.storage.corpus_text import text_pieces
 from tokcore.corpus.storage.stored_file import open_path
 from tokcore.counts.merging import concatenate_tables, is_partition, merge_tables
 from tokcore.counts.text_format import read_counts_text

@@ -96,6 +96,7 @@ class Manifest:
     rejected: tuple[OutputFile, ...] = ()  # rows are lines
     rules: TokenRules | None = None  # by which tokens were found, None if not recorded
     format: int = FORMAT
+    datasets: tuple[LineTally, ...] = ()  # the lines of each dataset that has a name
 
     @property
     def outputs(self) -> tuple[OutputFile | VocabularyRecord, ...]:
@@ -106,6 +107,9 @@ class Manifest:
     def to_json(self) -> bytes:
         fields = dataclasses.asdict(self)
         fields['lines'] = [lines.record() for lines in self.lines]
+        fields['datasets'] = [lines.record() for lines in self.datasets]
+        if not self.datasets:
+            del fields['datasets']
         put_rules(fields)
         for each in fields['inputs']:
             put_rules(each)
@@ -135,6 +139,7 @@ class Manifest:
                     **{
                         **take_rules(fields),
                         **{name: _records(kind, fields[name]) for name, kind in _RECORDS.items()},
+                        'datasets': _records(LineTally, fields.get('datasets', [])),
                     }
                 )
             )

@@ -154,12 +154,15 @@ class StageOutput:
         return Attempt(self.folder, self.names)
 
     def rejected_paths(self) -> list[str]:
-        """All files of rejected lines that a result can have."""
-        return [
-            filesystem.join(self.rejected_folder, f'{split}.{reason}.jsonl')
-            for split in SPLITS
-            for reason in all_reasons()
-        ]
+        """All files of rejected lines that a result can have, and those of datasets there are."""
+        names = [f'{split}.{reason}.jsonl' for split in SPLITS for reason in all_reasons()]
+        reasons = '|'.join(all_reasons())
+        of_dataset = re.compile(rf'({"|".join(SPLITS)})\..+\.({reasons})\.jsonl', re.DOTALL)
+        there = []
+        if filesystem.is_folder(self.rejected_folder):
+            there = [each.name for each in filesystem.list_folder(self.rejected_folder)]
+        names += sorted(filter(of_dataset.fullmatch, there))
+        return [filesystem.join(self.rejected_folder, name) for name in names]
 
     def rejected_files(self, rejected: Sequence[OutputFile]) -> tuple[OutputFile, ...]:
         """Returns the manifest's entries of files of rejected lines, by their final names.

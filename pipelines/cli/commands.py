@@ -5,7 +5,7 @@ import dataclasses
 from collections.abc import Sequence
 
 from pipelines.artifacts.count_files import find_counts
-from pipelines.artifacts.counts_folder import CountsFolder
+from pipelines.artifacts.counts_folder import CountsFolder, count_names
 from pipelines.artifacts.stage_output import StageOutput
 from pipelines.artifacts.vocabulary_reading import (
     needs_no_vocabulary,
@@ -13,7 +13,9 @@ from pipelines.artifacts.vocabulary_reading import (
     scheme_of,
 )
 from pipelines.cli.given_files import names_files, split_paths
+from pipelines.cli.job_files.printing import job_text
 from pipelines.cli.name_limits import refuse_long_names
+from pipelines.cli.standard_output import print_text
 from pipelines.engines.engine import Engine, choose_engine
 from pipelines.engines.runner_checks import check_engine
 from pipelines.files import filesystem
@@ -22,6 +24,7 @@ from pipelines.jobs.encode_options import EncodeOptions, VocabularyPaths
 from pipelines.jobs.job import Execution, Reading
 from pipelines.machine.process_memory import total_bytes
 from pipelines.options.choices import TEXT
+from pipelines.options.command_options import known_commands
 from pipelines.options.corpus_options import SPLITS, split_flag
 from pipelines.options.job_options import (
     DatasetOptions,
@@ -38,6 +41,7 @@ from pipelines.options.vocabulary_options import (
 )
 from pipelines.stages.build import build_stage, vocabulary_names
 from pipelines.stages.count import count_stage
+from pipelines.stages.dry_run import dry_run
 from pipelines.stages.encode import encode_stage, given_vocabularies
 from pipelines.stages.merge_counts import merge_stage
 from pipelines.stages.pieces import pieces_stage
@@ -54,6 +58,13 @@ from tokcore.schemes import DEFAULT_SCHEME
 _BESIDE_VOCABULARY = ('.tokbeam.run.json', f'.{REJECTED_FOLDER}')
 
 
+def print_job(options: argparse.Namespace) -> None:
+    """Prints the job file that the options of a command stand for."""
+    splits = SPLITS if options.command in ('build', 'encode') else SPLITS[:1]
+    datasets = split_paths(options, splits) if names_files(options) else []
+    print_text(job_text(known_commands()[options.command], options.given, datasets))
+
+
 def build(options: argparse.Namespace, beam_flags: Sequence[str]) -> None:
     engine = _engine(options, beam_flags)
     folder = filesystem.absolute(options.output)
@@ -65,6 +76,9 @@ def build(options: argparse.Namespace, beam_flags: Sequence[str]) -> None:
     _refuse_long_names(folder, [*names.values(), *_longest_shards(encoding, corpus)], options)
     execution = _execution(engine, options, scheme, _shuffling(engine, options))
     reading = _reading(corpus, options, scheme)
+    if options.dry_run:
+        _tell(reading, execution, [*names.values(), *encoding.file_names(corpus)], folder)
+        return
     build_stage(reading, execution, vocabulary, options.shared_vocab, encoding, folder)
 
 
@@ -77,6 +91,7 @@ def count(options: argparse.Namespace, beam_flags: Sequence[str]) -> None:
     path = filesystem.absolute(options.output)
     refuse_long_names(*_beside(path, [f'.{REJECTED_FOLDER}']), '--output')
     if options.merge:
+        _refuse_dry_run(options, '--merge')
         if names_files(options) or options.side or len(schemes) > 1:
             raise InputError('--merge takes the place of text; give one of the two')
         merge_stage(options.merge, path, execution)
@@ -90,6 +105,15 @@ def count(options: argparse.Namespace, beam_flags: Sequence[str]) -> None:
         for each in schemes
     ]
     reading = _reading(corpus, options, schemes[0])
+    if any(split.max_examples for split in corpus.splits) and len(schemes) > 1:
+        raise InputError(
+            'max_examples with several schemes would take other lines for each, since what is empty '
+            'differs; count for one after the other'
+        )
+    if options.dry_run:
+        names = [f'{each.path}/{name}' for each in folders for name in count_names()]
+        _tell(reading, execution, names, path)
+        return
     rejected = count_stage(reading, execution, folders)
     for folder, files in zip(folders, rejected, strict=True):
         StageOutput.of_counts(folder.path).warn_rejected(files)
@@ -111,6 +135,9 @@ def _count_pieces(options: argparse.Namespace, beam_flags: Sequence[str]) -> Non
     execution = _execution(_engine(options, beam_flags), options, scheme)
     refuse_long_names(*_beside(path, _BESIDE_VOCABULARY), '--output')
     corpus = find_corpus(split_paths(options, ('train',)))
+    if options.dry_run:
+        _tell(_reading(corpus, options, scheme), execution, [path], path)
+        return
     codes = read_vocabulary(codes_path, scheme)
     [record] = given_vocabularies(VocabularyPaths(codes_path, codes_path), scheme, needs_ids=False)
     pieces_stage(
@@ -133,6 +160,7 @@ def vocab(options: argparse.Namespace, beam_flags: Sequence[str]) -> None:
     refuse_long_names(*_beside(path, _BESIDE_VOCABULARY), '--output')
     _refuse_long_work(options)
     if options.counts:
+        _refuse_dry_run(options, '--counts')
         if names_files(options) or options.side:
             raise InputError('--counts takes the place of text; give one of the two')
         counts = find_counts(options.counts)
@@ -140,9 +168,12 @@ def vocab(options: argparse.Namespace, beam_flags: Sequence[str]) -> None:
         return
     corpus = find_corpus(split_paths(options, ('train',)))
     side = _side(options, corpus)
-    vocabulary_from_text(
-        _reading(corpus, options, scheme), execution, side, vocabulary, path
-    )
+    reading = _reading(corpus, options, scheme)
+    if options.dry_run:
+        folder, name = filesystem.split_path(path)
+        _tell(reading, execution, [name], folder)
+        return
+    vocabulary_from_text(reading, execution, side, vocabulary, path)
 
 
 def encode(options: argparse.Namespace, beam_flags: Sequence[str]) -> None:
@@ -154,7 +185,20 @@ def encode(options: argparse.Namespace, beam_flags: Sequence[str]) -> None:
     encoding = _encode_options(options, corpus, scheme)
     _refuse_long_names(folder, _longest_shards(encoding, corpus), options)
     execution = _execution(engine, options, scheme, _shuffling(engine, options))
-    encode_stage(_reading(corpus, options, scheme), execution, vocabularies, encoding, folder)
+    reading = _reading(corpus, options, scheme)
+    if options.dry_run:
+        _tell(reading, execution, encoding.file_names(corpus), folder)
+        return
+    encode_stage(reading, execution, vocabularies, encoding, folder)
+
+
+def _tell(reading: Reading, execution: Execution, names: Sequence[str], folder: str) -> None:
+    print_text(''.join(f'{line}\n' for line in dry_run(reading, execution, names, folder)))
+
+
+def _refuse_dry_run(options: argparse.Namespace, instead: str) -> None:
+    if options.dry_run:
+        raise InputError(f'--dry-run looks at text, and {instead} has none; leave it out')
 
 
 def _engine(options: argparse.Namespace, beam_flags: Sequence[str]) -> Engine:
@@ -173,6 +217,10 @@ def _execution(
     scheme: Scheme,
     shuffling: ShuffleOptions = ShuffleOptions(),
 ) -> Execution:
+    if options.max_rejected is not None and options.on_error != 'skip':
+        raise InputError(
+            '--max-rejected goes with --on-error=skip; without it the first such line ends the job'
+        )
     work = getattr(options, 'work', None)  # `count` keeps nothing
     engine = dataclasses.replace(engine, scheme=scheme)
     return Execution(
@@ -209,10 +257,10 @@ def _longest_shards(encoding: EncodeOptions, corpus: Corpus) -> list[str]:
     """The last shard's name of each split; no other is longer."""
     return [
         name
-        for split in corpus.splits
-        for shards in [encoding.shards_of(split.name)]
+        for split in corpus.split_names
+        for shards in [encoding.shards_of(split)]
         for name in converted_names(
-            shard_name(encoding.name, split.name, shards - 1, shards),
+            shard_name(encoding.name, split, shards - 1, shards),
             encoding.output_format,
             ['inputs', 'targets'],
         )

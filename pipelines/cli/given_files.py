@@ -4,7 +4,7 @@ import argparse
 import dataclasses
 from collections.abc import Mapping, Sequence
 
-from pipelines.jobs.corpus_files import SplitPaths
+from pipelines.jobs.split_paths import SplitPaths
 from pipelines.options.corpus_options import option_name, split_flag
 from tokcore.corpus.formats.corpus_format import CorpusFormat
 from tokcore.corpus.formats.registry import all_formats
@@ -13,32 +13,34 @@ from tokcore.errors import InputError
 
 def names_files(options: argparse.Namespace) -> bool:
     """Tells whether files of a training corpus are given."""
-    return any(getattr(options, role) for each in all_formats() for role in each.roles)
+    return 'train' in getattr(options, 'datasets', {}) or any(getattr(options, role) for each in all_formats() for role in each.roles)
 
 
 def split_paths(options: argparse.Namespace, splits: Sequence[str]) -> list[SplitPaths]:
     """Returns what is given for each split, of those for which files are given.
 
+    Files of a split on the command line take the place of a job file's.
+
     Raises:
         InputError: no training corpus, options that do not go together, or splits of another shape.
     """
     chosen = {split: _chosen_format(options, split) for split in splits}
-    if chosen['train'] is None:
+    of_job = getattr(options, 'datasets', {})
+    if chosen['train'] is None and 'train' not in of_job:
         choices = [
             ' with '.join(split_flag('train', role) for role in each.roles)
             for each in all_formats()
         ]
         raise InputError(f'no training corpus given: {", or ".join(choices)}')
-    found = [
-        SplitPaths(
-            split,
-            given.name,
-            {role: getattr(options, option_name(split, role)) for role in given.roles},
-            _format_options(options, split, given),
+    found: list[SplitPaths] = []
+    for split, given in chosen.items():
+        if given is None:
+            found += of_job.get(split, ())
+            continue
+        paths = {role: getattr(options, option_name(split, role)) for role in given.roles}
+        found.append(
+            SplitPaths(split, given.name, paths, _format_options(options, split, given))
         )
-        for split, given in chosen.items()
-        if given is not None
-    ]
     _check_sides(found)
     return found
 
@@ -79,9 +81,7 @@ def _format_options(
 
 
 def _check_sides(found: Sequence[SplitPaths]) -> None:
-    by_name = {each.name: each for each in all_formats()}
-    numbers = {len(by_name[each.format](**each.options).sides) for each in found}
-    if len(numbers) > 1:
-        single = [each for each in by_name.values() if len(each().sides) == 1]
+    if len({len(each.chosen_format.sides) for each in found}) > 1:
+        single = [each for each in all_formats() if len(each().sides) == 1]
         names = ' or '.join(split_flag('train', each.roles[0]) for each in single)
         raise InputError(f'the splits must all be pairs, or all {names}')

@@ -115,6 +115,9 @@ def _run(arguments: Sequence[str]) -> int:
         from pipelines.cli import line_commands
 
         return getattr(line_commands, options.command)(options)
+    if options.print_job:
+        _import_commands().print_job(options)
+        return 0
     # Beam takes seconds to import; help and a wrong option need not wait for it.
     commands = _import_commands()
     # An interpreter that ends looks through all objects once more; of Beam and numba, half a second.

@@ -5,9 +5,9 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import TextIO
 
-from pipelines.cli.command_options import Command, add_groups, finish_options, known_commands
 from pipelines.cli.scheme_table import as_text, scheme_table
 from pipelines.cli.standard_output import print_text
+from pipelines.options.command_options import Command, add_groups, finish_options, known_commands
 from pipelines.options.strict_parser import Parser
 from tokcore.errors import InputError
 
@@ -29,6 +29,12 @@ surrogate pair, which UTF-8 cannot hold, is written as U+FFFD.
 """
 
 _TABLE_TITLE = 'what schemes bring with them (--scheme; an option of another scheme is refused):'
+
+_JOB_FILE = """\
+`tokbeam {name} JOB.toml [options]` takes from a file what is not given as an option; --print-job
+prints such a file.
+
+"""
 
 _EPILOGS = {'tokenize': None, 'detokenize': _DETOKENIZE_EPILOG}
 
@@ -69,7 +75,7 @@ def command_parser(
             name,
             help=summary,
             description=f'{summary[0].upper()}{summary[1:]}.',
-            epilog=_EPILOGS.get(name, _EPILOG),
+            epilog=_EPILOGS.get(name, _JOB_FILE.format(name=name) + _EPILOG),
             formatter_class=argparse.RawDescriptionHelpFormatter,
         )
         if only in (None, name):
@@ -92,6 +98,10 @@ def parse_command(arguments: Sequence[str]) -> tuple[argparse.Namespace, list[st
     named = [each for each in arguments[:1] if each in known]
     parser = command_parser(known, named[0] if named else None)
     own = _own_options(parser, arguments)
+    job_path = None
+    if named and named[0] not in _EPILOGS and arguments[1:] and not arguments[1].startswith('-'):
+        # Only here: elsewhere it might be a value of one of Beam's options.
+        job_path = arguments.pop(1)
     strange = [each for each in map(_option_name, arguments) if each and each not in own]
     # What is Beam's takes its time to import, and mostly there is none.
     if own and strange:
@@ -108,8 +118,25 @@ def parse_command(arguments: Sequence[str]) -> tuple[argparse.Namespace, list[st
 
         check_flags(unknown, job_server, options.command)
     if options.command is not None:
-        options = argparse.Namespace(**finish_options(known[options.command], vars(options)))
+        options = _with_job(known, options, job_path)
     return options, unknown + job_server
+
+
+def _with_job(
+    known: Mapping[str, Command], typed: argparse.Namespace, job_path: str | None
+) -> argparse.Namespace:
+    """Returns a command's options: what was typed, else what a job file has, else defaults.
+
+    Beside them are `given`, without the defaults, and `datasets` of a job file.
+    """
+    given, datasets = dict(vars(typed)), {}
+    if job_path is not None:
+        from pipelines.cli.job_files.reading import read_job
+
+        job = read_job(job_path, known, typed.command)
+        given, datasets = {**job.values, **given}, job.datasets
+    finished = finish_options(known[typed.command], given)
+    return argparse.Namespace(**{**finished, 'given': given, 'datasets': datasets})
 
 
 def _own_options(parser: Parser, arguments: Sequence[str]) -> list[str]:

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from pipelines.cli.command_options import Command
+from pipelines.options.command_options import Command
 from tokcore.options.option_fields import Choice, declared, flag
 
 

@@ -3,18 +3,17 @@
 A typing error in the last split costs seconds and not the hours of a count.
 """
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 from pipelines.artifacts.manifest import InputText
 from pipelines.artifacts.stage_output import InputState
 from pipelines.files import filesystem
 from pipelines.files.filesystem import StoredFile
-from pipelines.options.corpus_options import split_flag
-from pipelines.transforms.read_corpus import corpus_file
+from pipelines.jobs.split_paths import SplitPaths
+from pipelines.transforms.read_corpus import corpus_file, find_files
 from tokcore.corpus.dataset import CorpusFile, Split
 from tokcore.corpus.formats.corpus_format import CorpusFormat
-from tokcore.corpus.formats.registry import corpus_format
 from tokcore.corpus.range_checksums import RangeChecksum, TextSummary, join_checksums
 from tokcore.corpus.storage.compression import MOST_RATIO, Compression
 from tokcore.corpus.storage.file_checksum import checksum_file
@@ -25,27 +24,6 @@ _GZIP_RATIO = 5
 
 _MOST_GZIP_RATIO = 1032
 """No more than 258 bytes come of two bits (RFC 1951: the longest match)."""
-
-
-@dataclass(frozen=True)
-class SplitPaths:
-    """What the command line gives for one split.
-
-    Attributes:
-        split: its name.
-        format: that of its files, by name.
-        paths: for each of the format's roles.
-        options: of the format, by name, as far as they are given.
-    """
-
-    split: str
-    format: str
-    paths: Mapping[str, Sequence[str]]
-    options: Mapping[str, object] = field(default_factory=dict)
-
-    def option(self, name: str) -> str:
-        """Returns the name of one of this split's options: `--source`, `--dev-source`."""
-        return split_flag(self.split, name)
 
 
 @dataclass(frozen=True)
@@ -70,7 +48,7 @@ class CorpusInput:
 class Corpus:
     """The splits of a job and their files, in the order of splits, places and sides."""
 
-    splits: tuple[Split, ...]
+    splits: tuple[Split, ...]  # a split of several datasets is as many of these
     inputs: tuple[CorpusInput, ...]
 
     def only(self, split: str) -> 'Corpus':
@@ -79,6 +57,11 @@ class Corpus:
             tuple(each for each in self.splits if each.name == split),
             tuple(each for each in self.inputs if each.split == split),
         )
+
+    @property
+    def split_names(self) -> tuple[str, ...]:
+        """The names of its splits; each may have several datasets."""
+        return tuple(dict.fromkeys(each.name for each in self.splits))
 
     @property
     def format(self) -> CorpusFormat:
@@ -126,28 +109,49 @@ def find_corpus(paths: Sequence[SplitPaths]) -> Corpus:
     Raises:
         InputError: a path that does not exist or cannot be read, or files that do not pair.
     """
-    splits, inputs = [], []
+    splits: list[Split] = []
+    inputs: list[CorpusInput] = []
     for given in paths:
-        chosen = corpus_format(given.format)(**given.options)
+        chosen = given.chosen_format
         found = [
-            [each for pattern in given.paths[role] for each in filesystem.find(pattern)]
+            [each for pattern in given.paths[role] for each in find_files(pattern)]
             for role in chosen.roles
         ]
         _check_numbers(given, chosen, [len(each) for each in found])
         stored = list(zip(*found, strict=True))
         files = [tuple(map(corpus_file, place)) for place in stored]
+        for place in files:
+            chosen.check(place, filesystem.open_binary)
         if not any(first.size or first.compressed for first, *_ in files):
             names = ', '.join(first.path for first, *_ in files)
             raise InputError(
                 f'the {given.split} corpus is empty: no byte in {names}; check the files'
             )
-        splits.append(Split(given.split, chosen, tuple(files)))
+        first = sum(len(each.files) for each in splits if each.name == given.split)
+        splits.append(_split_of(given, chosen, tuple(files), first))
         inputs += [
-            CorpusInput(given.split, role, place, side, files[place][side], stored[place][side])
-            for place in range(len(files))
+            CorpusInput(
+                given.split, role, first + number, side, files[number][side], stored[number][side]
+            )
+            for number in range(len(files))
             for side, role in enumerate(chosen.roles)
         ]
     return Corpus(tuple(splits), tuple(inputs))
+
+
+def _split_of(
+    given: SplitPaths, chosen: CorpusFormat, files: tuple[tuple[CorpusFile, ...], ...], first: int
+) -> Split:
+    prefixes = (given.source_prefix, given.target_prefix)[-len(chosen.sides) :]
+    return Split(
+        given.split,
+        chosen,
+        files,
+        given.dataset,
+        first,
+        () if set(prefixes) == {None} else prefixes,
+        given.max_examples,
+    )
 
 
 def _check_numbers(given: SplitPaths, chosen: CorpusFormat, numbers: Sequence[int]) -> None:

@@ -46,7 +46,7 @@ class EncodeOptions(DatasetOptions):
 
     def for_manifest(self, reading: Reading) -> dict[str, object]:
         """Returns what the shards depend on, beside the vocabularies: of the splits there are."""
-        there = {split.name for split in reading.corpus.splits}
+        there = reading.corpus.split_names
         absent = {option_name(split, 'shards') for split in SPLITS if split not in there}
         own = {name: value for name, value in recorded(self).items() if name not in absent}
         own |= recorded(self.encoding) | recorded(reading.scheme)
@@ -64,18 +64,18 @@ class EncodeOptions(DatasetOptions):
     def shard_names(self, corpus: Corpus) -> list[str]:
         """Returns the names of all shards of all splits, as TFRecords."""
         return [
-            shard_name(self.name, split.name, shard, self.shards_of(split.name))
-            for split in corpus.splits
-            for shard in range(self.shards_of(split.name))
+            shard_name(self.name, split, shard, self.shards_of(split))
+            for split in corpus.split_names
+            for shard in range(self.shards_of(split))
         ]
 
     def layout(self, corpus: Corpus) -> list[SplitShards]:
         """Returns each split's shards and buckets; buckets follow the size and change no byte."""
         layout = []
-        for split in corpus.splits:
-            shards = self.shards_of(split.name)
-            buckets = -(-corpus.text_bytes(split.name) // shards // _BUCKET_BYTES)
-            layout.append(SplitShards(split.name, shards, max(1, buckets)))
+        for split in corpus.split_names:
+            shards = self.shards_of(split)
+            buckets = -(-corpus.text_bytes(split) // shards // _BUCKET_BYTES)
+            layout.append(SplitShards(split, shards, max(1, buckets)))
         return layout
 
     def features(self, vocabularies: VocabularyPaths) -> list[EncodedFeature]:

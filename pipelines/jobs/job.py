@@ -12,6 +12,7 @@ from pipelines.options.job_options import (
     ShuffleOptions,
     WorkOptions,
 )
+from tokcore.corpus.dataset import Split
 from tokcore.encoding.scheme import Scheme
 from tokcore.options.option_fields import recorded
 from tokcore.schemes import find_scheme
@@ -40,12 +41,29 @@ class Reading(LineOptions):
 
     def for_manifest(self) -> dict[str, object]:
         """Returns the options that say how files are read as lines."""
+        splits = self.corpus.splits
+        if any(split.dataset or split.prefixes or split.max_examples for split in splits):
+            return {**recorded(self), 'datasets': [_dataset_record(split) for split in splits]}
         of_formats = {
             option_name(split.name, name): value
-            for split in self.corpus.splits
+            for split in splits
             for name, value in split.format.options.items()
         }
         return {**recorded(self), **of_formats}
+
+
+def _dataset_record(split: Split) -> dict[str, object]:
+    told = {
+        'name': split.dataset,
+        'max_examples': split.max_examples,
+        'prefixes': list(split.prefixes),
+    }
+    return {
+        'split': split.name,
+        'format': split.format.name,
+        **split.format.options,
+        **{name: value for name, value in told.items() if value},
+    }
 
 
 @dataclass(frozen=True)

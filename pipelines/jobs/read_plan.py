@@ -1,5 +1,6 @@
 """What is read, cut into work items; for some formats that takes a pass over the bytes."""
 
+import dataclasses
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -12,8 +13,14 @@ from pipelines.jobs.job import Execution, Reading
 from pipelines.transforms.read_blocks import ReadBlocks
 from pipelines.transforms.share_out import ReportEach
 from pipelines.transforms.write_report import read_report
-from tokcore.corpus.dataset import WorkItem
-from tokcore.corpus.formats.corpus_format import CorpusFormat, index_ranges, plan_items
+from tokcore.corpus.dataset import Split, WorkItem
+from tokcore.corpus.filters.taken_rows import find_end
+from tokcore.corpus.formats.corpus_format import (
+    CorpusFormat,
+    index_ranges,
+    plan_items,
+    read_blocks,
+)
 
 _INDEXING = 'indexing'
 
@@ -35,7 +42,7 @@ class ReadPlan:
     @property
     def all_items(self) -> list[WorkItem]:
         """The work items of all splits, in the order of the splits."""
-        return [item for split in self.reading.corpus.splits for item in self.items[split.name]]
+        return [item for split in self.reading.corpus.split_names for item in self.items[split]]
 
     @property
     def stored_bytes(self) -> int:
@@ -76,11 +83,32 @@ def plan_reading(reading: Reading, execution: Execution, folder: str) -> ReadPla
             execution.engine.run(lambda pipeline: pipeline | 'IndexLines' >> indexing)
         found = {each.number: each.found for each in read_report(report, _Indexed)}
     indexed = (found[number] for number in range(len(ranges)))
-    items = {}
+    items: dict[str, list[WorkItem]] = {}
+    ended = []
     for split in splits:
         index = [next(indexed) for _ in index_ranges(split, item_bytes)]
-        items[split.name] = plan_items(split, index, item_bytes)
-    return ReadPlan(reading, items, item_bytes)
+        own = plan_items(split, index, item_bytes)
+        ended.append(_ended(split, own, reading, item_bytes))
+        items.setdefault(split.name, []).extend(own)
+    corpus = dataclasses.replace(reading.corpus, splits=tuple(ended))
+    return ReadPlan(dataclasses.replace(reading, corpus=corpus), items, item_bytes)
+
+
+def _ended(
+    split: Split, items: Sequence[WorkItem], reading: Reading, item_bytes: int
+) -> Split:
+    """Returns a dataset with its end, for which its beginning is read here."""
+    if split.max_examples is None:
+        return split
+    blocks = (
+        block
+        for item in items
+        for block in read_blocks(
+            item, filesystem.open_binary, item_bytes, reading.max_line_bytes
+        )
+    )
+    end = find_end(blocks, split.max_examples, reading.scheme.normalizer)
+    return dataclasses.replace(split, end=end)
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,8 @@
 """What a job's workers report of the lines that they read."""
 
+import collections
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import apache_beam as beam
@@ -9,6 +10,7 @@ import apache_beam as beam
 from pipelines.artifacts.manifest import InputText, OutputFile
 from pipelines.files import filesystem
 from pipelines.jobs.corpus_files import Corpus, input_texts
+from pipelines.options.rejection_limits import RejectionLimit
 from pipelines.transforms.count_tokens import FACTS, REJECTED
 from pipelines.transforms.write_rejected import WriteRejected
 from pipelines.transforms.write_report import WriteReport, WrittenFile, read_report
@@ -28,6 +30,7 @@ class ReadStats:
     lines: tuple[LineTally, ...]
     rejected: tuple[OutputFile, ...] = ()
     unknown_words: tuple[Mapping[str, int], ...] = ()  # of each split, the commonest
+    datasets: tuple[LineTally, ...] = ()  # of each dataset that has a name
 
 
 def report_stats(outputs: Mapping[str, beam.PCollection], path: str) -> None:
@@ -46,34 +49,59 @@ def report_rejected(files: beam.PCollection, path: str) -> None:
     files | 'ReportRejected' >> WriteReport(filesystem.join(path, _REJECTED_NAME))
 
 
-def read_job_stats(corpus: Corpus, path: str) -> ReadStats:
+def read_job_stats(
+    corpus: Corpus, path: str, max_rejected: RejectionLimit | None = None
+) -> ReadStats:
     """Returns what a pipeline reported of its blocks to a folder.
 
     Raises:
-        InputError: a split has no line to encode.
+        InputError: a split, or one of its datasets, has no line to encode, or too many lines were
+            left out.
         RuntimeError: lines or bytes were lost on the way.
     """
     rows = list(read_report(filesystem.join(path, _STATS_NAME), LineTally, RangeChecksum))
     receipts = [row for row in rows if isinstance(row, RangeChecksum)]
     tallies = [row for row in rows if isinstance(row, LineTally)]
-    lines = []
+    lines_read, left_out = (
+        sum(each.lines for each in tallies), sum(each.rejected for each in tallies)
+    )  # fmt: skip
+    if max_rejected is not None and max_rejected.is_passed(left_out, lines_read):
+        reasons: collections.Counter[str] = collections.Counter()
+        for each in tallies:
+            reasons.update(each.left_out)
+        raise max_rejected.error(reasons, sum(each.lines for each in tallies))
+    datasets = []
     for split in corpus.splits:
-        tally = add_tallies(split.name, tallies)
+        of_it = [each for each in tallies if each.dataset == split.dataset]
+        tally = add_tallies(split.name, of_it)
         if tally.examples == 0:
             names = ', '.join(
-                each.stored.path for each in corpus.inputs if each.split == split.name
+                each.stored.path
+                for each in corpus.inputs
+                if each.split == split.name and each.place in split.places
+            )
+            what = f'dataset {split.dataset} of {split.name}' if split.dataset else (
+                f'{split.name} corpus'
             )
             raise InputError(
-                f'the {split.name} corpus is empty: {tally.lines} lines read from {names}, none '
+                f'the {what} is empty: {tally.lines} lines read from {names}, none '
                 'with text on every side; check the files and the columns'
             )
-        lines.append(tally)
+        if split.dataset:
+            datasets.append(tally)
+    lines = [
+        dataclasses.replace(add_tallies(name, tallies), dataset='') for name in corpus.split_names
+    ]
     written = read_report(filesystem.join(path, _REJECTED_NAME), WrittenFile)
     rejected = tuple(map(OutputFile.of, written))
-    left_out = sum(each.rejected for each in tallies)
     if left_out != sum(file.rows for file in rejected):
         raise RuntimeError(f'{left_out} lines were rejected, but not as many written: {rejected}')
     # Which words are told depends on how blocks were cut, and no byte of a result may.
-    told = tuple(dataclasses.replace(each, unknown_words={}) for each in lines)
     words = tuple(each.unknown_words for each in lines)
-    return ReadStats(input_texts(corpus, receipts), told, rejected, words)
+    return ReadStats(
+        input_texts(corpus, receipts), _told(lines), rejected, words, _told(datasets)
+    )
+
+
+def _told(tallies: Sequence[LineTally]) -> tuple[LineTally, ...]:
+    return tuple(dataclasses.replace(each, unknown_words={}) for each in tallies)

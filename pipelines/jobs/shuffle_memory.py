@@ -88,7 +88,7 @@ def refuse_too_large(reading: Reading, execution: Execution, vocabularies: int) 
         for each in corpus.inputs
         if each.side == 0
     )
-    size = sum(corpus.text_bytes(split.name) for split in corpus.splits)
+    size = sum(map(corpus.text_bytes, corpus.split_names))
     execution.engine.runner.refuse_shuffle(size, items)
 
 

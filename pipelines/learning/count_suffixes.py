@@ -17,7 +17,7 @@ from pipelines.artifacts.count_batches import TokenArrays, read_batches
 from pipelines.engines.bundle_bound import MOST_BUNDLE_BYTES, BundleOutput
 from pipelines.engines.ordered_calls import OrderedPool, in_global_window
 from pipelines.learning.learner_files import RoundFiles
-from pipelines.transforms.packed_coder import PackedCoder
+from pipelines.transport.packed_coder import PackedCoder
 from tokcore.subword.partitioned.prefix_partitions import PrefixPartitions
 from tokcore.subword.partitioned.segmenting import Segmenter, escaped_batches, pack_all_suffixes
 from tokcore.subword.partitioned.suffix_table import SuffixTable, SuffixTableMerger

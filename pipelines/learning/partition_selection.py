@@ -13,8 +13,8 @@ import apache_beam as beam
 from pipelines.engines.bundle_bound import BundleOutput
 from pipelines.learning.count_suffixes import CountSubstrings
 from pipelines.learning.learner_files import GroupFiles, RoundFiles
-from pipelines.transforms.threaded_map import ThreadedMap
 from pipelines.transforms.write_report import GatherOnOne, WriteReport
+from pipelines.transport.threaded_map import ThreadedMap
 from tokcore.errors import InputError
 from tokcore.subword.partitioned.partition_sweep import (
     PartitionSelection,

@@ -46,10 +46,17 @@ def split_files(split: str) -> type:
         for each in formats
         for role, help in zip(each.roles, each.help, strict=True)
     ]
+    by_field: dict[str, tuple[Declared, list[str]]] = {}
+    for each in formats:
+        for one in declared(each):
+            # Formats may share an option, which then goes with the files of any of them.
+            first, roles = by_field.setdefault(one.field, (one, []))
+            if first != one:
+                raise ValueError(f'--{one.name} is declared in two ways')
+            roles += each.roles
     asked = [
-        (one.field, object, _format_option(one, each.roles, split))
-        for each in formats
-        for one in declared(each)
+        (name, object, _format_option(one, tuple(roles), split))
+        for name, (one, roles) in by_field.items()
     ]
     return dataclasses.make_dataclass('SplitFiles', files + asked, frozen=True, kw_only=True)
 

@@ -6,6 +6,7 @@ from typing import Literal, get_args
 
 from pipelines.options.choices import OutputFormat
 from pipelines.options.corpus_options import option_name
+from pipelines.options.rejection_limits import RejectionLimit, rejection_limit
 from tokcore.corpus.dataset import MAX_LINE_BYTES
 from tokcore.corpus.formats.work_items import ITEM_BYTES
 from tokcore.options.option_fields import option
@@ -135,8 +136,29 @@ class RunningOptions:
         name='item-size',
         after='workers',
     )
+    max_rejected: RejectionLimit | None = option(
+        'with --on-error=skip: end the job once it is sure that more lines are left out, as 100, or '
+        '0.5%% of those read (default: no limit)',
+        rejection_limit,
+        'N|P%%',
+        default=None,
+    )
     overwrite: bool = option(
         'make the result again, replacing what is there', None, default=False
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class TryingOptions:
+    """What is told in place of a job's work."""
+
+    print_job: bool = option(
+        'print the job file that these options stand for, and do nothing', None, default=False
+    )
+    dry_run: bool = option(
+        'open every input, read its first block, and print what would be read and written',
+        None,
+        default=False,
     )
 
 

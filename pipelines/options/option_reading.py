@@ -60,7 +60,7 @@ def read_options(kinds: Sequence[Kind], given: Mapping[str, object]) -> list[obj
     for name in given:
         if name not in known:
             raise InputError(f'there is no option {shown(name)}; there are {", ".join(known)}')
-    values = {known[name].key: _value(known[name], value) for name, value in given.items()}
+    values = {known[name].key: option_value(known[name], value) for name, value in given.items()}
     refuse_strays(kinds, values)
     for kind in kinds:
         if isinstance(kind, Choice):
@@ -68,30 +68,38 @@ def read_options(kinds: Sequence[Kind], given: Mapping[str, object]) -> list[obj
     return [options_of(chosen_kind(kind, values), values) for kind in kinds]
 
 
-def _value(each: Declared, value: object) -> object:
+def option_value(each: Declared, value: object, called: str | None = None) -> object:
+    """Returns what an option becomes by a value as a job file has it, as `read_options` says.
+
+    Args:
+        each: the option.
+        value: of it.
+        called: what errors call the option; None: as it is typed.
+    """
+    called = called or flag(each.name)
     if each.option.many:
         words = value if isinstance(value, list) else [value]
-        return tuple(_one_value(each, word) for word in words)
-    return _one_value(each, value)
+        return tuple(_one_value(each, word, called) for word in words)
+    return _one_value(each, value, called)
 
 
-def _one_value(each: Declared, value: object) -> object:
+def _one_value(each: Declared, value: object, called: str) -> object:
     kind = each.option.kind
     if kind is None:
         if not isinstance(value, bool):
-            raise InputError(f'{flag(each.name)} is true or false, not {shown(str(value))}')
+            raise InputError(f'{called} is true or false, not {shown(str(value))}')
         return value
-    if isinstance(value, bool) or not isinstance(value, (int, str)):
-        raise InputError(f'{flag(each.name)} is a word or a whole number, not {shown(str(value))}')
+    if isinstance(value, bool) or not isinstance(value, (int, float, str)):
+        raise InputError(f'{called} is a word or a number, not {shown(str(value))}')
     word = str(value)
     if not callable(kind):
         if word not in kind:
-            raise InputError(f'{flag(each.name)}: {shown(word)} is none of {", ".join(kind)}')
+            raise InputError(f'{called}: {shown(word)} is none of {", ".join(kind)}')
         return word
     try:
         return kind(word)
     except argparse.ArgumentTypeError as error:
-        raise InputError(f'{flag(each.name)}: {error}') from None
+        raise InputError(f'{called}: {error}') from None
 
 
 def chosen_kind(kind: Kind, values: Mapping[str, object]) -> type:
@@ -120,7 +128,7 @@ def settled(choice: Choice, given: Mapping[str, object], value: str | None) -> d
         # What is no word any more was settled before.
         if each.name in typed and isinstance(words, (str, list)):
             try:
-                found[each.key] = _value(each, list(words) if each.option.many else words)
+                found[each.key] = option_value(each, list(words) if each.option.many else words)
             except InputError as error:
                 raise InputError(f'argument {error}') from None
     return found

@@ -31,7 +31,7 @@ from pipelines.shuffle.plan_folders import (
 )
 from pipelines.transforms.encode_blocks import BlockEncoder, EncodedFeature, SplitShards
 from tokcore.compiled.compilation import earlier_digests, source_digest
-from tokcore.corpus.dataset import MAX_LINE_BYTES, WorkItem
+from tokcore.corpus.dataset import MAX_LINE_BYTES, Split, WorkItem
 from tokcore.corpus.formats.corpus_format import read_blocks
 from tokcore.errors import FullDiskError
 from tokcore.options.option_fields import recorded
@@ -200,9 +200,17 @@ def _content(
         content['scheme'] = reading.scheme.name
     if reading.scheme.rules != earlier_rules():
         content['rules'] = reading.scheme.rules.metadata()
+    if datasets := [each for each in map(_dataset_content, reading.corpus.splits) if each]:
+        content['datasets'] = datasets
     if asked := recorded(options.encoding):
         content['encoding'] = asked
     return content
+
+
+def _dataset_content(split: Split) -> list[object] | None:
+    if split == dataclasses.replace(split, dataset='', prefixes=(), max_examples=None):
+        return None
+    return [split.name, split.dataset, split.first_place, split.prefixes, split.max_examples]
 
 
 def _run_items(read_plan: ReadPlan, run_bytes: int, processes: int) -> list[RunItem]:
@@ -210,14 +218,17 @@ def _run_items(read_plan: ReadPlan, run_bytes: int, processes: int) -> list[RunI
     corpus = read_plan.reading.corpus
     limit = _RUN_PARTS * run_bytes
     if processes > 1:
-        text = sum(corpus.text_bytes(split.name) for split in corpus.splits)
+        text = sum(map(corpus.text_bytes, corpus.split_names))
         limit = min(limit, text // (_ITEMS_PER_PROCESS * processes))
     runs: list[RunItem] = []
-    for number, split in enumerate(corpus.splits):
+    for number, name in enumerate(corpus.split_names):
         held: list[WorkItem] = []
         size = 0
-        for item in read_plan.items[split.name]:
-            if held and size + item.stored_bytes > limit:
+        firsts = {each.first_place for each in corpus.splits if each.name == name}
+        for item in read_plan.items[name]:
+            # A run is of one dataset, whose numbers it tells.
+            begins = item.place in firsts and held and held[-1].place != item.place
+            if held and (begins or size + item.stored_bytes > limit):
                 runs.append(RunItem(len(runs), number, tuple(held)))
                 held, size = [], 0
             held.append(item)

@@ -21,6 +21,7 @@ from pipelines.shuffle.plan import RunItem, ShufflePlan
 from pipelines.shuffle.run_writing import RunWriter, WrittenPart, full_disk_as_error
 from pipelines.transforms.count_tokens import FACTS, REJECTED
 from pipelines.transforms.encode_blocks import BlockEncoder
+from pipelines.transforms.rejection_budget import RejectionBudget
 from pipelines.transforms.share_out import ShareOut
 from pipelines.transforms.write_rejected import rejected_name
 from pipelines.transforms.write_report import GatherOnOne, WrittenFile
@@ -49,15 +50,17 @@ class WriteRuns(beam.PTransform):
         items: the run items.
         encoder: of blocks.
         workers: blocks in flight in a worker.
+        budget: what may be left out, if not any number of rows.
     """
 
     plan: ShufflePlan
     items: Sequence[RunItem]
     encoder: BlockEncoder
     workers: int = 1
+    budget: RejectionBudget | None = None
 
     def expand(self, root: beam.pvalue.PBegin):
-        writing = beam.ParDo(_WriteRunsFn(self.plan, self.encoder, self.workers))
+        writing = beam.ParDo(_WriteRunsFn(self.plan, self.encoder, self.workers, self.budget))
         written = (
             root
             | ShareOut(self.items)  # RunItem
@@ -67,8 +70,15 @@ class WriteRuns(beam.PTransform):
 
 
 class _WriteRunsFn(beam.DoFn):
-    def __init__(self, plan: ShufflePlan, encoder: BlockEncoder, workers: int):
+    def __init__(
+        self,
+        plan: ShufflePlan,
+        encoder: BlockEncoder,
+        workers: int,
+        budget: RejectionBudget | None,
+    ):
         self._plan = plan
+        self._budget = budget
         self._encoder = encoder
         self._workers = workers
 
@@ -78,21 +88,22 @@ class _WriteRunsFn(beam.DoFn):
 
     def process(self, element: RunItem) -> Iterator:
         for part in self._writer.take(element):
-            yield from _outputs(part)
+            yield from self._outputs(part)
 
     def finish_bundle(self) -> Iterator:
         for part in self._writer.finish():
-            for output in _outputs(part):
+            for output in self._outputs(part):
                 yield in_global_window(output)
 
     def teardown(self) -> None:
         self._writer.close()
 
-
-def _outputs(part: WrittenPart) -> Iterator:
-    yield part
-    for each in (part.facts.tally, *part.facts.receipts):
-        yield beam.pvalue.TaggedOutput(FACTS, each)
+    def _outputs(self, part: WrittenPart) -> Iterator:
+        if self._budget is not None:
+            self._budget.spend(part.facts)
+        yield part
+        for each in (part.facts.tally, *part.facts.receipts):
+            yield beam.pvalue.TaggedOutput(FACTS, each)
 
 
 @dataclass(eq=False)

@@ -14,6 +14,7 @@ from pipelines.jobs.encode_options import EncodeOptions
 from pipelines.jobs.job import Execution
 from pipelines.jobs.read_plan import ReadPlan
 from pipelines.jobs.read_stats import report_read, report_rejected
+from pipelines.jobs.rejections import rejection_budget
 from pipelines.jobs.shuffle_memory import fit_memory
 from pipelines.shuffle.plan import begin_shuffle, plan_shuffle
 from pipelines.shuffle.plan_folders import sweep_shuffles, sweep_unbegun
@@ -62,7 +63,7 @@ def encode_through_files(
 
     def build(pipeline: beam.Pipeline) -> None:
         written = pipeline | 'WriteRuns' >> WriteRuns(
-            plan, planned.items, encoder, memory.workers
+            plan, planned.items, encoder, memory.workers, rejection_budget(read_plan, execution)
         )
         report_read(written[FACTS], path)
         merged = written[RUNS] | 'MergeRuns' >> MergeRuns(

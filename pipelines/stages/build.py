@@ -111,6 +111,7 @@ def build_stage(
             encoded.stats.lines,
             vocabularies=tuple(records),
             files=encoded.shards,
+            datasets=encoded.stats.datasets,
         )
         seconds = {
             'count': counted - started,

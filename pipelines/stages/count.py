@@ -21,9 +21,12 @@ from pipelines.files.attempts import Attempt
 from pipelines.jobs.job import Execution, Reading
 from pipelines.jobs.read_plan import ReadPlan, plan_reading
 from pipelines.jobs.read_stats import ReadStats, read_job_stats, report_stats
+from pipelines.jobs.rejections import rejection_budget
+from pipelines.options.rejection_limits import RejectionLimit
 from pipelines.stages.run_stage import Made, run_stage
 from pipelines.transforms.count_tokens import TABLES, CountTokens, WriteCounts, WrittenCounts
 from pipelines.transforms.read_blocks import READING
+from pipelines.transforms.rejection_budget import RejectionBudget
 from pipelines.transforms.write_report import WriteReport, read_report
 from tokcore.counts.block_counting import SideGroups
 from tokcore.encoding.scheme import Scheme
@@ -68,7 +71,7 @@ def count_stage(
             Made(
                 tasks[place].key.manifest(
                     each.stats.inputs, each.stats.lines, tokens=each.table.tokens,
-                    files=each.table.files,
+                    files=each.table.files, datasets=each.stats.datasets,
                 ),
                 () if planned else each.stats.rejected,
             )
@@ -114,6 +117,8 @@ def count_into(
             scheme,
             tuple(folders[place].sides for place in places),
             tuple(paths[place] for place in places),
+            execution.max_rejected,
+            rejection_budget(plan, execution),
         )
         for scheme, places in by_scheme.items()
     ]
@@ -143,6 +148,8 @@ class CountInto(beam.PTransform):
         scheme: how lines become tokens.
         groups: for each folder which sides it counts.
         paths: of the folders.
+        max_rejected: lines that may be left out of all.
+        budget: the same for workers.
     """
 
     reading: Reading
@@ -150,6 +157,8 @@ class CountInto(beam.PTransform):
     scheme: Scheme
     groups: SideGroups
     paths: tuple[str, ...]
+    max_rejected: RejectionLimit | None = None
+    budget: RejectionBudget | None = None
 
     def expand(self, blocks: beam.PCollection) -> beam.PCollection:
         counted = blocks | 'CountTokens' >> CountTokens(
@@ -159,6 +168,7 @@ class CountInto(beam.PTransform):
             self.reading.on_error,
             filesystem.join(self.paths[0], _OVERFLOW_NAME),
             scheme=self.scheme,
+            budget=self.budget,
         )
         report_stats(counted, self.paths[0])
         return (
@@ -178,7 +188,7 @@ class CountInto(beam.PTransform):
             InputError: a split has no line with text.
         """
         written = list(read_report(self._files_path, WrittenCounts))
-        stats = read_job_stats(self.reading.corpus, self.paths[0])
+        stats = read_job_stats(self.reading.corpus, self.paths[0], self.max_rejected)
         return {
             path: CountedFolder(
                 stats,

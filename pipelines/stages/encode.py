@@ -17,6 +17,7 @@ from pipelines.jobs.encode_options import EncodeOptions, VocabularyPaths
 from pipelines.jobs.job import Execution, Reading
 from pipelines.jobs.read_plan import ReadPlan, plan_reading
 from pipelines.jobs.read_stats import ReadStats, read_job_stats, report_stats
+from pipelines.jobs.rejections import rejection_budget
 from pipelines.jobs.shuffle_memory import refuse_too_large
 from pipelines.options.choices import TFRECORD
 from pipelines.shuffle.through_files import KeptRuns, encode_through_files
@@ -99,6 +100,7 @@ def encode_stage(
             encoded.stats.lines,
             vocabularies_used=records,
             files=encoded.shards,
+            datasets=encoded.stats.datasets,
         )
         return [Made(manifest, encoded.stats.rejected)]
 
@@ -159,7 +161,7 @@ def encode_into(
             encode_through_files(plan, execution, features, options, path, output, shards_path)
         else:
             _encode_through_runner(plan, execution, features, options, path, shards_path)
-    stats = read_job_stats(corpus, path)
+    stats = read_job_stats(corpus, path, execution.max_rejected)
     written = {each.name: each for each in read_report(shards_path, WrittenFile)}
     shards = []
     for name in options.shard_names(corpus):
@@ -236,6 +238,7 @@ def _encode_through_runner(
             on_error=reading.on_error,
             scheme=reading.scheme,
             options=options.encoding,
+            budget=rejection_budget(plan, execution),
         )
         report_stats(encoded, path)
         (

@@ -14,12 +14,13 @@ import pyarrow.parquet as parquet
 from pipelines.engines.bundle_bound import MOST_BUNDLE_BYTES, BundleOutput
 from pipelines.engines.ordered_calls import OrderedPool, in_global_window
 from pipelines.files import filesystem
-from pipelines.transforms.packed_coder import typed
-from pipelines.transforms.table_transport import MergeTablesFn, TableMessage, pack_or_spill
-from pipelines.transforms.threaded_map import ThreadedMap
+from pipelines.transforms.rejection_budget import RejectionBudget
+from pipelines.transport.packed_coder import typed
+from pipelines.transport.table_transport import MergeTablesFn, TableMessage, pack_or_spill
+from pipelines.transport.threaded_map import ThreadedMap
 from tokcore.corpus.block_stats import BlockStats, reject_error
 from tokcore.corpus.dataset import Block, Split
-from tokcore.corpus.formats.corpus_format import block_rows
+from tokcore.corpus.filters.taken_rows import taken_rows
 from tokcore.counts.block_counting import COUNT_PARTITIONS, BlockCounter, SideGroups
 from tokcore.counts.merging import TokenTable, concatenate_tables, partition_table
 from tokcore.encoding.scheme import Scheme
@@ -61,6 +62,7 @@ class CountTokens(beam.PTransform):
             must reach it. Without one that is an `OversizedBundleError`.
         most_bundle_bytes: what a bundle may put out.
         scheme: how lines become tokens.
+        budget: of lines that may be left out; None: any number.
     """
 
     groups: SideGroups
@@ -70,6 +72,7 @@ class CountTokens(beam.PTransform):
     overflow: str | None = None
     most_bundle_bytes: int = MOST_BUNDLE_BYTES
     scheme: Scheme = dataclasses.field(default_factory=find_scheme)
+    budget: RejectionBudget | None = None
 
     def expand(self, blocks: beam.PCollection):
         counting = beam.ParDo(_CountBlocksFn(self))
@@ -89,7 +92,7 @@ class _CountBlocksFn(beam.DoFn):
         self._groups, self._splits = counting.groups, counting.splits
         self._workers, self._on_error = counting.workers, counting.on_error
         self._overflow = counting.overflow
-        self._scheme = counting.scheme
+        self._scheme, self._budget = counting.scheme, counting.budget
         self._output = BundleOutput(METRICS, counting.most_bundle_bytes)
         self._unicode = UNICODE_VERSION
 
@@ -153,6 +156,8 @@ class _CountBlocksFn(beam.DoFn):
         return zip(partitions, packed, strict=True)
 
     def _facts(self, facts: BlockStats) -> Iterator[beam.pvalue.TaggedOutput]:
+        if self._budget is not None:
+            self._budget.spend(facts)
         for output in stat_outputs(facts):
             size = _FACT_BYTES if output.tag == FACTS else len(output.value.json_lines)
             if not self._output.fits(size):
@@ -202,7 +207,7 @@ class CountTokensByElement(beam.PTransform):
 def _tokens(
     block: Block, sides: tuple[int, ...], splits: Sequence[Split], scheme: Scheme
 ) -> Iterator[tuple[str, int]]:
-    rows = block_rows(block, scheme.normalizer)
+    rows = taken_rows(block, splits, scheme.normalizer)
     if rows.rejects:
         raise reject_error(rows.rejects[0], block, splits)
     for side in (rows.sides[index] for index in sides):

@@ -11,7 +11,8 @@ from apache_beam.utils.shared import Shared
 from pipelines.engines.ordered_calls import OrderedPool, in_global_window
 from pipelines.files import filesystem
 from pipelines.transforms.count_tokens import FACTS, REJECTED, stat_outputs
-from pipelines.transforms.packed_coder import typed
+from pipelines.transforms.rejection_budget import RejectionBudget
+from pipelines.transport.packed_coder import typed
 from tokcore.corpus.dataset import Block, Split
 from tokcore.encoding.scheme import Scheme
 from tokcore.encoding.scheme_options import EncodingOptions
@@ -68,6 +69,7 @@ class EncodeBlocks(beam.PTransform):
         on_error: 'stop' or 'skip' where a line cannot be used.
         scheme: how rows become ids.
         options: what is asked of its encoder; None for what it does by itself.
+        budget: of lines that may be left out; None: any number.
     """
 
     features: Sequence[EncodedFeature]
@@ -79,6 +81,7 @@ class EncodeBlocks(beam.PTransform):
     on_error: str = 'stop'
     scheme: Scheme = dataclasses.field(default_factory=find_scheme)
     options: EncodingOptions | None = None
+    budget: RejectionBudget | None = None
 
     def expand(self, blocks: beam.PCollection):
         encoded = blocks | 'EncodeBlocks' >> beam.ParDo(_EncodeBlocksFn(self)).with_outputs(
@@ -179,6 +182,7 @@ class _EncodeBlocksFn(beam.DoFn):
         )
         self._layout = tuple(transform.layout)
         self._workers = transform.workers
+        self._budget = transform.budget
         self._buffer_bytes = transform.buffer_bytes
 
     def setup(self) -> None:
@@ -208,6 +212,8 @@ class _EncodeBlocksFn(beam.DoFn):
         return block.split, self._encoder.encode(block)
 
     def _take(self, split: str, encoded: EncodedBlock) -> Iterator:
+        if self._budget is not None:
+            self._budget.spend(encoded.facts)
         yield from stat_outputs(encoded.facts)
         number = next(n for n, each in enumerate(self._layout) if each.split == split)
         for bucket, rows in self._buffers[number].add(encoded.rows):

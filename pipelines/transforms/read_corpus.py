@@ -1,5 +1,6 @@
 """From the paths of a corpus to its blocks, for pipelines that are not the command's."""
 
+import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -8,12 +9,13 @@ import apache_beam as beam
 from pipelines.files import filesystem
 from pipelines.files.filesystem import StoredFile
 from pipelines.transforms.read_blocks import ReadBlocks
+from tokcore.corpus.columnar.tsv import Tsv
 from tokcore.corpus.dataset import MAX_LINE_BYTES, CorpusFile, Split
 from tokcore.corpus.formats.bitext import Bitext
 from tokcore.corpus.formats.corpus_format import index_ranges, plan_items
 from tokcore.corpus.formats.lines import Lines
-from tokcore.corpus.formats.tsv import Tsv
 from tokcore.corpus.formats.work_items import ITEM_BYTES
+from tokcore.corpus.storage.archives import ARCHIVE, archive_and_member, member_names
 from tokcore.corpus.storage.compression import compression_of
 from tokcore.errors import InputError
 
@@ -24,8 +26,28 @@ def corpus_file(stored: StoredFile) -> CorpusFile:
     Raises:
         InputError: it cannot be read.
     """
-    compressed = compression_of(stored.path, filesystem.open_binary)
+    is_member = archive_and_member(stored.path) and not filesystem.exists(stored.path)
+    compressed = ARCHIVE if is_member else compression_of(stored.path, filesystem.open_binary)
     return CorpusFile(stored.path, stored.name, stored.size, compressed)
+
+
+def find_files(pattern: str) -> list[StoredFile]:
+    """Returns the files that a path or a glob names; `a.tgz!glob` those within archives.
+
+    A member's size and time are its archive's.
+
+    Raises:
+        InputError: there are none, or an archive cannot be read.
+    """
+    named = archive_and_member(pattern)
+    if named is None or filesystem.exists(pattern):
+        return filesystem.find(pattern)
+    archives, members = named
+    return [
+        dataclasses.replace(stored, path=f'{stored.path}!{member}', name=f'{stored.name}!{member}')
+        for stored in filesystem.find(archives)
+        for member in member_names(corpus_file(stored), members, filesystem.open_binary)
+    ]
 
 
 @dataclass(eq=False)
@@ -83,4 +105,4 @@ class ReadCorpus(beam.PTransform):
 
 def _find(paths: str | Sequence[str]) -> tuple[CorpusFile, ...]:
     patterns = [paths] if isinstance(paths, str) else paths
-    return tuple(corpus_file(each) for pattern in patterns for each in filesystem.find(pattern))
+    return tuple(corpus_file(each) for pattern in patterns for each in find_files(pattern))

@@ -10,9 +10,9 @@ from jobs import write
 
 from pipelines.engines.bundle_bound import BUNDLE_BYTES, MOST_BUNDLE_BYTES
 from pipelines.transforms.count_tokens import METRICS, REJECTED, TABLES, CountTokens
-from pipelines.transforms.packed_coder import PackedCoder
 from pipelines.transforms.read_blocks import ReadBlocks
-from pipelines.transforms.table_transport import TableMessage
+from pipelines.transport.packed_coder import PackedCoder
+from pipelines.transport.table_transport import TableMessage
 from tokcore.corpus.dataset import CorpusFile, Split
 from tokcore.corpus.formats.corpus_format import plan_items
 from tokcore.corpus.formats.lines import Lines

@@ -92,7 +92,7 @@ def test_build_gives_the_same_bytes(job_server_jar, corpus, tmp_path):
 # Each of them takes as long as all the rest here.
 SCHEMES = [
     pytest.param(
-        'wordpiece', ('--vocab-size', 2000), ('--learner', 'beam'), id='wordpiece',
+        'wordpiece', ('--vocab-size', 2000), (), id='wordpiece',
         marks=pytest.mark.corpora,
     ),
     pytest.param('bpe', ('--vocab-size', 1000), (), id='bpe', marks=pytest.mark.corpora),

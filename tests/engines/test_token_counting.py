@@ -19,9 +19,9 @@ from pipelines.transforms.count_tokens import FACTS, TABLES, CountTokens, CountT
 from pipelines.transforms.read_blocks import ReadBlocks
 from pipelines.transforms.write_report import WriteReport, read_report
 from tokcore.corpus.block_stats import LineTally, add_tallies
+from tokcore.corpus.columnar.tsv import Tsv
 from tokcore.corpus.dataset import Block, BlockText, CorpusFile, Split
 from tokcore.corpus.formats.corpus_format import plan_items
-from tokcore.corpus.formats.tsv import Tsv
 from tokcore.corpus.range_checksums import RangeChecksum
 from tokcore.counts.block_counting import COUNT_PARTITIONS
 

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 
-from tokcore.corpus.dataset import Block, CorpusFile, OnError, Split
+from tokcore.corpus.dataset import Block, CorpusFile, OnError, Split, split_of
 from tokcore.corpus.range_checksums import RangeChecksum, checksums_of
 from tokcore.corpus.rows import INVALID_UTF8, MISSING_COLUMN, TOO_LONG, Reject, Rows
 from tokcore.errors import InputError
@@ -14,7 +14,7 @@ from tokcore.errors import InputError
 _ALWAYS_TOLD = (INVALID_UTF8, MISSING_COLUMN)
 """Records of before there were other reasons tell these two wherever nothing was left out."""
 
-_NEWER = ('no_token', 'ids', 'unknown', 'unknown_words')
+_NEWER = ('no_token', 'ids', 'unknown', 'unknown_words', 'dataset', 'beyond_max_examples')
 """What records tell only where there is something to tell."""
 
 MOST_UNKNOWN_WORDS = 100
@@ -23,7 +23,9 @@ MOST_UNKNOWN_WORDS = 100
 
 @dataclass(frozen=True)
 class LineTally:
-    """Lines of one split: lines = examples + empty + those left out for each reason.
+    """Lines of a split, or of one of its datasets.
+
+    lines = examples + empty + those left out for each reason + those beyond max_examples
 
     Attributes:
         split: whose.
@@ -35,6 +37,8 @@ class LineTally:
         ids: of the text of examples; None where none of them can stand for an unknown token.
         unknown: those of them that do.
         unknown_words: the tokens that these are, the commonest of each block, with their counts.
+        dataset: whose, where a split has several.
+        beyond_max_examples: those behind the last that is taken of a dataset.
 
     Raises:
         ValueError: a reason has the name of a field; they stand side by side in records.
@@ -49,6 +53,8 @@ class LineTally:
     ids: int | None = None
     unknown: int | None = None
     unknown_words: Mapping[str, int] = field(default_factory=dict)
+    dataset: str = ''
+    beyond_max_examples: int = 0
 
     def __post_init__(self):
         counts = {reason: count for reason, count in sorted(self.left_out.items()) if count}
@@ -86,7 +92,7 @@ class RejectedLines:
     """A block's lines left out for one reason, as lines of JSON in identity order."""
 
     split: str
-    reason: str
+    reason: str  # after the dataset's name and a dot, where a split has several
     place: int
     offset: int  # of the block in its (source) file: with `place` it orders the blocks
     json_lines: bytes
@@ -114,15 +120,25 @@ def stats_of(block: Block, rows: Rows, splits: Sequence[Split], on_error: OnErro
     if rows.rejects and on_error == 'stop':
         raise reject_error(rows.rejects[0], block, splits)
     reasons = collections.Counter(reject.reason for reject in rows.rejects)
-    tally = LineTally(block.split, rows.lines, len(rows), rows.empty, reasons)
+    split = split_of(splits, block.split, block.place)
+    dataset = split.dataset if split else ''
+    tally = LineTally(
+        block.split,
+        rows.lines,
+        len(rows),
+        rows.empty,
+        reasons,
+        dataset=dataset,
+        beyond_max_examples=rows.beyond,
+    )
     rejected = tuple(
         RejectedLines(
             block.split,
-            reason,
+            f'{dataset}.{reason}' if dataset else reason,
             block.place,
             block.offset,
             b''.join(
-                _json_line(reject, _file_of(reject, block, splits).name)
+                _json_line(reject, _file_of(reject, block, splits).name, block.format.identity)
                 for reject in rows.rejects
                 if reject.reason == reason
             ),
@@ -133,12 +149,13 @@ def stats_of(block: Block, rows: Rows, splits: Sequence[Split], on_error: OnErro
 
 
 def add_tallies(split: str, tallies: Iterable[LineTally]) -> LineTally:
-    """Returns the sum of one split's tallies.
+    """Returns the sum of one split's tallies; it is a dataset's if all of them are.
 
     Raises:
         RuntimeError: lines read and lines accounted for differ.
     """
     of_split = [tally for tally in tallies if tally.split == split]
+    datasets = {tally.dataset for tally in of_split}
     left_out: collections.Counter[str] = collections.Counter()
     for tally in of_split:
         left_out.update(tally.left_out)
@@ -152,8 +169,11 @@ def add_tallies(split: str, tallies: Iterable[LineTally]) -> LineTally:
         _sum(tally.ids for tally in of_split),
         _sum(tally.unknown for tally in of_split),
         commonest(tally.unknown_words for tally in of_split),
+        datasets.pop() if len(datasets) == 1 else '',
+        sum(tally.beyond_max_examples for tally in of_split),
     )
-    if total.lines != total.examples + total.empty + total.rejected:
+    beyond = total.beyond_max_examples
+    if total.lines != total.examples + total.empty + total.rejected + beyond:
         raise RuntimeError(f'lines were lost: {total}')
     return total
 
@@ -175,12 +195,16 @@ def commonest(counts: Iterable[Mapping[str, int]]) -> dict[str, int]:
 def reject_error(reject: Reject, block: Block, splits: Sequence[Split]) -> InputError:
     """Returns the error that stops a job at a rejected line."""
     file = _file_of(reject, block, splits)
+    by_number = block.format.identity == 'row'
+    line = f'row {reject.offset}' if by_number else f'the line that starts at byte {reject.offset}'
     if reject.reason == TOO_LONG:
         return InputError(
-            f'{file.path}: the line that starts at byte {reject.offset} has {reject.size} bytes, '
+            f'{file.path}: {line} has {reject.size} bytes, '
             f'more than the {block.max_line_bytes} of --max-line-size; give a larger '
             '--max-line-size, or leave such lines out with --on-error=skip'
         )
+    if reject.reason == INVALID_UTF8 and by_number:
+        return InputError(f'{file.path}: {line} is not UTF-8; mend it, or give --on-error=skip')
     if reject.reason == INVALID_UTF8:
         return InputError(
             f'{file.path}: invalid UTF-8 at byte {reject.position}, in the line that starts at '
@@ -190,12 +214,11 @@ def reject_error(reject: Reject, block: Block, splits: Sequence[Split]) -> Input
 
 
 def _file_of(reject: Reject, block: Block, splits: Sequence[Split]) -> CorpusFile:
-    split = next(split for split in splits if split.name == block.split)
-    return split.files[block.place][reject.side]
+    return split_of(splits, block.split, block.place).files_at(block.place)[reject.side]
 
 
-def _json_line(reject: Reject, name: str) -> bytes:
-    fields = {'file': name, 'offset': reject.offset}
+def _json_line(reject: Reject, name: str, identity: str) -> bytes:
+    fields = {'file': name, identity: reject.offset}
     what, data = 'line', reject.line
     if reject.reason == TOO_LONG:
         fields['bytes'] = reject.size

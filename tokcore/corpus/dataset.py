@@ -5,7 +5,7 @@ and sizes is known; reading an item gives blocks of whole rows. All of these cro
 so they are frozen and hold plain values.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import astuple, dataclass
 from typing import BinaryIO, Literal, Protocol
 
@@ -36,6 +36,7 @@ class Format(Protocol):
 
     name: str
     roles: tuple[str, ...]
+    identity: str
 
     @property
     def key(self) -> tuple[object, ...]: ...
@@ -43,15 +44,30 @@ class Format(Protocol):
 
 @dataclass(frozen=True)
 class Split:
-    """The files of one split.
+    """The files of one split, or of one dataset of those that make a split.
+
+    Attributes:
+        name: of the split.
+        format: with its options.
+        files: by place; of each place one for each of the format's roles.
+        dataset: its name, where a split has several.
+        first_place: of its files: places count through all datasets of a split.
+        prefixes: put before the texts of each side; None, or none: what is put before all others.
+        max_examples: as many of its rows are taken, the first by place and offset; None: all.
+        end: place and offset of the first row that is not taken any more, once it is known.
 
     Raises:
-      ValueError: for places with another number of files than the format has.
+        ValueError: places with another number of files than the format has.
     """
 
     name: str
-    format: Format  # with its options
-    files: tuple[tuple[CorpusFile, ...], ...]  # by place; of each place one for each of its roles
+    format: Format
+    files: tuple[tuple[CorpusFile, ...], ...]
+    dataset: str = ''
+    first_place: int = 0
+    prefixes: tuple[str | None, ...] = ()
+    max_examples: int | None = None
+    end: tuple[int, int] | None = None
 
     def __post_init__(self):
         for files in self.files:
@@ -60,6 +76,21 @@ class Split:
                     f'{len(files)} files do not go with {" and ".join(self.format.roles)} of '
                     f'the format {self.format.name}'
                 )
+
+    @property
+    def places(self) -> range:
+        """The places of its files."""
+        return range(self.first_place, self.first_place + len(self.files))
+
+    def files_at(self, place: int) -> tuple[CorpusFile, ...]:
+        """Returns the files of one of its places."""
+        return self.files[place - self.first_place]
+
+
+def split_of(splits: Sequence[Split], name: str, place: int) -> Split | None:
+    """Returns the dataset that has a place in a split, of a whole corpus; None if none has."""
+    found = (each for each in splits if each.name == name and place in each.places)
+    return next(found, None)
 
 
 @dataclass(frozen=True)
@@ -120,6 +151,16 @@ class LongLine:
 
 
 @dataclass(frozen=True)
+class ReadRange:
+    """Stored bytes of a file that were read for a block which does not hold them as they are."""
+
+    side: int
+    offset: int
+    length: int
+    crc32c: int
+
+
+@dataclass(frozen=True)
 class BlockText:
     """Bytes of one file, and the place of the first of them in the decompressed file."""
 
@@ -142,6 +183,7 @@ class Block:
     texts: tuple[BlockText, ...]  # of each file of that place
     max_line_bytes: int = MAX_LINE_BYTES  # without the line feed
     long_lines: tuple[LongLine, ...] = ()
+    read: tuple[ReadRange, ...] | None = None  # None: what is in `texts`
 
     @property
     def offset(self) -> int:

@@ -6,6 +6,7 @@ appending n bytes is a multiplication by x^(8n) modulo the polynomial, so two ch
 in O(log n) steps without the bytes.
 """
 
+import dataclasses
 import functools
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
@@ -40,6 +41,11 @@ class TextSummary:
 
 def checksums_of(block: Block) -> tuple[RangeChecksum, ...]:
     """Returns a receipt for each file that a block is of."""
+    if block.read is not None:
+        return tuple(
+            RangeChecksum(block.split, block.place, *dataclasses.astuple(each))
+            for each in block.read
+        )
     read = {line.side: (line.length, line.crc32c) for line in block.long_lines}
     return tuple(
         RangeChecksum(

@@ -34,7 +34,10 @@ class Reject:
 
 @dataclass(frozen=True)
 class Rows:
-    """What a block's lines (or pairs of lines) became: `lines == rows + empty + len(rejects)`."""
+    """What a block's lines (or pairs of lines) became.
+
+    `lines == rows + empty + len(rejects) + beyond`
+    """
 
     sides: tuple[Side, ...]
     offset: int  # of the block in the (source) file
@@ -42,6 +45,7 @@ class Rows:
     lines: int
     empty: int
     rejects: tuple[Reject, ...]  # in the order of the lines
+    beyond: int = 0  # rows and rejects behind the last that is taken of a dataset
 
     def __len__(self) -> int:
         return len(self.line_starts)

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from tokcore.corpus.block_stats import BlockStats, stats_of
 from tokcore.corpus.dataset import Block, OnError, Split
-from tokcore.corpus.formats.corpus_format import block_rows
+from tokcore.corpus.filters.taken_rows import taken_rows
 from tokcore.counts.token_counter import TokenAccumulator
 from tokcore.counts.token_index import TokenIndex
 from tokcore.counts.token_table import TokenTable
@@ -59,7 +59,7 @@ class BlockCounter:
             InputError: a line is not UTF-8 or lacks a column, and `on_error` is 'stop'; nothing of
                 the block is counted then.
         """
-        rows = block_rows(block, self._normalizer)
+        rows = taken_rows(block, splits, self._normalizer)
         facts = stats_of(block, rows, splits, on_error)
         for sides, sums in zip(self._groups, self._sums, strict=True):
             for index in sides:

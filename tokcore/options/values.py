@@ -79,17 +79,20 @@ class ByteSize:
         return f'up to {said_size(self.high)}'
 
 
-def columns(text: str) -> tuple[int, int]:
-    """Two different column numbers, as `0,1`."""
-    parts = [_number(part) for part in text.split(',')]
-    if len(parts) != 2 or not all(each is not None and each <= MOST_COLUMN for each in parts):
+def columns(text: str) -> tuple[int | str, ...]:
+    """One column, or two different ones: by number, as `0,1`, or by name, as `en,zh`."""
+    parts = [_number(part) if part.isascii() and part.isdigit() else part for part in text.split(',')]
+    wrong = [
+        part for part in parts if part in ('', None) or (isinstance(part, int) and part > MOST_COLUMN)
+    ]
+    if not 1 <= len(parts) <= 2 or wrong or text.startswith('-'):
         raise argparse.ArgumentTypeError(
-            f'{shown(text)} is not two columns from 0 to {MOST_COLUMN:,}, as 0,1'
+            f'{shown(text)} is not one column or two from 0 to {MOST_COLUMN:,}, as 0,1, nor their '
+            'names in a header'
         )
-    source, target = parts
-    if source == target:
+    if len(set(parts)) < len(parts):
         raise argparse.ArgumentTypeError(f'{shown(text)} names one column twice')
-    return source, target
+    return tuple(parts)
 
 
 def min_count_range(text: str) -> tuple[int, int]:

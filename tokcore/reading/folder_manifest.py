@@ -16,6 +16,8 @@ from tokcore.schemes import DEFAULT_SCHEME, find_scheme, scheme_names
 
 MANIFEST_NAME = 'tokbeam.json'
 
+_READ_HERE = ('tfrecord', 'parquet')
+
 _SHARD = re.compile(r'.+-(?P<split>train|dev|test)-(?P<number>\d{5,})-of-\d{5,}(\.parquet)?', re.DOTALL)
 
 
@@ -110,7 +112,7 @@ class FolderManifest:
             )
         options = fields['options']
         output = options.get('output_format', 'tfrecord')
-        if output not in ('tfrecord', 'parquet'):
+        if output not in _READ_HERE:
             raise InputError(
                 f'{folder} holds its rows as {output}; build it with --output-format=tfrecord or '
                 'parquet to read it here'

@@ -13,8 +13,8 @@ from tokcore.corpus.block_stats import (
     commonest,
     stats_of,
 )
-from tokcore.corpus.dataset import Block, OnError, Split
-from tokcore.corpus.formats.corpus_format import block_rows
+from tokcore.corpus.dataset import Block, OnError, Split, split_of
+from tokcore.corpus.filters.taken_rows import taken_rows
 from tokcore.corpus.rows import Rows
 from tokcore.encoding.encoded_rows import EncodedSide
 from tokcore.encoding.row_encoder import RowEncoder, unspelled_row
@@ -51,11 +51,14 @@ class FeatureEncoder:
     template: Template
     unknown: int | None = None
 
-    def encode(self, rows: Rows) -> EncodedSide:
+    def encode(self, rows: Rows, prefix: str) -> EncodedSide:
         """Raises ValueError with the model's sentence about a token that it cannot spell."""
-        return self.encoder.encode_side(
-            rows.sides[self.feature.side], self.feature.prefix, *self.template
-        )
+        return self.encoder.encode_side(rows.sides[self.feature.side], prefix, *self.template)
+
+    def prefix_in(self, split: Split | None) -> str:
+        """Returns what is put before this feature's texts of a dataset."""
+        own = split.prefixes[self.feature.side] if split and split.prefixes else None
+        return self.feature.prefix if own is None else own
 
     def told(self, tally: LineTally, rows: Rows, encoded: EncodedSide) -> LineTally:
         """Returns a block's tally with what became of this feature's text."""
@@ -109,10 +112,11 @@ def encode_block(
         InputError: a line is not UTF-8 or lacks a column, and `on_error` is 'stop'; or a
             vocabulary cannot encode its text.
     """
-    rows = block_rows(block, normalizer)
+    rows = taken_rows(block, splits, normalizer)
     facts = stats_of(block, rows, splits, on_error)
+    split = split_of(splits, block.split, block.place)
     try:
-        encoded = [each.encode(rows) for each in features]
+        encoded = [each.encode(rows, each.prefix_in(split)) for each in features]
     except ValueError as error:
         place = _unspelled_line(block, rows, features, splits)
         raise InputError(f'{place}{error}') from error
@@ -133,12 +137,12 @@ def _unspelled_line(
     splits: Sequence[Split],
 ) -> str:
     """Returns what begins a sentence about the line that a vocabulary does not spell."""
-    split = next(split for split in splits if split.name == block.split)
-    files = split.files[block.place]
+    split = split_of(splits, block.split, block.place)
+    files = split.files_at(block.place)
     source = files[0].path
     for each in features:
         feature = each.feature
-        found = unspelled_row(each.encoder, rows.sides[feature.side], feature.prefix)
+        found = unspelled_row(each.encoder, rows.sides[feature.side], each.prefix_in(split))
         if found is not None:
             line = f'the line at byte {rows.offsets[found[0]]}'
             if feature.side and len(files) > 1:

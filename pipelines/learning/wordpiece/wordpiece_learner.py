@@ -17,10 +17,10 @@ import pyarrow.parquet as parquet
 from pipelines.engines.bundle_bound import MOST_BUNDLE_BYTES, BundleOutput
 from pipelines.files import filesystem
 from pipelines.transforms.count_tokens import WriteCounts, WrittenCounts
-from pipelines.transforms.packed_coder import typed
 from pipelines.transforms.share_out import ReportEach, ShareOut
-from pipelines.transforms.table_transport import MergeTablesFn, TableMessage, pack_or_spill
 from pipelines.transforms.write_report import WriteReport, read_report
+from pipelines.transport.packed_coder import typed
+from pipelines.transport.table_transport import MergeTablesFn, TableMessage, pack_or_spill
 from tokcore.counts.block_counting import COUNT_PARTITIONS
 from tokcore.counts.merging import TokenTable, partition_table
 from tokcore.encoding.scheme import Scheme

@@ -9,7 +9,7 @@ from tokcore.corpus.dataset import Block, BlockText, OpenBinary, Split, TextRang
 from tokcore.corpus.formats.corpus_format import CorpusFormat
 from tokcore.corpus.formats.work_items import byte_ranges
 from tokcore.corpus.rows import INVALID_UTF8, TOO_LONG, Reject, Rows
-from tokcore.corpus.storage.compression import text_pieces
+from tokcore.corpus.storage.corpus_text import text_pieces
 from tokcore.corpus.storage.stored_file import open_stored, read_range
 from tokcore.text.normalizer import Normalizer
 

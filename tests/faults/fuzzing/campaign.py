@@ -12,6 +12,7 @@ from pathlib import Path
 from forked_commands import Lane
 
 from .count_cases import attack_counts
+from .format_cases import attack_damaged_files, attack_formats
 from .input_cases import attack_inputs
 from .limit_cases import attack_limits
 from .option_cases import attack_options
@@ -22,6 +23,8 @@ from .vocabulary_cases import attack_vocabularies
 
 KINDS: dict[str, Callable[[Room, random.Random], None]] = {
     'inputs': attack_inputs,
+    'formats': attack_formats,
+    'damaged files': attack_damaged_files,
     'vocabularies': attack_vocabularies,
     'counts': attack_counts,
     'manifests': attack_manifests,

@@ -13,7 +13,10 @@ from dataclasses import dataclass, field
 
 _KEPT = 1000  # bytes of a line that is too long
 
-REASONS = ('too_long', 'invalid_utf8', 'missing_column')
+REASONS = (
+    'too_long', 'invalid_utf8', 'missing_column', 'invalid_json', 'missing_field', 'not_a_string',
+    'lone_surrogate',
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -81,7 +84,7 @@ def single_rows(
                     reason = 'missing_column'
                 else:
                     cells = [fields[column] for column in columns]
-            _add(found, cells, [Reject(reason, file.name, offset, line)] if reason else [])
+            add_row(found, cells, [Reject(reason, file.name, offset, line)] if reason else [])
     return found
 
 
@@ -100,7 +103,7 @@ def paired_rows(
             ]
             # A pair is left out once: for the earlier reason, and by that for the source.
             bad.sort(key=lambda reject: REASONS.index(reject.reason))
-            _add(found, [] if bad else [_text(line) for _, line in pair], bad[:1])
+            add_row(found, [] if bad else [_text(line) for _, line in pair], bad[:1])
     return found
 
 
@@ -151,7 +154,8 @@ def _could_go_on(rest: bytes) -> bool:
     return True
 
 
-def _add(found: SplitRows, cells: Sequence[str], rejects: Sequence[Reject]) -> None:
+def add_row(found: SplitRows, cells: Sequence[str], rejects: Sequence[Reject]) -> None:
+    """Counts one line: as left out if there are rejects, else as a row, or as empty."""
     cells = [cell.strip() for cell in cells]
     if rejects:
         found.rejects += rejects

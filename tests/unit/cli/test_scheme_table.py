@@ -3,9 +3,9 @@
 import pathlib
 import re
 
-from pipelines.cli.command_options import known_commands
 from pipelines.cli.parser import command_parser
 from pipelines.cli.scheme_table import as_markdown, as_text, scheme_table
+from pipelines.options.command_options import known_commands
 
 README = pathlib.Path(__file__).parents[3] / 'README.md'
 

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from tokcore.corpus.dataset import CorpusFile
 from tokcore.corpus.storage import compression
-from tokcore.corpus.storage.compression import compression_of, text_pieces
+from tokcore.corpus.storage.compression import compression_of
+from tokcore.corpus.storage.corpus_text import text_pieces
 from tokcore.corpus.storage.gzip_text import PIECE_BYTES
 from tokcore.errors import InputError
 

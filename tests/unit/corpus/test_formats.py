@@ -42,10 +42,10 @@ def test_nobody_asks_for_the_name_of_a_format():
 
 def test_a_format_is_had_by_its_name():
     assert [corpus_format(name).name for name in format_names()] == [
-        'bitext', 'tsv', 'jsonl', 'text',
+        'bitext', 'tsv', 'jsonl', 'parquet', 'text',
     ]  # fmt: skip
     assert corpus_format('tsv')((2, 0)).options == {'columns': (2, 0)}
-    with pytest.raises(ValueError, match="'pairs' is none of bitext, tsv, jsonl, text"):
+    with pytest.raises(ValueError, match="'pairs' is none of bitext, tsv, jsonl, parquet, text"):
         corpus_format('pairs')
 
 
@@ -66,8 +66,8 @@ def test_formats_are_known_without_anything_heavy():
 
 def test_reasons_are_those_of_all_formats_and_of_each():
     assert all_reasons() == (
-        'invalid_json', 'invalid_utf8', 'lone_surrogate', 'missing_column', 'missing_field',
-        'not_a_string', 'too_long',
+        'invalid_csv', 'invalid_json', 'invalid_utf8', 'lone_surrogate', 'missing_column',
+        'missing_field', 'not_a_string', 'null', 'too_long',
     )  # fmt: skip
 
 

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from tokcore.corpus.dataset import CorpusFile
 from tokcore.corpus.storage import gzip_text
-from tokcore.corpus.storage.compression import compression_of, text_pieces
+from tokcore.corpus.storage.compression import compression_of
+from tokcore.corpus.storage.corpus_text import text_pieces
 from tokcore.errors import InputError
 
 

@@ -11,6 +11,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from tokcore.corpus.block_stats import LineTally, add_tallies, stats_of
+from tokcore.corpus.columnar.tsv import Tsv
 from tokcore.corpus.dataset import MAX_LINE_BYTES, CorpusFile, Split
 from tokcore.corpus.formats.bitext import Bitext
 from tokcore.corpus.formats.corpus_format import (
@@ -20,7 +21,6 @@ from tokcore.corpus.formats.corpus_format import (
     read_blocks,
 )
 from tokcore.corpus.formats.lines import Lines
-from tokcore.corpus.formats.tsv import Tsv
 from tokcore.corpus.range_checksums import join_checksums
 from tokcore.corpus.storage.file_checksum import checksum_file
 from tokcore.errors import InputError

@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tokcore.corpus.columnar.tsv import Tsv
 from tokcore.corpus.dataset import Block, BlockText, CorpusFile, Split, TextRange, WorkItem
 from tokcore.corpus.formats.bitext import Bitext
 from tokcore.corpus.formats.corpus_format import block_rows, index_ranges, plan_items, read_blocks
 from tokcore.corpus.formats.lines import Lines
-from tokcore.corpus.formats.tsv import Tsv
 from tokcore.errors import InputError
 from tokcore.text.t2t_lines import T2T_LINES
 

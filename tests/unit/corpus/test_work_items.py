@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tokcore.corpus.columnar.tsv import Tsv
 from tokcore.corpus.dataset import CorpusFile, Split, TextRange, WorkItem
 from tokcore.corpus.formats.bitext import Bitext
 from tokcore.corpus.formats.corpus_format import index_ranges, plan_items, read_blocks
 from tokcore.corpus.formats.lines import Lines
-from tokcore.corpus.formats.tsv import Tsv
 from tokcore.errors import InputError
 
 

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tokcore.corpus.columnar.tsv import Tsv
 from tokcore.corpus.dataset import Block, BlockText, CorpusFile, Split
-from tokcore.corpus.formats.tsv import Tsv
 from tokcore.counts.block_counting import BlockCounter, TableMerger
 from tokcore.counts.token_table import TokenTable
 from tokcore.errors import InputError

@@ -7,8 +7,8 @@ from pipelines.files.filesystem import StoredFile
 from pipelines.jobs.corpus_files import Corpus, CorpusInput
 from pipelines.jobs.job import Execution, Reading
 from pipelines.jobs.shuffle_memory import refuse_too_large
+from tokcore.corpus.columnar.tsv import Tsv
 from tokcore.corpus.dataset import CorpusFile, Split
-from tokcore.corpus.formats.tsv import Tsv
 from tokcore.errors import InputError
 
 GIB = 1 << 30

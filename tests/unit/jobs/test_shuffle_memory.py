@@ -3,9 +3,10 @@
 import pytest
 
 from pipelines.engines.engine import choose_engine
-from pipelines.jobs.corpus_files import SplitPaths, find_corpus
+from pipelines.jobs.corpus_files import find_corpus
 from pipelines.jobs.job import Execution, Reading
 from pipelines.jobs.shuffle_memory import fit_memory
+from pipelines.jobs.split_paths import SplitPaths
 from tokcore.errors import InputError
 
 MIB = 1 << 20

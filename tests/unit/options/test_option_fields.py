@@ -4,7 +4,7 @@ from dataclasses import MISSING, dataclass
 
 import pytest
 
-from pipelines.cli.command_options import Group, add_groups, known_commands
+from pipelines.options.command_options import Group, add_groups, known_commands
 from pipelines.options.option_reading import (
     chosen_kind,
     field_values,
@@ -150,7 +150,7 @@ def test_the_value_of_an_option_chooses_among_kinds():
         ({'vocab-size': 7, 'scheme': 'pairs'}, '--merges is missing'),
         ({}, '--vocab-size is missing'),
         ({'vocab-size': 100}, "--vocab-size: '100' is not a whole number from 1 to 99"),
-        ({'vocab-size': True}, '--vocab-size is a word or a whole number'),
+        ({'vocab-size': True}, '--vocab-size is a word or a number'),
         ({'vocab-size': 7, 'scheme': 'bytes'}, "--scheme: 'bytes' is none of subword, pairs"),
         ({'vocab-size': 7, 'newer': 'yes', 'scheme': 'pairs'}, '--newer is true or false'),
         ({'vocab_size': 7}, "no option 'vocab_size'; there are scheme, vocab-size"),

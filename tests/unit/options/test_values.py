@@ -59,7 +59,7 @@ def test_values_arrive_as_what_they_mean():
         ('--shards', '-1'),
         ('--shards', '１'),
         ('--workers', '0'),
-        ('--columns', '0'),
+        ('--columns', ''),
         ('--columns', '1,1'),
         ('--columns', '0,1,2'),
         ('--columns', '-1,0'),

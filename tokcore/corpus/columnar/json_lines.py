@@ -6,8 +6,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tokcore.corpus.columnar.field_paths import field_path, fields
-from tokcore.corpus.columnar.json_reasons import (
+from tokcore.corpus.columnar.field_options import fields_option
+from tokcore.corpus.columnar.field_paths import field_path
+from tokcore.corpus.columnar.reasons import (
     INVALID_JSON,
     LONE_SURROGATE,
     MISSING_FIELD,
@@ -17,7 +18,6 @@ from tokcore.corpus.dataset import Block, OpenBinary, Split, WorkItem
 from tokcore.corpus.formats.corpus_format import CorpusFormat
 from tokcore.corpus.formats.work_items import byte_ranges, read_lines
 from tokcore.corpus.rows import Reject, Rows
-from tokcore.options.option_fields import option
 from tokcore.text.normalizer import Normalizer
 
 _SAID = {
@@ -36,14 +36,7 @@ class JsonLines(CorpusFormat):
         fields: which ones; dots lead into objects, `\.` is a dot in a name.
     """
 
-    fields: tuple[str, ...] = option(
-        'field of the text, or of source and target, of each object; dots lead into objects',
-        fields,
-        'F[,G]',
-        default=('text',),
-        told_default='text',
-        changes_bytes=True,
-    )
+    fields: tuple[str, ...] = fields_option()
 
     name = 'jsonl'
     what = 'JSON lines'

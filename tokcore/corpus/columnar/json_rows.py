@@ -20,7 +20,7 @@ import pyarrow.json as pj
 from tokcore.compiled.compilation import read_only
 from tokcore.compiled.ragged_bytes import prepend_rows, row_offsets
 from tokcore.corpus.columnar.field_paths import FieldPath
-from tokcore.corpus.columnar.json_reasons import (
+from tokcore.corpus.columnar.reasons import (
     INVALID_JSON,
     LONE_SURROGATE,
     MISSING_FIELD,

@@ -63,7 +63,7 @@ class Bitext(CorpusFormat):
             count = LineCount(part, np.array(newlines, np.int64), *rest)
             counts.setdefault((part.place, part.side), []).append(count)
         items = []
-        for place, files in enumerate(split.files):
+        for place, files in zip(split.places, split.files, strict=True):
             source, target = (
                 join_counts(file, counts.get((place, side), ())) for side, file in enumerate(files)
             )
@@ -83,6 +83,20 @@ class Bitext(CorpusFormat):
     ) -> Iterator[Block]:
         for found in _read_pairs(item, open_binary, block_bytes, max_line_bytes):
             yield line_block(item, max_line_bytes, found)
+
+    def first_block(
+        self,
+        split: Split,
+        place: int,
+        open_binary: OpenBinary,
+        block_bytes: int,
+        max_line_bytes: int,
+    ) -> Block | None:
+        ranges = tuple(TextRange(file, 0, file.size) for file in split.files_at(place))
+        item = WorkItem(split.name, self, place, ranges)
+        pairs = _stream_pairs(item, open_binary, block_bytes, max_line_bytes)
+        first = next(pairs, None)
+        return None if first is None else line_block(item, max_line_bytes, first)
 
     def rows(self, block: Block, normalizer: Normalizer) -> Rows:
         from tokcore.corpus.formats.line_rows import bitext_rows, long_rows

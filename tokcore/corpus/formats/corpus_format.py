@@ -18,7 +18,15 @@ import dataclasses
 from collections.abc import Iterator, Sequence
 from typing import Any, ClassVar
 
-from tokcore.corpus.dataset import MAX_LINE_BYTES, Block, OpenBinary, Split, WorkItem
+from tokcore.corpus.dataset import (
+    MAX_LINE_BYTES,
+    Block,
+    CorpusFile,
+    OpenBinary,
+    Split,
+    TextRange,
+    WorkItem,
+)
 from tokcore.corpus.formats.work_items import BLOCK_BYTES, ITEM_BYTES
 from tokcore.corpus.rows import Reject, Rows
 from tokcore.text.normalizer import Normalizer
@@ -34,6 +42,7 @@ class CorpusFormat(abc.ABC):
             what manifests call such a file.
         help: of these options, in the same order.
         reasons: for which it leaves out rows, beside those of all formats.
+        identity: what a row is known by: `offset`, where it begins, or `row`, its number.
         takes_any_text: whether any lines are rows of it: such a format is compiled with some.
     """
 
@@ -42,6 +51,7 @@ class CorpusFormat(abc.ABC):
     roles: ClassVar[tuple[str, ...]]
     help: ClassVar[tuple[str, ...]]
     reasons: ClassVar[tuple[str, ...]] = ()
+    identity: ClassVar[str] = 'offset'
     takes_any_text: ClassVar[bool] = True
 
     @property
@@ -58,6 +68,13 @@ class CorpusFormat(abc.ABC):
     def options(self) -> dict[str, object]:
         """Its options by name, for manifests."""
         return {each.name: getattr(self, each.name) for each in dataclasses.fields(self)}
+
+    def check(self, files: tuple[CorpusFile, ...], open_binary: OpenBinary) -> None:
+        """Looks at the files of a place before any work; nothing by default.
+
+        Raises:
+            InputError: they are none of this format, as far as their beginning or end tells.
+        """
 
     def index_ranges(self, split: Split, item_bytes: int) -> Sequence[Any]:
         """Returns what has to be read before a split can be planned, in parts that can be pickled.
@@ -91,6 +108,25 @@ class CorpusFormat(abc.ABC):
         self, item: WorkItem, open_binary: OpenBinary, block_bytes: int, max_line_bytes: int
     ) -> Iterator[Block]:
         """Yields an item's blocks in the order of rows, as `read_blocks` says."""
+
+    def first_block(
+        self,
+        split: Split,
+        place: int,
+        open_binary: OpenBinary,
+        block_bytes: int,
+        max_line_bytes: int,
+    ) -> Block | None:
+        """Returns the first block of a place, read without an index; None if there is none.
+
+        Raises InputError as `read_blocks` does.
+        """
+        ranges = tuple(
+            TextRange(file, 0, file.size if file.compressed else min(file.size, block_bytes))
+            for file in split.files_at(place)
+        )
+        item = WorkItem(split.name, self, place, ranges)
+        return next(iter(self.read(item, open_binary, block_bytes, max_line_bytes)), None)
 
     @abc.abstractmethod
     def rows(self, block: Block, normalizer: Normalizer) -> Rows:

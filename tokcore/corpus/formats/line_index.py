@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tokcore.corpus.dataset import CorpusFile, OpenBinary, Split
-from tokcore.corpus.storage.compression import text_pieces
+from tokcore.corpus.storage.corpus_text import text_pieces
 from tokcore.corpus.storage.gzip_text import PIECE_BYTES
 from tokcore.corpus.storage.stored_file import open_stored, read_range
 
@@ -79,7 +79,7 @@ def index_items(split: Split, item_bytes: int, unit_bytes: int = UNIT_BYTES) -> 
     chunk = max(1, item_bytes // CHUNKS_PER_ITEM)
     step = chunk * max(1, max(item_bytes, unit_bytes) // chunk)
     ranges = []
-    for place, pair in enumerate(split.files):
+    for place, pair in zip(split.places, split.files, strict=True):
         for side, file in enumerate(pair):
             unit = max(1, file.size) if file.compressed else step
             size = unit if file.compressed else file.size

@@ -6,7 +6,7 @@ import numpy as np
 
 from tokcore.corpus.dataset import LongLine, OpenBinary, TextRange
 from tokcore.corpus.formats.whole_lines import whole_lines
-from tokcore.corpus.storage.compression import text_pieces
+from tokcore.corpus.storage.corpus_text import text_pieces
 from tokcore.corpus.storage.gzip_text import PIECE_BYTES
 
 

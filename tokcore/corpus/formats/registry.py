@@ -8,8 +8,9 @@ from tokcore.corpus.rows import INVALID_UTF8, TOO_LONG
 
 _ORIGINS = {
     'bitext': 'tokcore.corpus.formats.bitext:Bitext',
-    'tsv': 'tokcore.corpus.formats.tsv:Tsv',
+    'tsv': 'tokcore.corpus.columnar.tsv:Tsv',
     'jsonl': 'tokcore.corpus.columnar.json_lines:JsonLines',
+    'parquet': 'tokcore.corpus.columnar.parquet:Parquet',
     'text': 'tokcore.corpus.formats.lines:Lines',
 }
 """By name, in the order of the help: the module, and the class in it."""

@@ -20,7 +20,7 @@ from tokcore.corpus.dataset import (
 from tokcore.corpus.formats.line_ranges import read_starting_lines
 from tokcore.corpus.formats.whole_lines import whole_lines
 from tokcore.corpus.long_lines import is_longer, long_line
-from tokcore.corpus.storage.compression import text_pieces
+from tokcore.corpus.storage.corpus_text import text_pieces
 
 ITEM_BYTES = 8 << 20
 """The default size of a work item. At 8 to 16 MiB a block's fixed costs vanish; of these the least,
@@ -37,7 +37,7 @@ def byte_ranges(split: Split, item_bytes: int) -> list[WorkItem]:
     """Cuts a split of one file a place into items of at most so many bytes, in order."""
     return [
         WorkItem(split.name, split.format, place, (text_range,))
-        for place, (file,) in enumerate(split.files)
+        for place, (file,) in zip(split.places, split.files, strict=True)
         for text_range in _ranges_of(file, item_bytes)
     ]
 

@@ -77,8 +77,8 @@ def _is_zstd(path: str, head: bytes) -> bool:
     return head.startswith(b'\x28\xb5\x2f\xfd') or path.endswith('.zst')
 
 
-def text_pieces(file: CorpusFile, open_binary: OpenBinary) -> Iterator[bytes]:
-    """Yields a file's (decompressed) text in non-empty pieces of at most `PIECE_BYTES`.
+def unpacked_pieces(file: CorpusFile, open_binary: OpenBinary) -> Iterator[bytes]:
+    """Yields the (decompressed) text of a file of its own in pieces, as `corpus_text.text_pieces`.
 
     Raises:
         InputError: the file cannot be read, has changed its size, or is compressed and cut off,
@@ -88,10 +88,19 @@ def text_pieces(file: CorpusFile, open_binary: OpenBinary) -> Iterator[bytes]:
         return stored(file, open_binary)
     if file.compressed is True:
         return inflated(file, open_binary)
-    return _bounded(file, _unpacked(file, open_binary))
+    return bounded(file, _unpacked(file, open_binary))
 
 
-def _bounded(file: CorpusFile, pieces: Iterator[bytes]) -> Iterator[bytes]:
+def is_compressed(beginning: bytes) -> bool:
+    """Tells whether bytes begin as compressed ones do, and as no UTF-8 text does."""
+    return any(
+        magic.match(beginning) and (beginning[:1] >= b'\x80' or kind != ZSTD)
+        for kind, magic in _MAGIC.items()
+    )
+
+
+def bounded(file: CorpusFile, pieces: Iterator[bytes]) -> Iterator[bytes]:
+    """Yields small pieces of a file's; raises InputError if they are far more than it stores."""
     size, most = 0, max(_FREE_BYTES, MOST_RATIO * file.size)
     for piece in pieces:
         size += len(piece)

@@ -4,7 +4,7 @@ import google_crc32c
 
 from tokcore.corpus.dataset import CorpusFile, OpenBinary
 from tokcore.corpus.range_checksums import TextSummary
-from tokcore.corpus.storage.compression import text_pieces
+from tokcore.corpus.storage.corpus_text import text_pieces
 
 
 def checksum_file(file: CorpusFile, open_binary: OpenBinary) -> TextSummary:

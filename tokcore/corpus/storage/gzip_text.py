@@ -24,14 +24,14 @@ inflates a thousandfold may hold."""
 
 
 def stored(file: CorpusFile, open_binary: OpenBinary) -> Iterator[bytes]:
-    """Yields the text of a plain file; raises InputError as `compression.text_pieces`."""
+    """Yields the text of a plain file; raises InputError as `corpus_text.text_pieces`."""
     with open_stored(file, open_binary) as stream:
         while piece := stream.read(PIECE_BYTES):
             yield piece
 
 
 def inflated(file: CorpusFile, open_binary: OpenBinary) -> Iterator[bytes]:
-    """Yields the text of a gzip file; raises InputError as `compression.text_pieces`."""
+    """Yields the text of a gzip file; raises InputError as `corpus_text.text_pieces`."""
     with open_stored(file, open_binary) as stream:
         position = 0  # of the first byte in `pending`
         pending = b''

@@ -12,7 +12,7 @@ import apache_beam as beam
 
 from pipelines.engines.bundle_bound import BundleOutput, OversizedBundleError
 from pipelines.files import filesystem
-from pipelines.transforms.packed_coder import PackedCoder
+from pipelines.transport.packed_coder import PackedCoder
 from tokcore.counts.block_counting import TableMerger
 from tokcore.counts.merging import TokenTable
 

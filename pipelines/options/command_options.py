@@ -22,6 +22,7 @@ from pipelines.options.job_options import (
     RunningOptions,
     ShuffleOptions,
     TellingOptions,
+    TryingOptions,
     VocabularyOutput,
     WorkOptions,
 )
@@ -54,12 +55,14 @@ class Group:
         title: above them.
         about: below the title.
         split: whose they are: its name is a part of theirs.
+        section: of a job file that they are in; None if they are in none.
     """
 
     kinds: tuple[Kind, ...]
     title: str | None = None
     about: str | None = None
     split: str = 'train'
+    section: str | None = None
 
     @property
     def prefix(self) -> str:
@@ -84,12 +87,28 @@ class Command:
             for each in declared(kind)
         )
 
+    @property
+    def sections(self) -> tuple[str, ...]:
+        """The sections of a job file that its options are in."""
+        return tuple(dict.fromkeys(each.section for each in self.groups if each.section))
+
+    def of_section(self, section: str) -> list[Declared]:
+        """Returns the options that a section of a job file may have."""
+        kinds = [kind for group in self.groups if group.section == section for kind in group.kinds]
+        return [each for kind in kinds for each in declared(kind)]
+
 
 _TITLES = {'train': 'training corpus', 'dev': 'development corpus', 'test': 'test corpus'}
-_DATASET = Group((DatasetOptions, DatasetOutput), 'dataset')
-_RUNNING = Group((EngineOptions, RunningOptions, LineOptions, TellingOptions), 'running')
-_WORK = Group((WorkOptions,))
-_SHUFFLE = Group((ShuffleOptions,), 'shuffle', 'none of these changes a byte of output')
+_DATASET = Group((DatasetOptions, DatasetOutput), 'dataset', section='output')
+_RUNNING = Group(
+    (EngineOptions, RunningOptions, LineOptions, TellingOptions, TryingOptions),
+    'running',
+    section='running',
+)
+_WORK = Group((WorkOptions,), section='running')
+_SHUFFLE = Group(
+    (ShuffleOptions,), 'shuffle', 'none of these changes a byte of output', section='running'
+)
 
 
 def known_commands() -> dict[str, Command]:
@@ -102,7 +121,7 @@ def known_commands() -> dict[str, Command]:
     training = splits[0]
     scheme, recorded_scheme = scheme_option(), scheme_option(None)
     tokens, learning, encoding = token_options(), learning_options(), encoding_options()
-    vocabulary = Group((scheme, tokens, learning), 'vocabulary')
+    vocabulary = Group((scheme, tokens, learning), 'vocabulary', section='vocabulary')
     return {
         'build': Command(
             'count, learn and encode: the main job, in one go',
@@ -110,7 +129,7 @@ def known_commands() -> dict[str, Command]:
                 *splits,
                 _DATASET,
                 vocabulary,
-                Group((SharedVocabulary, encoding)),
+                Group((SharedVocabulary, encoding), section='vocabulary'),
                 _RUNNING,
                 _WORK,
                 _SHUFFLE,
@@ -118,15 +137,21 @@ def known_commands() -> dict[str, Command]:
         ),
         'count': Command(
             'count the tokens of the training lines',
-            (training, Group((CountsToMerge, PiecesToCount, CountedSide, schemes_option(), tokens, CountsOutput)), _RUNNING),
+            (
+                training,
+                Group((CountsToMerge, PiecesToCount, CountedSide), section='counts'),
+                Group((schemes_option(), tokens), section='vocabulary'),
+                Group((CountsOutput,), section='counts'),
+                _RUNNING,
+            ),
         ),
         'vocab': Command(
             'learn a vocabulary, from text or from counts',
             (
                 training,
-                Group((CountsToLearn, CountedSide)),
+                Group((CountsToLearn, CountedSide), section='vocabulary'),
                 vocabulary,
-                Group((VocabularyOutput,)),
+                Group((VocabularyOutput,), section='vocabulary'),
                 _RUNNING,
                 _WORK,
             ),
@@ -135,7 +160,9 @@ def known_commands() -> dict[str, Command]:
             'encode a corpus with vocabularies that exist',
             (
                 *splits,
-                Group((GivenVocabularies, recorded_scheme, tokens, encoding)),
+                Group(
+                    (GivenVocabularies, recorded_scheme, tokens, encoding), section='vocabulary'
+                ),
                 _DATASET,
                 _RUNNING,
                 _WORK,
@@ -170,8 +197,6 @@ def _parsed(each: Declared, kinds: tuple[Kind, ...]) -> dict[str, object]:
     if option.kind is None:
         has_no = each.default is not False
         return {**how, 'action': argparse.BooleanOptionalAction if has_no else 'store_true'}
-    if each.default is MISSING and not any(_may_lack(each, kind) for kind in kinds):
-        how['required'] = True
     if not callable(option.kind):
         return {**how, 'choices': option.kind}
     how |= {'type': option.kind, 'metavar': option.metavar}
@@ -182,23 +207,14 @@ def _parsed(each: Declared, kinds: tuple[Kind, ...]) -> dict[str, object]:
     return how
 
 
-def _may_lack(each: Declared, kind: Kind) -> bool:
-    """Whether an option is one that another choice does not have."""
-    return (
-        isinstance(kind, Choice)
-        and each in declared(kind)
-        and not all(each in declared(chosen) for chosen in kind.kinds.values())
-    )
-
-
 def finish_options(command: Command, given: Mapping[str, object]) -> dict[str, object]:
     """Returns what was given and the defaults of what was not.
 
     Raises:
-        InputError: an option that does not go with the others.
+        InputError: an option that does not go with the others, or is missing.
     """
     known = {prefix + each.key: each for prefix, each in command.options}
-    found = dict(given)
+    found, missing = dict(given), []
     for group in command.groups:
         kinds, later = [], []
         for kind in group.kinds:
@@ -220,5 +236,7 @@ def finish_options(command: Command, given: Mapping[str, object]) -> dict[str, o
             if each.default is not MISSING:
                 found.setdefault(group.prefix + each.key, each.default)
             elif group.prefix + each.key not in found:
-                raise InputError(f'the following arguments are required: --{each.name}')
+                missing.append(f'--{each.name}')
+    if missing:
+        raise InputError(f'the following arguments are required: {", ".join(missing)}')
     return found

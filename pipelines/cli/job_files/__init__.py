@@ -1,0 +1,1 @@
+"""Job files: what a command line says, as TOML."""

@@ -1,0 +1,61 @@
+"""What a job would read and write, told without doing it."""
+
+from collections.abc import Iterator, Sequence
+
+from pipelines.files import filesystem
+from pipelines.jobs.job import Execution, Reading
+from tokcore.corpus.block_stats import stats_of
+from tokcore.corpus.dataset import Split
+from tokcore.corpus.formats.corpus_format import block_rows
+
+_FILES_TOLD = 8
+
+
+def dry_run(
+    reading: Reading, execution: Execution, names: Sequence[str], folder: str
+) -> Iterator[str]:
+    """Yields lines about the inputs, each of which is opened and its first block read, and outputs.
+
+    Args:
+        reading: the corpus.
+        execution: the size of a block.
+        names: of the files that would be made.
+        folder: where.
+
+    Raises:
+        InputError: a file cannot be read, or its first block has a line that cannot be used.
+    """
+    for split in reading.corpus.splits:
+        size = sum(file.size for files in split.files for file in files)
+        name = f'{split.name}, {split.dataset}' if split.dataset else split.name
+        paths = sum(len(files) for files in split.files)
+        limit = f', the first {split.max_examples} examples' if split.max_examples else ''
+        yield f'{name}: {split.format.what}, {_many(paths, "file")}, {size} bytes as stored{limit}'
+        for place in split.places:
+            yield f'  {_first_block(reading, execution, split, place)}'
+    yield f'to be written to {folder}: {_many(len(names), "file")}'
+    for name in names[:_FILES_TOLD]:
+        yield f'  {name}'
+    if len(names) > _FILES_TOLD:
+        yield f'  … {names[-1]}'
+
+
+def _many(count: int, what: str) -> str:
+    return f'{count} {what}' if count == 1 else f'{count} {what}s'
+
+
+def _first_block(reading: Reading, execution: Execution, split: Split, place: int) -> str:
+    files = split.files_at(place)
+    paths = ' and '.join(file.path for file in files)
+    block = split.format.first_block(
+        split, place, filesystem.open_binary, execution.item_bytes, reading.max_line_bytes
+    )
+    if block is None:
+        return f'{paths}: empty'
+    rows = block_rows(block, reading.scheme.normalizer)
+    tally = stats_of(block, rows, reading.corpus.splits, reading.on_error).tally
+    left_out = ''.join(f', {count} {reason}' for reason, count in tally.left_out.items())
+    return (
+        f'{paths}: in the first block {_many(tally.lines, "line")}, '
+        f'{_many(tally.examples, "example")}, {tally.empty} empty{left_out}'
+    )

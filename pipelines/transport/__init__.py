@@ -1,0 +1,1 @@
+"""What is asked for: which corpus, and how it is shuffled."""

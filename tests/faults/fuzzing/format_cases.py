@@ -1,0 +1,107 @@
+"""Each format in each container, sound and damaged: the same counts as by the plain rules, or a sentence."""
+
+import json
+import random
+from collections.abc import Sequence
+
+from . import results
+from .containers import CONTAINERS, Container, damaged
+from .corpus_formats import FORMATS, DrawnRows
+from .line_rules import NamedText, SplitRows
+from .room import Room, Violation
+
+_LONGEST = 16 << 20  # the default of --max-line-size
+
+SMALL_FILE_BYTES = 700 << 20
+"""What a command may hold that reads some hundred kilobytes at most, whatever these claim to be."""
+
+
+def attack_formats(room: Room, dice: random.Random) -> None:
+    """Sound files: what cannot be used is left out, and every line is accounted for."""
+    _play(room, dice, is_damaged=False)
+
+
+def attack_damaged_files(room: Room, dice: random.Random) -> None:
+    """Files with some of their bytes changed: no text is read that a plain reader does not find."""
+    _play(room, dice, is_damaged=True)
+
+
+def _play(room: Room, dice: random.Random, is_damaged: bool) -> None:
+    drawn = FORMATS[dice.choice(list(FORMATS))](dice)
+    spoiled = dice.randrange(len(drawn.files)) if is_damaged else None
+    words, paths, texts = [], [], []
+    for place, (role, text) in enumerate(drawn.files.items()):
+        container = CONTAINERS[dice.choice(list(CONTAINERS))]
+        name = f'corpus.{role}{dice.choice([container.ending, ""])}'
+        stored = sound = container.pack(dice, text)
+        found: bytes | None = text
+        if place == spoiled:
+            stored = damaged(dice, sound)
+            found = _text_of_damaged(container, name, sound, stored)
+        room.write(name, stored)
+        words += [f'--{role}', name]
+        paths.append(name)
+        texts.append(found)
+    longest = dice.choice([_LONGEST, _LONGEST, 50, 1000, 64 << 10])
+    words += [*drawn.words, *_draw_reading(dice, longest, max(map(len, drawn.files.values())))]
+    _count(room, words, paths, drawn, _expected(drawn, paths, texts, longest))
+
+
+def _text_of_damaged(container: Container, name: str, sound: bytes, stored: bytes) -> bytes | None:
+    """Returns what a plain reader finds in a damaged file, or None if that is to be refused."""
+    return container.text_in(stored, name)
+
+
+def _draw_reading(dice: random.Random, longest: int, size: int) -> list[str]:
+    words = ['--on-error=skip', *(['--max-line-size', str(longest)] if longest != _LONGEST else [])]
+    if dice.random() < 0.5:
+        # A hundred items at most, each of which takes Beam a millisecond or two.
+        words += ['--item-size', str(max(size // dice.choice([1, 3, 20, 100]), 1))]
+    if dice.random() < 0.5:
+        words += ['--workers', str(dice.randint(1, 3))]
+    return words
+
+
+_NOT_KNOWN = SplitRows()
+
+
+def _expected(
+    drawn: DrawnRows, paths: Sequence[str], texts: Sequence[bytes | None], longest: int
+) -> SplitRows | None:
+    """Returns the rows that are to come out, or None if the files must be refused."""
+    if drawn.rows is None:
+        return _NOT_KNOWN
+    if None in texts:
+        return None
+    files = [NamedText(path, text or b'') for path, text in zip(paths, texts, strict=True)]
+    rows = drawn.rows(files, longest)
+    return rows if rows and rows.rows else None
+
+
+def _count(
+    room: Room, words: Sequence[str], paths: Sequence[str], drawn: DrawnRows,
+    expected: SplitRows | None,
+) -> None:  # fmt: skip
+    statuses = [2] if expected is None else [0, 2] if expected is _NOT_KNOWN else [0]
+    ended = room.run(
+        'count', *words, '--output', 'counts',
+        statuses=statuses, may_change=['counts', 'counts.rejected'],
+    )  # fmt: skip
+    if ended.peak > SMALL_FILE_BYTES:
+        raise Violation(f'{ended.peak >> 20} MiB for small files')
+    if ended.status == 2:
+        if not any(path in ended.complaints[0] for path in paths):
+            raise Violation(f'no file is named: {ended.complaints[0]}')
+        return
+    manifest = json.loads((room.here / 'counts' / 'tokbeam.json').read_bytes())
+    for each in manifest['lines']:
+        _check_conservation(each)
+    if expected is not _NOT_KNOWN:
+        results.check_counts(room.here / 'counts', expected, range(drawn.sides))
+        results.check_lines(manifest, room.here / 'counts.rejected', {'train': expected})
+
+
+def _check_conservation(tally: dict) -> None:
+    numbers = {name: value for name, value in tally.items() if name not in ('split', 'lines')}
+    if sum(numbers.values()) != tally['lines']:
+        raise Violation(f'{tally["lines"]} lines became {numbers}')

@@ -1,0 +1,128 @@
+"""The rules of JSON lines once more, as plainly as `json.loads` allows; and such lines, drawn.
+
+A line longer than may be is left out as `too_long`, one that is not UTF-8 as `invalid_utf8`, one
+that is no object as `invalid_json`. One that lacks a field is left out as `missing_field`, one with
+something else than a string there as `not_a_string`, and one with half a surrogate pair in that
+string as `lone_surrogate`: all of the first field before any of the second.
+"""
+
+import json
+import random
+from collections.abc import Sequence
+
+from . import drawn_text
+from .line_rules import NamedText, Reject, SplitRows, add_row, lines_of
+
+Paths = Sequence[Sequence[str]]
+
+FIELDS: dict[str, Paths] = {
+    'text': [['text']],
+    'doc.text': [['doc', 'text']],
+    r'a\.b': [['a.b']],
+    'en,zh': [['en'], ['zh']],
+    'translation.en,translation.zh': [['translation', 'en'], ['translation', 'zh']],
+    'doc.text,text': [['doc', 'text'], ['text']],
+    'doc,doc.text': [['doc'], ['doc', 'text']],  # of which a line never has both
+}
+
+
+def json_rows(files: Sequence[NamedText], paths: Paths, longest: int) -> SplitRows:
+    """Returns the rows of fields."""
+    found = SplitRows()
+    for file in files:
+        for offset, line in lines_of(file.text):
+            found.lines += 1
+            if len(line) <= longest and not line.strip(b' \t\r'):
+                found.empty += 1
+                continue
+            cells, reason = ([], 'too_long') if len(line) > longest else _cells(line, paths)
+            add_row(found, cells, [Reject(reason, file.name, offset, line)] if reason else [])
+    return found
+
+
+def _cells(line: bytes, paths: Paths) -> tuple[list[str], str]:
+    try:
+        top = json.loads(line.decode().strip(' \t\r'))
+    except UnicodeDecodeError:
+        return [], 'invalid_utf8'
+    except (ValueError, RecursionError):
+        return [], 'invalid_json'
+    if not isinstance(top, dict):
+        return [], 'invalid_json'
+    cells = []
+    for path in paths:
+        value = top
+        for name in path:
+            if not isinstance(value, dict) or name not in value:
+                return [], 'missing_field'
+            value = value[name]
+        if not isinstance(value, str):
+            return [], 'not_a_string'
+        if any('\ud800' <= each <= '\udfff' for each in value):
+            return [], 'lone_surrogate'
+        cells.append(value.replace('\r', ''))
+    return cells, ''
+
+
+def draw_json_lines(dice: random.Random, paths: Paths) -> bytes:
+    """Returns a file's text, with odd lines in half of all cases."""
+    spoiled = dice.choice([0, 0, 0.03, 0.3, 1])
+    count = dice.choice([1, 2, 5, 20, 20, 60, 60, 200])
+    lines = [_line(dice, paths, spoiled) for _ in range(count)]
+    ending = dice.choice([b'\n', b'\n', b'\n', b'\r\n'])
+    text = ending.join(lines) + (ending if dice.random() < 0.8 else b'')
+    return b'\xef\xbb\xbf' + text if spoiled and dice.random() < 0.1 else text
+
+
+def _line(dice: random.Random, paths: Paths, spoiled: float) -> bytes:
+    is_odd = dice.random() < spoiled
+    how = dice.randrange(6) if is_odd else 0
+    if how == 1:
+        return dice.choice(_ODD_LINES)
+    record: dict = {'id': dice.randrange(9), 'meta': {'text': 'not this', 'n': [1.5, None, {}]}}
+    for path in paths:
+        inner = record
+        for name in path[:-1]:
+            inner = inner.setdefault(name, {})
+            inner = inner if isinstance(inner, dict) else {}
+        inner[path[-1]] = drawn_text.sentence(dice)
+        if how == 2 and dice.random() < 0.7:
+            inner[path[-1]] = dice.choice(_ODD_VALUES)
+        elif how == 3 and dice.random() < 0.7:
+            del inner[path[-1]]
+        elif how == 4 and dice.random() < 0.7:
+            wild = drawn_text.line(dice, 1).decode('utf-8', 'replace')
+            inner[path[-1]] = wild
+    if is_odd and dice.random() < 0.3:
+        record[dice.choice(['id', 'en', '', 'text', 'doc', '\0'])] = dice.choice(_ODD_VALUES)
+    if dice.random() < 0.3:
+        record = dict(sorted(record.items(), reverse=dice.random() < 0.5))
+    line = json.dumps(
+        record,
+        ensure_ascii=dice.random() < 0.5,
+        separators=dice.choice([None, (',', ':'), (' ,\t', '\r: ')]),
+    ).encode('utf-8', 'surrogatepass')
+    if how == 5:
+        return drawn_text.mutated(dice, line, dice.choice([1, 1, 3])).replace(b'\n', b'')
+    return line
+
+
+_ODD_VALUES: list[object] = [
+    None, 1, -0.0, True, [], ['text'], {}, {'text': 'x'}, '', ' ', '\r', 'a\rb', 'a\nb', '\n', '\0',
+    '\ud83d', '\udc00x', '\ud83d\ude00', '\ufeff', '\u2028', '"\\/', 10**400, float('nan'), 1e300,
+    'long ' * 3000,
+]  # fmt: skip
+_ODD_LINES = [
+    b'', b' ', b'\t\r', b'\r', b'\x0b', b'\0', b'null', b'[]', b'"text"', b'17', b'{}', b'{"text":"x"',
+    b'{"text":"x"}}', b'{"text":"x"} {"text":"y"}', b'{"text":"x",}', b"{'text':'x'}", b'{"text":x}',
+    b'{"text":"1","text":"2"}', b'{"text":1,"text":"last"}', b'{"text":"first","text":1}',
+    b'{"te\\u0078t":"escaped"}', b'{"text":"\\x"}', b'{"text":"tab\there"}', b'{"text":"\\ud83d\\u0041"}',
+    b'{"text":"a\\u0000b"}', b'{"text\\u0000":"x"}', b'{"text":"x","n":01}', b'{"text":"x","n":1e999}',
+    b'{"text":"x","n":-}', b'{"text":"x","n":.5}', b'{"text":"x","n":1.}', b'{"text":"x","n":-Infinity}',
+    b'{"text":"x","\\ud800":1}', b'{"text":"x","n":"\\ud800"}', b'{"text":"x","n":tru}', b'\xc2\x85{}',
+    b' \t{"text" : "x"}\t \r', b'{"text":"\xed\xa0\x80"}', b'{"doc":{"text":"x"},"doc":{"text":"y"}}',
+    b'{"doc":"x","text":"y"}', b'{"doc":{"text":"x"},"doc":{}}', b'{"doc":{"text":"x","text":"y"}}',
+    b'{"doc":null,"text":null}', b'{"doc":[{"text":"x"}]}', b'{"text":"x","n":[' + b'[' * 99 + b']' * 100 + b'}',
+    b'{"text":"x"//\n}'.replace(b'\n', b''), b'{"text":"x"/**/}', b'{"text":"x"}\x1a', b'{,"text":"x"}',
+    b'{"":"","text":"x"}', b'{"text":"' + b'x' * 70_000 + b'"}', b'\xff\xfe{\0"\0', b'\x1f\x8b',
+]  # fmt: skip

@@ -1,0 +1,132 @@
+"""Parquet: each row of a file is a row, of one column or two; it is known by its number.
+
+Files are cut between row groups. What a worker reads of a file it reads twice: its bytes from one
+row group's first to the next one's, for the checksum of the file, and of these the pages of the
+columns that are wanted. A block holds some rows of these columns, as Arrow's stream format has them.
+"""
+
+from __future__ import annotations
+
+import typing
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from tokcore.corpus.columnar.field_options import fields_option
+from tokcore.corpus.columnar.field_paths import field_path
+from tokcore.corpus.columnar.reasons import NULL
+from tokcore.corpus.dataset import Block, CorpusFile, OpenBinary, Split, TextRange, WorkItem
+from tokcore.corpus.formats.corpus_format import CorpusFormat
+from tokcore.corpus.rows import Reject, Rows
+from tokcore.text.normalizer import Normalizer
+
+if typing.TYPE_CHECKING:
+    from tokcore.corpus.columnar.parquet_reading import Footer
+
+
+@dataclass(frozen=True)
+class _FileRange:
+    """A file whose footer is read before its rows."""
+
+    file: CorpusFile
+
+    @property
+    def stored_bytes(self) -> int:
+        return 0
+
+
+@dataclass(frozen=True)
+class Parquet(CorpusFormat):
+    r"""Rows of a side or two, of columns of strings or of bytes that are UTF-8.
+
+    Attributes:
+        fields: which ones; dots lead into structs, `\.` is a dot in a name.
+    """
+
+    fields: tuple[str, ...] = fields_option()
+
+    name = 'parquet'
+    what = 'Parquet'
+    roles = ('parquet',)
+    help = ('Parquet files, a row each',)
+    reasons = (NULL,)
+    takes_any_text = False
+    identity = 'row'
+
+    @property
+    def sides(self) -> tuple[str, ...]:
+        return ('targets',) if len(self.fields) == 1 else ('inputs', 'targets')
+
+    @property
+    def key(self) -> tuple[object, ...]:
+        return self.fields
+
+    def check(self, files: tuple[CorpusFile, ...], open_binary: OpenBinary) -> None:
+        self._footer(files[0], open_binary)
+
+    def _footer(self, file: CorpusFile, open_binary: OpenBinary) -> Footer:
+        from tokcore.corpus.columnar.parquet_reading import read_footer
+
+        return read_footer(file, open_binary, tuple(map(field_path, self.fields)))
+
+    def index_ranges(self, split: Split, item_bytes: int) -> Sequence[_FileRange]:
+        return [_FileRange(file) for (file,) in split.files]
+
+    def index(self, part: _FileRange, open_binary: OpenBinary) -> tuple[Any, ...]:
+        """Returns where each row group begins in the file; the file is cut there."""
+        return tuple(self._footer(part.file, open_binary).starts)
+
+    def plan(
+        self, split: Split, index: Sequence[tuple[Any, ...]], item_bytes: int
+    ) -> list[WorkItem]:
+        items = []
+        for place, (file,), starts in zip(split.places, split.files, index, strict=True):
+            bounds = [0, *starts[1:], file.size]  # the first item has the file's first bytes too
+            groups = len(starts)
+            first = 0
+            while first < max(groups, 1):
+                end = min(first + 1, groups)
+                while end < groups and bounds[end + 1] - bounds[first] <= item_bytes:
+                    end += 1
+                text_range = TextRange(
+                    file, bounds[first], bounds[end] if groups else file.size, first, end - first
+                )
+                items.append(WorkItem(split.name, self, place, (text_range,)))
+                first = max(end, 1)
+        return items
+
+    def read(
+        self, item: WorkItem, open_binary: OpenBinary, block_bytes: int, max_line_bytes: int
+    ) -> Iterator[Block]:
+        from tokcore.corpus.columnar.parquet_reading import read_row_groups
+
+        paths = tuple(map(field_path, self.fields))
+        return read_row_groups(item, paths, open_binary, block_bytes, max_line_bytes)
+
+    def first_block(
+        self,
+        split: Split,
+        place: int,
+        open_binary: OpenBinary,
+        block_bytes: int,
+        max_line_bytes: int,
+    ) -> Block | None:
+        [file] = split.files_at(place)
+        starts = tuple(self._footer(file, open_binary).starts)
+        end = starts[1] if len(starts) > 1 else file.size
+        text_range = TextRange(file, 0, end, 0, min(1, len(starts)))
+        item = WorkItem(split.name, self, place, (text_range,))
+        return next(iter(self.read(item, open_binary, block_bytes, max_line_bytes)), None)
+
+    def rows(self, block: Block, normalizer: Normalizer) -> Rows:
+        from tokcore.corpus.columnar.parquet_rows import column_rows
+
+        [text] = block.texts
+        paths = tuple(map(field_path, self.fields))
+        return column_rows(text.data, text.offset, paths, normalizer, block.max_line_bytes)
+
+    def explain(self, reject: Reject) -> str:
+        return (
+            f'row {reject.offset} has nothing in a column of --fields {",".join(self.fields)}; '
+            'fill it in, choose other columns, or give --on-error=skip'
+        )

@@ -1,0 +1,190 @@
+"""Columns with CSV's quotes: fields may hold separators, line feeds, and quotes as two of them.
+
+Where records end is told by a kernel, since a file must be read in blocks; their fields are cut by
+Python's csv, record by record. Both go by the same rule: a quote is one where a field begins.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from tokcore.compiled.compilation import kernel_without_allocation, read_only
+from tokcore.compiled.ragged_bytes import prepend_rows, row_offsets
+from tokcore.corpus.columnar.reasons import INVALID_CSV
+from tokcore.corpus.dataset import MAX_LINE_BYTES, Block, BlockText, OpenBinary, WorkItem
+from tokcore.corpus.long_lines import BEGINNING_BYTES
+from tokcore.corpus.rows import INVALID_UTF8, MISSING_COLUMN, TOO_LONG, Reject, Rows
+from tokcore.corpus.storage.corpus_text import text_pieces
+from tokcore.errors import InputError
+from tokcore.text.normalizer import Normalizer
+from tokcore.text.sides import Side
+
+_BEGINS, _PLAIN, _QUOTED, _CLOSED = range(4)
+_TAB, _FEED, _QUOTE = 9, 10, 34
+_LINE_FEED = read_only(np.frombuffer(b'\n', np.uint8))
+
+
+@kernel_without_allocation
+def end_records(data, state, ends):
+    """Writes behind which bytes a record ends; returns how many do, and the state behind `data`.
+
+    `state` is that before it, 0 at a record's begin; `ends` is int64[len(data)].
+    """
+    count = 0
+    for place in range(len(data)):
+        byte = data[place]
+        if state == _QUOTED:
+            if byte == _QUOTE:
+                state = _CLOSED
+        elif byte == _FEED:
+            ends[count] = place + 1
+            count += 1
+            state = _BEGINS
+        elif byte == _TAB:
+            state = _BEGINS
+        elif byte == _QUOTE and state != _PLAIN:
+            state = _QUOTED  # a field's first, or the second of two
+        else:
+            state = _PLAIN
+    return count, state
+
+
+def read_quoted(
+    item: WorkItem, open_binary: OpenBinary, block_bytes: int, max_line_bytes: int
+) -> Iterator[Block]:
+    """Yields the blocks of whole records of a whole file.
+
+    Raises:
+        InputError: the file cannot be read, or a record does not end within what a line may have.
+    """
+    [text_range] = item.ranges
+    file, state, offset, held = text_range.file, 0, 0, bytearray()
+    for piece in text_pieces(file, open_binary):
+        ends = np.empty(len(piece), np.int64)
+        count, state = end_records(np.frombuffer(piece, np.uint8), state, ends)
+        before = len(held)
+        held += piece
+        if count:
+            whole = before + int(ends[count - 1])
+            if whole >= block_bytes:
+                yield _block(item, offset, bytes(held[:whole]), max_line_bytes)
+                offset += whole
+                del held[:whole]
+        open_bytes = len(held) - (before + int(ends[count - 1]) if count and held else 0)
+        if not count and open_bytes > block_bytes + max_line_bytes:
+            raise InputError(
+                f'{file.path}: what begins at or behind byte {offset} has no end within '
+                f'{open_bytes} bytes; is a quote not closed? give --quoting=none if quotes are text'
+            )
+    if held:
+        yield _block(item, offset, bytes(held), max_line_bytes)
+
+
+def _block(item: WorkItem, offset: int, data: bytes, max_line_bytes: int) -> Block:
+    return Block(item.split, item.format, item.place, (BlockText(offset, data),), max_line_bytes)
+
+
+def quoted_rows(
+    data: bytes,
+    offset: int,
+    columns: Sequence[int],
+    normalizer: Normalizer,
+    max_line_bytes: int = MAX_LINE_BYTES,
+) -> Rows:
+    """Returns the rows of a block of whole records, one side for each 0-based column.
+
+    A blank record, or one with a blank wanted column, is empty; one with too few columns is a
+    reject, and so is one that Python's csv refuses.
+    """
+    ends = np.empty(len(data), np.int64)
+    count, _ = end_records(np.frombuffer(data, np.uint8), 0, ends)
+    bounds = [0, *ends[:count].tolist()]
+    if bounds[-1] < len(data):
+        bounds.append(len(data))
+    bad: dict[int, str] = {}
+    numbers: list[int] = []
+    cells: list[list[bytes]] = [[] for _ in columns]
+    for number, (start, end) in enumerate(zip(bounds, bounds[1:], strict=False)):
+        record = data[start:end].removesuffix(b'\n')
+        if len(record) > max_line_bytes:
+            bad[number] = TOO_LONG
+            continue
+        fields = _fields(record)
+        if fields is None:
+            bad[number] = INVALID_CSV
+        elif not record.strip(b' \t\r\n\v\f'):
+            continue
+        elif not _is_utf8(record):
+            bad[number] = INVALID_UTF8
+        elif len(fields) <= max(columns):
+            bad[number] = MISSING_COLUMN
+        else:
+            numbers.append(number)
+            for cell, column in zip(cells, columns, strict=True):
+                cell.append(fields[column])
+    is_kept = np.ones(len(numbers), bool)
+    sides = []
+    for cell in cells:
+        side = normalizer.apply(_side(cell)).side
+        sides.append(side)
+        is_kept &= side.ends > side.starts
+    kept = np.flatnonzero(is_kept)
+    starts = np.array(bounds[:-1], np.int64)[np.array(numbers, np.int64)[kept]]
+    lines = len(bounds) - 1
+    return Rows(
+        tuple(Side(side.text, side.starts[kept], side.ends[kept]) for side in sides),
+        offset,
+        starts,
+        lines,
+        lines - len(kept) - len(bad),
+        tuple(
+            _reject(reason, offset + bounds[number], data[bounds[number] : bounds[number + 1]])
+            for number, reason in bad.items()
+        ),
+    )
+
+
+def _fields(record: bytes) -> list[bytes] | None:
+    # As Latin-1 each byte is a character, and none but the separators means anything here.
+    text = record.removesuffix(b'\r').decode('latin-1')
+    csv.field_size_limit(max(csv.field_size_limit(), len(text) + 1))
+    try:
+        found = next(csv.reader(io.StringIO(text, newline=''), delimiter='\t'), [])
+    except csv.Error:
+        return None
+    return [field.encode('latin-1') for field in found]
+
+
+def _is_utf8(record: bytes) -> bool:
+    try:
+        record.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def _side(strings: Sequence[bytes]) -> Side:
+    """Returns strings as rows, a line feed between them."""
+    offsets = row_offsets(np.array([len(each) for each in strings], np.int64))
+    text = read_only(np.frombuffer(b''.join(strings), np.uint8))
+    joined, starts, ends = prepend_rows(
+        text, read_only(offsets[:-1].copy()), read_only(offsets[1:].copy()), _LINE_FEED
+    )
+    return Side(joined, starts + 1, ends)
+
+
+def _reject(reason: str, at: int, record: bytes) -> Reject:
+    line = record.removesuffix(b'\n')
+    if reason == TOO_LONG:
+        return Reject(reason, 0, at, at, line[:BEGINNING_BYTES], len(line))
+    place = 0
+    if reason == INVALID_UTF8:
+        try:
+            line.decode()
+        except UnicodeDecodeError as error:
+            place = error.start
+    return Reject(reason, 0, at, at + place, line)

@@ -1,0 +1,173 @@
+"""Text in TAB-separated columns: each line of a file is a row, of the columns that are wanted."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from tokcore.corpus.columnar.reasons import INVALID_CSV
+from tokcore.corpus.dataset import Block, CorpusFile, OpenBinary, Split, WorkItem
+from tokcore.corpus.formats.corpus_format import CorpusFormat
+from tokcore.corpus.formats.work_items import byte_ranges, read_lines
+from tokcore.corpus.rows import MISSING_COLUMN, Reject, Rows
+from tokcore.errors import InputError
+from tokcore.options.option_fields import option
+from tokcore.options.values import MOST_COLUMN
+from tokcore.options.values import columns as column_pair
+from tokcore.text.normalizer import Normalizer
+
+_PAIR = ('inputs', 'targets')
+
+
+@dataclass(frozen=True)
+class Tsv(CorpusFormat):
+    """Rows of as many sides as columns; two columns are source and target.
+
+    Attributes:
+        columns: which ones, from 0 on or by name, in the order of the sides.
+        header: whether the first line of each file names its columns.
+        quoting: `csv` where fields may stand in quotes.
+
+    Raises:
+        ValueError: no column, or a negative one.
+    """
+
+    columns: tuple[int | str, ...] = option(
+        f'column of the text, or of source and target: 0-based, up to {MOST_COLUMN:,}, or by name '
+        'with --header',
+        column_pair,
+        'S,T',
+        default=(0, 1),
+        told_default='0,1',
+        changes_bytes=True,
+    )
+
+    header: bool = option(
+        "the first line of each file names its columns, and is no row",
+        None,
+        default=False,
+        told_default='no',
+    )
+    quoting: Literal['none', 'csv'] = option(
+        'csv: a field in double quotes may hold tabs, line feeds, and quotes as two of them; such '
+        'a file is read by one worker',
+        ('none', 'csv'),
+        default='none',
+        told_default='none',
+    )
+
+    name = 'tsv'
+    what = 'tab-separated columns'
+    roles = ('tsv',)
+    help = ('pairs in tab-separated columns',)
+    reasons = (INVALID_CSV, MISSING_COLUMN)
+
+    def __post_init__(self):
+        numbers = [each for each in self.columns if isinstance(each, int)]
+        if not self.columns or min(numbers, default=0) < 0:
+            raise ValueError(
+                f'columns must be at least one number from 0 on, not {self.columns!r}'
+            )
+
+    @property
+    def sides(self) -> tuple[str, ...]:
+        if len(self.columns) <= len(_PAIR):
+            return _PAIR[-len(self.columns) :]
+        return tuple(f'column {column}' for column in self.columns)
+
+    @property
+    def key(self) -> tuple[object, ...]:
+        return (*self.columns, *(item for pair in self._newer.items() for item in pair))
+
+    @property
+    def options(self) -> dict[str, object]:
+        return {'columns': self.columns, **self._newer}
+
+    @property
+    def _newer(self) -> dict[str, object]:
+        """Newer options, of which nothing is recorded while they have their defaults."""
+        asked = {'header': self.header, 'quoting': self.quoting}
+        return {name: value for name, value in asked.items() if value not in (False, 'none')}
+
+    @property
+    def _is_quoted(self) -> bool:
+        return self.quoting == 'csv'
+
+    def check(self, files: tuple[CorpusFile, ...], open_binary: OpenBinary) -> None:
+        if self.header:
+            self._with_numbers(files[0], open_binary)
+        elif names := [each for each in self.columns if isinstance(each, str)]:
+            raise InputError(
+                f'--columns {",".join(names)} are names; give --header if the first line has them, '
+                'or numbers from 0 on'
+            )
+
+    def _with_numbers(self, file: CorpusFile, open_binary: OpenBinary) -> Tsv:
+        """Returns the format for one file, with the numbers of named columns."""
+        from tokcore.corpus.columnar.column_header import column_numbers
+
+        numbers = column_numbers(file, open_binary, self.columns, self._is_quoted)
+        return dataclasses.replace(self, columns=numbers)
+
+    def plan(
+        self, split: Split, index: Sequence[tuple[Any, ...]], item_bytes: int
+    ) -> list[WorkItem]:
+        if self._is_quoted:
+            item_bytes = max([1, *(file.size for (file,) in split.files)])
+        return byte_ranges(split, item_bytes)
+
+    def read(
+        self, item: WorkItem, open_binary: OpenBinary, block_bytes: int, max_line_bytes: int
+    ) -> Iterator[Block]:
+        if self.header:
+            [text_range] = item.ranges
+            of_file = self._with_numbers(text_range.file, open_binary)
+            item = dataclasses.replace(item, format=of_file)
+        if self._is_quoted:
+            from tokcore.corpus.columnar.quoted_columns import read_quoted
+
+            return read_quoted(item, open_binary, block_bytes, max_line_bytes)
+        return read_lines(item, open_binary, block_bytes, max_line_bytes)
+
+    def rows(self, block: Block, normalizer: Normalizer) -> Rows:
+        from tokcore.corpus.formats.line_rows import long_rows, tsv_rows
+
+        if block.long_lines:
+            return long_rows(block.long_lines[0], len(self.sides), block.offset)
+        [text] = block.texts
+        data, offset = text.data, text.offset
+        if self.header and not offset:
+            offset = data.find(b'\n') + 1 or len(data)
+            data = data[offset:]
+        if self._is_quoted:
+            from tokcore.corpus.columnar.quoted_columns import quoted_rows
+
+            rows = quoted_rows(data, offset, self.columns, normalizer, block.max_line_bytes)
+        else:
+            rows = tsv_rows(data, offset, self.columns, normalizer, block.max_line_bytes)
+        behind = offset - text.offset
+        if not behind:
+            return rows
+        # Places of rows count from the block's begin, and that is the header's.
+        return dataclasses.replace(
+            rows, offset=text.offset, line_starts=rows.line_starts + behind
+        )
+
+    def explain(self, reject: Reject) -> str:
+        if reject.reason == INVALID_CSV:
+            return (
+                f'the record at byte {reject.offset} has a lone carriage return or is otherwise no '
+                f'CSV: {_shown(reject.line)}; mend it, or give --on-error=skip'
+            )
+        return (
+            f'the line at byte {reject.offset} has too few columns for '
+            f'--columns {",".join(map(str, self.columns))}: {_shown(reject.line)}; '
+            'mend the line or choose other columns'
+        )
+
+
+def _shown(line: bytes) -> str:
+    text = line.decode('utf-8', 'replace')
+    return repr(text if len(text) <= 60 else text[:57] + '...')

@@ -1,0 +1,160 @@
+"""Members of archives, `texts.tgz!news/a.en`: listed, and read as a stream from the beginning.
+
+tar is Python's, over any compression that files may have; zip is Python's too. Nothing is unpacked
+to disk, so a member's name is never a path; each reading of a member reads a tar up to it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fnmatch
+import io
+import re
+import tarfile
+import zipfile
+import zlib
+from collections.abc import Iterator
+from typing import BinaryIO
+
+from tokcore.corpus.dataset import CorpusFile, OpenBinary
+from tokcore.corpus.storage.compression import (
+    bounded,
+    compression_of,
+    is_compressed,
+    unpacked_pieces,
+)
+from tokcore.corpus.storage.gzip_text import PIECE_BYTES
+from tokcore.corpus.storage.stored_file import open_stored, read_up_to
+from tokcore.errors import InputError
+
+ARCHIVE = 'archive'
+"""How a member of one is said to be compressed, whatever that is compressed with."""
+
+_NAME = re.compile(
+    r'(?P<archive>.*?\.(?:tar|tgz|tbz2?|txz|tzst|tar\.(?:gz|bz2|xz|zst)|zip))!(?P<member>.+)',
+    re.DOTALL | re.IGNORECASE,
+)
+
+_FAILURES = (
+    tarfile.TarError, zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError,
+    ValueError, KeyError, OverflowError,
+)  # fmt: skip
+
+
+def archive_and_member(path: str) -> tuple[str, str] | None:
+    """Returns the archive and the member, or the pattern of members, that a path names, if any."""
+    match = _NAME.fullmatch(path)
+    return (match['archive'], match['member']) if match else None
+
+
+def member_names(archive: CorpusFile, pattern: str, open_binary: OpenBinary) -> list[str]:
+    """Returns the names of an archive's files that a pattern means, in order.
+
+    A name that is a member's stands for that one, whatever is in it.
+
+    Raises:
+        InputError: the archive cannot be read or is damaged, or has no such file.
+    """
+    names = sorted({name for name, _ in _members(archive, open_binary)}, key=str.encode)
+    if pattern in names:
+        return [pattern]
+    found = fnmatch.filter(names, pattern)
+    if not found:
+        there = ', '.join(names[:10]) or 'none'
+        raise InputError(f'{archive.path} has no file {pattern!r} in it; there are {there}')
+    return found
+
+
+def member_pieces(file: CorpusFile, open_binary: OpenBinary) -> Iterator[bytes]:
+    """Yields the text of a member in pieces; raises InputError as `corpus_text.text_pieces`."""
+    path, wanted = archive_and_member(file.path)
+    archive = CorpusFile(path, path, file.size, compression_of(path, open_binary))
+    return bounded(file, _pieces_of(file, archive, wanted, open_binary))
+
+
+def _pieces_of(
+    file: CorpusFile, archive: CorpusFile, wanted: str, open_binary: OpenBinary
+) -> Iterator[bytes]:
+    for name, stream in _members(archive, open_binary):
+        if name != wanted:
+            continue
+        with _named(archive):
+            piece = read_up_to(stream, PIECE_BYTES)
+        if is_compressed(piece):
+            raise InputError(
+                f'{file.path} is compressed within its archive; unpack it, or pack it as it is'
+            )
+        while piece:
+            yield piece
+            with _named(archive):
+                piece = read_up_to(stream, PIECE_BYTES)
+        return
+    raise InputError(f'{archive.path} has no file {wanted!r} in it any more; run again')
+
+
+def _members(archive: CorpusFile, open_binary: OpenBinary) -> Iterator[tuple[str, BinaryIO]]:
+    """Yields the files of an archive with their bytes, which are good until the next one."""
+    if archive.path.lower().endswith('.zip'):
+        yield from _zip_members(archive, open_binary)
+        return
+    stream = io.BufferedReader(_PieceReader(unpacked_pieces(archive, open_binary)), PIECE_BYTES)
+    with contextlib.ExitStack() as stack:
+        with _named(archive):
+            tar = stack.enter_context(tarfile.open(fileobj=stream, mode='r|'))
+        while True:
+            with _named(archive):
+                member = tar.next()
+                found = tar.extractfile(member) if member is not None and member.isreg() else None
+            if member is None:
+                break
+            if found is not None:
+                yield member.name, found
+            tar.members.clear()  # which holds all of them otherwise, however many there are
+        # An archive ends with zero bytes: without them it was cut off between two members.
+        with _named(archive):
+            if tar.fileobj.tell() == tar.offset:
+                raise tarfile.ReadError(f'it ends at byte {tar.offset} without an end of archive')
+            while rest := tar.fileobj.read(PIECE_BYTES):
+                if rest.strip(b'\0'):
+                    raise tarfile.ReadError(f'something follows its end at byte {tar.offset}')
+
+
+def _zip_members(archive: CorpusFile, open_binary: OpenBinary) -> Iterator[tuple[str, BinaryIO]]:
+    with open_stored(archive, open_binary) as stream, contextlib.ExitStack() as stack:
+        with _named(archive):
+            opened = stack.enter_context(zipfile.ZipFile(stream))
+            members = [each for each in opened.infolist() if not each.is_dir()]
+        for member in members:
+            with _named(archive):
+                found = stack.enter_context(opened.open(member))
+            yield member.filename, found
+
+
+@contextlib.contextmanager
+def _named(archive: CorpusFile) -> Iterator[None]:
+    try:
+        yield
+    except InputError:
+        raise
+    except _FAILURES as error:
+        reason = ' '.join(str(error).split())[:200] or type(error).__name__
+        raise InputError(f'{archive.path} is damaged or no archive ({reason}); get it again') from error
+
+
+class _PieceReader(io.RawIOBase):
+    """A stream of pieces of bytes as a file that can only be read on."""
+
+    def __init__(self, pieces: Iterator[bytes]):
+        self._pieces = pieces
+        self._left = b''
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: memoryview) -> int:
+        self._left = self._left or next(self._pieces, b'')
+        taken = self._left[: len(buffer)]
+        buffer[: len(taken)] = taken
+        self._left = self._left[len(taken) :]
+        return len(taken)
+
