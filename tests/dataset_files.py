@@ -64,9 +64,11 @@ def read_shards(folder: Path, split: str = 'train') -> list[list[dict[str, list[
         assert f'{google_crc32c.value(data):08x}' == each['crc32c']
         shards.append([parse_example(record) for record in read_records(data, each['name'])])
         assert len(shards[-1]) == each['rows']
-    lines = lines_of(folder, split)
-    left_out = lines['empty'] + sum(lines.get(reason, 0) for reason in all_reasons())
-    assert sum(map(len, shards)) == lines['examples'] == lines['lines'] - left_out
+    tallies = [each for each in manifest['lines'] if each['split'] == split]
+    for lines in tallies:
+        left_out = [*all_reasons(), 'empty', 'beyond_max_examples']
+        assert lines['examples'] == lines['lines'] - sum(lines.get(each, 0) for each in left_out)
+    assert sum(map(len, shards)) == sum(lines['examples'] for lines in tallies)
     return shards
 
 

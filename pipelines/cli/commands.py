@@ -23,7 +23,7 @@ from pipelines.jobs.corpus_files import Corpus, find_corpus
 from pipelines.jobs.encode_options import EncodeOptions, VocabularyPaths
 from pipelines.jobs.job import Execution, Reading
 from pipelines.machine.process_memory import total_bytes
-from pipelines.options.choices import TEXT
+from pipelines.options.choices import TEXT, TFRECORD
 from pipelines.options.command_options import known_commands
 from pipelines.options.corpus_options import SPLITS, split_flag
 from pipelines.options.job_options import (
@@ -302,9 +302,16 @@ def _learning_scheme(
 def _encode_options(
     options: argparse.Namespace, corpus: Corpus, scheme: Scheme
 ) -> EncodeOptions:
-    if not corpus.is_paired and options.source_prefix:
+    if 'inputs' not in corpus.format.sides and options.source_prefix:
         raise InputError(
             f'--source-prefix is for pairs; a {_option_of(corpus)} corpus has targets only'
+        )
+    if 'targets' not in corpus.format.sides and options.target_prefix:
+        raise InputError('--target-prefix is for text, and the targets are a label')
+    if corpus.format.kept and options.output_format != TFRECORD:
+        raise InputError(
+            f'--output-format={options.output_format} holds what becomes of text alone; --keep and '
+            '--label need TFRecords'
         )
     encoding = asked_encoding(scheme, vars(options))
     if options.output_format == TEXT and encoding.template is None:

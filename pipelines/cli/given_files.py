@@ -85,3 +85,11 @@ def _check_sides(found: Sequence[SplitPaths]) -> None:
         single = [each for each in all_formats() if len(each().sides) == 1]
         names = ' or '.join(split_flag('train', each.roles[0]) for each in single)
         raise InputError(f'the splits must all be pairs, or all {names}')
+    for each in found[1:]:
+        features = [one.chosen_format.features for one in (found[0], each)]
+        if features[0] != features[1]:
+            named = ' and '.join(
+                f'{one.dataset or one.split} {", ".join(names)}'
+                for one, names in zip((found[0], each), features, strict=True)
+            )
+            raise InputError(f'all examples must have the same features, and there are of {named}')

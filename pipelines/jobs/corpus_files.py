@@ -142,7 +142,8 @@ def find_corpus(paths: Sequence[SplitPaths]) -> Corpus:
 def _split_of(
     given: SplitPaths, chosen: CorpusFormat, files: tuple[tuple[CorpusFile, ...], ...], first: int
 ) -> Split:
-    prefixes = (given.source_prefix, given.target_prefix)[-len(chosen.sides) :]
+    of_sides = {'inputs': given.source_prefix}
+    prefixes = tuple(of_sides.get(side, given.target_prefix) for side in chosen.sides)
     return Split(
         given.split,
         chosen,

@@ -1,5 +1,6 @@
 """What is asked for of an encoding: the dataset's files, and what an example holds."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from pipelines.jobs.corpus_files import Corpus
@@ -78,11 +79,17 @@ class EncodeOptions(DatasetOptions):
             layout.append(SplitShards(split, shards, max(1, buckets)))
         return layout
 
-    def features(self, vocabularies: VocabularyPaths) -> list[EncodedFeature]:
-        """Returns what an example holds: the targets, and of a pair the inputs before them."""
+    def features(
+        self, vocabularies: VocabularyPaths, sides: Sequence[str] = ('targets',)
+    ) -> list[EncodedFeature]:
+        """Returns what an example holds: the targets, and of a pair the inputs before them.
+
+        A text is what its side says, inputs where the targets are a label.
+        """
         if vocabularies.inputs is None:
-            targets = Feature('targets', 0, self.target_prefix)
-            return [EncodedFeature(targets, vocabularies.targets)]
+            is_labelled = sides[0] == 'inputs'
+            prefix = self.source_prefix if is_labelled else self.target_prefix
+            return [EncodedFeature(Feature(sides[0], 0, prefix), vocabularies.targets)]
         return [
             EncodedFeature(Feature('inputs', 0, self.source_prefix), vocabularies.inputs),
             EncodedFeature(Feature('targets', 1, self.target_prefix), vocabularies.targets),

@@ -154,7 +154,7 @@ def encode_into(
         RuntimeError: examples were lost on the way.
     """
     corpus = plan.reading.corpus
-    features = options.features(vocabularies)
+    features = options.features(vocabularies, plan.reading.corpus.format.sides)
     shards_path = filesystem.join(path, 'shards')
     with counted('encode', READING, plan.stored_bytes):
         if execution.through_files:

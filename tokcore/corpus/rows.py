@@ -33,6 +33,26 @@ class Reject:
 
 
 @dataclass(frozen=True)
+class KeptColumn:
+    """What goes along with each of some rows.
+
+    Attributes:
+        name: of the feature.
+        values: int64[rows], float32[rows], or a side of bytes.
+    """
+
+    name: str
+    values: np.ndarray | Side
+
+    def taken(self, rows: np.ndarray | slice) -> KeptColumn:
+        """Returns it for some of the rows."""
+        if isinstance(self.values, Side):
+            side = self.values
+            return KeptColumn(self.name, Side(side.text, side.starts[rows], side.ends[rows]))
+        return KeptColumn(self.name, self.values[rows])
+
+
+@dataclass(frozen=True)
 class Rows:
     """What a block's lines (or pairs of lines) became.
 
@@ -46,6 +66,7 @@ class Rows:
     empty: int
     rejects: tuple[Reject, ...]  # in the order of the lines
     beyond: int = 0  # rows and rejects behind the last that is taken of a dataset
+    kept: tuple[KeptColumn, ...] = ()  # of the same rows
 
     def __len__(self) -> int:
         return len(self.line_starts)

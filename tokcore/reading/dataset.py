@@ -66,8 +66,8 @@ class Dataset:
 
     @property
     def features(self) -> tuple[str, ...]:
-        """`inputs` and `targets` of pairs, or `targets` alone."""
-        return ('inputs', 'targets') if self._manifest.is_paired else ('targets',)
+        """`inputs` and `targets` of pairs, `inputs` of texts with a label, else `targets`."""
+        return self._manifest.sides
 
     @property
     def scheme(self) -> Scheme:

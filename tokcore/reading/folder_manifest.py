@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import os
 import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from tokcore.corpus.formats.registry import all_formats
+from tokcore.corpus.formats.registry import all_formats, corpus_format
 from tokcore.encoding.scheme import Scheme
 from tokcore.encoding.special_ids import SpecialIds
 from tokcore.errors import InputError
@@ -63,7 +65,7 @@ class FolderManifest:
         template: that was asked for around rows; None: the scheme's own.
         splits: the shards of each split, in order.
         vocabularies: none of a scheme without vocabularies.
-        is_paired: whether examples have inputs and targets.
+        sides: the features that texts became: inputs, targets, or both.
     """
 
     folder: str
@@ -71,7 +73,7 @@ class FolderManifest:
     template: str | None
     splits: dict[str, tuple[ShardFile, ...]]
     vocabularies: tuple[VocabularyFile, ...]
-    is_paired: bool
+    sides: tuple[str, ...]
 
     @classmethod
     def read(cls, folder: str | os.PathLike) -> FolderManifest:
@@ -144,15 +146,13 @@ class FolderManifest:
                 f'{path} tells of --scheme {scheme}, which this version does not know: there are '
                 f'{", ".join(scheme_names())}'
             )
-        roles = {each['role'] for each in fields['inputs']}
-        formats = [each for each in all_formats() if roles & set(each.roles)]
         return cls(
             folder,
             scheme,
             options.get('template'),
             {name: tuple(shards) for name, shards in splits.items()},
             vocabularies,
-            len(formats[0]().sides) > 1,
+            _sides(fields['inputs'], options),
         )
 
     def scheme(self, options: dict[str, object]) -> Scheme:
@@ -173,3 +173,19 @@ def _check_size(shard: ShardFile) -> None:
             f'{shard.path} is missing or not of the {shard.bytes} bytes that {MANIFEST_NAME} '
             'states; make the dataset again'
         )
+
+
+def _sides(inputs: Sequence[Mapping[str, object]], options: Mapping[str, object]) -> tuple[str, ...]:
+    """Returns what the texts of rows became, by the format and its options as they are recorded."""
+    roles = {each['role'] for each in inputs}
+    record = next(iter(options.get('datasets', ())), options)
+    kind = next(each for each in all_formats() if roles & set(each.roles))
+    if 'format' in record:
+        kind = corpus_format(record['format'])
+    known = {each.name for each in dataclasses.fields(kind)}
+    given = {
+        name: tuple(value) if isinstance(value, list) else value
+        for name, value in record.items()
+        if name in known
+    }
+    return kind(**given).sides

@@ -22,6 +22,7 @@ from tokcore.encoding.templates import Template
 from tokcore.encoding.unknown_tokens import unknown_tokens
 from tokcore.errors import InputError
 from tokcore.records.framing import FramedRows, frame_examples
+from tokcore.records.kept_features import feature_messages
 from tokcore.records.order_keys import order_keys
 from tokcore.text.normalizer import Normalizer
 
@@ -125,6 +126,7 @@ def encode_block(
         tally = each.told(tally, rows, ids)
     keys = order_keys(block.place, rows.offsets, seed)
     named = [(each.feature.name, ids) for each, ids in zip(features, encoded, strict=True)]
+    named += [(each.name, feature_messages(each)) for each in rows.kept]
     return EncodedBlock(
         frame_examples(named, keys), dataclasses.replace(facts, tally=tally)
     )

@@ -22,6 +22,7 @@ from tokcore.compiled.ragged_bytes import row_offsets
 from tokcore.compiled.varints import put_varint
 from tokcore.encoding.encoded_rows import EncodedSide
 from tokcore.records import framing_kernels
+from tokcore.records.kept_features import FeatureMessages
 from tokcore.records.key_sorting import sort_keys
 from tokcore.records.order_keys import shard_of
 
@@ -87,11 +88,12 @@ class FramedRows:
 
 
 def frame_examples(
-    features: Sequence[tuple[str, EncodedSide]], keys: np.ndarray
+    features: Sequence[tuple[str, EncodedSide | FeatureMessages]], keys: np.ndarray
 ) -> FramedRows:
-    """Frames each row as a TFRecord of a tf.train.Example with these int64 features, in row order.
+    """Frames each row as a TFRecord of a tf.train.Example with these features, in row order.
 
-    `features` are names with their ids, all with one row per key (uint64[rows]). The payload is as
+    `features` are names with their ids, which become int64 features, or with features that are
+    ready, all with one row per key (uint64[rows]). The payload is as
     in protobuf's deterministic serialization, with map entries sorted by the bytes of their names:
 
         Example    0a size Features
@@ -105,10 +107,15 @@ def frame_examples(
     """
     keys = np.array(keys, np.uint64)
     rows = len(keys)
-    # (name field, ids, offsets, bytes of varints per row)
+    # (name field, ids or ready features, offsets, bytes of varints per row)
     columns = []
     feature_sizes = np.zeros(rows, np.int64)
     for name, encoded in _sorted_features(features):
+        if isinstance(encoded, FeatureMessages):
+            field = np.frombuffer(_name_field(name), np.uint8)
+            framing_kernels.add_message_sizes(encoded.offsets, len(field), feature_sizes)
+            columns.append((field, encoded.data, encoded.offsets, None))
+            continue
         ids, offsets = _checked_column(name, encoded, rows)
         field = np.frombuffer(_name_field(name), np.uint8)
         packed_sizes = np.empty(rows, np.int64)
@@ -127,7 +134,10 @@ def frame_examples(
     positions = row_offsets(lengths)[:-1]
     framing_kernels.put_headers(feature_sizes, lengths, _CRC_TABLE, records, positions)
     for field, ids, offsets, packed_sizes in columns:
-        framing_kernels.put_entries(ids, offsets, field, packed_sizes, records, positions)
+        if packed_sizes is None:
+            framing_kernels.put_messages(ids, offsets, field, records, positions)
+        else:
+            framing_kernels.put_entries(ids, offsets, field, packed_sizes, records, positions)
     framing_kernels.put_footers(lengths, _CRC_TABLE, records, positions)
     return FramedRows(keys, lengths, records)
 
@@ -218,8 +228,8 @@ def _name_field(name: str) -> bytes:
 
 
 def _sorted_features(
-    features: Sequence[tuple[str, EncodedSide]],
-) -> list[tuple[str, EncodedSide]]:
+    features: Sequence[tuple[str, EncodedSide | FeatureMessages]],
+) -> list[tuple[str, EncodedSide | FeatureMessages]]:
     names = [name for name, _ in features]
     if len(set(names)) != len(names):
         raise ValueError(f'features repeat a name: {names}')

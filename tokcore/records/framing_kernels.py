@@ -132,6 +132,32 @@ def put_entries(ids, offsets, name, packed_sizes, out, positions):
 
 
 @kernel_without_allocation
+def add_message_sizes(offsets, name_size, feature_sizes):
+    """Adds the bytes of map entries around ready Features to feature_sizes, as `add_entry_sizes`."""
+    for row in range(len(offsets) - 1):
+        feature = offsets[row + 1] - offsets[row]
+        entry = name_size + 1 + varint_size(feature) + feature
+        feature_sizes[row] += 1 + varint_size(entry) + entry
+
+
+@kernel_without_allocation
+def put_messages(data, offsets, name, out, positions):
+    """Writes a map entry around each row's ready Feature; positions move behind them."""
+    for row in range(len(offsets) - 1):
+        feature = offsets[row + 1] - offsets[row]
+        at = positions[row]
+        out[at] = 0x0A
+        at = put_varint(out, at + 1, len(name) + 1 + varint_size(feature) + feature)
+        for k in range(len(name)):
+            out[at + k] = name[k]
+        at += len(name)
+        out[at] = 0x12
+        at = put_varint(out, at + 1, feature)
+        copy_bytes(out, np.uint64(at), data, np.uint64(offsets[row]), np.uint64(feature))
+        positions[row] = at + feature
+
+
+@kernel_without_allocation
 def put_footers(lengths, table, out, positions):
     """Writes the checksum behind each payload; positions are where the payloads end."""
     for row in range(len(lengths)):

@@ -6,6 +6,7 @@ from pipelines.files import filesystem
 from pipelines.jobs.split_paths import SplitPaths
 from pipelines.options.command_options import Command
 from pipelines.options.rejection_limits import RejectionLimit
+from tokcore.corpus.features.kept_fields import LabelNames
 from tokcore.errors import InputError
 from tokcore.options.option_fields import Declared, as_typed, declared
 from tokcore.options.values import (
@@ -82,6 +83,8 @@ def _value(option: Declared, value: object) -> object:
         return ':'.join(map(str, value))
     if kind is as_typed and str(value).isdecimal():
         return int(value)
+    if isinstance(value, LabelNames):
+        return _absolute(value.path)
     if isinstance(value, (tuple, list)):
         return list(value)
     if isinstance(value, RejectionLimit):

@@ -12,6 +12,7 @@ from pipelines.options.corpus_options import SPLITS
 from pipelines.options.dataset_options import DatasetSource
 from pipelines.options.option_reading import option_value
 from tokcore.corpus.formats.registry import all_formats, corpus_format
+from tokcore.corpus.features.kept_fields import label_names
 from tokcore.errors import InputError
 from tokcore.options.option_fields import Declared, declared
 from tokcore.options.values import output_path, path, shown, vocabulary_path, work_path
@@ -84,6 +85,8 @@ def _read(
 ) -> object:
     if isinstance(value, list) and not option.option.many:
         value = ','.join(map(str, value))
+    if option.option.kind is label_names and isinstance(value, str):
+        value = _beside(folder, value)  # it is read at once
     try:
         found = option_value(option, value, place[2])
     except InputError as error:

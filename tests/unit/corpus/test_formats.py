@@ -67,7 +67,7 @@ def test_formats_are_known_without_anything_heavy():
 def test_reasons_are_those_of_all_formats_and_of_each():
     assert all_reasons() == (
         'invalid_csv', 'invalid_json', 'invalid_utf8', 'lone_surrogate', 'missing_column',
-        'missing_field', 'not_a_string', 'null', 'too_long',
+        'missing_field', 'not_a_string', 'null', 'too_long', 'unknown_label', 'wrong_type',
     )  # fmt: skip
 
 

@@ -15,6 +15,7 @@ from tokcore.corpus.columnar.reasons import (
     NOT_A_STRING,
 )
 from tokcore.corpus.dataset import Block, OpenBinary, Split, WorkItem
+from tokcore.corpus.features.further_fields import FURTHER_REASONS, FurtherFields
 from tokcore.corpus.formats.corpus_format import CorpusFormat
 from tokcore.corpus.formats.work_items import byte_ranges, read_lines
 from tokcore.corpus.rows import Reject, Rows
@@ -22,14 +23,14 @@ from tokcore.text.normalizer import Normalizer
 
 _SAID = {
     INVALID_JSON: 'is no JSON object',
-    MISSING_FIELD: 'lacks a field of --fields',
-    NOT_A_STRING: 'has no string in a field of --fields',
-    LONE_SURROGATE: 'has half of a surrogate pair in a field of --fields',
+    MISSING_FIELD: 'lacks a field of {fields}',
+    NOT_A_STRING: 'has no string in a field of {fields}',
+    LONE_SURROGATE: 'has half of a surrogate pair in a field of {fields}',
 }
 
 
 @dataclass(frozen=True)
-class JsonLines(CorpusFormat):
+class JsonLines(FurtherFields, CorpusFormat):
     r"""Rows of a side or two; of a name that an object has twice the last counts, as in Python.
 
     Attributes:
@@ -42,16 +43,23 @@ class JsonLines(CorpusFormat):
     what = 'JSON lines'
     roles = ('jsonl',)
     help = ('JSON lines, an object on each line',)
-    reasons = tuple(_SAID)
+    reasons = (*_SAID, *FURTHER_REASONS)
     takes_any_text = False
+
+    def __post_init__(self):
+        self.check_further(len(self.fields))
 
     @property
     def sides(self) -> tuple[str, ...]:
-        return ('targets',) if len(self.fields) == 1 else ('inputs', 'targets')
+        return self.sides_of(len(self.fields))
 
     @property
     def key(self) -> tuple[object, ...]:
-        return self.fields
+        return (*self.fields, *self.further_key)
+
+    @property
+    def options(self) -> dict[str, object]:
+        return {'fields': self.fields, **self.further}
 
     def plan(
         self, split: Split, index: Sequence[tuple[Any, ...]], item_bytes: int
@@ -71,12 +79,20 @@ class JsonLines(CorpusFormat):
             return long_rows(block.long_lines[0], len(self.sides), block.offset)
         [text] = block.texts
         paths = tuple(map(field_path, self.fields))
-        return json_rows(text.data, text.offset, paths, normalizer, block.max_line_bytes)
+        return json_rows(
+            text.data, text.offset, paths, normalizer, block.max_line_bytes, self.kept
+        )
 
     def explain(self, reject: Reject) -> str:
         line = reject.line.decode('utf-8', 'replace')
         shown = repr(line if len(line) <= 60 else line[:57] + '...')
         return (
-            f'the line at byte {reject.offset} {_SAID[reject.reason]} {",".join(self.fields)}: '
-            f'{shown}; mend the line, choose other fields, or give --on-error=skip'
-        ).replace(f'{_SAID[INVALID_JSON]} {",".join(self.fields)}', _SAID[INVALID_JSON])
+            f'the line at byte {reject.offset} {self._said(reject.reason)}: {shown}; mend the line, '
+            'choose other fields, or give --on-error=skip'
+        )
+
+    def _said(self, reason: str) -> str:
+        if reason in FURTHER_REASONS:
+            return self.said_of_further(reason)
+        fields = (*self.fields, *(each.field for each in self.kept))
+        return _SAID[reason].replace('{fields}', ','.join(fields))

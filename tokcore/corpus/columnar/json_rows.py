@@ -8,7 +8,6 @@ also says what is wrong with them: so what becomes of a line depends on that lin
 from __future__ import annotations
 
 import io
-import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -17,36 +16,30 @@ import pyarrow as pa
 import pyarrow.compute
 import pyarrow.json as pj
 
-from tokcore.compiled.compilation import read_only
-from tokcore.compiled.ragged_bytes import prepend_rows, row_offsets
+from tokcore.compiled.ragged_bytes import pick_ranges
 from tokcore.corpus.columnar.field_paths import FieldPath
-from tokcore.corpus.columnar.reasons import (
-    INVALID_JSON,
-    LONE_SURROGATE,
-    MISSING_FIELD,
-    NOT_A_STRING,
-)
+from tokcore.corpus.columnar.json_values import Unusable, WantedFields, values_by_python
 from tokcore.corpus.dataset import MAX_LINE_BYTES
+from tokcore.corpus.features.arrow_sides import array_side
+from tokcore.corpus.features.kept_columns import kept_columns
+from tokcore.corpus.features.kept_fields import KeptField
 from tokcore.corpus.formats import line_kernels
 from tokcore.corpus.long_lines import BEGINNING_BYTES
-from tokcore.corpus.rows import INVALID_UTF8, TOO_LONG, Reject, Rows
+from tokcore.corpus.rows import TOO_LONG, Reject, Rows
 from tokcore.text.normalizer import Normalizer
 from tokcore.text.sides import Side
+from tokcore.text.utf8_checking import check_rows
 
 _BLANK = b' \t\r'
-_LINE_FEED = read_only(np.frombuffer(b'\n', np.uint8))
+_BRACE, _CLOSING = b'{}'
 
 
 @dataclass(frozen=True)
-class _Bad:
-    """Why a line is none: the reason, and where in it its UTF-8 breaks."""
+class _Found:
+    """Some lines by number, ascending, and an array for each field."""
 
-    reason: str
-    place: int = 0
-
-
-_Strings = list[list[bytes]]
-"""By line the string of each field."""
+    numbers: np.ndarray
+    arrays: Sequence[pa.Array]
 
 
 def json_rows(
@@ -55,6 +48,7 @@ def json_rows(
     paths: Sequence[FieldPath],
     normalizer: Normalizer,
     max_line_bytes: int = MAX_LINE_BYTES,
+    kept: Sequence[KeptField] = (),
 ) -> Rows:
     """Returns the rows of a block of whole lines that begins at byte `offset` of its file.
 
@@ -66,92 +60,129 @@ def json_rows(
         paths: of the fields, one for each side.
         normalizer: what makes text of strings.
         max_line_bytes: a longer line is a reject.
+        kept: the fields that go along.
     """
-    starts, ends = line_kernels.line_bounds(np.frombuffer(data, np.uint8))
-    lines = [data[start:end] for start, end in zip(starts.tolist(), ends.tolist(), strict=True)]
-    bad: dict[int, _Bad] = {
-        number: _Bad(TOO_LONG) for number, line in enumerate(lines) if len(line) > max_line_bytes
+    text = np.frombuffer(data, np.uint8)
+    starts, ends = line_kernels.line_bounds(text)
+    wanted = WantedFields(paths, kept)
+    bad: dict[int, Unusable] = {
+        number: Unusable(TOO_LONG) for number in np.flatnonzero(ends - starts > max_line_bytes).tolist()
     }
-    wanted = [
-        number for number, line in enumerate(lines) if number not in bad and line.strip(_BLANK)
-    ]
-    numbers, columns = [], [[] for _ in paths]
-    for number, strings in _strings(lines, wanted, paths):
-        if isinstance(strings, _Bad):
-            bad[number] = strings
+    is_object = _are_objects(text, starts, ends)
+    is_object[list(bad)] = False
+    parts = [*_parsed_parts(text, starts, ends, np.flatnonzero(is_object), wanted)]
+    known = np.zeros(len(starts), bool)
+    for part in parts:
+        known[part.numbers] = True
+    numbers, values = [], []
+    for number in np.flatnonzero(~known).tolist():
+        line = data[starts[number] : ends[number]]
+        if number in bad or not line.strip(_BLANK):
+            continue
+        found = values_by_python(line, wanted)
+        if isinstance(found, Unusable):
+            bad[number] = found
         else:
             numbers.append(number)
-            for column, string in zip(columns, strings, strict=True):
-                column.append(string)
-    kept = np.ones(len(numbers), bool)
-    sides = []
-    for column in columns:
-        normalized = normalizer.apply(_side(column))
-        sides.append(normalized.side)
-        kept &= normalized.side.ends > normalized.side.starts
-    places = np.array(numbers, np.int64)[kept]
+            values.append(found)
+    if numbers:
+        parts.append(_of_values(numbers, values, wanted))
+    return _rows_of(_joined(parts, wanted), (data, offset, starts, ends), bad, normalizer, wanted)
+
+
+def _rows_of(
+    found: _Found,
+    block: tuple[bytes, int, np.ndarray, np.ndarray],
+    bad: dict[int, Unusable],
+    normalizer: Normalizer,
+    wanted: WantedFields,
+) -> Rows:
+    data, offset, starts, ends = block
+    columns, unfit = kept_columns(found.arrays[len(wanted.texts) :], wanted.kept)
+    is_kept = np.ones(len(found.numbers), bool)
+    for row, reason in unfit.items():
+        bad[int(found.numbers[row])] = Unusable(reason)
+        is_kept[row] = False
+    sides = [
+        normalizer.apply(array_side(each)).side for each in found.arrays[: len(wanted.texts)]
+    ]
+    for side in sides:
+        is_kept &= side.ends > side.starts
+    rows = np.flatnonzero(is_kept)
+    places = found.numbers[rows]
     return Rows(
-        tuple(Side(each.text, each.starts[kept], each.ends[kept]) for each in sides),
+        tuple(Side(each.text, each.starts[rows], each.ends[rows]) for each in sides),
         offset,
         starts[places],
-        len(lines),
-        len(lines) - len(places) - len(bad),
+        len(starts),
+        len(starts) - len(places) - len(bad),
         tuple(
-            _reject(each, offset + int(starts[number]), lines[number])
+            _reject(each, offset + int(starts[number]), data[starts[number] : ends[number]])
             for number, each in sorted(bad.items())
         ),
+        kept=tuple(each.taken(rows) for each in columns),
     )
 
 
-def _side(strings: Sequence[bytes]) -> Side:
-    """Returns strings as rows, a line feed between them."""
-    offsets = row_offsets([len(each) for each in strings])
-    text = read_only(np.frombuffer(b''.join(strings), np.uint8))
-    joined, starts, ends = prepend_rows(
-        text, read_only(offsets[:-1].copy()), read_only(offsets[1:].copy()), _LINE_FEED
-    )
-    return Side(joined, starts + 1, ends)
-
-
-def _reject(bad: _Bad, at: int, line: bytes) -> Reject:
+def _reject(bad: Unusable, at: int, line: bytes) -> Reject:
     if bad.reason == TOO_LONG:
         return Reject(TOO_LONG, 0, at, at, line[:BEGINNING_BYTES], len(line))
     return Reject(bad.reason, 0, at, at + bad.place, line)
 
 
-def _strings(
-    lines: Sequence[bytes], wanted: Sequence[int], paths: Sequence[FieldPath]
-) -> Iterator[tuple[int, list[bytes] | _Bad]]:
-    """Yields of each wanted line its number and strings, or why it has none."""
-    schema = _schema(paths)
-    waiting = [list(wanted)] if wanted else []
+def _are_objects(text: np.ndarray, starts: np.ndarray, ends: np.ndarray) -> np.ndarray:
+    """Tells which lines begin and end as an object does, but for a carriage return: bool[lines].
+
+    An object ends where the line does: else two lines could be one object, or one line two.
+    """
+    if not len(text):
+        return np.zeros(len(starts), bool)
+    last = ends - 1
+    last = last - ((last > starts) & (text[np.maximum(last, 0)] == 13))
+    is_object = (last > starts) & (text[np.minimum(starts, len(text) - 1)] == _BRACE)
+    return is_object & (text[np.maximum(last, 0)] == _CLOSING)
+
+
+def _parsed_parts(
+    text: np.ndarray, starts: np.ndarray, ends: np.ndarray, lines: np.ndarray, wanted: WantedFields
+) -> Iterator[_Found]:
+    """Yields what Arrow makes of lines, those that are odd left out, in order."""
+    schema = _schema(wanted)
+    waiting = [lines] if len(lines) else []
     while waiting:
         part = waiting.pop()
-        found = _parsed([lines[number] for number in part], schema, paths)
-        if found is not None:
-            for number, strings in zip(part, found, strict=True):
-                if None in strings:
-                    yield number, _by_python(lines[number], paths)
-                else:
-                    yield number, strings
-        elif len(part) == 1:
-            yield part[0], _by_python(lines[part[0]], paths)
-        else:
+        arrays = _parsed(_lines_of(text, starts[part], ends[part]), schema, wanted)
+        if arrays is not None:
+            whole = np.ones(len(part), bool)
+            for each in arrays:
+                if each.null_count:
+                    whole &= each.is_valid().to_numpy(zero_copy_only=False)
+            if not whole.all():
+                arrays = [each.filter(pa.array(whole)) for each in arrays]
+            yield _Found(part[whole], arrays)
+        elif len(part) > 1:
             middle = len(part) // 2
             waiting += [part[middle:], part[:middle]]
 
 
-def _parsed(
-    lines: Sequence[bytes], schema: pa.Schema, paths: Sequence[FieldPath]
-) -> list[list[bytes | None]] | None:
-    """Returns the strings of lines, or None if there is anything odd about any of them."""
-    stripped = [line.strip(_BLANK) for line in lines]
-    # An object ends where the line does: else two lines could be one object, or one line two.
-    if not all(line.startswith(b'{') and line.endswith(b'}') for line in stripped):
+def _lines_of(text: np.ndarray, starts: np.ndarray, ends: np.ndarray) -> Side:
+    """Returns lines with what parts them, and nothing else."""
+    first, last = int(starts[0]), int(ends[-1])
+    if len(starts) == 1 or (starts[1:] - ends[:-1] == 1).all():
+        return Side(text[first:last], starts - first, ends - first)
+    with_feeds = np.minimum(ends + 1, len(text))
+    joined, offsets = pick_ranges(text, starts, with_feeds)
+    return Side(joined, offsets[:-1], offsets[1:] - (with_feeds - ends))
+
+
+def _parsed(lines: Side, schema: pa.Schema, wanted: WantedFields) -> list[pa.Array] | None:
+    """Returns the arrays of lines, or None if there is anything odd about any of them."""
+    damaged = np.zeros(len(lines.starts), np.uint8)
+    check_rows(lines.text, lines.starts, lines.ends, damaged)
+    if damaged.any():
         return None
-    data = b'\n'.join(stripped)
+    data = lines.text
     try:
-        data.decode('utf-8')
         table = pj.read_json(
             io.BytesIO(data),
             pj.ReadOptions(use_threads=False, block_size=max(1, min(len(data) + 1, (1 << 31) - 1))),
@@ -161,63 +192,70 @@ def _parsed(
                 unexpected_field_behavior='ignore',
             ),
         )
-    except (pa.ArrowException, UnicodeDecodeError):
+    except pa.ArrowException:
         return None
-    if table.num_rows != len(lines):
+    if table.num_rows != len(lines.starts):
         return None
-    columns = [_column(table, path).cast(pa.binary()).to_pylist() for path in paths]
-    return [list(row) for row in zip(*columns, strict=True)]
+    return [
+        _column(table, path, kind) for path, kind in zip(wanted.paths, wanted.types, strict=True)
+    ]
 
 
-def _schema(paths: Sequence[FieldPath]) -> pa.Schema:
+def _joined(parts: Sequence[_Found], wanted: WantedFields) -> _Found:
+    """Returns all parts as one, by number."""
+    if len(parts) == 1:
+        return parts[0]
+    if not parts:
+        return _of_values([], [], wanted)
+    numbers = np.concatenate([each.numbers for each in parts])
+    arrays = [pa.concat_arrays(each) for each in zip(*(each.arrays for each in parts), strict=True)]
+    if (numbers[1:] > numbers[:-1]).all():
+        return _Found(numbers, arrays)
+    order = np.argsort(numbers)
+    return _Found(numbers[order], [each.take(pa.array(order)) for each in arrays])
+
+
+def _of_values(
+    numbers: Sequence[int], values: Sequence[Sequence[object]], wanted: WantedFields
+) -> _Found:
+    columns = zip(*values, strict=True) if values else [()] * len(wanted.paths)
+    arrays = [
+        pa.array(column, _stored(kind)) for column, kind in zip(columns, wanted.types, strict=True)
+    ]
+    return _Found(np.array(numbers, np.int64), arrays)
+
+
+def _stored(kind: pa.DataType) -> pa.DataType:
+    return pa.large_binary() if pa.types.is_string(kind) else kind
+
+
+def _schema(wanted: WantedFields) -> pa.Schema:
     tree: dict = {}
-    for path in paths:
+    for path, kind in zip(wanted.paths, wanted.types, strict=True):
         node = tree
         for name in path[:-1]:
             node = node.setdefault(name, {})
-            if node is None:
-                return pa.schema([('\0', pa.string())])  # a string and an object: nothing fits
-        if isinstance(node.get(path[-1]), dict):
-            return pa.schema([('\0', pa.string())])
-        node[path[-1]] = None
+            if not isinstance(node, dict):
+                return _NOTHING
+        if node.setdefault(path[-1], kind) != kind:
+            return _NOTHING
 
-    def kind(node: dict | None) -> pa.DataType:
-        if node is None:
-            return pa.string()
-        return pa.struct([(name, kind(below)) for name, below in node.items()])
+    def type_of(node: dict | pa.DataType) -> pa.DataType:
+        if isinstance(node, dict):
+            return pa.struct([(name, type_of(below)) for name, below in node.items()])
+        return node
 
-    return pa.schema([(name, kind(below)) for name, below in tree.items()])
+    return pa.schema([(name, type_of(below)) for name, below in tree.items()])
 
 
-def _column(table: pa.Table, path: FieldPath) -> pa.Array:
+_NOTHING = pa.schema([('\0', pa.string())])
+"""Where one field is to be a text and an object, or of two types: no line has it, or Python tells."""
+
+
+def _column(table: pa.Table, path: FieldPath, kind: pa.DataType) -> pa.Array:
     column = table.column(path[0]).combine_chunks()
     if isinstance(column, pa.ChunkedArray):
         column = pa.concat_arrays(column.chunks)
     for name in path[1:]:
         column = pa.compute.struct_field(column, [name])
-    return column
-
-
-def _by_python(line: bytes, paths: Sequence[FieldPath]) -> list[bytes] | _Bad:
-    try:
-        found = json.loads(line.decode('utf-8').strip(' \t\r'))
-    except UnicodeDecodeError as error:
-        return _Bad(INVALID_UTF8, error.start)
-    except (ValueError, RecursionError):
-        return _Bad(INVALID_JSON)
-    if not isinstance(found, dict):
-        return _Bad(INVALID_JSON)
-    strings = []
-    for path in paths:
-        value = found
-        for name in path:
-            if not isinstance(value, dict) or name not in value:
-                return _Bad(MISSING_FIELD)
-            value = value[name]
-        if not isinstance(value, str):
-            return _Bad(NOT_A_STRING)
-        try:
-            strings.append(value.encode())
-        except UnicodeEncodeError:
-            return _Bad(LONE_SURROGATE)
-    return strings
+    return column.cast(_stored(kind))

@@ -16,12 +16,14 @@ from tokcore.corpus.columnar.field_options import fields_option
 from tokcore.corpus.columnar.field_paths import field_path
 from tokcore.corpus.columnar.reasons import NULL
 from tokcore.corpus.dataset import Block, CorpusFile, OpenBinary, Split, TextRange, WorkItem
+from tokcore.corpus.features.further_fields import FURTHER_REASONS, FurtherFields
 from tokcore.corpus.formats.corpus_format import CorpusFormat
 from tokcore.corpus.rows import Reject, Rows
 from tokcore.text.normalizer import Normalizer
 
 if typing.TYPE_CHECKING:
     from tokcore.corpus.columnar.parquet_reading import Footer
+    from tokcore.corpus.columnar.parquet_rows import WantedColumns
 
 
 @dataclass(frozen=True)
@@ -36,7 +38,7 @@ class _FileRange:
 
 
 @dataclass(frozen=True)
-class Parquet(CorpusFormat):
+class Parquet(FurtherFields, CorpusFormat):
     r"""Rows of a side or two, of columns of strings or of bytes that are UTF-8.
 
     Attributes:
@@ -49,25 +51,38 @@ class Parquet(CorpusFormat):
     what = 'Parquet'
     roles = ('parquet',)
     help = ('Parquet files, a row each',)
-    reasons = (NULL,)
+    reasons = (NULL, *FURTHER_REASONS)
     takes_any_text = False
     identity = 'row'
 
+    def __post_init__(self):
+        self.check_further(len(self.fields))
+
     @property
     def sides(self) -> tuple[str, ...]:
-        return ('targets',) if len(self.fields) == 1 else ('inputs', 'targets')
+        return self.sides_of(len(self.fields))
 
     @property
     def key(self) -> tuple[object, ...]:
-        return self.fields
+        return (*self.fields, *self.further_key)
+
+    @property
+    def options(self) -> dict[str, object]:
+        return {'fields': self.fields, **self.further}
 
     def check(self, files: tuple[CorpusFile, ...], open_binary: OpenBinary) -> None:
         self._footer(files[0], open_binary)
 
+    @property
+    def _wanted(self) -> WantedColumns:
+        from tokcore.corpus.columnar.parquet_rows import WantedColumns
+
+        return WantedColumns(tuple(map(field_path, self.fields)), self.kept)
+
     def _footer(self, file: CorpusFile, open_binary: OpenBinary) -> Footer:
         from tokcore.corpus.columnar.parquet_reading import read_footer
 
-        return read_footer(file, open_binary, tuple(map(field_path, self.fields)))
+        return read_footer(file, open_binary, self._wanted)
 
     def index_ranges(self, split: Split, item_bytes: int) -> Sequence[_FileRange]:
         return [_FileRange(file) for (file,) in split.files]
@@ -100,8 +115,7 @@ class Parquet(CorpusFormat):
     ) -> Iterator[Block]:
         from tokcore.corpus.columnar.parquet_reading import read_row_groups
 
-        paths = tuple(map(field_path, self.fields))
-        return read_row_groups(item, paths, open_binary, block_bytes, max_line_bytes)
+        return read_row_groups(item, self._wanted, open_binary, block_bytes, max_line_bytes)
 
     def first_block(
         self,
@@ -122,11 +136,16 @@ class Parquet(CorpusFormat):
         from tokcore.corpus.columnar.parquet_rows import column_rows
 
         [text] = block.texts
-        paths = tuple(map(field_path, self.fields))
-        return column_rows(text.data, text.offset, paths, normalizer, block.max_line_bytes)
+        return column_rows(
+            text.data, text.offset, self._wanted, normalizer, block.max_line_bytes
+        )
 
     def explain(self, reject: Reject) -> str:
+        if reject.reason in FURTHER_REASONS:
+            said = self.said_of_further(reject.reason)
+        else:
+            fields = (*self.fields, *(each.field for each in self.kept))
+            said = f'has nothing in one of the columns {",".join(fields)}'
         return (
-            f'row {reject.offset} has nothing in a column of --fields {",".join(self.fields)}; '
-            'fill it in, choose other columns, or give --on-error=skip'
+            f'row {reject.offset} {said}; mend it, choose other columns, or give --on-error=skip'
         )

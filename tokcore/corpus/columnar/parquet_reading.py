@@ -11,7 +11,8 @@ import google_crc32c
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from tokcore.corpus.columnar.field_paths import FieldPath
+from tokcore.corpus.columnar.field_paths import FieldPath, field_path
+from tokcore.corpus.columnar.parquet_rows import WantedColumns
 from tokcore.corpus.dataset import (
     Block,
     BlockText,
@@ -21,6 +22,7 @@ from tokcore.corpus.dataset import (
     TextRange,
     WorkItem,
 )
+from tokcore.corpus.features.kept_fields import BYTES, FLOAT, INT
 from tokcore.corpus.storage.gzip_text import PIECE_BYTES
 from tokcore.corpus.storage.stored_file import open_stored, read_range
 from tokcore.errors import InputError
@@ -43,14 +45,14 @@ class Footer:
     starts: tuple[int, ...]
 
 
-def read_footer(file: CorpusFile, open_binary: OpenBinary, paths: Sequence[FieldPath]) -> Footer:
+def read_footer(file: CorpusFile, open_binary: OpenBinary, wanted: WantedColumns) -> Footer:
     """Reads what is known of a file before its rows.
 
     Raises:
         InputError: the file is no Parquet, or has no such columns of text.
     """
     with _opened(file, open_binary) as parquet:
-        _check_columns(file, parquet.schema_arrow, paths)
+        _check_columns(file, parquet.schema_arrow, wanted)
         return _footer_of(parquet.metadata)
 
 
@@ -96,24 +98,34 @@ def _named(file: CorpusFile) -> Iterator[None]:
         raise InputError(f'{file.path} is no whole Parquet file ({reason}); get it again') from error
 
 
-def _check_columns(file: CorpusFile, schema: pa.Schema, paths: Sequence[FieldPath]) -> None:
-    for path in paths:
-        kind: pa.DataType | pa.Schema = schema
-        for depth, name in enumerate(path):
-            is_node = isinstance(kind, pa.Schema) or pa.types.is_struct(kind)
-            names = [each.name for each in kind] if is_node else []
-            if names.count(name) != 1:
-                above = '.'.join(path[:depth])
-                where = f'{above} of {file.path}' if above else file.path
-                said = 'several columns' if name in names else 'no column'
-                there = f'; there are {", ".join(names[:50])}' if names else ''
-                raise InputError(f'{where} has {said} {name!r} (--fields){there}')
-            kind = kind.field(name).type
-        if not _is_text(kind):
-            raise InputError(
-                f'{file.path}: the column {".".join(path)} is {kind}, not text or bytes; choose '
-                'another with --fields'
-            )
+def _check_columns(file: CorpusFile, schema: pa.Schema, wanted: WantedColumns) -> None:
+    for path in wanted.texts:
+        _check_column(file, schema, path, 'text', '--fields')
+    for each in wanted.kept:
+        what = 'text' if each.labels or each.kind == BYTES else each.kind
+        _check_column(file, schema, field_path(each.field), what, '--keep or --label')
+
+
+def _check_column(
+    file: CorpusFile, schema: pa.Schema, path: FieldPath, what: str, asked_by: str
+) -> None:
+    kind: pa.DataType | pa.Schema = schema
+    for depth, name in enumerate(path):
+        is_node = isinstance(kind, pa.Schema) or pa.types.is_struct(kind)
+        names = [each.name for each in kind] if is_node else []
+        if names.count(name) != 1:
+            above = '.'.join(path[:depth])
+            where = f'{above} of {file.path}' if above else file.path
+            said = 'several columns' if name in names else 'no column'
+            there = f'; there are {", ".join(names[:50])}' if names else ''
+            raise InputError(f'{where} has {said} {name!r} ({asked_by}){there}')
+        kind = kind.field(name).type
+    said, fits = _FITTING[what]
+    if not fits(kind):
+        raise InputError(
+            f'{file.path}: the column {".".join(path)} is {kind}, not {said}; choose another with '
+            f'{asked_by}'
+        )
 
 
 def _is_text(kind: pa.DataType) -> bool:
@@ -123,9 +135,24 @@ def _is_text(kind: pa.DataType) -> bool:
     return any(getattr(pa.types, f'is_{name}')(kind) for name in tests)
 
 
+def _is_whole(kind: pa.DataType) -> bool:
+    return pa.types.is_integer(kind)
+
+
+def _is_number(kind: pa.DataType) -> bool:
+    return pa.types.is_integer(kind) or pa.types.is_floating(kind)
+
+
+_FITTING = {
+    'text': ('text or bytes', _is_text),
+    INT: ('whole numbers', _is_whole),
+    FLOAT: ('numbers', _is_number),
+}
+
+
 def read_row_groups(
     item: WorkItem,
-    paths: Sequence[FieldPath],
+    wanted: WantedColumns,
     open_binary: OpenBinary,
     block_bytes: int,
     max_line_bytes: int,
@@ -139,7 +166,7 @@ def read_row_groups(
     file = text_range.file
     read = (_checksum(text_range, open_binary),)
     with _opened(file, open_binary) as parquet:
-        _check_columns(file, parquet.schema_arrow, paths)
+        _check_columns(file, parquet.schema_arrow, wanted)
         footer = _footer_of(parquet.metadata)
         first, count = text_range.skip_lines, text_range.lines
         if len(footer.rows) < first + count:
@@ -153,9 +180,9 @@ def read_row_groups(
         groups = range(parquet.metadata.num_row_groups)
         if len(footer.rows) == len(groups):
             groups = groups[first : first + count]
-        names = sorted({path[0] for path in paths})
+        names = wanted.names
         for batch in parquet.iter_batches(
-            _rows_of(parquet.metadata, groups, paths, block_bytes),
+            _rows_of(parquet.metadata, groups, names, block_bytes),
             list(groups),
             names,
             use_threads=False,
@@ -170,16 +197,15 @@ def read_row_groups(
 
 
 def _rows_of(
-    metadata: pq.FileMetaData, groups: Sequence[int], paths: Sequence[FieldPath], block_bytes: int
+    metadata: pq.FileMetaData, groups: Sequence[int], names: Sequence[str], block_bytes: int
 ) -> int:
     """How many rows about fill a block."""
     size = rows = 0
-    wanted = {path[0] for path in paths}
     for number in groups:
         group = metadata.row_group(number)
         rows += group.num_rows
         for each in (group.column(place) for place in range(group.num_columns)):
-            if each.path_in_schema.partition('.')[0] in wanted:
+            if each.path_in_schema.partition('.')[0] in names:
                 size += each.total_uncompressed_size
     return max(1, min(_MOST_ROWS, block_bytes * rows // max(size, 1)))
 

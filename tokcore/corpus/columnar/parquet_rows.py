@@ -2,29 +2,43 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from tokcore.compiled.compilation import read_only
-from tokcore.compiled.ragged_bytes import prepend_rows
-from tokcore.corpus.columnar.field_paths import FieldPath
+from tokcore.corpus.columnar.field_paths import FieldPath, field_path
 from tokcore.corpus.columnar.reasons import NULL
 from tokcore.corpus.dataset import MAX_LINE_BYTES
+from tokcore.corpus.features.arrow_sides import array_side
+from tokcore.corpus.features.kept_columns import kept_columns
+from tokcore.corpus.features.kept_fields import BYTES, KeptField
 from tokcore.corpus.long_lines import BEGINNING_BYTES
 from tokcore.corpus.rows import INVALID_UTF8, TOO_LONG, Reject, Rows
 from tokcore.text.normalizer import Normalizer
 from tokcore.text.sides import Side
 
-_LINE_FEED = read_only(np.frombuffer(b'\n', np.uint8))
+
+@dataclass(frozen=True)
+class WantedColumns:
+    """The columns that are read: those of text, and those that go along."""
+
+    texts: tuple[FieldPath, ...]
+    kept: tuple[KeptField, ...]
+
+    @property
+    def names(self) -> list[str]:
+        """The names of the outermost columns that these are in."""
+        kept = (field_path(each.field) for each in self.kept)
+        return sorted({path[0] for path in (*self.texts, *kept)})
 
 
 def column_rows(
     data: bytes,
     first_row: int,
-    paths: Sequence[FieldPath],
+    wanted: WantedColumns,
     normalizer: Normalizer,
     max_line_bytes: int = MAX_LINE_BYTES,
 ) -> Rows:
@@ -35,15 +49,17 @@ def column_rows(
     Args:
         data: record batches in Arrow's stream format.
         first_row: the number of the block's first row.
-        paths: of the columns, one for each side.
+        wanted: the columns.
         normalizer: what makes text of strings.
         max_line_bytes: a row with a longer string is a reject.
     """
     table = pa.ipc.open_stream(data).read_all()
-    arrays = [text_column(table, path) for path in paths]
+    arrays = [text_column(table, path) for path in wanted.texts]
+    further = [_kept_array(table, each) for each in wanted.kept]
+    columns, unfit = kept_columns(further, wanted.kept)
     count = table.num_rows
     bad: dict[int, tuple[str, int]] = {}  # by row its reason and side
-    given = [_side(array) for array in arrays]
+    given = [array_side(array) for array in arrays]
     sides = []
     for number, side in reversed([*enumerate(given)]):
         too_long = np.flatnonzero(side.ends - side.starts > max_line_bytes)
@@ -54,9 +70,11 @@ def column_rows(
         bad |= {row: (INVALID_UTF8, number) for row in normalized.damages}
         bad |= {row: (TOO_LONG, number) for row in too_long.tolist()}
     for number, array in reversed([*enumerate(arrays)]):
-        if array.null_count:
-            nulls = np.flatnonzero(array.is_null().to_numpy(zero_copy_only=False))
-            bad |= {row: (NULL, number) for row in nulls.tolist()}
+        bad |= {row: (NULL, number) for row in _nulls(array)}
+    # What goes along is looked at where the text can be used.
+    for array in further:
+        bad = {row: (NULL, 0) for row in _nulls(array)} | bad
+    bad = {row: (reason, 0) for row, reason in unfit.items()} | bad
     is_kept = np.ones(count, bool)
     for side in sides:
         is_kept &= side.ends > side.starts
@@ -72,11 +90,30 @@ def column_rows(
             _reject(reason, first_row + row, arrays[side][row].as_py() or b'')
             for row, (reason, side) in sorted(bad.items())
         ),
+        kept=tuple(each.taken(kept) for each in columns),
     )
+
+
+def _nulls(array: pa.Array) -> list[int]:
+    if not array.null_count:
+        return []
+    return np.flatnonzero(array.is_null().to_numpy(zero_copy_only=False)).tolist()
+
+
+def _kept_array(table: pa.Table, kept: KeptField) -> pa.Array:
+    path = field_path(kept.field)
+    if kept.labels or kept.kind == BYTES:
+        return text_column(table, path)
+    return column_at(table, path)
 
 
 def text_column(table: pa.Table, path: FieldPath) -> pa.LargeBinaryArray:
     """Returns a column of bytes by its path; null is what is null at any depth."""
+    return column_at(table, path).cast(pa.large_binary())
+
+
+def column_at(table: pa.Table, path: FieldPath) -> pa.Array:
+    """Returns a column by its path, its values themselves where it is a dictionary's."""
     column = table.column(path[0]).combine_chunks()
     if isinstance(column, pa.ChunkedArray):
         column = pa.concat_arrays(column.chunks) if column.chunks else pa.array([], column.type)
@@ -84,25 +121,7 @@ def text_column(table: pa.Table, path: FieldPath) -> pa.LargeBinaryArray:
         column = pc.struct_field(column, [name])
     if pa.types.is_dictionary(column.type):
         column = column.dictionary_decode()
-    return column.cast(pa.large_binary())
-
-
-def _side(array: pa.LargeBinaryArray) -> Side:
-    """Returns strings as rows, a line feed between them."""
-    _, offsets, values = array.buffers()
-    bounds = np.zeros(1, np.int64)
-    if len(array):
-        bounds = np.frombuffer(offsets, np.int64)[array.offset : array.offset + len(array) + 1]
-    text = np.frombuffer(values, np.uint8) if values else np.empty(0, np.uint8)
-    ends = bounds[1:].copy()
-    if array.null_count:
-        # What stands under a null is none of its row's.
-        nulls = array.is_null().to_numpy(zero_copy_only=False)
-        ends[nulls] = bounds[:-1][nulls]
-    joined, starts, ends = prepend_rows(
-        read_only(text), read_only(bounds[:-1].copy()), read_only(ends), _LINE_FEED
-    )
-    return Side(joined, starts + 1, ends)
+    return column
 
 
 def _reject(reason: str, row: int, value: bytes) -> Reject:

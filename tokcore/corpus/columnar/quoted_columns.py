@@ -11,11 +11,14 @@ import io
 from collections.abc import Iterator, Sequence
 
 import numpy as np
+import pyarrow as pa
 
 from tokcore.compiled.compilation import kernel_without_allocation, read_only
 from tokcore.compiled.ragged_bytes import prepend_rows, row_offsets
 from tokcore.corpus.columnar.reasons import INVALID_CSV
 from tokcore.corpus.dataset import MAX_LINE_BYTES, Block, BlockText, OpenBinary, WorkItem
+from tokcore.corpus.features.kept_columns import kept_columns
+from tokcore.corpus.features.kept_fields import KeptField
 from tokcore.corpus.long_lines import BEGINNING_BYTES
 from tokcore.corpus.rows import INVALID_UTF8, MISSING_COLUMN, TOO_LONG, Reject, Rows
 from tokcore.corpus.storage.corpus_text import text_pieces
@@ -94,11 +97,12 @@ def quoted_rows(
     columns: Sequence[int],
     normalizer: Normalizer,
     max_line_bytes: int = MAX_LINE_BYTES,
+    kept: Sequence[KeptField] = (),
 ) -> Rows:
     """Returns the rows of a block of whole records, one side for each 0-based column.
 
     A blank record, or one with a blank wanted column, is empty; one with too few columns is a
-    reject, and so is one that Python's csv refuses.
+    reject, and so is one that Python's csv refuses, or where a column that goes along does not fit.
     """
     ends = np.empty(len(data), np.int64)
     count, _ = end_records(np.frombuffer(data, np.uint8), 0, ends)
@@ -107,7 +111,8 @@ def quoted_rows(
         bounds.append(len(data))
     bad: dict[int, str] = {}
     numbers: list[int] = []
-    cells: list[list[bytes]] = [[] for _ in columns]
+    wanted = [*columns, *(int(each.field) for each in kept)]
+    cells: list[list[bytes]] = [[] for _ in wanted]
     for number, (start, end) in enumerate(zip(bounds, bounds[1:], strict=False)):
         record = data[start:end].removesuffix(b'\n')
         if len(record) > max_line_bytes:
@@ -120,31 +125,37 @@ def quoted_rows(
             continue
         elif not _is_utf8(record):
             bad[number] = INVALID_UTF8
-        elif len(fields) <= max(columns):
+        elif len(fields) <= max(wanted):
             bad[number] = MISSING_COLUMN
         else:
             numbers.append(number)
-            for cell, column in zip(cells, columns, strict=True):
+            for cell, column in zip(cells, wanted, strict=True):
                 cell.append(fields[column])
     is_kept = np.ones(len(numbers), bool)
     sides = []
-    for cell in cells:
+    further = [pa.array(cell, pa.large_binary()) for cell in cells[len(columns) :]]
+    going_along, unfit = kept_columns(further, kept)
+    for row, reason in unfit.items():
+        bad[numbers[row]] = reason
+        is_kept[row] = False
+    for cell in cells[: len(columns)]:
         side = normalizer.apply(_side(cell)).side
         sides.append(side)
         is_kept &= side.ends > side.starts
-    kept = np.flatnonzero(is_kept)
-    starts = np.array(bounds[:-1], np.int64)[np.array(numbers, np.int64)[kept]]
+    kept_rows = np.flatnonzero(is_kept)
+    starts = np.array(bounds[:-1], np.int64)[np.array(numbers, np.int64)[kept_rows]]
     lines = len(bounds) - 1
     return Rows(
-        tuple(Side(side.text, side.starts[kept], side.ends[kept]) for side in sides),
+        tuple(Side(side.text, side.starts[kept_rows], side.ends[kept_rows]) for side in sides),
         offset,
         starts,
         lines,
-        lines - len(kept) - len(bad),
+        lines - len(kept_rows) - len(bad),
         tuple(
             _reject(reason, offset + bounds[number], data[bounds[number] : bounds[number + 1]])
-            for number, reason in bad.items()
+            for number, reason in sorted(bad.items())
         ),
+        kept=tuple(each.taken(kept_rows) for each in going_along),
     )
 
 

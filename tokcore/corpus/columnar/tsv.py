@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 from tokcore.corpus.columnar.reasons import INVALID_CSV
 from tokcore.corpus.dataset import Block, CorpusFile, OpenBinary, Split, WorkItem
+from tokcore.corpus.features.further_fields import FURTHER_REASONS, FurtherFields
 from tokcore.corpus.formats.corpus_format import CorpusFormat
 from tokcore.corpus.formats.work_items import byte_ranges, read_lines
 from tokcore.corpus.rows import MISSING_COLUMN, Reject, Rows
@@ -18,11 +19,11 @@ from tokcore.options.values import MOST_COLUMN
 from tokcore.options.values import columns as column_pair
 from tokcore.text.normalizer import Normalizer
 
-_PAIR = ('inputs', 'targets')
+_MOST_SIDES = 2
 
 
 @dataclass(frozen=True)
-class Tsv(CorpusFormat):
+class Tsv(FurtherFields, CorpusFormat):
     """Rows of as many sides as columns; two columns are source and target.
 
     Attributes:
@@ -62,7 +63,7 @@ class Tsv(CorpusFormat):
     what = 'tab-separated columns'
     roles = ('tsv',)
     help = ('pairs in tab-separated columns',)
-    reasons = (INVALID_CSV, MISSING_COLUMN)
+    reasons = (INVALID_CSV, MISSING_COLUMN, *FURTHER_REASONS)
 
     def __post_init__(self):
         numbers = [each for each in self.columns if isinstance(each, int)]
@@ -70,20 +71,22 @@ class Tsv(CorpusFormat):
             raise ValueError(
                 f'columns must be at least one number from 0 on, not {self.columns!r}'
             )
+        self.check_further(len(self.columns))
 
     @property
     def sides(self) -> tuple[str, ...]:
-        if len(self.columns) <= len(_PAIR):
-            return _PAIR[-len(self.columns) :]
+        if len(self.columns) <= _MOST_SIDES:
+            return self.sides_of(len(self.columns))
         return tuple(f'column {column}' for column in self.columns)
 
     @property
     def key(self) -> tuple[object, ...]:
-        return (*self.columns, *(item for pair in self._newer.items() for item in pair))
+        newer = (item for pair in self._newer.items() for item in pair)
+        return (*self.columns, *newer, *self.further_key)
 
     @property
     def options(self) -> dict[str, object]:
-        return {'columns': self.columns, **self._newer}
+        return {'columns': self.columns, **self._newer, **self.further}
 
     @property
     def _newer(self) -> dict[str, object]:
@@ -98,18 +101,31 @@ class Tsv(CorpusFormat):
     def check(self, files: tuple[CorpusFile, ...], open_binary: OpenBinary) -> None:
         if self.header:
             self._with_numbers(files[0], open_binary)
-        elif names := [each for each in self.columns if isinstance(each, str)]:
+        elif names := [each for each in self._all_columns if isinstance(each, str)]:
             raise InputError(
-                f'--columns {",".join(names)} are names; give --header if the first line has them, '
-                'or numbers from 0 on'
+                f'{", ".join(names)} is a name, and not a number from 0 on; give --header if the '
+                'first line names the columns'
             )
+
+    @property
+    def _all_columns(self) -> list[int | str]:
+        """Those of the text, then those that go along."""
+        kept = (each.field for each in self.kept)
+        return [*self.columns, *(int(each) if each.isdecimal() else each for each in kept)]
 
     def _with_numbers(self, file: CorpusFile, open_binary: OpenBinary) -> Tsv:
         """Returns the format for one file, with the numbers of named columns."""
         from tokcore.corpus.columnar.column_header import column_numbers
 
-        numbers = column_numbers(file, open_binary, self.columns, self._is_quoted)
-        return dataclasses.replace(self, columns=numbers)
+        numbers = column_numbers(file, open_binary, self._all_columns, self._is_quoted)
+        of_text = len(self.columns)
+        further = [
+            f'{number}={each.name}:{each.kind}'
+            for number, each in zip(numbers[of_text:], self.kept, strict=True)
+        ]
+        label = None if self.label is None else f'{numbers[of_text]}:{self.kept[0].kind}'
+        keep = tuple(further if label is None else further[1:])
+        return dataclasses.replace(self, columns=numbers[:of_text], keep=keep, label=label)
 
     def plan(
         self, split: Split, index: Sequence[tuple[Any, ...]], item_bytes: int
@@ -144,9 +160,13 @@ class Tsv(CorpusFormat):
         if self._is_quoted:
             from tokcore.corpus.columnar.quoted_columns import quoted_rows
 
-            rows = quoted_rows(data, offset, self.columns, normalizer, block.max_line_bytes)
+            rows = quoted_rows(
+                data, offset, self.columns, normalizer, block.max_line_bytes, self.kept
+            )
         else:
-            rows = tsv_rows(data, offset, self.columns, normalizer, block.max_line_bytes)
+            rows = tsv_rows(
+                data, offset, self.columns, normalizer, block.max_line_bytes, self.kept
+            )
         behind = offset - text.offset
         if not behind:
             return rows
@@ -161,9 +181,13 @@ class Tsv(CorpusFormat):
                 f'the record at byte {reject.offset} has a lone carriage return or is otherwise no '
                 f'CSV: {_shown(reject.line)}; mend it, or give --on-error=skip'
             )
+        columns = ','.join(map(str, self._all_columns))
+        if reject.reason in FURTHER_REASONS:
+            said = self.said_of_further(reject.reason)
+        else:
+            said = f'has too few columns for --columns {columns}'
         return (
-            f'the line at byte {reject.offset} has too few columns for '
-            f'--columns {",".join(map(str, self.columns))}: {_shown(reject.line)}; '
+            f'the line at byte {reject.offset} {said}: {_shown(reject.line)}; '
             'mend the line or choose other columns'
         )
 

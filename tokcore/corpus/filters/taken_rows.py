@@ -44,6 +44,7 @@ def _before(rows: Rows, end: int) -> Rows:
         rows,
         sides=tuple(Side(each.text, each.starts[:kept], each.ends[:kept]) for each in rows.sides),
         line_starts=rows.line_starts[:kept],
+        kept=tuple(each.taken(slice(kept)) for each in rows.kept),
         rejects=rejects,
         beyond=len(rows) - kept + len(rows.rejects) - len(rejects),
     )

@@ -27,6 +27,7 @@ from tokcore.corpus.dataset import (
     TextRange,
     WorkItem,
 )
+from tokcore.corpus.features.kept_fields import KeptField
 from tokcore.corpus.formats.work_items import BLOCK_BYTES, ITEM_BYTES
 from tokcore.corpus.rows import Reject, Rows
 from tokcore.text.normalizer import Normalizer
@@ -58,6 +59,16 @@ class CorpusFormat(abc.ABC):
     @abc.abstractmethod
     def sides(self) -> tuple[str, ...]:
         """The names of the columns of its rows: `inputs` and `targets` of pairs."""
+
+    @property
+    def kept(self) -> tuple[KeptField, ...]:
+        """The fields that go along with the text; none by default."""
+        return ()
+
+    @property
+    def features(self) -> tuple[str, ...]:
+        """The names of all that its examples hold."""
+        return (*self.sides, *(each.name for each in self.kept))
 
     @property
     def key(self) -> tuple[object, ...]:

@@ -5,15 +5,24 @@ normalizer; a line that is too long is that, whatever else it may be, and nobody
 Nothing is lost, and each row and each reject knows its place.
 """
 
+import dataclasses
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from tokcore.corpus.dataset import MAX_LINE_BYTES, LongLine
+from tokcore.corpus.features.kept_fields import KeptField
 from tokcore.corpus.formats import line_kernels
 from tokcore.corpus.long_lines import BEGINNING_BYTES
-from tokcore.corpus.rows import INVALID_UTF8, MISSING_COLUMN, TOO_LONG, Reject, Rows
+from tokcore.corpus.rows import (
+    INVALID_UTF8,
+    MISSING_COLUMN,
+    TOO_LONG,
+    KeptColumn,
+    Reject,
+    Rows,
+)
 from tokcore.text.normalizer import Normalizer
 from tokcore.text.sides import Side
 
@@ -104,16 +113,18 @@ def tsv_rows(
     columns: tuple[int, ...],
     normalizer: Normalizer,
     max_line_bytes: int = MAX_LINE_BYTES,
+    kept: Sequence[KeptField] = (),
 ) -> Rows:
     """Returns the rows of a block of TAB-separated lines, one side for each 0-based column.
 
     A blank line, or one with a blank wanted column, is empty; a line that has too few columns is a
-    reject. Raises ValueError if no column or a negative one is asked for.
+    reject, and so is one where a column that goes along (`kept`, by number) does not fit its kind.
+    Raises ValueError if no column or a negative one is asked for.
     """
     if not columns or min(columns) < 0:
         raise ValueError(f'columns must be at least one number from 0 on, not {columns!r}')
     lines = _lines_of(data, offset, max_line_bytes)
-    wanted = sorted(set(columns))
+    wanted = sorted({*columns, *(int(each.field) for each in kept)})
     rows = lines.side()
     starts = np.empty((len(lines), len(wanted)), np.int64)
     ends = np.empty((len(lines), len(wanted)), np.int64)
@@ -122,25 +133,42 @@ def tsv_rows(
         rows.text, rows.starts, rows.ends, np.array(wanted, np.int64), starts, ends, coverage
     )
     cells = normalizer.apply(Side(rows.text, starts.reshape(-1), ends.reshape(-1)))
+    given = starts, ends
     shape = len(wanted), len(lines)
     starts = np.ascontiguousarray(cells.side.starts.reshape(starts.shape).T)
     ends = np.ascontiguousarray(cells.side.ends.reshape(shape[::-1]).T)
-    is_kept = (ends > starts).all(axis=0)
+    texts = [*map(wanted.index, columns)]
+    is_kept = (ends[texts] > starts[texts]).all(axis=0)
     damages = {}
     for cell in sorted(cells.damages, reverse=True):  # the first of a line is kept
         damages[cell // len(wanted)] = cells.damages[cell]
     missing = _look_at_whole_lines(rows, coverage, damages, normalizer)
     is_kept[list(damages)] = False
+    reasons = dict.fromkeys(missing, MISSING_COLUMN)
+    going_along: list[KeptColumn] = []
+    if kept:
+        from tokcore.corpus.features.kept_columns import cell_columns
+
+        rows_kept = np.flatnonzero(is_kept)
+        cells_kept = [
+            Side(rows.text, *(bounds[rows_kept, wanted.index(int(each.field))] for bounds in given))
+            for each in kept
+        ]
+        going_along, unfit = cell_columns(cells_kept, kept)
+        reasons |= {int(rows_kept[row]): reason for row, reason in unfit.items()}
+        fits = np.ones(len(rows_kept), bool)
+        fits[list(unfit)] = False
+        is_kept[rows_kept[~fits]] = False
+        going_along = [each.taken(fits) for each in going_along]
     rejects = (
-        lines.reject(line, MISSING_COLUMN, 0)
-        if line in missing
+        lines.reject(line, reasons[line], 0)
+        if line in reasons
         else _bad_line([lines], [damages], line)
-        for line in sorted({*missing, *damages, *lines.too_long})
+        for line in sorted({*reasons, *damages, *lines.too_long})
     )
-    sides = [
-        Side(cells.side.text, starts[row], ends[row]) for row in map(wanted.index, columns)
-    ]
-    return _rows(lines, is_kept, sides, rejects)
+    sides = [Side(cells.side.text, starts[row], ends[row]) for row in texts]
+    found = _rows(lines, is_kept, sides, rejects)
+    return dataclasses.replace(found, kept=tuple(going_along)) if kept else found
 
 
 def _look_at_whole_lines(

@@ -1,0 +1,172 @@
+"""Further columns and labels: what stands in a row goes along as features of its example."""
+
+import csv
+import io
+import json
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+import tensorflow as tf
+from dataset_files import files_of, manifest_of
+from jobs import refuse, succeed, write
+
+from tokcore.reading import dataset as reading
+
+RECORDS = [
+    {
+        'text': f'the {number} words of a text, {"good" if number % 3 else "bad"} ones',
+        'meta': {'id': f'doc-{number:x}\t"é"'},
+        'score': number / 8 - 3,
+        'views': (-1) ** number * number**9,
+        'kind': ('neg', 'pos', 'neutral')[number % 3],
+    }
+    for number in range(60)
+]
+KEEP = 'meta.id=id,score:float,views:int'
+BUILD = ['--name', 'kept', '--shards', 2, '--vocab-size', 90]
+
+
+def jsonl(folder):
+    lines = ''.join(json.dumps(each) + '\n' for each in RECORDS)
+    return ['--jsonl', write(folder / 'a.jsonl', lines.encode())]
+
+
+def parquet(folder):
+    pq.write_table(pa.Table.from_pylist(RECORDS), folder / 'a.parquet', row_group_size=7)
+    return ['--parquet', folder / 'a.parquet']
+
+
+def quoted_tsv(folder):
+    text = io.StringIO()
+    rows = csv.writer(text, delimiter='\t', lineterminator='\n')
+    rows.writerow(['views', 'text', 'meta.id', 'score', 'kind'])
+    for each in RECORDS:
+        rows.writerow([each['views'], each['text'], each['meta']['id'], each['score'], each['kind']])
+    path = write(folder / 'a.tsv', text.getvalue().encode())
+    return ['--tsv', path, '--header', '--columns', 'text', '--quoting', 'csv']
+
+
+FORMATS = {'jsonl': jsonl, 'parquet': parquet, 'quoted tsv': quoted_tsv}
+
+
+def examples(folder, split='train'):
+    """Returns all features of all examples, by TensorFlow's own parser."""
+    found = []
+    for path in sorted(folder.glob(f'*-{split}-*')):
+        for record in tf.data.TFRecordDataset(str(path)):
+            features = tf.train.Example.FromString(record.numpy()).features.feature
+            kinds = {name: each.WhichOneof('kind') for name, each in features.items()}
+            found.append(
+                {name: (kind, list(getattr(features[name], kind).value)) for name, kind in kinds.items()}
+            )
+    return found
+
+
+def float32(number):
+    return float(tf.constant(number, tf.float32).numpy())
+
+
+@pytest.mark.parametrize('name', FORMATS)
+def test_further_fields_stand_beside_the_text(name, tmp_path):
+    given = FORMATS[name](tmp_path)
+    out = tmp_path / 'out'
+    succeed('build', *given, '--keep', KEEP, *BUILD, '--item-size', 200, '--output', out)
+    found = examples(out)
+    assert len(found) == len(RECORDS)
+    by_id = {each['id'][1][0].decode(): each for each in found}
+    for record in RECORDS:
+        example = by_id[record['meta']['id']]
+        assert set(example) == {'id', 'score', 'views', 'targets'}
+        assert example['id'][0] == 'bytes_list'
+        assert example['score'] == ('float_list', [float32(record['score'])])
+        assert example['views'] == ('int64_list', [record['views']])
+        assert example['targets'][0] == 'int64_list'
+    succeed('build', *given, *BUILD, '--output', tmp_path / 'plain')
+    texts = [each['targets'] for each in examples(tmp_path / 'plain')]
+    assert [each['targets'] for each in found] == texts
+
+
+@pytest.mark.parametrize('name', FORMATS)
+def test_a_label_is_the_targets(name, tmp_path):
+    given = FORMATS[name](tmp_path)
+    labels = write(tmp_path / 'labels', b'neg\nneutral\npos\n')
+    out = tmp_path / 'out'
+    asked = ['--label', 'kind', '--labels', labels, '--keep', 'meta.id']
+    succeed('build', *given, *asked, *BUILD, '--output', out)
+    found = {each['meta.id'][1][0].decode(): each for each in examples(out)}
+    for record in RECORDS:
+        example = found[record['meta']['id']]
+        number = ['neg', 'neutral', 'pos'].index(record['kind'])
+        assert example['targets'] == ('int64_list', [number])
+        assert example['inputs'][0] == 'int64_list'
+    assert reading.open_dataset(str(out)).features == ('inputs',)
+
+
+def test_a_label_may_be_a_float(tmp_path):
+    succeed('build', *jsonl(tmp_path), '--label', 'score:float', *BUILD, '--output', tmp_path / 'out')
+    kinds = {each['targets'][0] for each in examples(tmp_path / 'out')}
+    assert kinds == {'float_list'}
+
+
+ODD = [
+    ('{"text": "a", "n": 1.5}', 'wrong_type'),
+    ('{"text": "a", "n": true}', 'wrong_type'),
+    ('{"text": "a", "n": "7"}', 'wrong_type'),
+    ('{"text": "a", "n": null}', 'wrong_type'),
+    ('{"text": "a", "n": 9223372036854775808}', 'wrong_type'),
+    ('{"text": "a"}', 'missing_field'),
+    ('{"text": 5, "n": "x"}', 'not_a_string'),
+]
+
+
+def test_a_value_that_does_not_fit_leaves_out_its_row(tmp_path):
+    lines = [line for line, _ in ODD] + ['{"text": "the last", "n": -9223372036854775808}']
+    path = write(tmp_path / 'a.jsonl', '\n'.join(lines).encode())
+    out = tmp_path / 'out'
+    asked = ['--jsonl', path, '--keep', 'n:int', *BUILD, '--vocab-size', 30]
+    succeed('build', *asked, '--scheme', 'word', '--on-error', 'skip', '--output', out)
+    [tally] = manifest_of(out)['lines']
+    wanted = [reason for _, reason in ODD]
+    assert {reason: tally[reason] for reason in set(wanted)} == {
+        reason: wanted.count(reason) for reason in set(wanted)
+    }
+    assert tally['lines'] == tally['examples'] + len(ODD)
+    assert [each['n'] for each in examples(out)] == [('int64_list', [-(1 << 63)])]
+    said = refuse('build', *asked, '--scheme', 'word', '--output', tmp_path / 'stopped')
+    assert 'a.jsonl: the line at byte 0 has a value that does not fit' in said
+
+
+def test_a_column_of_another_type_is_refused_before_any_work(tmp_path):
+    said = refuse('build', *parquet(tmp_path), '--keep', 'score:int', *BUILD, '--output', tmp_path / 'x')
+    assert 'a.parquet: the column score is double, not whole numbers' in said
+
+
+REFUSED = {
+    'labels alone': (['--labels', 'labels'], '--labels goes with --label'),
+    'two texts': (['--fields', 'text,kind', '--label', 'views'], '--label is for one text'),
+    'a name twice': (['--keep', 'score,score:int'], "'score' is named twice"),
+    'the name of the text': (['--keep', 'views=targets'], 'targets is the name'),
+    'another format of shards': (
+        ['--keep', 'score:float', '--output-format', 'text'], 'need TFRecords'
+    ),
+    'a label in bytes': (['--label', 'kind:bytes'], 'is no field of a label'),
+    'a prefix of a label': (['--label', 'views', '--target-prefix', 'x'], 'the targets are a label'),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize('name', REFUSED)
+def test_what_does_not_go_together_is_refused(name, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    write(tmp_path / 'labels', b'neg\npos\n')
+    more, sentence = REFUSED[name]
+    said = refuse('build', *jsonl(tmp_path), *more, *BUILD, '--output', tmp_path / 'out')
+    assert sentence in said
+
+
+def test_bytes_do_not_depend_on_how_it_is_run(tmp_path):
+    given = [*jsonl(tmp_path), '--keep', KEEP, *BUILD]
+    succeed('build', *given, '--workers', 1, '--output', tmp_path / 'one')
+    for number, how in enumerate((['--workers', 2, '--item-size', 100], ['--shuffle', 'engine'])):
+        succeed('build', *given, *how, '--output', tmp_path / f'other-{number}')
+        assert files_of(tmp_path / f'other-{number}') == files_of(tmp_path / 'one')

@@ -1,0 +1,1 @@
+"""What goes along with a row's text: further columns, and labels."""
