@@ -150,6 +150,11 @@ _FITTING = {
 }
 
 
+def _holds_dictionary(kind: pa.DataType) -> bool:
+    inner = [kind.field(place).type for place in range(kind.num_fields)]
+    return pa.types.is_dictionary(kind) or any(map(_holds_dictionary, inner))
+
+
 def read_row_groups(
     item: WorkItem,
     wanted: WantedColumns,
@@ -181,12 +186,16 @@ def read_row_groups(
         if len(footer.rows) == len(groups):
             groups = groups[first : first + count]
         names = wanted.names
-        for batch in parquet.iter_batches(
-            _rows_of(parquet.metadata, groups, names, block_bytes),
-            list(groups),
-            names,
-            use_threads=False,
-        ):
+        rows = _rows_of(parquet.metadata, groups, names, block_bytes)
+        # Arrow cannot read a dictionary within a struct from two row groups at once.
+        kinds = [each.type for each in parquet.schema_arrow]
+        is_apart = any(each.num_fields and _holds_dictionary(each) for each in kinds)
+        batches = (
+            batch
+            for part in ([[each] for each in groups] if is_apart else [list(groups)])
+            for batch in parquet.iter_batches(rows, part, names, use_threads=False)
+        )
+        for batch in batches:
             yield _block(item, row, batch, max_line_bytes, read)
             row, read = row + len(batch), ()
         if read or row != last:
@@ -205,7 +214,8 @@ def _rows_of(
         group = metadata.row_group(number)
         rows += group.num_rows
         for each in (group.column(place) for place in range(group.num_columns)):
-            if each.path_in_schema.partition('.')[0] in names:
+            # A name may have dots itself, as may the path from it to what is inside it.
+            if any(f'{each.path_in_schema}.'.startswith(f'{name}.') for name in names):
                 size += each.total_uncompressed_size
     return max(1, min(_MOST_ROWS, block_bytes * rows // max(size, 1)))
 
