@@ -21,7 +21,7 @@ class Became:
     """What became of a file's rows.
 
     Attributes:
-        found: by what each row is known by its texts, or the reason for which it was left out.
+        found: by what each row is known by, ascending, its texts or why it was left out.
         empty: how many rows are in neither.
         blocks: that were read.
     """
@@ -68,4 +68,4 @@ def became_of(
         assert len(of_block) == len(rows) + len(rows.rejects) and not of_block.keys() & found.keys()
         found |= of_block
         empty += rows.empty
-    return Became(found, empty, blocks)
+    return Became(dict(sorted(found.items())), empty, blocks)

@@ -46,6 +46,17 @@ def _header(file: CorpusFile, open_binary: OpenBinary, is_quoted: bool) -> list[
         raise InputError(
             f'{file.path}: the header is not UTF-8 at byte {error.start}; mend it'
         ) from error
-    if is_quoted:
-        return next(csv.reader([text], delimiter='\t'), [])
-    return text.split('\t')
+    return _quoted_names(file, text) if is_quoted else text.split('\t')
+
+
+def _quoted_names(file: CorpusFile, text: str) -> list[str]:
+    # A line follows, which is read too if a quote is not closed.
+    reader = csv.reader([text + '\n', ''], delimiter='\t')
+    try:
+        csv.field_size_limit(max(csv.field_size_limit(), len(text) + 1))
+        names = next(reader)
+    except csv.Error as error:
+        raise InputError(f'{file.path}: the header is no CSV ({error}); mend it') from error
+    if reader.line_num > 1:
+        raise InputError(f'{file.path}: a quote in the header is not closed in its line; mend it')
+    return names

@@ -7,7 +7,6 @@ Python's csv, record by record. Both go by the same rule: a quote is one where a
 from __future__ import annotations
 
 import csv
-import io
 from collections.abc import Iterator, Sequence
 
 import numpy as np
@@ -102,13 +101,15 @@ def quoted_rows(
     """Returns the rows of a block of whole records, one side for each 0-based column.
 
     A blank record, or one with a blank wanted column, is empty; one with too few columns is a
-    reject, and so is one that Python's csv refuses, or where a column that goes along does not fit.
+    reject, and so is one that Python's csv refuses, whose last quote the file does not close, or
+    where a column that goes along does not fit.
     """
     ends = np.empty(len(data), np.int64)
-    count, _ = end_records(np.frombuffer(data, np.uint8), 0, ends)
+    count, state = end_records(np.frombuffer(data, np.uint8), 0, ends)
     bounds = [0, *ends[:count].tolist()]
     if bounds[-1] < len(data):
         bounds.append(len(data))
+    unclosed = len(bounds) - 2 if state == _QUOTED else None
     bad: dict[int, str] = {}
     numbers: list[int] = []
     wanted = [*columns, *(int(each.field) for each in kept)]
@@ -118,7 +119,7 @@ def quoted_rows(
         if len(record) > max_line_bytes:
             bad[number] = TOO_LONG
             continue
-        fields = _fields(record)
+        fields = _fields(record) if number != unclosed else None
         if fields is None:
             bad[number] = INVALID_CSV
         elif not record.strip(b' \t\r\n\v\f'):
@@ -164,7 +165,8 @@ def _fields(record: bytes) -> list[bytes] | None:
     text = record.removesuffix(b'\r').decode('latin-1')
     csv.field_size_limit(max(csv.field_size_limit(), len(text) + 1))
     try:
-        found = next(csv.reader(io.StringIO(text, newline=''), delimiter='\t'), [])
+        # As one line: from several, csv would take a lone carriage return for the record's end.
+        found = next(csv.reader([text], delimiter='\t'), [])
     except csv.Error:
         return None
     return [field.encode('latin-1') for field in found]

@@ -150,10 +150,12 @@ class Tsv(FurtherFields, CorpusFormat):
     def rows(self, block: Block, normalizer: Normalizer) -> Rows:
         from tokcore.corpus.formats.line_rows import long_rows, tsv_rows
 
-        if block.long_lines:
-            return long_rows(block.long_lines[0], len(self.sides), block.offset)
         [text] = block.texts
         data, offset = text.data, text.offset
+        if block.long_lines:
+            if self.header and not offset:
+                return tsv_rows(b'', offset, self.columns, normalizer)
+            return long_rows(block.long_lines[0], len(self.sides), block.offset)
         if self.header and not offset:
             offset = data.find(b'\n') + 1 or len(data)
             data = data[offset:]
@@ -178,8 +180,8 @@ class Tsv(FurtherFields, CorpusFormat):
     def explain(self, reject: Reject) -> str:
         if reject.reason == INVALID_CSV:
             return (
-                f'the record at byte {reject.offset} has a lone carriage return or is otherwise no '
-                f'CSV: {_shown(reject.line)}; mend it, or give --on-error=skip'
+                f'the record at byte {reject.offset} is no CSV, with a lone carriage return or a '
+                f'quote that is not closed: {_shown(reject.line)}; mend it, or give --on-error=skip'
             )
         columns = ','.join(map(str, self._all_columns))
         if reject.reason in FURTHER_REASONS:
