@@ -6,10 +6,13 @@ to disk, so a member's name is never a path; each reading of a member reads a ta
 
 from __future__ import annotations
 
+import collections
 import contextlib
 import fnmatch
 import io
+import lzma
 import re
+import stat
 import tarfile
 import zipfile
 import zlib
@@ -35,9 +38,12 @@ _NAME = re.compile(
     re.DOTALL | re.IGNORECASE,
 )
 
+_ZIP_END_BYTES = 22
+"""Of what ends a zip, without its comment."""
+
 _FAILURES = (
-    tarfile.TarError, zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError,
-    ValueError, KeyError, OverflowError,
+    tarfile.TarError, zipfile.BadZipFile, zlib.error, lzma.LZMAError, EOFError, OSError,
+    NotImplementedError, RuntimeError, ValueError, KeyError, OverflowError,
 )  # fmt: skip
 
 
@@ -53,16 +59,30 @@ def member_names(archive: CorpusFile, pattern: str, open_binary: OpenBinary) -> 
     A name that is a member's stands for that one, whatever is in it.
 
     Raises:
-        InputError: the archive cannot be read or is damaged, or has no such file.
+        InputError: the archive cannot be read or is damaged, has no such file, or several of one
+            name, or one whose name is not UTF-8.
     """
-    names = sorted({name for name, _ in _members(archive, open_binary)}, key=str.encode)
-    if pattern in names:
-        return [pattern]
-    found = fnmatch.filter(names, pattern)
+    counts = collections.Counter(name for name, _ in _members(archive, open_binary))
+    names = sorted(counts, key=lambda name: name.encode('utf-8', 'surrogateescape'))
+    found = [pattern] if pattern in counts else fnmatch.filter(names, pattern)
     if not found:
-        there = ', '.join(names[:10]) or 'none'
+        there = ', '.join(map(_told, names[:10])) or 'none'
         raise InputError(f'{archive.path} has no file {pattern!r} in it; there are {there}')
+    for name in found:
+        if counts[name] > 1:
+            raise InputError(
+                f'{archive.path} has several files {name!r} in it; pack it again with one of them'
+            )
+        if any('\ud800' <= each < '\ue000' for each in name):
+            raise InputError(
+                f'{archive.path} has a file whose name is not UTF-8, {name!a}; choose others, or '
+                'pack it under another name'
+            )
     return found
+
+
+def _told(name: str) -> str:
+    return name if name.isprintable() else repr(name)
 
 
 def member_pieces(file: CorpusFile, open_binary: OpenBinary) -> Iterator[bytes]:
@@ -75,7 +95,7 @@ def member_pieces(file: CorpusFile, open_binary: OpenBinary) -> Iterator[bytes]:
 def _pieces_of(
     file: CorpusFile, archive: CorpusFile, wanted: str, open_binary: OpenBinary
 ) -> Iterator[bytes]:
-    for name, stream in _members(archive, open_binary):
+    for name, stream in _members(archive, open_binary, wanted):
         if name != wanted:
             continue
         with _named(archive):
@@ -92,15 +112,22 @@ def _pieces_of(
     raise InputError(f'{archive.path} has no file {wanted!r} in it any more; run again')
 
 
-def _members(archive: CorpusFile, open_binary: OpenBinary) -> Iterator[tuple[str, BinaryIO]]:
-    """Yields the files of an archive with their bytes, which are good until the next one."""
+def _members(
+    archive: CorpusFile, open_binary: OpenBinary, wanted: str | None = None
+) -> Iterator[tuple[str, BinaryIO]]:
+    """Yields the files of an archive, the one that is wanted with its bytes.
+
+    These are good until the next one is asked for.
+    """
     if archive.path.lower().endswith('.zip'):
-        yield from _zip_members(archive, open_binary)
+        yield from _zip_members(archive, open_binary, wanted)
         return
     stream = io.BufferedReader(_PieceReader(unpacked_pieces(archive, open_binary)), PIECE_BYTES)
     with contextlib.ExitStack() as stack:
         with _named(archive):
-            tar = stack.enter_context(tarfile.open(fileobj=stream, mode='r|'))
+            tar = stack.enter_context(
+                tarfile.open(fileobj=stream, mode='r|', tarinfo=_Member, encoding='utf-8')
+            )
         while True:
             with _named(archive):
                 member = tar.next()
@@ -110,24 +137,51 @@ def _members(archive: CorpusFile, open_binary: OpenBinary) -> Iterator[tuple[str
             if found is not None:
                 yield member.name, found
             tar.members.clear()  # which holds all of them otherwise, however many there are
-        # An archive ends with zero bytes: without them it was cut off between two members.
         with _named(archive):
-            if tar.fileobj.tell() == tar.offset:
-                raise tarfile.ReadError(f'it ends at byte {tar.offset} without an end of archive')
             while rest := tar.fileobj.read(PIECE_BYTES):
                 if rest.strip(b'\0'):
                     raise tarfile.ReadError(f'something follows its end at byte {tar.offset}')
 
 
-def _zip_members(archive: CorpusFile, open_binary: OpenBinary) -> Iterator[tuple[str, BinaryIO]]:
+class _Member(tarfile.TarInfo):
+    """A member of a tar, which ends where it says so: Python takes any wrong header for its end."""
+
+    @classmethod
+    def fromtarfile(cls, tar: tarfile.TarFile) -> tarfile.TarInfo:
+        try:
+            return super().fromtarfile(tar)
+        except tarfile.EOFHeaderError:
+            raise
+        except tarfile.HeaderError as error:
+            raise tarfile.ReadError(f'{error} at byte {tar.offset}') from error
+
+
+def _zip_members(
+    archive: CorpusFile, open_binary: OpenBinary, wanted: str | None
+) -> Iterator[tuple[str, BinaryIO]]:
     with open_stored(archive, open_binary) as stream, contextlib.ExitStack() as stack:
         with _named(archive):
             opened = stack.enter_context(zipfile.ZipFile(stream))
-            members = [each for each in opened.infolist() if not each.is_dir()]
-        for member in members:
-            with _named(archive):
-                found = stack.enter_context(opened.open(member))
+            _check_ends(stream, opened, archive.size)
+        for member in opened.infolist():
+            if member.is_dir() or stat.S_ISLNK(member.external_attr >> 16):
+                continue
+            found = io.BytesIO()
+            if member.filename == wanted:
+                if member.flag_bits & 1:
+                    raise InputError(f'{archive.path}!{wanted} is encrypted; unpack it')
+                with _named(archive):
+                    found = stack.enter_context(opened.open(member))
             yield member.filename, found
+
+
+def _check_ends(stream: BinaryIO, opened: zipfile.ZipFile, size: int) -> None:
+    """Raises BadZipFile where something stands before or behind a zip, which Python passes over."""
+    stream.seek(max(0, size - _ZIP_END_BYTES - len(opened.comment)))
+    if read_up_to(stream, 4) != b'PK\x05\x06':
+        raise zipfile.BadZipFile('something follows its end')
+    if min((each.header_offset for each in opened.infolist()), default=0) > 0:
+        raise zipfile.BadZipFile('something stands before its first file')
 
 
 @contextlib.contextmanager
@@ -137,6 +191,8 @@ def _named(archive: CorpusFile) -> Iterator[None]:
     except InputError:
         raise
     except _FAILURES as error:
+        if isinstance(error, OSError) and error.errno is not None:
+            raise  # of the system, and not of what decompresses
         reason = ' '.join(str(error).split())[:200] or type(error).__name__
         raise InputError(f'{archive.path} is damaged or no archive ({reason}); get it again') from error
 
@@ -157,4 +213,3 @@ class _PieceReader(io.RawIOBase):
         buffer[: len(taken)] = taken
         self._left = self._left[len(taken) :]
         return len(taken)
-

@@ -94,7 +94,7 @@ def unpacked_pieces(file: CorpusFile, open_binary: OpenBinary) -> Iterator[bytes
 def is_compressed(beginning: bytes) -> bool:
     """Tells whether bytes begin as compressed ones do, and as no UTF-8 text does."""
     return any(
-        magic.match(beginning) and (beginning[:1] >= b'\x80' or kind != ZSTD)
+        magic.match(beginning) and (kind != ZSTD or _is_zstd('', beginning))
         for kind, magic in _MAGIC.items()
     )
 

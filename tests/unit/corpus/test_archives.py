@@ -1,0 +1,329 @@
+"""Members of archives: found by name or glob, read as a stream; no name of one is a path."""
+
+import bz2
+import gzip
+import io
+import lzma
+import random
+import struct
+import tarfile
+import zipfile
+
+import pytest
+import zstandard
+
+from tokcore.corpus.dataset import CorpusFile
+from tokcore.corpus.storage import compression
+from tokcore.corpus.storage.archives import ARCHIVE, archive_and_member, member_names
+from tokcore.corpus.storage.compression import compression_of
+from tokcore.corpus.storage.corpus_text import text_pieces
+from tokcore.corpus.storage.gzip_text import PIECE_BYTES
+from tokcore.errors import InputError
+
+PACKERS = {
+    'tar': bytes,
+    'tar.gz': gzip.compress,
+    'tgz': gzip.compress,
+    'tar.bz2': bz2.compress,
+    'tbz': bz2.compress,
+    'tbz2': bz2.compress,
+    'tar.xz': lzma.compress,
+    'txz': lzma.compress,
+    'tar.zst': zstandard.ZstdCompressor().compress,
+    'tzst': zstandard.ZstdCompressor().compress,
+}
+KINDS = ['zip', *PACKERS]
+EVERY_KIND = pytest.mark.parametrize('kind', KINDS)
+
+MEMBERS = {
+    'b.en': b'second\n',
+    'a.en': b'first\nline\n',
+    'news/c.en': b'third\n',
+    'news/c.zh': '三\n'.encode(),
+    'empty.en': b'',
+    '\u00e9.en': b'not ASCII\n',
+    'a!b.en': b'with a mark\n',
+}
+
+
+def tarred(members):
+    packed = io.BytesIO()
+    with tarfile.open(fileobj=packed, mode='w') as tar:
+        for name, text in members:
+            member = tarfile.TarInfo(name)
+            member.size = len(text)
+            tar.addfile(member, io.BytesIO(text))
+    return packed.getvalue()
+
+
+def zipped(members, method=zipfile.ZIP_DEFLATED):
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, 'w', method) as archive:
+        for name, text in members:
+            archive.writestr(name, text)
+    return packed.getvalue()
+
+
+def packed(kind, members):
+    """An archive of some (name, text)."""
+    return zipped(members) if kind == 'zip' else PACKERS[kind](tarred(members))
+
+
+class Store:
+    """An archive in memory."""
+
+    def __init__(self, kind, content):
+        self.path, self.content = f'x.{kind}', content
+
+    def open(self, path):
+        assert path == self.path, 'nothing but the archive is opened'
+        return io.BytesIO(self.content)
+
+    def names(self, pattern):
+        size = len(self.content)
+        file = CorpusFile(self.path, self.path, size, compression_of(self.path, self.open))
+        return member_names(file, pattern, self.open)
+
+    def pieces(self, member):
+        path = f'{self.path}!{member}'
+        file = CorpusFile(path, path, len(self.content), ARCHIVE)
+        return list(text_pieces(file, self.open))
+
+    def text(self, member):
+        return b''.join(self.pieces(member))
+
+    def refused(self, member):
+        """What is said where a member is looked for and read, one of which must fail."""
+        with pytest.raises(InputError) as refused:
+            for name in self.names(member):
+                self.text(name)
+        assert self.path in str(refused.value) and '\n' not in str(refused.value)
+        return str(refused.value)
+
+
+@EVERY_KIND
+def test_a_member_is_read_by_its_name(kind):
+    store = Store(kind, packed(kind, MEMBERS.items()))
+    for name, text in MEMBERS.items():
+        assert store.names(name) == [name]
+        assert store.text(name) == text
+
+
+@EVERY_KIND
+def test_a_glob_means_members_in_the_order_of_their_names(kind):
+    store = Store(kind, packed(kind, MEMBERS.items()))
+    assert store.names('*') == sorted(MEMBERS, key=str.encode)
+    assert store.names('news/*') == ['news/c.en', 'news/c.zh']
+    assert store.names('[ab].en') == ['a.en', 'b.en']
+    assert store.names('?.en') == ['a.en', 'b.en', '\u00e9.en']
+
+
+@EVERY_KIND
+def test_a_member_that_is_not_there_is_refused_with_those_that_are(kind):
+    store = Store(kind, packed(kind, [('a.en', b'a'), ('b.en', b'b')]))
+    for wanted in ('c.en', 'news/*', 'A.en'):
+        said = store.refused(wanted)
+        assert f'x.{kind} has no file {wanted!r} in it; there are a.en, b.en' in said
+    assert 'there are none' in Store(kind, packed(kind, [])).refused('*')
+
+
+@EVERY_KIND
+def test_a_name_that_is_a_pattern_too_stands_for_itself(kind):
+    store = Store(kind, packed(kind, [('[a].en', b'it'), ('a.en', b'not it')]))
+    assert store.names('[a].en') == ['[a].en']
+    assert store.text('[a].en') == b'it'
+
+
+@EVERY_KIND
+def test_names_that_lead_elsewhere_are_names_and_nothing_is_written(kind, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    names = ['../outside.en', '/absolute.en', 'a/../../b.en', './c.en']
+    store = Store(kind, packed(kind, [(name, name.encode()) for name in names]))
+    for name in names:
+        assert store.names(name) == [name]
+        assert store.text(name) == name.encode()
+    assert not list(tmp_path.parent.glob('outside.en')) and not list(tmp_path.iterdir())
+
+
+def test_what_is_no_file_is_passed_over():
+    made = io.BytesIO()
+    with tarfile.open(fileobj=made, mode='w') as tar:
+        for kind in (b'1', b'2', b'3', b'5', b'6'):  # two kinds of links, a device, a folder, a pipe
+            member = tarfile.TarInfo(f'{kind.decode()}.en')
+            member.type, member.linkname = kind, 'a.en'
+            tar.addfile(member)
+        member = tarfile.TarInfo('a.en')
+        member.size = 4
+        tar.addfile(member, io.BytesIO(b'text'))
+    store = Store('tar', made.getvalue())
+    assert store.names('*') == ['a.en']
+    assert "has no file '2.en' in it; there are a.en" in store.refused('2.en')
+
+    made = io.BytesIO()
+    with zipfile.ZipFile(made, 'w') as archive:
+        link = zipfile.ZipInfo('link.en')
+        link.create_system, link.external_attr = 3, 0o120777 << 16
+        archive.writestr(link, '/etc/passwd')
+        archive.writestr('folder/', b'')
+        archive.writestr('a.en', b'text')
+    store = Store('zip', made.getvalue())
+    assert store.names('*') == ['a.en']
+    assert "has no file 'link.en' in it" in store.refused('link.en')
+
+
+@EVERY_KIND
+@pytest.mark.parametrize('inner', [gzip.compress, bz2.compress, lzma.compress, PACKERS['tzst']])
+def test_a_member_that_is_compressed_itself_is_refused(kind, inner):
+    store = Store(kind, packed(kind, [('plain.en', b'text\n'), ('a.en.gz', inner(b'text\n'))]))
+    assert store.text('plain.en') == b'text\n'
+    assert 'is compressed within its archive; unpack it' in store.refused('a.en.gz')
+
+
+@EVERY_KIND
+@pytest.mark.filterwarnings('ignore:Duplicate name')
+def test_a_name_that_two_members_have_is_refused_where_it_is_asked_for(kind):
+    twice = [('a.en', b'first'), ('b.en', b'other'), ('a.en', b'second')]
+    store = Store(kind, packed(kind, twice))
+    assert store.names('b.en') == ['b.en']
+    assert store.text('b.en') == b'other'
+    for wanted in ('a.en', '*'):
+        assert f"x.{kind} has several files 'a.en' in it" in store.refused(wanted)
+
+
+@EVERY_KIND
+def test_an_archive_that_was_cut_off_anywhere_is_refused(kind):
+    dice = random.Random(kind)
+    members = [(f'{number}.en', bytes(dice.choices(b'abc \n', k=700))) for number in range(4)]
+    whole = packed(kind, members)
+    needed = len(whole)
+    if kind == 'tar':
+        # Four members of a header and two blocks each; of the zero bytes at the end one is enough.
+        needed = 4 * 3 * 512 + 512
+        assert Store(kind, whole[:needed]).names('*') == [name for name, _ in members]
+    borders = [size for size in (0, 1, 512, 1536, 1537, 3072, 3073, 6143) if size < needed]
+    for size in {*borders, needed - 1, *dice.sample(range(needed), 40)}:
+        said = Store(kind, whole[:size]).refused('*')
+        assert 'get it again' in said or 'get the file again' in said
+
+
+@pytest.mark.parametrize('kind', [*PACKERS])
+def test_a_damaged_header_does_not_hide_the_members_behind_it(kind):
+    members = [('a.en', b'text\n'), ('b.en', b''), ('c.en', b'')]
+    for number, place in enumerate((0, 1024, 1536)):
+        bad = bytearray(tarred(members))
+        bad[place] ^= 1
+        said = Store(kind, PACKERS[kind](bytes(bad))).refused(members[number][0])
+        assert f'x.{kind} is damaged or no archive' in said
+
+
+@EVERY_KIND
+def test_what_is_appended_is_refused(kind):
+    whole = packed(kind, [('a.en', b'text\n')])
+    for more in (b'more', bytes(511) + b'x', b'x' * 70_000):
+        said = Store(kind, whole + more).refused('a.en')
+        assert 'damaged' in said or 'something else' in said
+    both = Store(kind, whole + packed(kind, [('b.en', b'text\n')]))
+    for name in ('a.en', 'b.en'):
+        assert 'damaged' in both.refused(name)
+
+
+def test_zero_bytes_at_the_end_of_a_tar_are_padding():
+    whole = tarred([('a.en', b'text\n')])
+    assert Store('tar', whole + bytes(20 * 512)).text('a.en') == b'text\n'
+
+
+def test_a_zip_may_have_a_comment():
+    made = io.BytesIO()
+    with zipfile.ZipFile(made, 'w') as archive:
+        archive.writestr('a.en', b'text')
+        archive.comment = b'a comment'
+    assert Store('zip', made.getvalue()).text('a.en') == b'text'
+
+
+@pytest.mark.parametrize('method', [0, 8, 12, 14], ids=str)
+def test_damage_within_a_member_of_a_zip_is_refused(method):
+    text = bytes(random.Random(3).choices(b'abcdefgh \n', k=5000))
+    whole = zipped([('other.en', b'good'), ('a.en', text)], method)
+    place = whole.index(b'a.en') + 1000
+    bad = whole[:place] + bytes([whole[place] ^ 1]) + whole[place + 1 :]
+    store = Store('zip', bad)
+    assert store.text('other.en') == b'good'
+    assert 'x.zip is damaged or no archive' in store.refused('a.en')
+
+
+def test_a_wrong_checksum_in_a_zip_is_refused():
+    whole = zipped([('a.en', b'text')], zipfile.ZIP_STORED)
+    assert whole.count(b'text') == 1
+    said = Store('zip', whole.replace(b'text', b'tent')).refused('a.en')
+    assert "Bad CRC-32 for file 'a.en'" in said
+
+
+def test_an_encrypted_member_is_refused_and_others_are_read():
+    whole = bytearray(zipped([('open.en', b'text'), ('secret.en', b'text')]))
+    # Bit 0 of a member's flags says so, in its own header and in the directory.
+    for magic, flags in ((b'PK\x03\x04', 6), (b'PK\x01\x02', 8)):
+        place = bytes(whole).rindex(magic) + flags
+        [old] = struct.unpack_from('<H', whole, place)
+        struct.pack_into('<H', whole, place, old | 1)
+    store = Store('zip', bytes(whole))
+    assert store.names('*.en') == ['open.en', 'secret.en']
+    assert store.text('open.en') == b'text'
+    said = store.refused('secret.en')
+    assert 'x.zip!secret.en is encrypted; unpack it' in said
+
+
+@EVERY_KIND
+def test_what_is_no_archive_is_refused(kind):
+    for content in (b'some lines\n', b'x' * 2000):
+        assert f'x.{kind} is damaged or no archive' in Store(kind, content).refused('*')
+    assert f'x.{kind} ' in Store(kind, b'').refused('*')
+
+
+@EVERY_KIND
+def test_a_large_member_comes_in_pieces(kind):
+    text = bytes(range(256)) * (5 << 10) * 2 + b'end'
+    pieces = Store(kind, packed(kind, [('a.en', b'\n' + text)])).pieces('a.en')
+    assert b''.join(pieces) == b'\n' + text
+    assert all(0 < len(piece) <= PIECE_BYTES for piece in pieces)
+
+
+@EVERY_KIND
+def test_a_member_that_unpacks_to_far_too_much_is_refused(kind, monkeypatch):
+    if kind == 'tar':
+        pytest.skip('a plain tar holds what it gives')
+    monkeypatch.setattr(compression, '_FREE_BYTES', 1 << 20)
+    monkeypatch.setattr(compression, 'MOST_RATIO', 100)
+    said = Store(kind, packed(kind, [('a.en', bytes(8 << 20))])).refused('a.en')
+    assert 'unpacks to more than 100 times its' in said
+
+
+def test_a_name_that_is_not_utf8_is_no_danger_to_others():
+    made = io.BytesIO()
+    with tarfile.open(fileobj=made, mode='w', encoding='latin-1', format=tarfile.GNU_FORMAT) as tar:
+        for name in ('\u00e9.en', 'a.en'):
+            member = tarfile.TarInfo(name)
+            member.size = 4
+            tar.addfile(member, io.BytesIO(b'text'))
+    store = Store('tar', made.getvalue())
+    assert store.names('a.en') == ['a.en']
+    assert 'has a file whose name is not UTF-8' in store.refused('*')
+
+
+@pytest.mark.parametrize(
+    ('path', 'named'),
+    [
+        ('x.zip!a', ('x.zip', 'a')),
+        ('x.zip!a!b', ('x.zip', 'a!b')),
+        ('x.tar!y.zip!a', ('x.tar', 'y.zip!a')),
+        ('dir/X.TAR.GZ!news/*.en', ('dir/X.TAR.GZ', 'news/*.en')),
+        ('gs://bucket/x.tgz!a', ('gs://bucket/x.tgz', 'a')),
+        ('*.zip!a\nb', ('*.zip', 'a\nb')),
+        ('x.zip', None),
+        ('x.zip!', None),
+        ('a!b.en', None),
+        ('x.gz!a', None),
+        ('x.tar.lz!a', None),
+    ],
+)
+def test_a_path_names_an_archive_and_a_member(path, named):
+    assert archive_and_member(path) == named
