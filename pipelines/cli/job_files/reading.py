@@ -11,8 +11,8 @@ from pipelines.options.command_options import Command
 from pipelines.options.corpus_options import SPLITS
 from pipelines.options.dataset_options import DatasetSource
 from pipelines.options.option_reading import option_value
-from tokcore.corpus.formats.registry import all_formats, corpus_format
 from tokcore.corpus.features.kept_fields import label_names
+from tokcore.corpus.formats.registry import all_formats, corpus_format
 from tokcore.errors import InputError
 from tokcore.options.option_fields import Declared, declared
 from tokcore.options.values import output_path, path, shown, vocabulary_path, work_path
