@@ -4,6 +4,7 @@ import argparse
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from fractions import Fraction
 
 from tokcore.errors import InputError
 from tokcore.options.values import shown
@@ -17,7 +18,7 @@ class RejectionLimit:
 
     typed: str
     lines: int | None = None
-    share: float | None = None
+    share: Fraction | None = None
 
     def __str__(self) -> str:
         return self.typed
@@ -41,8 +42,8 @@ def rejection_limit(word: str) -> RejectionLimit:
     match = _LIMIT.fullmatch(word)
     if match and match[1]:
         return RejectionLimit(word, lines=int(match[1]))
-    if match and float(match[2]) <= 100:
-        return RejectionLimit(word, share=float(match[2]) / 100)
+    if match and Fraction(match[2]) <= 100:
+        return RejectionLimit(word, share=Fraction(match[2]) / 100)
     raise argparse.ArgumentTypeError(
         f'{shown(word)} is neither a number of lines, as 100, nor a share, as 0.5%'
     )

@@ -84,7 +84,7 @@ class _WriteRunsFn(beam.DoFn):
 
     def setup(self) -> None:
         self._encoder.set_up()
-        self._writer = RunWriter(self._plan, self._encoder, self._workers)
+        self._writer = RunWriter(self._plan, self._encoder, self._workers, self._budget)
 
     def process(self, element: RunItem) -> Iterator:
         for part in self._writer.take(element):
@@ -99,8 +99,6 @@ class _WriteRunsFn(beam.DoFn):
         self._writer.close()
 
     def _outputs(self, part: WrittenPart) -> Iterator:
-        if self._budget is not None:
-            self._budget.spend(part.facts)
         yield part
         for each in (part.facts.tally, *part.facts.receipts):
             yield beam.pvalue.TaggedOutput(FACTS, each)

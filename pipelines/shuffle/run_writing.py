@@ -17,6 +17,7 @@ from pipelines.shuffle.plan import RunItem, ShufflePlan
 from pipelines.shuffle.plan_folders import run_name
 from pipelines.transforms.encode_blocks import BlockEncoder
 from pipelines.transforms.read_blocks import READING, read_counted
+from pipelines.transforms.rejection_budget import RejectionBudget
 from tokcore.corpus.dataset import Block
 from tokcore.errors import FullDiskError, InputError
 from tokcore.records.example_encoding import EncodedBlock
@@ -78,8 +79,15 @@ class _EncodedStep:
 class RunWriter:
     """Makes sorted runs of run items, one after another; parts come out when they are whole."""
 
-    def __init__(self, plan: ShufflePlan, encoder: BlockEncoder, workers: int):
+    def __init__(
+        self,
+        plan: ShufflePlan,
+        encoder: BlockEncoder,
+        workers: int,
+        budget: RejectionBudget | None = None,
+    ):
         self._plan = plan
+        self._budget = budget
         self._encoder = encoder
         self._calls: OrderedPool[_EncodedStep] = OrderedPool(workers)
         self._most_buffers = min(2, workers)
@@ -89,6 +97,9 @@ class RunWriter:
     def take(self, item: RunItem) -> Iterator[WrittenPart]:
         """Takes a run item, and yields parts of it and of earlier ones, finished ones at once."""
         done, is_whole = self._finished_parts(item)
+        if self._budget is not None:
+            for part in done:
+                self._budget.spend(part.facts)
         yield from done
         if is_whole:
             advance(READING, sum(each.stored_bytes for each in item.items))
@@ -143,6 +154,9 @@ class RunWriter:
         if encoded is None:
             yield from self._close_part(making, last=True)
             return
+        if self._budget is not None:
+            # Not a part at a time: a part of nothing but lines left out would never be full.
+            self._budget.spend(encoded.facts)
         if not making.buffer.fits(encoded):
             yield from self._close_part(making, last=False)
             making.buffer = self._free_buffer()
