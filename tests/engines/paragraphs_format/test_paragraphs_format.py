@@ -170,7 +170,7 @@ def test_its_option_is_one_of_the_others(corpus, vocabulary, tmp_path):
     said = refuse(*encoding(corpus, vocabulary, tmp_path / 'out', *both))
     assert '--text and --paragraphs exclude each other' in said
     said = refuse('count', '--output', tmp_path / 'counts')
-    assert '--source with --target, or --tsv, or --jsonl, or --text, or --paragraphs' in said
+    assert '--source with --target, or --tsv, or --jsonl, or --parquet, or --text, or --paragraphs' in said
 
 
 def test_nothing_outside_this_folder_knows_of_it():
