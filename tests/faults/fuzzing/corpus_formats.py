@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from . import drawn_text
 from .json_rules import FIELDS, draw_json_lines, json_rows
 from .line_rules import NamedText, SplitRows, lines_of, paired_rows, single_rows
+from .table_formats import draw_named_columns, draw_parquet, draw_quoted_columns, named_rows
 
 
 @dataclass(frozen=True)
@@ -21,14 +22,18 @@ class DrawnRows:
         words: more options.
         sides: of a row.
         rows: what any texts in place of those files become, in their order, where the longest line
-            is given: None if they must be refused. None in its place where nobody can say that of
-            damaged files, of which then only status 0 or 2 is asked.
+            is given: None if they must be refused.
+        knows_damaged: whether `rows` says that of any texts, and not only of those drawn. Of others
+            only status 0 or 2 is asked.
+        is_packed: whether files may be compressed, or members of archives.
     """
 
     files: dict[str, bytes]
     words: list[str]
     sides: int
-    rows: Callable[[Sequence[NamedText], int], SplitRows | None] | None
+    rows: Callable[[Sequence[NamedText], int], SplitRows | None]
+    knows_damaged: bool = True
+    is_packed: bool = True
 
 
 def _draw_lines(dice: random.Random) -> DrawnRows:
@@ -67,9 +72,44 @@ def _draw_json_lines(dice: random.Random) -> DrawnRows:
     )
 
 
+def _draw_named_columns(dice: random.Random) -> DrawnRows:
+    text, wanted = draw_named_columns(dice)
+    return DrawnRows(
+        {'tsv': text},
+        ['--header', '--columns', wanted],
+        len(wanted.split(',')),
+        lambda files, most: named_rows(files, wanted, most),
+    )
+
+
+def _draw_quoted_columns(dice: random.Random) -> DrawnRows:
+    seed = dice.random()
+
+    def rows(files: Sequence[NamedText], longest: int) -> SplitRows:
+        return draw_quoted_columns(random.Random(seed), files[0].name, longest)[1]
+
+    text, _ = draw_quoted_columns(random.Random(seed), '', 1 << 30)
+    words = ['--quoting', 'csv', '--columns', '0,1']
+    return DrawnRows({'tsv': text}, words, 2, rows, knows_damaged=False)
+
+
+def _draw_parquet(dice: random.Random) -> DrawnRows:
+    seed = dice.random()
+
+    def rows(files: Sequence[NamedText], longest: int) -> SplitRows | None:
+        return draw_parquet(random.Random(seed), files[0].name, longest)[2]
+
+    data, words, _ = draw_parquet(random.Random(seed), '', 1 << 30)
+    sides = words[1].count(',') + 1
+    return DrawnRows({'parquet': data}, words, sides, rows, knows_damaged=False, is_packed=False)
+
+
 FORMATS: dict[str, Callable[[random.Random], DrawnRows]] = {
     'lines': _draw_lines,
     'bitext': _draw_bitext,
     'tsv': _draw_tsv,
     'json lines': _draw_json_lines,
+    'named columns': _draw_named_columns,
+    'quoted columns': _draw_quoted_columns,
+    'parquet': _draw_parquet,
 }

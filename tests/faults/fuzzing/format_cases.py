@@ -5,7 +5,8 @@ import random
 from collections.abc import Sequence
 
 from . import results
-from .containers import CONTAINERS, Container, damaged
+from .archives import MEMBERS, PACKERS
+from .containers import CONTAINERS, damaged
 from .corpus_formats import FORMATS, DrawnRows
 from .line_rules import NamedText, SplitRows
 from .room import Room, Violation
@@ -30,26 +31,31 @@ def _play(room: Room, dice: random.Random, is_damaged: bool) -> None:
     drawn = FORMATS[dice.choice(list(FORMATS))](dice)
     spoiled = dice.randrange(len(drawn.files)) if is_damaged else None
     words, paths, texts = [], [], []
+    is_known = drawn.knows_damaged or not is_damaged
     for place, (role, text) in enumerate(drawn.files.items()):
-        container = CONTAINERS[dice.choice(list(CONTAINERS))]
-        name = f'corpus.{role}{dice.choice([container.ending, ""])}'
-        stored = sound = container.pack(dice, text)
-        found: bytes | None = text
-        if place == spoiled:
-            stored = damaged(dice, sound)
-            found = _text_of_damaged(container, name, sound, stored)
+        if drawn.is_packed and dice.random() < 0.3:
+            ending, member = dice.choice(list(PACKERS)), dice.choice(MEMBERS)
+            name, inside = f'corpus.{role}{ending}', f'!{member}'
+            stored = PACKERS[ending](dice, text, member)
+            found: bytes | None = text
+            if place == spoiled:
+                stored, is_known = damaged(dice, stored), False
+        else:
+            container = CONTAINERS[dice.choice(list(CONTAINERS))]
+            container = container if drawn.is_packed else CONTAINERS['plain']
+            name, inside = f'corpus.{role}{dice.choice([container.ending, ""])}', ''
+            stored, found = container.pack(dice, text), text
+            if place == spoiled:
+                stored = damaged(dice, stored)
+                found = container.text_in(stored, name)
         room.write(name, stored)
-        words += [f'--{role}', name]
-        paths.append(name)
+        words += [f'--{role}', name + inside]
+        paths.append(name + inside)
         texts.append(found)
     longest = dice.choice([_LONGEST, _LONGEST, 50, 1000, 64 << 10])
     words += [*drawn.words, *_draw_reading(dice, longest, max(map(len, drawn.files.values())))]
-    _count(room, words, paths, drawn, _expected(drawn, paths, texts, longest))
-
-
-def _text_of_damaged(container: Container, name: str, sound: bytes, stored: bytes) -> bytes | None:
-    """Returns what a plain reader finds in a damaged file, or None if that is to be refused."""
-    return container.text_in(stored, name)
+    expected = _expected(drawn, paths, texts, longest) if is_known else _NOT_KNOWN
+    _count(room, words, paths, drawn, expected)
 
 
 def _draw_reading(dice: random.Random, longest: int, size: int) -> list[str]:
@@ -69,8 +75,6 @@ def _expected(
     drawn: DrawnRows, paths: Sequence[str], texts: Sequence[bytes | None], longest: int
 ) -> SplitRows | None:
     """Returns the rows that are to come out, or None if the files must be refused."""
-    if drawn.rows is None:
-        return _NOT_KNOWN
     if None in texts:
         return None
     files = [NamedText(path, text or b'') for path, text in zip(paths, texts, strict=True)]
@@ -90,7 +94,7 @@ def _count(
     if ended.peak > SMALL_FILE_BYTES:
         raise Violation(f'{ended.peak >> 20} MiB for small files')
     if ended.status == 2:
-        if not any(path in ended.complaints[0] for path in paths):
+        if not any(path.partition('!')[0] in ended.complaints[0] for path in paths):
             raise Violation(f'no file is named: {ended.complaints[0]}')
         return
     manifest = json.loads((room.here / 'counts' / 'tokbeam.json').read_bytes())

@@ -15,7 +15,7 @@ _KEPT = 1000  # bytes of a line that is too long
 
 REASONS = (
     'too_long', 'invalid_utf8', 'missing_column', 'invalid_json', 'missing_field', 'not_a_string',
-    'lone_surrogate',
+    'lone_surrogate', 'null', 'invalid_csv',
 )  # fmt: skip
 
 
@@ -25,6 +25,7 @@ class Reject:
     file: str
     offset: int
     line: bytes
+    identity: str = 'offset'
 
 
 @dataclass
@@ -112,7 +113,7 @@ def json_lines(rejects: Sequence[Reject], reason: str) -> list[dict]:
     objects = []
     for reject in rejects:
         if reject.reason == reason:
-            shown = {'file': reject.file, 'offset': reject.offset}
+            shown = {'file': reject.file, reject.identity: reject.offset}
             what, kept = 'line', reject.line
             if reason == 'too_long':
                 shown['bytes'] = len(reject.line)

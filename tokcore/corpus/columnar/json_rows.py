@@ -148,7 +148,7 @@ def _parsed_parts(
 ) -> Iterator[_Found]:
     """Yields what Arrow makes of lines, those that are odd left out, in order."""
     schema = _schema(wanted)
-    waiting = [lines] if len(lines) else []
+    waiting = [lines] if schema is not None and len(lines) else []
     while waiting:
         part = waiting.pop()
         arrays = _parsed(_lines_of(text, starts[part], ends[part]), schema, wanted)
@@ -229,16 +229,17 @@ def _stored(kind: pa.DataType) -> pa.DataType:
     return pa.large_binary() if pa.types.is_string(kind) else kind
 
 
-def _schema(wanted: WantedFields) -> pa.Schema:
+def _schema(wanted: WantedFields) -> pa.Schema | None:
+    """Returns the fields as Arrow has them; None if one is to be of two types, as no line has it."""
     tree: dict = {}
     for path, kind in zip(wanted.paths, wanted.types, strict=True):
         node = tree
         for name in path[:-1]:
             node = node.setdefault(name, {})
             if not isinstance(node, dict):
-                return _NOTHING
+                return None
         if node.setdefault(path[-1], kind) != kind:
-            return _NOTHING
+            return None
 
     def type_of(node: dict | pa.DataType) -> pa.DataType:
         if isinstance(node, dict):
@@ -246,10 +247,6 @@ def _schema(wanted: WantedFields) -> pa.Schema:
         return node
 
     return pa.schema([(name, type_of(below)) for name, below in tree.items()])
-
-
-_NOTHING = pa.schema([('\0', pa.string())])
-"""Where one field is to be a text and an object, or of two types: no line has it, or Python tells."""
 
 
 def _column(table: pa.Table, path: FieldPath, kind: pa.DataType) -> pa.Array:
