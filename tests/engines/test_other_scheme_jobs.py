@@ -76,6 +76,11 @@ def kind(request):
     return KINDS[request.param]
 
 
+_STARTED_ELSEWHERE = ('cased', 'gpt2', 'subword-nmt')
+"""Of these a plain run starts worker processes, which takes a quarter of a minute each; `-m corpora`
+does it for all."""
+
+
 @pytest.fixture(scope='module')
 def building(small, kind):
     """The command line of a build, without its output."""
@@ -106,6 +111,14 @@ def test_a_build_gives_the_same_bytes_however_it_is_cut(building, built, tmp_pat
     assert files_of(tmp_path / 'out') == files_of(built)
 
 
+@pytest.mark.parametrize(
+    'kind',
+    [
+        name if name in _STARTED_ELSEWHERE else pytest.param(name, marks=pytest.mark.corpora)
+        for name in KINDS
+    ],
+    indirect=True,
+)
 def test_worker_processes_give_the_same_bytes(building, built, tmp_path):
     workers = ['--direct_running_mode=multi_processing', '--direct_num_workers=2']
     succeed_elsewhere(*building, '--item-size', '1KiB', *workers, '--output', tmp_path / 'out')

@@ -102,13 +102,21 @@ def test_killed_at_some_moments(corpus, measured_build, tmp_path):
     assert sum(killed) >= 3
 
 
+WORDPIECE = ['--scheme', 'wordpiece', '--min-count-range', '2:10000']
 SCHEMES = {
-    'wordpiece': ['--scheme', 'wordpiece', '--min-count-range', '2:10000', '--learner', 'beam'],
+    'wordpiece': WORDPIECE,
+    'wordpiece on Beam': [*WORDPIECE, '--learner', 'beam'],
     'codes': ['--scheme', 'bpe', '--preset', 'subword-nmt'],
 }
 
 
-@pytest.mark.parametrize('scheme', SCHEMES)
+@pytest.mark.parametrize(
+    'scheme',
+    [
+        pytest.param(each, marks=pytest.mark.corpora) if each == 'wordpiece on Beam' else each
+        for each in SCHEMES
+    ],
+)
 def test_other_schemes_killed_at_some_moments(corpus, tmp_path, scheme):
     extra = SCHEMES[scheme]
     measured, reference = measure(corpus, tmp_path / 'reference', 700, *extra)

@@ -67,7 +67,10 @@ def counted(tokens):
     return counts
 
 
-@pytest.mark.parametrize('options', [*OPTIONS[::2][:5], OPTIONS[1]], ids=str)
+_MINUTES = [pytest.param(each, marks=pytest.mark.corpora) for each in [*OPTIONS[2:10:2], OPTIONS[1]]]
+
+
+@pytest.mark.parametrize('options', [OPTIONS[0], *_MINUTES], ids=str)
 def test_every_character_between_letters(original, options):
     pre_tokenizer = BertPreTokenizer(**options)
     for first in range(0, len(ALL_CHARACTERS), 4096):

@@ -147,13 +147,19 @@ def texts_of_every_character(unlike):
     yield ''.join(f'a{each}b' for each in others)
 
 
-@pytest.mark.parametrize('pattern', PATTERNS)
+@pytest.mark.parametrize(
+    'pattern',
+    [pytest.param(each, marks=pytest.mark.corpora) if each != 'gpt2' else each for each in PATTERNS],
+)
 def test_every_character_as_tokenizers(hugging_face, unlike_hugging_face, pattern):
     for text in texts_of_every_character(unlike_hugging_face):
         assert split(text, pattern) == hugging_face.tokens(text, pattern)
 
 
-@pytest.mark.parametrize('pattern', PATTERNS)
+@pytest.mark.parametrize(
+    'pattern',
+    [pytest.param(each, marks=pytest.mark.corpora) if each == 'gpt2' else each for each in PATTERNS],
+)
 def test_every_character_as_tiktoken(tik_token, unlike_tik_token, pattern):
     for text in texts_of_every_character(unlike_tik_token):
         assert tik_token.finds([split(text, pattern)], pattern)
