@@ -23,6 +23,7 @@ from . import running
 from .corpora import SOURCES, TARGETS, Corpora
 from .stages.blocks import text_blocks
 from .stages.counting import count_blocks, search
+from .stages.formats import write_as
 from .stages.wordpieces import count_words
 
 _MODEL_BYTES = 20_000_000  # of text that the peers' encoders are trained on, outside of any clock
@@ -60,6 +61,13 @@ class Materials:
             path.write_bytes(table.to_bytes())
 
         return self._made(f'{name}.every{every}.counts', make)
+
+    def as_format(self, name: str, kind: str, limit: int | None) -> Path:
+        """Returns the lines of a corpus, or of a sample, as a file of a format."""
+        return self._made(
+            f'{name}.{limit}.{kind}',
+            lambda path: write_as(kind, self.corpora.path(name, limit), path),
+        )
 
     def word_counts(self, name: str, every: int = 1) -> Path:
         """Returns the table of a corpus's words by BERT's rules, or of each n-th in byte order."""
@@ -203,6 +211,9 @@ class Inputs:
     def output(self, name: str) -> str:
         """Returns a path that no other row writes to."""
         return str(self.materials.scratch / f'{self._row.replace("/", "-")}.{name}')
+
+    def as_format(self, kind: str) -> str:
+        return str(self.materials.as_format(self.corpus, kind, self._limit))
 
     def new_folder(self, name: str) -> str:
         return str(self.materials.new_folder(name))

@@ -7,6 +7,7 @@ from ..scale import Scale
 from .byte_pairs import byte_pair_rows
 from .commands import command_rows
 from .encoding import encoding_rows
+from .formats import format_rows
 from .learning import learning_rows
 from .reading import reading_rows
 from .shuffled import shuffled_rows
@@ -19,6 +20,7 @@ def all_rows(scale: Scale) -> tuple[Row, ...]:
     rows = (
         *learning_rows(scale),
         *encoding_rows(scale),
+        *format_rows(scale),
         *wordpiece_rows(scale),
         *byte_pair_rows(scale),
         *reading_rows(scale),

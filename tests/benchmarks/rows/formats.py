@@ -1,0 +1,53 @@
+"""Rows of corpus formats: counted by one core beside a script, and by two beside one."""
+
+from collections.abc import Iterator
+
+from ..contenders import OURS, Contender, Row
+from ..corpora import LARGE
+from ..inputs import Inputs
+from ..scale import Scale
+from ..stages.formats import FORMATS
+
+_SCRIPT = 'json.loads + re + Counter'
+_ONE = 'one core'
+
+
+def format_rows(scale: Scale) -> Iterator[Row]:
+    """Yields the rows of JSON lines and Parquet, and as extra ones those of lines and columns."""
+    for kind, target in (('jsonl', 4), ('parquet', 10)):
+        yield Row(
+            f'formats/{kind}/1',
+            f'count the texts of {kind}, from the file',
+            LARGE,
+            Contender(OURS, 'stages.formats:count', _options(kind, 1), cores=1),
+            (
+                Contender(
+                    _SCRIPT,
+                    'peers.json_counter:count',
+                    lambda inputs: {'path': inputs.as_format('jsonl')},
+                    cores=1,
+                ),
+            ),
+            {_SCRIPT: target},
+            patience='once',
+            runs=3,
+        )
+    for kind in FORMATS:
+        yield Row(
+            f'formats/{kind}/2',
+            f'count the texts of {kind}, two threads',
+            LARGE,
+            Contender(OURS, 'stages.formats:count', _options(kind, 2)),
+            (Contender(_ONE, 'stages.formats:count', _options(kind, 1)),),
+            {_ONE: 1.5},
+            patience='wait',
+            runs=3,
+            is_extra=kind in ('text', 'tsv'),
+        )
+
+
+def _options(kind: str, threads: int):
+    def options(inputs: Inputs) -> dict:
+        return {'kind': kind, 'path': inputs.as_format(kind), 'threads': threads}
+
+    return options
