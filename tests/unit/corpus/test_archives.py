@@ -148,7 +148,7 @@ def test_names_that_lead_elsewhere_are_names_and_nothing_is_written(kind, tmp_pa
 def test_what_is_no_file_is_passed_over():
     made = io.BytesIO()
     with tarfile.open(fileobj=made, mode='w') as tar:
-        for kind in (b'1', b'2', b'3', b'5', b'6'):  # two kinds of links, a device, a folder, a pipe
+        for kind in (b'1', b'2', b'3', b'5', b'6'):  # links, a device, a folder, a pipe
             member = tarfile.TarInfo(f'{kind.decode()}.en')
             member.type, member.linkname = kind, 'a.en'
             tar.addfile(member)

@@ -62,7 +62,7 @@ def test_a_plain_file_may_have_such_a_name(folder):
 
 
 def test_what_is_neither_is_refused(folder):
-    with pytest.raises(InputError, match=r"x\.zip has no file 'c.en' in it; there are a!b.en, a.en"):
+    with pytest.raises(InputError, match=r"x\.zip has no file 'c.en' in it; there are a!b"):
         find_files(str(folder / 'x.zip!c.en'))
     with pytest.raises(InputError, match=r'none\.zip'):
         find_files(str(folder / 'none.zip!c.en'))

@@ -5,10 +5,12 @@ import gzip
 import pytest
 
 from pipelines.engines.progress import WorkDone, counted, listening
+from pipelines.options.rejection_limits import rejection_limit
 from pipelines.shuffle.plan import RunItem, ShufflePlan
 from pipelines.shuffle.run_writing import RunWriter
 from pipelines.transforms.encode_blocks import BlockEncoder, EncodedFeature, SplitShards
 from pipelines.transforms.read_blocks import READING
+from pipelines.transforms.rejection_budget import RejectionBudget
 from tokcore.corpus.dataset import CorpusFile, Split
 from tokcore.corpus.formats.corpus_format import plan_items
 from tokcore.corpus.formats.lines import Lines
@@ -32,7 +34,7 @@ def vocabulary(tmp_path):
 def writing(tmp_path, vocabulary):
     """Makes the runs of a text, with a bound on its lines."""
 
-    def write(text, max_line_bytes, on_error='skip', parts=None):
+    def write(text, max_line_bytes, on_error='skip', parts=None, budget=None):
         path = tmp_path / 'text.gz'
         path.write_bytes(gzip.compress(text, mtime=0))
         file = CorpusFile(str(path), 'text.gz', path.stat().st_size, True)
@@ -44,7 +46,7 @@ def writing(tmp_path, vocabulary):
         features = [EncodedFeature(Feature('targets', 0), vocabulary)]
         encoder = BlockEncoder(features, (split,), 0, on_error, find_scheme())
         encoder.set_up()
-        writer = RunWriter(plan, encoder, workers=1)
+        writer = RunWriter(plan, encoder, 1, budget)
         made = []
         for part in writer.take(RunItem(0, 0, tuple(plan_items(split)))):
             made.append(part)
@@ -63,6 +65,16 @@ def test_a_run_goes_on_behind_lines_that_were_left_out(writing, tmp_path):
     assert all_parts[:3] == first
     assert sum(part.facts.tally.lines for part in all_parts) == 6 * 31
     assert sum(part.facts.tally.rejected for part in all_parts) == 6
+
+
+@pytest.mark.parametrize('finished', [0, 3, None])
+def test_lines_left_out_of_finished_parts_count_too_and_once(writing, finished):
+    text = (LINE * 30 + LONG) * 6
+    if finished != 0:
+        assert sum(part.facts.tally.rejected for part in writing(text, 1000, parts=finished)) > 0
+    with pytest.raises(InputError, match='6 of .* lines read could not be used'):
+        writing(text, 1000, budget=RejectionBudget(rejection_limit('5'), None))
+    writing(text, 1000, budget=RejectionBudget(rejection_limit('6'), None))
 
 
 def test_parts_with_a_line_that_is_too_long_now_are_given_up(writing):

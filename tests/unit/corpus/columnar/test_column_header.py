@@ -91,9 +91,12 @@ def test_a_header_longer_than_a_line_may_be_is_still_no_row(item_bytes, zipped):
     assert (became.found, became.empty) == ({len(header): ('a', 'b')}, 0)
 
 
-def test_names_in_quotes_are_those_that_csv_reads():
+@pytest.mark.parametrize('block_bytes', [1, 10, 1 << 20])
+@pytest.mark.parametrize('zipped', [False, True])
+def test_names_in_quotes_are_those_that_csv_reads(block_bytes, zipped):
     chosen = Tsv(('e"n', 'z\th'), header=True, quoting='csv')
-    became = became_of(chosen, b'"e""n"\t"z\th"\r\na\t"b\n"\n')
+    content = b'"e""n"\t"z\th"\r\na\t"b\n"\n'
+    became = became_of(chosen, content, block_bytes=block_bytes, zipped=zipped)
     assert became.found == {14: ('a', 'b\n')}
 
 
