@@ -240,7 +240,22 @@ def test_a_zip_may_have_a_comment():
     assert Store('zip', made.getvalue()).text('a.en') == b'text'
 
 
-@pytest.mark.parametrize('method', [0, 8, 12, 14], ids=str)
+@pytest.mark.parametrize('method', [zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA], ids=str)
+def test_a_member_of_a_zip_that_may_unpack_without_bound_is_refused(method):
+    whole = zipped([('a.en', b'text')], method)
+    assert 'x.zip!a.en is packed by another method than deflate' in Store('zip', whole).refused('a.en')
+
+
+def test_a_member_of_a_zip_may_have_no_name():
+    whole = zipped([('a.en', b'text'), ('b', b'')], zipfile.ZIP_STORED)
+    # The directory's entry says that its name has no byte, and that a comment of one follows.
+    place = whole.rindex(b'PK\x01\x02')
+    entry = bytearray(whole[place:])
+    entry[28:30], entry[32:34] = b'\0\0', b'\1\0'
+    assert Store('zip', whole[:place] + bytes(entry)).text('a.en') == b'text'
+
+
+@pytest.mark.parametrize('method', [zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED], ids=str)
 def test_damage_within_a_member_of_a_zip_is_refused(method):
     text = bytes(random.Random(3).choices(b'abcdefgh \n', k=5000))
     whole = zipped([('other.en', b'good'), ('a.en', text)], method)

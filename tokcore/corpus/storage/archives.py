@@ -164,12 +164,19 @@ def _zip_members(
             opened = stack.enter_context(zipfile.ZipFile(stream))
             _check_ends(stream, opened, archive.size)
         for member in opened.infolist():
-            if member.is_dir() or stat.S_ISLNK(member.external_attr >> 16):
+            # A name may be empty, which `is_dir` does not expect.
+            if member.filename.endswith('/') or stat.S_ISLNK(member.external_attr >> 16):
                 continue
             found = io.BytesIO()
             if member.filename == wanted:
                 if member.flag_bits & 1:
                     raise InputError(f'{archive.path}!{wanted} is encrypted; unpack it')
+                if member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+                    # Python unpacks others without a bound of what comes out at once.
+                    raise InputError(
+                        f'{archive.path}!{wanted} is packed by another method than deflate; unpack '
+                        'it, or pack it so'
+                    )
                 with _named(archive):
                     found = stack.enter_context(opened.open(member))
             yield member.filename, found
