@@ -5,12 +5,17 @@ from __future__ import annotations
 import importlib
 import typing
 
+from tokcore.options.values import LANGUAGE
+
 if typing.TYPE_CHECKING:
     from tokcore.encoding.scheme import Scheme
 
 DEFAULT_SCHEME = 'subword'
 
-VOCABULARY_FILE = r'vocab\..+\.(min-count-|merges-)?\d+\.\w+(\.txt|\.json)?(\.inputs|\.targets)?'
+VOCABULARY_FILE = (
+    r'vocab\..+\.(min-count-|merges-)?\d+\.\w+(\.txt|\.json)?'
+    rf'(\.inputs|\.targets|\.{LANGUAGE})?'
+)
 """The names that schemes give to a dataset's vocabularies, as a regular expression."""
 
 _MODULES = {

@@ -8,13 +8,16 @@ from dataclasses import dataclass, field, fields
 
 from tokcore.corpus.dataset import Block, CorpusFile, OnError, Split, split_of
 from tokcore.corpus.range_checksums import RangeChecksum, checksums_of
-from tokcore.corpus.rows import INVALID_UTF8, MISSING_COLUMN, TOO_LONG, Reject, Rows
+from tokcore.corpus.rows import INVALID_UTF8, MISSING_COLUMN, TOO_LONG, DroppedRow, Reject, Rows
 from tokcore.errors import InputError
 
 _ALWAYS_TOLD = (INVALID_UTF8, MISSING_COLUMN)
 """Records of before there were other reasons tell these two wherever nothing was left out."""
 
-_NEWER = ('no_token', 'ids', 'unknown', 'unknown_words', 'dataset', 'beyond_max_examples')
+_NEWER = (
+    'no_token', 'ids', 'unknown', 'unknown_words', 'dataset', 'beyond_max_examples', 'not_sampled',
+    'filtered', 'added',
+)  # fmt: skip
 """What records tell only where there is something to tell."""
 
 MOST_UNKNOWN_WORDS = 100
@@ -25,7 +28,8 @@ MOST_UNKNOWN_WORDS = 100
 class LineTally:
     """Lines of a split, or of one of its datasets.
 
-    lines = examples + empty + those left out for each reason + those beyond max_examples
+    lines + added = examples + empty + those left out for each reason + those filtered
+        + those beyond max_examples + those outside a sample
 
     Attributes:
         split: whose.
@@ -39,6 +43,9 @@ class LineTally:
         unknown_words: the tokens that these are, the commonest of each block, with their counts.
         dataset: whose, where a split has several.
         beyond_max_examples: those behind the last that is taken of a dataset.
+        not_sampled: those outside the sample that a vocabulary is counted from.
+        filtered: by filter, in alphabetical order, rows that it dropped.
+        added: rows that filters made of others, beside the first of each.
 
     Raises:
         ValueError: a reason has the name of a field; they stand side by side in records.
@@ -55,12 +62,17 @@ class LineTally:
     unknown_words: Mapping[str, int] = field(default_factory=dict)
     dataset: str = ''
     beyond_max_examples: int = 0
+    not_sampled: int = 0
+    filtered: Mapping[str, int] = field(default_factory=dict)
+    added: int = 0
 
     def __post_init__(self):
         counts = {reason: count for reason, count in sorted(self.left_out.items()) if count}
         if clashing := counts.keys() & {each.name for each in fields(self)}:
             raise ValueError(f'{sorted(clashing)} cannot be reasons to leave out lines')
         object.__setattr__(self, 'left_out', counts)
+        filtered = {name: count for name, count in sorted(self.filtered.items()) if count}
+        object.__setattr__(self, 'filtered', filtered)
 
     @property
     def rejected(self) -> int:
@@ -89,7 +101,10 @@ class LineTally:
 
 @dataclass(frozen=True)
 class RejectedLines:
-    """A block's lines left out for one reason, as lines of JSON in identity order."""
+    """A block's lines left out for one reason, as lines of JSON in identity order.
+
+    Of rows that a filter dropped, if they are kept, its name is the reason.
+    """
 
     split: str
     reason: str  # after the dataset's name and a dot, where a split has several
@@ -112,7 +127,7 @@ def stats_of(block: Block, rows: Rows, splits: Sequence[Split], on_error: OnErro
         block: the block that was read.
         rows: its rows.
         splits: the corpus, for the files' names.
-        on_error: what to do with rejected lines.
+        on_error: what to do with rejected lines; what filters drop is none.
 
     Raises:
         InputError: there are rejected lines, and `on_error` is 'stop'.
@@ -130,20 +145,26 @@ def stats_of(block: Block, rows: Rows, splits: Sequence[Split], on_error: OnErro
         reasons,
         dataset=dataset,
         beyond_max_examples=rows.beyond,
+        not_sampled=rows.not_sampled,
+        filtered=rows.filtered,
+        added=rows.added,
     )
+    lines: dict[str, list[bytes]] = {reason: [] for reason in tally.left_out}
+    for reject in rows.rejects:
+        name = _file_of(reject, block, splits).name
+        lines[reject.reason].append(_json_line(reject, name, block.format.identity))
+    for row in rows.dropped:
+        name = split.files_at(block.place)[0].name
+        lines.setdefault(row.filter, []).append(_dropped_line(row, name, block.format.identity))
     rejected = tuple(
         RejectedLines(
             block.split,
             f'{dataset}.{reason}' if dataset else reason,
             block.place,
             block.offset,
-            b''.join(
-                _json_line(reject, _file_of(reject, block, splits).name, block.format.identity)
-                for reject in rows.rejects
-                if reject.reason == reason
-            ),
+            b''.join(of_it),
         )
-        for reason in tally.left_out
+        for reason, of_it in lines.items()
     )
     return BlockStats(tally, checksums_of(block), rejected)
 
@@ -157,8 +178,10 @@ def add_tallies(split: str, tallies: Iterable[LineTally]) -> LineTally:
     of_split = [tally for tally in tallies if tally.split == split]
     datasets = {tally.dataset for tally in of_split}
     left_out: collections.Counter[str] = collections.Counter()
+    filtered: collections.Counter[str] = collections.Counter()
     for tally in of_split:
         left_out.update(tally.left_out)
+        filtered.update(tally.filtered)
     total = LineTally(
         split,
         sum(tally.lines for tally in of_split),
@@ -171,9 +194,12 @@ def add_tallies(split: str, tallies: Iterable[LineTally]) -> LineTally:
         commonest(tally.unknown_words for tally in of_split),
         datasets.pop() if len(datasets) == 1 else '',
         sum(tally.beyond_max_examples for tally in of_split),
+        sum(tally.not_sampled for tally in of_split),
+        filtered,
+        sum(tally.added for tally in of_split),
     )
-    beyond = total.beyond_max_examples
-    if total.lines != total.examples + total.empty + total.rejected + beyond:
+    elsewhere = total.rejected + total.beyond_max_examples + total.not_sampled + filtered.total()
+    if total.lines + total.added != total.examples + total.empty + elsewhere:
         raise RuntimeError(f'lines were lost: {total}')
     return total
 
@@ -227,6 +253,12 @@ def _json_line(reject: Reject, name: str, identity: str) -> bytes:
         fields[what] = data.decode()
     except UnicodeDecodeError:
         fields[f'{what}_base64'] = base64.b64encode(data).decode()
+    return json.dumps(fields, ensure_ascii=False).encode() + b'\n'
+
+
+def _dropped_line(row: DroppedRow, name: str, identity: str) -> bytes:
+    sides = ('source', 'target') if len(row.texts) > 1 else ('text',)
+    fields = {'file': name, identity: row.offset, **dict(zip(sides, row.texts, strict=True))}
     return json.dumps(fields, ensure_ascii=False).encode() + b'\n'
 
 

@@ -43,6 +43,19 @@ class Format(Protocol):
 
 
 @dataclass(frozen=True)
+class AskedFilter:
+    """A filter of rows as it was asked for; `filters.registry` makes it.
+
+    Attributes:
+        spec: its name with its options, as `length:1:200`.
+        stamp: what its results depend on beside these; empty if it is nothing.
+    """
+
+    spec: str
+    stamp: str = ''
+
+
+@dataclass(frozen=True)
 class Split:
     """The files of one split, or of one dataset of those that make a split.
 
@@ -54,7 +67,9 @@ class Split:
         first_place: of its files: places count through all datasets of a split.
         prefixes: put before the texts of each side; None, or none: what is put before all others.
         max_examples: as many of its rows are taken, the first by place and offset; None: all.
-        end: place and offset of the first row that is not taken any more, once it is known.
+        end: place and identity of the first row that is not taken any more, once it is known.
+        filters: what its rows go through, in this order; `max_examples` are of those that come out.
+        keeps_dropped: whether what filters drop is kept beside the result.
 
     Raises:
         ValueError: places with another number of files than the format has.
@@ -68,6 +83,8 @@ class Split:
     prefixes: tuple[str | None, ...] = ()
     max_examples: int | None = None
     end: tuple[int, int] | None = None
+    filters: tuple[AskedFilter, ...] = ()
+    keeps_dropped: bool = False
 
     def __post_init__(self):
         for files in self.files:
@@ -97,9 +114,10 @@ def split_of(splits: Sequence[Split], name: str, place: int) -> Split | None:
 class TextRange:
     """A piece of one file.
 
-    Without `lines`: the lines that *start* in bytes [start, end); a gzip file is always whole.
-    With `lines`: that many lines, after the `skip_lines`-th line feed at or after `start` (from
-    `start` itself if 0); all of them end at or before `end`.
+    Without `lines`: the lines that *start* in bytes [start, end). With `lines`: that many lines, after
+    the `skip_lines`-th line feed at or after `start` (from `start` itself if 0); all of them end at or
+    before `end`. A compressed file is always whole, unless it is cut by an index: then the bytes are
+    those of its text.
     """
 
     file: CorpusFile
@@ -107,6 +125,13 @@ class TextRange:
     end: int
     skip_lines: int = 0
     lines: int | None = None
+    of_text: bool = False  # whether start and end count what is decompressed
+
+    @property
+    def key(self) -> tuple[object, ...]:
+        """All of it as plain values; `of_text` if it is so, since plans of old know none."""
+        values = astuple(self)
+        return values if self.of_text else values[:-1]
 
 
 @dataclass(frozen=True)
@@ -117,10 +142,11 @@ class WorkItem:
     format: Format
     place: int
     ranges: tuple[TextRange, ...]  # of each file of that place
+    first_line: int | None = None  # its number in its files, from 0, where lines are numbered
 
     @property
     def stored_bytes(self) -> int:
-        """The bytes of its ranges, as stored."""
+        """The bytes of its ranges, as stored, or of text where they are ranges of that."""
         return sum(each.end - each.start for each in self.ranges)
 
     @property
@@ -129,13 +155,13 @@ class WorkItem:
 
         Where there is one range, a second one is None.
         """
-        ranges = [astuple(each) for each in self.ranges] + [None] * (2 - len(self.ranges))
+        ranges = [each.key for each in self.ranges] + [None] * (2 - len(self.ranges))
         return (self.split, self.format.name, self.format.key, self.place, *ranges)
 
     @property
     def is_compressed(self) -> bool:
-        """Whether one of its files is gzip."""
-        return any(each.file.compressed for each in self.ranges)
+        """Whether one of its files is compressed, and its bytes are those that are stored."""
+        return any(each.file.compressed and not each.of_text for each in self.ranges)
 
 
 @dataclass(frozen=True)
@@ -184,6 +210,7 @@ class Block:
     max_line_bytes: int = MAX_LINE_BYTES  # without the line feed
     long_lines: tuple[LongLine, ...] = ()
     read: tuple[ReadRange, ...] | None = None  # None: what is in `texts`
+    first_line: int | None = None  # its number, if its item has one
 
     @property
     def offset(self) -> int:

@@ -6,7 +6,8 @@ Here a line is what a format takes for a row, be it a line of a file or not.
 from __future__ import annotations
 
 import typing
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from tokcore.text.sides import Side
 
@@ -53,10 +54,25 @@ class KeptColumn:
 
 
 @dataclass(frozen=True)
+class DroppedRow:
+    """A row that a filter dropped.
+
+    Attributes:
+        filter: its name.
+        offset: of the row's line in the (source) file.
+        texts: of each side, as the filter was given them; of an empty piece, as it made them.
+    """
+
+    filter: str
+    offset: int
+    texts: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class Rows:
     """What a block's lines (or pairs of lines) became.
 
-    `lines == rows + empty + len(rejects) + beyond`
+    `lines + added == rows + empty + len(rejects) + beyond + not_sampled + those filtered`
     """
 
     sides: tuple[Side, ...]
@@ -67,11 +83,24 @@ class Rows:
     rejects: tuple[Reject, ...]  # in the order of the lines
     beyond: int = 0  # rows and rejects behind the last that is taken of a dataset
     kept: tuple[KeptColumn, ...] = ()  # of the same rows
+    not_sampled: int = 0  # rows outside a sample for the vocabulary
+    filtered: Mapping[str, int] = field(default_factory=dict)  # by filter, rows that it dropped
+    added: int = 0  # rows that came of others, beside the first of each
+    dropped: tuple[DroppedRow, ...] = ()  # of those filtered, if they are kept; in their order
+    pieces: np.ndarray | None = None  # int64[rows], ascending: identities where pieces have any
 
     def __len__(self) -> int:
         return len(self.line_starts)
 
     @property
     def offsets(self) -> np.ndarray:
-        """Where the row's line begins in the (source) file: int64[rows], ascending."""
+        """Where the row's line begins in the (source) file: int64[rows], ascending.
+
+        Those that came of one line are at one place.
+        """
         return self.line_starts + self.offset
+
+    @property
+    def identities(self) -> np.ndarray:
+        """What no other row of the file has: int64[rows], ascending. Order keys are made of it."""
+        return self.offsets if self.pieces is None else self.pieces

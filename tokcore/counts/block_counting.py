@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from tokcore.corpus.block_stats import BlockStats, stats_of
 from tokcore.corpus.dataset import Block, OnError, Split
-from tokcore.corpus.filters.taken_rows import taken_rows
+from tokcore.corpus.sampling.sampled_rows import RowSample, counted_rows
 from tokcore.counts.token_counter import TokenAccumulator
 from tokcore.counts.token_index import TokenIndex
 from tokcore.counts.token_table import TokenTable
@@ -35,17 +35,25 @@ class BlockCounter:
         normalizer: Normalizer,
         pre_tokenizer: PreTokenizer,
         indexes: Sequence[TokenIndex] | None = None,
+        sample: RowSample | None = None,
     ):
-        """Takes where each group's tokens are kept, if not apart from all other counters'."""
+        """Takes where each group's tokens are kept, if not apart from all other counters'.
+
+        With a sample, what is outside it is not counted.
+        """
         self._groups = groups
         self._normalizer = normalizer
         self._pre_tokenizer = pre_tokenizer
+        self._sample = sample
+        self._sides = frozenset(side for sides in groups for side in sides)
         self._sums = [TokenAccumulator(each) for each in indexes or [None] * len(groups)]
 
     def for_another_thread(self) -> 'BlockCounter':
         """Returns a counter for another thread, which keeps its tokens where this one does."""
         indexes = [each.index for each in self._sums]
-        return BlockCounter(self._groups, self._normalizer, self._pre_tokenizer, indexes)
+        return BlockCounter(
+            self._groups, self._normalizer, self._pre_tokenizer, indexes, self._sample
+        )
 
     def nbytes(self, companions: Sequence['BlockCounter'] = ()) -> int:
         """Returns the bytes held: the tokens, and the counts of this and of its companions."""
@@ -53,17 +61,17 @@ class BlockCounter:
         return counts + sum(each.index.nbytes for each in self._sums)
 
     def add(self, block: Block, splits: Sequence[Split], on_error: OnError = 'stop') -> BlockStats:
-        """Counts the tokens of a block's kept rows.
+        """Counts the tokens of a block's kept rows, or of those in the sample.
 
         Raises:
             InputError: a line is not UTF-8 or lacks a column, and `on_error` is 'stop'; nothing of
                 the block is counted then.
         """
-        rows = taken_rows(block, splits, self._normalizer)
-        facts = stats_of(block, rows, splits, on_error)
+        counted = counted_rows(block, splits, self._normalizer, self._sides, self._sample)
+        facts = stats_of(block, counted.rows, splits, on_error)
         for sides, sums in zip(self._groups, self._sums, strict=True):
             for index in sides:
-                side = rows.sides[index]
+                side = counted.sides[index]
                 sums.add_rows(side.text, side.starts, side.ends, self._pre_tokenizer)
         return facts
 

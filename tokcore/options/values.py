@@ -34,6 +34,9 @@ _SHOWN = 60
 _OWN_NAMES = ('.tokbeam', 'tokbeam.')
 """What names of this program's own files begin with."""
 
+LANGUAGE = r'[A-Za-z]{2,8}(-[A-Za-z0-9]{1,8})*'
+"""A language's code (RFC 5646), as a regular expression."""
+
 
 class WholeNumber:
     """A whole number within bounds."""

@@ -124,7 +124,7 @@ def encode_block(
     tally = facts.tally
     for each, ids in zip(features, encoded, strict=True):
         tally = each.told(tally, rows, ids)
-    keys = order_keys(block.place, rows.offsets, seed)
+    keys = order_keys(block.place, rows.identities, seed)
     named = [(each.feature.name, ids) for each, ids in zip(features, encoded, strict=True)]
     named += [(each.name, feature_messages(each)) for each in rows.kept]
     return EncodedBlock(

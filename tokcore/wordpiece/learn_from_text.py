@@ -9,8 +9,9 @@ from typing import BinaryIO
 import numpy as np
 
 from tokcore.corpus.dataset import CorpusFile, Split
-from tokcore.corpus.formats.corpus_format import plan_items, read_blocks
+from tokcore.corpus.formats.corpus_format import index_ranges, plan_items, read_blocks
 from tokcore.corpus.formats.lines import Lines
+from tokcore.corpus.formats.work_items import ITEM_BYTES
 from tokcore.corpus.storage.compression import compression_of
 from tokcore.counts.block_counting import BlockCounter
 from tokcore.counts.token_counter import TokenAccumulator
@@ -98,7 +99,8 @@ def _count_files(paths: list[str], scheme: WordPieceScheme) -> TokenTable:
     files = tuple((_corpus_file(path),) for path in paths)
     split = Split('text', Lines(), files)
     counter = BlockCounter(((0,),), scheme.normalizer, scheme.pre_tokenizer)
-    for item in plan_items(split):
+    index = [split.format.index(part, _open_binary) for part in index_ranges(split, ITEM_BYTES)]
+    for item in plan_items(split, index):
         for block in read_blocks(item, _open_binary):
             counter.add(block, (split,))
     [table] = counter.finish()

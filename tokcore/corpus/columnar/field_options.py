@@ -2,7 +2,7 @@
 
 import dataclasses
 
-from tokcore.corpus.columnar.field_paths import fields
+from tokcore.corpus.features.field_paths import fields
 from tokcore.options.option_fields import option
 
 

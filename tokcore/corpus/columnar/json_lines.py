@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from tokcore.corpus.columnar.field_options import fields_option
-from tokcore.corpus.columnar.field_paths import field_path
 from tokcore.corpus.columnar.reasons import (
     INVALID_JSON,
     LONE_SURROGATE,
     MISSING_FIELD,
     NOT_A_STRING,
 )
-from tokcore.corpus.dataset import Block, OpenBinary, Split, WorkItem
+from tokcore.corpus.dataset import Block
+from tokcore.corpus.features.field_paths import field_path
 from tokcore.corpus.features.further_fields import FURTHER_REASONS, FurtherFields
-from tokcore.corpus.formats.corpus_format import CorpusFormat
-from tokcore.corpus.formats.work_items import byte_ranges, read_lines
+from tokcore.corpus.formats.lines import LinesOfOneFile
 from tokcore.corpus.rows import Reject, Rows
 from tokcore.text.normalizer import Normalizer
 
@@ -30,7 +27,7 @@ _SAID = {
 
 
 @dataclass(frozen=True)
-class JsonLines(FurtherFields, CorpusFormat):
+class JsonLines(FurtherFields, LinesOfOneFile):
     r"""Rows of a side or two; of a name that an object has twice the last counts, as in Python.
 
     Attributes:
@@ -60,16 +57,6 @@ class JsonLines(FurtherFields, CorpusFormat):
     @property
     def options(self) -> dict[str, object]:
         return {'fields': self.fields, **self.further}
-
-    def plan(
-        self, split: Split, index: Sequence[tuple[Any, ...]], item_bytes: int
-    ) -> list[WorkItem]:
-        return byte_ranges(split, item_bytes)
-
-    def read(
-        self, item: WorkItem, open_binary: OpenBinary, block_bytes: int, max_line_bytes: int
-    ) -> Iterator[Block]:
-        return read_lines(item, open_binary, block_bytes, max_line_bytes)
 
     def rows(self, block: Block, normalizer: Normalizer) -> Rows:
         from tokcore.corpus.columnar.json_rows import json_rows

@@ -17,10 +17,10 @@ import pyarrow.compute
 import pyarrow.json as pj
 
 from tokcore.compiled.ragged_bytes import pick_ranges
-from tokcore.corpus.columnar.field_paths import FieldPath
 from tokcore.corpus.columnar.json_values import Unusable, WantedFields, values_by_python
 from tokcore.corpus.dataset import MAX_LINE_BYTES
 from tokcore.corpus.features.arrow_sides import array_side
+from tokcore.corpus.features.field_paths import FieldPath
 from tokcore.corpus.features.kept_columns import kept_columns
 from tokcore.corpus.features.kept_fields import KeptField
 from tokcore.corpus.formats import line_kernels

@@ -9,13 +9,13 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from tokcore.corpus.columnar.field_paths import FieldPath, field_path
 from tokcore.corpus.columnar.reasons import (
     INVALID_JSON,
     LONE_SURROGATE,
     MISSING_FIELD,
     NOT_A_STRING,
 )
+from tokcore.corpus.features.field_paths import FieldPath, field_path
 from tokcore.corpus.features.kept_fields import FLOAT, INT, WRONG_TYPE, KeptField
 from tokcore.corpus.rows import INVALID_UTF8
 

@@ -1,8 +1,8 @@
 """Parquet: each row of a file is a row, of one column or two; it is known by its number.
 
-Files are cut between row groups. What a worker reads of a file it reads twice: its bytes from one
-row group's first to the next one's, for the checksum of the file, and of these the pages of the
-columns that are wanted. A block holds some rows of these columns, as Arrow's stream format has them.
+Files are cut between row groups. What a worker reads of a file it reads twice: its row groups' share
+of all bytes, for the checksum of the file, and the pages of the columns that are wanted. A block
+holds some rows of these columns, as Arrow's stream format has them.
 """
 
 from __future__ import annotations
@@ -13,16 +13,15 @@ from dataclasses import dataclass
 from typing import Any
 
 from tokcore.corpus.columnar.field_options import fields_option
-from tokcore.corpus.columnar.field_paths import field_path
 from tokcore.corpus.columnar.reasons import NULL
 from tokcore.corpus.dataset import Block, CorpusFile, OpenBinary, Split, TextRange, WorkItem
+from tokcore.corpus.features.field_paths import field_path
 from tokcore.corpus.features.further_fields import FURTHER_REASONS, FurtherFields
 from tokcore.corpus.formats.corpus_format import CorpusFormat
 from tokcore.corpus.rows import Reject, Rows
 from tokcore.text.normalizer import Normalizer
 
 if typing.TYPE_CHECKING:
-    from tokcore.corpus.columnar.parquet_reading import Footer
     from tokcore.corpus.columnar.parquet_rows import WantedColumns
 
 
@@ -71,7 +70,7 @@ class Parquet(FurtherFields, CorpusFormat):
         return {'fields': self.fields, **self.further}
 
     def check(self, files: tuple[CorpusFile, ...], open_binary: OpenBinary) -> None:
-        self._footer(files[0], open_binary)
+        self._shares(files[0], open_binary)
 
     @property
     def _wanted(self) -> WantedColumns:
@@ -79,17 +78,17 @@ class Parquet(FurtherFields, CorpusFormat):
 
         return WantedColumns(tuple(map(field_path, self.fields)), self.kept)
 
-    def _footer(self, file: CorpusFile, open_binary: OpenBinary) -> Footer:
-        from tokcore.corpus.columnar.parquet_reading import read_footer
+    def _shares(self, file: CorpusFile, open_binary: OpenBinary) -> tuple[int, ...]:
+        from tokcore.corpus.columnar.parquet_reading import read_shares
 
-        return read_footer(file, open_binary, self._wanted)
+        return read_shares(file, open_binary, self._wanted)
 
     def index_ranges(self, split: Split, item_bytes: int) -> Sequence[_FileRange]:
         return [_FileRange(file) for (file,) in split.files]
 
     def index(self, part: _FileRange, open_binary: OpenBinary) -> tuple[Any, ...]:
-        """Returns where each row group begins in the file; the file is cut there."""
-        return tuple(self._footer(part.file, open_binary).starts)
+        """Returns where each row group's share of the file begins; the file is cut there."""
+        return self._shares(part.file, open_binary)
 
     def plan(
         self, split: Split, index: Sequence[tuple[Any, ...]], item_bytes: int
@@ -126,7 +125,7 @@ class Parquet(FurtherFields, CorpusFormat):
         max_line_bytes: int,
     ) -> Block | None:
         [file] = split.files_at(place)
-        starts = tuple(self._footer(file, open_binary).starts)
+        starts = self._shares(file, open_binary)
         end = starts[1] if len(starts) > 1 else file.size
         text_range = TextRange(file, 0, end, 0, min(1, len(starts)))
         item = WorkItem(split.name, self, place, (text_range,))

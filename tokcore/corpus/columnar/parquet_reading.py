@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+import itertools
+from collections.abc import Iterator
 from typing import BinaryIO
 
 import google_crc32c
 import pyarrow as pa
-import pyarrow.parquet as pq
 
-from tokcore.corpus.columnar.field_paths import FieldPath, field_path
+from tokcore.corpus.columnar.parquet_batches import group_batches, open_parquet, wanted_columns
 from tokcore.corpus.columnar.parquet_rows import WantedColumns
 from tokcore.corpus.dataset import (
     Block,
@@ -22,68 +21,46 @@ from tokcore.corpus.dataset import (
     TextRange,
     WorkItem,
 )
+from tokcore.corpus.features.field_paths import FieldPath, field_path
 from tokcore.corpus.features.kept_fields import BYTES, FLOAT, INT
 from tokcore.corpus.storage.gzip_text import PIECE_BYTES
 from tokcore.corpus.storage.stored_file import open_stored, read_range
 from tokcore.errors import InputError
 
-_PAGE_BUFFER = 1 << 20
 _MOST_ROWS = 1 << 16
-"""Of a block: rows may be short, and Arrow has an array for each column of what it reads at once."""
+"""Of a block: rows may be short, and have more beside their text."""
 
 
-@dataclass(frozen=True)
-class Footer:
-    """What a file says of its row groups.
+def read_shares(
+    file: CorpusFile, open_binary: OpenBinary, wanted: WantedColumns
+) -> tuple[int, ...]:
+    """Returns where each row group's share of a file's bytes begins, ascending from 0.
 
-    Attributes:
-        rows: in each.
-        starts: the first byte of each, ascending; one for all if they are not in order.
-    """
-
-    rows: tuple[int, ...]
-    starts: tuple[int, ...]
-
-
-def read_footer(file: CorpusFile, open_binary: OpenBinary, wanted: WantedColumns) -> Footer:
-    """Reads what is known of a file before its rows.
+    The row groups share all of them by their sizes. Where they are themselves only their columns
+    tell, and Arrow ends the process where a column's statistics do not go with the schema.
 
     Raises:
-        InputError: the file is no Parquet, or has no such columns of text.
+        InputError: the file is no Parquet, or has no such columns.
     """
-    with _opened(file, open_binary) as parquet:
+    with _opened(file, open_binary) as stream:
+        parquet = open_parquet(stream)
         _check_columns(file, parquet.schema_arrow, wanted)
-        return _footer_of(parquet.metadata)
-
-
-def _footer_of(metadata: pq.FileMetaData) -> Footer:
-    rows, starts = [], []
-    for number in range(metadata.num_row_groups):
-        group = metadata.row_group(number)
-        rows.append(group.num_rows)
-        columns = [group.column(each) for each in range(group.num_columns)]
-        # Files without columns have row groups too.
-        starts.append(min(map(_start, columns), default=0))
-    if any(later <= earlier for earlier, later in zip(starts, starts[1:], strict=False)):
-        return Footer((sum(rows),), (0,))
-    return Footer(tuple(rows), tuple(starts))
-
-
-def _start(column: pq.ColumnChunkMetaData) -> int:
-    if column.has_dictionary_page:
-        return min(column.dictionary_page_offset, column.data_page_offset)
-    return column.data_page_offset
+        metadata = parquet.metadata
+        groups = map(metadata.row_group, range(metadata.num_row_groups))
+        ends = list(itertools.accumulate(max(each.total_byte_size, 0) for each in groups))
+    spread = max(file.size - len(ends), 0)
+    shares = [place + spread * end // max(ends[-1], 1) for place, end in enumerate(ends, 1)]
+    return tuple([0, *shares][: len(ends)])
 
 
 @contextlib.contextmanager
-def _opened(file: CorpusFile, open_binary: OpenBinary) -> Iterator[pq.ParquetFile]:
+def _opened(file: CorpusFile, open_binary: OpenBinary) -> Iterator[BinaryIO]:
     if file.compressed:
         raise InputError(
             f'{file.path} is compressed as a whole, and Parquet is compressed inside; unpack it'
         )
     with open_stored(file, open_binary) as stream, _named(file):
-        with pq.ParquetFile(stream, pre_buffer=False, buffer_size=_PAGE_BUFFER) as parquet:
-            yield parquet
+        yield stream
 
 
 @contextlib.contextmanager
@@ -150,11 +127,6 @@ _FITTING = {
 }
 
 
-def _holds_dictionary(kind: pa.DataType) -> bool:
-    inner = [kind.field(place).type for place in range(kind.num_fields)]
-    return pa.types.is_dictionary(kind) or any(map(_holds_dictionary, inner))
-
-
 def read_row_groups(
     item: WorkItem,
     wanted: WantedColumns,
@@ -170,66 +142,68 @@ def read_row_groups(
     [text_range] = item.ranges
     file = text_range.file
     read = (_checksum(text_range, open_binary),)
-    with _opened(file, open_binary) as parquet:
+    with _opened(file, open_binary) as stream:
+        parquet = open_parquet(stream)
+        metadata = parquet.metadata
         _check_columns(file, parquet.schema_arrow, wanted)
-        footer = _footer_of(parquet.metadata)
         first, count = text_range.skip_lines, text_range.lines
-        if len(footer.rows) < first + count:
+        rows = [
+            metadata.row_group(group).num_rows for group in range(metadata.num_row_groups)
+        ]
+        if len(rows) < first + count:
             raise InputError(
                 f'{file.path} no longer has the row groups that it had when the job was planned; '
                 'run again when nothing writes to it any more'
             )
-        row = sum(footer.rows[:first])
-        last = row + sum(footer.rows[first : first + count])
-        # Where row groups are not in the order of their bytes all of them are one.
-        groups = range(parquet.metadata.num_row_groups)
-        if len(footer.rows) == len(groups):
-            groups = groups[first : first + count]
-        names = wanted.names
-        rows = _rows_of(parquet.metadata, groups, names, block_bytes)
-        # Arrow cannot read a dictionary within a struct from two row groups at once.
-        kinds = [each.type for each in parquet.schema_arrow]
-        is_apart = any(each.num_fields and _holds_dictionary(each) for each in kinds)
-        batches = (
-            batch
-            for part in ([[each] for each in groups] if is_apart else [list(groups)])
-            for batch in parquet.iter_batches(rows, part, names, use_threads=False)
-        )
-        for batch in batches:
-            yield _block(item, row, batch, max_line_bytes, read)
-            row, read = row + len(batch), ()
+        row = sum(rows[:first])
+        last = row + sum(rows[first : first + count])
+        groups = range(first, first + count)
+        batches = group_batches(stream, metadata, groups, wanted.paths, block_bytes)
+        for block in _joined(batches, block_bytes):
+            yield _block(item, row, block, max_line_bytes, read)
+            row, read = row + len(block), ()
         if read or row != last:
             if row != last:
                 raise InputError(f'{file.path} has {row} rows where its footer tells {last}')
-            empty = pa.RecordBatch.from_pylist([], parquet.schema_arrow)
-            yield _block(item, row, empty.select(names), max_line_bytes, read)
+            schema = parquet.schema_arrow
+            none = pa.RecordBatch.from_arrays([pa.array([], each.type) for each in schema], schema=schema)
+            empty = pa.Table.from_batches([wanted_columns(none, wanted.paths)])
+            yield _block(item, row, empty, max_line_bytes, read)
 
 
-def _rows_of(
-    metadata: pq.FileMetaData, groups: Sequence[int], names: Sequence[str], block_bytes: int
-) -> int:
-    """How many rows about fill a block."""
-    size = rows = 0
-    for number in groups:
-        group = metadata.row_group(number)
-        rows += group.num_rows
-        for each in (group.column(place) for place in range(group.num_columns)):
-            # A name may have dots itself, as may the path from it to what is inside it.
-            if any(f'{each.path_in_schema}.'.startswith(f'{name}.') for name in names):
-                size += each.total_uncompressed_size
-    return max(1, min(_MOST_ROWS, block_bytes * rows // max(size, 1)))
+def _joined(batches: Iterator[pa.RecordBatch], block_bytes: int) -> Iterator[pa.Table]:
+    """Yields the rows of batches in blocks of the size asked for, or of one row."""
+    held, size, rows = [], 0, 0
+    for batch in batches:
+        for part in _halves(batch, block_bytes):
+            if held and (size + part.nbytes > block_bytes or rows + len(part) > _MOST_ROWS):
+                yield pa.Table.from_batches(held)
+                held, size, rows = [], 0, 0
+            held.append(part)
+            size, rows = size + part.nbytes, rows + len(part)
+    if held:
+        yield pa.Table.from_batches(held)
+
+
+def _halves(batch: pa.RecordBatch, most_bytes: int) -> Iterator[pa.RecordBatch]:
+    if batch.nbytes <= most_bytes or len(batch) == 1:
+        yield batch
+        return
+    middle = len(batch) // 2
+    yield from _halves(batch.slice(0, middle), most_bytes)
+    yield from _halves(batch.slice(middle), most_bytes)
 
 
 def _block(
     item: WorkItem,
     row: int,
-    batch: pa.RecordBatch,
+    rows: pa.Table,
     max_line_bytes: int,
     read: tuple[ReadRange, ...],
 ) -> Block:
     sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, batch.schema) as writer:
-        writer.write_batch(batch)
+    with pa.ipc.new_stream(sink, rows.schema) as writer:
+        writer.write_table(rows.combine_chunks())
     text = BlockText(row, sink.getvalue().to_pybytes())
     return Block(item.split, item.format, item.place, (text,), max_line_bytes, read=read)
 

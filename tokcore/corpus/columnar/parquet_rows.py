@@ -6,13 +6,12 @@ from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from tokcore.compiled.compilation import read_only
-from tokcore.corpus.columnar.field_paths import FieldPath, field_path
 from tokcore.corpus.columnar.reasons import NULL
 from tokcore.corpus.dataset import MAX_LINE_BYTES
 from tokcore.corpus.features.arrow_sides import array_side
+from tokcore.corpus.features.field_paths import FieldPath, field_path
 from tokcore.corpus.features.kept_columns import kept_columns
 from tokcore.corpus.features.kept_fields import BYTES, KeptField
 from tokcore.corpus.long_lines import BEGINNING_BYTES
@@ -29,10 +28,9 @@ class WantedColumns:
     kept: tuple[KeptField, ...]
 
     @property
-    def names(self) -> list[str]:
-        """The names of the outermost columns that these are in."""
-        kept = (field_path(each.field) for each in self.kept)
-        return sorted({path[0] for path in (*self.texts, *kept)})
+    def paths(self) -> list[FieldPath]:
+        """Where they are, in this order: a block's columns are these."""
+        return [*self.texts, *(field_path(each.field) for each in self.kept)]
 
 
 def column_rows(
@@ -47,16 +45,20 @@ def column_rows(
     A row with an empty string in a column is empty. Strings may hold line feeds.
 
     Args:
-        data: record batches in Arrow's stream format.
+        data: record batches in Arrow's stream format, a column for each of the wanted ones.
         first_row: the number of the block's first row.
         wanted: the columns.
         normalizer: what makes text of strings.
         max_line_bytes: a row with a longer string is a reject.
     """
     table = pa.ipc.open_stream(data).read_all()
-    arrays = [text_column(table, path) for path in wanted.texts]
-    further = [_kept_array(table, each) for each in wanted.kept]
-    columns, unfit = kept_columns(further, wanted.kept)
+    columns = [_whole(column) for column in table.columns]
+    arrays = [column.cast(pa.large_binary()) for column in columns[: len(wanted.texts)]]
+    further = [
+        column.cast(pa.large_binary()) if each.labels or each.kind == BYTES else column
+        for each, column in zip(wanted.kept, columns[len(arrays) :], strict=True)
+    ]
+    features, unfit = kept_columns(further, wanted.kept)
     count = table.num_rows
     bad: dict[int, tuple[str, int]] = {}  # by row its reason and side
     given = [array_side(array) for array in arrays]
@@ -90,7 +92,7 @@ def column_rows(
             _reject(reason, first_row + row, arrays[side][row].as_py() or b'')
             for row, (reason, side) in sorted(bad.items())
         ),
-        kept=tuple(each.taken(kept) for each in columns),
+        kept=tuple(each.taken(kept) for each in features),
     )
 
 
@@ -100,28 +102,8 @@ def _nulls(array: pa.Array) -> list[int]:
     return np.flatnonzero(array.is_null().to_numpy(zero_copy_only=False)).tolist()
 
 
-def _kept_array(table: pa.Table, kept: KeptField) -> pa.Array:
-    path = field_path(kept.field)
-    if kept.labels or kept.kind == BYTES:
-        return text_column(table, path)
-    return column_at(table, path)
-
-
-def text_column(table: pa.Table, path: FieldPath) -> pa.LargeBinaryArray:
-    """Returns a column of bytes by its path; null is what is null at any depth."""
-    return column_at(table, path).cast(pa.large_binary())
-
-
-def column_at(table: pa.Table, path: FieldPath) -> pa.Array:
-    """Returns a column by its path, its values themselves where it is a dictionary's."""
-    column = table.column(path[0]).combine_chunks()
-    if isinstance(column, pa.ChunkedArray):
-        column = pa.concat_arrays(column.chunks) if column.chunks else pa.array([], column.type)
-    for name in path[1:]:
-        column = pc.struct_field(column, [name])
-    if pa.types.is_dictionary(column.type):
-        column = column.dictionary_decode()
-    return column
+def _whole(column: pa.ChunkedArray) -> pa.Array:
+    return pa.concat_arrays(column.chunks) if column.chunks else pa.array([], column.type)
 
 
 def _reject(reason: str, row: int, value: bytes) -> Reject:

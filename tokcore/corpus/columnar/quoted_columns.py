@@ -122,10 +122,10 @@ def quoted_rows(
         fields = _fields(record) if number != unclosed else None
         if fields is None:
             bad[number] = INVALID_CSV
-        elif not record.strip(b' \t\r\n\v\f'):
-            continue
-        elif not _is_utf8(record):
+        elif (text := _decoded(record)) is None:
             bad[number] = INVALID_UTF8
+        elif not text.strip():
+            continue
         elif len(fields) <= max(wanted):
             bad[number] = MISSING_COLUMN
         else:
@@ -172,12 +172,11 @@ def _fields(record: bytes) -> list[bytes] | None:
     return [field.encode('latin-1') for field in found]
 
 
-def _is_utf8(record: bytes) -> bool:
+def _decoded(record: bytes) -> str | None:
     try:
-        record.decode()
+        return record.decode()
     except UnicodeDecodeError:
-        return False
-    return True
+        return None
 
 
 def _side(strings: Sequence[bytes]) -> Side:

@@ -10,8 +10,8 @@ from typing import Any, Literal
 from tokcore.corpus.columnar.reasons import INVALID_CSV
 from tokcore.corpus.dataset import Block, CorpusFile, OpenBinary, Split, WorkItem
 from tokcore.corpus.features.further_fields import FURTHER_REASONS, FurtherFields
-from tokcore.corpus.formats.corpus_format import CorpusFormat
-from tokcore.corpus.formats.work_items import byte_ranges, read_lines
+from tokcore.corpus.formats.lines import LinesOfOneFile
+from tokcore.corpus.formats.work_items import PartIndex, byte_ranges
 from tokcore.corpus.rows import MISSING_COLUMN, Reject, Rows
 from tokcore.errors import InputError
 from tokcore.options.option_fields import option
@@ -23,15 +23,17 @@ _MOST_SIDES = 2
 
 
 @dataclass(frozen=True)
-class Tsv(FurtherFields, CorpusFormat):
+class Tsv(FurtherFields, LinesOfOneFile):
     """Rows of as many sides as columns; two columns are source and target.
 
     Attributes:
         columns: which ones, from 0 on or by name, in the order of the sides.
         header: whether the first line of each file names its columns.
         quoting: `csv` where fields may stand in quotes.
+        keep_tabs: whether the last column asked for is the rest of its line.
 
     Raises:
+        InputError: options that do not go together.
         ValueError: no column, or a negative one.
     """
 
@@ -59,6 +61,14 @@ class Tsv(FurtherFields, CorpusFormat):
         told_default='none',
     )
 
+    keep_tabs: bool = option(
+        'the last column asked for, by its place in the line, is the rest of the line: tabs in it '
+        'are text',
+        None,
+        default=False,
+        told_default='no',
+    )
+
     name = 'tsv'
     what = 'tab-separated columns'
     roles = ('tsv',)
@@ -70,6 +80,10 @@ class Tsv(FurtherFields, CorpusFormat):
         if not self.columns or min(numbers, default=0) < 0:
             raise ValueError(
                 f'columns must be at least one number from 0 on, not {self.columns!r}'
+            )
+        if self.keep_tabs and self._is_quoted:
+            raise InputError(
+                '--keep-tabs is for --quoting none, since quotes keep tabs; leave it out'
             )
         self.check_further(len(self.columns))
 
@@ -91,7 +105,7 @@ class Tsv(FurtherFields, CorpusFormat):
     @property
     def _newer(self) -> dict[str, object]:
         """Newer options, of which nothing is recorded while they have their defaults."""
-        asked = {'header': self.header, 'quoting': self.quoting}
+        asked = {'header': self.header, 'quoting': self.quoting, 'keep_tabs': self.keep_tabs}
         return {name: value for name, value in asked.items() if value not in (False, 'none')}
 
     @property
@@ -127,12 +141,15 @@ class Tsv(FurtherFields, CorpusFormat):
         keep = tuple(further if label is None else further[1:])
         return dataclasses.replace(self, columns=numbers[:of_text], keep=keep, label=label)
 
+    def index_ranges(self, split: Split, item_bytes: int) -> Sequence[PartIndex]:
+        return () if self._is_quoted else super().index_ranges(split, item_bytes)
+
     def plan(
         self, split: Split, index: Sequence[tuple[Any, ...]], item_bytes: int
     ) -> list[WorkItem]:
         if self._is_quoted:
-            item_bytes = max([1, *(file.size for (file,) in split.files)])
-        return byte_ranges(split, item_bytes)
+            return byte_ranges(split, max([1, *(file.size for (file,) in split.files)]))
+        return super().plan(split, index, item_bytes)
 
     def read(
         self, item: WorkItem, open_binary: OpenBinary, block_bytes: int, max_line_bytes: int
@@ -145,7 +162,7 @@ class Tsv(FurtherFields, CorpusFormat):
             from tokcore.corpus.columnar.quoted_columns import read_quoted
 
             return read_quoted(item, open_binary, block_bytes, max_line_bytes)
-        return read_lines(item, open_binary, block_bytes, max_line_bytes)
+        return super().read(item, open_binary, block_bytes, max_line_bytes)
 
     def rows(self, block: Block, normalizer: Normalizer) -> Rows:
         from tokcore.corpus.formats.line_rows import long_rows, tsv_rows
@@ -167,7 +184,13 @@ class Tsv(FurtherFields, CorpusFormat):
             )
         else:
             rows = tsv_rows(
-                data, offset, self.columns, normalizer, block.max_line_bytes, self.kept
+                data,
+                offset,
+                self.columns,
+                normalizer,
+                block.max_line_bytes,
+                self.kept,
+                self.keep_tabs,
             )
         behind = offset - text.offset
         if not behind:

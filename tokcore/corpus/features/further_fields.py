@@ -22,6 +22,19 @@ from tokcore.options.option_fields import option
 FURTHER_REASONS = (UNKNOWN_LABEL, WRONG_TYPE)
 
 
+def labels_option() -> dataclasses.Field:
+    """Returns the option of the labels' names, of all formats whose rows may have a label."""
+    return option(
+        'with --label or --line-labels: a file with a name on each line; labels are names then, '
+        'and the targets their places from 0 on',
+        label_names,
+        'FILE',
+        default=None,
+        told_default='none',
+        changes_bytes=True,
+    )
+
+
 @dataclass(frozen=True, kw_only=True)
 class FurtherFields:
     """What a format with fields may be asked for beside the text.
@@ -50,15 +63,7 @@ class FurtherFields:
         told_default='none',
         changes_bytes=True,
     )
-    labels: tuple[str, ...] | None = option(
-        'with --label: a file with a name on each line; the field holds names, and the targets are '
-        'their places from 0 on',
-        label_names,
-        'FILE',
-        default=None,
-        told_default='none',
-        changes_bytes=True,
-    )
+    labels: tuple[str, ...] | None = labels_option()
 
     def check_further(self, texts: int) -> None:
         """Refuses what does not go together, for a format with so many texts in a row.

@@ -1,1 +1,1 @@
-"""Which rows of a corpus are taken."""
+"""Filters of rows: what one is, which there are, and which rows of a corpus are taken."""

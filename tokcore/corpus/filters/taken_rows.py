@@ -1,4 +1,4 @@
-"""The rows of a block that are taken: of a dataset with a limit those before its end."""
+"""The rows of a block that are taken: those that filters leave, before its dataset's end."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from tokcore.corpus.dataset import Block, Split, split_of
+from tokcore.corpus.filters.filtered_rows import filtered_rows, identity_step
 from tokcore.corpus.formats.corpus_format import block_rows
 from tokcore.corpus.rows import Rows
 from tokcore.text.normalizer import Normalizer
@@ -15,21 +16,55 @@ from tokcore.text.sides import Side
 
 
 def taken_rows(block: Block, splits: Sequence[Split], normalizer: Normalizer) -> Rows:
-    """Returns a block's rows but for those behind its dataset's end, which are only counted.
+    """Returns a block's rows as filters leave them, but for those behind its dataset's end.
+
+    The latter are only counted, and no filter sees them.
 
     Args:
         block: whole rows.
         splits: the corpus.
         normalizer: what makes text of rows.
+
+    Raises:
+        InputError: a user's filter fails.
     """
     rows = block_rows(block, normalizer)
     split = split_of(splits, block.split, block.place)
-    if split is None or split.end is None:
+    if split is None:
         return rows
-    place, offset = split.end
-    if block.place < place:
+    end = None
+    if split.end is not None and block.place >= split.end[0]:
+        end = split.end[1] if block.place == split.end[0] else 0
+        # The end may be between rows that come of one, which then is filtered.
+        rows = _before(rows, -(-end // identity_step(split)))
+    if not split.filters:
         return rows
-    return _before(rows, offset if block.place == place else 0)
+    rows = _filtered(rows, block, split, normalizer)
+    return rows if end is None else _pieces_before(rows, end)
+
+
+def _filtered(rows: Rows, block: Block, split: Split, normalizer: Normalizer) -> Rows:
+    first = block.texts[0]
+    end = first.offset + len(first.data)
+    return filtered_rows(rows, split, block.place, end, normalizer)
+
+
+def _pieces_before(rows: Rows, end: int) -> Rows:
+    """The rows whose identities are before one."""
+    kept = int(np.searchsorted(rows.identities, end))
+    return dataclasses.replace(
+        _first(rows, kept), beyond=rows.beyond + len(rows) - kept
+    )
+
+
+def _first(rows: Rows, count: int) -> Rows:
+    return dataclasses.replace(
+        rows,
+        sides=tuple(Side(each.text, each.starts[:count], each.ends[:count]) for each in rows.sides),
+        line_starts=rows.line_starts[:count],
+        kept=tuple(each.taken(slice(count)) for each in rows.kept),
+        pieces=None if rows.pieces is None else rows.pieces[:count],
+    )
 
 
 def _before(rows: Rows, end: int) -> Rows:
@@ -41,30 +76,31 @@ def _before(rows: Rows, end: int) -> Rows:
     kept = int(np.searchsorted(rows.offsets, end))
     rejects = tuple(each for each in rows.rejects if each.side or each.offset < end)
     return dataclasses.replace(
-        rows,
-        sides=tuple(Side(each.text, each.starts[:kept], each.ends[:kept]) for each in rows.sides),
-        line_starts=rows.line_starts[:kept],
-        kept=tuple(each.taken(slice(kept)) for each in rows.kept),
+        _first(rows, kept),
         rejects=rejects,
         beyond=len(rows) - kept + len(rows.rejects) - len(rejects),
     )
 
 
 def find_end(
-    blocks: Iterable[Block], max_examples: int, normalizer: Normalizer
+    blocks: Iterable[Block], split: Split, normalizer: Normalizer
 ) -> tuple[int, int] | None:
-    """Returns place and offset behind the last row that is taken; None if there are no more rows.
+    """Returns place and identity behind the last row that is taken; None if there are no more rows.
 
     Args:
-        blocks: of a dataset, in the order of places and rows; no more are taken than are needed.
-        max_examples: as many rows are taken.
+        blocks: of the dataset, in the order of places and rows; no more are taken than are needed.
+        split: the dataset; `max_examples` are those that its filters leave.
         normalizer: what makes text of rows.
+
+    Raises:
+        InputError: a user's filter fails.
     """
-    left = max_examples
+    left = split.max_examples
     for block in blocks:
         rows = block_rows(block, normalizer)
+        if split.filters:
+            rows = _filtered(rows, block, split, normalizer)
         if len(rows) >= left:
-            return block.place, int(rows.offsets[left - 1]) + 1
+            return block.place, int(rows.identities[left - 1]) + 1
         left -= len(rows)
     return None
-

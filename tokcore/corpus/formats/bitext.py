@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tokcore.corpus.dataset import Block, OpenBinary, Split, TextRange, WorkItem
+from tokcore.corpus.dataset import Block, BlockText, OpenBinary, Split, TextRange, WorkItem
 from tokcore.corpus.formats.corpus_format import CorpusFormat
 from tokcore.corpus.formats.line_ranges import read_counted_lines
 from tokcore.corpus.formats.work_items import PlacedLines, line_block
@@ -35,6 +35,7 @@ class Bitext(CorpusFormat):
         'target side, the same number of files and of lines',
     )
     sides = ('inputs', 'targets')
+    rows_are_lines = True
 
     def index_ranges(self, split: Split, item_bytes: int) -> list[IndexRange]:
         from tokcore.corpus.formats.line_index import index_items
@@ -99,18 +100,21 @@ class Bitext(CorpusFormat):
         return None if first is None else line_block(item, max_line_bytes, first)
 
     def rows(self, block: Block, normalizer: Normalizer) -> Rows:
-        from tokcore.corpus.formats.line_rows import bitext_rows, long_rows
+        from tokcore.corpus.formats.line_rows import long_rows
 
         if block.long_lines:
             return long_rows(block.long_lines[0], len(self.sides), block.offset)
         source, target = block.texts
+        return self.rows_of_lines(source, target, normalizer, block.max_line_bytes)
+
+    def rows_of_lines(
+        self, source: BlockText, target: BlockText, normalizer: Normalizer, max_line_bytes: int
+    ) -> Rows:
+        """Returns what as many lines of two files become; other formats of pairs override it."""
+        from tokcore.corpus.formats.line_rows import bitext_rows
+
         return bitext_rows(
-            source.data,
-            source.offset,
-            target.data,
-            target.offset,
-            normalizer,
-            block.max_line_bytes,
+            source.data, source.offset, target.data, target.offset, normalizer, max_line_bytes
         )
 
 

@@ -45,6 +45,7 @@ class CorpusFormat(abc.ABC):
         reasons: for which it leaves out rows, beside those of all formats.
         identity: what a row is known by: `offset`, where it begins, or `row`, its number.
         takes_any_text: whether any lines are rows of it: such a format is compiled with some.
+        rows_are_lines: whether the n-th line of each of its files is a side of the n-th row, whole.
     """
 
     name: ClassVar[str]
@@ -54,6 +55,7 @@ class CorpusFormat(abc.ABC):
     reasons: ClassVar[tuple[str, ...]] = ()
     identity: ClassVar[str] = 'offset'
     takes_any_text: ClassVar[bool] = True
+    rows_are_lines: ClassVar[bool] = False
 
     @property
     @abc.abstractmethod

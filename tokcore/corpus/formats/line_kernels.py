@@ -97,10 +97,11 @@ def find_tab(data, start, end):
 
 
 @kernel_without_allocation
-def cut_columns(data, starts, ends, columns, cell_starts, cell_ends, coverage):
+def cut_columns(data, starts, ends, columns, keeps_tabs, cell_starts, cell_ends, coverage):
     """Fills in where each line's wanted columns are, and whether that is all of the line.
 
-    `columns` int64[c], ascending; `cell_starts`, `cell_ends` int64[lines, c]: a column that is not
+    `columns` int64[c], ascending; with `keeps_tabs` the last of them goes on to the line's end.
+    `cell_starts`, `cell_ends` int64[lines, c]: a column that is not
     there is no bytes at the line's end. `coverage` uint8[lines]: `COVERED`, `WITH_OTHERS` if there
     are columns that are not wanted, `MISSING_COLUMN` if too few.
     """
@@ -113,6 +114,8 @@ def cut_columns(data, starts, ends, columns, cell_starts, cell_ends, coverage):
         while found < len(columns) and start <= end:
             tab = find_tab(data, start, end)
             if columns[found] == column:
+                if keeps_tabs and found + 1 == len(columns):
+                    tab = end
                 cell_starts[line, found] = start
                 cell_ends[line, found] = tab
                 found += 1

@@ -28,7 +28,7 @@ from tokcore.text.sides import Side
 
 
 @dataclass(frozen=True)
-class _Lines:
+class BlockLines:
     """The lines of a block, from byte `offset` of its file on."""
 
     data: bytes
@@ -64,18 +64,22 @@ class _Lines:
         return Reject(reason, side, at, position, self.data[start:end])
 
 
-def _lines_of(data: bytes, offset: int, max_line_bytes: int) -> _Lines:
+def lines_of(data: bytes, offset: int, max_line_bytes: int) -> BlockLines:
+    """Returns the lines of a block that begins at byte `offset` of its file."""
     starts, ends = line_kernels.line_bounds(np.frombuffer(data, np.uint8))
     too_long = frozenset()
     if len(data) > max_line_bytes:
         too_long = frozenset(np.flatnonzero(ends - starts > max_line_bytes).tolist())
-    return _Lines(data, offset, starts, ends, too_long)
+    return BlockLines(data, offset, starts, ends, too_long)
 
 
-def _rows(
-    lines: _Lines, is_kept: np.ndarray, sides: Sequence[Side], rejects: Iterator[Reject]
+def taken_lines(
+    lines: BlockLines, is_kept: np.ndarray, sides: Sequence[Side], rejects: Iterator[Reject]
 ) -> Rows:
-    """Keeps the rows of each side that `is_kept` (bool[lines]) says."""
+    """Returns as rows the lines of each side that `is_kept` (bool[lines]) says.
+
+    `rejects`, in the order of the lines, are of others; what is left is empty.
+    """
     left_out = tuple(rejects)
     line_starts = lines.starts
     if not is_kept.all():
@@ -100,11 +104,11 @@ def text_rows(
     `text_rows(b' a\\r\\n\\nb', 10, T2T_LINES)` has the rows 'a' and 'b' at the offsets 10 and 15,
     and one empty line. The last line may lack its '\\n'. The rows have one side.
     """
-    lines = _lines_of(data, offset, max_line_bytes)
+    lines = lines_of(data, offset, max_line_bytes)
     normalized = normalizer.apply(lines.side())
     side = normalized.side
-    rejects = _bad_lines([lines], [normalized.damages])
-    return _rows(lines, side.ends > side.starts, [side], rejects)
+    rejects = bad_lines([lines], [normalized.damages])
+    return taken_lines(lines, side.ends > side.starts, [side], rejects)
 
 
 def tsv_rows(
@@ -114,23 +118,26 @@ def tsv_rows(
     normalizer: Normalizer,
     max_line_bytes: int = MAX_LINE_BYTES,
     kept: Sequence[KeptField] = (),
+    keep_tabs: bool = False,
 ) -> Rows:
     """Returns the rows of a block of TAB-separated lines, one side for each 0-based column.
 
     A blank line, or one with a blank wanted column, is empty; a line that has too few columns is a
     reject, and so is one where a column that goes along (`kept`, by number) does not fit its kind.
+    With `keep_tabs` the last of all these columns is the rest of its line, whatever tabs are in it.
     Raises ValueError if no column or a negative one is asked for.
     """
     if not columns or min(columns) < 0:
         raise ValueError(f'columns must be at least one number from 0 on, not {columns!r}')
-    lines = _lines_of(data, offset, max_line_bytes)
+    lines = lines_of(data, offset, max_line_bytes)
     wanted = sorted({*columns, *(int(each.field) for each in kept)})
     rows = lines.side()
     starts = np.empty((len(lines), len(wanted)), np.int64)
     ends = np.empty((len(lines), len(wanted)), np.int64)
     coverage = np.empty(len(lines), np.uint8)
+    columns_there = np.array(wanted, np.int64)
     line_kernels.cut_columns(
-        rows.text, rows.starts, rows.ends, np.array(wanted, np.int64), starts, ends, coverage
+        rows.text, rows.starts, rows.ends, columns_there, keep_tabs, starts, ends, coverage
     )
     cells = normalizer.apply(Side(rows.text, starts.reshape(-1), ends.reshape(-1)))
     given = starts, ends
@@ -163,11 +170,11 @@ def tsv_rows(
     rejects = (
         lines.reject(line, reasons[line], 0)
         if line in reasons
-        else _bad_line([lines], [damages], line)
+        else bad_line([lines], [damages], line)
         for line in sorted({*reasons, *damages, *lines.too_long})
     )
     sides = [Side(cells.side.text, starts[row], ends[row]) for row in texts]
-    found = _rows(lines, is_kept, sides, rejects)
+    found = taken_lines(lines, is_kept, sides, rejects)
     return dataclasses.replace(found, kept=tuple(going_along)) if kept else found
 
 
@@ -203,8 +210,8 @@ def bitext_rows(
     is reported. Raises ValueError if the blocks differ in their number of lines.
     """
     files = (
-        _lines_of(source, source_offset, max_line_bytes),
-        _lines_of(target, target_offset, max_line_bytes),
+        lines_of(source, source_offset, max_line_bytes),
+        lines_of(target, target_offset, max_line_bytes),
     )
     if len(files[0]) != len(files[1]):
         raise ValueError(
@@ -213,21 +220,22 @@ def bitext_rows(
     normalized = [normalizer.apply(lines.side()) for lines in files]
     sides = [each.side for each in normalized]
     is_kept = (sides[0].ends > sides[0].starts) & (sides[1].ends > sides[1].starts)
-    rejects = _bad_lines(files, [each.damages for each in normalized])
-    return _rows(files[0], is_kept, sides, rejects)
+    rejects = bad_lines(files, [each.damages for each in normalized])
+    return taken_lines(files[0], is_kept, sides, rejects)
 
 
-def _bad_lines(
-    files: Sequence[_Lines], damages: Sequence[Mapping[int, int]]
+def bad_lines(
+    files: Sequence[BlockLines], damages: Sequence[Mapping[int, int]]
 ) -> Iterator[Reject]:
     """The rejects of lines of a file, or of a pair, that are too long or not UTF-8."""
     bad = {line for lines in files for line in lines.too_long}.union(*damages)
-    return (_bad_line(files, damages, line) for line in sorted(bad))
+    return (bad_line(files, damages, line) for line in sorted(bad))
 
 
-def _bad_line(
-    files: Sequence[_Lines], damages: Sequence[Mapping[int, int]], line: int
+def bad_line(
+    files: Sequence[BlockLines], damages: Sequence[Mapping[int, int]], line: int
 ) -> Reject:
+    """The reject of a line that is too long or not UTF-8, of the first file where it is."""
     for side, lines in enumerate(files):
         if line in lines.too_long:
             return lines.reject(line, TOO_LONG, side)

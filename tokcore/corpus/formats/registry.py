@@ -11,6 +11,10 @@ _ORIGINS = {
     'tsv': 'tokcore.corpus.columnar.tsv:Tsv',
     'jsonl': 'tokcore.corpus.columnar.json_lines:JsonLines',
     'parquet': 'tokcore.corpus.columnar.parquet:Parquet',
+    'sgm': 'tokcore.corpus.markup.sgm:Sgm',
+    'tmx': 'tokcore.corpus.tmx.tmx:Tmx',
+    'tmx-lines': 'tokcore.corpus.tmx.tmx_lines:TmxLines',
+    'labelled': 'tokcore.corpus.labelled.labelled:Labelled',
     'text': 'tokcore.corpus.formats.lines:Lines',
 }
 """By name, in the order of the help: the module, and the class in it."""

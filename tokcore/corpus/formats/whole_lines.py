@@ -1,4 +1,4 @@
-"""A stream of text cut into blocks of whole lines, whatever the pieces that it comes in."""
+"""A stream of text cut to whole lines, and into blocks of them, whatever pieces it comes in."""
 
 from collections.abc import Iterable, Iterator
 
@@ -11,12 +11,13 @@ def whole_lines(
     block_bytes: int,
     max_line_bytes: int = MAX_LINE_BYTES,
     side: int = 0,
+    offset: int = 0,
 ) -> Iterator[bytes | LongLine]:
     r"""Joins and cuts the pieces of a text into blocks of whole lines.
 
     A block is as few lines as have `block_bytes` bytes together. Where the last of these is longer
     than `max_line_bytes`, the block ends before it, and what is kept of that line, as one of the
-    given side, comes by itself. So blocks depend on the text alone. The last one may be smaller and
+    given side in a text whose first byte here is at `offset`, comes by itself. So blocks depend on the text alone. The last one may be smaller and
     lack its line feed. Memory: the larger of a block and its longest line, twice.
 
     >>> list(whole_lines([b'a\nb', b'b\n\nc'], 3))
@@ -27,7 +28,34 @@ def whole_lines(
     """
     if block_bytes < 1:
         raise ValueError(f'block_bytes must be at least 1, not {block_bytes}')
-    return _whole_lines(pieces, block_bytes, max_line_bytes, side)
+    return _whole_lines(pieces, block_bytes, max_line_bytes, side, offset)
+
+
+def starting_lines(
+    pieces: Iterable[bytes], start: int, end: int
+) -> Iterator[tuple[int, bytes]]:
+    r"""Yields the lines of a text that start in its bytes [start, end), in pieces with their offset.
+
+    `pieces` are of the text from the byte before `start` on, if there is one: it tells whether a line
+    starts there. No more of them is taken than is needed.
+
+    >>> list(starting_lines([b'a\nb', b'b\n\nc'], 1, 6))
+    [(2, b'b'), (3, b'b\n\n')]
+    """
+    offset, begun = max(0, start - 1), not start
+    for piece in pieces:
+        first = 0
+        if not begun:
+            first = piece.find(b'\n') + 1
+            begun = first > 0
+            if offset + (first if begun else len(piece)) >= end:
+                return
+        until = piece.find(b'\n', max(first, end - 1 - offset)) + 1 if begun else 0
+        if begun and first < len(piece):
+            yield offset + first, piece[first : until or len(piece)]
+        if until:
+            return
+        offset += len(piece)
 
 
 class _OpenBlock:
@@ -67,9 +95,9 @@ class _OpenBlock:
 
 
 def _whole_lines(
-    pieces: Iterable[bytes], block_bytes: int, max_line_bytes: int, side: int
+    pieces: Iterable[bytes], block_bytes: int, max_line_bytes: int, side: int, offset: int
 ) -> Iterator[bytes | LongLine]:
-    offset = 0  # of the block
+    # The offset is that of the block.
     block = _OpenBlock(block_bytes)
     over: LongLineReader | None = None  # takes a line that is too long
     for piece in pieces:

@@ -1,11 +1,14 @@
 """Work items of files of lines: byte ranges of which no content is known, and their blocks.
 
-A line belongs to the range that it starts in. A gzip file is one item, and only that is read as a
-stream; everything else is one range, read once it is known where its lines begin and end. No more
-is held than an item, or a line as long as is allowed: longer ones are read over.
+A line belongs to the range that it starts in. A compressed file is one item, or as many as its index
+of parts allows; only these are read as a stream. Everything else is one range, read once it is known
+where its lines begin and end. No more is held than an item, or a line as long as is allowed: longer
+ones are read over.
 """
 
-from collections.abc import Iterator
+import itertools
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 from tokcore.corpus.dataset import (
     Block,
@@ -18,31 +21,91 @@ from tokcore.corpus.dataset import (
     WorkItem,
 )
 from tokcore.corpus.formats.line_ranges import read_starting_lines
-from tokcore.corpus.formats.whole_lines import whole_lines
+from tokcore.corpus.formats.whole_lines import starting_lines, whole_lines
 from tokcore.corpus.long_lines import is_longer, long_line
 from tokcore.corpus.storage.corpus_text import text_pieces
+from tokcore.corpus.storage.indexed_text import may_have_index, part_ends, text_from
 
 ITEM_BYTES = 8 << 20
 """The default size of a work item. At 8 to 16 MiB a block's fixed costs vanish; of these the least,
 since larger ones hold more memory for each thread and leave the last workers waiting."""
 
 BLOCK_BYTES = ITEM_BYTES
-"""The default size of the blocks that a gzip file is read in."""
+"""The default size of the blocks that a compressed file is read in."""
 
 PlacedLines = tuple[int, bytes | LongLine]
 """Lines, or one that is too long, with the offset of their first byte."""
 
 
-def byte_ranges(split: Split, item_bytes: int) -> list[WorkItem]:
-    """Cuts a split of one file a place into items of at most so many bytes, in order."""
+@dataclass(frozen=True)
+class PartIndex:
+    """A compressed file of which it is to be found out whether it can be cut."""
+
+    place: int
+    file: CorpusFile
+    item_bytes: int
+    stored_bytes = 0  # an index is little
+
+    def cuts(self, open_binary: OpenBinary) -> tuple[int, ...]:
+        """Returns where ranges of its text end, of as few parts as reach `item_bytes`.
+
+        Nothing if the file has no index, or one of a single range.
+
+        Raises:
+            InputError: it cannot be read, or has changed its size.
+        """
+        cuts: list[int] = []
+        start = 0
+        ends = part_ends(self.file, open_binary)
+        for end in ends:
+            if end - start >= self.item_bytes or end == ends[-1] > start:
+                cuts.append(end)
+                start = end
+        return tuple(cuts) if len(cuts) > 1 else ()
+
+
+def part_indexes(split: Split, item_bytes: int) -> list[PartIndex]:
+    """Returns the files of a split of one file a place that may be cut by an index of parts.
+
+    A file that is no larger than an item is one.
+    """
     return [
-        WorkItem(split.name, split.format, place, (text_range,))
+        PartIndex(place, file, item_bytes)
         for place, (file,) in zip(split.places, split.files, strict=True)
-        for text_range in _ranges_of(file, item_bytes)
+        if may_have_index(file) and file.size > item_bytes
     ]
 
 
-def _ranges_of(file: CorpusFile, item_bytes: int) -> list[TextRange]:
+def byte_ranges(
+    split: Split, item_bytes: int, cuts: Sequence[Sequence[int]] | None = None
+) -> list[WorkItem]:
+    """Cuts a split of one file a place into items of at most so many bytes, in order.
+
+    `cuts` are those of each of `part_indexes`; without, each compressed file is one item.
+
+    Raises:
+        ValueError: they are those of other files.
+    """
+    of_place: dict[int, Sequence[int]] = {}
+    if cuts is not None:
+        parts = part_indexes(split, item_bytes)
+        of_place = {
+            part.place: found for part, found in zip(parts, cuts, strict=True)
+        }
+    return [
+        WorkItem(split.name, split.format, place, (text_range,))
+        for place, (file,) in zip(split.places, split.files, strict=True)
+        for text_range in _ranges_of(file, item_bytes, of_place.get(place, ()))
+    ]
+
+
+def _ranges_of(file: CorpusFile, item_bytes: int, cuts: Sequence[int]) -> list[TextRange]:
+    if cuts:
+        # One byte into the next part, which then holds the byte that tells whether a line starts.
+        bounds = [0, *(end + 1 for end in cuts[:-1]), cuts[-1]]
+        return [
+            TextRange(file, start, end, of_text=True) for start, end in itertools.pairwise(bounds)
+        ]
     if file.compressed:
         return [TextRange(file, 0, file.size)]
     return [
@@ -70,8 +133,14 @@ def _read_lines(
     if not file.compressed:
         yield from read_starting_lines(text_range, open_binary, max_line_bytes)
         return
-    offset = 0
-    for lines in whole_lines(text_pieces(file, open_binary), block_bytes, max_line_bytes):
+    offset, pieces = 0, text_pieces(file, open_binary)
+    if text_range.of_text:
+        start, end = text_range.start, text_range.end
+        text = text_from(file, max(0, start - 1), open_binary)
+        placed = starting_lines(text, start, end)
+        offset, first = next(placed, (0, b''))
+        pieces = itertools.chain([first], (piece for _, piece in placed))
+    for lines in whole_lines(pieces, block_bytes, max_line_bytes, offset=offset):
         yield offset, lines
         offset += lines.length if isinstance(lines, LongLine) else len(lines)
 

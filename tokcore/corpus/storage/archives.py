@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import collections
 import contextlib
+import dataclasses
 import fnmatch
 import io
 import lzma
 import re
 import stat
+import struct
 import tarfile
 import zipfile
 import zlib
@@ -23,8 +25,9 @@ from tokcore.corpus.dataset import CorpusFile, OpenBinary
 from tokcore.corpus.storage.compression import (
     bounded,
     compression_of,
-    is_compressed,
+    compression_of_bytes,
     unpacked_pieces,
+    unpacked_stream,
 )
 from tokcore.corpus.storage.gzip_text import PIECE_BYTES
 from tokcore.corpus.storage.stored_file import open_stored, read_up_to
@@ -38,12 +41,15 @@ _NAME = re.compile(
     re.DOTALL | re.IGNORECASE,
 )
 
+_MOST_HEADER_BYTES = 16 << 20
+"""Of a member of a tar, with its long name and whatever else there is: Python holds all of it."""
+
 _ZIP_END_BYTES = 22
 """Of what ends a zip, without its comment."""
 
 _FAILURES = (
-    tarfile.TarError, zipfile.BadZipFile, zlib.error, lzma.LZMAError, EOFError, OSError,
-    NotImplementedError, RuntimeError, ValueError, KeyError, OverflowError,
+    tarfile.TarError, zipfile.BadZipFile, zlib.error, lzma.LZMAError, struct.error,
+    EOFError, OSError, NotImplementedError, RuntimeError, ValueError, KeyError, OverflowError,
 )  # fmt: skip
 
 
@@ -100,10 +106,10 @@ def _pieces_of(
             continue
         with _named(archive):
             piece = read_up_to(stream, PIECE_BYTES)
-        if is_compressed(piece):
-            raise InputError(
-                f'{file.path} is compressed within its archive; unpack it, or pack it as it is'
-            )
+        if kind := compression_of_bytes(piece):
+            packed = dataclasses.replace(file, compressed=kind)
+            yield from unpacked_stream(packed, _Rest(piece, stream, archive))
+            return
         while piece:
             yield piece
             with _named(archive):
@@ -122,21 +128,26 @@ def _members(
     if archive.path.lower().endswith('.zip'):
         yield from _zip_members(archive, open_binary, wanted)
         return
-    stream = io.BufferedReader(_PieceReader(unpacked_pieces(archive, open_binary)), PIECE_BYTES)
+    reader = _PieceReader(unpacked_pieces(archive, open_binary))
+    stream = io.BufferedReader(reader, PIECE_BYTES)
     with contextlib.ExitStack() as stack:
-        with _named(archive):
+        with _named(archive), reader.at_most(_MOST_HEADER_BYTES):
             tar = stack.enter_context(
                 tarfile.open(fileobj=stream, mode='r|', tarinfo=_Member, encoding='utf-8')
             )
         while True:
             with _named(archive):
-                member = tar.next()
+                with reader.at_most(_MOST_HEADER_BYTES):
+                    member = tar.next()
                 found = tar.extractfile(member) if member is not None and member.isreg() else None
             if member is None:
                 break
             if found is not None:
                 yield member.name, found
             tar.members.clear()  # which holds all of them otherwise, however many there are
+            with _named(archive):
+                if tar.fileobj.tell() < tar.offset:
+                    tar.fileobj.seek(tar.offset - 1)  # so that `next` reads a header alone
         with _named(archive):
             while rest := tar.fileobj.read(PIECE_BYTES):
                 if rest.strip(b'\0'):
@@ -204,12 +215,27 @@ def _named(archive: CorpusFile) -> Iterator[None]:
         raise InputError(f'{archive.path} is damaged or no archive ({reason}); get it again') from error
 
 
+class _Rest:
+    """The bytes of a member of which the first piece has been read."""
+
+    def __init__(self, piece: bytes, stream: BinaryIO, archive: CorpusFile):
+        self._piece, self._stream, self._archive = piece, stream, archive
+
+    def read(self, size: int) -> bytes:
+        if self._piece:
+            found, self._piece = self._piece[:size], self._piece[size:]
+            return found
+        with _named(self._archive):
+            return self._stream.read(size)
+
+
 class _PieceReader(io.RawIOBase):
     """A stream of pieces of bytes as a file that can only be read on."""
 
     def __init__(self, pieces: Iterator[bytes]):
         self._pieces = pieces
         self._left = b''
+        self._most: int | None = None  # bytes that may still be read; None: any number
 
     def readable(self) -> bool:
         return True
@@ -219,4 +245,15 @@ class _PieceReader(io.RawIOBase):
         taken = self._left[: len(buffer)]
         buffer[: len(taken)] = taken
         self._left = self._left[len(taken) :]
+        if self._most is not None:
+            self._most -= len(taken)
+            if self._most < 0:
+                raise tarfile.ReadError('a header that is far too large')
         return len(taken)
+
+    @contextlib.contextmanager
+    def at_most(self, size: int) -> Iterator[None]:
+        """Raises tarfile.ReadError where more is read within."""
+        self._most = size
+        yield
+        self._most = None

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator
 from typing import BinaryIO, Protocol
 
 from tokcore.corpus.dataset import CorpusFile, OpenBinary
-from tokcore.corpus.storage.gzip_text import PIECE_BYTES, inflated, stored
+from tokcore.corpus.storage.gzip_text import PIECE_BYTES, inflated, inflated_stream, stored
 from tokcore.corpus.storage.stored_file import open_path, open_stored, read_up_to
 from tokcore.errors import InputError
 
@@ -88,23 +88,44 @@ def unpacked_pieces(file: CorpusFile, open_binary: OpenBinary) -> Iterator[bytes
         return stored(file, open_binary)
     if file.compressed is True:
         return inflated(file, open_binary)
-    return bounded(file, _unpacked(file, open_binary))
+    return bounded(file, _opened(file, open_binary))
 
 
-def is_compressed(beginning: bytes) -> bool:
-    """Tells whether bytes begin as compressed ones do, and as no UTF-8 text does."""
-    return any(
-        magic.match(beginning) and (kind != ZSTD or _is_zstd('', beginning))
-        for kind, magic in _MAGIC.items()
-    )
+def _opened(file: CorpusFile, open_binary: OpenBinary) -> Iterator[bytes]:
+    with open_stored(file, open_binary) as stream:
+        yield from _unpacked(file, stream)
+
+
+def compression_of_bytes(beginning: bytes) -> Compression:
+    """Tells how bytes are compressed that begin as compressed ones do, and as no UTF-8 text does."""
+    for kind, magic in _MAGIC.items():
+        if magic.match(beginning) and (kind != ZSTD or _is_zstd('', beginning)):
+            return kind
+    return False
+
+
+def unpacked_stream(file: CorpusFile, stream: BinaryIO, begin: int = 0) -> Iterator[bytes]:
+    """Yields the text of a compressed file from its bytes, whatever these come from.
+
+    It is as strict as `unpacked_pieces`, but sets no bound to the text. Other than of gzip, the first
+    byte may be any of the file's.
+    """
+    if file.compressed is True:
+        return inflated_stream(file, stream)
+    return _unpacked(file, stream, begin)
+
+
+def is_bomb(file: CorpusFile, text_bytes: int) -> bool:
+    """Tells whether so much text is far too much for what a file stores."""
+    return text_bytes > max(_FREE_BYTES, MOST_RATIO * file.size)
 
 
 def bounded(file: CorpusFile, pieces: Iterator[bytes]) -> Iterator[bytes]:
     """Yields small pieces of a file's; raises InputError if they are far more than it stores."""
-    size, most = 0, max(_FREE_BYTES, MOST_RATIO * file.size)
+    size = 0
     for piece in pieces:
         size += len(piece)
-        if size > most:
+        if is_bomb(file, size):
             raise InputError(
                 f'{file.path} unpacks to more than {MOST_RATIO:,} times its {file.size} bytes; if '
                 'that is right, unpack it first'
@@ -167,34 +188,33 @@ def _kind(name: str) -> tuple[Callable[[], _Decoder], _Failures, bytes]:
     return _ZstdFrame, (zstandard.ZstdError,), b''
 
 
-def _unpacked(file: CorpusFile, open_binary: OpenBinary) -> Iterator[bytes]:
+def _unpacked(file: CorpusFile, stream: BinaryIO, begin: int = 0) -> Iterator[bytes]:
     make, failures, magic = _kind(str(file.compressed))
-    with open_stored(file, open_binary) as stream:
-        begun, pending = 0, b''  # where the stream begins, and what of it is not decoded yet
-        position = 0  # of the first byte in `pending`
-        while True:
-            pending = pending or read_up_to(stream, _READ_BYTES)
-            if begun and pending:
-                padding = len(pending) - len(pending.lstrip(b'\0'))
-                position, pending = position + padding, pending[padding:]
-                if not pending:
-                    continue
+    begun, pending = 0, b''  # how many streams have, and what of this one is not decoded yet
+    position = begin  # of the first byte in `pending`
+    while True:
+        pending = pending or read_up_to(stream, _READ_BYTES)
+        if begun and pending:
+            padding = len(pending) - len(pending.lstrip(b'\0'))
+            position, pending = position + padding, pending[padding:]
             if not pending:
-                if not begun:
-                    raise _cut_off(file, 0, 0)
-                return
-            pending += _rest_of_magic(stream, pending, magic)
-            if not pending.startswith(magic):
-                raise InputError(
-                    f'{file.path} has something else than {file.compressed} data at byte '
-                    f'{position}, after its last stream; remove what was appended, or get the file '
-                    'again'
-                )
-            decoder, start = make(), position
-            position, pending = yield from _one_stream(
-                file, stream, decoder, failures, (start, position, pending)
+                continue
+        if not pending:
+            if not begun:
+                raise _cut_off(file, begin, begin)
+            return
+        pending += _rest_of_magic(stream, pending, magic)
+        if not pending.startswith(magic):
+            raise InputError(
+                f'{file.path} has something else than {file.compressed} data at byte '
+                f'{position}, after its last stream; remove what was appended, or get the file '
+                'again'
             )
-            begun += 1
+        decoder, start = make(), position
+        position, pending = yield from _one_stream(
+            file, stream, decoder, failures, (start, position, pending)
+        )
+        begun += 1
 
 
 def _rest_of_magic(stream: BinaryIO, pending: bytes, magic: bytes) -> bytes:

@@ -7,6 +7,7 @@ bounded by the pieces, whatever the compression ratio.
 
 import zlib
 from collections.abc import Iterator
+from typing import BinaryIO
 
 from tokcore.corpus.dataset import CorpusFile, OpenBinary
 from tokcore.corpus.storage.stored_file import open_stored, read_up_to
@@ -33,48 +34,53 @@ def stored(file: CorpusFile, open_binary: OpenBinary) -> Iterator[bytes]:
 def inflated(file: CorpusFile, open_binary: OpenBinary) -> Iterator[bytes]:
     """Yields the text of a gzip file; raises InputError as `corpus_text.text_pieces`."""
     with open_stored(file, open_binary) as stream:
-        position = 0  # of the first byte in `pending`
-        pending = b''
-        member_start = 0
-        member = zlib.decompressobj(wbits=31)  # None between members
-        while True:
+        yield from inflated_stream(file, stream)
+
+
+def inflated_stream(file: CorpusFile, stream: BinaryIO) -> Iterator[bytes]:
+    """Yields the same from the bytes of a gzip file, whatever these come from."""
+    position = 0  # of the first byte in `pending`
+    pending = b''
+    member_start = 0
+    member = zlib.decompressobj(wbits=31)  # None between members
+    while True:
+        if not pending:
+            pending = read_up_to(stream, _STORED_BYTES)
             if not pending:
-                pending = read_up_to(stream, _STORED_BYTES)
-                if not pending:
-                    break
-            if member is None:
-                # Tapes and disk images pad a file with zero bytes, and `gzip` accepts that.
-                padding = len(pending) - len(pending.lstrip(b'\0'))
-                position += padding
-                pending = pending[padding:]
-                if not pending:
-                    continue
-                if len(pending) < len(_MAGIC):
-                    pending += read_up_to(stream, len(_MAGIC) - len(pending))
-                if pending[:2] != _MAGIC:
-                    raise InputError(
-                        f'{file.path} has something else than gzip data at byte {position}, after '
-                        'its last gzip member; remove what was appended, or get the file again'
-                    )
-                member = zlib.decompressobj(wbits=31)
-                member_start = position
-            try:
-                piece = member.decompress(pending, PIECE_BYTES)
-            except zlib.error as error:
+                break
+        if member is None:
+            # Tapes and disk images pad a file with zero bytes, and `gzip` accepts that.
+            padding = len(pending) - len(pending.lstrip(b'\0'))
+            position += padding
+            pending = pending[padding:]
+            if not pending:
+                continue
+            if len(pending) < len(_MAGIC):
+                pending += read_up_to(stream, len(_MAGIC) - len(pending))
+            if pending[:2] != _MAGIC:
                 raise InputError(
-                    f'{file.path} is damaged within {len(pending)} bytes after byte {position}, in '
-                    f'the gzip member that begins at byte {member_start} ({error}); get the file '
-                    'again'
-                ) from error
-            rest = member.unused_data if member.eof else member.unconsumed_tail
-            position += len(pending) - len(rest)
-            pending = rest
-            if member.eof:
-                member = None
-            if piece:
-                yield piece
-        if member is not None:
+                    f'{file.path} has something else than gzip data at byte {position}, after '
+                    'its last gzip member; remove what was appended, or get the file again'
+                )
+            member = zlib.decompressobj(wbits=31)
+            member_start = position
+        try:
+            piece = member.decompress(pending, PIECE_BYTES)
+        except zlib.error as error:
             raise InputError(
-                f'{file.path} ends at byte {position}, inside the gzip member that begins at byte '
-                f'{member_start}: it was cut off; get the file again'
-            )
+                f'{file.path} is damaged within {len(pending)} bytes after byte {position}, in '
+                f'the gzip member that begins at byte {member_start} ({error}); get the file '
+                'again'
+            ) from error
+        rest = member.unused_data if member.eof else member.unconsumed_tail
+        position += len(pending) - len(rest)
+        pending = rest
+        if member.eof:
+            member = None
+        if piece:
+            yield piece
+    if member is not None:
+        raise InputError(
+            f'{file.path} ends at byte {position}, inside the gzip member that begins at byte '
+            f'{member_start}: it was cut off; get the file again'
+        )

@@ -1,7 +1,8 @@
 """Which rows may not be in a normal form of Unicode, told by their characters alone.
 
-A text is in form C or KC if each character is in it by itself, none is a combining mark that is to
-stand behind others, and none is the second half of one that the two are put together to.
+A text is in a form if each character is in it by itself, none is a combining mark that is to stand
+behind others, and none is the second half of one that the two are put together to, which only forms
+C and KC do.
 """
 
 import functools
@@ -28,10 +29,10 @@ _JAMO = [*range(0x1161, 0x1176), *range(0x11A8, 0x11C3)]
 
 
 @functools.cache
-def doubtful_bits(form: Form) -> np.ndarray:
+def doubtful_bits(form: str) -> np.ndarray:
     """Returns uint64[0x110000 / 64]: bit c % 64 of word c // 64 is set where c needs a look.
 
-    A text without such code points is in the form.
+    A text without such code points is in the form, one of Unicode's four.
     """
     table = np.zeros(sys.maxunicode + 1, np.uint8)
     table[_JAMO] = 1

@@ -1,0 +1,182 @@
+"""Rows of a block through the filters of their dataset, one after another.
+
+What a filter changed is text anew, so the normalizer sees it again: as if it had been read so, a
+piece has no white space at its ends where lines have none. Rows keep their order and what goes
+along with them; what was dropped is counted by filter.
+"""
+
+from __future__ import annotations
+
+import collections
+import dataclasses
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from tokcore.compiled.compilation import read_only
+from tokcore.corpus.dataset import Split
+from tokcore.corpus.filters.registry import made_filters
+from tokcore.corpus.filters.row_filter import Filtered, RowFilter
+from tokcore.corpus.filters.texts.row_kernels import join_lines
+from tokcore.corpus.filters.users_function import PIECES, RowError
+from tokcore.corpus.rows import DroppedRow, Rows
+from tokcore.errors import InputError
+from tokcore.text.normalizer import Normalizer
+from tokcore.text.sides import Side
+
+MOST_NUMBERS = (1 << 44) // PIECES
+"""Rows of a file that can be told apart then: `order_keys` takes identities of 44 bits."""
+
+
+def identity_step(split: Split) -> int:
+    """Returns how far apart the identities of two rows are that follow each other in a file."""
+    by_number = split.format.identity == 'row'
+    if by_number and any(each.makes_several for each in made_filters(split.filters)):
+        return PIECES
+    return 1
+
+
+@dataclass(frozen=True)
+class _Taken:
+    """Rows on their way.
+
+    Attributes:
+        sides: their texts.
+        rows: int64[…], not descending: which of the block's rows each came from.
+    """
+
+    sides: tuple[Side, ...]
+    rows: np.ndarray
+
+
+def filtered_rows(
+    rows: Rows, split: Split, place: int, end: int, normalizer: Normalizer
+) -> Rows:
+    """Returns what is left of rows.
+
+    Args:
+        rows: of a block.
+        split: whose filters they go through.
+        place: of the block.
+        end: of the block in its (first) file.
+        normalizer: what made text of the rows.
+
+    Raises:
+        InputError: a user's function fails or returns what is no row, or more rows come of one
+            than can be told apart.
+    """
+    taken = _Taken(rows.sides, np.arange(len(rows)))
+    filtered: collections.Counter[str] = collections.Counter()
+    added = 0
+    dropped: list[tuple[int, DroppedRow]] = []
+    for each in made_filters(split.filters):
+        try:
+            found = each.apply(taken.sides)
+        except RowError as error:
+            what = _line(rows, taken.rows[error.row], split, place)
+            raise InputError(f'{what}: {error}') from error
+        sides = _made_anew(taken.sides, found, normalizer)
+        stays = np.ones(len(found.rows), bool) if found.is_wanted is None else found.is_wanted
+        for side in sides:
+            stays = stays & (side.ends > side.starts)
+        gone = np.ones(len(taken.rows), bool)
+        gone[found.rows] = False
+        lost = np.count_nonzero(gone)
+        filtered[each.name] += int(lost + np.count_nonzero(~stays))
+        added += len(found.rows) - len(taken.rows) + int(lost)
+        if split.keeps_dropped:
+            dropped += _dropped(each, rows, taken, gone)
+            dropped += _dropped(each, rows, _Taken(sides, taken.rows[found.rows]), ~stays)
+        if not stays.all():
+            sides = tuple(
+                Side(side.text, side.starts[stays], side.ends[stays]) for side in sides
+            )
+            found = Filtered(sides, found.rows[stays])
+        taken = _Taken(sides, taken.rows[found.rows])
+    made = dataclasses.replace(
+        rows,
+        sides=taken.sides,
+        line_starts=rows.line_starts[taken.rows],
+        kept=tuple(column.taken(taken.rows) for column in rows.kept),
+        filtered={name: count for name, count in sorted(filtered.items()) if count},
+        added=added,
+        dropped=tuple(each for _, each in sorted(dropped, key=lambda each: each[0])),
+    )
+    if not any(each.makes_several for each in made_filters(split.filters)):
+        return made
+    return dataclasses.replace(made, pieces=_identities(rows, taken.rows, split, place, end))
+
+
+def _identities(
+    rows: Rows, came_from: np.ndarray, split: Split, place: int, end: int
+) -> np.ndarray:
+    """Returns an identity for each row that came of those given: int64[…], ascending."""
+    numbers = np.arange(len(came_from)) - np.searchsorted(came_from, came_from)
+    offsets = rows.offsets
+    step = identity_step(split)
+    if step == 1:
+        # An offset that is no row's beginning is nobody's, up to where the next row begins.
+        room = np.append(offsets, end)[1:] - offsets
+    else:
+        room = np.full(len(offsets), step)
+        if len(offsets) and offsets[-1] >= MOST_NUMBERS:
+            raise InputError(
+                f'{_line(rows, -1, split, place)} is beyond the {MOST_NUMBERS} rows that a file '
+                'may have with a filter that makes several of one; split the file'
+            )
+    wrong = np.flatnonzero(numbers >= room[came_from])
+    if len(wrong):
+        row = came_from[wrong[0]]
+        count = np.count_nonzero(came_from == row)
+        raise InputError(
+            f'{_line(rows, row, split, place)}: filters made {count} rows of it, and there can be '
+            f'{room[row]} at most; let the filter make fewer, or cut the text before'
+        )
+    return offsets[came_from] * step + numbers
+
+
+def _line(rows: Rows, row: int, split: Split, place: int) -> str:
+    """Where a row of a block stands, for errors."""
+    by_number = split.format.identity == 'row'
+    what = 'row' if by_number else 'the line that starts at byte'
+    return f'{split.files_at(place)[0].path}: {what} {int(rows.offsets[row])}'
+
+
+def _made_anew(
+    given: tuple[Side, ...], found: Filtered, normalizer: Normalizer
+) -> tuple[Side, ...]:
+    """Returns what a filter made, normalized again where it changed anything."""
+    return tuple(
+        after if _is_part(before, after, found.rows) else _normalized(after, normalizer)
+        for before, after in zip(given, found.sides, strict=True)
+    )
+
+
+def _is_part(before: Side, after: Side, rows: np.ndarray) -> bool:
+    """Tells whether each row is the text of the one that it came from."""
+    return (
+        _address(after.text) == _address(before.text)
+        and np.array_equal(after.starts, before.starts[rows])
+        and np.array_equal(after.ends, before.ends[rows])
+    )
+
+
+def _address(text: np.ndarray) -> tuple[int, int]:
+    return text.ctypes.data, len(text)
+
+
+def _normalized(side: Side, normalizer: Normalizer) -> Side:
+    """Returns rows, which may stand anywhere in their text, one after another and normalized."""
+    joined = join_lines(*map(read_only, (side.text, side.starts, side.ends)))
+    return normalizer.apply(Side(*map(read_only, joined))).side
+
+
+def _dropped(
+    by: RowFilter, rows: Rows, taken: _Taken, which: np.ndarray
+) -> Iterator[tuple[int, DroppedRow]]:
+    """Yields rows that a filter dropped, each with the number of the block's row it came from."""
+    for row in np.flatnonzero(which).tolist():
+        first = int(taken.rows[row])
+        texts = tuple(side.row(row) for side in taken.sides)
+        yield first, DroppedRow(by.name, int(rows.offsets[first]), texts)

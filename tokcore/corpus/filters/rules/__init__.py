@@ -1,0 +1,1 @@
+"""The filters of lengths, scripts, normal forms and entities."""

@@ -1,0 +1,1 @@
+"""Texts whose labels stand in files of their own."""

@@ -1,0 +1,1 @@
+"""The sample of a corpus that a vocabulary is counted from."""
