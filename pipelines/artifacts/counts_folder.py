@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from pipelines.artifacts.manifest import Manifest, OutputFile
 from pipelines.engines.progress import tell
-from pipelines.engines.progress_events import CountsMade
+from pipelines.engines.progress_events import CountsMade, VocabularySampled
 from pipelines.transforms.count_tokens import WrittenCounts, counts_name, write_counts_file
 from tokcore.counts.block_counting import COUNT_PARTITIONS
 from tokcore.counts.merging import TokenTable
@@ -66,3 +66,11 @@ def log_counts(manifest: Manifest, path: str) -> None:
     """Tells what was counted."""
     distinct = sum(file.rows for file in manifest.files)
     tell(CountsMade(manifest.tokens, distinct, path))
+
+
+def tell_sample(manifest: Manifest) -> None:
+    """Tells what a vocabulary was counted from, if that was a sample."""
+    sample = manifest.sample
+    if sample:
+        parts = [('' if len(sample) == 1 else each.side, each.taken, each.lines) for each in sample]
+        tell(VocabularySampled(sample[0].how, tuple(parts)))

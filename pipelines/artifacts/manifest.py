@@ -33,6 +33,8 @@ class InputText:
     crc32c: str
     unicode: str = ''  # of a count file: the version it records, or 'not recorded'
     rules: TokenRules | None = None  # of a count file: those it records
+    stored_bytes: int | None = None  # of one that was fetched, whose name is its address
+    sha256: str | None = None  # of the same bytes
 
 
 @dataclass(frozen=True)
@@ -83,6 +85,22 @@ class VocabularyRecord:
 
 
 @dataclass(frozen=True)
+class SampleRecord:
+    """What a vocabulary was counted from, where that is not all there is."""
+
+    how: str  # as it was asked for: `t2t:100000000`, `uniform:0.1`
+    side: str  # which is counted of the corpus
+    lines: int  # of the side's files; of a uniform sample, those with text on every side
+    taken: int  # of these
+    fraction: float
+
+    @classmethod
+    def of(cls, how: str, side: str, lines: int, taken: int) -> 'SampleRecord':
+        """Returns the record of so many taken of so many."""
+        return cls(how, side, lines, taken, round(taken / lines, 6) if lines else 0.0)
+
+
+@dataclass(frozen=True)
 class Manifest:
     stage: str
     unicode: str
@@ -97,6 +115,7 @@ class Manifest:
     rules: TokenRules | None = None  # by which tokens were found, None if not recorded
     format: int = FORMAT
     datasets: tuple[LineTally, ...] = ()  # the lines of each dataset that has a name
+    sample: tuple[SampleRecord, ...] = ()  # what vocabularies were counted from, if not from all
 
     @property
     def outputs(self) -> tuple[OutputFile | VocabularyRecord, ...]:
@@ -108,11 +127,15 @@ class Manifest:
         fields = dataclasses.asdict(self)
         fields['lines'] = [lines.record() for lines in self.lines]
         fields['datasets'] = [lines.record() for lines in self.datasets]
-        if not self.datasets:
-            del fields['datasets']
+        for name in ('datasets', 'sample'):
+            if not fields[name]:
+                del fields[name]
         put_rules(fields)
         for each in fields['inputs']:
             put_rules(each)
+            for name in ('stored_bytes', 'sha256'):
+                if each[name] is None:
+                    del each[name]
         for each in (*fields['vocabularies'], *fields['vocabularies_used']):
             put_rules(each)
             for name in ('scheme', 'special_ids', 'scheme_options'):
@@ -140,6 +163,7 @@ class Manifest:
                         **take_rules(fields),
                         **{name: _records(kind, fields[name]) for name, kind in _RECORDS.items()},
                         'datasets': _records(LineTally, fields.get('datasets', [])),
+                        'sample': _records(SampleRecord, fields.get('sample', [])),
                     }
                 )
             )

@@ -17,6 +17,7 @@ from pipelines.artifacts.manifest import (
     read_manifest,
     read_run,
 )
+from pipelines.engines.filter_events import DroppedRowsKept
 from pipelines.engines.progress import tell
 from pipelines.engines.progress_events import LinesLeftOut
 from pipelines.files import filesystem
@@ -27,6 +28,7 @@ from pipelines.options.corpus_options import SPLITS
 from pipelines.options.secrets import without_secrets
 from pipelines.transforms.write_rejected import REJECTED_FOLDER
 from tokcore.corpus.block_stats import LineTally
+from tokcore.corpus.filters.registry import filter_names
 from tokcore.corpus.formats.registry import all_reasons
 from tokcore.encoding.token_rules import TokenRules
 from tokcore.errors import InputError
@@ -36,6 +38,9 @@ from tokcore.text.unicode_tables import UNICODE_VERSION
 _DATASET_FILE = re.compile(
     rf'.+-(train|dev|test)-\d{{5,}}-of-\d{{5,}}(\.inputs|\.targets|\.parquet)?|{VOCABULARY_FILE}', re.DOTALL
 )
+_FILTERS = '|'.join([*filter_names(), r'[\w.]+:\w+'])
+"""What filters are called, users' own too."""
+
 _COUNTS_FILE = re.compile(r'counts-\d{5}-of-\d{5}\.parquet')
 
 
@@ -156,12 +161,14 @@ class StageOutput:
     def rejected_paths(self) -> list[str]:
         """All files of rejected lines that a result can have, and those of datasets there are."""
         names = [f'{split}.{reason}.jsonl' for split in SPLITS for reason in all_reasons()]
-        reasons = '|'.join(all_reasons())
-        of_dataset = re.compile(rf'({"|".join(SPLITS)})\..+\.({reasons})\.jsonl', re.DOTALL)
+        further = re.compile(
+            rf'({"|".join(SPLITS)})\.(.+\.)?({"|".join(all_reasons())}|{_FILTERS})\.jsonl',
+            re.DOTALL,
+        )
         there = []
         if filesystem.is_folder(self.rejected_folder):
             there = [each.name for each in filesystem.list_folder(self.rejected_folder)]
-        names += sorted(filter(of_dataset.fullmatch, there))
+        names += sorted(set(filter(further.fullmatch, there)).difference(names))
         return [filesystem.join(self.rejected_folder, name) for name in names]
 
     def rejected_files(self, rejected: Sequence[OutputFile]) -> tuple[OutputFile, ...]:
@@ -178,11 +185,12 @@ class StageOutput:
         )
 
     def warn_rejected(self, rejected: Sequence[OutputFile]) -> None:
-        """Tells how many lines were left out, and where they are."""
+        """Tells how many lines were left out, and where they are; so too what filters dropped."""
         for file in rejected:
             name = filesystem.split_path(file.name)[1]
             path = filesystem.join(self.rejected_folder, name)
-            tell(LinesLeftOut(file.rows, path))
+            is_reason = name.split('.')[-2] in all_reasons()
+            tell(LinesLeftOut(file.rows, path) if is_reason else DroppedRowsKept(file.rows, path))
 
     def earlier_manifest(self) -> Manifest | None:
         """Returns the manifest that is there, None if there is none that can be read."""

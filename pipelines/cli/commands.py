@@ -5,13 +5,15 @@ import dataclasses
 from collections.abc import Sequence
 
 from pipelines.artifacts.count_files import find_counts
-from pipelines.artifacts.counts_folder import CountsFolder, count_names
+from pipelines.artifacts.counts_folder import CountsFolder, count_names, tell_sample
+from pipelines.artifacts.manifest import read_manifest
 from pipelines.artifacts.stage_output import StageOutput
 from pipelines.artifacts.vocabulary_reading import (
     needs_no_vocabulary,
     read_vocabulary,
     scheme_of,
 )
+from pipelines.cli.asked_corpus import asked_corpus
 from pipelines.cli.given_files import names_files, split_paths
 from pipelines.cli.job_files.printing import job_text
 from pipelines.cli.name_limits import refuse_long_names
@@ -19,9 +21,10 @@ from pipelines.cli.standard_output import print_text
 from pipelines.engines.engine import Engine, choose_engine
 from pipelines.engines.runner_checks import check_engine
 from pipelines.files import filesystem
-from pipelines.jobs.corpus_files import Corpus, find_corpus
+from pipelines.jobs.corpus_files import Corpus
 from pipelines.jobs.encode_options import EncodeOptions, VocabularyPaths
 from pipelines.jobs.job import Execution, Reading
+from pipelines.jobs.vocab_sampling import asked_sampling, refuse_sample
 from pipelines.machine.process_memory import total_bytes
 from pipelines.options.choices import TEXT, TFRECORD
 from pipelines.options.command_options import known_commands
@@ -34,12 +37,14 @@ from pipelines.options.job_options import (
 )
 from pipelines.options.option_reading import field_values, options_of
 from pipelines.options.vocabulary_options import (
+    BuiltVocabularies,
     GivenVocabularies,
+    SampledVocabulary,
     asked_encoding,
     asked_learning,
     asked_scheme,
 )
-from pipelines.stages.build import build_stage, vocabulary_names
+from pipelines.stages.build import build_stage
 from pipelines.stages.count import count_stage
 from pipelines.stages.dry_run import dry_run
 from pipelines.stages.encode import encode_stage, given_vocabularies
@@ -68,18 +73,25 @@ def print_job(options: argparse.Namespace) -> None:
 def build(options: argparse.Namespace, beam_flags: Sequence[str]) -> None:
     engine = _engine(options, beam_flags)
     folder = filesystem.absolute(options.output)
-    corpus = find_corpus(split_paths(options, SPLITS))
+    corpus = asked_corpus(options, SPLITS, folder)
+    if corpus is None:
+        return
     scheme = asked_scheme(options.scheme, vars(options))
     vocabulary = asked_learning(scheme, vars(options)) if scheme.options else None
+    sampling = asked_sampling(vars(options), corpus)
+    if vocabulary is None:
+        refuse_sample(vars(options), f'--scheme {scheme.name} learns none')
     encoding = _encode_options(options, corpus, scheme)
-    names = vocabulary_names(corpus, scheme, options.name, vocabulary, options.shared_vocab)
+    built = options_of(BuiltVocabularies, vars(options))
+    names = built.names(scheme, options.name, vocabulary, corpus.format.sides)
     _refuse_long_names(folder, [*names.values(), *_longest_shards(encoding, corpus)], options)
     execution = _execution(engine, options, scheme, _shuffling(engine, options))
     reading = _reading(corpus, options, scheme)
     if options.dry_run:
-        _tell(reading, execution, [*names.values(), *encoding.file_names(corpus)], folder)
+        files = [*names.values(), *encoding.file_names(corpus)]
+        _tell(reading, execution, files, folder, sampling)
         return
-    build_stage(reading, execution, vocabulary, options.shared_vocab, encoding, folder)
+    build_stage(reading, execution, vocabulary, built, encoding, folder, sampling)
 
 
 def count(options: argparse.Namespace, beam_flags: Sequence[str]) -> None:
@@ -90,14 +102,19 @@ def count(options: argparse.Namespace, beam_flags: Sequence[str]) -> None:
     execution = _execution(_engine(options, beam_flags), options, schemes[0])
     path = filesystem.absolute(options.output)
     refuse_long_names(*_beside(path, [f'.{REJECTED_FOLDER}']), '--output')
+    _refuse_long_work(options)
     if options.merge:
         _refuse_dry_run(options, '--merge')
+        refuse_sample(vars(options), '--merge takes its place')
         if names_files(options) or options.side or len(schemes) > 1:
             raise InputError('--merge takes the place of text; give one of the two')
         merge_stage(options.merge, path, execution)
         return
-    corpus = find_corpus(split_paths(options, ('train',)))
+    corpus = asked_corpus(options, ('train',), filesystem.split_path(path)[0])
+    if corpus is None:
+        return
     side = _side(options, corpus)
+    sampling = asked_sampling(vars(options), corpus)
     folders = [
         CountsFolder(
             filesystem.join(path, each.name) if len(schemes) > 1 else path, side, each
@@ -112,11 +129,13 @@ def count(options: argparse.Namespace, beam_flags: Sequence[str]) -> None:
         )
     if options.dry_run:
         names = [f'{each.path}/{name}' for each in folders for name in count_names()]
-        _tell(reading, execution, names, path)
+        _tell(reading, execution, names, path, sampling)
         return
-    rejected = count_stage(reading, execution, folders)
-    for folder, files in zip(folders, rejected, strict=True):
-        StageOutput.of_counts(folder.path).warn_rejected(files)
+    rejected = count_stage(reading, execution, folders, sampling=sampling)
+    outputs = [StageOutput.of_counts(folder.path) for folder in folders]
+    for output, files in zip(outputs, rejected, strict=True):
+        output.warn_rejected(files)
+    tell_sample(read_manifest(outputs[0].manifest_path))
 
 
 def _count_pieces(options: argparse.Namespace, beam_flags: Sequence[str]) -> None:
@@ -124,6 +143,7 @@ def _count_pieces(options: argparse.Namespace, beam_flags: Sequence[str]) -> Non
         raise InputError('--pieces goes with --vocab, the codes that cut text into pieces; give it')
     if options.merge:
         raise InputError('--merge adds up counts of tokens; leave it out, or --pieces')
+    refuse_sample(vars(options), '--pieces counts by one that is there')
     codes_path, path = map(filesystem.absolute, (options.vocab, options.output))
     asked = [name for name in dict.fromkeys(options.scheme) if name != DEFAULT_SCHEME]
     scheme = scheme_of([codes_path], asked[0] if asked else None, vars(options))
@@ -134,7 +154,9 @@ def _count_pieces(options: argparse.Namespace, beam_flags: Sequence[str]) -> Non
         )
     execution = _execution(_engine(options, beam_flags), options, scheme)
     refuse_long_names(*_beside(path, _BESIDE_VOCABULARY), '--output')
-    corpus = find_corpus(split_paths(options, ('train',)))
+    corpus = asked_corpus(options, ('train',), filesystem.split_path(path)[0])
+    if corpus is None:
+        return
     if options.dry_run:
         _tell(_reading(corpus, options, scheme), execution, [path], path)
         return
@@ -161,25 +183,31 @@ def vocab(options: argparse.Namespace, beam_flags: Sequence[str]) -> None:
     _refuse_long_work(options)
     if options.counts:
         _refuse_dry_run(options, '--counts')
+        refuse_sample(vars(options), '--counts takes its place')
         if names_files(options) or options.side:
             raise InputError('--counts takes the place of text; give one of the two')
         counts = find_counts(options.counts)
         vocabulary_from_counts(counts, execution, vocabulary, scheme, path)
         return
-    corpus = find_corpus(split_paths(options, ('train',)))
+    corpus = asked_corpus(options, ('train',), filesystem.split_path(path)[0])
+    if corpus is None:
+        return
     side = _side(options, corpus)
+    sampling = asked_sampling(vars(options), corpus)
     reading = _reading(corpus, options, scheme)
     if options.dry_run:
         folder, name = filesystem.split_path(path)
-        _tell(reading, execution, [name], folder)
+        _tell(reading, execution, [name], folder, sampling)
         return
-    vocabulary_from_text(reading, execution, side, vocabulary, path)
+    vocabulary_from_text(reading, execution, side, vocabulary, path, sampling)
 
 
 def encode(options: argparse.Namespace, beam_flags: Sequence[str]) -> None:
     engine = _engine(options, beam_flags)
     folder = filesystem.absolute(options.output)
-    corpus = find_corpus(split_paths(options, SPLITS))
+    corpus = asked_corpus(options, SPLITS, folder)
+    if corpus is None:
+        return
     vocabularies = _vocabulary_paths(options, corpus)
     scheme = scheme_of(vocabularies.given, options.scheme, vars(options))
     encoding = _encode_options(options, corpus, scheme)
@@ -192,8 +220,15 @@ def encode(options: argparse.Namespace, beam_flags: Sequence[str]) -> None:
     encode_stage(reading, execution, vocabularies, encoding, folder)
 
 
-def _tell(reading: Reading, execution: Execution, names: Sequence[str], folder: str) -> None:
-    print_text(''.join(f'{line}\n' for line in dry_run(reading, execution, names, folder)))
+def _tell(
+    reading: Reading,
+    execution: Execution,
+    names: Sequence[str],
+    folder: str,
+    sampling: SampledVocabulary = SampledVocabulary(),
+) -> None:
+    told = dry_run(reading, execution, names, folder, sampling)
+    print_text(''.join(f'{line}\n' for line in told))
 
 
 def _refuse_dry_run(options: argparse.Namespace, instead: str) -> None:
@@ -221,11 +256,10 @@ def _execution(
         raise InputError(
             '--max-rejected goes with --on-error=skip; without it the first such line ends the job'
         )
-    work = getattr(options, 'work', None)  # `count` keeps nothing
     engine = dataclasses.replace(engine, scheme=scheme)
     return Execution(
         engine,
-        work=filesystem.absolute(work) if work else None,
+        work=filesystem.absolute(options.work) if options.work else None,
         **field_values(RunningOptions, vars(options)),
         **vars(shuffling),
     )

@@ -12,14 +12,18 @@ from tokcore.errors import InputError
 
 
 def names_files(options: argparse.Namespace) -> bool:
-    """Tells whether files of a training corpus are given."""
-    return 'train' in getattr(options, 'datasets', {}) or any(getattr(options, role) for each in all_formats() for role in each.roles)
+    """Tells whether files of a training corpus are given, or what is to be done with their rows."""
+    return bool(
+        'train' in getattr(options, 'datasets', {})
+        or options.clean
+        or any(getattr(options, role) for each in all_formats() for role in each.roles)
+    )
 
 
 def split_paths(options: argparse.Namespace, splits: Sequence[str]) -> list[SplitPaths]:
     """Returns what is given for each split, of those for which files are given.
 
-    Files of a split on the command line take the place of a job file's.
+    Files of a split on the command line take the place of a job file's, and so do filters.
 
     Raises:
         InputError: no training corpus, options that do not go together, or splits of another shape.
@@ -34,12 +38,23 @@ def split_paths(options: argparse.Namespace, splits: Sequence[str]) -> list[Spli
         raise InputError(f'no training corpus given: {", or ".join(choices)}')
     found: list[SplitPaths] = []
     for split, given in chosen.items():
+        clean = getattr(options, option_name(split, 'clean'))
         if given is None:
-            found += of_job.get(split, ())
+            of_split = of_job.get(split, ())
+            if clean and not of_split:
+                raise InputError(
+                    f'{split_flag(split, "clean")} is for the rows of a {split} corpus, and there '
+                    'is none; leave it out, or give one'
+                )
+            if clean is not None:
+                of_split = [dataclasses.replace(each, clean=clean) for each in of_split]
+            found += of_split
             continue
         paths = {role: getattr(options, option_name(split, role)) for role in given.roles}
         found.append(
-            SplitPaths(split, given.name, paths, _format_options(options, split, given))
+            SplitPaths(
+                split, given.name, paths, _format_options(options, split, given), clean=clean or ()
+            )
         )
     _check_sides(found)
     return found

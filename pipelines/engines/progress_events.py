@@ -30,6 +30,26 @@ class CountsMade(News):
 
 
 @dataclass(frozen=True)
+class VocabularySampled(News):
+    """A vocabulary was counted from a part of what there is.
+
+    Attributes:
+        how: it was asked for.
+        parts: (what, lines taken, lines there are); `what` is empty where there is one part.
+    """
+
+    how: str
+    parts: tuple[tuple[str, int, int], ...]
+
+    def __str__(self) -> str:
+        told = ' and '.join(
+            f'{taken:,} of {lines:,} lines{f" of {what}" if what else ""}'
+            for what, taken, lines in self.parts
+        )
+        return f'the vocabulary was counted from {told} (--vocab-sample {self.how})'
+
+
+@dataclass(frozen=True)
 class VocabularyMade(News):
     """A vocabulary's file is whole."""
 
@@ -111,7 +131,8 @@ class LinesLeftOut(News):
     path: str
 
     def __str__(self) -> str:
-        return f'{self.lines} lines were left out: {self.path}'
+        left_out = 'line was' if self.lines == 1 else 'lines were'
+        return f'{self.lines} {left_out} left out: {self.path}'
 
 
 @dataclass(frozen=True)

@@ -83,6 +83,10 @@ class _Holder:
         return f'process {self.pid} on host {self.host} since {self.since}'
 
 
+class HeldError(InputError):
+    """Another run holds a claim."""
+
+
 class Claim:
     """The right to write to something, held while the block runs.
 
@@ -93,13 +97,15 @@ class Claim:
         path: the file of the claim, gone at the end; folders on the way to it are made, and deleted
             if they are empty then.
         what: names what is claimed, in errors.
+        instead: the option by which another may be given.
 
     Raises:
-        InputError: another run holds it.
+        HeldError: another run holds it.
+        InputError: something else is in its place.
     """
 
-    def __init__(self, path: str, what: str):
-        self._path, self._what = path, what
+    def __init__(self, path: str, what: str, instead: str = '--output'):
+        self._path, self._what, self._instead = path, what, instead
         self._lock: int | None = None
         self._written: _Holder | None = None
         self._denied: OSError | None = None
@@ -208,10 +214,10 @@ class Claim:
             raise InputError(f'{self._path} is not a regular file; remove it')
         return descriptor
 
-    def _held_by(self, holder: _Holder | None, remedy: str = '') -> InputError:
-        return InputError(
+    def _held_by(self, holder: _Holder | None, remedy: str = '') -> HeldError:
+        return HeldError(
             f'{self._what} is being written by {holder or "another process"}; wait until it is '
-            f'done, or give another --output{remedy}'
+            f'done, or give another {self._instead}{remedy}'
         )
 
     def _write(self) -> None:

@@ -34,6 +34,7 @@ class StoredFile:
     name: str
     size: int  # bytes as stored
     modified: float  # seconds since 1970, 0 where the filesystem does not tell
+    sha256: str | None = None  # of one that was fetched
 
 
 def absolute(path: str) -> str:

@@ -3,20 +3,24 @@
 A typing error in the last split costs seconds and not the hours of a count.
 """
 
-from collections.abc import Sequence
+import dataclasses
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from pipelines.artifacts.manifest import InputText
 from pipelines.artifacts.stage_output import InputState
+from pipelines.fetching.fetched_files import FetchedFile
 from pipelines.files import filesystem
 from pipelines.files.filesystem import StoredFile
 from pipelines.jobs.split_paths import SplitPaths
 from pipelines.transforms.read_corpus import corpus_file, find_files
-from tokcore.corpus.dataset import CorpusFile, Split
+from tokcore.corpus.dataset import AskedFilter, CorpusFile, Split
+from tokcore.corpus.filters.registry import asked_filters, try_filters
 from tokcore.corpus.formats.corpus_format import CorpusFormat
 from tokcore.corpus.range_checksums import RangeChecksum, TextSummary, join_checksums
 from tokcore.corpus.storage.compression import MOST_RATIO, Compression
 from tokcore.corpus.storage.file_checksum import checksum_file
+from tokcore.corpus.storage.indexed_text import may_have_index
 from tokcore.errors import InputError
 
 _GZIP_RATIO = 5
@@ -39,8 +43,15 @@ class CorpusInput:
 
     def text(self, summary: TextSummary) -> InputText:
         """Returns the manifest's entry from the checksum of all of it."""
+        sha256 = self.stored.sha256
         return InputText(
-            self.split, self.role, self.file.name, summary.bytes, f'{summary.crc32c:08x}'
+            self.split,
+            self.role,
+            self.file.name,
+            summary.bytes,
+            f'{summary.crc32c:08x}',
+            stored_bytes=None if sha256 is None else self.stored.size,
+            sha256=sha256,
         )
 
 
@@ -81,6 +92,11 @@ class Corpus:
             for each in self.inputs
         )
 
+    @property
+    def may_have_parts(self) -> bool:
+        """Whether there are files that several workers may read, though they are compressed."""
+        return any(may_have_index(each.file) for each in self.inputs)
+
     def text_bytes(self, split: str) -> int:
         """Returns about how many bytes of text a split holds."""
         return sum(
@@ -103,18 +119,28 @@ def _most_ratio(compressed: Compression) -> int:
     return _MOST_GZIP_RATIO if compressed is True else MOST_RATIO
 
 
-def find_corpus(paths: Sequence[SplitPaths]) -> Corpus:
+def find_corpus(
+    paths: Sequence[SplitPaths],
+    fetched: Mapping[str, FetchedFile] | None = None,
+    keeps_dropped: bool = False,
+) -> Corpus:
     """Finds the files of all splits.
 
+    Args:
+        paths: of each dataset.
+        fetched: the files of those paths that are addresses.
+        keeps_dropped: whether what filters drop is kept.
+
     Raises:
-        InputError: a path that does not exist or cannot be read, or files that do not pair.
+        InputError: a path that does not exist or cannot be read, files that do not pair, or a
+            filter that there is not or that is not for such rows.
     """
     splits: list[Split] = []
     inputs: list[CorpusInput] = []
     for given in paths:
         chosen = given.chosen_format
         found = [
-            [each for pattern in given.paths[role] for each in find_files(pattern)]
+            [each for pattern in given.paths[role] for each in _find(pattern, fetched or {})]
             for role in chosen.roles
         ]
         _check_numbers(given, chosen, [len(each) for each in found])
@@ -128,7 +154,10 @@ def find_corpus(paths: Sequence[SplitPaths]) -> Corpus:
                 f'the {given.split} corpus is empty: no byte in {names}; check the files'
             )
         first = sum(len(each.files) for each in splits if each.name == given.split)
-        splits.append(_split_of(given, chosen, tuple(files), first))
+        split = _split_of(given, chosen, tuple(files), first)
+        splits.append(
+            dataclasses.replace(split, keeps_dropped=keeps_dropped and bool(split.filters))
+        )
         inputs += [
             CorpusInput(
                 given.split, role, first + number, side, files[number][side], stored[number][side]
@@ -137,6 +166,20 @@ def find_corpus(paths: Sequence[SplitPaths]) -> Corpus:
             for side, role in enumerate(chosen.roles)
         ]
     return Corpus(tuple(splits), tuple(inputs))
+
+
+def _find(pattern: str, fetched: Mapping[str, FetchedFile]) -> list[StoredFile]:
+    if pattern not in fetched:
+        return find_files(pattern)
+    # A name is the same wherever the work folder is: the address, and the member if there is one.
+    file = fetched[pattern]
+    inside = '' if file.member is None else f'!{file.member}'
+    return [
+        dataclasses.replace(
+            each, name=file.name + each.path[len(file.path) :], sha256=file.sha256
+        )
+        for each in find_files(file.path + inside)
+    ]
 
 
 def _split_of(
@@ -152,7 +195,20 @@ def _split_of(
         first,
         () if set(prefixes) == {None} else prefixes,
         given.max_examples,
+        filters=_filters(given, chosen),
     )
+
+
+def _filters(given: SplitPaths, chosen: CorpusFormat) -> tuple[AskedFilter, ...]:
+    if not given.clean:
+        return ()
+    try:
+        asked = asked_filters(given.clean)
+        # Kernels are compiled by that too, before there are workers.
+        try_filters(asked, len(chosen.sides))
+    except InputError as error:
+        raise InputError(f'{given.option("clean")}: {error}') from error
+    return asked
 
 
 def _check_numbers(given: SplitPaths, chosen: CorpusFormat, numbers: Sequence[int]) -> None:

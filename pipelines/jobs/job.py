@@ -44,12 +44,21 @@ class Reading(LineOptions):
         splits = self.corpus.splits
         if any(split.dataset or split.prefixes or split.max_examples for split in splits):
             return {**recorded(self), 'datasets': [_dataset_record(split) for split in splits]}
-        of_formats = {
+        of_splits = {
             option_name(split.name, name): value
             for split in splits
-            for name, value in split.format.options.items()
+            for name, value in {**split.format.options, **_filters_record(split)}.items()
         }
-        return {**recorded(self), **of_formats}
+        return {**recorded(self), **of_splits}
+
+
+def _filters_record(split: Split) -> dict[str, object]:
+    """Returns what manifests say of filters, where there are any."""
+    told = [
+        {'filter': each.spec, 'made_of': each.stamp} if each.stamp else each.spec
+        for each in split.filters
+    ]
+    return {'clean': told} if told else {}
 
 
 def _dataset_record(split: Split) -> dict[str, object]:
@@ -63,6 +72,7 @@ def _dataset_record(split: Split) -> dict[str, object]:
         'format': split.format.name,
         **split.format.options,
         **{name: value for name, value in told.items() if value},
+        **_filters_record(split),
     }
 
 

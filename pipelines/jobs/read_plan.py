@@ -33,11 +33,13 @@ class ReadPlan:
         reading: what is read.
         items: by split its work items, in their order.
         item_bytes: about the size of an item, and of what is read at once of a gzip stream.
+        workers: threads of a worker.
     """
 
     reading: Reading
     items: Mapping[str, Sequence[WorkItem]]
     item_bytes: int
+    workers: int = 1
 
     @property
     def all_items(self) -> list[WorkItem]:
@@ -51,12 +53,14 @@ class ReadPlan:
 
     def only(self, split: str) -> 'ReadPlan':
         """Returns the plan of one split."""
-        return ReadPlan(self.reading.only(split), {split: self.items[split]}, self.item_bytes)
+        return dataclasses.replace(
+            self, reading=self.reading.only(split), items={split: self.items[split]}
+        )
 
     def read(self, pipeline: beam.Pipeline) -> beam.PCollection:
         """Returns the blocks of all splits."""
         return pipeline | 'ReadBlocks' >> ReadBlocks(
-            self.all_items, self.item_bytes, self.reading.max_line_bytes
+            self.all_items, self.item_bytes, self.reading.max_line_bytes, self.workers
         )
 
 
@@ -91,7 +95,8 @@ def plan_reading(reading: Reading, execution: Execution, folder: str) -> ReadPla
         ended.append(_ended(split, own, reading, item_bytes))
         items.setdefault(split.name, []).extend(own)
     corpus = dataclasses.replace(reading.corpus, splits=tuple(ended))
-    return ReadPlan(dataclasses.replace(reading, corpus=corpus), items, item_bytes)
+    reading = dataclasses.replace(reading, corpus=corpus)
+    return ReadPlan(reading, items, item_bytes, execution.engine.workers)
 
 
 def _ended(
@@ -107,7 +112,7 @@ def _ended(
             item, filesystem.open_binary, item_bytes, reading.max_line_bytes
         )
     )
-    end = find_end(blocks, split.max_examples, reading.scheme.normalizer)
+    end = find_end(blocks, split, reading.scheme.normalizer)
     return dataclasses.replace(split, end=end)
 
 

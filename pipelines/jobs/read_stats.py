@@ -2,12 +2,14 @@
 
 import collections
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import apache_beam as beam
 
 from pipelines.artifacts.manifest import InputText, OutputFile
+from pipelines.engines.filter_events import RowsFiltered
+from pipelines.engines.progress import tell
 from pipelines.files import filesystem
 from pipelines.jobs.corpus_files import Corpus, input_texts
 from pipelines.options.rejection_limits import RejectionLimit
@@ -62,19 +64,14 @@ def read_job_stats(
     rows = list(read_report(filesystem.join(path, _STATS_NAME), LineTally, RangeChecksum))
     receipts = [row for row in rows if isinstance(row, RangeChecksum)]
     tallies = [row for row in rows if isinstance(row, LineTally)]
-    lines_read, left_out = (
-        sum(each.lines for each in tallies), sum(each.rejected for each in tallies)
-    )  # fmt: skip
-    if max_rejected is not None and max_rejected.is_passed(left_out, lines_read):
-        reasons: collections.Counter[str] = collections.Counter()
-        for each in tallies:
-            reasons.update(each.left_out)
-        raise max_rejected.error(reasons, sum(each.lines for each in tallies))
+    left_out = sum(each.rejected for each in tallies)
+    if max_rejected is not None:
+        refuse_losses(max_rejected, tallies)
     datasets = []
     for split in corpus.splits:
         of_it = [each for each in tallies if each.dataset == split.dataset]
         tally = add_tallies(split.name, of_it)
-        if tally.examples == 0:
+        if tally.examples + tally.not_sampled == 0:
             names = ', '.join(
                 each.stored.path
                 for each in corpus.inputs
@@ -83,9 +80,12 @@ def read_job_stats(
             what = f'dataset {split.dataset} of {split.name}' if split.dataset else (
                 f'{split.name} corpus'
             )
+            dropped = ', '.join(f'{name} {count}' for name, count in tally.filtered.items())
+            by_filters = f' (filters dropped: {dropped})' if dropped else ''
             raise InputError(
                 f'the {what} is empty: {tally.lines} lines read from {names}, none '
-                'with text on every side; check the files and the columns'
+                f'with text on every side{by_filters}; check the files and the columns'
+                f'{" and --clean" if dropped else ""}'
             )
         if split.dataset:
             datasets.append(tally)
@@ -94,8 +94,12 @@ def read_job_stats(
     ]
     written = read_report(filesystem.join(path, _REJECTED_NAME), WrittenFile)
     rejected = tuple(map(OutputFile.of, written))
-    if left_out != sum(file.rows for file in rejected):
-        raise RuntimeError(f'{left_out} lines were rejected, but not as many written: {rejected}')
+    keeping = {(each.name, each.dataset) for each in corpus.splits if each.keeps_dropped}
+    kept = left_out + sum(
+        sum(each.filtered.values()) for each in tallies if (each.split, each.dataset) in keeping
+    )
+    if kept != sum(file.rows for file in rejected):
+        raise RuntimeError(f'{kept} lines were rejected, but not as many written: {rejected}')
     # Which words are told depends on how blocks were cut, and no byte of a result may.
     words = tuple(each.unknown_words for each in lines)
     return ReadStats(
@@ -103,5 +107,22 @@ def read_job_stats(
     )
 
 
+def log_filtered(lines: Sequence[LineTally]) -> None:
+    """Tells what filters did to the rows of each split."""
+    for each in lines:
+        if each.filtered or each.added:
+            tell(RowsFiltered(each.split, each.lines, tuple(each.filtered.items()), each.added))
+
+
 def _told(tallies: Sequence[LineTally]) -> tuple[LineTally, ...]:
     return tuple(dataclasses.replace(each, unknown_words={}) for each in tallies)
+
+
+def refuse_losses(limit: RejectionLimit, tallies: Iterable[LineTally]) -> None:
+    """Raises InputError if more lines were left out of all splits together than may be."""
+    reasons: collections.Counter[str] = collections.Counter()
+    lines = 0
+    for each in tallies:
+        reasons.update(each.left_out)
+        lines += each.lines
+    limit.refuse(reasons, lines)

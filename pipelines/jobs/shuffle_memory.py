@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from pipelines.jobs.job import Execution, Reading
+from pipelines.transforms.read_blocks import MOST_AHEAD
 from tokcore.encoding.row_encoder import DEFAULT_CACHE_BYTES
 from tokcore.errors import InputError
 
@@ -32,13 +33,16 @@ class ShuffleMemory:
     processes: int
 
 
-def fit_memory(execution: Execution, longest_line: int, vocabularies: int) -> ShuffleMemory:
+def fit_memory(
+    execution: Execution, longest_line: int, vocabularies: int, reads_ahead: bool = False
+) -> ShuffleMemory:
     """Returns the largest buffers, and with them the most threads, that fit.
 
     Args:
         execution: the buffer wanted and the limit, the threads wanted and the size of a work item.
         longest_line: the most bytes that a line can have; one at a time has so many.
         vocabularies: how many there are; each thread remembers tokens of each.
+        reads_ahead: whether parts of compressed files may be read ahead.
 
     Raises:
         InputError: not even one thread with the least buffer fits.
@@ -53,6 +57,8 @@ def fit_memory(execution: Execution, longest_line: int, vocabularies: int) -> Sh
         # A block of each thread, one that is read and one that waits.
         threads = workers * vocabularies * DEFAULT_CACHE_BYTES
         blocks = (workers + 2) * item_bytes * _BLOCK_FACTOR // 2
+        if reads_ahead and workers > 1:
+            blocks += (workers + 1) * MOST_AHEAD * item_bytes
         needed = threads + blocks + line + 2 * least
         if share is None or needed <= share:
             buffers = execution.buffer_bytes
@@ -79,7 +85,7 @@ def refuse_too_large(reading: Reading, execution: Execution, vocabularies: int) 
         InputError: it would not fit.
     """
     if execution.through_files:
-        fit_memory(execution, reading.longest_line, vocabularies)
+        fit_memory(execution, reading.longest_line, vocabularies, reading.corpus.may_have_parts)
         return
     corpus = reading.corpus
     # A work item is not cut further, and a gzip file is one.

@@ -21,6 +21,7 @@ class SplitPaths:
         max_examples: as many of its rows are taken; None: all.
         source_prefix: put before its source texts; None: the job's.
         target_prefix: put before its target texts; None: the job's.
+        clean: filters that its rows go through, each by its name with options.
     """
 
     split: str
@@ -31,6 +32,7 @@ class SplitPaths:
     max_examples: int | None = None
     source_prefix: str | None = None
     target_prefix: str | None = None
+    clean: Sequence[str] = ()
 
     def option(self, name: str) -> str:
         """Returns the name of one of this split's options: `--source`, `--dev-source`."""

@@ -7,5 +7,8 @@ OutputFormat = Literal['tfrecord', 'text', 'parquet']
 
 TFRECORD, TEXT, PARQUET = get_args(OutputFormat)
 
+NameStyle = Literal['plain', 't2t']
+"""How the vocabularies of a dataset are called."""
+
 PairSide = Literal['inputs', 'targets', 'both']
 """What `--side` chooses of a pair, and what a vocabulary is of."""

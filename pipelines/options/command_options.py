@@ -18,6 +18,7 @@ from pipelines.options.job_options import (
     DatasetOptions,
     DatasetOutput,
     EngineOptions,
+    FetchOptions,
     LineOptions,
     RunningOptions,
     ShuffleOptions,
@@ -29,12 +30,13 @@ from pipelines.options.job_options import (
 from pipelines.options.option_reading import refuse_strays, settled
 from pipelines.options.strict_parser import Parser
 from pipelines.options.vocabulary_options import (
+    BuiltVocabularies,
     GivenVocabularies,
     LineBytes,
     LineEnding,
     LinePieces,
     LineVocabulary,
-    SharedVocabulary,
+    SampledVocabulary,
     encoding_options,
     learning_options,
     scheme_option,
@@ -101,7 +103,7 @@ class Command:
 _TITLES = {'train': 'training corpus', 'dev': 'development corpus', 'test': 'test corpus'}
 _DATASET = Group((DatasetOptions, DatasetOutput), 'dataset', section='output')
 _RUNNING = Group(
-    (EngineOptions, RunningOptions, LineOptions, TellingOptions, TryingOptions),
+    (EngineOptions, RunningOptions, LineOptions, FetchOptions, TellingOptions, TryingOptions),
     'running',
     section='running',
 )
@@ -129,7 +131,7 @@ def known_commands() -> dict[str, Command]:
                 *splits,
                 _DATASET,
                 vocabulary,
-                Group((SharedVocabulary, encoding), section='vocabulary'),
+                Group((BuiltVocabularies, SampledVocabulary, encoding), section='vocabulary'),
                 _RUNNING,
                 _WORK,
                 _SHUFFLE,
@@ -140,16 +142,17 @@ def known_commands() -> dict[str, Command]:
             (
                 training,
                 Group((CountsToMerge, PiecesToCount, CountedSide), section='counts'),
-                Group((schemes_option(), tokens), section='vocabulary'),
+                Group((schemes_option(), tokens, SampledVocabulary), section='vocabulary'),
                 Group((CountsOutput,), section='counts'),
                 _RUNNING,
+                _WORK,
             ),
         ),
         'vocab': Command(
             'learn a vocabulary, from text or from counts',
             (
                 training,
-                Group((CountsToLearn, CountedSide), section='vocabulary'),
+                Group((CountsToLearn, CountedSide, SampledVocabulary), section='vocabulary'),
                 vocabulary,
                 Group((VocabularyOutput,), section='vocabulary'),
                 _RUNNING,

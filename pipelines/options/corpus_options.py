@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import get_args
 
 from pipelines.options.choices import PairSide
+from tokcore.corpus.filters.registry import filter_forms, filter_list
 from tokcore.corpus.formats.registry import all_formats
 from tokcore.options.option_fields import Declared, declared, field_of, flag, option
 from tokcore.options.special_tokens import special_tokens
@@ -38,7 +39,8 @@ def split_files(split: str) -> type:
     """Returns a dataclass of what names the files of a split, and of what its format asks for.
 
     What is not given of the latter is None; it is then the format's default, or, of a later split,
-    what the training corpus has.
+    what the training corpus has. Filters are of their own split alone: what cleans a training
+    corpus would change what a test corpus measures.
     """
     formats = all_formats()
     files = [
@@ -53,12 +55,21 @@ def split_files(split: str) -> type:
             first, roles = by_field.setdefault(one.field, (one, []))
             if first != one:
                 raise ValueError(f'--{one.name} is declared in two ways')
-            roles += each.roles
+            roles += [role.replace('_', '-') for role in each.roles]
     asked = [
         (name, object, _format_option(one, tuple(roles), split))
         for name, (one, roles) in by_field.items()
     ]
-    return dataclasses.make_dataclass('SplitFiles', files + asked, frozen=True, kw_only=True)
+    clean = option(
+        'filters of the rows, which act in this order: '
+        f'{", ".join(filter_forms())} (default: none, or those of the job file)',
+        filter_list,
+        'A,B,…',
+        default=None,
+        changes_bytes=True,
+    )
+    every = [*files, *asked, ('clean', tuple[str, ...] | None, clean)]
+    return dataclasses.make_dataclass('SplitFiles', every, frozen=True, kw_only=True)
 
 
 def _format_option(one: Declared, roles: tuple[str, ...], split: str) -> dataclasses.Field:

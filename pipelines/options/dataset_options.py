@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from tokcore.corpus.filters.registry import filter_list
 from tokcore.corpus.formats.registry import format_names
 from tokcore.options.option_fields import option
 from tokcore.options.values import LARGEST_INT64, WholeNumber, dataset_name, line_of_text
@@ -17,6 +18,7 @@ class DatasetSource:
         max_examples: as many of its rows are taken, the first by file and place.
         source_prefix: put before its source texts; None for what holds for all datasets.
         target_prefix: put before its target texts.
+        clean: filters that its rows go through, in this order.
     """
 
     name: str = option('name of the dataset', dataset_name, default='')
@@ -26,3 +28,4 @@ class DatasetSource:
     )
     source_prefix: str | None = option('put before each source text', line_of_text, default=None)
     target_prefix: str | None = option('put before each target text', line_of_text, default=None)
+    clean: tuple[str, ...] = option('filters of its rows, in this order', filter_list, default=())

@@ -196,6 +196,14 @@ class LineOptions:
         changes_bytes=True,
         after='deadline',
     )
+    keep_rejected: bool = option(
+        'keep what --clean drops too, in rejected/SPLIT.FILTER.jsonl',
+        None,
+        default=False,
+        changes_bytes=True,
+        unrecorded_default=True,
+        after='on-error',
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -204,11 +212,24 @@ class WorkOptions:
 
     work: str | None = option(
         'where a learner on Beam keeps its rounds and the shuffle its runs, to resume from, '
-        'until the output is whole; on a filesystem that every worker reaches (default: .tokbeam '
-        'beside the output)',
+        'until the output is whole, and what is fetched is kept; on a filesystem that every worker '
+        'reaches (default: .tokbeam beside the output)',
         work_path,
         'DIR',
         default=None,
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class FetchOptions:
+    """What may be had from elsewhere."""
+
+    fetch: bool = option(
+        'fetch inputs that are http:// or https:// addresses, once, into the work folder; behind '
+        'one #sha256=HEX may stand, which what comes must have',
+        None,
+        default=False,
+        after='on-error',
     )
 
 

@@ -27,6 +27,11 @@ class RejectionLimit:
         """Tells whether so many of so many lines are too many."""
         return rejected > (self.lines if self.lines is not None else self.share * lines)
 
+    def refuse(self, rejected: Mapping[str, int], lines: int) -> None:
+        """Raises InputError if those left out, by reason, are too many of so many lines."""
+        if self.is_passed(sum(rejected.values()), lines):
+            raise self.error(rejected, lines)
+
     def error(self, reasons: Mapping[str, int], lines: int) -> InputError:
         """Returns the error of a job that has lost so many lines, by reason, of those it read."""
         by_number = sorted(reasons.items(), key=lambda each: -each[1])

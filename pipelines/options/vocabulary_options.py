@@ -2,15 +2,23 @@
 
 import argparse
 import dataclasses
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import get_args
 
+from pipelines.options.choices import NameStyle
 from pipelines.options.option_reading import options_of, settled
+from tokcore.corpus.sampling.vocab_sample import vocab_sample
 from tokcore.encoding.scheme import Scheme
 from tokcore.encoding.scheme_options import EncodingOptions, LearningOptions, NothingToLearn
+from tokcore.errors import InputError
 from tokcore.options.option_fields import Choice, declared, option
-from tokcore.options.values import path, shown
+from tokcore.options.values import LANGUAGE, path, shown
 from tokcore.schemes import DEFAULT_SCHEME, find_scheme, scheme_names
+
+PAIR = ('inputs', 'targets')
+"""The sides of pairs."""
 
 
 def schemes_option() -> type:
@@ -96,15 +104,103 @@ def asked_encoding(scheme: Scheme, values: Mapping[str, object]) -> EncodingOpti
     return options_of(choice.chosen(scheme.name), settled(choice, values, scheme.name))
 
 
+def two_languages(word: str) -> tuple[str, str]:
+    """Two different codes of languages, as en,zh."""
+    found = tuple(word.split(','))
+    if len(set(found)) != 2 or not all(map(re.compile(LANGUAGE).fullmatch, found)):
+        raise argparse.ArgumentTypeError(
+            f'{shown(word)} is not two languages, of source and target, as en,zh'
+        )
+    return found
+
+
 @dataclass(frozen=True, kw_only=True)
-class SharedVocabulary:
-    """Whether the sides of pairs have one vocabulary."""
+class BuiltVocabularies:
+    """Whether the sides of pairs have one vocabulary, and what vocabularies are called."""
 
     shared_vocab: bool = option(
         'learn one vocabulary from both sides (default: one for each side)',
         None,
         default=False,
         changes_bytes=True,
+    )
+    name_style: NameStyle = option(
+        'how vocabularies of sides are called: plain, vocab.NAME.SIZE.subwords.inputs; t2t, ending '
+        "in their languages, as Tensor2Tensor's problems look for them (default: plain)",
+        get_args(NameStyle),
+        default='plain',
+        changes_bytes=True,
+        unrecorded_default=True,
+    )
+    vocab_languages: tuple[str, str] | None = option(
+        'with --name-style=t2t: of source and target, as en,zh',
+        two_languages,
+        'A,B',
+        default=None,
+        changes_bytes=True,
+        unrecorded_default=True,
+        goes_with=('name-style',),
+    )
+
+    def names(
+        self, scheme: Scheme, dataset: str, learning: LearningOptions | None, sides: Sequence[str]
+    ) -> dict[str, str]:
+        """Returns the file name of each side's vocabulary: `both`, or `inputs` and `targets`.
+
+        There are none of a scheme that learns nothing.
+
+        Args:
+            scheme: whose vocabularies these are.
+            dataset: its name.
+            learning: what is asked of the learner; None if there is none.
+            sides: of the corpus's rows.
+
+        Raises:
+            InputError: names of Tensor2Tensor for what it does not have.
+        """
+        if scheme.options is None or learning is None:
+            return {}
+        size = learning.told_size
+        languages = self.vocab_languages
+        if self.name_style == 't2t' and scheme.name != 'subword':
+            raise InputError(
+                '--name-style=t2t is for --scheme=subword: Tensor2Tensor has no vocabularies of '
+                f'--scheme={scheme.name}; leave it out'
+            )
+        if self.name_style == 'plain' and languages:
+            raise InputError('--vocab-languages goes with --name-style=t2t; give both or none')
+        if self.shared_vocab or len(sides) < 2:
+            if languages:
+                raise InputError(
+                    '--vocab-languages is for a vocabulary of each side, and here is one for all; '
+                    'leave it out'
+                )
+            return {'both': scheme.vocabulary_name(dataset, size)}
+        if self.name_style == 't2t' and not languages:
+            raise InputError(
+                '--name-style=t2t needs the languages that the vocabularies of the two sides end in: '
+                'give --vocab-languages, as en,zh, or --shared-vocab'
+            )
+        endings = languages or PAIR
+        return {
+            side: scheme.vocabulary_name(dataset, size, ending)
+            for side, ending in zip(PAIR, endings, strict=True)
+        }
+
+
+@dataclass(frozen=True, kw_only=True)
+class SampledVocabulary:
+    """What of the training corpus vocabularies are counted from."""
+
+    vocab_sample: str | None = option(
+        "count a sample for the vocabulary: t2t:100MB takes lines of each file as Tensor2Tensor's "
+        'file_byte_budget=1e8 does, of text and bitext, and before any filter; uniform:0.1 a tenth of '
+        'the rows of any format, by their order keys of seed 0 (default: all is counted)',
+        vocab_sample,
+        'HOW',
+        default=None,
+        changes_bytes=True,
+        unrecorded_default=True,
     )
 
 

@@ -208,9 +208,13 @@ def _content(
 
 
 def _dataset_content(split: Split) -> list[object] | None:
-    if split == dataclasses.replace(split, dataset='', prefixes=(), max_examples=None):
+    plain = dataclasses.replace(split, dataset='', prefixes=(), max_examples=None, filters=())
+    if split == dataclasses.replace(plain, keeps_dropped=False):
         return None
-    return [split.name, split.dataset, split.first_place, split.prefixes, split.max_examples]
+    content = [split.name, split.dataset, split.first_place, split.prefixes, split.max_examples]
+    if split.filters:
+        content += [[[each.spec, each.stamp] for each in split.filters], split.keeps_dropped]
+    return content
 
 
 def _run_items(read_plan: ReadPlan, run_bytes: int, processes: int) -> list[RunItem]:

@@ -50,7 +50,9 @@ def encode_through_files(
     """
     reading, seed = read_plan.reading, options.seed
     vocabularies = len({each.vocabulary for each in features})
-    memory = fit_memory(execution, reading.longest_line, vocabularies)
+    memory = fit_memory(
+        execution, reading.longest_line, vocabularies, reading.corpus.may_have_parts
+    )
     encoder = BlockEncoder(
         features, reading.corpus.splits, seed, reading.on_error, reading.scheme, options.encoding
     )

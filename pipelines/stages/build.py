@@ -4,8 +4,13 @@ import time
 from collections.abc import Mapping, Sequence
 
 from pipelines.artifacts.count_files import find_counts
-from pipelines.artifacts.counts_folder import CountsFolder
-from pipelines.artifacts.manifest import InputText, VocabularyRecord, read_manifest
+from pipelines.artifacts.counts_folder import CountsFolder, tell_sample
+from pipelines.artifacts.manifest import (
+    InputText,
+    SampleRecord,
+    VocabularyRecord,
+    read_manifest,
+)
 from pipelines.artifacts.stage_output import StageKey, StageOutput, StageTask
 from pipelines.files import filesystem
 from pipelines.files.attempts import Attempt
@@ -17,6 +22,7 @@ from pipelines.jobs.read_plan import plan_reading
 from pipelines.jobs.shuffle_memory import refuse_too_large
 from pipelines.learning.find_vocabulary import VocabularySearch
 from pipelines.learning.learner_rounds import RoundsPlace
+from pipelines.options.vocabulary_options import BuiltVocabularies, SampledVocabulary
 from pipelines.shuffle.through_files import KeptRuns
 from pipelines.stages.count import count_stage
 from pipelines.stages.encode import encode_into, log_shards
@@ -25,36 +31,22 @@ from pipelines.stages.vocabulary import learn
 from tokcore.encoding.scheme import Scheme
 from tokcore.encoding.scheme_options import LearningOptions
 from tokcore.errors import InputError
-
-
-def vocabulary_names(
-    corpus: Corpus, scheme: Scheme, name: str, options: LearningOptions | None, shared: bool
-) -> dict[str, str]:
-    """Returns the file name of each side's vocabulary: `both`, or `inputs` and `targets`.
-
-    There are none of a scheme that learns nothing.
-    """
-    if scheme.options is None:
-        return {}
-    if shared or not corpus.is_paired:
-        return {'both': scheme.vocabulary_name(name, options.told_size)}
-    return {
-        side: scheme.vocabulary_name(name, options.told_size, side)
-        for side in ('inputs', 'targets')
-    }
+from tokcore.options.option_fields import recorded
 
 
 def build_stage(
     reading: Reading,
     execution: Execution,
     vocabulary: LearningOptions | None,
-    shared: bool,
+    built: BuiltVocabularies,
     encoding: EncodeOptions,
     folder: str,
+    sampling: SampledVocabulary = SampledVocabulary(),
 ) -> None:
     """Counts the training lines, learns the vocabularies and encodes all splits.
 
-    A scheme that learns nothing (`vocabulary` is None) only encodes.
+    A scheme that learns nothing (`vocabulary` is None) only encodes. Of a sample only the
+    vocabularies are; all is encoded.
 
     Raises:
         InputError: whatever the three stages refuse.
@@ -62,15 +54,14 @@ def build_stage(
     started = time.monotonic()
     corpus = reading.corpus
     output = StageOutput.of_dataset(folder)
-    names = vocabulary_names(
-        corpus, reading.scheme, encoding.name, vocabulary, shared
-    )
+    names = built.names(reading.scheme, encoding.name, vocabulary, corpus.format.sides)
     key = StageKey(
         'build',
         {
             **encoding.for_manifest(reading),
             **(vocabulary.for_manifest() if vocabulary else {}),
-            'shared_vocab': shared,
+            **recorded(built),
+            **recorded(sampling),
             'scheme': reading.scheme.name,
         },
         corpus.wanted_inputs(),
@@ -92,7 +83,9 @@ def build_stage(
         plan = plan_reading(reading, execution, attempt.path)
         if folders:
             training = plan.only('train')
-            count_stage(training.reading, execution, list(folders.values()), training)
+            count_stage(
+                training.reading, execution, list(folders.values()), training, sampling
+            )
         counted = time.monotonic()
         records: list[VocabularyRecord] = []
         for side, name in names.items():
@@ -112,6 +105,7 @@ def build_stage(
             vocabularies=tuple(records),
             files=encoded.shards,
             datasets=encoded.stats.datasets,
+            sample=_samples(folders),
         )
         seconds = {
             'count': counted - started,
@@ -130,6 +124,7 @@ def build_stage(
     )
     if made is not None:
         log_shards(made, output)
+        tell_sample(made.manifest)
 
 
 def _with_ids(names: Mapping[str, str], scheme: Scheme) -> list[str]:
@@ -142,6 +137,15 @@ def _vocabulary_paths(names: Mapping[str, str], folder: str, corpus: Corpus) -> 
     paths = {side: filesystem.join(folder, name) for side, name in names.items()}
     targets = paths.get('targets', paths.get('both', ''))
     return VocabularyPaths(targets, paths.get('inputs', targets) if corpus.is_paired else None)
+
+
+def _samples(folders: Mapping[str, CountsFolder]) -> tuple[SampleRecord, ...]:
+    """What the vocabularies were counted from."""
+    manifests = (
+        read_manifest(StageOutput.of_counts(folder.path).manifest_path)
+        for folder in folders.values()
+    )
+    return tuple(each for manifest in manifests if manifest for each in manifest.sample)
 
 
 def _refuse_changed(folders: Mapping[str, CountsFolder], inputs: Sequence[InputText]) -> None:

@@ -1,5 +1,6 @@
 """The stage that counts: training lines in, one or two COUNTS folders out."""
 
+import dataclasses
 import functools
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,23 +14,27 @@ from pipelines.artifacts.counts_folder import (
     counted_table,
     log_counts,
 )
-from pipelines.artifacts.manifest import OutputFile
+from pipelines.artifacts.manifest import OutputFile, SampleRecord
 from pipelines.artifacts.stage_output import StageKey, StageOutput, StageTask
 from pipelines.engines.progress import counted
 from pipelines.files import filesystem
 from pipelines.files.attempts import Attempt
 from pipelines.jobs.job import Execution, Reading
 from pipelines.jobs.read_plan import ReadPlan, plan_reading
-from pipelines.jobs.read_stats import ReadStats, read_job_stats, report_stats
+from pipelines.jobs.read_stats import ReadStats, log_filtered, read_job_stats, report_stats
 from pipelines.jobs.rejections import rejection_budget
+from pipelines.jobs.vocab_sampling import SampledPlan, plan_sample
 from pipelines.options.rejection_limits import RejectionLimit
+from pipelines.options.vocabulary_options import SampledVocabulary
 from pipelines.stages.run_stage import Made, run_stage
 from pipelines.transforms.count_tokens import TABLES, CountTokens, WriteCounts, WrittenCounts
 from pipelines.transforms.read_blocks import READING
 from pipelines.transforms.rejection_budget import RejectionBudget
 from pipelines.transforms.write_report import WriteReport, read_report
+from tokcore.corpus.sampling.sampled_rows import RowSample
 from tokcore.counts.block_counting import SideGroups
 from tokcore.encoding.scheme import Scheme
+from tokcore.options.option_fields import recorded
 from tokcore.warm_up import compile_kernels
 
 _OVERFLOW_NAME = 'overflow'
@@ -40,6 +45,7 @@ def count_stage(
     execution: Execution,
     folders: Sequence[CountsFolder],
     planned: ReadPlan | None = None,
+    sampling: SampledVocabulary = SampledVocabulary(),
 ) -> list[tuple[OutputFile, ...]]:
     """Counts the training lines' tokens into folders, each ended by its manifest.
 
@@ -53,12 +59,18 @@ def count_stage(
         folders: what to count.
         planned: its work items, if they are cut already: for another stage, which reads the same
             lines and keeps those that are rejected, so that they are not kept here.
+        sampling: what of the corpus is counted.
 
     Raises:
-        InputError: a line that cannot be used, an empty corpus, or a folder with another result.
+        InputError: a line that cannot be used, an empty corpus or sample, or a folder with another
+            result.
     """
     tasks = [
-        StageTask(wanted_counts(reading, folder), StageOutput.of_counts(folder.path), count_names())
+        StageTask(
+            wanted_counts(reading, folder, sampling),
+            StageOutput.of_counts(folder.path),
+            count_names(),
+        )
         for folder in folders
     ]
 
@@ -66,12 +78,15 @@ def count_stage(
         missing = [place for place, attempt in enumerate(attempts) if attempt is not None]
         paths = [attempts[place].path for place in missing]
         plan = planned or plan_reading(reading, execution, paths[0])
-        counted = count_into(plan, execution, [folders[place] for place in missing], paths)
+        counting = [folders[place] for place in missing]
+        sides = frozenset(side for folder in counting for side in folder.sides)
+        sampled = plan_sample(plan, sampling.vocab_sample, execution, paths[0], sides)
+        counted = count_into(sampled, execution, counting, paths)
         return [
             Made(
                 tasks[place].key.manifest(
                     each.stats.inputs, each.stats.lines, tokens=each.table.tokens,
-                    files=each.table.files, datasets=each.stats.datasets,
+                    files=each.table.files, datasets=each.stats.datasets, sample=each.sample,
                 ),
                 () if planned else each.stats.rejected,
             )
@@ -82,12 +97,16 @@ def count_stage(
     for folder, each in zip(folders, made, strict=True):
         if each is not None:
             log_counts(each.manifest, folder.path)
+            if planned is None:
+                log_filtered(each.manifest.lines)
     return [() if each is None else each.rejected for each in made]
 
 
-def wanted_counts(reading: Reading, folder: CountsFolder) -> StageKey:
+def wanted_counts(
+    reading: Reading, folder: CountsFolder, sampling: SampledVocabulary
+) -> StageKey:
     """Returns what the bytes of a COUNTS folder depend on."""
-    options = {'side': folder.side, **reading.for_manifest()}
+    options = {'side': folder.side, **reading.for_manifest(), **recorded(sampling)}
     scheme = folder.scheme or reading.scheme
     return StageKey('count', options, reading.corpus.wanted_inputs(), scheme.rules)
 
@@ -98,15 +117,20 @@ class CountedFolder:
 
     stats: ReadStats
     table: CountedTable
+    sample: tuple[SampleRecord, ...] = ()
 
 
 def count_into(
-    plan: ReadPlan, execution: Execution, folders: Sequence[CountsFolder], paths: Sequence[str]
+    sampled: SampledPlan,
+    execution: Execution,
+    folders: Sequence[CountsFolder],
+    paths: Sequence[str],
 ) -> list[CountedFolder]:
     """Counts into an attempt's folders, one for each of `folders`.
 
     Rejected lines go to the first of a scheme's folders.
     """
+    plan = sampled.plan
     by_scheme: dict[Scheme, list[int]] = {}
     for place, folder in enumerate(folders):
         by_scheme.setdefault(folder.scheme or plan.reading.scheme, []).append(place)
@@ -119,6 +143,7 @@ def count_into(
             tuple(paths[place] for place in places),
             execution.max_rejected,
             rejection_budget(plan, execution),
+            sampled.sample,
         )
         for scheme, places in by_scheme.items()
     ]
@@ -135,7 +160,15 @@ def count_into(
     made: dict[str, CountedFolder] = {}
     for branch in branches:
         made |= branch.made()
-    return [made[path] for path in paths]
+    return [
+        dataclasses.replace(
+            made[path],
+            sample=sampled.records(
+                folder.side, folder.sides, made[path].stats.lines[0], made[path].table.tokens
+            ),
+        )
+        for folder, path in zip(folders, paths, strict=True)
+    ]
 
 
 @dataclass(eq=False)
@@ -150,6 +183,7 @@ class CountInto(beam.PTransform):
         paths: of the folders.
         max_rejected: lines that may be left out of all.
         budget: the same for workers.
+        sample: what lines must be in to be counted; None: any.
     """
 
     reading: Reading
@@ -159,6 +193,7 @@ class CountInto(beam.PTransform):
     paths: tuple[str, ...]
     max_rejected: RejectionLimit | None = None
     budget: RejectionBudget | None = None
+    sample: RowSample | None = None
 
     def expand(self, blocks: beam.PCollection) -> beam.PCollection:
         counted = blocks | 'CountTokens' >> CountTokens(
@@ -169,6 +204,7 @@ class CountInto(beam.PTransform):
             filesystem.join(self.paths[0], _OVERFLOW_NAME),
             scheme=self.scheme,
             budget=self.budget,
+            sample=self.sample,
         )
         report_stats(counted, self.paths[0])
         return (

@@ -4,15 +4,21 @@ from collections.abc import Iterator, Sequence
 
 from pipelines.files import filesystem
 from pipelines.jobs.job import Execution, Reading
+from pipelines.options.vocabulary_options import SampledVocabulary
 from tokcore.corpus.block_stats import stats_of
 from tokcore.corpus.dataset import Split
-from tokcore.corpus.formats.corpus_format import block_rows
+from tokcore.corpus.filters.taken_rows import taken_rows
+from tokcore.corpus.sampling.vocab_sample import UniformShare, asked_sample
 
 _FILES_TOLD = 8
 
 
 def dry_run(
-    reading: Reading, execution: Execution, names: Sequence[str], folder: str
+    reading: Reading,
+    execution: Execution,
+    names: Sequence[str],
+    folder: str,
+    sampling: SampledVocabulary = SampledVocabulary(),
 ) -> Iterator[str]:
     """Yields lines about the inputs, each of which is opened and its first block read, and outputs.
 
@@ -21,6 +27,7 @@ def dry_run(
         execution: the size of a block.
         names: of the files that would be made.
         folder: where.
+        sampling: what of the training corpus the vocabulary is counted from.
 
     Raises:
         InputError: a file cannot be read, or its first block has a line that cannot be used.
@@ -33,11 +40,23 @@ def dry_run(
         yield f'{name}: {split.format.what}, {_many(paths, "file")}, {size} bytes as stored{limit}'
         for place in split.places:
             yield f'  {_first_block(reading, execution, split, place)}'
+    if sampling.vocab_sample:
+        yield f'vocabulary: {_sampled(sampling.vocab_sample)} (--vocab-sample {sampling.vocab_sample})'
     yield f'to be written to {folder}: {_many(len(names), "file")}'
     for name in names[:_FILES_TOLD]:
         yield f'  {name}'
     if len(names) > _FILES_TOLD:
         yield f'  … {names[-1]}'
+
+
+def _sampled(how: str) -> str:
+    asked = asked_sample(how)
+    if isinstance(asked, UniformShare):
+        return f'counted from a sample, {asked.typed} of the training rows'
+    return (
+        'counted from a sample, of each training file every so-manieth line until they have '
+        f'{asked.size:,} characters'
+    )
 
 
 def _many(count: int, what: str) -> str:
@@ -52,9 +71,11 @@ def _first_block(reading: Reading, execution: Execution, split: Split, place: in
     )
     if block is None:
         return f'{paths}: empty'
-    rows = block_rows(block, reading.scheme.normalizer)
+    rows = taken_rows(block, reading.corpus.splits, reading.scheme.normalizer)
     tally = stats_of(block, rows, reading.corpus.splits, reading.on_error).tally
     left_out = ''.join(f', {count} {reason}' for reason, count in tally.left_out.items())
+    left_out += ''.join(f', {count} dropped by {name}' for name, count in tally.filtered.items())
+    left_out += f', {tally.added} added by filters' if tally.added else ''
     return (
         f'{paths}: in the first block {_many(tally.lines, "line")}, '
         f'{_many(tally.examples, "example")}, {tally.empty} empty{left_out}'

@@ -16,7 +16,7 @@ from pipelines.files.work_folder import WorkFolder
 from pipelines.jobs.encode_options import EncodeOptions, VocabularyPaths
 from pipelines.jobs.job import Execution, Reading
 from pipelines.jobs.read_plan import ReadPlan, plan_reading
-from pipelines.jobs.read_stats import ReadStats, read_job_stats, report_stats
+from pipelines.jobs.read_stats import ReadStats, log_filtered, read_job_stats, report_stats
 from pipelines.jobs.rejections import rejection_budget
 from pipelines.jobs.shuffle_memory import refuse_too_large
 from pipelines.options.choices import TFRECORD
@@ -256,4 +256,5 @@ def log_shards(made: Made, output: StageOutput) -> None:
         tell(
             SplitEncoded(lines.split, lines.lines, lines.examples, lines.empty, output.folder)
         )
+    log_filtered(made.manifest.lines)
     output.warn_rejected(made.rejected)

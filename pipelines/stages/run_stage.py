@@ -15,6 +15,7 @@ from pipelines.engines.progress import stage_running, tell
 from pipelines.engines.progress_events import AlreadyDone
 from pipelines.files.claims import Claim
 from pipelines.jobs.job import Execution
+from pipelines.jobs.read_stats import refuse_losses
 
 
 @dataclass(frozen=True)
@@ -59,7 +60,8 @@ def run_stage(
         check: refuses, before anything is made, what cannot be.
 
     Raises:
-        InputError: as `up_to_date`, `check` and `make`.
+        InputError: as `up_to_date`, `check` and `make`; or a result that is there has lost more
+            lines than may be.
     """
     started = time.monotonic()
     stage = tasks[0].key.stage
@@ -68,8 +70,11 @@ def run_stage(
         claims: dict[int, Claim] = {}
         for place, task in enumerate(tasks):
             claim = stack.enter_context(task.output.claim())
-            if up_to_date(task, claim, execution.overwrite, given) is None:
+            done = up_to_date(task, claim, execution.overwrite, given)
+            if done is None:
                 claims[place] = claim
+            elif execution.max_rejected is not None:
+                refuse_losses(execution.max_rejected, done.lines)
         if not claims:
             for each in kept:
                 each.sweep()

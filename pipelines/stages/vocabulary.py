@@ -8,10 +8,11 @@ import google_crc32c
 
 from pipelines.artifacts.count_files import CountFiles, find_counts
 from pipelines.artifacts.count_tables import read_counts
-from pipelines.artifacts.counts_folder import CountsFolder
+from pipelines.artifacts.counts_folder import CountsFolder, tell_sample
 from pipelines.artifacts.manifest import (
     InputText,
     OutputFile,
+    SampleRecord,
     VocabularyRecord,
     read_manifest,
 )
@@ -27,6 +28,7 @@ from pipelines.learning.find_vocabulary import VocabularySearch
 from pipelines.learning.fixed_subtokens import LineEndError
 from pipelines.learning.learner_rounds import RoundsPlace
 from pipelines.options.choices import PairSide
+from pipelines.options.vocabulary_options import SampledVocabulary
 from pipelines.stages.count import count_stage
 from pipelines.stages.run_stage import Made, run_stage
 from tokcore.corpus.block_stats import LineTally
@@ -109,7 +111,12 @@ def vocabulary_from_counts(
 
 
 def vocabulary_from_text(
-    reading: Reading, execution: Execution, side: str, options: LearningOptions, path: str
+    reading: Reading,
+    execution: Execution,
+    side: str,
+    options: LearningOptions,
+    path: str,
+    sampling: SampledVocabulary = SampledVocabulary(),
 ) -> None:
     """Counts the training lines, learns a vocabulary into a file and drops the counts.
 
@@ -123,24 +130,28 @@ def vocabulary_from_text(
             'side': side,
             **recorded(reading.scheme),
             **reading.for_manifest(),
+            **recorded(sampling),
             **options.for_manifest(),
         },
         reading.corpus.wanted_inputs(),
         reading.scheme.rules,
     )
 
-    count = count_in_attempt(reading, execution, side)
+    count = count_in_attempt(reading, execution, side, sampling)
     _vocabulary_stage(wanted, count, execution, options, reading.scheme, path)
 
 
 def count_in_attempt(
-    reading: Reading, execution: Execution, side: str
+    reading: Reading,
+    execution: Execution,
+    side: str,
+    sampling: SampledVocabulary = SampledVocabulary(),
 ) -> Callable[[Attempt], 'Counted']:
     """Returns what counts the training lines' tokens within another stage's attempt."""
 
     def count(attempt: Attempt) -> Counted:
         folder = CountsFolder(filesystem.join(attempt.path, 'counts'), side)
-        [rejected] = count_stage(reading, execution, [folder])
+        [rejected] = count_stage(reading, execution, [folder], sampling=sampling)
         output = StageOutput.of_counts(folder.path)
         manifest = read_manifest(output.manifest_path)
         # By their names in the attempt, which the counting stage gave them.
@@ -149,7 +160,8 @@ def count_in_attempt(
             dataclasses.replace(file, name=f'{kept}/{filesystem.split_path(file.name)[1]}')
             for file in rejected
         )
-        return Counted(find_counts([folder.path]), manifest.inputs, manifest.lines, moved)
+        counts = find_counts([folder.path])
+        return Counted(counts, manifest.inputs, manifest.lines, moved, manifest.sample)
 
     return count
 
@@ -162,6 +174,7 @@ class Counted:
     inputs: tuple[InputText, ...]
     lines: tuple[LineTally, ...] = ()
     rejected: tuple[OutputFile, ...] = ()  # in the attempt's folder
+    sample: tuple[SampleRecord, ...] = ()
 
 
 def _vocabulary_stage(
@@ -189,6 +202,7 @@ def _vocabulary_stage(
             counted.inputs,
             counted.lines,
             vocabularies=(record,),
+            sample=counted.sample,
         )
         return [Made(manifest, counted.rejected)]
 
@@ -201,6 +215,7 @@ def _vocabulary_stage(
     if made is not None:
         output.warn_rejected(made.rejected)
         tell(VocabularyMade(made.manifest.vocabularies[0].size, path))
+        tell_sample(made.manifest)
 
 
 def _warn_if_missed(found: Learned, options: LearningOptions, label: str) -> None:

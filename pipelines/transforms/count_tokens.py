@@ -20,7 +20,7 @@ from pipelines.transport.table_transport import MergeTablesFn, TableMessage, pac
 from pipelines.transport.threaded_map import ThreadedMap
 from tokcore.corpus.block_stats import BlockStats, reject_error
 from tokcore.corpus.dataset import Block, Split
-from tokcore.corpus.filters.taken_rows import taken_rows
+from tokcore.corpus.sampling.sampled_rows import RowSample, counted_rows
 from tokcore.counts.block_counting import COUNT_PARTITIONS, BlockCounter, SideGroups
 from tokcore.counts.merging import TokenTable, concatenate_tables, partition_table
 from tokcore.encoding.scheme import Scheme
@@ -63,6 +63,7 @@ class CountTokens(beam.PTransform):
         most_bundle_bytes: what a bundle may put out.
         scheme: how lines become tokens.
         budget: of lines that may be left out; None: any number.
+        sample: what lines must be in to be counted; None: any.
     """
 
     groups: SideGroups
@@ -73,6 +74,7 @@ class CountTokens(beam.PTransform):
     most_bundle_bytes: int = MOST_BUNDLE_BYTES
     scheme: Scheme = dataclasses.field(default_factory=find_scheme)
     budget: RejectionBudget | None = None
+    sample: RowSample | None = None
 
     def expand(self, blocks: beam.PCollection):
         counting = beam.ParDo(_CountBlocksFn(self))
@@ -93,6 +95,7 @@ class _CountBlocksFn(beam.DoFn):
         self._workers, self._on_error = counting.workers, counting.on_error
         self._overflow = counting.overflow
         self._scheme, self._budget = counting.scheme, counting.budget
+        self._sample = counting.sample
         self._output = BundleOutput(METRICS, counting.most_bundle_bytes)
         self._unicode = UNICODE_VERSION
 
@@ -121,7 +124,10 @@ class _CountBlocksFn(beam.DoFn):
         self._calls.close()
 
     def _begin_tables(self) -> None:
-        first = BlockCounter(self._groups, self._scheme.normalizer, self._scheme.pre_tokenizer)
+        scheme = self._scheme
+        first = BlockCounter(
+            self._groups, scheme.normalizer, scheme.pre_tokenizer, sample=self._sample
+        )
         self._counters = [first, *(first.for_another_thread() for _ in range(self._workers - 1))]
         self._idle: queue.SimpleQueue[BlockCounter] = queue.SimpleQueue()
         for counter in self._counters:
@@ -195,22 +201,28 @@ class CountTokensByElement(beam.PTransform):
     sides: tuple[int, ...]
     splits: Sequence[Split]
     scheme: Scheme = dataclasses.field(default_factory=find_scheme)
+    sample: RowSample | None = None
 
     def expand(self, blocks: beam.PCollection) -> beam.PCollection:
+        asked = (self.sides, self.splits, self.scheme, self.sample)
         return (
             blocks
-            | 'Tokenize' >> beam.FlatMap(_tokens, self.sides, self.splits, self.scheme)  # (token, 1)
+            | 'Tokenize' >> beam.FlatMap(_tokens, *asked)  # (token, 1)
             | 'Sum' >> beam.CombinePerKey(sum)
         )
 
 
 def _tokens(
-    block: Block, sides: tuple[int, ...], splits: Sequence[Split], scheme: Scheme
+    block: Block,
+    sides: tuple[int, ...],
+    splits: Sequence[Split],
+    scheme: Scheme,
+    sample: RowSample | None,
 ) -> Iterator[tuple[str, int]]:
-    rows = taken_rows(block, splits, scheme.normalizer)
-    if rows.rejects:
-        raise reject_error(rows.rejects[0], block, splits)
-    for side in (rows.sides[index] for index in sides):
+    counted = counted_rows(block, splits, scheme.normalizer, frozenset(sides), sample)
+    if counted.rows.rejects:
+        raise reject_error(counted.rows.rejects[0], block, splits)
+    for side in (counted.sides[index] for index in sides):
         for start, end in zip(side.starts, side.ends, strict=True):
             for token in scheme.tokens(side.text[start:end].tobytes().decode()):
                 yield token, 1

@@ -6,11 +6,13 @@ from dataclasses import dataclass
 
 import apache_beam as beam
 
+from pipelines.engines.ordered_calls import OrderedPool, in_global_window
 from pipelines.engines.progress import advance
 from pipelines.files import filesystem
 from pipelines.transforms.share_out import ShareOut
 from tokcore.corpus.dataset import MAX_LINE_BYTES, Block, OpenBinary, WorkItem
 from tokcore.corpus.formats.corpus_format import read_blocks
+from tokcore.corpus.sampling.line_numbers import numbered_blocks
 
 READING = 'reading'
 """The work of which each item is a part, of its stored bytes."""
@@ -22,10 +24,16 @@ _GZIP_RATIO = 5
 def read_counted(
     item: WorkItem, open_binary: OpenBinary, block_bytes: int, max_line_bytes: int
 ) -> Iterator[Block]:
-    """Yields what `read_blocks` does, and counts a block as work done when the next is asked for."""
+    """Yields what `read_blocks` does, and counts a block as work done when the next is asked for.
+
+    Where the lines of an item are numbered, so are those of its blocks.
+    """
     left = item.stored_bytes
     ratio = _GZIP_RATIO if item.is_compressed else 1
-    for block in read_blocks(item, open_binary, block_bytes, max_line_bytes):
+    blocks = read_blocks(item, open_binary, block_bytes, max_line_bytes)
+    if item.first_line is not None:
+        blocks = numbered_blocks(item, blocks)
+    for block in blocks:
         yield block
         part = min(left, block.read_bytes // ratio)
         advance(READING, part)
@@ -52,27 +60,72 @@ class BlockCoder(beam.coders.Coder):
 beam.coders.registry.register_coder(Block, BlockCoder)
 
 
+MOST_AHEAD = 3
+"""Blocks' worth of text that a work item may have which is read ahead: a block of xz, as it is written
+by default, is so large beside an item of the default size. What is larger is read as a stream."""
+
+
 @dataclass(eq=False)
 class ReadBlocks(beam.PTransform):
     """Reads work items as blocks of whole rows.
 
-    Only the items cross a shuffle; blocks are handed on within the worker that read them.
+    Only the items cross a shuffle; blocks are handed on within the worker that read them. Parts of
+    compressed files are decompressed by threads, up to `workers` + 1 of them ahead: where nothing
+    else holds up a worker, that does.
 
     Attributes:
         items: byte ranges of files, a few MB each.
-        block_bytes: about how many bytes of a gzip stream make a block.
+        block_bytes: about how many bytes of a compressed stream make a block.
         max_line_bytes: a longer line is not held.
+        workers: threads of a worker.
     """
 
     items: Sequence[WorkItem]
     block_bytes: int
     max_line_bytes: int = MAX_LINE_BYTES
+    workers: int = 1
 
     def expand(self, root: beam.pvalue.PBegin) -> beam.PCollection:
         return (
             root
             | ShareOut(self.items)  # WorkItem
-            | 'Read' >> beam.FlatMap(
-                read_counted, filesystem.open_binary, self.block_bytes, self.max_line_bytes
+            | 'Read' >> beam.ParDo(
+                _ReadFn(self.workers, self.block_bytes, self.max_line_bytes)
             )  # Block
+        )
+
+
+class _ReadFn(beam.DoFn):
+    def __init__(self, workers: int, block_bytes: int, max_line_bytes: int):
+        self._workers = workers
+        self._block_bytes, self._max_line_bytes = block_bytes, max_line_bytes
+
+    def setup(self) -> None:
+        self._calls: OrderedPool[list[Block]] = OrderedPool(self._workers)
+
+    def process(self, item: WorkItem) -> Iterator[Block]:
+        if self._is_read_ahead(item):
+            for blocks in self._calls.submit(self._blocks, item):
+                yield from blocks
+        else:
+            yield from self._read(item)
+
+    def finish_bundle(self) -> Iterator:
+        for blocks in self._calls.drain():
+            yield from map(in_global_window, blocks)
+
+    def teardown(self) -> None:
+        self._calls.close()
+
+    def _is_read_ahead(self, item: WorkItem) -> bool:
+        is_part = all(each.of_text for each in item.ranges)
+        is_small = item.stored_bytes <= MOST_AHEAD * self._block_bytes
+        return self._workers > 1 and is_part and is_small
+
+    def _blocks(self, item: WorkItem) -> list[Block]:
+        return list(self._read(item))
+
+    def _read(self, item: WorkItem) -> Iterator[Block]:
+        return read_counted(
+            item, filesystem.open_binary, self._block_bytes, self._max_line_bytes
         )

@@ -6,8 +6,10 @@ from dataclasses import dataclass
 
 import apache_beam as beam
 
+from pipelines.fetching.web_addresses import is_web_address
 from pipelines.files import filesystem
 from pipelines.files.filesystem import StoredFile
+from pipelines.options.secrets import text_without_secrets
 from pipelines.transforms.read_blocks import ReadBlocks
 from tokcore.corpus.columnar.tsv import Tsv
 from tokcore.corpus.dataset import MAX_LINE_BYTES, CorpusFile, Split
@@ -39,6 +41,11 @@ def find_files(pattern: str) -> list[StoredFile]:
     Raises:
         InputError: there are none, or an archive cannot be read.
     """
+    if is_web_address(pattern):
+        raise InputError(
+            f'{text_without_secrets(pattern)} is on the web, and nothing is fetched unless --fetch '
+            'allows it; give --fetch, or fetch the file first'
+        )
     named = archive_and_member(pattern)
     if named is None or filesystem.exists(pattern):
         return filesystem.find(pattern)

@@ -70,6 +70,8 @@ def _dataset(given: SplitPaths) -> dict[str, object]:
     for name in ('max_examples', 'source_prefix', 'target_prefix'):
         if getattr(given, name) is not None:
             table[name] = getattr(given, name)
+    if given.clean:
+        table['clean'] = list(given.clean)
     return table
 
 

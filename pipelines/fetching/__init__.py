@@ -1,0 +1,1 @@
+"""Inputs from the web: fetched once into the work folder, resumed and checked."""
