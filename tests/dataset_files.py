@@ -1,7 +1,8 @@
 """What a finished job left behind, read back without TensorFlow.
 
 A dataset is read by the plain readers of `tokcore.records`, and every reading checks that counts
-are conserved: lines of the manifest = examples in the shards + lines left out.
+are conserved: lines of the manifest, and those that filters added, = examples in the shards + lines
+left out.
 """
 
 import json
@@ -49,7 +50,7 @@ def read_shards(folder: Path, split: str = 'train') -> list[list[dict[str, list[
     """Returns the examples of each shard of a split, in the order of the shards' names.
 
     Checks the manifest on the way: its shards are those that are there, with their size, checksum
-    and number of examples, and examples + lines left out = lines read.
+    and number of examples, and examples + lines left out = lines read + those added.
     """
     manifest = manifest_of(folder)
     prefix = f'{manifest["options"]["name"]}-{split}-'
@@ -67,7 +68,9 @@ def read_shards(folder: Path, split: str = 'train') -> list[list[dict[str, list[
     tallies = [each for each in manifest['lines'] if each['split'] == split]
     for lines in tallies:
         left_out = [*all_reasons(), 'empty', 'beyond_max_examples']
-        assert lines['examples'] == lines['lines'] - sum(lines.get(each, 0) for each in left_out)
+        elsewhere = sum(lines.get(each, 0) for each in left_out)
+        elsewhere += sum(lines.get('filtered', {}).values())
+        assert lines['examples'] == lines['lines'] + lines.get('added', 0) - elsewhere
     assert sum(map(len, shards)) == sum(lines['examples'] for lines in tallies)
     return shards
 

@@ -82,6 +82,22 @@ def limited_command(limits: Mapping[int, int], *arguments: object) -> list[str]:
     return [*limiting, '-m', 'pipelines', *map(str, arguments)]
 
 
+_WITH_SIGINT = """
+import os, signal, sys
+signal.signal(signal.SIGINT, signal.SIG_DFL)
+os.execv(sys.executable, [sys.executable, '-m', 'pipelines', *sys.argv[1:]])
+"""
+
+
+def interruptible_command(*arguments: object) -> list[str]:
+    """Returns the command line of a process that takes SIGINT.
+
+    Whoever runs the tests in the background may have it ignored, and so would their children. It is
+    restored without a fork, as limits are set.
+    """
+    return [sys.executable, '-c', _WITH_SIGINT, *map(str, arguments)]
+
+
 def write(path: Path, data: bytes) -> Path:
     """Writes an input file, compressed if its name says so; returns the path."""
     path.parent.mkdir(parents=True, exist_ok=True)

@@ -14,6 +14,8 @@ class Scale:
     large_bytes: int = 2_000_000_000
     plotted_sizes: tuple[int, ...] = (31_000_000, 125_000_000, 500_000_000, 1_000_000_000)
     plotted_tokens: tuple[int, ...] = (1_000_000, 2_000_000, 4_000_000, 10_000_000)
+    plotted_documents: tuple[int, ...] = (10, 25, 50, 100)
+    """Each of a million characters without a blank."""
     generated_bytes: int | None = None
     """None for real corpora where there are any."""
     shuffled_tokens: tuple[tuple[int, int], ...] = ((2_000, 600), (20_000, 3_000), (100_000, 8_000))
@@ -42,6 +44,7 @@ SMOKE = Scale(
     large_bytes=3_000_000,
     plotted_sizes=(1_000_000, 3_000_000),
     plotted_tokens=(5_000, 10_000),
+    plotted_documents=(1, 2),
     shuffled_tokens=((500, 200),),
     generated_bytes=1_000_000,
     wordpiece_bytes=50_000,

@@ -93,7 +93,7 @@ def test_an_object_that_cannot_be_used_stops_or_is_kept_aside(objects, built, tm
     command = ['build', '--jsonl', bad, *FIELDS, *ASKED, '--output', tmp_path / 'out']
     said = refuse(*command)
     assert f'{bad}' in said and f'byte {place}' in said
-    assert '1 lines were left out' in succeed(*command, '--on-error', 'skip')
+    assert '1 line was left out' in succeed(*command, '--on-error', 'skip')
     [kept] = (tmp_path / 'out' / 'rejected').glob(f'train.{reason}.jsonl')
     assert len(kept.read_text().splitlines()) == 1
     assert examples(tmp_path / 'out') == examples(built)

@@ -94,3 +94,11 @@ def test_all_datasets_of_a_job_share_it(three_of_300, tmp_path):
     said = refuse(*command, '--max-rejected', 3, '--output', tmp_path / 'out')
     assert '4 of ' in said
     succeed(*command, '--max-rejected', 4, '--output', tmp_path / 'out')
+
+
+def test_a_result_that_is_there_is_judged_too(three_of_300, tmp_path):
+    job = [*ENCODING, '--tsv', three_of_300, *SKIPPING, '--output', tmp_path / 'out']
+    succeed(*job)
+    said = refuse(*job, '--max-rejected', 2)
+    assert '3 of 300 lines read could not be used (3 missing_column), more than' in said
+    assert 'already done' in succeed(*job, '--max-rejected', 3)

@@ -113,7 +113,9 @@ def test_bytes_do_not_depend_on_how_it_is_cut(kind, building, built, tmp_path, o
     assert files_of(tmp_path / 'out') == files_of(built / output_format)
 
 
-@pytest.mark.parametrize('output_format', ['text', 'parquet'])
+@pytest.mark.parametrize(
+    'output_format', [pytest.param('text', marks=pytest.mark.corpora), 'parquet']
+)
 def test_worker_processes_give_the_same_bytes(kind, building, built, tmp_path, output_format):
     if kind != 'codes':
         return

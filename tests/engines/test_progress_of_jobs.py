@@ -8,19 +8,13 @@ import sys
 
 import pytest
 from generated_text import as_bitext, as_tsv, pairs_with_gaps
-from jobs import succeed, write
+from jobs import interruptible_command, succeed, write
 from pseudo_terminal import PseudoTerminal
 
 from pipelines.engines.progress import StageBegan, StageEnded, WorkDone, listening
 
 PAIRS = pairs_with_gaps(3000, 5)
 INPUTS = ['tsv', 'bitext', 'gzip', 'gzip bitext']
-
-WITH_SIGINT = """
-import os, signal, sys
-signal.signal(signal.SIGINT, signal.SIG_DFL)
-os.execv(sys.executable, [sys.executable, '-m', 'pipelines', *sys.argv[1:]])
-"""
 
 
 @pytest.fixture
@@ -125,7 +119,7 @@ def test_quiet_tells_nothing_but_warnings(corpus, tmp_path):
     bad = write(tmp_path / 'bad.tsv', as_tsv(PAIRS) + b'\xff\t\xff\n')
     rejecting = ['--tsv', bad, '--on-error=skip', '--quiet']
     [line] = succeed('count', *rejecting, '--output', tmp_path / 'other').splitlines()
-    assert '1 lines were left out' in line
+    assert '1 line was left out' in line
     assert 'in ' in succeed('count', *options, '--output', tmp_path / 'third')
 
 
@@ -150,7 +144,7 @@ def test_a_terminal_has_a_bar_unless_quiet(corpus, tmp_path):
 def test_a_signal_ends_the_bar_with_a_line_of_its_own(corpus, tmp_path):
     terminal = PseudoTerminal()
     line = [*BUILD, *corpus('tsv'), '--output', tmp_path / 'out', '--learner=beam']
-    command = [sys.executable, '-c', WITH_SIGINT, *map(str, line)]
+    command = interruptible_command(*line)
     running = subprocess.Popen(command, stderr=terminal.stream)
     assert terminal.wait_for('vocab [')
     running.send_signal(signal.SIGINT)

@@ -31,7 +31,7 @@ def count(text, output, *extra):
 @pytest.mark.parametrize('command', [vocab, count])
 def test_two_results_in_one_folder(texts, tmp_path, command):
     first, second = tmp_path / 'd' / '1', tmp_path / 'd' / '2'
-    assert f'1 lines were left out: {first}.rejected/{REASON}' in succeed(*command(texts['x'], first))
+    assert f'1 line was left out: {first}.rejected/{REASON}' in succeed(*command(texts['x'], first))
     succeed(*command(texts['y'], second))
     for path, text in ((first, 'x'), (second, 'y')):
         [line] = (tmp_path / 'd' / f'{path.name}.rejected' / REASON).read_bytes().splitlines()

@@ -155,7 +155,7 @@ def google_tokens(text, lower_case):
     return tokens
 
 
-@pytest.mark.parametrize('lower_case', [True, False])
+@pytest.mark.parametrize('lower_case', [True, pytest.param(False, marks=pytest.mark.corpora)])
 def test_every_character_by_the_rules_of_google_research(lower_case):
     pre_tokenizer = BertPreTokenizer('bert-original', lower_case)
     for first in range(0, len(ALL_CHARACTERS), 4096):

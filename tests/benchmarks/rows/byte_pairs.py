@@ -17,6 +17,8 @@ def byte_pair_rows(scale: Scale) -> Iterator[Row]:
     yield _codes_row(scale.codes_bytes, scale.codes_merges)
     for corpus in CORPORA:
         yield _ids_row(corpus, scale.large_vocabulary)
+    for documents in scale.plotted_documents:
+        yield _unbroken_row(documents, scale.large_vocabulary)
 
 
 def _learn_row(corpus: str, size: int) -> Row:
@@ -78,4 +80,19 @@ def _ids_row(corpus: str, size: int) -> Row:
         ),
         {'gigatoken': 0.9, 'tokenizers BPE': 12, 'tiktoken': 3},
         runs=DEFAULT_RUNS,
+    )
+
+
+def _unbroken_row(documents: int, size: int) -> Row:
+    def options(inputs: Inputs) -> dict:
+        return {'documents': documents, 'model': inputs.model(_MODEL, size)}
+
+    return Row(
+        f'sizes/unbroken/{documents}MB',
+        f'{documents} documents of a million letters without a blank to ids',
+        ENGLISH,
+        Contender(OURS, 'stages.byte_pairs:encode_unbroken', options, cores=1),
+        runs=1,
+        size=documents,
+        is_extra=True,
     )

@@ -3,12 +3,13 @@
 from collections.abc import Iterator
 
 from ..contenders import OURS, Contender, Row
-from ..corpora import LARGE
+from ..corpora import ENGLISH, LARGE
 from ..inputs import Inputs
 from ..scale import Scale
 from ..stages.formats import FORMATS
 
 _SCRIPT = 'json.loads + re + Counter'
+_ITERPARSE = 'iterparse + re + Counter'
 _ONE = 'one core'
 
 
@@ -32,7 +33,24 @@ def format_rows(scale: Scale) -> Iterator[Row]:
             patience='once',
             runs=3,
         )
-    for kind in FORMATS:
+    yield Row(
+        'formats/tmx/1',
+        'count the texts of tmx, from the file',
+        ENGLISH,
+        Contender(OURS, 'stages.formats:count', _options('tmx', 1), cores=1),
+        (
+            Contender(
+                _ITERPARSE,
+                'peers.tmx_counter:count',
+                lambda inputs: {'path': inputs.as_format('tmx')},
+                cores=1,
+            ),
+        ),
+        {_ITERPARSE: 5},
+        patience='once',
+        runs=3,
+    )
+    for kind in [each for each in FORMATS if each != 'tmx']:  # which is read as one stream
         yield Row(
             f'formats/{kind}/2',
             f'count the texts of {kind}, two threads',

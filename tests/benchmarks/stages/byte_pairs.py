@@ -1,5 +1,6 @@
 """Byte pair encoding: text to counts to merges, text to ids."""
 
+import random
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -13,6 +14,8 @@ from tokcore.counts.token_table import TokenTable
 
 from ..outcome import Outcome
 from .blocks import TextBlock, get_ready, text_blocks
+
+_UNBROKEN = 1_000_000
 
 _WARM_UP = b'warm 1, cold 2; warmer.\n' * 20
 
@@ -45,6 +48,21 @@ def encode(ready: Callable[[], None], *, text: str, model: str) -> Outcome:
     """Text in memory to ids in memory, by a tokenizer.json."""
     get_ready(SCHEME)
     blocks = text_blocks(Path(text).read_bytes())
+    encoder = SCHEME.encoder(parse_bpe_file(Path(model).read_bytes(), model))
+    ready()
+    started = time.perf_counter()
+    rows = (text_rows(block.data, block.offset, SCHEME.normalizer) for block in blocks)
+    ids = [encoder.encode_side(each.sides[0]).ids for each in rows]
+    seconds = time.perf_counter() - started
+    return Outcome(seconds, {'ids': sum(map(len, ids))})
+
+
+def encode_unbroken(ready: Callable[[], None], *, documents: int, model: str) -> Outcome:
+    """Documents of letters alone, each a single token before it is cut, to ids."""
+    get_ready(SCHEME)
+    draw = random.Random(documents)
+    texts = [''.join(draw.choices('etaoinshrdlu', k=_UNBROKEN)) for _ in range(documents)]
+    blocks = text_blocks('\n'.join(texts).encode())
     encoder = SCHEME.encoder(parse_bpe_file(Path(model).read_bytes(), model))
     ready()
     started = time.perf_counter()

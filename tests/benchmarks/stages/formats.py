@@ -1,9 +1,11 @@
 """A file in one of the corpus formats to token counts: read, given as rows, counted."""
 
 import json
+import re
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from xml.sax.saxutils import escape
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -26,9 +28,14 @@ FORMATS: dict[str, Callable[[], CorpusFormat]] = {
     'tsv': lambda: corpus_format('tsv')((1,)),
     'jsonl': lambda: corpus_format('jsonl')(('text',)),
     'parquet': lambda: corpus_format('parquet')(('text',)),
+    'tmx': lambda: corpus_format('tmx')(('en',)),
 }
 
 _ROWS_OF_GROUP = 20_000
+
+_NO_XML = re.compile('[^\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]')
+_HEADS = {'tmx': '<?xml version="1.0" encoding="UTF-8"?>\n<tmx version="1.4"><body>\n'}
+_ENDS = {'tmx': '</body></tmx>\n'}
 
 
 def write_as(kind: str, lines: Path, path: Path) -> None:
@@ -39,13 +46,19 @@ def write_as(kind: str, lines: Path, path: Path) -> None:
             _write_parquet(rows, path)
             return
         with open(path, 'w', encoding='utf-8', newline='\n') as file:
+            file.write(_HEADS.get(kind, ''))
             for number, text in rows:
                 file.write(_line(kind, number, text))
+            file.write(_ENDS.get(kind, ''))
 
 
 def _line(kind: str, number: int, text: str) -> str:
     if kind == 'jsonl':
         return json.dumps({'id': number, 'text': text}, ensure_ascii=False) + '\n'
+    if kind == 'tmx':
+        clean = _NO_XML.sub(' ', escape(text))
+        variants = f'<tuv xml:lang="fr"><seg>{number}</seg></tuv><tuv xml:lang="en-GB"><seg>{clean}</seg></tuv>'
+        return f'  <tu tuid="{number}">\n    <prop type="x">y</prop>\n    {variants}\n  </tu>\n'
     return f'{number}\t{text}\n' if kind == 'tsv' else f'{text}\n'
 
 

@@ -213,6 +213,7 @@ def test_a_killed_encode_goes_on(corpus, vocabulary, tmp_path, monkeypatch, work
     assert shards_of(folder) == shards_of(tmp_path / 'whole')
 
 
+@pytest.mark.corpora
 def test_a_word_of_any_length_is_one_token(vocabulary, tmp_path):
     lines = [f'und {"x" * 300_000} und', 'noch ' * 80_000 + 'noch', 'und']
     corpus = write(tmp_path / 'long.txt', '\n'.join(lines).encode())

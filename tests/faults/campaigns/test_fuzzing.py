@@ -10,7 +10,7 @@ from stopped_runs import SEED, cases
 pytestmark = pytest.mark.fuzz
 
 
-_USUAL = {'limits': 30}  # each of these runs a whole job twice
+_USUAL = {'limits': 30, 'sgm': 40, 'tmx': 40}  # a whole job twice; a format that the others draw too
 
 
 @pytest.mark.parametrize('kind', KINDS)

@@ -8,30 +8,9 @@ import lzma
 import tarfile
 import zipfile
 
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 import zstandard
-from fuzzing.format_cases import SMALL_FILE_BYTES
-
-MOST_BYTES = SMALL_FILE_BYTES
-
-
-def count(lane, folder, *arguments, statuses=(2,)):
-    """Counts in another process; returns its end, which must be one sentence or a success."""
-    words = ['count', *map(str, arguments), '--output', 'counts']
-    ended = lane.run(words, folder, seconds=120)
-    assert ended.status in statuses, ended.stderr
-    assert 'Traceback' not in ended.stderr
-    assert ended.peak < MOST_BYTES, f'{ended.peak >> 20} MiB'
-    if ended.status == 2:
-        assert len(ended.complaints) == 1
-    return ended
-
-
-@pytest.fixture
-def lane(lanes):
-    return lanes[0]
+from hostile_counts import count
 
 
 def write_zeros(path, packer, size):
@@ -120,40 +99,3 @@ def test_json_of_any_depth(lane, tmp_path):
     [lines] = json.loads((tmp_path / 'counts' / 'tokbeam.json').read_bytes())['lines']
     assert lines['lines'] == 3
     assert lines['examples'] + lines.get('invalid_json', 0) + lines.get('not_a_string', 0) == 3
-
-
-def parquet_bytes(table, **options):
-    sink = io.BytesIO()
-    pq.write_table(table, sink, **options)
-    return sink.getvalue()
-
-
-TEXTS = pa.table({'text': [f'the text of row {number}' for number in range(1000)]})
-
-
-def test_parquet_cut_anywhere(lane, tmp_path):
-    whole = parquet_bytes(TEXTS, row_group_size=100)
-    for size in (0, 3, 4, 100, len(whole) // 2, len(whole) - 9, len(whole) - 4, len(whole) - 1):
-        (tmp_path / 'a.parquet').write_bytes(whole[:size])
-        ended = count(lane, tmp_path, '--parquet', 'a.parquet')
-        assert 'a.parquet' in ended.complaints[0]
-
-
-def test_parquet_with_a_damaged_page(lane, tmp_path):
-    whole = bytearray(parquet_bytes(TEXTS, compression='gzip', use_dictionary=False))
-    whole[len(whole) // 3 : len(whole) // 3 + 50] = bytes(50)
-    (tmp_path / 'a.parquet').write_bytes(whole)
-    ended = count(lane, tmp_path, '--parquet', 'a.parquet')
-    assert 'a.parquet' in ended.complaints[0]
-
-
-@pytest.mark.parametrize('rows', [0, 1])
-def test_parquet_with_empty_row_groups(lane, tmp_path, rows):
-    sink = io.BytesIO()
-    with pq.ParquetWriter(sink, TEXTS.schema) as writer:
-        writer.write_table(TEXTS.slice(0, 0))
-        writer.write_table(TEXTS.slice(0, rows))
-        writer.write_table(TEXTS.slice(0, 0))
-    (tmp_path / 'a.parquet').write_bytes(sink.getvalue())
-    ended = count(lane, tmp_path, '--parquet', 'a.parquet', statuses=(0 if rows else 2,))
-    assert rows or 'empty' in ended.complaints[0]

@@ -9,13 +9,13 @@ import random
 import shutil
 import signal
 import subprocess
-import sys
 import time
 from pathlib import Path
 
 import psutil
 import pytest
 from command_outcome import Outcome
+from jobs import interruptible_command
 from stopped_runs import (
     SEED,
     Moment,
@@ -31,13 +31,6 @@ pytestmark = pytest.mark.fuzz
 
 _SOON = 5  # seconds from a signal to the end
 _LONGEST = 120  # for a real process, which imports and may have to share its cores
-# Whoever runs the tests in the background may have it ignored. Not by `preexec_fn`: what it forks
-# from a process with threads of gRPC may write to the log, or end.
-_WITH_SIGINT = '''
-import os, signal, sys
-signal.signal(signal.SIGINT, signal.SIG_DFL)
-os.execv(sys.executable, [sys.executable, *sys.argv[1:]])
-'''
 _STATUSES = {signal.SIGINT: 130, signal.SIGTERM: 143}
 
 
@@ -107,7 +100,7 @@ class RealProcess:
         self._log = log
         with log.open('wb') as stream:
             self._process = subprocess.Popen(
-                [sys.executable, '-c', _WITH_SIGINT, '-m', 'pipelines', *map(str, command)],
+                interruptible_command(*command),
                 stdin=subprocess.DEVNULL,
                 stderr=stream,
                 start_new_session=True,

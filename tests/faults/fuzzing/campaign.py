@@ -19,12 +19,16 @@ from .option_cases import attack_options
 from .path_cases import attack_paths
 from .record_cases import attack_manifests, attack_run_records, make_results
 from .room import Room
+from .sgm_cases import attack_sgm
+from .tmx_cases import attack_tmx
 from .vocabulary_cases import attack_vocabularies
 
 KINDS: dict[str, Callable[[Room, random.Random], None]] = {
     'inputs': attack_inputs,
     'formats': attack_formats,
     'damaged files': attack_damaged_files,
+    'sgm': attack_sgm,
+    'tmx': attack_tmx,
     'vocabularies': attack_vocabularies,
     'counts': attack_counts,
     'manifests': attack_manifests,

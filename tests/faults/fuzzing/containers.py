@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 import zstandard
+from packed_in_parts import xz_of_blocks
 
 from . import drawn_text
 
@@ -62,6 +63,11 @@ def _pack_gzip(dice: random.Random, text: bytes) -> bytes:
 def _pack_xz(dice: random.Random, text: bytes) -> bytes:
     check = dice.choice([lzma.CHECK_CRC32, lzma.CHECK_CRC64, lzma.CHECK_SHA256])
     return lzma.compress(text, check=check, preset=dice.choice([0, 6]))
+
+
+def _pack_xz_of_blocks(dice: random.Random, text: bytes) -> bytes:
+    size = max(1, len(text) // dice.choice([1, 2, 5, 20]))
+    return xz_of_blocks([text[start : start + size] for start in range(0, len(text), size)])
 
 
 def _pack_unchecked_xz(dice: random.Random, text: bytes) -> bytes:
@@ -148,6 +154,12 @@ CONTAINERS = {
     ),
 }
 CONTAINERS |= {
+    'xz of blocks': Container(
+        '.xz',
+        CONTAINERS['xz'].magic,
+        _in_streams(_pack_xz_of_blocks),
+        CONTAINERS['xz'].unpack,
+    ),
     'xz without checks': Container(
         '.xz',
         CONTAINERS['xz'].magic,

@@ -10,7 +10,9 @@ from dataclasses import dataclass
 from . import drawn_text
 from .json_rules import FIELDS, draw_json_lines, json_rows
 from .line_rules import NamedText, SplitRows, lines_of, paired_rows, single_rows
+from .sgm_rules import draw_sgm, sgm_rows
 from .table_formats import draw_named_columns, draw_parquet, draw_quoted_columns, named_rows
+from .tmx_rules import draw_tmx
 
 
 @dataclass(frozen=True)
@@ -104,6 +106,23 @@ def _draw_parquet(dice: random.Random) -> DrawnRows:
     return DrawnRows({'parquet': data}, words, sides, rows, knows_damaged=False, is_packed=False)
 
 
+def _draw_sgm(dice: random.Random) -> DrawnRows:
+    source, target = draw_sgm(dice)
+    entities = dice.choice(['keep', 'decode'])
+    return DrawnRows(
+        {'sgm-source': source, 'sgm-target': target},
+        ['--entities', entities],
+        2,
+        lambda files, most: sgm_rows(files, entities == 'decode', most),
+    )
+
+
+def _draw_tmx(dice: random.Random) -> DrawnRows:
+    data, rows = draw_tmx(dice)
+    words = ['--languages', 'en,zh']
+    return DrawnRows({'tmx': data}, words, 2, rows, knows_damaged=False)
+
+
 FORMATS: dict[str, Callable[[random.Random], DrawnRows]] = {
     'lines': _draw_lines,
     'bitext': _draw_bitext,
@@ -112,4 +131,6 @@ FORMATS: dict[str, Callable[[random.Random], DrawnRows]] = {
     'named columns': _draw_named_columns,
     'quoted columns': _draw_quoted_columns,
     'parquet': _draw_parquet,
+    'sgm': _draw_sgm,
+    'tmx': _draw_tmx,
 }

@@ -19,16 +19,19 @@ SMALL_FILE_BYTES = 700 << 20
 
 def attack_formats(room: Room, dice: random.Random) -> None:
     """Sound files: what cannot be used is left out, and every line is accounted for."""
-    _play(room, dice, is_damaged=False)
+    play_formats(room, dice, list(FORMATS), is_damaged=False)
 
 
 def attack_damaged_files(room: Room, dice: random.Random) -> None:
     """Files with some of their bytes changed: no text is read that a plain reader does not find."""
-    _play(room, dice, is_damaged=True)
+    play_formats(room, dice, list(FORMATS), is_damaged=True)
 
 
-def _play(room: Room, dice: random.Random, is_damaged: bool) -> None:
-    drawn = FORMATS[dice.choice(list(FORMATS))](dice)
+def play_formats(
+    room: Room, dice: random.Random, names: Sequence[str], is_damaged: bool
+) -> None:
+    """Counts a corpus of one of some formats, stored in whatever way."""
+    drawn = FORMATS[dice.choice(names)](dice)
     spoiled = dice.randrange(len(drawn.files)) if is_damaged else None
     words, paths, texts = [], [], []
     is_known = drawn.knows_damaged or not is_damaged

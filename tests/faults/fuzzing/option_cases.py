@@ -36,10 +36,21 @@ _SIZES = [
     '1MiBMiB', 'MiB', '99999999TiB', '1e9GiB', '9' * 20 + 'GiB', '9' * 5000 + 'K', '1K\n', '1PiB',
 ]
 _TIMES = ['1s', '10s', '0s', '-1s', '1.5s', '1min', '12h', '9' * 30 + 'h', '9' * 5000 + 's', 's', '1d']
+_FILTERS = [
+    'nfc', 'nfd,nfkc,nfkd', 'length:1:9', 'length:0:4:tokens', 'ratio:3', 'ratio:1e9', 'different',
+    'script:Latn:0.5', 'script:Jpan:1:target', 'paracrawl', 'length:1:9,length', ',', 'nfc,', ':', '::',
+    'json:loads', 'string:capwords', 'string:digits', 'string:nothing', 'nix:nix', 'length:1', 'LENGTH:1:2',
+    'length:' + '9' * 5000 + ':1', 'ratio:' + '1' * 5000, 'script:Latn:٣', 'x' * 70_000, 'a.b:c', '字:字',
+]  # fmt: skip
 _LISTS = [
     '0,1', '1,0', '2,5', '0,0', '0', '0,1,2', '-1,0', ',', '0,', '0, 1', '0,9223372036854775807',
     '0,9223372036854775808', '0,' + '9' * 30, '1:1', '1:4', '0:5', '5:1', '1:', ':', '1:2:3', '1:1000',
     '1:9223372036854775807', '1:9223372036854775808', '1:' + '9' * 400,
+]  # fmt: skip
+_SAMPLES = [
+    't2t:1', 't2t:20B', 't2t:1e2', 't2t:1kB', 't2t:100MiB', 't2t:', 't2t:0', 't2t:-1', 't2t:1e99',
+    't2t:' + '9' * 5000, 't2t:1PB', 't2t:1\n', 'uniform:0.5', 'uniform:.9', 'uniform:0', 'uniform:1',
+    'uniform:0.' + '0' * 17 + '1', 'uniform:0.' + '1' * 5000, 'uniform:1e-3', 'uniform:nan', ':',
 ]  # fmt: skip
 _STRINGS = [
     'none', 'None', 'null', 'auto', 'x', 'n', '-', '--', '-x', '--x', '*', '[', '~', '$HOME', '%s', '{}',
@@ -98,11 +109,12 @@ def _draw_option(dice: random.Random, option: argparse.Action) -> list[str]:
     fitting = {
         'positive': _NUMBERS, 'int': _NUMBERS, 'byte_size': _SIZES, 'duration': _TIMES,
         'columns': _LISTS, 'min_count_range': _LISTS, 'subtoken_length': _NUMBERS,
+        'vocab_sample': _SAMPLES, 'filter_list': _FILTERS,
     }.get(getattr(option.type, '__name__', ''), _NUMBERS if option.type else _STRINGS)  # fmt: skip
     if option.choices and dice.random() < 0.6:
         value = dice.choice(list(option.choices))
     elif dice.random() < 0.8:
         value = dice.choice(fitting)
     else:
-        value = dice.choice(dice.choice([_NUMBERS, _SIZES, _TIMES, _LISTS, _STRINGS]))
+        value = dice.choice(dice.choice([_NUMBERS, _SIZES, _TIMES, _LISTS, _STRINGS, _SAMPLES]))
     return [f'{name}={value}'] if dice.random() < 0.5 else [name, value]

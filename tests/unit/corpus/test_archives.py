@@ -173,10 +173,15 @@ def test_what_is_no_file_is_passed_over():
 
 @EVERY_KIND
 @pytest.mark.parametrize('inner', [gzip.compress, bz2.compress, lzma.compress, PACKERS['tzst']])
-def test_a_member_that_is_compressed_itself_is_refused(kind, inner):
-    store = Store(kind, packed(kind, [('plain.en', b'text\n'), ('a.en.gz', inner(b'text\n'))]))
+def test_a_member_that_is_compressed_itself_is_read_as_strictly(kind, inner):
+    text = ''.join(f'line {number}\n' for number in range(40_000)).encode()
+    whole = inner(text)
+    members = [('plain.en', b'text\n'), ('a.en.gz', whole), ('cut.gz', whole[:-9]), ('b.en', b'b')]
+    store = Store(kind, packed(kind, members))
     assert store.text('plain.en') == b'text\n'
-    assert 'is compressed within its archive; unpack it' in store.refused('a.en.gz')
+    assert store.text('a.en.gz') == text
+    assert store.text('b.en') == b'b'
+    assert f'x.{kind}!cut.gz ends at byte {len(whole) - 9}' in store.refused('cut.gz')
 
 
 @EVERY_KIND
@@ -322,6 +327,26 @@ def test_a_name_that_is_not_utf8_is_no_danger_to_others():
     store = Store('tar', made.getvalue())
     assert store.names('a.en') == ['a.en']
     assert 'has a file whose name is not UTF-8' in store.refused('*')
+
+
+def with_long_name(name_bytes):
+    """A tar whose first member has a name of that many bytes."""
+    told = tarfile.TarInfo('././@LongLink')
+    told.type, told.size = tarfile.GNUTYPE_LONGNAME, name_bytes
+    return told.tobuf() + b'n' * name_bytes + bytes(-name_bytes % 512) + tarred([('a.en', b'it')])
+
+
+def test_a_header_is_no_larger_than_memory_has_room_for():
+    assert Store('tar', with_long_name(1000)).names('*') == ['n' * 1000]
+    for kind in ('tar', 'tar.zst'):
+        archive = Store(kind, PACKERS[kind](with_long_name(20 << 20)))
+        assert 'a header that is far too large' in archive.refused('*')
+
+
+def test_a_large_member_is_not_its_successors_header():
+    archive = Store('tar', tarred([('large.en', bytes(20 << 20)), ('a.en', b'it')]))
+    assert archive.names('*') == ['a.en', 'large.en']
+    assert archive.text('a.en') == b'it'
 
 
 @pytest.mark.parametrize(

@@ -42,10 +42,10 @@ def test_nobody_asks_for_the_name_of_a_format():
 
 def test_a_format_is_had_by_its_name():
     assert [corpus_format(name).name for name in format_names()] == [
-        'bitext', 'tsv', 'jsonl', 'parquet', 'text',
+        'bitext', 'tsv', 'jsonl', 'parquet', 'sgm', 'tmx', 'tmx-lines', 'labelled', 'text',
     ]  # fmt: skip
     assert corpus_format('tsv')((2, 0)).options == {'columns': (2, 0)}
-    with pytest.raises(ValueError, match="'pairs' is none of bitext, tsv, jsonl, parquet, text"):
+    with pytest.raises(ValueError, match="'pairs' is none of bitext, tsv, jsonl, parquet, sgm, "):
         corpus_format('pairs')
 
 
@@ -67,7 +67,8 @@ def test_formats_are_known_without_anything_heavy():
 def test_reasons_are_those_of_all_formats_and_of_each():
     assert all_reasons() == (
         'invalid_csv', 'invalid_json', 'invalid_utf8', 'lone_surrogate', 'missing_column',
-        'missing_field', 'not_a_string', 'null', 'too_long', 'unknown_label', 'wrong_type',
+        'missing_field', 'not_a_string', 'null', 'outside_segment', 'too_long', 'undefined_entity',
+        'unknown_label', 'unmatched_segment', 'wrong_type',
     )  # fmt: skip
 
 

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tokcore.corpus.columnar.field_paths import field_path
 from tokcore.corpus.columnar.json_rows import json_rows
+from tokcore.corpus.features.field_paths import field_path
 from tokcore.text.byte_level.raw_lines import RAW_LINES
 
 PATHS = (('a',), ('b', 'c'))

@@ -1,0 +1,342 @@
+"""`--clean`: what filters leave is counted and encoded alike, and the same however a job is run."""
+
+import dataclasses
+import json
+import pathlib
+import unicodedata
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from dataset_files import (
+    files_of,
+    lines_of,
+    manifest_of,
+    read_shards,
+    shards_and_vocabularies,
+    texts_of,
+)
+from generated_text import kept_pairs
+from jobs import refuse, succeed, write
+from own_filters import without_odd_ones
+
+from pipelines.jobs.corpus_files import find_corpus
+from pipelines.jobs.split_paths import SplitPaths
+from pipelines.shuffle.plan import _dataset_content
+from pipelines.shuffle.plan_folders import plan_json
+from tokcore.corpus.dataset import AskedFilter
+
+CLEAN = 'length:2:60,ratio:6,different,script:Latn:0.5:source,nfkc,own_filters:without_odd_ones'
+ASKED = ['--name', 'small', '--shards', 3, '--vocab-size', 900]
+
+
+@pytest.fixture(autouse=True)
+def importable(monkeypatch):
+    """Of processes that a job starts too."""
+    monkeypatch.syspath_prepend(pathlib.Path(__file__).parent)
+    monkeypatch.setenv('PYTHONPATH', str(pathlib.Path(__file__).parent), prepend=':')
+
+
+def cleaned(pairs):
+    """Returns what comes of pairs, and how many each filter drops, in plain Python."""
+    dropped = dict.fromkeys(('length', 'ratio', 'different', 'own_filters:without_odd_ones'), 0)
+    found = []
+    for source, target in kept_pairs(pairs):
+        lengths = sorted(map(len, (source, target)))
+        letters = [each for each in source if each.isalpha()]
+        assert all('LATIN' in unicodedata.name(each) for each in letters), 'no script drops any'
+        if not 2 <= lengths[0] <= lengths[1] <= 60:
+            dropped['length'] += 1
+        elif lengths[1] > 6 * lengths[0]:
+            dropped['ratio'] += 1
+        elif source == target:
+            dropped['different'] += 1
+        else:
+            normal = [unicodedata.normalize('NFKC', text).strip() for text in (source, target)]
+            made = without_odd_ones(*normal)
+            made = made if isinstance(made, list) else [made]
+            for each in made:
+                if each and all(text.strip() for text in each):
+                    found.append(tuple(text.strip() for text in each))
+                else:
+                    dropped['own_filters:without_odd_ones'] += 1
+    return sorted(found), {name: count for name, count in sorted(dropped.items()) if count}
+
+
+@pytest.fixture(scope='module')
+def corpus(small, tmp_path_factory):
+    """The small corpus, and some pairs that filters are for."""
+    pairs = small.pairs + [('same', 'same'), ('one', '字' * 70), ('ab', '字' * 13), ('ﬁve', '１２')]
+    folder = tmp_path_factory.mktemp('to-clean')
+    text = ''.join(f'{source}\t{target}\n' for source, target in pairs)
+    return pairs, write(folder / 'pairs.tsv', text.encode())
+
+
+def build(corpus, folder, *more):
+    succeed('build', '--tsv', corpus[1], *ASKED, '--clean', CLEAN, '--output', folder, *more)
+    return folder
+
+
+@pytest.fixture(scope='module')
+def built(corpus, tmp_path_factory):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(pathlib.Path(__file__).parent)
+        folder = tmp_path_factory.mktemp('cleaned') / 'out'
+        return build(corpus, folder, '--keep-rejected', '--workers', 1)
+
+
+def test_what_they_leave_is_encoded_and_what_they_drop_is_counted(corpus, built):
+    expected, dropped = cleaned(corpus[0])
+    assert set(dropped) == {'length', 'ratio', 'different', 'own_filters:without_odd_ones'}
+    assert sorted(texts_of(built)) == expected
+    lines = lines_of(built)
+    assert lines['filtered'] == dropped
+    assert lines['lines'] == len(corpus[0])
+    assert lines['added'] == len(expected) - lines['lines'] + lines['empty'] + sum(dropped.values())
+    counted = manifest_of(built / 'counts.inputs')
+    assert counted['lines'][0]['filtered'] == dropped
+    assert counted['options']['clean'] == manifest_of(built)['options']['clean']
+
+
+def test_the_vocabulary_is_that_of_what_they_leave(corpus, built, tmp_path):
+    expected, _ = cleaned(corpus[0])
+    clean = ''.join(f'{source}\t{target}\n' for source, target in expected)
+    path = write(tmp_path / 'clean.tsv', clean.encode())
+    succeed('build', '--tsv', path, *ASKED, '--output', tmp_path / 'out')
+    names = [path.name for path in built.glob('vocab.*')]
+    assert len(names) == 2
+    for name in names:
+        assert (tmp_path / 'out' / name).read_bytes() == (built / name).read_bytes()
+
+
+@pytest.mark.parametrize(
+    'how',
+    [
+        ('--workers', 2, '--item-size', '1KiB'),
+        ('--shuffle', 'engine', '--item-size', 100),
+        ('--shuffle', 'files', '--buffer', '4KiB', '--item-size', '2KiB'),
+        ('--direct_num_workers', 2, '--direct_running_mode', 'multi_processing'),
+    ],
+    ids=str,
+)
+def test_bytes_do_not_depend_on_how_it_is_run(corpus, built, tmp_path, how):
+    again = build(corpus, tmp_path / 'out', '--keep-rejected', *how)
+    assert files_of(again) == files_of(built)
+
+
+def test_what_was_dropped_is_kept_with_its_place_in_the_order_of_the_file(corpus, built):
+    data = corpus[1].read_bytes()
+    names = {f'train.{name}.jsonl': count for name, count in lines_of(built)['filtered'].items()}
+    assert {path.name for path in (built / 'rejected').iterdir()} == set(names)
+    listed = {each['name']: each['rows'] for each in manifest_of(built)['rejected']}
+    assert listed == {f'rejected/{name}': count for name, count in names.items()}
+    for name, count in names.items():
+        rows = [json.loads(line) for line in (built / 'rejected' / name).open('rb')]
+        assert len(rows) == count
+        offsets = [each['offset'] for each in rows]
+        assert offsets == sorted(offsets)
+        for each in rows:
+            assert each['file'] == 'pairs.tsv'
+            line = data[each['offset'] :].split(b'\n')[0].decode()
+            if 'own' not in name:
+                texts = [each['source'], each['target']]
+                assert [text.strip() for text in line.split('\t')] == texts
+
+
+def test_what_is_dropped_is_kept_only_if_asked_for_and_changes_no_shard(corpus, built, tmp_path):
+    folder = build(corpus, tmp_path / 'out')
+    assert not (folder / 'rejected').exists()
+    assert shards_and_vocabularies(folder) == shards_and_vocabularies(built)
+    said = refuse(
+        'build', '--tsv', corpus[1], *ASKED, '--clean', CLEAN, '--keep-rejected', '--output', folder
+    )
+    assert 'another --keep-rejected' in said
+
+
+def test_what_an_earlier_result_kept_goes_with_it(corpus, tmp_path):
+    folder = build(corpus, tmp_path / 'out', '--keep-rejected')
+    theirs = write(folder / 'rejected' / 'notes.jsonl', b'theirs')
+    build(corpus, folder, '--overwrite')
+    assert [*(folder / 'rejected').iterdir()] == [theirs]
+
+
+def test_a_shuffle_goes_on_with_runs_of_the_same_filters_alone(corpus):
+    """Plans without filters stay what they were before there were any."""
+    [split] = find_corpus([SplitPaths('train', 'tsv', {'tsv': [str(corpus[1])]})]).splits
+    assert _dataset_content(split) is None
+    splits = [
+        dataclasses.replace(split, filters=filters, keeps_dropped=keeps)
+        for filters, keeps in [
+            ((AskedFilter('nfc'),), False),
+            ((AskedFilter('nfc'),), True),
+            ((AskedFilter('nfd'),), False),
+            ((AskedFilter('nfc', 'of other tables'),), False),
+            ((AskedFilter('nfc'), AskedFilter('different')), False),
+        ]
+    ]
+    assert len({plan_json(_dataset_content(each)) for each in splits}) == len(splits)
+
+
+def test_a_job_file_says_the_same(corpus, built, tmp_path, capsys):
+    clean = json.dumps(CLEAN.split(','))
+    text = f'[[train]]\nformat = "tsv"\npaths = "{corpus[1]}"\nclean = {clean}\n'
+    text += '[running]\nkeep_rejected = true\n'
+    path = write(tmp_path / 'job.toml', text.encode())
+    succeed('build', path, *ASKED, '--output', tmp_path / 'out')
+    assert files_of(tmp_path / 'out') == files_of(built)
+    capsys.readouterr()
+    build(corpus, tmp_path / 'out', '--keep-rejected', '--print-job')
+    printed = write(tmp_path / 'printed.toml', capsys.readouterr().out.encode())
+    succeed('build', printed, '--output', tmp_path / 'again')
+    assert files_of(tmp_path / 'again') == files_of(built)
+
+
+DATASETS = """
+[[train]]
+name = "clean"
+format = "tsv"
+paths = "a.tsv"
+clean = ["length:1:9", "nfc"]
+max_examples = 3
+
+[[train]]
+name = "as it is"
+format = "tsv"
+paths = "b.tsv"
+
+[[dev]]
+format = "tsv"
+paths = "a.tsv"
+"""
+
+
+@pytest.fixture
+def datasets(tmp_path):
+    lines = [('word', 'Wort'), ('too long a line', 'x'), ('two', 'zwei'), ('e\u0301', 'é')]
+    lines.append(('z', 'y'))
+    text = ''.join(f'{source}\t{target}\n' for source, target in lines).encode()
+    write(tmp_path / 'a.tsv', text)
+    write(tmp_path / 'b.tsv', text)
+    return write(tmp_path / 'job.toml', DATASETS.encode())
+
+
+TOLD = ('lines', 'examples', 'filtered', 'beyond_max_examples')
+
+
+def test_each_dataset_has_its_own_and_a_limit_is_of_what_they_leave(datasets, tmp_path):
+    out = tmp_path / 'out'
+    said = succeed('build', datasets, '--vocab-size', 200, '--name', 'x', '--output', out)
+    assert 'filters: train: of 10 lines, length dropped 1' in said
+    numbers = {
+        each['dataset']: [each.get(name) for name in TOLD] for each in manifest_of(out)['datasets']
+    }
+    assert numbers == {'clean': [5, 3, {'length': 1}, 1], 'as it is': [5, 5, None, None]}
+    assert lines_of(out, 'dev')['examples'] == 5
+    found = sorted(texts_of(out))
+    assert found.count(('too long a line', 'x')) == 1
+    assert found.count(('é', 'é')) == found.count(('e\u0301', 'é')) == 1
+    records = manifest_of(out)['options']['datasets']
+    recorded = [(each.get('name'), each.get('clean')) for each in records]
+    assert recorded == [('clean', ['length:1:9', 'nfc']), ('as it is', None), (None, None)]
+
+
+def test_on_the_command_line_they_are_for_all_datasets_of_their_split(datasets, tmp_path):
+    out = tmp_path / 'out'
+    command = ['build', datasets, '--vocab-size', 200, '--name', 'x', '--output', out]
+    succeed(*command, '--clean', 'length:1:3', '--dev-clean', 'length:2:9')
+    tallies = manifest_of(out)['datasets']
+    assert [each['filtered'] for each in tallies] == [{'length': 3}, {'length': 3}]
+    assert lines_of(out, 'dev')['filtered'] == {'length': 3}
+    succeed(*command[:-1], tmp_path / 'none', '--clean', '')
+    assert 'filtered' not in lines_of(tmp_path / 'none')
+
+
+@pytest.mark.parametrize('kind', ['text', 'bitext', 'jsonl', 'parquet', 'gz'])
+def test_every_format_is_filtered(kind, tmp_path):
+    pairs = [('one', 'eins'), ('a line that is too long', 'zwei'), ('three', 'drei')]
+    pairs.append(('four', 'fünf' * 9))
+    sources = [source for source, _ in pairs]
+    if kind == 'text':
+        given = ['--text', write(tmp_path / 'a.txt', '\n'.join(sources).encode())]
+        pairs = [(source,) for source in sources]
+    elif kind == 'bitext':
+        texts = ['\n'.join(side).encode() for side in zip(*pairs)]
+        paths = [write(tmp_path / name, text) for name, text in zip(('a.en', 'a.de'), texts)]
+        given = ['--source', paths[0], '--target', paths[1]]
+    elif kind == 'gz':
+        given = ['--tsv', write(tmp_path / 'a.tsv.gz', '\n'.join(map('\t'.join, pairs)).encode())]
+    else:
+        given = [f'--{kind}', tmp_path / f'a.{kind}', '--fields', 'en,de']
+        records = [{'en': source, 'de': target} for source, target in pairs]
+        if kind == 'jsonl':
+            write(given[1], '\n'.join(map(json.dumps, records)).encode())
+        else:
+            pq.write_table(pa.Table.from_pylist(records), given[1], row_group_size=2)
+    out = tmp_path / 'out'
+    succeed(
+        'build', *given, '--name', 'x', '--shards', 1, '--vocab-size', 100, '--output', out,
+        '--clean', 'length:1:20', '--keep-rejected',
+    )  # fmt: skip
+    left = [pair for pair in pairs if all(len(text) <= 20 for text in pair)]
+    assert sorted(texts_of(out)) == sorted(left)
+    rows = [json.loads(line) for line in (out / 'rejected' / 'train.length.jsonl').open('rb')]
+    names = ('source', 'target') if kind != 'text' else ('text',)
+    assert [tuple(row[name] for name in names) for row in rows] == [
+        pair for pair in pairs if pair not in left
+    ]
+    assert all(('row' if kind == 'parquet' else 'offset') in row for row in rows)
+
+
+def test_lines_that_filters_drop_are_no_mistakes(corpus, tmp_path):
+    """Neither does the first one stop a job, nor do they count for `--max-rejected`."""
+    out = tmp_path / 'out'
+    succeed(
+        'count', '--tsv', corpus[1], '--clean', 'length:1:30', '--keep-rejected', '--output', out,
+        '--on-error', 'skip', '--max-rejected', 0,
+    )  # fmt: skip
+    lines = lines_of(out)
+    assert lines['filtered']['length'] > 10
+    kept = (tmp_path / 'out.rejected' / 'train.length.jsonl').read_bytes()
+    assert kept.count(b'\n') == lines['filtered']['length']
+
+
+def test_a_vocabulary_and_an_encoding_of_their_own_take_the_same_rows(corpus, built, tmp_path):
+    names = [f'vocab.small.900.subwords.{side}' for side in ('inputs', 'targets')]
+    succeed(
+        'vocab', '--tsv', corpus[1], '--clean', CLEAN, '--side', 'inputs', '--vocab-size', 900,
+        '--output', tmp_path / 'inputs',
+    )  # fmt: skip
+    assert (tmp_path / 'inputs').read_bytes() == (built / names[0]).read_bytes()
+    succeed(
+        'encode', '--tsv', corpus[1], '--clean', CLEAN, '--name', 'small', '--shards', 3,
+        '--source-vocab', built / names[0], '--target-vocab', built / names[1],
+        '--output', tmp_path / 'out',
+    )  # fmt: skip
+    assert read_shards(tmp_path / 'out') == read_shards(built)
+
+
+def test_a_result_is_another_where_filters_or_the_code_of_ones_own_are(tmp_path, monkeypatch):
+    own = write(tmp_path / 'code' / 'my_filter.py', b'def keep(text): return text\n')
+    monkeypatch.syspath_prepend(own.parent)
+    text = write(tmp_path / 'a.txt', b'some lines\nof text\n')
+    command = ['count', '--text', text, '--output', tmp_path / 'out']
+    succeed(*command, '--clean', 'my_filter:keep')
+    assert 'already done' in succeed(*command, '--clean', 'my_filter:keep')
+    assert 'another --clean' in refuse(*command, '--clean', 'nfc')
+    assert 'another --clean' in refuse(*command)
+    own.write_text('def keep(text): return text.upper()\n')
+    assert 'another --clean' in refuse(*command, '--clean', 'my_filter:keep')
+
+
+def test_a_sentence_that_is_dropped_of_a_pair_is_counted_and_kept(tmp_path):
+    pairs = b'It is here. Note: it was. It ends.\tA b. C d? E f.\nIt is here.\tA b.\n'
+    folder = tmp_path / 'out'
+    succeed(
+        *('build', '--tsv', write(tmp_path / 'pairs.tsv', pairs), '--name', 'x', '--vocab-size', 100),
+        *('--clean', 'clean_en_xx', '--keep-rejected', '--output', folder),
+    )
+    lines = lines_of(folder)
+    assert (lines['lines'], lines['added'], lines['examples']) == (2, 2, 3)
+    assert lines['filtered'] == {'clean_en_xx': 1}
+    [kept] = (folder / 'rejected' / 'train.clean_en_xx.jsonl').read_text().splitlines()
+    assert json.loads(kept)['source'] == 'Note: it was.'

@@ -1,0 +1,97 @@
+"""Texts with their labels in another file, through the command."""
+
+import json
+
+import pytest
+from dataset_files import files_of, manifest_of, read_shards
+from jobs import refuse, succeed, write
+
+from tokcore.reading import dataset as reading
+
+NAMES = ('bad', 'good', 'no idea')
+TEXTS = [f'the {number} words\tof a text' for number in range(60)]
+LABELS = [NAMES[number % 3] for number in range(60)]
+BUILD = ['--name', 'kinds', '--shards', 2, '--vocab-size', 70]
+
+
+def lines(words):
+    return ''.join(f'{each}\n' for each in words).encode()
+
+
+@pytest.fixture
+def given(tmp_path):
+    names = write(tmp_path / 'names', lines(NAMES))
+    text = write(tmp_path / 'texts.gz', lines(TEXTS))
+    labels = write(tmp_path / 'labels', lines(LABELS))
+    return ['--labelled-text', text, '--line-labels', labels, '--labels', names]
+
+
+def examples(folder, split='train'):
+    return sorted(repr(each) for shard in read_shards(folder, split) for each in shard)
+
+
+def test_they_are_what_columns_of_one_file_are(given, tmp_path):
+    out = tmp_path / 'out'
+    succeed('build', *given, *BUILD, '--output', out)
+    rows = [f'{label}\t{text}' for label, text in zip(LABELS, TEXTS, strict=True)]
+    table = write(tmp_path / 'table.tsv', lines(rows))
+    asked = ['--tsv', table, '--columns', 1, '--keep-tabs', '--label', 0, *given[4:]]
+    succeed('build', *asked, *BUILD, '--output', tmp_path / 'columns')
+    assert examples(out) == examples(tmp_path / 'columns')
+    targets = [each['targets'] for shard in read_shards(out) for each in shard]
+    assert sorted(targets) == sorted([NAMES.index(label)] for label in LABELS)
+    assert reading.open_dataset(str(out)).features == ('inputs',)
+    manifest = manifest_of(out)
+    assert manifest['options']['labels'] == list(NAMES)
+    assert [each['role'] for each in manifest['inputs']] == ['labelled_text', 'line_labels']
+
+
+def test_bytes_do_not_depend_on_how_it_is_run(given, tmp_path):
+    plain = ['--labelled-text', write(tmp_path / 'texts', lines(TEXTS)), *given[2:], *BUILD]
+    succeed('build', *plain, '--workers', 1, '--output', tmp_path / 'one')
+    succeed('build', *plain, '--workers', 2, '--item-size', 200, '--output', tmp_path / 'many')
+    assert files_of(tmp_path / 'one') == files_of(tmp_path / 'many')
+
+
+def test_other_splits_have_the_names_of_training(given, tmp_path):
+    dev = ['--dev-labelled-text', given[1], '--dev-line-labels', given[3], *BUILD]
+    succeed('build', *given, *dev, '--output', tmp_path / 'out')
+    assert examples(tmp_path / 'out', 'dev') == examples(tmp_path / 'out')
+
+
+def test_a_job_file_names_them(given, tmp_path):
+    job = tmp_path / 'job.toml'
+    job.write_text(
+        '[[train]]\nformat = "labelled"\nlabels = "names"\n'
+        'paths = { labelled_text = "texts.gz", line_labels = "labels" }\n'
+        '[vocabulary]\nvocab_size = 70\n[output]\nname = "kinds"\nshards = 2\noutput = "job"\n'
+    )
+    succeed('build', job)
+    succeed('build', *given, *BUILD, '--output', tmp_path / 'typed')
+    assert examples(tmp_path / 'job') == examples(tmp_path / 'typed')
+
+
+def test_an_unknown_label_stops_the_job_or_is_kept_aside(given, tmp_path):
+    labels = write(tmp_path / 'wrong', lines([*LABELS[:7], 'unheard of', *LABELS[8:]]))
+    wrong = [*given[:3], labels, *given[4:], *BUILD]
+    at = len(lines(LABELS[:7]))
+    said = refuse('build', *wrong, '--output', tmp_path / 'out')
+    assert f"wrong: the label at byte {at} is none of the 3 names: 'unheard of'" in said
+    succeed('build', *wrong, '--on-error', 'skip', '--output', tmp_path / 'out')
+    [tally] = manifest_of(tmp_path / 'out')['lines']
+    assert (tally['unknown_label'], tally['examples']) == (1, len(TEXTS) - 1)
+    [kept] = (tmp_path / 'out' / 'rejected' / 'train.unknown_label.jsonl').read_text().splitlines()
+    assert json.loads(kept) == {'file': 'wrong', 'offset': at, 'line': 'unheard of'}
+
+
+REFUSED = {
+    'names without --labels': ([], 'is no whole number of 64 bits'),
+    'a prefix of a label': (['--target-prefix', 'x'], 'the targets are a label'),
+    'a label field': (['--label', 'kind'], '--label goes with --tsv or --jsonl or --parquet'),
+}
+
+
+@pytest.mark.parametrize('name', REFUSED)
+def test_what_does_not_go_together_is_refused(given, tmp_path, name):
+    more, sentence = REFUSED[name]
+    assert sentence in refuse('build', *given[:4], *more, *BUILD, '--output', tmp_path / 'out')

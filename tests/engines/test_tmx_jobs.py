@@ -1,0 +1,148 @@
+"""Jobs that read TMX: plain, packed or in an archive, by options or a job file, whoever does the work."""
+
+import json
+import tarfile
+from html import escape
+
+import pytest
+from dataset_files import files_of, lines_of, manifest_of, shards_and_vocabularies, texts_of
+from generated_text import distinct_pairs
+from jobs import refuse, succeed, write
+
+UNIT = """  <tu tuid="{number}">
+    <tuv xml:lang="EN-us">
+      <seg>{source}</seg>
+    </tuv>
+    <tuv xml:lang="{language}">
+      <seg>{target}<ph>code</ph></seg>
+    </tuv>
+  </tu>
+"""
+
+
+@pytest.fixture(scope='module')
+def pairs():
+    return distinct_pairs(120, seed=3)
+
+
+@pytest.fixture(scope='module')
+def plain(pairs, tmp_path_factory):
+    """A file of these pairs; every tenth unit has another language than wanted."""
+    units = ''.join(
+        UNIT.format(
+            number=number,
+            source=escape(source),
+            target=escape(target),
+            language='fr' if number % 10 == 9 else 'zh',
+        )
+        for number, (source, target) in enumerate(pairs)
+    )
+    content = f'<?xml version="1.0"?>\n<tmx version="1.4"><body>\n{units}</body></tmx>\n'
+    return write(tmp_path_factory.mktemp('tmx') / 'x.tmx', content.encode())
+
+
+def building(path, folder, *further):
+    return (
+        *('build', '--tmx', path, '--languages', 'en,zh', '--name', 'x', '--vocab-size', 900),
+        *('--shards', 3, '--output', folder, *further),
+    )
+
+
+@pytest.fixture(scope='module')
+def built(plain, tmp_path_factory):
+    folder = tmp_path_factory.mktemp('built') / 'out'
+    succeed(*building(plain, folder))
+    return folder
+
+
+def test_units_with_both_languages_are_examples(built, pairs):
+    wanted = [pair for number, pair in enumerate(pairs) if number % 10 != 9]
+    stripped = {tuple(text.strip() for text in pair) for pair in wanted}
+    assert set(texts_of(built)) == {pair for pair in stripped if all(pair)}
+    lines = lines_of(built)
+    assert lines['lines'] == 120 and lines['examples'] + lines['empty'] == 120
+    [read] = manifest_of(built)['inputs']
+    assert read['role'] == 'tmx'
+
+
+@pytest.mark.parametrize('how', [
+    ('--workers', 2), ('--item-size', 500), ('--shuffle', 'engine'), ('--workers', 2, '--item-size', 3000),
+])  # fmt: skip
+def test_bytes_do_not_depend_on_how_it_is_run(how, plain, built, tmp_path):
+    succeed(*building(plain, tmp_path / 'out', *how))
+    assert shards_and_vocabularies(tmp_path / 'out') == shards_and_vocabularies(built)
+
+
+@pytest.mark.parametrize('kind', ['gz', 'tgz', 'utf-16'])
+def test_packed_and_in_another_encoding_it_is_the_same(kind, plain, built, tmp_path):
+    content = plain.read_bytes()
+    if kind == 'gz':
+        path = write(tmp_path / 'x.tmx.gz', content)
+    elif kind == 'utf-16':
+        path = write(tmp_path / 'x.tmx', content.decode().encode('utf-16'))
+    else:
+        with tarfile.open(tmp_path / 'x.tgz', 'w:gz') as tar:
+            tar.add(plain, 'in/x.tmx')
+        path = f'{tmp_path}/x.tgz!in/*.tmx'
+    succeed(*building(path, tmp_path / 'out'))
+    assert shards_and_vocabularies(tmp_path / 'out') == shards_and_vocabularies(built)
+
+
+@pytest.mark.parametrize('languages', ['"en,zh"', '["en", "zh"]'])
+def test_a_job_file_says_the_same(languages, plain, built, tmp_path):
+    job = f"""
+[[train]]
+format = "tmx"
+paths = "{plain}"
+languages = {languages}
+
+[vocabulary]
+vocab_size = 900
+
+[output]
+name = "x"
+output = "out"
+shards = 3
+"""
+    succeed('build', write(tmp_path / 'job.toml', job.encode()))
+    assert files_of(tmp_path / 'out') == files_of(built)
+
+
+def test_the_job_file_of_a_command_line_gives_the_same(plain, built, tmp_path, capfd):
+    succeed(*building(plain, tmp_path / 'out'), '--print-job')
+    write(tmp_path / 'job.toml', capfd.readouterr().out.encode())
+    succeed('build', tmp_path / 'job.toml')
+    assert files_of(tmp_path / 'out') == files_of(built)
+
+
+def test_a_dry_run_tells_of_its_first_units(plain, tmp_path, capfd):
+    succeed(*building(plain, tmp_path / 'out'), '--dry-run')
+    assert 'TMX' in capfd.readouterr().out
+    assert not (tmp_path / 'out').exists()
+
+
+def test_codes_are_kept_if_asked_for(plain, tmp_path):
+    succeed(*building(plain, tmp_path / 'out', '--markup', 'text'))
+    assert all(target.endswith('code') for _, target in texts_of(tmp_path / 'out'))
+
+
+def test_its_languages_must_be_given(plain, tmp_path):
+    job = [each for each in building(plain, tmp_path / 'out') if each not in ('--languages', 'en,zh')]
+    assert 'give --languages' in refuse(*job)
+    assert 'is not a language' in refuse(*building(plain, tmp_path / 'out')[:3], '--languages', 'en,', *job[3:])
+
+
+def test_filters_and_lines_of_it(plain, pairs, tmp_path):
+    succeed(*building(plain, tmp_path / 'out', '--clean', 'length:1:60', '--keep-rejected'))
+    lines = lines_of(tmp_path / 'out')
+    assert lines['filtered']['length'] + lines['examples'] + lines['empty'] == 120
+    first = (tmp_path / 'out' / 'rejected' / 'train.length.jsonl').read_text().splitlines()[0]
+    assert json.loads(first)['file'] == 'x.tmx'
+    succeed(
+        *('build', '--tmx-lines', plain, '--name', 'x', '--vocab-size', 900, '--shards', 1),
+        *('--output', tmp_path / 'lines'),
+    )
+    # By lines no language is looked at, and the codes are text.
+    by_lines = lines_of(tmp_path / 'lines')
+    assert by_lines['lines'] == 120
+    assert all(target.endswith('<ph>code</ph>') for _, target in texts_of(tmp_path / 'lines'))

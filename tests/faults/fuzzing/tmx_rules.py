@@ -1,0 +1,64 @@
+"""TMX drawn unit by unit, so that it is known what each becomes."""
+
+import random
+from collections.abc import Callable, Sequence
+from xml.sax.saxutils import escape
+
+from .line_rules import NamedText, Reject, SplitRows, add_row
+
+_TEXTS = ['a word', ' two  words ', '', '   ', 'x & y', '<seg>é', '语料', 'a > b', 'x' * 3000, 'z\tz']
+_BETWEEN = ['', '\n', ' <!-- <tu> -->', '<?x <tu ?>', '<note>not a unit</note>', '<!---->' * 300]
+_LANGUAGES = ['zh', 'ZH', 'zh-CN', 'fr', 'z']
+
+
+def draw_tmx(
+    dice: random.Random,
+) -> tuple[bytes, Callable[[Sequence[NamedText], int], SplitRows]]:
+    """Returns a file of pairs of English and Chinese, and what its units become."""
+    head = dice.choice(['', '<?xml version="1.0"?>\n', '<!DOCTYPE tmx SYSTEM "tmx14.dtd">\n'])
+    data = f'{head}<tmx version="1.4"><body>\n'.encode()
+    units: list[tuple[int, bytes, list[str]]] = []
+    for number in range(dice.choice([0, 1, 9, 60, 400])):
+        data += dice.choice(_BETWEEN).encode()
+        unit, cells = _draw_unit(dice, number)
+        units.append((len(data), unit, cells))
+        data += unit
+    data += b'</body></tmx>' + dice.choice([b'', b'\n'])
+
+    def rows(files: Sequence[NamedText], longest: int) -> SplitRows:
+        found = SplitRows()
+        for offset, unit, cells in units:
+            rejects = []
+            if len(unit) > longest:
+                rejects = [Reject('too_long', files[0].name, offset, unit)]
+            found.lines += 1
+            add_row(found, cells, rejects)
+        return found
+
+    return data, rows
+
+
+def _draw_unit(dice: random.Random, number: int) -> tuple[bytes, list[str]]:
+    if dice.random() < 0.05:
+        return b'<tu/>', ['', '']
+    source, target = dice.choice(_TEXTS), dice.choice(_TEXTS)
+    language = dice.choice(_LANGUAGES)
+    variants = [('en', source), (language, target)]
+    dice.shuffle(variants)
+    body = ''.join(
+        f'<tuv xml:lang="{name}">{dice.choice(_BETWEEN)}<seg>{_segment(dice, text)}</seg></tuv>'
+        for name, text in variants
+    )
+    fits = language.lower() in ('zh', 'zh-cn')
+    return f'<tu tuid="{number}">{body}</tu>'.encode(), [source, target if fits else '']
+
+
+def _segment(dice: random.Random, text: str) -> str:
+    if text and ']]>' not in text and dice.random() < 0.2:
+        return f'<![CDATA[{text}]]>'
+    written = escape(text)
+    if dice.random() < 0.2:
+        written += '<ph x="<tu>">code &amp; <sub>more</sub></ph>'.replace('"<', '"&lt;')
+    if dice.random() < 0.2:
+        written = ''.join(f'&#{ord(character)};' for character in text)
+    return written

@@ -1,0 +1,104 @@
+"""Filters that cannot be meant and functions that fail: a sentence that helps, nothing made."""
+
+import pathlib
+import sys
+
+import pytest
+from leftovers import assert_nothing_made
+
+OWN = """
+def fails(source, target):
+    raise ValueError('two lines\\nof an error')
+
+def true(source, target):
+    return True
+
+def endless(source, target):
+    return [(source, target)] * 100_000
+
+def many(source, target):
+    return [(source, target)] * 300
+
+def recursive(source, target):
+    return recursive(source, target)
+"""
+
+
+@pytest.fixture
+def clean(tokbeam, write_corpus, tmp_path, monkeypatch):
+    """Runs a command with `--clean` on a sound corpus of a kind."""
+    (tmp_path / 'functions_here.py').write_text(OWN)
+    monkeypatch.syspath_prepend(tmp_path)
+    yield lambda asked, kind='tsv', more=(): tokbeam(
+        'build', *write_corpus(kind).arguments, '--vocab-size', 120, '--name=small',
+        '--output', tmp_path / 'out', '--clean', asked, *more,
+    )  # fmt: skip
+    sys.modules.pop('functions_here', None)
+
+
+REFUSED = [
+    ('lenght:1:200', 'tsv', "there is no filter 'lenght:1:200'; did you mean length:MIN:MAX"),
+    ('nfc,ratio:0.5', 'tsv', "'0.5' is no ratio from 1 to 1,000"),
+    ('script:Latin:0.5', 'tsv', 'no code of ISO 15924'),
+    ('ratio:3', 'text', 'the filter ratio compares the two sides of pairs, and these rows have one'),
+    ('different', 'text', 'the filter different compares the two sides'),
+    ('script:Latn:0.5:target', 'text', 'the filter script is asked for a side'),
+    ('no_such_module:f', 'tsv', 'there is no module no_such_module here; put its folder on'),
+    ('functions_here:f', 'tsv', 'functions_here has no function f; mend the name'),
+]
+
+
+@pytest.mark.parametrize(('asked', 'kind', 'sentence'), REFUSED, ids=[each[0] for each in REFUSED])
+def test_what_cannot_be_meant_is_refused_before_any_work(clean, tmp_path, asked, kind, sentence):
+    before = [*tmp_path.rglob('*')]
+    outcome = clean(asked, kind)
+    outcome.assert_refused('--clean', sentence)
+    assert_nothing_made(tmp_path / 'out')
+    assert len(before) <= len([*tmp_path.rglob('*')])
+
+
+FAILING = [
+    ('many', ['filters made 300 rows of it, and there can be 74 at most; let the filter make fewer']),
+    ('fails', ['the filter functions_here:fails fails with ValueError: two lines; mend the function']),
+    ('true', ['functions_here:true returned True, and a row is a tuple of 2 str']),
+    ('endless', ['endless made 100000 rows of it, and there can be 4096 at most']),
+    ('recursive', ['fails with RecursionError: maximum recursion depth exceeded']),
+]
+
+
+@pytest.mark.parametrize('workers', [1, 2])
+@pytest.mark.parametrize(('name', 'sentences'), FAILING, ids=[each[0] for each in FAILING])
+def test_a_function_that_fails_is_told_with_its_row(clean, tmp_path, name, sentences, workers):
+    outcome = clean(f'functions_here:{name}', 'tsv', ['--workers', workers])
+    outcome.assert_refused('the line that starts at byte 0: ', *sentences)
+    assert_nothing_made(tmp_path / 'out')
+
+
+def test_filters_that_leave_nothing_are_named(clean, tmp_path):
+    clean('length:500:600').assert_refused('the train corpus is empty', 'dropped: length 80', '--clean')
+    assert_nothing_made(tmp_path / 'out')
+
+
+def test_what_is_for_rows_goes_with_rows(tokbeam, write_corpus, tmp_path):
+    corpus = write_corpus('tsv').arguments
+    build = ['build', *corpus, '--vocab-size', 120, '--name=small', '--output', tmp_path / 'out']
+    tokbeam(*build, '--dev-clean', 'nfc').assert_refused('--dev-clean is for the rows of a dev')
+    tokbeam(*build, '--keep-rejected').assert_refused('--keep-rejected keeps what --clean drops')
+    counts = pathlib.Path(tmp_path / 'counts')
+    tokbeam('count', *corpus, '--output', counts)
+    more = ['--clean', 'nfc', '--output', tmp_path / 'further']
+    learned = tokbeam('vocab', '--counts', counts, '--vocab-size', 99, *more)
+    learned.assert_refused('--counts takes the place of text')
+    tokbeam('count', '--merge', counts, *more).assert_refused('--merge takes the place of text')
+
+
+def test_a_job_file_says_in_which_line(tokbeam, write_corpus, tmp_path):
+    corpus = write_corpus('tsv')
+    wrong = {'["nfc", "rato:3"]': 'did you mean ratio', '3': "no filter '3'", '[["nfc"]]': 'no filter'}
+    for number, (clean, said) in enumerate(wrong.items()):
+        job = tmp_path / f'{number}.toml'
+        job.write_text(
+            f'[[train]]\nformat = "tsv"\npaths = "{corpus.files[0]}"\nclean = {clean}\n'
+            '[vocabulary]\nvocab_size = 120\n[output]\nname = "x"\noutput = "out"\n'
+        )
+        tokbeam('build', job).assert_refused(f'{number}.toml, line 4: clean: ', said)

@@ -1,0 +1,74 @@
+"""JSON lines that no parser should be asked to hold: told, or left out, in bounded memory."""
+
+import os
+
+import pytest
+from dataset_files import lines_of
+from forked_commands import ForkedCommands
+
+MIB = 1 << 20
+LONG = 100 * MIB
+MORE_BYTES = 128 * MIB  # than a command takes that reads little
+SOUND = b'{"text": "a sound line"}\n'
+DEPTH = 10_000
+
+
+@pytest.fixture(scope='module')
+def lane():
+    if not hasattr(os, 'pidfd_open'):
+        pytest.skip('children are watched by their handles, which only Linux has')
+    with ForkedCommands(lanes=1) as lanes:
+        yield lanes[0]
+
+
+@pytest.fixture
+def count(lane, tmp_path):
+    def run(data, *words):
+        (tmp_path / 'docs.jsonl').write_bytes(data)
+        return lane.run(
+            ['count', '--jsonl', 'docs.jsonl', *words, '--output', 'out', '--overwrite'], tmp_path
+        )
+
+    return run
+
+
+def test_a_line_of_100_mb_stops_a_job_or_is_left_out_and_is_never_held(count, tmp_path):
+    data = SOUND + b'{"text": "' + b'long ' * (LONG // 5) + b'"}\n' + SOUND
+    usual = count(SOUND)
+    assert usual.status == 0, usual.stderr
+    stopped = count(data)
+    stopped.assert_refused(f'the line that starts at byte {len(SOUND)} has', '--max-line-size')
+    skipped = count(data, '--on-error=skip')
+    assert skipped.status == 0, skipped.stderr
+    found = lines_of(tmp_path / 'out')
+    assert (found['lines'], found['examples'], found['too_long']) == (3, 2, 1)
+    assert max(stopped.peak, skipped.peak) - usual.peak < MORE_BYTES
+
+
+NESTED = {
+    'lists': b'[' * DEPTH + b']' * DEPTH,
+    'lists without an end': b'[' * DEPTH,
+    'objects': b'{"text":' * DEPTH + b'1' + b'}' * DEPTH,
+}
+
+
+@pytest.mark.parametrize('what', NESTED)
+@pytest.mark.parametrize('field', ['text', 'text.text.text'])
+def test_a_value_ten_thousand_deep_is_told_or_left_out(count, tmp_path, field, what):
+    data = b'{"text": ' + NESTED[what] + b'}\n'
+    sound = b'{"text":{"text":{"text":"x"}}}\n' if '.' in field else SOUND
+    count(data * 3 + sound, '--fields', field).assert_refused('docs.jsonl: the line at byte 0')
+    skipped = count(data * 3 + sound, '--fields', field, '--on-error=skip')
+    assert skipped.status == 0, skipped.stderr
+    found = lines_of(tmp_path / 'out')
+    # How deep Python's parser goes depends on its version.
+    left_out = found.get('invalid_json', 0) + found.get('not_a_string', 0)
+    assert (found['lines'], found['examples'], left_out) == (4, 1, 3)
+
+
+@pytest.mark.parametrize('depth', [DEPTH, 1_000_000])
+def test_nobody_goes_down_into_a_field_that_is_not_wanted(count, tmp_path, depth):
+    data = b'{"text": "x", "other": ' + b'[' * depth + b']' * depth + b'}\n'
+    ended = count(data + SOUND)
+    assert ended.status == 0, ended.stderr
+    assert lines_of(tmp_path / 'out')['examples'] == 2

@@ -1,0 +1,149 @@
+"""TMX that is none, is cut, damaged or made to do harm: a sentence with the file and the byte, little memory."""
+
+import codecs
+import io
+import random
+import sys
+import tracemalloc
+from xml.parsers import expat
+
+import pytest
+from dataset_files import lines_of
+from jobs import refuse, succeed, write
+
+from tokcore.corpus.dataset import CorpusFile, Split
+from tokcore.corpus.formats.corpus_format import plan_items
+from tokcore.corpus.tmx.tmx import Tmx
+from tokcore.errors import InputError
+from tokcore.text.t2t_lines import T2T_LINES
+
+UNIT = '<tu><tuv xml:lang="en"><seg>text {} &amp; more</seg></tuv><tuv xml:lang="zh"><seg>中 {}</seg></tuv></tu>\n'
+WHOLE = '<?xml version="1.0"?>\n<!DOCTYPE tmx SYSTEM "http://example.invalid/tmx14.dtd">\n<tmx><body>\n{}</body></tmx>\n'
+
+ENTITIES = '<!DOCTYPE tmx [<!ENTITY a "ha">{}]>'.format(
+    ''.join(f'<!ENTITY {chr(98 + number)} "{f"&{chr(97 + number)};" * 10}">' for number in range(9))
+)
+
+
+def whole(*texts):
+    return WHOLE.format(''.join(UNIT.format(text, text) for text in texts))
+
+
+def building(path, folder, *further):
+    return (
+        *('build', '--tmx', path, '--languages', 'en,zh', '--name', 'x', '--vocab-size', 60),
+        *('--shards', 1, '--output', folder, *further),
+    )
+
+
+def rows_of(data, pieces=1 << 20):
+    """How many rows a file has, read without a command."""
+    file = CorpusFile('x.tmx', 'x.tmx', len(data), False)
+    split = Split('train', Tmx(('en', 'zh')), ((file,),))
+    [item] = plan_items(split)
+    blocks = item.format.read(item, lambda _: io.BytesIO(data), pieces, 1 << 20)
+    return sum(len(item.format.rows(block, T2T_LINES)) for block in blocks)
+
+
+def test_a_document_type_that_names_a_dtd_is_read_and_nothing_is_fetched(tmp_path):
+    succeed(*building(write(tmp_path / 'x.tmx', whole('one', 'two').encode()), tmp_path / 'out'))
+    assert lines_of(tmp_path / 'out')['examples'] == 2
+
+
+@pytest.mark.parametrize(
+    ('content', 'said'),
+    [
+        (ENTITIES + '<tmx>&j;</tmx>', 'declarations in its document type'),
+        ('<!DOCTYPE tmx [<!ENTITY x SYSTEM "file:///etc/hostname">]><tmx>&x;</tmx>', 'declarations in its'),
+        ('<!DOCTYPE tmx [<!ENTITY % x SYSTEM "x">%x;]><tmx/>', 'declarations in its document type'),
+        (whole('a &eacute; b'), "'&eacute;'"),
+        ('<?xml version="1.0" encoding="ISO-8859-1"?><tmx/>', 'is declared to be ISO-8859-1'),
+        ('<?xml version="1.0" encoding="utf-16"?><tmx/>', 'is no well-formed XML'),
+        ('no XML at all\n', 'is no well-formed XML'),
+        ('<html><body/></html>', 'is XML of <html> and not of <tmx>'),
+        ('<tmx><tu></tmx>', 'mismatched tag at byte 11'),
+        ('<tmx><tu a="1" a="2"/></tmx>', 'duplicate attribute'),
+        ('<tmx>a & b</tmx>', 'not well-formed'),
+        ('<tmx/><tmx/>', 'junk after document element at byte 6'),
+        ('<tmx>' + '<a>' * 5000 + '</a>' * 5000 + '</tmx>', 'over 1000 elements within each other'),
+        ('<tmx>', 'is the file whole?'),
+    ],
+)
+def test_what_cannot_be_read_is_a_sentence(content, said, tmp_path):
+    path = write(tmp_path / 'x.tmx', content.encode())
+    sentence = refuse(*building(path, tmp_path / 'out'))
+    assert str(path) in sentence and said in sentence
+
+
+def test_bytes_that_are_no_utf8_are_told_by_their_place(tmp_path):
+    data = whole('one', 'two').encode().replace(b'text two', b'text \xff')
+    sentence = refuse(*building(write(tmp_path / 'x.tmx', data), tmp_path / 'out'))
+    assert f'byte {data.index(0xFF)}' in sentence
+
+
+def test_utf16_without_a_mark_and_halves_of_it_are_refused(tmp_path):
+    text = whole('one')
+    bare = write(tmp_path / 'bare.tmx', text.encode('utf-16-le'))
+    assert 'byte order mark' in refuse(*building(bare, tmp_path / 'out'))
+    odd = write(tmp_path / 'odd.tmx', codecs.BOM_UTF16_LE + text.encode('utf-16-le')[:-1])
+    assert 'odd.tmx' in refuse(*building(odd, tmp_path / 'out'))
+
+
+def test_an_unknown_entity_may_be_left_out(tmp_path):
+    path = write(tmp_path / 'x.tmx', whole('a &eacute; b', 'fine').encode())
+    succeed(*building(path, tmp_path / 'out', '--on-error', 'skip'))
+    lines = lines_of(tmp_path / 'out')
+    assert (lines['examples'], lines['undefined_entity']) == (1, 1)
+
+
+def test_a_file_cut_anywhere_is_not_taken_for_a_whole_one():
+    data = whole('one', 'two & three'.replace('&', '&amp;')).encode()
+    assert rows_of(data) == rows_of(data.rstrip()) == 2
+    for end in range(len(data.rstrip())):
+        with pytest.raises(InputError, match='x.tmx'):
+            rows_of(data[:end], 7)
+
+
+def test_what_expat_refuses_is_refused_and_all_else_has_rows():
+    dice = random.Random(4)
+    data = whole('one', 'two', 'three').encode()
+    outcomes = set()
+    for _ in range(600):
+        mutated = bytearray(data)
+        for _ in range(dice.randint(1, 3)):
+            place = dice.randrange(len(mutated))
+            mutated[place : place + dice.randint(0, 2)] = dice.choice(
+                [b'', b'<', b'>', b'&', b'"', b'<!--', b'-->', b']]>', b'<![CDATA[', b'\0', b'\xc3', b'a', b'<tu>']
+            )
+        parser = expat.ParserCreate()
+        try:
+            parser.Parse(bytes(mutated), True)
+            is_sound = True
+        except expat.ExpatError:
+            is_sound = False
+        try:
+            found = rows_of(bytes(mutated), dice.choice([1, 50, 1000]))
+        except InputError:
+            # Beyond what expat refuses: another root, encodings, declarations.
+            assert not is_sound or b'<tmx' not in mutated or b'utf' in mutated or b'[' in mutated
+            found = None
+        else:
+            assert is_sound
+        outcomes.add(found)
+    assert {None, 2, 3} <= outcomes
+
+
+@pytest.mark.parametrize('unclosed', ['<!--', '<a b="', '<![CDATA[', '<?x '])
+def test_markup_without_an_end_does_not_fill_memory(unclosed):
+    size = 24 << 20
+    data = f'<tmx>{unclosed}'.encode() + b' ' * size
+    file = CorpusFile('x.tmx', 'x.tmx', len(data), False)
+    [item] = plan_items(Split('train', Tmx(('en', 'zh')), ((file,),)))
+    tracemalloc.start()
+    try:
+        with pytest.raises(InputError, match='has no end within'):
+            list(item.format.read(item, lambda _: io.BytesIO(data), 1 << 20, 1 << 20))
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak - sys.getsizeof(data) < size // 2

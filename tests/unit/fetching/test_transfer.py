@@ -1,0 +1,222 @@
+"""A file by HTTP: from its beginning, or on from where it was cut, and never a mixture of two."""
+
+import gzip
+import hashlib
+import json
+import random
+import socket
+import threading
+
+import pytest
+from web_server import Page, web_server
+
+from pipelines.fetching import transfer
+from pipelines.fetching.transfer import Transfer
+from pipelines.fetching.web_addresses import web_address
+from tokcore.errors import InputError, OperatingSystemError
+
+CONTENT = random.Random(1).randbytes(300_000)
+OTHER = random.Random(2).randbytes(300_000)
+
+
+@pytest.fixture(autouse=True)
+def _no_proxy(monkeypatch):
+    monkeypatch.setenv('NO_PROXY', '127.0.0.1')
+
+
+@pytest.fixture
+def server():
+    with web_server({}) as running:
+        yield running
+
+
+def fetch(server, tmp_path, path='/a'):
+    return Transfer(web_address(server.address + path), str(tmp_path / 'part')).run()
+
+
+def held(tmp_path):
+    return (tmp_path / 'part').read_bytes()
+
+
+def leave_part(server, tmp_path, page, size):
+    """Has a run give up after so many bytes."""
+    page.cuts = [size, *[0] * 20]
+    server.pages['/a'] = page
+    with pytest.raises(OperatingSystemError, match='cannot fetch'):
+        fetch(server, tmp_path)
+    assert held(tmp_path) == page.content[:size]
+    page.cuts = []
+    server.asked.clear()
+
+
+def test_a_file_comes_as_it_is_stored(server, tmp_path):
+    server.pages['/a'] = Page(CONTENT)
+    found = fetch(server, tmp_path)
+    assert held(tmp_path) == CONTENT
+    assert (found.bytes, found.sha256) == (len(CONTENT), hashlib.sha256(CONTENT).hexdigest())
+
+
+@pytest.mark.parametrize(
+    'page', [Page(b''), Page(CONTENT, tells_length=False), Page(CONTENT, etag='')]
+)
+def test_a_server_may_say_little(server, tmp_path, page):
+    server.pages['/a'] = page
+    assert fetch(server, tmp_path).bytes == len(page.content)
+    assert held(tmp_path) == page.content
+
+
+def test_what_is_compressed_on_the_way_stays_so(server, tmp_path):
+    packed = gzip.compress(CONTENT)
+    server.pages['/a'] = Page(packed, headers={'Content-Encoding': 'gzip'})
+    fetch(server, tmp_path)
+    assert held(tmp_path) == packed
+    [(_, headers)] = server.asked
+    assert headers['Accept-Encoding'] == 'identity'
+
+
+def test_a_cut_connection_is_gone_on_with_at_once(server, tmp_path):
+    server.pages['/a'] = Page(CONTENT, cuts=[100_000, 50_000])
+    fetch(server, tmp_path)
+    assert held(tmp_path) == CONTENT
+    assert server.ranges('/a') == [None, 'bytes=100000-', 'bytes=150000-']
+    assert {headers.get('If-Range') for _, headers in server.asked} == {None, '"one"'}
+
+
+def test_a_later_run_goes_on_too(server, tmp_path):
+    leave_part(server, tmp_path, Page(CONTENT), 123_456)
+    fetch(server, tmp_path)
+    assert held(tmp_path) == CONTENT
+    assert server.ranges('/a') == ['bytes=123456-']
+
+
+def test_a_time_does_where_there_is_no_strong_etag(server, tmp_path):
+    time = 'Wed, 21 Oct 2015 07:28:00 GMT'
+    leave_part(server, tmp_path, Page(CONTENT, etag='W/"one"', modified=time), 1000)
+    fetch(server, tmp_path)
+    assert held(tmp_path) == CONTENT
+    [(_, headers)] = server.asked
+    assert (headers['Range'], headers['If-Range']) == ('bytes=1000-', time)
+
+
+LATER = 'Fri, 31 Dec 2999 23:59:59 GMT'
+
+
+@pytest.mark.parametrize(
+    'page',
+    [
+        Page(CONTENT, etag=''),
+        Page(CONTENT, etag='W/"one"'),
+        Page(CONTENT, etag='', modified='long ago'),
+        Page(CONTENT, etag='', modified=LATER),
+    ],
+)
+def test_what_nothing_sure_is_known_of_begins_anew(server, tmp_path, page):
+    leave_part(server, tmp_path, page, 1000)
+    fetch(server, tmp_path)
+    assert held(tmp_path) == CONTENT and server.ranges('/a') == [None]
+
+
+def test_a_server_without_parts_sends_all_of_it(server, tmp_path):
+    leave_part(server, tmp_path, Page(CONTENT), 1000)
+    server.pages['/a'].ranges = False
+    fetch(server, tmp_path)
+    assert held(tmp_path) == CONTENT and server.ranges('/a') == ['bytes=1000-']
+
+
+@pytest.mark.parametrize('minds', [True, False])
+@pytest.mark.parametrize('other', [OTHER, OTHER[:500], OTHER + b'more'])
+def test_another_file_by_now_is_never_mixed_in(server, tmp_path, minds, other):
+    leave_part(server, tmp_path, Page(CONTENT), 1000)
+    server.pages['/a'] = Page(other, etag='"two"', minds_if_range=minds)
+    assert fetch(server, tmp_path).bytes == len(other)
+    assert held(tmp_path) == other
+
+
+def test_a_part_that_is_all_of_it_is_known_as_that(server, tmp_path):
+    server.pages['/a'] = Page(CONTENT)
+    fetch(server, tmp_path)  # and was killed before it could name it
+    server.asked.clear()
+    assert fetch(server, tmp_path).bytes == len(CONTENT)
+    assert held(tmp_path) == CONTENT and server.ranges('/a') == [f'bytes={len(CONTENT)}-']
+
+
+@pytest.mark.parametrize(
+    'note', [b'', b'{', b'[]', b'{"etag": 1}', b'{"etag": "", "modified": "", "total": "x"}']
+)
+def test_a_damaged_note_of_the_part_is_no_matter(server, tmp_path, note):
+    leave_part(server, tmp_path, Page(CONTENT), 1000)
+    (tmp_path / 'part.json').write_bytes(note)
+    fetch(server, tmp_path)
+    assert held(tmp_path) == CONTENT
+
+
+def test_the_note_says_what_the_server_did(server, tmp_path):
+    leave_part(server, tmp_path, Page(CONTENT), 1000)
+    note = json.loads((tmp_path / 'part.json').read_bytes())
+    assert note == {'etag': '"one"', 'modified': '', 'total': len(CONTENT)}
+
+
+@pytest.mark.parametrize(
+    ('page', 'said', 'is_ours'),
+    [
+        (Page(status=404), '404, Not Found; check the address', True),
+        (Page(status=401), '401, Unauthorized; a name and a password', True),
+        (Page(status=403), '403, Forbidden; check the address', True),
+        (Page(status=429), '429, Too Many Requests; run again later', True),
+        (Page(status=500), '500, Internal Server Error; run again later', False),
+        (Page(status=503), '503, Service Unavailable; run again later', False),
+        (Page(status=204), '204, No Content', True),
+        (Page(status=299), '299, which is nothing known', True),
+        (Page(status=302, headers={'Location': '/a'}), 'leads on and on', True),
+        (Page(CONTENT, headers={'Content-Length': '300001'}, etag=''), 'run again', False),
+        (Page(CONTENT, cuts=[0]), 'run again', False),
+    ],
+)  # fmt: skip
+def test_what_a_server_refuses_is_a_sentence(server, tmp_path, page, said, is_ours):
+    server.pages['/a'] = page
+    with pytest.raises(InputError, match='^cannot fetch http://127.0.0.1:') as refused:
+        fetch(server, tmp_path)
+    assert said in str(refused.value)
+    assert isinstance(refused.value, OperatingSystemError) != is_ours
+
+
+def test_nobody_there_is_a_sentence(tmp_path):
+    with socket.socket() as bound:
+        bound.bind(('127.0.0.1', 0))
+        address = web_address(f'http://user:hush@127.0.0.1:{bound.getsockname()[1]}/a?token=HUSH')
+        with pytest.raises(OperatingSystemError, match='Connection refused; check') as refused:
+            Transfer(address, str(tmp_path / 'part')).run()
+    assert 'hush' not in str(refused.value).lower()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_silence_is_a_sentence(server, tmp_path, monkeypatch):
+    monkeypatch.setattr(transfer, 'ANSWER_SECONDS', 0.05)
+    server.pages['/a'] = Page(silent=True)
+    with pytest.raises(OperatingSystemError, match='does not answer in time'):
+        fetch(server, tmp_path)
+
+
+def test_what_answers_nothing_of_http_is_a_sentence(tmp_path):
+    with socket.create_server(('127.0.0.1', 0)) as listening:
+        def answer():
+            connection, _ = listening.accept()
+            with connection:
+                connection.recv(9999)
+                connection.sendall(b'220 ready\r\n')
+
+        thread = threading.Thread(target=answer)
+        thread.start()
+        address = web_address(f'http://127.0.0.1:{listening.getsockname()[1]}/a')
+        with pytest.raises(OperatingSystemError, match='cannot fetch'):
+            Transfer(address, str(tmp_path / 'part')).run()
+        thread.join()
+
+
+def test_a_password_goes_to_the_server_alone(server, tmp_path):
+    server.pages['/a'] = Page(CONTENT)
+    address = web_address(server.address.replace('://', '://me:hush@') + '/a')
+    Transfer(address, str(tmp_path / 'part')).run()
+    [(_, headers)] = server.asked
+    assert headers['Authorization'].startswith('Basic ')
+    assert 'hush' not in (tmp_path / 'part.json').read_text()
