@@ -13,7 +13,7 @@ if typing.TYPE_CHECKING:
 DEFAULT_SCHEME = 'subword'
 
 VOCABULARY_FILE = (
-    r'vocab\..+\.(min-count-|merges-)?\d+\.\w+(\.txt|\.json)?'
+    r'vocab\.[^/]+\.(min-count-|merges-)?\d+\.\w+(\.txt|\.json)?'
     rf'(\.inputs|\.targets|\.{LANGUAGE})?'
 )
 """The names that schemes give to a dataset's vocabularies, as a regular expression."""

@@ -24,11 +24,13 @@ class CountsFolder:
         path: of the folder.
         side: a key of `SIDES`, or 'text'.
         scheme: whose tokens are counted; None for that of all that is read.
+        root: the user's folder, if the tool has named this one in it: it is no link then.
     """
 
     path: str
     side: str
     scheme: Scheme | None = None
+    root: str | None = None
 
     @property
     def sides(self) -> tuple[int, ...]:

@@ -53,23 +53,21 @@ def publish(
         filesystem.write_bytes(filesystem.join(attempt.path, name), data)
     claim.check()
     # From here on the folder is not a result until the next manifest.
-    filesystem.delete_file(output.manifest_path)
+    attempt.delete_final(output.folder, output.manifest_name)
     attempt.publish_as(_BEGUN, output.folder, output.run_name)
     for name in sorted(before - set(names)):
-        path = filesystem.join(output.folder, *name.split('/'))
-        if not (filesystem.has_link(output.folder, name) or filesystem.is_folder(path)):
-            filesystem.delete_file(path)
+        attempt.delete_final(output.folder, name)
     attempt.publish(names)
     _publish_rejected(output, attempt, [file.name for file in rejected])
-    _delete_shared_rejected(output, earlier)
+    _delete_shared_rejected(output, attempt, earlier)
     claim.check()
     attempt.publish_as(_WHOLE, output.folder, output.manifest_name)
     attempt.publish_as(_ENDED, output.folder, output.run_name)
 
 
-def publish_run(output: StageOutput, run: RunRecord) -> None:
+def publish_run(output: StageOutput, claim: Claim, run: RunRecord) -> None:
     """Replaces the record of the run whose result is there."""
-    with output.attempt() as attempt:
+    with output.attempt(claim) as attempt:
         filesystem.write_bytes(filesystem.join(attempt.path, _ENDED), run.to_json())
         attempt.publish_as(_ENDED, output.folder, output.run_name)
 
@@ -81,21 +79,19 @@ def _publish_rejected(output: StageOutput, attempt: Attempt, names: Sequence[str
         name = f'{base}/{filesystem.split_path(source)[1]}'
         attempt.publish_as(source, folder, name)
         kept.add(filesystem.join(folder, *name.split('/')))
-    if not filesystem.has_link(folder, f'{base}/'):
-        for path in output.rejected_paths():
-            if path not in kept and not filesystem.is_folder(path):
-                filesystem.delete_file(path)
-        delete_if_empty(output.rejected_folder)
+    for path in output.rejected_paths():
+        if path not in kept:
+            attempt.delete_final(folder, f'{base}/{filesystem.split_path(path)[1]}')
+    delete_if_empty(output.rejected_folder)
 
 
-def _delete_shared_rejected(output: StageOutput, earlier: Manifest | None) -> None:
+def _delete_shared_rejected(output: StageOutput, attempt: Attempt, earlier: Manifest | None) -> None:
     """Deletes what a vocabulary of 6b30307 had in `rejected`, which all in a folder shared."""
     for file in earlier.rejected if earlier and output.file_name else ():
         path = filesystem.join(output.folder, *file.name.split('/'))
         is_shared = file.name.startswith(f'{REJECTED_FOLDER}/')
-        if is_shared and not filesystem.has_link(output.folder, file.name):
-            if filesystem.stored_size(path) == file.bytes:
-                data = filesystem.read_bytes(path)
-                if f'{google_crc32c.value(data):08x}' == file.crc32c:
-                    filesystem.delete_file(path)
-                    delete_if_empty(filesystem.split_path(path)[0])
+        if is_shared and filesystem.stored_size(path) == file.bytes:
+            data = filesystem.read_bytes(path)
+            if f'{google_crc32c.value(data):08x}' == file.crc32c:
+                attempt.delete_final(output.folder, file.name)
+                delete_if_empty(filesystem.split_path(path)[0])

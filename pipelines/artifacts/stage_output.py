@@ -36,7 +36,7 @@ from tokcore.schemes import VOCABULARY_FILE
 from tokcore.text.unicode_tables import UNICODE_VERSION
 
 _DATASET_FILE = re.compile(
-    rf'.+-(train|dev|test)-\d{{5,}}-of-\d{{5,}}(\.inputs|\.targets|\.parquet)?|{VOCABULARY_FILE}', re.DOTALL
+    rf'[^/]+-(train|dev|test)-\d{{5,}}-of-\d{{5,}}(\.inputs|\.targets|\.parquet)?|{VOCABULARY_FILE}'
 )
 _FILTERS = '|'.join([*filter_names(), r'[\w.]+:\w+'])
 """What filters are called, users' own too."""
@@ -103,6 +103,7 @@ class StageOutput:
     manifest_name: str = MANIFEST_NAME
     run_name: str = RUN_NAME
     file_name: str | None = None  # where the output is one file of a folder shared with others
+    root: str | None = None  # of a folder that the tool has named in this one: no link is followed
 
     @classmethod
     def of_dataset(cls, folder: str) -> 'StageOutput':
@@ -110,9 +111,9 @@ class StageOutput:
         return cls(folder, filesystem.join(folder, REJECTED_FOLDER), _DATASET_FILE)
 
     @classmethod
-    def of_counts(cls, folder: str) -> 'StageOutput':
+    def of_counts(cls, folder: str, root: str | None = None) -> 'StageOutput':
         """A COUNTS folder; its rejected lines are beside it, in `COUNTS.rejected`."""
-        return cls(folder, f'{folder}.{REJECTED_FOLDER}', _COUNTS_FILE)
+        return cls(folder, f'{folder}.{REJECTED_FOLDER}', _COUNTS_FILE, root=root)
 
     @classmethod
     def of_vocabulary(cls, path: str) -> 'StageOutput':
@@ -152,11 +153,11 @@ class StageOutput:
             # Not the name itself, to which the filesystem may give no more room.
             digest = hashlib.sha256(os.fsencode(self.file_name)).hexdigest()[:16]
             name = f'{CLAIM_NAME}-{digest}'
-        return Claim(filesystem.join(self.folder, name), self.path)
+        return Claim(filesystem.join(self.folder, name), self.path, root=self.root)
 
-    def attempt(self) -> Attempt:
+    def attempt(self, claim: Claim) -> Attempt:
         """Returns a new attempt at this output, which sweeps what earlier ones left."""
-        return Attempt(self.folder, self.names)
+        return Attempt(self.folder, self.names, claim.folder)
 
     def rejected_paths(self) -> list[str]:
         """All files of rejected lines that a result can have, and those of datasets there are."""

@@ -53,10 +53,10 @@ def up_to_date(
                 f'{output.manifest_name} states; give --overwrite to make it again'
             )
     if not claim.is_denied:
-        sweep_attempts(output.folder, output.names)
+        sweep_attempts(output.folder, output.names, claim.folder)
         if has_read and run is not None:
             inputs = wanted.run_record({}, ()).inputs
-            publish_run(output, dataclasses.replace(run, inputs=inputs))
+            publish_run(output, claim, dataclasses.replace(run, inputs=inputs))
     return manifest
 
 

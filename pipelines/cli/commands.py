@@ -116,9 +116,9 @@ def count(options: argparse.Namespace, beam_flags: Sequence[str]) -> None:
     side = _side(options, corpus)
     sampling = asked_sampling(vars(options), corpus)
     folders = [
-        CountsFolder(
-            filesystem.join(path, each.name) if len(schemes) > 1 else path, side, each
-        )
+        CountsFolder(filesystem.join(path, each.name), side, each, root=path)
+        if len(schemes) > 1
+        else CountsFolder(path, side, each)
         for each in schemes
     ]
     reading = _reading(corpus, options, schemes[0])

@@ -7,20 +7,14 @@ else's that only looks like an attempt is left alone, or removed as the link tha
 
 import contextlib
 import json
-import os
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from pipelines.files import filesystem
-from pipelines.files.filesystem import ATTEMPT_PREFIX, attempt_name, join
-from pipelines.files.folders import (
-    delete_empty_folders,
-    delete_known,
-    delete_tree,
-    delete_within,
-    make_folders,
-)
-from pipelines.files.system_errors import system_error
+from pipelines.files.filesystem import join
+from pipelines.files.folders import delete_empty_folders, make_folders
+from pipelines.files.local_folder import ATTEMPT_PREFIX, LinkError, LocalFolder, attempt_name
+from pipelines.files.system_errors import telling
 from tokcore.errors import InputError
 
 _MARK_NAME = '.tokbeam-attempt.json'
@@ -59,44 +53,62 @@ class Attempt:
     Args:
         folder: the output's.
         names: if given, the output is these files of the folder, where others may be at work.
+        held: the output's folder, as the claim holds it open, whatever becomes of its path.
     """
 
-    def __init__(self, folder: str, names: Sequence[str] = ()):
+    def __init__(self, folder: str, names: Sequence[str] = (), held: LocalFolder | None = None):
         self.folder = folder
         self.path = join(folder, attempt_name())
         self._names = tuple(names)
+        self._held = held
+        self._own: LocalFolder | None = None
 
     def __enter__(self) -> 'Attempt':
         self._made: list[str] = []
+        self._stack = contextlib.ExitStack()
         try:
-            self._made = make_folders(self.folder)
-            sweep_attempts(self.folder, self._names)
-            self._begin()
-        except OSError as error:
-            raise system_error(error, f'write to {self.folder}') from error
+            with telling(f'write to {self.folder}'):
+                if self._held is None and filesystem.is_local(self.folder):
+                    self._made = make_folders(self.folder)
+                    self._held = self._stack.enter_context(LocalFolder.open(self.folder))
+                sweep_attempts(self.folder, self._names, self._held)
+                self._begin()
         except BaseException:
+            self._stack.close()
             delete_empty_folders(self._made)
             raise
         return self
 
     def __exit__(self, *_) -> None:
-        _delete_marked(self.path)
+        with self._stack:
+            if self._held is None:
+                _delete_objects(self.path)
+            else:
+                with telling(f'delete {self.path}'), self._own:
+                    _delete_marked(self._held, self._name, self._own)
         delete_empty_folders(self._made)
+
+    @property
+    def _name(self) -> str:
+        return filesystem.split_path(self.path)[1]
 
     def _begin(self) -> None:
         mark = json.dumps({'tokbeam': 'attempt', 'of': self._names}).encode()
-        if not filesystem.is_local(self.folder):
+        if self._held is None:
             filesystem.write_bytes(join(self.path, _MARK_NAME), mark)
             return
-        name = filesystem.split_path(self.path)[1].removeprefix(ATTEMPT_PREFIX)
-        new = join(self.folder, _NEW_PREFIX + name)
-        os.mkdir(new)
+        new = _NEW_PREFIX + self._name.removeprefix(ATTEMPT_PREFIX)
+        self._held.make_folder(new)
         try:
-            with open(os.path.join(new, _MARK_NAME), 'xb') as file:
+            self._own = self._held.below(new)
+            with self._own.create(_MARK_NAME) as file:
                 file.write(mark)
-            os.rename(new, self.path)
+            self._held.replace(new, self._name)
         except BaseException:
-            _sweep_unnamed(new)
+            if self._own is not None:
+                self._own.delete(_MARK_NAME)
+                self._own.close()
+            self._held.delete_if_empty(new)
             raise
 
     def publish(self, names: Sequence[str]) -> None:
@@ -105,82 +117,146 @@ class Attempt:
             self.publish_as(name, self.folder, name)
 
     def publish_as(self, source: str, folder: str, name: str) -> None:
-        """Gives a whole file of this attempt a final name below a folder.
+        """Gives a whole file of this attempt a final name.
+
+        Args:
+            source: its name in the attempt, with `/` between names.
+            folder: the output's, or the one that this is in.
+            name: below that folder, with `/` between names.
 
         Raises:
             InputError: a folder or a link on the way is there.
         """
         target = join(folder, *name.split('/'))
-        if filesystem.has_link(folder, name):
-            raise InputError(f'{target} lies behind a symbolic link; remove the link')
-        if filesystem.is_local(target) and os.path.isdir(target) and not os.path.islink(target):
-            raise InputError(f'{target} is a folder where a file of the result goes; move it away')
-        filesystem.move(join(self.path, *source.split('/')), target)
+        if self._held is None:
+            filesystem.rename(join(self.path, *source.split('/')), target)
+            return
+        with (
+            telling(f'write {target}'),
+            self._own.parent_of(source) as (own, own_name),
+            self._opened(folder) as final,
+            final.parent_of(name, make=True) as (into, new_name),
+        ):
+            if into.is_folder(new_name):
+                raise InputError(
+                    f'{target} is a folder where a file of the result goes; move it away'
+                )
+            own.replace(own_name, new_name, into)
+
+    def delete_final(self, folder: str, name: str) -> None:
+        """Deletes a file of an earlier result, or a link in its place; not a folder.
+
+        Args:
+            folder: the output's, or the one that this is in.
+            name: below that folder, with `/` between names; behind a link nothing is deleted.
+        """
+        path = join(folder, *name.split('/'))
+        if self._held is None:
+            filesystem.delete_file(path)
+            return
+        missing = contextlib.suppress(FileNotFoundError, NotADirectoryError, LinkError)
+        with (
+            telling(f'delete {path}'),
+            self._opened(folder) as final,
+            missing,
+            final.parent_of(name) as (above, last),
+        ):
+            if not above.is_folder(last):
+                above.delete(last)
+
+    @contextlib.contextmanager
+    def _opened(self, folder: str) -> Iterator[LocalFolder]:
+        """Gives the output's folder, or opens the one that this is in."""
+        if folder == self.folder:
+            yield self._held
+            return
+        with LocalFolder.open(folder) as above:
+            if not above.has(filesystem.split_path(self.folder)[1], self._held):
+                raise InputError(
+                    f'{self.folder} was moved or replaced while this run worked there; run again'
+                )
+            yield above
 
 
-def sweep_attempts(folder: str, names: Sequence[str] = ()) -> None:
+def sweep_attempts(
+    folder: str, names: Sequence[str] = (), held: LocalFolder | None = None
+) -> None:
     """Deletes what killed runs left in an output's folder, or only that of the files named.
 
-    Taken is what says of itself that it is an attempt at this output, what 6b30307 is sure to have
+    Deleted is what says of itself that it is an attempt at this output, what 6b30307 is sure to have
     made for it, and links that have such a name.
+
+    Args:
+        folder: the output's.
+        names: of the files that are the output.
+        held: the folder, if it is open.
     """
     if not filesystem.is_local(folder):
         _sweep_objects(folder, names)
         return
-    with contextlib.suppress(FileNotFoundError, NotADirectoryError), os.scandir(folder) as entries:
-        for entry in list(entries):
-            if _is_ours(entry, names):
-                _delete_ours(entry)
-            elif _NEW.fullmatch(entry.name) and entry.is_dir(follow_symlinks=False):
-                _sweep_unnamed(entry.path)
+    missing = contextlib.suppress(FileNotFoundError, NotADirectoryError)
+    with telling(f'delete what is left in {folder}'), missing, contextlib.ExitStack() as stack:
+        there = held or stack.enter_context(LocalFolder.open(folder))
+        for name, is_folder in there.entries():
+            if is_folder:
+                _sweep_folder(there, name, names)
+            elif _is_our_file(there, name, names):
+                there.delete(name)
 
 
-def _is_ours(entry: os.DirEntry, names: Sequence[str]) -> bool:
-    of_output = _ATTEMPT.fullmatch(entry.name)
-    earlier = _earlier_attempt(names).fullmatch(entry.name)
-    if entry.is_symlink():
-        is_alike = not names and entry.name.startswith(ATTEMPT_PREFIX)
-        return bool(of_output or earlier or is_alike)
-    if not entry.is_dir(follow_symlinks=False):
-        # Of 6b30307 only: a manifest or a run record that was not whole.
-        return bool(earlier and entry.is_file(follow_symlinks=False) and _begins_json(entry.path))
-    if of_output:
-        return _is_marked(_read_mark(os.path.join(entry.path, _MARK_NAME)), names)
-    return bool(earlier) and _is_all_earlier(entry.path, names)
+def _sweep_folder(above: LocalFolder, name: str, names: Sequence[str]) -> None:
+    is_new, is_attempt = _NEW.fullmatch(name), _ATTEMPT.fullmatch(name)
+    is_earlier = _earlier_attempt(names).fullmatch(name)
+    if not (is_new or is_attempt or is_earlier):
+        return
+    with above.below(name) as folder:
+        if is_new:
+            _sweep_unnamed(above, name, folder)
+        elif is_attempt:
+            if _is_marked(folder.read(_MARK_NAME, _MOST_MARK_BYTES), names):
+                _delete_marked(above, name, folder)
+        elif _is_all_earlier(folder, names):
+            folder.delete_all()
+            above.delete_if_empty(name)
 
 
-def _delete_ours(entry: os.DirEntry) -> None:
-    if not entry.is_dir(follow_symlinks=False):
-        filesystem.delete_file(entry.path)
-    elif _ATTEMPT.fullmatch(entry.name):
-        _delete_marked(entry.path)
-    else:
-        delete_tree(entry.path)
+def _is_our_file(folder: LocalFolder, name: str, names: Sequence[str]) -> bool:
+    """Tells it of a link, or of a manifest or a run record of 6b30307 that was not whole."""
+    is_earlier = bool(_earlier_attempt(names).fullmatch(name))
+    if folder.is_link(name):
+        is_alike = not names and name.startswith(ATTEMPT_PREFIX)
+        return bool(_ATTEMPT.fullmatch(name)) or is_earlier or is_alike
+    return is_earlier and folder.read(name, 1) in (b'', b'{')
 
 
-def _delete_marked(path: str) -> None:
+def _delete_marked(above: LocalFolder, name: str, own: LocalFolder) -> None:
     """Deletes an attempt so that it is known as one at each moment at which this may be killed.
 
-    Its mark goes last, and under the name of an attempt that has nothing but its mark.
+    Its mark goes last, and under the name of an attempt that has nothing but its mark. What has the
+    attempt's name by now, if that is something else, is left alone, but for a link.
     """
-    if not filesystem.is_local(path):
-        files = filesystem.list_folder(path)
-        for file in sorted(files, key=lambda file: file.name == _MARK_NAME):
-            filesystem.delete_file(file.path)
-        return
-    if not os.path.isdir(path):
-        return
-    delete_within(path, kept=_MARK_NAME)
-    above, name = filesystem.split_path(path)
-    unnamed = join(above, _NEW_PREFIX + name.removeprefix(ATTEMPT_PREFIX))
-    filesystem.rename(path, unnamed)
-    _sweep_unnamed(unnamed)
+    own.delete_all(kept=_MARK_NAME)
+    if above.has(name, own):
+        unnamed = _NEW_PREFIX + name.removeprefix(ATTEMPT_PREFIX)
+        above.replace(name, unnamed)
+        name = unnamed
+    _sweep_unnamed(above, name, own)
+    if above.is_link(name):
+        above.delete(name)
 
 
-def _sweep_unnamed(path: str) -> None:
+def _sweep_unnamed(above: LocalFolder, name: str, own: LocalFolder) -> None:
     """Deletes an attempt that has no name yet, or no more: it has its mark at most."""
-    if set(os.listdir(path)) <= {_MARK_NAME}:
-        delete_known(path, {_MARK_NAME}.__contains__)
+    if {each for each, _ in own.entries()} <= {_MARK_NAME}:
+        own.delete(_MARK_NAME)
+        above.delete_if_empty(name)
+
+
+def _delete_objects(path: str) -> None:
+    """Deletes an attempt on an object store, its mark last."""
+    files = filesystem.list_folder(path)
+    for file in sorted(files, key=lambda file: file.name == _MARK_NAME):
+        filesystem.delete_file(file.path)
 
 
 def _earlier_attempt(names: Sequence[str]) -> re.Pattern:
@@ -188,31 +264,24 @@ def _earlier_attempt(names: Sequence[str]) -> re.Pattern:
     return re.compile(rf'\.tokbeam-attempt-({"|".join(map(re.escape, of))})-{_UUID}')
 
 
-def _is_all_earlier(folder: str, names: Sequence[str]) -> bool:
+def _is_all_earlier(folder: LocalFolder, names: Sequence[str]) -> bool:
     """Tells whether 6b30307 can have made all that is in a folder."""
-    for _, folders, files in os.walk(folder):
-        if not all(map(_EARLIER_FOLDER.fullmatch, folders)):
+    for name, is_folder in folder.entries():
+        if not is_folder:
+            if not (_EARLIER_FILE.fullmatch(name) or name in names):
+                return False
+        elif not _EARLIER_FOLDER.fullmatch(name):
             return False
-        if not all(_EARLIER_FILE.fullmatch(name) or name in names for name in files):
-            return False
+        else:
+            with folder.below(name) as below:
+                if not _is_all_earlier(below, names):
+                    return False
     return True
 
 
-def _begins_json(path: str) -> bool:
-    with filesystem.open_binary(path) as stream:
-        return stream.read(1) in (b'', b'{')
-
-
-def _read_mark(path: str) -> bytes:
-    if os.path.islink(path) or not os.path.isfile(path):
-        return b''
-    with filesystem.open_binary(path) as stream:
-        return stream.read(_MOST_MARK_BYTES)
-
-
-def _is_marked(mark: bytes, names: Sequence[str]) -> bool:
+def _is_marked(mark: bytes | None, names: Sequence[str]) -> bool:
     try:
-        return json.loads(mark) == {'tokbeam': 'attempt', 'of': list(names)}
+        return json.loads(mark or b'') == {'tokbeam': 'attempt', 'of': list(names)}
     except (ValueError, RecursionError):
         return False
 
@@ -226,4 +295,4 @@ def _sweep_objects(folder: str, names: Sequence[str]) -> None:
     }
     for name, mark in marks.items():
         if _is_marked(filesystem.read_bytes(mark), names):
-            _delete_marked(join(folder, name))
+            _delete_objects(join(folder, name))

@@ -11,7 +11,6 @@ import errno
 import json
 import os
 import platform
-import stat
 import uuid
 from dataclasses import asdict, dataclass
 
@@ -19,6 +18,7 @@ import psutil
 
 from pipelines.files import filesystem
 from pipelines.files.folders import delete_empty_folders, make_folders
+from pipelines.files.local_folder import LinkError, LocalFolder
 from pipelines.files.system_errors import system_error
 from tokcore.errors import InputError
 
@@ -98,14 +98,22 @@ class Claim:
             if they are empty then.
         what: names what is claimed, in errors.
         instead: the option by which another may be given.
+        root: a folder above, below which no link is followed; None: as `LocalFolder.open` has it.
+
+    Attributes:
+        folder: the one that the file is in, held open whatever becomes of its path; None where
+            there is no claim, or none on this machine.
 
     Raises:
         HeldError: another run holds it.
         InputError: something else is in its place.
     """
 
-    def __init__(self, path: str, what: str, instead: str = '--output'):
-        self._path, self._what, self._instead = path, what, instead
+    def __init__(
+        self, path: str, what: str, instead: str = '--output', root: str | None = None
+    ):
+        self._path, self._what, self._instead, self._root = path, what, instead, root
+        self.folder: LocalFolder | None = None
         self._lock: int | None = None
         self._written: _Holder | None = None
         self._denied: OSError | None = None
@@ -116,20 +124,32 @@ class Claim:
             self._take()
         except OSError as error:
             self._denied = error
+            self._let_go_of_folder()
         except BaseException:
+            self._let_go_of_folder()
             delete_empty_folders(self._made)
             raise
         return self
 
     def __exit__(self, *_) -> None:
         if self._lock is not None:
-            if self._is_held():
+            if self._is_of_path(self._lock):
                 # Before it is let go: who opened the file meanwhile finds that it is no more.
-                os.unlink(self._path)
+                self.folder.delete(self._name)
             os.close(self._lock)
         elif self._written is not None and self._is_held():
             filesystem.delete_file(self._path)
+        self._let_go_of_folder()
         delete_empty_folders(self._made)
+
+    def _let_go_of_folder(self) -> None:
+        if self.folder is not None:
+            self.folder.close()
+            self.folder = None
+
+    @property
+    def _name(self) -> str:
+        return filesystem.split_path(self._path)[1]
 
     @property
     def is_denied(self) -> bool:
@@ -153,27 +173,30 @@ class Claim:
             )
 
     def _is_held(self) -> bool:
+        if self.folder is not None and not self.folder.is_at_its_path():
+            return False
         if self._lock is not None:
             return self._is_of_path(self._lock)
         holder = _Holder.from_json(self._read())
         return holder is not None and holder.id == self._written.id
 
     def _is_of_path(self, descriptor: int) -> bool:
-        try:
-            there = os.lstat(self._path)
-        except FileNotFoundError:
-            return False
-        return os.path.samestat(there, os.fstat(descriptor))
+        there = self.folder.state(self._name)
+        return there is not None and os.path.samestat(there, os.fstat(descriptor))
 
     def _take(self) -> None:
+        above = filesystem.split_path(self._path)[0]
         while True:
-            self._made += make_folders(filesystem.split_path(self._path)[0])
+            self._made += make_folders(above, self._root)
             try:
-                if fcntl is None or not filesystem.is_local(self._path) or not self._try_lock():
+                if filesystem.is_local(self._path):
+                    self.folder = LocalFolder.open(above, self._root)
+                if fcntl is None or self.folder is None or not self._try_lock():
                     self._write()
                 return
             except FileNotFoundError:
-                pass  # a run that ended in this moment deleted the folder, which was empty
+                # A run that ended in this moment deleted the folder, which was empty.
+                self._let_go_of_folder()
 
     def _try_lock(self) -> bool:
         """Takes the lock; False if the filesystem has none. Raises InputError if it is held."""
@@ -190,9 +213,13 @@ class Claim:
                 if error.errno in _CANNOT_LOCK:
                     return False
                 raise
+            # Otherwise it is of a holder that ended in this moment.
             if self._is_of_path(descriptor):
-                break
-            os.close(descriptor)  # of a holder that ended in this moment
+                if os.fstat(descriptor).st_nlink == 1:
+                    break
+                # Somebody's file, which has this name beside its own: it loses this one alone.
+                self.folder.delete(self._name)
+            os.close(descriptor)
         os.ftruncate(descriptor, 0)
         with contextlib.suppress(OSError):  # on a full disk: only the sentence says less
             os.pwrite(descriptor, _Holder.this_process().to_json(), 0)
@@ -200,19 +227,11 @@ class Claim:
         return True
 
     def _open(self) -> int:
-        flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
-        try:
-            descriptor = os.open(self._path, flags, 0o644)
-        except OSError as error:
-            if error.errno != errno.ELOOP:
-                raise
-            # Somebody's link: it is removed and not followed.
-            os.unlink(self._path)
-            return self._open()
-        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-            os.close(descriptor)
-            raise InputError(f'{self._path} is not a regular file; remove it')
-        return descriptor
+        while True:
+            try:
+                return self.folder.open_file(self._name, os.O_RDWR | os.O_CREAT, 0o644)
+            except LinkError:
+                self.folder.delete(self._name)
 
     def _held_by(self, holder: _Holder | None, remedy: str = '') -> HeldError:
         return HeldError(

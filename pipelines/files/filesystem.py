@@ -9,7 +9,6 @@ import contextlib
 import os
 import re
 import stat
-import uuid
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import BinaryIO
@@ -17,11 +16,9 @@ from typing import BinaryIO
 from apache_beam.io.filesystem import CompressionTypes, FileMetadata
 from apache_beam.io.filesystems import FileSystems
 
+from pipelines.files.local_folder import LocalFolder, attempt_name
 from pipelines.files.system_errors import telling
 from tokcore.errors import InputError
-
-ATTEMPT_PREFIX = '.tokbeam-attempt-'
-"""Begins the name of what is not whole yet."""
 
 _WILDCARD = re.compile(r'[*?\[]')
 
@@ -147,17 +144,29 @@ def create(path: str) -> Iterator[BinaryIO]:
         FullDiskError: there is no room for it.
         InputError: it cannot be written otherwise.
     """
-    folder, _ = split_path(path)
-    temporary = join(folder, attempt_name())
-    try:
-        with telling(f'write {path}'):
-            with FileSystems.create(
-                temporary,
-                'application/octet-stream',
-                compression_type=CompressionTypes.UNCOMPRESSED,
-            ) as stream:
+    with telling(f'write {path}'):
+        if is_local(path):
+            with (
+                LocalFolder.above(path, make=True) as (folder, name),
+                folder.create(name) as stream,
+            ):
                 yield stream
-            rename(temporary, path)
+        else:
+            with _create_object(path) as stream:
+                yield stream
+
+
+@contextlib.contextmanager
+def _create_object(path: str) -> Iterator[BinaryIO]:
+    temporary = join(split_path(path)[0], attempt_name())
+    try:
+        with FileSystems.create(
+            temporary,
+            'application/octet-stream',
+            compression_type=CompressionTypes.UNCOMPRESSED,
+        ) as stream:
+            yield stream
+        FileSystems.rename([temporary], [path])
     except BaseException:
         with contextlib.suppress(InputError):  # what went wrong first is told
             delete_file(temporary)
@@ -174,17 +183,13 @@ def rename(source: str, destination: str) -> None:
     """Moves a file over whatever has that name."""
     with telling(f'write {destination}'):
         if is_local(source):
-            os.replace(source, destination)
+            with (
+                LocalFolder.above(source) as (folder, name),
+                LocalFolder.above(destination) as (into, new_name),
+            ):
+                folder.replace(name, new_name, into)
         else:
             FileSystems.rename([source], [destination])
-
-
-def move(source: str, destination: str) -> None:
-    """Renames a file into a folder that need not exist yet."""
-    if is_local(destination):
-        with telling(f'write {destination}'):
-            os.makedirs(os.path.dirname(destination), exist_ok=True)
-    rename(source, destination)
 
 
 def delete_file(path: str) -> None:
@@ -195,21 +200,13 @@ def delete_file(path: str) -> None:
     """
     with telling(f'delete {path}'):
         if is_local(path):
-            # Beam's own deletion takes a bracket in a path for a pattern.
-            with contextlib.suppress(FileNotFoundError):
-                os.unlink(path)
+            with (
+                contextlib.suppress(FileNotFoundError),
+                LocalFolder.above(path) as (folder, name),
+            ):
+                folder.delete(name)
         elif FileSystems.exists(path):
             FileSystems.delete([path])
-
-
-def has_link(folder: str, name: str) -> bool:
-    """Tells whether one of the folders on the way from a folder down to a file is a link."""
-    parts = name.split('/')[:-1]
-    if not is_local(folder):
-        return False
-    return any(
-        os.path.islink(os.path.join(folder, *parts[: depth + 1])) for depth in range(len(parts))
-    )
 
 
 def list_folder(folder: str) -> list[StoredFile]:
@@ -263,8 +260,3 @@ def _stored_files(listed: Iterable[FileMetadata], above: str) -> list[StoredFile
         for found in listed
     ]
     return sorted(files, key=lambda file: file.name.encode('utf-8', 'surrogateescape'))
-
-
-def attempt_name() -> str:
-    """Returns a name for what is not whole yet; no two attempts have the same."""
-    return f'{ATTEMPT_PREFIX}{uuid.uuid4().hex}'

@@ -135,8 +135,8 @@ class KeptRounds:
         if not filesystem.is_local(earlier) or os.path.lexists(self.folder):
             return
         if os.path.isdir(earlier) and not os.path.islink(earlier):
-            with contextlib.suppress(OSError):  # then all is made anew, or cannot be
-                os.rename(earlier, self.folder)
+            with contextlib.suppress(InputError):  # then all is made anew, or cannot be
+                filesystem.rename(earlier, self.folder)
 
 
 def _id(asked: Mapping[str, object]) -> str:

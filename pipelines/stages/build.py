@@ -71,6 +71,7 @@ def build_stage(
         side: CountsFolder(
             filesystem.join(folder, f'counts.{side}' if len(names) > 1 else 'counts'),
             side if corpus.is_paired else 'text',
+            root=folder,
         )
         for side in names
     }

@@ -68,7 +68,7 @@ def count_stage(
     tasks = [
         StageTask(
             wanted_counts(reading, folder, sampling),
-            StageOutput.of_counts(folder.path),
+            StageOutput.of_counts(folder.path, folder.root),
             count_names(),
         )
         for folder in folders

@@ -84,7 +84,7 @@ def run_stage(
         for each in kept:
             stack.enter_context(each.swept())
         attempts = [
-            stack.enter_context(task.output.attempt()) if place in claims else None
+            stack.enter_context(task.output.attempt(claims[place])) if place in claims else None
             for place, task in enumerate(tasks)
         ]
         with stage_running(stage):

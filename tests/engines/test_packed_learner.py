@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 
 from pipelines import CountSubstrings
 from pipelines.engines.bundle_bound import BUNDLE_BYTES, MOST_BUNDLE_BYTES, BundleOutput
-from pipelines.files import filesystem
 from pipelines.files.folders import names_below
+from pipelines.files.local_folder import LocalFolder
 from pipelines.learning.count_suffixes import METRICS, load_segmenter
 from pipelines.learning.fixed_subtokens import LineEndError
 from pipelines.learning.learner_files import TokenStats, is_learner_file
@@ -264,12 +264,16 @@ class StopAfter:
 
     def __init__(self, files):
         self._left = itertools.count(files, -1)
-        self._rename = filesystem.rename
 
-    def __call__(self, source, destination):
-        if next(self._left) <= 0:
-            raise StoppedError
-        self._rename(source, destination)
+    def patch(self, patch):
+        replace = LocalFolder.replace
+
+        def stop_or_replace(folder, *names):
+            if next(self._left) <= 0:
+                raise StoppedError
+            replace(folder, *names)
+
+        patch.setattr(LocalFolder, 'replace', stop_or_replace)
 
 
 @pytest.mark.parametrize('files', [3, 10, 19, 24])
@@ -278,7 +282,7 @@ def test_stopped_after_any_file_it_goes_on(tmp_path, files, monkeypatch):
     memory = MemoryLearner(TokenTable.from_items(FEW_COUNTS.items()))
     arguments = paths, str(tmp_path / 'work'), Runs()
     with monkeypatch.context() as patch:
-        patch.setattr(filesystem, 'rename', StopAfter(files))
+        StopAfter(files).patch(patch)
         with pytest.raises(Exception, match=StoppedError.__name__):
             learner = PackedLearner(*arguments, limits=IN_PASSES)
             for min_count in (15, 4, 9):
