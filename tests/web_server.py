@@ -100,6 +100,7 @@ def web_server(pages: dict[str, Page]) -> Iterator[WebServer]:
 def _answer(handler: http.server.BaseHTTPRequestHandler, page: Page) -> None:
     if page.status != 200:
         _head(handler, page.status, {'Content-Length': '0', **page.headers})
+        handler.wfile.write(page.content)
         return
     content, status = page.content, 200
     told = {'ETag': page.etag, 'Last-Modified': page.modified}

@@ -30,6 +30,19 @@ class FetchResumed(News):
 
 
 @dataclass(frozen=True)
+class FileChanged(News):
+    """A file of the work folder is not the one that came, or not the one that is asked for now."""
+
+    level = logging.WARNING
+
+    name: str
+    path: str
+
+    def __str__(self) -> str:
+        return f'{self.path} is not as it was fetched, or not what is asked for; {self.name} is fetched again'
+
+
+@dataclass(frozen=True)
 class FetchAwaited(News):
     """Another run fetches the same file into the same work folder."""
 

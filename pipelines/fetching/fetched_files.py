@@ -1,21 +1,24 @@
 """Files from the web in the work folder: each is fetched once, by one run at a time.
 
     WORK/fetched/KEY/NAME           the file, whole
-    WORK/fetched/KEY/.fetched.json  its address without secrets, its size and SHA-256
+    WORK/fetched/KEY/.fetched.json  its address without secrets, its size, time and SHA-256
     WORK/fetched/KEY/.part          what came so far of one that is not whole; .part.json beside it
 
 KEY is made of the address. The files stay until somebody deletes them: later runs read them again.
+A file whose size or time is not the recorded one, or of which the address tells the SHA-256, is read
+once before it is taken, and fetched again if it is another than the one that came.
 """
 
 import contextlib
 import json
-import os
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
 from pipelines.engines.progress import stage_running, tell
-from pipelines.fetching.fetch_events import FetchAwaited, FileFetched
+from pipelines.fetching.fetch_events import FetchAwaited, FileChanged, FileFetched
+from pipelines.fetching.paced_session import Clock
+from pipelines.fetching.regular_files import read_record, regular_state, sha256_of
 from pipelines.fetching.transfer import Transfer
 from pipelines.fetching.web_addresses import WebAddress, is_web_address, web_address
 from pipelines.files import filesystem
@@ -26,6 +29,10 @@ _FOLDER = 'fetched'
 _RECORD = '.fetched.json'
 _PART = '.part'
 _LOOK_AGAIN_SECONDS = 0.2
+
+AWAITED_SECONDS = 15 * 60
+"""So long another run may fetch a file without a byte more on the disk. It leaves a server that sends
+too little after two minutes; the rest is for the checksum of some hundred gigabytes."""
 
 
 @dataclass(frozen=True)
@@ -50,31 +57,42 @@ class FetchedFiles:
 
     Args:
         work: the folder, which need not be there.
+        clock: by which servers and other runs are measured.
+        wait: for some seconds.
 
     Raises:
         InputError: it is not on this machine.
     """
 
-    def __init__(self, work: str):
+    def __init__(
+        self,
+        work: str,
+        clock: Clock = time.monotonic,
+        wait: Callable[[float], None] = time.sleep,
+    ):
         if not filesystem.is_local(work):
             raise InputError(
                 f'{work} is no folder of this machine, and what is fetched goes to one; give '
                 'such a folder by --work'
             )
         self._folder = filesystem.join(work, _FOLDER)
+        self._clock, self._wait = clock, wait
 
     def found(self, address: WebAddress) -> FetchedFile | None:
-        """Returns a file that was fetched before, with the checksum asked for, if there is one."""
-        path = self._path(address, address.file_name)
-        try:
-            with open(self._path(address, _RECORD), 'rb') as file:
-                record = json.load(file)
-            size, sha256 = record['bytes'], str(record['sha256'])
-            if os.path.getsize(path) != size:
-                return None
-        except (OSError, ValueError, KeyError, TypeError, RecursionError):
+        """Returns a file that was fetched before, with the checksum asked for, if there is one.
+
+        Raises:
+            InputError: it is there and cannot be read.
+        """
+        path, record = self.path_of(address), read_record(self._path(address, _RECORD))
+        sha256, state = record.get('sha256'), regular_state(path)
+        if state is None or not isinstance(sha256, str) or address.sha256 not in (None, sha256):
             return None
-        return self._file(address, sha256) if address.sha256 in (None, sha256) else None
+        if state.st_size != record.get('bytes'):
+            return None
+        is_untouched = state.st_mtime_ns == record.get('modified_ns')
+        is_taken = is_untouched and address.sha256 is None
+        return self._file(address, sha256) if is_taken or sha256_of(path) == sha256 else None
 
     def fetch(self, address: WebAddress) -> FetchedFile:
         """Returns a file, which is fetched if it is not there; another run's is waited for.
@@ -87,6 +105,8 @@ class FetchedFiles:
             there = self.found(address)
             if there is not None:
                 return there
+            if regular_state(self.path_of(address)) is not None:
+                tell(FileChanged(address.name, self.path_of(address)))
             with stage_running('fetch'):
                 return self._fetch(address)
 
@@ -96,7 +116,7 @@ class FetchedFiles:
 
     def _fetch(self, address: WebAddress) -> FetchedFile:
         filesystem.delete_file(self._path(address, _RECORD))
-        transfer = Transfer(address, self._path(address, _PART))
+        transfer = Transfer(address, self._path(address, _PART), self._clock)
         came = transfer.run()
         if address.sha256 not in (None, came.sha256):
             transfer.discard()
@@ -106,14 +126,24 @@ class FetchedFiles:
             )
         path = self._path(address, address.file_name)
         transfer.move(path)
-        record = {'address': address.name, 'bytes': came.bytes, 'sha256': came.sha256}
+        record = {
+            'address': address.name,
+            'bytes': came.bytes,
+            'modified_ns': came.modified_ns,
+            'sha256': came.sha256,
+        }
         text = json.dumps(record, indent=1, sort_keys=True)
         filesystem.write_bytes(self._path(address, _RECORD), f'{text}\n'.encode())
         tell(FileFetched(address.name, came.bytes, path))
         return self._file(address, came.sha256)
 
     def _claimed(self, address: WebAddress, stack: contextlib.ExitStack) -> None:
-        """Holds the claim on a file until the stack ends; waits for a run that has it."""
+        """Holds the claim on a file until the stack ends; waits for a run that has it.
+
+        Raises:
+            HeldError: that run makes no progress.
+        """
+        came, since = None, self._clock()
         has_told = False
         while True:
             try:
@@ -124,7 +154,18 @@ class FetchedFiles:
                 if not has_told:
                     tell(FetchAwaited(str(error)))
                 has_told = True
-                time.sleep(_LOOK_AGAIN_SECONDS)
+                if (now_came := self._came(address)) != came:
+                    came, since = now_came, self._clock()
+                if self._clock() - since >= AWAITED_SECONDS:
+                    raise HeldError(
+                        f'{error}: for {AWAITED_SECONDS // 60} minutes nothing more of it has come'
+                    ) from error
+                self._wait(_LOOK_AGAIN_SECONDS)
+
+    def _came(self, address: WebAddress) -> int | None:
+        """The bytes of a file that another run fetches."""
+        state = regular_state(self._path(address, _PART))
+        return None if state is None else state.st_size
 
     def _path(self, address: WebAddress, name: str) -> str:
         return filesystem.join(self._folder, address.key, name)

@@ -5,6 +5,7 @@ import http.client
 import requests
 import urllib3
 
+from pipelines.fetching.paced_session import LEAST_WINDOW_BYTES, WINDOW_SECONDS
 from pipelines.fetching.web_addresses import WebAddress
 from tokcore.errors import InputError, OperatingSystemError
 
@@ -26,6 +27,23 @@ def refused_by_server(address: WebAddress, status: int) -> InputError:
     if status >= 500:
         kind, remedy = OperatingSystemError, 'run again later'
     return kind(f'cannot fetch {address.name}: the server answers {status}, {phrase}; {remedy}')
+
+
+def refused_for_length(address: WebAddress, length: str) -> InputError:
+    """Returns what is said of a Content-Length that no file has."""
+    return OperatingSystemError(
+        f'cannot fetch {address.name}: the server tells a length of {len(length):,} digits; check '
+        'the address'
+    )
+
+
+def refused_for_pace(address: WebAddress) -> InputError:
+    """Returns what is said of a server that sends almost nothing."""
+    return OperatingSystemError(
+        f'cannot fetch {address.name}: in {WINDOW_SECONDS} seconds the server sent less than '
+        f'{LEAST_WINDOW_BYTES >> 10} KiB; check the network, and run again, which goes on from '
+        'what came'
+    )
 
 
 def refused_by_network(address: WebAddress, error: Exception) -> InputError:

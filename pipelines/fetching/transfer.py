@@ -1,17 +1,18 @@
 """A file by HTTP, byte for byte as it is stored: from its beginning, or on from where it was cut.
 
 What came so far is a file of its own, and beside it stands by what the server knows that state of
-its file (ETag or Last-Modified). With these the rest alone is asked for, by `Range` and `If-Range`
+its file (ETag, Last-Modified, length). With these the rest alone is asked for, by `Range` and `If-Range`
 (RFC 9110, 13.1.5 and 14); a server that cannot do that, or has another file now, sends all of it.
+What comes then is held against all three, since some servers pass over `If-Range`.
 """
 
 import contextlib
-import hashlib
 import json
 import os
 import re
+import time
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from email.utils import parsedate_to_datetime
 
 import requests
@@ -19,7 +20,20 @@ import urllib3
 
 from pipelines.engines.progress import advance, counted, tell
 from pipelines.fetching.fetch_events import FetchResumed
-from pipelines.fetching.refusals import refused_by_network, refused_by_server
+from pipelines.fetching.paced_session import Clock, Pace, TooSlowError, paced_session
+from pipelines.fetching.refusals import (
+    refused_by_network,
+    refused_by_server,
+    refused_for_length,
+    refused_for_pace,
+)
+from pipelines.fetching.regular_files import (
+    create_regular,
+    open_regular,
+    read_record,
+    regular_state,
+    sha256_of,
+)
 from pipelines.fetching.web_addresses import WebAddress
 from pipelines.files import filesystem
 from pipelines.files.system_errors import telling
@@ -29,13 +43,17 @@ ANSWER_SECONDS = 60
 """How long a server may be silent."""
 
 _FETCHING = 'fetching'
-_PIECE_BYTES = 256 << 10
-"""What a killed run may lose, and how often it is told how far it is."""
+_PIECE_BYTES = 32 << 10
+"""What a run that ends may lose, and how often it is told how far it is: small, since of a server
+that is left as too slow hardly more than 100 KiB may have come."""
 
 _MOST_CUTS = 8
 """As often a connection may end within a file before a run gives up; the next one goes on."""
 
-_CONTENT_RANGE = re.compile(r'bytes (?:(\d+)-\d+|\*)/(\d+|\*)')
+_NUMBER = r'[0-9]{1,18}'
+"""An exabyte has 19 digits; of some thousand Python makes no number."""
+
+_CONTENT_RANGE = re.compile(rf'bytes (?:({_NUMBER})-{_NUMBER}|\*)/({_NUMBER}|\*)')
 
 
 @dataclass(frozen=True)
@@ -43,21 +61,45 @@ class Fetched:
     """A file that came as a whole."""
 
     bytes: int
+    modified_ns: int  # since 1970
     sha256: str
 
 
 @dataclass(frozen=True)
 class _State:
-    """What the server says of its file; empty or None where it does not."""
+    """What the server says of its file; empty or None where it does not.
+
+    Attributes:
+        etag: the header.
+        modified: the header Last-Modified.
+        is_settled: whether that time is past, so that the file cannot change again at it.
+        total: bytes.
+    """
 
     etag: str = ''
     modified: str = ''
+    is_settled: bool = False
     total: int | None = None
 
     @property
     def validator(self) -> str:
-        """What `If-Range` takes: a strong ETag, or the time; empty if there is neither."""
-        return self.etag if self.etag and not self.etag.startswith('W/') else self.modified
+        """What `If-Range` takes: a strong ETag, or a settled time; empty if there is neither."""
+        if self.etag and not self.etag.startswith('W/'):
+            return self.etag
+        return self.modified if self.is_settled else ''
+
+    def allows(self, told: '_State', total: int | None) -> bool:
+        """Tells whether an answer may be about the same state of the file.
+
+        Args:
+            told: its ETag and Last-Modified; what it does not tell is passed over.
+            total: the length of the file, by its Content-Range.
+        """
+        return (
+            total == self.total
+            and told.etag in ('', self.etag)
+            and told.modified in ('', self.modified)
+        )
 
 
 class Transfer:
@@ -66,16 +108,25 @@ class Transfer:
     Args:
         address: where it is.
         path: of what came so far; its state is in `PATH.json`.
+        clock: by which the server's pace is measured.
 
     Raises:
-        InputError: the server refuses it, the network does, or it cannot be written.
+        InputError: the server refuses it or is too slow, the network refuses it, or it cannot be
+            written.
     """
 
-    def __init__(self, address: WebAddress, path: str):
+    def __init__(self, address: WebAddress, path: str, clock: Clock = time.monotonic):
         self._address, self._path, self._state_path = address, path, f'{path}.json'
+        self._clock = clock
 
     def run(self) -> Fetched:
         """Fetches what is missing."""
+        try:
+            return self._run()
+        except TooSlowError as error:
+            raise refused_for_pace(self._address) from error
+
+    def _run(self) -> Fetched:
         state, cuts = self._known_state(), 0
         while True:
             held = self._held() if state.validator else 0
@@ -106,25 +157,31 @@ class Transfer:
         if held:
             headers |= {'Range': f'bytes={held}-', 'If-Range': state.validator}
         seconds = (CONNECT_SECONDS, ANSWER_SECONDS)
-        try:
-            answer = requests.get(self._address.url, headers=headers, stream=True, timeout=seconds)
-        except (requests.RequestException, urllib3.exceptions.HTTPError, ValueError) as error:
-            raise refused_by_network(self._address, error) from error
-        with answer:
-            yield answer
+        with paced_session(Pace(self._clock)) as session:
+            try:
+                answer = session.get(
+                    self._address.url, headers=headers, stream=True, timeout=seconds
+                )
+            except (requests.RequestException, urllib3.exceptions.HTTPError, ValueError) as error:
+                raise refused_by_network(self._address, error) from error
+            with answer:
+                yield answer
 
     def _take(self, answer: requests.Response, held: int, state: _State) -> tuple[_State, bool]:
         """Writes what an answer holds; returns the state now, and whether the file is whole."""
         told = _state_of(answer)
         if answer.status_code == 200:
+            told = replace(told, total=self._length(answer))
             self._begin(told)
             self._write(answer, 0, told.total)
             return told, True
         if not held or answer.status_code not in (206, 416):
             raise refused_by_server(self._address, answer.status_code)
         start, total = _range_of(answer)
-        is_same = total == state.total and told.etag in ('', state.etag)
-        if answer.status_code == 206 and is_same and start == held:
+        is_same = state.allows(told, total)
+        # A part comes with the ETag that all of the file has (RFC 9110, 15.3.7).
+        is_same_part = is_same and told.etag == state.etag
+        if answer.status_code == 206 and is_same_part and start == held:
             tell(FetchResumed(self._address.name, held))
             self._write(answer, held, total)
             return state, True
@@ -133,9 +190,18 @@ class Transfer:
         self.discard()  # of another file than that of before: all of this one is asked for
         return _State(), False
 
+    def _length(self, answer: requests.Response) -> int | None:
+        length = answer.headers.get('Content-Length', '')
+        if not length.isascii() or not length.isdigit():
+            return None
+        if not re.fullmatch(_NUMBER, length):
+            raise refused_for_length(self._address, length)
+        return int(length)
+
     def _begin(self, state: _State) -> None:
-        with telling(f'write {self._path}'), open(self._path, 'wb'):
-            pass
+        self.discard()
+        with telling(f'write {self._path}'):
+            create_regular(self._path)
         filesystem.write_bytes(self._state_path, json.dumps(asdict(state)).encode())
 
     def _write(self, answer: requests.Response, held: int, total: int | None) -> None:
@@ -148,7 +214,7 @@ class Transfer:
             if total is not None:
                 stack.enter_context(counted('fetch', _FETCHING, total))
                 advance(_FETCHING, held)
-            with telling(f'write {self._path}'), open(self._path, 'ab') as file:
+            with telling(f'write {self._path}'), open_regular(self._path, 'ab') as file:
                 for piece in _pieces(answer):
                     file.write(piece)
                     advance(_FETCHING, len(piece))
@@ -156,25 +222,22 @@ class Transfer:
             raise _CutError(urllib3.exceptions.ProtocolError('it ends before its end'))
 
     def _held(self) -> int:
-        return os.path.getsize(self._path) if os.path.isfile(self._path) else 0
+        state = regular_state(self._path)
+        return 0 if state is None else state.st_size
 
     def _known_state(self) -> _State:
         """What was noted of the file when it was begun; nothing where that is damaged."""
-        try:
-            with open(self._state_path, 'rb') as file:
-                fields = json.load(file)
-            total = fields['total']
-            return _State(str(fields['etag']), str(fields['modified']), total and int(total))
-        except (OSError, ValueError, KeyError, TypeError, RecursionError):
+        noted = read_record(self._state_path)
+        etag, modified, total = (noted.get(name) for name in ('etag', 'modified', 'total'))
+        kinds_fit = isinstance(etag, str) and isinstance(modified, str)
+        if not kinds_fit or not isinstance(total, int | None):
             return _State()
+        # Version 0.1.0 noted settled times only.
+        return _State(etag, modified, noted.get('is_settled', True) is True, total)
 
     def _summary(self) -> Fetched:
-        digest, size = hashlib.sha256(), 0
-        with telling(f'read {self._path}'), open(self._path, 'rb') as file:
-            while piece := file.read(_PIECE_BYTES):
-                digest.update(piece)
-                size += len(piece)
-        return Fetched(size, digest.hexdigest())
+        state = os.stat(self._path)
+        return Fetched(state.st_size, state.st_mtime_ns, sha256_of(self._path))
 
 
 class _CutError(Exception):
@@ -199,25 +262,21 @@ def _pieces(answer: requests.Response) -> Iterator[bytes]:
 
 
 def _state_of(answer: requests.Response) -> _State:
-    length = answer.headers.get('Content-Length', '')
-    return _State(
-        answer.headers.get('ETag', ''),
-        _settled_time(answer),
-        int(length) if length.isascii() and length.isdigit() else None,
-    )
+    """Returns what an answer says of its file, but for the length, which parts of it have not."""
+    modified = answer.headers.get('Last-Modified', '')
+    return _State(answer.headers.get('ETag', ''), modified, _is_settled(modified, answer))
 
 
-def _settled_time(answer: requests.Response) -> str:
-    """When the file was changed; empty if that is not told, or in this second may happen again.
+def _is_settled(modified: str, answer: requests.Response) -> bool:
+    """Tells whether a file cannot be changed once more in the second in which it was changed.
 
     By RFC 9110, 8.8.2.2, only a time before that of the answer tells one state from another.
     """
-    modified = answer.headers.get('Last-Modified', '')
     try:
         changed, now = map(parsedate_to_datetime, (modified, answer.headers.get('Date', '')))
-        return modified if changed < now else ''
-    except (ValueError, TypeError):
-        return ''
+        return changed < now
+    except (ValueError, TypeError, OverflowError):
+        return False
 
 
 def _range_of(answer: requests.Response) -> tuple[int | None, int | None]:

@@ -9,7 +9,7 @@ import re
 import urllib.parse
 from dataclasses import dataclass
 
-from pipelines.options.secrets import text_without_secrets
+from pipelines.options.secrets import HIDDEN, url_without_secrets
 from tokcore.corpus.storage.archives import archive_and_member
 from tokcore.errors import InputError
 
@@ -45,8 +45,12 @@ class WebAddress:
 
     @property
     def file_name(self) -> str:
-        """The last part of its path, as a plain name that does not begin with a dot."""
-        last = urllib.parse.urlsplit(self.url).path.rpartition('/')[2]
+        """The last part of its path, as a plain name that does not begin with a dot.
+
+        Parameters of the path that are secrets are left out.
+        """
+        last = urllib.parse.urlsplit(self.name).path.rpartition('/')[2]
+        last = ';'.join(part for part in last.split(';') if HIDDEN not in part)
         name = _ODD.sub('_', urllib.parse.unquote(last)).lstrip('.')[-_MOST_NAME:].lstrip('.')
         ending = _ENDING.search(self.url)
         if self.member is not None and ending and not _ENDING.search(name):
@@ -68,20 +72,23 @@ def web_address(path: str) -> WebAddress:
     found = _CHECKSUM.search(path)
     rest = path if found is None else path[: found.start()] + path[found.end() :]
     url, member = archive_and_member(rest) or (rest, None)
-    shown = text_without_secrets(path)
+    shown = url_without_secrets(path.partition('#')[0])  # what follows may be a secret itself
     if '#' in url or '#sha256=' in (member or ''):
         raise InputError(
-            f'{shown}: what follows # is to be sha256= and 64 hexadecimal digits; mend it, or '
+            f'{shown}#…: what follows # is to be sha256= and 64 hexadecimal digits; mend it, or '
             'leave it out'
         )
     try:
         parts = urllib.parse.urlsplit(url)
         # Reading the port raises if it is none.
         if not parts.hostname or parts.port == 0 or not url.isprintable() or ' ' in url:
-            raise ValueError('there is no host, or something odd in it')
-    except ValueError as error:
-        raise InputError(f'{shown} is no address of a file on the web ({error}); mend it') from None
-    name = text_without_secrets(_without_user(url))
+            raise ValueError
+    except ValueError:  # its message may hold a password
+        raise InputError(
+            f'{shown} is no address of a file on the web (there is no host, or a port or character '
+            'that cannot be); mend it'
+        ) from None
+    name = url_without_secrets(_without_user(url))
     return WebAddress(url, name, member, found[1].lower() if found else None)
 
 

@@ -6,13 +6,15 @@ looked for, since whole command lines, JSON and URLs are handed to Beam in one o
 
 import json
 import re
+import urllib.parse
 from collections.abc import Sequence
 
 HIDDEN = '***'
 
 _WORDS = r"""(?:
     pass(?:word|wd|phrase|code)
-    | secret | credential | authorization | connection_?string
+    | secret | credential | authorization | connection_?string | sess(?:ion)?_?id
+    | (?<![a-z])(?:auth|jwt|hmac)(?![a-z])
     | (?:(?<![a-z])|(?<=api)|(?<=access)|(?<=account)|(?<=auth)|(?<=private)|(?<=shared))
       (?:keys?|tokens?|pwd|sas|sig|signature)(?![a-z])
 )"""
@@ -31,7 +33,17 @@ _VALUE = re.compile(
     re.VERBOSE | re.DOTALL,
 )
 _BEARER = re.compile(r'\b(Bearer|Basic)\s+[\w.~+/=-]+')
-_USER_IN_URL = re.compile(r'(?<=://)[^/\s:@]*:[^/\s]*@')
+_USER_IN_URL = re.compile(
+    r"""(?<=://)(?:
+        [^/\s]*                                   # a name alone may be a token
+        | [^/\s:@]{0,256}:(?!\d+/)[^\s@]{0,256}   # a slash in a password, which is no port
+    )@""",
+    re.VERBOSE,
+)
+_URL = re.compile(r"""https?://[^\s"'<>\\]+""", re.IGNORECASE)
+_BETWEEN_PARTS = re.compile(r'([/?&;#!,]+)')
+_MOST_QUOTING = 3
+"""As often a part of an address may be percent-encoded and still be looked into."""
 
 
 def without_secrets(flags: Sequence[str]) -> tuple[str, ...]:
@@ -59,6 +71,17 @@ def text_without_secrets(text: str, flags: Sequence[str] = ()) -> str:
         if flag != shown and value:
             text = text.replace(value, HIDDEN)
     return _shown_text(text)
+
+
+def url_without_secrets(url: str) -> str:
+    """Returns an address as it may be written down, with `***` for each part that holds a secret.
+
+    A part is a name and password before the host, a segment of the path, one of its parameters, or
+    one of the query: `https://me:HUSH@h/a;token=HUSH?b=1&sig=HUSH` gives
+    `https://***@h/a;token=***?b=1&sig=***`. What is percent-encoded is looked into.
+    """
+    url = _USER_IN_URL.sub(f'{HIDDEN}@', url)
+    return ''.join(map(_shown_part, _BETWEEN_PARTS.split(url)))
 
 
 def _shown(name: str, value: str) -> str:
@@ -98,6 +121,23 @@ def _shown_fields(fields: object) -> object:
 
 def _shown_text(text: str) -> str:
     text = _USER_IN_URL.sub(f'{HIDDEN}@', text)
+    text = _URL.sub(lambda found: url_without_secrets(found[0]), text)
+    return _shown_named(text)
+
+
+def _shown_part(part: str) -> str:
+    plain = part
+    for _ in range(_MOST_QUOTING):
+        plain = urllib.parse.unquote(plain)
+    name, has_value, value = plain.partition('=')
+    if not (value and _is_secret(name, value)) and _shown_named(plain) == plain:
+        return part
+    # A value in which there are separators, encoded, would not be hidden to its end.
+    name, has_value, _ = part.partition('=')
+    return f'{name}={HIDDEN}' if has_value else HIDDEN
+
+
+def _shown_named(text: str) -> str:
     text = _BEARER.sub(rf'\1 {HIDDEN}', text)
     parts, place = [], 0
     for named in _NAMED.finditer(text):

@@ -83,13 +83,15 @@ def test_a_folder_may_be_shared_and_results_do_not_depend_on_it(server, tmp_path
 
 
 def test_a_secret_is_written_nowhere(server, tmp_path):
-    server.pages['/texts/a.txt?token=HUSH'] = Page(TEXT)
-    address = server.address.replace('://', '://me:hush@') + '/texts/a.txt?token=HUSH'
+    server.pages['/texts/a.txt;sig=HUSH?token=HUSH'] = Page(TEXT)
+    address = server.address.replace('://', '://me:hush@') + '/texts/a.txt;sig=HUSH?token=HUSH'
     out = tmp_path / 'out'
     said = succeed('build', '--text', address, '--fetch', *BUILD, '--output', out)
     written = b''.join(path.read_bytes() for path in out.rglob('*') if path.is_file())
     assert b'hush' not in written.lower() and 'hush' not in said.lower()
-    assert manifest_of(out)['inputs'][0]['name'] == f'{server.address}/texts/a.txt?token=***'
+    assert not [path for path in out.rglob('*') if 'hush' in str(path).lower()]
+    name = f'{server.address}/texts/a.txt;sig=***?token=***'
+    assert manifest_of(out)['inputs'][0]['name'] == name
 
 
 def tar_of(**members):
@@ -133,6 +135,18 @@ def test_a_file_of_another_checksum_is_fetched_again(server, tmp_path):
     succeed(*given, '--text', checked, '--output', tmp_path / 'two')
     assert manifest_of(tmp_path / 'two')['inputs'][0]['sha256'] == sum_of(newer)
     assert len(server.asked) == 2
+
+
+def test_the_checksum_of_a_manifest_is_that_of_what_was_read(server, tmp_path):
+    """Though somebody altered the fetched file, and kept its size."""
+    address, work = f'{server.address}/texts/a.txt#sha256={sum_of(TEXT)}', tmp_path / 'work'
+    given = ['count', '--text', address, '--fetch', '--work', work]
+    succeed(*given, '--output', tmp_path / 'one')
+    [file] = work.rglob('a.txt')
+    file.write_bytes(TEXT.replace(b'the 7 ', b'the 8 '))
+    assert 'a.txt is not as it was fetched' in succeed(*given, '--output', tmp_path / 'two')
+    assert file.read_bytes() == TEXT
+    assert manifest_of(tmp_path / 'two') == manifest_of(tmp_path / 'one')
 
 
 def test_a_run_that_failed_is_gone_on_with(server, tmp_path, local):

@@ -56,6 +56,36 @@ def test_passwords_are_never_in_what_is_written_down():
     assert 'hush' not in str(refused.value).lower()
 
 
+@pytest.mark.parametrize(
+    ('path', 'name', 'file_name'),
+    [
+        ('http://h/good;token=HUSH', 'http://h/good;token=***', 'good'),
+        ('http://h/a.gz;token=HUSH;v=1', 'http://h/a.gz;token=***;v=1', 'a.gz_v_1'),
+        ('http://h/good%3Btoken%3DHUSH', 'http://h/***', 'file'),
+        ('http://h/token=HUSH/a.tgz', 'http://h/token=***/a.tgz', 'a.tgz'),
+        ('http://HUSH@h/a', 'http://h/a', 'a'),
+        ('http://h/a?%74oken=HUSH', 'http://h/a?%74oken=***', 'a'),
+        ('http://h/a?b=1&sig=HU%26HUSH', 'http://h/a?b=1&sig=***', 'a'),
+        ('http://h/a?to=http%3A%2F%2Fh%2F%3Fsig%3DHUSH', 'http://h/a?to=***', 'a'),
+        (
+            'http://h/a?X-Amz-Credential=HUSH%2Fus&X-Amz-Date=1&X-Amz-Signature=HUSH',
+            'http://h/a?X-Amz-Credential=***&X-Amz-Date=1&X-Amz-Signature=***',
+            'a',
+        ),
+    ],
+)
+def test_secrets_of_no_part_are_in_what_is_written_down(path, name, file_name):
+    found = web_address(path)
+    assert (found.url, found.name, found.file_name) == (path, name, file_name)
+
+
+@pytest.mark.parametrize('path', ['http://me:hu/HUSH@h/a', 'http://h/a#HUSH'])
+def test_nor_in_what_is_refused(path):
+    with pytest.raises(InputError) as refused:
+        web_address(path)
+    assert 'hush' not in str(refused.value).lower()
+
+
 def test_a_file_is_known_by_all_of_its_address_but_the_user():
     keys = {
         web_address(each).key

@@ -51,6 +51,8 @@ def test_what_is_no_secret_stays_as_it_was(flags):
         ('AccountName=a;AccountKey=HUSH==;End=z', 'AccountName=a;AccountKey=***;End=z'),
         ('http://me:HUSH@host:8081/x', 'http://***@host:8081/x'),
         ('https://host/p?x=1&sig=HUSH%3D&y=2', 'https://host/p?x=1&sig=***&y=2'),
+        ('https://HUSH@host/p;token=HUSH/q?jwt=HUSH', 'https://***@host/p;token=***'),
+        ('see http://h/a%3Bsig%3DHUSH, b', 'see http://h/***, b'),
         ('{"env": {"TOKEN": "HUSH"}, "a": 1}', '{"env": {"TOKEN": "***"}, "a": 1}'),
         ('{"secrets": ["HUSH", 1]}', '{"secrets": "***"}'),
         ('[{"a": "key=HUSH"}]', '[{"a": "key=***"}]'),
@@ -79,6 +81,6 @@ def test_a_text_shows_no_value_that_an_option_hides():
     assert text_without_secrets('all is well: nothing here', flags) == 'all is well: nothing here'
 
 
-@pytest.mark.parametrize('text', ['a' * 200_000, 'a=' * 100_000, '{"' * 100_000, 'key:' * 50_000])
+@pytest.mark.parametrize('text', ['a' * 200_000, 'a=' * 100_000, '{"' * 100_000, 'key:' * 50_000, '://' * 70_000, 'http://a;' * 20_000, 'http://' + '%25' * 60_000])
 def test_long_values_take_no_time_to_speak_of(text):
     without_secrets([f'--x={text}'])
