@@ -9,13 +9,14 @@ import google_crc32c
 
 from pipelines.files import filesystem
 from pipelines.transforms.write_report import WrittenFile
+from tokcore.errors import InputError
 from tokcore.shuffle.run_merging import MergedRows
 
 
 class OrderedShardWriter:
     """A shard whose parts are made by several threads at once, and written one after another.
 
-    It has its name when the last part is written. Parts must be begun in their order, or a thread
+    It has its name when the last part is written; if one fails, nothing of it is left. Parts must be begun in their order, or a thread
     would wait for what nobody makes.
 
     Args:
@@ -41,6 +42,7 @@ class OrderedShardWriter:
             with self._changed:
                 self._failed = min(self._failed, place)
                 self._changed.notify_all()
+                self._drop_if_over()
             raise
 
     def write(self, place: int, merged: MergedRows) -> WrittenFile | None:
@@ -66,4 +68,15 @@ class OrderedShardWriter:
         with self._changed:
             self._turn += 1
             self._changed.notify_all()
+            self._drop_if_over()
         return None
+
+    def _drop_if_over(self) -> None:
+        """Deletes the half file if the part that is next has failed: on a full disk it takes room."""
+        if self._turn == self._failed:
+            with contextlib.suppress(_DroppedError, InputError), self._stack.pop_all():
+                raise _DroppedError
+
+
+class _DroppedError(Exception):
+    """Ends the writing of a file that is not to be whole."""

@@ -58,4 +58,15 @@ def test_a_part_that_fails_stops_those_behind_it_and_no_other(tmp_path):
         calls[2].result()
     with pytest.raises(RuntimeError, match='part 2 of shard was not written'):
         calls[3].result()
-    assert not (tmp_path / 'shard').exists()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_nothing_is_left_of_a_shard_whose_next_part_fails(tmp_path):
+    shard = OrderedShardWriter(str(tmp_path), 'shard', 3)
+    for place in range(2):
+        with shard.part(place):
+            shard.write(place, merged(place))
+    assert len(list(tmp_path.iterdir())) == 1
+    with pytest.raises(OSError, match='no such run'), shard.part(2):
+        raise OSError('no such run')
+    assert list(tmp_path.iterdir()) == []
