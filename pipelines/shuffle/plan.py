@@ -7,8 +7,6 @@ with the same plan finds what is finished, and any other leaves it aside.
 import dataclasses
 import functools
 import hashlib
-import os
-import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -16,10 +14,11 @@ import google_crc32c
 
 from pipelines.artifacts.recorded_rules import earlier_rules
 from pipelines.files import filesystem
-from pipelines.jobs.corpus_files import Corpus, checksum_input
+from pipelines.jobs.corpus_files import checksum_input
 from pipelines.jobs.encode_options import EncodeOptions
 from pipelines.jobs.read_plan import ReadPlan
 from pipelines.jobs.shuffle_memory import ShuffleMemory
+from pipelines.shuffle.disk_room import find_room
 from pipelines.shuffle.plan_folders import (
     FOLDER_PREFIX,
     PLAN_NAME,
@@ -32,8 +31,6 @@ from pipelines.shuffle.plan_folders import (
 from pipelines.transforms.encode_blocks import BlockEncoder, EncodedFeature, SplitShards
 from tokcore.compiled.compilation import earlier_digests, source_digest
 from tokcore.corpus.dataset import MAX_LINE_BYTES, Split, WorkItem
-from tokcore.corpus.formats.corpus_format import read_blocks
-from tokcore.errors import FullDiskError
 from tokcore.options.option_fields import recorded
 from tokcore.schemes import DEFAULT_SCHEME
 from tokcore.shuffle.run_file import FORMAT
@@ -44,10 +41,6 @@ _RUN_PARTS = 4
 wastes less. Larger items would leave a cluster's last workers waiting."""
 
 _ITEMS_PER_PROCESS = 4
-
-_GZIP_LEAST = 2
-"""Chinese poetry compresses twofold; nothing is refused for want of room that it may not need."""
-
 
 @dataclass(frozen=True)
 class RunItem:
@@ -67,8 +60,8 @@ class ShufflePlan:
     layout: tuple[SplitShards, ...]
     run_bytes: int  # of a part of a run, in memory
     block_bytes: int
-    needed_bytes: int  # on disk, by a guess from the text's size
     max_line_bytes: int
+    needed_bytes: int = 0  # on disk, with the shards; known when the shuffle has begun
 
     def run_path(self, name: str) -> str:
         return filesystem.join(self.folder, name)
@@ -122,25 +115,28 @@ def plan_shuffle(
         tuple(layout),
         run_bytes,
         read_plan.item_bytes,
-        _needed(_least_text(read_plan.reading.corpus)),
         read_plan.reading.max_line_bytes,
     )
     return PlannedShuffle(plan, tuple(items), content)
 
 
-def begin_shuffle(planned: PlannedShuffle, read_plan: ReadPlan, encoder: BlockEncoder) -> None:
+def begin_shuffle(
+    planned: PlannedShuffle, read_plan: ReadPlan, encoder: BlockEncoder
+) -> ShufflePlan:
     """Sweeps what is left of other plans for an output, looks for room, and writes the plan down.
 
+    Returns the plan with what it needs on disk.
+
     Raises:
-        FullDiskError: there is surely too little room.
+        FullDiskError: there is far too little room.
+        InputError: as `disk_room.measure_need`.
     """
-    plan = planned.plan
-    sweep_shuffles(
-        filesystem.split_path(plan.folder)[0], planned.content['output'], keep=plan.folder
-    )
+    plan, output = planned.plan, planned.content['output']
+    sweep_shuffles(filesystem.split_path(plan.folder)[0], output, keep=plan.folder)
     delete_half_files(plan.folder)
-    _check_free_space(plan, read_plan, encoder)
+    need = find_room(read_plan, encoder, plan.folder, output)
     filesystem.write_bytes(filesystem.join(plan.folder, PLAN_NAME), plan_json(planned.content))
+    return dataclasses.replace(plan, needed_bytes=need.bytes)
 
 
 def _cut(read_plan: ReadPlan, run_bytes: int, processes: int) -> dict[str, object]:
@@ -240,52 +236,3 @@ def _run_items(read_plan: ReadPlan, run_bytes: int, processes: int) -> list[RunI
         if held:
             runs.append(RunItem(len(runs), number, tuple(held)))
     return runs
-
-
-def _least_text(corpus: Corpus) -> int:
-    return sum(
-        each.file.size * (_GZIP_LEAST if each.file.compressed else 1) for each in corpus.inputs
-    )
-
-
-def _needed(records: int) -> int:
-    """Room for runs and shards: twice the output and a tenth."""
-    return records * 21 // 10
-
-
-def _check_free_space(plan: ShufflePlan, read_plan: ReadPlan, encoder: BlockEncoder) -> None:
-    if not filesystem.is_local(plan.folder):
-        return
-    there = 0
-    if os.path.isdir(plan.folder):
-        there = sum(entry.stat().st_size for entry in os.scandir(plan.folder))
-    free = shutil.disk_usage(_existing(plan.folder)).free + there
-    # Short lines double, and no corpus seen comes near that; where it would not matter, it is not
-    # worth encoding a block to know better.
-    if free > 2 * plan.needed_bytes:
-        return
-    needed = round(plan.needed_bytes * _records_per_text(read_plan, encoder))
-    if free < needed:
-        raise FullDiskError(
-            f'about {needed >> 20} MiB are needed in {plan.folder} for the shuffle and the result, '
-            f'and {free >> 20} MiB are free; make room, or give another --output'
-        )
-
-
-def _existing(folder: str) -> str:
-    while not os.path.isdir(folder):
-        folder = os.path.dirname(folder)
-    return folder
-
-
-def _records_per_text(read_plan: ReadPlan, encoder: BlockEncoder) -> float:
-    """Encodes the first block of the corpus."""
-    encoder.set_up()
-    block_bytes, max_line_bytes = read_plan.item_bytes, read_plan.reading.max_line_bytes
-    for item in read_plan.all_items:
-        for block in read_blocks(item, filesystem.open_binary, block_bytes, max_line_bytes):
-            if block.long_lines:
-                continue
-            records = encoder.encode(block).rows.records
-            return len(records) / max(1, block.held_bytes)
-    return 1.0

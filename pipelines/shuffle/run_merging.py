@@ -83,8 +83,8 @@ class _WriteRunsFn(beam.DoFn):
         self._workers = workers
 
     def setup(self) -> None:
-        self._encoder.set_up()
-        self._writer = RunWriter(self._plan, self._encoder, self._workers, self._budget)
+        loaded = self._encoder.load()
+        self._writer = RunWriter(self._plan, loaded, self._workers, self._budget)
 
     def process(self, element: RunItem) -> Iterator:
         for part in self._writer.take(element):

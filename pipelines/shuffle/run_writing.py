@@ -15,7 +15,7 @@ from pipelines.engines.progress import advance
 from pipelines.files import filesystem
 from pipelines.shuffle.plan import RunItem, ShufflePlan
 from pipelines.shuffle.plan_folders import run_name
-from pipelines.transforms.encode_blocks import BlockEncoder
+from pipelines.transforms.encode_blocks import LoadedBlockEncoder
 from pipelines.transforms.read_blocks import READING, read_counted
 from pipelines.transforms.rejection_budget import RejectionBudget
 from tokcore.corpus.dataset import Block
@@ -53,8 +53,8 @@ def full_disk_as_error(plan: ShufflePlan) -> Iterator[None]:
     except FullDiskError as error:
         raise FullDiskError(
             f'no room for the shuffle and its result ({str(error).partition(";")[0]}); about '
-            f'{plan.needed_bytes >> 20} MiB are needed in {plan.folder}, so make room and run '
-            'again: what is finished is kept'
+            f'{-(-plan.needed_bytes >> 20)} MiB are needed in {plan.folder} and the output together, '
+            'so make room and run again: what is finished is kept'
         ) from error
 
 
@@ -82,7 +82,7 @@ class RunWriter:
     def __init__(
         self,
         plan: ShufflePlan,
-        encoder: BlockEncoder,
+        encoder: LoadedBlockEncoder,
         workers: int,
         budget: RejectionBudget | None = None,
     ):

@@ -58,25 +58,24 @@ def encode_through_files(
     )
     work = WorkFolder(execution.work, output).path
     layout = options.layout(reading.corpus)
-    planned = plan_shuffle(
-        read_plan, layout, features, options, memory, work, output
-    )
-    plan = planned.plan
+    planned = plan_shuffle(read_plan, layout, features, options, memory, work, output)
 
-    def build(pipeline: beam.Pipeline) -> None:
-        written = pipeline | 'WriteRuns' >> WriteRuns(
-            plan, planned.items, encoder, memory.workers, rejection_budget(read_plan, execution)
-        )
-        report_read(written[FACTS], path)
-        merged = written[RUNS] | 'MergeRuns' >> MergeRuns(
-            plan, options.name, path, memory.group_bytes, memory.workers
-        )
-        report_rejected(merged[REJECTED], path)
-        merged[SHARDS] | 'ReportShards' >> WriteReport(report)
-
-    with Claim(filesystem.join(plan.folder, CLAIM_NAME), plan.folder) as claim:
+    folder = planned.plan.folder
+    with Claim(filesystem.join(folder, CLAIM_NAME), folder) as claim:
         claim.require()
-        begin_shuffle(planned, read_plan, encoder)
+        plan = begin_shuffle(planned, read_plan, encoder)
+
+        def build(pipeline: beam.Pipeline) -> None:
+            written = pipeline | 'WriteRuns' >> WriteRuns(
+                plan, planned.items, encoder, memory.workers, rejection_budget(read_plan, execution)
+            )
+            report_read(written[FACTS], path)
+            merged = written[RUNS] | 'MergeRuns' >> MergeRuns(
+                plan, options.name, path, memory.group_bytes, memory.workers
+            )
+            report_rejected(merged[REJECTED], path)
+            merged[SHARDS] | 'ReportShards' >> WriteReport(report)
+
         with counted('shuffle', MERGING, None, 'examples'):
             execution.engine.run(build)
 

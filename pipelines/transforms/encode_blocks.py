@@ -2,7 +2,7 @@
 
 import dataclasses
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import apache_beam as beam
@@ -94,8 +94,9 @@ class EncodeBlocks(beam.PTransform):
         }
 
 
+@dataclass(eq=False)
 class BlockEncoder:
-    """Encodes blocks in any thread of a worker; pickled, it is what is encoded and how.
+    """What is encoded and how, as it goes to workers; each of them loads it.
 
     Attributes:
         features: what an example holds.
@@ -106,75 +107,81 @@ class BlockEncoder:
         options: what is asked of its encoder; None for what it does by itself.
     """
 
-    def __init__(
-        self,
-        features: Sequence[EncodedFeature],
-        splits: Sequence[Split],
-        seed: int,
-        on_error: str,
-        scheme: Scheme,
-        options: EncodingOptions | None = None,
-    ):
-        self._features = tuple(each.feature for each in features)
-        self._vocabularies = tuple(each.vocabulary for each in features)
-        self._splits = tuple(splits)
-        self._seed = seed
-        self._on_error = on_error
-        self._scheme = scheme
-        self._options = scheme.encoding() if options is None else options
+    features: Sequence[EncodedFeature]
+    splits: Sequence[Split]
+    seed: int
+    on_error: str
+    scheme: Scheme
+    options: EncodingOptions | None = None
+
+    def __post_init__(self):
         self._unicode = UNICODE_VERSION
         # One handle for each vocabulary file: with it, a process loads the file once.
-        self._handles = {path: Shared() for path in self._vocabularies}
+        self._handles = {each.vocabulary: Shared() for each in self.features}
 
-    def set_up(self) -> None:
-        """Loads the vocabularies, once in a process."""
+    def load(self) -> 'LoadedBlockEncoder':
+        """Returns what encodes blocks in this process, in which each vocabulary is loaded once."""
         check_unicode(self._unicode, 'the driver', 'this worker')
-        loaded = {
-            path: handle.acquire(lambda path=path: self._load(path), tag=path)
-            for path, handle in self._handles.items()
-        }
-        self._loaded = [loaded[path] for path in self._vocabularies]
+        return LoadedBlockEncoder(
+            self,
+            {
+                path: handle.acquire(lambda path=path: self._load(path), tag=path)
+                for path, handle in self._handles.items()
+            },
+        )
+
+    def _load(self, path: str) -> Vocabulary:
+        if self.scheme.fixed is not None:
+            return self.scheme.fixed
+        return self.scheme.parse(filesystem.read_bytes(path), path, filesystem.read_if_there)
+
+
+class LoadedBlockEncoder:
+    """Encodes blocks in any thread of a process; it is never pickled."""
+
+    def __init__(self, encoder: BlockEncoder, vocabularies: Mapping[str, Vocabulary]):
+        self._encoder = encoder
+        self._vocabularies = vocabularies
         self._of_thread = threading.local()
 
     def encode(self, block: Block) -> EncodedBlock:
         """Returns a block's framed examples and facts; raises InputError as `encode_block`."""
         if not hasattr(self._of_thread, 'features'):
             self._of_thread.features = self._feature_encoders()
+        given = self._encoder
         return encode_block(
             block,
             self._of_thread.features,
-            self._seed,
-            self._splits,
-            self._scheme.normalizer,
-            self._on_error,
+            given.seed,
+            given.splits,
+            given.scheme.normalizer,
+            given.on_error,
         )
 
     def _feature_encoders(self) -> list[FeatureEncoder]:
         # The memo is a thread's own; the vocabulary's arrays are the process's.
-        encoders = {id(each): self._scheme.encoder(each, self._options) for each in self._loaded}
+        scheme, features = self._encoder.scheme, self._encoder.features
+        options = self._encoder.options or scheme.encoding()
+        encoders = {
+            path: scheme.encoder(vocabulary, options)
+            for path, vocabulary in self._vocabularies.items()
+        }
         return [
             FeatureEncoder(
-                feature,
-                encoders[id(vocabulary)],
-                self._scheme.template(vocabulary, self._options.template),
-                vocabulary.special_ids.unknown,
+                each.feature,
+                encoders[each.vocabulary],
+                scheme.template(self._vocabularies[each.vocabulary], options.template),
+                self._vocabularies[each.vocabulary].special_ids.unknown,
             )
-            for feature, vocabulary in zip(self._features, self._loaded, strict=True)
+            for each in features
         ]
-
-    def _load(self, path: str) -> Vocabulary:
-        if self._scheme.fixed is not None:
-            return self._scheme.fixed
-        return self._scheme.parse(
-            filesystem.read_bytes(path), path, filesystem.read_if_there
-        )
 
 
 class _EncodeBlocksFn(beam.DoFn):
     def __init__(self, transform: EncodeBlocks):
         self._encoder = BlockEncoder(
-            transform.features,
-            transform.splits,
+            tuple(transform.features),
+            tuple(transform.splits),
             transform.seed,
             transform.on_error,
             transform.scheme,
@@ -186,7 +193,7 @@ class _EncodeBlocksFn(beam.DoFn):
         self._buffer_bytes = transform.buffer_bytes
 
     def setup(self) -> None:
-        self._encoder.set_up()
+        self._loaded = self._encoder.load()
         self._calls: OrderedPool[tuple[str, EncodedBlock]] = OrderedPool(self._workers)
 
     def start_bundle(self) -> None:
@@ -209,7 +216,7 @@ class _EncodeBlocksFn(beam.DoFn):
         self._calls.close()
 
     def _encode(self, block: Block) -> tuple[str, EncodedBlock]:
-        return block.split, self._encoder.encode(block)
+        return block.split, self._loaded.encode(block)
 
     def _take(self, split: str, encoded: EncodedBlock) -> Iterator:
         if self._budget is not None:

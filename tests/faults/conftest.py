@@ -1,7 +1,10 @@
 """Commands run in this process, over small corpora that tests spoil."""
 
+import contextlib
 import logging
-from collections.abc import Callable, Sequence
+import subprocess
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
 
 import pytest
 from command_outcome import Outcome
@@ -25,6 +28,27 @@ def tokbeam(capfd) -> Callable[..., Outcome]:
         return Outcome(status, capfd.readouterr().err)
 
     return run
+
+
+@pytest.fixture
+def small_disk(tmp_path) -> Iterator[Callable[[int], Path]]:
+    """Mounts a disk of so many bytes, which only root may do; returns its folder."""
+    with contextlib.ExitStack() as stack:
+
+        def mount(size: int) -> Path:
+            folder = tmp_path / f'disk-{size}'
+            folder.mkdir()
+            mounted = subprocess.run(
+                ['mount', '-t', 'tmpfs', '-o', f'size={size}', 'tmpfs', folder],
+                capture_output=True,
+                text=True,
+            )
+            if mounted.returncode:
+                pytest.skip(f'nothing can be mounted here: {mounted.stderr.strip()}')
+            stack.callback(subprocess.run, ['umount', folder], check=True)
+            return folder
+
+        yield mount
 
 
 @pytest.fixture

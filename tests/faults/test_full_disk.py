@@ -1,17 +1,21 @@
 """A write that fails, as on a full disk, ends a job and leaves nothing half written."""
 
+import mmap
 import os
 import subprocess
 import sys
+from dataclasses import dataclass
+from pathlib import Path
 
 import pytest
 from command_outcome import Outcome
-from generated_text import as_tsv, pairs_with_gaps
-from jobs import limited_command, write
+from generated_text import as_lines, as_tsv, chinese_lines, english_lines, pairs_with_gaps
+from jobs import limited_command, run, succeed, write
 from leftovers import (
     assert_finished,
     assert_nothing_made,
     assert_only_counts_made,
+    attempts,
     result_files,
 )
 
@@ -46,6 +50,85 @@ def whole(arguments, tmp_path_factory):
         capture_output=True,
     )
     return result_files(folder)
+
+
+@dataclass(frozen=True)
+class DiskJob:
+    """A job and what it leaves on a disk with room for all of it.
+
+    Attributes:
+        command: without the output.
+        result: the files, but for what is remembered of the run.
+        room: bytes on disk of its sorted runs and all that it makes, whole pages for each file.
+    """
+
+    command: list
+    result: dict[str, bytes]
+    room: int
+
+    def end_on(self, disk: Path) -> Outcome:
+        """Runs it on a disk; all but success is one sentence, and leaves nothing half."""
+        ended = run(*self.command, '--output', disk / 'out')
+        outcome = Outcome(ended.status, ended.said)
+        found = result_files(disk / 'out')
+        if ended.status == 0:
+            assert found == self.result
+            assert_finished(disk / 'out')
+        else:
+            outcome.assert_refused()
+            assert found.items() <= self.result.items() and 'tokbeam.json' not in found
+            assert attempts(disk / 'out') == []
+        return outcome
+
+
+def disk_job(folder: Path, command: str, corpus: Path) -> DiskJob:
+    scheme = ['--scheme', 'byte'] if command == 'encode' else ['--vocab-size', 1000]
+    words = [command, *scheme, '--text', corpus, '--name', 'full', '--shards', 2]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr('pipelines.shuffle.through_files.sweep_shuffles', lambda *_: None)
+        succeed(*words, '--output', folder / 'out')
+    files = [path.stat().st_size for path in (folder / 'out').rglob('*') if path.is_file()]
+    room = sum(-(-size // mmap.PAGESIZE) * mmap.PAGESIZE for size in files)
+    return DiskJob(words, result_files(folder / 'out'), room)
+
+
+@pytest.fixture(scope='module', params=['encode', 'build'])
+def disk_jobs(request, tmp_path_factory):
+    """One job over a plain text and over a compressed one."""
+    folder = tmp_path_factory.mktemp(request.param)
+    data = as_lines(english_lines(15_000, 7) + chinese_lines(3000, 8))
+    return [
+        disk_job(folder / kind, request.param, write(folder / f'{kind}{suffix}', data))
+        for kind, suffix in (('plain', '.txt'), ('compressed', '.gz'))
+    ]
+
+
+@pytest.mark.parametrize('share', [0.2, 0.8, 1.1, 1.5])
+@pytest.mark.parametrize('disk_jobs', ['encode'], indirect=True)
+def test_a_job_ends_well_where_it_fits_and_with_a_sentence_where_not(disk_jobs, small_disk, share):
+    for number, job in enumerate(disk_jobs):
+        outcome = job.end_on(small_disk(int(job.room * share) + number))
+        assert (outcome.status == 0) == (share > 1)
+
+
+def test_a_job_refused_before_the_start_succeeds_with_room(tmp_path, small_disk):
+    corpus = write(tmp_path / 'text.txt', as_lines(english_lines(9000, 7)))
+    job = disk_job(tmp_path / 'whole', 'encode', corpus)
+    disk = small_disk(job.room // 4)
+    outcome = job.end_on(disk)
+    assert 'by a sample of the text' in outcome.stderr and 'MiB are free' in outcome.stderr
+    assert not (disk / 'out').exists()
+    subprocess.run(['mount', '-o', f'remount,size={job.room * 11 // 10}', disk], check=True)
+    assert job.end_on(disk).status == 0
+
+
+@pytest.mark.corpora
+@pytest.mark.parametrize('twentieth', range(1, 21))
+def test_disks_of_twenty_sizes_up_to_twice_enough(disk_jobs, small_disk, twentieth):
+    """The stages before the shuffle meet a full disk too, where it is small enough."""
+    for number, job in enumerate(disk_jobs):
+        outcome = job.end_on(small_disk(job.room * twentieth // 10 + number))
+        assert outcome.status == 0 or twentieth <= 10
 
 
 def test_no_room_for_the_counts(arguments, whole, tmp_path):

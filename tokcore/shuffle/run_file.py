@@ -34,6 +34,9 @@ from tokcore.shuffle.run_index import ENTRY, FOOTER_BYTES, index_offset, set_ent
 FORMAT = 1
 """Goes up with every change of the bytes that a plan leads to."""
 
+ROW_BYTES = 12
+"""What a row takes beside its record: its key and its length."""
+
 _MAGIC = b'tbrun\x00\x00' + bytes([FORMAT])
 _FOOTER = struct.Struct('<8s16s7Q3I')
 _CHECK = struct.Struct('<I')

@@ -41,12 +41,11 @@ def writing(tmp_path, vocabulary):
         split = Split('train', Lines(), ((file,),))
         layout = (SplitShards('train', 1, 1),)
         plan = ShufflePlan(
-            str(tmp_path / 'runs'), bytes(16), layout, 4000, BLOCK_BYTES, 0, max_line_bytes
+            str(tmp_path / 'runs'), bytes(16), layout, 4000, BLOCK_BYTES, max_line_bytes
         )
         features = [EncodedFeature(Feature('targets', 0), vocabulary)]
         encoder = BlockEncoder(features, (split,), 0, on_error, find_scheme())
-        encoder.set_up()
-        writer = RunWriter(plan, encoder, 1, budget)
+        writer = RunWriter(plan, encoder.load(), 1, budget)
         made = []
         for part in writer.take(RunItem(0, 0, tuple(plan_items(split)))):
             made.append(part)
