@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import numpy as np
 
@@ -24,27 +24,29 @@ from tokcore.text.sides import Side
 _SPACE = 0x20
 _FLAGS = ('single_word', 'lstrip', 'rstrip')
 
-Finder = Callable[[bytes], Iterator[tuple[int, int, int]]]
-"""Yields (start, end, id) of what is found in some bytes."""
+
+class Finder:
+    """Finds tokens in bytes: the leftmost, of several the longest."""
+
+    def __init__(self, ids: Mapping[bytes, int]):
+        self._ids = ids
+        # The first alternative that matches is taken, so the longest stand before others.
+        longest_first = sorted(ids, key=len, reverse=True)
+        self._pattern = re.compile(b'|'.join(map(re.escape, longest_first)))
+
+    def __call__(self, text: bytes) -> Iterator[tuple[int, int, int]]:
+        """Yields (start, end, id) of each token in a text."""
+        for match in self._pattern.finditer(text):
+            yield match.start(), match.end(), self._ids[match[0]]
 
 
 def finder(tokens: Sequence[AddedToken], form: str | None = None) -> Finder | None:
     """Returns what finds these tokens, None if there are none; their contents are normalized."""
-    ids = {}
+    ids: dict[bytes, int] = {}
     for each in tokens:
         content = unicodedata.normalize(form, each.content) if form else each.content
         ids.setdefault(content.encode('utf-8', 'surrogatepass'), each.id)
-    if not ids:
-        return None
-    # The first alternative that matches is taken, so the longest stand before others.
-    longest_first = sorted(ids, key=len, reverse=True)
-    pattern = re.compile(b'|'.join(map(re.escape, longest_first)))
-
-    def find(text: bytes) -> Iterator[tuple[int, int, int]]:
-        for match in pattern.finditer(text):
-            yield match.start(), match.end(), ids[match[0]]
-
-    return find
+    return Finder(ids) if ids else None
 
 
 def matched_tokens(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import pathlib
 import secrets
@@ -42,7 +43,7 @@ class BpeTokenizer:
             self._form = vocabulary.parts.form
             before, _ = matched_tokens(vocabulary, allow_special_tokens)
             self._find = finder(before) if self._form else None
-        self._encoder = SharedEncoder(lambda: self.row_encoder(cache_bytes=0))
+        self._encoder = SharedEncoder(functools.partial(self.row_encoder, cache_bytes=0))
 
     @classmethod
     def load(cls, path: str | os.PathLike, allow_special_tokens: bool = False) -> BpeTokenizer:

@@ -1,5 +1,6 @@
 """Bytes: text to ids and back, without a vocabulary file."""
 
+import functools
 from collections.abc import Iterable
 
 from tokcore.byte.byte_scheme import SCHEME
@@ -15,7 +16,7 @@ class ByteTokenizer:
 
     def __init__(self):
         self.vocabulary = SCHEME.fixed
-        self._encoder = SharedEncoder(lambda: SCHEME.encoder(self.vocabulary))
+        self._encoder = SharedEncoder(functools.partial(SCHEME.encoder, self.vocabulary))
 
     @classmethod
     def load(cls) -> 'ByteTokenizer':

@@ -118,12 +118,18 @@ class RowEncoder:
 
 
 class SharedEncoder:
-    """Encodes single texts, for any number of threads: each takes out an encoder that is idle."""
+    """Encodes single texts, for any number of threads: each takes out an encoder that is idle.
+
+    Pickled, it is what makes encoders; a copy makes its own.
+    """
 
     def __init__(self, make: Callable[[], RowEncoder]):
-        """Takes what makes an encoder, which takes a while."""
+        """Takes what makes an encoder, which takes a while; no lambda, for those have no pickles."""
         self._make = make
         self._idle: list[RowEncoder] = []
+
+    def __getstate__(self) -> dict[str, object]:
+        return {**self.__dict__, '_idle': []}
 
     def encode(
         self, text: str, before: Sequence[int] = (), after: Sequence[int] = ()

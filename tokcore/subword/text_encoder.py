@@ -35,7 +35,7 @@ class SubwordTextEncoder:
         Of equal subtokens `encode` gives the last one's id; an empty one only takes an id.
         """
         self._subtokens = tuple(subtokens)
-        self._encoder = SharedEncoder(lambda: self.row_encoder(cache_bytes=0))
+        self._encoder = SharedEncoder(functools.partial(self.row_encoder, cache_bytes=0))
 
     @property
     def special_ids(self) -> SpecialIds:

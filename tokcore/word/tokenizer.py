@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 from collections.abc import Iterable
 
@@ -30,7 +31,7 @@ class WordTokenizer:
         """
         self.vocabulary = vocabulary
         scheme, options = WordScheme(split), WordEncodingOptions(unknown=unknown)
-        self._encoder = SharedEncoder(lambda: scheme.encoder(vocabulary, options))
+        self._encoder = SharedEncoder(functools.partial(scheme.encoder, vocabulary, options))
 
     @classmethod
     def load(cls, path: str | os.PathLike, **options) -> WordTokenizer:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 from collections.abc import Iterable
 
@@ -48,7 +49,7 @@ class WordPieceTokenizer:
         )
         self._template = scheme.template(vocabulary)
         self._parts = scheme.encoding_parts(vocabulary, options)
-        self._encoder = SharedEncoder(lambda: self.row_encoder(cache_bytes=0))
+        self._encoder = SharedEncoder(functools.partial(self.row_encoder, cache_bytes=0))
 
     @classmethod
     def load(cls, path: str | os.PathLike, **options) -> WordPieceTokenizer:

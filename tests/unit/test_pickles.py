@@ -1,0 +1,197 @@
+"""What is public goes to other processes: each class of it can be pickled, and a copy does the same."""
+
+import inspect
+import pickle
+from functools import partial
+
+import pytest
+
+import pipelines
+import tokcore
+from pipelines import (
+    CountSubstrings,
+    CountSubstringsByElement,
+    CountTokens,
+    CountTokensByElement,
+    EncodeBlocks,
+    EncodedFeature,
+    ReadBlocks,
+    ReadCorpus,
+    SplitShards,
+    WriteCounts,
+    WriteShards,
+)
+from pipelines.transforms.encode_blocks import BlockEncoder
+from tokcore import (
+    Block,
+    BpeTokenizer,
+    ByteTokenizer,
+    CorpusFile,
+    Feature,
+    InputError,
+    MemoryLearner,
+    SearchResult,
+    Split,
+    SubwordTextEncoder,
+    TokenTable,
+    WordPieceTokenizer,
+    WordTokenizer,
+    WorkItem,
+)
+from tokcore.bpe.vocabulary.bpe_vocabulary import AddedToken, BpeVocabulary
+from tokcore.bpe.vocabulary.tokenizer_parts import TokenizerParts
+from tokcore.corpus.dataset import BlockText, TextRange
+from tokcore.corpus.formats.lines import Lines
+from tokcore.schemes import find_scheme
+from tokcore.subword.partitioned.prefix_partitions import PrefixPartitions
+from tokcore.text.byte_level.alphabet import BYTE_TO_CHARACTER
+from tokcore.word.word_vocabulary import WordVocabulary
+from tokcore.wordpiece.wordpiece_vocabulary import WordPieceVocabulary
+
+TEXT = 'the cat <|end|> sat'
+
+FILE = CorpusFile('/corpus/a', 'a', 8, False)
+SPLIT = Split('train', Lines(), ((FILE,),))
+ITEM = WorkItem('train', Lines(), 0, (TextRange(FILE, 0, 8),))
+BLOCK = Block('train', Lines(), 0, (BlockText(0, b'the cat\n'),))
+LAYOUT = (SplitShards('train', 1, 1),)
+FEATURE = EncodedFeature(Feature('targets', 0), '')
+TABLE = TokenTable.from_items([('the', 3), ('cat', 2)])
+
+
+def subword():
+    letters = 'abcdefghijklmnopqrstuvwxyz<|> _\\;0123456789'
+    return SubwordTextEncoder(['<pad>_', '<EOS>_', 'the_', *letters])
+
+
+def wordpiece(**options):
+    vocabulary = WordPieceVocabulary(['[UNK]', '[CLS]', '[SEP]', 'the', 'c', '##at', '<', '>', '|'])
+    return WordPieceTokenizer(vocabulary, **options)
+
+
+def word(**options):
+    return WordTokenizer(WordVocabulary(['<unk>', '<s>', '</s>', 'the', 'cat', 'sat']), **options)
+
+
+def bpe(form=None, **options):
+    characters = sorted(BYTE_TO_CHARACTER[byte] for byte in range(256))
+    entries = {piece: id_ for id_, piece in enumerate([*characters, 'th', 'the'])}
+    vocabulary = BpeVocabulary(
+        entries,
+        (('t', 'h'), ('th', 'e')),
+        (AddedToken(300, '<|end|>'), AddedToken(301, 'at', special=False)),
+        TokenizerParts.of(form=form),
+    )
+    return BpeTokenizer(vocabulary, **options)
+
+
+TOKENIZERS = {
+    'subword': subword,
+    'wordpiece': wordpiece,
+    'wordpiece of the paper': partial(wordpiece, normalizer='bert-original'),
+    'wordpiece with special tokens': partial(wordpiece, allow_special_tokens=True),
+    'bpe': bpe,
+    'bpe of normal forms': partial(bpe, 'NFC'),
+    'bpe with special tokens': partial(bpe, allow_special_tokens=True),
+    'bpe of normal forms with special tokens': partial(bpe, 'NFC', allow_special_tokens=True),
+    'word': word,
+    'word that stops': partial(word, unknown='stop'),
+    'byte': ByteTokenizer,
+}
+
+VALUES = (
+    BLOCK, FILE, ITEM, SPLIT, FEATURE, LAYOUT[0], Feature('inputs', 1, 'to: '),
+    SearchResult(('a_', 'b_'), 3, ((3, 2),), ((3, 2), (2, 9))),
+)  # fmt: skip
+
+
+def transforms(folder):
+    (folder / 'a').write_bytes(b'the cat\n')
+    return (
+        CountSubstrings(None, 1, PrefixPartitions((b'b',)), (0, 2), 9),
+        CountSubstringsByElement('vocabulary', 9),
+        CountTokens(((0,),), (SPLIT,)),
+        CountTokensByElement((0,), (SPLIT,)),
+        EncodeBlocks((FEATURE,), (SPLIT,), LAYOUT, 0),
+        ReadBlocks((ITEM,), 100),
+        ReadCorpus(str(folder / 'a')),
+        WriteCounts(('counts',)),
+        WriteShards('x', 'shards', LAYOUT),
+    )
+
+
+def copy_of(value):
+    return pickle.loads(pickle.dumps(value))
+
+
+@pytest.mark.parametrize('is_used', [False, True], ids=['new', 'used'])
+@pytest.mark.parametrize('name', TOKENIZERS)
+def test_a_copy_of_a_tokenizer_gives_the_same_ids(name, is_used):
+    tokenizer = TOKENIZERS[name]()
+    known = 'the cat sat' if name == 'word that stops' else TEXT
+    if is_used:
+        tokenizer.encode(known)
+    copy = copy_of(tokenizer)
+    ids = tokenizer.encode(known)
+    assert ids
+    assert copy.encode(known) == ids
+    assert copy.decode(ids) == tokenizer.decode(ids)
+    assert copy_of(copy).encode(known) == ids
+
+
+def test_a_copy_refuses_what_the_tokenizer_refuses():
+    tokenizer = word(unknown='stop')
+    with pytest.raises(ValueError, match='dog'):
+        tokenizer.encode('the dog')
+    with pytest.raises(ValueError, match='dog'):
+        copy_of(tokenizer).encode('the dog')
+
+
+@pytest.mark.parametrize('value', VALUES, ids=lambda value: type(value).__name__)
+def test_a_copy_of_a_value_is_equal(value):
+    assert copy_of(value) == value
+
+
+def test_a_copy_of_a_table_has_its_tokens():
+    assert list(copy_of(TABLE).items()) == list(TABLE.items())
+
+
+@pytest.mark.parametrize('is_used', [False, True], ids=['new', 'used'])
+def test_a_copy_of_a_learner_learns_the_same(is_used):
+    learner = MemoryLearner(TABLE)
+    if is_used:
+        learner.build(2)
+    assert list(copy_of(learner).build(2)) == list(learner.build(2))
+
+
+def test_a_copy_of_an_error_says_the_same():
+    copy = copy_of(InputError('a: no such file; check the path'))
+    assert isinstance(copy, InputError) and str(copy) == 'a: no such file; check the path'
+
+
+def test_a_copy_of_a_transform_has_its_fields(tmp_path):
+    for transform in transforms(tmp_path):
+        copy = copy_of(transform)
+        assert type(copy) is type(transform)
+        assert vars(copy).keys() == vars(transform).keys()
+        for name in type(transform).__dataclass_fields__:
+            assert getattr(copy, name) == getattr(transform, name)
+
+
+def test_a_block_encoder_can_be_pickled_after_it_was_loaded():
+    encoder = BlockEncoder((FEATURE,), (SPLIT,), 0, 'stop', find_scheme('byte'))
+    rows = encoder.load().encode(BLOCK).rows
+    copied = copy_of(encoder).load().encode(BLOCK).rows
+    assert copied.records.tobytes() == rows.records.tobytes() and len(rows) == 1
+
+
+def test_every_public_class_is_among_these(tmp_path):
+    public = {
+        value
+        for package in (tokcore, pipelines)
+        for value in (getattr(package, name) for name in package.__all__)
+        if inspect.isclass(value)
+    }
+    tried = {type(make()) for make in TOKENIZERS.values()}
+    tried |= {*map(type, VALUES), *map(type, transforms(tmp_path))}
+    assert public == tried | {TokenTable, MemoryLearner, InputError}
