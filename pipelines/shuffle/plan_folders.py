@@ -3,6 +3,7 @@
 The fingerprint of what a plan says is its folder's name, so that a folder of another make is known.
 """
 
+import contextlib
 import hashlib
 import json
 import os
@@ -11,8 +12,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from pipelines.files import filesystem
-from pipelines.files.claims import CLAIM_NAME, sweep_claim
-from pipelines.files.folders import delete_known, names_below
+from pipelines.files.claims import CLAIM_NAME, Claim, sweep_claim
+from pipelines.files.folders import delete_if_empty, delete_known, names_below
 from pipelines.files.work_folder import delete_own_if_empty
 from tokcore.errors import InputError
 from tokcore.shuffle.run_file import recorded_fingerprint
@@ -27,6 +28,9 @@ _RUN = re.compile(rf'{_RUN_PREFIX}\d{{6,}}-\d{{4,}}')
 _HALF = re.compile(rf'\.tokbeam-attempt-((plan\.json|{_RUN.pattern})-)?[0-9a-f]+')
 _MADE = re.compile(f'{_RUN.pattern}|{_HALF.pattern}')
 
+_PLAN_BEGINNING = b'{"block_bytes": '
+"""Of every plan: its names are sorted."""
+
 
 def run_name(run: int, part: int) -> str:
     return f'{_RUN_PREFIX}{run:06d}-{part:04d}'
@@ -37,7 +41,7 @@ def sweep_shuffles(work: str, output: str, keep: str | None = None) -> None:
     for plan in list(stored_plans(work)):
         if plan.folder != keep and plan.content.get('output') == output:
             _delete_shuffle(plan.folder)
-    _sweep_unplanned(work)
+    _sweep_unplanned(work, output, keep)
     delete_own_if_empty(work)
 
 
@@ -50,29 +54,69 @@ def sweep_unbegun(work: str, output: str) -> None:
     delete_own_if_empty(work)
 
 
-def _sweep_unplanned(work: str) -> None:
-    """Deletes folders of ours that have no plan.
+def _sweep_unplanned(work: str, output: str, keep: str | None) -> None:
+    """Deletes what is ours in folders of runs of which no plan tells, but for one.
 
-    A run was killed when it had its claim at most, or one of 6b30307 while it deleted its runs, of
-    which each tells the fingerprint that is the folder's name.
+    Either there is none, since a run was killed when it had its claim at most, or one of 6b30307 while
+    it deleted its runs; or it was damaged, and no rerun goes on with it.
     """
     if not filesystem.is_local(work) or not os.path.isdir(work):
         return
+    planned = {keep, *(plan.folder for plan in stored_plans(work))}
     for name in filter(_FOLDER.fullmatch, os.listdir(work)):
         folder = filesystem.join(work, name)
-        if os.path.islink(folder) or not os.path.isdir(folder):
+        if folder in planned or os.path.islink(folder) or not os.path.isdir(folder):
             continue
-        left = set(os.listdir(folder))
-        runs = left - {CLAIM_NAME}
-        if all(_is_run_of(_fingerprint_in(name), filesystem.join(folder, run)) for run in runs):
-            if CLAIM_NAME in left:
-                sweep_claim(filesystem.join(folder, CLAIM_NAME))
-            delete_known(folder, runs.__contains__)
+        own = _own_files(folder, output)
+        if own:
+            # Another run may be about to write its plan there.
+            with contextlib.suppress(InputError), Claim(_claim_of(folder), folder) as claim:
+                claim.require()
+                delete_known(folder, own.__contains__)
+        elif CLAIM_NAME in os.listdir(folder):
+            sweep_claim(_claim_of(folder))
+        delete_if_empty(folder)
+
+
+def _own_files(folder: str, output: str) -> set[str]:
+    """Returns the names of files in a folder without a sound plan that are surely the tool's.
+
+    A run tells the fingerprint that is the folder's name, and a half file is known by its own name.
+    """
+    fingerprint = _fingerprint_in(os.path.basename(folder))
+    names = {
+        name
+        for name in os.listdir(folder)
+        if os.path.isfile(filesystem.join(folder, name))
+        and not os.path.islink(filesystem.join(folder, name))
+    }
+    own = {name for name in names if _is_run_of(fingerprint, filesystem.join(folder, name))}
+    if PLAN_NAME in names and _is_damaged_plan(filesystem.join(folder, PLAN_NAME), output):
+        own.add(PLAN_NAME)
+    return own | set(filter(_HALF.fullmatch, names))
+
+
+def _is_damaged_plan(path: str, output: str) -> bool:
+    """Tells whether a file that is no sound plan was one, of this output as far as it tells."""
+    try:
+        data = filesystem.read_bytes(path)
+    except InputError:
+        return False  # it may be read by nobody, or be gone by now
+    if not data.strip(b'\0'):
+        return True  # what a crash of the system leaves of a new file
+    if not data.startswith(_PLAN_BEGINNING):
+        return _PLAN_BEGINNING.startswith(data)
+    try:
+        return json.loads(data).get('output') == output
+    except (ValueError, RecursionError):
+        return True
+
+
+def _claim_of(folder: str) -> str:
+    return filesystem.join(folder, CLAIM_NAME)
 
 
 def _is_run_of(fingerprint: bytes, path: str) -> bool:
-    if os.path.islink(path) or not os.path.isfile(path):
-        return False
     try:
         with filesystem.open_binary(path) as stream:
             return recorded_fingerprint(stream, os.path.getsize(path)) == fingerprint

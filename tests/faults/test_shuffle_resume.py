@@ -1,6 +1,7 @@
 """A killed encode goes on: finished runs are not made again, all else is swept."""
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -11,6 +12,9 @@ import pytest
 from generated_text import as_tsv, pairs_with_gaps
 from jobs import refuse, run, succeed, write
 from leftovers import result_files
+
+from pipelines.files.claims import CLAIM_NAME, Claim
+from pipelines.shuffle.plan_folders import sweep_shuffles
 
 CUT = ['--item-size', '10KiB', '--buffer', '16KiB']
 
@@ -31,6 +35,14 @@ def whole(arguments, tmp_path_factory):
     folder = tmp_path_factory.mktemp('whole') / 'out'
     succeed(*arguments, '--output', folder, '--shuffle', 'engine')
     return result_files(folder)
+
+
+@pytest.fixture(scope='module')
+def killed(arguments, tmp_path_factory):
+    """The work folder of a killed encode."""
+    folder = tmp_path_factory.mktemp('killed') / 'out'
+    kill_after([*arguments, *CUT], folder, runs=10)
+    return folder / '.tokbeam'
 
 
 @pytest.fixture
@@ -152,6 +164,92 @@ def test_runs_of_another_plan_are_swept(arguments, tmp_path, keeping_runs, chang
     assert used != stale
 
 
+DAMAGES = {
+    'longer': lambda data: data + b'x\n',
+    'shorter': lambda data: data[:-10],
+    'cut off early': lambda data: data[:9],
+    'empty': lambda data: b'',
+    'of zeros': lambda data: bytes(len(data)),
+    'with another number': lambda data: data.replace(b'"seed": 0', b'"seed": 7'),
+    'no text': lambda data: data[:40] + b'\xff\xfe' + data[42:],
+}
+
+
+@pytest.mark.parametrize('damage', DAMAGES)
+def test_runs_whose_plan_is_damaged_are_swept(killed, tmp_path, damage):
+    folder = tmp_path / 'out'
+    shutil.copytree(killed, folder / '.tokbeam')
+    [shuffle] = (folder / '.tokbeam').iterdir()
+    plan = shuffle / 'plan.json'
+    plan.write_bytes(DAMAGES[damage](plan.read_bytes()))
+    (shuffle / '.tokbeam-attempt-0123456789abcdef').write_bytes(b'half')
+    assert runs_of(folder)
+    sweep_shuffles(str(folder / '.tokbeam'), str(killed.parent))
+    assert not (folder / '.tokbeam').exists()
+
+
+def test_they_are_swept_by_a_run_with_other_options(arguments, killed, tmp_path):
+    folder = tmp_path / 'out'
+    shutil.copytree(killed, folder / '.tokbeam')
+    [plan] = (folder / '.tokbeam').glob('*/plan.json')
+    plan.write_bytes(plan.read_bytes() + b'x\n')
+    succeed(*arguments, *CUT, '--seed', 1, '--output', folder)
+    assert not (folder / '.tokbeam').exists()
+
+
+def test_runs_whose_plan_is_damaged_are_gone_on_with_by_the_same_run(
+    arguments, tmp_path, keeping_runs
+):
+    folder = tmp_path / 'out'
+    before = kill_after([*arguments, *CUT], folder, runs=10)
+    [plan] = (folder / '.tokbeam').glob('*/plan.json')
+    sound = plan.read_bytes()
+    plan.write_bytes(sound + b'x\n')
+    succeed(*arguments, *CUT, '--output', folder)
+    after = runs_of(folder)
+    assert {name: after[name] for name in before} == before
+    assert plan.read_bytes() == sound
+
+
+FOREIGN = {
+    'a plan of their own': ('plan.json', b'{"my": "plan"}'),
+    'a plan of another output': ('plan.json', b'{"block_bytes": 1, "output": "/elsewhere"}'),
+    'a plan without an output': ('plan.json', b'{"block_bytes": 1}'),
+    'a run of their own': ('run-000000-0000', b'precious'),
+    'notes': ('notes', b'precious'),
+}
+
+
+@pytest.mark.parametrize('foreign', FOREIGN)
+def test_what_is_not_the_tools_stays_where_a_plan_is_damaged(killed, tmp_path, foreign):
+    folder = tmp_path / 'out'
+    shutil.copytree(killed, folder / '.tokbeam')
+    [shuffle] = (folder / '.tokbeam').iterdir()
+    (shuffle / 'plan.json').write_bytes(b'')
+    name, data = FOREIGN[foreign]
+    (shuffle / name).write_bytes(data)
+    linked = tmp_path / 'linked'
+    linked.write_bytes(max(shuffle.glob('run-*')).read_bytes())
+    (shuffle / 'run-999999-0000').symlink_to(linked)
+    sweep_shuffles(str(folder / '.tokbeam'), str(killed.parent))
+    assert (shuffle / name).read_bytes() == data
+    assert linked.exists() and (shuffle / 'run-999999-0000').is_symlink()
+    assert {path.name for path in shuffle.iterdir()} == {name, 'run-999999-0000'}
+
+
+def test_a_folder_that_another_run_is_at_work_on_is_left_alone(killed, tmp_path):
+    folder = tmp_path / 'out'
+    shutil.copytree(killed, folder / '.tokbeam')
+    [shuffle] = (folder / '.tokbeam').iterdir()
+    (shuffle / 'plan.json').write_bytes(b'')
+    before = sorted(path.name for path in shuffle.iterdir())
+    with Claim(str(shuffle / CLAIM_NAME), str(shuffle)):
+        sweep_shuffles(str(folder / '.tokbeam'), str(killed.parent))
+        assert sorted({CLAIM_NAME, *before}) == sorted(path.name for path in shuffle.iterdir())
+    sweep_shuffles(str(folder / '.tokbeam'), str(killed.parent))
+    assert not (folder / '.tokbeam').exists()
+
+
 def test_a_mistake_in_the_text_leaves_nothing(arguments, tmp_path):
     folder = tmp_path / 'out'
     corpus = write(tmp_path / 'bad.tsv', as_tsv(pairs_with_gaps(3000, 6)) + b'no column\n')
@@ -172,22 +270,10 @@ def test_what_is_left_beside_a_finished_result_is_swept(arguments, whole, tmp_pa
 
 
 class TestFullDisk:
-    @pytest.fixture
-    def disk(self, tmp_path):
-        """A disk of one megabyte."""
-        folder = tmp_path / 'disk'
-        folder.mkdir()
-        mounted = subprocess.run(
-            ['mount', '-t', 'tmpfs', '-o', 'size=1m', 'tmpfs', folder], capture_output=True
-        )
-        if mounted.returncode:
-            pytest.skip(f'nothing can be mounted here: {mounted.stderr.decode()}')
-        yield folder
-        subprocess.run(['umount', folder], check=True)
-
     def test_it_is_told_in_a_sentence_and_the_next_run_goes_on(
-        self, arguments, tmp_path, disk, keeping_runs
+        self, arguments, tmp_path, small_disk, keeping_runs
     ):
+        disk = small_disk(1 << 20)
         # So repetitive that its compressed size tells nothing of what it needs.
         data = as_tsv(pairs_with_gaps(200, 6)) * 50
         corpus = write(tmp_path / 'pairs.tsv.gz', data)
