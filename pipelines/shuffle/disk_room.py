@@ -240,7 +240,7 @@ class _CountedFile:
     def __getattr__(self, name: str):
         return getattr(self._file, name)
 
-    def __enter__(self) -> '_CountedFile':
+    def __enter__(self):
         return self
 
     def __exit__(self, *_) -> None:

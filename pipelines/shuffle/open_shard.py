@@ -8,6 +8,7 @@ from collections.abc import Iterator
 import google_crc32c
 
 from pipelines.files import filesystem
+from pipelines.files.system_errors import telling
 from pipelines.transforms.write_report import WrittenFile
 from tokcore.errors import InputError
 from tokcore.shuffle.run_merging import MergedRows
@@ -48,17 +49,22 @@ class OrderedShardWriter:
     def write(self, place: int, merged: MergedRows) -> WrittenFile | None:
         """Writes a part after those before it.
 
-        Returns the shard if that was its last, else None. Raises RuntimeError if a part before it
-        failed.
+        Returns the shard if that was its last, else None.
+
+        Raises:
+            FullDiskError: there is no room for it.
+            InputError: it cannot be written otherwise.
+            RuntimeError: a part before it failed.
         """
         with self._changed:
             self._changed.wait_for(lambda: self._turn == place or self._failed < place)
             if self._failed < place:
                 raise RuntimeError(f'part {self._failed} of {self._name} was not written')
+        path = filesystem.join(self._folder, self._name)
         if place == 0:
-            path = filesystem.join(self._folder, self._name)
             self._stream = self._stack.enter_context(filesystem.create(path))
-        self._stream.write(merged.records.data)
+        with telling(f'write {path}'):
+            self._stream.write(merged.records.data)
         self._crc32c = google_crc32c.extend(self._crc32c, merged.records)
         self._bytes += len(merged.records)
         self._examples += merged.rows

@@ -59,23 +59,29 @@ class DiskJob:
     Attributes:
         command: without the output.
         result: the files, but for what is remembered of the run.
-        room: bytes on disk of its sorted runs and all that it makes, whole pages for each file.
+        runs_room: bytes on disk of its sorted runs, whole pages for each file.
+        result_room: likewise of all else that it makes.
     """
 
     command: list
     result: dict[str, bytes]
-    room: int
+    runs_room: int
+    result_room: int
 
-    def end_on(self, disk: Path) -> Outcome:
+    @property
+    def room(self) -> int:
+        return self.runs_room + self.result_room
+
+    def end_on(self, disk: Path, *options: object) -> Outcome:
         """Runs it on a disk; all but success is one sentence, and leaves nothing half."""
-        ended = run(*self.command, '--output', disk / 'out')
+        ended = run(*self.command, '--output', disk / 'out', *options)
         outcome = Outcome(ended.status, ended.said)
         found = result_files(disk / 'out')
         if ended.status == 0:
             assert found == self.result
             assert_finished(disk / 'out')
         else:
-            outcome.assert_refused()
+            outcome.assert_refused('/disk-')
             assert found.items() <= self.result.items() and 'tokbeam.json' not in found
             assert attempts(disk / 'out') == []
         return outcome
@@ -87,9 +93,14 @@ def disk_job(folder: Path, command: str, corpus: Path) -> DiskJob:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr('pipelines.shuffle.through_files.sweep_shuffles', lambda *_: None)
         succeed(*words, '--output', folder / 'out')
-    files = [path.stat().st_size for path in (folder / 'out').rglob('*') if path.is_file()]
-    room = sum(-(-size // mmap.PAGESIZE) * mmap.PAGESIZE for size in files)
-    return DiskJob(words, result_files(folder / 'out'), room)
+    runs_room = room_of(folder / 'out' / '.tokbeam')
+    result_room = room_of(folder / 'out') - runs_room
+    return DiskJob(words, result_files(folder / 'out'), runs_room, result_room)
+
+
+def room_of(folder: Path) -> int:
+    sizes = [path.stat().st_size for path in folder.rglob('*') if path.is_file()]
+    return sum(-(-size // mmap.PAGESIZE) * mmap.PAGESIZE for size in sizes)
 
 
 @pytest.fixture(scope='module', params=['encode', 'build'])
@@ -109,6 +120,18 @@ def test_a_job_ends_well_where_it_fits_and_with_a_sentence_where_not(disk_jobs, 
     for number, job in enumerate(disk_jobs):
         outcome = job.end_on(small_disk(int(job.room * share) + number))
         assert (outcome.status == 0) == (share > 1)
+
+
+@pytest.mark.parametrize('disk_jobs', ['encode'], indirect=True)
+def test_runs_on_a_disk_of_their_own(disk_jobs, small_disk):
+    for number, job in enumerate(disk_jobs):
+        disk = small_disk(job.result_room * 11 // 10 + number)
+        work = small_disk(job.runs_room * 11 // 10 + number)
+        assert job.end_on(disk, '--work', work / 'runs').status == 0
+        narrow = small_disk(job.runs_room // 3 + number)
+        outcome = job.end_on(disk / 'again', '--work', narrow / 'runs')
+        assert f'MiB are needed in {narrow}' in outcome.stderr
+        assert 'give another --work' in outcome.stderr
 
 
 def test_a_job_refused_before_the_start_succeeds_with_room(tmp_path, small_disk):
