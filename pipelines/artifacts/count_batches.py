@@ -11,6 +11,7 @@ from pipelines.files import filesystem
 from pipelines.files.trial_reading import no_counts
 from tokcore.counts.token_table import token_arrays
 from tokcore.errors import InputError
+from tokcore.text.character_names import character_name
 
 ROWS_AT_ONCE = 1 << 18
 """Some 2.5 MB of tokens, whose suffixes take 100 MB while they are sorted; a quarter would repeat
@@ -36,13 +37,17 @@ def read_batches(path: str) -> Iterator[TokenArrays]:
             yield token_arrays(*map(batch.column, COUNT_COLUMNS))
 
 
-def read_new_batches(path: str) -> Iterator[TokenArrays]:
-    """Yields the same of any file; raises InputError also for tokens not UTF-8 or not storable."""
+def read_new_batches(path: str, unstorable: str) -> Iterator[TokenArrays]:
+    """Yields the same of any file.
+
+    Raises:
+        InputError: also for tokens that are not UTF-8, or have one of the characters `unstorable`.
+    """
     with _opened(path) as file:
         for batch in file.iter_batches(ROWS_AT_ONCE, columns=COUNT_COLUMNS):
             batch.column('token').validate(full=True)
             arrays = token_arrays(*map(batch.column, COUNT_COLUMNS))
-            refuse_unstorable(path, *arrays[:2])
+            refuse_unstorable(path, *arrays[:2], unstorable)
             yield arrays
 
 
@@ -70,22 +75,31 @@ def refusing_no_counts(path: str) -> Iterator[None]:
         raise no_counts(path, error) from error
 
 
-def refuse_unstorable(path: str, data: np.ndarray, offsets: np.ndarray) -> None:
-    r"""Raises InputError if a token holds a `\n` or `\r`, which no vocabulary file can.
+def refuse_unstorable(
+    path: str, data: np.ndarray, offsets: np.ndarray, unstorable: str
+) -> None:
+    """Refuses tokens that the vocabulary file to be learned cannot hold.
 
     Args:
         path: the file that the tokens are from.
         data: uint8, the tokens' text.
         offsets: int64[n + 1], where they stand in it.
+        unstorable: characters of ASCII that no token may have; see `Scheme.unstorable`.
+
+    Raises:
+        InputError: there is one.
     """
+    if not unstorable:
+        return
     for start in range(int(offsets[0]), int(offsets[-1]), _BYTES_AT_ONCE):
         text = data[start : min(start + _BYTES_AT_ONCE, int(offsets[-1]))]
-        places = np.flatnonzero((text == 0x0A) | (text == 0x0D))
+        places = np.flatnonzero(np.isin(text, np.frombuffer(unstorable.encode(), np.uint8)))
         if len(places):
             token = int(np.searchsorted(offsets, start + places[0], side='right')) - 1
             found = data[offsets[token] : offsets[token + 1]][:100].tobytes()
+            what = character_name(chr(data[start + places[0]]))
             raise InputError(
-                f'{path} has the token {found.decode(errors="replace")!r}, and a token with a '
-                'line feed or a carriage return cannot be stored in a vocabulary file; leave it '
-                'out, or write it otherwise'
+                f'{path} has the token {found.decode(errors="replace")!r}, and a token with {what} '
+                'cannot be stored in a vocabulary file of this scheme; leave it out, or count the '
+                'text again with this version of tokbeam'
             )

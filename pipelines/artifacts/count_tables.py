@@ -26,34 +26,34 @@ _TEXT_BYTES = 4 << 20
 so that is some 140 MB at most, whatever a gzip file unpacks to."""
 
 
-def read_counts(counts: CountFiles, line_breaks: bool = False) -> TokenTable:
+def read_counts(counts: CountFiles, unstorable: str = '') -> TokenTable:
     """Reads and adds up count files, each told by its content.
 
     Args:
         counts: the files.
-        line_breaks: whether tokens may hold line feeds and carriage returns.
+        unstorable: characters of ASCII that no token may have.
 
     Raises:
-        InputError: a file that is neither Parquet with `token` and `count` nor lines of counts, or
-            nothing but empty ones.
+        InputError: a file that is neither Parquet with `token` and `count` nor lines of counts, a
+            token with a character that is not allowed, or nothing but empty files.
     """
-    table = read_counts_or_empty(counts, line_breaks)
+    table = read_counts_or_empty(counts, unstorable)
     if len(table) == 0:
         raise InputError(f'no token in {_names(counts)}; there is nothing to learn from')
     return table
 
 
-def read_counts_or_empty(counts: CountFiles, line_breaks: bool = False) -> TokenTable:
+def read_counts_or_empty(counts: CountFiles, unstorable: str = '') -> TokenTable:
     """Returns the sum of count files, which may be a partition without tokens."""
     check_recorded(counts)
     try:
         if counts.partitions:
             # Sorted, and with no token in common: nothing is to be added up.
-            tables = [_read(counts, file, line_breaks, is_sorted=True) for file in counts.files]
+            tables = [_read(counts, file, unstorable, is_sorted=True) for file in counts.files]
             if all(is_partition(*each, counts.partitions) for each in enumerate(tables)):
                 return concatenate_tables(tables)
             return merge_tables(tables)
-        table = merge_tables(_read(counts, file, line_breaks) for file in counts.files)
+        table = merge_tables(_read(counts, file, unstorable) for file in counts.files)
         is_text = not any(counts.look(file).is_parquet for file in counts.files)
         return dataclasses.replace(table, is_ordered=is_text)
     except OverflowError as error:
@@ -65,15 +65,14 @@ def _names(counts: CountFiles) -> str:
 
 
 def _read(
-    counts: CountFiles, file: StoredFile, line_breaks: bool, is_sorted: bool = False
+    counts: CountFiles, file: StoredFile, unstorable: str, is_sorted: bool = False
 ) -> TokenTable:
     if counts.look(file).is_parquet:
         table = _read_parquet(file.path, counts.opened, is_sorted)
     else:
         table = _read_text(file, counts.opened)
     counts.let_go(file)
-    if not line_breaks:
-        refuse_unstorable(file.path, table.data, table.offsets)
+    refuse_unstorable(file.path, table.data, table.offsets, unstorable)
     return table
 
 

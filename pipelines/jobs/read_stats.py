@@ -80,11 +80,11 @@ def read_job_stats(
             what = f'dataset {split.dataset} of {split.name}' if split.dataset else (
                 f'{split.name} corpus'
             )
-            dropped = ', '.join(f'{name} {count}' for name, count in tally.filtered.items())
-            by_filters = f' (filters dropped: {dropped})' if dropped else ''
+            dropped = _in_brackets('filters dropped', tally.filtered)
+            left_out = _in_brackets('left out', tally.left_out)
             raise InputError(
                 f'the {what} is empty: {tally.lines} lines read from {names}, none '
-                f'with text on every side{by_filters}; check the files and the columns'
+                f'with text on every side{left_out}{dropped}; check the files and the columns'
                 f'{" and --clean" if dropped else ""}'
             )
         if split.dataset:
@@ -126,3 +126,9 @@ def refuse_losses(limit: RejectionLimit, tallies: Iterable[LineTally]) -> None:
         reasons.update(each.left_out)
         lines += each.lines
     limit.refuse(reasons, lines)
+
+
+def _in_brackets(what: str, counts: Mapping[str, int]) -> str:
+    """Returns counts by reason or by filter for a sentence, nothing if there are none."""
+    told = ', '.join(f'{name} {count}' for name, count in counts.items())
+    return f' ({what}: {told})' if told else ''

@@ -59,9 +59,9 @@ class VocabularySearch:
         """Learns with the learner that fits.
 
         Raises:
-            InputError: counts that cannot be read or were made for another scheme, a size below
-                the alphabet, or another run that is at work on the same rounds.
-            LineEndError: a token that a vocabulary file cannot hold.
+            InputError: counts that cannot be read or were made for another scheme, a token that a
+                vocabulary file cannot hold, a size below the alphabet, or another run that is at
+                work on the same rounds.
             OverflowError: counts that are too large in sum.
         """
         started = time.monotonic()
@@ -74,7 +74,7 @@ class VocabularySearch:
         if choice.learner == 'beam':
             learned, predicted = self._learn_on_beam(report)
         else:
-            table = read_counts(counts, self.scheme.holds_line_breaks)
+            table = read_counts(counts, self.scheme.unstorable)
             if self.scheme.beam_learner is None:
                 self._refuse_too_large(table)
             learned = self.scheme.learn(table, options, report)

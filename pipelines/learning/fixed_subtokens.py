@@ -7,16 +7,12 @@ from tokcore.subword.learner import RESERVED_TOKENS
 from tokcore.text.escaping import alphabet_of, escape_token
 
 
-class LineEndError(ValueError):
-    """A token to learn from has a line feed or a carriage return."""
-
-
 @dataclass(frozen=True)
 class FixedSubtokens:
     """The subtokens that a learner need not learn."""
 
     reserved: tuple[str, ...]  # escaped, in the order of their ids
-    alphabet: str  # every character of all escaped tokens, ascending
+    alphabet: str  # every character of all tokens, and of escaping, ascending
 
     @classmethod
     def of(cls, reserved_tokens: Sequence[str], characters: Iterable[str]) -> 'FixedSubtokens':
@@ -25,17 +21,9 @@ class FixedSubtokens:
         Args:
             reserved_tokens: those beyond `RESERVED_TOKENS`.
             characters: those of the tokens to learn from.
-
-        Raises:
-            LineEndError: a line feed or a carriage return is among the characters.
         """
         reserved = RESERVED_TOKENS + tuple(reserved_tokens)
         alphabet = alphabet_of([*reserved, *characters])
-        if not {'\n', '\r'}.isdisjoint(alphabet):
-            raise LineEndError(
-                'a token with a line feed or a carriage return cannot be stored in a vocabulary '
-                'file'
-            )
         escaped = tuple(escape_token(token, alphabet) for token in reserved)
         return cls(escaped, ''.join(sorted(alphabet)))
 

@@ -86,9 +86,10 @@ class PackedLearner:
         limits: how much is done at once.
 
     Raises:
-        ValueError: `max_subtoken_length` is below 1, or a token cannot be stored in a vocabulary.
+        ValueError: `max_subtoken_length` is below 1.
         OverflowError: the counts could sum up to more than 2^63 - 1.
-        InputError: a file that is no Parquet file of counts, or no token in any.
+        InputError: a file that is no Parquet file of counts, no token in any, or one that cannot be
+            stored in a vocabulary.
     """
 
     def __init__(

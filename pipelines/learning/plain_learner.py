@@ -221,7 +221,7 @@ class BeamLearner:
         reserved_tokens: as `MemoryLearner`'s.
 
     Raises:
-        ValueError: `max_subtoken_length` is below 1, or a token cannot be stored in a vocabulary.
+        ValueError: `max_subtoken_length` is below 1.
     """
 
     def __init__(

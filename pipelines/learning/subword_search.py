@@ -27,11 +27,11 @@ def search_on_beam(search: VocabularySearch, report: Report) -> tuple[Learned, i
     """Learns on the workers; returns the memory too that was predicted of this process, in bytes.
 
     Raises:
-        InputError, LineEndError, OverflowError: as `VocabularySearch.run`.
+        InputError, OverflowError: as `VocabularySearch.run`.
     """
     options = search.options
     if options.substring_counting != 'packed':
-        table = read_counts(search.counts)
+        table = read_counts(search.counts, search.scheme.unstorable)
         paths = _parquet_paths(search, table)
         learner = BeamLearner(paths, search.work, search.engine.run, **options.learned)
         learned = search_subwords(learner, largest_count(table), options, report)
@@ -94,6 +94,7 @@ def _parquet_paths(search: VocabularySearch, table: TokenTable | None = None) ->
     counts = search.counts
     if counts.size().all_parquet:
         return [file.path for file in counts.files]
-    table = read_counts(counts) if table is None else table
+    if table is None:
+        table = read_counts(counts, search.scheme.unstorable)
     written = write_counts_file(search.work, 0, table, search.scheme.rules)
     return [filesystem.join(search.work, written.name)]

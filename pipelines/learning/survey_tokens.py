@@ -12,6 +12,7 @@ from pipelines.transforms.write_report import GatherOnOne
 from tokcore.subword.partitioned.prefix_partitions import choose_groups
 from tokcore.subword.partitioned.suffix_table import SuffixTable
 from tokcore.subword.partitioned.token_survey import Surveyor, TokenSurvey, add_surveys
+from tokcore.subword.vocabulary_file import UNSTORABLE
 
 GROUP_BYTES = 4 << 20
 """What a group's table is to take: streamed through in a tenth of a second, and a cluster has some
@@ -49,7 +50,7 @@ class SurveyTokens(beam.PTransform):
 
 def _survey(path: str, bits: int, longest: int) -> tuple:
     surveyor = Surveyor(bits, longest)
-    for arrays in read_new_batches(path):
+    for arrays in read_new_batches(path, UNSTORABLE):
         surveyor.add(*arrays)
     survey = surveyor.result()
     sums = (survey.tokens, survey.characters, str(survey.weight), str(survey.most))

@@ -69,7 +69,8 @@ def pieces_stage(
 
     def make(attempt: Attempt) -> list[Made]:
         counted = count(attempt)
-        data = piece_table(count_pieces(codes.entries, read_counts(counted.counts)))
+        table = read_counts(counted.counts, scheme.unstorable)
+        data = piece_table(count_pieces(codes.entries, table))
         filesystem.write_bytes(filesystem.join(attempt.path, name), data)
         manifest = key.manifest(
             counted.inputs,

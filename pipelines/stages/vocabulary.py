@@ -25,7 +25,6 @@ from pipelines.files.attempts import Attempt
 from pipelines.files.work_folder import WorkFolder
 from pipelines.jobs.job import Execution, Reading
 from pipelines.learning.find_vocabulary import VocabularySearch
-from pipelines.learning.fixed_subtokens import LineEndError
 from pipelines.learning.learner_rounds import RoundsPlace
 from pipelines.options.choices import PairSide
 from pipelines.options.vocabulary_options import SampledVocabulary
@@ -59,8 +58,6 @@ def learn(
             found = search.run()
     except OverflowError as error:
         raise InputError(f'{error}; divide the counts in {names}') from error
-    except LineEndError as error:
-        raise InputError(f'{names}: {error}; take it out, or count again') from error
     _warn_if_missed(found, search.options, search.label)
     vocabulary, scheme = found.vocabulary, search.scheme
     data = vocabulary.dump()

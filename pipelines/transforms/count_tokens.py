@@ -23,6 +23,7 @@ from tokcore.corpus.dataset import Block, Split
 from tokcore.corpus.sampling.sampled_rows import RowSample, counted_rows
 from tokcore.counts.block_counting import COUNT_PARTITIONS, BlockCounter, SideGroups
 from tokcore.counts.merging import TokenTable, concatenate_tables, partition_table
+from tokcore.counts.unstorable_rows import UnstorableTokens
 from tokcore.encoding.scheme import Scheme
 from tokcore.encoding.token_rules import TokenRules
 from tokcore.errors import InputError
@@ -125,8 +126,11 @@ class _CountBlocksFn(beam.DoFn):
 
     def _begin_tables(self) -> None:
         scheme = self._scheme
+        unstorable = None
+        if scheme.unstorable and scheme.rows_have_unstorable:
+            unstorable = UnstorableTokens(scheme.unstorable, scheme.tokens)
         first = BlockCounter(
-            self._groups, scheme.normalizer, scheme.pre_tokenizer, sample=self._sample
+            self._groups, scheme.normalizer, scheme.pre_tokenizer, None, self._sample, unstorable
         )
         self._counters = [first, *(first.for_another_thread() for _ in range(self._workers - 1))]
         self._idle: queue.SimpleQueue[BlockCounter] = queue.SimpleQueue()

@@ -80,7 +80,9 @@ def test_every_character_is_counted_once_for_each_time_it_stands_in_a_token(tmp_
         assert_that(total, equal_to([sum(n * len(escaped[word]) for word, n in counts.items())]))
 
 
-def test_a_token_that_breaks_the_lines_of_a_vocabulary_file_is_refused(tmp_path):
-    paths = write_counts(tmp_path, {'a\nb': 3}, 1)
-    with pytest.raises(ValueError, match='cannot be stored in a vocabulary'):
-        BeamLearner(paths, str(tmp_path / 'work'), run)
+def test_line_feeds_are_learned_as_in_memory(tmp_path):
+    counts = {'a\nb': 3, '\n': 5, '.\n': 4}
+    learner = BeamLearner(write_counts(tmp_path, counts, 2), str(tmp_path / 'work'), run)
+    learned = learner.build(3)
+    assert learned == MemoryLearner(TokenTable.from_items(counts.items())).build(3)
+    assert {'\\10;_', '.\\10;_', '\n'} < {*learned}

@@ -112,10 +112,9 @@ def test_a_counts_folder_whose_manifest_lists_nothing(counts, tmp_path):
     [
         ('counts.txt', b'ka 4\na\rb 5\n', r"'a\rb'"),
         ('counts.txt.gz', b'ka 4\n\r 5\n', r"'\r'"),
-        ('counts.parquet', parquet_bytes({'token': ['ka', 'a\nb'], 'count': [4, 5]}), r"'a\nb'"),
         ('counts.parquet', parquet_bytes({'token': ['ka', '\r'], 'count': [4, 5]}), r"'\r'"),
     ],
-    ids=['text', 'gzip', 'line-feed', 'carriage-return'],
+    ids=['text', 'gzip', 'parquet'],
 )
 def test_a_token_that_no_vocabulary_file_can_hold(tmp_path, learner, name, data, token):
     path = write(tmp_path / name, data)

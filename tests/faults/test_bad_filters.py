@@ -21,6 +21,28 @@ def many(source, target):
 
 def recursive(source, target):
     return recursive(source, target)
+
+def exits(source, target):
+    raise SystemExit(0)
+
+def interrupts(source, target):
+    raise KeyboardInterrupt
+
+def closes(source, target):
+    raise GeneratorExit
+
+class Unshown:
+    def __repr__(self):
+        raise ValueError
+
+def unshown(source, target):
+    return Unshown()
+
+def breaks(source, target):
+    return source + '\\n' + source, target
+
+def long(source, target):
+    return source * 5000, target
 """
 
 
@@ -62,6 +84,11 @@ FAILING = [
     ('fails', ['the filter functions_here:fails fails with ValueError: two lines; mend the function']),
     ('true', ['functions_here:true returned True, and a row is a tuple of 2 str']),
     ('endless', ['endless made 100000 rows of it, and there can be 4096 at most']),
+    ('exits', ['functions_here:exits fails with SystemExit: 0; mend the function']),
+    ('interrupts', ['functions_here:interrupts fails with KeyboardInterrupt; mend']),
+    ('closes', ['functions_here:closes fails with GeneratorExit; mend']),
+    ('unshown', ['returned an object of the type Unshown, and a row is a tuple of 2 str']),
+    ('breaks', ['functions_here:breaks returned text with a line feed, which no row of this format']),
     ('recursive', ['fails with RecursionError: maximum recursion depth exceeded']),
 ]
 
@@ -72,6 +99,44 @@ def test_a_function_that_fails_is_told_with_its_row(clean, tmp_path, name, sente
     outcome = clean(f'functions_here:{name}', 'tsv', ['--workers', workers])
     outcome.assert_refused('the line that starts at byte 0: ', *sentences)
     assert_nothing_made(tmp_path / 'out')
+
+
+@pytest.mark.parametrize('command', ['build', 'encode', 'encode --shuffle file', 'dry run'])
+def test_a_module_that_ends_when_it_is_imported_leaves_nothing(
+    tokbeam, write_corpus, tmp_path, monkeypatch, command
+):
+    (tmp_path / 'exits.py').write_text('import sys; sys.exit(0)')
+    monkeypatch.syspath_prepend(tmp_path)
+    words = {
+        'build': ['build', '--vocab-size', 120],
+        'encode': ['encode', '--scheme', 'byte'],
+        'encode --shuffle file': ['encode', '--scheme', 'byte', '--shuffle', 'files'],
+        'dry run': ['encode', '--scheme', 'byte', '--dry-run'],
+    }[command]
+    out = ['--name=small', '--output', tmp_path / 'out', '--clean', 'exits:f']
+    tokbeam(*words, *write_corpus('tsv').arguments, *out).assert_refused(
+        '--clean', 'the filter exits:f: importing exits fails with SystemExit: 0; let it do so only'
+    )
+    assert_nothing_made(tmp_path / 'out')
+
+
+@pytest.mark.parametrize('name', ['exits', 'interrupts', 'unshown', 'breaks'])
+def test_a_shuffle_through_files_leaves_nothing_of_a_function_that_fails(
+    clean, tokbeam, write_corpus, tmp_path, name
+):
+    tokbeam(
+        'encode', *write_corpus('tsv').arguments, '--scheme=byte', '--shuffle=files', '--name=small',
+        '--output', tmp_path / 'out', '--clean', f'functions_here:{name}',
+    ).assert_refused('the line that starts at byte 0', f'functions_here:{name}')  # fmt: skip
+    assert_nothing_made(tmp_path / 'out')
+
+
+def test_rows_that_no_row_is_made_of_are_left_out_if_asked_for(clean, tmp_path):
+    for name, more in (('breaks', []), ('unshown', []), ('long', ['--max-line-size', '4KiB'])):
+        reason = 'filter_too_long' if name == 'long' else 'filter_no_row'
+        clean(f'functions_here:{name}', 'tsv', more).assert_refused('the line that starts at byte 0')
+        skipped = clean(f'functions_here:{name}', 'tsv', ['--on-error', 'skip', *more])
+        skipped.assert_refused('the train corpus is empty', f'{reason} 80')
 
 
 def test_filters_that_leave_nothing_are_named(clean, tmp_path):

@@ -1,5 +1,6 @@
 """The learner and the search against Tensor2Tensor itself, files included."""
 
+import collections
 import random
 
 import pytest
@@ -9,6 +10,7 @@ from hypothesis import strategies as st
 from tokcore.counts.token_table import TokenTable
 from tokcore.learning.size_search import search_vocabulary
 from tokcore.subword.learner import MemoryLearner
+from tokcore.subword.text_encoder import SubwordTextEncoder
 from tokcore.subword.vocabulary_file import dump_vocabulary
 
 SETTINGS = settings(
@@ -17,7 +19,7 @@ SETTINGS = settings(
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 
-CHARACTERS = 'ab' * 6 + 'cd_\\u;019 \té中ा\U0001f600\x85\xa0'
+CHARACTERS = 'ab' * 6 + 'cd_\\u;019 \t\n\ré中ा\U0001f600\x85\xa0'
 words = st.one_of(
     st.text(st.sampled_from(CHARACTERS), max_size=9), st.text(st.sampled_from('ab'), max_size=14)
 )
@@ -55,7 +57,43 @@ def test_one_min_count(t2t_text_encoder, tmp_path_factory, counts, limit, min_co
         table, max_subtoken_length=limit, reserved_tokens=reserved
     ).build(min_count)
     assert subtokens == encoder.all_subtoken_strings
-    assert dump_vocabulary(subtokens) == stored(encoder, tmp_path_factory.getbasetemp())
+    if not any('\n' in each or '\r' in each for each in subtokens):
+        assert dump_vocabulary(subtokens) == stored(encoder, tmp_path_factory.getbasetemp())
+
+
+TEXTS = st.lists(
+    st.text(st.sampled_from('ab' * 4 + 'c_\\\\1 .\t中' + '\n' * 4 + '\r'), max_size=30),
+    min_size=1,
+    max_size=8,
+)
+
+
+@settings(SETTINGS, max_examples=60)
+@given(TEXTS, st.integers(20, 60))
+def test_texts_with_line_breaks(t2t_text_encoder, t2t_tokenizer, tmp_path_factory, texts, target):
+    """The whole of `build_from_generator`; and the file gives both the ids that it gives."""
+    theirs = t2t_text_encoder.SubwordTextEncoder.build_from_generator(texts, target)
+    counts = collections.Counter(token for text in texts for token in t2t_tokenizer.encode(text))
+    learner = MemoryLearner(TokenTable.from_items(counts.items()), max_subtoken_length=None)
+    found = search_vocabulary(
+        learner.build,
+        target,
+        min_count_range=(1, 1000),
+        smallest_size=learner.smallest_size,
+        largest_count=learner.largest_count,
+    )
+    assert tuple(found.subtokens) == theirs.all_subtoken_strings
+    if '\r' in ''.join(texts):  # which files cannot hold, and no text of tokbeam's has
+        return
+    path = tmp_path_factory.getbasetemp() / 'with-line-feeds'
+    path.write_bytes(dump_vocabulary(found.subtokens))
+    loaded = t2t_text_encoder.SubwordTextEncoder(str(path))
+    ours = SubwordTextEncoder.load(path)
+    assert loaded.vocab_size == ours.vocab_size == theirs.vocab_size
+    for text in texts:
+        ids = theirs.encode(text)
+        assert loaded.encode(text) == ids == ours.encode(text)
+        assert ours.decode(ids) == theirs.decode(ids) == text
 
 
 def sample_counts():

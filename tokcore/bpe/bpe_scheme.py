@@ -81,8 +81,12 @@ class BpeScheme(Scheme):
     )
 
     @property
-    def holds_line_breaks(self) -> bool:
-        return self.preset not in CODES
+    def unstorable(self) -> str:
+        return super().unstorable if self.preset in CODES else ''
+
+    @property
+    def rows_have_unstorable(self) -> bool:
+        return self.kind not in ('whitespace', 'bert')
 
     @property
     def kind(self) -> str:

@@ -223,6 +223,8 @@ def reject_error(reject: Reject, block: Block, splits: Sequence[Split]) -> Input
     file = _file_of(reject, block, splits)
     by_number = block.format.identity == 'row'
     line = f'row {reject.offset}' if by_number else f'the line that starts at byte {reject.offset}'
+    if reject.why:
+        return InputError(f'{file.path}: {line}: {reject.why}')
     if reject.reason == TOO_LONG:
         return InputError(
             f'{file.path}: {line} has {reject.size} bytes, '

@@ -41,6 +41,9 @@ class Format(Protocol):
     @property
     def key(self) -> tuple[object, ...]: ...
 
+    @property
+    def barred(self) -> str: ...
+
 
 @dataclass(frozen=True)
 class AskedFilter:

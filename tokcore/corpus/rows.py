@@ -5,6 +5,7 @@ Here a line is what a format takes for a row, be it a line of a file or not.
 
 from __future__ import annotations
 
+import dataclasses
 import typing
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -16,6 +17,14 @@ if typing.TYPE_CHECKING:
 
 INVALID_UTF8, TOO_LONG = 'invalid_utf8', 'too_long'
 """Why a row of any format may be left out. A format may have reasons of its own."""
+
+UNSTORABLE_TOKEN = 'unstorable_token'
+"""A token of it cannot be an entry of the vocabulary that is to be learned."""
+
+FILTER_TOO_LONG, FILTER_NO_ROW = 'filter_too_long', 'filter_no_row'
+"""A filter made more of it than a row may have, or what cannot be a row."""
+
+OF_ALL_FORMATS = (INVALID_UTF8, TOO_LONG, UNSTORABLE_TOKEN, FILTER_TOO_LONG, FILTER_NO_ROW)
 
 MISSING_COLUMN = 'missing_column'
 """That of formats with columns."""
@@ -31,6 +40,7 @@ class Reject:
     position: int  # byte offset of the first byte there that is not UTF-8; else `offset`
     line: bytes  # the line as it was read, without its '\n'; of one too long, its beginning
     size: int | None = None  # bytes of the line, without its '\n', if it is too long
+    why: str = ''  # what an error says of it behind its place; '' where format and reason tell it
 
 
 @dataclass(frozen=True)
@@ -91,6 +101,18 @@ class Rows:
 
     def __len__(self) -> int:
         return len(self.line_starts)
+
+    def at(self, chosen: np.ndarray | slice) -> Rows:
+        """Returns those of the rows that are chosen, with all else that is told of the block."""
+        return dataclasses.replace(
+            self,
+            sides=tuple(
+                Side(each.text, each.starts[chosen], each.ends[chosen]) for each in self.sides
+            ),
+            line_starts=self.line_starts[chosen],
+            kept=tuple(each.taken(chosen) for each in self.kept),
+            pieces=None if self.pieces is None else self.pieces[chosen],
+        )
 
     @property
     def offsets(self) -> np.ndarray:

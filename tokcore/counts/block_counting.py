@@ -8,6 +8,7 @@ from tokcore.corpus.sampling.sampled_rows import RowSample, counted_rows
 from tokcore.counts.token_counter import TokenAccumulator
 from tokcore.counts.token_index import TokenIndex
 from tokcore.counts.token_table import TokenTable
+from tokcore.counts.unstorable_rows import UnstorableTokens
 from tokcore.text.normalizer import Normalizer
 from tokcore.text.pre_tokenizer import PreTokenizer
 
@@ -36,15 +37,17 @@ class BlockCounter:
         pre_tokenizer: PreTokenizer,
         indexes: Sequence[TokenIndex] | None = None,
         sample: RowSample | None = None,
+        unstorable: UnstorableTokens | None = None,
     ):
         """Takes where each group's tokens are kept, if not apart from all other counters'.
 
-        With a sample, what is outside it is not counted.
+        With a sample, what is outside it is not counted. Rows with tokens that are `unstorable` are
+        rejected.
         """
         self._groups = groups
         self._normalizer = normalizer
         self._pre_tokenizer = pre_tokenizer
-        self._sample = sample
+        self._sample, self._unstorable = sample, unstorable
         self._sides = frozenset(side for sides in groups for side in sides)
         self._sums = [TokenAccumulator(each) for each in indexes or [None] * len(groups)]
 
@@ -52,8 +55,9 @@ class BlockCounter:
         """Returns a counter for another thread, which keeps its tokens where this one does."""
         indexes = [each.index for each in self._sums]
         return BlockCounter(
-            self._groups, self._normalizer, self._pre_tokenizer, indexes, self._sample
-        )
+            self._groups, self._normalizer, self._pre_tokenizer, indexes, self._sample,
+            self._unstorable,
+        )  # fmt: skip
 
     def nbytes(self, companions: Sequence['BlockCounter'] = ()) -> int:
         """Returns the bytes held: the tokens, and the counts of this and of its companions."""
@@ -64,10 +68,12 @@ class BlockCounter:
         """Counts the tokens of a block's kept rows, or of those in the sample.
 
         Raises:
-            InputError: a line is not UTF-8 or lacks a column, and `on_error` is 'stop'; nothing of
-                the block is counted then.
+            InputError: a line is not UTF-8 or lacks a column, or one of its tokens cannot be stored,
+                and `on_error` is 'stop'; nothing of the block is counted then.
         """
         counted = counted_rows(block, splits, self._normalizer, self._sides, self._sample)
+        if self._unstorable is not None:
+            counted = self._unstorable.left_out(counted, self._sides)
         facts = stats_of(block, counted.rows, splits, on_error)
         for sides, sums in zip(self._groups, self._sums, strict=True):
             for index in sides:

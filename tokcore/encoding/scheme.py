@@ -94,9 +94,17 @@ class Scheme(abc.ABC):
     """What is asked of its encoder."""
 
     @property
-    def holds_line_breaks(self) -> bool:
-        """Whether its vocabulary's file can hold a token with a line feed or a carriage return."""
-        return False
+    def unstorable(self) -> str:
+        """The characters, of ASCII, that no token in its vocabulary's file can have."""
+        return '\n\r'
+
+    @property
+    def rows_have_unstorable(self) -> bool:
+        """Whether its tokens can have such characters, if a row has them.
+
+        Where they can, rows that give such tokens are left out when tokens are counted.
+        """
+        return True
 
     default_template: ClassVar[str] = '$A'
     """What surrounds a row of an example, if nothing else is asked for; see `templates`."""

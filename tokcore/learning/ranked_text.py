@@ -1,7 +1,7 @@
-"""All tokens of a table, escaped, as one array of character ranks.
+r"""All tokens of a table, escaped, as one array of character ranks.
 
-Escaping is Tensor2Tensor's: a backslash becomes two, an underscore becomes backslash-u, and a
-closing underscore is appended. So an underscore stands at the end of an escaped token and nowhere
+Escaping is Tensor2Tensor's: a backslash becomes two, an underscore becomes backslash-u, a line feed
+becomes `\10;`, and a closing underscore is appended. So an underscore stands at the end of an escaped token and nowhere
 else, and no suffix of an escaped token is a proper prefix of another: the suffix sort leans on both.
 """
 
@@ -11,7 +11,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from tokcore.compiled.compilation import kernel_without_allocation, read_only
-from tokcore.text.escaping import BACKSLASH, ESCAPE_CHARACTERS, LETTER_U, UNDERSCORE
+from tokcore.text.escaping import (
+    BACKSLASH,
+    ESCAPE_CHARACTERS,
+    ESCAPED_LINE_FEED,
+    LETTER_U,
+    LINE_FEED,
+    UNDERSCORE,
+)
 from tokcore.text.unicode_tables import CODE_POINTS
 from tokcore.text.utf8 import next_character, utf8_length
 
@@ -46,7 +53,8 @@ def escape_tokens(
     """Escapes the tokens of a table with the alphabet of a learner: every character is in it.
 
     The alphabet is the characters of all tokens, of the strings in `extra` (the reserved tokens) and
-    those that escaping itself uses.
+    those that escaping itself uses. A line feed is in it too, as in Tensor2Tensor, though no escaped
+    token has any.
 
     Args:
       data: uint8, the tokens' UTF-8 bytes, one after another.
@@ -54,8 +62,7 @@ def escape_tokens(
       counts: int64[tokens].
 
     Raises:
-      ValueError: a token is not UTF-8, has a negative count or a character that ends a line of a
-        vocabulary file.
+      ValueError: a token is not UTF-8 or has a negative count.
       OverflowError: count times escaped length, summed over the tokens, exceeds 2^63 - 1.
     """
     data, offsets, counts = read_only(data), read_only(offsets), read_only(counts)
@@ -67,10 +74,6 @@ def escape_tokens(
         raise ValueError(f'token {broken} of the table is not valid UTF-8: {token[:80]!r}')
     for string in extra:
         seen[[ord(character) for character in string]] = 1
-    if seen[ord('\n')] or seen[ord('\r')]:
-        raise ValueError(
-            'a token with a line feed or a carriage return cannot be stored in a vocabulary file'
-        )
     seen[[ord(character) for character in ESCAPE_CHARACTERS]] = 1
     if len(counts) and int(counts.min()) < 0:
         raise ValueError('the count of a token is negative')
@@ -101,9 +104,17 @@ def _survey_tokens(data, offsets, seen, starts):
                 return token
             point, position = next_character(data, position)
             seen[point] = 1
-            total += 2 if point == BACKSLASH or point == UNDERSCORE else 1
+            total += escaped_length(point)
         starts[token + 1] = total
     return -1
+
+
+@kernel_without_allocation
+def escaped_length(point):
+    """How many characters, and bytes if it is ASCII, stand for a character in an escaped token."""
+    if point == BACKSLASH or point == UNDERSCORE:
+        return 2
+    return len(ESCAPED_LINE_FEED) if point == LINE_FEED else 1
 
 
 @kernel_without_allocation
@@ -124,6 +135,11 @@ def _write_ranks(data, offsets, rank_of, ranks):
         position, end = offsets[token], offsets[token + 1]
         while position < end:
             point, position = next_character(data, position)
+            if point == LINE_FEED:
+                for each in ESCAPED_LINE_FEED:
+                    ranks[written] = rank_of[each]
+                    written += 1
+                continue
             if point == BACKSLASH or point == UNDERSCORE:
                 ranks[written] = rank_of[BACKSLASH]
                 written += 1

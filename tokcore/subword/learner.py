@@ -50,7 +50,7 @@ class MemoryLearner:
       reserved_tokens: those beyond `<pad>` and `<EOS>`.
 
     Raises:
-      ValueError: `max_subtoken_length` is below 1, or a token cannot be stored in a vocabulary.
+      ValueError: `max_subtoken_length` is below 1, or a token is not UTF-8.
       OverflowError: the counts could sum up to more than 2^63 - 1.
     """
 

@@ -29,6 +29,16 @@ class SubwordScheme(Scheme):
     beam_learner = 'pipelines.learning.subword_search:search_on_beam'
 
     @property
+    def unstorable(self) -> str:
+        from tokcore.subword.vocabulary_file import UNSTORABLE
+
+        return UNSTORABLE
+
+    @property
+    def rows_have_unstorable(self) -> bool:
+        return False  # the normalizer drops it
+
+    @property
     def normalizer(self) -> Normalizer:
         from tokcore.text.t2t_lines import T2T_LINES
 

@@ -1,12 +1,18 @@
-"""The file of a subword vocabulary: one subtoken a line in single quotes, its line number the id.
+r"""The file of a subword vocabulary: one subtoken a line in single quotes, its line number the id.
 
 Tensor2Tensor's format, both ways. Nothing is escaped inside the quotes, so a subtoken with a line
-end cannot be written; Tensor2Tensor writes it and every later id is then wrong.
+end cannot be written. A line feed by itself is a subtoken of every vocabulary whose text has any,
+as all its characters are; but tokens are spelled with `\10;` in its place, so no text is ever cut
+into it. It stands in the file as `''`, which takes its id. (Tensor2Tensor breaks the line there: it
+then reads two subtokens, and the ids behind them are one too high.)
 """
 
 from collections.abc import Iterable
 
 from tokcore.errors import InputError
+
+UNSTORABLE = '\r'
+"""What no subtoken of a file can have: whoever reads it drops this, as Tensor2Tensor does."""
 
 _REMEDY = 'give a subword vocabulary as written by tokbeam or Tensor2Tensor'
 
@@ -14,10 +20,13 @@ _REMEDY = 'give a subword vocabulary as written by tokbeam or Tensor2Tensor'
 def dump_vocabulary(subtokens: Iterable[str]) -> bytes:
     r"""Returns the file's bytes: `['<pad>_', 'a']` gives `b"'<pad>_'\n'a'\n"`.
 
-    Raises ValueError for a subtoken that would not come back: one with `\n`, `\r` or a surrogate.
+    `'\n'` gives `b"''\n"`. Raises ValueError for another subtoken that would not come back: one with
+    `\n`, `\r` or a surrogate.
     """
     lines = []
     for id_, subtoken in enumerate(subtokens):
+        if subtoken == '\n':
+            subtoken = ''
         if '\n' in subtoken or '\r' in subtoken:
             raise ValueError(
                 f'subtoken {id_}, {subtoken!r}, has a line end, which a vocabulary file cannot hold'

@@ -7,8 +7,11 @@ and taken apart again. Characters outside the alphabet become `\<decimal>;`, so 
 import re
 from collections.abc import Collection, Iterable
 
-BACKSLASH, UNDERSCORE, LETTER_U = ord('\\'), ord('_'), ord('u')
+BACKSLASH, UNDERSCORE, LETTER_U, LINE_FEED = ord('\\'), ord('_'), ord('u'), ord('\n')
 """The code points, and the bytes, that escaping treats apart; `u` stands for an underscore."""
+
+ESCAPED_LINE_FEED = tuple(b'\\10;')
+"""What always stands for a line feed: a vocabulary file has one subtoken a line."""
 
 ESCAPE_CHARACTERS: frozenset[str] = frozenset('\\_u;0123456789')
 """What escaping itself writes; part of every alphabet."""
@@ -27,8 +30,7 @@ def escape_token(token: str, alphabet: Collection[str]) -> str:
     r"""Returns a token's spelling in subtokens: `a_b` gives `a\ub_`.
 
     `\` becomes `\\`, `_` becomes `\u`, a character outside the alphabet `\<decimal>;`, and
-    `_` ends it. A newline is always written as a number, since a vocabulary file has one subtoken a
-    line. As in Tensor2Tensor, `alphabet` must have `ESCAPE_CHARACTERS` for the result to be readable
+    `_` ends it. A line feed is always written as a number (`ESCAPED_LINE_FEED`). As in Tensor2Tensor, `alphabet` must have `ESCAPE_CHARACTERS` for the result to be readable
     again.
     """
     spelled = (

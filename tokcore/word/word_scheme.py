@@ -31,12 +31,16 @@ class WordScheme(Scheme):
     default_template = '$A </s>'
 
     split: str = option(
-        "space: words stand between U+0020; unicode: between what Python's str.split cuts at "
-        '(default: space)',
+        "space: words stand between U+0020 and line breaks; unicode: between what Python's "
+        'str.split cuts at (default: space)',
         ('space', 'unicode'),
         default='space',
         changes_bytes=True,
     )
+
+    @property
+    def rows_have_unstorable(self) -> bool:
+        return False  # words are cut there
 
     @property
     def normalizer(self) -> Normalizer:
@@ -48,7 +52,7 @@ class WordScheme(Scheme):
     def pre_tokenizer(self) -> SpacePreTokenizer:
         from tokcore.text.whitespace.space_pre_tokenizer import SpacePreTokenizer
 
-        return SpacePreTokenizer(self.split)
+        return SpacePreTokenizer(self.split, at_line_breaks=True)
 
     def learn(self, table: TokenTable, options: WordOptions, report: Report) -> Learned:
         from tokcore.word.frequent_words import frequent_words

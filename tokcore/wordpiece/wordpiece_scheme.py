@@ -111,6 +111,10 @@ class WordPieceScheme(Scheme):
         return cls(normalizer, lower_case, typed, split_cjk)
 
     @property
+    def rows_have_unstorable(self) -> bool:
+        return False  # words are cut there
+
+    @property
     def normalizer(self) -> Normalizer:
         from tokcore.text.whitespace.stripped_lines import STRIPPED_LINES
 

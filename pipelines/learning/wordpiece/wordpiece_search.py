@@ -24,7 +24,8 @@ def search_on_beam(search: VocabularySearch, report: Report) -> tuple[Learned, i
         paths = [file.path for file in counts.files]
         counts.let_go(*counts.files)  # the workers read them
     else:
-        written = write_counts_file(search.work, 0, read_counts(counts), search.scheme.rules)
+        table = read_counts(counts, search.scheme.unstorable)
+        written = write_counts_file(search.work, 0, table, search.scheme.rules)
         paths = [filesystem.join(search.work, written.name)]
     learner = BeamPieceLearner(paths, search.work, search.engine.run, search.scheme, options)
     found = search_pieces(learner.build, learner.smallest_size, learner.bounds, options, report)

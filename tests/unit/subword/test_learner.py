@@ -13,13 +13,14 @@ from tokcore.subword import learner as learner_module
 from tokcore.subword.learner import MemoryLearner
 
 
+def escape(token):
+    return token.replace('\\', '\\\\').replace('_', '\\u').replace('\n', '\\10;') + '_'
+
+
 def plain_vocabulary(counts, min_count, limit, reserved):
     """The published algorithm: quadratic in a token's length, one dictionary entry a substring."""
     reserved = ['<pad>', '<EOS>', *reserved]
     alphabet = set('\\_u;0123456789').union(*counts, *reserved)
-
-    def escape(token):
-        return token.replace('\\', '\\\\').replace('_', '\\u') + '_'
 
     vocabulary = list(alphabet)
     for _ in range(4):
@@ -48,7 +49,7 @@ def plain_vocabulary(counts, min_count, limit, reserved):
     return tuple(vocabulary)
 
 
-CHARACTERS = 'ab' * 6 + 'cd_\\u;019 \té中ा\U0001f600\U0010ffff\ud7ff\x00'
+CHARACTERS = 'ab' * 6 + 'cd_\\u;019 \t\n\ré中ा\U0001f600\U0010ffff\ud7ff\x00'
 words = st.one_of(
     st.text(st.sampled_from(CHARACTERS), max_size=9),
     st.text(st.sampled_from('ab'), max_size=14),
@@ -100,7 +101,7 @@ def test_largest_count_is_the_last_that_keeps_anything_in_the_first_iteration(pr
     substrings = Counter()
     longest = limit - 1 if limit else 1000
     for token, count in counts.items():
-        escaped = token.replace('\\', '\\\\').replace('_', '\\u') + '_'
+        escaped = escape(token)
         for begin in range(len(escaped)):
             for end in range(begin + 2, min(begin + longest, len(escaped)) + 1):
                 substrings[escaped[begin:end]] += count
@@ -199,12 +200,12 @@ def test_runs_longer_than_are_counted_at_once():
     assert max(map(len, subtokens)) == 65_599
 
 
-@pytest.mark.parametrize('token', ['a\nb', '\r'])
-def test_a_token_that_breaks_the_lines_of_a_vocabulary_file_is_refused(token):
-    with pytest.raises(ValueError, match='cannot be stored in a vocabulary'):
-        MemoryLearner(TokenTable.from_items([(token, 1)]))
-    with pytest.raises(ValueError, match='cannot be stored in a vocabulary'):
-        MemoryLearner(TokenTable.from_items([('a', 1)]), reserved_tokens=[token])
+def test_a_line_feed_is_learned_by_its_number_and_is_a_letter_too():
+    learned = MemoryLearner(TokenTable.from_items([('.\n', 4), ('\n', 3)])).build(3)
+    assert learned[2:4] == ('.\\10;_', '\\10;_')
+    assert [each for each in learned if '\n' in each] == ['\n']
+    reserved = MemoryLearner(TokenTable.from_items([('a', 1)]), reserved_tokens=['a\nb']).build(1)
+    assert reserved[2] == 'a\\10;b_'
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ from tokcore.subword.partitioned.token_survey import Surveyor, add_surveys
 from tokcore.subword.plain_iteration import PlainSegmenter
 from tokcore.text.escaping import alphabet_of, escape_token
 
-LETTERS = 'ab\\_\x00é中\U0001f600'
+LETTERS = 'ab\\_\n\x00é中\U0001f600'
 TOKENS = st.dictionaries(
     st.one_of(st.text(LETTERS, max_size=6), st.integers(1, 60).map(lambda n: 'ab' * n)),
     st.integers(0, 9),
@@ -79,7 +79,7 @@ def test_packs_the_suffixes_at_every_character(tokens, longest, borders, data):
     tables = []
     for batch in batches_of(tokens, longest):
         tables += pack_all_suffixes(batch, longest, groups, group_range)
-    expected = expected_suffixes(tokens, PlainSegmenter.of(sorted(set(LETTERS + 'u'))), longest)
+    expected = expected_suffixes(tokens, PlainSegmenter.of(sorted(set(LETTERS + 'u10;'))), longest)
     assert_tables(tables, expected, groups, group_range)
 
 
@@ -92,7 +92,7 @@ def test_packs_the_suffixes_at_the_cuts(tokens, longest, borders, subtokens, dat
     groups = groups_of(borders)
     group_range = draw_range(data, groups)
     reserved = data.draw(st.lists(st.sampled_from([escape(token) for token in tokens] or ['a_'])))
-    letters = sorted(set(LETTERS + 'u'))
+    letters = sorted(set(LETTERS + 'u10;'))
     vocabulary = SuffixTable.from_items((each.encode(), 0) for each in [*letters, *subtokens])
     segmenter = Segmenter(vocabulary, reserved, None)
     tables = []
@@ -106,7 +106,7 @@ def test_packs_the_suffixes_at_the_cuts(tokens, longest, borders, subtokens, dat
 @given(TOKENS, LONGEST, BORDERS, SUBTOKENS, st.data())
 def test_weighs_the_heavy_suffix_that_begins_each(tokens, longest, borders, subtokens, data):
     groups = groups_of(borders)
-    letters = sorted(set(LETTERS + 'u'))
+    letters = sorted(set(LETTERS + 'u10;'))
     plain = PlainSegmenter.of([*letters, *subtokens])
     suffixes = expected_suffixes(tokens, plain, longest)
     # Anything may be heavy that begins every suffix with a weight: here, what some draws picked.

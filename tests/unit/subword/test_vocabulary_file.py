@@ -16,6 +16,15 @@ def test_one_quoted_subtoken_a_line():
     )
 
 
+def test_a_line_feed_by_itself_takes_its_id_and_nothing_else_holds_one():
+    data = dump_vocabulary([*RESERVED, '\n', '\\10;_'])
+    assert data.endswith(b"'\n''\n'\\10;_'\n")
+    assert parse_vocabulary(data, 'v') == [*RESERVED, '', '\\10;_']
+    for wrong in ('a\n', '\n\n', '\r', 'a\rb'):
+        with pytest.raises(ValueError, match='which a vocabulary file cannot hold'):
+            dump_vocabulary([*RESERVED, wrong])
+
+
 @settings(deadline=None)
 @given(
     st.lists(

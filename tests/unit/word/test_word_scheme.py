@@ -1,5 +1,7 @@
 """Whole words: which have ids, what becomes of others, and files of them."""
 
+import re
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -15,7 +17,7 @@ from tokcore.word.word_scheme import SCHEME, WordScheme
 from tokcore.word.word_vocabulary import WordVocabulary, parse_words
 
 COUNTS = {'b': 3, 'a': 3, 'é': 3, 'rare': 1, '<s>': 9, 'often': 7}
-TEXTS = st.text(st.one_of(st.characters(), st.sampled_from(' a\t\r\x1c\x85\xa0\u2003\u3000')))
+TEXTS = st.text(st.one_of(st.characters(), st.sampled_from(' a\t\n\r\x1c\x85\xa0\u2003\u3000')))
 
 
 def learned(**options):
@@ -59,7 +61,7 @@ def test_words_of_any_text(texts, split):
         encoded.ids[encoded.offsets[row] : encoded.offsets[row + 1]].tolist()
         for row in range(len(texts))
     ]
-    split_text = str.split if split == 'unicode' else lambda text: text.split(' ')
+    split_text = str.split if split == 'unicode' else lambda text: re.split('[ \n\r]', text)
     assert rows == [
         [vocabulary.id_of(word) or 0 for word in split_text(text) if word] for text in texts
     ]

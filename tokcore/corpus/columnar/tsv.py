@@ -88,6 +88,10 @@ class Tsv(FurtherFields, LinesOfOneFile):
         self.check_further(len(self.columns))
 
     @property
+    def barred(self) -> str:
+        return '' if self.quoting == 'csv' else '\n'
+
+    @property
     def sides(self) -> tuple[str, ...]:
         if len(self.columns) <= _MOST_SIDES:
             return self.sides_of(len(self.columns))

@@ -15,12 +15,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from tokcore.compiled.compilation import read_only
-from tokcore.corpus.dataset import Split
+from tokcore.corpus.dataset import Block, Split
 from tokcore.corpus.filters.registry import made_filters
-from tokcore.corpus.filters.row_filter import Filtered, RowFilter
+from tokcore.corpus.filters.row_filter import Filtered, RowFilter, RowLimits, UnfitRow
 from tokcore.corpus.filters.texts.row_kernels import join_lines
 from tokcore.corpus.filters.users_function import PIECES, RowError
-from tokcore.corpus.rows import DroppedRow, Rows
+from tokcore.corpus.rows import DroppedRow, Reject, Rows
 from tokcore.errors import InputError
 from tokcore.text.normalizer import Normalizer
 from tokcore.text.sides import Side
@@ -50,29 +50,29 @@ class _Taken:
     rows: np.ndarray
 
 
-def filtered_rows(
-    rows: Rows, split: Split, place: int, end: int, normalizer: Normalizer
-) -> Rows:
-    """Returns what is left of rows.
+def filtered_rows(rows: Rows, split: Split, block: Block, normalizer: Normalizer) -> Rows:
+    """Returns what is left of rows. Those of which a filter makes what is no row are rejected.
 
     Args:
-        rows: of a block.
+        rows: of the block.
         split: whose filters they go through.
-        place: of the block.
-        end: of the block in its (first) file.
+        block: whole rows.
         normalizer: what made text of the rows.
 
     Raises:
-        InputError: a user's function fails or returns what is no row, or more rows come of one
-            than can be told apart.
+        InputError: a user's function fails or makes more than a worker can hold, or more rows come
+            of one than can be told apart.
     """
+    place = block.place
+    limits = RowLimits(block.max_line_bytes, block.format.barred)
     taken = _Taken(rows.sides, np.arange(len(rows)))
     filtered: collections.Counter[str] = collections.Counter()
     added = 0
     dropped: list[tuple[int, DroppedRow]] = []
+    rejects: list[Reject] = []
     for each in made_filters(split.filters):
         try:
-            found = each.apply(taken.sides)
+            found = each.within(limits).apply(taken.sides)
         except RowError as error:
             what = _line(rows, taken.rows[error.row], split, place)
             raise InputError(f'{what}: {error}') from error
@@ -82,9 +82,10 @@ def filtered_rows(
             stays = stays & (side.ends > side.starts)
         gone = np.ones(len(taken.rows), bool)
         gone[found.rows] = False
-        lost = np.count_nonzero(gone)
-        filtered[each.name] += int(lost + np.count_nonzero(~stays))
-        added += len(found.rows) - len(taken.rows) + int(lost)
+        added += len(found.rows) - len(taken.rows) + int(np.count_nonzero(gone))
+        gone[[unfit.row for unfit in found.unfit]] = False
+        rejects += [_reject(unfit, rows, taken) for unfit in found.unfit]
+        filtered[each.name] += int(np.count_nonzero(gone) + np.count_nonzero(~stays))
         if split.keeps_dropped:
             dropped += _dropped(each, rows, taken, gone)
             dropped += _dropped(each, rows, _Taken(sides, taken.rows[found.rows]), ~stays)
@@ -101,10 +102,13 @@ def filtered_rows(
         kept=tuple(column.taken(taken.rows) for column in rows.kept),
         filtered={name: count for name, count in sorted(filtered.items()) if count},
         added=added,
+        rejects=(*rows.rejects, *sorted(rejects, key=lambda each: each.offset)),
         dropped=tuple(each for _, each in sorted(dropped, key=lambda each: each[0])),
     )
     if not any(each.makes_several for each in made_filters(split.filters)):
         return made
+    first = block.texts[0]
+    end = first.offset + len(first.data)
     return dataclasses.replace(made, pieces=_identities(rows, taken.rows, split, place, end))
 
 
@@ -170,6 +174,13 @@ def _normalized(side: Side, normalizer: Normalizer) -> Side:
     """Returns rows, which may stand anywhere in their text, one after another and normalized."""
     joined = join_lines(*map(read_only, (side.text, side.starts, side.ends)))
     return normalizer.apply(Side(*map(read_only, joined))).side
+
+
+def _reject(unfit: UnfitRow, rows: Rows, taken: _Taken) -> Reject:
+    """A row that a filter could not make one of, with what the filter was given."""
+    at = int(rows.offsets[taken.rows[unfit.row]])
+    given = '\t'.join(side.row(unfit.row) for side in taken.sides)
+    return Reject(unfit.reason, 0, at, at, given.encode(), why=unfit.why)
 
 
 def _dropped(

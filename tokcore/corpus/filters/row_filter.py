@@ -11,10 +11,40 @@ import typing
 from dataclasses import dataclass
 from typing import ClassVar
 
+from tokcore.corpus.dataset import MAX_LINE_BYTES
+
 if typing.TYPE_CHECKING:
     import numpy as np
 
     from tokcore.text.sides import Side
+
+
+@dataclass(frozen=True)
+class RowLimits:
+    """What a row of a block can be.
+
+    Attributes:
+        most_bytes: that may be made of one row, on each side.
+        barred: characters of ASCII that no row of its format can have.
+    """
+
+    most_bytes: int = MAX_LINE_BYTES
+    barred: str = ''
+
+
+@dataclass(frozen=True)
+class UnfitRow:
+    """A row of which a filter made what cannot be a row: it is rejected, not dropped.
+
+    Attributes:
+        row: its number among those that the filter was given.
+        reason: it is counted under.
+        why: as an error tells it, behind the row's place.
+    """
+
+    row: int
+    reason: str
+    why: str
 
 
 @dataclass(frozen=True)
@@ -28,11 +58,13 @@ class Filtered:
             that of a row that became several.
         is_wanted: bool[rows that came out]: where it is not, the filter dropped what it had made of
             a row, for itself; None where it dropped whole rows only.
+        unfit: rows that are rejected, in their order; of these nothing came out.
     """
 
     sides: tuple[Side, ...]
     rows: np.ndarray
     is_wanted: np.ndarray | None = None
+    unfit: tuple[UnfitRow, ...] = ()
 
 
 class RowFilter(abc.ABC):
@@ -50,6 +82,10 @@ class RowFilter(abc.ABC):
     def stamp(self) -> str:
         """What its results depend on beside its options, in short; empty if it is nothing."""
         return ''
+
+    def within(self, limits: RowLimits) -> RowFilter:
+        """Returns this filter for rows of such limits; only users' own can go beyond them."""
+        return self
 
     @abc.abstractmethod
     def apply(self, sides: tuple[Side, ...]) -> Filtered:

@@ -12,7 +12,6 @@ from tokcore.corpus.filters.filtered_rows import filtered_rows, identity_step
 from tokcore.corpus.formats.corpus_format import block_rows
 from tokcore.corpus.rows import Rows
 from tokcore.text.normalizer import Normalizer
-from tokcore.text.sides import Side
 
 
 def taken_rows(block: Block, splits: Sequence[Split], normalizer: Normalizer) -> Rows:
@@ -39,31 +38,15 @@ def taken_rows(block: Block, splits: Sequence[Split], normalizer: Normalizer) ->
         rows = _before(rows, -(-end // identity_step(split)))
     if not split.filters:
         return rows
-    rows = _filtered(rows, block, split, normalizer)
+    rows = filtered_rows(rows, split, block, normalizer)
     return rows if end is None else _pieces_before(rows, end)
-
-
-def _filtered(rows: Rows, block: Block, split: Split, normalizer: Normalizer) -> Rows:
-    first = block.texts[0]
-    end = first.offset + len(first.data)
-    return filtered_rows(rows, split, block.place, end, normalizer)
 
 
 def _pieces_before(rows: Rows, end: int) -> Rows:
     """The rows whose identities are before one."""
     kept = int(np.searchsorted(rows.identities, end))
     return dataclasses.replace(
-        _first(rows, kept), beyond=rows.beyond + len(rows) - kept
-    )
-
-
-def _first(rows: Rows, count: int) -> Rows:
-    return dataclasses.replace(
-        rows,
-        sides=tuple(Side(each.text, each.starts[:count], each.ends[:count]) for each in rows.sides),
-        line_starts=rows.line_starts[:count],
-        kept=tuple(each.taken(slice(count)) for each in rows.kept),
-        pieces=None if rows.pieces is None else rows.pieces[:count],
+        rows.at(slice(kept)), beyond=rows.beyond + len(rows) - kept
     )
 
 
@@ -76,7 +59,7 @@ def _before(rows: Rows, end: int) -> Rows:
     kept = int(np.searchsorted(rows.offsets, end))
     rejects = tuple(each for each in rows.rejects if each.side or each.offset < end)
     return dataclasses.replace(
-        _first(rows, kept),
+        rows.at(slice(kept)),
         rejects=rejects,
         beyond=len(rows) - kept + len(rows.rejects) - len(rejects),
     )
@@ -99,7 +82,7 @@ def find_end(
     for block in blocks:
         rows = block_rows(block, normalizer)
         if split.filters:
-            rows = _filtered(rows, block, split, normalizer)
+            rows = filtered_rows(rows, split, block, normalizer)
         if len(rows) >= left:
             return block.place, int(rows.identities[left - 1]) + 1
         left -= len(rows)

@@ -35,6 +35,7 @@ class Bitext(CorpusFormat):
         'target side, the same number of files and of lines',
     )
     sides = ('inputs', 'targets')
+    barred = '\n'
     rows_are_lines = True
 
     def index_ranges(self, split: Split, item_bytes: int) -> list[IndexRange]:

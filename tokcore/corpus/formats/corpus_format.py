@@ -63,6 +63,11 @@ class CorpusFormat(abc.ABC):
         """The names of the columns of its rows: `inputs` and `targets` of pairs."""
 
     @property
+    def barred(self) -> str:
+        """Characters of ASCII that no row can have, so that no filter can make such; none by default."""
+        return ''
+
+    @property
     def kept(self) -> tuple[KeptField, ...]:
         """The fields that go along with the text; none by default."""
         return ()

@@ -41,6 +41,7 @@ class Lines(LinesOfOneFile):
     roles = ('text',)
     help = ('text without a source side',)
     sides = ('targets',)
+    barred = '\n'
     rows_are_lines = True
 
     def rows(self, block: Block, normalizer: Normalizer) -> Rows:

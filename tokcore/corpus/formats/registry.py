@@ -4,7 +4,7 @@ import functools
 import importlib
 
 from tokcore.corpus.formats.corpus_format import CorpusFormat
-from tokcore.corpus.rows import INVALID_UTF8, TOO_LONG
+from tokcore.corpus.rows import OF_ALL_FORMATS
 
 _ORIGINS = {
     'bitext': 'tokcore.corpus.formats.bitext:Bitext',
@@ -58,4 +58,4 @@ def all_formats() -> tuple[type[CorpusFormat], ...]:
 def all_reasons() -> tuple[str, ...]:
     """Returns for which reasons lines may be left out, in alphabetical order."""
     of_formats = {reason for each in all_formats() for reason in each.reasons}
-    return tuple(sorted({INVALID_UTF8, TOO_LONG, *of_formats}))
+    return tuple(sorted({*OF_ALL_FORMATS, *of_formats}))

@@ -132,11 +132,4 @@ def _lines(data: bytes, max_line_bytes: int) -> Side:
 def _only(rows: Rows, is_sampled: np.ndarray) -> Rows:
     """The rows that `is_sampled` (bool[rows]) says; the others are counted."""
     chosen = np.flatnonzero(is_sampled)
-    return dataclasses.replace(
-        rows,
-        sides=tuple(Side(each.text, each.starts[chosen], each.ends[chosen]) for each in rows.sides),
-        line_starts=rows.line_starts[chosen],
-        kept=tuple(each.taken(chosen) for each in rows.kept),
-        pieces=None if rows.pieces is None else rows.pieces[chosen],
-        not_sampled=len(rows) - len(chosen),
-    )
+    return dataclasses.replace(rows.at(chosen), not_sampled=len(rows) - len(chosen))

@@ -66,6 +66,7 @@ class Tmx(CorpusFormat):
     roles = ('tmx',)
     help = ('TMX files, a row for each translation unit',)
     reasons = ('undefined_entity',)
+    barred = '\0'  # not even by its number
     takes_any_text = False
 
     def __post_init__(self):

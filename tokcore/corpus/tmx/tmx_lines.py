@@ -29,6 +29,7 @@ class TmxLines(CorpusFormat):
     help = ('TMX with each <seg> on a line of its own, in turns source and target',)
     reasons = (UNMATCHED_SEGMENT,)
     sides = ('inputs', 'targets')
+    barred = '\n'
     takes_any_text = False
 
     def plan(

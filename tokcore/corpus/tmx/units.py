@@ -112,10 +112,12 @@ def fitting(text, place, end, language):
     while place < end:
         while place < end and text[place] <= 0x20:
             place += 1
-        word = 0
+        word, name = 0, place
         while place < end and text[place] > 0x20 and text[place] != 0x3D:
             word = word << 8 | text[place]
             place += 1
+        if place - name > 8:
+            word = 0  # of a longer name the number has the last eight bytes alone
         while place < end and text[place] != 0x22 and text[place] != 0x27:
             place += 1
         if place >= end:

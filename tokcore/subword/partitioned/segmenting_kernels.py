@@ -10,8 +10,15 @@ import numpy as np
 
 from tokcore.compiled.byte_hashing import GOLDEN_RATIO
 from tokcore.compiled.compilation import kernel, kernel_without_allocation
+from tokcore.learning.ranked_text import escaped_length
 from tokcore.subword.partitioned.front_coding import read_row_head
-from tokcore.text.escaping import BACKSLASH, LETTER_U, UNDERSCORE
+from tokcore.text.escaping import (
+    BACKSLASH,
+    ESCAPED_LINE_FEED,
+    LETTER_U,
+    LINE_FEED,
+    UNDERSCORE,
+)
 from tokcore.text.utf8 import next_character
 
 _SPREAD = np.uint64(GOLDEN_RATIO)
@@ -198,8 +205,7 @@ def escaped_sizes(data, offsets, sizes):
     for token in range(len(sizes)):
         size = np.int64(1)
         for place in range(offsets[token], offsets[token + 1]):
-            byte = data[np.uint64(place)]
-            size += 2 if byte == BACKSLASH or byte == UNDERSCORE else 1
+            size += escaped_length(data[np.uint64(place)])
         sizes[token] = size
 
 
@@ -210,6 +216,11 @@ def escape_batch(data, offsets, first, last, text):
     for token in range(first, last):
         for place in range(offsets[token], offsets[token + 1]):
             byte = data[np.uint64(place)]
+            if byte == LINE_FEED:
+                for each in ESCAPED_LINE_FEED:
+                    text[written] = each
+                    written += _ONE
+                continue
             if byte == BACKSLASH or byte == UNDERSCORE:
                 text[written] = BACKSLASH
                 written += _ONE
@@ -236,7 +247,7 @@ def survey_tokens(data, offsets, counts, mask, seen, lengths, picked):
             point, place = next_character(data, place)
             seen[point] = 1
             digest = (digest ^ np.uint64(point)) * np.uint64(0x100000001B3)
-            length += 2 if point == BACKSLASH or point == UNDERSCORE else 1
+            length += escaped_length(point)
         lengths[token] = length
         digest ^= digest >> _HALF
         digest *= _SPREAD

@@ -25,9 +25,13 @@ class SpacePreTokenizer:
 
     Attributes:
         split: 'space', as TensorFlow NMT splits; 'unicode', as `str.split` does.
+        at_line_breaks: whether 'space' splits at line feeds and carriage returns too. Lines, which
+            NMT reads, have none; texts of JSON and Parquet do. Records do not tell it: each scheme
+            has it always or never.
     """
 
     split: Split = 'space'
+    at_line_breaks: bool = False
 
     @property
     def name(self) -> str:
@@ -41,11 +45,13 @@ class SpacePreTokenizer:
         """Returns the words of a text, in plain Python."""
         if self.split == 'unicode':
             return text.split()
+        if self.at_line_breaks:
+            text = text.replace('\n', ' ').replace('\r', ' ')
         return [word for word in text.split(' ') if word]
 
     def prepare(self, rows: TextRows) -> tuple[WhiteSpace, np.ndarray]:
         table = whitespace_table() if self.split == 'unicode' else _SPACE_ALONE
-        return WhiteSpace(table), rows.text
+        return WhiteSpace(table, self.at_line_breaks), rows.text
 
     def row_parts(self, rows: TextRows, row: int, longest: int) -> Iterator[RowPart]:
         state, text = self.prepare(rows)

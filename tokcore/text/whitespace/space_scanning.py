@@ -19,6 +19,7 @@ class WhiteSpace(NamedTuple):
     """The state: which characters are between tokens."""
 
     whitespace: np.ndarray  # uint8[0x110000], `whitespace_table`; of no length: U+0020 alone
+    breaks: bool  # whether line feeds and carriage returns are, beside U+0020
 
 
 @kernel_without_allocation
@@ -47,10 +48,14 @@ def _wide_spaces(text, place, inside, carried, whitespace):
 
 
 @kernel_without_allocation
-def _spaces_of_chunk(text, place, inside, carried, whitespace):
+def _spaces_of_chunk(text, place, inside, carried, pre_tokenizer):
     """The bytes of a chunk that are white space, and what the next one takes of its last."""
     found = byte_range_mask(text, place, 0x20, 0x20)
+    whitespace = pre_tokenizer.whitespace
     if len(whitespace) == 0:
+        if pre_tokenizer.breaks:
+            found |= byte_range_mask(text, place, 0x0A, 0x0A)
+            found |= byte_range_mask(text, place, 0x0D, 0x0D)
         return found, _0
     found |= byte_range_mask(text, place, 0x09, 0x0D) | byte_range_mask(text, place, 0x1C, 0x1F)
     wide, behind = _wide_spaces(text, place, inside, carried, whitespace)
@@ -75,7 +80,7 @@ def scan_words(rows, row, position, pre_tokenizer, tokens):
             left = row_end - place
             inside = _ALL if left >= _CHUNK else (_1 << left) - _1
             spaces, carried = _spaces_of_chunk(
-                rows.text, place, inside, carried, pre_tokenizer.whitespace
+                rows.text, place, inside, carried, pre_tokenizer
             )
             letters = ~spaces & inside
             before = letters << _1 | np.uint64(begun > ended)

@@ -44,6 +44,9 @@ def own(monkeypatch):
         'own:many': lambda source, target: [(source, target)] * 4096,
         'own:three': lambda source, target: [(source, target)] * 3,
         'own:fails': lambda source, target: (source[source.index('good') :], target),
+        'own:unfit': lambda source, target: {'breaks': ('a\nb', target), 'nothing': 7}.get(
+            source, (source, target)
+        ),
         'own:empty': lambda source, target: [('', target), (source, '  '), (source, target)],
     }
     monkeypatch.setattr(
@@ -91,8 +94,9 @@ def split_of(form, data, specs, **more):
 
 
 def taken(
-    form, data, specs, item_bytes=1 << 20, normalizer=T2T_LINES, max_examples=None, keeps=True
-):
+    form, data, specs, item_bytes=1 << 20, normalizer=T2T_LINES, max_examples=None, keeps=True,
+    on_error='skip',
+):  # fmt: skip
     """Reads a file as a job does."""
     split = split_of(form, data, specs, max_examples=max_examples, keeps_dropped=keeps)
 
@@ -108,7 +112,7 @@ def taken(
     found = Taken([], [], [], [], [], [])
     for block in blocks:
         rows = taken_rows(block, (split,), normalizer)
-        facts = stats_of(block, rows, (split,), 'skip')
+        facts = stats_of(block, rows, (split,), on_error)
         found.texts += [tuple(side.row(row) for side in rows.sides) for row in range(len(rows))]
         found.identities += rows.identities.tolist()
         found.offsets += rows.offsets.tolist()
@@ -226,6 +230,32 @@ def test_the_bound_counts_what_all_filters_made():
     form, data = as_tsv([('a', 'b')])
     with pytest.raises(InputError, match='made 9 rows of it, and there can be 4 at most'):
         taken(form, data, ['own:three', 'own:three'])
+
+
+def test_rows_of_which_a_filter_makes_none_are_rejected_and_counted():
+    pairs = [('good', 'x'), ('breaks', 'x'), ('a,breaks,b', 'x'), ('nothing', 'x'), ('end', 'x')]
+    form, data = as_tsv(pairs)
+    found = taken(form, data, ['own:by_letter', 'own:unfit'])
+    assert [source for source, _ in found.texts] == ['good', 'a', 'b', 'end']
+    assert found.tally.left_out == {'filter_no_row': 3}
+    assert (found.tally.added, found.tally.filtered) == (2, {})
+    assert found.rejected == [
+        ('filter_no_row', {'file': 'corpus', 'offset': 7, 'line': 'breaks\tx'}),
+        ('filter_no_row', {'file': 'corpus', 'offset': 16, 'line': 'breaks\tx'}),
+        ('filter_no_row', {'file': 'corpus', 'offset': 29, 'line': 'nothing\tx'}),
+    ]
+    # Fields of JSON may hold line feeds, which the normalizer leaves within a row.
+    found = taken(*as_json(pairs), ['own:unfit'])
+    assert ('a\nb', 'x') in found.texts and found.tally.left_out == {'filter_no_row': 1}
+
+
+@pytest.mark.parametrize(
+    ('as_form', 'line'), [(as_tsv, 'the line that starts at byte 4'), (as_parquet, 'row 1')]
+)
+def test_the_first_of_them_is_an_error_by_its_place(as_form, line):
+    form, data = as_form([('a', 'x'), ('nothing', 'x'), ('breaks', 'x')])
+    with pytest.raises(InputError, match=f'^corpus: {line}: the filter own:unfit returned 7, and'):
+        taken(form, data, ['own:unfit'], on_error='stop')
 
 
 def test_texts_and_pieces_without_text_are_counted_where_they_lost_it():

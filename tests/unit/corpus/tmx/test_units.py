@@ -16,6 +16,7 @@ from tokcore.corpus.formats.corpus_format import plan_items
 from tokcore.corpus.range_checksums import checksums_of, join_checksums
 from tokcore.corpus.rows import TOO_LONG
 from tokcore.corpus.tmx.tmx import Tmx
+from tokcore.corpus.tmx.tmx_rows import unit_rows
 from tokcore.text.t2t_lines import T2T_LINES
 
 LANG = '{http://www.w3.org/XML/1998/namespace}lang'
@@ -236,3 +237,13 @@ def test_an_entity_in_another_language_is_nobodys_business():
     document = '<!DOCTYPE tmx SYSTEM "x"><tmx>' + unit('c').replace('</tu>', '<tuv lang="fr"><seg>&x;</seg></tuv></tu>') + '</tmx>'
     assert texts_of(read(document.encode(), Tmx(('en',)))) == [('c',)]
     assert dataclasses.astuple(Tmx(('en',))) == (('en',), 'drop')
+
+
+def test_an_attribute_is_known_by_its_whole_name():
+    for name in ('myxml:lang', 'xxml:lang', 'lang2', 'xml:langs', 'mylang'):
+        variants = ''.join(
+            f'<tuv {name}="{other}" xml:lang="{own}"><seg>{own}</seg></tuv>'
+            for own, other in (('en', 'zh'), ('zh', 'en'))
+        )
+        rows = unit_rows(f'<tu>{variants}</tu>'.encode(), 0, ('en', 'zh'), True, T2T_LINES)
+        assert [side.row(0) for side in rows.sides] == ['en', 'zh']
