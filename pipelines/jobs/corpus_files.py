@@ -4,6 +4,7 @@ A typing error in the last split costs seconds and not the hours of a count.
 """
 
 import dataclasses
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -13,11 +14,14 @@ from pipelines.fetching.fetched_files import FetchedFile
 from pipelines.files import filesystem
 from pipelines.files.filesystem import StoredFile
 from pipelines.jobs.split_paths import SplitPaths
-from pipelines.transforms.read_corpus import corpus_file, find_files
-from tokcore.corpus.dataset import AskedFilter, CorpusFile, Split
+from pipelines.transforms.read_corpus import FoundFile, archive_lists, find_files
+from tokcore.corpus.dataset import AskedFilter, CorpusFile, MemberFile, Split
 from tokcore.corpus.filters.registry import asked_filters, try_filters
 from tokcore.corpus.formats.corpus_format import CorpusFormat
 from tokcore.corpus.range_checksums import RangeChecksum, TextSummary, join_checksums
+from tokcore.corpus.storage.archive_passes import in_passes
+from tokcore.corpus.storage.archive_reading import reading_on
+from tokcore.corpus.storage.archives import ArchiveLists
 from tokcore.corpus.storage.compression import MOST_RATIO, Compression
 from tokcore.corpus.storage.file_checksum import checksum_file
 from tokcore.corpus.storage.indexed_text import may_have_index
@@ -107,8 +111,9 @@ class Corpus:
 
     def wanted_inputs(self) -> tuple[InputState, ...]:
         """Returns the files' state, by which a stage knows them again."""
+        checksums = InputChecksums(self.inputs)
         return tuple(
-            InputState(each.split, each.role, each.stored, lambda each=each: checksum_input(each))
+            InputState(each.split, each.role, each.stored, lambda each=each: checksums.of(each))
             for each in self.inputs
         )
 
@@ -137,17 +142,21 @@ def find_corpus(
     """
     splits: list[Split] = []
     inputs: list[CorpusInput] = []
+    archives = archive_lists()
     for given in paths:
         chosen = given.chosen_format
         found = [
-            [each for pattern in given.paths[role] for each in _find(pattern, fetched or {})]
+            [
+                each
+                for pattern in given.paths[role]
+                for each in _find(pattern, fetched or {}, archives)
+            ]
             for role in chosen.roles
         ]
         _check_numbers(given, chosen, [len(each) for each in found])
-        stored = list(zip(*found, strict=True))
-        files = [tuple(map(corpus_file, place)) for place in stored]
-        for place in files:
-            chosen.check(place, filesystem.open_binary)
+        places = list(zip(*found, strict=True))
+        files = [tuple(each.file for each in place) for place in places]
+        _check(chosen, files)
         if not any(first.size or first.compressed for first, *_ in files):
             names = ', '.join(first.path for first, *_ in files)
             raise InputError(
@@ -160,25 +169,33 @@ def find_corpus(
         )
         inputs += [
             CorpusInput(
-                given.split, role, first + number, side, files[number][side], stored[number][side]
+                given.split, role, first + number, side, place[side].file, place[side].stored
             )
-            for number in range(len(files))
+            for number, place in enumerate(places)
             for side, role in enumerate(chosen.roles)
         ]
     return Corpus(tuple(splits), tuple(inputs))
 
 
-def _find(pattern: str, fetched: Mapping[str, FetchedFile]) -> list[StoredFile]:
+def _check(chosen: CorpusFormat, files: Sequence[tuple[CorpusFile, ...]]) -> None:
+    """Looks at the files of each place, at those of an archive in its order."""
+    for together in in_passes(files, lambda place: place, sys.maxsize):
+        with reading_on(filesystem.open_binary, together) as open_binary:
+            for place in together:
+                chosen.check(place, open_binary)
+
+
+def _find(
+    pattern: str, fetched: Mapping[str, FetchedFile], archives: ArchiveLists
+) -> list[FoundFile]:
     if pattern not in fetched:
-        return find_files(pattern)
+        return find_files(pattern, archives)
     # A name is the same wherever the work folder is: the address, and the member if there is one.
     file = fetched[pattern]
     inside = '' if file.member is None else f'!{file.member}'
     return [
-        dataclasses.replace(
-            each, name=file.name + each.path[len(file.path) :], sha256=file.sha256
-        )
-        for each in find_files(file.path + inside)
+        each.named(file.name + each.stored.path[len(file.path) :], file.sha256)
+        for each in find_files(file.path + inside, archives)
     ]
 
 
@@ -241,6 +258,30 @@ def input_texts(corpus: Corpus, receipts: Sequence[RangeChecksum]) -> tuple[Inpu
     return tuple(texts)
 
 
-def checksum_input(each: CorpusInput) -> InputText:
-    """Returns the manifest's entry of an input by reading it from beginning to end."""
-    return each.text(checksum_file(each.file, filesystem.open_binary))
+class InputChecksums:
+    """The manifest's entries of inputs, by reading these from beginning to end.
+
+    Where one is a member of an archive, all of that archive are read with it, and are known then.
+    """
+
+    def __init__(self, inputs: Sequence[CorpusInput]):
+        self._inputs = inputs
+        self._of_members: dict[CorpusInput, InputText] = {}
+
+    def of(self, asked: CorpusInput) -> InputText:
+        """Returns the entry of one of the inputs; raises InputError if it cannot be read."""
+        if not isinstance(asked.file, MemberFile):
+            return asked.text(checksum_file(asked.file, filesystem.open_binary))
+        if asked not in self._of_members:
+            of_archive = [
+                each
+                for each in self._inputs
+                if isinstance(each.file, MemberFile) and each.file.archive == asked.file.archive
+            ]
+            [together] = in_passes(of_archive, lambda each: (each.file,), sys.maxsize)
+            with reading_on(
+                filesystem.open_binary, [(each.file,) for each in together]
+            ) as open_binary:
+                for each in together:
+                    self._of_members[each] = each.text(checksum_file(each.file, open_binary))
+        return self._of_members[asked]

@@ -1,7 +1,9 @@
 """What is read, cut into work items; for some formats that takes a pass over the bytes."""
 
+import bisect
 import dataclasses
-from collections.abc import Mapping, Sequence
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,7 +15,7 @@ from pipelines.jobs.job import Execution, Reading
 from pipelines.transforms.read_blocks import ReadBlocks
 from pipelines.transforms.share_out import ReportEach
 from pipelines.transforms.write_report import read_report
-from tokcore.corpus.dataset import Split, WorkItem
+from tokcore.corpus.dataset import CorpusFile, Split, WorkItem
 from tokcore.corpus.filters.taken_rows import find_end
 from tokcore.corpus.formats.corpus_format import (
     CorpusFormat,
@@ -21,6 +23,8 @@ from tokcore.corpus.formats.corpus_format import (
     plan_items,
     read_blocks,
 )
+from tokcore.corpus.storage.archive_passes import in_passes
+from tokcore.corpus.storage.archive_reading import reading_on
 
 _INDEXING = 'indexing'
 
@@ -45,6 +49,24 @@ class ReadPlan:
     def all_items(self) -> list[WorkItem]:
         """The work items of all splits, in the order of the splits."""
         return [item for split in self.reading.corpus.split_names for item in self.items[split]]
+
+    def passes(self, split: str) -> list[tuple[WorkItem, ...]]:
+        """Returns a split's work items as one worker each is to read them, one after the other.
+
+        Those of an archive are together, as far as that is read from its beginning. No pass is of two
+        datasets: each of these reads an archive for itself.
+        """
+        firsts = sorted(
+            each.first_place for each in self.reading.corpus.splits if each.name == split
+        )
+        of_datasets = itertools.groupby(
+            self.items[split], lambda item: bisect.bisect_right(firsts, item.place)
+        )
+        return [
+            together
+            for _, items in of_datasets
+            for together in in_passes(list(items), lambda item: item.files, self.item_bytes)
+        ]
 
     @property
     def stored_bytes(self) -> int:
@@ -82,7 +104,8 @@ def plan_reading(reading: Reading, execution: Execution, folder: str) -> ReadPla
     found: dict[int, tuple] = {}
     if ranges:
         report = filesystem.join(folder, 'line-counts')
-        indexing = ReportEach(list(enumerate(ranges)), _index_range, report)
+        passes = in_passes(list(enumerate(ranges)), _files_of, item_bytes)
+        indexing = ReportEach(passes, _index_ranges, report)
         with counted('index', _INDEXING, sum(part.stored_bytes for _, part in ranges)):
             execution.engine.run(lambda pipeline: pipeline | 'IndexLines' >> indexing)
         found = {each.number: each.found for each in read_report(report, _Indexed)}
@@ -105,14 +128,14 @@ def _ended(
     """Returns a dataset with its end, for which its beginning is read here."""
     if split.max_examples is None:
         return split
-    blocks = (
-        block
-        for item in items
-        for block in read_blocks(
-            item, filesystem.open_binary, item_bytes, reading.max_line_bytes
+    # In the order of places, which is that of names; what an archive has in another one is kept.
+    with reading_on(filesystem.open_binary, [item.files for item in items]) as open_binary:
+        blocks = (
+            block
+            for item in items
+            for block in read_blocks(item, open_binary, item_bytes, reading.max_line_bytes)
         )
-    )
-    end = find_end(blocks, split, reading.scheme.normalizer)
+        end = find_end(blocks, split, reading.scheme.normalizer)
     return dataclasses.replace(split, end=end)
 
 
@@ -124,8 +147,16 @@ class _Indexed:
     found: tuple
 
 
-def _index_range(numbered: tuple[int, tuple[CorpusFormat, Any]]) -> _Indexed:
-    number, (indexing, part) = numbered
-    found = indexing.index(part, filesystem.open_binary)
-    advance(_INDEXING, part.stored_bytes)
-    return _Indexed(number, found)
+_Numbered = tuple[int, tuple[CorpusFormat, Any]]
+
+
+def _files_of(numbered: _Numbered) -> tuple[CorpusFile]:
+    return (numbered[1][1].file,)
+
+
+def _index_ranges(together: Sequence[_Numbered]) -> Iterator[_Indexed]:
+    with reading_on(filesystem.open_binary, list(map(_files_of, together))) as open_binary:
+        for number, (indexing, part) in together:
+            found = indexing.index(part, open_binary)
+            advance(_INDEXING, part.stored_bytes)
+            yield _Indexed(number, found)

@@ -88,9 +88,9 @@ def refuse_too_large(reading: Reading, execution: Execution, vocabularies: int) 
         fit_memory(execution, reading.longest_line, vocabularies, reading.corpus.may_have_parts)
         return
     corpus = reading.corpus
-    # A work item is not cut further, and a gzip file is one.
+    # A work item is not cut further, and a gzip file is one, or a member of an archive.
     items = sum(
-        1 if each.file.compressed else -(-each.file.size // execution.item_bytes)
+        1 if each.file.is_stream else -(-each.file.size // execution.item_bytes)
         for each in corpus.inputs
         if each.side == 0
     )

@@ -1,7 +1,7 @@
 """The sample that a vocabulary is counted from: what it can be of, how it is found and told."""
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from pipelines.artifacts.manifest import SampleRecord
@@ -21,6 +21,8 @@ from tokcore.corpus.sampling.sampled_rows import LineSample, RowSample, UniformS
 from tokcore.corpus.sampling.taken_lines import FileSample, TakenLines, sample_file
 from tokcore.corpus.sampling.vocab_sample import LineBudget, UniformShare, asked_sample
 from tokcore.corpus.sampling.warm_up import compile_sampling_kernels
+from tokcore.corpus.storage.archive_passes import in_passes
+from tokcore.corpus.storage.archive_reading import reading_on
 from tokcore.errors import InputError
 
 _SAMPLING = 'sampling'
@@ -200,7 +202,8 @@ def _sample_files(
     parts: Sequence[_Part], execution: Execution, folder: str
 ) -> dict[tuple[int, int], FileSample]:
     report = filesystem.join(folder, 'sampled-files')
-    sampling = ReportEach(parts, _sample_part, report)
+    passes = in_passes(parts, lambda part: (part.file,), execution.item_bytes)
+    sampling = ReportEach(passes, _sample_parts, report)
     with counted('sample', _SAMPLING, sum(part.file.size for part in parts)):
         execution.engine.run(lambda pipeline: pipeline | 'SampleFiles' >> sampling)
     return {
@@ -211,12 +214,17 @@ def _sample_files(
     }
 
 
-def _sample_part(part: _Part) -> _Sampled:
-    found = sample_file(
-        part.file, part.budget, filesystem.open_binary, part.max_line_bytes, part.starts
-    )
-    advance(_SAMPLING, part.file.size)
-    return _Sampled(*part.key, found.taken.period, found.taken.lines, list(found.first_lines))
+def _sample_parts(parts: Sequence[_Part]) -> Iterator[_Sampled]:
+    # A compressed file is read twice, so of an archive two readers go on from member to member.
+    twice = [(part.file, part.file) if part.file.compressed else (part.file,) for part in parts]
+    with reading_on(filesystem.open_binary, twice) as open_binary:
+        for part in parts:
+            found = sample_file(
+                part.file, part.budget, open_binary, part.max_line_bytes, part.starts
+            )
+            advance(_SAMPLING, part.file.size)
+            lines = list(found.first_lines)
+            yield _Sampled(*part.key, found.taken.period, found.taken.lines, lines)
 
 
 def _refuse_empty(how: str, of_side: Sequence[tuple[_Part, FileSample]]) -> None:

@@ -14,7 +14,7 @@ import google_crc32c
 
 from pipelines.artifacts.recorded_rules import earlier_rules
 from pipelines.files import filesystem
-from pipelines.jobs.corpus_files import checksum_input
+from pipelines.jobs.corpus_files import InputChecksums
 from pipelines.jobs.encode_options import EncodeOptions
 from pipelines.jobs.read_plan import ReadPlan
 from pipelines.jobs.shuffle_memory import ShuffleMemory
@@ -30,7 +30,7 @@ from pipelines.shuffle.plan_folders import (
 )
 from pipelines.transforms.encode_blocks import BlockEncoder, EncodedFeature, SplitShards
 from tokcore.compiled.compilation import earlier_digests, source_digest
-from tokcore.corpus.dataset import MAX_LINE_BYTES, Split, WorkItem
+from tokcore.corpus.dataset import MAX_LINE_BYTES, Split, WorkItem, split_of
 from tokcore.options.option_fields import recorded
 from tokcore.schemes import DEFAULT_SCHEME
 from tokcore.shuffle.run_file import FORMAT
@@ -164,6 +164,7 @@ def _content(
         for path in (each.vocabulary for each in features)
     }
     items = plan_json([item.key for item in read_plan.all_items])
+    checksums = InputChecksums(reading.corpus.inputs)
     content = {
         'format': FORMAT,
         'code': _codes()[0],
@@ -184,7 +185,7 @@ def _content(
         'inputs': [
             [
                 each.split, each.role, each.place, each.side, each.file.path, each.file.size,
-                each.stored.modified or checksum_input(each).crc32c,
+                each.stored.modified or checksums.of(each).crc32c,
             ]
             for each in reading.corpus.inputs
         ],
@@ -214,7 +215,10 @@ def _dataset_content(split: Split) -> list[object] | None:
 
 
 def _run_items(read_plan: ReadPlan, run_bytes: int, processes: int) -> list[RunItem]:
-    """Cuts each split's work items into runs; a gzip file is one item and its run has parts."""
+    """Cuts each split's work items into runs.
+
+    A gzip file is one item, and its run has parts; so it is with all members of a tar.gz.
+    """
     corpus = read_plan.reading.corpus
     limit = _RUN_PARTS * run_bytes
     if processes > 1:
@@ -224,15 +228,16 @@ def _run_items(read_plan: ReadPlan, run_bytes: int, processes: int) -> list[RunI
     for number, name in enumerate(corpus.split_names):
         held: list[WorkItem] = []
         size = 0
-        firsts = {each.first_place for each in corpus.splits if each.name == name}
-        for item in read_plan.items[name]:
+        dataset = None
+        for items in read_plan.passes(name):
             # A run is of one dataset, whose numbers it tells.
-            begins = item.place in firsts and held and held[-1].place != item.place
-            if held and (begins or size + item.stored_bytes > limit):
+            before, dataset = dataset, split_of(corpus.splits, name, items[0].place)
+            stored_bytes = sum(each.stored_bytes for each in items)
+            if held and (before is not dataset or size + stored_bytes > limit):
                 runs.append(RunItem(len(runs), number, tuple(held)))
                 held, size = [], 0
-            held.append(item)
-            size += item.stored_bytes
+            held += items
+            size += stored_bytes
         if held:
             runs.append(RunItem(len(runs), number, tuple(held)))
     return runs

@@ -136,10 +136,7 @@ class RunWriter:
         return count
 
     def _read(self, item: RunItem) -> Iterator[Block]:
-        for each in item.items:
-            yield from read_counted(
-                each, filesystem.open_binary, self._plan.block_bytes, self._plan.max_line_bytes
-            )
+        return read_counted(item.items, self._plan.block_bytes, self._plan.max_line_bytes)
 
     def _encode(self, making: _OpenRun, block: Block) -> _EncodedStep:
         return _EncodedStep(making, self._encoder.encode(block))

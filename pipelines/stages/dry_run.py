@@ -1,14 +1,17 @@
 """What a job would read and write, told without doing it."""
 
+import sys
 from collections.abc import Iterator, Sequence
 
 from pipelines.files import filesystem
 from pipelines.jobs.job import Execution, Reading
 from pipelines.options.vocabulary_options import SampledVocabulary
 from tokcore.corpus.block_stats import stats_of
-from tokcore.corpus.dataset import Split
+from tokcore.corpus.dataset import OpenBinary, Split
 from tokcore.corpus.filters.taken_rows import taken_rows
 from tokcore.corpus.sampling.vocab_sample import UniformShare, asked_sample
+from tokcore.corpus.storage.archive_passes import in_passes
+from tokcore.corpus.storage.archive_reading import reading_on
 
 _FILES_TOLD = 8
 
@@ -38,8 +41,7 @@ def dry_run(
         paths = sum(len(files) for files in split.files)
         limit = f', the first {split.max_examples} examples' if split.max_examples else ''
         yield f'{name}: {split.format.what}, {_many(paths, "file")}, {size} bytes as stored{limit}'
-        for place in split.places:
-            yield f'  {_first_block(reading, execution, split, place)}'
+        yield from _first_blocks(reading, execution, split)
     if sampling.vocab_sample:
         yield f'vocabulary: {_sampled(sampling.vocab_sample)} (--vocab-sample {sampling.vocab_sample})'
     yield f'to be written to {folder}: {_many(len(names), "file")}'
@@ -63,11 +65,24 @@ def _many(count: int, what: str) -> str:
     return f'{count} {what}' if count == 1 else f'{count} {what}s'
 
 
-def _first_block(reading: Reading, execution: Execution, split: Split, place: int) -> str:
+def _first_blocks(reading: Reading, execution: Execution, split: Split) -> Iterator[str]:
+    passes = in_passes(split.places, split.files_at, sys.maxsize)
+    told: dict[int, str] = {}
+    for together in passes:
+        with reading_on(filesystem.open_binary, list(map(split.files_at, together))) as open_binary:
+            for place in together:
+                told[place] = _first_block(reading, execution, split, place, open_binary)
+    for place in split.places:
+        yield f'  {told[place]}'
+
+
+def _first_block(
+    reading: Reading, execution: Execution, split: Split, place: int, open_binary: OpenBinary
+) -> str:
     files = split.files_at(place)
     paths = ' and '.join(file.path for file in files)
     block = split.format.first_block(
-        split, place, filesystem.open_binary, execution.item_bytes, reading.max_line_bytes
+        split, place, open_binary, execution.item_bytes, reading.max_line_bytes
     )
     if block is None:
         return f'{paths}: empty'

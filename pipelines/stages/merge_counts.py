@@ -125,8 +125,8 @@ def _base(name: str) -> str:
 
 def _merge_partition(
     folder: str, rules: TokenRules, numbered: tuple[int, CountFiles]
-) -> WrittenCounts:
+) -> list[WrittenCounts]:
     partition, files = numbered
     written = write_counts_file(folder, partition, read_counts_or_empty(files), rules)
     advance(_MERGING, 1)
-    return written
+    return [written]

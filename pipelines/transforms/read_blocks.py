@@ -13,6 +13,8 @@ from pipelines.transforms.share_out import ShareOut
 from tokcore.corpus.dataset import MAX_LINE_BYTES, Block, OpenBinary, WorkItem
 from tokcore.corpus.formats.corpus_format import read_blocks
 from tokcore.corpus.sampling.line_numbers import numbered_blocks
+from tokcore.corpus.storage.archive_passes import in_passes
+from tokcore.corpus.storage.archive_reading import reading_on
 
 READING = 'reading'
 """The work of which each item is a part, of its stored bytes."""
@@ -22,12 +24,21 @@ _GZIP_RATIO = 5
 
 
 def read_counted(
+    items: Sequence[WorkItem], block_bytes: int, max_line_bytes: int
+) -> Iterator[Block]:
+    """Yields what `read_blocks` does of items, one after the other.
+
+    A block is counted as work done when the next is asked for. Where the lines of an item are numbered,
+    so are those of its blocks. An archive is read on from one item to the next.
+    """
+    with reading_on(filesystem.open_binary, [item.files for item in items]) as open_binary:
+        for item in items:
+            yield from _read_counted(item, open_binary, block_bytes, max_line_bytes)
+
+
+def _read_counted(
     item: WorkItem, open_binary: OpenBinary, block_bytes: int, max_line_bytes: int
 ) -> Iterator[Block]:
-    """Yields what `read_blocks` does, and counts a block as work done when the next is asked for.
-
-    Where the lines of an item are numbered, so are those of its blocks.
-    """
     left = item.stored_bytes
     ratio = _GZIP_RATIO if item.is_compressed else 1
     blocks = read_blocks(item, open_binary, block_bytes, max_line_bytes)
@@ -69,7 +80,8 @@ by default, is so large beside an item of the default size. What is larger is re
 class ReadBlocks(beam.PTransform):
     """Reads work items as blocks of whole rows.
 
-    Only the items cross a shuffle; blocks are handed on within the worker that read them. Parts of
+    Only the items cross a shuffle, those of an archive that one worker has to read together; blocks are
+    handed on within the worker that read them. Parts of
     compressed files are decompressed by threads, up to `workers` + 1 of them ahead: where nothing
     else holds up a worker, that does.
 
@@ -86,9 +98,10 @@ class ReadBlocks(beam.PTransform):
     workers: int = 1
 
     def expand(self, root: beam.pvalue.PBegin) -> beam.PCollection:
+        passes = in_passes(self.items, lambda item: item.files, self.block_bytes)
         return (
             root
-            | ShareOut(self.items)  # WorkItem
+            | ShareOut(passes)  # (WorkItem, ...)
             | 'Read' >> beam.ParDo(
                 _ReadFn(self.workers, self.block_bytes, self.max_line_bytes)
             )  # Block
@@ -103,12 +116,12 @@ class _ReadFn(beam.DoFn):
     def setup(self) -> None:
         self._calls: OrderedPool[list[Block]] = OrderedPool(self._workers)
 
-    def process(self, item: WorkItem) -> Iterator[Block]:
-        if self._is_read_ahead(item):
-            for blocks in self._calls.submit(self._blocks, item):
+    def process(self, items: tuple[WorkItem, ...]) -> Iterator[Block]:
+        if all(map(self._is_read_ahead, items)):
+            for blocks in self._calls.submit(self._blocks, items):
                 yield from blocks
         else:
-            yield from self._read(item)
+            yield from self._read(items)
 
     def finish_bundle(self) -> Iterator:
         for blocks in self._calls.drain():
@@ -122,10 +135,8 @@ class _ReadFn(beam.DoFn):
         is_small = item.stored_bytes <= MOST_AHEAD * self._block_bytes
         return self._workers > 1 and is_part and is_small
 
-    def _blocks(self, item: WorkItem) -> list[Block]:
-        return list(self._read(item))
+    def _blocks(self, items: tuple[WorkItem, ...]) -> list[Block]:
+        return list(self._read(items))
 
-    def _read(self, item: WorkItem) -> Iterator[Block]:
-        return read_counted(
-            item, filesystem.open_binary, self._block_bytes, self._max_line_bytes
-        )
+    def _read(self, items: tuple[WorkItem, ...]) -> Iterator[Block]:
+        return read_counted(items, self._block_bytes, self._max_line_bytes)

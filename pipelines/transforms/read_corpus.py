@@ -17,29 +17,47 @@ from tokcore.corpus.formats.bitext import Bitext
 from tokcore.corpus.formats.corpus_format import index_ranges, plan_items
 from tokcore.corpus.formats.lines import Lines
 from tokcore.corpus.formats.work_items import ITEM_BYTES
-from tokcore.corpus.storage.archives import ARCHIVE, archive_and_member, member_names
+from tokcore.corpus.storage.archive_reading import reading_on
+from tokcore.corpus.storage.archives import ArchiveLists, archive_and_member
 from tokcore.corpus.storage.compression import compression_of
 from tokcore.errors import InputError
 
 
-def corpus_file(stored: StoredFile) -> CorpusFile:
-    """Returns a file as those read it that do not know where it is stored.
+@dataclass(frozen=True)
+class FoundFile:
+    """A file of a corpus.
 
-    Raises:
-        InputError: it cannot be read.
+    Attributes:
+        stored: as its filesystem lists it; of a member of an archive, size and time are those of the
+            archive.
+        file: as those read it that do not know where it is stored.
     """
-    is_member = archive_and_member(stored.path) and not filesystem.exists(stored.path)
-    compressed = ARCHIVE if is_member else compression_of(stored.path, filesystem.open_binary)
-    return CorpusFile(stored.path, stored.name, stored.size, compressed)
+
+    stored: StoredFile
+    file: CorpusFile
+
+    def named(self, name: str, sha256: str | None) -> 'FoundFile':
+        """Returns it by another name, with the SHA-256 of what is stored."""
+        return FoundFile(
+            dataclasses.replace(self.stored, name=name, sha256=sha256),
+            dataclasses.replace(self.file, name=name),
+        )
 
 
-def find_files(pattern: str) -> list[StoredFile]:
+def archive_lists() -> ArchiveLists:
+    """Returns new lists of archives, wherever these are stored."""
+    return ArchiveLists(filesystem.open_binary)
+
+
+def find_files(pattern: str, archives: ArchiveLists | None = None) -> list[FoundFile]:
     """Returns the files that a path or a glob names; `a.tgz!glob` those within archives.
 
-    A member's size and time are its archive's.
+    Args:
+        pattern: a path or a glob.
+        archives: with the same ones, several calls read an archive once.
 
     Raises:
-        InputError: there are none, or an archive cannot be read.
+        InputError: there are none, or one cannot be read.
     """
     if is_web_address(pattern):
         raise InputError(
@@ -48,13 +66,19 @@ def find_files(pattern: str) -> list[StoredFile]:
         )
     named = archive_and_member(pattern)
     if named is None or filesystem.exists(pattern):
-        return filesystem.find(pattern)
-    archives, members = named
+        return [FoundFile(stored, _corpus_file(stored)) for stored in filesystem.find(pattern)]
+    archives = archives or archive_lists()
+    paths, members = named
     return [
-        dataclasses.replace(stored, path=f'{stored.path}!{member}', name=f'{stored.name}!{member}')
-        for stored in filesystem.find(archives)
-        for member in member_names(corpus_file(stored), members, filesystem.open_binary)
+        FoundFile(dataclasses.replace(stored, path=member.path, name=member.name), member)
+        for stored in filesystem.find(paths)
+        for member in archives.find(_corpus_file(stored), members)
     ]
+
+
+def _corpus_file(stored: StoredFile) -> CorpusFile:
+    compressed = compression_of(stored.path, filesystem.open_binary)
+    return CorpusFile(stored.path, stored.name, stored.size, compressed)
 
 
 @dataclass(eq=False)
@@ -98,10 +122,9 @@ class ReadCorpus(beam.PTransform):
         else:
             chosen = Tsv(tuple(self.columns)) if self.columns else Lines()
             split = Split(self.split, chosen, tuple((each,) for each in sources))
-        index = [
-            split.format.index(each, filesystem.open_binary)
-            for each in index_ranges(split, self.item_bytes)
-        ]
+        parts = index_ranges(split, self.item_bytes)
+        with reading_on(filesystem.open_binary, [(part.file,) for part in parts]) as open_binary:
+            index = [split.format.index(part, open_binary) for part in parts]
         self.splits = (split,)
         """What `CountTokens` and `EncodeBlocks` take as the corpus."""
         self._items = plan_items(split, index, self.item_bytes)
@@ -112,4 +135,5 @@ class ReadCorpus(beam.PTransform):
 
 def _find(paths: str | Sequence[str]) -> tuple[CorpusFile, ...]:
     patterns = [paths] if isinstance(paths, str) else paths
-    return tuple(corpus_file(each) for pattern in patterns for each in find_files(pattern))
+    archives = archive_lists()
+    return tuple(each.file for pattern in patterns for each in find_files(pattern, archives))

@@ -1,6 +1,6 @@
 """A plan's elements to the workers: whichever is free takes the next one."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -29,22 +29,22 @@ class ShareOut(beam.PTransform):
 
 @dataclass(eq=False)
 class ReportEach(beam.PTransform):
-    """Calls a function for each element of a plan, on any worker, and reports what it returns.
+    """Calls a function for each element of a plan, on any worker, and reports what it gives.
 
     Attributes:
         plan: the elements.
-        call: gives an instance of a dataclass, as `WriteReport` takes it.
+        call: gives any number of instances of dataclasses, as `WriteReport` takes them.
         report: the file that they go to.
     """
 
     plan: Sequence
-    call: Callable[[Any], object]
+    call: Callable[[Any], Iterable[object]]
     report: str
 
     def expand(self, root: beam.pvalue.PBegin) -> beam.PCollection:
         return (
             root
             | ShareOut(self.plan)
-            | 'Call' >> beam.Map(self.call)
+            | 'Call' >> beam.FlatMap(self.call)
             | 'Report' >> WriteReport(self.report)
         )

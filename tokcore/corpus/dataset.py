@@ -30,6 +30,34 @@ class CorpusFile:
     size: int  # bytes as stored
     compressed: bool | str  # False, True for gzip, or a name; see `storage.compression`
 
+    @property
+    def is_stream(self) -> bool:
+        """Whether it is read from its beginning to its end, and not from any byte on."""
+        return bool(self.compressed)
+
+
+@dataclass(frozen=True)
+class MemberFile(CorpusFile):
+    """A file in an archive. Its size, and whether it is compressed, are its own.
+
+    Attributes:
+        archive: the archive as it is stored.
+        start: where the member begins: a byte of the tar's text, or of a zip the byte of its header.
+        entry: the last byte up to `start` from which the archive can be read: 0 where that is its
+            beginning alone, as of a tar.gz.
+        extents: of a sparse file in a tar, (offset, size) of the bytes that are not zeros; these
+            stand in the tar one after the other.
+    """
+
+    archive: CorpusFile
+    start: int
+    entry: int
+    extents: tuple[tuple[int, int], ...] = ()
+
+    @property
+    def is_stream(self) -> bool:
+        return True
+
 
 class Format(Protocol):
     """What is to be known here of a `formats.corpus_format.CorpusFormat`, which all of them are."""
@@ -119,8 +147,8 @@ class TextRange:
 
     Without `lines`: the lines that *start* in bytes [start, end). With `lines`: that many lines, after
     the `skip_lines`-th line feed at or after `start` (from `start` itself if 0); all of them end at or
-    before `end`. A compressed file is always whole, unless it is cut by an index: then the bytes are
-    those of its text.
+    before `end`. A file that is a stream is always whole, unless it is cut by an index: then the bytes
+    are those of its text.
     """
 
     file: CorpusFile
@@ -165,6 +193,11 @@ class WorkItem:
     def is_compressed(self) -> bool:
         """Whether one of its files is compressed, and its bytes are those that are stored."""
         return any(each.file.compressed and not each.of_text for each in self.ranges)
+
+    @property
+    def files(self) -> tuple[CorpusFile, ...]:
+        """The files of its place."""
+        return tuple(each.file for each in self.ranges)
 
 
 @dataclass(frozen=True)

@@ -212,13 +212,13 @@ def _read_table(path: str) -> TokenTable:
 class _Survey:
     chosen: ChosenWords
 
-    def __call__(self, path: str) -> WordSurvey:
+    def __call__(self, path: str) -> list[WordSurvey]:
         table = _read_table(path)
         words = self.chosen.of(table)
         least, largest = (
             (int(table.counts.min()), int(table.counts.max())) if len(table) else (0, 0)
         )
-        return WordSurvey(len(table), least, largest, character_weights(words))
+        return [WordSurvey(len(table), least, largest, character_weights(words))]
 
 
 @dataclass(frozen=True)

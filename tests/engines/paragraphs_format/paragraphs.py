@@ -84,7 +84,7 @@ class Paragraphs(CorpusFormat):
 def _beginning_in(text_range: TextRange, open_binary: OpenBinary) -> tuple[int, bytes]:
     """The paragraphs that begin in a range, with the line feeds behind them; to be read whole."""
     file, start, end = text_range.file, text_range.start, text_range.end
-    if file.compressed:
+    if file.is_stream:
         return 0, b''.join(text_pieces(file, open_binary))
     with open_stored(file, open_binary) as stream:
         data = read_range(stream, file, 0, file.size)

@@ -7,8 +7,7 @@ import zipfile
 import pytest
 
 from pipelines.files import filesystem
-from pipelines.transforms.read_corpus import corpus_file, find_files
-from tokcore.corpus.storage.archives import ARCHIVE
+from pipelines.transforms.read_corpus import find_files
 from tokcore.corpus.storage.corpus_text import text_pieces
 from tokcore.errors import InputError
 
@@ -26,23 +25,28 @@ def folder(tmp_path):
     return tmp_path
 
 
-def read(stored):
-    return b''.join(text_pieces(corpus_file(stored), filesystem.open_binary)).decode()
+def read(file):
+    return b''.join(text_pieces(file, filesystem.open_binary)).decode()
 
 
 def found(folder, pattern):
     """By name what each file that is found holds."""
-    return {stored.name: read(stored) for stored in find_files(str(folder / pattern))}
+    return {each.stored.name: read(each.file) for each in find_files(str(folder / pattern))}
 
 
 def test_members_are_known_by_their_archive_and_name(folder):
     assert found(folder, 'x.zip!a.en') == {'x.zip!a.en': 'a.en of x.zip\n'}
     assert found(folder, 'x.zip!a!b.en') == {'x.zip!a!b.en': 'a!b.en of x.zip\n'}
     assert found(folder, 'z.tgz!news/a.en') == {'z.tgz!news/a.en': 'tar'}
-    [stored] = find_files(str(folder / 'x.zip!a.en'))
-    assert stored.path == str(folder / 'x.zip!a.en')
+
+
+def test_a_members_size_is_its_own_and_its_state_that_of_its_archive(folder):
+    [found_file] = find_files(str(folder / 'x.zip!a.en'))
+    stored, file = found_file.stored, found_file.file
+    assert stored.path == file.path == str(folder / 'x.zip!a.en')
     assert stored.size == (folder / 'x.zip').stat().st_size
-    assert corpus_file(stored).compressed == ARCHIVE
+    assert (file.size, file.compressed) == (len('a.en of x.zip\n'), False)
+    assert file.archive.path == str(folder / 'x.zip')
 
 
 def test_globs_of_archives_and_of_members_go_together_in_order(folder):

@@ -55,7 +55,9 @@ def read_shares(
 
 @contextlib.contextmanager
 def _opened(file: CorpusFile, open_binary: OpenBinary) -> Iterator[BinaryIO]:
-    if file.compressed:
+    if file.is_stream:
+        # Of a member of an archive too only the text from its beginning on can be had, and the footer,
+        # by which columns are found, is at the end.
         raise InputError(
             f'{file.path} is compressed as a whole, and Parquet is compressed inside; unpack it'
         )

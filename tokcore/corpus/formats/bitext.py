@@ -1,7 +1,9 @@
 """Bitext: the same line of two files is a row, so lines must be found in both by their numbers.
 
 The files of a pair drift apart, so a first pass counts their lines in chunks (`line_index`), and a
-pair is cut where neither side of an item outgrows the limit. A pair with a gzip file is one item.
+pair is cut where neither side of an item outgrows the limit. A pair with a compressed file, or with a
+member of an archive, is one item. Where both files are members of one archive that has no index, it is
+decompressed twice at once, by two readers that go on from pair to pair (`storage.archive_reading`).
 """
 
 from __future__ import annotations
@@ -130,7 +132,7 @@ def _cuts(source: LineIndex, target: LineIndex, item_bytes: int) -> Iterator[tup
             f'{source.file.path} has {source.lines} lines but {target.file.path} has '
             f'{target.lines}; the two files of a pair must have the same number of lines'
         )
-    if source.file.compressed or target.file.compressed:
+    if source.file.is_stream or target.file.is_stream:
         cuts = [0, source.lines] if source.lines else []
     else:
         cuts = _cut_lines(source, target, item_bytes)
@@ -157,7 +159,7 @@ def _end_within(index: LineIndex, line: int, item_bytes: int) -> int:
 
 
 def _line_range(index: LineIndex, first: int, end: int) -> TextRange:
-    if index.file.compressed or (first == 0 and end == index.lines):
+    if index.file.is_stream or (first == 0 and end == index.lines):
         return TextRange(index.file, 0, index.file.size, 0, end - first)
     chunk = index.chunk_of(first)
     last_byte = (
@@ -170,7 +172,7 @@ def _line_range(index: LineIndex, first: int, end: int) -> TextRange:
 def _read_pairs(
     item: WorkItem, open_binary: OpenBinary, block_bytes: int, max_line_bytes: int
 ) -> Iterator[tuple[PlacedLines, PlacedLines]]:
-    if any(side.file.compressed for side in item.ranges):
+    if any(side.file.is_stream for side in item.ranges):
         yield from _stream_pairs(item, open_binary, block_bytes, max_line_bytes)
         return
     yield tuple(

@@ -97,7 +97,7 @@ class CorpusFormat(abc.ABC):
     def index_ranges(self, split: Split, item_bytes: int) -> Sequence[Any]:
         """Returns what has to be read before a split can be planned, in parts that can be pickled.
 
-        Each has `stored_bytes`, how much that reads. Nothing by default.
+        Each has the `file` that is read, and `stored_bytes`, how much of it. Nothing by default.
         """
         return ()
 
@@ -140,7 +140,7 @@ class CorpusFormat(abc.ABC):
         Raises InputError as `read_blocks` does.
         """
         ranges = tuple(
-            TextRange(file, 0, file.size if file.compressed else min(file.size, block_bytes))
+            TextRange(file, 0, file.size if file.is_stream else min(file.size, block_bytes))
             for file in split.files_at(place)
         )
         item = WorkItem(split.name, self, place, ranges)

@@ -26,7 +26,7 @@ outweighs its reading."""
 
 @dataclass(frozen=True)
 class IndexRange:
-    """What is counted at a time: chunks of `chunk_bytes` of a plain file, or a whole gzip file."""
+    """What is counted at a time: chunks of `chunk_bytes` of a plain file, or a whole stream."""
 
     split: str
     side: int  # 0 source, 1 target
@@ -81,8 +81,8 @@ def index_items(split: Split, item_bytes: int, unit_bytes: int = UNIT_BYTES) -> 
     ranges = []
     for place, pair in zip(split.places, split.files, strict=True):
         for side, file in enumerate(pair):
-            unit = max(1, file.size) if file.compressed else step
-            size = unit if file.compressed else file.size
+            unit = max(1, file.size) if file.is_stream else step
+            size = unit if file.is_stream else file.size
             ranges += [
                 IndexRange(
                     split.name, side, place, file, start, min(start + unit, file.size), chunk
@@ -99,7 +99,7 @@ def count_lines(range: IndexRange, open_binary: OpenBinary) -> LineCount:
       InputError: if the file cannot be read, has changed its size, or is a gzip file cut off or
         damaged.
     """
-    count = _count_stream if range.file.compressed else _count_chunks
+    count = _count_stream if range.file.is_stream else _count_chunks
     return count(range, open_binary)
 
 

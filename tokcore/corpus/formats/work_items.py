@@ -106,7 +106,7 @@ def _ranges_of(file: CorpusFile, item_bytes: int, cuts: Sequence[int]) -> list[T
         return [
             TextRange(file, start, end, of_text=True) for start, end in itertools.pairwise(bounds)
         ]
-    if file.compressed:
+    if file.is_stream:
         return [TextRange(file, 0, file.size)]
     return [
         TextRange(file, start, min(start + item_bytes, file.size))
@@ -130,7 +130,7 @@ def _read_lines(
 ) -> Iterator[PlacedLines]:
     [text_range] = item.ranges
     file = text_range.file
-    if not file.compressed:
+    if not file.is_stream:
         yield from read_starting_lines(text_range, open_binary, max_line_bytes)
         return
     offset, pieces = 0, text_pieces(file, open_binary)

@@ -59,4 +59,6 @@ def numbered_blocks(item: WorkItem, blocks: Iterator[Block]) -> Iterator[Block]:
 
 
 def _is_cut_by_bytes(item: WorkItem) -> bool:
-    return item.ranges[0].lines is None and not item.is_compressed
+    text_range = item.ranges[0]
+    is_whole = text_range.file.is_stream and not text_range.of_text
+    return text_range.lines is None and not is_whole

@@ -1,14 +1,16 @@
-"""Members of archives, `texts.tgz!news/a.en`: listed, and read as a stream from the beginning.
+"""Members of archives, `texts.tgz!news/a.en`: which there are, and where each of them begins.
 
-tar is Python's, over any compression that files may have; zip is Python's too. Nothing is unpacked
-to disk, so a member's name is never a path; each reading of a member reads a tar up to it.
+tar is Python's, over any compression that files may have; zip is Python's too. An archive is read
+once, from front to back, to list it, whatever number of members is asked for (of a zip its directory
+tells). Nothing is unpacked under a member's name, so a name is never a path. `archive_reading` reads
+the members.
 """
 
 from __future__ import annotations
 
+import bisect
 import collections
 import contextlib
-import dataclasses
 import fnmatch
 import io
 import lzma
@@ -19,22 +21,16 @@ import tarfile
 import zipfile
 import zlib
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import BinaryIO
 
-from tokcore.corpus.dataset import CorpusFile, OpenBinary
-from tokcore.corpus.storage.compression import (
-    bounded,
-    compression_of,
-    compression_of_bytes,
-    unpacked_pieces,
-    unpacked_stream,
-)
+from tokcore.corpus.dataset import CorpusFile, MemberFile, OpenBinary
+from tokcore.corpus.storage.compression import Compression, compression_of_bytes, unpacked_pieces
 from tokcore.corpus.storage.gzip_text import PIECE_BYTES
+from tokcore.corpus.storage.indexed_text import may_have_index, part_ends
+from tokcore.corpus.storage.piece_reader import PieceReader
 from tokcore.corpus.storage.stored_file import open_stored, read_up_to
 from tokcore.errors import InputError
-
-ARCHIVE = 'archive'
-"""How a member of one is said to be compressed, whatever that is compressed with."""
 
 _NAME = re.compile(
     r'(?P<archive>.*?\.(?:tar|tgz|tbz2?|txz|tzst|tar\.(?:gz|bz2|xz|zst)|zip))!(?P<member>.+)',
@@ -43,6 +39,9 @@ _NAME = re.compile(
 
 _MOST_HEADER_BYTES = 16 << 20
 """Of a member of a tar, with its long name and whatever else there is: Python holds all of it."""
+
+_BEGINNING_BYTES = 16
+"""Of a member, which tell how it is compressed."""
 
 _ZIP_END_BYTES = 22
 """Of what ends a zip, without its comment."""
@@ -59,22 +58,68 @@ def archive_and_member(path: str) -> tuple[str, str] | None:
     return (match['archive'], match['member']) if match else None
 
 
-def member_names(archive: CorpusFile, pattern: str, open_binary: OpenBinary) -> list[str]:
-    """Returns the names of an archive's files that a pattern means, in order.
+class ArchiveLists:
+    """The members of archives, each of which is read once, however often it is asked about."""
 
-    A name that is a member's stands for that one, whatever is in it.
+    def __init__(self, open_binary: OpenBinary):
+        self._open_binary = open_binary
+        self._entries: dict[CorpusFile, list[_Entry]] = {}
 
-    Raises:
-        InputError: the archive cannot be read or is damaged, has no such file, or several of one
-            name, or one whose name is not UTF-8.
-    """
-    counts = collections.Counter(name for name, _ in _members(archive, open_binary))
+    def find(self, archive: CorpusFile, pattern: str) -> list[MemberFile]:
+        """Returns the files of an archive that a pattern means, in the order of their names.
+
+        A name that is a member's stands for that one, whatever is in it.
+
+        Raises:
+            InputError: the archive cannot be read or is damaged, has no such file, or several of one
+                name, or one whose name is not UTF-8, or that cannot be unpacked here.
+        """
+        entries = self._entries.get(archive)
+        if entries is None:
+            listing = _zip_entries if is_zip(archive) else _tar_entries
+            entries = self._entries[archive] = listing(archive, self._open_binary)
+        names = _chosen_names(archive, [each.name for each in entries], pattern)
+        by_name = {each.name: each for each in entries}
+        chosen = [by_name[name] for name in names]
+        if is_zip(archive):
+            kinds = _zip_compressions(archive, chosen, self._open_binary)
+        else:
+            kinds = [each.compressed for each in chosen]
+        return [
+            MemberFile(
+                f'{archive.path}!{each.name}',
+                f'{archive.name}!{each.name}',
+                each.size,
+                kind,
+                archive,
+                each.start,
+                each.entry,
+                each.extents,
+            )
+            for each, kind in zip(chosen, kinds, strict=True)
+        ]
+
+
+@dataclass(frozen=True, slots=True)
+class _Entry:
+    """What an archive tells of a file, as `MemberFile` has it; of a zip not how it is compressed."""
+
+    name: str
+    size: int
+    start: int
+    entry: int
+    compressed: Compression = False
+    extents: tuple[tuple[int, int], ...] = ()
+
+
+def _chosen_names(archive: CorpusFile, there: list[str], pattern: str) -> list[str]:
+    counts = collections.Counter(there)
     names = sorted(counts, key=lambda name: name.encode('utf-8', 'surrogateescape'))
-    found = [pattern] if pattern in counts else fnmatch.filter(names, pattern)
-    if not found:
-        there = ', '.join(map(_told, names[:10])) or 'none'
-        raise InputError(f'{archive.path} has no file {pattern!r} in it; there are {there}')
-    for name in found:
+    chosen = [pattern] if pattern in counts else fnmatch.filter(names, pattern)
+    if not chosen:
+        some = ', '.join(map(_shown, names[:10])) or 'none'
+        raise InputError(f'{archive.path} has no file {pattern!r} in it; there are {some}')
+    for name in chosen:
         if counts[name] > 1:
             raise InputError(
                 f'{archive.path} has several files {name!r} in it; pack it again with one of them'
@@ -84,74 +129,62 @@ def member_names(archive: CorpusFile, pattern: str, open_binary: OpenBinary) -> 
                 f'{archive.path} has a file whose name is not UTF-8, {name!a}; choose others, or '
                 'pack it under another name'
             )
-    return found
+    return chosen
 
 
-def _told(name: str) -> str:
+def _shown(name: str) -> str:
     return name if name.isprintable() else repr(name)
 
 
-def member_pieces(file: CorpusFile, open_binary: OpenBinary) -> Iterator[bytes]:
-    """Yields the text of a member in pieces; raises InputError as `corpus_text.text_pieces`."""
-    path, wanted = archive_and_member(file.path)
-    archive = CorpusFile(path, path, file.size, compression_of(path, open_binary))
-    return bounded(file, _pieces_of(file, archive, wanted, open_binary))
+def is_zip(archive: CorpusFile) -> bool:
+    """Tells whether an archive is a zip, by its name; all others are tars."""
+    return archive.path.lower().endswith('.zip')
 
 
-def _pieces_of(
-    file: CorpusFile, archive: CorpusFile, wanted: str, open_binary: OpenBinary
-) -> Iterator[bytes]:
-    for name, stream in _members(archive, open_binary, wanted):
-        if name != wanted:
-            continue
-        with _named(archive):
-            piece = read_up_to(stream, PIECE_BYTES)
-        if kind := compression_of_bytes(piece):
-            packed = dataclasses.replace(file, compressed=kind)
-            yield from unpacked_stream(packed, _Rest(piece, stream, archive))
-            return
-        while piece:
-            yield piece
-            with _named(archive):
-                piece = read_up_to(stream, PIECE_BYTES)
-        return
-    raise InputError(f'{archive.path} has no file {wanted!r} in it any more; run again')
-
-
-def _members(
-    archive: CorpusFile, open_binary: OpenBinary, wanted: str | None = None
-) -> Iterator[tuple[str, BinaryIO]]:
-    """Yields the files of an archive, the one that is wanted with its bytes.
-
-    These are good until the next one is asked for.
-    """
-    if archive.path.lower().endswith('.zip'):
-        yield from _zip_members(archive, open_binary, wanted)
-        return
-    reader = _PieceReader(unpacked_pieces(archive, open_binary))
+def _tar_entries(archive: CorpusFile, open_binary: OpenBinary) -> list[_Entry]:
+    """Reads a whole tar. `extents` and the like are as the headers tell them."""
+    ends = part_ends(archive, open_binary) if may_have_index(archive) else ()
+    part_starts = [0, *ends[:-1]]
+    entries = []
+    reader = PieceReader(unpacked_pieces(archive, open_binary))
     stream = io.BufferedReader(reader, PIECE_BYTES)
     with contextlib.ExitStack() as stack:
-        with _named(archive), reader.at_most(_MOST_HEADER_BYTES):
+        with naming(archive), reader.at_most(_MOST_HEADER_BYTES):
             tar = stack.enter_context(
                 tarfile.open(fileobj=stream, mode='r|', tarinfo=_Member, encoding='utf-8')
             )
         while True:
-            with _named(archive):
+            with naming(archive):
                 with reader.at_most(_MOST_HEADER_BYTES):
                     member = tar.next()
-                found = tar.extractfile(member) if member is not None and member.isreg() else None
-            if member is None:
-                break
-            if found is not None:
-                yield member.name, found
-            tar.members.clear()  # which holds all of them otherwise, however many there are
-            with _named(archive):
+                if member is None:
+                    break
+                if member.isreg():
+                    start = member.offset_data
+                    if not archive.compressed:
+                        entry = start
+                    else:
+                        entry = part_starts[bisect.bisect_right(part_starts, start) - 1]
+                    beginning = tar.extractfile(member).read(_BEGINNING_BYTES)
+                    extents = tuple(member.sparse or ()) if member.issparse() else ()
+                    entries.append(
+                        _Entry(
+                            member.name,
+                            member.size,
+                            start,
+                            entry,
+                            compression_of_bytes(beginning),
+                            extents,
+                        )
+                    )
+                tar.members.clear()  # which holds all of them otherwise, however many there are
                 if tar.fileobj.tell() < tar.offset:
                     tar.fileobj.seek(tar.offset - 1)  # so that `next` reads a header alone
-        with _named(archive):
+        with naming(archive):
             while rest := tar.fileobj.read(PIECE_BYTES):
                 if rest.strip(b'\0'):
                     raise tarfile.ReadError(f'something follows its end at byte {tar.offset}')
+    return entries
 
 
 class _Member(tarfile.TarInfo):
@@ -167,30 +200,54 @@ class _Member(tarfile.TarInfo):
             raise tarfile.ReadError(f'{error} at byte {tar.offset}') from error
 
 
-def _zip_members(
-    archive: CorpusFile, open_binary: OpenBinary, wanted: str | None
-) -> Iterator[tuple[str, BinaryIO]]:
+def _zip_entries(archive: CorpusFile, open_binary: OpenBinary) -> list[_Entry]:
+    with opened_zip(archive, open_binary) as opened:
+        return [
+            _Entry(each.filename, each.file_size, each.header_offset, each.header_offset)
+            for each in opened.infolist()
+            # A name may be empty, which `is_dir` does not expect.
+            if not each.filename.endswith('/') and not stat.S_ISLNK(each.external_attr >> 16)
+        ]
+
+
+def _zip_compressions(
+    archive: CorpusFile, chosen: list[_Entry], open_binary: OpenBinary
+) -> list[Compression]:
+    with opened_zip(archive, open_binary) as opened:
+        kinds = []
+        for each in chosen:
+            with open_zip_member(archive, opened, each.name) as stream, naming(archive):
+                kinds.append(compression_of_bytes(stream.read(_BEGINNING_BYTES)))
+        return kinds
+
+
+@contextlib.contextmanager
+def opened_zip(archive: CorpusFile, open_binary: OpenBinary) -> Iterator[zipfile.ZipFile]:
+    """Opens a zip; raises InputError where it is damaged, or something stands around it."""
     with open_stored(archive, open_binary) as stream, contextlib.ExitStack() as stack:
-        with _named(archive):
+        with naming(archive):
             opened = stack.enter_context(zipfile.ZipFile(stream))
             _check_ends(stream, opened, archive.size)
-        for member in opened.infolist():
-            # A name may be empty, which `is_dir` does not expect.
-            if member.filename.endswith('/') or stat.S_ISLNK(member.external_attr >> 16):
-                continue
-            found = io.BytesIO()
-            if member.filename == wanted:
-                if member.flag_bits & 1:
-                    raise InputError(f'{archive.path}!{wanted} is encrypted; unpack it')
-                if member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
-                    # Python unpacks others without a bound of what comes out at once.
-                    raise InputError(
-                        f'{archive.path}!{wanted} is packed by another method than deflate; unpack '
-                        'it, or pack it so'
-                    )
-                with _named(archive):
-                    found = stack.enter_context(opened.open(member))
-            yield member.filename, found
+        yield opened
+
+
+def open_zip_member(archive: CorpusFile, opened: zipfile.ZipFile, name: str) -> BinaryIO:
+    """Opens a member of a zip.
+
+    Raises:
+        InputError: it is encrypted, packed by a method that may unpack without bound, or damaged.
+    """
+    with naming(archive):
+        member = opened.getinfo(name)
+        if member.flag_bits & 1:
+            raise InputError(f'{archive.path}!{name} is encrypted; unpack it')
+        if member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+            # Python unpacks others without a bound of what comes out at once.
+            raise InputError(
+                f'{archive.path}!{name} is packed by another method than deflate; unpack it, or '
+                'pack it so'
+            )
+        return opened.open(member)
 
 
 def _check_ends(stream: BinaryIO, opened: zipfile.ZipFile, size: int) -> None:
@@ -203,7 +260,8 @@ def _check_ends(stream: BinaryIO, opened: zipfile.ZipFile, size: int) -> None:
 
 
 @contextlib.contextmanager
-def _named(archive: CorpusFile) -> Iterator[None]:
+def naming(archive: CorpusFile) -> Iterator[None]:
+    """Raises InputError, with the archive's name, for what Python refuses in an archive."""
     try:
         yield
     except InputError:
@@ -213,47 +271,3 @@ def _named(archive: CorpusFile) -> Iterator[None]:
             raise  # of the system, and not of what decompresses
         reason = ' '.join(str(error).split())[:200] or type(error).__name__
         raise InputError(f'{archive.path} is damaged or no archive ({reason}); get it again') from error
-
-
-class _Rest:
-    """The bytes of a member of which the first piece has been read."""
-
-    def __init__(self, piece: bytes, stream: BinaryIO, archive: CorpusFile):
-        self._piece, self._stream, self._archive = piece, stream, archive
-
-    def read(self, size: int) -> bytes:
-        if self._piece:
-            found, self._piece = self._piece[:size], self._piece[size:]
-            return found
-        with _named(self._archive):
-            return self._stream.read(size)
-
-
-class _PieceReader(io.RawIOBase):
-    """A stream of pieces of bytes as a file that can only be read on."""
-
-    def __init__(self, pieces: Iterator[bytes]):
-        self._pieces = pieces
-        self._left = b''
-        self._most: int | None = None  # bytes that may still be read; None: any number
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: memoryview) -> int:
-        self._left = self._left or next(self._pieces, b'')
-        taken = self._left[: len(buffer)]
-        buffer[: len(taken)] = taken
-        self._left = self._left[len(taken) :]
-        if self._most is not None:
-            self._most -= len(taken)
-            if self._most < 0:
-                raise tarfile.ReadError('a header that is far too large')
-        return len(taken)
-
-    @contextlib.contextmanager
-    def at_most(self, size: int) -> Iterator[None]:
-        """Raises tarfile.ReadError where more is read within."""
-        self._most = size
-        yield
-        self._most = None

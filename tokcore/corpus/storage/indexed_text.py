@@ -6,7 +6,7 @@ import itertools
 from collections.abc import Iterator
 from typing import BinaryIO
 
-from tokcore.corpus.dataset import CorpusFile, OpenBinary
+from tokcore.corpus.dataset import CorpusFile, MemberFile, OpenBinary
 from tokcore.corpus.storage.compression import XZ, ZSTD, is_bomb, unpacked_stream
 from tokcore.corpus.storage.gzip_text import PIECE_BYTES
 from tokcore.corpus.storage.stored_file import open_stored, read_up_to
@@ -19,8 +19,8 @@ _INDEXES = {XZ: xz_blocks, ZSTD: zstd_frames}
 
 
 def may_have_index(file: CorpusFile) -> bool:
-    """Tells whether files compressed so may have an index."""
-    return file.compressed in _INDEXES
+    """Tells whether a file may be read by an index of parts: a member of an archive never is."""
+    return file.compressed in _INDEXES and not isinstance(file, MemberFile)
 
 
 def part_ends(file: CorpusFile, open_binary: OpenBinary) -> tuple[int, ...]:
