@@ -11,6 +11,7 @@ import dataclasses
 import itertools
 import os
 import shutil
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import BinaryIO
@@ -19,9 +20,10 @@ from pipelines.files import filesystem
 from pipelines.jobs.corpus_files import Corpus
 from pipelines.jobs.read_plan import ReadPlan
 from pipelines.transforms.encode_blocks import BlockEncoder, LoadedBlockEncoder
-from tokcore.corpus.dataset import Split, WorkItem
+from tokcore.corpus.dataset import MemberFile, OpenBinary, Split, WorkItem
 from tokcore.corpus.formats.corpus_format import read_blocks
-from tokcore.corpus.storage.archives import ARCHIVE
+from tokcore.corpus.storage.archive_passes import in_passes
+from tokcore.corpus.storage.archive_reading import reading_on
 from tokcore.errors import FullDiskError
 from tokcore.shuffle.run_file import ROW_BYTES
 
@@ -187,23 +189,34 @@ def _sample_dataset(
     middles = ((2 * place + 1) * total // (2 * places) for place in range(places))
     chosen = collections.Counter(bisect.bisect_right(ends, middle) for middle in middles)
     found = _Sampled()
-    for number, times in chosen.items():
-        sampled, stored = _sample_item(items[number], read_plan, encoder)
-        found += sampled.times(times / places * total / max(1, stored))
+    for together in in_passes(list(chosen), lambda number: items[number].files, sys.maxsize):
+        files = [items[number].files for number in together]
+        reads = _CountedReads()
+        with reading_on(reads.open_binary, files) as open_binary:
+            for number in together:
+                reads.bytes = 0
+                sampled, stored = _sample_item(
+                    items[number], read_plan, encoder, reads, open_binary
+                )
+                found += sampled.times(chosen[number] / places * total / max(1, stored))
     return found
 
 
 def _sample_item(
-    item: WorkItem, read_plan: ReadPlan, encoder: LoadedBlockEncoder
+    item: WorkItem,
+    read_plan: ReadPlan,
+    encoder: LoadedBlockEncoder,
+    reads: '_CountedReads',
+    open_binary: OpenBinary,
 ) -> tuple[_Sampled, int]:
     """Encodes the beginning of an item; returns what came of it, and of how many stored bytes."""
     found, text = _Sampled(), 0
-    reads = _CountedReads()
-    is_stream = item.is_compressed and all(
-        each.file.compressed != ARCHIVE for each in item.ranges
+    # What is read of an archive is not one member's: a compressed one counts as read to its end.
+    is_stream = item.is_compressed and not any(
+        isinstance(each, MemberFile) for each in item.files
     )
     for block in read_blocks(
-        item, reads.open_binary, read_plan.item_bytes, read_plan.reading.max_line_bytes
+        item, open_binary, read_plan.item_bytes, read_plan.reading.max_line_bytes
     ):
         encoded = encoder.encode(block)
         rejected = sum(len(each.json_lines) for each in encoded.facts.rejected)

@@ -22,7 +22,8 @@ class ShareOut(beam.PTransform):
     def expand(self, root: beam.pvalue.PBegin) -> beam.PCollection:
         return (
             root
-            | 'Plan' >> beam.Create(list(self.plan), reshuffle=False)
+            # Beam would look at the type of each element, and at those of all that a tuple holds.
+            | 'Plan' >> beam.Create(list(self.plan), reshuffle=False).with_output_types(Any)
             | 'ShareOut' >> beam.Reshuffle()
         )
 
