@@ -4,7 +4,7 @@ import argparse
 from collections.abc import Sequence
 
 from pipelines.cli.given_files import split_paths
-from pipelines.cli.standard_output import print_text
+from pipelines.cli.standard_output import print_lines
 from pipelines.fetching.fetched_files import fetch_all, fetched_before
 from pipelines.fetching.web_addresses import is_web_address
 from pipelines.files import filesystem
@@ -55,5 +55,5 @@ def _found_corpus(
     for path in paths:
         if not is_web_address(path):
             find_files(path)
-    print_text(''.join(f'{line}\n' for line in missing))
+    print_lines(missing)
     return None

@@ -17,7 +17,7 @@ from pipelines.cli.asked_corpus import asked_corpus
 from pipelines.cli.given_files import names_files, split_paths
 from pipelines.cli.job_files.printing import job_text
 from pipelines.cli.name_limits import refuse_long_names
-from pipelines.cli.standard_output import print_text
+from pipelines.cli.standard_output import print_lines, print_toml
 from pipelines.engines.engine import Engine, choose_engine
 from pipelines.engines.runner_checks import check_engine
 from pipelines.files import filesystem
@@ -67,7 +67,7 @@ def print_job(options: argparse.Namespace) -> None:
     """Prints the job file that the options of a command stand for."""
     splits = SPLITS if options.command in ('build', 'encode') else SPLITS[:1]
     datasets = split_paths(options, splits) if names_files(options) else []
-    print_text(job_text(known_commands()[options.command], options.given, datasets))
+    print_toml(job_text(known_commands()[options.command], options.given, datasets))
 
 
 def build(options: argparse.Namespace, beam_flags: Sequence[str]) -> None:
@@ -228,7 +228,7 @@ def _tell(
     sampling: SampledVocabulary = SampledVocabulary(),
 ) -> None:
     told = dry_run(reading, execution, names, folder, sampling)
-    print_text(''.join(f'{line}\n' for line in told))
+    print_lines(told)
 
 
 def _refuse_dry_run(options: argparse.Namespace, instead: str) -> None:

@@ -8,11 +8,13 @@ import importlib.metadata
 import logging
 import os
 import sys
+import traceback
 import types
 from collections.abc import Sequence
 
 from pipelines.cli.interrupts import KEPT, end_on_signals, wait_if_ending
 from pipelines.cli.parser import parse_command
+from pipelines.cli.printable import LogFormatter, printable, printable_lines
 from pipelines.cli.standard_output import flush_printed
 from pipelines.files.system_errors import as_input_error
 from tokcore.errors import InputError
@@ -36,6 +38,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     arguments = sys.argv[1:] if is_process else list(arguments)
     if sys.stderr is None:  # closed by who started this; else a sentence would go to stdout
         sys.stderr = open(os.devnull, 'w')
+    if sys.flags.optimize > 1:
+        _import_beam_without_docstrings()
     if is_process:
         end_on_signals('' if arguments[:1] and arguments[0] in _FILTERS else KEPT)
     _log_to_stderr()
@@ -56,8 +60,24 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _fail(error, arguments) if mistake is None else _refuse(mistake)
 
 
+def _import_beam_without_docstrings() -> None:
+    """Imports Beam where Python leaves docstrings out (`python -OO`); it takes those of pandas apart.
+
+    Without pandas it goes without. Processes that Beam starts keep their docstrings.
+    """
+    os.environ['PYTHONOPTIMIZE'] = '1'
+    known = sys.modules.get('pandas')
+    sys.modules['pandas'] = None
+    try:
+        importlib.import_module('apache_beam')
+    finally:
+        del sys.modules['pandas']
+        if known is not None:
+            sys.modules['pandas'] = known
+
+
 def _refuse(error: InputError) -> int:
-    print(f'tokbeam: {_printable(str(error))}', file=sys.stderr)
+    print(f'tokbeam: {printable(str(error), sys.stderr)}', file=sys.stderr)
     return 2
 
 
@@ -68,22 +88,17 @@ def _fail(error: Exception, arguments: list[str]) -> int:
     path = keep_traceback(error, arguments)
     where = f'its traceback is in {path}'
     if path is None:
-        sys.excepthook(type(error), error, error.__traceback__)
+        text = ''.join(traceback.format_exception(error))
+        print(printable_lines(text.rstrip('\n'), sys.stderr), file=sys.stderr)
         where = 'no file could be written for its traceback'
-    print(f'tokbeam: failed: {_printable(in_a_line(error))}; {where}', file=sys.stderr)
+    said = f'tokbeam: failed: {in_a_line(error)}; {where}'
+    print(printable(said, sys.stderr), file=sys.stderr)
     return 1
-
-
-def _printable(sentence: str) -> str:
-    """Returns a sentence on one line that any stderr can take: names of files may hold anything."""
-    line = ''.join(each if each.isprintable() else repr(each)[1:-1] for each in sentence)
-    encoding = getattr(sys.stderr, 'encoding', None) or 'utf-8'
-    return line.encode(encoding, 'backslashreplace').decode(encoding)
 
 
 def _log_to_stderr() -> None:
     handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(logging.Formatter('tokbeam: %(message)s'))
+    handler.setFormatter(LogFormatter(sys.stderr))
     handler.addFilter(_is_news)
     logging.getLogger().handlers[:] = [handler]
     logging.getLogger('pipelines').setLevel(logging.INFO)
@@ -95,6 +110,8 @@ def _is_news(record: logging.LogRecord) -> bool:
     A user's mistake comes to `main` as an exception too, and is told there in one sentence; worker
     processes write to stderr themselves what Beam repeats for them.
     """
+    if record.name.startswith('urllib3'):
+        return False  # of headers that it cannot read, with the whole address; a fetch tells its own
     if not record.name.startswith(('apache_beam', 'root')):
         return True
     if record.exc_info and isinstance(record.exc_info[1], InputError):

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TextIO
 
 from pipelines.cli.scheme_table import as_text, scheme_table
-from pipelines.cli.standard_output import print_text
+from pipelines.cli.standard_output import print_lines
 from pipelines.options.command_options import Command, add_groups, finish_options, known_commands
 from pipelines.options.strict_parser import Parser
 from tokcore.errors import InputError
@@ -32,7 +32,7 @@ _TABLE_TITLE = 'what schemes bring with them (--scheme; an option of another sch
 
 _JOB_FILE = """\
 `tokbeam {name} JOB.toml [options]` takes from a file what is not given as an option; --print-job
-prints such a file.
+prints such a file. A file whose `clean` names a module:function is code, which --dry-run runs too.
 
 """
 
@@ -44,7 +44,7 @@ class _TellingParser(Parser):
 
     def print_help(self, file: TextIO | None = None) -> None:
         if file is None:
-            print_text(self.format_help())
+            print_lines(self.format_help().removesuffix('\n').split('\n'))
         else:
             super().print_help(file)
 

@@ -3,8 +3,10 @@
 import io
 import os
 import sys
+from collections.abc import Iterable
 from typing import BinaryIO, NoReturn
 
+from pipelines.cli.printable import escaped, printable
 from pipelines.files.system_errors import system_error
 from tokcore.errors import InputError
 
@@ -46,8 +48,23 @@ class StandardOutput:
             _forget()
 
 
-def print_text(text: str) -> None:
-    """Writes a text; raises as `StandardOutput`, but where it is closed nothing is written."""
+def print_lines(lines: Iterable[str]) -> None:
+    """Writes lines; raises as `StandardOutput`, but where it is closed nothing is written."""
+    _print(''.join(f'{printable(line, sys.stdout)}\n' for line in lines))
+
+
+def print_toml(text: str) -> None:
+    r"""Writes TOML, as `print_lines`; in its strings `\u00FC` stands for what cannot be shown."""
+    # Only strings hold such characters, and all of them are in double quotes.
+    lines = text.split('\n')
+    _print('\n'.join(escaped(line, sys.stdout, _toml_escape) for line in lines))
+
+
+def _toml_escape(character: str) -> str:
+    return f'\\U{ord(character):08X}' if character > '\uffff' else f'\\u{ord(character):04X}'
+
+
+def _print(text: str) -> None:
     try:
         if sys.stdout is not None:
             sys.stdout.write(text)

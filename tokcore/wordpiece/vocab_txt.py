@@ -10,6 +10,15 @@ from collections.abc import Sequence
 from tokcore.errors import InputError
 
 _REMEDY = 'give a vocab.txt of one piece a line, as BERT has it'
+
+MOST_BYTES = 16 << 20
+"""Sixteen times the largest of BERT's; the trie of its pieces takes some fifty times as much memory."""
+
+MOST_PIECE_BYTES = 4096
+"""Ten times the longest word that BERT looks up, of 100 characters; a longer line is no piece, and the
+file another one."""
+
+_LONG_LINE = re.compile(rb'(?<![^\r\n])[^\r\n]{%d}' % (MOST_PIECE_BYTES + 1))
 _MARKS = (b'[UNK]', b'[CLS]', b'[SEP]')
 
 
@@ -53,19 +62,33 @@ def parse_pieces(data: bytes, name: str) -> list[str]:
     blank one is the piece ''.
 
     Raises:
-        InputError: the file is empty or not UTF-8.
+        InputError: the file is empty, too large or not UTF-8, or a line is too long.
     """
     if not data:
         raise InputError(f'{name}: the vocabulary file is empty; {_REMEDY}')
+    if len(data) > MOST_BYTES:
+        raise InputError(
+            f'{name}: the vocabulary file has {len(data):,} bytes, and at most {MOST_BYTES:,} are '
+            f'read; {_REMEDY}'
+        )
+    if found := _LONG_LINE.search(data):
+        line = _line_at(data, found.start())
+        raise InputError(
+            f'{name}: line {line} has more than {MOST_PIECE_BYTES:,} bytes; {_REMEDY}'
+        )
     try:
         text = data.decode()
     except UnicodeDecodeError as error:
-        line = len(re.findall(rb'\r\n?|\n', data[: error.start])) + 1
+        line = _line_at(data, error.start)
         raise InputError(
             f'{name}: line {line} is not UTF-8 at byte offset {error.start}; {_REMEDY}'
         ) from None
     lines = text.replace('\r\n', '\n').replace('\r', '\n')
     return lines.removesuffix('\n').split('\n')
+
+
+def _line_at(data: bytes, place: int) -> int:
+    return len(re.findall(rb'\r\n?|\n', data[:place])) + 1
 
 
 def is_vocab_txt(data: bytes) -> bool:

@@ -1,5 +1,6 @@
 """A command line as a job file."""
 
+import os
 from collections.abc import Mapping, Sequence
 
 from pipelines.files import filesystem
@@ -19,6 +20,7 @@ from tokcore.options.values import (
 )
 
 _PATHS = (path, output_path, vocabulary_path, work_path)
+_NO_UTF8 = 'a path is not UTF-8, and a job file cannot hold it; rename the file'
 _NOT_OF_A_JOB = ('print_job', 'dry_run')
 
 
@@ -51,9 +53,7 @@ def job_text(
     try:
         text.encode()
     except UnicodeEncodeError:
-        raise InputError(
-            'a path is not UTF-8, and a job file cannot hold it; rename the file'
-        ) from None
+        raise InputError(_NO_UTF8) from None
     return text
 
 
@@ -96,5 +96,11 @@ def _value(option: Declared, value: object) -> object:
 
 
 def _absolute(given: str) -> str:
-    return given if '://' in given else filesystem.absolute(given)
+    if '://' in given:
+        return given
+    try:
+        # What the locale makes of it is another thing.
+        return os.fsencode(filesystem.absolute(given)).decode()
+    except UnicodeError:
+        raise InputError(_NO_UTF8) from None
 

@@ -1,6 +1,7 @@
 """A job file to what its command line would have given: options by name, and datasets."""
 
 import difflib
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -99,10 +100,14 @@ def _read(
 
 
 def _beside(folder: str, given: str) -> str:
-    """Returns a path of a file's; relative ones are relative to its folder."""
-    if given.startswith('/') or '://' in given:
+    """Returns a path of a file's; relative ones are relative to its folder.
+
+    A job file is UTF-8, and so are the names of files that it means, whatever the locale is.
+    """
+    if '://' in given:
         return given
-    return filesystem.join(folder, given)
+    path = os.fsdecode(given.encode())
+    return path if path.startswith('/') else filesystem.join(folder, path)
 
 
 def _datasets(toml: TomlFile, split: str, content: object, folder: str) -> list[SplitPaths]:

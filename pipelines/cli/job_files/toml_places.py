@@ -2,6 +2,7 @@
 
 import re
 import sys
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from pipelines.files import filesystem
@@ -14,6 +15,23 @@ else:
 
 _HEADER = re.compile(r'\s*(\[\[?)\s*([^\[\]]+?)\s*\]\]?\s*(?:#.*)?$')
 _KEY = re.compile(r'\s*(?:"([^"]*)"|\'([^\']*)\'|([A-Za-z0-9_-]+))\s*[=.]')
+
+_MOST_BYTES = 8 << 20
+"""Fifty thousand paths; what is made of a file takes up to a hundred times as much memory."""
+
+_MOST_PARTS = 16
+"""Of a key, as `a.b.c`. Job files have two; time and memory are as the square of them."""
+
+_STRING_OR_COMMENT = re.compile(
+    r"""\"{3}(?:[^\\]|\\.)*?(?:\"{3}|\Z) | '{3}.*?(?:'{3}|\Z)
+    | "(?:[^"\\\n]|\\.)*"? | '[^'\n]*'? | \#[^\n]*""",
+    re.VERBOSE | re.DOTALL,
+)
+_PART = r'[A-Za-z0-9_-]+'
+_LONG_KEY = re.compile(rf'(?<![A-Za-z0-9_-]){_PART}(?:[ \t]*\.[ \t]*{_PART}){{{_MOST_PARTS}}}')
+
+_LARGEST = (1 << 63) - 1
+"""As TOML has it. Python reads larger numbers, but of some thousand digits makes no text again."""
 
 
 @dataclass(frozen=True)
@@ -62,14 +80,55 @@ def read_toml(path: str) -> TomlFile:
     Raises:
         InputError: it cannot be read, or is no TOML.
     """
-    [found] = filesystem.find(path)
+    found, *others = filesystem.find(path)
+    if others:
+        raise InputError(f'{path} names {len(others) + 1} files, and a job is one; give its file')
+    if found.size > _MOST_BYTES:
+        raise InputError(
+            f'{path} has {found.size:,} bytes, and a job file has at most {_MOST_BYTES:,}; name files '
+            'by patterns, as "texts/*.gz"'
+        )
     data = filesystem.read_bytes(found.path)
     try:
         text = data.decode()
-        return TomlFile(path, text, tomllib.loads(text))
     except UnicodeDecodeError as error:
         raise InputError(
             f'{path} is no job file: byte {error.start} is no UTF-8; write it as UTF-8'
         ) from error
+    _check_keys(path, text)
+    try:
+        tables = tomllib.loads(text)
     except (tomllib.TOMLDecodeError, RecursionError) as error:
         raise InputError(f'{path} is no TOML: {error}; mend the file') from error
+    except ValueError as error:
+        raise InputError(_too_large(path)) from error
+    if any(abs(each) > _LARGEST for each in _whole_numbers(tables)):
+        raise InputError(_too_large(path))
+    return TomlFile(path, text, tables)
+
+
+def _too_large(path: str) -> str:
+    return f'{path} is no TOML: a whole number has more than 64 bits; mend the file'
+
+
+def _whole_numbers(tables: object) -> Iterator[int]:
+    waiting = [tables]
+    while waiting:
+        each = waiting.pop()
+        if isinstance(each, dict):
+            waiting += each.values()
+        elif isinstance(each, list):
+            waiting += each
+        elif isinstance(each, int):
+            yield each
+
+
+def _check_keys(path: str, text: str) -> None:
+    """Raises InputError for a key of so many parts that it would take long to read."""
+    # Strings stand for parts too, and what is in them for nothing; line feeds stay.
+    plain = _STRING_OR_COMMENT.sub(lambda found: 's' + '\n' * found[0].count('\n'), text)
+    if found := _LONG_KEY.search(plain):
+        line = plain.count('\n', 0, found.start()) + 1
+        raise InputError(
+            f'{path}, line {line}: a key has more than {_MOST_PARTS} parts; mend the file'
+        )

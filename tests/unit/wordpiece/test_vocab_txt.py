@@ -7,7 +7,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tokcore.errors import InputError
-from tokcore.wordpiece.vocab_txt import dump_pieces, is_vocab_txt, parse_pieces
+from tokcore.wordpiece.vocab_txt import (
+    MOST_BYTES,
+    MOST_PIECE_BYTES,
+    dump_pieces,
+    is_vocab_txt,
+    parse_pieces,
+)
 from tokcore.wordpiece.wordpiece_vocabulary import SPECIAL_TOKENS
 
 whole_pieces = st.text(st.characters(codec='utf-8', exclude_characters='\r\n'), min_size=1).filter(
@@ -47,6 +53,15 @@ def test_what_is_no_vocabulary_is_refused_and_the_place_told():
         parse_pieces(b'', 'some.txt')
     with pytest.raises(InputError, match='^some.txt: line 3 is not UTF-8 at byte offset 6; give'):
         parse_pieces(b'a\r\nb\rc\xff\n', 'some.txt')
+
+
+def test_what_no_vocabulary_is_as_large_as_is_refused_before_it_is_taken_apart():
+    longest = b'x' * MOST_PIECE_BYTES
+    assert parse_pieces(b'a\n' + longest, 'v')[1] == longest.decode()
+    with pytest.raises(InputError, match='^v: line 3 has more than 4,096 bytes; give'):
+        parse_pieces(b'a\r\nb\r\nx' + longest + b'\nc\n', 'v')
+    with pytest.raises(InputError, match='^v: the vocabulary file has 16,777,217 bytes'):
+        parse_pieces(b'x' * (MOST_BYTES + 1), 'v')
 
 
 @pytest.mark.parametrize(
