@@ -1,11 +1,15 @@
 """Datasets written by hand: shards of given ids, with a manifest, as `encode --scheme byte` has them."""
 
+import io
 import json
 
+import google_crc32c
 import numpy as np
 
 from tokcore.compiled.ragged_bytes import row_offsets
 from tokcore.encoding.encoded_rows import EncodedSide
+from tokcore.reading.shards.parquet_rows import write_parquet
+from tokcore.reading.shards.rows import Rows
 from tokcore.records.framing import frame_examples
 
 
@@ -25,23 +29,50 @@ def framed(examples):
     return rows.records.tobytes(), row_offsets(rows.lengths).tolist()
 
 
-def write_dataset(folder, shards, scheme='byte', template=None):
+def file_entry(name, rows, data):
+    """Returns what a manifest has of a shard."""
+    crc32c = f'{google_crc32c.value(data):08x}'
+    return {'name': name, 'rows': rows, 'bytes': len(data), 'crc32c': crc32c}
+
+
+def write_dataset(folder, shards, scheme='byte', template=None, output_format='tfrecord'):
     """Writes shards of examples of split `train`; returns the folder."""
-    folder.mkdir(exist_ok=True)
     files = []
     for number, examples in enumerate(shards):
-        data = framed(examples)[0] if examples else b''
         name = f'd-train-{number:05d}-of-{len(shards):05d}'
-        (folder / name).write_bytes(data)
-        files.append({'name': name, 'rows': len(examples), 'bytes': len(data), 'crc32c': ''})
+        if output_format == 'parquet':
+            features = sorted({feature for each in shards for row in each for feature in row})
+            files.append((f'{name}.parquet', len(examples), parquet_shard(examples, features)))
+        else:
+            files.append((name, len(examples), framed(examples)[0] if examples else b''))
     paired = any('inputs' in example for examples in shards for example in examples)
+    options = {'scheme': scheme, 'output_format': output_format}
+    return write_files(folder, files, paired, options | ({'template': template} if template else {}))
+
+
+def write_files(folder, files, paired=False, options=None):
+    """Writes (name, rows, bytes) of shards and the manifest that tells of them; returns the folder."""
+    folder.mkdir(exist_ok=True)
+    for name, _, data in files:
+        (folder / name).write_bytes(data)
     manifest = {
         'stage': 'encode',
-        'options': {'scheme': scheme} | ({'template': template} if template else {}),
+        'options': {'scheme': 'byte'} | (options or {}),
         'inputs': [{'role': 'tsv' if paired else 'text'}],
-        'files': files,
+        'files': [file_entry(*each) for each in files],
         'vocabularies': [],
         'vocabularies_used': [],
     }
     (folder / 'tokbeam.json').write_text(json.dumps(manifest))
     return folder
+
+
+def parquet_shard(examples, features):
+    """Returns examples as a shard in Parquet."""
+    rows = Rows(
+        {name: np.array([id_ for each in examples for id_ in each[name]], np.int32) for name in features},
+        {name: row_offsets([len(each[name]) for each in examples]) for name in features},
+    )
+    stream = io.BytesIO()
+    write_parquet(stream, [rows], features)
+    return stream.getvalue()

@@ -6,11 +6,17 @@ class InputError(Exception):
 
     The message is one sentence on one line that names the file, the line or byte offset, what was
     wrong and what to do. The command line prints it without a traceback and ends with status 2; it
-    crosses process borders as text, so it must make sense without its traceback.
+    crosses process borders as text, so it must make sense without its traceback. What a terminal may
+    take for an order, as ESC in a file's name, is escaped.
     """
 
     def __init__(self, message: str):
-        super().__init__(' '.join(message.split('\n')))
+        line = ' '.join(message.split('\n'))
+        super().__init__(
+            line
+            if line.isprintable()
+            else ''.join(each if each.isprintable() else repr(each)[1:-1] for each in line)
+        )
 
 
 class OperatingSystemError(InputError):

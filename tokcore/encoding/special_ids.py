@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
-import pathlib
 import typing
 from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple, Protocol
 
 from tokcore.errors import InputError
+from tokcore.regular_files import read_regular
 
 if typing.TYPE_CHECKING:
     from tokcore.encoding.model import Model
@@ -53,7 +53,7 @@ def special_ids_by_name(id_of: Callable[[str], int | None]) -> SpecialIds:
 def read_vocabulary_file(path: str | os.PathLike) -> bytes:
     """Returns what a vocabulary file holds; raises InputError if it cannot be read."""
     try:
-        return pathlib.Path(path).read_bytes()
+        return read_regular(path)
     except OSError as error:
         raise InputError(
             f'{os.fspath(path)}: the vocabulary cannot be read ({error.strerror}); '

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-import zlib
-from collections.abc import Iterator, Sequence
+import dataclasses
+import functools
+import hashlib
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 
@@ -12,16 +15,23 @@ from tokcore.errors import InputError
 from tokcore.reading.batch_rules import (
     LEFT_OUT,
     Batch,
+    BatchedRows,
     BatchRule,
     part_batches,
     waiting_rows,
     whole_batches,
 )
+from tokcore.reading.declared_json import Within, WrongValue, checked
 from tokcore.reading.epoch_order import EpochOrder
-from tokcore.reading.shards.open_shard import open_shard
+from tokcore.reading.shards.open_shard import ShardFile, open_shard
 from tokcore.reading.shards.rows import Rows
 
-STATE_FORMAT = 1
+STATE_FORMAT = 2
+"""1 knew a dataset by the rows of its shards alone."""
+
+
+_MOST_EMPTY_EPOCHS = 100
+"""Epochs without a batch before an iterator gives up: without end they would look like a slow disk."""
 
 
 @dataclass(frozen=True)
@@ -29,8 +39,9 @@ class Reading:
     """What a reader reads, and in which order.
 
     Attributes:
-        paths: of the shards.
-        shard_rows: how many rows each has.
+        folder: of the dataset, for errors.
+        shards: the files.
+        id_counts: by feature, how many ids its vocabulary has.
         window_rows: rows that are permuted together.
         seed: of the order; None: as stored.
         readers, reader: how many there are, and which of them this is.
@@ -40,8 +51,9 @@ class Reading:
         skips: whether damaged records are passed over and counted.
     """
 
-    paths: tuple[str, ...]
-    shard_rows: tuple[int, ...]
+    folder: str
+    shards: tuple[ShardFile, ...]
+    id_counts: Mapping[str, int]
     window_rows: int
     seed: int | None
     readers: int = 1
@@ -52,57 +64,148 @@ class Reading:
     first_epoch: int = 0
 
     def order(self, epoch: int) -> EpochOrder:
-        return EpochOrder(self.shard_rows, self.window_rows, self.seed, epoch)
+        rows = tuple(each.rows for each in self.shards)
+        return EpochOrder(rows, self.window_rows, self.seed, epoch)
+
+    @property
+    def last_epoch(self) -> int | None:
+        """The number of the last, that not among them; None: there is none."""
+        return None if self.epochs is None else self.first_epoch + self.epochs
+
+    @functools.cached_property
+    def identity(self) -> str:
+        """What the shards are known by wherever they are: their checksums, in hexadecimal."""
+        told = [(each.rows, each.bytes, each.crc32c) for each in self.shards]
+        return hashlib.sha256(repr(told).encode()).hexdigest()[:32]
+
+
+_Count = Annotated[int, Within(0, (1 << 63) - 1)]
 
 
 @dataclass
 class _Place:
     """Where an iterator is: so many batches of a window have been given, after those before it."""
 
-    epoch: int = 0
-    window: int = 0  # of the reader's own, the last is none: what waits is given there
-    batch: int = 0
-    waiting: tuple[int, ...] = ()  # positions of rows that wait for their batch since before it
+    epoch: _Count
+    window: _Count  # of the reader's own, the last is none: what waits is given there
+    batch: _Count
+    waiting: tuple[_Count, ...]  # positions of rows that wait for their batch since before it
+
+    @classmethod
+    def at_start(cls, epoch: int) -> _Place:
+        return cls(epoch, 0, 0, ())
+
+
+@dataclass
+class LeftOut:
+    """Rows that no batch has, by reason."""
+
+    damaged: _Count
+    length: _Count
+    remainder: _Count
+
+
+@dataclass(frozen=True)
+class IteratorState:
+    """A state as JSON holds it.
+
+    Attributes:
+        format: `STATE_FORMAT`.
+        arguments: of `Dataset.batches`, the split among them.
+        dataset: the identity of the split's shards.
+        place: where the iterator is.
+        left_out: rows so far, by reason.
+        cells, ids: of the arrays given so far.
+    """
+
+    format: int
+    arguments: dict[str, object]
+    dataset: str
+    place: _Place
+    left_out: LeftOut
+    cells: _Count
+    ids: _Count
+
+    @classmethod
+    def read(cls, state: object) -> IteratorState:
+        """Raises InputError for what is no state, of whatever kind, or of another format."""
+        try:
+            found = checked(state, _Format, 'the state').format
+            if found != STATE_FORMAT:
+                raise InputError(
+                    f'the state has format {found}, this version reads {STATE_FORMAT}; begin the '
+                    'epoch again, and keep a new state'
+                )
+            return checked(state, cls, 'the state')
+        except WrongValue as error:
+            raise InputError(
+                f'this is no state of batches ({error}); give what state() returned'
+            ) from error
+
+
+@dataclass(frozen=True)
+class _Format:
+    format: Annotated[int, Within(0, (1 << 31) - 1)]
+
+
+@dataclass(frozen=True)
+class _Window:
+    """A reader's part of a window, read: its rows behind those that wait since before it.
+
+    Attributes:
+        positions: int64[rows].
+        rows: at these.
+        looked_at: the same with their buckets.
+        batches: (rows, bucket) of each.
+        read: how many positions were to be read for it, and how many rows came.
+    """
+
+    positions: np.ndarray
+    rows: Rows
+    looked_at: BatchedRows
+    batches: Sequence[tuple[np.ndarray, int]]
+    read: tuple[int, int] = (0, 0)
 
 
 class BatchIterator:
-    """Iterates over batches; see `Dataset.batches`.
-
-    Attributes:
-        left_out: so far, rows by reason: `damaged`, `length` (of which no batch has one, or which
-            are empty), `remainder`.
-    """
+    """Iterates over batches; see `Dataset.batches`."""
 
     def __init__(self, rule: BatchRule, reading: Reading, arguments: dict[str, object]):
         """Takes what `Dataset.batches` made of its arguments, which the state repeats."""
         self._rule, self._reading, self._arguments = rule, reading, arguments
         self._sizes = rule.sizes
         self._shards = [
-            open_shard(path, rows, rule.features, reading.skips)
-            for path, rows in zip(reading.paths, reading.shard_rows, strict=True)
+            open_shard(each, rule.features, reading.id_counts, reading.skips)
+            for each in reading.shards
         ]
-        self._place = _Place(reading.first_epoch)
-        self._batches: Iterator[Batch] | None = None
-        self._waiting: tuple[np.ndarray, Rows] | None = None  # of the place where this is
-        self.left_out = {'damaged': 0, 'length': 0, 'remainder': 0}
+        self._place = _Place.at_start(reading.first_epoch)
+        self._window: _Window | None = None  # of the place where this is, once it is read
+        self._waiting: tuple[np.ndarray, Rows] | None = None  # of the same, once they are
+        self._left_out = LeftOut(0, 0, 0)
         self._cells = self._ids = 0
+        self._empty_epochs = 0  # one after another, up to here
+
+    @property
+    def left_out(self) -> dict[str, int]:
+        """Rows so far, by reason: `damaged`, `length` (of which no batch has one, or which are
+        empty), `remainder`."""
+        return dataclasses.asdict(self._left_out)
 
     def __iter__(self) -> BatchIterator:
         return self
 
     def __next__(self) -> Batch:
-        while True:
-            if self._batches is None:
-                epochs = self._reading.epochs
-                if epochs is not None and self._place.epoch == self._reading.first_epoch + epochs:
-                    raise StopIteration
-                self._batches = self._window()
-            batch = next(self._batches, None)
-            if batch is not None:
+        while self._place.epoch != self._reading.last_epoch:
+            if self._window is None:
+                self._window = self._read_window()
+            if self._place.batch < len(self._window.batches):
+                batch = self._window.looked_at.batch(*self._window.batches[self._place.batch])
                 self._place.batch += 1
+                self._empty_epochs = 0
                 self._tally(batch)
                 return batch
-            self._batches = None
+            self._go_on(self._window)
+        raise StopIteration
 
     @property
     def padding_share(self) -> float:
@@ -123,53 +226,70 @@ class BatchIterator:
             return int(source.sum()) + 2 * int(batch['target_sequence_length'].sum())
         return sum(int(each.sum()) for name, each in batch.items() if name.endswith('_length'))
 
-    def _own_windows(self, order: EpochOrder) -> list[tuple[int, int]]:
-        """The parts of windows that are this reader's, as positions."""
+    def _own_windows(self, order: EpochOrder) -> tuple[int, int]:
+        """The numbers of the windows that this reader has a part of: the first, and behind the last."""
         first, last = order.share(self._reading.readers, self._reading.reader)
-        found = []
-        for window in order.windows:
-            end = window.position + window.last - window.first
-            start, stop = max(first, window.position), min(last, end)
-            if start < stop:
-                found.append((start, stop))
-        return found
+        if first == last:
+            return 0, 0
+        return order.window_of(first), order.window_of(last - 1) + 1
 
-    def _window(self) -> Iterator[Batch]:
-        """Yields the batches of the window where this is, and then goes on to the next."""
-        place = self._place
-        order = self._reading.order(place.epoch)
-        own = self._own_windows(order)
-        waiting = np.array(place.waiting, np.int64)
-        parts = [self._rows_at(order, waiting) if self._waiting is None else self._waiting]
-        is_end = place.window == len(own)
-        if not is_end:
-            parts.append(self._read(order, *own[place.window]))
+    def _own_part(self, order: EpochOrder, number: int) -> tuple[int, int]:
+        """The positions of this reader's part of one of its windows, the end not among them."""
+        first, last = order.share(self._reading.readers, self._reading.reader)
+        window = order.window(number)
+        return (
+            max(first, window.position),
+            min(last, window.position + window.last - window.first),
+        )
+
+    def _read_window(self) -> _Window:
+        """Reads the window where this is; behind the last the rows that wait are the last batches."""
+        place, order = self._place, self._reading.order(self._place.epoch)
+        if self._waiting is None:
+            self._waiting = self._rows_at(order, np.array(place.waiting, np.int64))
+        first, end = self._own_windows(order)
+        if place.window == end - first:
+            looked_at = self._rule.look_at(self._waiting[1])
+            batches = [*part_batches(looked_at.buckets, self._sizes)]
+            batches = [] if self._reading.drop_remainder else batches
+            return _Window(*self._waiting, looked_at, batches)
+        start, stop = self._own_part(order, first + place.window)
+        parts = [self._waiting, self._read(order, start, stop)]
         positions = np.concatenate([each[0] for each in parts])
         rows = Rows.joined([each[1] for each in parts])
         looked_at = self._rule.look_at(rows)
-        buckets = looked_at.buckets
-        batches = part_batches if is_end else whole_batches
-        if is_end and self._reading.drop_remainder:
-            batches = _no_batches
-        for number, (which, bucket) in enumerate(batches(buckets, self._sizes)):
-            if number >= place.batch:
-                yield looked_at.batch(which, bucket)
-        if is_end:
-            self.left_out['remainder'] += len(waiting) if self._reading.drop_remainder else 0
-            self._place, self._waiting = _Place(place.epoch + 1), None
+        batches = [*whole_batches(looked_at.buckets, self._sizes)]
+        return _Window(positions, rows, looked_at, batches, (stop - start, len(parts[1][0])))
+
+    def _go_on(self, window: _Window) -> None:
+        """Goes to the window behind this one, whose batches have all been given."""
+        place, order = self._place, self._reading.order(self._place.epoch)
+        first, end = self._own_windows(order)
+        self._window = None
+        if place.window == end - first:
+            if self._reading.drop_remainder:
+                self._left_out.remainder += len(place.waiting)
+            self._empty_epochs += 1
+            if self._empty_epochs > _MOST_EMPTY_EPOCHS:
+                raise InputError(
+                    f'{self._reading.folder}: no batch came of {_MOST_EMPTY_EPOCHS} epochs of '
+                    f'{self._arguments["split"]}, so none may ever come; ask for smaller batches, '
+                    'other lengths or fewer readers'
+                )
+            self._place, self._waiting = _Place.at_start(place.epoch + 1), None
             return
-        start, stop = own[place.window]
-        self.left_out['damaged'] += stop - start - len(parts[1][0])
-        self.left_out['length'] += int(np.count_nonzero(buckets == LEFT_OUT))
+        buckets = window.looked_at.buckets
+        self._left_out.damaged += window.read[0] - window.read[1]
+        self._left_out.length += int(np.count_nonzero(buckets == LEFT_OUT))
         still = waiting_rows(buckets, self._sizes)
-        self._waiting = positions[still], rows.take(still)
+        self._waiting = window.positions[still], window.rows.take(still)
         self._place = _Place(
-            place.epoch, place.window + 1, 0, tuple(positions[still].tolist())
+            place.epoch, place.window + 1, 0, tuple(window.positions[still].tolist())
         )
 
     def _read(self, order: EpochOrder, start: int, stop: int) -> tuple[np.ndarray, Rows]:
         """Reads positions within one window: those of the rows that are sound, and these rows."""
-        window = order.windows[order.window_of(start)]
+        window = order.window(order.window_of(start))
         wanted = order.rows_of(window)[start - window.position : stop - window.position]
         return self._wanted(window.shard, window.first, window.last, wanted, np.arange(start, stop))
 
@@ -192,7 +312,7 @@ class BatchIterator:
         found = [(np.empty(0, np.int64), empty)]
         windows = [order.window_of(int(each)) for each in positions]
         for number in sorted(set(windows)):
-            window = order.windows[number]
+            window = order.window(number)
             own = positions[np.array(windows) == number]
             rows = order.rows_of(window)[own - window.position]
             found.append(self._wanted(window.shard, window.first, window.last, rows, own))
@@ -208,36 +328,64 @@ class BatchIterator:
         return {
             'format': STATE_FORMAT,
             'arguments': self._arguments,
-            'shards': self._fingerprint,
-            'epoch': place.epoch,
-            'window': place.window,
-            'batch': place.batch,
-            'waiting': list(place.waiting),
-            'left_out': dict(self.left_out),
+            'dataset': self._reading.identity,
+            'place': {
+                'epoch': place.epoch,
+                'window': place.window,
+                'batch': place.batch,
+                'waiting': list(place.waiting),
+            },
+            'left_out': self.left_out,
             'cells': self._cells,
             'ids': self._ids,
         }
 
-    @property
-    def _fingerprint(self) -> str:
-        return f'{zlib.crc32(repr(self._reading.shard_rows).encode()):08x}'
-
-    def go_to(self, state: dict[str, object]) -> None:
-        """Goes to where another iterator with the same arguments was.
+    def go_to(self, state: IteratorState) -> None:
+        """Goes to where another iterator with the same arguments was; reads the rows there.
 
         Raises:
-            InputError: the state is of another dataset.
+            InputError: the state is of another dataset, or of a place where no iterator can be.
         """
-        if state['shards'] != self._fingerprint:
-            raise InputError('the state is of other shards; give that of this dataset')
-        self._place = _Place(
-            state['epoch'], state['window'], state['batch'], tuple(state['waiting'])
-        )
-        self.left_out = dict(state['left_out'])
-        self._cells, self._ids = state['cells'], state['ids']
-        self._batches = self._waiting = None
+        if state.dataset != self._reading.identity:
+            folder = self._reading.folder
+            raise InputError(
+                f'the state is of other shards than those of {self._arguments["split"]} in {folder}: '
+                'their checksums differ; give a state of this dataset'
+            )
+        if state.ids > state.cells:
+            raise _no_place(f'it has {state.ids} ids in {state.cells} cells')
+        self._left_out, self._cells, self._ids = state.left_out, state.cells, state.ids
+        self._place, self._window, self._waiting = state.place, None, None
+        self._check_place()
+
+    def _check_place(self) -> None:
+        place, reading = self._place, self._reading
+        first, last = reading.first_epoch, reading.last_epoch
+        if place.epoch < first or (last is not None and place.epoch > last):
+            raise _no_place(f'epoch {place.epoch} is none of those from {first} on')
+        if place.epoch == last:
+            if place != _Place.at_start(place.epoch):
+                raise _no_place(f'it is within epoch {place.epoch}, behind the last')
+            return
+        order = reading.order(place.epoch)
+        begin, end = order.share(reading.readers, reading.reader)
+        first_window, end_window = self._own_windows(order)
+        if place.window > end_window - first_window:
+            raise _no_place(f'it is at window {place.window} of {end_window - first_window}')
+        if place.window < end_window - first_window:
+            end = self._own_part(order, first_window + place.window)[0]
+        waiting = place.waiting
+        if not all(a < b for a, b in zip((begin - 1, *waiting), (*waiting, end), strict=True)):
+            raise _no_place(f'its {len(waiting)} rows are none of those that wait there')
+        self._window = self._read_window()
+        self._left_out.damaged += len(waiting) - len(self._waiting[0])
+        buckets = self._rule.look_at(self._waiting[1]).buckets
+        fills = next(whole_batches(buckets, self._sizes), None) is not None
+        if fills or (buckets == LEFT_OUT).any():
+            raise _no_place(f'its {len(waiting)} rows do not wait for a batch')
+        if place.batch > len(self._window.batches):
+            raise _no_place(f'{place.batch} batches were given of {len(self._window.batches)}')
 
 
-def _no_batches(buckets: np.ndarray, sizes: np.ndarray) -> Sequence[tuple[np.ndarray, int]]:
-    return ()
-
+def _no_place(what: str) -> InputError:
+    return InputError(f'the state is of a place where no reader can be ({what}); give another')

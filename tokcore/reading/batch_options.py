@@ -5,14 +5,24 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Annotated, Literal, Protocol
 
 from tokcore.encoding.special_ids import SpecialIds
 from tokcore.encoding.templates import NO_TEMPLATE, Template
 from tokcore.errors import InputError
 from tokcore.reading.batch_rules import BatchRule
 from tokcore.reading.budget_batches import BudgetBatches, growing_boundaries
+from tokcore.reading.declared_json import Within, WrongValue, fields_of
 from tokcore.reading.nmt_batches import NmtBatches
+
+_LARGEST = (1 << 63) - 1
+_WIDEST = 1 << 26
+"""Ids of a row that is padded to a bound, whatever there is of text."""
+
+_Id = Annotated[int, Within(-(1 << 31), (1 << 31) - 1)]
+_Size = Annotated[int, Within(1, (1 << 31) - 1)]
+_Length = Annotated[int, Within(1, _LARGEST)]
+_Whole = Annotated[int, Within(-_LARGEST, _LARGEST)]
 
 _NMT = ('num_buckets', 'source_max_length', 'target_max_length', 'start', 'end')
 _BUDGET = ('min_length', 'max_length', 'boundaries', 'pad_to_boundary')
@@ -58,27 +68,27 @@ class BatchOptions:
         on_error: `stop`, or `skip` to pass over damaged records and count them in `left_out`.
     """
 
-    batch_size: int | None = None
-    num_buckets: int = 5
-    source_max_length: int | None = None
-    target_max_length: int | None = None
-    start: int | None = None
-    end: int | None = None
-    tokens_per_batch: int | None = None
-    min_length: int = 0
-    max_length: int | None = None
-    boundaries: tuple[int, ...] | None = None
+    batch_size: _Size | None = None
+    num_buckets: Annotated[int, Within(-(1 << 63), 1 << 20)] = 5
+    source_max_length: _Length | None = None
+    target_max_length: _Length | None = None
+    start: _Id | None = None
+    end: _Id | None = None
+    tokens_per_batch: _Size | None = None
+    min_length: _Whole = 0
+    max_length: _Length | None = None
+    boundaries: tuple[_Length, ...] | None = None
     pad_to_boundary: bool = False
     drop_remainder: bool = False
-    pad: int | None = None
+    pad: _Id | None = None
     shuffle: bool = True
     seed: int = 0
-    epochs: int | None = 1
-    first_epoch: int = 0
-    window: int | None = None
-    num_readers: int = 1
-    reader_index: int = 0
-    on_error: str = 'stop'
+    epochs: _Length | None = 1
+    first_epoch: Annotated[int, Within(0, _LARGEST)] = 0
+    window: _Length | None = None
+    num_readers: _Length = 1
+    reader_index: _Whole = 0
+    on_error: Literal['stop', 'skip'] = 'stop'
 
     @classmethod
     def of(cls, asked: Mapping[str, object]) -> BatchOptions:
@@ -87,9 +97,10 @@ class BatchOptions:
         for name in asked:
             if name not in names:
                 raise InputError(f'batches takes no argument {name!r}; there are {", ".join(names)}')
-        if isinstance(boundaries := asked.get('boundaries'), (list, tuple)):
-            asked = {**asked, 'boundaries': tuple(int(each) for each in boundaries)}
-        options = cls(**asked)
+        try:
+            options = cls(**fields_of(asked, cls))
+        except WrongValue as error:
+            raise InputError(f'{error.where} is {error.shown}; give {error.expected}') from error
         options._check(asked)
         return options
 
@@ -98,22 +109,20 @@ class BatchOptions:
             raise InputError('give batch_size, or tokens_per_batch, and not both')
         others, rule = (_BUDGET, 'tokens_per_batch') if self.batch_size else (_NMT, 'batch_size')
         for name in others:
-            if name in asked and asked[name] != getattr(type(self), name):
+            if name in asked and getattr(self, name) != getattr(type(self), name):
                 raise InputError(f'{name} goes with {rule}; leave it out')
-        least = {'batch_size': 1, 'tokens_per_batch': 1, 'window': 1, 'num_readers': 1, 'epochs': 1}
-        least |= {'first_epoch': 0}
-        least |= {'source_max_length': 1, 'target_max_length': 1, 'max_length': 1}
-        for name, smallest in least.items():
-            value = getattr(self, name)
-            if value is not None and value < smallest:
-                raise InputError(f'{name} is {value}; give {smallest} or more')
         if not 0 <= self.reader_index < self.num_readers:
             raise InputError(
                 f'reader_index is {self.reader_index}; give one of 0 to {self.num_readers - 1}'
             )
         bounds = self.boundaries
-        if bounds is not None and (list(bounds) != sorted(set(bounds)) or min(bounds, default=1) < 1):
+        if bounds is not None and list(bounds) != sorted(set(bounds)):
             raise InputError('boundaries must be whole numbers from 1 on, each above the one before')
+        widest = max(self.max_length or 0, *(bounds or ()), 0)
+        if self.pad_to_boundary and widest > _WIDEST:
+            raise InputError(
+                f'pad_to_boundary makes rows of {widest} ids; give bounds of {_WIDEST} or less'
+            )
 
     def given(self) -> dict[str, object]:
         """Returns what is not the default, as JSON can hold it."""

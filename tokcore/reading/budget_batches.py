@@ -6,7 +6,9 @@ as the budget has room for at the bound, lowered to a divisor of a highly compos
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import bisect
+import math
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -40,18 +42,41 @@ def batch_sizes(tokens: int, bounds: Sequence[int]) -> tuple[int, ...]:
     (12, 6, 2)
     """
     most = [max(1, tokens // bound) for bound in bounds]
-    window = _highly_composite(3 * max(most))
-    divisors = np.flatnonzero(window % np.arange(1, window + 1) == 0) + 1
-    return tuple(int(divisors[divisors <= each].max()) for each in most)
+    divisors = _divisors_of_highly_composite(3 * max(most))
+    return tuple(divisors[bisect.bisect(divisors, each) - 1] for each in most)
 
 
-def _highly_composite(limit: int) -> int:
-    """Returns the largest number up to a limit that has more divisors than all below it."""
-    divisors = np.zeros(limit + 1, np.int64)
-    for each in range(1, limit + 1):
-        divisors[each::each] += 1
-    largest = np.maximum.accumulate(divisors)
-    return int(np.flatnonzero(divisors[1:] > largest[:-1])[-1]) + 1
+def _divisors_of_highly_composite(limit: int) -> list[int]:
+    """Returns the divisors of the largest number up to a limit that has more than all numbers below it."""
+    found, most = (), 0
+    for _, exponents in sorted(_products(limit, 0, limit.bit_length())):
+        count = math.prod(each + 1 for each in exponents)
+        if count > most:
+            found, most = exponents, count
+    divisors = [1]
+    for prime, exponent in zip(_PRIMES, found, strict=False):
+        divisors = [each * prime**power for each in divisors for power in range(exponent + 1)]
+    return sorted(divisors)
+
+
+def _products(limit: int, place: int, most: int) -> Iterator[tuple[int, tuple[int, ...]]]:
+    """Yields the products up to a limit of primes from a place on, with exponents that do not grow.
+
+    Numbers with more divisors than all below are among them: other exponents, or other primes, have
+    as many divisors at a larger number.
+    """
+    yield 1, ()
+    product = 1
+    for exponent in range(1, most + 1):
+        product *= _PRIMES[place]
+        if product > limit:
+            return
+        for rest, exponents in _products(limit // product, place + 1, exponent):
+            yield product * rest, (exponent, *exponents)
+
+
+_PRIMES = (2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37, 41, 43, 47, 53, 59)
+"""Their product is larger than any number of 64 bits."""
 
 
 @dataclass(frozen=True)

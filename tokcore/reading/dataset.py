@@ -12,7 +12,7 @@ from tokcore.encoding.scheme import Scheme
 from tokcore.encoding.special_ids import SpecialIds, Vocabulary
 from tokcore.encoding.templates import Template
 from tokcore.errors import InputError
-from tokcore.reading.batch_iterator import STATE_FORMAT, BatchIterator, Reading
+from tokcore.reading.batch_iterator import BatchIterator, IteratorState, Reading
 from tokcore.reading.batch_options import BatchOptions
 from tokcore.reading.epoch_order import WINDOW_ROWS
 from tokcore.reading.folder_manifest import FolderManifest
@@ -130,7 +130,9 @@ class Dataset:
             InputError: naming shard, record and byte offset, for a damaged record.
         """
         for shard in self._shards(split):
-            reader = open_shard(shard.path, shard.rows, self.features, _skips(on_error))
+            reader = open_shard(
+                shard, self.features, self._vocabularies.id_counts, _skips(on_error)
+            )
             for first in range(0, shard.rows, _EXAMPLE_ROWS):
                 _, rows = reader.read(first, min(first + _EXAMPLE_ROWS, shard.rows))
                 for row in range(len(rows)):
@@ -161,8 +163,9 @@ class Dataset:
         options = BatchOptions.of(asked)
         shards = self._shards(split)
         reading = Reading(
-            tuple(each.path for each in shards),
-            tuple(each.rows for each in shards),
+            self.folder,
+            tuple(shards),
+            self._vocabularies.id_counts,
             options.window or WINDOW_ROWS,
             options.seed if options.shuffle else None,
             options.num_readers,
@@ -184,17 +187,15 @@ class Dataset:
         Raises:
             InputError: it is no such state, or one of another dataset.
         """
-        try:
-            if state['format'] != STATE_FORMAT:
-                raise InputError(
-                    f'the state has format {state["format"]}, this version reads {STATE_FORMAT}'
-                )
-            iterator = self.batches(**state['arguments'])
-            iterator.go_to(state)
-        except (KeyError, TypeError) as error:
+        found = IteratorState.read(state)
+        arguments = dict(found.arguments)
+        split = arguments.pop('split', None)
+        if not isinstance(split, str) or 'self' in arguments:
             raise InputError(
-                f'this is no state of batches ({error!r:.80}); give what state() returned'
-            ) from error
+                'this is no state of batches (it names no split); give what state() returned'
+            )
+        iterator = self.batches(split, **arguments)
+        iterator.go_to(found)
         return iterator
 
     def tensorflow(self, split: str, **asked: object):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import bisect
 import functools
-from collections.abc import Sequence
+import itertools
 from dataclasses import dataclass
 
 import numpy as np
@@ -73,23 +73,41 @@ class EpochOrder:
         return self.rows * reader // readers, self.rows * (reader + 1) // readers
 
     @functools.cached_property
-    def windows(self) -> Sequence[Window]:
-        """All windows, in order."""
+    def _shards(self) -> list[int]:
+        """The shards in their order."""
         shards = np.arange(len(self.shard_rows))
         if self.seed is not None:
             shards = permutation(len(shards), self.seed, self.epoch)
-        found, position = [], 0
-        for shard in shards.tolist():
-            rows = self.shard_rows[shard]
-            for first in range(0, rows, self.window_rows):
-                last = min(first + self.window_rows, rows)
-                found.append(Window(shard, first, last, position))
-                position += last - first
-        return found
+        return shards.tolist()
+
+    @functools.cached_property
+    def _positions(self) -> list[int]:
+        """Where each shard in the order begins, and the end."""
+        return [*itertools.accumulate((self.shard_rows[each] for each in self._shards), initial=0)]
+
+    @functools.cached_property
+    def _first_windows(self) -> list[int]:
+        """The number of the first window of each shard in the order, and how many there are."""
+        counts = (-(-self.shard_rows[each] // self.window_rows) for each in self._shards)
+        return [*itertools.accumulate(counts, initial=0)]
+
+    @property
+    def window_count(self) -> int:
+        """How many windows there are; none is empty. They are never listed: rows may be a claim."""
+        return self._first_windows[-1]
+
+    def window(self, number: int) -> Window:
+        """Returns a window by its number, counted in the order."""
+        place = bisect.bisect(self._first_windows, number) - 1
+        shard = self._shards[place]
+        first = (number - self._first_windows[place]) * self.window_rows
+        last = min(first + self.window_rows, self.shard_rows[shard])
+        return Window(shard, first, last, self._positions[place] + first)
 
     def window_of(self, position: int) -> int:
         """Returns the number of the window that has a position."""
-        return bisect.bisect([each.position for each in self.windows], position) - 1
+        place = bisect.bisect(self._positions, position) - 1
+        return self._first_windows[place] + (position - self._positions[place]) // self.window_rows
 
     def rows_of(self, window: Window) -> np.ndarray:
         """Returns the rows of a window in the epoch's order: int64, counted from its first."""

@@ -1,35 +1,40 @@
-"""What a dataset's manifest tells its readers."""
+"""What a dataset's manifest tells its readers: read once, checked whole, before anything is done by it."""
 
 from __future__ import annotations
 
+import argparse
 import dataclasses
 import json
 import os
 import re
+import stat
+import typing
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Annotated, Literal
 
 from tokcore.corpus.formats.registry import all_formats, corpus_format
+from tokcore.encoding import templates
 from tokcore.encoding.scheme import Scheme
 from tokcore.encoding.special_ids import SpecialIds
 from tokcore.errors import InputError
 from tokcore.options.option_fields import declared
+from tokcore.reading.declared_json import Matches, Within, WrongValue, checked, fields_of, shown
+from tokcore.reading.shards.open_shard import ShardFile
+from tokcore.reading.shards.record_kernels import LARGEST_ID, SMALLEST_RECORD
+from tokcore.regular_files import read_regular
 from tokcore.schemes import DEFAULT_SCHEME, find_scheme, scheme_names
 
 MANIFEST_NAME = 'tokbeam.json'
 
-_READ_HERE = ('tfrecord', 'parquet')
+_MOST_BYTES = 64 << 20
+"""Of a manifest: one of 100,000 shards and as many inputs has 30 MB."""
 
-_SHARD = re.compile(r'.+-(?P<split>train|dev|test)-(?P<number>\d{5,})-of-\d{5,}(\.parquet)?', re.DOTALL)
+_SHARD = re.compile(
+    r'.+-(?P<split>train|dev|test)-(?P<number>\d{5,9})-of-(?P<count>\d{5,9})(?P<parquet>\.parquet)?', re.DOTALL
+)
 
-
-@dataclass(frozen=True)
-class ShardFile:
-    """A shard: its path, examples, and size in bytes."""
-
-    path: str
-    rows: int
-    bytes: int
+_SIDES = ('inputs', 'targets')
 
 
 @dataclass(frozen=True)
@@ -42,7 +47,6 @@ class VocabularyFile:
         size: how many ids there are.
         bytes, crc32c: of the file; the checksum in hexadecimal.
         special_ids: which ids have a role.
-        options: those of the scheme that it was made with.
     """
 
     side: str
@@ -52,7 +56,6 @@ class VocabularyFile:
     bytes: int
     crc32c: str
     special_ids: SpecialIds
-    options: dict[str, object]
 
 
 @dataclass(frozen=True)
@@ -61,7 +64,7 @@ class FolderManifest:
 
     Attributes:
         folder: the path.
-        scheme_name: by which its rows were made.
+        scheme: by which its rows were made, with the options that are recorded.
         template: that was asked for around rows; None: the scheme's own.
         splits: the shards of each split, in order.
         vocabularies: none of a scheme without vocabularies.
@@ -69,7 +72,7 @@ class FolderManifest:
     """
 
     folder: str
-    scheme_name: str
+    scheme: Scheme
     template: str | None
     splits: dict[str, tuple[ShardFile, ...]]
     vocabularies: tuple[VocabularyFile, ...]
@@ -80,15 +83,25 @@ class FolderManifest:
         """Reads a folder's manifest, and no record.
 
         Raises:
-            InputError: there is none, it is of another kind of result, or a shard that it lists is
-                not there in its size.
+            InputError: there is none, it is of another kind of result or says what cannot be, or a
+                shard that it lists is not there in its size.
         """
         folder = os.fspath(folder)
         path = os.path.join(folder, MANIFEST_NAME)
         try:
-            with open(path, 'rb') as file:
-                fields = json.loads(file.read())
-            found = cls._of_fields(folder, path, fields)
+            fields = json.loads(read_regular(path, _MOST_BYTES))
+            _check_stage(path, fields)
+            manifest = checked(fields, _Manifest)
+            options = checked(manifest.options, _Options, 'options')
+            _check_output_format(folder, options.output_format)
+            found = cls(
+                folder,
+                _scheme(path, options.scheme, manifest),
+                None if options.template is None else templates.template(options.template),
+                _splits(folder, manifest.files),
+                _vocabularies(folder, manifest),
+                _sides(manifest, options),
+            )
         except FileNotFoundError as error:
             raise InputError(
                 f'{folder} has no {MANIFEST_NAME}, so it is no whole dataset; give a folder that '
@@ -96,96 +109,201 @@ class FolderManifest:
             ) from error
         except OSError as error:
             raise InputError(f'{path} cannot be read ({error.strerror}); give another folder') from error
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
+        except (ValueError, RecursionError, argparse.ArgumentTypeError) as error:
             raise InputError(
-                f'{path} is no manifest of a dataset ({error!r:.100}); give a folder that `tokbeam '
+                f'{path} is no manifest of a dataset ({error!s:.200}); give a folder that `tokbeam '
                 'build` or `tokbeam encode` has finished'
             ) from error
         for shard in (shard for shards in found.splits.values() for shard in shards):
             _check_size(shard)
         return found
 
-    @classmethod
-    def _of_fields(cls, folder: str, path: str, fields: dict) -> FolderManifest:
-        if fields['stage'] not in ('build', 'encode'):
-            raise InputError(
-                f'{path} is of `{fields["stage"]}` and not of a dataset; give a folder of `tokbeam '
-                'build` or `tokbeam encode`'
-            )
-        options = fields['options']
-        output = options.get('output_format', 'tfrecord')
-        if output not in _READ_HERE:
-            raise InputError(
-                f'{folder} holds its rows as {output}; build it with --output-format=tfrecord or '
-                'parquet to read it here'
-            )
-        splits: dict[str, list[ShardFile]] = {}
-        for each in fields['files']:
-            found = _SHARD.fullmatch(each['name'])
-            if found:
-                splits.setdefault(found['split'], []).append(
-                    ShardFile(os.path.join(folder, each['name']), each['rows'], each['bytes'])
-                )
-        given = fields['vocabularies_used']
-        vocabularies = tuple(
-            VocabularyFile(
-                each['side'],
-                each['name'],
-                None if given else os.path.join(folder, each['name']),
-                each['size'],
-                each['bytes'],
-                each['crc32c'],
-                SpecialIds(**(each.get('special_ids') or {'pad': 0, 'end': 1})),
-                each.get('scheme_options') or {},
-            )
-            for each in given or fields['vocabularies']
-        )
-        scheme = options.get('scheme', DEFAULT_SCHEME)
-        if scheme not in scheme_names():
-            raise InputError(
-                f'{path} tells of --scheme {scheme}, which this version does not know: there are '
-                f'{", ".join(scheme_names())}'
-            )
-        return cls(
-            folder,
-            scheme,
-            options.get('template'),
-            {name: tuple(shards) for name, shards in splits.items()},
-            vocabularies,
-            _sides(fields['inputs'], options),
+
+# What is read of a manifest. Sizes are bounded so that sums of them are numbers of 64 bits.
+
+_Count = Annotated[int, Within(0, 1 << 40)]
+_Id = Annotated[int, Within(0, LARGEST_ID)]
+_Checksum = Annotated[str, Matches('[0-9a-f]{8}', 'a CRC-32C of eight hexadecimal digits')]
+_Name = Annotated[
+    str,
+    Matches(
+        '(?!\\.{1,2}$)[^/\0\ud800-\udc7f\udd00-\udfff]+', 'the name of a file in the folder'
+    ),
+]
+
+
+@dataclass(frozen=True)
+class _Stage:
+    stage: str
+
+
+@dataclass(frozen=True)
+class _Input:
+    role: str
+
+
+@dataclass(frozen=True)
+class _File:
+    name: _Name
+    rows: _Count
+    bytes: _Count
+    crc32c: _Checksum
+
+
+@dataclass(frozen=True)
+class _Roles:
+    pad: _Id | None = None
+    begin: _Id | None = None
+    end: _Id | None = None
+    unknown: _Id | None = None
+
+
+@dataclass(frozen=True)
+class _Vocabulary:
+    side: Literal['inputs', 'targets', 'both']
+    name: _Name
+    size: Annotated[int, Within(1, LARGEST_ID + 1)]
+    bytes: _Count
+    crc32c: _Checksum
+    special_ids: _Roles | None = None
+    scheme_options: dict[str, object] | None = None
+
+
+@dataclass(frozen=True)
+class _Manifest:
+    options: dict[str, object]
+    inputs: tuple[_Input, ...]
+    files: tuple[_File, ...]
+    vocabularies: tuple[_Vocabulary, ...]
+    vocabularies_used: tuple[_Vocabulary, ...]
+    format: Literal[1] = 1
+
+
+@dataclass(frozen=True)
+class _Options:
+    scheme: str = DEFAULT_SCHEME
+    template: str | None = None
+    output_format: str = 'tfrecord'
+    datasets: tuple[dict[str, object], ...] = field(default=())
+
+
+def _check_stage(path: str, fields: object) -> None:
+    stage = checked(fields, _Stage).stage
+    if stage not in ('build', 'encode'):
+        raise InputError(
+            f'{path} is of `{stage:.60}` and not of a dataset; give a folder of `tokbeam build` or '
+            '`tokbeam encode`'
         )
 
-    def scheme(self, options: dict[str, object]) -> Scheme:
-        """Returns the scheme with the options that are recorded of a vocabulary, or of the rows."""
-        usual = find_scheme(self.scheme_name)
-        names = {each.key: each.field for each in declared(type(usual))}
-        values = {names[key]: value for key, value in options.items() if key in names}
-        return type(usual)(**values)
+
+def _check_output_format(folder: str, output_format: str) -> None:
+    if output_format not in ('tfrecord', 'parquet'):
+        raise InputError(
+            f'{folder} holds its rows as {output_format:.60}; build it with '
+            '--output-format=tfrecord or parquet to read it here'
+        )
+
+
+def _scheme(path: str, name: str, manifest: _Manifest) -> Scheme:
+    if name not in scheme_names():
+        raise InputError(
+            f'{path} tells of --scheme {name:.60}, which this version does not know: there are '
+            f'{", ".join(scheme_names())}'
+        )
+    records = manifest.vocabularies_used or manifest.vocabularies
+    recorded = (records[0].scheme_options or {}) if records else {}
+    kind = type(find_scheme(name))
+    names = {each.key: each.field for each in declared(kind)}
+    return _with_options(
+        kind, {names[key]: value for key, value in recorded.items() if key in names}
+    )
+
+
+def _with_options(kind: type, recorded: Mapping[str, object]) -> typing.Any:
+    """Returns an instance of a dataclass of options, a scheme or a format, as they are recorded."""
+    values = fields_of(recorded, kind, 'options')
+    for each in declared(kind):
+        words, value = each.option.kind, values.get(each.field, each.default)
+        if isinstance(words, tuple) and not each.option.many and value not in (*words, each.default):
+            raise WrongValue(f'options.{each.key}', shown(value), f'one of {", ".join(words)}')
+    return kind(**values)
+
+
+def _splits(folder: str, files: Sequence[_File]) -> dict[str, tuple[ShardFile, ...]]:
+    """Returns the shards of each split: of each all there are, once, in the order of their numbers."""
+    splits: dict[str, list[ShardFile]] = {}
+    counts: dict[str, int] = {}
+    for each in files:
+        name = _SHARD.fullmatch(each.name)
+        if name is None:
+            continue
+        shards = splits.setdefault(name['split'], [])
+        count = counts.setdefault(name['split'], int(name['count']))
+        if (int(name['number']), int(name['count'])) != (len(shards), count):
+            raise ValueError(f'{shown(each.name)} is where shard {len(shards)} of {count} must be')
+        if not name['parquet']:
+            _check_rows(each)
+        path = os.path.join(folder, each.name)
+        shards.append(ShardFile(path, each.rows, each.bytes, each.crc32c))
+    for split, shards in splits.items():
+        if len(shards) != counts[split]:
+            raise ValueError(f'{len(shards)} of the {counts[split]} shards of {split} are there')
+    return {name: tuple(shards) for name, shards in splits.items()}
+
+
+def _check_rows(file: _File) -> None:
+    """Refuses TFRecords that their file has no room for: nothing may be counted up to a false number."""
+    if file.rows * SMALLEST_RECORD > file.bytes or (file.bytes and not file.rows):
+        raise ValueError(
+            f'{shown(file.name)} has {file.bytes} bytes, which cannot be {file.rows} records of '
+            f'{SMALLEST_RECORD} bytes or more'
+        )
 
 
 def _check_size(shard: ShardFile) -> None:
     try:
-        size = os.path.getsize(shard.path)
-    except OSError:
-        size = None
-    if size != shard.bytes:
+        state = os.stat(shard.path)
+    except (OSError, ValueError):  # the latter for a name that cannot be one here
+        state = None
+    if state is None or state.st_size != shard.bytes or not stat.S_ISREG(state.st_mode):
         raise InputError(
-            f'{shard.path} is missing or not of the {shard.bytes} bytes that {MANIFEST_NAME} '
+            f'{shard.path} is missing or no file of the {shard.bytes} bytes that {MANIFEST_NAME} '
             'states; make the dataset again'
         )
 
 
-def _sides(inputs: Sequence[Mapping[str, object]], options: Mapping[str, object]) -> tuple[str, ...]:
+def _vocabularies(folder: str, manifest: _Manifest) -> tuple[VocabularyFile, ...]:
+    given = manifest.vocabularies_used
+    found = []
+    for each in given or manifest.vocabularies:
+        # Version 0.1.0 recorded no roles, and knew subwords alone.
+        roles = _Roles(pad=0, end=1) if each.special_ids is None else each.special_ids
+        special_ids = SpecialIds(**dataclasses.asdict(roles))
+        if max((id_ for id_ in special_ids if id_ is not None), default=0) >= each.size:
+            raise ValueError(f'{shown(each.name)} has {each.size} ids and roles of others')
+        path = None if given else os.path.join(folder, each.name)
+        found.append(
+            VocabularyFile(
+                each.side, each.name, path, each.size, each.bytes, each.crc32c, special_ids
+            )
+        )
+    sides = [each.side for each in found]
+    if len(set(sides)) < len(sides) or ('both' in sides and len(sides) > 1):
+        raise ValueError(f'there are vocabularies of {" and ".join(sides)[:100]}')
+    return tuple(found)
+
+
+def _sides(manifest: _Manifest, options: _Options) -> tuple[str, ...]:
     """Returns what the texts of rows became, by the format and its options as they are recorded."""
-    roles = {each['role'] for each in inputs}
-    record = next(iter(options.get('datasets', ())), options)
-    kind = next(each for each in all_formats() if roles & set(each.roles))
+    record = next(iter(options.datasets), manifest.options)
     if 'format' in record:
-        kind = corpus_format(record['format'])
-    known = {each.name for each in dataclasses.fields(kind)}
-    given = {
-        name: tuple(value) if isinstance(value, list) else value
-        for name, value in record.items()
-        if name in known
-    }
-    return kind(**given).sides
+        kind = corpus_format(checked(record['format'], str, 'format'))
+    else:
+        roles = {each.role for each in manifest.inputs}
+        kind = next((each for each in all_formats() if roles & set(each.roles)), None)
+        if kind is None:
+            raise ValueError('none of its inputs has a role that is known')
+    sides = _with_options(kind, record).sides
+    if not sides or not set(sides) <= set(_SIDES):
+        raise ValueError(f'its rows are of {" and ".join(map(str, sides))[:100]}')
+    return tuple(sides)

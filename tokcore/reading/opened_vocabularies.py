@@ -12,7 +12,7 @@ from tokcore.encoding.scheme import Scheme
 from tokcore.encoding.special_ids import SpecialIds, Vocabulary, read_vocabulary_file
 from tokcore.encoding.templates import Template
 from tokcore.errors import InputError
-from tokcore.reading.folder_manifest import FolderManifest, VocabularyFile
+from tokcore.reading.folder_manifest import MANIFEST_NAME, FolderManifest, VocabularyFile
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,10 +54,9 @@ class OpenedVocabularies:
             _check(sides[side], paths[side], argument)
         return cls(manifest, paths)
 
-    @functools.cached_property
+    @property
     def scheme(self) -> Scheme:
-        files = self.manifest.vocabularies
-        return self.manifest.scheme(files[0].options if files else {})
+        return self.manifest.scheme
 
     def _file(self, feature: str) -> VocabularyFile | None:
         sides = {each.side: each for each in self.manifest.vocabularies}
@@ -66,6 +65,15 @@ class OpenedVocabularies:
     def size(self, feature: str) -> int:
         file = self._file(feature)
         return self.vocabulary(feature).vocab_size if file is None else file.size
+
+    @property
+    def id_counts(self) -> dict[str, int]:
+        """Returns how many ids rows may have, by feature, of those whose vocabulary is known."""
+        return {
+            feature: self.size(feature)
+            for feature in self.manifest.sides
+            if self._file(feature) is not None or self.scheme.fixed is not None
+        }
 
     def special_ids(self, feature: str) -> SpecialIds:
         file = self._file(feature)
@@ -89,7 +97,13 @@ class OpenedVocabularies:
                 f'the vocabulary {file.name} is not in {self.manifest.folder}; give its path to '
                 f'open_dataset as {argument}'
             )
-        return self.scheme.parse(_check(file, path, argument), path)
+        found = self.scheme.parse(_check(file, path, argument), path)
+        if found.vocab_size != file.size:
+            raise InputError(
+                f'{path} has {found.vocab_size} ids, and {MANIFEST_NAME} of {self.manifest.folder} '
+                f'tells of {file.size}; make the dataset again'
+            )
+        return found
 
     @property
     def _two(self) -> bool:
@@ -114,11 +128,20 @@ def _listed(sides: dict[str, VocabularyFile]) -> str:
 
 def _check(file: VocabularyFile, path: str, argument: str) -> bytes:
     """Returns what a file holds, if it is the one that the manifest tells of."""
+    try:
+        size = os.path.getsize(path)
+    except (OSError, ValueError):
+        size = file.bytes  # reading says what is wrong
+    if size != file.bytes:
+        raise InputError(
+            f'{path} has {size} bytes, and the rows were made with {file.name} of {file.bytes} bytes; '
+            f'give that one as {argument}'
+        )
     data = read_vocabulary_file(path)
     crc32c = f'{google_crc32c.value(data):08x}'
-    if (len(data), crc32c) != (file.bytes, file.crc32c):
+    if crc32c != file.crc32c:
         raise InputError(
-            f'{path} has {len(data)} bytes with CRC-32C {crc32c}, and the rows were made with '
-            f'{file.name} of {file.bytes} bytes with {file.crc32c}; give that one as {argument}'
+            f'{path} has CRC-32C {crc32c}, and the rows were made with {file.name} whose is '
+            f'{file.crc32c}; give that one as {argument}'
         )
     return data

@@ -17,6 +17,13 @@ from .input_cases import attack_inputs
 from .limit_cases import attack_limits
 from .option_cases import attack_options
 from .path_cases import attack_paths
+from .reader_cases import (
+    attack_parquet_shards,
+    attack_reader_manifests,
+    attack_reader_states,
+    attack_record_shards,
+    attack_text_batches,
+)
 from .record_cases import attack_manifests, attack_run_records, make_results
 from .room import Room
 from .sgm_cases import attack_sgm
@@ -36,6 +43,11 @@ KINDS: dict[str, Callable[[Room, random.Random], None]] = {
     'options': attack_options,
     'paths': attack_paths,
     'limits': attack_limits,
+    'record shards': attack_record_shards,
+    'parquet shards': attack_parquet_shards,
+    'text batches': attack_text_batches,
+    'reader manifests': attack_reader_manifests,
+    'reader states': attack_reader_states,
 }
 
 _NEEDING_RESULTS = {'counts', 'manifests', 'run records'}

@@ -112,14 +112,18 @@ def test_readers_share_all_rows(dataset, readers, window):
 def test_an_order_is_a_permutation_within_windows():
     for seed in range(5):
         order = EpochOrder((30, 0, 7, 64), 16, seed, 3)
+        windows = [order.window(number) for number in range(order.window_count)]
         rows = [
             (window.shard, window.first + row)
-            for window in order.windows
+            for window in windows
             for row in order.rows_of(window).tolist()
         ]
         assert sorted(rows) == [(s, r) for s, count in enumerate((30, 0, 7, 64)) for r in range(count)]
-        assert [each.position for each in order.windows] == [
-            sum(each.last - each.first for each in order.windows[:k]) for k in range(len(order.windows))
+        assert [each.position for each in windows] == [
+            sum(each.last - each.first for each in windows[:k]) for k in range(len(windows))
+        ]
+        assert [order.window_of(position) for position in range(order.rows)] == [
+            k for k, each in enumerate(windows) for _ in range(each.first, each.last)
         ]
 
 
@@ -147,15 +151,6 @@ def test_a_state_of_any_moment_goes_on_with_the_rest(dataset, kind):
         assert len([*undisturbed]) == len(whole)
         assert after.left_out == undisturbed.left_out
         assert after.padding_share == undisturbed.padding_share
-
-
-def test_a_state_of_other_shards_is_refused(dataset, tmp_path):
-    other = open_dataset(write_dataset(tmp_path / 'other', drawn_shards(2, 4)))
-    state = dataset.batches('train', **NMT).state()
-    with pytest.raises(InputError, match='of other shards'):
-        other.from_state(state)
-    with pytest.raises(InputError, match='no state of batches'):
-        dataset.from_state({'format': 1})
 
 
 @given(st.integers(1, 2000), st.one_of(st.none(), st.integers(1, 70)), st.integers(0, 20))
@@ -206,6 +201,16 @@ def test_bounds_and_sizes_are_tensor2tensors():
     for size, bound in zip(sizes, (*bounds, 256), strict=True):
         assert window % size == 0 and size <= 4096 // bound
         assert not any(window % more == 0 for more in range(size + 1, 4096 // bound + 1))
+
+
+def test_sizes_are_divisors_of_the_number_that_has_most():
+    counts = [sum(number % k == 0 for k in range(1, number + 1)) for number in range(1, 3 * 60)]
+    for tokens in range(1, 60):
+        most = counts[: 3 * tokens]
+        window = most.index(max(most)) + 1
+        assert batch_sizes(tokens, [1]) == (max(k for k in range(1, tokens + 1) if window % k == 0),)
+    # 735,134,400 has more divisors than all numbers below it (OEIS A002182).
+    assert batch_sizes(735_134_400 // 3, [1]) == (735_134_400 // 3,)
 
 
 def test_shapes_are_known_beforehand(dataset):
@@ -271,9 +276,9 @@ def test_targets_alone_have_batches_of_targets(tmp_path):
         ({'tokens_per_batch': 9, 'num_buckets': 2}, 'num_buckets goes with batch_size'),
         ({'tokens_per_batch': 9, 'boundaries': [3, 3]}, 'each above the one before'),
         ({'tokens_per_batch': 9, 'num_readers': 2, 'reader_index': 2}, 'one of 0 to 1'),
-        ({'tokens_per_batch': 0}, 'give 1 or more'),
+        ({'tokens_per_batch': 0}, 'tokens_per_batch is 0; give a whole number from 1 to'),
         ({'tokens_per_batch': 9, 'size': 1}, "no argument 'size'"),
-        ({'tokens_per_batch': 9, 'on_error': 'go on'}, 'give "stop" or "skip"'),
+        ({'tokens_per_batch': 9, 'on_error': 'go on'}, "give 'stop' or 'skip'"),
     ],
 )
 def test_what_cannot_be_asked_for_is_refused(dataset, asked, told):
@@ -287,7 +292,7 @@ def test_a_folder_that_is_no_whole_dataset_is_refused(dataset, tmp_path):
     folder = write_dataset(tmp_path / 'd', [[{'targets': [1]}]])
     [shard] = folder.glob('d-train-*')
     shard.write_bytes(b'')
-    with pytest.raises(InputError, match='is missing or not of the'):
+    with pytest.raises(InputError, match='is missing or no file of the'):
         open_dataset(folder)
     with pytest.raises(InputError, match="no split 'dev'; there are train"):
         dataset.batches('dev', tokens_per_batch=9)

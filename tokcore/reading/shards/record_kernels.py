@@ -20,6 +20,7 @@ PARSED, ODD = range(2)
 """Of a record: its ids are there, or it is laid out otherwise."""
 
 HEADER_SIZE, FOOTER_SIZE = 12, 4
+SMALLEST_RECORD = HEADER_SIZE + FOOTER_SIZE
 LARGEST_ID = (1 << 31) - 1
 
 _MESSAGE, _NAME, _VALUE, _INT64_LIST, _SINGLE = 0x0A, 0x0A, 0x12, 0x1A, 0x08
@@ -102,7 +103,7 @@ def _message(data, place, end, tag):
 
 
 @kernel_without_allocation
-def _read_ids(data, place, end, ids, feature, at):
+def _read_ids(data, place, end, largest, ids, feature, at):
     """Writes a Feature's numbers to ids[feature, at:]; returns the place behind them, or -1."""
     if place == end:
         return at
@@ -117,7 +118,7 @@ def _read_ids(data, place, end, ids, feature, at):
                 return np.int64(-1)
         elif data[np.uint64(place)] == _SINGLE:
             number, place = _varint(data, place + 1, end)
-            if place < 0 or number > np.uint64(LARGEST_ID):
+            if place < 0 or number > np.uint64(largest):
                 return np.int64(-1)
             ids[np.uint64(feature), np.uint64(at)] = np.int32(number)
             at += 1
@@ -126,7 +127,7 @@ def _read_ids(data, place, end, ids, feature, at):
             return np.int64(-1)
         while place < stop:
             number, place = _varint(data, place, stop)
-            if place < 0 or number > np.uint64(LARGEST_ID):
+            if place < 0 or number > np.uint64(largest):
                 return np.int64(-1)
             ids[np.uint64(feature), np.uint64(at)] = np.int32(number)
             at += 1
@@ -148,7 +149,7 @@ def _named(data, start, end, names, bounds):
 
 
 @kernel_without_allocation
-def _parse(data, place, end, names, bounds, ids, offsets, row):
+def _parse(data, place, end, names, bounds, largest, ids, offsets, row):
     """Parses one record, whose ids begin at offsets[:, row]; returns PARSED or ODD."""
     place, stop = _message(data, place, end, _MESSAGE)
     if place < 0 or stop != end:
@@ -170,7 +171,9 @@ def _parse(data, place, end, names, bounds, ids, offsets, row):
             if seen >> feature & 1:
                 return ODD
             seen |= 1 << feature
-            at = _read_ids(data, value, value_end, ids, feature, offsets[feature, row])
+            at = _read_ids(
+                data, value, value_end, largest[feature], ids, feature, offsets[feature, row]
+            )
             if at < 0:
                 return ODD
             offsets[feature, row + 1] = at
@@ -178,7 +181,7 @@ def _parse(data, place, end, names, bounds, ids, offsets, row):
 
 
 @kernel_without_allocation
-def parse_records(data, records, names, bounds, ids, offsets, marks):
+def parse_records(data, records, names, bounds, largest, ids, offsets, marks):
     """Parses records one after another.
 
     Args:
@@ -186,6 +189,7 @@ def parse_records(data, records, names, bounds, ids, offsets, marks):
         records: int64[2, n], where contents begin, and their sizes.
         names: uint8, the names of features; that of i is names[bounds[i]:bounds[i + 1]].
         bounds: int64[features + 1].
+        largest: int64[features], the largest id of each; a record with another number is odd.
         ids: int32[features, room], filled in; no record has more ids than bytes.
         offsets: int64[features, n + 1], filled in: where each record's ids are.
         marks: uint8[n], filled with PARSED or ODD; an odd one has no ids.
@@ -195,7 +199,7 @@ def parse_records(data, records, names, bounds, ids, offsets, marks):
     for row in range(records.shape[1]):
         start = records[0, row]
         marks[row] = _parse(
-            data, start, start + records[1, row], names, bounds, ids, offsets, row
+            data, start, start + records[1, row], names, bounds, largest, ids, offsets, row
         )
         if marks[row] != PARSED:
             for feature in range(len(bounds) - 1):

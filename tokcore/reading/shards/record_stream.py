@@ -14,6 +14,7 @@ from tokcore.reading.shards.record_kernels import (
     CUT_OFF,
     HEAD_CUT_OFF,
     HEAD_DAMAGED,
+    LARGEST_ID,
     ODD,
     index_records,
     parse_records,
@@ -66,8 +67,9 @@ def _parsed(
     ids = np.empty((len(features), int(records[1].sum())), np.int32)
     offsets = np.empty((len(features), count + 1), np.int64)
     marks = np.empty(count, np.uint8)
+    largest = read_only(np.full(len(features), LARGEST_ID, np.int64))
     parse_records(
-        data, read_only(np.ascontiguousarray(records)), names, bounds, ids, offsets, marks
+        data, read_only(np.ascontiguousarray(records)), names, bounds, largest, ids, offsets, marks
     )
     if (marks == ODD).any():
         raise RuntimeError(f'{name} holds what is no example of {", ".join(features)}')

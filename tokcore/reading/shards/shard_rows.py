@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import bisect
 import functools
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -18,12 +18,14 @@ from tokcore.reading.shards.record_kernels import (
     HEAD_DAMAGED,
     LARGEST_ID,
     ODD,
+    SMALLEST_RECORD,
     WHOLE,
     index_records,
     parse_records,
 )
 from tokcore.reading.shards.rows import Rows
 from tokcore.records.tfrecord_reader import parse_example
+from tokcore.regular_files import open_regular
 
 _WRONG = {
     HEAD_CUT_OFF: 'the file ends within the head of a TFRecord',
@@ -36,7 +38,14 @@ _REMEDY = 'write the shards again'
 class ShardRows:
     """Reads a shard of uncompressed TFRecords; for one thread."""
 
-    def __init__(self, path: str, rows: int, features: Sequence[str], skips: bool = False):
+    def __init__(
+        self,
+        path: str,
+        rows: int,
+        features: Sequence[str],
+        skips: bool = False,
+        id_counts: Mapping[str, int] | None = None,
+    ):
         """Takes a shard; it is mapped, and read where rows are asked for.
 
         Args:
@@ -44,6 +53,7 @@ class ShardRows:
             rows: that it has, by the manifest.
             features: the names of those that are wanted, all of int64.
             skips: whether damaged records are passed over; otherwise they are errors.
+            id_counts: how many ids features have, by name; None: as many as int32 holds.
         """
         self.path, self.rows = path, rows
         self._features = tuple(features)
@@ -52,11 +62,15 @@ class ShardRows:
         coded = [name.encode() for name in features]
         self._names = read_only(np.frombuffer(b''.join(coded), np.uint8))
         self._bounds = read_only(row_offsets([len(name) for name in coded]))
+        counts = id_counts or {}
+        self._largest = {name: counts.get(name, LARGEST_ID + 1) - 1 for name in features}
+        self._largest_ids = read_only(np.array([*self._largest.values()], np.int64))
 
     @functools.cached_property
     def _data(self) -> np.ndarray:
         try:
-            return read_only(np.asarray(np.memmap(self.path, np.uint8, 'r')))
+            with open_regular(self.path) as file:
+                return read_only(np.asarray(np.memmap(file, np.uint8, 'r')))
         except ValueError:
             return read_only(np.empty(0, np.uint8))  # an empty file cannot be mapped
         except OSError as error:
@@ -71,7 +85,7 @@ class ShardRows:
 
         Raises:
             InputError: naming shard, record and byte offset, if a record is damaged or cut off, is
-                no example with these features, or is not there at all.
+                no example with these features, has what is no id, or is not there at all.
         """
         row, place = self._known[bisect.bisect(self._known, (first, 1 << 62)) - 1]
         if row < first:
@@ -81,7 +95,7 @@ class ShardRows:
         behind, end, records, damaged = self._index(row, place, last, checks=True)
         if end == last and self._known[-1][0] < last:
             self._known.append((last, behind))
-        if end == last == self.rows and behind < len(self._data) and not self._skips:
+        if end == last == self.rows and behind < len(self._data):
             raise InputError(
                 f'{self.path} goes on at byte {behind}, behind the {self.rows} records that the '
                 f'manifest tells of; {_REMEDY}'
@@ -101,12 +115,13 @@ class ShardRows:
         self, row: int, place: int, last: int, checks: bool
     ) -> tuple[int, int, np.ndarray, np.ndarray]:
         """Returns the place and the number behind the records found, these, and which are damaged."""
-        count = last - row
+        # No more records than these can be found, whatever the manifest tells.
+        count = min(last - row, (len(self._data) - place) // SMALLEST_RECORD + 1)
         records, damaged = np.empty((2, count), np.int64), np.empty(count, np.uint8)
         place, found, wrong = index_records(
             self._data, place, _crc32c(), checks, records[0], records[1], damaged
         )
-        if found < count and not self._skips:
+        if row + found < last and not self._skips:
             if wrong == WHOLE:
                 raise InputError(
                     f'{self.path} ends after {row + found} records, and the manifest tells of '
@@ -130,8 +145,9 @@ class ShardRows:
         offsets = np.empty((features, count + 1), np.int64)
         marks = np.empty(count, np.uint8)
         parse_records(
-            self._data, read_only(records), self._names, self._bounds, ids, offsets, marks
-        )
+            self._data, read_only(records), self._names, self._bounds, self._largest_ids, ids,
+            offsets, marks,
+        )  # fmt: skip
         rows = Rows(
             {name: ids[k, : offsets[k, -1]] for k, name in enumerate(self._features)},
             {name: offsets[k] for k, name in enumerate(self._features)},
@@ -163,9 +179,12 @@ class ShardRows:
         for name in self._features:
             if name not in parsed:
                 raise ValueError(f'this example has no feature {name!r}')
-            wrong = next((id_ for id_ in parsed[name] if not 0 <= id_ <= LARGEST_ID), None)
+            largest = self._largest[name]
+            wrong = next((id_ for id_ in parsed[name] if not 0 <= id_ <= largest), None)
             if wrong is not None:
-                raise ValueError(f'feature {name!r} holds {wrong}, which is no id')
+                raise ValueError(
+                    f'feature {name!r} holds {wrong}, which is no id from 0 to {largest}'
+                )
         ids = {name: np.array(parsed[name], np.int32) for name in self._features}
         return Rows(ids, {name: np.array([0, len(each)]) for name, each in ids.items()})
 

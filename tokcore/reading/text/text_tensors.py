@@ -9,6 +9,7 @@ import tensorflow as tf
 
 from tokcore.errors import InputError
 from tokcore.reading.text.vocabulary_words import UNKNOWN_ID
+from tokcore.regular_files import open_regular
 
 Paths = str | os.PathLike | Sequence[str | os.PathLike]
 
@@ -19,7 +20,7 @@ def text_lines(paths: Paths) -> tf.data.Dataset:
     """Returns the lines of one file or of several, one after another, plain or gzip.
 
     Raises:
-        InputError: a file cannot be read, or there is none.
+        InputError: a file cannot be read or is no regular one, or there is none.
     """
     given = [paths] if isinstance(paths, (str, os.PathLike)) else list(paths)
     if not given:
@@ -27,7 +28,7 @@ def text_lines(paths: Paths) -> tf.data.Dataset:
     lines: tf.data.Dataset | None = None
     for path in map(os.fspath, given):
         try:
-            with open(path, 'rb') as file:
+            with open_regular(path) as file:
                 compression = 'GZIP' if file.read(len(_GZIP)) == _GZIP else ''
         except OSError as error:
             raise InputError(f'{path} cannot be read ({error.strerror}); give a text file') from error

@@ -1,0 +1,50 @@
+"""Files that are opened for reading: regular ones alone, since a pipe or a device may never end."""
+
+from __future__ import annotations
+
+import os
+import stat
+from typing import BinaryIO
+
+from tokcore.errors import InputError
+
+
+def open_regular(path: str | os.PathLike) -> BinaryIO:
+    """Opens a regular file, or a link to one, for reading.
+
+    Raises:
+        InputError: it is a folder, a pipe, a socket or a device, or a name that no file can have.
+        OSError: as `open`.
+    """
+    name = os.fspath(path)
+    try:
+        # Without O_NONBLOCK, to open a pipe that nobody writes to would wait for ever.
+        descriptor = os.open(name, os.O_RDONLY | getattr(os, 'O_NONBLOCK', 0))
+    except ValueError as error:
+        raise InputError(f'{name!r} is no name of a file ({error}); give another') from error
+    mode = os.fstat(descriptor).st_mode
+    if not stat.S_ISREG(mode):
+        os.close(descriptor)
+        what = 'a folder' if stat.S_ISDIR(mode) else 'a pipe or a device'
+        raise InputError(f'{name} is {what} and not a regular file; give a regular file')
+    return os.fdopen(descriptor, 'rb')
+
+
+def read_regular(path: str | os.PathLike, most_bytes: int | None = None) -> bytes:
+    """Returns what a regular file holds.
+
+    Args:
+        path: of the file.
+        most_bytes: that it may have; None: any number.
+
+    Raises:
+        InputError: as `open_regular`, or the file is larger.
+        OSError: it cannot be opened or read.
+    """
+    with open_regular(path) as file:
+        if most_bytes is not None and os.fstat(file.fileno()).st_size > most_bytes:
+            raise InputError(
+                f'{os.fspath(path)} has more than {most_bytes:,} bytes, too many for what it should '
+                'be; give another file'
+            )
+        return file.read()
