@@ -11,8 +11,7 @@ import dataclasses
 import itertools
 import os
 import shutil
-import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import BinaryIO
 
@@ -20,11 +19,11 @@ from pipelines.files import filesystem
 from pipelines.jobs.corpus_files import Corpus
 from pipelines.jobs.read_plan import ReadPlan
 from pipelines.transforms.encode_blocks import BlockEncoder, LoadedBlockEncoder
-from tokcore.corpus.dataset import MemberFile, OpenBinary, Split, WorkItem
+from tokcore.corpus.dataset import Block, MemberFile, Split, WorkItem
 from tokcore.corpus.formats.corpus_format import read_blocks
-from tokcore.corpus.storage.archive_passes import in_passes
 from tokcore.corpus.storage.archive_reading import reading_on
 from tokcore.errors import FullDiskError
+from tokcore.records.example_encoding import EncodedBlock
 from tokcore.shuffle.run_file import ROW_BYTES
 
 _SAMPLED_ITEMS = 16
@@ -132,12 +131,13 @@ def measure_need(read_plan: ReadPlan, encoder: BlockEncoder) -> DiskNeed:
     # What must not be left out is for the job to tell, of the first line that it meets.
     loaded = dataclasses.replace(encoder, on_error='skip').load()
     corpus = read_plan.reading.corpus
-    taken = [(split, _taken_items(split, read_plan)) for split in corpus.splits]
-    stored = sum(_stored(items) for _, items in taken)
+    taken = [(split, _taken_passes(split, read_plan)) for split in corpus.splits]
+    stored = sum(_stored(items) for _, passes in taken for items in passes)
     total = _Sampled()
-    for split, items in taken:
-        places = max(1, _SAMPLED_ITEMS * _stored(items) // max(1, stored))
-        found = _sample_dataset(items, places, read_plan, loaded)
+    for split, passes in taken:
+        own = sum(map(_stored, passes))
+        places = max(1, _SAMPLED_ITEMS * own // max(1, stored))
+        found = _sample_dataset(passes, places, read_plan, loaded)
         if split.max_examples is not None and found.rows > split.max_examples:
             found = found.times(split.max_examples / found.rows)
         total += found
@@ -164,69 +164,77 @@ class _Sampled:
         return _Sampled(self.rows * factor, self.records * factor, self.rejected * factor)
 
 
-def _taken_items(split: Split, read_plan: ReadPlan) -> list[WorkItem]:
-    """Returns a dataset's work items up to the place of the first row that is not taken any more."""
+_Pass = tuple[WorkItem, ...]
+"""Work items that are read one after the other, as `ReadPlan.passes` has them."""
+
+
+def _taken_passes(split: Split, read_plan: ReadPlan) -> list[_Pass]:
+    """Returns a dataset's passes, but for those behind the first row that is not taken any more."""
     last = split.places.stop if split.end is None else split.end[0]
     return [
-        item
-        for item in read_plan.items[split.name]
-        if item.place in split.places and item.place <= last
+        items
+        for items in read_plan.passes(split.name)
+        if items[0].place in split.places and min(item.place for item in items) <= last
     ]
 
 
-def _stored(items: Sequence[WorkItem]) -> int:
+def _stored(items: Iterable[WorkItem]) -> int:
     return sum(item.stored_bytes for item in items)
 
 
 def _sample_dataset(
-    items: Sequence[WorkItem], places: int, read_plan: ReadPlan, encoder: LoadedBlockEncoder
+    passes: Sequence[_Pass], places: int, read_plan: ReadPlan, encoder: LoadedBlockEncoder
 ) -> _Sampled:
-    """Returns what is to come of all items by those at so many places, evenly spread over bytes."""
-    ends = list(itertools.accumulate(item.stored_bytes for item in items))
+    """Returns what is to come of all passes by those at so many places, evenly spread over bytes."""
+    ends = list(itertools.accumulate(map(_stored, passes)))
     total = ends[-1] if ends else 0
     if not total:
         return _Sampled()
     middles = ((2 * place + 1) * total // (2 * places) for place in range(places))
     chosen = collections.Counter(bisect.bisect_right(ends, middle) for middle in middles)
     found = _Sampled()
-    for together in in_passes(list(chosen), lambda number: items[number].files, sys.maxsize):
-        files = [items[number].files for number in together]
-        reads = _CountedReads()
-        with reading_on(reads.open_binary, files) as open_binary:
-            for number in together:
-                reads.bytes = 0
-                sampled, stored = _sample_item(
-                    items[number], read_plan, encoder, reads, open_binary
-                )
-                found += sampled.times(chosen[number] / places * total / max(1, stored))
+    for number, times in chosen.items():
+        sampled, stored = _sample_pass(passes[number], read_plan, encoder)
+        found += sampled.times(times / places * total / max(1, stored))
     return found
 
 
-def _sample_item(
-    item: WorkItem,
-    read_plan: ReadPlan,
-    encoder: LoadedBlockEncoder,
-    reads: '_CountedReads',
-    open_binary: OpenBinary,
+def _sample_pass(
+    items: _Pass, read_plan: ReadPlan, encoder: LoadedBlockEncoder
 ) -> tuple[_Sampled, int]:
-    """Encodes the beginning of an item; returns what came of it, and of how many stored bytes."""
-    found, text = _Sampled(), 0
-    # What is read of an archive is not one member's: a compressed one counts as read to its end.
-    is_stream = item.is_compressed and not any(
-        isinstance(each, MemberFile) for each in item.files
-    )
-    for block in read_blocks(
-        item, open_binary, read_plan.item_bytes, read_plan.reading.max_line_bytes
-    ):
-        encoded = encoder.encode(block)
-        rejected = sum(len(each.json_lines) for each in encoded.facts.rejected)
-        found += _Sampled(len(encoded.rows), len(encoded.rows.records), rejected)
-        text += (
-            block.read_bytes if block.read is None else sum(each.length for each in block.read)
-        )
-        if text >= read_plan.item_bytes:
-            return found, min(item.stored_bytes, reads.bytes if is_stream else text)
-    return found, item.stored_bytes
+    """Encodes the beginning of a pass; returns what came of it, and of how many stored bytes."""
+    found, stored, left = _Sampled(), 0, read_plan.item_bytes
+    reads = _CountedReads()
+    with reading_on(reads.open_binary, [item.files for item in items]) as open_binary:
+        for item in items:
+            # What is read of an archive is not one member's: a compressed one counts as read whole.
+            is_stream = item.is_compressed and not any(
+                isinstance(each, MemberFile) for each in item.files
+            )
+            text = 0
+            for block in read_blocks(
+                item, open_binary, read_plan.item_bytes, read_plan.reading.max_line_bytes
+            ):
+                found += _of_block(encoder.encode(block))
+                text += _read_bytes(block)
+                if text >= left:
+                    read = reads.bytes if is_stream else text
+                    return found, stored + min(item.stored_bytes, read)
+            left -= text
+            stored += item.stored_bytes
+    return found, stored
+
+
+def _of_block(encoded: EncodedBlock) -> _Sampled:
+    rejected = sum(len(each.json_lines) for each in encoded.facts.rejected)
+    return _Sampled(len(encoded.rows), len(encoded.rows.records), rejected)
+
+
+def _read_bytes(block: Block) -> int:
+    """Returns how much was read for a block: stored bytes, or text if it was decompressed."""
+    if block.read is None:
+        return block.read_bytes
+    return sum(each.length for each in block.read)
 
 
 class _CountedReads:

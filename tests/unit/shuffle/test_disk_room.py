@@ -2,7 +2,9 @@
 
 import dataclasses
 import gzip
+import io
 import shutil
+import tarfile
 
 import pytest
 from generated_text import as_lines, chinese_lines, english_lines
@@ -105,6 +107,29 @@ def test_compressed_text_takes_what_its_text_does(text, names):
 
 def test_a_compressed_text_that_repeats_itself_is_not_thought_larger(text):
     assert share_of_all(plan_of(text('a.gz', ENGLISH[:20_000] * 100))) <= 1.02
+
+
+def archive(path, members: list[bytes]) -> SplitPaths:
+    with tarfile.open(path, 'w:gz' if path.suffix == '.gz' else 'w') as tar:
+        for number, data in enumerate(members):
+            member = tarfile.TarInfo(f'{number:04d}.txt')
+            member.size = len(data)
+            tar.addfile(member, io.BytesIO(data))
+    return SplitPaths('train', 'text', {'text': [f'{path}!*']})
+
+
+@pytest.mark.parametrize('name', ['a.tar', 'a.tar.gz'])
+@pytest.mark.parametrize('lines', [20, 2000])
+def test_members_of_an_archive_count_by_their_own_sizes(tmp_path, name, lines):
+    whole = ENGLISH.splitlines(keepends=True)
+    members = [b''.join(whole[start : start + lines]) for start in range(0, len(whole), lines)]
+    assert 0.85 < share_of_all(plan_of(archive(tmp_path / name, members))) < 1.15
+
+
+def test_compressed_members_are_not_thought_larger(tmp_path):
+    members = [gzip.compress(ENGLISH, mtime=0)] * 20
+    share = share_of_all(plan_of(archive(tmp_path / 'a.tar', members), item_bytes=512 << 10))
+    assert 0.2 < share <= 1.02
 
 
 @pytest.mark.parametrize('most', [1, 300, 10**9])
