@@ -11,6 +11,7 @@ once before it is taken, and fetched again if it is another than the one that ca
 
 import contextlib
 import json
+import os
 import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
@@ -23,6 +24,8 @@ from pipelines.fetching.transfer import Transfer
 from pipelines.fetching.web_addresses import WebAddress, is_web_address, web_address
 from pipelines.files import filesystem
 from pipelines.files.claims import CLAIM_NAME, Claim, HeldError
+from pipelines.files.local_folder import LocalFolder
+from pipelines.files.system_errors import telling
 from tokcore.errors import InputError
 
 _FOLDER = 'fetched'
@@ -75,7 +78,7 @@ class FetchedFiles:
                 f'{work} is no folder of this machine, and what is fetched goes to one; give '
                 'such a folder by --work'
             )
-        self._folder = filesystem.join(work, _FOLDER)
+        self._work = filesystem.absolute(work)
         self._clock, self._wait = clock, wait
 
     def found(self, address: WebAddress) -> FetchedFile | None:
@@ -84,15 +87,24 @@ class FetchedFiles:
         Raises:
             InputError: it is there and cannot be read.
         """
-        path, record = self.path_of(address), read_record(self._path(address, _RECORD))
-        sha256, state = record.get('sha256'), regular_state(path)
+        folder = self._path(address)
+        missing = contextlib.suppress(FileNotFoundError, NotADirectoryError)
+        with telling(f'read {folder}'), missing, LocalFolder.open(folder, self._work) as opened:
+            return self._found(address, opened)
+        return None
+
+    def _found(self, address: WebAddress, folder: LocalFolder) -> FetchedFile | None:
+        name, record = address.file_name, read_record(folder, _RECORD)
+        sha256, state = record.get('sha256'), regular_state(folder, name)
         if state is None or not isinstance(sha256, str) or address.sha256 not in (None, sha256):
             return None
         if state.st_size != record.get('bytes'):
             return None
         is_untouched = state.st_mtime_ns == record.get('modified_ns')
-        is_taken = is_untouched and address.sha256 is None
-        return self._file(address, sha256) if is_taken or sha256_of(path) == sha256 else None
+        is_whole = is_untouched and address.sha256 is None
+        if not is_whole and sha256_of(folder, name) != sha256:
+            return None
+        return self._file(address, sha256)
 
     def fetch(self, address: WebAddress) -> FetchedFile:
         """Returns a file, which is fetched if it is not there; another run's is waited for.
@@ -101,22 +113,24 @@ class FetchedFiles:
             InputError: it cannot be fetched or written, or has another checksum.
         """
         with contextlib.ExitStack() as stack:
-            self._claimed(address, stack)
-            there = self.found(address)
+            folder = self._claimed(address, stack)
+            with telling(f'read {folder.path}'):
+                there = self._found(address, folder)
             if there is not None:
                 return there
-            if regular_state(self.path_of(address)) is not None:
+            if regular_state(folder, address.file_name) is not None:
                 tell(FileChanged(address.name, self.path_of(address)))
             with stage_running('fetch'):
-                return self._fetch(address)
+                return self._fetch(address, folder)
 
     def path_of(self, address: WebAddress) -> str:
         """Returns where a file is, or would be."""
         return self._path(address, address.file_name)
 
-    def _fetch(self, address: WebAddress) -> FetchedFile:
-        filesystem.delete_file(self._path(address, _RECORD))
-        transfer = Transfer(address, self._path(address, _PART), self._clock)
+    def _fetch(self, address: WebAddress, folder: LocalFolder) -> FetchedFile:
+        with telling(f'delete {self._path(address, _RECORD)}'):
+            folder.delete(_RECORD)
+        transfer = Transfer(address, folder, _PART, self._clock)
         came = transfer.run()
         if address.sha256 not in (None, came.sha256):
             transfer.discard()
@@ -124,8 +138,7 @@ class FetchedFiles:
                 f'{address.name} has the SHA-256 {came.sha256}, and not {address.sha256} as its '
                 'address says; what came was deleted: mend the address, or find out which is right'
             )
-        path = self._path(address, address.file_name)
-        transfer.move(path)
+        transfer.move(address.file_name)
         record = {
             'address': address.name,
             'bytes': came.bytes,
@@ -133,12 +146,13 @@ class FetchedFiles:
             'sha256': came.sha256,
         }
         text = json.dumps(record, indent=1, sort_keys=True)
-        filesystem.write_bytes(self._path(address, _RECORD), f'{text}\n'.encode())
-        tell(FileFetched(address.name, came.bytes, path))
+        with telling(f'write {self._path(address, _RECORD)}'), folder.create(_RECORD) as file:
+            file.write(f'{text}\n'.encode())
+        tell(FileFetched(address.name, came.bytes, self.path_of(address)))
         return self._file(address, came.sha256)
 
-    def _claimed(self, address: WebAddress, stack: contextlib.ExitStack) -> None:
-        """Holds the claim on a file until the stack ends; waits for a run that has it.
+    def _claimed(self, address: WebAddress, stack: contextlib.ExitStack) -> LocalFolder:
+        """Returns a file's folder, whose claim the stack holds; waits for a run that has it.
 
         Raises:
             HeldError: that run makes no progress.
@@ -147,9 +161,10 @@ class FetchedFiles:
         has_told = False
         while True:
             try:
-                claim = Claim(self._path(address, CLAIM_NAME), address.name, '--work')
-                stack.enter_context(claim).require()
-                return
+                path = self._path(address, CLAIM_NAME)
+                claim = stack.enter_context(Claim(path, address.name, '--work', self._work))
+                claim.require()
+                return claim.folder
             except HeldError as error:
                 if not has_told:
                     tell(FetchAwaited(str(error)))
@@ -164,11 +179,13 @@ class FetchedFiles:
 
     def _came(self, address: WebAddress) -> int | None:
         """The bytes of a file that another run fetches."""
-        state = regular_state(self._path(address, _PART))
-        return None if state is None else state.st_size
+        try:
+            return os.lstat(self._path(address, _PART)).st_size
+        except OSError:
+            return None
 
-    def _path(self, address: WebAddress, name: str) -> str:
-        return filesystem.join(self._folder, address.key, name)
+    def _path(self, address: WebAddress, *names: str) -> str:
+        return filesystem.join(self._work, _FOLDER, address.key, *names)
 
     def _file(self, address: WebAddress, sha256: str) -> FetchedFile:
         return FetchedFile(self.path_of(address), address.name, address.member, sha256)

@@ -27,15 +27,9 @@ from pipelines.fetching.refusals import (
     refused_for_length,
     refused_for_pace,
 )
-from pipelines.fetching.regular_files import (
-    create_regular,
-    open_regular,
-    read_record,
-    regular_state,
-    sha256_of,
-)
+from pipelines.fetching.regular_files import read_record, regular_state, sha256_of
 from pipelines.fetching.web_addresses import WebAddress
-from pipelines.files import filesystem
+from pipelines.files.local_folder import LocalFolder
 from pipelines.files.system_errors import telling
 
 CONNECT_SECONDS = 30
@@ -107,7 +101,8 @@ class Transfer:
 
     Args:
         address: where it is.
-        path: of what came so far; its state is in `PATH.json`.
+        folder: where it goes.
+        name: of what came so far; its state is in `NAME.json`.
         clock: by which the server's pace is measured.
 
     Raises:
@@ -115,9 +110,16 @@ class Transfer:
             written.
     """
 
-    def __init__(self, address: WebAddress, path: str, clock: Clock = time.monotonic):
-        self._address, self._path, self._state_path = address, path, f'{path}.json'
-        self._clock = clock
+    def __init__(
+        self,
+        address: WebAddress,
+        folder: LocalFolder,
+        name: str,
+        clock: Clock = time.monotonic,
+    ):
+        self._address, self._folder, self._clock = address, folder, clock
+        self._name, self._state_name = name, f'{name}.json'
+        self._writing = f'write {os.path.join(folder.path, name)}'
 
     def run(self) -> Fetched:
         """Fetches what is missing."""
@@ -143,13 +145,15 @@ class Transfer:
 
     def discard(self) -> None:
         """Deletes what came, and what is known of it."""
-        for path in (self._path, self._state_path):
-            filesystem.delete_file(path)
+        with telling(self._writing):
+            for name in (self._name, self._state_name):
+                self._folder.delete(name)
 
-    def move(self, path: str) -> None:
+    def move(self, name: str) -> None:
         """Gives the file, which is whole, its name."""
-        filesystem.rename(self._path, path)
-        filesystem.delete_file(self._state_path)
+        with telling(f'write {os.path.join(self._folder.path, name)}'):
+            self._folder.replace(self._name, name)
+            self._folder.delete(self._state_name)
 
     @contextlib.contextmanager
     def _answer(self, held: int, state: _State) -> Iterator[requests.Response]:
@@ -200,9 +204,10 @@ class Transfer:
 
     def _begin(self, state: _State) -> None:
         self.discard()
-        with telling(f'write {self._path}'):
-            create_regular(self._path)
-        filesystem.write_bytes(self._state_path, json.dumps(asdict(state)).encode())
+        with telling(self._writing):
+            os.close(self._folder.open_file(self._name, os.O_WRONLY | os.O_CREAT | os.O_EXCL))
+            with self._folder.create(self._state_name) as file:
+                file.write(json.dumps(asdict(state)).encode())
 
     def _write(self, answer: requests.Response, held: int, total: int | None) -> None:
         """Writes what comes behind the bytes that are there.
@@ -214,7 +219,11 @@ class Transfer:
             if total is not None:
                 stack.enter_context(counted('fetch', _FETCHING, total))
                 advance(_FETCHING, held)
-            with telling(f'write {self._path}'), open_regular(self._path, 'ab') as file:
+            flags = os.O_WRONLY | os.O_APPEND
+            with (
+                telling(self._writing),
+                os.fdopen(self._folder.open_file(self._name, flags), 'ab') as file,
+            ):
                 for piece in _pieces(answer):
                     file.write(piece)
                     advance(_FETCHING, len(piece))
@@ -222,12 +231,12 @@ class Transfer:
             raise _CutError(urllib3.exceptions.ProtocolError('it ends before its end'))
 
     def _held(self) -> int:
-        state = regular_state(self._path)
+        state = regular_state(self._folder, self._name)
         return 0 if state is None else state.st_size
 
     def _known_state(self) -> _State:
         """What was noted of the file when it was begun; nothing where that is damaged."""
-        noted = read_record(self._state_path)
+        noted = read_record(self._folder, self._state_name)
         etag, modified, total = (noted.get(name) for name in ('etag', 'modified', 'total'))
         kinds_fit = isinstance(etag, str) and isinstance(modified, str)
         if not kinds_fit or not isinstance(total, int | None):
@@ -236,8 +245,10 @@ class Transfer:
         return _State(etag, modified, noted.get('is_settled', True) is True, total)
 
     def _summary(self) -> Fetched:
-        state = os.stat(self._path)
-        return Fetched(state.st_size, state.st_mtime_ns, sha256_of(self._path))
+        with telling(f'read {os.path.join(self._folder.path, self._name)}'):
+            sha256 = sha256_of(self._folder, self._name)
+            state = self._folder.state(self._name)
+        return Fetched(state.st_size, state.st_mtime_ns, sha256)
 
 
 class _CutError(Exception):

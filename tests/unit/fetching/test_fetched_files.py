@@ -122,6 +122,41 @@ def test_pipes_in_place_of_its_files_are_not_waited_for(server, tmp_path, name):
     assert len(server.asked) == (2 if name == '.fetched.json' else 1)
 
 
+@pytest.mark.parametrize('name', ['.fetched.json', '.part', '.part.json', 'a'])
+def test_links_in_place_of_its_files_are_replaced_and_not_followed(server, tmp_path, name):
+    victim = tmp_path / 'victim'
+    victim.write_bytes(b'mine')
+    address = web_address(f'{server.address}/a')
+    folder = tmp_path / 'fetched' / address.key
+    folder.mkdir(parents=True)
+    (folder / name).symlink_to(victim)
+    path = Path(fetched(server, tmp_path).path)
+    assert victim.read_bytes() == b'mine'
+    assert path.read_bytes() == b'text\n' and not path.is_symlink()
+    assert sorted(each.name for each in folder.iterdir()) == ['.fetched.json', 'a']
+
+
+@pytest.mark.parametrize('place', ['fetched', 'fetched/KEY'])
+def test_a_link_in_place_of_a_folder_is_refused(server, tmp_path, place):
+    address, work = web_address(f'{server.address}/a'), tmp_path / 'work'
+    victim, link = tmp_path / 'victim', work / place.replace('KEY', address.key)
+    victim.mkdir()
+    link.parent.mkdir(parents=True)
+    link.symlink_to(victim)
+    files = FetchedFiles(str(work))
+    for use in (files.found, files.fetch):
+        with pytest.raises(InputError, match='is a symbolic link, and none is followed there'):
+            use(address)
+    assert not [*victim.iterdir()] and server.asked == []
+
+
+def test_a_work_folder_behind_a_link_is_the_users(server, tmp_path):
+    (tmp_path / 'disk').mkdir()
+    (tmp_path / 'work').symlink_to(tmp_path / 'disk')
+    fetched(server, tmp_path / 'work')
+    assert [*(tmp_path / 'disk').rglob('a')]
+
+
 @pytest.mark.parametrize(
     'record', [b'[' * 9999, b'{"bytes": 1e999}', b'{"bytes": %s}' % (b'9' * 9999), b' ' * 9999999]
 )

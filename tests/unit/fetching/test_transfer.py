@@ -16,6 +16,7 @@ from pipelines.fetching import transfer
 from pipelines.fetching.paced_session import WINDOW_SECONDS
 from pipelines.fetching.transfer import Transfer
 from pipelines.fetching.web_addresses import web_address
+from pipelines.files.local_folder import LocalFolder
 from tokcore.errors import InputError, OperatingSystemError
 
 CONTENT = random.Random(1).randbytes(300_000)
@@ -33,8 +34,13 @@ def server():
         yield running
 
 
-def fetch(server, tmp_path, path='/a'):
-    return Transfer(web_address(server.address + path), str(tmp_path / 'part')).run()
+def run_transfer(address, tmp_path, **how):
+    with LocalFolder.open(str(tmp_path)) as folder:
+        return Transfer(web_address(address), folder, 'part', **how).run()
+
+
+def fetch(server, tmp_path, path='/a', **how):
+    return run_transfer(server.address + path, tmp_path, **how)
 
 
 def held(tmp_path):
@@ -196,7 +202,7 @@ def test_a_server_that_is_too_slow_is_left_and_gone_on_with_later(server, tmp_pa
     leave_part(server, tmp_path, Page(CONTENT), 1000)
     clock = itertools.count(step=WINDOW_SECONDS)  # so long each read takes
     with pytest.raises(OperatingSystemError, match='in 120 seconds the server sent less than 120 KiB'):
-        Transfer(web_address(f'{server.address}/a'), str(tmp_path / 'part'), clock.__next__).run()
+        fetch(server, tmp_path, clock=clock.__next__)
     server.asked.clear()
     fetch(server, tmp_path)
     assert held(tmp_path) == CONTENT and server.ranges('/a') == ['bytes=1000-']
@@ -272,9 +278,9 @@ def test_what_a_server_refuses_is_a_sentence(server, tmp_path, page, said, is_ou
 def test_nobody_there_is_a_sentence(tmp_path):
     with socket.socket() as bound:
         bound.bind(('127.0.0.1', 0))
-        address = web_address(f'http://user:hush@127.0.0.1:{bound.getsockname()[1]}/a?token=HUSH')
+        address = f'http://user:hush@127.0.0.1:{bound.getsockname()[1]}/a?token=HUSH'
         with pytest.raises(OperatingSystemError, match='Connection refused; check') as refused:
-            Transfer(address, str(tmp_path / 'part')).run()
+            run_transfer(address, tmp_path)
     assert 'hush' not in str(refused.value).lower()
     assert list(tmp_path.iterdir()) == []
 
@@ -296,16 +302,16 @@ def test_what_answers_nothing_of_http_is_a_sentence(tmp_path):
 
         thread = threading.Thread(target=answer)
         thread.start()
-        address = web_address(f'http://127.0.0.1:{listening.getsockname()[1]}/a')
+        address = f'http://127.0.0.1:{listening.getsockname()[1]}/a'
         with pytest.raises(OperatingSystemError, match='cannot fetch'):
-            Transfer(address, str(tmp_path / 'part')).run()
+            run_transfer(address, tmp_path)
         thread.join()
 
 
 def test_a_password_goes_to_the_server_alone(server, tmp_path):
     server.pages['/a'] = Page(CONTENT)
-    address = web_address(server.address.replace('://', '://me:hush@') + '/a')
-    Transfer(address, str(tmp_path / 'part')).run()
+    address = server.address.replace('://', '://me:hush@') + '/a'
+    run_transfer(address, tmp_path)
     [(_, headers)] = server.asked
     assert headers['Authorization'].startswith('Basic ')
     assert 'hush' not in (tmp_path / 'part.json').read_text()
