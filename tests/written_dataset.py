@@ -57,6 +57,7 @@ def write_files(folder, files, paired=False, options=None):
         (folder / name).write_bytes(data)
     manifest = {
         'stage': 'encode',
+        'format': 1,
         'options': {'scheme': 'byte'} | (options or {}),
         'inputs': [{'role': 'tsv' if paired else 'text'}],
         'files': [file_entry(*each) for each in files],

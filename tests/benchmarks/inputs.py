@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+import google_crc32c
 import numpy as np
 
 from tokcore.corpus.formats.line_rows import text_rows
@@ -178,9 +179,10 @@ def _write_shards(folder: Path, rows: int) -> None:
     for number in range(100):
         name = f'many-train-{number:05d}-of-00100'
         (folder / name).write_bytes(data)
-        files.append({'name': name, 'rows': rows, 'bytes': len(data), 'crc32c': ''})
+        crc32c = f'{google_crc32c.value(data):08x}'
+        files.append({'name': name, 'rows': rows, 'bytes': len(data), 'crc32c': crc32c})
     manifest = {'stage': 'encode', 'options': {'scheme': 'byte'}, 'inputs': [{'role': 'text'}]}
-    manifest |= {'files': files, 'vocabularies': [], 'vocabularies_used': []}
+    manifest |= {'format': 1, 'files': files, 'vocabularies': [], 'vocabularies_used': []}
     (folder / 'tokbeam.json').write_text(json.dumps(manifest))
 
 

@@ -48,7 +48,8 @@ def batch_sizes(tokens: int, bounds: Sequence[int]) -> tuple[int, ...]:
 
 def _divisors_of_highly_composite(limit: int) -> list[int]:
     """Returns the divisors of the largest number up to a limit that has more than all numbers below it."""
-    found, most = (), 0
+    found: tuple[int, ...] = ()
+    most = 0
     for _, exponents in sorted(_products(limit, 0, limit.bit_length())):
         count = math.prod(each + 1 for each in exponents)
         if count > most:

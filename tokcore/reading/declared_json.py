@@ -109,13 +109,14 @@ def checked(value: object, declared: object, where: str = '') -> typing.Any:
     return _plain(value, declared, where)
 
 
-def fields_of(value: object, declared: type, where: str = '') -> dict[str, object]:
+def fields_of(value: object, declared: type, where: str = '') -> dict[str, typing.Any]:
     """Returns the fields of a dataclass that an object has, by name, as they are declared.
 
     Raises:
         WrongValue: one is not as it is declared, or lacks and has no default.
     """
-    given, found = _names_of(value, where), {}
+    given = _names_of(value, where)
+    found: dict[str, typing.Any] = {}
     hints = _hints(declared)
     for field in dataclasses.fields(declared):
         if field.name in given:

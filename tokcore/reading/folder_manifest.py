@@ -26,6 +26,8 @@ from tokcore.regular_files import read_regular
 from tokcore.schemes import DEFAULT_SCHEME, find_scheme, scheme_names
 
 MANIFEST_NAME = 'tokbeam.json'
+MANIFEST_FORMAT = 1
+"""As `pipelines.artifacts.manifest` writes it."""
 
 _MOST_BYTES = 64 << 20
 """Of a manifest: one of 100,000 shards and as many inputs has 30 MB."""
@@ -90,7 +92,7 @@ class FolderManifest:
         path = os.path.join(folder, MANIFEST_NAME)
         try:
             fields = json.loads(read_regular(path, _MOST_BYTES))
-            _check_stage(path, fields)
+            _check_kind(path, fields)
             manifest = checked(fields, _Manifest)
             options = checked(manifest.options, _Options, 'options')
             _check_output_format(folder, options.output_format)
@@ -138,6 +140,11 @@ class _Stage:
 
 
 @dataclass(frozen=True)
+class _Format:
+    format: int
+
+
+@dataclass(frozen=True)
 class _Input:
     role: str
 
@@ -176,7 +183,6 @@ class _Manifest:
     files: tuple[_File, ...]
     vocabularies: tuple[_Vocabulary, ...]
     vocabularies_used: tuple[_Vocabulary, ...]
-    format: Literal[1] = 1
 
 
 @dataclass(frozen=True)
@@ -187,12 +193,18 @@ class _Options:
     datasets: tuple[dict[str, object], ...] = field(default=())
 
 
-def _check_stage(path: str, fields: object) -> None:
+def _check_kind(path: str, fields: object) -> None:
     stage = checked(fields, _Stage).stage
     if stage not in ('build', 'encode'):
         raise InputError(
             f'{path} is of `{stage:.60}` and not of a dataset; give a folder of `tokbeam build` or '
             '`tokbeam encode`'
+        )
+    found = checked(fields, _Format).format
+    if found != MANIFEST_FORMAT:
+        raise InputError(
+            f'{path} has manifest format {shown(found)}, this version reads {MANIFEST_FORMAT}; make '
+            'the dataset again with this version, or read it with the one that made it'
         )
 
 
@@ -300,9 +312,10 @@ def _sides(manifest: _Manifest, options: _Options) -> tuple[str, ...]:
         kind = corpus_format(checked(record['format'], str, 'format'))
     else:
         roles = {each.role for each in manifest.inputs}
-        kind = next((each for each in all_formats() if roles & set(each.roles)), None)
-        if kind is None:
+        kinds = [each for each in all_formats() if roles & set(each.roles)]
+        if not kinds:
             raise ValueError('none of its inputs has a role that is known')
+        kind = kinds[0]
     sides = _with_options(kind, record).sides
     if not sides or not set(sides) <= set(_SIDES):
         raise ValueError(f'its rows are of {" and ".join(map(str, sides))[:100]}')

@@ -8,8 +8,10 @@ import numpy as np
 import pytest
 from written_dataset import file_entry, framed, write_dataset, write_files
 
+from pipelines.artifacts import manifest
 from tokcore import open_dataset
 from tokcore.errors import InputError
+from tokcore.reading import folder_manifest
 
 ROWS = [{'targets': [5 + number, 1]} for number in range(6)]
 SHARDS = [ROWS[:4], ROWS[4:]]
@@ -79,7 +81,7 @@ def test_what_is_no_manifest(tmp_path, data):
         *[setting('options', 'output_format', wrong) for wrong in (None, 5, 'arrow')],
         *[setting('inputs', wrong) for wrong in
           (None, [], {}, [5], [{}], [{'role': 'none'}], [{'role': None}], [{'role': []}])],
-        *[setting('format', wrong) for wrong in (2, '1', None)],
+        *[setting('format', wrong) for wrong in (0, 2, 10**5000 // 3**9000, '1', None)],
         *[setting('vocabularies', wrong) for wrong in (None, 'x', {}, [5], [{}], [[]])],
         with_vocabulary(size=0), with_vocabulary(size=10**12), with_vocabulary(size='258'),
         with_vocabulary(side='neither'), with_vocabulary(name='/dev/zero'), with_vocabulary(name='../v'),
@@ -226,6 +228,10 @@ def test_a_manifest_has_a_size_that_is_read(tmp_path):
         file.truncate(1 << 40)  # no byte of which is stored
     with pytest.raises(InputError, match='too many for what it should be'):
         open_dataset(tmp_path)
+
+
+def test_the_format_is_the_one_that_is_written():
+    assert folder_manifest.MANIFEST_FORMAT == manifest.FORMAT
 
 
 def test_names_are_escaped_in_errors(tmp_path):
