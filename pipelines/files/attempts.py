@@ -142,6 +142,12 @@ class Attempt:
                     f'{target} is a folder where a file of the result goes; move it away'
                 )
             own.replace(own_name, new_name, into)
+            # Looked at where it has got, for before that it can be replaced once more.
+            if not into.is_sole_file(new_name):
+                into.delete(new_name)
+                raise InputError(
+                    f'{join(self.path, source)} was replaced while this run worked; run again'
+                )
 
     def delete_final(self, folder: str, name: str) -> None:
         """Deletes a file of an earlier result, or a link in its place; not a folder.

@@ -189,6 +189,11 @@ class LocalFolder:
         state = self.state(name)
         return state is not None and stat.S_ISDIR(state.st_mode)
 
+    def is_sole_file(self, name: str) -> bool:
+        """Tells whether an entry is a regular file without another name, as all are that are made."""
+        state = self.state(name)
+        return state is not None and stat.S_ISREG(state.st_mode) and state.st_nlink == 1
+
     def entries(self) -> list[tuple[str, bool]]:
         """Returns the name of each entry, and whether it is a folder and not a link, by name."""
         if self._descriptor is None:
