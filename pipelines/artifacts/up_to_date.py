@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pipelines.artifacts.manifest import Manifest, RunRecord, read_manifest, read_run
 from pipelines.artifacts.publishing import publish_run
 from pipelines.artifacts.recorded_rules import earlier_rules
+from pipelines.artifacts.replaced_inputs import refuse_replaced
 from pipelines.artifacts.stage_output import StageKey, StageOutput, StageTask
 from pipelines.files import filesystem
 from pipelines.files.attempts import sweep_attempts
@@ -39,7 +40,9 @@ def up_to_date(
     if manifest is None:
         claim.require()
         read = [*(each.stored.path for each in wanted.inputs), *given]
-        _refuse_inputs(output, read, task.names)
+        names = {*task.names, *output.earlier_files(), output.manifest_name, output.run_name}
+        replaced = [filesystem.join(output.folder, name) for name in sorted(names)]
+        refuse_replaced(read, [*replaced, *output.rejected_paths()])
         _refuse_folders(output, task.names)
         if run is None and not overwrite:
             _refuse_foreign(output, task.names)
@@ -65,22 +68,6 @@ def _refuse_folders(output: StageOutput, final_names: Sequence[str]) -> None:
         path = filesystem.join(output.folder, name)
         if filesystem.is_local(path) and os.path.isdir(path):
             raise InputError(f'{path} is a folder where a file of the result goes; move it away')
-
-
-def _refuse_inputs(output: StageOutput, paths: Sequence[str], final_names: Sequence[str]) -> None:
-    """Refuses inputs that the result, or what it does away with, would replace."""
-    if not filesystem.is_local(output.folder):
-        return
-    replaced = {*final_names, *output.earlier_files(), output.manifest_name, output.run_name}
-    folder = os.path.realpath(output.folder)
-    for path in paths:
-        if filesystem.is_local(path):
-            above, name = os.path.split(os.path.realpath(path))
-            if above == folder and name in replaced:
-                raise InputError(
-                    f'{path} is read by this run and would be replaced by its result; give '
-                    'another --output'
-                )
 
 
 def _refuse_foreign(output: StageOutput, final_names: Sequence[str]) -> None:

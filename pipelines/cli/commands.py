@@ -54,6 +54,7 @@ from pipelines.stages.vocabulary import vocabulary_from_counts, vocabulary_from_
 from pipelines.transforms.convert_shards import converted_names
 from pipelines.transforms.write_rejected import REJECTED_FOLDER
 from pipelines.transforms.write_shards import shard_name
+from tokcore.corpus.features.kept_fields import LabelNames
 from tokcore.encoding.scheme import Scheme
 from tokcore.encoding.templates import ROW
 from tokcore.errors import InputError
@@ -259,10 +260,21 @@ def _execution(
     engine = dataclasses.replace(engine, scheme=scheme)
     return Execution(
         engine,
+        read_beside=_read_beside(options),
         work=filesystem.absolute(options.work) if options.work else None,
         **field_values(RunningOptions, vars(options)),
         **vars(shuffling),
     )
+
+
+def _read_beside(options: argparse.Namespace) -> tuple[str, ...]:
+    """The files that the options themselves were read from."""
+    of_datasets = [each.options for split in options.datasets.values() for each in split]
+    values = [value for each in (vars(options), *of_datasets) for value in each.values()]
+    paths = [value.path for value in values if isinstance(value, LabelNames)]
+    if options.job_path is not None:
+        paths.append(options.job_path)
+    return tuple(map(filesystem.absolute, dict.fromkeys(paths)))
 
 
 def _shuffling(engine: Engine, options: argparse.Namespace) -> ShuffleOptions:

@@ -127,7 +127,7 @@ def _with_job(
 ) -> argparse.Namespace:
     """Returns a command's options: what was typed, else what a job file has, else defaults.
 
-    Beside them are `given`, without the defaults, and `datasets` of a job file.
+    Beside them are `given`, without the defaults, `datasets` of a job file, and its `job_path`.
     """
     given, datasets = dict(vars(typed)), {}
     if job_path is not None:
@@ -136,7 +136,8 @@ def _with_job(
         job = read_job(job_path, known, typed.command)
         given, datasets = {**job.values, **given}, job.datasets
     finished = finish_options(known[typed.command], given)
-    return argparse.Namespace(**{**finished, 'given': given, 'datasets': datasets})
+    of_job = {'given': given, 'datasets': datasets, 'job_path': job_path}
+    return argparse.Namespace(**{**finished, **of_job})
 
 
 def _own_options(parser: Parser, arguments: Sequence[str]) -> list[str]:

@@ -82,9 +82,11 @@ class Execution(RunningOptions, WorkOptions, ShuffleOptions):
 
     Attributes:
         engine: runs its pipelines.
+        read_beside: paths of files that options were read from: a job file, names of labels.
     """
 
     engine: Engine
+    read_beside: tuple[str, ...] = ()
 
     @property
     def through_files(self) -> bool:

@@ -109,11 +109,21 @@ def encode_stage(
         make,
         execution,
         kept=[work, KeptRuns(work.path, folder)],
-        given=vocabularies.given,
+        given=_vocabulary_files(vocabularies, records),
         check=lambda: refuse_too_large(reading, execution, len(records)),
     )
     if made is not None:
         log_shards(made, output)
+
+
+def _vocabulary_files(
+    vocabularies: VocabularyPaths, records: Sequence[VocabularyRecord]
+) -> list[str]:
+    """The paths of vocabularies, and of the files that they need beside their own."""
+    folders = {filesystem.split_path(path)[0] for path in vocabularies.given}
+    names = [file.name for each in records for file in each.beside]
+    beside = [filesystem.join(folder, name) for folder in sorted(folders) for name in names]
+    return [*vocabularies.given, *beside]
 
 
 def _identity(file: VocabularyRecord | OutputFile) -> tuple[str, int, str]:

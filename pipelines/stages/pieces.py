@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from pipelines.artifacts.count_tables import read_counts
 from pipelines.artifacts.manifest import VocabularyRecord
+from pipelines.artifacts.replaced_inputs import refuse_replaced
 from pipelines.artifacts.stage_output import StageKey, StageOutput, StageTask
 from pipelines.artifacts.vocabulary_reading import ReadVocabulary, file_entry
 from pipelines.engines.progress import tell
@@ -65,6 +66,8 @@ def pieces_stage(
         reading.corpus.wanted_inputs(),
         scheme.rules,
     )
+    read = [*(each.stored.path for each in key.inputs), codes_path, *execution.read_beside]
+    refuse_replaced(read, [entries_path])
     count = count_in_attempt(reading, execution, side)
 
     def make(attempt: Attempt) -> list[Made]:

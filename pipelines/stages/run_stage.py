@@ -70,7 +70,7 @@ def run_stage(
         claims: dict[int, Claim] = {}
         for place, task in enumerate(tasks):
             claim = stack.enter_context(task.output.claim())
-            done = up_to_date(task, claim, execution.overwrite, given)
+            done = up_to_date(task, claim, execution.overwrite, [*given, *execution.read_beside])
             if done is None:
                 claims[place] = claim
             elif execution.max_rejected is not None:

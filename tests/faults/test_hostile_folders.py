@@ -2,6 +2,7 @@
 
 import json
 import os
+import tarfile
 
 import pytest
 from jobs import refuse, run, succeed, write
@@ -44,6 +45,34 @@ def victim(tmp_path):
 
 def precious(folder):
     return sum(path.read_bytes() == b'precious' for path in folder.rglob('*') if path.is_file())
+
+
+SHARDS = ['chapters/wmt-train-00000-of-00001', 'chapters/vocab.n.90.subwords']
+
+
+@pytest.mark.parametrize('record', ['tokbeam.run.json', 'tokbeam.json'])
+def test_files_of_other_folders_stay_though_they_are_named_as_shards(encode, victim, record):
+    """A result has its shards and vocabularies in its folder, and none below it."""
+    folder = victim / 'out'
+    for name in SHARDS:
+        write(folder / name, b'precious')
+    if record == 'tokbeam.json':
+        succeed(*encode(folder))
+        manifest = json.loads((folder / record).read_text())
+        manifest['files'] += [{'name': name, 'bytes': 8, 'crc32c': '0', 'rows': 1} for name in SHARDS]
+        (folder / record).write_text(json.dumps(manifest))
+    else:
+        said = {'inputs': [], 'files': SHARDS, 'seconds': {}, 'runner': []}
+        (folder / record).write_text(json.dumps(said))
+    succeed(*encode(folder, '--seed', 1, '--overwrite'))
+    assert precious(victim) == 5
+
+
+def test_a_file_that_has_the_name_of_the_lock_too_is_not_written_to(encode, victim):
+    os.link(victim / 'victim' / '1', victim / 'out' / '.tokbeam-lock')
+    succeed(*encode(victim / 'out'))
+    assert precious(victim) == 3
+    assert not (victim / 'out' / '.tokbeam-lock').exists()
 
 
 HOSTILE = ['../victim', '../victim/1', 'chapters', 'chapters/1', 'thesis.tex', '.', '', 'a/../..', '\0']
@@ -202,6 +231,87 @@ def test_no_vocabulary_is_deleted_with_the_result_that_it_belongs_to(material, t
     )  # fmt: skip
     assert str(vocabulary) in said and 'would be replaced' in said
     assert vocabulary.exists() and (folder / 'tokbeam.json').exists()
+
+
+REPLACED = 'is read by this run and would be replaced'
+
+
+def test_an_archive_is_not_replaced_by_what_is_made_of_a_member(tmp_path):
+    write(tmp_path / 'a', b'a line of words\n' * 9)
+    with tarfile.open(tmp_path / 'c.tar', 'w') as archive:
+        archive.add(tmp_path / 'a', 'a')
+    before = (tmp_path / 'c.tar').read_bytes()
+    said = refuse(
+        'vocab', '--text', f'{tmp_path}/c.tar!a', '--scheme', 'word', '--vocab-size', 50,
+        '--output', tmp_path / 'c.tar', '--overwrite',
+    )  # fmt: skip
+    assert f'{tmp_path}/c.tar {REPLACED}' in said
+    assert (tmp_path / 'c.tar').read_bytes() == before
+
+
+@pytest.mark.parametrize('name', ['n-train-00000-of-00001', 'rejected/train.unknown_label.jsonl'])
+@pytest.mark.parametrize('how', ['itself', 'link', 'hard link'])
+def test_names_of_labels_are_not_replaced(tmp_path, name, how):
+    out = tmp_path / 'out'
+    labels = write(out / name, b'good\nbad\n')
+    given = labels
+    if how != 'itself':
+        given = tmp_path / 'labels'
+        os.symlink(labels, given) if how == 'link' else os.link(labels, given)
+    write(tmp_path / 'text', b'a line\nanother\n')
+    write(tmp_path / 'marks', b'good\nbad\n')
+    said = refuse(
+        'encode', '--labelled-text', tmp_path / 'text', '--line-labels', tmp_path / 'marks',
+        '--labels', given, '--scheme', 'byte', '--name', 'n', '--shards', 1, '--output', out,
+        '--overwrite',
+    )  # fmt: skip
+    assert f'{given} {REPLACED}' in said
+    assert labels.read_bytes() == b'good\nbad\n'
+
+
+def test_a_job_file_and_what_it_names_are_not_replaced(tmp_path):
+    write(tmp_path / 'text', b'a line of words\n' * 9)
+    job = write(
+        tmp_path / 'job.toml',
+        b'[train]\nformat = "text"\npaths = "text"\n[vocab]\nscheme = "word"\nvocab_size = 50\n',
+    )
+    whole = job.read_bytes()
+    for output in ('job.toml', 'text'):
+        said = refuse('vocab', job, '--output', tmp_path / output, '--overwrite')
+        assert f'{tmp_path / output} {REPLACED}' in said
+    assert job.read_bytes() == whole
+
+
+def test_an_input_is_not_replaced_under_another_of_its_names(material, tmp_path):
+    text = write(tmp_path / 'text', (material / 'text').read_bytes())
+    os.link(text, tmp_path / 'vocabulary')
+    said = refuse(
+        'vocab', '--text', text, '--vocab-size', 120, '--output', tmp_path / 'vocabulary',
+        '--overwrite',
+    )  # fmt: skip
+    assert REPLACED in said
+    assert text.read_bytes() == (tmp_path / 'vocabulary').read_bytes()
+
+
+@pytest.mark.parametrize('place', ['labels', 'job file', 'manifest', 'run record', 'plan', 'lock'])
+def test_a_pipe_in_a_files_place_is_told_and_not_waited_for(encode, tmp_path, place):
+    folder = tmp_path / 'out'
+    os.makedirs(folder / '.tokbeam' / f'shuffle-{HEX}')
+    pipe = {
+        'manifest': folder / 'tokbeam.json', 'run record': folder / 'tokbeam.run.json',
+        'plan': folder / '.tokbeam' / f'shuffle-{HEX}' / 'plan.json', 'lock': folder / '.tokbeam-lock',
+    }.get(place, tmp_path / 'pipe')  # fmt: skip
+    os.mkfifo(pipe)
+    if place == 'labels':
+        command = [
+            'encode', '--labelled-text', pipe, '--line-labels', pipe, '--labels', pipe,
+            '--scheme', 'byte', '--name', 'n', '--shards', 1, '--output', folder,
+        ]  # fmt: skip
+    elif place == 'job file':
+        command = ['vocab', pipe, '--output', folder / 'v']
+    else:
+        command = encode(folder)
+    assert str(pipe) in refuse(*command)
 
 
 def test_an_output_that_cannot_be_written_to_can_still_be_done(encode, tmp_path):

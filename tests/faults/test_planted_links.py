@@ -57,8 +57,9 @@ def make_result(folder, shards, seed):
         return [Made(key.manifest((), files=files), (rejected,))]
 
     execution = types.SimpleNamespace(
-        overwrite=True, max_rejected=None, engine=types.SimpleNamespace(flags=())
-    )
+        overwrite=True, max_rejected=None, read_beside=(),
+        engine=types.SimpleNamespace(flags=()),
+    )  # fmt: skip
     kept = [work, KeptRuns(work.path, folder), place]
     run_stage([StageTask(key, output, names)], make, execution, kept=kept)
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator
-from typing import BinaryIO
 
 import numpy as np
 
@@ -17,6 +16,7 @@ from tokcore.counts.block_counting import BlockCounter
 from tokcore.counts.token_counter import TokenAccumulator
 from tokcore.counts.token_table import TokenTable
 from tokcore.errors import InputError
+from tokcore.regular_files import open_regular
 from tokcore.text.sides import Side
 from tokcore.wordpiece.learning.wordpiece_options import WordPieceOptions
 from tokcore.wordpiece.wordpiece_scheme import WordPieceScheme
@@ -99,18 +99,14 @@ def _count_files(paths: list[str], scheme: WordPieceScheme) -> TokenTable:
     files = tuple((_corpus_file(path),) for path in paths)
     split = Split('text', Lines(), files)
     counter = BlockCounter(((0,),), scheme.normalizer, scheme.pre_tokenizer)
-    index = [split.format.index(part, _open_binary) for part in index_ranges(split, ITEM_BYTES)]
+    index = [split.format.index(part, open_regular) for part in index_ranges(split, ITEM_BYTES)]
     for item in plan_items(split, index):
-        for block in read_blocks(item, _open_binary):
+        for block in read_blocks(item, open_regular):
             counter.add(block, (split,))
     [table] = counter.finish()
     return table
 
 
 def _corpus_file(path: str) -> CorpusFile:
-    compressed = compression_of(path, _open_binary)
+    compressed = compression_of(path, open_regular)
     return CorpusFile(path, path, os.stat(path).st_size, compressed)
-
-
-def _open_binary(path: str) -> BinaryIO:
-    return open(path, 'rb')

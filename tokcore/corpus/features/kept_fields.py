@@ -6,7 +6,9 @@ import argparse
 import re
 from dataclasses import dataclass
 
+from tokcore.errors import InputError
 from tokcore.options.values import shown
+from tokcore.regular_files import read_regular
 
 BYTES, INT, FLOAT = 'bytes', 'int', 'float'
 TARGETS = 'targets'
@@ -89,8 +91,10 @@ def label_field(text: str) -> str:
 def label_names(path: str) -> LabelNames:
     """A file with the name of a label on each line; a kind of option."""
     try:
-        with open(path, encoding='utf-8', newline='\n') as file:
-            names = LabelNames(file.read().removesuffix('\n').replace('\r\n', '\n').split('\n'))
+        text = read_regular(path).decode()
+        names = LabelNames(text.removesuffix('\n').replace('\r\n', '\n').split('\n'))
+    except InputError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
     except OSError as error:
         reason = error.strerror or type(error).__name__
         raise argparse.ArgumentTypeError(f'{shown(path)} cannot be read ({reason})') from None
