@@ -2,6 +2,7 @@
 
 import mmap
 import os
+import re
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -132,6 +133,15 @@ def test_runs_on_a_disk_of_their_own(disk_jobs, small_disk):
         outcome = job.end_on(disk / 'again', '--work', narrow / 'runs')
         assert f'MiB are needed in {narrow}' in outcome.stderr
         assert 'give another --work' in outcome.stderr
+
+
+def test_short_lines_take_many_times_their_text(tmp_path, small_disk):
+    corpus = write(tmp_path / 'text.txt', b'a word\n' * 60_000)
+    job = disk_job(tmp_path / 'whole', 'encode', corpus)
+    outcome = job.end_on(small_disk(job.room * 8 // 10))
+    # What is needed is told as it is, and not by the text's size.
+    [needed] = re.findall(r'about (\d+) MiB', outcome.stderr)
+    assert abs(int(needed) - job.room / (1 << 20)) <= 1 < int(needed) / 2
 
 
 def test_a_job_refused_before_the_start_succeeds_with_room(tmp_path, small_disk):

@@ -188,4 +188,4 @@ class TestRefusal:
 
     def test_nothing_is_encoded_where_there_is_ample_room(self, find, monkeypatch):
         monkeypatch.setattr('pipelines.shuffle.disk_room.measure_need', None)
-        find(10)
+        find(20)
