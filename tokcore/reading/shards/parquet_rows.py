@@ -77,7 +77,7 @@ class ParquetRows:
             rows: that it has.
             features: the columns that are wanted.
             skips: whether groups of rows that cannot be read, or hold what is no id, are passed
-                over; and a file with another checksum, which may hold any rows.
+                over; and all rows of a file with another checksum, which may be any.
             id_counts: how many ids features have, by name; None: as many as int32 holds.
             crc32c: of the file, eight hexadecimal digits: Parquet's pages have no checksums, so it
                 is read once to compare this; None: it is not.
@@ -101,7 +101,7 @@ class ParquetRows:
     @functools.cached_property
     def _file(self) -> pq.ParquetFile:
         try:
-            if not self._is_whole:
+            if not self._is_whole and not self._skips:
                 raise self._damage(f'its CRC-32C is not the {self._crc32c} of the manifest')
             file = pq.ParquetFile(self.path)
             metadata, schema = file.metadata, file.schema_arrow
@@ -139,13 +139,14 @@ class ParquetRows:
             {name: np.empty(0, np.int32) for name in self._features},
             {name: np.zeros(1, np.int64) for name in self._features},
         )
-        if self._skips and not self._is_whole:
-            return np.empty(0, np.int64), empty
         numbers, parts = [np.empty(0, np.int64)], [empty]
+        # The bounds first: they refuse a number of rows that is only a claim.
         groups = range(
             int(np.searchsorted(self._bounds, first, side='right')) - 1,
             int(np.searchsorted(self._bounds, last, side='left')),
         )
+        if not self._is_whole:
+            return numbers[0], empty
         for group in groups if first < last else ():
             start = int(self._bounds[group])
             try:

@@ -122,6 +122,17 @@ def test_bytes_that_are_not_the_manifests_are_told(tmp_path):
     assert [*batches] == [] and batches.left_out['damaged'] == 50
 
 
+def test_a_false_number_of_rows_is_not_counted_through_where_damage_is_passed_over(tmp_path):
+    dataset = dataset_of_bytes(tmp_path, parquet_shard([{'targets': [5]}] * 9, ['targets']), 10**12)
+    path = tmp_path / NAME
+    data = bytearray(path.read_bytes())
+    data[8] ^= 1
+    path.write_bytes(data)
+    for read in ways_to_read(dataset, 'skip'):
+        with pytest.raises(InputError, match=f'{NAME}: it has 9 rows, and the manifest tells of 10'):
+            read()
+
+
 @pytest.mark.parametrize('data', [b'', b'PAR1', b'PAR1' * 9, b'x' * 400, b'PAR1' + b'\xff' * 90 + b'PAR1'], ids=str)
 def test_what_is_no_parquet(tmp_path, data):
     for read in ways_to_read(dataset_of_bytes(tmp_path, data, 3)):
