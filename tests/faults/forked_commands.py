@@ -67,6 +67,7 @@ class Lane:
         ignores_sigint: bool = False,
         limits: Mapping[str, int] | None = None,
         seconds: float = LONGEST_SECONDS,
+        imports: bool = False,
     ) -> int:
         """Starts a command line and returns its process, which leads a session of its own.
 
@@ -79,6 +80,7 @@ class Lane:
             ignores_sigint: whether it starts with SIGINT ignored, as after `nohup`.
             limits: of its resources by their names, as `{'FSIZE': 1000}`.
             seconds: after which it is killed.
+            imports: whether modules in the folder can be imported, as with PYTHONPATH.
         """
         if not self._is_ready:
             assert self._answer() == b'ready', self._log.read_text()
@@ -100,6 +102,7 @@ class Lane:
             'limits': dict(limits or {}),
             'seconds': seconds,
             'bytes': MOST_BYTES,
+            'imports': imports,
         }
         self._connection.sendall(json.dumps(request).encode() + b'\n')
         self._process = json.loads(self._answer())['pid']

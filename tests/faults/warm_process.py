@@ -108,6 +108,9 @@ def _become(request: dict) -> None:
         signal.signal(signal.SIGINT, signal.SIG_IGN)
     if request['stderr'] is not None:
         faulthandler.register(signal.SIGUSR1, file=2, all_threads=True)
+    if request['imports']:
+        sys.path.insert(0, request['folder'])
+        sys.dont_write_bytecode = True
     sys.argv = ['tokbeam', *request['arguments']]
 
 

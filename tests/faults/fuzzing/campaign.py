@@ -12,6 +12,7 @@ from pathlib import Path
 from forked_commands import Lane
 
 from .count_cases import attack_counts
+from .filter_cases import attack_filters
 from .format_cases import attack_damaged_files, attack_formats
 from .input_cases import attack_inputs
 from .limit_cases import attack_limits
@@ -36,6 +37,7 @@ KINDS: dict[str, Callable[[Room, random.Random], None]] = {
     'damaged files': attack_damaged_files,
     'sgm': attack_sgm,
     'tmx': attack_tmx,
+    'filters': attack_filters,
     'vocabularies': attack_vocabularies,
     'counts': attack_counts,
     'manifests': attack_manifests,

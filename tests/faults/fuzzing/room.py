@@ -58,6 +58,7 @@ class Room:
         may_vanish: Collection[str] = (),
         may_finish: Sequence[str] = (),
         may_keep: Sequence[str] = (),
+        imports: bool = False,
     ) -> Ended:
         """Runs a command line and checks what is promised of any.
 
@@ -74,6 +75,7 @@ class Room:
             may_finish: folders below `here` that may be there after a refusal if they have a
                 manifest: those of a stage before.
             may_keep: folders below `here` that may be there after a refusal: work to go on with.
+            imports: whether modules in `here` can be imported.
         """
         words = [_word(each) for each in arguments]
         shown = shlex.join(['tokbeam', *words])
@@ -89,7 +91,9 @@ class Room:
             shown += f' > {stdout}' if stdout else ' >&-'
         self.history.append(shown)
         before = entries(self.folder)
-        ended = self._lane.run(words, self.here, stdin=stdin, stdout=stdout, limits=limits)
+        ended = self._lane.run(
+            words, self.here, stdin=stdin, stdout=stdout, limits=limits, imports=imports
+        )
         _check_end(ended, statuses)
         changes = _changes(before, entries(self.folder))
         for path in may_vanish:
