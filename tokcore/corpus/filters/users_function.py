@@ -5,7 +5,8 @@
 
 It is called with the texts of one row, `function(source, target)` or `function(text)`, and returns
 None to drop the row; the texts that the row is to have, a tuple of two or a str; or a list of such,
-for rows that come of it. It must depend on nothing else, for workers call it for rows in any order.
+for rows that come of it. What is no row, or longer than rows may be, is rejected; whatever the function
+raises stops the job. It must depend on nothing else, for workers call it for rows in any order.
 """
 
 from __future__ import annotations
