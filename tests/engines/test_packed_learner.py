@@ -30,6 +30,7 @@ from tokcore.errors import InputError
 from tokcore.learning.size_search import search_vocabulary
 from tokcore.subword.learner import MemoryLearner
 from tokcore.subword.partitioned.prefix_partitions import PrefixPartitions
+from tokcore.text.escaping import alphabet_of, escape_token
 from tokcore.text.t2t_lines import T2T_LINES
 from tokcore.text.t2t_pre_tokenizer import T2TPreTokenizer
 
@@ -332,7 +333,7 @@ def test_a_damaged_file_that_workers_read_is_told(tmp_path, name):
 
 def test_every_character_is_counted_once_for_each_time_it_stands_in_a_token(tmp_path):
     counts = sample_counts()
-    escaped = {word: word.replace('\\', '\\\\').replace('_', '\\u') + '_' for word in counts}
+    escaped = {word: escape_token(word, alphabet_of([word])) for word in counts}
     total = sum(n * len(escaped[word]) for word, n in counts.items())
     groups = PrefixPartitions((b'i', b'in', b'k', '中'.encode()))
 
