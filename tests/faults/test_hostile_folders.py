@@ -273,7 +273,7 @@ def test_a_job_file_and_what_it_names_are_not_replaced(tmp_path):
     write(tmp_path / 'text', b'a line of words\n' * 9)
     job = write(
         tmp_path / 'job.toml',
-        b'[train]\nformat = "text"\npaths = "text"\n[vocab]\nscheme = "word"\nvocab_size = 50\n',
+        b'[train]\nformat = "text"\npaths = "text"\n[vocabulary]\nvocab_size = 50\n',
     )
     whole = job.read_bytes()
     for output in ('job.toml', 'text'):
