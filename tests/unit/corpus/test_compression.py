@@ -125,3 +125,22 @@ def test_a_file_that_unpacks_to_far_too_much_is_refused(kind, monkeypatch):
     monkeypatch.setattr(compression, 'MOST_RATIO', 100)
     with pytest.raises(InputError, match='unpacks to more than 100 times its .* unpack it first'):
         read(PACKERS[kind](bytes(8 << 20)), kind)
+
+
+@pytest.mark.parametrize('kind', ['bzip2', 'zstd'])
+def test_streams_without_text_are_few(kind):
+    empty = PACKERS[kind](b'')
+    assert read(empty * 1000 + PACKERS[kind](b'text'), kind) == b'text'
+    with pytest.raises(InputError, match='more than 100,000 .* streams without any text before'):
+        read(empty * 100_001, kind)
+
+
+@pytest.mark.parametrize('kind', ['xz', 'zstd'])
+def test_a_long_text_is_held_against_what_has_been_read_of_its_file(kind, monkeypatch):
+    """The end of a file may be anything: what it holds is not yet text."""
+    monkeypatch.setattr(compression, '_LONG_BYTES', 4 << 20)
+    monkeypatch.setattr(compression, '_LONG_RATIO', 100)
+    noise = random.Random(1).randbytes(1 << 20)
+    assert len(read(PACKERS[kind](bytes(3 << 20) + noise), kind)) == 4 << 20
+    with pytest.raises(InputError, match=r'more than 100 times its first \d+ bytes; .* unpack it'):
+        read(PACKERS[kind](bytes(8 << 20) + noise), kind)

@@ -11,13 +11,17 @@ from __future__ import annotations
 import bz2
 import lzma
 import re
-from collections.abc import Callable, Iterator
+import typing
+from collections.abc import Callable, Generator, Iterator
 from typing import BinaryIO, Protocol
 
 from tokcore.corpus.dataset import CorpusFile, OpenBinary
 from tokcore.corpus.storage.gzip_text import PIECE_BYTES, inflated, inflated_stream, stored
 from tokcore.corpus.storage.stored_file import open_path, open_stored, read_up_to
 from tokcore.errors import InputError
+
+if typing.TYPE_CHECKING:
+    import zstandard
 
 Compression = bool | str
 """False; True for gzip, as runs of earlier versions have it in their plans; else a name."""
@@ -39,9 +43,14 @@ _SUFFIXES: dict[Compression, tuple[bytes, str]] = {
     ZSTD: (b'\x28\xb5\x2f\xfd', '.zst'),
 }
 
-_READ_BYTES = 32 << 10
+_READ_BYTES = 4 << 10
+"""At a time. What follows a stream is copied when that ends: files of many tiny streams stay linear."""
+
 _FED_BYTES = 512
 """Of zstd at a time: a block of three bytes may unpack to 128 KiB, and all at once."""
+
+_MOST_EMPTY_STREAMS = 100_000
+"""One after the other, without any text: no tool writes such a file, and it takes time for nothing."""
 
 _XZ_MEMORY = 1 << 30
 _ZSTD_WINDOW = 1 << 27
@@ -51,6 +60,12 @@ MOST_RATIO = 10_000
 
 _FREE_BYTES = 256 << 20
 """So much is never too much, whatever it came from."""
+
+_LONG_RATIO = 2_000
+_LONG_BYTES = 1 << 30
+"""A text longer than this may be no more than `_LONG_RATIO` times what has been read so far: xz never
+reaches `MOST_RATIO`, and of a large file that would be met after terabytes. Repeated lines, made for a
+test, get beyond this ratio; a gigabyte of text that somebody wrote does not."""
 
 
 def compression_of(path: str, open_binary: OpenBinary) -> Compression:
@@ -88,12 +103,26 @@ def unpacked_pieces(file: CorpusFile, open_binary: OpenBinary) -> Iterator[bytes
         return stored(file, open_binary)
     if file.compressed is True:
         return inflated(file, open_binary)
-    return bounded(file, _opened(file, open_binary))
+    return _bounded_by_reads(file, open_binary)
 
 
-def _opened(file: CorpusFile, open_binary: OpenBinary) -> Iterator[bytes]:
+def _bounded_by_reads(file: CorpusFile, open_binary: OpenBinary) -> Iterator[bytes]:
     with open_stored(file, open_binary) as stream:
-        yield from _unpacked(file, stream)
+        counted = _CountedStream(stream)
+        yield from bounded(file, _unpacked(file, counted), lambda: counted.bytes)
+
+
+class _CountedStream:
+    """Counts the bytes that are read of a stream."""
+
+    def __init__(self, stream: BinaryIO):
+        self._stream = stream
+        self.bytes = 0
+
+    def read(self, size: int) -> bytes:
+        data = self._stream.read(size)
+        self.bytes += len(data)
+        return data
 
 
 def compression_of_bytes(beginning: bytes) -> Compression:
@@ -117,18 +146,31 @@ def unpacked_stream(file: CorpusFile, stream: BinaryIO, begin: int = 0) -> Itera
 
 def is_bomb(file: CorpusFile, text_bytes: int) -> bool:
     """Tells whether so much text is far too much for what a file stores."""
-    return text_bytes > max(_FREE_BYTES, MOST_RATIO * file.size)
+    return _too_much(file, text_bytes, file.size) is not None
 
 
-def bounded(file: CorpusFile, pieces: Iterator[bytes]) -> Iterator[bytes]:
-    """Yields small pieces of a file's; raises InputError if they are far more than it stores."""
+def _too_much(file: CorpusFile, text_bytes: int, read_bytes: int) -> str | None:
+    """Says of what so much text is far too much; None if it is not."""
+    if text_bytes > max(_FREE_BYTES, MOST_RATIO * file.size):
+        return f'{MOST_RATIO:,} times its {file.size} bytes'
+    if text_bytes > max(_LONG_BYTES, _LONG_RATIO * read_bytes):
+        return f'{_LONG_RATIO:,} times its first {read_bytes} bytes'
+    return None
+
+
+def bounded(
+    file: CorpusFile, pieces: Iterator[bytes], read_bytes: Callable[[], int] | None = None
+) -> Iterator[bytes]:
+    """Yields small pieces of a file's; raises InputError if they are far more than it stores.
+
+    `read_bytes` tells how much of it has been read for them; without, all of it counts.
+    """
     size = 0
     for piece in pieces:
         size += len(piece)
-        if is_bomb(file, size):
+        if said := _too_much(file, size, read_bytes() if read_bytes else file.size):
             raise InputError(
-                f'{file.path} unpacks to more than {MOST_RATIO:,} times its {file.size} bytes; if '
-                'that is right, unpack it first'
+                f'{file.path} unpacks to more than {said}; if that is right, unpack it first'
             )
         for start in range(0, len(piece), PIECE_BYTES):
             yield piece[start : start + PIECE_BYTES]
@@ -148,11 +190,8 @@ class _ZstdFrame:
 
     needs_input = True
 
-    def __init__(self):
-        import zstandard
-
-        made = zstandard.ZstdDecompressor(max_window_size=_ZSTD_WINDOW)
-        self._frame = made.decompressobj()
+    def __init__(self, decompressor: zstandard.ZstdDecompressor):
+        self._frame = decompressor.decompressobj()
         self._left = b''
 
     @property
@@ -185,12 +224,15 @@ def _kind(name: str) -> tuple[Callable[[], _Decoder], _Failures, bytes]:
         )
     import zstandard
 
-    return _ZstdFrame, (zstandard.ZstdError,), b''
+    # One for all frames of a file: to make one takes longer than to decode a small frame.
+    decompressor = zstandard.ZstdDecompressor(max_window_size=_ZSTD_WINDOW)
+    return lambda: _ZstdFrame(decompressor), (zstandard.ZstdError,), b''
 
 
 def _unpacked(file: CorpusFile, stream: BinaryIO, begin: int = 0) -> Iterator[bytes]:
     make, failures, magic = _kind(str(file.compressed))
     begun, pending = 0, b''  # how many streams have, and what of this one is not decoded yet
+    empty = 0  # the latest streams that have no text
     position = begin  # of the first byte in `pending`
     while True:
         pending = pending or read_up_to(stream, _READ_BYTES)
@@ -211,10 +253,16 @@ def _unpacked(file: CorpusFile, stream: BinaryIO, begin: int = 0) -> Iterator[by
                 'again'
             )
         decoder, start = make(), position
-        position, pending = yield from _one_stream(
+        position, pending, has_text = yield from _one_stream(
             file, stream, decoder, failures, (start, position, pending)
         )
         begun += 1
+        empty = 0 if has_text else empty + 1
+        if empty > _MOST_EMPTY_STREAMS:
+            raise InputError(
+                f'{file.path} has more than {_MOST_EMPTY_STREAMS:,} {file.compressed} streams without '
+                f'any text before byte {position}, one after the other; pack it again'
+            )
 
 
 def _rest_of_magic(stream: BinaryIO, pending: bytes, magic: bytes) -> bytes:
@@ -228,9 +276,13 @@ def _one_stream(
     decoder: _Decoder,
     failures: _Failures,
     place: tuple[int, int, bytes],
-) -> Iterator[bytes]:
-    """Yields the text of one stream; returns the place behind it and what was read of the rest."""
+) -> Generator[bytes, None, tuple[int, bytes, bool]]:
+    """Yields the text of one stream.
+
+    Returns the place behind it, what was read of the rest, and whether it has any text.
+    """
     start, position, pending = place
+    has_text = False
     while not decoder.eof:
         if not pending and getattr(decoder, 'needs_input', True):
             pending = read_up_to(stream, _READ_BYTES)
@@ -246,8 +298,10 @@ def _one_stream(
             ) from error
         position, pending = position + len(pending), b''
         if piece:
+            has_text = True
             yield piece
-    return position - len(decoder.unused_data), decoder.unused_data
+    unused = decoder.unused_data
+    return position - len(unused), unused, has_text
 
 
 def _cut_off(file: CorpusFile, position: int, start: int) -> InputError:

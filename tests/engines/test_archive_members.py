@@ -1,0 +1,256 @@
+"""Members of archives give the bytes of the same files in a folder, and an archive is read once for all."""
+
+import gzip
+import io
+import json
+import lzma
+import random
+import shutil
+import tarfile
+import zipfile
+from collections import namedtuple
+
+import pytest
+import zstandard
+from dataset_files import files_of, lines_of
+from jobs import refuse, succeed
+from packed_in_parts import xz_of_blocks, zstd_with_table
+
+from pipelines.engines import local
+from pipelines.files import filesystem
+
+WORDS = 'alpha beta gamma delta epsilon zeta eta 你好 世界 theta'.split()
+MEMBERS = 40
+
+
+def lines(dice, count):
+    return ''.join(' '.join(dice.choices(WORDS, k=dice.randint(1, 9))) + '\n' for _ in range(count))
+
+
+def drawn_members():
+    """(name, bytes) in an order that is not that of the names."""
+    dice = random.Random(7)
+    members = {}
+    for number in range(MEMBERS):
+        count = dice.randint(0, 60)
+        members[f'news/{number}.en'] = lines(dice, count).encode()
+        members[f'news/{number}.zh'] = lines(dice, count).encode()
+        rows = zip(lines(dice, 9).splitlines(), lines(dice, 9).splitlines(), strict=True)
+        table = ['left\tright', *('\t'.join(row) for row in rows)]
+        members[f'tables/{number}.tsv'] = '\n'.join(table).encode()
+        objects = [json.dumps({'text': line}) + '\n' for line in lines(dice, 9).splitlines()]
+        members[f'objects/{number}.jsonl'] = ''.join(objects).encode()
+    for number, pack in enumerate([gzip.compress, lzma.compress, zstandard.compress] * 2):
+        members[f'packed/{number}.en'] = pack(lines(dice, 50).encode())
+    members['empty.en'] = b''
+    order = list(members.items())
+    dice.shuffle(order)
+    return order
+
+
+def tarred(members):
+    packed = io.BytesIO()
+    with tarfile.open(fileobj=packed, mode='w') as tar:
+        for name, data in members:
+            member = tarfile.TarInfo(name)
+            member.size = len(data)
+            tar.addfile(member, io.BytesIO(data))
+    return packed.getvalue()
+
+
+def zipped(members):
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, 'w', zipfile.ZIP_DEFLATED) as archive:
+        for name, data in members:
+            archive.writestr(name, data)
+    return packed.getvalue()
+
+
+def in_parts(data):
+    return [data[start : start + 20_000] for start in range(0, len(data), 20_000)]
+
+
+PACKERS = {
+    'plain.tar': tarred,
+    'one.tgz': lambda members: gzip.compress(tarred(members)),
+    'one.tar.zst': lambda members: zstandard.compress(tarred(members)),
+    'parts.tar.zst': lambda members: zstd_with_table(in_parts(tarred(members))),
+    'parts.tar.xz': lambda members: xz_of_blocks(in_parts(tarred(members))),
+    'some.zip': zipped,
+}
+
+ASKED = {
+    'text': ['--text', '{}news/*.en', '{}packed/*'],
+    'some of them': ['--text', '{}news/1*.en', '{}empty.en', '{}news/2.zh'],
+    'bitext': ['--source', '{}news/*.en', '--target', '{}news/*.zh'],
+    'bitext turned round': [
+        '--source', '{}news/*.en', '{}news/*.zh', '--target', '{}news/*.zh', '{}news/*.en',
+    ],
+    'named columns': ['--tsv', '{}tables/*', '--header', '--columns', 'right,left'],
+    'quoted columns': ['--tsv', '{}tables/*', '--quoting', 'csv'],
+    'json lines': ['--jsonl', '{}objects/*'],
+    'two splits': ['--text', '{}news/*.en', '--dev-text', '{}news/*.zh'],
+}  # fmt: skip
+
+
+@pytest.fixture(scope='module')
+def stored(tmp_path_factory):
+    """A folder with the members as files in `files/`, and archives of them."""
+    folder = tmp_path_factory.mktemp('archives')
+    members = drawn_members()
+    for name, data in members:
+        path = folder / 'files' / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(data)
+    for name, pack in PACKERS.items():
+        (folder / name).write_bytes(pack(members))
+    return folder
+
+
+def encode(asked, begin, output, *how):
+    given = [word.format(begin) for word in asked]
+    succeed('encode', '--scheme', 'byte', '--name', 'some', '--shards', 3, *given, *how,
+            '--output', output)  # fmt: skip
+    files = files_of(output).items()
+    # Manifests name the inputs, which are called otherwise.
+    return {name: data for name, data in files if not name.endswith('tokbeam.json')}
+
+
+@pytest.fixture(scope='module')
+def of_files(stored, tmp_path_factory):
+    """What the members are encoded to as files of a folder."""
+    made = {}
+
+    def encoded(what):
+        if what not in made:
+            output = tmp_path_factory.mktemp('of-files')
+            made[what] = encode(ASKED[what], f'{stored}/files/', output), lines_of(output)
+        return made[what]
+
+    return encoded
+
+
+@pytest.mark.parametrize('archive', ['one.tar.zst', 'parts.tar.zst', 'plain.tar', 'some.zip'])
+@pytest.mark.parametrize('what', ASKED)
+def test_members_give_the_bytes_of_files(stored, of_files, tmp_path, what, archive):
+    made = encode(ASKED[what], f'{stored}/{archive}!', tmp_path, '--item-size', '9KiB')
+    assert (made, lines_of(tmp_path)) == of_files(what)
+
+
+@pytest.mark.parametrize('archive', PACKERS)
+@pytest.mark.parametrize(
+    'how',
+    [('--workers', 1), ('--workers', 2, '--item-size', '2KiB'), ('--shuffle', 'engine')],
+    ids=str,
+)
+def test_however_a_job_is_run(stored, of_files, tmp_path, archive, how):
+    made = encode(ASKED['bitext'], f'{stored}/{archive}!', tmp_path, *how)
+    assert (made, lines_of(tmp_path)) == of_files('bitext')
+
+
+def test_manifests_tell_each_member_with_its_own_checksum(stored, tmp_path):
+    inputs = []
+    for begin in ('files/', 'one.tgz!'):
+        encode(ASKED['text'], f'{stored}/{begin}', tmp_path / begin[:3])
+        manifest = json.loads((tmp_path / begin[:3] / 'tokbeam.json').read_bytes())
+        inputs.append([(each['bytes'], each['crc32c']) for each in manifest['inputs']])
+    assert inputs[0] == inputs[1]
+    assert len(inputs[0]) == MEMBERS + 6
+
+
+class CountedReads:
+    """Counts what is read of files, by the end of their path."""
+
+    def __init__(self, monkeypatch):
+        self.bytes = 0
+        self._open = filesystem.open_binary
+        monkeypatch.setattr(filesystem, 'open_binary', self.open)
+
+    def open(self, path):
+        file = self._open(path)
+        if not path.endswith('.zst'):
+            return file
+        return _CountedFile(file, self)
+
+
+class _CountedFile(io.RawIOBase):
+    def __init__(self, file, counted):
+        self._file, self._counted = file, counted
+
+    def read(self, size=-1):
+        data = self._file.read(size)
+        self._counted.bytes += len(data)
+        return data
+
+    def seek(self, place, whence=0):
+        return self._file.seek(place, whence)
+
+    def tell(self):
+        return self._file.tell()
+
+    def close(self):
+        self._file.close()
+        super().close()
+
+
+@pytest.fixture(scope='module')
+def many(tmp_path_factory):
+    """A tar.zst of 120 pairs of members, which is a megabyte."""
+    dice = random.Random(3)
+    members = []
+    for number in range(120):
+        text = ''.join(f'{dice.getrandbits(120):x}\n' for _ in range(150)).encode()
+        members += [(f'a/{number}.en', text), (f'a/{number}.zh', text[::-1].strip() + b'\n')]
+    dice.shuffle(members)
+    path = tmp_path_factory.mktemp('many') / 'many.tar.zst'
+    path.write_bytes(zstandard.compress(tarred(members)))
+    return path
+
+
+@pytest.mark.parametrize(
+    ('job', 'readings'),
+    [
+        (['count', '--text', '{}!a/*.en'], 2),  # to list the members, and for their text
+        (['count', '--text', '{}!a/*.en', '{}!a/1.zh', '--vocab-sample', 't2t:1MB'], 3),
+        # To list them, to count the lines of both sides, and two readers side by side.
+        (['count', '--source', '{}!a/*.en', '--target', '{}!a/*.zh'], 4),
+        (['encode', '--scheme', 'byte', '--name', 'n', '--text', '{}!a/*'], 2),
+        (['encode', '--scheme', 'byte', '--name', 'n', '--text', '{}!a/*', '--dry-run'], 2),
+    ],
+    ids=lambda given: ' '.join(given[:2]) if isinstance(given, list) else str(given),
+)
+def test_an_archive_is_read_once_for_all_of_its_members(
+    many, tmp_path, monkeypatch, job, readings
+):
+    counted = CountedReads(monkeypatch)
+    succeed(*(word.format(many) for word in job), '--output', tmp_path / 'out')
+    assert counted.bytes < (readings + 0.5) * many.stat().st_size
+
+
+def large_tar(path):
+    members = [(f'news/{number}.txt', b'hello world of the line\n' * 1700) for number in range(100)]
+    path.write_bytes(tarred(members))
+    return path
+
+
+def test_a_disk_needs_room_for_the_members_and_not_for_an_archive_each(tmp_path, monkeypatch):
+    path = large_tar(tmp_path / 'r.tar')
+    usage = namedtuple('usage', 'total used free')
+    free = 20 * path.stat().st_size
+    monkeypatch.setattr(shutil, 'disk_usage', lambda folder: usage(free, 0, free))
+    asked = ['encode', '--scheme', 'byte', '--name', 'n', '--text', f'{path}!news/*.txt']
+    succeed(*asked, '--output', tmp_path / 'out')
+
+
+def test_the_runners_own_shuffle_is_asked_for_the_members_sizes(tmp_path, monkeypatch):
+    path = large_tar(tmp_path / 'r.tar')
+    monkeypatch.setattr(local, 'available_bytes', lambda: 20 * path.stat().st_size)
+    asked = ['encode', '--scheme', 'byte', '--name', 'n', '--text', f'{path}!news/*.txt']
+    succeed(*asked, '--shuffle', 'engine', '--output', tmp_path / 'out')
+
+
+def test_rows_of_parquet_are_not_read_from_an_archive(tmp_path):
+    (tmp_path / 'a.zip').write_bytes(zipped([('a.parquet', b'PAR1')]))
+    said = refuse('encode', '--scheme', 'byte', '--name', 'n', '--parquet',
+                  f'{tmp_path}/a.zip!a.parquet', '--fields', 'a', '--output', tmp_path / 'out')  # fmt: skip
+    assert 'a.zip!a.parquet is compressed as a whole' in said
