@@ -6,14 +6,14 @@ The transforms are dataclasses; they are not frozen because Beam sets attributes
 from tokcore.lazy_exports import exporter
 
 _ORIGINS = {
-    'CountSubstrings': 'pipelines.learning.count_suffixes',
+    'CountSubstrings': 'pipelines.learning.suffix_transforms',
     'CountSubstringsByElement': 'pipelines.learning.plain_learner',
     'CountTokens': 'pipelines.transforms.count_tokens',
     'CountTokensByElement': 'pipelines.transforms.count_tokens',
     'EncodedFeature': 'pipelines.transforms.encode_blocks',
     'EncodeBlocks': 'pipelines.transforms.encode_blocks',
-    'ReadBlocks': 'pipelines.transforms.read_blocks',
-    'ReadCorpus': 'pipelines.transforms.read_corpus',
+    'ReadBlocks': 'pipelines.transforms.read',
+    'ReadCorpus': 'pipelines.transforms.read',
     'SplitShards': 'pipelines.transforms.encode_blocks',
     'WriteCounts': 'pipelines.transforms.count_tokens',
     'WriteShards': 'pipelines.transforms.write_shards',

@@ -1,3 +1,4 @@
+
 from pipelines.cli.main import main
 
 raise SystemExit(main())

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import google_crc32c
 
-from tokcore.corpus.formats.registry import all_reasons
-from tokcore.records.tfrecord_reader import parse_example, read_records
+from tokcore.corpus.formats import all_reasons
+from tokcore.records.tfrecord import parse_example, read_records
 from tokcore.subword.text_encoder import SubwordTextEncoder
 
 

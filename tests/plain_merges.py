@@ -3,7 +3,7 @@
 import collections
 from collections.abc import Iterable
 
-from tokcore.bpe.learning.merge_rules import BpeRules
+from tokcore.bpe.options import BpeRules
 
 Merges = list[tuple[str, str]]
 

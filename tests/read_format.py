@@ -4,16 +4,10 @@ import gzip
 import io
 from dataclasses import dataclass
 
-from tokcore.corpus.dataset import MAX_LINE_BYTES, Block, CorpusFile, Split
-from tokcore.corpus.formats.corpus_format import (
-    CorpusFormat,
-    block_rows,
-    index_ranges,
-    plan_items,
-    read_blocks,
-)
-from tokcore.corpus.range_checksums import checksums_of, join_checksums
-from tokcore.text.byte_level.raw_lines import RAW_LINES
+from tokcore.corpus.corpus import MAX_LINE_BYTES, Block, CorpusFile, Split
+from tokcore.corpus.formats import CorpusFormat, block_rows, index_ranges, plan_items, read_blocks
+from tokcore.corpus.stats import checksums_of, join_checksums
+from tokcore.text.normalizers import RAW_LINES
 
 
 @dataclass(frozen=True)

@@ -6,11 +6,10 @@ import json
 import google_crc32c
 import numpy as np
 
-from tokcore.compiled.ragged_bytes import row_offsets
-from tokcore.encoding.encoded_rows import EncodedSide
-from tokcore.reading.shards.parquet_rows import write_parquet
-from tokcore.reading.shards.rows import Rows
-from tokcore.records.framing import frame_examples
+from tokcore.encoding.encoder import EncodedSide
+from tokcore.kernels.bytes import row_offsets
+from tokcore.reading.shards import Rows, write_parquet
+from tokcore.records.tfrecord import frame_examples
 
 
 def framed(examples):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import typing
 
-from tokcore.options.values import LANGUAGE
+from tokcore.options import LANGUAGE
 
 if typing.TYPE_CHECKING:
     from tokcore.encoding.scheme import Scheme
@@ -19,11 +19,11 @@ VOCABULARY_FILE = (
 """The names that schemes give to a dataset's vocabularies, as a regular expression."""
 
 _MODULES = {
-    'subword': 'tokcore.subword.subword_scheme',
-    'wordpiece': 'tokcore.wordpiece.wordpiece_scheme',
-    'bpe': 'tokcore.bpe.bpe_scheme',
-    'word': 'tokcore.word.word_scheme',
-    'byte': 'tokcore.byte.byte_scheme',
+    'subword': 'tokcore.subword.scheme',
+    'wordpiece': 'tokcore.wordpiece.scheme',
+    'bpe': 'tokcore.bpe.scheme',
+    'word': 'tokcore.word.scheme',
+    'byte': 'tokcore.byte.scheme',
 }
 """Where each scheme's `SCHEME` is."""
 

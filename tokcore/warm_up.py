@@ -1,4 +1,4 @@
-"""Compiling all kernels of the block engine at once, before workers start.
+"""Compiles all kernels that workers run at once, before they start.
 
 Otherwise every worker process of a first run would compile the same kernels side by side; after
 this they find them in the cache.
@@ -6,19 +6,53 @@ this they find them in the cache.
 
 import numpy as np
 
-from tokcore.compiled.ragged_bytes import row_offsets
-from tokcore.corpus.dataset import Block, BlockText, CorpusFile, Split
-from tokcore.corpus.formats.registry import all_formats
-from tokcore.counts.block_counting import BlockCounter, TableMerger
-from tokcore.counts.merging import partition_table
+from tokcore.corpus.corpus import Block, BlockText, CorpusFile, Split
+from tokcore.corpus.formats import all_formats
+from tokcore.counts.tables import BlockCounter, TableMerger, partition_table
 from tokcore.counts.token_table import TokenTable
 from tokcore.encoding.scheme import Scheme
-from tokcore.records.example_encoding import Feature, FeatureEncoder, encode_block
-from tokcore.records.framing import FramedRows, sort_rows, split_by_bucket
-from tokcore.records.key_sorting import SortedRows
+from tokcore.kernels.bytes import row_offsets
+from tokcore.kernels.jit import read_only
+from tokcore.kernels.sorting import SortedRows
+from tokcore.records.examples import Feature, FeatureEncoder, encode_block
+from tokcore.records.tfrecord import FramedRows, sort_rows, split_by_bucket
+from tokcore.subword.partitioned.segmenting import Segmenter, escaped_batches, pack_all_suffixes
+from tokcore.subword.partitioned.suffix_tables import (
+    PrefixPartitions,
+    SuffixTable,
+    merge_suffix_tables,
+)
+from tokcore.subword.partitioned.sweep import merge_selections, order_subtokens, select_partition
+
+_TOKENS = (b'one', b'ones', b'two')
 
 _MANY_TOKENS = 3_000  # more than a table has room for at first, so that it grows
 _TEXT = 'one two\tÄ 字 👍\r\nthree,\t四 5\n'.encode()
+
+
+def compile_learner_kernels() -> None:
+    """Runs three tokens through two iterations, in both ways of counting."""
+    data = read_only(np.frombuffer(b''.join(_TOKENS), np.uint8))
+    offsets = read_only(np.cumsum([0, *map(len, _TOKENS)], dtype=np.int64))
+    counts = read_only(np.ones(len(_TOKENS), np.int64))
+    groups, every = PrefixPartitions((b'n',)), (0, 2)
+    [batch] = escaped_batches(data, offsets, counts, 9)
+    suffixes = pack_all_suffixes(batch, 9, groups, every)
+    claimed = [select_partition(table, *groups.bounds(group), 1, 1) for group, table in suffixes]
+    alphabet = ''.join(sorted(set(b''.join(_TOKENS).decode() + '_')))
+    vocabulary = merge_selections(
+        [selected for selected, _ in claimed], groups.borders, alphabet, 1
+    )
+    order_subtokens(vocabulary)
+    frequent = [SuffixTable.from_bytes(table.to_bytes()) for _, table in claimed]
+    segmenter = Segmenter(vocabulary, ('one_',), frequent)
+    weights = segmenter.empty_weights()
+    segmenter.weigh(batch, weights)
+    tables = [
+        *segmenter.tables(weights),
+        *Segmenter(vocabulary, (), None).pack(batch, 9, groups, every),
+    ]
+    merge_suffix_tables(table for _, table in tables)
 
 
 def compile_kernels(scheme: Scheme) -> None:

@@ -1,4 +1,4 @@
-"""The manifest that ends a stage: what went in, what was asked, what came out.
+"""The manifest that ends a stage: its inputs, its options, its outputs.
 
 `tokbeam.json` holds nothing that differs between two equal runs, so equal manifests mean equal
 bytes. What does differ (paths, file times, timings) goes to `tokbeam.run.json`, which is only ever
@@ -9,17 +9,20 @@ import dataclasses
 import json
 import types
 import typing
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from pipelines.artifacts.recorded_rules import put_rules, take_rules
 from pipelines.files import filesystem
-from tokcore.corpus.block_stats import LineTally
-from tokcore.encoding.token_rules import TokenRules
+from tokcore.corpus.stats import LineTally
+from tokcore.encoding.scheme import Component, TokenRules
 from tokcore.errors import InputError
+from tokcore.schemes import DEFAULT_SCHEME, find_scheme
 
 FORMAT = 1
 MANIFEST_NAME = 'tokbeam.json'
 RUN_NAME = 'tokbeam.run.json'
+
+_FIELDS = ('normalizer', 'pre_tokenizer')
 
 
 @dataclass(frozen=True)
@@ -50,15 +53,6 @@ class OutputFile:
     def of(cls, written: 'Written') -> 'OutputFile':
         """Returns the entry of a file that a worker wrote."""
         return cls(written.name, written.bytes, f'{written.crc32c:08x}', written.rows)
-
-
-class Written(typing.Protocol):
-    """A file as its writer tells of it."""
-
-    name: str
-    bytes: int
-    crc32c: int
-    rows: int
 
 
 @dataclass(frozen=True)
@@ -178,6 +172,59 @@ class Manifest:
             ) from error
 
 
+@dataclass(frozen=True)
+class RunRecord:
+    """What a run saw, wrote and took: `inputs` in the manifest's order.
+
+    It is written before the first file gets its final name, so `files` also tells what a killed run
+    may have left.
+    """
+
+    inputs: tuple[tuple[str, int, float], ...]  # (path, stored size, modified)
+    files: tuple[str, ...] = ()
+    seconds: dict[str, float] = field(default_factory=dict)
+    runner: tuple[str, ...] = ()
+
+    def to_json(self) -> bytes:
+        return _json(dataclasses.asdict(self))
+
+    @classmethod
+    def from_json(cls, data: bytes) -> 'RunRecord | None':
+        """Returns None for bytes that are no such record: it is only a short cut."""
+        try:
+            fields = json.loads(data)
+            return cls(
+                inputs=tuple((str(p), int(s), float(m)) for p, s, m in fields['inputs']),
+                files=tuple(map(str, fields['files'])),
+                seconds=dict(fields['seconds']),
+                runner=tuple(fields['runner']),
+            )
+        except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError):
+            return None
+
+
+def read_manifest(path: str) -> Manifest | None:
+    """Returns the manifest at a path, or None if there is no file."""
+    if not filesystem.exists(path):
+        return None
+    return Manifest.from_json(filesystem.read_bytes(path), path)
+
+
+def read_run(path: str) -> RunRecord | None:
+    if not filesystem.exists(path):
+        return None
+    return RunRecord.from_json(filesystem.read_bytes(path))
+
+
+class Written(typing.Protocol):
+    """A file as its writer tells of it."""
+
+    name: str
+    bytes: int
+    crc32c: int
+    rows: int
+
+
 _RECORDS = {
     'inputs': InputText,
     'lines': LineTally,
@@ -229,50 +276,6 @@ def _reason(error: Exception) -> str:
     return text if len(text) <= 200 else text[:197] + '...'
 
 
-@dataclass(frozen=True)
-class RunRecord:
-    """What a run saw, wrote and took: `inputs` in the manifest's order.
-
-    It is written before the first file gets its final name, so `files` also tells what a killed run
-    may have left.
-    """
-
-    inputs: tuple[tuple[str, int, float], ...]  # (path, stored size, modified)
-    files: tuple[str, ...] = ()
-    seconds: dict[str, float] = field(default_factory=dict)
-    runner: tuple[str, ...] = ()
-
-    def to_json(self) -> bytes:
-        return _json(dataclasses.asdict(self))
-
-    @classmethod
-    def from_json(cls, data: bytes) -> 'RunRecord | None':
-        """Returns None for bytes that are no such record: it is only a short cut."""
-        try:
-            fields = json.loads(data)
-            return cls(
-                inputs=tuple((str(p), int(s), float(m)) for p, s, m in fields['inputs']),
-                files=tuple(map(str, fields['files'])),
-                seconds=dict(fields['seconds']),
-                runner=tuple(fields['runner']),
-            )
-        except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError):
-            return None
-
-
-def read_manifest(path: str) -> Manifest | None:
-    """Returns the manifest at a path, or None if there is no file."""
-    if not filesystem.exists(path):
-        return None
-    return Manifest.from_json(filesystem.read_bytes(path), path)
-
-
-def read_run(path: str) -> RunRecord | None:
-    if not filesystem.exists(path):
-        return None
-    return RunRecord.from_json(filesystem.read_bytes(path))
-
-
 def _json(fields: dict) -> bytes:
     try:
         text = json.dumps(fields, indent=1, sort_keys=True, ensure_ascii=False)
@@ -280,3 +283,27 @@ def _json(fields: dict) -> bytes:
     except UnicodeEncodeError:
         # A file's name need not be UTF-8; JSON can hold its bytes only as escapes.
         return f'{json.dumps(fields, indent=1, sort_keys=True)}\n'.encode()
+
+
+def earlier_rules() -> TokenRules:
+    """Returns the rules of what this tool made before it recorded any."""
+    return find_scheme(DEFAULT_SCHEME).rules
+
+
+def put_rules(fields: dict[str, object]) -> None:
+    """Replaces `rules` by `normalizer` and `pre_tokenizer` for JSON; by nothing if it is None."""
+    rules = fields.pop('rules')
+    if rules is not None:
+        fields |= {name: rules[name] for name in _FIELDS}
+
+
+def take_rules(fields: Mapping[str, object]) -> dict[str, object]:
+    """Returns fields of JSON with `rules` again in place of the two; None where there are none.
+
+    Raises:
+        TypeError, KeyError: they are no such records.
+    """
+    fields = dict(fields)
+    found = [fields.pop(name, None) for name in _FIELDS]
+    rules = None if found == [None, None] else TokenRules(*map(Component.from_record, found))
+    return {**fields, 'rules': rules}

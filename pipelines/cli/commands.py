@@ -4,39 +4,32 @@ import argparse
 import dataclasses
 from collections.abc import Sequence
 
-from pipelines.artifacts.count_files import find_counts
-from pipelines.artifacts.counts_folder import CountsFolder, count_names, tell_sample
+from pipelines.artifacts.counts import CountsFolder, count_names, find_counts, tell_sample
 from pipelines.artifacts.manifest import read_manifest
-from pipelines.artifacts.stage_output import StageOutput
-from pipelines.artifacts.vocabulary_reading import (
-    needs_no_vocabulary,
-    read_vocabulary,
-    scheme_of,
-)
-from pipelines.cli.asked_corpus import asked_corpus
-from pipelines.cli.given_files import names_files, split_paths
-from pipelines.cli.job_files.printing import job_text
-from pipelines.cli.name_limits import refuse_long_names
-from pipelines.cli.standard_output import print_lines, print_toml
-from pipelines.engines.engine import Engine, choose_engine
-from pipelines.engines.runner_checks import check_engine
+from pipelines.artifacts.outputs import StageOutput
+from pipelines.artifacts.vocabularies import needs_no_vocabulary, read_vocabulary, scheme_of
+from pipelines.cli.inputs import asked_corpus, names_files, refuse_long_names, split_paths
+from pipelines.cli.job_file import job_text
+from pipelines.cli.terminal import print_lines, print_toml
+from pipelines.engines.engine import Engine, check_engine, choose_engine
+from pipelines.engines.machine import total_bytes
 from pipelines.files import filesystem
-from pipelines.jobs.corpus_files import Corpus
-from pipelines.jobs.encode_options import EncodeOptions, VocabularyPaths
-from pipelines.jobs.job import Execution, Reading
-from pipelines.jobs.vocab_sampling import asked_sampling, refuse_sample
-from pipelines.machine.process_memory import total_bytes
-from pipelines.options.choices import TEXT, TFRECORD
-from pipelines.options.command_options import known_commands
-from pipelines.options.corpus_options import SPLITS, split_flag
-from pipelines.options.job_options import (
+from pipelines.jobs.corpus import Corpus
+from pipelines.jobs.job import EncodeOptions, Execution, Reading, VocabularyPaths
+from pipelines.jobs.sampling import asked_sampling, refuse_sample
+from pipelines.options.commands import known_commands
+from pipelines.options.job import (
+    SPLITS,
+    TEXT,
+    TFRECORD,
     DatasetOptions,
     LineOptions,
     RunningOptions,
     ShuffleOptions,
+    split_flag,
 )
-from pipelines.options.option_reading import field_values, options_of
-from pipelines.options.vocabulary_options import (
+from pipelines.options.reading import field_values, options_of
+from pipelines.options.vocabulary import (
     BuiltVocabularies,
     GivenVocabularies,
     SampledVocabulary,
@@ -44,21 +37,17 @@ from pipelines.options.vocabulary_options import (
     asked_learning,
     asked_scheme,
 )
-from pipelines.stages.build import build_stage
-from pipelines.stages.count import count_stage
-from pipelines.stages.dry_run import dry_run
+from pipelines.stages.build import build_stage, dry_run
+from pipelines.stages.count import count_stage, merge_stage
 from pipelines.stages.encode import encode_stage, given_vocabularies
-from pipelines.stages.merge_counts import merge_stage
-from pipelines.stages.pieces import pieces_stage
-from pipelines.stages.vocabulary import vocabulary_from_counts, vocabulary_from_text
-from pipelines.transforms.convert_shards import converted_names
-from pipelines.transforms.write_rejected import REJECTED_FOLDER
-from pipelines.transforms.write_shards import shard_name
-from tokcore.corpus.features.kept_fields import LabelNames
+from pipelines.stages.vocabulary import pieces_stage, vocabulary_from_counts, vocabulary_from_text
+from pipelines.transforms.reports import REJECTED_FOLDER
+from pipelines.transforms.write_shards import converted_names, shard_name
+from tokcore.corpus.fields import LabelNames
 from tokcore.encoding.scheme import Scheme
-from tokcore.encoding.templates import ROW
+from tokcore.encoding.vocabulary import ROW
 from tokcore.errors import InputError
-from tokcore.options.values import said_size
+from tokcore.options import said_size
 from tokcore.schemes import DEFAULT_SCHEME
 
 _BESIDE_VOCABULARY = ('.tokbeam.run.json', f'.{REJECTED_FOLDER}')

@@ -7,25 +7,18 @@ from typing import BinaryIO
 
 import numpy as np
 
-from pipelines.artifacts.vocabulary_reading import (
-    needs_no_vocabulary,
-    read_vocabulary,
-    scheme_of,
-)
-from pipelines.cli.standard_output import StandardOutput
+from pipelines.artifacts.vocabularies import needs_no_vocabulary, read_vocabulary, scheme_of
+from pipelines.cli.terminal import StandardOutput
 from pipelines.files import filesystem
-from pipelines.files.system_errors import system_error
-from pipelines.options.vocabulary_options import asked_encoding
-from tokcore.corpus.formats.line_rows import text_rows
-from tokcore.encoding.encoded_rows import EncodedSide
-from tokcore.encoding.row_encoder import RowEncoder, unspelled_row
+from pipelines.options.vocabulary import asked_encoding
+from pipelines.system_errors import system_error
+from tokcore.corpus.line_rows import text_rows
+from tokcore.encoding.encoder import EncodedSide, RowEncoder, unspelled_row
 from tokcore.encoding.scheme import PieceWriter, Scheme
-from tokcore.encoding.special_ids import SpecialIds, Vocabulary
-from tokcore.encoding.templates import NO_TEMPLATE, Template
+from tokcore.encoding.vocabulary import NO_TEMPLATE, SpecialIds, Template, Vocabulary
 from tokcore.errors import InputError
-from tokcore.text.normalizer import Normalizer
-from tokcore.text.sides import Side
-from tokcore.text.whitespace.piece_text import escape_piece, unescape_piece
+from tokcore.text.rows import Normalizer, Side
+from tokcore.text.whitespace import escape_piece, unescape_piece
 
 _BLOCK_BYTES = 1 << 20
 """Lines are handled by the megabyte: enough that a block's fixed costs vanish, and still prompt."""

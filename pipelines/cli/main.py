@@ -1,4 +1,7 @@
-"""The `tokbeam` command: what was typed, as the frozen options of a stage."""
+"""The `tokbeam` command: runs what was typed, and turns errors into one line and an exit status.
+
+The traceback of an unexpected failure goes to a file, and the line says where that is.
+"""
 
 import atexit
 import contextlib
@@ -8,15 +11,16 @@ import importlib.metadata
 import logging
 import os
 import sys
+import tempfile
 import traceback
 import types
 from collections.abc import Sequence
 
-from pipelines.cli.interrupts import KEPT, end_on_signals, wait_if_ending
 from pipelines.cli.parser import parse_command
 from pipelines.cli.printable import LogFormatter, printable, printable_lines
-from pipelines.cli.standard_output import flush_printed
-from pipelines.files.system_errors import as_input_error
+from pipelines.cli.terminal import KEPT, end_on_signals, flush_printed, wait_if_ending
+from pipelines.options.beam import text_without_secrets, without_secrets
+from pipelines.system_errors import as_input_error
 from tokcore.errors import InputError
 
 _FILTERS = ('tokenize', 'detokenize')
@@ -82,8 +86,6 @@ def _refuse(error: InputError) -> int:
 
 
 def _fail(error: Exception, arguments: list[str]) -> int:
-    from pipelines.cli.failures import in_a_line, keep_traceback
-
     wait_if_ending()
     path = keep_traceback(error, arguments)
     where = f'its traceback is in {path}'
@@ -140,7 +142,7 @@ def _run(arguments: Sequence[str]) -> int:
     # An interpreter that ends looks through all objects once more; of Beam and numba, half a second.
     atexit.register(gc.freeze)
 
-    from pipelines.cli.progress_bar import shown_progress
+    from pipelines.cli.terminal import shown_progress
 
     if options.quiet:
         logging.getLogger('pipelines').setLevel(logging.WARNING)
@@ -163,3 +165,29 @@ def _import_commands() -> types.ModuleType:
     finally:
         gc.freeze()
         gc.enable()
+
+
+def keep_traceback(error: BaseException, arguments: Sequence[str]) -> str | None:
+    """Writes a traceback, with what led to it, to a new file that only this user can read.
+
+    What looks like a secret, in the arguments or in the text, is left out.
+
+    Returns its path, or None where no file can be written.
+    """
+    text = text_without_secrets(''.join(traceback.format_exception(error)), arguments)
+    command = ' '.join(map(repr, without_secrets(arguments)))
+    try:
+        descriptor, path = tempfile.mkstemp('.txt', 'tokbeam-failure-', text=True)
+        with os.fdopen(descriptor, 'w', encoding='utf-8', errors='backslashreplace') as file:
+            file.write(f'tokbeam {command}\n\n{text}')
+    except OSError:
+        return None
+    return path
+
+
+def in_a_line(error: BaseException) -> str:
+    """Returns what kind of error it is and the beginning of what it says."""
+    said = ' '.join(str(error).split())
+    if len(said) > 300:
+        said = said[:297] + '...'
+    return f'{type(error).__name__}: {said}' if said else type(error).__name__

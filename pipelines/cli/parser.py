@@ -1,15 +1,18 @@
-"""The shape of the `tokbeam` command: its subcommands, their options and their help."""
+"""The parser of the `tokbeam` command: subcommands, their options and their help.
+
+Options that belong to some schemes or some commands only are kept in one table.
+"""
 
 import argparse
 import sys
 from collections.abc import Mapping, Sequence
 from typing import TextIO
 
-from pipelines.cli.scheme_table import as_text, scheme_table
-from pipelines.cli.standard_output import print_lines
-from pipelines.options.command_options import Command, add_groups, finish_options, known_commands
-from pipelines.options.strict_parser import Parser
+from pipelines.cli.terminal import print_lines
+from pipelines.options.beam import Parser
+from pipelines.options.commands import Command, add_groups, finish_options, known_commands
 from tokcore.errors import InputError
+from tokcore.options import Choice, declared, flag
 
 _DESCRIPTION = """\
 Learn exact subword vocabularies from whole corpora, and turn the corpora into globally shuffled
@@ -37,6 +40,45 @@ prints such a file. A file whose `clean` names a module:function is code, which 
 """
 
 _EPILOGS = {'tokenize': None, 'detokenize': _DETOKENIZE_EPILOG}
+
+
+def parse_command(arguments: Sequence[str]) -> tuple[argparse.Namespace, list[str]]:
+    """Returns the options of a command line, and those that go to Beam.
+
+    Raises:
+        InputError: an option that neither knows, or a value that cannot be.
+    """
+    arguments = list(arguments)
+    job_server: list[str] = []
+    if '--' in arguments:
+        cut = arguments.index('--')
+        arguments, job_server = arguments[:cut], arguments[cut + 1 :]
+    known = known_commands()
+    named = [each for each in arguments[:1] if each in known]
+    parser = command_parser(known, named[0] if named else None)
+    own = _own_options(parser, arguments)
+    job_path = None
+    if named and named[0] not in _EPILOGS and arguments[1:] and not arguments[1].startswith('-'):
+        # Only here: elsewhere it might be a value of one of Beam's options.
+        job_path = arguments.pop(1)
+    strange = [each for each in map(_option_name, arguments) if each and each not in own]
+    # What is Beam's takes its time to import, and mostly there is none.
+    if own and strange:
+        from pipelines.options.beam import check_names
+
+        # Before anything else is missed: what is missing may be what was mistyped.
+        check_names(strange, own, arguments[0])
+    options, unknown = parser.parse_known_args(arguments)
+    if options.command is None and not options.version:
+        parser.print_help(sys.stderr)
+        raise InputError('no command given: one of build, count, vocab, encode, tokenize, detokenize')
+    if unknown or job_server:
+        from pipelines.options.beam import check_flags
+
+        check_flags(unknown, job_server, options.command)
+    if options.command is not None:
+        options = _with_job(known, options, job_path)
+    return options, unknown + job_server
 
 
 class _TellingParser(Parser):
@@ -83,45 +125,6 @@ def command_parser(
     return parser
 
 
-def parse_command(arguments: Sequence[str]) -> tuple[argparse.Namespace, list[str]]:
-    """Returns the options of a command line, and those that go to Beam.
-
-    Raises:
-        InputError: an option that neither knows, or a value that cannot be.
-    """
-    arguments = list(arguments)
-    job_server: list[str] = []
-    if '--' in arguments:
-        cut = arguments.index('--')
-        arguments, job_server = arguments[:cut], arguments[cut + 1 :]
-    known = known_commands()
-    named = [each for each in arguments[:1] if each in known]
-    parser = command_parser(known, named[0] if named else None)
-    own = _own_options(parser, arguments)
-    job_path = None
-    if named and named[0] not in _EPILOGS and arguments[1:] and not arguments[1].startswith('-'):
-        # Only here: elsewhere it might be a value of one of Beam's options.
-        job_path = arguments.pop(1)
-    strange = [each for each in map(_option_name, arguments) if each and each not in own]
-    # What is Beam's takes its time to import, and mostly there is none.
-    if own and strange:
-        from pipelines.options.beam_flags import check_names
-
-        # Before anything else is missed: what is missing may be what was mistyped.
-        check_names(strange, own, arguments[0])
-    options, unknown = parser.parse_known_args(arguments)
-    if options.command is None and not options.version:
-        parser.print_help(sys.stderr)
-        raise InputError('no command given: one of build, count, vocab, encode, tokenize, detokenize')
-    if unknown or job_server:
-        from pipelines.options.beam_flags import check_flags
-
-        check_flags(unknown, job_server, options.command)
-    if options.command is not None:
-        options = _with_job(known, options, job_path)
-    return options, unknown + job_server
-
-
 def _with_job(
     known: Mapping[str, Command], typed: argparse.Namespace, job_path: str | None
 ) -> argparse.Namespace:
@@ -131,7 +134,7 @@ def _with_job(
     """
     given, datasets = dict(vars(typed)), {}
     if job_path is not None:
-        from pipelines.cli.job_files.reading import read_job
+        from pipelines.cli.job_file import read_job
 
         job = read_job(job_path, known, typed.command)
         given, datasets = {**job.values, **given}, job.datasets
@@ -153,3 +156,41 @@ def _own_options(parser: Parser, arguments: Sequence[str]) -> list[str]:
 
 def _option_name(argument: str) -> str | None:
     return argument.partition('=')[0] if argument.startswith('--') else None
+
+
+def scheme_table(commands: Mapping[str, Command]) -> list[tuple[str, str, str]]:
+    """Returns (option, schemes, commands) of all options that a scheme brings, in their order."""
+    found: dict[str, tuple[list[str], list[str]]] = {}
+    for command, about in commands.items():
+        for kind in (kind for group in about.groups for kind in group.kinds):
+            if isinstance(kind, Choice):
+                for scheme, chosen in kind.kinds.items():
+                    for each in declared(chosen):
+                        schemes, takers = found.setdefault(flag(each.name), ([], []))
+                        schemes += [scheme] if scheme not in schemes else []
+                        takers += [command] if command not in takers else []
+    every = next(
+        (list(kind.kinds) for each in commands.values() for group in each.groups
+         for kind in group.kinds if isinstance(kind, Choice)),
+        [],
+    )  # fmt: skip
+    return [
+        (option, 'all' if schemes == every else ', '.join(schemes), ', '.join(takers))
+        for option, (schemes, takers) in found.items()
+    ]
+
+
+def as_text(rows: list[tuple[str, str, str]]) -> str:
+    """Returns the table as help shows it."""
+    rows = [('option', 'schemes', 'commands'), *rows]
+    widths = [max(len(row[column]) for row in rows) for column in range(2)]
+    return ''.join(
+        f'  {option:{widths[0]}}  {schemes:{widths[1]}}  {takers}\n' for option, schemes, takers in rows
+    )
+
+
+def as_markdown(rows: list[tuple[str, str, str]]) -> str:
+    """Returns the table as the README shows it."""
+    lines = ['| option | schemes | commands |', '| --- | --- | --- |']
+    lines += [f'| `{option}` | {schemes} | {takers} |' for option, schemes, takers in rows]
+    return '\n'.join(lines) + '\n'

@@ -1,1 +1,1 @@
-"""Runners, threads and bounds: what runs a pipeline, and with how much."""
+"""Runners, threads and progress: what runs a pipeline, and with how many resources."""

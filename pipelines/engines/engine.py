@@ -1,9 +1,17 @@
-"""The one place that maps a user's word for an engine to Beam's options, and runs pipelines."""
+"""Runs pipelines on the engine that the user chose.
 
+A name is mapped to a runner and Beam's options. What the runner lacks (packages, options, a job
+server) is refused before any work. When a pipeline fails, a user's mistake is found however deeply
+the runner has wrapped it, and Beam's own logs of it are kept short.
+"""
+
+import contextlib
 import dataclasses
 import functools
+import logging
+import re
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import apache_beam as beam
@@ -13,30 +21,43 @@ from apache_beam.options.pipeline_options import (
     FlinkRunnerOptions,
     PipelineOptions,
     PortableOptions,
+    ProfilingOptions,
     SetupOptions,
     StandardOptions,
     TypeOptions,
 )
-from apache_beam.runners.runner import PipelineResult, PipelineState
+from apache_beam.runners.portability.portable_runner import PortableRunner
+from apache_beam.runners.runner import PipelineResult, PipelineRunner, PipelineState, create_runner
+from apache_beam.transforms.environments import DockerEnvironment
 
-from pipelines.engines.flink import FLINK_NUMBERS, flink_runner
-from pipelines.engines.job_servers import in_a_line, portable_runner, prism_runner, spark_runner
-from pipelines.engines.local import (
+import tokcore.errors
+from pipelines.engines.runners import (
+    FLINK_NUMBERS,
     LOCAL_NUMBERS,
     LOCAL_RUNNER,
     OTHER_NAMES,
+    Runner,
     embedded_runner,
+    flink_runner,
+    in_a_line,
     local_runner,
+    portable_runner,
+    prism_runner,
+    spark_runner,
 )
-from pipelines.engines.pipeline_errors import filter_beam_logs, users_mistake
-from pipelines.engines.runner import Runner
-from pipelines.options.beam_flags import beam_options
-from pipelines.options.secrets import text_without_secrets
+from pipelines.options.beam import beam_options, text_without_secrets, without_secrets
+from pipelines.system_errors import as_input_error, as_input_error_from_text
 from tokcore.encoding.scheme import Scheme
 from tokcore.errors import InputError
-from tokcore.options.values import shown
+from tokcore.options import shown
 from tokcore.schemes import find_scheme
 from tokcore.warm_up import compile_kernels
+
+_EXTRAS = {
+    'dataflow': 'apache-beam[gcp]',
+    'interactive': 'apache-beam[interactive]',
+    'dask': 'apache-beam[dask]',
+}
 
 _PRESETS = {
     LOCAL_RUNNER: local_runner,
@@ -51,6 +72,18 @@ _PRESETS = {
 _KNOWN_RUNNERS = {path: path.rpartition('.')[2] for path in StandardOptions.ALL_KNOWN_RUNNERS}
 
 _CANCEL_SECONDS = 30
+
+_USER_ERROR = re.compile(r'tokcore\.errors\.(\w+): (.*)')
+_STEP_NOTE = re.compile(r" \[while running '.*")
+
+# Beam's modules that log options as they were given.
+_TELLING_LOGGERS = (
+    'apache_beam.options.pipeline_options',
+    'apache_beam.utils.subprocess_server',
+)
+
+# Beam's module that logs what a step raised, with its traceback, and raises it too.
+_RAISING_LOGGER = 'apache_beam.runners.common'
 
 
 @dataclass(frozen=True)
@@ -122,6 +155,89 @@ class Engine:
                 'cancelled'
             )
         return state
+
+
+def check_engine(engine: Engine) -> None:
+    """Refuses an engine that cannot work, or would take from the network what nobody asked for.
+
+    Raises:
+        InputError: there is no such runner here, it lacks options, or it would download a program.
+    """
+    flags = [flag for flag in engine.flags if not flag.startswith('--runner=')]
+    name, options = engine.runner.name, engine.options()
+    if name == LOCAL_RUNNER and not flags:
+        return
+    kinds = type(_beam_runner(name)).__mro__
+    # One of somebody's own starts what the one starts that it extends; a portable one may not.
+    extended = [kind.__name__ for kind in kinds if kind is not PortableRunner]
+    runner = preset(name, options, extended)
+    if not options.view_as(PortableOptions).job_endpoint:
+        runner.refuse_unasked(name, options)
+    if runner.has_containers:
+        _refuse_unasked_image(name, options)
+    profiling = options.view_as(ProfilingOptions)
+    if (profiling.profile_cpu or profiling.profile_memory) and not profiling.profile_location:
+        raise InputError('--profile_cpu and --profile_memory need a --profile_location')
+    try:
+        with _quiet():
+            _try(options, engine.runner.in_process)
+    except Exception as error:
+        reason = text_without_secrets(in_a_line(error), engine.flags)
+        given = ' '.join(without_secrets(engine.flags))
+        raise InputError(f'Beam cannot work with {given}: {reason}; change its options') from error
+
+
+def _try(options: PipelineOptions, in_process: bool) -> None:
+    """Begins a pipeline, and in this process runs it: so what Beam cannot do shows."""
+    pipeline = beam.Pipeline(options=options)
+    if in_process:
+        pipeline | beam.Create([(0, 0)]) | beam.Reshuffle() | beam.CombinePerKey(sum)
+        pipeline.run().wait_until_finish()
+
+
+@contextlib.contextmanager
+def _quiet() -> Iterator[None]:
+    """Keeps what is logged on the way: the exception tells it too."""
+    before = logging.root.manager.disable
+    logging.disable(logging.CRITICAL)
+    try:
+        yield
+    finally:
+        logging.disable(before)
+
+
+def _beam_runner(name: str) -> PipelineRunner:
+    try:
+        runner = create_runner(name)
+    except ImportError as error:
+        extra = next((_EXTRAS[key] for key in _EXTRAS if key in name.lower()), None)
+        remedy = f"install it: pip install '{extra}'" if extra else 'give another --runner'
+        raise InputError(
+            f'--runner {name} cannot be imported ({in_a_line(error)}); {remedy}'
+        ) from error
+    except Exception as error:
+        raise InputError(
+            f'--runner {name!r} is no runner of Beam; give local, FlinkRunner, '
+            'SparkRunner, PrismRunner, PortableRunner or DataflowRunner'
+        ) from error
+    if not isinstance(runner, PipelineRunner):
+        raise InputError(f'--runner {name!r} is no runner of Beam, but something else')
+    return runner
+
+
+def _refuse_unasked_image(name: str, options: PipelineOptions) -> None:
+    """Refuses workers in Beam's own container: Docker downloads it, and tokbeam is not in it."""
+    portable = options.view_as(PortableOptions)
+    is_named = portable.environment_config or portable.lookup_environment_option(
+        'docker_container_image'
+    )
+    if portable.environment_type or is_named:
+        return
+    raise InputError(
+        f'--runner {name} would start workers in the container '
+        f'{DockerEnvironment.default_docker_image()}, which Docker downloads; give '
+        '--environment_type=PROCESS or EXTERNAL, or DOCKER with --environment_config=IMAGE'
+    )
 
 
 def choose_engine(
@@ -213,3 +329,43 @@ def _without_option(flags: Sequence[str], name: str) -> list[str]:
         elif not flag.startswith(name + '='):
             kept.append(flag)
     return kept
+
+
+def users_mistake(error: BaseException) -> InputError | None:
+    """Returns what the user or the system is to blame for, however a runner has wrapped it."""
+    if isinstance(error, InputError):
+        return type(error)(_STEP_NOTE.sub('', str(error)))
+    # From a worker process the exception comes as the text of its traceback.
+    found = _USER_ERROR.findall(str(error))
+    if found:
+        name, message = found[-1]
+        kind = getattr(tokcore.errors, name, InputError)
+        return kind(_STEP_NOTE.sub('', message))
+    text = _STEP_NOTE.sub('', str(error))
+    if isinstance(error, OSError) and error.errno is None:
+        error = OSError(text)
+    doing = 'run the job'
+    return as_input_error(error, doing) or as_input_error_from_text(text, doing)
+
+
+def filter_beam_logs() -> None:
+    """Keeps secrets out of what Beam logs, and what it raises besides."""
+    for name in _TELLING_LOGGERS:
+        logging.getLogger(name).addFilter(_hide_secrets)
+    logging.getLogger(_RAISING_LOGGER).addFilter(_is_no_mistake)
+
+
+def _hide_secrets(record: logging.LogRecord) -> bool:
+    """Takes secrets out of a log record; a filter that lets all records through."""
+    if isinstance(record.args, tuple):
+        record.args = tuple(
+            list(without_secrets([*map(str, each)])) if isinstance(each, (list, tuple)) else each
+            for each in record.args
+        )
+    record.msg, record.args = text_without_secrets(record.getMessage()), None
+    return True
+
+
+def _is_no_mistake(record: logging.LogRecord) -> bool:
+    """Lets log records through, but for what will be told in a sentence."""
+    return not (record.exc_info and record.exc_info[1] and users_mistake(record.exc_info[1]))

@@ -1,20 +1,27 @@
 """Attempts: a run's own folder inside an output's, from which whole files get their final names.
 
-An attempt says in a file of its own what it is an attempt at, and has its name only once that file
-is in it. So what a killed run left is known by what it holds, and a folder or a link of somebody
-else's that only looks like an attempt is left alone, or removed as the link that it is.
+A file inside says what the folder is an attempt at, and the folder gets its name only when that
+file is written; so a folder of somebody else that only looks like an attempt is left alone. Files
+kept for a later run are checked: a length and a CRC-32C stand before the content.
+
+    8 bytes   magic; its last byte is the version
+    8 bytes   length of the content, little-endian
+    4 bytes   CRC-32C of these 16 bytes and the content, little-endian
+    ...       the content
 """
 
 import contextlib
 import json
 import re
+import struct
 from collections.abc import Iterator, Sequence
 
+import google_crc32c
+
 from pipelines.files import filesystem
-from pipelines.files.filesystem import join
-from pipelines.files.folders import delete_empty_folders, make_folders
+from pipelines.files.filesystem import delete_empty_folders, join, make_folders
 from pipelines.files.local_folder import ATTEMPT_PREFIX, LinkError, LocalFolder, attempt_name
-from pipelines.files.system_errors import telling
+from pipelines.system_errors import telling
 from tokcore.errors import InputError
 
 _MARK_NAME = '.tokbeam-attempt.json'
@@ -43,6 +50,10 @@ _EARLIER_FILE = re.compile('|'.join(f'(?:{each})' for each in _EARLIER_FILES))
 _EARLIER_FOLDER = re.compile(
     rf'overflow|rejected|counts|learner(\.(both|inputs|targets))?|alphabet|\d+-\d+|{_UUID}|{_HALF}'
 )
+
+_HEAD = struct.Struct('<8sQ')
+_CRC32C = struct.Struct('<I')
+_MAGIC = b'\x89TKF\r\n\x1a\x01'
 
 
 class Attempt:
@@ -302,3 +313,46 @@ def _sweep_objects(folder: str, names: Sequence[str]) -> None:
     for name, mark in marks.items():
         if _is_marked(filesystem.read_bytes(mark), names):
             _delete_objects(join(folder, name))
+
+
+def write_checked(path: str, *pieces: bytes) -> None:
+    """Writes a whole file, of pieces one after another."""
+    head = _HEAD.pack(_MAGIC, sum(map(len, pieces)))
+    crc32c = google_crc32c.value(head)
+    for piece in pieces:
+        crc32c = google_crc32c.extend(crc32c, piece)
+    with filesystem.create(path) as stream:
+        stream.write(head + _CRC32C.pack(crc32c))
+        for piece in pieces:
+            stream.write(piece)
+
+
+def read_checked(path: str) -> bytes:
+    """Returns the content of a file.
+
+    Raises:
+        InputError: it is missing, damaged, or cannot be read.
+    """
+    try:
+        data = filesystem.read_bytes(path)
+    except InputError as error:
+        if filesystem.exists(path):
+            raise
+        raise InputError(f'{path} is missing; run again, and it is made anew') from error
+    if not data.startswith(_MAGIC):
+        return data
+    start = _HEAD.size + _CRC32C.size
+    if len(data) < start:
+        raise damaged(path)
+    _, length = _HEAD.unpack_from(data)
+    (crc32c,) = _CRC32C.unpack_from(data, _HEAD.size)
+    content = data[start:]
+    found = google_crc32c.extend(google_crc32c.value(data[: _HEAD.size]), content)
+    if len(content) != length or found != crc32c:
+        raise damaged(path)
+    return content
+
+
+def damaged(path: str) -> InputError:
+    """Returns what tells that a file is not as it was written."""
+    return InputError(f'{path} is damaged; run again, and it is made anew')

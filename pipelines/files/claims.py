@@ -1,8 +1,8 @@
-"""Who may work on an output: one run at a time, told apart by a lock or a claim.
+"""Which run may write an output, and the work folder that a killed run leaves to the next one.
 
-On a local filesystem it is a lock that the system gives back when the process dies, however it dies.
-Elsewhere nothing can be locked: a claim is written there, and looked at again before anything gets
-its final name, so that of two runs that began at the same moment one stops.
+On a local filesystem a claim is a lock, which the system releases when the process dies. Elsewhere
+nothing can be locked: a claim is a file that is read again before anything gets its final name, so
+that of two runs that began at the same moment one stops.
 """
 
 import contextlib
@@ -12,14 +12,15 @@ import json
 import os
 import platform
 import uuid
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 
 import psutil
 
 from pipelines.files import filesystem
-from pipelines.files.folders import delete_empty_folders, make_folders
+from pipelines.files.filesystem import delete_empty_folders, delete_if_empty, make_folders
 from pipelines.files.local_folder import LinkError, LocalFolder
-from pipelines.files.system_errors import system_error
+from pipelines.system_errors import system_error
 from tokcore.errors import InputError
 
 try:
@@ -34,6 +35,13 @@ _CANNOT_LOCK = {errno.ENOLCK, errno.ENOSYS, errno.ENOTSUP, errno.EINVAL, errno.E
 """What a filesystem without locks says, as some network filesystems do."""
 
 _MOST_BYTES = 4096
+
+WORK_FOLDER = '.tokbeam'
+"""Below or beside the output, unless `--work` names another."""
+
+
+class HeldError(InputError):
+    """Another run holds a claim."""
 
 
 @dataclass(frozen=True)
@@ -81,10 +89,6 @@ class _Holder:
 
     def __str__(self) -> str:
         return f'process {self.pid} on host {self.host} since {self.since}'
-
-
-class HeldError(InputError):
-    """Another run holds a claim."""
 
 
 class Claim:
@@ -256,3 +260,65 @@ def sweep_claim(path: str) -> None:
     """Deletes the local file of a claim that a killed run left; not if a run holds it."""
     with contextlib.suppress(InputError), Claim(path, path):
         pass
+
+
+@dataclass(frozen=True)
+class WorkFolder:
+    """Where work for an output is kept.
+
+    Attributes:
+        given: by `--work`; None for the folder in the output's.
+        output: the output's folder.
+    """
+
+    given: str | None
+    output: str
+
+    @property
+    def path(self) -> str:
+        return self.given or filesystem.join(self.output, WORK_FOLDER)
+
+    def sweep(self) -> None:
+        """Does nothing: what is in it is swept by those who put it there."""
+
+    @contextlib.contextmanager
+    def swept(self) -> Iterator[None]:
+        """Has the folder there for a block that writes to it, if it was given.
+
+        One that was made for the block is deleted at its end if nothing is left in it.
+
+        Raises:
+            InputError: it cannot be written to, or something else is in its place.
+        """
+        if self.given is None:
+            _refuse_other(self.path)
+        if self.given is None or not filesystem.is_local(self.given):
+            yield
+            return
+        made: list[str] = []
+        try:
+            made = make_folders(self.given)
+            if not os.access(self.given, os.W_OK | os.X_OK):
+                raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+        except OSError as error:
+            delete_empty_folders(made)
+            raise system_error(error, f'write to {self.given}') from error
+        try:
+            yield
+        finally:
+            delete_empty_folders(made)
+
+
+def delete_own_if_empty(work: str) -> None:
+    """Deletes a work folder that the tool has named, if there is nothing in it."""
+    if filesystem.split_path(work)[1] == WORK_FOLDER:
+        delete_if_empty(work)
+
+
+def _refuse_other(folder: str) -> None:
+    if filesystem.is_local(folder) and os.path.lexists(folder):
+        if os.path.islink(folder) or not os.path.isdir(folder):
+            raise InputError(
+                f'{folder} is in the place of the work folder and no folder; move it away, or give '
+                '--work'
+            )

@@ -1,26 +1,92 @@
-"""Files wherever Beam's `FileSystems` reach, opened as they are stored.
+"""Files and folders wherever Beam's `FileSystems` reach, opened as they are stored.
 
-Beam decompresses by a file's name and reads a cut-off gzip short without an error, so every file is
-opened uncompressed here and decompressed by `tokcore.corpus.storage.compression`. Output is written under a
-name of its own and renamed when it is whole. What the system refuses is an `InputError` from here on.
+Beam decompresses by a file's name and reads a truncated gzip file without an error, so files are
+opened uncompressed here and decompressed by `tokcore.corpus.storage`. Output is written under a
+temporary name and renamed when it is whole. Folders are deleted file by file, by the names of what
+is known to be the program's own. System errors become `InputError`.
 """
 
 import contextlib
 import os
 import re
 import stat
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import BinaryIO
 
 from apache_beam.io.filesystem import CompressionTypes, FileMetadata
 from apache_beam.io.filesystems import FileSystems
 
-from pipelines.files.local_folder import LocalFolder, attempt_name
-from pipelines.files.system_errors import telling
+from pipelines.files.local_folder import LinkError, LocalFolder, attempt_name
+from pipelines.system_errors import telling
 from tokcore.errors import InputError
 
 _WILDCARD = re.compile(r'[*?\[]')
+
+
+def make_folders(folder: str, root: str | None = None) -> list[str]:
+    """Makes a folder and those above it; returns the ones that were not there, the lowest first.
+
+    On an object store there are none. Raises as `LocalFolder.open`, whose `root` this is.
+    """
+    if not is_local(folder):
+        return []
+    missing = []
+    above = folder
+    while not os.path.lexists(above):
+        missing.append(above)
+        above = os.path.dirname(above)
+    with LocalFolder.open(folder, root, make=True):
+        return missing
+
+
+def delete_empty_folders(folders: Sequence[str]) -> None:
+    """Deletes folders, the lowest first, as far as there is nothing in them."""
+    for folder in folders:
+        delete_if_empty(folder)
+
+
+def delete_if_empty(folder: str) -> None:
+    """Deletes a folder with nothing in it; on an object store there are none."""
+    if is_local(folder):
+        with contextlib.suppress(OSError, LinkError), LocalFolder.above(folder) as (above, name):
+            above.delete_if_empty(name)
+
+
+def delete_known(folder: str, is_known: Callable[[str], bool]) -> None:
+    """Deletes the files below a folder that are known by their names, and folders left empty.
+
+    What else is there stays. A link is a file here: it is removed and not followed.
+
+    Args:
+        folder: a folder, or a link, which is removed.
+        is_known: tells it of a file's name below the folder, with `/` between names.
+    """
+    if not is_local(folder):
+        for file in list_folder(folder):
+            if is_known(file.name):
+                delete_file(file.path)
+        return
+    missing = contextlib.suppress(FileNotFoundError, NotADirectoryError)
+    with telling(f'delete {folder}'), missing, LocalFolder.above(folder) as (above, name):
+        try:
+            own = above.below(name)
+        except LinkError:
+            above.delete(name)
+            return
+        with own:
+            own.delete_known(is_known)
+        above.delete_if_empty(name)
+
+
+def names_below(folder: str) -> list[str]:
+    """Returns the names of the files below a folder, links among them, with `/` between names."""
+    if not is_local(folder):
+        return [file.name for file in list_folder(folder)]
+    missing = contextlib.suppress(FileNotFoundError, NotADirectoryError)
+    with telling(f'look into {folder}'), missing, LocalFolder.open(folder) as own:
+        return sorted(own.names_below())
+    return []
 
 
 @dataclass(frozen=True)
@@ -84,25 +150,6 @@ def open_binary(path: str) -> BinaryIO:
         )
 
 
-def _open_regular(path: str) -> BinaryIO:
-    # Opening a pipe that nobody writes to would wait for ever.
-    descriptor = os.open(path, os.O_RDONLY | getattr(os, 'O_NONBLOCK', 0))
-    mode = os.fstat(descriptor).st_mode
-    if not stat.S_ISREG(mode):
-        os.close(descriptor)
-        raise InputError(_not_regular(path, stat.S_ISDIR(mode)))
-    return os.fdopen(descriptor, 'rb')
-
-
-def _not_regular(path: str, is_folder: bool) -> str:
-    if is_folder:
-        return f'{path} is a folder, not a file; give an existing file or a glob'
-    return (
-        f'{path} is not a regular file, and a pipe or device cannot be read twice; '
-        'write it to a file first'
-    )
-
-
 def read_bytes(path: str) -> bytes:
     """Returns a whole file. Raises InputError if it cannot be read."""
     with telling(f'read {path}'), open_binary(path) as stream:
@@ -154,23 +201,6 @@ def create(path: str) -> Iterator[BinaryIO]:
         else:
             with _create_object(path) as stream:
                 yield stream
-
-
-@contextlib.contextmanager
-def _create_object(path: str) -> Iterator[BinaryIO]:
-    temporary = join(split_path(path)[0], attempt_name())
-    try:
-        with FileSystems.create(
-            temporary,
-            'application/octet-stream',
-            compression_type=CompressionTypes.UNCOMPRESSED,
-        ) as stream:
-            yield stream
-        FileSystems.rename([temporary], [path])
-    except BaseException:
-        with contextlib.suppress(InputError):  # what went wrong first is told
-            delete_file(temporary)
-        raise
 
 
 def write_bytes(path: str, data: bytes) -> None:
@@ -246,6 +276,42 @@ def find(pattern: str) -> list[StoredFile]:
         if is_local(file.path) and not os.path.isfile(file.path):
             raise InputError(f'{pattern} matches {_not_regular(file.path, is_folder=False)}')
     return files
+
+
+def _open_regular(path: str) -> BinaryIO:
+    # Opening a pipe that nobody writes to would wait for ever.
+    descriptor = os.open(path, os.O_RDONLY | getattr(os, 'O_NONBLOCK', 0))
+    mode = os.fstat(descriptor).st_mode
+    if not stat.S_ISREG(mode):
+        os.close(descriptor)
+        raise InputError(_not_regular(path, stat.S_ISDIR(mode)))
+    return os.fdopen(descriptor, 'rb')
+
+
+def _not_regular(path: str, is_folder: bool) -> str:
+    if is_folder:
+        return f'{path} is a folder, not a file; give an existing file or a glob'
+    return (
+        f'{path} is not a regular file, and a pipe or device cannot be read twice; '
+        'write it to a file first'
+    )
+
+
+@contextlib.contextmanager
+def _create_object(path: str) -> Iterator[BinaryIO]:
+    temporary = join(split_path(path)[0], attempt_name())
+    try:
+        with FileSystems.create(
+            temporary,
+            'application/octet-stream',
+            compression_type=CompressionTypes.UNCOMPRESSED,
+        ) as stream:
+            yield stream
+        FileSystems.rename([temporary], [path])
+    except BaseException:
+        with contextlib.suppress(InputError):  # what went wrong first is told
+            delete_file(temporary)
+        raise
 
 
 def _stored_files(listed: Iterable[FileMetadata], above: str) -> list[StoredFile]:

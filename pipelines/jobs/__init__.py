@@ -1,1 +1,1 @@
-"""What is asked for: which corpus, and how it is shuffled."""
+"""What a job reads, writes and reports."""

@@ -2,8 +2,8 @@
 
 Each iteration is one pipeline: workers cut the tokens by the vocabulary so far and emit substrings,
 `CombinePerKey(sum)` adds them up, and what can still matter goes to files, which the driver prunes.
-Slow by nature (quadratic in a token's length, an element a substring): the reference for packed
-forms.
+It is slow by nature (quadratic in a token's length, an element per substring), and is the reference
+for the packed learner.
 """
 
 import functools
@@ -16,13 +16,12 @@ import apache_beam as beam
 import pyarrow as pa
 import pyarrow.parquet as parquet
 
-from pipelines.engines.ordered_calls import in_global_window
+from pipelines.engines.pool import in_global_window
 from pipelines.files import filesystem
-from pipelines.learning.fixed_subtokens import FixedSubtokens
-from pipelines.transforms.share_out import ShareOut
-from tokcore.subword.learner import ITERATIONS, longest_candidate
+from pipelines.transforms.read import ShareOut
+from tokcore.subword.learner import ITERATIONS, RESERVED_TOKENS, longest_candidate
 from tokcore.subword.plain_iteration import PlainSegmenter, candidate_substrings, keep_substrings
-from tokcore.text.escaping import alphabet_of, escape_token
+from tokcore.text.t2t import alphabet_of, escape_token
 
 RunPipeline = Callable[[Callable[[beam.Pipeline], None]], None]
 
@@ -37,6 +36,69 @@ _SUMS_AT_ONCE = 500_000
 text's frequent ones are sent twice as often."""
 
 _SCHEMA = pa.schema([('substring', pa.string()), ('count', pa.int64())])
+
+
+class BeamLearner:
+    """Learns what `MemoryLearner` learns, with every iteration a Beam pipeline.
+
+    Args:
+        paths: Parquet files of token counts; a token may stand in several.
+        work: a folder that driver and workers reach; it is left with the learner's files in it.
+        run: builds a pipeline by the function it is given, runs it and waits for its end.
+        max_subtoken_length: as `MemoryLearner`'s.
+        reserved_tokens: as `MemoryLearner`'s.
+
+    Raises:
+        ValueError: `max_subtoken_length` is below 1.
+    """
+
+    def __init__(
+        self,
+        paths: Sequence[str],
+        work: str,
+        run: RunPipeline,
+        *,
+        max_subtoken_length: int | None = 200,
+        reserved_tokens: Sequence[str] = (),
+    ):
+        self._paths = tuple(paths)
+        # A process keeps vocabularies by path, so no other learner may use the same ones.
+        self._work = filesystem.join(work, uuid.uuid4().hex)
+        self._run = run
+        self._longest = longest_candidate(max_subtoken_length)
+        folder = filesystem.join(self._work, 'alphabet')
+        self._run(
+            lambda pipeline: pipeline | ReadCounts(self._paths) | _WriteAlphabet(folder)
+        )
+        self._fixed = FixedSubtokens.of(reserved_tokens, _read_substrings(folder))
+
+    @property
+    def smallest_size(self) -> int:
+        """The size that no min-count gets below: reserved tokens and alphabet."""
+        return len(self._fixed)
+
+    def build(self, min_count: int) -> tuple[str, ...]:
+        """Returns the subtokens in the order of their ids, as `MemoryLearner.build` does."""
+        min_count = max(1, min_count)
+        subtokens = tuple(self._fixed.alphabet)
+        for iteration in range(ITERATIONS):
+            folder = filesystem.join(self._work, f'{min_count}-{iteration}')
+            vocabulary_path = filesystem.join(folder, 'vocabulary.json')
+            filesystem.write_bytes(vocabulary_path, json.dumps(subtokens).encode())
+            self._run(functools.partial(self._count, vocabulary_path, folder, min_count))
+            kept = keep_substrings(_read_substrings(folder), min_count, self._fixed.alphabet)
+            subtokens = self._fixed.reserved + tuple(kept)
+        return subtokens
+
+    def _count(
+        self, vocabulary_path: str, folder: str, min_count: int, pipeline: beam.Pipeline
+    ) -> None:
+        (
+            pipeline
+            | ReadCounts(self._paths)  # (token, count)
+            | CountSubstringsByElement(vocabulary_path, self._longest)  # (substring, weight)
+            | WriteSubstrings(folder, min_count)
+        )
 
 
 @dataclass(eq=False)
@@ -210,69 +272,6 @@ def _characters(token: str, count: int) -> Iterator[tuple[str, int]]:
         yield character, 0
 
 
-class BeamLearner:
-    """Learns what `MemoryLearner` learns, with every iteration a Beam pipeline.
-
-    Args:
-        paths: Parquet files of token counts; a token may stand in several.
-        work: a folder that driver and workers reach; it is left with the learner's files in it.
-        run: builds a pipeline by the function it is given, runs it and waits for its end.
-        max_subtoken_length: as `MemoryLearner`'s.
-        reserved_tokens: as `MemoryLearner`'s.
-
-    Raises:
-        ValueError: `max_subtoken_length` is below 1.
-    """
-
-    def __init__(
-        self,
-        paths: Sequence[str],
-        work: str,
-        run: RunPipeline,
-        *,
-        max_subtoken_length: int | None = 200,
-        reserved_tokens: Sequence[str] = (),
-    ):
-        self._paths = tuple(paths)
-        # A process keeps vocabularies by path, so no other learner may use the same ones.
-        self._work = filesystem.join(work, uuid.uuid4().hex)
-        self._run = run
-        self._longest = longest_candidate(max_subtoken_length)
-        folder = filesystem.join(self._work, 'alphabet')
-        self._run(
-            lambda pipeline: pipeline | ReadCounts(self._paths) | _WriteAlphabet(folder)
-        )
-        self._fixed = FixedSubtokens.of(reserved_tokens, _read_substrings(folder))
-
-    @property
-    def smallest_size(self) -> int:
-        """The size that no min-count gets below: reserved tokens and alphabet."""
-        return len(self._fixed)
-
-    def build(self, min_count: int) -> tuple[str, ...]:
-        """Returns the subtokens in the order of their ids, as `MemoryLearner.build` does."""
-        min_count = max(1, min_count)
-        subtokens = tuple(self._fixed.alphabet)
-        for iteration in range(ITERATIONS):
-            folder = filesystem.join(self._work, f'{min_count}-{iteration}')
-            vocabulary_path = filesystem.join(folder, 'vocabulary.json')
-            filesystem.write_bytes(vocabulary_path, json.dumps(subtokens).encode())
-            self._run(functools.partial(self._count, vocabulary_path, folder, min_count))
-            kept = keep_substrings(_read_substrings(folder), min_count, self._fixed.alphabet)
-            subtokens = self._fixed.reserved + tuple(kept)
-        return subtokens
-
-    def _count(
-        self, vocabulary_path: str, folder: str, min_count: int, pipeline: beam.Pipeline
-    ) -> None:
-        (
-            pipeline
-            | ReadCounts(self._paths)  # (token, count)
-            | CountSubstringsByElement(vocabulary_path, self._longest)  # (substring, weight)
-            | WriteSubstrings(folder, min_count)
-        )
-
-
 def _read_substrings(folder: str) -> dict[str, int]:
     counts: dict[str, int] = {}
     for file in filesystem.list_folder(folder):
@@ -281,3 +280,27 @@ def _read_substrings(folder: str) -> dict[str, int]:
                 columns = parquet.read_table(stream).to_pydict()
             counts.update(zip(columns['substring'], columns['count']))
     return counts
+
+
+@dataclass(frozen=True)
+class FixedSubtokens:
+    """The subtokens that a learner need not learn."""
+
+    reserved: tuple[str, ...]  # escaped, in the order of their ids
+    alphabet: str  # every character of all tokens, and of escaping, ascending
+
+    @classmethod
+    def of(cls, reserved_tokens: Sequence[str], characters: Iterable[str]) -> 'FixedSubtokens':
+        """Returns those of a learner.
+
+        Args:
+            reserved_tokens: those beyond `RESERVED_TOKENS`.
+            characters: those of the tokens to learn from.
+        """
+        reserved = RESERVED_TOKENS + tuple(reserved_tokens)
+        alphabet = alphabet_of([*reserved, *characters])
+        escaped = tuple(escape_token(token, alphabet) for token in reserved)
+        return cls(escaped, ''.join(sorted(alphabet)))
+
+    def __len__(self) -> int:
+        return len(self.reserved) + len(self.alphabet)

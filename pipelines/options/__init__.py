@@ -1,1 +1,1 @@
-"""Values of options, ours and those of Beam."""
+"""The options of the commands, and those that are passed on to Beam."""

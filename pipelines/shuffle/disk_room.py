@@ -16,15 +16,15 @@ from dataclasses import dataclass
 from typing import BinaryIO
 
 from pipelines.files import filesystem
-from pipelines.jobs.corpus_files import Corpus
-from pipelines.jobs.read_plan import ReadPlan
+from pipelines.jobs.corpus import Corpus
+from pipelines.jobs.job import ReadPlan
 from pipelines.transforms.encode_blocks import BlockEncoder, LoadedBlockEncoder
-from tokcore.corpus.dataset import Block, MemberFile, Split, WorkItem
-from tokcore.corpus.formats.corpus_format import read_blocks
-from tokcore.corpus.storage.archive_reading import reading_on
+from tokcore.corpus.archive_reading import reading_on
+from tokcore.corpus.corpus import Block, MemberFile, Split, WorkItem
+from tokcore.corpus.formats import read_blocks
 from tokcore.errors import FullDiskError
-from tokcore.records.example_encoding import EncodedBlock
-from tokcore.shuffle.run_file import ROW_BYTES
+from tokcore.records.examples import EncodedBlock
+from tokcore.records.sorted_runs import ROW_BYTES
 
 _SAMPLED_ITEMS = 16
 """Of a corpus, and one of each dataset at least: at the default size of an item it takes a second or

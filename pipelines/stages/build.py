@@ -1,37 +1,42 @@
-"""The main job: count, learn, encode, one after the other, into one folder."""
+"""The main job: count, learn and encode, one after the other, into one folder; or a dry run of it."""
 
+import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
-from pipelines.artifacts.count_files import find_counts
-from pipelines.artifacts.counts_folder import CountsFolder, tell_sample
-from pipelines.artifacts.manifest import (
-    InputText,
-    SampleRecord,
-    VocabularyRecord,
-    read_manifest,
-)
-from pipelines.artifacts.stage_output import StageKey, StageOutput, StageTask
+from pipelines.artifacts.counts import CountsFolder, find_counts, tell_sample
+from pipelines.artifacts.manifest import InputText, SampleRecord, VocabularyRecord, read_manifest
+from pipelines.artifacts.outputs import StageKey, StageOutput, StageTask
 from pipelines.files import filesystem
 from pipelines.files.attempts import Attempt
-from pipelines.files.work_folder import WorkFolder
-from pipelines.jobs.corpus_files import Corpus
-from pipelines.jobs.encode_options import EncodeOptions, VocabularyPaths
-from pipelines.jobs.job import Execution, Reading
-from pipelines.jobs.read_plan import plan_reading
-from pipelines.jobs.shuffle_memory import refuse_too_large
-from pipelines.learning.find_vocabulary import VocabularySearch
-from pipelines.learning.learner_rounds import RoundsPlace
-from pipelines.options.vocabulary_options import BuiltVocabularies, SampledVocabulary
-from pipelines.shuffle.through_files import KeptRuns
+from pipelines.files.claims import WorkFolder
+from pipelines.jobs.corpus import Corpus
+from pipelines.jobs.job import (
+    EncodeOptions,
+    Execution,
+    Reading,
+    VocabularyPaths,
+    plan_reading,
+    refuse_too_large,
+)
+from pipelines.learning.rounds import RoundsPlace
+from pipelines.learning.search import VocabularySearch
+from pipelines.options.vocabulary import BuiltVocabularies, SampledVocabulary
+from pipelines.shuffle.merge_runs import KeptRuns
 from pipelines.stages.count import count_stage
 from pipelines.stages.encode import encode_into, log_shards
 from pipelines.stages.run_stage import Made, run_stage
 from pipelines.stages.vocabulary import learn
-from tokcore.encoding.scheme import Scheme
-from tokcore.encoding.scheme_options import LearningOptions
+from tokcore.corpus.archive_reading import in_passes, reading_on
+from tokcore.corpus.corpus import OpenBinary, Split
+from tokcore.corpus.filters.applying import taken_rows
+from tokcore.corpus.stats import stats_of
+from tokcore.corpus.vocab_sample import UniformShare, asked_sample
+from tokcore.encoding.scheme import LearningOptions, Scheme
 from tokcore.errors import InputError
-from tokcore.options.option_fields import recorded
+from tokcore.options import recorded
+
+_FILES_TOLD = 8
 
 
 def build_stage(
@@ -159,3 +164,84 @@ def _refuse_changed(folders: Mapping[str, CountsFolder], inputs: Sequence[InputT
                 f'the training files have changed since {folder.path} was counted; run again '
                 'with --overwrite when nothing writes to them any more'
             )
+
+
+def dry_run(
+    reading: Reading,
+    execution: Execution,
+    names: Sequence[str],
+    folder: str,
+    sampling: SampledVocabulary = SampledVocabulary(),
+) -> Iterator[str]:
+    """Yields lines about the inputs, each of which is opened and its first block read, and outputs.
+
+    Args:
+        reading: the corpus.
+        execution: the size of a block.
+        names: of the files that would be made.
+        folder: where.
+        sampling: what of the training corpus the vocabulary is counted from.
+
+    Raises:
+        InputError: a file cannot be read, or its first block has a line that cannot be used.
+    """
+    for split in reading.corpus.splits:
+        size = sum(file.size for files in split.files for file in files)
+        name = f'{split.name}, {split.dataset}' if split.dataset else split.name
+        paths = sum(len(files) for files in split.files)
+        limit = f', the first {split.max_examples} examples' if split.max_examples else ''
+        yield f'{name}: {split.format.what}, {_many(paths, "file")}, {size} bytes as stored{limit}'
+        yield from _first_blocks(reading, execution, split)
+    if sampling.vocab_sample:
+        yield f'vocabulary: {_sampled(sampling.vocab_sample)} (--vocab-sample {sampling.vocab_sample})'
+    yield f'to be written to {folder}: {_many(len(names), "file")}'
+    for name in names[:_FILES_TOLD]:
+        yield f'  {name}'
+    if len(names) > _FILES_TOLD:
+        yield f'  … {names[-1]}'
+
+
+def _sampled(how: str) -> str:
+    asked = asked_sample(how)
+    if isinstance(asked, UniformShare):
+        return f'counted from a sample, {asked.typed} of the training rows'
+    return (
+        'counted from a sample, of each training file every so-manieth line until they have '
+        f'{asked.size:,} characters'
+    )
+
+
+def _many(count: int, what: str) -> str:
+    return f'{count} {what}' if count == 1 else f'{count} {what}s'
+
+
+def _first_blocks(reading: Reading, execution: Execution, split: Split) -> Iterator[str]:
+    passes = in_passes(split.places, split.files_at, sys.maxsize)
+    told: dict[int, str] = {}
+    for together in passes:
+        with reading_on(filesystem.open_binary, list(map(split.files_at, together))) as open_binary:
+            for place in together:
+                told[place] = _first_block(reading, execution, split, place, open_binary)
+    for place in split.places:
+        yield f'  {told[place]}'
+
+
+def _first_block(
+    reading: Reading, execution: Execution, split: Split, place: int, open_binary: OpenBinary
+) -> str:
+    files = split.files_at(place)
+    paths = ' and '.join(file.path for file in files)
+    block = split.format.first_block(
+        split, place, open_binary, execution.item_bytes, reading.max_line_bytes
+    )
+    if block is None:
+        return f'{paths}: empty'
+    rows = taken_rows(block, reading.corpus.splits, reading.scheme.normalizer)
+    tally = stats_of(block, rows, reading.corpus.splits, reading.on_error).tally
+    left_out = ''.join(f', {count} {reason}' for reason, count in tally.left_out.items())
+    left_out += ''.join(f', {count} dropped by {name}' for name, count in tally.filtered.items())
+    left_out += f', {tally.added} added by filters' if tally.added else ''
+    return (
+        f'{paths}: in the first block {_many(tally.lines, "line")}, '
+        f'{_many(tally.examples, "example")}, {tally.empty} empty{left_out}'
+    )

@@ -1,43 +1,73 @@
-"""The stage that counts: training lines in, one or two COUNTS folders out."""
+"""The stage that counts: training lines in, one or two COUNTS folders out.
+
+Such folders are merged partition by partition, without reading text again.
+"""
 
 import dataclasses
 import functools
-from collections.abc import Sequence
+import time
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import apache_beam as beam
 
-from pipelines.artifacts.counts_folder import (
+from pipelines.artifacts.counts import (
     CountedTable,
+    CountFiles,
     CountsFolder,
+    check_recorded,
     count_names,
     counted_table,
+    find_counts,
     log_counts,
+    read_counts_or_empty,
 )
-from pipelines.artifacts.manifest import OutputFile, SampleRecord
-from pipelines.artifacts.stage_output import StageKey, StageOutput, StageTask
-from pipelines.engines.progress import counted
+from pipelines.artifacts.manifest import (
+    MANIFEST_NAME,
+    Manifest,
+    OutputFile,
+    SampleRecord,
+    earlier_rules,
+    read_manifest,
+)
+from pipelines.artifacts.outputs import StageKey, StageOutput, StageTask
+from pipelines.engines.engine import Engine
+from pipelines.engines.progress import advance, counted
 from pipelines.files import filesystem
 from pipelines.files.attempts import Attempt
-from pipelines.jobs.job import Execution, Reading
-from pipelines.jobs.read_plan import ReadPlan, plan_reading
-from pipelines.jobs.read_stats import ReadStats, log_filtered, read_job_stats, report_stats
-from pipelines.jobs.rejections import rejection_budget
-from pipelines.jobs.vocab_sampling import SampledPlan, plan_sample
-from pipelines.options.rejection_limits import RejectionLimit
-from pipelines.options.vocabulary_options import SampledVocabulary
+from pipelines.jobs.job import Execution, Reading, ReadPlan, plan_reading
+from pipelines.jobs.sampling import SampledPlan, plan_sample
+from pipelines.jobs.stats import (
+    ReadStats,
+    log_filtered,
+    read_job_stats,
+    rejection_budget,
+    report_stats,
+)
+from pipelines.options.job import RejectionLimit
+from pipelines.options.vocabulary import SampledVocabulary
 from pipelines.stages.run_stage import Made, run_stage
-from pipelines.transforms.count_tokens import TABLES, CountTokens, WriteCounts, WrittenCounts
-from pipelines.transforms.read_blocks import READING
-from pipelines.transforms.rejection_budget import RejectionBudget
-from pipelines.transforms.write_report import WriteReport, read_report
-from tokcore.corpus.sampling.sampled_rows import RowSample
-from tokcore.counts.block_counting import SideGroups
-from tokcore.encoding.scheme import Scheme
-from tokcore.options.option_fields import recorded
+from pipelines.transforms.count_tokens import (
+    TABLES,
+    CountTokens,
+    WriteCounts,
+    WrittenCounts,
+    counts_name,
+    write_counts_file,
+)
+from pipelines.transforms.read import READING, ReportEach
+from pipelines.transforms.reports import RejectionBudget, WriteReport, read_report
+from tokcore.corpus.sampling import RowSample
+from tokcore.counts.tables import COUNT_PARTITIONS, SideGroups
+from tokcore.encoding.scheme import Scheme, TokenRules
+from tokcore.errors import InputError
+from tokcore.options import recorded
+from tokcore.text.unicode import check_unicode
 from tokcore.warm_up import compile_kernels
 
 _OVERFLOW_NAME = 'overflow'
+
+_MERGING = 'merging counts'
 
 
 def count_stage(
@@ -234,3 +264,103 @@ class CountInto(beam.PTransform):
             )
             for group, path in enumerate(self.paths)
         }
+
+
+def merge_stage(folders: Sequence[str], output: str, execution: Execution) -> None:
+    """Adds up COUNTS folders into a new one.
+
+    Raises:
+        InputError: a folder that is not whole, is of another Unicode version or is the output
+            itself, or another result in the output.
+    """
+    counts = find_counts(folders)
+    manifests = [_counts_manifest(folder, output) for folder in folders]
+    rules = _common_rules(dict(zip(folders, manifests, strict=True)))
+    check_recorded(counts, rules)
+    key = StageKey(
+        'count',
+        {'merged': len(folders), 'side': [manifest.options.get('side') for manifest in manifests]},
+        counts.wanted_inputs(),
+        rules,
+    )
+    tokens = sum(manifest.tokens or 0 for manifest in manifests)
+
+    def make(attempt: Attempt) -> list[Made]:
+        started = time.monotonic()
+        table = _merge_into(counts, rules, attempt.path, execution.engine)
+        if table.tokens != tokens:
+            raise InputError(
+                f'what is merged has {table.tokens} tokens, but {MANIFEST_NAME} of the folders '
+                f'states {tokens} in all; count them again with --overwrite'
+            )
+        manifest = key.manifest(
+            tuple(each.checksum() for each in key.inputs),
+            tokens=tokens,
+            files=table.files,
+        )
+        return [Made(manifest, seconds={'merge': time.monotonic() - started})]
+
+    task = StageTask(key, StageOutput.of_counts(output), count_names())
+    [made] = run_stage([task], make, execution)
+    if made is not None:
+        log_counts(made.manifest, output)
+
+
+def _counts_manifest(folder: str, output: str) -> Manifest:
+    path = filesystem.absolute(folder)
+    if path == output:
+        raise InputError(f'{folder} is merged and is the output; give another --output')
+    manifest = read_manifest(filesystem.join(path, MANIFEST_NAME))
+    if manifest is None:
+        raise InputError(
+            f'{folder} is no COUNTS folder: it has no {MANIFEST_NAME}; --merge takes the folders '
+            'that `tokbeam count` makes'
+        )
+    check_unicode(manifest.unicode, f'the count folder {folder}')
+    return manifest
+
+
+def _common_rules(manifests: Mapping[str, Manifest]) -> TokenRules:
+    """Returns the rules by which all folders were counted.
+
+    Raises:
+        InputError: there are two of them; both are named.
+    """
+    rules = {folder: manifest.rules or earlier_rules() for folder, manifest in manifests.items()}
+    first, *others = rules
+    for folder in others:
+        if rules[folder] != rules[first]:
+            raise InputError(
+                f'{first} was counted with {rules[first]}, {folder} with {rules[folder]}: they do '
+                'not add up; count one of them again'
+            )
+    return rules[first]
+
+
+def _merge_into(
+    counts: CountFiles, rules: TokenRules, path: str, engine: Engine
+) -> CountedTable:
+    by_partition = [
+        CountFiles(tuple(file for file in counts.files if _base(file.name) == name))
+        for name in (counts_name(partition) for partition in range(COUNT_PARTITIONS))
+    ]
+    counts.let_go(*counts.files)  # the workers read them
+    report = filesystem.join(path, 'files')
+    call = functools.partial(_merge_partition, path, rules)
+    merging = ReportEach(list(enumerate(by_partition)), call, report)
+    with counted('merge', _MERGING, len(by_partition), 'files'):
+        engine.run(lambda pipeline: pipeline | 'MergeCounts' >> merging)
+    return counted_table(read_report(report, WrittenCounts), path, rules)
+
+
+def _base(name: str) -> str:
+    return name.rpartition('/')[2]
+
+
+def _merge_partition(
+    folder: str, rules: TokenRules, numbered: tuple[int, CountFiles]
+) -> list[WrittenCounts]:
+    partition, files = numbered
+    written = write_counts_file(folder, partition, read_counts_or_empty(files), rules)
+    advance(_MERGING, 1)
+    return [written]

@@ -6,30 +6,38 @@ from dataclasses import dataclass
 import apache_beam as beam
 
 from pipelines.artifacts.manifest import OutputFile, VocabularyRecord
-from pipelines.artifacts.stage_output import StageKey, StageOutput, StageTask
-from pipelines.artifacts.vocabulary_reading import read_vocabulary
+from pipelines.artifacts.outputs import StageKey, StageOutput, StageTask
+from pipelines.artifacts.vocabularies import read_vocabulary
+from pipelines.engines.events import SplitEncoded, UnknownTokens
 from pipelines.engines.progress import counted, tell
-from pipelines.engines.progress_events import SplitEncoded, UnknownTokens
 from pipelines.files import filesystem
 from pipelines.files.attempts import Attempt
-from pipelines.files.work_folder import WorkFolder
-from pipelines.jobs.encode_options import EncodeOptions, VocabularyPaths
-from pipelines.jobs.job import Execution, Reading
-from pipelines.jobs.read_plan import ReadPlan, plan_reading
-from pipelines.jobs.read_stats import ReadStats, log_filtered, read_job_stats, report_stats
-from pipelines.jobs.rejections import rejection_budget
-from pipelines.jobs.shuffle_memory import refuse_too_large
-from pipelines.options.choices import TFRECORD
-from pipelines.shuffle.through_files import KeptRuns, encode_through_files
+from pipelines.files.claims import WorkFolder
+from pipelines.jobs.job import (
+    EncodeOptions,
+    Execution,
+    Reading,
+    ReadPlan,
+    VocabularyPaths,
+    plan_reading,
+    refuse_too_large,
+)
+from pipelines.jobs.stats import (
+    ReadStats,
+    log_filtered,
+    read_job_stats,
+    rejection_budget,
+    report_stats,
+)
+from pipelines.options.job import TFRECORD
+from pipelines.shuffle.merge_runs import KeptRuns, encode_through_files
 from pipelines.stages.run_stage import Made, run_stage
-from pipelines.transforms.convert_shards import ConvertShards, converted_names
 from pipelines.transforms.encode_blocks import RECORDS, EncodeBlocks, EncodedFeature
-from pipelines.transforms.read_blocks import READING
-from pipelines.transforms.share_out import ShareOut
-from pipelines.transforms.write_report import WriteReport, WrittenFile, read_report
-from pipelines.transforms.write_shards import WriteShards
+from pipelines.transforms.read import READING, ShareOut
+from pipelines.transforms.reports import WriteReport, WrittenFile, read_report
+from pipelines.transforms.write_shards import ConvertShards, WriteShards, converted_names
 from tokcore.encoding.scheme import Scheme
-from tokcore.options.option_fields import recorded
+from tokcore.options import recorded
 
 
 @dataclass(frozen=True)

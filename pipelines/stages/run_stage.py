@@ -8,14 +8,12 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from pipelines.artifacts.manifest import Manifest, OutputFile
-from pipelines.artifacts.publishing import publish
-from pipelines.artifacts.stage_output import StageTask
-from pipelines.artifacts.up_to_date import up_to_date
+from pipelines.artifacts.outputs import StageTask, publish, up_to_date
+from pipelines.engines.events import AlreadyDone
 from pipelines.engines.progress import stage_running, tell
-from pipelines.engines.progress_events import AlreadyDone
 from pipelines.files.claims import Claim
 from pipelines.jobs.job import Execution
-from pipelines.jobs.read_stats import refuse_losses
+from pipelines.jobs.stats import refuse_losses
 
 
 @dataclass(frozen=True)

@@ -1,14 +1,21 @@
-"""The stage that learns: token counts in, a vocabulary file out."""
+"""The stage that learns: token counts in, a vocabulary file out.
+
+For codes there is a table of pieces and their ids beside it.
+"""
 
 import dataclasses
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import google_crc32c
 
-from pipelines.artifacts.count_files import CountFiles, find_counts
-from pipelines.artifacts.count_tables import read_counts
-from pipelines.artifacts.counts_folder import CountsFolder, tell_sample
+from pipelines.artifacts.counts import (
+    CountFiles,
+    CountsFolder,
+    find_counts,
+    read_counts,
+    tell_sample,
+)
 from pipelines.artifacts.manifest import (
     InputText,
     OutputFile,
@@ -16,26 +23,116 @@ from pipelines.artifacts.manifest import (
     VocabularyRecord,
     read_manifest,
 )
-from pipelines.artifacts.stage_output import StageKey, StageOutput, StageTask
-from pipelines.artifacts.vocabulary_reading import file_entry
+from pipelines.artifacts.outputs import StageKey, StageOutput, StageTask, refuse_replaced
+from pipelines.artifacts.vocabularies import ReadVocabulary, file_entry
+from pipelines.engines.events import PiecesCounted, SizeMissed, VocabularyMade
 from pipelines.engines.progress import stage_running, tell
-from pipelines.engines.progress_events import SizeMissed, VocabularyMade
 from pipelines.files import filesystem
 from pipelines.files.attempts import Attempt
-from pipelines.files.work_folder import WorkFolder
+from pipelines.files.claims import WorkFolder
 from pipelines.jobs.job import Execution, Reading
-from pipelines.learning.find_vocabulary import VocabularySearch
-from pipelines.learning.learner_rounds import RoundsPlace
-from pipelines.options.choices import PairSide
-from pipelines.options.vocabulary_options import SampledVocabulary
+from pipelines.learning.rounds import RoundsPlace
+from pipelines.learning.search import VocabularySearch
+from pipelines.options.job import PairSide
+from pipelines.options.vocabulary import SampledVocabulary
 from pipelines.stages.count import count_stage
 from pipelines.stages.run_stage import Made, run_stage
-from tokcore.corpus.block_stats import LineTally
-from tokcore.encoding.scheme import Learned, Scheme
-from tokcore.encoding.scheme_options import LearningOptions
+from tokcore.bpe.codes import SPECIAL_TOKENS, count_pieces, entries_file, piece_table
+from tokcore.corpus.stats import LineTally
+from tokcore.encoding.scheme import Learned, LearningOptions, Scheme
 from tokcore.errors import InputError
-from tokcore.options.option_fields import recorded
-from tokcore.text.unicode_tables import UNICODE_VERSION
+from tokcore.options import recorded
+from tokcore.text.unicode import UNICODE_VERSION
+
+
+def pieces_stage(
+    reading: Reading,
+    execution: Execution,
+    side: str,
+    codes: ReadVocabulary,
+    record: VocabularyRecord,
+    special_tokens: Sequence[str] | None,
+    codes_path: str,
+    path: str,
+) -> None:
+    """Counts the pieces of the training lines into a file, and writes the ids of pieces beside codes.
+
+    Args:
+        reading: the corpus, with the scheme of the codes.
+        execution: how it is run.
+        side: of pairs.
+        codes: the vocabulary.
+        record: of it, for the manifest.
+        special_tokens: what has the first ids; None: `SPECIAL_TOKENS`.
+        codes_path: of the vocabulary.
+        path: of the table.
+
+    Raises:
+        InputError: a line that cannot be used, or another result there.
+    """
+    output = StageOutput.of_vocabulary(path)
+    name = filesystem.split_path(path)[1]
+    if filesystem.is_folder(path):
+        raise InputError(f'{path} is a folder; give a file as --output')
+    special_tokens = SPECIAL_TOKENS if special_tokens is None else tuple(special_tokens)
+    scheme = reading.scheme
+    entries_path = filesystem.join(
+        filesystem.split_path(codes_path)[0], scheme.entries_name(record.name)
+    )
+    key = StageKey(
+        'pieces',
+        {
+            'scheme': scheme.name,
+            'side': side,
+            **recorded(scheme),
+            **reading.for_manifest(),
+            'codes': [record.name, record.bytes, record.crc32c],
+            'special_tokens': list(special_tokens),
+        },
+        reading.corpus.wanted_inputs(),
+        scheme.rules,
+    )
+    read = [*(each.stored.path for each in key.inputs), codes_path, *execution.read_beside]
+    refuse_replaced(read, [entries_path])
+    count = count_in_attempt(reading, execution, side)
+
+    def make(attempt: Attempt) -> list[Made]:
+        counted = count(attempt)
+        table = read_counts(counted.counts, scheme.unstorable)
+        data = piece_table(count_pieces(codes.entries, table))
+        filesystem.write_bytes(filesystem.join(attempt.path, name), data)
+        manifest = key.manifest(
+            counted.inputs,
+            counted.lines,
+            vocabularies_used=(record,),
+            files=(file_entry(name, data),),
+        )
+        return [Made(manifest, counted.rejected)]
+
+    [made] = run_stage([StageTask(key, output, [name])], make, execution, given=[codes_path])
+    entries = entries_file(_read_table(path), special_tokens)
+    _write_entries(entries_path, entries, execution.overwrite)
+    if made is not None:
+        output.warn_rejected(made.rejected)
+        pieces = made.manifest.files[0].rows
+        tell(PiecesCounted(pieces, path, entries.count(b'\n'), entries_path))
+
+
+def _read_table(path: str) -> list[tuple[str, int]]:
+    lines = filesystem.read_bytes(path).decode().split('\n')[:-1]
+    return [(piece, int(count)) for piece, _, count in (line.rpartition(' ') for line in lines)]
+
+
+def _write_entries(path: str, entries: bytes, overwrite: bool) -> None:
+    there = filesystem.read_if_there(path)
+    if there == entries:
+        return
+    if there is not None and not overwrite:
+        raise InputError(
+            f'{path} is there already, with other entries; move it away, or give --overwrite to '
+            'replace it'
+        )
+    filesystem.write_bytes(path, entries)
 
 
 def learn(

@@ -1,9 +1,14 @@
-"""Blocks to token counts: packed tables by hash partition, and the textbook form beside it."""
+"""Blocks to token counts: packed tables by hash partition, and the textbook form beside it.
+
+Tables are added up within a bundle, so its output grows with the number of distinct tokens. What
+exceeds the bound of a bundle goes to files, and only their paths cross the shuffle.
+"""
 
 import dataclasses
 import functools
 import queue
-from collections.abc import Iterator, Sequence
+import uuid
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import apache_beam as beam
@@ -11,24 +16,35 @@ import google_crc32c
 import pyarrow as pa
 import pyarrow.parquet as parquet
 
-from pipelines.engines.bundle_bound import MOST_BUNDLE_BYTES, BundleOutput
-from pipelines.engines.ordered_calls import OrderedPool, in_global_window
+from pipelines.engines.pool import (
+    MOST_BUNDLE_BYTES,
+    BundleOutput,
+    OrderedPool,
+    OversizedBundleError,
+    PackedCoder,
+    ThreadedMap,
+    in_global_window,
+    typed,
+)
 from pipelines.files import filesystem
-from pipelines.transforms.rejection_budget import RejectionBudget
-from pipelines.transport.packed_coder import typed
-from pipelines.transport.table_transport import MergeTablesFn, TableMessage, pack_or_spill
-from pipelines.transport.threaded_map import ThreadedMap
-from tokcore.corpus.block_stats import BlockStats, reject_error
-from tokcore.corpus.dataset import Block, Split
-from tokcore.corpus.sampling.sampled_rows import RowSample, counted_rows
-from tokcore.counts.block_counting import COUNT_PARTITIONS, BlockCounter, SideGroups
-from tokcore.counts.merging import TokenTable, concatenate_tables, partition_table
-from tokcore.counts.unstorable_rows import UnstorableTokens
-from tokcore.encoding.scheme import Scheme
-from tokcore.encoding.token_rules import TokenRules
+from pipelines.transforms.reports import RejectionBudget
+from tokcore.corpus.corpus import Block, Split
+from tokcore.corpus.sampling import RowSample, counted_rows
+from tokcore.corpus.stats import BlockStats, reject_error
+from tokcore.counts.tables import (
+    COUNT_PARTITIONS,
+    BlockCounter,
+    SideGroups,
+    TableMerger,
+    UnstorableTokens,
+    concatenate_tables,
+    partition_table,
+)
+from tokcore.counts.token_table import TokenTable
+from tokcore.encoding.scheme import Scheme, TokenRules
 from tokcore.errors import InputError
 from tokcore.schemes import find_scheme
-from tokcore.text.unicode_tables import UNICODE_VERSION, check_unicode
+from tokcore.text.unicode import UNICODE_VERSION, check_unicode
 
 TABLES = 'tables'
 FACTS = 'facts'
@@ -45,6 +61,12 @@ METRICS = 'tokbeam.count'
 
 _FACT_BYTES = 100
 """Of a tally or a receipt: a name and some numbers."""
+
+_TABLE_SHARE = 0.75
+"""Of what a bundle may put out. The rest is for paths, facts and rejected lines."""
+
+_MARK = b'@'
+"""Begins a path among packed tables, which begin with their own mark."""
 
 
 @dataclass(eq=False)
@@ -86,6 +108,66 @@ class CountTokens(beam.PTransform):
             | 'MergeTables' >> beam.CombinePerKey(MergeTablesFn())  # (key, table)
         )
         return {TABLES: key_to_table, FACTS: counted[FACTS], REJECTED: counted[REJECTED]}
+
+
+def stat_outputs(facts: BlockStats) -> Iterator[beam.pvalue.TaggedOutput]:
+    """Yields a block's facts as the tagged outputs of a DoFn."""
+    for each in (facts.tally, *facts.receipts):
+        yield beam.pvalue.TaggedOutput(FACTS, each)
+    for lines in facts.rejected:
+        yield beam.pvalue.TaggedOutput(REJECTED, lines)
+
+
+@dataclass(frozen=True)
+class WrittenCounts:
+    """One file of a count table; `tokens` is the sum of its counts."""
+
+    name: str
+    bytes: int
+    crc32c: int
+    rows: int
+    tokens: int
+    group: int = 0
+
+
+@dataclass(eq=False)
+class WriteCounts(beam.PTransform):
+    """Writes each partition's table, sorted by the tokens' bytes, as one Parquet file.
+
+    Gives a `WrittenCounts` for each.
+
+    Attributes:
+        folders: for each group the folder its files go to.
+        workers: files in the making in a worker.
+        scheme: whose rules found the tokens, which each file records.
+    """
+
+    folders: Sequence[str]
+    workers: int = 1
+    scheme: Scheme = dataclasses.field(default_factory=find_scheme)
+
+    def expand(self, key_to_table: beam.PCollection) -> beam.PCollection:
+        writing = functools.partial(_write_partition, tuple(self.folders), self.scheme.rules)
+        return key_to_table | 'Write' >> ThreadedMap(writing, self.workers)
+
+
+def counts_name(partition: int) -> str:
+    return f'counts-{partition:05d}-of-{COUNT_PARTITIONS:05d}.parquet'
+
+
+def write_counts_file(
+    folder: str, partition: int, table: TokenTable, rules: TokenRules
+) -> WrittenCounts:
+    """Writes one file of a count table, which records the rules that found its tokens."""
+    sink = pa.BufferOutputStream()
+    metadata = {UNICODE_KEY: UNICODE_VERSION, **rules.metadata()}
+    rows = table.sorted().to_arrow().replace_schema_metadata(metadata)
+    # No token stands there twice, so a dictionary of them would only be given up half way.
+    parquet.write_table(rows, sink, compression='zstd', use_dictionary=['count'])
+    data = sink.getvalue().to_pybytes()
+    name = counts_name(partition)
+    filesystem.write_bytes(filesystem.join(folder, name), data)
+    return WrittenCounts(name, len(data), google_crc32c.value(data), len(table), table.total)
 
 
 class _CountBlocksFn(beam.DoFn):
@@ -187,14 +269,6 @@ def _packed(parts: Sequence[TokenTable]) -> bytes:
     return concatenate_tables(parts).to_bytes()
 
 
-def stat_outputs(facts: BlockStats) -> Iterator[beam.pvalue.TaggedOutput]:
-    """Yields a block's facts as the tagged outputs of a DoFn."""
-    for each in (facts.tally, *facts.receipts):
-        yield beam.pvalue.TaggedOutput(FACTS, each)
-    for lines in facts.rejected:
-        yield beam.pvalue.TaggedOutput(REJECTED, lines)
-
-
 @dataclass(eq=False)
 class CountTokensByElement(beam.PTransform):
     """The textbook form, one (token, 1) for each token: the reference that `CountTokens` equals.
@@ -232,39 +306,6 @@ def _tokens(
                 yield token, 1
 
 
-@dataclass(frozen=True)
-class WrittenCounts:
-    """One file of a count table; `tokens` is the sum of its counts."""
-
-    name: str
-    bytes: int
-    crc32c: int
-    rows: int
-    tokens: int
-    group: int = 0
-
-
-@dataclass(eq=False)
-class WriteCounts(beam.PTransform):
-    """Writes each partition's table, sorted by the tokens' bytes, as one Parquet file.
-
-    Gives a `WrittenCounts` for each.
-
-    Attributes:
-        folders: for each group the folder its files go to.
-        workers: files in the making in a worker.
-        scheme: whose rules found the tokens, which each file records.
-    """
-
-    folders: Sequence[str]
-    workers: int = 1
-    scheme: Scheme = dataclasses.field(default_factory=find_scheme)
-
-    def expand(self, key_to_table: beam.PCollection) -> beam.PCollection:
-        writing = functools.partial(_write_partition, tuple(self.folders), self.scheme.rules)
-        return key_to_table | 'Write' >> ThreadedMap(writing, self.workers)
-
-
 def _write_partition(
     folders: Sequence[str], rules: TokenRules, element: tuple[int, TokenTable]
 ) -> WrittenCounts:
@@ -274,20 +315,129 @@ def _write_partition(
     return dataclasses.replace(written, group=group)
 
 
-def counts_name(partition: int) -> str:
-    return f'counts-{partition:05d}-of-{COUNT_PARTITIONS:05d}.parquet'
+@dataclass(frozen=True)
+class TableMessage:
+    """A packed table, or where it was left."""
+
+    packed: bytes
+    path: str = ''
+
+    def to_bytes(self) -> bytes:
+        """Returns the table's own bytes, or the path behind a mark."""
+        return self.packed or _MARK + self.path.encode()
+
+    @classmethod
+    def from_bytes(cls, data: bytes) -> 'TableMessage':
+        """Returns what `to_bytes` gave."""
+        if data.startswith(_MARK):
+            return cls(b'', data[len(_MARK) :].decode())
+        return cls(data)
 
 
-def write_counts_file(
-    folder: str, partition: int, table: TokenTable, rules: TokenRules
-) -> WrittenCounts:
-    """Writes one file of a count table, which records the rules that found its tokens."""
-    sink = pa.BufferOutputStream()
-    metadata = {UNICODE_KEY: UNICODE_VERSION, **rules.metadata()}
-    rows = table.sorted().to_arrow().replace_schema_metadata(metadata)
-    # No token stands there twice, so a dictionary of them would only be given up half way.
-    parquet.write_table(rows, sink, compression='zstd', use_dictionary=['count'])
-    data = sink.getvalue().to_pybytes()
-    name = counts_name(partition)
-    filesystem.write_bytes(filesystem.join(folder, name), data)
-    return WrittenCounts(name, len(data), google_crc32c.value(data), len(table), table.total)
+def pack_or_spill(packed: bytes, output: BundleOutput, folder: str | None) -> TableMessage:
+    """Returns a packed table as it may be put out, and counts it as put out.
+
+    Args:
+        packed: the table's bytes.
+        output: what the bundle has put out.
+        folder: gets a file where the table would be too much; None if there is no such folder.
+
+    Raises:
+        OversizedBundleError: it is too much, and there is no folder.
+    """
+    if output.fits(len(packed), _TABLE_SHARE):
+        output.add(len(packed))
+        return TableMessage(packed)
+    if folder is None:
+        raise OversizedBundleError(
+            'a bundle has counted more distinct tokens than it may put out; give CountTokens a '
+            'folder for its overflow'
+        )
+    path = filesystem.join(folder, f'table-{uuid.uuid4().hex}')
+    filesystem.write_bytes(path, packed)
+    output.add(len(path))
+    return TableMessage(b'', path)
+
+
+class _TableAccumulator:
+    """The tables that came as such, added up, and the paths of the others.
+
+    As long as there is one table only it stays packed: mostly no other comes, and Beam packs and
+    unpacks a sum three times on its way.
+    """
+
+    def __init__(self, packed: bytes = b'', paths: Sequence[str] = ()):
+        self._packed = packed
+        self._merger: TableMerger | None = None
+        self.paths = list(paths)
+
+    def add(self, packed: bytes) -> None:
+        """Adds a packed table, or nothing."""
+        if not packed:
+            return
+        if self._merger is None and not self._packed:
+            self._packed = packed
+            return
+        if self._merger is None:
+            self._merger = TableMerger()
+            self._merger.add(TokenTable.from_bytes(self._packed))
+            self._packed = b''
+        self._merger.add(TokenTable.from_bytes(packed))
+
+    def packed(self) -> bytes:
+        """Returns the sum, or nothing if there was none."""
+        return self._packed if self._merger is None else self._merger.merged().to_bytes()
+
+    def to_bytes(self) -> bytes:
+        """Returns the length of the paths, the paths, and the sum."""
+        paths = '\n'.join(self.paths).encode()
+        return len(paths).to_bytes(8, 'little') + paths + self.packed()
+
+    @classmethod
+    def from_bytes(cls, data: bytes) -> '_TableAccumulator':
+        """Returns what `to_bytes` gave."""
+        end = 8 + int.from_bytes(data[:8], 'little')
+        return cls(data[end:], data[8:end].decode().split('\n') if end > 8 else [])
+
+    def table(self) -> TokenTable:
+        if self._merger is not None:
+            return self._merger.merged()
+        return TokenTable.from_bytes(self._packed) if self._packed else TokenTable.from_items(())
+
+
+class MergeTablesFn(beam.CombineFn):
+    """Adds up packed tables as they come: memory follows the distinct tokens alone.
+
+    Files are read at the end, where the sum stays: combiners in front of a shuffle must not.
+    """
+
+    def create_accumulator(self) -> _TableAccumulator:
+        return _TableAccumulator()
+
+    def add_input(
+        self, mutable_accumulator: _TableAccumulator, element: TableMessage
+    ) -> _TableAccumulator:
+        if element.path:
+            mutable_accumulator.paths.append(element.path)
+        mutable_accumulator.add(element.packed)
+        return mutable_accumulator
+
+    def merge_accumulators(self, accumulators: Iterable[_TableAccumulator]) -> _TableAccumulator:
+        merged = self.create_accumulator()
+        for accumulator in accumulators:
+            merged.add(accumulator.packed())
+            merged.paths += accumulator.paths
+        return merged
+
+    def extract_output(self, accumulator: _TableAccumulator) -> TokenTable:
+        for path in accumulator.paths:
+            accumulator.add(filesystem.read_bytes(path))
+        accumulator.paths = []
+        return accumulator.table()
+
+    def get_accumulator_coder(self) -> beam.coders.Coder:
+        return PackedCoder(_TableAccumulator)
+
+
+beam.coders.registry.register_coder(TokenTable, PackedCoder)
+beam.coders.registry.register_coder(TableMessage, PackedCoder)

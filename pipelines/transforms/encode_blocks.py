@@ -8,19 +8,22 @@ from dataclasses import dataclass
 import apache_beam as beam
 from apache_beam.utils.shared import Shared
 
-from pipelines.engines.ordered_calls import OrderedPool, in_global_window
+from pipelines.engines.pool import OrderedPool, in_global_window, typed
 from pipelines.files import filesystem
 from pipelines.transforms.count_tokens import FACTS, REJECTED, stat_outputs
-from pipelines.transforms.rejection_budget import RejectionBudget
-from pipelines.transport.packed_coder import typed
-from tokcore.corpus.dataset import Block, Split
-from tokcore.encoding.scheme import Scheme
-from tokcore.encoding.scheme_options import EncodingOptions
-from tokcore.encoding.special_ids import Vocabulary
-from tokcore.records.bucket_buffer import BucketBuffer
-from tokcore.records.example_encoding import EncodedBlock, Feature, FeatureEncoder, encode_block
+from pipelines.transforms.reports import RejectionBudget
+from tokcore.corpus.corpus import Block, Split
+from tokcore.encoding.scheme import EncodingOptions, Scheme
+from tokcore.encoding.vocabulary import Vocabulary
+from tokcore.records.examples import (
+    BucketBuffer,
+    EncodedBlock,
+    Feature,
+    FeatureEncoder,
+    encode_block,
+)
 from tokcore.schemes import find_scheme
-from tokcore.text.unicode_tables import UNICODE_VERSION, check_unicode
+from tokcore.text.unicode import UNICODE_VERSION, check_unicode
 
 RECORDS = 'records'
 

@@ -11,14 +11,13 @@ from typing import Any
 import google_crc32c
 import numpy as np
 
-from tokcore.corpus.formats.line_rows import text_rows
+from tokcore.corpus.line_rows import text_rows
 from tokcore.counts.token_table import TokenTable
-from tokcore.encoding.encoded_rows import EncodedSide
+from tokcore.encoding.encoder import EncodedSide
 from tokcore.learning.size_search import SearchResult
-from tokcore.records.framing import frame_examples
-from tokcore.subword.text_encoder import EOS_ID, SubwordTextEncoder
-from tokcore.subword.vocabulary_file import dump_vocabulary
-from tokcore.text.t2t_lines import T2T_LINES
+from tokcore.records.tfrecord import frame_examples
+from tokcore.subword.text_encoder import EOS_ID, SubwordTextEncoder, dump_vocabulary
+from tokcore.text.normalizers import T2T_LINES
 
 from . import running
 from .corpora import SOURCES, TARGETS, Corpora

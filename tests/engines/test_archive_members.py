@@ -16,7 +16,7 @@ from dataset_files import files_of, lines_of
 from jobs import refuse, succeed
 from packed_in_parts import xz_of_blocks, zstd_with_table
 
-from pipelines.engines import local
+from pipelines.engines import runners
 from pipelines.files import filesystem
 
 WORDS = 'alpha beta gamma delta epsilon zeta eta 你好 世界 theta'.split()
@@ -244,7 +244,7 @@ def test_a_disk_needs_room_for_the_members_and_not_for_an_archive_each(tmp_path,
 
 def test_the_runners_own_shuffle_is_asked_for_the_members_sizes(tmp_path, monkeypatch):
     path = large_tar(tmp_path / 'r.tar')
-    monkeypatch.setattr(local, 'available_bytes', lambda: 20 * path.stat().st_size)
+    monkeypatch.setattr(runners, 'available_bytes', lambda: 20 * path.stat().st_size)
     asked = ['encode', '--scheme', 'byte', '--name', 'n', '--text', f'{path}!news/*.txt']
     succeed(*asked, '--shuffle', 'engine', '--output', tmp_path / 'out')
 

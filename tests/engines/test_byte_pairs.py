@@ -8,7 +8,7 @@ import pytest
 from dataset_files import files_of, manifest_of, shards_and_vocabularies
 from jobs import refuse, succeed, write
 
-from pipelines.learning import find_vocabulary
+from pipelines.learning import search
 
 NMT = ['--scheme', 'bpe', '--preset', 'subword-nmt']
 
@@ -176,7 +176,7 @@ def test_too_large_a_table_is_refused_with_the_count_that_would_fit(small, tmp_p
     succeed('count', '--text', small.source, *NMT, '--output', counts)
     command = ['vocab', '--counts', counts, *NMT, '--merges', 20]
     said = succeed(*command, '--output', tmp_path / 'whole')
-    monkeypatch.setattr(find_vocabulary, 'available_bytes', lambda: (350 << 20) + 10_000)
+    monkeypatch.setattr(search, 'available_bytes', lambda: (350 << 20) + 10_000)
     said = refuse(*command, '--output', tmp_path / 'vocab')
     least = int(re.search(r'give --min-token-count (\d+)', said)[1])
     assert least > 1

@@ -8,15 +8,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from jobs import write
 
-from pipelines.engines.bundle_bound import BUNDLE_BYTES, MOST_BUNDLE_BYTES
-from pipelines.transforms.count_tokens import METRICS, REJECTED, TABLES, CountTokens
-from pipelines.transforms.read_blocks import ReadBlocks
-from pipelines.transport.packed_coder import PackedCoder
-from pipelines.transport.table_transport import TableMessage
-from tokcore.corpus.dataset import CorpusFile, Split
-from tokcore.corpus.formats.corpus_format import plan_items
-from tokcore.corpus.formats.lines import Lines
-from tokcore.counts.merging import merge_tables
+from pipelines.engines.pool import BUNDLE_BYTES, MOST_BUNDLE_BYTES, PackedCoder
+from pipelines.transforms.count_tokens import METRICS, REJECTED, TABLES, CountTokens, TableMessage
+from pipelines.transforms.read import ReadBlocks
+from tokcore.corpus.corpus import CorpusFile, Split
+from tokcore.corpus.formats import Lines, plan_items
+from tokcore.counts.tables import merge_tables
 from tokcore.counts.token_table import TokenTable
 
 TOKENS = st.text(st.characters(exclude_categories=['Cs']), max_size=200)

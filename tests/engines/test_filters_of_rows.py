@@ -20,11 +20,9 @@ from generated_text import kept_pairs
 from jobs import refuse, succeed, write
 from own_filters import without_odd_ones
 
-from pipelines.jobs.corpus_files import find_corpus
-from pipelines.jobs.split_paths import SplitPaths
-from pipelines.shuffle.plan import _dataset_content
-from pipelines.shuffle.plan_folders import plan_json
-from tokcore.corpus.dataset import AskedFilter
+from pipelines.jobs.corpus import SplitPaths, find_corpus
+from pipelines.shuffle.plan import _dataset_content, plan_json
+from tokcore.corpus.corpus import AskedFilter
 
 CLEAN = 'length:2:60,ratio:6,different,script:Latn:0.5:source,nfkc,own_filters:without_odd_ones'
 ASKED = ['--name', 'small', '--shards', 3, '--vocab-size', 900]

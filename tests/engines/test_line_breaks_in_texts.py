@@ -12,12 +12,9 @@ import pytest
 from dataset_files import manifest_of, read_shards
 from jobs import refuse, succeed, write
 
-from tokcore.bpe.tokenizer import BpeTokenizer
-from tokcore.byte.tokenizer import ByteTokenizer
 from tokcore.subword.text_encoder import SubwordTextEncoder
-from tokcore.text.t2t_tokens import tokenize
-from tokcore.word.tokenizer import WordTokenizer
-from tokcore.wordpiece.tokenizer import WordPieceTokenizer
+from tokcore.text.t2t import tokenize
+from tokcore.tokenizers import BpeTokenizer, ByteTokenizer, WordPieceTokenizer, WordTokenizer
 
 TEXTS = [
     text

@@ -7,9 +7,9 @@ import google_crc32c
 import numpy as np
 import pytest
 
-from pipelines.shuffle.open_shard import OrderedShardWriter
-from pipelines.transforms.write_report import WrittenFile
-from tokcore.shuffle.run_merging import MergedRows
+from pipelines.shuffle.merge_runs import OrderedShardWriter
+from pipelines.transforms.reports import WrittenFile
+from tokcore.records.sorted_runs import MergedRows
 
 PARTS = [bytes([place]) * (1 + place) for place in range(12)]
 

@@ -15,24 +15,22 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from pipelines import CountSubstrings
-from pipelines.engines.bundle_bound import BUNDLE_BYTES, MOST_BUNDLE_BYTES, BundleOutput
-from pipelines.files.folders import names_below
+from pipelines.engines.pool import BUNDLE_BYTES, MOST_BUNDLE_BYTES, BundleOutput
+from pipelines.files.filesystem import names_below
 from pipelines.files.local_folder import LocalFolder
-from pipelines.learning.count_suffixes import METRICS, load_segmenter
-from pipelines.learning.learner_files import is_learner_file
-from pipelines.learning.packed_learner import Limits, PackedLearner
-from pipelines.learning.partition_selection import SELECTION_METRICS
 from pipelines.learning.plain_learner import BeamLearner
-from tokcore.corpus.formats.line_rows import text_rows
-from tokcore.counts.token_counter import TokenAccumulator
+from pipelines.learning.rounds import is_learner_file
+from pipelines.learning.subword_on_beam import Limits, PackedLearner
+from pipelines.learning.suffix_transforms import METRICS, SELECTION_METRICS, load_segmenter
+from tokcore.corpus.line_rows import text_rows
+from tokcore.counts.counting import TokenAccumulator
 from tokcore.counts.token_table import TokenTable
 from tokcore.errors import InputError
 from tokcore.learning.size_search import search_vocabulary
 from tokcore.subword.learner import MemoryLearner
-from tokcore.subword.partitioned.prefix_partitions import PrefixPartitions
-from tokcore.text.escaping import alphabet_of, escape_token
-from tokcore.text.t2t_lines import T2T_LINES
-from tokcore.text.t2t_pre_tokenizer import T2TPreTokenizer
+from tokcore.subword.partitioned.suffix_tables import PrefixPartitions
+from tokcore.text.normalizers import T2T_LINES
+from tokcore.text.t2t import T2TPreTokenizer, alphabet_of, escape_token
 
 CORPORA = Path(__file__).resolve().parents[2].parent / 'shared' / 'corpora'
 
@@ -360,7 +358,7 @@ def test_a_min_count_below_the_lowest_is_refused(tmp_path):
 
 def test_a_vocabulary_larger_than_a_worker_may_send_is_refused(tmp_path, monkeypatch):
     bounded = functools.partial(BundleOutput, most=100)
-    monkeypatch.setattr('pipelines.learning.partition_selection.BundleOutput', bounded)
+    monkeypatch.setattr('pipelines.learning.suffix_transforms.BundleOutput', bounded)
     learner = PackedLearner(write_counts(tmp_path, FEW_COUNTS, 2), str(tmp_path / 'work'), Runs())
     with pytest.raises(Exception, match='at min-count 1 a vocabulary would be larger than a worker'):
         learner.build(1)

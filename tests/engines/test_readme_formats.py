@@ -13,7 +13,7 @@ from dataset_files import manifest_of
 from jobs import succeed
 
 from tokcore import open_dataset
-from tokcore.corpus.formats.registry import all_formats
+from tokcore.corpus.formats import all_formats
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / 'README.md').read_text()

@@ -16,14 +16,13 @@ from hypothesis import strategies as st
 from jobs import refuse, succeed, write
 
 from pipelines.transforms.count_tokens import FACTS, TABLES, CountTokens, CountTokensByElement
-from pipelines.transforms.read_blocks import ReadBlocks
-from pipelines.transforms.write_report import WriteReport, read_report
-from tokcore.corpus.block_stats import LineTally, add_tallies
-from tokcore.corpus.columnar.tsv import Tsv
-from tokcore.corpus.dataset import Block, BlockText, CorpusFile, Split
-from tokcore.corpus.formats.corpus_format import plan_items
-from tokcore.corpus.range_checksums import RangeChecksum
-from tokcore.counts.block_counting import COUNT_PARTITIONS
+from pipelines.transforms.read import ReadBlocks
+from pipelines.transforms.reports import WriteReport, read_report
+from tokcore.corpus.corpus import Block, BlockText, CorpusFile, Split
+from tokcore.corpus.formats import plan_items
+from tokcore.corpus.stats import LineTally, RangeChecksum, add_tallies
+from tokcore.corpus.tsv import Tsv
+from tokcore.counts.tables import COUNT_PARTITIONS
 
 # Letters, digits, marks, spaces that are stripped and such that are not, and characters that
 # take part in no rule; a TAB and line ends come from the lines' joining.

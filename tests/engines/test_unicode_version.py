@@ -8,7 +8,7 @@ from dataset_files import manifest_of
 from jobs import refuse, succeed, write
 
 from pipelines.transforms.count_tokens import UNICODE_KEY
-from tokcore.text.unicode_tables import UNICODE_VERSION
+from tokcore.text.unicode import UNICODE_VERSION
 
 TEXT = b'the cat and the dog\nthe bird\n'
 VOCABULARY = ['--vocab-size', 60, '--min-count-range', '1:9']

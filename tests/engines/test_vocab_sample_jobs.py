@@ -13,14 +13,11 @@ from dataset_files import files_of, manifest_of, read_shards, shards_and_vocabul
 from jobs import refuse, succeed, succeed_elsewhere, write
 
 from pipelines.transforms.count_tokens import TABLES, CountTokens, CountTokensByElement
-from pipelines.transforms.read_blocks import ReadBlocks
-from tokcore.corpus.dataset import CorpusFile, Split
-from tokcore.corpus.formats.corpus_format import plan_items
-from tokcore.corpus.formats.lines import Lines
-from tokcore.corpus.sampling.line_numbers import number_items
-from tokcore.corpus.sampling.sampled_rows import LineSample, UniformSample
-from tokcore.corpus.sampling.taken_lines import TakenLines
-from tokcore.text.t2t_tokens import tokenize
+from pipelines.transforms.read import ReadBlocks
+from tokcore.corpus.corpus import CorpusFile, Split
+from tokcore.corpus.formats import Lines, plan_items
+from tokcore.corpus.sampling import LineSample, TakenLines, UniformSample, number_items
+from tokcore.text.t2t import tokenize
 
 SAMPLES = ['t2t:2kB', 'uniform:0.3']
 DATASET = ['--name', 'small', '--shards', 3, '--vocab-size', 900]

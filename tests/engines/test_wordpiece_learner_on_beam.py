@@ -8,12 +8,12 @@ import pytest
 from generated_text import english_lines
 from jobs import refuse, succeed, write
 
-from pipelines.learning.wordpiece.wordpiece_learner import BeamPieceLearner
+from pipelines.learning.wordpiece_on_beam import BeamPieceLearner
 from tokcore.counts.token_table import TokenTable
 from tokcore.errors import InputError
-from tokcore.wordpiece.learning.learner import PieceLearner
-from tokcore.wordpiece.learning.wordpiece_options import WordPieceOptions
-from tokcore.wordpiece.wordpiece_scheme import SCHEME
+from tokcore.wordpiece.learner import PieceLearner
+from tokcore.wordpiece.options import WordPieceOptions
+from tokcore.wordpiece.scheme import SCHEME
 
 
 def run(build_pipeline):

@@ -194,7 +194,7 @@ def test_a_sum_of_merged_counts_that_is_too_large(tmp_path):
 
 
 def manifest_of_counts(files: list[dict]) -> dict:
-    from tokcore.text.unicode_tables import UNICODE_VERSION
+    from tokcore.text.unicode import UNICODE_VERSION
 
     return {
         'format': 1, 'stage': 'count', 'unicode': UNICODE_VERSION, 'options': {'side': 'text'},

@@ -9,9 +9,8 @@ from apache_beam.runners.portability.portable_runner import PortableRunner
 from leftovers import assert_nothing_made, result_files
 from small_corpus import PAIRS
 
-from pipelines.engines.engine import choose_engine
-from pipelines.engines.runner_checks import check_engine
-from pipelines.machine.process_memory import total_bytes
+from pipelines.engines.engine import check_engine, choose_engine
+from pipelines.engines.machine import total_bytes
 from tokcore.errors import InputError
 
 GIB = 1 << 30

@@ -11,11 +11,11 @@ import pytest
 from dataset_files import lines_of
 from jobs import refuse, succeed, write
 
-from tokcore.corpus.dataset import CorpusFile, Split
-from tokcore.corpus.formats.corpus_format import plan_items
-from tokcore.corpus.tmx.tmx import Tmx
+from tokcore.corpus.corpus import CorpusFile, Split
+from tokcore.corpus.formats import plan_items
+from tokcore.corpus.tmx import Tmx
 from tokcore.errors import InputError
-from tokcore.text.t2t_lines import T2T_LINES
+from tokcore.text.normalizers import T2T_LINES
 
 UNIT = '<tu><tuv xml:lang="en"><seg>text {} &amp; more</seg></tuv><tuv xml:lang="zh"><seg>中 {}</seg></tuv></tu>\n'
 WHOLE = '<?xml version="1.0"?>\n<!DOCTYPE tmx SYSTEM "http://example.invalid/tmx14.dtd">\n<tmx><body>\n{}</body></tmx>\n'

@@ -110,7 +110,7 @@ def test_an_encode_with_some_runs(commands, whole, packages_of_6b30307, tmp_path
     before = states_of(moment.found())
     assert before
     with monkeypatch.context() as patch:
-        patch.setattr('pipelines.shuffle.through_files.sweep_shuffles', lambda *_: None)
+        patch.setattr('pipelines.shuffle.merge_runs.sweep_shuffles', lambda *_: None)
         succeed(*command)
     after = states_of(moment.found())
     assert {name: after[name] for name in before} == before

@@ -11,7 +11,7 @@ import pytest
 
 pytestmark = pytest.mark.skipif(not hasattr(os, 'geteuid'), reason='no owners on this system')
 
-CACHE = 'from tokcore.compiled.compilation import CACHE_FOLDER; print(CACHE_FOLDER)'
+CACHE = 'from tokcore.kernels.jit import CACHE_FOLDER; print(CACHE_FOLDER)'
 
 
 def cache_folder(umask: int = 0o022, **environment: object) -> pathlib.Path | None:

@@ -16,7 +16,7 @@ from killed_runs import Moment, run_until
 from learner_runs import FINISHED, ROUNDS, SEARCHES, kill_after_round, learning, stop_after_round
 from leftovers import attempts, result_files
 
-from pipelines.files.checked_files import read_checked
+from pipelines.files.attempts import read_checked
 
 LAST_ITERATION = 'vocabulary-4'
 BEAM = ('--learner', 'beam')

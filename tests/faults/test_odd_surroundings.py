@@ -7,7 +7,7 @@ import sys
 from dataset_files import files_of
 from jobs import run, succeed, write
 
-from pipelines.cli.job_files.toml_places import tomllib
+from pipelines.cli.job_file import tomllib
 
 TEXT = b''.join(b'%d words of a text\n' % number for number in range(200))
 ASCII = {'LC_ALL': 'C', 'PYTHONUTF8': '0', 'PYTHONCOERCECLOCALE': '0'}

@@ -15,16 +15,13 @@ import pytest
 from jobs import run, write
 from planted_links import HARD_LINK, LINK, Planter, make_victim, state_of
 
-from pipelines.artifacts.manifest import OutputFile
-from pipelines.artifacts.recorded_rules import earlier_rules
-from pipelines.artifacts.stage_output import StageKey, StageOutput, StageTask
+from pipelines.artifacts.manifest import OutputFile, earlier_rules
+from pipelines.artifacts.outputs import StageKey, StageOutput, StageTask
 from pipelines.files import filesystem
-from pipelines.files.claims import CLAIM_NAME, Claim
-from pipelines.files.work_folder import WorkFolder
-from pipelines.learning.learner_files import LearnerFiles
-from pipelines.learning.learner_rounds import KeptRounds, RoundsPlace
-from pipelines.shuffle.plan_folders import PLAN_NAME, fingerprint_of, plan_json
-from pipelines.shuffle.through_files import KeptRuns
+from pipelines.files.claims import CLAIM_NAME, Claim, WorkFolder
+from pipelines.learning.rounds import KeptRounds, LearnerFiles, RoundsPlace
+from pipelines.shuffle.merge_runs import KeptRuns
+from pipelines.shuffle.plan import PLAN_NAME, fingerprint_of, plan_json
 from pipelines.stages.run_stage import Made, run_stage
 from tokcore.errors import InputError
 

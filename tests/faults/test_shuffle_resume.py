@@ -14,7 +14,7 @@ from jobs import refuse, run, succeed, write
 from leftovers import result_files
 
 from pipelines.files.claims import CLAIM_NAME, Claim
-from pipelines.shuffle.plan_folders import sweep_shuffles
+from pipelines.shuffle.plan import sweep_shuffles
 
 CUT = ['--item-size', '10KiB', '--buffer', '16KiB']
 
@@ -48,7 +48,7 @@ def killed(arguments, tmp_path_factory):
 @pytest.fixture
 def keeping_runs(monkeypatch):
     """Leaves the runs where they are when the output is whole, to be looked at."""
-    monkeypatch.setattr('pipelines.shuffle.through_files.sweep_shuffles', lambda *_: None)
+    monkeypatch.setattr('pipelines.shuffle.merge_runs.sweep_shuffles', lambda *_: None)
 
 
 def runs_of(folder: Path) -> dict[str, tuple[int, int]]:
@@ -261,7 +261,7 @@ def test_a_mistake_in_the_text_leaves_nothing(arguments, tmp_path):
 def test_what_is_left_beside_a_finished_result_is_swept(arguments, whole, tmp_path, monkeypatch):
     folder = tmp_path / 'out'
     with monkeypatch.context() as patched:
-        patched.setattr('pipelines.shuffle.through_files.sweep_shuffles', lambda *_: None)
+        patched.setattr('pipelines.shuffle.merge_runs.sweep_shuffles', lambda *_: None)
         succeed(*arguments, '--output', folder)
     assert runs_of(folder)
     assert 'already done' in succeed(*arguments, '--output', folder)

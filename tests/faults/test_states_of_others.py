@@ -20,7 +20,7 @@ class Marks(NamedTuple):
 
 SPLITTING = """
 from marks import Marks
-from tokcore.compiled.compilation import kernel_without_allocation
+from tokcore.kernels.jit import kernel_without_allocation
 from tokcore.text.pre_tokenizer import scan_tokens
 
 @scan_tokens.register(Marks)
@@ -42,7 +42,7 @@ def scan_at_marks(rows, row, position, pre_tokenizer, tokens):
 
 OURS = """
 import numpy as np
-from tokcore.counts.token_counter import TokenAccumulator
+from tokcore.counts.counting import TokenAccumulator
 from tokcore.counts.token_table import TokenTable
 
 def counted(pre_tokenizer):
@@ -68,7 +68,7 @@ counted(PreTokenizer())
 WITH_T2T = (
     OURS
     + """
-from tokcore.text.t2t_pre_tokenizer import T2TPreTokenizer
+from tokcore.text.t2t import T2TPreTokenizer
 counted(T2TPreTokenizer())
 """
 )

@@ -34,10 +34,9 @@ def main(sockets: list[int]) -> int:
     from pipelines.cli import commands  # noqa: F401  (Beam, which takes the longest)
     from pipelines.cli import main as command
     from tokcore.counts.token_table import TokenTable
-    from tokcore.learner_warm_up import compile_learner_kernels
     from tokcore.schemes import find_scheme
     from tokcore.subword.learner import MemoryLearner
-    from tokcore.warm_up import compile_kernels
+    from tokcore.warm_up import compile_kernels, compile_learner_kernels
 
     compile_kernels(find_scheme())
     compile_learner_kernels()

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tokcore.text.bert.plain_bert_tokens import bert_tokens
+from tokcore.text.bert_plain import bert_tokens
 
 # Where the marks, punctuation and format characters are that came after Unicode 8.0; what else
 # lies between them came later too, or has not come yet (DerivedAge.txt, up to 14.0).

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from tokcore.counts.token_counter import TokenAccumulator
-from tokcore.text.bert.bert_pre_tokenizer import BertPreTokenizer
-from tokcore.text.bert.plain_bert_tokens import CJK_RANGES, bert_tokens
+from tokcore.counts.counting import TokenAccumulator
+from tokcore.text.bert import BertPreTokenizer
+from tokcore.text.bert_plain import CJK_RANGES, bert_tokens
 
 OPTIONS = [
     {'lower_case': lower, 'strip_accents': strip, 'split_cjk': split}

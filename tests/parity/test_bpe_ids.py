@@ -10,14 +10,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tokcore.bpe.bpe_scheme import BpeScheme
-from tokcore.bpe.learning.bpe_options import BpeOptions
-from tokcore.bpe.piece_lines import PieceLines
-from tokcore.bpe.tokenizer import BpeTokenizer
-from tokcore.bpe.vocabulary.codes_file import parse_nmt_codes
-from tokcore.bpe.vocabulary.codes_vocabulary import NmtVocabulary
-from tokcore.bpe.vocabulary.tokenizer_parts import SPLIT_PATTERNS
+from tokcore.bpe.codes import NmtVocabulary, PieceLines, parse_nmt_codes
+from tokcore.bpe.options import BpeOptions
+from tokcore.bpe.scheme import BpeScheme
+from tokcore.bpe.vocabulary import SPLIT_PATTERNS
 from tokcore.counts.token_table import TokenTable
+from tokcore.tokenizers import BpeTokenizer
 
 CORPORA = Path(__file__).resolve().parents[2].parent / 'shared' / 'corpora'
 

@@ -11,9 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from tokcore.bpe.learning.bpe_options import BpeOptions
-from tokcore.bpe.learning.learner import learn_merges
-from tokcore.bpe.learning.merge_rules import BpeRules
+from tokcore.bpe.options import BpeOptions, BpeRules
+from tokcore.bpe.trainer import learn_merges
 from tokcore.counts.token_table import TokenTable
 
 SEED = int(os.environ.get('FUZZ_SEED', '0'))

@@ -15,10 +15,9 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from tokcore.counts.token_counter import TokenAccumulator
-from tokcore.text.byte_level.alphabet import ALPHABET, spelled
-from tokcore.text.byte_level.pattern_pre_tokenizer import PatternPreTokenizer
-from tokcore.text.byte_level.plain_patterns import PATTERNS, WHITE_SPACE, split
+from tokcore.counts.counting import TokenAccumulator
+from tokcore.text.byte_level import ALPHABET, PATTERNS, WHITE_SPACE, spelled, split
+from tokcore.text.byte_level_scan import PatternPreTokenizer
 
 EXPRESSIONS = {
     'gpt2': r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+",

@@ -19,10 +19,10 @@ from generated_text import chinese_lines, english_lines
 from jobs import succeed, write
 from original_problems import problem_module
 
-from pipelines.options.command_options import known_commands
-from pipelines.options.dataset_options import DatasetSource
-from tokcore.corpus.formats.registry import all_formats
-from tokcore.options.option_fields import declared
+from pipelines.options.commands import known_commands
+from pipelines.options.job import DatasetSource
+from tokcore.corpus.formats import all_formats
+from tokcore.options import declared
 
 if sys.version_info >= (3, 11):
     import tomllib

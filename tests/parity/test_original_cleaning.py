@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tokcore.corpus.filters.clean_en_xx import CleanEnXx
 from tokcore.corpus.filters.plain_clean_en_xx import TESTS, clean_pair, sentences
-from tokcore.text.sides import Side
+from tokcore.corpus.filters.rules import CleanEnXx
+from tokcore.text.rows import Side
 
 CORPORA = pathlib.Path(__file__).parents[3] / 'shared' / 'corpora'
 

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tokcore.corpus.filters.registry import make_filter
-from tokcore.text.sides import Side
+from tokcore.text.rows import Side
 
 PIECES = [
     '&', 'amp;', '&amp;', '& amp;', '&  amp;', '&apos;', '& quot;', '&lt;', '& gt;', ' ', '字', 'é',
@@ -37,5 +37,5 @@ def test_entities_become_what_they_become_there(original, pairs):
     text = np.frombuffer(data, np.uint8)
     found = make_filter('paracrawl').apply(tuple(Side(text, *bounds) for bounds in zip(*every)))
     made = [tuple(side.row(row) for side in found.sides) for row in range(len(found.rows))]
-    # Pairs with an empty side are dropped by all filters alike, in `filtered_rows`.
+    # Pairs with an empty side are dropped by all filters alike, in `applying`.
     assert [pair for pair in made if all(pair)] == list(original(lines))

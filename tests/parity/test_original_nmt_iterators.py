@@ -143,7 +143,7 @@ def test_inference_batches(tensorflow, original, text, longest):
 @pytest.mark.parametrize('special', [[], SPECIAL])
 def test_vocabularies(tensorflow, original, tmp_path, special):
     """Special tokens are put before words that have none, as there."""
-    from tokcore.reading.text.vocabulary_words import vocabulary_words
+    from tokcore.reading.tensorflow import vocabulary_words
 
     path = tmp_path / 'words'
     path.write_text(''.join(f'{word}\n' for word in [*special, *WORDS]))

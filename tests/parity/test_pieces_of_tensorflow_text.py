@@ -6,8 +6,8 @@ import random
 import pytest
 
 from tokcore.counts.token_table import TokenTable
-from tokcore.wordpiece.learning.learner import learn_wordpieces
-from tokcore.wordpiece.learning.wordpiece_options import WordPieceOptions
+from tokcore.wordpiece.learner import learn_wordpieces
+from tokcore.wordpiece.options import WordPieceOptions
 
 CASES = int(os.environ.get('FUZZ_CASES', '1000'))
 ALPHABETS = ['ab', 'abc#', 'aé中b_', 'a#b', 'abcdefgh', '#a']

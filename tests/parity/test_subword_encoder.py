@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tokcore.subword.text_encoder import SubwordTextEncoder
-from tokcore.text.escaping import alphabet_of, escape_token, unescape_token
+from tokcore.text.t2t import alphabet_of, escape_token, unescape_token
 
 any_text = st.text(st.characters(exclude_categories=[]))
 familiar_text = st.text(st.sampled_from('abc _\\u;01,\n\r\téß字𝄞\u0301\u3000'))

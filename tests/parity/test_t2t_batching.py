@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tokcore.reading.budget_batches import batch_sizes, growing_boundaries
+from tokcore.reading.batching import batch_sizes, growing_boundaries
 
 
 @pytest.fixture(scope='module')

@@ -9,16 +9,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from original_problems import problem_module
 
-from tokcore.corpus.dataset import BlockText, CorpusFile, Split
-from tokcore.corpus.formats.corpus_format import (
-    block_rows,
-    index_ranges,
-    plan_items,
-    read_blocks,
-)
-from tokcore.corpus.markup.sgm import Sgm
-from tokcore.corpus.markup.sgm_rows import sgm_rows
-from tokcore.text.t2t_lines import T2T_LINES
+from tokcore.corpus.corpus import BlockText, CorpusFile, Split
+from tokcore.corpus.formats import block_rows, index_ranges, plan_items, read_blocks
+from tokcore.corpus.sgm import Sgm
+from tokcore.corpus.sgm_rows import sgm_rows
+from tokcore.text.normalizers import T2T_LINES
 
 
 @pytest.fixture(scope='module')

@@ -9,11 +9,11 @@ from hypothesis import strategies as st
 from jobs import succeed, write
 from original_problems import problem_module
 
-from tokcore.corpus.dataset import BlockText
-from tokcore.corpus.formats.line_rows import tsv_rows
-from tokcore.corpus.labelled.labelled import Labelled
-from tokcore.corpus.labelled.labelled_rows import labelled_rows
-from tokcore.text.t2t_lines import T2T_LINES
+from tokcore.corpus.corpus import BlockText
+from tokcore.corpus.labelled import Labelled
+from tokcore.corpus.labelled_rows import labelled_rows
+from tokcore.corpus.line_rows import tsv_rows
+from tokcore.text.normalizers import T2T_LINES
 
 NAMES = ('negative', 'positive', 'no idea')
 _FIXED = [HealthCheck.function_scoped_fixture]

@@ -6,9 +6,8 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tokcore.records.framing import frame_examples, sort_rows
-from tokcore.records.order_keys import order_keys
-from tokcore.records.tfrecord_reader import parse_example, read_records
+from tokcore.corpus.order_keys import order_keys
+from tokcore.records.tfrecord import frame_examples, parse_example, read_records, sort_rows
 
 
 @dataclasses.dataclass

@@ -7,8 +7,8 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tokcore.text.t2t_tokens import detokenize, tokenize
-from tokcore.text.unicode_tables import alphanumeric_table
+from tokcore.text.t2t import detokenize, tokenize
+from tokcore.text.unicode import alphanumeric_table
 
 
 def test_letters_and_numbers_are_the_same_characters(t2t_tokenizer):

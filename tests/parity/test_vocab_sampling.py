@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from jobs import refuse, run, succeed, write
 from original_problems import problem_module
 
-from tokcore.corpus.dataset import CorpusFile
-from tokcore.corpus.sampling.taken_lines import sample_file
+from tokcore.corpus.corpus import CorpusFile
+from tokcore.corpus.sampling import sample_file
 
 MANY = settings(
     deadline=None, max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture]

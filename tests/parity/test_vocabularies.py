@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 from tokcore.counts.token_table import TokenTable
 from tokcore.learning.size_search import search_vocabulary
 from tokcore.subword.learner import MemoryLearner
-from tokcore.subword.text_encoder import SubwordTextEncoder
-from tokcore.subword.vocabulary_file import dump_vocabulary
+from tokcore.subword.text_encoder import SubwordTextEncoder, dump_vocabulary
 
 SETTINGS = settings(
     deadline=None,

@@ -10,10 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tokcore.wordpiece.learn_from_text import learn_wordpiece_vocabulary
-from tokcore.wordpiece.tokenizer import WordPieceTokenizer
-from tokcore.wordpiece.vocab_txt import parse_pieces
-from tokcore.wordpiece.wordpiece_vocabulary import SPECIAL_TOKENS, WordPieceVocabulary
+from tokcore.tokenizers import WordPieceTokenizer, learn_wordpiece_vocabulary
+from tokcore.wordpiece.options import SPECIAL_TOKENS
+from tokcore.wordpiece.vocabulary import WordPieceVocabulary, parse_pieces
 
 WORDS = (
     'the a one river stone Unable unaffable naïve café don\'t isn\'t I\'m we\'ve can\'t 1984 3.14 '

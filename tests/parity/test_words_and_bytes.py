@@ -3,9 +3,8 @@
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tokcore.byte.tokenizer import ByteTokenizer
-from tokcore.word.tokenizer import WordTokenizer
-from tokcore.word.word_vocabulary import WordVocabulary
+from tokcore.tokenizers import ByteTokenizer, WordTokenizer
+from tokcore.word.vocabulary import WordVocabulary
 
 WORDS = ['the', 'cat', 'é', '字', 'a_b']
 TEXTS = st.lists(

@@ -38,15 +38,14 @@ from tokcore import (
     WordTokenizer,
     WorkItem,
 )
-from tokcore.bpe.vocabulary.bpe_vocabulary import AddedToken, BpeVocabulary
-from tokcore.bpe.vocabulary.tokenizer_parts import TokenizerParts
-from tokcore.corpus.dataset import BlockText, TextRange
-from tokcore.corpus.formats.lines import Lines
+from tokcore.bpe.vocabulary import AddedToken, BpeVocabulary, TokenizerParts
+from tokcore.corpus.corpus import BlockText, TextRange
+from tokcore.corpus.formats import Lines
 from tokcore.schemes import find_scheme
-from tokcore.subword.partitioned.prefix_partitions import PrefixPartitions
-from tokcore.text.byte_level.alphabet import BYTE_TO_CHARACTER
-from tokcore.word.word_vocabulary import WordVocabulary
-from tokcore.wordpiece.wordpiece_vocabulary import WordPieceVocabulary
+from tokcore.subword.partitioned.suffix_tables import PrefixPartitions
+from tokcore.text.byte_level import BYTE_TO_CHARACTER
+from tokcore.word.vocabulary import WordVocabulary
+from tokcore.wordpiece.vocabulary import WordPieceVocabulary
 
 TEXT = 'the cat <|end|> sat'
 

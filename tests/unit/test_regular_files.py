@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from tokcore.encoding.special_ids import read_vocabulary_file
+from tokcore.encoding.vocabulary import read_vocabulary_file
 from tokcore.errors import InputError
 from tokcore.regular_files import open_regular, read_regular
 

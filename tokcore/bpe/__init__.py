@@ -1,5 +1,5 @@
-"""Byte pair encoding: a token's bytes or characters, of which adjacent ones become one, by rank.
+"""Byte pair encoding: a token's bytes or characters, of which adjacent ones are merged, by rank.
 
-`merging` has the kernels, `vocabulary` the files, `learning` the learner. Here they are a scheme
-and a tokenizer, and what is around them: added tokens, lines of pieces, the textbook's words.
+`trainer` learns merges and `model` applies them; `vocabulary` and `files` read what other programs
+wrote; `codes` are those of subword-nmt and the textbook. `scheme` makes a scheme of all of it.
 """

@@ -13,13 +13,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import numpy as np
 
-from tokcore.bpe.vocabulary.bpe_vocabulary import AddedToken, BpeVocabulary
-from tokcore.encoding.encoded_rows import EncodedSide
-from tokcore.encoding.row_encoder import DEFAULT_CACHE_BYTES, RowEncoder
-from tokcore.encoding.row_prefixes import prepend
+from tokcore.bpe.vocabulary import AddedToken, BpeVocabulary
+from tokcore.encoding.encoder import DEFAULT_CACHE_BYTES, EncodedSide, RowEncoder
 from tokcore.errors import InputError
 from tokcore.text.pre_tokenizer import PreTokenizer
-from tokcore.text.sides import Side
+from tokcore.text.rewriting import prepend
+from tokcore.text.rows import Side
 
 _SPACE = 0x20
 _FLAGS = ('single_word', 'lstrip', 'rstrip')

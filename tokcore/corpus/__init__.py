@@ -1,1 +1,1 @@
-"""What a corpus is, its formats and line rules, and how it is cut and read."""
+"""What a corpus is, its formats and filters, and how it is cut and read."""

@@ -15,5 +15,5 @@ What kernels of this room share:
     counts      of each thread, by a token's number
     PROGRESS    row, position, token, tokens: where `count_rows` stopped for want of room
 
-The table that is full stays as it is; `token_index` makes the larger one.
+The table that is full stays as it is; `counting` makes the larger one.
 """

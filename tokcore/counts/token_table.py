@@ -8,11 +8,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tokcore.compiled.compilation import read_only
-from tokcore.compiled.ragged_bytes import pick_ranges, row_offsets
-from tokcore.compiled.varints import read_varints, write_varints
-from tokcore.counts.partition_kernels import ascend
-from tokcore.counts.token_counter import TokenAccumulator
+from tokcore.counts.counting import TokenAccumulator
+from tokcore.counts.kernels import ascend
+from tokcore.kernels.bytes import pick_ranges, read_varints, row_offsets, write_varints
+from tokcore.kernels.jit import read_only
 
 # The packed form: magic (its last byte is the version), number of tokens, then the tokens' lengths
 # and counts as LEB128, then their bytes.

@@ -1,6 +1,6 @@
 """The block engine: rows of text to rows of ids, by any pre-tokenizer and any model.
 
-One call of `encoding_kernels.encode_rows` encodes the rows of a block, some thousand tokens a pass:
+One call of `kernels.encode_rows` encodes the rows of a block, some thousand tokens a pass:
 
     TextRows ─ scan_tokens ─▶ ScannedTokens          by the type of the pre-tokenizer's state
                                 │ look_up             found: 1, 4, 5 …   missed: 0, 2, 3 …
@@ -19,7 +19,7 @@ long tokens the model gets by themselves (`Model.segment_long_token`).
 A scheme's pre-tokenizer and model are classes with a state each, a `NamedTuple`; they register their
 kernels for its type: `scan_tokens`, `segment_tokens`, `larger_workspace`. `scheme.py` tells the rest.
 
-Dispatch by type (`kernel_family` of `compiled/kernel_families.py`) was chosen against one call from
+Dispatch by type (`kernel_family` of `kernels/jit.py`) was chosen against one call from
 Python a pass. Measured on one thread, MB/s of English and of Chinese: one call a block 263 and 128;
 calls for each pass of 1,104 tokens 131 and 102, of 4,176 209 and 119, of 16,464 252 and 112. Those
 would also take the interpreter lock at each pass.

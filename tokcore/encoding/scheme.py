@@ -5,17 +5,16 @@ A scheme has five parts, named as Hugging Face's tokenizers name them:
     a line ─ normalizer ─▶ a row ─ pre-tokenizer ─▶ tokens ─ model ─▶ ids ─ post-processor ─▶ ids
     ids ─ decoder ─▶ text
 
-and beside them a vocabulary's file, its learner, and its options. `tokcore.schemes` has them by name.
-
-To add one (`tests/engines/reverse_scheme` is an example, whole):
+and a vocabulary file, a learner, and options. `tokcore.schemes` has them by name. To add one
+(`tests/engines/reverse_scheme` is a whole example):
 
 1. A module with a frozen dataclass that is a `Scheme`, and an instance of it as `SCHEME`. For its
    help the command imports the module: what is heavy (kernels: anything that imports numba) is
    imported in the method that needs it. The instance goes to workers with the steps of a pipeline.
-   Fields of it are options that every command takes.
-2. Dataclasses of what is asked of its learner, a `LearningOptions` with more fields, and of its
+   Its fields are options that every command takes.
+2. Dataclasses of the options of its learner, a `LearningOptions` with more fields, and of its
    encoder, an `EncodingOptions`.
-3. A `Vocabulary`, whose `model` gives the ids of tokens (`encoding.model`), and a pre-tokenizer
+3. A `Vocabulary`, whose `model` gives the ids of tokens (`encoding.kernels`), and a pre-tokenizer
    (`text.pre_tokenizer`): each with a state, a `NamedTuple` whose type selects the kernel's body.
    States of one scheme are defined in a folder with all the kernels that they select.
 4. Its name and where it is, as one line of `schemes._MODULES` or by a call of `schemes.register`
@@ -25,22 +24,35 @@ To add one (`tests/engines/reverse_scheme` is an example, whole):
 from __future__ import annotations
 
 import abc
+import dataclasses
+import json
 import typing
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Protocol
 
-from tokcore.encoding.scheme_options import EncodingOptions, LearningOptions
-from tokcore.encoding.special_ids import ReadBeside, Vocabulary, read_if_there
-from tokcore.encoding.templates import Template, default_template_ids, template_ids
-from tokcore.encoding.token_rules import Component, TokenRules
+from tokcore.encoding.vocabulary import (
+    ReadBeside,
+    Template,
+    Vocabulary,
+    default_template_ids,
+    read_if_there,
+    template,
+    template_ids,
+)
+from tokcore.errors import InputError
 from tokcore.learning.size_search import Report
+from tokcore.options import option, positive, recorded
 
 if typing.TYPE_CHECKING:
     from tokcore.counts.token_table import TokenTable
-    from tokcore.encoding.row_encoder import RowEncoder
-    from tokcore.text.normalizer import Normalizer
+    from tokcore.encoding.encoder import RowEncoder
     from tokcore.text.pre_tokenizer import PreTokenizer
+    from tokcore.text.rows import Normalizer
+
+NORMALIZER_KEY = 'tokbeam.normalizer'
+PRE_TOKENIZER_KEY = 'tokbeam.pre_tokenizer'
+"""Where a count file's Parquet schema records them, as JSON."""
 
 
 class PieceWriter(Protocol):
@@ -70,6 +82,21 @@ class Learned:
     tried: tuple[tuple[int, int], ...] = ()
     reachable: tuple[tuple[int, int], ...] = ()
     smallest_size: int | None = None
+
+
+@dataclass(frozen=True)
+class EncodingOptions:
+    """How a vocabulary encodes, where that changes no token; a scheme's own are a subclass's."""
+
+    template: str | None = option(
+        "what surrounds each row's ids ($A), as '[CLS] $A [SEP]' (default: the scheme's; of lines, "
+        'nothing)',
+        template,
+        'T',
+        default=None,
+        changes_bytes=True,
+        unrecorded_default=True,
+    )
 
 
 @dataclass(frozen=True)
@@ -107,7 +134,7 @@ class Scheme(abc.ABC):
         return True
 
     default_template: ClassVar[str] = '$A'
-    """What surrounds a row of an example, if nothing else is asked for; see `templates`."""
+    """What surrounds a row of an example, if nothing else is asked for; see `vocabulary`."""
 
     beam_learner: ClassVar[str | None] = None
     """`module:name` of a learner on Beam, a string since these packages know no Beam; or None."""
@@ -189,7 +216,7 @@ class Scheme(abc.ABC):
         self, vocabulary: Vocabulary, options: EncodingOptions | None = None
     ) -> RowEncoder:
         """Returns an encoder of rows for one thread; `options` are an instance of `encoding`."""
-        from tokcore.encoding.row_encoder import RowEncoder
+        from tokcore.encoding.encoder import RowEncoder
 
         return RowEncoder(self.pre_tokenizer, vocabulary.model)
 
@@ -227,3 +254,112 @@ class Scheme(abc.ABC):
         """Returns the file name of a dataset's vocabulary, or of one side's."""
         stem = f'vocab.{dataset}.{size}.{self.file_suffix}'
         return stem if side is None else f'{stem}.{side}'
+
+
+@dataclass(frozen=True)
+class LearningOptions:
+    """How a vocabulary is learned; a scheme's own options are fields of a subclass."""
+
+    vocab_size: int = option('entries to aim for, {range}', positive, 'N', changes_bytes=True)
+
+    def is_met(self, size: int) -> bool:
+        """Whether a size is as near to the one asked for as a search is to come."""
+        return self.vocab_size is None or abs(size - self.vocab_size) * 100 < self.vocab_size
+
+    @property
+    def told_size(self) -> str:
+        """What the name of a vocabulary's file tells of its size."""
+        return str(self.vocab_size)
+
+    @property
+    def on_beam(self) -> str:
+        """Where a learner on Beam is said to learn."""
+        return 'on Beam'
+
+    rarest_option: ClassVar[str | None] = None
+    """The option that leaves rare tokens out, if there is one."""
+
+    def kept(self, table: TokenTable) -> TokenTable:
+        """Returns the tokens that are learned from."""
+        return table
+
+    def for_manifest(self) -> dict[str, object]:
+        """Returns what the vocabulary's bytes depend on; all learners give the same."""
+        return recorded(self)
+
+    def is_beyond(self, min_count: int) -> bool:
+        """Whether a search that asks for a min-count has left the range it began in."""
+        return False
+
+
+@dataclass(frozen=True)
+class NothingToLearn:
+    """The options of a scheme that learns nothing."""
+
+
+@dataclass(frozen=True)
+class Component:
+    """A part of a scheme as records name it: which one, and what was asked of it."""
+
+    name: str
+    options: Mapping[str, object] = dataclasses.field(default_factory=dict)
+
+    def __str__(self) -> str:
+        return f'{self.name} {json.dumps(self.options, sort_keys=True)}' if self.options else self.name
+
+    def to_record(self) -> dict[str, object]:
+        """Returns what JSON holds of it."""
+        return {'name': self.name, 'options': dict(self.options)}
+
+    @classmethod
+    def from_record(cls, record: object) -> Component:
+        """Raises TypeError or KeyError for what `to_record` cannot have given."""
+        if not isinstance(record, dict):
+            raise TypeError('a normalizer or pre-tokenizer is no JSON object')
+        name, options = record['name'], record['options']
+        if not isinstance(name, str) or not isinstance(options, dict):
+            raise TypeError('a normalizer or pre-tokenizer has no name or options')
+        return cls(name, options)
+
+
+@dataclass(frozen=True)
+class TokenRules:
+    """All that the tokens of a line depend on."""
+
+    normalizer: Component
+    pre_tokenizer: Component
+
+    def __str__(self) -> str:
+        return f'normalizer {self.normalizer} and pre-tokenizer {self.pre_tokenizer}'
+
+    def metadata(self) -> dict[str, str]:
+        """Returns what a count file's Parquet schema says of them."""
+        return {
+            NORMALIZER_KEY: json.dumps(self.normalizer.to_record(), sort_keys=True),
+            PRE_TOKENIZER_KEY: json.dumps(self.pre_tokenizer.to_record(), sort_keys=True),
+        }
+
+    @classmethod
+    def of_metadata(cls, metadata: Mapping[str, str]) -> TokenRules | None:
+        """Returns the rules of a count file's schema, None if it records none.
+
+        Raises:
+            ValueError, TypeError, KeyError: what is there is no such record.
+        """
+        found = [metadata.get(key) for key in (NORMALIZER_KEY, PRE_TOKENIZER_KEY)]
+        if found == [None, None]:
+            return None
+        return cls(*(Component.from_record(json.loads(each or 'null')) for each in found))
+
+
+def check_rules(recorded: TokenRules | None, wanted: TokenRules, what: str) -> None:
+    """Holds rules that a file records against those that are asked for; None records none.
+
+    Raises:
+        InputError: its tokens were found by other rules; both are named.
+    """
+    if recorded is not None and recorded != wanted:
+        raise InputError(
+            f'{what} was made with {recorded}, but {wanted} are asked for; count the text again, or '
+            'give the --scheme that it was made for'
+        )

@@ -1,6 +1,6 @@
 """What learners share: suffix tries of ranked text, and the search for a size.
 
-Kernels that expand a trie take their arrays in tuples (`kernel_state`), never one by one. Here with
+Kernels that expand a trie take their arrays in tuples (`pruned_trie_kernels`), never one by one. Here with
 the tokens `no` and `noon`, all suffixes in lists by their nodes, of which `n` and `o` were made:
 
     RankedText     ranks      n  o  _  n  o  o  n  _       starts 0 3 8, counts 1 1

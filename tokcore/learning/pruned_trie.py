@@ -10,11 +10,9 @@ from math import isqrt
 
 import numpy as np
 
-from tokcore.compiled.compilation import read_only
-from tokcore.learning.bigram_nodes import add_bigram_nodes, weigh_bigrams
-from tokcore.learning.frontier_lists import count_active, fill_frontier, mark_active, write_back
-from tokcore.learning.frontier_splitting import split_frontier
-from tokcore.learning.kernel_state import (
+from tokcore.kernels.jit import read_only
+from tokcore.learning.pruned_trie_kernels import (
+    LARGEST_NEXT,
     TRIE_CURSOR,
     Bigrams,
     Continuations,
@@ -27,15 +25,19 @@ from tokcore.learning.kernel_state import (
     SuffixEnds,
     SuffixList,
     Trie,
+    add_bigram_nodes,
+    add_repeat_nodes,
+    count_active,
+    fill_frontier,
+    mark_active,
+    measure_repeats,
+    split_frontier,
+    start_suffixes,
+    weigh_bigrams,
+    weigh_repeats,
+    write_back,
 )
 from tokcore.learning.ranked_text import EscapedText
-from tokcore.learning.repeat_nodes import (
-    LARGEST_NEXT,
-    add_repeat_nodes,
-    measure_repeats,
-    start_suffixes,
-    weigh_repeats,
-)
 from tokcore.learning.suffix_trie import SuffixTrie
 
 # From so many nodes on int32 does not number them.

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tokcore.compiled.compilation import kernel_without_allocation, read_only
-from tokcore.text.escaping import (
+from tokcore.kernels.jit import kernel_without_allocation, read_only
+from tokcore.text.t2t import (
     BACKSLASH,
     ESCAPE_CHARACTERS,
     ESCAPED_LINE_FEED,
@@ -19,8 +19,7 @@ from tokcore.text.escaping import (
     LINE_FEED,
     UNDERSCORE,
 )
-from tokcore.text.unicode_tables import CODE_POINTS
-from tokcore.text.utf8 import next_character, utf8_length
+from tokcore.text.unicode import CODE_POINTS, next_character, utf8_length
 
 # Where a token's end is sought character by character before its end is looked up.
 _NEAR = 256

@@ -9,8 +9,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tokcore.compiled.compilation import kernel, kernel_without_allocation, read_only
-from tokcore.compiled.pair_sorting import sort_pairs
+from tokcore.kernels.jit import kernel, kernel_without_allocation, read_only
+from tokcore.kernels.sorting import sort_pairs
 from tokcore.learning.ranked_text import EscapedText
 
 # 65,536 buckets: most of them fit the processor's cache, and so does their table (512 KB).

@@ -1,7 +1,7 @@
-"""What `build` and `encode` wrote, read back for training: rows, and batches of NumPy arrays.
+"""Reads what `build` and `encode` wrote, for training: rows, and batches of NumPy arrays.
 
-    shards ─ shard_rows ─▶ windows of rows ─ epoch_order ─▶ rows in an epoch's order
-    rows ─ a batch rule (nmt_batches, budget_batches) ─▶ buckets ─ batch_iterator ─▶ padded arrays
+    shards ─ `shards` ─▶ windows of rows ─ `batch_iterator` ─▶ rows in an epoch's order
+    rows ─ a rule of `batching` ─▶ buckets ─ `batch_iterator` ─▶ padded arrays
 
-No TensorFlow here but in `tensorflow_batches`, and in `text`, whose batches its operations make.
+TensorFlow is used in `tensorflow` only.
 """

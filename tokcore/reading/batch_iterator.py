@@ -1,10 +1,17 @@
-"""Batches of a split, one after another, whose state is a small JSON value at every moment."""
+"""Batches of a split, one after another, whose state is a small JSON value at every moment.
+
+In an epoch whole shards are permuted, and rows within windows of a shard; shards hold the corpus
+shuffled already, so windows suffice. Every order is of sorted hashes of seed and epoch alone, the
+same everywhere.
+"""
 
 from __future__ import annotations
 
+import bisect
 import dataclasses
 import functools
 import hashlib
+import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated
@@ -12,7 +19,7 @@ from typing import Annotated
 import numpy as np
 
 from tokcore.errors import InputError
-from tokcore.reading.batch_rules import (
+from tokcore.reading.batching import (
     LEFT_OUT,
     Batch,
     BatchedRows,
@@ -22,16 +29,21 @@ from tokcore.reading.batch_rules import (
     whole_batches,
 )
 from tokcore.reading.declared_json import Within, WrongValue, checked
-from tokcore.reading.epoch_order import EpochOrder
-from tokcore.reading.shards.open_shard import ShardFile, open_shard
-from tokcore.reading.shards.rows import Rows
+from tokcore.reading.shards import Rows, ShardFile, open_shard
 
 STATE_FORMAT = 2
 """1 knew a dataset by the rows of its shards alone."""
 
-
 _MOST_EMPTY_EPOCHS = 100
 """Epochs without a batch before an iterator gives up: without end they would look like a slow disk."""
+
+_Count = Annotated[int, Within(0, (1 << 63) - 1)]
+
+WINDOW_ROWS = 1 << 16
+
+_GOLDEN, _FIRST, _SECOND = (
+    np.uint64(each) for each in (0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB)
+)
 
 
 @dataclass(frozen=True)
@@ -79,32 +91,6 @@ class Reading:
         return hashlib.sha256(repr(told).encode()).hexdigest()[:32]
 
 
-_Count = Annotated[int, Within(0, (1 << 63) - 1)]
-
-
-@dataclass
-class _Place:
-    """Where an iterator is: so many batches of a window have been given, after those before it."""
-
-    epoch: _Count
-    window: _Count  # of the reader's own, the last is none: what waits is given there
-    batch: _Count
-    waiting: tuple[_Count, ...]  # positions of rows that wait for their batch since before it
-
-    @classmethod
-    def at_start(cls, epoch: int) -> _Place:
-        return cls(epoch, 0, 0, ())
-
-
-@dataclass
-class LeftOut:
-    """Rows that no batch has, by reason."""
-
-    damaged: _Count
-    length: _Count
-    remainder: _Count
-
-
 @dataclass(frozen=True)
 class IteratorState:
     """A state as JSON holds it.
@@ -141,30 +127,6 @@ class IteratorState:
             raise InputError(
                 f'this is no state of batches ({error}); give what state() returned'
             ) from error
-
-
-@dataclass(frozen=True)
-class _Format:
-    format: Annotated[int, Within(0, (1 << 31) - 1)]
-
-
-@dataclass(frozen=True)
-class _Window:
-    """A reader's part of a window, read: its rows behind those that wait since before it.
-
-    Attributes:
-        positions: int64[rows].
-        rows: at these.
-        looked_at: the same with their buckets.
-        batches: (rows, bucket) of each.
-        read: how many positions were to be read for it, and how many rows came.
-    """
-
-    positions: np.ndarray
-    rows: Rows
-    looked_at: BatchedRows
-    batches: Sequence[tuple[np.ndarray, int]]
-    read: tuple[int, int] = (0, 0)
 
 
 class BatchIterator:
@@ -387,5 +349,149 @@ class BatchIterator:
             raise _no_place(f'{place.batch} batches were given of {len(self._window.batches)}')
 
 
+@dataclass
+class _Place:
+    """Where an iterator is: so many batches of a window have been given, after those before it."""
+
+    epoch: _Count
+    window: _Count  # of the reader's own, the last is none: what waits is given there
+    batch: _Count
+    waiting: tuple[_Count, ...]  # positions of rows that wait for their batch since before it
+
+    @classmethod
+    def at_start(cls, epoch: int) -> _Place:
+        return cls(epoch, 0, 0, ())
+
+
+@dataclass
+class LeftOut:
+    """Rows that no batch has, by reason."""
+
+    damaged: _Count
+    length: _Count
+    remainder: _Count
+
+
+@dataclass(frozen=True)
+class _Format:
+    format: Annotated[int, Within(0, (1 << 31) - 1)]
+
+
+@dataclass(frozen=True)
+class _Window:
+    """A reader's part of a window, read: its rows behind those that wait since before it.
+
+    Attributes:
+        positions: int64[rows].
+        rows: at these.
+        looked_at: the same with their buckets.
+        batches: (rows, bucket) of each.
+        read: how many positions were to be read for it, and how many rows came.
+    """
+
+    positions: np.ndarray
+    rows: Rows
+    looked_at: BatchedRows
+    batches: Sequence[tuple[np.ndarray, int]]
+    read: tuple[int, int] = (0, 0)
+
+
 def _no_place(what: str) -> InputError:
     return InputError(f'the state is of a place where no reader can be ({what}); give another')
+
+
+def _mixed(numbers: np.ndarray) -> np.ndarray:
+    """Returns hashes of uint64 numbers (Steele, Lea and Flood's SplitMix64, 2014)."""
+    with np.errstate(over='ignore'):
+        mixed = numbers + _GOLDEN
+        mixed = (mixed ^ (mixed >> np.uint64(30))) * _FIRST
+        mixed = (mixed ^ (mixed >> np.uint64(27))) * _SECOND
+        return mixed ^ (mixed >> np.uint64(31))
+
+
+def permutation(count: int, *seeds: int) -> np.ndarray:
+    """Returns the numbers below `count`, int64, in an order that the seeds give."""
+    state = np.zeros(1, np.uint64)
+    for each in seeds:
+        state = _mixed(state ^ np.uint64(each & 0xFFFFFFFFFFFFFFFF))
+    return np.argsort(_mixed(state ^ _mixed(np.arange(count, dtype=np.uint64))), kind='stable')
+
+
+@dataclass(frozen=True)
+class Window:
+    """Rows `first` to `last` of a shard; in an epoch's order they begin at `position`."""
+
+    shard: int
+    first: int
+    last: int
+    position: int
+
+
+@dataclass(frozen=True)
+class EpochOrder:
+    """The order of one epoch, of which a reader has a part.
+
+    Attributes:
+        shard_rows: how many rows each shard has.
+        window_rows: the rows that are permuted together, at most.
+        seed: of the order; None: rows come as they are stored.
+        epoch: counted from 0.
+    """
+
+    shard_rows: tuple[int, ...]
+    window_rows: int
+    seed: int | None
+    epoch: int
+
+    @property
+    def rows(self) -> int:
+        """How many rows an epoch has."""
+        return sum(self.shard_rows)
+
+    def share(self, readers: int, reader: int) -> tuple[int, int]:
+        """Returns the positions of one of several readers: as many as of any other, or one less."""
+        return self.rows * reader // readers, self.rows * (reader + 1) // readers
+
+    @functools.cached_property
+    def _shards(self) -> list[int]:
+        """The shards in their order."""
+        shards = np.arange(len(self.shard_rows))
+        if self.seed is not None:
+            shards = permutation(len(shards), self.seed, self.epoch)
+        return shards.tolist()
+
+    @functools.cached_property
+    def _positions(self) -> list[int]:
+        """Where each shard in the order begins, and the end."""
+        return [*itertools.accumulate((self.shard_rows[each] for each in self._shards), initial=0)]
+
+    @functools.cached_property
+    def _first_windows(self) -> list[int]:
+        """The number of the first window of each shard in the order, and how many there are."""
+        counts = (-(-self.shard_rows[each] // self.window_rows) for each in self._shards)
+        return [*itertools.accumulate(counts, initial=0)]
+
+    @property
+    def window_count(self) -> int:
+        """How many windows there are; none is empty. They are never listed: rows may be a claim."""
+        return self._first_windows[-1]
+
+    def window(self, number: int) -> Window:
+        """Returns a window by its number, counted in the order."""
+        place = bisect.bisect(self._first_windows, number) - 1
+        shard = self._shards[place]
+        first = (number - self._first_windows[place]) * self.window_rows
+        last = min(first + self.window_rows, self.shard_rows[shard])
+        return Window(shard, first, last, self._positions[place] + first)
+
+    def window_of(self, position: int) -> int:
+        """Returns the number of the window that has a position."""
+        place = bisect.bisect(self._positions, position) - 1
+        return self._first_windows[place] + (position - self._positions[place]) // self.window_rows
+
+    def rows_of(self, window: Window) -> np.ndarray:
+        """Returns the rows of a window in the epoch's order: int64, counted from its first."""
+        count = window.last - window.first
+        if self.seed is None:
+            return np.arange(count)
+        return permutation(count, self.seed, self.epoch, window.shard, window.first)

@@ -1,1 +1,1 @@
-"""tf.train.Example bytes, TFRecord framing, and the keys that order them."""
+"""tf.train.Example bytes, TFRecord framing, and sorted runs of them."""

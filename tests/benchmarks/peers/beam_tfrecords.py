@@ -8,9 +8,8 @@ from pathlib import Path
 import apache_beam as beam
 import numpy as np
 
-from tokcore.encoding.encoded_rows import EncodedSide
-from tokcore.records.framing import frame_examples
-from tokcore.records.tfrecord_reader import read_records
+from tokcore.encoding.encoder import EncodedSide
+from tokcore.records.tfrecord import frame_examples, read_records
 
 from ..outcome import Outcome
 

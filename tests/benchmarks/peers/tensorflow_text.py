@@ -7,7 +7,7 @@ from pathlib import Path
 from tensorflow_text.tools.wordpiece_vocab import wordpiece_tokenizer_learner_lib as learner_lib
 
 from tokcore.counts.token_table import TokenTable
-from tokcore.wordpiece.wordpiece_vocabulary import SPECIAL_TOKENS
+from tokcore.wordpiece.options import SPECIAL_TOKENS
 
 from ..outcome import Outcome
 from ..stages.wordpieces import pieces_digest

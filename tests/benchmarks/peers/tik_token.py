@@ -7,7 +7,7 @@ from pathlib import Path
 
 import tiktoken
 
-from tokcore.text.byte_level.alphabet import BYTE_TO_CHARACTER
+from tokcore.text.byte_level import BYTE_TO_CHARACTER
 
 from ..outcome import Outcome
 

@@ -5,8 +5,8 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TypeVar
 
-from pipelines.machine.process_memory import keep_freed_memory
-from tokcore.corpus.formats.work_items import BLOCK_BYTES
+from pipelines.engines.machine import keep_freed_memory
+from tokcore.corpus.line_reading import BLOCK_BYTES
 from tokcore.encoding.scheme import Scheme
 from tokcore.schemes import find_scheme
 from tokcore.warm_up import compile_kernels

@@ -5,11 +5,11 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from tokcore.bpe.bpe_scheme import SCHEME, BpeScheme
-from tokcore.bpe.learning.bpe_options import BpeOptions
-from tokcore.bpe.vocabulary.vocabulary_files import parse_bpe_file
-from tokcore.corpus.formats.line_rows import text_rows
-from tokcore.counts.token_counter import TokenAccumulator
+from tokcore.bpe.files import parse_bpe_file
+from tokcore.bpe.options import BpeOptions
+from tokcore.bpe.scheme import SCHEME, BpeScheme
+from tokcore.corpus.line_rows import text_rows
+from tokcore.counts.counting import TokenAccumulator
 from tokcore.counts.token_table import TokenTable
 
 from ..outcome import Outcome

@@ -7,14 +7,14 @@ from pathlib import Path
 
 import numpy as np
 
-from tokcore.corpus.formats.line_rows import text_rows
-from tokcore.counts.token_counter import TokenAccumulator
+from tokcore.corpus.line_rows import text_rows
+from tokcore.counts.counting import TokenAccumulator
 from tokcore.counts.token_table import TokenTable
 from tokcore.learning.size_search import SearchResult, search_vocabulary
 from tokcore.subword.learner import MemoryLearner
-from tokcore.subword.vocabulary_file import dump_vocabulary
-from tokcore.text.t2t_lines import T2T_LINES
-from tokcore.text.t2t_pre_tokenizer import T2TPreTokenizer
+from tokcore.subword.text_encoder import dump_vocabulary
+from tokcore.text.normalizers import T2T_LINES
+from tokcore.text.t2t import T2TPreTokenizer
 
 from ..outcome import Outcome, second_time
 from .blocks import TextBlock, get_ready, map_blocks, text_blocks

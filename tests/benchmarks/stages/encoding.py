@@ -8,13 +8,13 @@ from pathlib import Path
 
 import numpy as np
 
-from tokcore.corpus.formats.line_rows import text_rows
-from tokcore.corpus.rows import Rows
-from tokcore.encoding.encoded_rows import EncodedSide
-from tokcore.records.framing import frame_examples, sort_rows, split_by_bucket
-from tokcore.records.order_keys import order_keys
+from tokcore.corpus.corpus import Rows
+from tokcore.corpus.line_rows import text_rows
+from tokcore.corpus.order_keys import order_keys
+from tokcore.encoding.encoder import EncodedSide
+from tokcore.records.tfrecord import frame_examples, sort_rows, split_by_bucket
 from tokcore.subword.text_encoder import EOS_ID, SubwordTextEncoder
-from tokcore.text.t2t_lines import T2T_LINES
+from tokcore.text.normalizers import T2T_LINES
 
 from ..outcome import Outcome
 from .blocks import TextBlock, get_ready, map_blocks, text_blocks

@@ -10,14 +10,13 @@ from xml.sax.saxutils import escape
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from tokcore.corpus.dataset import MAX_LINE_BYTES, CorpusFile, Split, WorkItem
-from tokcore.corpus.formats.corpus_format import CorpusFormat, index_ranges, plan_items
-from tokcore.corpus.formats.registry import corpus_format
-from tokcore.corpus.formats.work_items import BLOCK_BYTES, ITEM_BYTES
-from tokcore.counts.token_counter import TokenAccumulator
+from tokcore.corpus.corpus import MAX_LINE_BYTES, CorpusFile, Split, WorkItem
+from tokcore.corpus.formats import CorpusFormat, corpus_format, index_ranges, plan_items
+from tokcore.corpus.line_reading import BLOCK_BYTES, ITEM_BYTES
+from tokcore.counts.counting import TokenAccumulator
 from tokcore.counts.token_table import TokenTable
-from tokcore.text.t2t_lines import T2T_LINES
-from tokcore.text.t2t_pre_tokenizer import T2TPreTokenizer
+from tokcore.text.normalizers import T2T_LINES
+from tokcore.text.t2t import T2TPreTokenizer
 
 from ..outcome import Outcome
 from .blocks import get_ready, map_blocks

@@ -9,18 +9,23 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from tokcore.corpus.dataset import Block, BlockText, CorpusFile, Split
-from tokcore.corpus.formats.lines import Lines
-from tokcore.corpus.formats.work_items import BLOCK_BYTES
-from tokcore.encoding.row_encoder import RowEncoder
-from tokcore.encoding.templates import Template
-from tokcore.records.example_encoding import EncodedBlock, Feature, FeatureEncoder, encode_block
-from tokcore.shuffle.run_buffer import RunBuffer
-from tokcore.shuffle.run_file import RunHead, write_run
-from tokcore.shuffle.run_index import RunFile
-from tokcore.shuffle.run_merging import bucket_groups, merge_buckets, read_slices
+from tokcore.corpus.corpus import Block, BlockText, CorpusFile, Split
+from tokcore.corpus.formats import Lines
+from tokcore.corpus.line_reading import BLOCK_BYTES
+from tokcore.encoding.encoder import RowEncoder
+from tokcore.encoding.vocabulary import Template
+from tokcore.records.examples import EncodedBlock, Feature, FeatureEncoder, encode_block
+from tokcore.records.sorted_runs import (
+    RunBuffer,
+    RunFile,
+    RunHead,
+    bucket_groups,
+    merge_buckets,
+    read_slices,
+    write_run,
+)
 from tokcore.subword.text_encoder import EOS_ID, SubwordTextEncoder
-from tokcore.text.t2t_lines import T2T_LINES
+from tokcore.text.normalizers import T2T_LINES
 
 from ..outcome import Outcome
 from .blocks import get_ready

@@ -6,12 +6,12 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from tokcore.corpus.formats.line_rows import text_rows
-from tokcore.counts.token_counter import TokenAccumulator
+from tokcore.corpus.line_rows import text_rows
+from tokcore.counts.counting import TokenAccumulator
 from tokcore.counts.token_table import TokenTable
-from tokcore.wordpiece.learning.wordpiece_options import WordPieceOptions
-from tokcore.wordpiece.wordpiece_scheme import SCHEME, WordPieceScheme
-from tokcore.wordpiece.wordpiece_vocabulary import WordPieceVocabulary
+from tokcore.wordpiece.options import WordPieceOptions
+from tokcore.wordpiece.scheme import SCHEME, WordPieceScheme
+from tokcore.wordpiece.vocabulary import WordPieceVocabulary
 
 from ..outcome import Outcome, second_time
 from .blocks import TextBlock, get_ready, text_blocks

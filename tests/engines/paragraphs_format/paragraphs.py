@@ -5,13 +5,23 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tokcore.corpus.dataset import Block, BlockText, OpenBinary, Split, TextRange, WorkItem
-from tokcore.corpus.formats.corpus_format import CorpusFormat
-from tokcore.corpus.formats.work_items import byte_ranges
-from tokcore.corpus.rows import INVALID_UTF8, TOO_LONG, Reject, Rows
-from tokcore.corpus.storage.corpus_text import text_pieces
-from tokcore.corpus.storage.stored_file import open_stored, read_range
-from tokcore.text.normalizer import Normalizer
+from tokcore.corpus.archive_reading import text_pieces
+from tokcore.corpus.corpus import (
+    INVALID_UTF8,
+    TOO_LONG,
+    Block,
+    BlockText,
+    OpenBinary,
+    Reject,
+    Rows,
+    Split,
+    TextRange,
+    WorkItem,
+)
+from tokcore.corpus.formats import CorpusFormat
+from tokcore.corpus.line_reading import byte_ranges
+from tokcore.corpus.storage import open_stored, read_range
+from tokcore.text.rows import Normalizer
 
 COMMENT = 'comment'
 
@@ -46,7 +56,7 @@ class Paragraphs(CorpusFormat):
     def rows(self, block: Block, normalizer: Normalizer) -> Rows:
         import numpy as np
 
-        from tokcore.text.sides import Side
+        from tokcore.text.rows import Side
 
         [text] = block.texts
         found = [match.span() for match in _PARAGRAPH.finditer(text.data)]

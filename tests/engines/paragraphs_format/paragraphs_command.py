@@ -3,9 +3,9 @@
 import sys
 
 from pipelines.cli.main import main
-from tokcore.corpus.formats import registry
+from tokcore.corpus import formats
 
-registry.register('paragraphs', 'paragraphs:Paragraphs')
+formats.register('paragraphs', 'paragraphs:Paragraphs')
 
 if __name__ == '__main__':
     sys.exit(main(sys.argv[1:]))

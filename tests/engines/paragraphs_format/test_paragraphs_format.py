@@ -15,10 +15,10 @@ import pyarrow.parquet as parquet
 import pytest
 from jobs import refuse, succeed, write
 
-from tokcore.corpus.formats import registry
-from tokcore.records.tfrecord_reader import parse_example, read_records
+from tokcore.corpus import formats
+from tokcore.records.tfrecord import parse_example, read_records
 from tokcore.subword.text_encoder import SubwordTextEncoder
-from tokcore.text.t2t_tokens import tokenize
+from tokcore.text.t2t import tokenize
 
 HERE = pathlib.Path(__file__).parent
 ROOT = HERE.parents[2]
@@ -27,7 +27,7 @@ ROOT = HERE.parents[2]
 @pytest.fixture(autouse=True)
 def registered(monkeypatch):
     """The one line; taken back for the tests of others."""
-    monkeypatch.setitem(registry._ORIGINS, 'paragraphs', 'paragraphs:Paragraphs')
+    monkeypatch.setitem(formats._ORIGINS, 'paragraphs', 'paragraphs:Paragraphs')
 
 
 def drawn_paragraphs(count: int) -> list[str]:
@@ -111,7 +111,7 @@ def runs_of(folder):
 
 @pytest.mark.parametrize('workers', [1, 2])
 def test_a_killed_encode_goes_on(corpus, vocabulary, tmp_path, monkeypatch, workers):
-    monkeypatch.setattr('pipelines.shuffle.through_files.sweep_shuffles', lambda *_: None)
+    monkeypatch.setattr('pipelines.shuffle.merge_runs.sweep_shuffles', lambda *_: None)
     folder = tmp_path / 'out'
     command = encoding(corpus, vocabulary, folder, '--buffer', '2KiB', '--workers', workers)
     process = subprocess.Popen(

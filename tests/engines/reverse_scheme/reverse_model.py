@@ -5,9 +5,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tokcore.compiled.compilation import kernel, kernel_without_allocation, read_only
-from tokcore.compiled.ragged_bytes import grown, row_offsets
-from tokcore.encoding.model import NO_ROOM, larger_workspace, segment_tokens
+from tokcore.encoding.kernels import NO_ROOM, larger_workspace, segment_tokens
+from tokcore.kernels.bytes import grown, row_offsets
+from tokcore.kernels.jit import kernel, kernel_without_allocation, read_only
 from tokcore.text.pre_tokenizer import RowPart
 
 

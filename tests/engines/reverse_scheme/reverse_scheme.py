@@ -7,12 +7,10 @@ from dataclasses import dataclass
 
 from reverse_vocabulary import ReverseVocabulary
 
-from tokcore.encoding.scheme import Learned, Scheme
-from tokcore.encoding.scheme_options import LearningOptions
+from tokcore.encoding.scheme import Learned, LearningOptions, Scheme
 from tokcore.errors import InputError
-from tokcore.options.option_fields import option
-from tokcore.options.values import positive
-from tokcore.text.t2t_lines import T2T_LINES
+from tokcore.options import option, positive
+from tokcore.text.normalizers import T2T_LINES
 
 
 @dataclass(frozen=True)

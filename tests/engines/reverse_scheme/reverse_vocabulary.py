@@ -6,7 +6,7 @@ import functools
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from tokcore.encoding.special_ids import SpecialIds
+from tokcore.encoding.vocabulary import SpecialIds
 
 
 @dataclass(frozen=True)

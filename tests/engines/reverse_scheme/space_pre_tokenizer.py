@@ -5,9 +5,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tokcore.compiled.compilation import kernel_without_allocation
-from tokcore.text.padded_text import TextRows
-from tokcore.text.pre_tokenizer import CHUNK_TOKENS, RowPart, scan_tokens
+from tokcore.kernels.jit import kernel_without_allocation
+from tokcore.text.pre_tokenizer import CHUNK_TOKENS, RowPart, TextRows, scan_tokens
 
 
 class Spaces(NamedTuple):

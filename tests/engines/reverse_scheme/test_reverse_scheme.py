@@ -18,7 +18,7 @@ from jobs import refuse, succeed, write
 from reverse_vocabulary import ReverseVocabulary
 
 from tokcore import schemes
-from tokcore.records.tfrecord_reader import parse_example, read_records
+from tokcore.records.tfrecord import parse_example, read_records
 
 HERE = pathlib.Path(__file__).parent
 ROOT = HERE.parents[2]
@@ -197,7 +197,7 @@ def runs_of(folder):
 
 @pytest.mark.parametrize('workers', [1, 2])
 def test_a_killed_encode_goes_on(corpus, vocabulary, tmp_path, monkeypatch, workers):
-    monkeypatch.setattr('pipelines.shuffle.through_files.sweep_shuffles', lambda *_: None)
+    monkeypatch.setattr('pipelines.shuffle.merge_runs.sweep_shuffles', lambda *_: None)
     folder = tmp_path / 'out'
     command = encoding(corpus, vocabulary, folder, '--buffer', '8KiB', '--workers', workers)
     process = run_elsewhere(command)

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tokcore.records.tfrecord_reader import parse_example, read_records
+from tokcore.records.tfrecord import parse_example, read_records
 
 from . import results
 from .line_rules import SplitRows

@@ -24,7 +24,7 @@ from written_dataset import file_entry, framed, parquet_shard, write_files
 from tokcore import open_dataset
 from tokcore.errors import InputError
 from tokcore.reading.dataset import Dataset
-from tokcore.records.tfrecord_reader import parse_example, read_records
+from tokcore.records.tfrecord import parse_example, read_records
 
 from . import drawn_text
 from .room import Room, Violation
@@ -163,7 +163,7 @@ def attack_text_batches(room: Room, dice: random.Random) -> None:
     """Lines of any bytes as TensorFlow NMT's batches: the words between U+0020, by their ids."""
     import tensorflow as tf
 
-    from tokcore.reading.text.inference_batches import inference_batches
+    from tokcore.reading.tensorflow import inference_batches
 
     special = ['<unk>', '<s>', '</s>']
     words = [*special, *dict.fromkeys(drawn_text.sentence(dice).split() + ['the', 'line'])]

@@ -3,8 +3,7 @@
 import random
 
 from tokcore.errors import InputError
-from tokcore.subword.text_encoder import SubwordTextEncoder
-from tokcore.subword.vocabulary_file import parse_vocabulary
+from tokcore.subword.text_encoder import SubwordTextEncoder, parse_vocabulary
 
 from . import drawn_text, results
 from .line_rules import NamedText, lines_of, single_rows

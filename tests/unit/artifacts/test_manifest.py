@@ -18,7 +18,7 @@ from pipelines.artifacts.manifest import (
     read_manifest,
     read_run,
 )
-from tokcore.corpus.block_stats import LineTally
+from tokcore.corpus.stats import LineTally
 from tokcore.errors import InputError
 
 MANIFEST = Manifest(

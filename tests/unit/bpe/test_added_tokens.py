@@ -8,13 +8,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tokcore.bpe.added_tokens import finder
-from tokcore.bpe.bpe_scheme import SCHEME, BpeEncodingOptions, BpeScheme
-from tokcore.bpe.tokenizer import BpeTokenizer
-from tokcore.bpe.vocabulary.bpe_vocabulary import AddedToken, BpeVocabulary
-from tokcore.bpe.vocabulary.tokenizer_parts import TokenizerParts
+from tokcore.bpe.scheme import SCHEME, BpeEncodingOptions, BpeScheme
+from tokcore.bpe.vocabulary import AddedToken, BpeVocabulary, TokenizerParts
 from tokcore.errors import InputError
-from tokcore.text.byte_level.alphabet import BYTE_TO_CHARACTER
-from tokcore.text.sides import Side
+from tokcore.text.byte_level import BYTE_TO_CHARACTER
+from tokcore.text.rows import Side
+from tokcore.tokenizers import BpeTokenizer
 
 ALPHABET = sorted(BYTE_TO_CHARACTER[byte] for byte in range(256))
 ADDED = (

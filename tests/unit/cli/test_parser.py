@@ -1,11 +1,15 @@
-"""The shape of the command line: its options, defaults, help, and how it refuses."""
+"""The command line: subcommands, options and their help, and which scheme takes which option."""
+
+import pathlib
+import re
 
 import pytest
 
 from pipelines.cli.main import main
-from pipelines.cli.parser import parse_command
-from tokcore.corpus.dataset import MAX_LINE_BYTES
-from tokcore.corpus.formats.work_items import ITEM_BYTES
+from pipelines.cli.parser import as_markdown, as_text, command_parser, parse_command, scheme_table
+from pipelines.options.commands import known_commands
+from tokcore.corpus.corpus import MAX_LINE_BYTES
+from tokcore.corpus.line_reading import ITEM_BYTES
 from tokcore.errors import InputError
 
 DATASET = ['--name', 'enzh', '--output', 'out']
@@ -81,6 +85,8 @@ REQUIRED = {
     'tokenize': [],
     'detokenize': [],
 }
+
+README = pathlib.Path(__file__).parents[3] / 'README.md'
 
 
 def options_of(command):
@@ -285,3 +291,17 @@ def test_help_lists_the_commands(capsys):
 def test_version(capsys):
     assert main(['--version']) == 0
     assert capsys.readouterr().out.startswith('tokbeam ')
+
+
+def test_help_and_readme_show_it():
+    table = scheme_table(known_commands())
+    assert as_text(table) in command_parser().format_help()
+    assert as_markdown(table) in README.read_text()
+
+
+def test_it_has_every_option_of_every_scheme():
+    table = {option: (schemes, commands) for option, schemes, commands in scheme_table(known_commands())}
+    assert table['--vocab-size'][1] == 'build, vocab'
+    assert 'subword' in table['--reserved-token'][0]
+    assert table['--template'] == ('all', 'build, encode, tokenize, detokenize')
+    assert all(re.fullmatch('--[a-z-]+', option) for option in table)

@@ -6,9 +6,9 @@ import sys
 
 import pytest
 
-from pipelines.cli.job_files.toml_places import tomllib
+from pipelines.cli.job_file import tomllib
 from pipelines.cli.printable import LogFormatter, printable
-from pipelines.cli.standard_output import print_lines, print_toml
+from pipelines.cli.terminal import print_lines, print_toml
 
 
 def stream(encoding):

@@ -13,12 +13,11 @@ import zipfile
 import pytest
 import zstandard
 
-from tokcore.corpus.dataset import CorpusFile
-from tokcore.corpus.storage import compression
-from tokcore.corpus.storage.archives import ArchiveLists, archive_and_member
-from tokcore.corpus.storage.compression import compression_of
-from tokcore.corpus.storage.corpus_text import text_pieces
-from tokcore.corpus.storage.gzip_text import PIECE_BYTES
+from tokcore.corpus import storage
+from tokcore.corpus.archive_reading import text_pieces
+from tokcore.corpus.archives import ArchiveLists, archive_and_member
+from tokcore.corpus.corpus import CorpusFile
+from tokcore.corpus.storage import PIECE_BYTES, compression_of
 from tokcore.errors import InputError
 
 PACKERS = {
@@ -313,8 +312,8 @@ def test_a_large_member_comes_in_pieces(kind):
 def test_a_member_that_unpacks_to_far_too_much_is_refused(kind, monkeypatch):
     if kind == 'tar':
         pytest.skip('a plain tar holds what it gives')
-    monkeypatch.setattr(compression, '_FREE_BYTES', 1 << 20)
-    monkeypatch.setattr(compression, 'MOST_RATIO', 100)
+    monkeypatch.setattr(storage, '_FREE_BYTES', 1 << 20)
+    monkeypatch.setattr(storage, 'MOST_RATIO', 100)
     said = Store(kind, packed(kind, [('a.en', bytes(8 << 20))])).refused('a.en')
     assert 'unpacks to more than 100 times its' in said
 

@@ -9,12 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tokcore.corpus.columnar.tsv import Tsv
-from tokcore.corpus.dataset import CorpusFile, Split
-from tokcore.corpus.formats.bitext import Bitext
-from tokcore.corpus.formats.corpus_format import index_ranges
-from tokcore.corpus.formats.line_index import after_newlines, count_lines, index_items, join_counts
-from tokcore.corpus.formats.lines import Lines
+from tokcore.corpus.bitext import Bitext
+from tokcore.corpus.corpus import CorpusFile, Split
+from tokcore.corpus.formats import Lines, index_ranges
+from tokcore.corpus.line_index import after_newlines, count_lines, index_items, join_counts
+from tokcore.corpus.tsv import Tsv
 from tokcore.errors import InputError
 
 texts = st.lists(st.sampled_from([b'a', b'\n', b'\r\n', b'\xff', b'bcdefgh' * 5])).map(b''.join)

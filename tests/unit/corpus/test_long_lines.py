@@ -10,21 +10,13 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from tokcore.corpus.block_stats import LineTally, add_tallies, stats_of
-from tokcore.corpus.columnar.tsv import Tsv
-from tokcore.corpus.dataset import MAX_LINE_BYTES, CorpusFile, Split
-from tokcore.corpus.formats.bitext import Bitext
-from tokcore.corpus.formats.corpus_format import (
-    block_rows,
-    index_ranges,
-    plan_items,
-    read_blocks,
-)
-from tokcore.corpus.formats.lines import Lines
-from tokcore.corpus.range_checksums import join_checksums
-from tokcore.corpus.storage.file_checksum import checksum_file
+from tokcore.corpus.bitext import Bitext
+from tokcore.corpus.corpus import MAX_LINE_BYTES, CorpusFile, Split
+from tokcore.corpus.formats import Lines, block_rows, index_ranges, plan_items, read_blocks
+from tokcore.corpus.stats import LineTally, add_tallies, checksum_file, join_checksums, stats_of
+from tokcore.corpus.tsv import Tsv
 from tokcore.errors import InputError
-from tokcore.text.t2t_lines import T2T_LINES
+from tokcore.text.normalizers import T2T_LINES
 
 FORMATS = {'text': Lines(), 'tsv': Tsv((1, 0)), 'bitext': Bitext()}
 

@@ -15,21 +15,25 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from tokcore.compiled.byte_hashing import GOLDEN_RATIO, MIXER, hash_bytes
-from tokcore.compiled.compilation import read_only
-from tokcore.corpus.formats.line_rows import bitext_rows, text_rows
-from tokcore.corpus.rows import Rows
-from tokcore.counts import partition_kernels
-from tokcore.counts.hash_table_kernels import slot_shift, slot_tag
-from tokcore.counts.merging import concatenate_tables, is_partition, merge_tables, partition_table
-from tokcore.counts.text_format import read_counts_text
-from tokcore.counts.token_counter import TokenAccumulator
-from tokcore.counts.token_index import TokenIndex
+from tokcore.corpus.corpus import Rows
+from tokcore.corpus.line_rows import bitext_rows, text_rows
+from tokcore.counts import kernels
+from tokcore.counts.counting import TokenAccumulator, TokenIndex
+from tokcore.counts.kernels import slot_shift, slot_tag
+from tokcore.counts.tables import (
+    concatenate_tables,
+    is_partition,
+    merge_tables,
+    partition_table,
+    read_counts_text,
+)
 from tokcore.counts.token_table import TokenTable, token_arrays
-from tokcore.encoding.row_prefixes import prepend
 from tokcore.errors import InputError
-from tokcore.text.t2t_lines import T2T_LINES
-from tokcore.text.t2t_pre_tokenizer import T2TPreTokenizer
+from tokcore.kernels.bytes import GOLDEN_RATIO, MIXER, hash_bytes
+from tokcore.kernels.jit import read_only
+from tokcore.text.normalizers import T2T_LINES
+from tokcore.text.rewriting import prepend
+from tokcore.text.t2t import T2TPreTokenizer
 
 _LARGEST = 2**63 - 1
 
@@ -513,7 +517,7 @@ def test_counts_text_whose_sum_is_too_large():
 def test_ascending_means_each_is_above_the_one_before(tokens):
     data = read_only(np.frombuffer(b''.join(tokens), np.uint8))
     offsets = read_only(np.cumsum([0, *map(len, tokens)], dtype=np.int64))
-    assert partition_kernels.ascend(data, offsets) == all(a < b for a, b in zip(tokens, tokens[1:]))
+    assert kernels.ascend(data, offsets) == all(a < b for a, b in zip(tokens, tokens[1:]))
 
 
 @given(st.lists(st.text(max_size=3), unique=True, max_size=8), st.integers(1, 4))

@@ -5,14 +5,14 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from tokcore.encoding import row_encoder
-from tokcore.subword import window_segmenting
+from tokcore.encoding import encoder as encoding_encoder
+from tokcore.kernels.bytes import with_margin
+from tokcore.subword import text_encoder
 from tokcore.subword.text_encoder import SubwordTextEncoder
-from tokcore.text import t2t_pre_tokenizer
-from tokcore.text.padded_text import one_row, with_margin
-from tokcore.text.sides import Side
-from tokcore.text.t2t_pre_tokenizer import T2TPreTokenizer
-from tokcore.text.t2t_tokens import tokenize
+from tokcore.text import t2t
+from tokcore.text.pre_tokenizer import one_row
+from tokcore.text.rows import Side
+from tokcore.text.t2t import T2TPreTokenizer, tokenize
 
 VOCABULARY = [
     '<pad>_', '<EOS>_', 'the_', 'th', 'ca', 'cat', 'catcatcatcat', '127;\\', ';\\12', '字字_', '字',
@@ -30,10 +30,10 @@ row_texts = st.lists(pieces, max_size=6).map(''.join)
 @pytest.fixture
 def small_parts(monkeypatch):
     """Rows of a few bytes are long, so are their tokens, and windows are smaller than these."""
-    monkeypatch.setattr(row_encoder, 'LONG_ROW_BYTES', 30)
-    monkeypatch.setattr(row_encoder, 'LONG_TOKEN_BYTES', 10)
-    monkeypatch.setattr(window_segmenting, 'WINDOW_BYTES', 4)
-    monkeypatch.setattr(t2t_pre_tokenizer, '_TOKENS_AT_ONCE', 80)
+    monkeypatch.setattr(encoding_encoder, 'LONG_ROW_BYTES', 30)
+    monkeypatch.setattr(encoding_encoder, 'LONG_TOKEN_BYTES', 10)
+    monkeypatch.setattr(text_encoder, 'WINDOW_BYTES', 4)
+    monkeypatch.setattr(t2t, '_TOKENS_AT_ONCE', 80)
 
 
 def side_of(texts):
@@ -46,7 +46,7 @@ def side_of(texts):
 class TestParts:
     @pytest.fixture(autouse=True, params=[1 << 16, len(VOCABULARY) - 1], ids=['uint16', 'int32'])
     def _small_parts(self, small_parts, request, monkeypatch):
-        monkeypatch.setattr(row_encoder, '_UINT16_IDS', request.param)
+        monkeypatch.setattr(encoding_encoder, '_UINT16_IDS', request.param)
         self.id_type = np.uint16 if request.param > len(VOCABULARY) else np.int32
 
     @settings(deadline=None, max_examples=300)
@@ -115,4 +115,4 @@ def test_a_row_of_a_megabyte_is_encoded_in_parts_by_default():
     text = 'the ' + 'cat' * 100_000 + ', ' + '\x7f' * 1_500 + ' the'
     ids = ENCODER.row_encoder().encode_side(side_of([text]), after=[1]).ids.tolist()
     assert ids == [id_ for token in tokenize(text) for id_ in ENCODER.encode(token)] + [1]
-    assert len(text) > row_encoder.LONG_ROW_BYTES
+    assert len(text) > encoding_encoder.LONG_ROW_BYTES

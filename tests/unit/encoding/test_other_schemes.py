@@ -7,15 +7,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tokcore.compiled.compilation import kernel_without_allocation
-from tokcore.counts.token_counter import TokenAccumulator
+from tokcore.counts.counting import TokenAccumulator
 from tokcore.counts.token_table import TokenTable
-from tokcore.encoding import row_encoder
-from tokcore.encoding.model import larger_workspace, segment_tokens
-from tokcore.encoding.row_encoder import RowEncoder
-from tokcore.text.padded_text import READABLE
+from tokcore.encoding import encoder as encoding_encoder
+from tokcore.encoding.encoder import RowEncoder
+from tokcore.encoding.kernels import larger_workspace, segment_tokens
+from tokcore.kernels.bytes import READABLE
+from tokcore.kernels.jit import kernel_without_allocation
 from tokcore.text.pre_tokenizer import CHUNK_TOKENS, RowPart, scan_tokens
-from tokcore.text.sides import Side
+from tokcore.text.rows import Side
 
 START, STOP, UNKNOWN, FIRST_WORD = 101, 102, 100, 3
 WORDS = ['the', 'cat', 'sat']
@@ -135,8 +135,8 @@ texts = st.lists(st.lists(words, max_size=30).map(' '.join), min_size=1, max_siz
 
 @pytest.mark.parametrize('long_row', [60, 1 << 20], ids=['in parts', 'whole'])
 def test_rows_have_the_ids_of_their_words_between_two_others(long_row, monkeypatch):
-    monkeypatch.setattr(row_encoder, 'LONG_ROW_BYTES', long_row)
-    monkeypatch.setattr(row_encoder, 'LONG_TOKEN_BYTES', 30)
+    monkeypatch.setattr(encoding_encoder, 'LONG_ROW_BYTES', long_row)
+    monkeypatch.setattr(encoding_encoder, 'LONG_TOKEN_BYTES', 30)
 
     @settings(deadline=None)
     @given(texts, st.sampled_from([0, 1 << 16]))

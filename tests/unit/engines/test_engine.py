@@ -1,4 +1,4 @@
-"""One word for an engine, and a user's mistake found however deep a runner has wrapped it."""
+"""Runners by name: what Beam gets of options, and what is refused before any work."""
 
 import errno
 import inspect
@@ -15,12 +15,55 @@ from apache_beam.options.pipeline_options import (
 )
 from apache_beam.runners.worker.statesampler import StateSampler
 
-from pipelines.engines import engine as engine_module
+from pipelines.engines import engine as engines_engine
 from pipelines.engines.engine import choose_engine
-from pipelines.machine.processors import usable_cores
+from pipelines.engines.machine import usable_cores
 from tokcore.errors import FullDiskError, InputError, OperatingSystemError
 
 LOCAL = [[], ['--runner=local'], ['--runner', 'DirectRunner'], ['--runner=FnApiRunner']]
+
+REFUSALS = {
+    'a full disk': (OSError(errno.ENOSPC, 'No space left on device', '/d/x'), 'make room'),
+    'a file too large': (OSError(errno.EFBIG, 'File too large'), 'ulimit -f'),
+    'no right': (PermissionError(errno.EACCES, 'Permission denied', '/d/x'), 'permissions'),
+    'a broken disk': (OSError(errno.EIO, 'Input/output error'), 'does not answer'),
+    'too many files': (OSError(errno.EMFILE, 'Too many open files'), 'ulimit -n'),
+    'an error of Beam': (OSError('the store is gone'), 'check the path'),
+    'memory': (MemoryError('Unable to allocate 5 GiB'), 'not enough memory'),
+    'threads': (RuntimeError("can't start new thread"), 'ulimit -u'),
+}
+
+# What comes back from a worker process: texts within texts, and the message several times.
+NESTED = """bundle 7 failed: Traceback (most recent call last):
+  File "worker.py", line 310, in _execute
+    response = task()
+  File "counting.py", line 37, in count_block
+    raise reject_error(block)
+tokcore.errors.InputError: /data/a.en: invalid UTF-8 at byte 5; mend the line
+
+During handling of the above exception, another exception occurred:
+
+Traceback (most recent call last):
+  File "operations.py", line 955, in process
+tokcore.errors.InputError: /data/a.en: invalid UTF-8 at byte 5; mend the line\
+ [while running 'CountTokens/CountBlocks/ParDo(_CountBlocksFn)']
+
+"""
+
+REFUSED = """bundle 7 failed: Traceback (most recent call last):
+  File "worker.py", line 310, in _execute
+    response = task()
+PermissionError: [Errno 13] Permission denied: '/work/x'
+
+During handling of the above exception, another exception occurred:
+
+Traceback (most recent call last):
+  File "common.py", line 955, in process
+RuntimeError: PermissionError: [Errno 13] Permission denied: '/work/x' [while running 'Write']
+"""
+
+PROCESSES = ['--direct_running_mode=multi_processing', '--direct_num_workers=3']
+EMBEDDED = ['--runner=PortableRunner', '--job_endpoint=embed', '--environment_type=EXTERNAL']
 
 
 def runner_of(engine):
@@ -157,22 +200,10 @@ def end_with(monkeypatch):
                     raise outcome
                 return Result()
 
-        monkeypatch.setattr(engine_module.beam, 'Pipeline', Pipeline)
+        monkeypatch.setattr(engines_engine.beam, 'Pipeline', Pipeline)
         choose_engine([], 1).run(lambda pipeline: None)
 
     return run
-
-
-REFUSALS = {
-    'a full disk': (OSError(errno.ENOSPC, 'No space left on device', '/d/x'), 'make room'),
-    'a file too large': (OSError(errno.EFBIG, 'File too large'), 'ulimit -f'),
-    'no right': (PermissionError(errno.EACCES, 'Permission denied', '/d/x'), 'permissions'),
-    'a broken disk': (OSError(errno.EIO, 'Input/output error'), 'does not answer'),
-    'too many files': (OSError(errno.EMFILE, 'Too many open files'), 'ulimit -n'),
-    'an error of Beam': (OSError('the store is gone'), 'check the path'),
-    'memory': (MemoryError('Unable to allocate 5 GiB'), 'not enough memory'),
-    'threads': (RuntimeError("can't start new thread"), 'ulimit -u'),
-}
 
 
 def fail_as(name):
@@ -198,24 +229,6 @@ def test_what_the_system_refuses_a_step_is_a_sentence(name, caplog):
     assert not caplog.records
 
 
-# What comes back from a worker process: texts within texts, and the message several times.
-NESTED = """bundle 7 failed: Traceback (most recent call last):
-  File "worker.py", line 310, in _execute
-    response = task()
-  File "counting.py", line 37, in count_block
-    raise reject_error(block)
-tokcore.errors.InputError: /data/a.en: invalid UTF-8 at byte 5; mend the line
-
-During handling of the above exception, another exception occurred:
-
-Traceback (most recent call last):
-  File "operations.py", line 955, in process
-tokcore.errors.InputError: /data/a.en: invalid UTF-8 at byte 5; mend the line\
- [while running 'CountTokens/CountBlocks/ParDo(_CountBlocksFn)']
-
-"""
-
-
 def test_a_mistake_is_found_in_the_text_of_a_workers_traceback(end_with):
     with pytest.raises(InputError) as raised:
         end_with(RuntimeError(NESTED))
@@ -228,19 +241,6 @@ def test_a_full_disk_keeps_its_kind_in_a_workers_traceback(end_with):
                           'FullDiskError: no room in /d; make some')  # fmt: skip
     with pytest.raises(FullDiskError, match='no room in /d; make some$'):
         end_with(RuntimeError(text))
-
-
-REFUSED = """bundle 7 failed: Traceback (most recent call last):
-  File "worker.py", line 310, in _execute
-    response = task()
-PermissionError: [Errno 13] Permission denied: '/work/x'
-
-During handling of the above exception, another exception occurred:
-
-Traceback (most recent call last):
-  File "common.py", line 955, in process
-RuntimeError: PermissionError: [Errno 13] Permission denied: '/work/x' [while running 'Write']
-"""
 
 
 def test_what_the_system_refuses_a_worker_is_found_in_its_traceback(end_with):
@@ -284,3 +284,54 @@ def test_options_that_beam_discards_are_logged_without_secrets(caplog):
     assert 'HUSH' not in caplog.text
     assert "Discarding args: ['--x_password', '***', '--token=***', '-n']" in caplog.text
     assert '1 of key=***' in caplog.text
+
+
+def traits(flags):
+    runner = choose_engine(flags, None).runner
+    return (runner.is_local, runner.in_process, runner.can_cancel, runner.through_files)
+
+
+@pytest.mark.parametrize(
+    ('flags', 'expected'),
+    [
+        ([], (True, True, False, True)),
+        (PROCESSES, (True, False, False, True)),
+        (EMBEDDED, (True, False, False, True)),
+        (['--runner=FlinkRunner'], (False, False, True, True)),
+        (['--runner=SparkRunner'], (False, False, True, False)),
+        (['--runner=PrismRunner'], (False, False, True, False)),
+        (['--runner=DataflowRunner'], (False, False, True, False)),
+        (['--runner=my.own.Runner'], (False, False, True, False)),
+    ],
+    ids=lambda each: ' '.join(map(str, each)),
+)
+def test_where_a_runner_works_and_what_it_can(flags, expected):
+    assert traits(flags) == expected
+
+
+@pytest.mark.parametrize(
+    ('flags', 'expected'),
+    [
+        ([], False),
+        (EMBEDDED, True),
+        (['--runner=FlinkRunner', '--flink_master=[local]'], False),
+        (['--runner=FlinkRunner', '--flink_master=there:8081'], True),
+        (['--runner=SparkRunner'], False),
+        (['--runner=SparkRunner', '--spark_master_url=spark://there:7077'], True),
+        (['--runner=PrismRunner'], False),
+    ],
+    ids=lambda each: ' '.join(map(str, each)) if isinstance(each, list) else None,
+)
+def test_which_runners_start_containers(flags, expected):
+    assert choose_engine(flags, None).runner.has_containers is expected
+
+
+@pytest.mark.parametrize('flags', [[], PROCESSES, EMBEDDED, ['--runner=FlinkRunner']])
+def test_a_share_of_the_memory_is_never_below_none_at_all(flags):
+    assert choose_engine(flags, None).runner.memory_share(1) == 0
+
+
+def test_nobody_knows_the_memory_of_a_cluster():
+    runner = choose_engine(['--runner=FlinkRunner', '--parallelism=4'], None).runner
+    assert runner.memory_share(None) is None
+    assert runner.memory_share(4 << 30) == (1 << 30) - (320 << 20)

@@ -4,11 +4,10 @@ import pytest
 
 from pipelines.engines.engine import choose_engine
 from pipelines.files.filesystem import StoredFile
-from pipelines.jobs.corpus_files import Corpus, CorpusInput
-from pipelines.jobs.job import Execution, Reading
-from pipelines.jobs.shuffle_memory import refuse_too_large
-from tokcore.corpus.columnar.tsv import Tsv
-from tokcore.corpus.dataset import CorpusFile, Split
+from pipelines.jobs.corpus import Corpus, CorpusInput
+from pipelines.jobs.job import Execution, Reading, refuse_too_large
+from tokcore.corpus.corpus import CorpusFile, Split
+from tokcore.corpus.tsv import Tsv
 from tokcore.errors import InputError
 
 GIB = 1 << 30

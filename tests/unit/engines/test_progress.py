@@ -5,6 +5,7 @@ import threading
 
 import pytest
 
+from pipelines.engines.events import LinesLeftOut, PassesHalved, RoundEnded, SizeMissed
 from pipelines.engines.progress import (
     StageBegan,
     StageEnded,
@@ -16,7 +17,6 @@ from pipelines.engines.progress import (
     stage_running,
     tell,
 )
-from pipelines.engines.progress_events import LinesLeftOut, PassesHalved, RoundEnded, SizeMissed
 
 
 @pytest.fixture

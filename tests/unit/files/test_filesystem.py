@@ -8,7 +8,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from pipelines.files import filesystem
-from pipelines.files.folders import delete_empty_folders, delete_known, make_folders
+from pipelines.files.filesystem import delete_empty_folders, delete_known, make_folders
 from tokcore.errors import FullDiskError, InputError
 
 

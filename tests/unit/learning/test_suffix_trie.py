@@ -9,11 +9,10 @@ from hypothesis import strategies as st
 
 from tokcore.counts.token_table import TokenTable
 from tokcore.learning import pruned_trie
-from tokcore.learning.full_trie import FullSuffixTrie
 from tokcore.learning.pruned_trie import PrunedSuffixTrie
 from tokcore.learning.ranked_text import escape_tokens
 from tokcore.learning.suffix_array import sort_suffixes
-from tokcore.learning.suffix_trie import select_first, select_next
+from tokcore.learning.suffix_trie import FullSuffixTrie, select_first, select_next
 
 words = st.one_of(
     st.text(st.sampled_from('abc_\\é中\U0001f600'), max_size=10),

@@ -9,16 +9,14 @@ import tarfile
 import pytest
 from generated_text import as_lines, chinese_lines, english_lines
 
-from pipelines.jobs.corpus_files import find_corpus
-from pipelines.jobs.job import Reading
-from pipelines.jobs.read_plan import ReadPlan
-from pipelines.jobs.split_paths import SplitPaths
+from pipelines.jobs.corpus import SplitPaths, find_corpus
+from pipelines.jobs.job import Reading, ReadPlan
 from pipelines.shuffle.disk_room import DiskNeed, find_room, measure_need
 from pipelines.transforms.encode_blocks import BlockEncoder, EncodedFeature
-from tokcore.corpus.filters.taken_rows import find_end
-from tokcore.corpus.formats.corpus_format import plan_items, read_blocks
+from tokcore.corpus.filters.applying import find_end
+from tokcore.corpus.formats import plan_items, read_blocks
 from tokcore.errors import FullDiskError
-from tokcore.records.example_encoding import Feature
+from tokcore.records.examples import Feature
 from tokcore.schemes import find_scheme
 
 ITEM_BYTES = 8 << 10

@@ -1,4 +1,4 @@
-"""The learner in memory against the published algorithm, restated on strings."""
+"""The subword learner in memory, against the plain iteration; its subtokens in order."""
 
 from collections import Counter
 
@@ -9,8 +9,24 @@ from hypothesis import strategies as st
 
 from tokcore.counts.token_table import TokenTable
 from tokcore.learning import pruned_trie, ranked_text, suffix_array
-from tokcore.subword import learner as learner_module
-from tokcore.subword.learner import MemoryLearner
+from tokcore.learning.ranked_text import escape_tokens
+from tokcore.subword import learner as subword_learner
+from tokcore.subword.learner import MemoryLearner, Subtokens
+
+CHARACTERS = 'ab' * 6 + 'cd_\\u;019 \t\n\ré中ा\U0001f600\U0010ffff\ud7ff\x00'
+words = st.one_of(
+    st.text(st.sampled_from(CHARACTERS), max_size=9),
+    st.text(st.sampled_from('ab'), max_size=14),
+    st.builds(lambda piece, times: piece * times, st.text(st.sampled_from('abc'), max_size=3),
+              st.integers(1, 30)),
+)  # fmt: skip
+tables = st.dictionaries(words, st.integers(0, 30), max_size=14)
+limits = st.sampled_from([1, 2, 3, 4, 5, 8, 200, None])
+
+few_words = st.one_of(
+    st.text(st.sampled_from('abc_\\\\é中\U0001f600'), max_size=10),
+    st.builds(lambda letter, times: letter * times, st.sampled_from('ab'), st.integers(1, 60)),
+)
 
 
 def escape(token):
@@ -47,17 +63,6 @@ def plain_vocabulary(counts, min_count, limit, reserved):
         vocabulary = [escape(token) for token in reserved]
         vocabulary += [string for _, string in sorted(kept, reverse=True)]
     return tuple(vocabulary)
-
-
-CHARACTERS = 'ab' * 6 + 'cd_\\u;019 \t\n\ré中ा\U0001f600\U0010ffff\ud7ff\x00'
-words = st.one_of(
-    st.text(st.sampled_from(CHARACTERS), max_size=9),
-    st.text(st.sampled_from('ab'), max_size=14),
-    st.builds(lambda piece, times: piece * times, st.text(st.sampled_from('abc'), max_size=3),
-              st.integers(1, 30)),
-)  # fmt: skip
-tables = st.dictionaries(words, st.integers(0, 30), max_size=14)
-limits = st.sampled_from([1, 2, 3, 4, 5, 8, 200, None])
 
 
 @st.composite
@@ -172,7 +177,7 @@ def test_positions_of_64_bits_and_ranks_of_32_give_the_same(monkeypatch):
     monkeypatch.setattr(suffix_array, '_WIDE', 0)
     monkeypatch.setattr(ranked_text, '_NARROW', 0)
     for steps in (2000, 0):
-        monkeypatch.setattr(learner_module, '_MOST_STEPS', steps)
+        monkeypatch.setattr(subword_learner, '_MOST_STEPS', steps)
         wide = MemoryLearner(table, max_subtoken_length=None, reserved_tokens=['bandana'])
         for min_count in (5, 2, 1):
             assert wide.build(min_count) == narrow.build(min_count)
@@ -186,7 +191,7 @@ def test_a_whole_tree_gives_the_same(problem, min_counts):
     options = {'max_subtoken_length': limit, 'reserved_tokens': reserved}
     at_least = MemoryLearner(table, **options)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(learner_module, '_MOST_STEPS', 0)
+        patch.setattr(subword_learner, '_MOST_STEPS', 0)
         whole = MemoryLearner(table, **options)
     assert whole.largest_count == at_least.largest_count
     for min_count in min_counts:
@@ -238,3 +243,47 @@ def test_sums_past_the_largest_integer_raise():
         MemoryLearner(TokenTable.from_items([('a', 2**62)]))
     with pytest.raises(OverflowError, match='2\\^63'):
         MemoryLearner(TokenTable.from_items([('a', 2**61), ('b', 2**61), ('c', 1)]))
+
+
+@st.composite
+def kept_strings(draw):
+    """A text, and different substrings of it of two characters or more with their counts."""
+    tokens = draw(st.lists(few_words, min_size=1, max_size=6, unique=True))
+    table = TokenTable.from_items((token, 1) for token in tokens)
+    text = escape_tokens(table.data, table.offsets, table.counts, ())
+    joined = ''.join(map(chr, text.alphabet[text.ranks]))
+    places = {}
+    for begin, end in zip(text.starts.tolist(), text.starts[1:].tolist()):
+        for place in range(begin, end):
+            for stop in range(place + 2, end + 1):
+                places[joined[place:stop]] = place
+    strings = sorted(places)
+    kept = draw(st.lists(st.sampled_from(strings), unique=True)) if strings else []
+    counts = draw(st.lists(st.integers(0, 2), min_size=len(kept), max_size=len(kept)))
+    left_over = draw(
+        st.lists(st.integers(0, 2), min_size=len(text.alphabet), max_size=len(text.alphabet))
+    )
+    return text, [places[string] for string in kept], kept, counts, left_over
+
+
+@given(kept_strings())
+@settings(deadline=None, max_examples=200)
+def test_the_order_is_by_count_and_string_descending(problem):
+    text, places, kept, counts, left_over = problem
+    subtokens = Subtokens(
+        ('<pad>_', '<EOS>_'),
+        text,
+        np.array(places, np.int32),
+        np.array(list(map(len, kept)), np.int32),
+        np.array(counts, np.int64),
+        np.array(left_over, np.int64),
+    )
+    pairs = [*zip(counts, kept), *zip(left_over, map(chr, text.alphabet))]
+    expected = ('<pad>_', '<EOS>_', *(string for _, string in sorted(pairs, reverse=True)))
+    assert len(subtokens) == len(expected)
+    assert subtokens == expected
+    assert expected == subtokens
+    assert subtokens != expected[:-1]
+    assert subtokens[2:5] == expected[2:5]
+    assert list(subtokens) == list(expected)
+    assert hash(subtokens) == hash(expected)

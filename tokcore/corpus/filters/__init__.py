@@ -1,1 +1,1 @@
-"""Filters of rows: what one is, which there are, and which rows of a corpus are taken."""
+"""Filters of rows: what one is, the filters by name, and how a block is filtered."""

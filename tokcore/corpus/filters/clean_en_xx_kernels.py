@@ -1,19 +1,28 @@
-"""The tests of `clean_en_xx` as kernels: one pass over an English text of UTF-8.
+"""`clean_en_xx` as kernels: both sides are cut into sentences, and the English is tested.
 
-Bit t of what they return is test number t of `plain_clean_en_xx.TESTS`, from 0. Of a text with one
-double quote it does not matter where that is: the sixth and the seventh test find none but what the
-fifth has found, and have no bit.
+One pass over an English text gives a bit per test: bit t is test number t of
+`plain_clean_en_xx.TESTS`, from 0. Where the one double quote of a text stands does not matter: the
+sixth and the seventh test find only what the fifth has found, and have no bit.
 """
 
 import functools
 
 import numpy as np
 
-from tokcore.compiled.byte_masks import trailing_zeros
-from tokcore.compiled.compilation import kernel_without_allocation, read_only
 from tokcore.corpus.filters.plain_clean_en_xx import DOUBLE_QUOTES, SINGLE_QUOTES
-from tokcore.text.unicode_tables import alphanumeric_table, category_table, whitespace_table
-from tokcore.text.utf8 import next_character
+from tokcore.kernels.jit import kernel_without_allocation, read_only
+from tokcore.kernels.simd import trailing_zeros
+from tokcore.text.rows import Side
+from tokcore.text.unicode import (
+    alphanumeric_table,
+    category_table,
+    next_character,
+    whitespace_table,
+)
+
+_LINE_FEED, _BLANK, _DASH, _STOP, _COLON = 0x0A, 0x20, 0x2D, 0x2E, 0x3A
+
+_BAR, _UNDERSCORE_BYTE = 124, 95
 
 WORD, _SPACE, _DIGIT, _DOUBLE, _SINGLE, _MARK, _OTHER, CUT = 1, 2, 4, 8, 16, 32, 64, 128
 _RARE = _DIGIT | _DOUBLE | _SINGLE | _MARK | _OTHER
@@ -22,10 +31,142 @@ _START, _END, _LABEL, _DIGITS, _ONE_QUOTE = 1 << 0, 1 << 1, 1 << 2, 1 << 3, 1 <<
 _QUOTED, _MANY, _MANY_SINGLE, _TOGETHER, _LONE = 1 << 7, 1 << 8, 1 << 9, 1 << 10, 1 << 11
 _COPYRIGHT, _LEFT, _RIGHT, _CITY, _UNDERSCORE = 1 << 12, 1 << 13, 1 << 14, 1 << 15, 1 << 16
 
-_LINE_FEED, _BLANK, _DASH, _STOP, _COLON = 0x0A, 0x20, 0x2D, 0x2E, 0x3A
 _OPENED, _CLOSED, _SMALL_S, _SMALL_T, _SIGN = 0x28, 0x29, 0x73, 0x74, 0xA9
 _COPYRIGHT_WORD, _COPYRIGHT_LETTER = tuple(b'Copyright'), tuple(b'(C)')
 _THREE = 1 << 3
+
+
+def clean_pairs(english: Side, other: Side) -> tuple[Side, Side, np.ndarray, np.ndarray]:
+    """Returns the pairs that come of some pairs, the numbers of those, and which are wanted.
+
+    Sides, which share the texts that are given; int64[pairs]; bool[pairs], where only sentences of
+    pairs that were cut can be unwanted.
+    """
+    passed = np.flatnonzero(failed_tests(english) == 0)
+    sides = _taken(english, passed), _taken(other, passed)
+    counts, others = _counts(sides[0], True), _counts(sides[1], False)
+    as_many = np.flatnonzero(counts == others)
+    rows, counts = passed[as_many], counts[as_many]
+    sides = _taken(sides[0], as_many), _taken(sides[1], as_many)
+    several = np.flatnonzero(counts > 1)
+    if not len(several):
+        return *sides, rows, np.ones(len(rows), bool)
+    english, other = _cut(sides[0], several, counts, True), _cut(sides[1], several, counts, False)
+    is_wanted = np.ones(len(english), bool)
+    is_piece = np.repeat(counts > 1, counts)
+    is_wanted[is_piece] = failed_tests(_taken(english, is_piece)) == 0
+    return english, other, np.repeat(rows, counts), is_wanted
+
+
+def failed_tests(english: Side) -> np.ndarray:
+    """Returns uint8[rows], 0 for rows that no test drops.
+
+    Else the number, from 1, of the first in `plain_clean_en_xx.TESTS` by which a row is dropped.
+    """
+    tests = np.empty(len(english), np.uint8)
+    first_tests(*_arrays(english), english_classes(), tests)
+    return tests
+
+
+def _taken(side: Side, rows: np.ndarray) -> Side:
+    return Side(side.text, side.starts[rows], side.ends[rows])
+
+
+def _arrays(side: Side) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    return read_only(side.text), read_only(side.starts), read_only(side.ends)
+
+
+def _counts(side: Side, is_english: bool) -> np.ndarray:
+    counts = np.empty(len(side), np.int64)
+    count_sentences(*_arrays(side), is_english, english_classes(), counts)
+    return counts
+
+
+def _cut(side: Side, several: np.ndarray, counts: np.ndarray, is_english: bool) -> Side:
+    """The rows with those that are of several sentences cut into these."""
+    text, *rows = _arrays(_taken(side, several))
+    size = int(counts[several].sum())
+    pieces = np.empty(size, np.int64), np.empty(size, np.int64)
+    cut_sentences(text, tuple(rows), is_english, english_classes(), pieces)
+    is_piece = np.repeat(counts > 1, counts)
+    starts, ends = np.repeat(side.starts, counts), np.repeat(side.ends, counts)
+    starts[is_piece], ends[is_piece] = pieces
+    return Side(side.text, starts, ends)
+
+
+@kernel_without_allocation
+def count_sentences(text, starts, ends, is_english, classes, counts):
+    """Fills in of how many sentences each row is: 1 if it is not cut.
+
+    `text` uint8[...], rows of valid UTF-8, `classes` as of `english_classes`, `counts` int64[rows].
+    """
+    for row in range(len(starts)):
+        count = 0
+        begin = taken = starts[row]
+        while begin >= 0:
+            _, begin, taken = _next_cut(text, begin, taken, ends[row], is_english, classes)
+            count += 1
+        counts[row] = count
+
+
+@kernel_without_allocation
+def cut_sentences(text, rows, is_english, classes, pieces):
+    """Fills in all sentences of some rows, one after another.
+
+    `rows` and `pieces` are (starts, ends), int64[...] each.
+    """
+    starts, ends = rows
+    piece_starts, piece_ends = pieces
+    piece = 0
+    for row in range(len(starts)):
+        begin = taken = starts[row]
+        while begin >= 0:
+            piece_starts[piece] = begin
+            stop, begin, taken = _next_cut(text, begin, taken, ends[row], is_english, classes)
+            piece_ends[piece] = stop
+            piece += 1
+
+
+@kernel_without_allocation
+def _next_cut(text, begin, taken, end, is_english, classes):
+    """Where the sentence that begins at `begin` ends, where the next begins, and the new `taken`.
+
+    The last of a row ends with it, and the next begins at -1. `taken` is the end of what has told
+    the sentences before apart: it tells no others.
+    """
+    for place in range(begin, end - 2):
+        byte = text[np.uint64(place)]
+        if not classes[byte] & CUT:
+            continue
+        if byte != _BAR:
+            if text[place + 1] == _BLANK and is_capital(text[place + 2]):
+                if _ends_sentence(text, taken, place, is_english, classes):
+                    return place + 1, place + 2, place + 3
+        elif place - 2 >= begin:
+            if _is_underscores(text, place - 2) and _is_underscores(text, place + 1):
+                return place - 2, place + 3, taken
+    return end, -1, taken
+
+
+@kernel_without_allocation
+def _is_underscores(text, place):
+    return text[place] == _UNDERSCORE_BYTE and text[place + 1] == _UNDERSCORE_BYTE
+
+
+@kernel_without_allocation
+def _ends_sentence(text, taken, mark, is_english, classes):
+    """Whether text[taken:mark] goes before the mark at a sentence's end."""
+    last = mark - 1
+    if last < taken:
+        return False
+    byte = text[last]
+    is_digit = 0x30 <= byte <= 0x39
+    if not is_english:
+        return not is_digit
+    if is_capital(byte):
+        # One capital alone is an initial.
+        return last > taken and classes[character_before(text, taken, last)[0]] & WORD != 0
+    return is_digit or 0x61 <= byte <= 0x7A
 
 
 @functools.cache

@@ -1,8 +1,8 @@
-"""Which filters there are: each by its name, with options behind colons, as `length:1:200`.
+"""The filters by name, with options after colons, as `length:1:200`.
 
-A list of them is checked where it is typed, for which none of them is imported. To add one: a
-`RowFilter` in a module of its own, and a line of `_KINDS` with a function that reads its options.
-What has a colon and is none of these is a user's own, `package.module:function`.
+A list of filters is checked when the command line is parsed, without importing any of them. To add
+one: a `RowFilter` in a module of its own, and a line of `_KINDS` with a function that reads its
+options. A name with a colon that is none of these is the user's own, `package.module:function`.
 """
 
 from __future__ import annotations
@@ -11,68 +11,32 @@ import argparse
 import difflib
 import functools
 import importlib
+import re
 import typing
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 
-from tokcore.corpus.dataset import AskedFilter
-from tokcore.corpus.filters.filter_options import (
-    english_options,
-    form_options,
-    length_options,
-    no_options,
-    ratio_options,
-    script_options,
-)
+from tokcore.corpus.corpus import AskedFilter
 from tokcore.errors import InputError
-from tokcore.options.values import shown
+from tokcore.options import LARGEST_INT32, said, shown
 
 if typing.TYPE_CHECKING:
     from tokcore.corpus.filters.row_filter import RowFilter
 
-
-@dataclass(frozen=True)
-class _Kind:
-    """How a filter is asked for.
-
-    Attributes:
-        form: as errors show it.
-        origin: its module, and the class in it.
-        options: makes the class's fields of the words behind its name; ValueError says why not.
-    """
-
-    form: str
-    origin: str
-    options: Callable[[Sequence[str]], Mapping[str, object]]
-
-
 _RULES = 'tokcore.corpus.filters.rules'
-
-_KINDS = {
-    'length': _Kind('length:MIN:MAX[:tokens]', f'{_RULES}.lengths:Length', length_options),
-    'ratio': _Kind('ratio:R[:tokens]', f'{_RULES}.lengths:Ratio', ratio_options),
-    'different': _Kind('different', f'{_RULES}.lengths:Different', no_options),
-    'script': _Kind(
-        'script:CODE:SHARE[:source|target]', f'{_RULES}.scripts:Script', script_options
-    ),
-    **{
-        form: _Kind(
-            form, f'{_RULES}.normal_forms:NormalForm', functools.partial(form_options, form)
-        )
-        for form in ('nfc', 'nfd', 'nfkc', 'nfkd')
-    },
-    'paracrawl': _Kind('paracrawl', f'{_RULES}.paracrawl:ParaCrawl', no_options),
-    'clean_en_xx': _Kind(
-        'clean_en_xx[:source|target]',
-        'tokcore.corpus.filters.clean_en_xx:CleanEnXx',
-        english_options,
-    ),
-}
 
 _MOST_NAME_BYTES = 120
 """Of 255 that a file's name may have; it names split, dataset and filter."""
 
 _OWN = 'a function of your own as package.module:function'
+
+MOST_RATIO = 1_000
+
+_NUMBER = re.compile(r'[0-9]{1,10}', re.ASCII)
+_FRACTION = re.compile(r'[0-9]{1,4}(\.[0-9]{1,4})?', re.ASCII)
+_SIDES = {'source': 0, 'target': 1}
+_CODE = re.compile(r'[A-Z][a-z]{3}', re.ASCII)
 
 
 def filter_forms() -> tuple[str, ...]:
@@ -94,23 +58,6 @@ def filter_list(text: str) -> tuple[str, ...]:
         except ValueError as error:
             raise argparse.ArgumentTypeError(str(error)) from None
     return specs
-
-
-def make_filter(spec: str) -> RowFilter:
-    """Returns a filter by what was typed.
-
-    Raises:
-        InputError: a user's function cannot be imported.
-        ValueError: there is none such.
-    """
-    kind, options = _read(spec)
-    if kind is None:
-        from tokcore.corpus.filters.users_function import UsersFunction
-
-        near = _nearest(spec)
-        return UsersFunction.imported(spec, f', or give {near}, if that is meant' if near else '')
-    module, _, name = kind.origin.partition(':')
-    return getattr(importlib.import_module(module), name)(**options)
 
 
 def asked_filters(specs: Sequence[str]) -> tuple[AskedFilter, ...]:
@@ -147,12 +94,154 @@ def try_filters(asked: tuple[AskedFilter, ...], sides: int) -> None:
     """
     import numpy as np
 
-    from tokcore.compiled.compilation import read_only
-    from tokcore.text.sides import Side
+    from tokcore.kernels.jit import read_only
+    from tokcore.text.rows import Side
 
     nothing = Side(*(read_only(np.empty(0, kind)) for kind in (np.uint8, np.int64, np.int64)))
     for each in made_filters(asked):
         each.apply((nothing,) * sides)
+
+
+@dataclass(frozen=True)
+class _Kind:
+    """How a filter is asked for.
+
+    Attributes:
+        form: as errors show it.
+        origin: its module, and the class in it.
+        options: makes the class's fields of the words behind its name; ValueError says why not.
+    """
+
+    form: str
+    origin: str
+    options: Callable[[Sequence[str]], Mapping[str, object]]
+
+
+def length_options(words: Sequence[str]) -> dict[str, object]:
+    """Of limits of lengths: `1:200`, `1:200:tokens`."""
+    words, tokens = _unit(words)
+    if len(words) != 2:
+        raise ValueError('it takes two lengths')
+    least, most = map(_number, words)
+    if least > most:
+        raise ValueError(f'{least} is more than {most}')
+    return {'least': least, 'most': most, 'tokens': tokens}
+
+
+def ratio_options(words: Sequence[str]) -> dict[str, object]:
+    """Of a limit of a ratio: `3`, `1.5:tokens`."""
+    words, tokens = _unit(words)
+    if len(words) != 1:
+        raise ValueError('it takes one ratio')
+    ratio = _fraction(words[0])
+    if ratio is None or not 1 <= ratio <= MOST_RATIO:
+        raise ValueError(
+            f'{shown(words[0])} is no ratio from 1 to {said(MOST_RATIO)}, with four decimals at '
+            'most'
+        )
+    return {'most': ratio, 'tokens': tokens}
+
+
+def no_options(words: Sequence[str]) -> dict[str, object]:
+    """Of a filter that has none."""
+    if words:
+        raise ValueError('it takes no options')
+    return {}
+
+
+def script_options(words: Sequence[str]) -> dict[str, object]:
+    """Of the share of a script: `Latn:0.5`, `Hani:0.3:target`."""
+    if len(words) not in (2, 3):
+        raise ValueError('it takes a code of ISO 15924 and a share')
+    code, share = words[0], _fraction(words[1])
+    if not _CODE.fullmatch(code):
+        raise ValueError(f'{shown(code)} is no code of ISO 15924, as Latn, Cyrl or Hani')
+    from tokcore.text.unicode import is_script
+
+    if not is_script(code):
+        raise ValueError(f'Unicode has no script {code}, as Latn, Cyrl or Hani')
+    if share is None or not 0 <= share <= 1:
+        raise ValueError(
+            f'{shown(words[1])} is no share from 0 to 1, with four decimals at most'
+        )
+    return {'code': code, 'least': share, 'side': _side(words[2:])}
+
+
+def form_options(form: str, words: Sequence[str]) -> dict[str, object]:
+    """Of a normal form, which is its name."""
+    return {**no_options(words), 'form': form.upper()}
+
+
+def english_options(words: Sequence[str]) -> dict[str, object]:
+    """Of cleaning by English: which side that is, the source if nothing is said."""
+    if len(words) > 1:
+        raise ValueError('it takes a side and nothing else')
+    return {'english': _side(words) or 0}
+
+
+def _side(words: Sequence[str]) -> int | None:
+    if words and words[0] not in _SIDES:
+        raise ValueError(f'{shown(words[0])} is no side, which is source or target')
+    return _SIDES[words[0]] if words else None
+
+
+def _unit(words: Sequence[str]) -> tuple[list[str], bool]:
+    """Returns the words before a unit, and whether lengths are in tokens."""
+    if words and words[-1] in ('tokens', 'characters'):
+        return list(words[:-1]), words[-1] == 'tokens'
+    return list(words), False
+
+
+def _number(word: str) -> int:
+    number = int(word) if _NUMBER.fullmatch(word) else None
+    if number is None or number > LARGEST_INT32:
+        raise ValueError(
+            f'{shown(word)} is no whole number from 0 to {said(LARGEST_INT32)}'
+        )
+    return number
+
+
+def _fraction(word: str) -> Fraction | None:
+    return Fraction(word) if _FRACTION.fullmatch(word) else None
+
+
+_KINDS = {
+    'length': _Kind('length:MIN:MAX[:tokens]', f'{_RULES}:Length', length_options),
+    'ratio': _Kind('ratio:R[:tokens]', f'{_RULES}:Ratio', ratio_options),
+    'different': _Kind('different', f'{_RULES}:Different', no_options),
+    'script': _Kind(
+        'script:CODE:SHARE[:source|target]', f'{_RULES}:Script', script_options
+    ),
+    **{
+        form: _Kind(
+            form, f'{_RULES}:NormalForm', functools.partial(form_options, form)
+        )
+        for form in ('nfc', 'nfd', 'nfkc', 'nfkd')
+    },
+    'paracrawl': _Kind('paracrawl', 'tokcore.corpus.entities:ParaCrawl', no_options),
+    'clean_en_xx': _Kind(
+        'clean_en_xx[:source|target]',
+        'tokcore.corpus.filters.rules:CleanEnXx',
+        english_options,
+    ),
+}
+
+
+def make_filter(spec: str) -> RowFilter:
+    """Returns a filter by what was typed.
+
+    Raises:
+        InputError: a user's function cannot be imported.
+        ValueError: there is none such.
+    """
+    kind, options = _read(spec)
+    if kind is None:
+        from tokcore.corpus.filters.user_function import UsersFunction
+
+        near = _nearest(spec)
+        return UsersFunction.imported(spec, f', or give {near}, if that is meant' if near else '')
+    module, _, name = kind.origin.partition(':')
+    return getattr(importlib.import_module(module), name)(**options)
 
 
 def _nearest(spec: str) -> str | None:

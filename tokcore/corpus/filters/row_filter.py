@@ -11,12 +11,12 @@ import typing
 from dataclasses import dataclass
 from typing import ClassVar
 
-from tokcore.corpus.dataset import MAX_LINE_BYTES
+from tokcore.corpus.corpus import MAX_LINE_BYTES
 
 if typing.TYPE_CHECKING:
     import numpy as np
 
-    from tokcore.text.sides import Side
+    from tokcore.text.rows import Side
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,6 @@
 """The learner cut into ranges of suffixes, for many workers.
 
-Suffixes are listed in a batch of tokens (`SuffixRows`), sorted, packed as rows (`front_coding`),
+Suffixes are listed in a batch of tokens (`SuffixRows`), sorted, packed as rows (`suffix_tables`),
 and swept range by range. Kernels take what they read and what they change in tuples:
 
     SuffixRows   text        t h e _ t h e n _       places, lengths: where each suffix stands,

@@ -1,0 +1,577 @@
+"""Token counts on disk: COUNTS folders, single Parquet files, and lines of text.
+
+A COUNTS folder has one Parquet file per hash partition and a manifest that lists them. Files are
+read whole as one table, or batch by batch in workers.
+"""
+
+import contextlib
+import dataclasses
+import functools
+import io
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import BinaryIO
+
+import google_crc32c
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as parquet
+
+from pipelines.artifacts.manifest import (
+    MANIFEST_NAME,
+    InputText,
+    Manifest,
+    OutputFile,
+    earlier_rules,
+    read_manifest,
+)
+from pipelines.artifacts.outputs import InputState
+from pipelines.engines.events import CountsMade, VocabularySampled
+from pipelines.engines.progress import tell
+from pipelines.files import filesystem
+from pipelines.files.filesystem import StoredFile
+from pipelines.files.trial_reading import column_names, no_counts, read_on_trial
+from pipelines.transforms.count_tokens import (
+    UNICODE_KEY,
+    WrittenCounts,
+    counts_name,
+    write_counts_file,
+)
+from tokcore.corpus.archive_reading import text_pieces
+from tokcore.corpus.corpus import MAX_LINE_BYTES, CorpusFile, LongLine, OpenBinary
+from tokcore.corpus.line_reading import whole_lines
+from tokcore.corpus.storage import compression_of, open_path
+from tokcore.counts.tables import (
+    COUNT_PARTITIONS,
+    concatenate_tables,
+    is_partition,
+    merge_tables,
+    read_counts_text,
+)
+from tokcore.counts.token_table import TokenTable, token_arrays
+from tokcore.encoding.scheme import (
+    NORMALIZER_KEY,
+    PRE_TOKENIZER_KEY,
+    Scheme,
+    TokenRules,
+    check_rules,
+)
+from tokcore.errors import InputError
+from tokcore.text.unicode import character_name, check_unicode
+
+_TEXT_BYTES = 4 << 20
+"""Of counts as text that are read at once. A line takes 33 bytes beside its text, even a blank one;
+so that is some 140 MB at most, whatever a gzip file unpacks to."""
+
+_PARQUET_MAGIC = b'PAR1'
+_ENCRYPTED_MAGIC = b'PARE'
+
+_BYTES_AT_ONCE = 1 << 20
+
+_HELD_BYTES = 256 << 20
+"""Of files that are held from the first look at them until their tokens are read: what is stored is
+some hundredth of what a learner takes. Files beyond that are read twice."""
+
+_LENGTH_BYTES = 4
+"""Of each string in an uncompressed Parquet column."""
+
+ROWS_AT_ONCE = 1 << 18
+"""Some 2.5 MB of tokens, whose suffixes take 100 MB while they are sorted; a quarter would repeat
+each group's frequent suffixes four times as often."""
+
+_BATCH_BYTES = 16 << 20
+
+COUNT_COLUMNS = ['token', 'count']
+
+TokenArrays = tuple[np.ndarray, np.ndarray, np.ndarray]
+
+SIDES = {'inputs': (0,), 'targets': (1,), 'both': (0, 1)}
+"""What `--side` chooses of a pair."""
+
+
+@dataclass(frozen=True)
+class CountedSize:
+    """What count files hold, as their sizes tell."""
+
+    tokens: int
+    bytes: int  # of the tokens' text
+    all_parquet: bool
+
+
+@dataclass(frozen=True)
+class _Look:
+    """What is known of a count file once it was read."""
+
+    bytes: int
+    crc32c: str
+    is_parquet: bool
+    unicode: str | None  # as it records it
+    recorded_rules: TokenRules | None
+    tokens: int
+    text_bytes: int
+
+    @property
+    def rules(self) -> TokenRules | None:
+        """The rules that found the tokens; None if this is no file of ours.
+
+        Version 0.1.0 at 6b30307 recorded the Unicode version and no rules.
+        """
+        if self.recorded_rules is None and self.unicode is not None:
+            return earlier_rules()
+        return self.recorded_rules
+
+
+@dataclass(frozen=True)
+class CountFiles:
+    """The files that `--counts` names, in the order given, each read once for all that is asked.
+
+    Attributes:
+        files: where they are.
+        partitions: how many there are, if they are all partitions of one count, in their order.
+        stated: by path the CRC-32C of those that a manifest lists, which is compared before
+            anything else is made of a file.
+    """
+
+    files: tuple[StoredFile, ...]
+    partitions: int = 0
+    stated: Mapping[str, str] = dataclasses.field(default_factory=dict)
+
+    def __getstate__(self) -> dict[str, object]:
+        # Workers read their files themselves.
+        return {each.name: getattr(self, each.name) for each in dataclasses.fields(self)}
+
+    def wanted_inputs(self) -> tuple[InputState, ...]:
+        return tuple(
+            InputState('train', 'counts', file, lambda file=file: self._text(file))
+            for file in self.files
+        )
+
+    def size(self) -> CountedSize:
+        """Returns how much the files hold: from Parquet's footers, and of text files by a guess.
+
+        Of those a token and its count are taken for 12 bytes.
+        """
+        looks = [self.look(file) for file in self.files]
+        return CountedSize(
+            sum(each.tokens for each in looks),
+            sum(each.text_bytes for each in looks),
+            all(each.is_parquet for each in looks),
+        )
+
+    def look(self, file: StoredFile) -> _Look:
+        """Returns what a file is; reads it if that was not done yet.
+
+        Raises:
+            InputError: it cannot be read, is no count file, or is not what its manifest states.
+        """
+        if file.path not in self._looks:
+            held = sum(map(len, self._held.values())) + file.size
+            if held <= _HELD_BYTES:
+                self._held[file.path] = filesystem.read_bytes(file.path)
+            stated = self.stated.get(file.path)
+            self._looks[file.path] = _look(file.path, self.opened, stated)
+        return self._looks[file.path]
+
+    def opened(self, path: str) -> BinaryIO:
+        """Opens a file: what is held of it, or where it is stored."""
+        if path in self._held:
+            return io.BytesIO(self._held[path])
+        return filesystem.open_binary(path)
+
+    def let_go(self, *files: StoredFile) -> None:
+        """Holds these files' bytes no longer."""
+        for file in files:
+            self._held.pop(file.path, None)
+
+    @functools.cached_property
+    def _looks(self) -> dict[str, _Look]:
+        return {}
+
+    @functools.cached_property
+    def _held(self) -> dict[str, bytes]:
+        return {}
+
+    def _text(self, file: StoredFile) -> InputText:
+        look = self.look(file)
+        check_unicode(look.unicode, f'the count file {file.path}')
+        unicode = look.unicode or 'not recorded'
+        return InputText(
+            'train', 'counts', file.name, look.bytes, look.crc32c, unicode, look.recorded_rules
+        )
+
+
+def read_counts(counts: CountFiles, unstorable: str = '') -> TokenTable:
+    """Reads and adds up count files, each told by its content.
+
+    Args:
+        counts: the files.
+        unstorable: characters of ASCII that no token may have.
+
+    Raises:
+        InputError: a file that is neither Parquet with `token` and `count` nor lines of counts, a
+            token with a character that is not allowed, or nothing but empty files.
+    """
+    table = read_counts_or_empty(counts, unstorable)
+    if len(table) == 0:
+        raise InputError(f'no token in {_names(counts)}; there is nothing to learn from')
+    return table
+
+
+def read_counts_or_empty(counts: CountFiles, unstorable: str = '') -> TokenTable:
+    """Returns the sum of count files, which may be a partition without tokens."""
+    check_recorded(counts)
+    try:
+        if counts.partitions:
+            # Sorted, and with no token in common: nothing is to be added up.
+            tables = [_read(counts, file, unstorable, is_sorted=True) for file in counts.files]
+            if all(is_partition(*each, counts.partitions) for each in enumerate(tables)):
+                return concatenate_tables(tables)
+            return merge_tables(tables)
+        table = merge_tables(_read(counts, file, unstorable) for file in counts.files)
+        is_text = not any(counts.look(file).is_parquet for file in counts.files)
+        return dataclasses.replace(table, is_ordered=is_text)
+    except OverflowError as error:
+        raise InputError(f'{error}; divide the counts in {_names(counts)}') from error
+
+
+def _names(counts: CountFiles) -> str:
+    return ', '.join(file.path for file in counts.files)
+
+
+def _read(
+    counts: CountFiles, file: StoredFile, unstorable: str, is_sorted: bool = False
+) -> TokenTable:
+    if counts.look(file).is_parquet:
+        table = _read_parquet(file.path, counts.opened, is_sorted)
+    else:
+        table = _read_text(file, counts.opened)
+    counts.let_go(file)
+    refuse_unstorable(file.path, table.data, table.offsets, unstorable)
+    return table
+
+
+def _read_parquet(path: str, open_binary: OpenBinary, is_sorted: bool) -> TokenTable:
+    with open_path(path, open_binary) as stream:
+        parquet_file = open_parquet(path, stream)
+        try:
+            with refusing_no_counts(path):
+                rows = parquet_file.read(columns=COUNT_COLUMNS)
+                return TokenTable.from_arrow(rows, is_sorted=is_sorted)
+        except OverflowError as error:
+            raise OverflowError(f'{path}: {error}') from error
+
+
+def _read_text(file: StoredFile, open_binary: OpenBinary) -> TokenTable:
+    compressed = compression_of(file.path, open_binary)
+    stored = CorpusFile(file.path, file.name, file.size, compressed)
+    return merge_tables(_text_tables(stored, open_binary))
+
+
+def _text_tables(file: CorpusFile, open_binary: OpenBinary) -> Iterator[TokenTable]:
+    lines = 0
+    for block in whole_lines(text_pieces(file, open_binary), _TEXT_BYTES):
+        if isinstance(block, LongLine):
+            raise InputError(
+                f'{file.path}: the line at byte {block.offset} of its text has {block.bytes} '
+                f'bytes, more than {MAX_LINE_BYTES}, which is no token with its count; take it out'
+            )
+        try:
+            yield read_counts_text(block, file.path)
+        except InputError as error:
+            raise _with_line(error, file.path, lines) from error
+        lines += block.count(b'\n')
+
+
+def _with_line(error: InputError, path: str, lines: int) -> InputError:
+    """Returns an error of a block of text with the line's number in the file."""
+    found = re.match(r': line (\d+)(?= )', str(error).removeprefix(path))
+    if found is None:
+        return error
+    rest = str(error)[len(path) + found.end() :]
+    return InputError(f'{path}: line {lines + int(found[1])}{rest}')
+
+
+def find_counts(paths: Sequence[str]) -> CountFiles:
+    """Finds count files; a folder stands for the files that its manifest lists.
+
+    What a manifest lists is compared with its checksums here, before anything else reads it. Of
+    other Parquet files nothing is known, so those of this machine are read on trial.
+
+    Raises:
+        InputError: nothing is there, or a folder or a file is not whole.
+    """
+    files: list[StoredFile] = []
+    stated: list[OutputFile | None] = []
+    for given in paths:
+        path = filesystem.absolute(given)
+        if filesystem.is_folder(path):
+            listed = _folder_files(path)
+            files += [file for file, _ in listed]
+            stated += [entry for _, entry in listed]
+        else:
+            found = filesystem.find(given)
+            files += found
+            stated += [None] * len(found)
+    read_on_trial(
+        [
+            (file.path, file.size)
+            for file, entry in zip(files, stated, strict=True)
+            if entry is None and filesystem.is_local(file.path) and _is_parquet(file.path)
+        ]
+    )
+    partitions = len(files) if len(paths) == 1 and None not in stated else 0
+    listed_crcs = {
+        file.path: entry.crc32c for file, entry in zip(files, stated, strict=True) if entry
+    }
+    counts = CountFiles(tuple(files), partitions, listed_crcs)
+    for file in files:
+        if file.path in listed_crcs:
+            counts.look(file)
+    return counts
+
+
+def check_recorded(counts: CountFiles, rules: TokenRules | None = None) -> None:
+    """Holds what files record against this Python, and the rules that are asked for, if any.
+
+    Raises:
+        InputError: a file records another Unicode version, or other rules.
+    """
+    for file in counts.files:
+        look = counts.look(file)
+        check_unicode(look.unicode, f'the count file {file.path}')
+        if rules is not None:
+            check_rules(look.rules, rules, f'the count file {file.path}')
+
+
+def _folder_files(folder: str) -> list[tuple[StoredFile, OutputFile]]:
+    manifest = read_manifest(filesystem.join(folder, MANIFEST_NAME))
+    if manifest is None or manifest.stage != 'count' or not manifest.files:
+        raise InputError(
+            f'{folder} has no {MANIFEST_NAME} of a finished count; run `tokbeam count` to its end '
+            'or give the files themselves'
+        )
+    stored = {file.name: file for file in filesystem.list_folder(folder)}
+    for file in manifest.files:
+        if file.name not in stored or stored[file.name].size != file.bytes:
+            raise InputError(
+                f'{folder}/{file.name} is missing or not of the size that {MANIFEST_NAME} states; '
+                'count again with --overwrite'
+            )
+    base = filesystem.split_path(folder)[1]
+    return [
+        (dataclasses.replace(stored[file.name], name=f'{base}/{file.name}'), file)
+        for file in manifest.files
+    ]
+
+
+def _look(path: str, open_binary: OpenBinary, stated: str | None) -> _Look:
+    checksum = google_crc32c.Checksum()
+    size = 0
+    with open_path(path, open_binary) as stream:
+        while piece := stream.read(_BYTES_AT_ONCE):
+            checksum.update(piece)
+            size += len(piece)
+    crc32c = checksum.digest().hex()
+    if stated not in (None, crc32c):
+        raise InputError(
+            f'{path} has CRC-32C {crc32c}, but {MANIFEST_NAME} states {stated}: it was '
+            'changed or damaged; count again with --overwrite'
+        )
+    if not _is_parquet(path, open_binary):
+        return _Look(size, crc32c, False, None, None, size // 12, size)
+    with open_path(path, open_binary) as stream:
+        parquet_file = open_parquet(path, stream)
+        unicode, rules = _recorded(path, parquet_file)
+        tokens, text_bytes = _tokens_and_bytes(parquet_file.metadata)
+    return _Look(size, crc32c, True, unicode, rules, tokens, text_bytes)
+
+
+def _tokens_and_bytes(metadata: parquet.FileMetaData) -> tuple[int, int]:
+    size = 0
+    for group in range(metadata.num_row_groups):
+        for number in range(metadata.num_columns):
+            column = metadata.row_group(group).column(number)
+            if column.path_in_schema.split('.')[0] == 'token':
+                lengths = _LENGTH_BYTES * column.num_values
+                size += max(0, column.total_uncompressed_size - lengths)
+    return metadata.num_rows, size
+
+
+def _is_parquet(path: str, open_binary: OpenBinary = filesystem.open_binary) -> bool:
+    """Tells a Parquet file by its first bytes. Raises InputError if its footer is encrypted."""
+    with open_path(path, open_binary) as stream:
+        magic = stream.read(len(_PARQUET_MAGIC))
+    if magic == _ENCRYPTED_MAGIC:
+        raise InputError(f'{path} is an encrypted Parquet file; decrypt it first')
+    return magic == _PARQUET_MAGIC
+
+
+def open_parquet(path: str, stream: BinaryIO) -> parquet.ParquetFile:
+    """Opens a Parquet file of counts; raises InputError if it is none."""
+    with refusing_no_counts(path):
+        parquet_file = parquet.ParquetFile(stream)
+        column_names(parquet_file)
+        return parquet_file
+
+
+def _recorded(
+    path: str, parquet_file: parquet.ParquetFile
+) -> tuple[str | None, TokenRules | None]:
+    """Returns the Unicode version and the rules that a file of counts records."""
+    stored = parquet_file.schema_arrow.metadata or {}
+    recorded: dict[str, str] = {}
+    for key in (UNICODE_KEY, NORMALIZER_KEY, PRE_TOKENIZER_KEY):
+        try:
+            if key.encode() in stored:
+                recorded[key] = stored[key.encode()].decode()
+        except UnicodeDecodeError as error:
+            raise no_counts(path, f'{key} in its metadata: {error}') from error
+    try:
+        return recorded.get(UNICODE_KEY) or None, TokenRules.of_metadata(recorded)
+    except (ValueError, TypeError, KeyError, RecursionError) as error:
+        keys = f'{NORMALIZER_KEY} or {PRE_TOKENIZER_KEY}'
+        raise no_counts(path, f'{keys} in its metadata: {error}') from error
+
+
+def read_batches(path: str) -> Iterator[TokenArrays]:
+    """Yields (data uint8, offsets int64[n + 1], counts int64[n]) of a Parquet file of counts.
+
+    The file was once read by `read_new_batches`.
+
+    Raises:
+        InputError: it is no such file.
+    """
+    with _opened(path) as file:
+        for batch in file.iter_batches(ROWS_AT_ONCE, columns=COUNT_COLUMNS):
+            yield token_arrays(*map(batch.column, COUNT_COLUMNS))
+
+
+def read_new_batches(path: str, unstorable: str) -> Iterator[TokenArrays]:
+    """Yields the same of any file.
+
+    Raises:
+        InputError: also for tokens that are not UTF-8, or have one of the characters `unstorable`.
+    """
+    with _opened(path) as file:
+        for batch in file.iter_batches(ROWS_AT_ONCE, columns=COUNT_COLUMNS):
+            batch.column('token').validate(full=True)
+            arrays = token_arrays(*map(batch.column, COUNT_COLUMNS))
+            refuse_unstorable(path, *arrays[:2], unstorable)
+            yield arrays
+
+
+def stored_rows(paths: Sequence[str]) -> int:
+    """Returns the rows of Parquet files, by their footers. Raises InputError if one has none."""
+    rows = 0
+    for path in paths:
+        with _opened(path) as file:
+            rows += file.metadata.num_rows
+    return rows
+
+
+@contextlib.contextmanager
+def _opened(path: str) -> Iterator[parquet.ParquetFile]:
+    with refusing_no_counts(path), filesystem.open_binary(path) as stream:
+        yield parquet.ParquetFile(stream)
+
+
+@contextlib.contextmanager
+def refusing_no_counts(path: str) -> Iterator[None]:
+    """Around what reads a Parquet file: raises InputError if that is none of token counts."""
+    try:
+        yield
+    except (pa.ArrowException, OSError, ValueError, KeyError) as error:
+        raise no_counts(path, error) from error
+
+
+def refuse_unstorable(
+    path: str, data: np.ndarray, offsets: np.ndarray, unstorable: str
+) -> None:
+    """Refuses tokens that the vocabulary file to be learned cannot hold.
+
+    Args:
+        path: the file that the tokens are from.
+        data: uint8, the tokens' text.
+        offsets: int64[n + 1], where they stand in it.
+        unstorable: characters of ASCII that no token may have; see `Scheme.unstorable`.
+
+    Raises:
+        InputError: there is one.
+    """
+    if not unstorable:
+        return
+    for start in range(int(offsets[0]), int(offsets[-1]), _BATCH_BYTES):
+        text = data[start : min(start + _BATCH_BYTES, int(offsets[-1]))]
+        places = np.flatnonzero(np.isin(text, np.frombuffer(unstorable.encode(), np.uint8)))
+        if len(places):
+            token = int(np.searchsorted(offsets, start + places[0], side='right')) - 1
+            found = data[offsets[token] : offsets[token + 1]][:100].tobytes()
+            what = character_name(chr(data[start + places[0]]))
+            raise InputError(
+                f'{path} has the token {found.decode(errors="replace")!r}, and a token with {what} '
+                'cannot be stored in a vocabulary file of this scheme; leave it out, or count the '
+                'text again with this version of tokbeam'
+            )
+
+
+@dataclass(frozen=True)
+class CountsFolder:
+    """One COUNTS folder to be made: which side of the pairs it counts, or 'text'.
+
+    Attributes:
+        path: of the folder.
+        side: a key of `SIDES`, or 'text'.
+        scheme: whose tokens are counted; None for that of all that is read.
+        root: the user's folder, if the tool has named this one in it: it is no link then.
+    """
+
+    path: str
+    side: str
+    scheme: Scheme | None = None
+    root: str | None = None
+
+    @property
+    def sides(self) -> tuple[int, ...]:
+        return SIDES.get(self.side, (0,))
+
+
+@dataclass(frozen=True)
+class CountedTable:
+    """The files of one COUNTS folder and the running tokens in them."""
+
+    tokens: int
+    files: tuple[OutputFile, ...]
+
+
+def count_names() -> tuple[str, ...]:
+    """Returns the file names of a COUNTS folder."""
+    return tuple(counts_name(partition) for partition in range(COUNT_PARTITIONS))
+
+
+def counted_table(
+    files: Iterable[WrittenCounts], path: str, rules: TokenRules
+) -> CountedTable:
+    """Returns a COUNTS folder from what was written of it; empty partitions are written here."""
+    written = {each.name: each for each in files}
+    for partition, name in enumerate(count_names()):
+        if name not in written:
+            written[name] = write_counts_file(
+                path, partition, TokenTable.from_items(()), rules
+            )
+    listed = tuple(OutputFile.of(written[name]) for name in count_names())
+    return CountedTable(sum(each.tokens for each in written.values()), listed)
+
+
+def log_counts(manifest: Manifest, path: str) -> None:
+    """Tells what was counted."""
+    distinct = sum(file.rows for file in manifest.files)
+    tell(CountsMade(manifest.tokens, distinct, path))
+
+
+def tell_sample(manifest: Manifest) -> None:
+    """Tells what a vocabulary was counted from, if that was a sample."""
+    sample = manifest.sample
+    if sample:
+        parts = [('' if len(sample) == 1 else each.side, each.taken, each.lines) for each in sample]
+        tell(VocabularySampled(sample[0].how, tuple(parts)))

@@ -1,0 +1,493 @@
+"""A stage's output: when it is up to date, where its files are written, and how they are published.
+
+Files are made in an attempt's folder and renamed, the manifest last: until it is there, none of
+them counts as a result.
+"""
+
+import dataclasses
+import hashlib
+import os
+import re
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+import google_crc32c
+
+from pipelines.artifacts.manifest import (
+    MANIFEST_NAME,
+    RUN_NAME,
+    InputText,
+    Manifest,
+    OutputFile,
+    RunRecord,
+    earlier_rules,
+    read_manifest,
+    read_run,
+)
+from pipelines.engines.events import DroppedRowsKept, LinesLeftOut
+from pipelines.engines.progress import tell
+from pipelines.files import filesystem
+from pipelines.files.attempts import Attempt, sweep_attempts
+from pipelines.files.claims import CLAIM_NAME, Claim
+from pipelines.files.filesystem import StoredFile, delete_if_empty
+from pipelines.options.beam import without_secrets
+from pipelines.options.job import SPLITS
+from pipelines.transforms.reports import REJECTED_FOLDER
+from tokcore.corpus.archives import archive_and_member
+from tokcore.corpus.filters.registry import filter_names
+from tokcore.corpus.formats import all_reasons
+from tokcore.corpus.stats import LineTally
+from tokcore.encoding.scheme import Component, TokenRules
+from tokcore.errors import InputError
+from tokcore.options import flag
+from tokcore.schemes import DEFAULT_SCHEME, VOCABULARY_FILE
+from tokcore.text.unicode import UNICODE_VERSION
+
+# In an attempt: the run record as it is before the first final name, the manifest, the run record.
+_BEGUN, _WHOLE, _ENDED = '.tokbeam-begun', '.tokbeam-whole', '.tokbeam-ended'
+
+_DATASET_FILE = re.compile(
+    rf'[^/]+-(train|dev|test)-\d{{5,}}-of-\d{{5,}}(\.inputs|\.targets|\.parquet)?|{VOCABULARY_FILE}'
+)
+_FILTERS = '|'.join([*filter_names(), r'[\w.]+:\w+'])
+"""What filters are called, users' own too."""
+
+_COUNTS_FILE = re.compile(r'counts-\d{5}-of-\d{5}\.parquet')
+
+
+@dataclass(frozen=True)
+class InputState:
+    """An input as it is now; `checksum` reads it, which is only done if its time has changed."""
+
+    split: str
+    role: str
+    stored: StoredFile
+    checksum: Callable[[], InputText]
+
+
+@dataclass(frozen=True)
+class StageKey:
+    """What a stage is asked for: everything that its bytes depend on."""
+
+    stage: str
+    options: dict[str, object]
+    inputs: tuple[InputState, ...]
+    rules: TokenRules
+
+    def manifest(
+        self, inputs: tuple[InputText, ...], lines: tuple[LineTally, ...] = (), **made
+    ) -> Manifest:
+        """Returns the manifest of the result.
+
+        Args:
+            inputs: what was read.
+            lines: of each split, what was read of them.
+            made: other fields of the manifest: what came out.
+        """
+        return Manifest(
+            self.stage, UNICODE_VERSION, self.options, inputs, lines, rules=self.rules, **made
+        )
+
+    def run_record(self, seconds: dict[str, float], runner: Sequence[str]) -> RunRecord:
+        """Returns what is remembered of a run beside its manifest.
+
+        Args:
+            seconds: of its parts.
+            runner: Beam's options.
+        """
+        return RunRecord(
+            tuple((each.stored.path, each.stored.size, each.stored.modified) for each in self.inputs),
+            seconds={name: round(value, 3) for name, value in seconds.items()},
+            runner=without_secrets(runner),
+        )
+
+
+@dataclass(frozen=True)
+class StageOutput:
+    """Where a stage's files, its manifest and its run record go."""
+
+    folder: str
+    rejected_folder: str
+    """Where lines go that were left out: a folder of this output's own."""
+    made: re.Pattern
+    """The names of files that this kind of stage makes; what else a record names is left alone."""
+    manifest_name: str = MANIFEST_NAME
+    run_name: str = RUN_NAME
+    file_name: str | None = None  # where the output is one file of a folder shared with others
+    root: str | None = None  # of a folder that the tool has named in this one: no link is followed
+
+    @classmethod
+    def of_dataset(cls, folder: str) -> 'StageOutput':
+        """A dataset's folder: shards, and vocabularies of a build."""
+        return cls(folder, filesystem.join(folder, REJECTED_FOLDER), _DATASET_FILE)
+
+    @classmethod
+    def of_counts(cls, folder: str, root: str | None = None) -> 'StageOutput':
+        """A COUNTS folder; its rejected lines are beside it, in `COUNTS.rejected`."""
+        return cls(folder, f'{folder}.{REJECTED_FOLDER}', _COUNTS_FILE, root=root)
+
+    @classmethod
+    def of_vocabulary(cls, path: str) -> 'StageOutput':
+        """A vocabulary written alone, with `FILE.tokbeam.json` and `FILE.rejected` beside it."""
+        folder, name = filesystem.split_path(path)
+        return cls(
+            folder,
+            f'{path}.{REJECTED_FOLDER}',
+            re.compile(re.escape(name)),
+            f'{name}.tokbeam.json',
+            f'{name}.tokbeam.run.json',
+            name,
+        )
+
+    @property
+    def manifest_path(self) -> str:
+        return filesystem.join(self.folder, self.manifest_name)
+
+    @property
+    def run_path(self) -> str:
+        return filesystem.join(self.folder, self.run_name)
+
+    @property
+    def path(self) -> str:
+        """What the user gave as `--output`."""
+        return filesystem.join(self.folder, self.file_name) if self.file_name else self.folder
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The final names that are this output's in a folder shared with others; none if it is not."""
+        return (self.file_name, self.manifest_name, self.run_name) if self.file_name else ()
+
+    def claim(self) -> Claim:
+        """Returns the claim to be held from the first look at this output to the last."""
+        name = CLAIM_NAME
+        if self.file_name:
+            # Not the name itself, to which the filesystem may give no more room.
+            digest = hashlib.sha256(os.fsencode(self.file_name)).hexdigest()[:16]
+            name = f'{CLAIM_NAME}-{digest}'
+        return Claim(filesystem.join(self.folder, name), self.path, root=self.root)
+
+    def attempt(self, claim: Claim) -> Attempt:
+        """Returns a new attempt at this output, which sweeps what earlier ones left."""
+        return Attempt(self.folder, self.names, claim.folder)
+
+    def rejected_paths(self) -> list[str]:
+        """All files of rejected lines that a result can have, and those of datasets there are."""
+        names = [f'{split}.{reason}.jsonl' for split in SPLITS for reason in all_reasons()]
+        further = re.compile(
+            rf'({"|".join(SPLITS)})\.(.+\.)?({"|".join(all_reasons())}|{_FILTERS})\.jsonl',
+            re.DOTALL,
+        )
+        there = []
+        if filesystem.is_folder(self.rejected_folder):
+            there = [each.name for each in filesystem.list_folder(self.rejected_folder)]
+        names += sorted(set(filter(further.fullmatch, there)).difference(names))
+        return [filesystem.join(self.rejected_folder, name) for name in names]
+
+    def rejected_files(self, rejected: Sequence[OutputFile]) -> tuple[OutputFile, ...]:
+        """Returns the manifest's entries of files of rejected lines, by their final names.
+
+        Those of a COUNTS folder are beside it, where its manifest cannot name them: none.
+        """
+        above, base = filesystem.split_path(self.rejected_folder)
+        if above != self.folder:
+            return ()
+        return tuple(
+            dataclasses.replace(file, name=f'{base}/{filesystem.split_path(file.name)[1]}')
+            for file in rejected
+        )
+
+    def warn_rejected(self, rejected: Sequence[OutputFile]) -> None:
+        """Tells how many lines were left out, and where they are; so too what filters dropped."""
+        for file in rejected:
+            name = filesystem.split_path(file.name)[1]
+            path = filesystem.join(self.rejected_folder, name)
+            is_reason = name.split('.')[-2] in all_reasons()
+            tell(LinesLeftOut(file.rows, path) if is_reason else DroppedRowsKept(file.rows, path))
+
+    def earlier_manifest(self) -> Manifest | None:
+        """Returns the manifest that is there, None if there is none that can be read."""
+        try:
+            return read_manifest(self.manifest_path)
+        except InputError:
+            # Only --overwrite comes here with a manifest that cannot be read; it is replaced.
+            return None
+
+    def earlier_files(self) -> set[str]:
+        """Names of files that earlier results have here, as far as this tool makes such names."""
+        run = read_run(self.run_path)
+        manifest = self.earlier_manifest()
+        names = {*(run.files if run else ())}
+        names |= {file.name for file in manifest.outputs} if manifest else set()
+        return set(filter(self.made.fullmatch, names))
+
+
+@dataclass(frozen=True)
+class StageTask:
+    """A result that is to be there.
+
+    Attributes:
+        key: what is asked for.
+        output: where it goes.
+        names: of the files that are made.
+    """
+
+    key: StageKey
+    output: StageOutput
+    names: Sequence[str]
+
+
+def up_to_date(
+    task: StageTask, claim: Claim, overwrite: bool, given: Sequence[str] = ()
+) -> Manifest | None:
+    """Returns the manifest if a result is already there, None if it is to be made.
+
+    Args:
+        task: the result.
+        claim: that on its output.
+        overwrite: whether another result may be replaced.
+        given: paths that are read beside the inputs.
+
+    Raises:
+        InputError: the output holds another result, or files that no run of ours began; or an
+            input would be replaced.
+    """
+    output, wanted = task.output, task.key
+    manifest = None if overwrite else read_manifest(output.manifest_path)
+    run = read_run(output.run_path)
+    if manifest is None:
+        claim.require()
+        read = [*(each.stored.path for each in wanted.inputs), *given]
+        names = {*task.names, *output.earlier_files(), output.manifest_name, output.run_name}
+        replaced = [filesystem.join(output.folder, name) for name in sorted(names)]
+        refuse_replaced(read, [*replaced, *output.rejected_paths()])
+        _refuse_folders(output, task.names)
+        if run is None and not overwrite:
+            _refuse_foreign(output, task.names)
+        return None
+    _refuse_other(output, manifest, wanted)
+    has_read = _has_read_inputs(output, manifest, run, wanted)
+    for file in manifest.outputs:
+        if filesystem.stored_size(filesystem.join(output.folder, file.name)) != file.bytes:
+            raise InputError(
+                f'{filesystem.join(output.folder, file.name)} is missing or not of the size that '
+                f'{output.manifest_name} states; give --overwrite to make it again'
+            )
+    if not claim.is_denied:
+        sweep_attempts(output.folder, output.names, claim.folder)
+        if has_read and run is not None:
+            inputs = wanted.run_record({}, ()).inputs
+            publish_run(output, claim, dataclasses.replace(run, inputs=inputs))
+    return manifest
+
+
+def _refuse_folders(output: StageOutput, final_names: Sequence[str]) -> None:
+    for name in (*final_names, output.manifest_name, output.run_name):
+        path = filesystem.join(output.folder, name)
+        if filesystem.is_local(path) and os.path.isdir(path):
+            raise InputError(f'{path} is a folder where a file of the result goes; move it away')
+
+
+def _refuse_foreign(output: StageOutput, final_names: Sequence[str]) -> None:
+    for name in final_names:
+        path = filesystem.join(output.folder, name)
+        if filesystem.exists(path):
+            raise InputError(
+                f'{path} exists, but no {output.manifest_name} says what it is; '
+                'give another output, or --overwrite to replace it'
+            )
+    for path in output.rejected_paths():
+        if filesystem.exists(path):
+            raise InputError(
+                f'{path} holds the rejected lines of another run; move it away, or give '
+                '--overwrite to replace it'
+            )
+
+
+def _refuse_other(output: StageOutput, manifest: Manifest, wanted: StageKey) -> None:
+    options = _as_read(wanted.options)
+    there = _options_there(manifest)
+    rules = manifest.rules or earlier_rules()
+    for what, before, now in [
+        ('command', manifest.stage, wanted.stage),
+        ('Unicode version', manifest.unicode, UNICODE_VERSION),
+        *(
+            (flag(name), there.get(name), options.get(name))
+            for name in {**options, **there}
+        ),
+        ('normalizer', rules.normalizer, wanted.rules.normalizer),
+        ('pre-tokenizer', rules.pre_tokenizer, wanted.rules.pre_tokenizer),
+        (
+            'input files',
+            [(each.split, each.role, each.name) for each in manifest.inputs],
+            [(each.split, each.role, each.stored.name) for each in wanted.inputs],
+        ),
+    ]:
+        if before != now:
+            raise InputError(
+                f'{output.manifest_path} is of a run with another {what}: {_shown(before)} '
+                f'there, {_shown(now)} now; give another output, or --overwrite to replace it'
+            )
+
+
+def _has_read_inputs(
+    output: StageOutput, manifest: Manifest, run: RunRecord | None, wanted: StageKey
+) -> bool:
+    """Refuses changed inputs; tells whether their state was not enough to know."""
+    has_read = False
+    seen = run.inputs if run and len(run.inputs) == len(wanted.inputs) else None
+    for number, (before, now) in enumerate(zip(manifest.inputs, wanted.inputs, strict=True)):
+        if seen and seen[number][1:] == (now.stored.size, now.stored.modified):
+            continue
+        has_read = True
+        text = now.checksum()
+        if text != before:
+            raise InputError(
+                f'{now.stored.path} has changed since {output.manifest_path} was written: '
+                f'{before.bytes} bytes with CRC-32C {before.crc32c} there, {text.bytes} with '
+                f'{text.crc32c} now; give another output, or --overwrite to replace it'
+            )
+    return has_read
+
+
+def _options_there(manifest: Manifest) -> dict[str, object]:
+    """A manifest's options; before any recorded it, the scheme of what has a vocabulary was one."""
+    if manifest.rules is None and manifest.stage != 'count':
+        return {'scheme': DEFAULT_SCHEME, **manifest.options}
+    return manifest.options
+
+
+def _as_read(options: dict[str, object]) -> dict[str, object]:
+    """Options as JSON gives them back: lists for tuples."""
+    return {
+        name: list(value) if isinstance(value, tuple) else value for name, value in options.items()
+    }
+
+
+def _shown(value: object) -> str:
+    if isinstance(value, Component):
+        return str(value)
+    if dataclasses.is_dataclass(value):
+        return str(dataclasses.asdict(value))
+    return 'none' if value is None else str(value)
+
+
+def publish(
+    task: StageTask,
+    claim: Claim,
+    attempt: Attempt,
+    manifest: Manifest,
+    run: RunRecord,
+    rejected: Sequence[OutputFile] = (),
+) -> None:
+    """Gives an attempt's whole files their final names; the manifest comes last.
+
+    Files of the result being replaced, or of a run that was killed here, are deleted if this
+    result does not have them: readers take whatever matches `<name>-train*`.
+
+    Args:
+        task: the result, whose files are in the attempt under their names.
+        claim: that on its output.
+        attempt: holds the files.
+        manifest: of the result.
+        run: what is remembered of the run.
+        rejected: files of rejected lines in the attempt, by their names there.
+
+    Raises:
+        InputError: the claim was lost, or something is in a file's place.
+    """
+    output, names = task.output, task.names
+    earlier = output.earlier_manifest()
+    before = output.earlier_files()
+    # All is written before anything has its final name: the disk may be full.
+    for name, data in [
+        (_BEGUN, dataclasses.replace(run, files=tuple(sorted(before | set(names)))).to_json()),
+        (_WHOLE, manifest.to_json()),
+        (_ENDED, dataclasses.replace(run, files=tuple(sorted(names))).to_json()),
+    ]:
+        filesystem.write_bytes(filesystem.join(attempt.path, name), data)
+    claim.check()
+    # From here on the folder is not a result until the next manifest.
+    attempt.delete_final(output.folder, output.manifest_name)
+    attempt.publish_as(_BEGUN, output.folder, output.run_name)
+    for name in sorted(before - set(names)):
+        attempt.delete_final(output.folder, name)
+    attempt.publish(names)
+    _publish_rejected(output, attempt, [file.name for file in rejected])
+    _delete_shared_rejected(output, attempt, earlier)
+    claim.check()
+    attempt.publish_as(_WHOLE, output.folder, output.manifest_name)
+    attempt.publish_as(_ENDED, output.folder, output.run_name)
+
+
+def publish_run(output: StageOutput, claim: Claim, run: RunRecord) -> None:
+    """Replaces the record of the run whose result is there."""
+    with output.attempt(claim) as attempt:
+        filesystem.write_bytes(filesystem.join(attempt.path, _ENDED), run.to_json())
+        attempt.publish_as(_ENDED, output.folder, output.run_name)
+
+
+def _publish_rejected(output: StageOutput, attempt: Attempt, names: Sequence[str]) -> None:
+    folder, base = filesystem.split_path(output.rejected_folder)
+    kept = set()
+    for source in names:
+        name = f'{base}/{filesystem.split_path(source)[1]}'
+        attempt.publish_as(source, folder, name)
+        kept.add(filesystem.join(folder, *name.split('/')))
+    for path in output.rejected_paths():
+        if path not in kept:
+            attempt.delete_final(folder, f'{base}/{filesystem.split_path(path)[1]}')
+    delete_if_empty(output.rejected_folder)
+
+
+def _delete_shared_rejected(output: StageOutput, attempt: Attempt, earlier: Manifest | None) -> None:
+    """Deletes what a vocabulary of 6b30307 had in `rejected`, which all in a folder shared."""
+    for file in earlier.rejected if earlier and output.file_name else ():
+        path = filesystem.join(output.folder, *file.name.split('/'))
+        is_shared = file.name.startswith(f'{REJECTED_FOLDER}/')
+        if is_shared and filesystem.stored_size(path) == file.bytes:
+            data = filesystem.read_bytes(path)
+            if f'{google_crc32c.value(data):08x}' == file.crc32c:
+                attempt.delete_final(output.folder, file.name)
+                delete_if_empty(filesystem.split_path(path)[0])
+
+
+def refuse_replaced(read: Iterable[str], replaced: Iterable[str]) -> None:
+    """Refuses a file that a run reads and that its result would replace, by whatever name.
+
+    Args:
+        read: paths of what is read; of a member of an archive, `ARCHIVE!MEMBER`.
+        replaced: paths of files that get new content or are deleted, which need not be there.
+
+    Raises:
+        InputError: a file of this machine is both.
+    """
+    here = [path for path in replaced if filesystem.is_local(path)]
+    # The name itself is replaced, be it a link; what is above it is where links lead.
+    places = {
+        os.path.join(os.path.realpath(above), name) for above, name in map(os.path.split, here)
+    }
+    files = {identity for path in here if (identity := _identity(path))}
+    for path in read:
+        if not filesystem.is_local(path):
+            continue
+        stored = _stored(path)
+        if os.path.realpath(stored) in places or _identity(stored) in files:
+            raise InputError(
+                f'{stored} is read by this run and would be replaced by its result; give another '
+                '--output'
+            )
+
+
+def _stored(path: str) -> str:
+    """The file that a path leads to: itself, or the archive that it is a member of."""
+    named = archive_and_member(path)
+    return named[0] if named and not os.path.lexists(path) else path
+
+
+def _identity(path: str) -> tuple[int, int] | None:
+    """Tells a file from all others, whatever its names are; None if it is not there."""
+    try:
+        state = os.stat(path)
+    except (OSError, ValueError):
+        return None
+    return state.st_dev, state.st_ino

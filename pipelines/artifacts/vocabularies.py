@@ -1,0 +1,148 @@
+"""A vocabulary file as its user gives it, held against the manifest of the run that made it.
+
+A flipped bit within a subtoken still leaves a vocabulary, only another one, and its ids look like
+any other's. The manifest beside it tells; a file from elsewhere has none and is taken as it is.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+import google_crc32c
+
+from pipelines.artifacts.manifest import MANIFEST_NAME, OutputFile, VocabularyRecord, read_manifest
+from pipelines.files import filesystem
+from pipelines.options.vocabulary import asked_scheme
+from tokcore.encoding.scheme import Scheme, check_rules
+from tokcore.encoding.vocabulary import Vocabulary
+from tokcore.errors import InputError
+from tokcore.schemes import DEFAULT_SCHEME, find_scheme, scheme_names
+from tokcore.text.unicode import check_unicode
+
+
+@dataclass(frozen=True)
+class ReadVocabulary:
+    """A whole vocabulary file."""
+
+    entries: Vocabulary
+    data: bytes  # the file as it is stored
+    crc32c: str  # of the data, as manifests have it
+    unicode: str | None  # of the Python whose tables cut its tokens, None if not recorded
+    beside: tuple[OutputFile, ...] = ()  # other files that belong to it
+
+
+def scheme_of(
+    paths: Iterable[str], asked: str | None = None, values: Mapping[str, object] | None = None
+) -> Scheme:
+    """Returns the scheme of vocabulary files, with what is asked for of its tokens.
+
+    It is the one that is recorded beside them, or asked for, or else the only one to which the file
+    can belong by its form. What is not asked for is as recorded.
+
+    Args:
+        paths: of the files; none for a scheme that needs none.
+        asked: its name, if it is asked for.
+        values: what is asked for, by `Declared.key`.
+
+    Raises:
+        InputError: one is recorded for another scheme than the others, or than that asked for, or
+            for other tokens; or nothing tells which scheme it is.
+    """
+    found = {f'--scheme {asked} is asked for': asked} if asked else {}
+    recorded_options: dict[str, object] = {}
+    for path in paths:
+        _, record = _recorded(path)
+        if record is not None:
+            scheme = record.scheme or DEFAULT_SCHEME
+            found[f'the vocabulary {path} was made with --scheme {scheme}'] = scheme
+            recorded_options |= record.scheme_options or {}
+        elif asked is None:
+            scheme = _scheme_by_form(path)
+            found[f'the vocabulary {path} is by its form one of --scheme {scheme}'] = scheme
+        if record is None and (name := asked or scheme) in scheme_names():
+            recorded_options |= find_scheme(name).told_by(
+                filesystem.read_bytes(path), path, filesystem.read_if_there
+            )
+    first = next(iter(found), None)
+    for said, scheme in found.items():
+        if scheme != found[first]:
+            raise InputError(f'{said}, but {first}; give vocabularies of one scheme')
+        if scheme not in scheme_names():
+            known = ', '.join(scheme_names())
+            raise InputError(f'{said}, which this version does not know: there are {known}')
+    name = found[first] if found else DEFAULT_SCHEME
+    return asked_scheme(name, recorded_options | dict(values or {}))
+
+
+def needs_no_vocabulary(scheme: str | None) -> bool:
+    """Tells whether a scheme that is asked for has ids without any vocabulary file."""
+    return scheme is not None and find_scheme(scheme).fixed is not None
+
+
+def _scheme_by_form(path: str) -> str:
+    data = filesystem.read_bytes(path)
+    fitting = [name for name in scheme_names() if find_scheme(name).recognizes(data)]
+    if len(fitting) != 1:
+        raise InputError(
+            f'{path} has no record beside it, and its form does not tell what kind of vocabulary '
+            f'it is; give --scheme, one of {", ".join(scheme_names())}'
+        )
+    return fitting[0]
+
+
+def read_vocabulary(path: str, scheme: Scheme) -> ReadVocabulary:
+    """Reads a vocabulary file of a scheme, and looks for its manifest beside it.
+
+    That is `FILE.tokbeam.json`, or else the folder's `tokbeam.json` if it lists the file.
+
+    Raises:
+        InputError: the file cannot be read, is no vocabulary or not the one that its manifest
+            tells of, or was made with another Unicode version than this Python's, or for other
+            rules of tokens than the scheme's.
+    """
+    data = filesystem.read_bytes(path)
+    crc32c = f'{google_crc32c.value(data):08x}'
+    manifest_path, record = _recorded(path)
+    unicode = None
+    if record is not None:
+        check_unicode(record.unicode, f'the vocabulary {path}')
+        check_rules(record.rules, scheme.rules, f'the vocabulary {path}')
+        if (len(data), crc32c) != (record.bytes, record.crc32c):
+            raise InputError(
+                f'{path} has {len(data)} bytes with CRC-32C {crc32c}, and {manifest_path} tells of '
+                f'{record.bytes} with {record.crc32c}; make it again, or if it was changed on '
+                'purpose, give a copy in another folder'
+            )
+        unicode = record.unicode
+    beside: dict[str, OutputFile] = {}
+
+    def read(other: str) -> bytes | None:
+        found = filesystem.read_if_there(other)
+        if found is not None:
+            name = filesystem.split_path(other)[1]
+            beside[name] = file_entry(name, found)
+        return found
+
+    entries = scheme.parse(data, path, read)
+    if record is not None:
+        for each in record.beside:
+            if beside.get(each.name, each) != each:
+                raise InputError(
+                    f'{each.name} beside {path} is not the one that {manifest_path} tells of; make '
+                    'both again, or give copies in another folder'
+                )
+    return ReadVocabulary(entries, data, crc32c, unicode, tuple(beside.values()))
+
+
+def file_entry(name: str, data: bytes) -> OutputFile:
+    """Returns the entry of a file of lines in a manifest."""
+    return OutputFile(name, len(data), f'{google_crc32c.value(data):08x}', data.count(b'\n'))
+
+
+def _recorded(path: str) -> tuple[str, VocabularyRecord | None]:
+    folder, name = filesystem.split_path(path)
+    for manifest_path in (f'{path}.tokbeam.json', filesystem.join(folder, MANIFEST_NAME)):
+        manifest = read_manifest(manifest_path)
+        for record in manifest.vocabularies if manifest else ():
+            if record.name == name:
+                return manifest_path, record
+    return '', None

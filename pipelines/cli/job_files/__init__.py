@@ -1,1 +1,0 @@
-"""Job files: what a command line says, as TOML."""

@@ -1,0 +1,466 @@
+"""The terminal: progress on standard error, results on standard output, Ctrl-C and SIGTERM.
+
+Progress is a bar on a terminal and elsewhere a line every half minute, drawn by a thread of its own
+because a long kernel reports nothing for minutes. Python runs signal handlers in the main thread
+only, and not while that waits for a lock or a kernel; so a thread waits for the signals and ends
+the process. Nothing is tidied up then: files are either whole or removed by the next run.
+"""
+
+import contextlib
+import io
+import logging
+import os
+import signal
+import sys
+import threading
+import time
+import typing
+from collections.abc import Callable, Iterable, Iterator
+from typing import BinaryIO, NoReturn, TextIO
+
+from pipelines.cli.printable import escaped, printable
+from pipelines.engines.events import RoundEnded
+from pipelines.engines.progress import BYTES, Event, StageBegan, StageEnded, WorkDone, listening
+from pipelines.system_errors import system_error
+from tokcore.errors import InputError
+
+if typing.TYPE_CHECKING:
+    from tqdm import tqdm
+
+_LOGGER = logging.getLogger(__name__)
+
+_LINE_SECONDS = 30
+_LOOK_SECONDS = 0.5
+
+Clock = Callable[[], float]
+
+KEPT = 'what is finished is kept, and the same command goes on from there'
+
+_LAST_SECONDS = 2
+_GRACE_SECONDS = 0.5
+
+_QUIET_LOOKS = 4
+_BETWEEN_LOOKS = 0.02  # seconds
+
+_ending = threading.Event()
+
+line_is_open = threading.Event()
+"""Set while a bar stands on the terminal's last line, which the line at the end must not join."""
+
+terminal_lock = threading.RLock()
+"""Held by whoever draws on the terminal; once a signal has come it is never given back."""
+
+
+@contextlib.contextmanager
+def shown_progress(stream: TextIO) -> Iterator[None]:
+    """Shows how far a job is while the block runs: a bar if the stream is a terminal, or lines."""
+    shown = Bar(stream) if stream.isatty() else HalfMinuteLines()
+    ended = threading.Event()
+
+    def look() -> None:
+        while not ended.wait(_LOOK_SECONDS):
+            shown.look()
+
+    looking = threading.Thread(target=look, daemon=True)
+    looking.start()
+    try:
+        with listening(shown):
+            yield
+    finally:
+        ended.set()
+        looking.join()
+        shown.close()
+
+
+class Now:
+    """What a job is at, as the events tell it.
+
+    Attributes:
+        stages: that have begun and not ended; the last is a part of those before it.
+        work: the last that was told of work that is not at its end, None if nothing is counted.
+        began: when that work began, or else the stage.
+        rounds: of a search, that the last stage has seen.
+    """
+
+    def __init__(self, clock: Clock):
+        self._clock = clock
+        self.stages: list[str] = []
+        self.work: WorkDone | None = None
+        self.began = clock()
+        self.rounds = 0
+
+    def take(self, event: Event) -> None:
+        if isinstance(event, WorkDone):
+            self._take_work(event)
+        elif isinstance(event, StageBegan):
+            self.stages.append(event.stage)
+            self._begin()
+        elif isinstance(event, StageEnded):
+            self.stages.remove(event.stage)
+            self._begin()
+        elif isinstance(event, RoundEnded):
+            self.rounds = event.number
+
+    def _take_work(self, event: WorkDone) -> None:
+        if event.done >= event.total:
+            if self.work is not None and self.work.work == event.work:
+                self._begin()
+        elif self.work is None or self.work.work != event.work:
+            self._begin()
+            self.work = event
+        else:
+            self.work = event
+
+    def _begin(self) -> None:
+        self.work, self.rounds, self.began = None, 0, self._clock()
+
+    @property
+    def label(self) -> str:
+        """What the job is at, in some words; nothing between stages."""
+        if self.work is not None:
+            return self.work.stage
+        stage = self.stages[-1] if self.stages else ''
+        return f'{stage}: round {self.rounds + 1}' if self.rounds else stage
+
+
+class HalfMinuteLines:
+    """Writes a line for each half minute that a job takes."""
+
+    def __init__(self, clock: Clock = time.monotonic, write: Callable[[str], None] = _LOGGER.info):
+        self._clock, self._write = clock, write
+        self._now = Now(clock)
+        self._last = clock()
+        self._lock = threading.Lock()
+
+    def __call__(self, event: Event) -> None:
+        with self._lock:
+            self._now.take(event)
+        self.look()
+
+    def look(self) -> None:
+        """Writes the line if it is due."""
+        with self._lock:
+            if self._clock() - self._last < _LINE_SECONDS:
+                return
+            self._last = self._clock()
+            line = self._line()
+        if line:
+            self._write(line)
+
+    def close(self) -> None:
+        """Nothing is left to be done."""
+
+    def _line(self) -> str:
+        now, seconds = self._now, self._clock() - self._now.began
+        work = now.work
+        if work is None:
+            return f'{now.label}, for {said_time(seconds)}' if now.label else ''
+        line = f'{now.label}: {100 * work.done // work.total} % of {_said(work.total, work.unit)}'
+        if not work.done or seconds <= 0:
+            return line
+        rate = work.done / seconds
+        left = (work.total - work.done) / rate
+        return f'{line}, {_said(rate, work.unit)}/s, {said_time(left)} left'
+
+
+class Bar:
+    """Draws a bar on a terminal; what is logged is written above it."""
+
+    def __init__(self, terminal: TextIO, clock: Clock = time.monotonic):
+        self._terminal = terminal
+        self._now = Now(clock)
+        self._bar: tqdm | None = None
+        self._shown: tuple[str, float] | None = None  # whose bar it is, and since when
+        self._lock = terminal_lock
+        self._replaced = [
+            (handler, handler.setStream(_AboveBar(self, terminal)))
+            for handler in logging.getLogger().handlers
+            if isinstance(handler, logging.StreamHandler) and handler.stream is terminal
+        ]
+
+    def __call__(self, event: Event) -> None:
+        with self._lock:
+            self._now.take(event)
+            if not is_ending():
+                self._draw()
+
+    def look(self) -> None:
+        """Draws the bar with the time that it is now."""
+        with self._lock:
+            if self._bar is not None and not is_ending():
+                self._bar.refresh()
+
+    def close(self) -> None:
+        """Takes the bar away, and gives the log its terminal back."""
+        with self._lock:
+            self._end_bar()
+            for handler, stream in self._replaced:
+                handler.setStream(stream)
+
+    @contextlib.contextmanager
+    def aside(self) -> Iterator[None]:
+        """Around what else is written to the terminal."""
+        with self._lock:
+            if self._bar is not None:
+                self._bar.clear()
+            yield
+            if self._bar is not None:
+                self._bar.refresh()
+
+    def _draw(self) -> None:
+        now = self._now
+        wanted = (now.label, now.began) if now.label else None
+        if wanted != self._shown:
+            self._end_bar()
+            if wanted is not None:
+                self._begin_bar()
+            self._shown = wanted
+        elif self._bar is not None and now.work is not None:
+            self._bar.update(now.work.done - self._bar.n)
+
+    def _begin_bar(self) -> None:
+        # It takes its time to import, and who has no terminal needs none.
+        from tqdm import tqdm
+
+        tqdm.monitor_interval = 0  # a thread of its own, and here is one already
+        work = self._now.work
+        how: dict[str, object] = {'desc': self._now.label, 'file': self._terminal, 'leave': False}
+        if work is None:
+            how |= {'total': None, 'bar_format': '{desc} [{elapsed}]'}
+        else:
+            is_bytes = work.unit == BYTES
+            how |= {'total': work.total, 'initial': work.done, 'unit_scale': True}
+            how['unit'] = work.unit if is_bytes else f' {work.unit}'
+            how['unit_divisor'] = 1024 if is_bytes else 1000
+        line_is_open.set()
+        self._bar = tqdm(dynamic_ncols=True, **how)
+
+    def _end_bar(self) -> None:
+        if self._bar is not None:
+            self._bar.close()
+            line_is_open.clear()
+        self._bar = self._shown = None
+
+
+class _AboveBar(io.TextIOBase):
+    """A terminal to write lines to, above the bar on it."""
+
+    def __init__(self, bar: Bar, terminal: TextIO):
+        self._bar, self._terminal = bar, terminal
+
+    def write(self, text: str) -> int:
+        with self._bar.aside():
+            written = self._terminal.write(text)
+            self._terminal.flush()
+        return written
+
+    def flush(self) -> None:
+        self._terminal.flush()
+
+
+def said_time(seconds: float) -> str:
+    """Returns a time as people say it: `40 s`, `3 min`, `2 h 5 min`."""
+    minutes = round(seconds / 60)
+    if seconds < 90:
+        return f'{round(seconds)} s'
+    return f'{minutes} min' if minutes < 60 else f'{minutes // 60} h {minutes % 60} min'
+
+
+def _said(amount: float, unit: str) -> str:
+    if unit != BYTES:
+        return f'{amount:,.0f} {unit}'
+    for name, size in (('GiB', 1 << 30), ('MiB', 1 << 20), ('KiB', 1 << 10)):
+        if amount >= size:
+            return f'{amount / size:.1f} {name}'
+    return f'{amount:.0f} B'
+
+
+def end_on_signals(kept: str) -> None:
+    """Makes SIGINT and SIGTERM end this process with one line and status 130 or 143.
+
+    One that is ignored, as `nohup` and shells without job control make it for SIGINT, stays ignored.
+
+    Args:
+        kept: what the line says after the signal, or nothing.
+    """
+    threading.excepthook = _tell_of_thread
+    numbers = [signal.SIGINT, signal.SIGTERM]
+    numbers = [each for each in numbers if signal.getsignal(each) != signal.SIG_IGN]
+    if sys.platform == 'linux' and signal.SIGINT in numbers:
+        numbers.remove(signal.SIGINT)
+        _wait_for_blocked(signal.SIGINT, kept)
+    _wait_for_handled(numbers, kept)
+
+
+def wait_if_ending() -> None:
+    """Waits for the end if a signal has come: what breaks then is not to be told."""
+    if _ending.wait(_GRACE_SECONDS):
+        threading.Event().wait()
+
+
+def _wait_for_blocked(number: int, kept: str) -> None:
+    """Ends this process on a signal that its child processes ignore.
+
+    A terminal sends Ctrl-C to them too, and a worker of Beam's would tell of it with a traceback
+    before it is ended by this process. What is ignored here they ignore; and what is blocked as well
+    Linux keeps for the thread that waits for it.
+    """
+    signal.pthread_sigmask(signal.SIG_BLOCK, [number])  # inherited by all threads from here on
+    signal.signal(number, signal.SIG_IGN)
+
+    def wait() -> None:
+        signal.sigwait([number])
+        _end(number, kept)
+
+    threading.Thread(target=wait, daemon=True).start()
+
+
+def _wait_for_handled(numbers: list[int], kept: str) -> None:
+    """Ends this process on signals whose numbers the system's handler writes to a pipe."""
+    receiver, sender = os.pipe()
+    os.set_blocking(sender, False)
+    signal.set_wakeup_fd(sender, warn_on_full_buffer=False)
+    for number in numbers:
+        signal.signal(number, _leave_to_the_thread)
+
+    def wait() -> None:
+        _end(os.read(receiver, 1)[0], kept)
+
+    threading.Thread(target=wait, daemon=True).start()
+
+
+def _leave_to_the_thread(number: int, frame: object) -> None:
+    """A handler must be there, or the number would not be written."""
+
+
+def is_ending() -> bool:
+    """Whether a signal has come, after which nothing more is to be shown."""
+    return _ending.is_set()
+
+
+def _tell_of_thread(arguments: threading.ExceptHookArgs) -> None:
+    # A worker process that got the same signal is gone before this process knows of it.
+    wait_if_ending()
+    threading.__excepthook__(arguments)
+
+
+def _end(number: int, kept: str) -> None:
+    _ending.set()
+    # Whatever becomes of the line: who reads stderr may have stopped.
+    threading.Timer(_LAST_SECONDS, os._exit, [128 + number]).start()
+    # Else a bar that is being drawn would follow the line. A terminal that takes nothing is not
+    # waited for.
+    terminal_lock.acquire(timeout=_GRACE_SECONDS)
+    name = 'interrupted' if number == signal.SIGINT else 'terminated'
+    line = f'tokbeam: {name}{"; " * bool(kept)}{kept}\n'
+    with contextlib.suppress(OSError, ValueError):
+        os.write(sys.stderr.fileno(), ('\n' * line_is_open.is_set() + line).encode())
+    try:
+        _end_children()
+    finally:
+        os._exit(128 + number)
+
+
+def _end_children() -> None:
+    """Ends the processes that this one has started: Beam's workers, a job server."""
+    import psutil  # not before it is needed: help and filters start without it
+
+    stopped: dict[int, psutil.Process] = {}
+    quiet = 0
+    # A thread may be about to start the next one, and a shell that is killed while it starts its
+    # command leaves that behind. So they are all stopped before the first is killed.
+    while quiet < _QUIET_LOOKS:
+        children = psutil.Process().children(recursive=True)
+        new = [child for child in children if child.pid not in stopped]
+        for child in new:
+            stopped[child.pid] = child
+            with contextlib.suppress(psutil.Error):
+                child.suspend()
+        quiet = 0 if new else quiet + 1
+        time.sleep(_BETWEEN_LOOKS)
+    for child in stopped.values():
+        with contextlib.suppress(psutil.Error):
+            child.kill()
+
+
+class StandardOutput:
+    """Takes bytes for standard output while the block runs.
+
+    Raises:
+        InputError: it is closed, or they cannot be written.
+        BrokenPipeError: nobody reads them any more.
+    """
+
+    def __init__(self):
+        if sys.stdout is None:
+            raise InputError('standard output is closed; give a place to write the lines to')
+        self._stream: BinaryIO = sys.stdout.buffer
+        self._at_once = isinstance(self._stream, io.RawIOBase)  # python -u
+        if self._at_once:
+            # Unbuffered, a write may stop half way without an error.
+            self._stream = open(self._stream.fileno(), 'wb', closefd=False)
+
+    def __enter__(self) -> 'StandardOutput':
+        return self
+
+    def write(self, data: bytes) -> None:
+        try:
+            self._stream.write(data)
+            if self._at_once:
+                self._stream.flush()
+        except OSError as error:
+            _give_up(error)
+
+    def __exit__(self, kind: type[BaseException] | None, *_) -> None:
+        try:
+            self._stream.flush()
+        except OSError as error:
+            if kind is None:
+                _give_up(error)
+            _forget()
+
+
+def print_lines(lines: Iterable[str]) -> None:
+    """Writes lines; raises as `StandardOutput`, but where it is closed nothing is written."""
+    _print(''.join(f'{printable(line, sys.stdout)}\n' for line in lines))
+
+
+def print_toml(text: str) -> None:
+    r"""Writes TOML, as `print_lines`; in its strings `\u00FC` stands for what cannot be shown."""
+    # Only strings hold such characters, and all of them are in double quotes.
+    lines = text.split('\n')
+    _print('\n'.join(escaped(line, sys.stdout, _toml_escape) for line in lines))
+
+
+def flush_printed() -> None:
+    """Writes what was printed, which the interpreter would do last; raises as `StandardOutput`."""
+    try:
+        if sys.stdout is not None:
+            sys.stdout.flush()
+    except OSError as error:
+        _give_up(error)
+
+
+def _toml_escape(character: str) -> str:
+    return f'\\U{ord(character):08X}' if character > '\uffff' else f'\\u{ord(character):04X}'
+
+
+def _print(text: str) -> None:
+    try:
+        if sys.stdout is not None:
+            sys.stdout.write(text)
+    except OSError as error:
+        _give_up(error)
+
+
+def _give_up(error: OSError) -> NoReturn:
+    _forget()
+    if isinstance(error, BrokenPipeError):
+        raise error
+    raise system_error(error, 'write to standard output') from error
+
+
+def _forget() -> None:
+    # The interpreter would write what still waits once more, and complain of its own.
+    with open(os.devnull, 'wb') as nowhere:
+        os.dup2(nowhere.fileno(), sys.stdout.fileno())

@@ -1,0 +1,490 @@
+"""Downloads a file over HTTP, byte for byte as it is stored, or continues one that was interrupted.
+
+An address may have a checksum and a member of an archive:
+`https://host/t.tgz#sha256=HEX!news/a.en`. A partial file has a file beside it with the server's
+ETag or Last-Modified. With these the rest is requested by `Range` and `If-Range` (RFC 9110, 13.1.5
+and 14); a server that cannot do that, or has another file now, sends all of it. Errors of servers
+and networks become sentences.
+"""
+
+import contextlib
+import hashlib
+import http.client
+import json
+import os
+import re
+import stat
+import time
+import urllib.parse
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass, replace
+from email.utils import parsedate_to_datetime
+
+import requests
+import urllib3
+
+from pipelines.engines.events import FetchResumed
+from pipelines.engines.progress import advance, counted, tell
+from pipelines.files.local_folder import LocalFolder
+from pipelines.files.paced_session import (
+    LEAST_WINDOW_BYTES,
+    WINDOW_SECONDS,
+    Clock,
+    Pace,
+    TooSlowError,
+    paced_session,
+)
+from pipelines.options.beam import HIDDEN, url_without_secrets
+from pipelines.system_errors import telling
+from tokcore.corpus.archives import archive_and_member
+from tokcore.errors import InputError, OperatingSystemError
+
+CONNECT_SECONDS = 30
+ANSWER_SECONDS = 60
+"""How long a server may be silent."""
+
+_FETCHING = 'fetching'
+_PIECE_BYTES = 32 << 10
+"""What a run that ends may lose, and how often it is told how far it is: small, since of a server
+that is left as too slow hardly more than 100 KiB may have come."""
+
+_MOST_CUTS = 8
+"""As often a connection may end within a file before a run gives up; the next one goes on."""
+
+_NUMBER = r'[0-9]{1,18}'
+"""An exabyte has 19 digits; of some thousand Python makes no number."""
+
+_CONTENT_RANGE = re.compile(rf'bytes (?:({_NUMBER})-{_NUMBER}|\*)/({_NUMBER}|\*)')
+
+_REMEDIES = {
+    401: 'a name and a password stand before the host, as https://NAME:PASSWORD@HOST/…',
+    403: 'check the address, and who may read it',
+    404: 'check the address',
+    410: 'it is no more: find another address',
+    429: 'run again later',
+}
+_TIMEOUTS = (requests.Timeout, urllib3.exceptions.TimeoutError, TimeoutError)
+_NETWORK = 'check the address and the network, and run again'
+
+_MOST_RECORD_BYTES = 64 << 10
+"""A record is an address and a few numbers; servers and users cut addresses off at 8 KiB."""
+
+_HASH_PIECE_BYTES = 1 << 20
+
+_BEGINNING = re.compile(r'https?://', re.IGNORECASE)
+_CHECKSUM = re.compile(r'#sha256=([0-9A-Fa-f]{64})(?=!|$)')
+_ENDING = re.compile(r'\.(?:tar(?:\.(?:gz|bz2|xz|zst))?|tgz|tbz2?|txz|tzst|zip)$', re.IGNORECASE)
+_ODD = re.compile(r'[^A-Za-z0-9._-]')
+
+_MOST_NAME = 100
+"""Of the bytes of a file's name, the last ones: its ending tells how it is stored."""
+
+
+@dataclass(frozen=True)
+class WebAddress:
+    """Where a file is to be fetched.
+
+    Attributes:
+        url: as it is asked for, with a name and a password if there are some.
+        name: the same as it may be written down: without these, and values of secret parameters.
+        member: of an archive, or a pattern of members; None for the file itself.
+        sha256: that the file is to have, in lower case; None if that is not said.
+    """
+
+    url: str
+    name: str
+    member: str | None
+    sha256: str | None
+
+    @property
+    def key(self) -> str:
+        """16 hexadecimal digits that tell its file from others; passwords are no part of it."""
+        return hashlib.sha256(_without_user(self.url).encode()).hexdigest()[:16]
+
+    @property
+    def file_name(self) -> str:
+        """The last part of its path, as a plain name that does not begin with a dot.
+
+        Parameters of the path that are secrets are left out.
+        """
+        last = urllib.parse.urlsplit(self.name).path.rpartition('/')[2]
+        last = ';'.join(part for part in last.split(';') if HIDDEN not in part)
+        name = _ODD.sub('_', urllib.parse.unquote(last)).lstrip('.')[-_MOST_NAME:].lstrip('.')
+        ending = _ENDING.search(self.url)
+        if self.member is not None and ending and not _ENDING.search(name):
+            name += ending[0]  # by which archives are known
+        return name or 'file'
+
+
+@dataclass(frozen=True)
+class Fetched:
+    """A file that came as a whole."""
+
+    bytes: int
+    modified_ns: int  # since 1970
+    sha256: str
+
+
+@dataclass(frozen=True)
+class _State:
+    """What the server says of its file; empty or None where it does not.
+
+    Attributes:
+        etag: the header.
+        modified: the header Last-Modified.
+        is_settled: whether that time is past, so that the file cannot change again at it.
+        total: bytes.
+    """
+
+    etag: str = ''
+    modified: str = ''
+    is_settled: bool = False
+    total: int | None = None
+
+    @property
+    def validator(self) -> str:
+        """What `If-Range` takes: a strong ETag, or a settled time; empty if there is neither."""
+        if self.etag and not self.etag.startswith('W/'):
+            return self.etag
+        return self.modified if self.is_settled else ''
+
+    def allows(self, told: '_State', total: int | None) -> bool:
+        """Tells whether an answer may be about the same state of the file.
+
+        Args:
+            told: its ETag and Last-Modified; what it does not tell is passed over.
+            total: the length of the file, by its Content-Range.
+        """
+        return (
+            total == self.total
+            and told.etag in ('', self.etag)
+            and told.modified in ('', self.modified)
+        )
+
+
+class Transfer:
+    """A file on its way.
+
+    Args:
+        address: where it is.
+        folder: where it goes.
+        name: of what came so far; its state is in `NAME.json`.
+        clock: by which the server's pace is measured.
+
+    Raises:
+        InputError: the server refuses it or is too slow, the network refuses it, or it cannot be
+            written.
+    """
+
+    def __init__(
+        self,
+        address: WebAddress,
+        folder: LocalFolder,
+        name: str,
+        clock: Clock = time.monotonic,
+    ):
+        self._address, self._folder, self._clock = address, folder, clock
+        self._name, self._state_name = name, f'{name}.json'
+        self._writing = f'write {os.path.join(folder.path, name)}'
+
+    def run(self) -> Fetched:
+        """Fetches what is missing."""
+        try:
+            return self._run()
+        except TooSlowError as error:
+            raise refused_for_pace(self._address) from error
+
+    def _run(self) -> Fetched:
+        state, cuts = self._known_state(), 0
+        while True:
+            held = self._held() if state.validator else 0
+            try:
+                with self._answer(held, state) as answer:
+                    state, is_whole = self._take(answer, held, state)
+                if is_whole:
+                    return self._summary()
+            except _CutError as cut:
+                cuts += 1
+                state = self._known_state()
+                if cuts > _MOST_CUTS or not state.validator or self._held() <= held:
+                    raise refused_by_network(self._address, cut.error) from cut.error
+
+    def discard(self) -> None:
+        """Deletes what came, and what is known of it."""
+        with telling(self._writing):
+            for name in (self._name, self._state_name):
+                self._folder.delete(name)
+
+    def move(self, name: str) -> None:
+        """Gives the file, which is whole, its name."""
+        with telling(f'write {os.path.join(self._folder.path, name)}'):
+            self._folder.replace(self._name, name)
+            self._folder.delete(self._state_name)
+
+    @contextlib.contextmanager
+    def _answer(self, held: int, state: _State) -> Iterator[requests.Response]:
+        headers = {'Accept-Encoding': 'identity', 'User-Agent': 'tokbeam'}
+        if held:
+            headers |= {'Range': f'bytes={held}-', 'If-Range': state.validator}
+        seconds = (CONNECT_SECONDS, ANSWER_SECONDS)
+        with paced_session(Pace(self._clock)) as session:
+            try:
+                answer = session.get(
+                    self._address.url, headers=headers, stream=True, timeout=seconds
+                )
+            except (requests.RequestException, urllib3.exceptions.HTTPError, ValueError) as error:
+                raise refused_by_network(self._address, error) from error
+            with answer:
+                yield answer
+
+    def _take(self, answer: requests.Response, held: int, state: _State) -> tuple[_State, bool]:
+        """Writes what an answer holds; returns the state now, and whether the file is whole."""
+        told = _state_of(answer)
+        if answer.status_code == 200:
+            told = replace(told, total=self._length(answer))
+            self._begin(told)
+            self._write(answer, 0, told.total)
+            return told, True
+        if not held or answer.status_code not in (206, 416):
+            raise refused_by_server(self._address, answer.status_code)
+        start, total = _range_of(answer)
+        is_same = state.allows(told, total)
+        # A part comes with the ETag that all of the file has (RFC 9110, 15.3.7).
+        is_same_part = is_same and told.etag == state.etag
+        if answer.status_code == 206 and is_same_part and start == held:
+            tell(FetchResumed(self._address.name, held))
+            self._write(answer, held, total)
+            return state, True
+        if answer.status_code == 416 and is_same and total == held:
+            return state, True
+        self.discard()  # of another file than that of before: all of this one is asked for
+        return _State(), False
+
+    def _length(self, answer: requests.Response) -> int | None:
+        length = answer.headers.get('Content-Length', '')
+        if not length.isascii() or not length.isdigit():
+            return None
+        if not re.fullmatch(_NUMBER, length):
+            raise refused_for_length(self._address, length)
+        return int(length)
+
+    def _begin(self, state: _State) -> None:
+        self.discard()
+        with telling(self._writing):
+            os.close(self._folder.open_file(self._name, os.O_WRONLY | os.O_CREAT | os.O_EXCL))
+            with self._folder.create(self._state_name) as file:
+                file.write(json.dumps(asdict(state)).encode())
+
+    def _write(self, answer: requests.Response, held: int, total: int | None) -> None:
+        """Writes what comes behind the bytes that are there.
+
+        Raises:
+            _CutError: the connection ended before the file.
+        """
+        with contextlib.ExitStack() as stack:
+            if total is not None:
+                stack.enter_context(counted('fetch', _FETCHING, total))
+                advance(_FETCHING, held)
+            flags = os.O_WRONLY | os.O_APPEND
+            with (
+                telling(self._writing),
+                os.fdopen(self._folder.open_file(self._name, flags), 'ab') as file,
+            ):
+                for piece in _pieces(answer):
+                    file.write(piece)
+                    advance(_FETCHING, len(piece))
+        if total is not None and self._held() != total:
+            raise _CutError(urllib3.exceptions.ProtocolError('it ends before its end'))
+
+    def _held(self) -> int:
+        state = regular_state(self._folder, self._name)
+        return 0 if state is None else state.st_size
+
+    def _known_state(self) -> _State:
+        """What was noted of the file when it was begun; nothing where that is damaged."""
+        noted = read_record(self._folder, self._state_name)
+        etag, modified, total = (noted.get(name) for name in ('etag', 'modified', 'total'))
+        kinds_fit = isinstance(etag, str) and isinstance(modified, str)
+        if not kinds_fit or not isinstance(total, int | None):
+            return _State()
+        # Version 0.1.0 noted settled times only.
+        return _State(etag, modified, noted.get('is_settled', True) is True, total)
+
+    def _summary(self) -> Fetched:
+        with telling(f'read {os.path.join(self._folder.path, self._name)}'):
+            sha256 = sha256_of(self._folder, self._name)
+            state = self._folder.state(self._name)
+        return Fetched(state.st_size, state.st_mtime_ns, sha256)
+
+
+class _CutError(Exception):
+    """A connection that ended before its answer did."""
+
+    def __init__(self, error: Exception):
+        super().__init__(str(error))
+        self.error = error
+
+
+def _pieces(answer: requests.Response) -> Iterator[bytes]:
+    """Yields the answer's bytes as they are sent; raises `_CutError`."""
+    pieces = answer.raw.stream(_PIECE_BYTES, decode_content=False)
+    while True:
+        try:
+            piece = next(pieces, None)
+        except (urllib3.exceptions.HTTPError, OSError) as error:
+            raise _CutError(error) from error
+        if piece is None:
+            return
+        yield piece
+
+
+def _state_of(answer: requests.Response) -> _State:
+    """Returns what an answer says of its file, but for the length, which parts of it have not."""
+    modified = answer.headers.get('Last-Modified', '')
+    return _State(answer.headers.get('ETag', ''), modified, _is_settled(modified, answer))
+
+
+def _is_settled(modified: str, answer: requests.Response) -> bool:
+    """Tells whether a file cannot be changed once more in the second in which it was changed.
+
+    By RFC 9110, 8.8.2.2, only a time before that of the answer tells one state from another.
+    """
+    try:
+        changed, now = map(parsedate_to_datetime, (modified, answer.headers.get('Date', '')))
+        return changed < now
+    except (ValueError, TypeError, OverflowError):
+        return False
+
+
+def _range_of(answer: requests.Response) -> tuple[int | None, int | None]:
+    """Returns where a partial answer begins and how long the file is, as far as that is told."""
+    found = _CONTENT_RANGE.fullmatch(answer.headers.get('Content-Range', ''))
+    if found is None:
+        return None, None
+    start, total = found.groups()
+    return start and int(start), None if total == '*' else int(total)
+
+
+def refused_by_server(address: WebAddress, status: int) -> InputError:
+    """Returns what is said of an answer without the file; from 500 on the server is to blame."""
+    phrase = http.client.responses.get(status, 'which is nothing known')
+    kind, remedy = InputError, _REMEDIES.get(status, 'check the address')
+    if status >= 500:
+        kind, remedy = OperatingSystemError, 'run again later'
+    return kind(f'cannot fetch {address.name}: the server answers {status}, {phrase}; {remedy}')
+
+
+def refused_for_length(address: WebAddress, length: str) -> InputError:
+    """Returns what is said of a Content-Length that no file has."""
+    return OperatingSystemError(
+        f'cannot fetch {address.name}: the server tells a length of {len(length):,} digits; check '
+        'the address'
+    )
+
+
+def refused_for_pace(address: WebAddress) -> InputError:
+    """Returns what is said of a server that sends almost nothing."""
+    return OperatingSystemError(
+        f'cannot fetch {address.name}: in {WINDOW_SECONDS} seconds the server sent less than '
+        f'{LEAST_WINDOW_BYTES >> 10} KiB; check the network, and run again, which goes on from '
+        'what came'
+    )
+
+
+def refused_by_network(address: WebAddress, error: Exception) -> InputError:
+    """Returns what is said where no whole answer came.
+
+    `error` is of requests or of urllib3, whose messages may hold a password.
+    """
+    if isinstance(error, requests.exceptions.TooManyRedirects):
+        return InputError(
+            f'cannot fetch {address.name}: it leads on and on to other addresses; check it'
+        )
+    return OperatingSystemError(f'cannot fetch {address.name}: {_reason(error)}; {_NETWORK}')
+
+
+def _reason(error: Exception) -> str:
+    """What the system said, in all that one error after another was made of."""
+    found = _all_causes(error)
+    for each in found:
+        if isinstance(each, OSError) and each.errno is not None and each.strerror:
+            return each.strerror
+    # A refused connection is a kind of timeout to urllib3: what the system says comes first.
+    if any(isinstance(each, _TIMEOUTS) for each in found):
+        return 'the server does not answer in time'
+    return type(error).__name__
+
+
+def _all_causes(error: Exception) -> list[BaseException]:
+    found: list[BaseException] = []
+    waiting: list[object] = [error]
+    while waiting:
+        each = waiting.pop(0)
+        if isinstance(each, BaseException) and not any(each is known for known in found):
+            found.append(each)
+            waiting += [getattr(each, 'reason', None), *each.args, each.__cause__, each.__context__]
+    return found
+
+
+def regular_state(folder: LocalFolder, name: str) -> os.stat_result | None:
+    """Returns the size and times of a regular file; None if there is none."""
+    state = folder.state(name)
+    return state if state is not None and stat.S_ISREG(state.st_mode) else None
+
+
+def read_record(folder: LocalFolder, name: str) -> Mapping[str, object]:
+    """Returns the fields of a file of JSON; none where it is missing or damaged."""
+    data = folder.read(name, _MOST_RECORD_BYTES + 1) or b''
+    try:
+        fields = json.loads(data) if len(data) <= _MOST_RECORD_BYTES else None
+    except (ValueError, RecursionError):
+        return {}
+    return fields if isinstance(fields, dict) else {}
+
+
+def sha256_of(folder: LocalFolder, name: str) -> str:
+    """Returns the SHA-256 of a regular file, in hexadecimal digits."""
+    digest = hashlib.sha256()
+    with os.fdopen(folder.open_file(name, os.O_RDONLY), 'rb') as file:
+        while piece := file.read(_HASH_PIECE_BYTES):
+            digest.update(piece)
+    return digest.hexdigest()
+
+
+def is_web_address(path: str) -> bool:
+    """Tells whether a path is one that has to be fetched."""
+    return bool(_BEGINNING.match(path))
+
+
+def web_address(path: str) -> WebAddress:
+    """Returns what an address says.
+
+    Raises:
+        InputError: it is none that can be fetched, or has something else behind `#`.
+    """
+    found = _CHECKSUM.search(path)
+    rest = path if found is None else path[: found.start()] + path[found.end() :]
+    url, member = archive_and_member(rest) or (rest, None)
+    shown = url_without_secrets(path.partition('#')[0])  # what follows may be a secret itself
+    if '#' in url or '#sha256=' in (member or ''):
+        raise InputError(
+            f'{shown}#…: what follows # is to be sha256= and 64 hexadecimal digits; mend it, or '
+            'leave it out'
+        )
+    try:
+        parts = urllib.parse.urlsplit(url)
+        # Reading the port raises if it is none.
+        if not parts.hostname or parts.port == 0 or not url.isprintable() or ' ' in url:
+            raise ValueError
+    except ValueError:  # its message may hold a password
+        raise InputError(
+            f'{shown} is no address of a file on the web (there is no host, or a port or character '
+            'that cannot be); mend it'
+        ) from None
+    name = url_without_secrets(_without_user(url))
+    return WebAddress(url, name, member, found[1].lower() if found else None)
+
+
+def _without_user(url: str) -> str:
+    parts = urllib.parse.urlsplit(url)
+    return parts._replace(netloc=parts.netloc.rpartition('@')[2], fragment='').geturl()

@@ -1,0 +1,156 @@
+"""What a job's workers report of the lines that they read, and how many lines may be left out."""
+
+import collections
+import dataclasses
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import apache_beam as beam
+
+from pipelines.artifacts.manifest import InputText, OutputFile
+from pipelines.engines.events import RowsFiltered
+from pipelines.engines.progress import tell
+from pipelines.files import filesystem
+from pipelines.jobs.corpus import Corpus, input_texts
+from pipelines.jobs.job import Execution, ReadPlan
+from pipelines.options.job import RejectionLimit
+from pipelines.transforms.count_tokens import FACTS, REJECTED
+from pipelines.transforms.reports import (
+    RejectionBudget,
+    WriteRejected,
+    WriteReport,
+    WrittenFile,
+    read_report,
+)
+from tokcore.corpus.stats import LineTally, RangeChecksum, add_tallies
+from tokcore.errors import InputError
+
+_STATS_NAME = 'facts'
+_REJECTED_NAME = 'rejected-files'
+
+
+@dataclass(frozen=True)
+class ReadStats:
+    """What a pipeline's workers reported of the lines that they read."""
+
+    inputs: tuple[InputText, ...]
+    lines: tuple[LineTally, ...]
+    rejected: tuple[OutputFile, ...] = ()
+    unknown_words: tuple[Mapping[str, int], ...] = ()  # of each split, the commonest
+    datasets: tuple[LineTally, ...] = ()  # of each dataset that has a name
+
+
+def report_stats(outputs: Mapping[str, beam.PCollection], path: str) -> None:
+    """Adds the steps that report a pipeline's facts and write its rejected lines to a folder."""
+    report_read(outputs[FACTS], path)
+    report_rejected(outputs[REJECTED] | 'WriteRejected' >> WriteRejected(path), path)
+
+
+def report_read(stats: beam.PCollection, path: str) -> None:
+    """Adds the step that reports what was read."""
+    stats | 'ReportFacts' >> WriteReport(filesystem.join(path, _STATS_NAME))
+
+
+def report_rejected(files: beam.PCollection, path: str) -> None:
+    """Adds the step that reports the files of rejected lines."""
+    files | 'ReportRejected' >> WriteReport(filesystem.join(path, _REJECTED_NAME))
+
+
+def read_job_stats(
+    corpus: Corpus, path: str, max_rejected: RejectionLimit | None = None
+) -> ReadStats:
+    """Returns what a pipeline reported of its blocks to a folder.
+
+    Raises:
+        InputError: a split, or one of its datasets, has no line to encode, or too many lines were
+            left out.
+        RuntimeError: lines or bytes were lost on the way.
+    """
+    rows = list(read_report(filesystem.join(path, _STATS_NAME), LineTally, RangeChecksum))
+    receipts = [row for row in rows if isinstance(row, RangeChecksum)]
+    tallies = [row for row in rows if isinstance(row, LineTally)]
+    left_out = sum(each.rejected for each in tallies)
+    if max_rejected is not None:
+        refuse_losses(max_rejected, tallies)
+    datasets = []
+    for split in corpus.splits:
+        of_it = [each for each in tallies if each.dataset == split.dataset]
+        tally = add_tallies(split.name, of_it)
+        if tally.examples + tally.not_sampled == 0:
+            names = ', '.join(
+                each.stored.path
+                for each in corpus.inputs
+                if each.split == split.name and each.place in split.places
+            )
+            what = f'dataset {split.dataset} of {split.name}' if split.dataset else (
+                f'{split.name} corpus'
+            )
+            dropped = _in_brackets('filters dropped', tally.filtered)
+            left_out = _in_brackets('left out', tally.left_out)
+            raise InputError(
+                f'the {what} is empty: {tally.lines} lines read from {names}, none '
+                f'with text on every side{left_out}{dropped}; check the files and the columns'
+                f'{" and --clean" if dropped else ""}'
+            )
+        if split.dataset:
+            datasets.append(tally)
+    lines = [
+        dataclasses.replace(add_tallies(name, tallies), dataset='') for name in corpus.split_names
+    ]
+    written = read_report(filesystem.join(path, _REJECTED_NAME), WrittenFile)
+    rejected = tuple(map(OutputFile.of, written))
+    keeping = {(each.name, each.dataset) for each in corpus.splits if each.keeps_dropped}
+    kept = left_out + sum(
+        sum(each.filtered.values()) for each in tallies if (each.split, each.dataset) in keeping
+    )
+    if kept != sum(file.rows for file in rejected):
+        raise RuntimeError(f'{kept} lines were rejected, but not as many written: {rejected}')
+    # Which words are told depends on how blocks were cut, and no byte of a result may.
+    words = tuple(each.unknown_words for each in lines)
+    return ReadStats(
+        input_texts(corpus, receipts), _told(lines), rejected, words, _told(datasets)
+    )
+
+
+def log_filtered(lines: Sequence[LineTally]) -> None:
+    """Tells what filters did to the rows of each split."""
+    for each in lines:
+        if each.filtered or each.added:
+            tell(RowsFiltered(each.split, each.lines, tuple(each.filtered.items()), each.added))
+
+
+def refuse_losses(limit: RejectionLimit, tallies: Iterable[LineTally]) -> None:
+    """Raises InputError if more lines were left out of all splits together than may be."""
+    reasons: collections.Counter[str] = collections.Counter()
+    lines = 0
+    for each in tallies:
+        reasons.update(each.left_out)
+        lines += each.lines
+    limit.refuse(reasons, lines)
+
+
+def _told(tallies: Sequence[LineTally]) -> tuple[LineTally, ...]:
+    return tuple(dataclasses.replace(each, unknown_words={}) for each in tallies)
+
+
+def _in_brackets(what: str, counts: Mapping[str, int]) -> str:
+    """Returns counts by reason or by filter for a sentence, nothing if there are none."""
+    told = ', '.join(f'{name} {count}' for name, count in counts.items())
+    return f' ({what}: {told})' if told else ''
+
+
+def rejection_budget(plan: ReadPlan, execution: Execution) -> RejectionBudget | None:
+    """Returns what the workers of a pipeline that reads a plan may leave out; None: any number."""
+    if execution.max_rejected is None:
+        return None
+    firsts = [each for each in plan.reading.corpus.inputs if each.side == 0]
+    splits = {(each.split, each.place) for each in firsts}
+    known = {
+        (split.name, place)
+        for split in plan.reading.corpus.splits
+        for place in split.places
+        if split.format.identity == 'offset'
+    }
+    is_known = splits <= known and not any(each.file.compressed for each in firsts)
+    size = sum(each.file.size for each in firsts) if is_known else None
+    return RejectionBudget(execution.max_rejected, size)

@@ -1,1 +1,0 @@
-"""WordPiece's learner on Beam: endings weighed where the words are."""

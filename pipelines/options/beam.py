@@ -1,0 +1,275 @@
+"""Options that are passed on to Beam: which it knows, which of them are secret.
+
+Beam's own parser prints its usage and ends the process; here each mistake is one sentence before
+any work. What only a job server knows stands after `--` and is passed on unread. The values of
+keys, tokens and passwords are recognised by the option's name, also inside command lines, JSON and
+URLs, and are never written down.
+"""
+
+import argparse
+import contextlib
+import difflib
+import io
+import json
+import re
+import typing
+import urllib.parse
+from collections.abc import Sequence
+
+from tokcore.errors import InputError
+from tokcore.options import shown
+
+if typing.TYPE_CHECKING:
+    from apache_beam.options.pipeline_options import PipelineOptions
+
+# What Beam's actions raise for a value, beside what argparse tells as an error.
+_WRONG_VALUE = (ValueError, TypeError, AttributeError, AssertionError)
+
+HIDDEN = '***'
+
+_WORDS = r"""(?:
+    pass(?:word|wd|phrase|code)
+    | secret | credential | authorization | connection_?string | sess(?:ion)?_?id
+    | (?<![a-z])(?:auth|jwt|hmac)(?![a-z])
+    | (?:(?<![a-z])|(?<=api)|(?<=access)|(?<=account)|(?<=auth)|(?<=private)|(?<=shared))
+      (?:keys?|tokens?|pwd|sas|sig|signature)(?![a-z])
+)"""
+_NAME = re.compile(_WORDS, re.VERBOSE)
+_MANY = re.compile(r'(?:keys|tokens)(?![a-z])')
+_NUMBER = re.compile(r'[0-9]{1,9}')
+
+_CAMEL_CASE = re.compile(r'(?<=[a-z0-9])(?=[A-Z])')
+
+# In a text: a name, perhaps in quotes, and what parts it from its value; then the value.
+_NAMED = re.compile(
+    r"""(?<![\w.-])(-{0,2}[A-Za-z][\w.-]*)(\\*["']?\s*[=:]\s*|(?<=\w)\s+)"""
+)
+_VALUE = re.compile(
+    r"""\\*"(?:[^"\\]|\\.)*"? | \\*'[^']*'? | [\[{].* | [^\s,;&"'\]})\\]+""",
+    re.VERBOSE | re.DOTALL,
+)
+_BEARER = re.compile(r'\b(Bearer|Basic)\s+[\w.~+/=-]+')
+_USER_IN_URL = re.compile(
+    r"""(?<=://)(?:
+        [^/\s]*                                   # a name alone may be a token
+        | [^/\s:@]{0,256}:(?!\d+/)[^\s@]{0,256}   # a slash in a password, which is no port
+    )@""",
+    re.VERBOSE,
+)
+_URL = re.compile(r"""https?://[^\s"'<>\\]+""", re.IGNORECASE)
+_BETWEEN_PARTS = re.compile(r'([/?&;#!,]+)')
+_MOST_QUOTING = 3
+"""As often a part of an address may be percent-encoded and still be looked into."""
+
+_MOST_CHARACTERS = 400
+"""Of an error: argparse repeats values, which may be of any length."""
+
+
+def check_names(names: Sequence[str], own: Sequence[str], command: str) -> None:
+    """Refuses options that neither a command nor Beam knows.
+
+    Args:
+        names: of options, with their dashes.
+        own: those of the command.
+        command: its name.
+
+    Raises:
+        InputError: one is unknown; the nearest known name is told.
+    """
+    beam_names = list(_beam_parser()._option_string_actions)
+    for name in names:
+        if name in beam_names:
+            continue
+        near = difflib.get_close_matches(name, [*own, *beam_names], 1)
+        hint = f'; did you mean {near[0]}?' if near else ''
+        raise InputError(
+            f'{command} has no option {shown(name)[1:-1]}, nor has Beam{hint} '
+            '(what only a job server knows stands after --)'
+        )
+
+
+def check_flags(flags: Sequence[str], job_server: Sequence[str], command: str) -> None:
+    """Refuses words that belong to no option, and values that Beam does not take.
+
+    Args:
+        flags: what a command's own parser does not know.
+        job_server: what stands after `--`.
+        command: its name.
+
+    Raises:
+        InputError: there is one.
+    """
+    for flag, may_be_shown in zip(flags, without_secrets(flags)):
+        try:
+            flag.encode()
+        except UnicodeEncodeError:
+            raise InputError(
+                f'{shown(may_be_shown)} is not UTF-8, as options of Beam must be'
+            ) from None
+    with _told([*flags, *job_server]):
+        parser = _beam_parser()
+        _, left = parser.parse_known_args(list(flags))
+        parser.parse_known_args([*flags, *job_server])
+    if left:
+        word = dict(zip(flags, without_secrets(flags)))[left[0]]
+        raise InputError(f'{shown(word)} belongs to no option; see tokbeam {command} --help')
+
+
+def beam_options(flags: Sequence[str]) -> 'PipelineOptions':
+    """Returns options as Beam holds them.
+
+    Raises:
+        InputError: Beam does not take them, or would print its help.
+    """
+    from apache_beam.options.pipeline_options import PipelineOptions
+
+    said = io.StringIO()
+    try:
+        with _told(flags), contextlib.redirect_stdout(said), contextlib.redirect_stderr(said):
+            options = PipelineOptions(list(flags))
+            # As the runner will ask for them, so that it is not the first to meet a mistake.
+            options.get_all_options(retain_unknown_options=True)
+    except SystemExit:
+        reason = said.getvalue().partition('error: ')[2] or 'they ask for its help'
+        raise InputError(f'Beam does not take its options: {_in_a_line(reason, flags)}') from None
+    return options
+
+
+@contextlib.contextmanager
+def _told(flags: Sequence[str]):
+    try:
+        yield
+    except _WRONG_VALUE as error:
+        reason = _in_a_line(str(error) or type(error).__name__, flags)
+        raise InputError(f'Beam does not take its options: {reason}') from error
+
+
+def _in_a_line(reason: str, flags: Sequence[str]) -> str:
+    return text_without_secrets(' '.join(reason.split()), flags)
+
+
+class Parser(argparse.ArgumentParser):
+    """Knows no abbreviations, and raises InputError where argparse would end the process."""
+
+    def __init__(self, *arguments, **keywords):
+        super().__init__(*arguments, allow_abbrev=False, **keywords)
+
+    def error(self, message: str):
+        if len(message) > _MOST_CHARACTERS:
+            message = message[:_MOST_CHARACTERS] + '…'
+        raise InputError(f'{message} (see {self.prog} --help)')
+
+
+def _beam_parser() -> Parser:
+    from apache_beam.options.pipeline_options import PipelineOptions
+
+    beam_parser = Parser(prog='tokbeam', add_help=False)
+    for options_class in PipelineOptions.__subclasses__():
+        options_class._add_argparse_args(beam_parser)
+    return beam_parser
+
+
+def without_secrets(flags: Sequence[str]) -> tuple[str, ...]:
+    """Returns options as they may be written down: what looks like a secret is `***`.
+
+    `['--s3_secret_access_key=HUSH', '--parallelism', '2']` gives
+    `('--s3_secret_access_key=***', '--parallelism', '2')`. A value may be an argument of its own.
+    """
+    shown = []
+    name = ''
+    for flag in flags:
+        if flag.startswith('--') and len(flag) > 2:
+            name, has_value, value = flag.partition('=')
+            shown.append(name + has_value + _shown(name, value) if has_value else name)
+            name = '' if has_value else name
+        else:
+            shown.append(_shown(name, flag))
+    return tuple(shown)
+
+
+def text_without_secrets(text: str, flags: Sequence[str] = ()) -> str:
+    """Returns a text as it may be shown: without what looks like a secret, in it or in options."""
+    for flag, masked in zip(flags, without_secrets(flags)):
+        value = flag.partition('=')[2] if flag.startswith('--') else flag
+        if flag != masked and value:
+            text = text.replace(value, HIDDEN)
+    return _shown_text(text)
+
+
+def url_without_secrets(url: str) -> str:
+    """Returns an address as it may be written down, with `***` for each part that holds a secret.
+
+    A part is a name and password before the host, a segment of the path, one of its parameters, or
+    one of the query: `https://me:HUSH@h/a;token=HUSH?b=1&sig=HUSH` gives
+    `https://***@h/a;token=***?b=1&sig=***`. What is percent-encoded is looked into.
+    """
+    url = _USER_IN_URL.sub(f'{HIDDEN}@', url)
+    return ''.join(map(_shown_part, _BETWEEN_PARTS.split(url)))
+
+
+def _shown(name: str, value: str) -> str:
+    return HIDDEN if _is_secret(name, value) and value else _shown_value(value)
+
+
+def _is_secret(name: str, value: str = '') -> bool:
+    words = _CAMEL_CASE.sub('_', name).lower()
+    # A number of keys or tokens is a setting.
+    return any(
+        not (_MANY.fullmatch(found[0]) and _NUMBER.fullmatch(value))
+        for found in _NAME.finditer(words)
+    )
+
+
+def _shown_value(value: str) -> str:
+    try:
+        fields = json.loads(value)
+    except (ValueError, RecursionError):
+        return _shown_text(value)
+    if not isinstance(fields, (dict, list)):
+        return value
+    shown = _shown_fields(fields)
+    return value if shown == fields else json.dumps(shown)
+
+
+def _shown_fields(fields: object) -> object:
+    if isinstance(fields, dict):
+        return {
+            name: HIDDEN if _is_secret(name, str(value)) else _shown_fields(value)
+            for name, value in fields.items()
+        }
+    if isinstance(fields, list):
+        return [_shown_fields(each) for each in fields]
+    return _shown_value(fields) if isinstance(fields, str) else fields
+
+
+def _shown_text(text: str) -> str:
+    text = _USER_IN_URL.sub(f'{HIDDEN}@', text)
+    text = _URL.sub(lambda found: url_without_secrets(found[0]), text)
+    return _shown_named(text)
+
+
+def _shown_part(part: str) -> str:
+    plain = part
+    for _ in range(_MOST_QUOTING):
+        plain = urllib.parse.unquote(plain)
+    name, has_value, value = plain.partition('=')
+    if not (value and _is_secret(name, value)) and _shown_named(plain) == plain:
+        return part
+    # A value in which there are separators, encoded, would not be hidden to its end.
+    name, has_value, _ = part.partition('=')
+    return f'{name}={HIDDEN}' if has_value else HIDDEN
+
+
+def _shown_named(text: str) -> str:
+    text = _BEARER.sub(rf'\1 {HIDDEN}', text)
+    parts, place = [], 0
+    for named in _NAMED.finditer(text):
+        name, parting = named.groups()
+        # Only an option's value may follow its name after a space.
+        if named.start() < place or not (parting.strip() or name.startswith('-')):
+            continue
+        value = _VALUE.match(text, named.end()) if _is_secret(name) else None
+        if value and _is_secret(name, value[0]):
+            parts += [text[place : value.start()], HIDDEN]
+            place = value.end()
+    return ''.join(parts) + text[place:]

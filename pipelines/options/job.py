@@ -1,0 +1,467 @@
+"""The options of a job: the files of its corpus, how lines are read, and how it is run."""
+
+import argparse
+import dataclasses
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Literal, get_args
+
+from tokcore.corpus.corpus import MAX_LINE_BYTES
+from tokcore.corpus.filters.registry import filter_forms, filter_list
+from tokcore.corpus.formats import all_formats, format_names
+from tokcore.corpus.line_reading import ITEM_BYTES
+from tokcore.errors import InputError
+from tokcore.options import (
+    LARGEST_BLOCK,
+    LARGEST_BUFFER,
+    LARGEST_INT64,
+    LARGEST_MEMORY,
+    LARGEST_UINT64,
+    MOST_SHARDS,
+    MOST_WORKERS,
+    ByteSize,
+    Declared,
+    WholeNumber,
+    dataset_name,
+    declared,
+    duration,
+    field_of,
+    flag,
+    line_of_text,
+    option,
+    output_path,
+    path,
+    shown,
+    special_tokens,
+    vocabulary_path,
+    work_path,
+)
+
+OnError = Literal['stop', 'skip']
+ShuffleMethod = Literal['auto', 'files', 'engine']
+
+BUFFER_BYTES = 256 << 20
+"""Two runs of half of it are in memory at once, one that is filled and one that is written. With
+half there are twice as many range reads; twice as much sorts no faster."""
+
+_BLOCK_SIZE = ByteSize(LARGEST_BLOCK)
+
+SPLITS = ('train', 'dev', 'test')
+
+OutputFormat = Literal['tfrecord', 'text', 'parquet']
+"""What the shards of a dataset are."""
+
+TFRECORD, TEXT, PARQUET = get_args(OutputFormat)
+
+NameStyle = Literal['plain', 't2t']
+"""How the vocabularies of a dataset are called."""
+
+PairSide = Literal['inputs', 'targets', 'both']
+"""What `--side` chooses of a pair, and what a vocabulary is of."""
+
+_LIMIT = re.compile(r'([0-9]{1,18})|([0-9]{1,3}(?:\.[0-9]{1,6})?)%')
+
+
+@dataclass(frozen=True, kw_only=True)
+class DatasetSource:
+    """What a dataset is called, and what is taken of it.
+
+    Attributes:
+        name: in the manifest and in the names of rejected lines; needed where a split has several.
+        format: of its files.
+        max_examples: as many of its rows are taken, the first by file and place.
+        source_prefix: put before its source texts; None for what holds for all datasets.
+        target_prefix: put before its target texts.
+        clean: filters that its rows go through, in this order.
+    """
+
+    name: str = option('name of the dataset', dataset_name, default='')
+    format: str = option('format of its files', format_names())
+    max_examples: int | None = option(
+        'take so many examples, the first, {range}', WholeNumber(1, LARGEST_INT64), default=None
+    )
+    source_prefix: str | None = option('put before each source text', line_of_text, default=None)
+    target_prefix: str | None = option('put before each target text', line_of_text, default=None)
+    clean: tuple[str, ...] = option('filters of its rows, in this order', filter_list, default=())
+
+
+def _shards(help: str, default: int) -> dataclasses.Field:
+    return option(
+        f'{help}, {{range}} (default: {default})',
+        WholeNumber(1, MOST_SHARDS),
+        'N',
+        default=default,
+        changes_bytes=True,
+    )
+
+
+def _prefix(help: str) -> dataclasses.Field:
+    return option(help, line_of_text, 'P', default='', changes_bytes=True)
+
+
+@dataclass(frozen=True, kw_only=True)
+class DatasetOptions:
+    """What the shards depend on, beside what is read and the vocabularies."""
+
+    name: str = option('name of the dataset, in its file names', dataset_name, changes_bytes=True)
+    shards: int = _shards('training shards', 10)
+    dev_shards: int = _shards('dev shards', 1)
+    test_shards: int = _shards('test shards', 1)
+    source_prefix: str = _prefix('put before each source text')
+    target_prefix: str = _prefix('put before each target text')
+    seed: int = option(
+        'of the shuffle, {range} (default: 0)',
+        WholeNumber(0, LARGEST_UINT64),
+        'N',
+        default=0,
+        changes_bytes=True,
+    )
+
+    output_format: OutputFormat = option(
+        'what shards are: TFRecords of tf.train.Example; aligned text, one file for each side, '
+        'pieces between blanks; or Parquet with columns list<int32> (default: tfrecord)',
+        get_args(OutputFormat),
+        default='tfrecord',
+        changes_bytes=True,
+        unrecorded_default=True,
+    )
+
+    def shards_of(self, split: str) -> int:
+        """Returns how many shards a split has."""
+        return getattr(self, option_name(split, 'shards'))
+
+
+@dataclass(frozen=True, kw_only=True)
+class DatasetOutput:
+    """Where a dataset goes."""
+
+    output: str = option('folder for the result', output_path, 'DIR', after='name')
+
+
+@dataclass(frozen=True, kw_only=True)
+class CountsOutput:
+    """Where counts go."""
+
+    output: str = option('folder for the counts', output_path, 'COUNTS')
+
+
+@dataclass(frozen=True, kw_only=True)
+class VocabularyOutput:
+    """Where a vocabulary goes."""
+
+    output: str = option('vocabulary file to write', vocabulary_path, 'FILE')
+
+
+@dataclass(frozen=True, kw_only=True)
+class EngineOptions:
+    """What of the engine is not Beam's."""
+
+    workers: int | None = option(
+        'work items in flight in a process, {range} (default: the cores that this process may '
+        'use, 1 on a cluster)',
+        WholeNumber(1, MOST_WORKERS),
+        'N',
+        default=None,
+    )
+    deadline: float | None = option(
+        'cancel a pipeline that takes longer, as 90s, 30min or 12h, up to 10,000h; not for the '
+        'local engine, which cannot cancel (default: none)',
+        duration,
+        'TIME',
+        default=None,
+    )
+
+
+@dataclass(frozen=True)
+class RejectionLimit:
+    """A number of lines, or a share of those read."""
+
+    typed: str
+    lines: int | None = None
+    share: Fraction | None = None
+
+    def __str__(self) -> str:
+        return self.typed
+
+    def is_passed(self, rejected: int, lines: int) -> bool:
+        """Tells whether so many of so many lines are too many."""
+        return rejected > (self.lines if self.lines is not None else self.share * lines)
+
+    def refuse(self, rejected: Mapping[str, int], lines: int) -> None:
+        """Raises InputError if those left out, by reason, are too many of so many lines."""
+        if self.is_passed(sum(rejected.values()), lines):
+            raise self.error(rejected, lines)
+
+    def error(self, reasons: Mapping[str, int], lines: int) -> InputError:
+        """Returns the error of a job that has lost so many lines, by reason, of those it read."""
+        by_number = sorted(reasons.items(), key=lambda each: -each[1])
+        told = ', '.join(f'{count} {reason}' for reason, count in by_number)
+        return InputError(
+            f'{sum(reasons.values())} of {lines} lines read could not '
+            f'be used ({told}), more than --max-rejected {self}; mend the files, or give more'
+        )
+
+
+def rejection_limit(word: str) -> RejectionLimit:
+    """A number of lines, as `100`, or a share of all, as `0.5%`; a kind of option."""
+    match = _LIMIT.fullmatch(word)
+    if match and match[1]:
+        return RejectionLimit(word, lines=int(match[1]))
+    if match and Fraction(match[2]) <= 100:
+        return RejectionLimit(word, share=Fraction(match[2]) / 100)
+    raise argparse.ArgumentTypeError(
+        f'{shown(word)} is neither a number of lines, as 100, nor a share, as 0.5%'
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunningOptions:
+    """How a job is run; no byte of its results depends on it."""
+
+    item_bytes: int = option(
+        'bytes of text in a work item, as 8MiB, {range}; changes no output (default: 8MiB)',
+        _BLOCK_SIZE,
+        'SIZE',
+        default=ITEM_BYTES,
+        name='item-size',
+        after='workers',
+    )
+    max_rejected: RejectionLimit | None = option(
+        'with --on-error=skip: end the job once it is sure that more lines are left out, as 100, or '
+        '0.5%% of those read (default: no limit)',
+        rejection_limit,
+        'N|P%%',
+        default=None,
+    )
+    overwrite: bool = option(
+        'make the result again, replacing what is there', None, default=False
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class TryingOptions:
+    """What is told in place of a job's work."""
+
+    print_job: bool = option(
+        'print the job file that these options stand for, and do nothing', None, default=False
+    )
+    dry_run: bool = option(
+        'open every input, read its first block, and print what would be read and written',
+        None,
+        default=False,
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class TellingOptions:
+    """What is told while a job runs."""
+
+    quiet: bool = option(
+        'tell nothing but warnings and errors: no progress, and not what was made',
+        None,
+        default=False,
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class LineOptions:
+    """How files are read as lines, on which all results depend."""
+
+    max_line_bytes: int = option(
+        'the longest line that is read, in bytes without its end, {range}; memory for 16 times as '
+        'much may be needed (default: 16MiB)',
+        _BLOCK_SIZE,
+        'SIZE',
+        default=MAX_LINE_BYTES,
+        name='max-line-size',
+        changes_bytes=True,
+        unrecorded_default=True,
+        after='item-size',
+    )
+    on_error: OnError = option(
+        'at a line that is not UTF-8, lacks a column or is too long: stop, or leave it out and '
+        'keep it in rejected/SPLIT.REASON.jsonl (default: stop)',
+        get_args(OnError),
+        default='stop',
+        changes_bytes=True,
+        after='deadline',
+    )
+    keep_rejected: bool = option(
+        'keep what --clean drops too, in rejected/SPLIT.FILTER.jsonl',
+        None,
+        default=False,
+        changes_bytes=True,
+        unrecorded_default=True,
+        after='on-error',
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class WorkOptions:
+    """Where what survives a killed run is kept."""
+
+    work: str | None = option(
+        'where a learner on Beam keeps its rounds and the shuffle its runs, to resume from, '
+        'until the output is whole, and what is fetched is kept; on a filesystem that every worker '
+        'reaches (default: .tokbeam beside the output)',
+        work_path,
+        'DIR',
+        default=None,
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class FetchOptions:
+    """What may be had from elsewhere."""
+
+    fetch: bool = option(
+        'fetch inputs that are http:// or https:// addresses, once, into the work folder; behind '
+        'one #sha256=HEX may stand, which what comes must have',
+        None,
+        default=False,
+        after='on-error',
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class ShuffleOptions:
+    """How examples are shuffled; no byte of them depends on it."""
+
+    shuffle: ShuffleMethod = option(
+        "files: sorted runs on disk, merged; engine: Beam's GroupByKey; auto: files locally "
+        'and on Flink, else engine (default: auto)',
+        get_args(ShuffleMethod),
+        default='auto',
+    )
+    buffer_bytes: int = option(
+        'memory of a worker for the runs that it sorts, {range} (default: 256MiB)',
+        ByteSize(LARGEST_BUFFER),
+        'SIZE',
+        default=BUFFER_BYTES,
+        name='buffer',
+    )
+    memory_bytes: int | None = option(
+        'memory of the whole job, locally no more than there is; buffers and threads are cut '
+        'down to it (default: what is free, on a cluster no limit)',
+        ByteSize(LARGEST_MEMORY),
+        'SIZE',
+        default=None,
+        name='memory',
+    )
+
+
+def option_name(split: str, name: str) -> str:
+    """Returns what an option is called for a split: `shards`, `dev_shards`."""
+    return name if split == 'train' else f'{split}_{name}'
+
+
+def split_flag(split: str, name: str) -> str:
+    """Returns an option of a split as it is typed: `--source`, `--dev-source`."""
+    return flag(option_name(split, name))
+
+
+def split_files(split: str) -> type:
+    """Returns a dataclass of what names the files of a split, and of what its format asks for.
+
+    What is not given of the latter is None; it is then the format's default, or, of a later split,
+    what the training corpus has. Filters are of their own split alone: what cleans a training
+    corpus would change what a test corpus measures.
+    """
+    formats = all_formats()
+    files = [
+        (role, tuple[str, ...], paths_option(help))
+        for each in formats
+        for role, help in zip(each.roles, each.help, strict=True)
+    ]
+    by_field: dict[str, tuple[Declared, list[str]]] = {}
+    for each in formats:
+        for one in declared(each):
+            # Formats may share an option, which then goes with the files of any of them.
+            first, roles = by_field.setdefault(one.field, (one, []))
+            if first != one:
+                raise ValueError(f'--{one.name} is declared in two ways')
+            roles += [role.replace('_', '-') for role in each.roles]
+    asked = [
+        (name, object, _format_option(one, tuple(roles), split))
+        for name, (one, roles) in by_field.items()
+    ]
+    clean = option(
+        'filters of the rows, which act in this order: '
+        f'{", ".join(filter_forms())} (default: none, or those of the job file)',
+        filter_list,
+        'A,B,…',
+        default=None,
+        changes_bytes=True,
+    )
+    every = [*files, *asked, ('clean', tuple[str, ...] | None, clean)]
+    return dataclasses.make_dataclass('SplitFiles', every, frozen=True, kw_only=True)
+
+
+def paths_option(help: str, metavar: str = 'PATH') -> dataclasses.Field:
+    """Returns an option that takes several paths of what is read."""
+    return option(help, path, metavar, default=(), many='words', reads=True)
+
+
+@dataclass(frozen=True, kw_only=True)
+class CountsToMerge:
+    """COUNTS folders in place of text."""
+
+    merge: tuple[str, ...] = paths_option(
+        'instead of text: add up folders of earlier counts', 'COUNTS'
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class PiecesToCount:
+    """Pieces in place of tokens."""
+
+    pieces: bool = option(
+        'count the pieces that codes make of the text, into a table `piece count`, and write '
+        'their ids beside the codes: X.vocab beside X.codes',
+        None,
+        default=False,
+    )
+    vocab: str | None = option(
+        'with --pieces: the codes', path, 'X.codes', default=None, goes_with=('pieces',)
+    )
+    special_tokens: tuple[str, ...] | None = option(
+        'with --pieces: what has the first ids (default: <pad>,</s>,<unk>)',
+        special_tokens,
+        'A,B,…',
+        default=None,
+        goes_with=('pieces',),
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class CountsToLearn:
+    """Counts in place of text."""
+
+    counts: tuple[str, ...] = paths_option(
+        'instead of text: folders of `tokbeam count`, Parquet files with columns token and '
+        'count, or text with a token and its count on a line',
+        'COUNTS',
+    )
+
+
+def side_option() -> dataclasses.Field:
+    """Returns an option that chooses a side of pairs."""
+    help = 'which side of the pairs is counted (default: both)'
+    return option(help, get_args(PairSide), default=None, changes_bytes=True)
+
+
+@dataclass(frozen=True, kw_only=True)
+class CountedSide:
+    """Which side of pairs is meant."""
+
+    side: PairSide | None = side_option()
+
+
+def _format_option(one: Declared, roles: tuple[str, ...], split: str) -> dataclasses.Field:
+    default = one.option.told_default if split == SPLITS[0] else "the training corpus's"
+    changed = dataclasses.replace(
+        one.option, help=f'{one.help} (default: {default})', goes_with=roles, changes_bytes=True
+    )
+    return field_of(changed, None)

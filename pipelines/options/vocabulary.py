@@ -1,0 +1,265 @@
+"""The options of vocabularies: of which scheme they are, and which ones encode."""
+
+import argparse
+import dataclasses
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import get_args
+
+from pipelines.options.job import NameStyle
+from pipelines.options.reading import options_of, settled
+from tokcore.corpus.vocab_sample import vocab_sample
+from tokcore.encoding.scheme import EncodingOptions, LearningOptions, NothingToLearn, Scheme
+from tokcore.errors import InputError
+from tokcore.options import LANGUAGE, Choice, declared, option, path, shown
+from tokcore.schemes import DEFAULT_SCHEME, find_scheme, scheme_names
+
+PAIR = ('inputs', 'targets')
+"""The sides of pairs."""
+
+
+def schemes_option() -> type:
+    """Returns a dataclass with `--scheme`, which may be repeated."""
+    declared_ = option(
+        f'whose tokens are counted; repeated, into OUTPUT/SCHEME of each (default: {DEFAULT_SCHEME})',
+        known_scheme,
+        'SCHEME',
+        default=(DEFAULT_SCHEME,),
+        many='repeated',
+    )
+    fields = [('scheme', tuple[str, ...], declared_)]
+    return dataclasses.make_dataclass('SchemesOption', fields, frozen=True, kw_only=True)
+
+
+def known_scheme(word: str) -> str:
+    """The name of a scheme."""
+    if word not in scheme_names():
+        raise argparse.ArgumentTypeError(
+            f'invalid choice: {shown(word)} (choose from {", ".join(scheme_names())})'
+        )
+    return word
+
+
+def scheme_option(default: str | None = DEFAULT_SCHEME) -> type:
+    """Returns a dataclass with `--scheme`; without a default, a vocabulary's record is asked."""
+    told = default or "the one recorded beside the vocabulary, else the one that its file's form tells"
+    declared = option(
+        f'how text becomes ids (default: {told})', scheme_names(), default=default, changes_bytes=True
+    )
+    fields = [('scheme', str | None, declared)]
+    return dataclasses.make_dataclass('SchemeOption', fields, frozen=True, kw_only=True)
+
+
+def token_options() -> Choice:
+    """Returns the options that change which tokens a line has: each scheme is its own."""
+    return Choice('scheme', {name: type(find_scheme(name)) for name in scheme_names()})
+
+
+def learning_options() -> Choice:
+    """Returns the options of how a vocabulary is learned, of each scheme."""
+    return Choice(
+        'scheme', {name: find_scheme(name).options or NothingToLearn for name in scheme_names()}
+    )
+
+
+def encoding_options() -> Choice:
+    """Returns the options of how a vocabulary encodes, of each scheme."""
+    return Choice('scheme', {name: find_scheme(name).encoding for name in scheme_names()})
+
+
+def asked_scheme(
+    name: str, values: Mapping[str, object], among: Sequence[str] = ()
+) -> Scheme:
+    """Returns a scheme with what is asked for of its tokens.
+
+    Args:
+        name: of the scheme.
+        values: what was given, by `Declared.key`.
+        among: those that are asked for at once; options of any of them may be given.
+
+    Raises:
+        InputError: an option of another scheme, or a value that cannot be.
+    """
+    choice = token_options()
+    own = {each.key for each in declared(choice.chosen(name))}
+    others = {each.key for other in among for each in declared(choice.chosen(other))} - own
+    given = {key: value for key, value in values.items() if key not in others}
+    return options_of(choice.chosen(name), settled(choice, given, name))
+
+
+def asked_learning(scheme: Scheme, values: Mapping[str, object]) -> LearningOptions:
+    """Returns what is asked of a scheme's learner; raises InputError as `asked_scheme`."""
+    choice = learning_options()
+    found = options_of(choice.chosen(scheme.name), settled(choice, values, scheme.name))
+    scheme.check(found)
+    return found
+
+
+def asked_encoding(scheme: Scheme, values: Mapping[str, object]) -> EncodingOptions:
+    """Returns what is asked of a scheme's encoder; raises InputError as `asked_scheme`."""
+    choice = encoding_options()
+    return options_of(choice.chosen(scheme.name), settled(choice, values, scheme.name))
+
+
+def two_languages(word: str) -> tuple[str, str]:
+    """Two different codes of languages, as en,zh."""
+    found = tuple(word.split(','))
+    if len(set(found)) != 2 or not all(map(re.compile(LANGUAGE).fullmatch, found)):
+        raise argparse.ArgumentTypeError(
+            f'{shown(word)} is not two languages, of source and target, as en,zh'
+        )
+    return found
+
+
+@dataclass(frozen=True, kw_only=True)
+class BuiltVocabularies:
+    """Whether the sides of pairs have one vocabulary, and what vocabularies are called."""
+
+    shared_vocab: bool = option(
+        'learn one vocabulary from both sides (default: one for each side)',
+        None,
+        default=False,
+        changes_bytes=True,
+    )
+    name_style: NameStyle = option(
+        'how vocabularies of sides are called: plain, vocab.NAME.SIZE.subwords.inputs; t2t, ending '
+        "in their languages, as Tensor2Tensor's problems look for them (default: plain)",
+        get_args(NameStyle),
+        default='plain',
+        changes_bytes=True,
+        unrecorded_default=True,
+    )
+    vocab_languages: tuple[str, str] | None = option(
+        'with --name-style=t2t: of source and target, as en,zh',
+        two_languages,
+        'A,B',
+        default=None,
+        changes_bytes=True,
+        unrecorded_default=True,
+        goes_with=('name-style',),
+    )
+
+    def names(
+        self, scheme: Scheme, dataset: str, learning: LearningOptions | None, sides: Sequence[str]
+    ) -> dict[str, str]:
+        """Returns the file name of each side's vocabulary: `both`, or `inputs` and `targets`.
+
+        There are none of a scheme that learns nothing.
+
+        Args:
+            scheme: whose vocabularies these are.
+            dataset: its name.
+            learning: what is asked of the learner; None if there is none.
+            sides: of the corpus's rows.
+
+        Raises:
+            InputError: names of Tensor2Tensor for what it does not have.
+        """
+        if scheme.options is None or learning is None:
+            return {}
+        size = learning.told_size
+        languages = self.vocab_languages
+        if self.name_style == 't2t' and scheme.name != 'subword':
+            raise InputError(
+                '--name-style=t2t is for --scheme=subword: Tensor2Tensor has no vocabularies of '
+                f'--scheme={scheme.name}; leave it out'
+            )
+        if self.name_style == 'plain' and languages:
+            raise InputError('--vocab-languages goes with --name-style=t2t; give both or none')
+        if self.shared_vocab or len(sides) < 2:
+            if languages:
+                raise InputError(
+                    '--vocab-languages is for a vocabulary of each side, and here is one for all; '
+                    'leave it out'
+                )
+            return {'both': scheme.vocabulary_name(dataset, size)}
+        if self.name_style == 't2t' and not languages:
+            raise InputError(
+                '--name-style=t2t needs the languages that the vocabularies of the two sides end in: '
+                'give --vocab-languages, as en,zh, or --shared-vocab'
+            )
+        endings = languages or PAIR
+        return {
+            side: scheme.vocabulary_name(dataset, size, ending)
+            for side, ending in zip(PAIR, endings, strict=True)
+        }
+
+
+@dataclass(frozen=True, kw_only=True)
+class SampledVocabulary:
+    """What of the training corpus vocabularies are counted from."""
+
+    vocab_sample: str | None = option(
+        "count a sample for the vocabulary: t2t:100MB takes lines of each file as Tensor2Tensor's "
+        'file_byte_budget=1e8 does, of text and bitext, and before any filter; uniform:0.1 a tenth of '
+        'the rows of any format, by their order keys of seed 0 (default: all is counted)',
+        vocab_sample,
+        'HOW',
+        default=None,
+        changes_bytes=True,
+        unrecorded_default=True,
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class GivenVocabularies:
+    """Vocabularies to encode with: one of all sides, or one of each."""
+
+    vocab: str | None = option('vocabulary of all sides', path, 'FILE', default=None)
+    source_vocab: str | None = option(
+        'vocabulary of the source side', path, 'FILE', default=None
+    )
+    target_vocab: str | None = option(
+        'vocabulary of the target side', path, 'FILE', default=None
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class LineVocabulary:
+    """The vocabulary of a command that takes lines."""
+
+    vocab: str | None = option(
+        'vocabulary file; of byte there is none', path, 'FILE', default=None
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class LinePieces:
+    """Pieces instead of ids."""
+
+    pieces: bool = option(
+        'write the pieces themselves, as the vocabulary has them, instead of their ids; white '
+        'space in one is written as \\32; and the like',
+        None,
+        default=False,
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class LineBytes:
+    """What lines hold, and bytes as they are."""
+
+    pieces: bool = option(
+        'lines hold pieces, as tokenize --pieces and build --output-format=text write them',
+        None,
+        default=False,
+    )
+    raw: bool = option(
+        'write the bytes of ids exactly as they are, also where they are no UTF-8 or hold a line '
+        'feed (default: U+FFFD, and a space)',
+        None,
+        default=False,
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class LineEnding:
+    """What stands behind the ids of a line."""
+
+    eos: bool = option(
+        "put around each line what the scheme's examples have around it: of subword, the id of "
+        '<EOS> behind it',
+        None,
+        default=False,
+    )

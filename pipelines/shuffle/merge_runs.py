@@ -1,0 +1,485 @@
+"""The shuffle through files: an external merge sort with Beam as its scheduler.
+
+Run items become sorted runs, and each shard is merged from its slice of all of them. Only names and
+sizes cross Beam, so neither its memory nor that of an engine's shuffle sees a record. Several
+threads write one shard in turns.
+"""
+
+import contextlib
+import functools
+import itertools
+import json
+import math
+import threading
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass
+
+import apache_beam as beam
+import google_crc32c
+
+from pipelines.engines.pool import OrderedPool, in_global_window
+from pipelines.engines.progress import advance, counted, expect
+from pipelines.files import filesystem
+from pipelines.files.claims import CLAIM_NAME, Claim, WorkFolder
+from pipelines.jobs.job import EncodeOptions, Execution, ReadPlan, fit_memory
+from pipelines.jobs.stats import rejection_budget, report_read, report_rejected
+from pipelines.shuffle.plan import (
+    RunItem,
+    ShufflePlan,
+    begin_shuffle,
+    plan_shuffle,
+    sweep_shuffles,
+    sweep_unbegun,
+)
+from pipelines.shuffle.write_runs import RunWriter, WrittenPart, full_disk_as_error
+from pipelines.system_errors import telling
+from pipelines.transforms.count_tokens import FACTS, REJECTED
+from pipelines.transforms.encode_blocks import BlockEncoder, EncodedFeature
+from pipelines.transforms.read import ShareOut
+from pipelines.transforms.reports import (
+    GatherOnOne,
+    RejectionBudget,
+    WriteReport,
+    WrittenFile,
+    rejected_name,
+)
+from pipelines.transforms.write_shards import shard_name
+from tokcore.errors import InputError, OperatingSystemError
+from tokcore.records.sorted_runs import (
+    MergedRows,
+    RejectedSection,
+    RunFile,
+    RunSlice,
+    bucket_groups,
+    damaged,
+    merge_buckets,
+    read_slices,
+)
+
+RUNS = 'runs'
+SHARDS = 'shards'
+
+MERGING = 'merging'
+"""The work of which each group of buckets is a part, of its examples."""
+
+_COPY_BYTES = 8 << 20
+
+
+def encode_through_files(
+    read_plan: ReadPlan,
+    execution: Execution,
+    features: Sequence[EncodedFeature],
+    options: EncodeOptions,
+    path: str,
+    output: str,
+    report: str,
+) -> None:
+    """Encodes what is read into shards in a folder, and reports them.
+
+    Args:
+        read_plan: what is read, as work items.
+        execution: how that is run.
+        features: what an example holds.
+        options: the dataset's name, its shards and the seed of the order keys.
+        path: an attempt's folder, for shards and reports.
+        output: the folder that the shards are for at last.
+        report: the file that tells (file name, bytes, crc32c, examples) of each shard.
+
+    Raises:
+        InputError: a line that cannot be used, or too little memory or room on the disk.
+    """
+    reading, seed = read_plan.reading, options.seed
+    vocabularies = len({each.vocabulary for each in features})
+    memory = fit_memory(
+        execution, reading.longest_line, vocabularies, reading.corpus.may_have_parts
+    )
+    encoder = BlockEncoder(
+        features, reading.corpus.splits, seed, reading.on_error, reading.scheme, options.encoding
+    )
+    work = WorkFolder(execution.work, output).path
+    layout = options.layout(reading.corpus)
+    planned = plan_shuffle(read_plan, layout, features, options, memory, work, output)
+
+    folder = planned.plan.folder
+    with Claim(filesystem.join(folder, CLAIM_NAME), folder) as claim:
+        claim.require()
+        plan = begin_shuffle(planned, read_plan, encoder)
+
+        def build(pipeline: beam.Pipeline) -> None:
+            written = pipeline | 'WriteRuns' >> WriteRuns(
+                plan, planned.items, encoder, memory.workers, rejection_budget(read_plan, execution)
+            )
+            report_read(written[FACTS], path)
+            merged = written[RUNS] | 'MergeRuns' >> MergeRuns(
+                plan, options.name, path, memory.group_bytes, memory.workers
+            )
+            report_rejected(merged[REJECTED], path)
+            merged[SHARDS] | 'ReportShards' >> WriteReport(report)
+
+        with counted('shuffle', MERGING, None, 'examples'):
+            execution.engine.run(build)
+
+
+@dataclass(frozen=True)
+class KeptRuns:
+    """The sorted runs for an output in a work folder, which a rerun goes on with."""
+
+    work: str
+    output: str
+
+    def sweep(self) -> None:
+        """Deletes them, as far as no other run is at work on them."""
+        sweep_shuffles(self.work, self.output)
+
+    @contextlib.contextmanager
+    def swept(self) -> Iterator[None]:
+        """Leaves no runs behind a block that makes the output's result, unless they are of use.
+
+        They are where a run was killed, has failed or was refused something by the system, and have
+        gone with a whole result, or with a refusal: then the input or the options must change.
+        """
+        try:
+            yield
+        except OperatingSystemError:
+            sweep_unbegun(self.work, self.output)
+            raise
+        except InputError:
+            self.sweep()
+            raise
+        self.sweep()
+
+
+@dataclass(eq=False)
+class WriteRuns(beam.PTransform):
+    """Encodes run items and writes them as sorted runs; gives `runs`, a `WrittenPart` each.
+
+    `facts` has the rows that `CountTokens` gives.
+
+    Attributes:
+        plan: what the runs' bytes depend on.
+        items: the run items.
+        encoder: of blocks.
+        workers: blocks in flight in a worker.
+        budget: what may be left out, if not any number of rows.
+    """
+
+    plan: ShufflePlan
+    items: Sequence[RunItem]
+    encoder: BlockEncoder
+    workers: int = 1
+    budget: RejectionBudget | None = None
+
+    def expand(self, root: beam.pvalue.PBegin):
+        writing = beam.ParDo(_WriteRunsFn(self.plan, self.encoder, self.workers, self.budget))
+        written = (
+            root
+            | ShareOut(self.items)  # RunItem
+            | 'Write' >> writing.with_outputs(FACTS, main=RUNS)
+        )
+        return {RUNS: written[RUNS], FACTS: written[FACTS]}
+
+
+class _WriteRunsFn(beam.DoFn):
+    def __init__(
+        self,
+        plan: ShufflePlan,
+        encoder: BlockEncoder,
+        workers: int,
+        budget: RejectionBudget | None,
+    ):
+        self._plan = plan
+        self._budget = budget
+        self._encoder = encoder
+        self._workers = workers
+
+    def setup(self) -> None:
+        loaded = self._encoder.load()
+        self._writer = RunWriter(self._plan, loaded, self._workers, self._budget)
+
+    def process(self, element: RunItem) -> Iterator:
+        for part in self._writer.take(element):
+            yield from self._outputs(part)
+
+    def finish_bundle(self) -> Iterator:
+        for part in self._writer.finish():
+            for output in self._outputs(part):
+                yield in_global_window(output)
+
+    def teardown(self) -> None:
+        self._writer.close()
+
+    def _outputs(self, part: WrittenPart) -> Iterator:
+        yield part
+        for each in (part.facts.tally, *part.facts.receipts):
+            yield beam.pvalue.TaggedOutput(FACTS, each)
+
+
+@dataclass(eq=False)
+class MergeRuns(beam.PTransform):
+    """Merges runs to shards; takes what `WriteRuns` gives as `runs`.
+
+    Gives as `WrittenFile`s the `shards` that have examples, and the `rejected` lines' files.
+
+    Attributes:
+        plan: that of the runs.
+        name: of the dataset, in the files' names.
+        folder: where the shards go.
+        group_bytes: buckets read at once by each of the workers.
+        workers: groups in flight in a worker.
+    """
+
+    plan: ShufflePlan
+    name: str
+    folder: str
+    group_bytes: int
+    workers: int = 1
+
+    def expand(self, parts: beam.PCollection):
+        listing = filesystem.join(self.folder, 'runs')
+        listed = (
+            parts
+            | 'Gather' >> GatherOnOne()  # (0, [WrittenPart])
+            | 'List' >> beam.ParDo(_ListRunsFn(self.plan, listing)).with_outputs(
+                REJECTED, main=SHARDS
+            )
+        )
+        shards = (
+            listed[SHARDS]
+            | 'ShareOutShards' >> beam.Reshuffle()  # (split number, shard)
+            | 'MergeShards' >> beam.ParDo(_MergeShardFn(self, listing))
+        )
+        rejected = (
+            listed[REJECTED]
+            | 'ShareOutRejected' >> beam.Reshuffle()  # (split number, reason)
+            | 'JoinRejected' >> beam.ParDo(_JoinRejectedFn(self, listing))
+        )
+        return {SHARDS: shards, REJECTED: rejected}
+
+
+@dataclass(frozen=True)
+class _ListedRun:
+    """What readers need to know of a run file."""
+
+    split: int
+    name: str
+    size: int
+    rejected: tuple[RejectedSection, ...]
+
+    def to_json(self) -> str:
+        return json.dumps(asdict(self))
+
+    @classmethod
+    def from_json(cls, line: bytes) -> '_ListedRun':
+        fields = json.loads(line)
+        sections = tuple(RejectedSection(**each) for each in fields['rejected'])
+        return cls(**{**fields, 'rejected': sections})
+
+
+class _ListRunsFn(beam.DoFn):
+    """Lists all runs in one file, and names the shards and files that are to be made of them."""
+
+    def __init__(self, plan: ShufflePlan, listing: str):
+        self._plan = plan
+        self._listing = listing
+
+    def process(self, element: tuple[int, Iterable[WrittenPart]]) -> Iterator:
+        parts = sorted(element[1], key=lambda part: (part.run, part.part))
+        runs = [_ListedRun(each.split, each.name, each.size, each.facts.rejected) for each in parts]
+        lines = ''.join(run.to_json() + '\n' for run in runs)
+        filesystem.write_bytes(self._listing, lines.encode())
+        expect(MERGING, sum(each.facts.tally.examples for each in parts))
+        for number in sorted({run.split for run in runs}):
+            for shard in range(self._plan.layout[number].shards):
+                yield number, shard
+        reasons = {(run.split, section.reason) for run in runs for section in run.rejected}
+        for output in sorted(reasons):
+            yield beam.pvalue.TaggedOutput(REJECTED, output)
+
+
+@functools.lru_cache(maxsize=1)
+def _read_listing(path: str) -> tuple[_ListedRun, ...]:
+    # An attempt's path is its own and its listing written once.
+    return tuple(map(_ListedRun.from_json, filesystem.read_bytes(path).splitlines()))
+
+
+class OrderedShardWriter:
+    """A shard whose parts are made by several threads at once, and written one after another.
+
+    It has its name when the last part is written; if one fails, nothing of it is left. Parts must be begun in their order, or a thread
+    would wait for what nobody makes.
+
+    Args:
+        folder: where the shard goes.
+        name: of its file.
+        parts: how many there are.
+    """
+
+    def __init__(self, folder: str, name: str, parts: int):
+        self._folder, self._name = folder, name
+        self._parts = parts
+        self._turn, self._failed = 0, math.inf
+        self._changed = threading.Condition()
+        self._stack = contextlib.ExitStack()
+        self._bytes = self._crc32c = self._examples = 0
+
+    @contextlib.contextmanager
+    def part(self, place: int) -> Iterator[None]:
+        """Around what makes and writes a part: if it fails, those that wait for it fail too."""
+        try:
+            yield
+        except BaseException:
+            with self._changed:
+                self._failed = min(self._failed, place)
+                self._changed.notify_all()
+                self._drop_if_over()
+            raise
+
+    def write(self, place: int, merged: MergedRows) -> WrittenFile | None:
+        """Writes a part after those before it.
+
+        Returns the shard if that was its last, else None.
+
+        Raises:
+            FullDiskError: there is no room for it.
+            InputError: it cannot be written otherwise.
+            RuntimeError: a part before it failed.
+        """
+        with self._changed:
+            self._changed.wait_for(lambda: self._turn == place or self._failed < place)
+            if self._failed < place:
+                raise RuntimeError(f'part {self._failed} of {self._name} was not written')
+        path = filesystem.join(self._folder, self._name)
+        if place == 0:
+            self._stream = self._stack.enter_context(filesystem.create(path))
+        with telling(f'write {path}'):
+            self._stream.write(merged.records.data)
+        self._crc32c = google_crc32c.extend(self._crc32c, merged.records)
+        self._bytes += len(merged.records)
+        self._examples += merged.rows
+        if place + 1 == self._parts:
+            self._stack.close()
+            return WrittenFile(self._name, self._bytes, self._crc32c, self._examples)
+        with self._changed:
+            self._turn += 1
+            self._changed.notify_all()
+            self._drop_if_over()
+        return None
+
+    def _drop_if_over(self) -> None:
+        """Deletes the half file if the part that is next has failed: on a full disk it takes room."""
+        if self._turn == self._failed:
+            with contextlib.suppress(_DroppedError, InputError), self._stack.pop_all():
+                raise _DroppedError
+
+
+class _MergeShardFn(beam.DoFn):
+    """Merges as many shards at once as there are threads, so that each may write to its own."""
+
+    def __init__(self, transform: MergeRuns, listing: str):
+        self._plan = transform.plan
+        self._name = transform.name
+        self._folder = transform.folder
+        self._group_bytes = transform.group_bytes
+        self._workers = transform.workers
+        self._listing = listing
+
+    def setup(self) -> None:
+        self._calls: OrderedPool = OrderedPool(self._workers)
+
+    def start_bundle(self) -> None:
+        self._waiting: list[tuple[int, int]] = []
+
+    def process(self, element: tuple[int, int]) -> Iterator[WrittenFile]:
+        self._waiting.append(element)
+        if len(self._waiting) == self._workers:
+            yield from self._merge_waiting()
+
+    def finish_bundle(self) -> Iterator:
+        for written in (*self._merge_waiting(), *self._calls.drain()):
+            if written is not None:
+                yield in_global_window(written)
+
+    def teardown(self) -> None:
+        self._calls.close()
+
+    def _merge_waiting(self) -> Iterator[WrittenFile]:
+        """Starts the groups of all waiting shards in turns; yields the shards that are whole."""
+        shards, self._waiting = [self._groups(*each) for each in self._waiting], []
+        for calls in itertools.zip_longest(*shards):
+            for arguments in filter(None, calls):
+                for written in self._calls.submit(self._merge, *arguments):
+                    if written is not None:
+                        yield written
+
+    def _groups(self, number: int, shard: int) -> list[tuple[OrderedShardWriter, int, list[RunSlice]]]:
+        """Returns what `_merge` is to be called with for each group of a shard's buckets."""
+        layout = self._plan.layout[number]
+        first = shard * layout.buckets_per_shard
+        end = first + layout.buckets_per_shard
+        runs = [
+            RunFile(self._plan.run_path(run.name), run.size)
+            for run in _read_listing(self._listing)
+            if run.split == number
+        ]
+        slices = read_slices(
+            runs, self._plan.fingerprint, layout.buckets, first, end, filesystem.open_binary
+        )
+        groups = bucket_groups(slices, first, end, self._group_bytes)
+        name = shard_name(self._name, layout.split, shard, layout.shards)
+        out = OrderedShardWriter(self._folder, name, len(groups))
+        return [
+            (out, place, [each.part(*group) for each in slices])
+            for place, group in enumerate(groups)
+        ]
+
+    def _merge(
+        self, out: OrderedShardWriter, place: int, slices: Sequence[RunSlice]
+    ) -> WrittenFile | None:
+        with out.part(place), full_disk_as_error(self._plan):
+            merged = merge_buckets(slices, filesystem.open_binary)
+            written = out.write(place, merged)
+        advance(MERGING, merged.rows)
+        return written
+
+
+class _JoinRejectedFn(beam.DoFn):
+    """Joins the rejected lines of one split and reason, which the runs have in identity order."""
+
+    def __init__(self, transform: MergeRuns, listing: str):
+        self._plan = transform.plan
+        self._folder = transform.folder
+        self._listing = listing
+
+    def process(self, element: tuple[int, str]) -> Iterator[WrittenFile]:
+        number, reason = element
+        name = rejected_name(self._plan.layout[number].split, reason)
+        path = filesystem.join(self._folder, *name.split('/'))
+        size = crc32c = lines = 0
+        with full_disk_as_error(self._plan), filesystem.create(path) as file:
+            for run in _read_listing(self._listing):
+                for section in run.rejected:
+                    if (run.split, section.reason) != (number, reason):
+                        continue
+                    for piece in self._pieces(run, section):
+                        file.write(piece)
+                        crc32c = google_crc32c.extend(crc32c, piece)
+                    size += section.bytes
+                    lines += section.lines
+        yield WrittenFile(name, size, crc32c, lines)
+
+    def _pieces(self, run: _ListedRun, section: RejectedSection) -> Iterator[bytes]:
+        path = self._plan.run_path(run.name)
+        crc32c = 0
+        with filesystem.open_binary(path) as stream:
+            stream.seek(section.offset)
+            left = section.bytes
+            while left and (piece := stream.read(min(left, _COPY_BYTES))):
+                crc32c = google_crc32c.extend(crc32c, piece)
+                left -= len(piece)
+                yield piece
+        if left or crc32c != section.crc32c:
+            raise damaged(path, 'its rejected lines')
+
+
+class _DroppedError(Exception):
+    """Ends the writing of a file that is not to be whole."""

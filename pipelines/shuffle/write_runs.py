@@ -1,0 +1,228 @@
+"""Run items to sorted runs: blocks encoded by threads in input order, parts written beside them.
+
+While one part is sorted and written by one of the threads, the next is filled by the others, and
+the blocks of the next run item follow at once; so no thread waits for the end of anything.
+"""
+
+import collections
+import contextlib
+import itertools
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from pipelines.engines.pool import Call, OrderedPool
+from pipelines.engines.progress import advance
+from pipelines.files import filesystem
+from pipelines.shuffle.plan import RunItem, ShufflePlan, run_name
+from pipelines.transforms.encode_blocks import LoadedBlockEncoder
+from pipelines.transforms.read import READING, read_counted
+from pipelines.transforms.reports import RejectionBudget
+from tokcore.corpus.corpus import Block
+from tokcore.errors import FullDiskError, InputError
+from tokcore.records.examples import EncodedBlock
+from tokcore.records.sorted_runs import (
+    RunBuffer,
+    RunFile,
+    RunHead,
+    RunStats,
+    read_run_stats,
+    write_run,
+)
+
+
+@dataclass(frozen=True)
+class WrittenPart:
+    """A whole run file: its name in the plan's folder, its size and what was read for it."""
+
+    split: int
+    run: int
+    part: int
+    name: str
+    size: int
+    facts: RunStats
+
+    def file(self, plan: ShufflePlan) -> RunFile:
+        return RunFile(plan.run_path(self.name), self.size)
+
+
+@contextlib.contextmanager
+def full_disk_as_error(plan: ShufflePlan) -> Iterator[None]:
+    """Turns the error of a full disk into a sentence that tells how much is needed.
+
+    Raises:
+        FullDiskError: there was no room.
+    """
+    try:
+        yield
+    except FullDiskError as error:
+        raise FullDiskError(
+            f'no room for the shuffle and its result ({str(error).partition(";")[0]}); about '
+            f'{-(-plan.needed_bytes >> 20)} MiB are needed in {plan.folder} and the output together, '
+            'so make room and run again: what is finished is kept'
+        ) from error
+
+
+@dataclass
+class _OpenRun:
+    """A run in the making."""
+
+    item: RunItem
+    part: int
+    blocks: int
+    buffer: RunBuffer | None = None
+
+
+@dataclass
+class _EncodedStep:
+    """A block's rows in the order of input, or with None the end of a run item."""
+
+    making: _OpenRun
+    encoded: EncodedBlock | None
+
+
+class RunWriter:
+    """Makes sorted runs of run items, one after another; parts come out when they are whole."""
+
+    def __init__(
+        self,
+        plan: ShufflePlan,
+        encoder: LoadedBlockEncoder,
+        workers: int,
+        budget: RejectionBudget | None = None,
+    ):
+        self._plan = plan
+        self._budget = budget
+        self._encoder = encoder
+        self._calls: OrderedPool[_EncodedStep] = OrderedPool(workers)
+        self._most_buffers = min(2, workers)
+        self._buffers: list[RunBuffer] = []
+        self._writing: collections.deque[tuple[Call[WrittenPart], RunBuffer]] = collections.deque()
+
+    def take(self, item: RunItem) -> Iterator[WrittenPart]:
+        """Takes a run item, and yields parts of it and of earlier ones, finished ones at once."""
+        done, is_whole = self._finished_parts(item)
+        if self._budget is not None:
+            for part in done:
+                self._budget.spend(part.facts)
+        yield from done
+        if is_whole:
+            advance(READING, sum(each.stored_bytes for each in item.items))
+            return
+        blocks = self._read(item)
+        making = _OpenRun(item, len(done), self._skip(blocks, done))
+        for block in blocks:
+            yield from self._collect(self._calls.submit(self._encode, making, block))
+        yield from self._collect(self._calls.submit(_EncodedStep, making, None))
+
+    def finish(self) -> Iterator[WrittenPart]:
+        """Yields all parts that are still in the making, and lets the memory go."""
+        yield from self._collect(self._calls.drain())
+        while self._writing:
+            yield self._written()
+        self._buffers = []
+
+    def close(self) -> None:
+        self._calls.close()
+
+    def _skip(self, blocks: Iterator[Block], done: list[WrittenPart]) -> int:
+        """Reads over the blocks that finished parts were made of; returns how many they are.
+
+        Raises:
+            InputError: these are not the same bytes: up to 6b30307 there was no `--max-line-size`.
+        """
+        count = done[-1].facts.blocks if done else 0
+        read = sum(block.read_bytes for block in itertools.islice(blocks, count))
+        if read != sum(receipt.length for part in done for receipt in part.facts.receipts):
+            raise InputError(
+                f'the runs in {self._plan.folder} were made by an earlier version, of a line '
+                'longer than --max-line-size; they are given up, so run again'
+            )
+        return count
+
+    def _read(self, item: RunItem) -> Iterator[Block]:
+        return read_counted(item.items, self._plan.block_bytes, self._plan.max_line_bytes)
+
+    def _encode(self, making: _OpenRun, block: Block) -> _EncodedStep:
+        return _EncodedStep(making, self._encoder.encode(block))
+
+    def _collect(self, steps: Iterator[_EncodedStep]) -> Iterator[WrittenPart]:
+        for step in steps:
+            yield from self._take_step(step.making, step.encoded)
+
+    def _take_step(self, making: _OpenRun, encoded: EncodedBlock | None) -> Iterator[WrittenPart]:
+        if making.buffer is None:
+            making.buffer = self._free_buffer()
+        if encoded is None:
+            yield from self._close_part(making, last=True)
+            return
+        if self._budget is not None:
+            # Not a part at a time: a part of nothing but lines left out would never be full.
+            self._budget.spend(encoded.facts)
+        if not making.buffer.fits(encoded):
+            yield from self._close_part(making, last=False)
+            making.buffer = self._free_buffer()
+        making.buffer.add(encoded)
+        making.blocks += 1
+
+    def _free_buffer(self) -> RunBuffer:
+        return self._buffers.pop() if self._buffers else RunBuffer(self._plan.run_bytes)
+
+    def _close_part(self, making: _OpenRun, last: bool) -> Iterator[WrittenPart]:
+        head = self._head(making.item, making.part, last)
+        writing = self._calls.submit_detached(
+            self._write, head, making.item.split, making.buffer, making.blocks
+        )
+        self._writing.append((writing, making.buffer))
+        making.part += 1
+        making.buffer = None
+        while len(self._writing) >= self._most_buffers:
+            yield self._written()
+
+    def _written(self) -> WrittenPart:
+        writing, buffer = self._writing.popleft()
+        for younger, _ in self._writing:
+            # While another thread is at it, the next part need not wait for that thread.
+            if not writing.is_done:
+                younger.run()
+        part = writing.result()
+        buffer.clear()
+        self._buffers.append(buffer)
+        return part
+
+    def _write(self, head: RunHead, split: int, buffer: RunBuffer, blocks: int) -> WrittenPart:
+        # A part may have been finished before an earlier one, by an attempt that ended then.
+        there = self._existing_part(split, head)
+        if there is not None:
+            return there[0]
+        facts = buffer.facts(self._plan.layout[split].split, blocks)
+        name = run_name(head.run, head.part)
+        with full_disk_as_error(self._plan), filesystem.create(self._plan.run_path(name)) as stream:
+            size, facts = write_run(stream, head, buffer.sorted_rows(), facts, buffer.rejected)
+        return WrittenPart(split, head.run, head.part, name, size, facts)
+
+    def _head(self, item: RunItem, part: int, last: bool) -> RunHead:
+        buckets = self._plan.layout[item.split].buckets
+        return RunHead(self._plan.fingerprint, item.run, part, last, buckets)
+
+    def _finished_parts(self, item: RunItem) -> tuple[list[WrittenPart], bool]:
+        """The parts of a run that earlier attempts made whole, and whether these are all."""
+        done: list[WrittenPart] = []
+        while found := self._existing_part(item.split, self._head(item, len(done), last=False)):
+            part, last = found
+            done.append(part)
+            if last:
+                return done, True
+        return done, False
+
+    def _existing_part(self, split: int, head: RunHead) -> tuple[WrittenPart, bool] | None:
+        """A part under its final name and whether it is its run's last, if it is whole."""
+        name = run_name(head.run, head.part)
+        size = filesystem.stored_size(self._plan.run_path(name))
+        if size is None:
+            return None
+        with filesystem.open_binary(self._plan.run_path(name)) as stream:
+            found = read_run_stats(stream, size, head)
+        if found is None:
+            return None
+        facts, last = found
+        return WrittenPart(split, head.run, head.part, name, size, facts), last

@@ -1,1 +1,0 @@
-"""What is asked for: which corpus, and how it is shuffled."""

@@ -1,0 +1,94 @@
+"""What may be asked of the learner of merges, and what a preset's file cannot hold."""
+
+import pytest
+
+from tokcore.bpe.options import PRESETS, BpeOptions, BpeRules
+from tokcore.errors import InputError
+
+
+@pytest.mark.parametrize(
+    ('preset', 'expected'),
+    [
+        ('gpt2', BpeRules('smallest-ids', True, '', 1, merges=5)),
+        ('cl100k', BpeRules('smallest-ids', True, '', 1, merges=5)),
+        ('subword-nmt', BpeRules('largest-pair', False, '</w>', 2, merges=5)),
+        ('textbook', BpeRules('first', False, '', 1, merges=5)),
+    ],
+)
+def test_a_preset_sets_all(preset, expected):
+    assert BpeOptions(merges=5).rules(preset) == expected
+
+
+@pytest.mark.parametrize('preset', PRESETS)
+def test_what_every_file_can_hold_takes_the_place_of_the_presets(preset):
+    asked = {'ties': 'largest-pair', 'min_count': 9, 'max_piece_length': 4}
+    rules = BpeOptions(vocab_size=300, **asked).rules(preset)
+    assert {name: getattr(rules, name) for name in asked} == asked
+    assert (rules.vocab_size, rules.merges) == (300, None)
+
+
+def test_what_one_file_can_hold():
+    rules = BpeOptions(merges=5, special_token=('<pad>', '</s>')).rules('gpt2')
+    assert rules.special_tokens == ('<pad>', '</s>')
+    assert BpeOptions(merges=5, limit_alphabet=80).rules('textbook').limit_alphabet == 80
+    assert BpeOptions(merges=5, total_symbols=True).rules('subword-nmt').total_symbols
+
+
+@pytest.mark.parametrize(
+    ('preset', 'asked'),
+    [
+        ('gpt2', {'byte_level': True, 'end_of_word': ''}),
+        ('subword-nmt', {'byte_level': False, 'end_of_word': '</w>'}),
+        ('textbook', {'byte_level': False, 'end_of_word': '_'}),
+    ],
+)
+def test_what_a_preset_says_anyhow_may_be_said(preset, asked):
+    assert BpeOptions(merges=5, **asked).rules(preset) == BpeOptions(merges=5).rules(preset)
+
+
+@pytest.mark.parametrize(
+    ('preset', 'asked', 'named'),
+    [
+        ('gpt2', {'byte_level': False}, '--no-byte-level'),
+        ('cl100k', {'end_of_word': '</w>'}, '--end-of-word </w>'),
+        ('gpt2', {'limit_alphabet': 300}, '--limit-alphabet'),
+        ('cl100k', {'total_symbols': True}, '--total-symbols'),
+        ('subword-nmt', {'byte_level': True}, '--byte-level'),
+        ('subword-nmt', {'end_of_word': ''}, '--end-of-word none'),
+        ('subword-nmt', {'limit_alphabet': 300}, '--limit-alphabet'),
+        ('subword-nmt', {'special_token': ('<pad>',)}, '--special-token'),
+        ('textbook', {'end_of_word': '</w>'}, '--end-of-word </w>'),
+        ('textbook', {'special_token': ('<pad>',)}, '--special-token'),
+        ('textbook', {'total_symbols': True}, '--total-symbols'),
+    ],
+)
+def test_what_its_file_cannot_hold_is_refused_by_name(preset, asked, named):
+    with pytest.raises(InputError) as refused:
+        BpeOptions(merges=5, **asked).rules(preset)
+    assert str(refused.value).startswith(f'{named} cannot go with --preset {preset}: ')
+
+
+@pytest.mark.parametrize(
+    ('asked', 'said'),
+    [
+        ({}, '--vocab-size is missing; give it or --merges, and not both'),
+        (
+            {'merges': 5, 'vocab_size': 300},
+            '--vocab-size and --merges say both when to end; give it or --merges, and not both',
+        ),
+        (
+            {'vocab_size': 300, 'total_symbols': True},
+            '--total-symbols goes with --merges; give that, or leave it out',
+        ),
+        ({'merges': 5, 'special_token': ('a', 'a')}, '--special-token names one token twice'),
+    ],
+)
+def test_options_that_do_not_go_together(asked, said):
+    with pytest.raises(InputError) as refused:
+        BpeOptions(**asked)
+    assert str(refused.value) == said
+
+
+def test_names_of_files_tell_the_size_or_the_merges():
+    assert BpeOptions(vocab_size=300).told_size == '300'
+    assert BpeOptions(merges=5).told_size == 'merges-5'

@@ -1,0 +1,147 @@
+"""How far a job is: a bar on a terminal, a line each half minute elsewhere."""
+
+import logging
+import re
+import time
+
+import pytest
+from pseudo_terminal import PseudoTerminal
+
+from pipelines.cli.terminal import HalfMinuteLines, line_is_open, said_time, shown_progress
+from pipelines.engines.events import RoundEnded
+from pipelines.engines.progress import StageBegan, StageEnded, WorkDone, advance, counted, tell
+
+MIB = 1 << 20
+
+
+class Clock:
+    """A clock that stands until it is set."""
+
+    now = 1000.0
+
+    def __call__(self):
+        return self.now
+
+
+@pytest.fixture
+def clock():
+    return Clock()
+
+
+@pytest.fixture
+def lines(clock):
+    """The lines of a listener, which it is called as."""
+    written = []
+    shown = HalfMinuteLines(clock, written.append)
+    shown.written = written
+    return shown
+
+
+def reading(done, total=100 * MIB):
+    return WorkDone('count', 'reading', done, total, 'B')
+
+
+def test_no_line_comes_within_half_a_minute(lines, clock):
+    lines(StageBegan('count'))
+    lines(reading(0))
+    clock.now += 29.9
+    lines(reading(50 * MIB))
+    lines.look()
+    assert not lines.written
+
+
+def test_a_line_comes_each_half_minute_with_share_rate_and_time_left(lines, clock):
+    lines(reading(0))
+    clock.now += 30
+    lines(reading(25 * MIB))
+    lines(reading(30 * MIB))
+    clock.now += 30
+    lines.look()
+    lines.look()
+    assert lines.written == [
+        'count: 25 % of 100.0 MiB, 853.3 KiB/s, 2 min left',
+        'count: 30 % of 100.0 MiB, 512.0 KiB/s, 2 min left',
+    ]
+
+
+def test_what_is_not_counted_is_told_with_its_rounds_and_its_time(lines, clock):
+    lines(StageBegan('build'))
+    lines(StageBegan('vocab'))
+    clock.now += 31
+    lines.look()
+    lines(RoundEnded('v', 1, 500, 10, 20, 31.0))
+    clock.now += 300
+    lines.look()
+    lines(StageEnded('vocab'))
+    clock.now += 31
+    lines.look()
+    assert lines.written == ['vocab, for 31 s', 'vocab: round 2, for 6 min', 'build, for 31 s']
+
+
+def test_work_at_its_end_gives_way_to_its_stage(lines, clock):
+    lines(StageBegan('encode'))
+    lines(reading(0))
+    lines(reading(100 * MIB))
+    clock.now += 40
+    lines.look()
+    lines(WorkDone('shuffle', 'merging', 0, 4000, 'examples'))
+    clock.now += 40
+    lines(WorkDone('shuffle', 'merging', 1000, 4000, 'examples'))
+    assert lines.written == [
+        'encode, for 40 s',
+        'shuffle: 25 % of 4,000 examples, 25 examples/s, 2 min left',
+    ]
+
+
+def test_nothing_is_said_between_stages(lines, clock):
+    clock.now += 40
+    lines.look()
+    assert not lines.written
+
+
+def test_times_are_said_in_their_largest_units():
+    said = {0.2: '0 s', 89: '89 s', 100: '2 min', 3599: '1 h 0 min', 7500: '2 h 5 min'}
+    assert {seconds: said_time(seconds) for seconds in said} == said
+
+
+@pytest.fixture
+def handler(monkeypatch):
+    """A handler of the log, the only one."""
+    found = logging.StreamHandler()
+    monkeypatch.setattr(logging.getLogger(), 'handlers', [found])
+    return found
+
+
+def test_a_terminal_has_a_bar_and_what_is_logged_above_it(handler):
+    terminal = PseudoTerminal()
+    handler.setStream(terminal.stream)
+    with shown_progress(terminal.stream):
+        tell(StageBegan('count'))
+        with counted('count', 'reading', 100 * MIB):
+            time.sleep(0.2)  # tqdm draws no more often
+            advance('reading', 25 * MIB)
+            assert line_is_open.is_set()
+            logging.getLogger('pipelines').warning('a word')
+            advance('reading', 75 * MIB)
+        tell(StageEnded('count'))
+    assert handler.stream is terminal.stream and not line_is_open.is_set()
+    seen = terminal.close()
+    assert re.search(r'count:  25%\|.*\| 25\.0M/100M \[00:0\d<00:0\d, .*B/s\]', seen)
+    assert re.search(r'\r *\ra word\r\n\r?count:', seen)
+    assert seen.rpartition('\r')[2] == ''  # the last line is empty
+
+
+def test_a_stage_without_counted_work_has_its_time_on_a_terminal(handler):
+    terminal = PseudoTerminal()
+    with shown_progress(terminal.stream):
+        tell(StageBegan('vocab'))
+        tell(RoundEnded('v', 3, 500, 10, 20, 31.0))
+        tell(StageEnded('vocab'))
+    assert 'vocab: round 4 [00:00]' in terminal.close()
+
+
+def test_no_terminal_has_no_bar(tmp_path):
+    with open(tmp_path / 'log', 'w') as stream, shown_progress(stream):
+        with counted('count', 'reading', 10):
+            advance('reading', 10)
+    assert (tmp_path / 'log').read_text() == ''

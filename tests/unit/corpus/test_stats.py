@@ -1,0 +1,144 @@
+"""Statistics of blocks, and checksums of ranges that join to that of the file."""
+
+import gzip
+import io
+
+import google_crc32c
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tokcore.corpus.bitext import Bitext
+from tokcore.corpus.corpus import Block, BlockText, CorpusFile, Split
+from tokcore.corpus.formats import Lines, plan_items, read_blocks
+from tokcore.corpus.stats import (
+    MOST_UNKNOWN_WORDS,
+    LineTally,
+    RangeChecksum,
+    TextSummary,
+    add_tallies,
+    checksum_file,
+    checksums_of,
+    combine_crc32c,
+    join_checksums,
+)
+
+
+def test_records_of_old_stay_what_they_were():
+    record = LineTally('train', 3, 2, 1).record()
+    assert record == {
+        'split': 'train', 'lines': 3, 'examples': 2, 'empty': 1, 'invalid_utf8': 0,
+        'missing_column': 0,
+    }  # fmt: skip
+    assert LineTally.of_record(record) == LineTally('train', 3, 2, 1)
+
+
+def test_unknown_tokens_are_told_where_there_can_be_any():
+    tally = LineTally('train', 3, 2, 1, {}, 1, 10, 0)
+    record = tally.record()
+    assert (record['no_token'], record['ids'], record['unknown']) == (1, 10, 0)
+    assert LineTally.of_record(record) == tally
+
+
+def test_tallies_add_up():
+    first = LineTally('train', 3, 3, 0, {}, 1, 10, 2, {'a': 2})
+    second = LineTally('train', 2, 2, 0, {}, 0, 5, 3, {'b': 2, 'a': 1})
+    total = add_tallies('train', [first, LineTally('dev', 1, 1, 0), second])
+    assert total == LineTally('train', 5, 5, 0, {}, 1, 15, 5, {'a': 3, 'b': 2})
+    assert list(total.unknown_words) == ['a', 'b']
+    assert add_tallies('dev', [LineTally('dev', 1, 1, 0)]).ids is None
+
+
+def test_only_the_commonest_words_are_kept():
+    words = {f'{number:05d}': 1 for number in range(2 * MOST_UNKNOWN_WORDS)}
+    total = add_tallies('train', [LineTally('train', 0, 0, 0, {}, 0, 1, 1, words)])
+    assert list(total.unknown_words) == sorted(words)[:MOST_UNKNOWN_WORDS]
+
+
+def crc32c_by_bits(data):
+    """The definition: division by Castagnoli's polynomial, bit by bit."""
+    crc = 0xFFFFFFFF
+    for byte in data:
+        crc ^= byte
+        for _ in range(8):
+            crc = crc >> 1 ^ (0x82F63B78 if crc & 1 else 0)
+    return crc ^ 0xFFFFFFFF
+
+
+@settings(deadline=None)
+@given(st.binary(max_size=300), st.binary(max_size=300))
+def test_two_checksums_combine_to_that_of_both(first, second):
+    combined = combine_crc32c(google_crc32c.value(first), google_crc32c.value(second), len(second))
+    assert combined == google_crc32c.value(first + second) == crc32c_by_bits(first + second)
+
+
+@settings(deadline=None)
+@given(*[st.integers(0, 2**32 - 1)] * 3, *[st.integers(0, 2**50)] * 2)
+def test_combining_is_associative_for_lengths_beyond_memory(first, second, third, two, three):
+    left = combine_crc32c(combine_crc32c(first, second, two), third, three)
+    right = combine_crc32c(first, combine_crc32c(second, third, three), two + three)
+    assert left == right
+
+
+def receipts(text, cuts):
+    places = sorted({0, len(text), *(cut % (len(text) + 1) for cut in cuts)})
+    return [
+        RangeChecksum('train', 3, 1, start, end - start, google_crc32c.value(text[start:end]))
+        for start, end in zip(places, places[1:], strict=False)
+    ]
+
+
+@settings(deadline=None)
+@given(st.binary(max_size=200), st.lists(st.integers(0, 200)), st.randoms())
+def test_receipts_join_in_any_order_however_the_text_was_cut(text, cuts, random):
+    found = receipts(text, cuts)
+    random.shuffle(found)
+    assert join_checksums(found, len(text)) == TextSummary(len(text), google_crc32c.value(text))
+
+
+def test_what_was_lost_or_read_twice_is_named():
+    found = receipts(b'abcdefghi', [3, 6])
+    with pytest.raises(ValueError, match=r"bytes 3 to 6 of .*\('train', 3, 1\) were lost"):
+        join_checksums([found[0], found[2]])
+    with pytest.raises(ValueError, match='bytes 0 to 3 .* lost'):
+        join_checksums(found[1:])
+    with pytest.raises(ValueError, match='bytes 3 to 6 .* read twice'):
+        join_checksums([*found, found[1]])
+    with pytest.raises(ValueError, match='6 of 9 bytes'):
+        join_checksums(found[:2], 9)
+    with pytest.raises(ValueError, match='two files'):
+        join_checksums([found[0], RangeChecksum('train', 4, 1, 3, 1, 0)])
+
+
+def test_no_receipts_are_an_empty_text():
+    assert join_checksums([]) == TextSummary(0, 0)
+    with pytest.raises(ValueError, match='0 of 5 bytes'):
+        join_checksums([], 5)
+
+
+def test_a_pair_gives_a_receipt_for_each_side():
+    block = Block('dev', Bitext(), 2, (BlockText(10, b'abc\n'), BlockText(7, b'de\n')))
+    assert checksums_of(block) == (
+        RangeChecksum('dev', 2, 0, 10, 4, google_crc32c.value(b'abc\n')),
+        RangeChecksum('dev', 2, 1, 7, 3, google_crc32c.value(b'de\n')),
+    )
+
+
+@settings(deadline=None)
+@given(
+    st.lists(st.binary(max_size=30)).map(b'\n'.join), st.booleans(), *[st.integers(1, 64)] * 2
+)
+def test_the_checksum_is_that_of_the_text_however_stored_or_cut(
+    text, compressed, item_bytes, block_bytes
+):
+    content = gzip.compress(text) if compressed else text
+    file = CorpusFile('corpus', 'corpus', len(content), compressed)
+
+    def open_binary(path):
+        return io.BytesIO(content)
+
+    items = plan_items(Split('train', Lines(), ((file,),)), (), item_bytes)
+    blocks = [block for item in items for block in read_blocks(item, open_binary, block_bytes)]
+    joined = join_checksums(receipt for block in blocks for receipt in checksums_of(block))
+    assert joined == checksum_file(file, open_binary)
+    assert joined == TextSummary(len(text), google_crc32c.value(text))

@@ -1,0 +1,313 @@
+"""Kernels are compiled once for each state of the sources, and chosen by the type of an argument."""
+
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import textwrap
+from typing import NamedTuple
+
+import numba
+import numpy as np
+import pytest
+
+from tokcore.kernels import jit
+from tokcore.kernels.jit import kernel, kernel_family, kernel_without_allocation
+
+pytestmark = pytest.mark.skipif(numba.config.DISABLE_JIT, reason='it is about compilation')
+
+PACKAGE = pathlib.Path(jit.__file__).parents[1]
+
+WARM_UP = """
+    import json
+    import numba
+    from tokcore.schemes import find_scheme
+    from tokcore.warm_up import compile_kernels
+    from tokcore.counts.token_table import TokenTable
+    from tokcore.subword.learner import MemoryLearner
+
+    compile_kernels(find_scheme())
+    MemoryLearner(TokenTable.from_items([('one', 3), ('two', 2)])).build(1)
+
+    import gc
+    misses = hits = 0
+    for kernel in gc.get_objects():
+        if isinstance(kernel, numba.core.dispatcher.Dispatcher):
+            if kernel.py_func.__module__.startswith('tokcore'):
+                misses += sum(kernel.stats.cache_misses.values())
+                hits += sum(kernel.stats.cache_hits.values())
+    print(json.dumps([misses, hits]))
+"""
+
+CALLER = """
+    from tokcore.kernels.jit import kernel
+    from small.callee import callee
+
+    @kernel
+    def caller(number):
+        return callee(number) * 10
+"""
+CALLEE = """
+    from tokcore.kernels.jit import kernel
+
+    @kernel
+    def callee(number):
+        return number + {}
+"""
+
+# Python's own cache tells files by size and second, and what is edited here differs in neither.
+NO_BYTECODE = {'PYTHONDONTWRITEBYTECODE': '1'}
+
+STATE = """
+    from typing import NamedTuple
+    import numpy as np
+
+    class State(NamedTuple):
+        {}: np.ndarray
+        {}: np.ndarray
+"""
+READER = """
+    from tokcore.kernels.jit import kernel
+
+    @kernel
+    def read(state):
+        return state.tens[0] * 10 + state.ones[0]
+"""
+READ = """
+    import numpy as np
+    from tokcore.small.reader import read
+    from tokcore.small.state import State
+
+    print(read(State(tens=np.array([4]), ones=np.array([2]))))
+"""
+
+FAMILY = """
+    from typing import NamedTuple
+    import numpy as np
+    from tokcore.kernels.jit import kernel_without_allocation
+    from tokcore.kernels.jit import kernel_family
+
+    class Doubled(NamedTuple):
+        number: int
+
+    @kernel_family('state')
+    def value(state): ...
+
+    @value.register(Doubled)
+    @kernel_without_allocation
+    def doubled(state):
+        return {} * state.number
+"""
+CALLER_OF_FAMILY = """
+    from tokcore.kernels.jit import kernel
+    from tokcore.small.family import value
+
+    @kernel
+    def caller(state):
+        return value(state) * 10
+"""
+CALL_FAMILY = """
+    from tokcore.small.caller import caller
+    from tokcore.small.family import Doubled
+
+    print(caller(Doubled(7)), sum(caller.stats.cache_hits.values()))
+"""
+
+NUMBERS = np.arange(5)
+
+
+def run_python(code: str, folder: pathlib.Path, **environment: str) -> str:
+    """Runs code in a process of its own, with `folder` as its working directory."""
+    kept = {
+        name: value
+        for name, value in os.environ.items()
+        if name not in ('NUMBA_CACHE_DIR', 'XDG_CACHE_HOME', 'PYTHONDONTWRITEBYTECODE')
+    }
+    done = subprocess.run(
+        [sys.executable, '-c', textwrap.dedent(code)],
+        cwd=folder,
+        env={**kept, 'HOME': str(folder), 'PYTHONPATH': str(folder), **environment},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_a_second_run_compiles_nothing(tmp_path):
+    link_package(tmp_path)
+    first_misses, _ = json.loads(run_python(WARM_UP, tmp_path))
+    second_misses, second_hits = json.loads(run_python(WARM_UP, tmp_path))
+    assert first_misses > 0
+    assert second_misses == 0
+    assert second_hits > 0
+
+
+def link_package(folder: pathlib.Path) -> None:
+    (folder / 'tokcore').symlink_to(PACKAGE)
+
+
+def small_room(folder: pathlib.Path) -> pathlib.Path:
+    """A copy of the package with what kernels need and an empty room, which is returned."""
+    copy = folder / 'tokcore'
+    (copy / 'kernels').mkdir(parents=True)
+    for path in [*PACKAGE.glob('*.py'), *(PACKAGE / 'kernels').glob('*.py')]:
+        (copy / path.relative_to(PACKAGE)).write_bytes(path.read_bytes())
+    small = copy / 'small'
+    small.mkdir()
+    (small / '__init__.py').touch()
+    return small
+
+
+def test_editing_a_kernel_renews_its_callers_in_other_files(tmp_path):
+    """numba alone would go on calling the old one: its stamp is of the caller's file."""
+    small = small_room(tmp_path)
+    (small / 'caller.py').write_text(textwrap.dedent(CALLER).replace('small.', 'tokcore.small.'))
+    code = 'from tokcore.small.caller import caller; print(caller(1))'
+
+    (small / 'callee.py').write_text(textwrap.dedent(CALLEE.format(1)))
+    assert run_python(code, tmp_path, **NO_BYTECODE) == '20\n'
+    (small / 'callee.py').write_text(textwrap.dedent(CALLEE.format(2)))
+    assert run_python(code, tmp_path, **NO_BYTECODE) == '30\n'
+
+
+def test_fields_of_a_state_that_change_places_renew_the_kernels_that_read_it(tmp_path):
+    """numba alone would give 24: a named tuple's type is its class and the types of its fields."""
+    small = small_room(tmp_path)
+    (small / 'reader.py').write_text(textwrap.dedent(READER))
+    for fields in (('tens', 'ones'), ('ones', 'tens')):
+        (small / 'state.py').write_text(textwrap.dedent(STATE.format(*fields)))
+        assert run_python(READ, tmp_path, **NO_BYTECODE) == '42\n'
+
+
+def test_what_calls_a_family_is_found_again_and_renewed_by_an_edit_of_a_body(tmp_path):
+    small = small_room(tmp_path)
+    (small / 'caller.py').write_text(textwrap.dedent(CALLER_OF_FAMILY))
+    (small / 'family.py').write_text(textwrap.dedent(FAMILY.format(2)))
+    assert run_python(CALL_FAMILY, tmp_path, **NO_BYTECODE) == '140 0\n'
+    assert run_python(CALL_FAMILY, tmp_path, **NO_BYTECODE) == '140 1\n'
+    (small / 'family.py').write_text(textwrap.dedent(FAMILY.format(3)))
+    assert run_python(CALL_FAMILY, tmp_path, **NO_BYTECODE) == '210 0\n'
+
+
+def test_the_digest_names_all_sources(tmp_path):
+    # Also those without a kernel: they can give kernels their types.
+    (tmp_path / 'plain.py').write_text('one = 1\n')
+    (tmp_path / 'notes.txt').write_text('one\n')
+    before = jit.source_digest(tmp_path)
+    (tmp_path / 'notes.txt').write_text('two\n')
+    assert jit.source_digest(tmp_path) == before
+    (tmp_path / 'plain.py').write_text('one = 2\n')
+    assert jit.source_digest(tmp_path) != before
+
+
+def test_earlier_digests_differ_from_this_one():
+    digests = [jit.source_digest(), *jit.earlier_digests()]
+    assert len(set(digests)) == len(digests) == 3
+
+
+@pytest.mark.parametrize('variable', ['NUMBA_CACHE_DIR', 'XDG_CACHE_HOME', 'HOME'])
+def test_the_cache_goes_where_the_environment_says(tmp_path, variable):
+    link_package(tmp_path)
+    chosen = tmp_path / 'chosen'
+    code = 'from tokcore.kernels.jit import CACHE_FOLDER; print(CACHE_FOLDER)'
+    folder = pathlib.Path(run_python(code, tmp_path, **{variable: str(chosen)}).strip())
+    assert folder.is_relative_to(chosen)
+    assert folder.name.startswith('kernels-')
+
+
+def test_nothing_breaks_where_nothing_is_writable(tmp_path):
+    """A read-only install and no home: a file stands where each folder would be made."""
+    link_package(tmp_path)
+    (tmp_path / 'file').touch()
+    blocked = str(tmp_path / 'file' / 'folder')
+    code = """
+        from tokcore.kernels.jit import CACHE_FOLDER
+        from tokcore.text.t2t import tokenize
+        from tokcore.counts.tables import merge_tables
+        from tokcore.counts.token_table import TokenTable
+
+        assert CACHE_FOLDER is None
+        assert merge_tables([TokenTable.from_items([('a', 1)])] * 2).total == 2
+    """
+    run_python(code, tmp_path, HOME=blocked, XDG_CACHE_HOME=blocked, NUMBA_CACHE_DIR=blocked)
+
+
+def test_a_child_process_finds_the_folder_of_its_parent(tmp_path):
+    link_package(tmp_path)
+    code = """
+        import subprocess, sys
+        from tokcore.kernels.jit import CACHE_FOLDER
+        print(CACHE_FOLDER)
+        child = 'from tokcore.kernels.jit import CACHE_FOLDER; print(CACHE_FOLDER)'
+        print(subprocess.run([sys.executable, '-c', child], capture_output=True, text=True).stdout)
+    """
+    parent, child = run_python(code, tmp_path).split()
+    assert parent == child
+
+
+class Plain(NamedTuple):
+    numbers: np.ndarray
+
+
+class Doubled(NamedTuple):
+    numbers: np.ndarray
+
+
+class Unknown(NamedTuple):
+    numbers: np.ndarray
+
+
+@kernel_family('state')
+def value(place, state):
+    """A number."""
+
+
+@value.register(Plain)
+@kernel_without_allocation
+def _plain_value(place, state):
+    return state.numbers[place]
+
+
+@value.register(Doubled)
+@kernel
+def _doubled_value(place, state):
+    both = np.empty(2, np.int64)
+    both[:] = state.numbers[place]
+    return both.sum()
+
+
+@kernel
+def total(state):
+    found = 0
+    for place in range(len(state.numbers)):
+        found += value(place, state)
+    return found
+
+
+def test_the_type_of_the_state_chooses_in_kernels():
+    assert total(Plain(NUMBERS)) == 10
+    assert total(Doubled(NUMBERS)) == 20
+
+
+def test_the_type_of_the_state_chooses_from_python():
+    assert value(3, Plain(NUMBERS)) == 3
+    assert value(3, Doubled(NUMBERS)) == 6
+
+
+def test_a_state_without_a_body_is_refused():
+    with pytest.raises(TypeError, match='value has no body for .*Unknown'):
+        value(3, Unknown(NUMBERS))
+    with pytest.raises((TypeError, numba.TypingError), match='Unknown'):
+        total(Unknown(NUMBERS))
+
+
+def test_a_body_has_the_arguments_of_its_family():
+    with pytest.raises(TypeError, match='_other has other arguments than value'):
+
+        @value.register(Unknown)
+        @kernel
+        def _other(state, place):
+            return 0

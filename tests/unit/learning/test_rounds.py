@@ -1,0 +1,422 @@
+"""A learner's folder: whole files or none, resumed by the search that it belongs to."""
+
+import json
+import random
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from pipelines.files.claims import Claim
+from pipelines.learning.rounds import (
+    KeptRounds,
+    LearnerFiles,
+    RoundsPlace,
+    TokenStats,
+    is_learner_file,
+)
+from tokcore.errors import FullDiskError, InputError
+from tokcore.subword.partitioned.suffix_tables import SuffixTable
+from tokcore.subword.partitioned.sweep import PartitionSelection
+
+TABLE = SuffixTable.from_items([(b'the', 5), (b'then', 2), ('文字'.encode(), 7)])
+FACTS = TokenStats('aeht文', 3, 12, 40, 7, 1000, (b'b', b'th', '文'.encode()))
+
+CONTENT = {'format': 1, 'counts': [(17, '0badcafe')], 'reserved': ('<pad>', '<EOS>')}
+
+
+def facts(files: LearnerFiles) -> tuple:
+    FACTS.write(files.facts_path)
+    return files.facts_path, lambda: TokenStats.read(files.facts_path), FACTS
+
+
+def reserved(files: LearnerFiles) -> tuple:
+    files.write_reserved(['<pad>_', '<EOS>_'])
+    return files.reserved_path, files.round(3).read_reserved, ['<pad>_', '<EOS>_']
+
+
+def finished_pass(files: LearnerFiles) -> tuple:
+    files.finish_pass(2, 9, [[2, 100], [8, 7]])
+    return files.pass_path(2), lambda: files.finished_pass(2), (9, {2: 100, 8: 7})
+
+
+def first_table(files: LearnerFiles) -> tuple:
+    files.first.write(4, TABLE)
+    return files.first.path(4), lambda: list(files.first.read(4).items()), list(TABLE.items())
+
+
+def heavy_table(files: LearnerFiles) -> tuple:
+    groups = files.round(3).groups
+    groups.write(12345, TABLE)
+    return groups.path(12345), lambda: list(groups.read(12345).items()), list(TABLE.items())
+
+
+def sizes(files: LearnerFiles) -> tuple:
+    files.round(3).write_sizes({4: 10, 2: 77})
+    return files.round(3).sizes_path, files.round(3).read_sizes, {2: 77, 4: 10}
+
+
+def frequent(files: LearnerFiles) -> tuple:
+    tables = [TABLE, SuffixTable.empty(), TABLE]
+    files.round(3).write_heavy(tables)
+
+    def read() -> list[list]:
+        return [list(table.items()) for table in files.round(3).read_heavy()]
+
+    return files.round(3).frequent_path, read, [list(table.items()) for table in tables]
+
+
+def unknown_heavy(files: LearnerFiles) -> tuple:
+    files.round(3).write_heavy(None)
+    return files.round(3).frequent_path, files.round(3).read_heavy, None
+
+
+def vocabulary(files: LearnerFiles) -> tuple:
+    files.round(3).write_vocabulary(2, TABLE)
+    path = files.round(3).vocabulary_path(2)
+    return path, lambda: list(files.round(3).read_vocabulary(2).items()), list(TABLE.items())
+
+
+def selected(files: LearnerFiles) -> tuple:
+    shared = ((b't', 9, 3), ('文'.encode(), 4, 0))
+    files.round(3).write_selection(2, (0, 7), PartitionSelection(TABLE, shared))
+
+    def read() -> tuple:
+        found = files.round(3).read_selection(2, (0, 7))
+        return list(found.kept.items()), found.shared
+
+    return files.round(3).selection_path(2, (0, 7)), read, (list(TABLE.items()), shared)
+
+
+KINDS = [
+    facts, reserved, finished_pass, first_table, heavy_table, sizes, frequent, unknown_heavy,
+    vocabulary, selected,
+]  # fmt: skip
+
+
+@pytest.fixture(params=KINDS, ids=lambda kind: kind.__name__)
+def written(request, tmp_path) -> tuple[Path, Callable[[], object], object]:
+    """A file of a kind: its path, what reads it, and what is to be read."""
+    path, read, expected = request.param(LearnerFiles(str(tmp_path)))
+    return Path(path), read, expected
+
+
+def test_is_read_as_it_was_written(written):
+    _, read, expected = written
+    assert read() == expected
+
+
+def test_is_known_by_its_name(written, tmp_path):
+    path, _, _ = written
+    assert is_learner_file(str(path.relative_to(tmp_path)))
+
+
+def test_a_flipped_bit_is_told(written):
+    path, read, _ = written
+    whole = path.read_bytes()
+    for bit in random.Random(3).sample(range(8 * len(whole)), min(200, 8 * len(whole))):
+        changed = bytearray(whole)
+        changed[bit // 8] ^= 1 << bit % 8
+        path.write_bytes(changed)
+        with pytest.raises(InputError, match='is damaged; run again, and it is made anew'):
+            read()
+
+
+def test_a_lost_end_is_told(written):
+    path, read, expected = written
+    whole = path.read_bytes()
+    # Of nothing at all, a reader of heavy suffixes learns that they are not known, as may be.
+    for length in range(1, len(whole)):
+        path.write_bytes(whole[:length])
+        with pytest.raises(InputError, match='is damaged'):
+            read()
+
+
+def test_is_read_as_6b30307_wrote_it(written):
+    path, read, expected = written
+    path.write_bytes(path.read_bytes()[20:])
+    assert read() == expected
+
+
+def test_borders_that_do_not_ascend_are_told(tmp_path):
+    path = tmp_path / 'survey.json'
+    path.write_bytes(json.dumps({**json.loads(FACTS.to_json()), 'borders': ['th', 'b']}).encode())
+    with pytest.raises(InputError, match='is damaged'):
+        TokenStats.read(str(path))
+
+
+@pytest.mark.parametrize(
+    'name',
+    [
+        '.tokbeam-attempt-0123456789abcdef0123456789abcdef',
+        'first/.tokbeam-attempt-0123456789abcdef0123456789abcdef',
+        'round-17/groups/.tokbeam-attempt-0123456789abcdef0123456789abcdef',
+        # Of 6b30307.
+        '.tokbeam-attempt-survey.json-0123456789abcdef0123456789abcdef',
+        'round-17/.tokbeam-attempt-claims-2-00000-0123456789abcdef0123456789abcdef',
+        'round-17/groups/.tokbeam-attempt-group-00003-0123456789abcdef0123456789abcdef',
+        'round-17/claims-2-00000',
+        'sizes-0',
+    ],
+)
+def test_what_killed_runs_leave_is_known(name):
+    assert is_learner_file(name)
+
+
+@pytest.mark.parametrize(
+    'name',
+    ['thesis', 'survey.json.bak', 'first', 'round-17', 'round-17/thesis', 'first/round-17/heavy',
+     'vocabulary-4', 'round-/heavy', '../round-17/heavy', 'round-17/groups/group-1',
+     '.tokbeam-attempt-thesis', 'groups/group-00001', 'asked.json\n'],
+)  # fmt: skip
+def test_no_other_name_is_known(name):
+    assert not is_learner_file(name)
+
+
+def kept(work: Path, output: str = 'v', size: int = 500) -> KeptRounds:
+    return KeptRounds(RoundsPlace(str(work), output), CONTENT, {'vocab_size': size})
+
+
+def begin(rounds: KeptRounds) -> Path:
+    """Leaves what a killed learner leaves."""
+    folder = Path(rounds.folder)
+    with rounds.claimed():
+        (folder / 'round-7' / 'groups').mkdir(parents=True)
+        for name in ['survey.json', 'round-7/vocabulary-4', 'round-7/groups/group-00000']:
+            (folder / name).write_text(str(folder))
+    return folder
+
+
+def names(folder: Path) -> list[str]:
+    return sorted(str(path.relative_to(folder)) for path in folder.rglob('*'))
+
+
+def test_each_output_and_each_search_has_a_folder_of_its_own(tmp_path):
+    folders = {
+        kept(tmp_path).folder,
+        kept(tmp_path, size=501).folder,
+        kept(tmp_path, output='w').folder,
+        kept(tmp_path / 'other').folder,
+    }
+    assert len(folders) == 4
+    assert kept(tmp_path).folder in folders
+
+
+def test_the_place_beside_an_output_moves_with_it(tmp_path):
+    places = [RoundsPlace.of(str(tmp_path / folder), 'v') for folder in 'ab']
+    assert [Path(each.work) for each in places] == [
+        tmp_path / 'a' / '.tokbeam', tmp_path / 'b' / '.tokbeam',
+    ]  # fmt: skip
+    assert places[0].output == places[1].output
+    given = [RoundsPlace.of(str(tmp_path / folder), 'v', str(tmp_path)) for folder in 'ab']
+    assert given[0].work == given[1].work
+    assert given[0].output != given[1].output
+
+
+def test_the_second_of_two_runs_on_the_same_rounds_is_refused(tmp_path):
+    with kept(tmp_path).claimed():
+        with pytest.raises(InputError, match='is being written by process'):
+            with kept(tmp_path).claimed():
+                pass
+        with kept(tmp_path, size=501).claimed(), kept(tmp_path, output='w').claimed():
+            pass
+    with kept(tmp_path).claimed():
+        pass
+
+
+def test_a_work_folder_that_cannot_be_written_to_is_told(tmp_path):
+    (tmp_path / 'file').write_text('')
+    with pytest.raises(InputError, match='cannot '):
+        with kept(tmp_path / 'file').claimed():
+            pass
+
+
+def test_a_sweep_leaves_other_outputs_and_strange_files(tmp_path):
+    mine, others = begin(kept(tmp_path)), begin(kept(tmp_path, output='w'))
+    (mine / 'thesis').write_text('')
+    (mine / 'round-7' / 'thesis').write_text('')
+    (tmp_path / 'learner-thesis').mkdir()
+    (tmp_path / 'learner-0123456789abcdef').mkdir()
+    (tmp_path / 'learner-0123456789abcdef' / 'survey.json').write_text('')
+    before = names(others)
+    RoundsPlace(str(tmp_path), 'v').sweep()
+    assert names(mine) == ['round-7', 'round-7/thesis', 'thesis']
+    assert names(others) == before
+    assert (tmp_path / 'learner-thesis').is_dir()
+    assert (tmp_path / 'learner-0123456789abcdef' / 'survey.json').exists()
+
+
+def test_a_sweep_takes_all_searches_for_an_output(tmp_path):
+    begin(kept(tmp_path))
+    begin(kept(tmp_path, size=501))
+    RoundsPlace(str(tmp_path), 'v').sweep()
+    assert names(tmp_path) == []
+
+
+def test_a_sweep_leaves_what_another_run_is_at_work_on(tmp_path):
+    folder = begin(kept(tmp_path))
+    before = names(folder)
+    with kept(tmp_path).claimed():
+        RoundsPlace(str(tmp_path), 'v').sweep()
+    assert names(folder) == before
+
+
+def test_a_sweep_that_was_killed_is_taken_up(tmp_path):
+    folder = begin(kept(tmp_path))
+    for name in ['survey.json', 'round-7/vocabulary-4', 'round-7/groups/group-00000']:
+        (folder / name).unlink()
+        folder.with_name(f'{folder.name}.lock').write_text('of a process that is gone')
+        shutil.copytree(tmp_path, tmp_path.with_name(f'{tmp_path.name}-{len(name)}'))
+    for copy in [tmp_path, *tmp_path.parent.glob(f'{tmp_path.name}-*')]:
+        RoundsPlace(str(copy), 'v').sweep()
+        assert names(copy) == []
+
+
+def test_a_claim_of_a_run_that_was_killed_before_all_else_is_swept(tmp_path):
+    left = tmp_path / 'learner-0123456789abcdef.lock'
+    left.write_text('of a process that is gone')
+    with kept(tmp_path, output='w').claimed():
+        RoundsPlace(str(tmp_path), 'v').sweep()
+        assert not left.exists()
+        assert len([name for name in names(tmp_path) if name.endswith('.lock')]) == 1
+
+
+def test_only_the_tools_own_work_folder_is_deleted(tmp_path):
+    own, given = tmp_path / '.tokbeam', tmp_path / 'given'
+    for work in (own, given):
+        begin(kept(work))
+        RoundsPlace(str(work), 'v').sweep()
+    assert not own.exists()
+    assert names(given) == []
+    own.mkdir()
+    (own / 'thesis').write_text('')
+    RoundsPlace(str(own), 'v').sweep()
+    assert names(own) == ['thesis']
+
+
+def test_links_are_removed_and_not_followed(tmp_path):
+    victim, work = tmp_path / 'victim', tmp_path / 'work'
+    begin(kept(victim))
+    before = names(victim)
+    rounds = kept(work)
+    folder = begin(rounds)
+    (folder / 'round-8').symlink_to(Path(kept(victim).folder) / 'round-7')
+    (folder / 'first-00000.json').symlink_to(victim)
+    with rounds.claimed():
+        assert not (folder / 'round-8').is_symlink()
+        assert not (folder / 'first-00000.json').is_symlink()
+        (folder / 'round-8').symlink_to(Path(kept(victim).folder) / 'round-7')
+        (folder / 'round-8').rename(folder / 'heavy')
+    rounds.place.sweep()
+    assert (folder / 'heavy').is_symlink()  # of no name that a learner makes there
+    assert names(victim) == before
+
+
+def test_a_link_in_place_of_the_folder_is_removed(tmp_path):
+    victim = begin(kept(tmp_path / 'victim'))
+    before = names(victim)
+    work = tmp_path / 'work'
+    work.mkdir()
+    rounds = kept(work)
+    Path(rounds.folder).symlink_to(victim)
+    rounds.place.sweep()
+    assert names(victim) == before
+    with rounds.claimed():
+        assert not Path(rounds.folder).is_symlink()
+    assert names(victim) == before
+
+
+def test_a_folder_whose_name_is_not_the_digest_of_what_it_says_is_nobodys(tmp_path):
+    folder = begin(kept(tmp_path))
+    renamed = folder.rename(tmp_path / 'learner-0123456789abcdef')
+    before = names(renamed)
+    RoundsPlace(str(tmp_path), 'v').sweep()
+    assert names(renamed) == before
+
+
+@pytest.mark.parametrize('asked', [b'', b'[]', b'"v"', b'{"output": "v"}', b'[' * 100_000, b'\xff'])
+def test_a_folder_that_says_nothing_sound_is_nobodys(tmp_path, asked):
+    folder = begin(kept(tmp_path))
+    (folder / 'asked.json').write_bytes(asked)
+    before = names(folder)
+    RoundsPlace(str(tmp_path), 'v').sweep()
+    assert names(folder) == before
+
+
+def earlier_folder(work: Path) -> Path:
+    """What 6b30307 leaves: the same, by a digest of less, and without a word of what it is."""
+    rounds = KeptRounds(RoundsPlace(str(work), 'v'), CONTENT, {})
+    earlier = Path(rounds._earlier_folder)
+    (earlier / 'round-7').mkdir(parents=True)
+    (earlier / 'survey.json').write_text('')
+    (earlier / 'round-7' / 'vocabulary-4').write_text('of 6b30307')
+    return earlier
+
+
+def test_rounds_of_6b30307_are_taken_up_by_one_search(tmp_path):
+    earlier = earlier_folder(tmp_path)
+    first, second = kept(tmp_path), kept(tmp_path, size=501)
+    with first.claimed(), second.claimed():
+        assert (Path(first.folder) / 'round-7' / 'vocabulary-4').read_text() == 'of 6b30307'
+        assert names(Path(second.folder)) == ['asked.json']
+    assert not earlier.exists()
+
+
+def test_rounds_of_this_version_come_before_those_of_6b30307(tmp_path):
+    folder = begin(kept(tmp_path))
+    earlier = earlier_folder(tmp_path)
+    with kept(tmp_path).claimed():
+        assert (folder / 'round-7' / 'vocabulary-4').read_text() == str(folder)
+    assert (earlier / 'round-7' / 'vocabulary-4').exists()
+
+
+def test_a_link_in_place_of_the_rounds_of_6b30307_is_not_taken_up(tmp_path):
+    victim = earlier_folder(tmp_path / 'victim')
+    work = tmp_path / 'work'
+    earlier = earlier_folder(work)
+    earlier.rename(tmp_path / 'aside')
+    earlier.symlink_to(victim)
+    with kept(work).claimed():
+        assert names(Path(kept(work).folder)) == ['asked.json']
+    assert names(victim) == ['round-7', 'round-7/vocabulary-4', 'survey.json']
+
+
+@pytest.mark.parametrize(
+    ('error', 'is_kept'),
+    [
+        (None, False),
+        (InputError('a size below the alphabet'), False),
+        (FullDiskError('no room'), True),
+        (RuntimeError('a failure'), True),
+        (KeyboardInterrupt(), True),
+    ],
+)
+def test_rounds_stay_where_a_rerun_goes_on_with_them(tmp_path, error, is_kept):
+    rounds = kept(tmp_path / '.tokbeam')
+    folder = begin(rounds)
+    try:
+        with rounds.place.swept():
+            if error is not None:
+                raise error
+    except BaseException as raised:
+        assert raised is error
+    assert folder.exists() == is_kept
+    assert Path(rounds.place.work).exists() == is_kept
+
+
+def test_where_nothing_is_begun_nothing_stays(tmp_path):
+    rounds = kept(tmp_path / '.tokbeam')
+    with pytest.raises(FullDiskError):
+        with rounds.place.swept(), rounds.claimed():
+            raise FullDiskError('no room for the survey')
+    assert names(tmp_path) == []
+
+
+def test_a_claim_that_is_held_is_no_hindrance_to_its_holder(tmp_path):
+    rounds = kept(tmp_path)
+    with Claim(f'{rounds.folder}.lock', 'this'), pytest.raises(InputError):
+        with rounds.place.swept(), rounds.claimed():
+            pass
+    with rounds.claimed():
+        pass

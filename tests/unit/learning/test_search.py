@@ -1,0 +1,97 @@
+"""The choice of a learner by memory, and the memory that it predicts."""
+
+import subprocess
+import sys
+
+import pyarrow as pa
+import pyarrow.parquet as parquet
+import pytest
+
+from pipelines.artifacts.counts import CountedSize, find_counts
+from pipelines.engines.machine import available_bytes, peak_bytes
+from pipelines.learning.search import choose_learner, predicted_bytes
+from tokcore.bpe.scheme import SCHEME
+from tokcore.errors import InputError
+
+TOKENS, LENGTH = 400_000, 13
+
+LEARN = """
+import sys
+import numpy as np
+from pipelines.engines.machine import peak_bytes, resident_bytes
+from tokcore.bpe.options import BpeOptions
+from tokcore.bpe.trainer import learn_merges
+from tokcore.counts.token_table import TokenTable
+
+rules = BpeOptions(merges=2000).rules('gpt2')
+learn_merges(TokenTable.from_items([('warm', 2)]), rules)
+tokens, length = map(int, sys.argv[1:])
+dice = np.random.Generator(np.random.PCG64(1))
+letters = dice.integers(97, 123, tokens * length, np.uint8)
+for place in range(5):  # all distinct
+    letters[place::length] = np.arange(tokens, dtype=np.int32) // 26**place % 26 + 97
+table = TokenTable(letters, length * np.arange(tokens + 1), 1 + dice.integers(0, 9, tokens))
+before = resident_bytes()
+learn_merges(table, rules)
+print(peak_bytes() - before)
+"""
+
+GIB = 1 << 30
+SMALL = CountedSize(100_000, 900_000, True)
+HUGE = CountedSize(500_000_000, 5_000_000_000, True)
+
+
+def test_a_large_table_takes_no_more_than_is_predicted():
+    command = [sys.executable, '-c', LEARN, str(TOKENS), str(LENGTH)]
+    taken = int(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+    nothing = predicted_bytes(CountedSize(0, 0, False), SCHEME.learner_bytes_per_character)
+    size = CountedSize(TOKENS, TOKENS * LENGTH, False)
+    predicted = predicted_bytes(size, SCHEME.learner_bytes_per_character) - nothing
+    assert predicted / 4 < taken < predicted
+
+
+def test_a_small_table_is_learned_in_memory_and_a_huge_one_on_beam():
+    assert choose_learner('auto', SMALL, 50, 8 * GIB).learner == 'memory'
+    assert choose_learner('auto', HUGE, 50, 64 * GIB).learner == 'beam'
+
+
+def test_less_memory_at_hand_can_change_the_choice():
+    size = CountedSize(20_000_000, 170_000_000, True)
+    assert choose_learner('auto', size, 50, 64 * GIB).learner == 'memory'
+    assert choose_learner('auto', size, 50, 4 * GIB).learner == 'beam'
+
+
+def test_says_what_it_compared():
+    choice = choose_learner('auto', SMALL, 50, 8 * GIB)
+    assert choice.memory_bytes == predicted_bytes(SMALL, 50)
+    for part in ('100000 tokens', f'{choice.memory_bytes >> 20} MB', '8192 MB'):
+        assert part in choice.reason
+
+
+def test_what_is_asked_for_is_taken():
+    assert choose_learner('memory', HUGE, 50, GIB).learner == 'memory'
+    assert choose_learner('beam', SMALL, 50, GIB).learner == 'beam'
+    with pytest.raises(InputError, match='no learner'):
+        choose_learner('fast', SMALL, 50)
+
+
+def test_sizes_come_from_footers_and_stored_bytes(tmp_path):
+    tokens = [f'token{i}' for i in range(5000)]
+    path = tmp_path / 'counts.parquet'
+    parquet.write_table(pa.table({'token': tokens, 'count': range(5000)}), path)
+    size = find_counts([str(path)]).size()
+    text = sum(map(len, tokens))
+    assert size.tokens == 5000
+    assert size.all_parquet
+    assert 0.5 * text <= size.bytes <= 2 * text
+    lines = tmp_path / 'counts.txt'
+    lines.write_text(''.join(f'{token} 1\n' for token in tokens))
+    both = find_counts([str(path), str(lines)]).size()
+    assert not both.all_parquet
+    assert both.bytes == size.bytes + lines.stat().st_size
+    assert 5000 < both.tokens < 15_000
+
+
+def test_the_memory_of_this_machine_is_known():
+    assert available_bytes() > 0
+    assert peak_bytes() > 10 << 20

@@ -1,0 +1,193 @@
+"""Options as fields: what is declared once, the help, a job file and manifests read."""
+
+from dataclasses import MISSING, dataclass
+
+import pytest
+
+from pipelines.options.beam import Parser
+from pipelines.options.commands import Group, add_groups, known_commands
+from pipelines.options.reading import (
+    chosen_kind,
+    field_values,
+    options_of,
+    read_options,
+    refuse_strays,
+    settled,
+)
+from tokcore.errors import InputError
+from tokcore.options import (
+    Choice,
+    WholeNumber,
+    as_typed,
+    columns,
+    declared,
+    in_order,
+    option,
+    path,
+    recorded,
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Files:
+    text: tuple[str, ...] = option('lines', path, default=(), many='words', reads=True)
+    tsv: tuple[str, ...] = option('columns', path, default=(), many='words', reads=True)
+    columns: tuple[int, int] | None = option('which', columns, default=None, goes_with=('tsv',))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Learning:
+    vocab_size: int = option('entries', WholeNumber(1, 99), 'N', changes_bytes=True)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Searching(Learning):
+    min_count: int = option('{range}', WholeNumber(1, 9), 'N', default=2, changes_bytes=True)
+    threads: int = option('of this machine', WholeNumber(1, 9), default=1)
+    given_ids: tuple[str, ...] = option(
+        'one each time', str, default=(), name='reserved-token', many='repeated', changes_bytes=True
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Merging(Learning):
+    merges: int = option('at most', WholeNumber(1, 9), changes_bytes=True)
+    newer: bool = option(
+        'a switch', None, default=False, changes_bytes=True, unrecorded_default=True
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Scheme:
+    scheme: str = option('which', ['subword', 'pairs'], default='subword')
+
+
+@dataclass(frozen=True, kw_only=True)
+class Speed:
+    blocks: int = option('in flight', WholeNumber(1, 9), default=1, after='min-count')
+
+
+LEARNING = Choice('scheme', {'subword': Searching, 'pairs': Merging})
+
+
+def names(kinds):
+    return [each.name for each in in_order(kinds)]
+
+
+def test_a_field_is_an_option_of_its_name_unless_it_gives_another():
+    found = {each.field: each for each in declared(Searching)}
+    assert found['min_count'].name == 'min-count' and found['min_count'].key == 'min_count'
+    assert found['given_ids'].name == 'reserved-token'
+    assert found['min_count'].help == 'from 1 to 9'
+
+
+def test_a_choice_has_each_option_of_its_kinds_once():
+    assert names([LEARNING]) == [
+        'vocab-size', 'min-count', 'threads', 'reserved-token', 'merges', 'newer'
+    ]  # fmt: skip
+
+
+def test_an_option_of_one_name_may_mean_something_else_in_another_kind():
+    @dataclass(frozen=True, kw_only=True)
+    class Other:
+        vocab_size: int = option('something else, {range}', WholeNumber(1, 9), default=7)
+
+    choice = Choice('scheme', {'subword': Searching, 'other': Other})
+    found = {each.name: each for each in declared(choice)}['vocab-size']
+    assert found.option.kind is as_typed and found.default is MISSING
+    assert 'of other: something else, from 1 to 9' in found.help
+    assert settled(choice, {'vocab_size': '9'}, 'other') == {'vocab_size': 9}
+    with pytest.raises(InputError, match='--vocab-size: .* from 1 to 9'):
+        settled(choice, {'vocab_size': '10'}, 'other')
+    assert settled(choice, {'vocab_size': '10'}, 'subword') == {'vocab_size': 10}
+
+
+def test_an_option_of_one_name_is_typed_alike():
+    @dataclass(frozen=True, kw_only=True)
+    class Other:
+        vocab_size: bool = option('without a value', None, default=False)
+
+    with pytest.raises(ValueError, match='--vocab-size is declared twice'):
+        declared(Choice('scheme', {'subword': Searching, 'other': Other}))
+
+
+def test_an_option_stands_after_the_one_that_it_names():
+    assert names([Searching, Speed])[1:3] == ['min-count', 'blocks']
+    assert names([Speed]) == ['blocks']
+
+
+def test_a_manifest_records_what_changes_bytes():
+    assert recorded(Searching(vocab_size=3, threads=4)) == {
+        'vocab_size': 3, 'min_count': 2, 'reserved_token': ()
+    }  # fmt: skip
+    assert recorded(Merging(vocab_size=3, merges=1)) == {'vocab_size': 3, 'merges': 1}
+    assert recorded(Merging(vocab_size=3, merges=1, newer=True))['newer'] is True
+
+
+def parsed(arguments, *kinds):
+    parser = Parser(prog='x')
+    add_groups(parser, (Group(kinds),))
+    return vars(parser.parse_args(arguments))
+
+
+def test_a_command_line_and_a_job_file_give_the_same():
+    line = '--scheme subword --vocab-size 7 --reserved-token a --reserved-token b'
+    given = parsed(line.split(), Scheme, LEARNING)
+    from_line = options_of(chosen_kind(LEARNING, given), given)
+    file = {'scheme': 'subword', 'vocab-size': 7, 'reserved-token': ['a', 'b']}
+    assert read_options([Scheme, LEARNING], file) == [Scheme(scheme='subword'), from_line]
+    assert from_line == Searching(vocab_size=7, given_ids=('a', 'b'))
+
+
+def test_the_value_of_an_option_chooses_among_kinds():
+    file = {'scheme': 'pairs', 'vocab-size': '7', 'merges': 2, 'newer': True}
+    assert read_options([Scheme, LEARNING], file)[1] == Merging(vocab_size=7, merges=2, newer=True)
+    assert parsed(['--vocab-size=7'], LEARNING) == {'vocab_size': 7}  # `merges` is not for all
+
+
+@pytest.mark.parametrize(
+    ('given', 'said'),
+    [
+        (
+            {'vocab-size': 7, 'merges': 1},
+            '--merges goes with --scheme=pairs, not with --scheme=subword',
+        ),
+        (
+            {'vocab-size': 7, 'merges': 1, 'scheme': 'pairs', 'reserved-token': ['a']},
+            '--reserved-token goes with --scheme=subword, not with --scheme=pairs',
+        ),
+        ({'vocab-size': 7, 'scheme': 'pairs'}, '--merges is missing'),
+        ({}, '--vocab-size is missing'),
+        ({'vocab-size': 100}, "--vocab-size: '100' is not a whole number from 1 to 99"),
+        ({'vocab-size': True}, '--vocab-size is a word or a number'),
+        ({'vocab-size': 7, 'scheme': 'bytes'}, "--scheme: 'bytes' is none of subword, pairs"),
+        ({'vocab-size': 7, 'newer': 'yes', 'scheme': 'pairs'}, '--newer is true or false'),
+        ({'vocab_size': 7}, "no option 'vocab_size'; there are scheme, vocab-size"),
+    ],
+)
+def test_what_a_job_file_cannot_say_is_refused_by_name(given, said):
+    with pytest.raises(InputError) as refused:
+        read_options([Scheme, LEARNING], given)
+    assert said in str(refused.value)
+
+
+def test_an_option_that_does_not_go_with_what_is_read_is_refused_with_both_names():
+    columns = {'dev_columns': (0, 1)}
+    with pytest.raises(InputError, match=r'^--dev-columns goes with --dev-tsv$'):
+        refuse_strays([Files], columns, 'dev_')
+    with pytest.raises(InputError, match='goes with --dev-tsv, not with --dev-text'):
+        refuse_strays([Files], {**columns, 'dev_text': ['x']}, 'dev_')
+    refuse_strays([Files], {**columns, 'dev_tsv': ['x']}, 'dev_')
+    refuse_strays([Files], {'columns': (0, 1)}, 'dev_')
+
+
+def test_a_larger_dataclass_takes_the_same_values():
+    assert field_values(Searching, {'vocab_size': 1, 'reserved_token': ['a'], 'x': 1}) == {
+        'vocab_size': 1, 'given_ids': ('a',)
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize('command', known_commands())
+def test_a_command_has_no_option_twice(command):
+    every = [prefix + each.key for prefix, each in known_commands()[command].options]
+    assert len(every) == len(set(every))

@@ -1,0 +1,279 @@
+"""A manifest of any content is refused in a sentence before anything grows with its numbers, or is right."""
+
+import json
+import os
+import socket
+
+import numpy as np
+import pytest
+from written_dataset import file_entry, framed, write_dataset, write_files
+
+from pipelines.artifacts import manifest
+from tokcore import open_dataset
+from tokcore.errors import InputError
+from tokcore.reading import manifest as reading_manifest
+
+ROWS = [{'targets': [5 + number, 1]} for number in range(6)]
+SHARDS = [ROWS[:4], ROWS[4:]]
+
+
+def ids_of(dataset, **asked):
+    return [row['targets'].tolist() for row in dataset.examples('train', **asked)]
+
+
+def altered(folder, alter, output_format='tfrecord'):
+    """A dataset of two shards whose manifest `alter` has changed in place."""
+    write_dataset(folder, SHARDS, output_format=output_format)
+    path = folder / 'tokbeam.json'
+    fields = json.loads(path.read_text())
+    alter(fields)
+    path.write_text(json.dumps(fields))
+    return folder
+
+
+def setting(*path_and_value):
+    *path, value = path_and_value
+
+    def alter(fields):
+        for each in path[:-1]:
+            fields = fields[each]
+        fields[path[-1]] = value
+
+    return alter
+
+
+VOCABULARY = {'side': 'targets', 'name': 'v', 'size': 258, 'bytes': 3, 'crc32c': '00000000'}
+
+
+def with_vocabulary(**changes):
+    return setting('vocabularies', [{**VOCABULARY, **changes}])
+
+
+@pytest.mark.parametrize(
+    'data',
+    [b'', b'{', b'[' * 100_000, b'{"stage":' * 100_000, b'null', b'[]', b'3', b'"build"', b'\xff\xfe',
+     b'{"stage": "build"}', b'{"stage": 5}', b'{"stage": "encode", "options": [], "files": []}',
+     b'{"stage": "encode", "rows": ' + b'1' * 5000 + b'}'],
+    ids=lambda data: repr(data[:12]),
+)  # fmt: skip
+def test_what_is_no_manifest(tmp_path, data):
+    (tmp_path / 'tokbeam.json').write_bytes(data)
+    with pytest.raises(InputError, match='is no manifest of a dataset'):
+        open_dataset(tmp_path)
+
+
+@pytest.mark.parametrize(
+    'alter',
+    [
+        *[setting('files', 0, 'rows', wrong) for wrong in
+          ('4', 1.5, None, True, [], -1, 0, 10**12, 10**19, 10**30)],
+        *[setting('files', 0, 'bytes', wrong) for wrong in ('4', 1.5, None, -1, 10**30)],
+        *[setting('files', 0, 'crc32c', wrong) for wrong in (5, None, '', 'ABCDEF00', '123')],
+        *[setting('files', 0, 'name', wrong) for wrong in
+          (None, 5, '', '.', '..', 'a\0b', '/etc/passwd', '../d-train-00000-of-00002',
+           'sub/d-train-00000-of-00002', '\ud800-train-00000-of-00002')],
+        *[setting('files', wrong) for wrong in (None, {}, 'files', [None], [[]], [{}])],
+        *[setting('options', wrong) for wrong in (None, [], 5)],
+        *[setting('options', 'scheme', wrong) for wrong in (None, 5, 'none', ['byte'])],
+        *[setting('options', 'template', wrong) for wrong in (['$A'], 5, '', '$A $A', 'x' * 10**6)],
+        *[setting('options', 'datasets', wrong) for wrong in (5, 'x', [5], [[]], [{'format': 'none'}],
+                                                              [{'format': []}])],
+        *[setting('options', 'output_format', wrong) for wrong in (None, 5, 'arrow')],
+        *[setting('inputs', wrong) for wrong in
+          (None, [], {}, [5], [{}], [{'role': 'none'}], [{'role': None}], [{'role': []}])],
+        *[setting('format', wrong) for wrong in (0, 2, 10**5000 // 3**9000, '1', None)],
+        *[setting('vocabularies', wrong) for wrong in (None, 'x', {}, [5], [{}], [[]])],
+        with_vocabulary(size=0), with_vocabulary(size=10**12), with_vocabulary(size='258'),
+        with_vocabulary(side='neither'), with_vocabulary(name='/dev/zero'), with_vocabulary(name='../v'),
+        with_vocabulary(name='a\0'), with_vocabulary(special_ids={'pad': 10**12}),
+        with_vocabulary(special_ids={'pad': 258}), with_vocabulary(special_ids={'pad': -1}),
+        with_vocabulary(special_ids={'pad': 'x'}), with_vocabulary(special_ids=[0, 1]),
+        with_vocabulary(scheme_options=[]), with_vocabulary(scheme_options='x'),
+        setting('vocabularies', [VOCABULARY, VOCABULARY]),
+        setting('vocabularies', [VOCABULARY, {**VOCABULARY, 'side': 'both'}]),
+        lambda fields: fields['files'].append(fields['files'][0]),
+        lambda fields: fields['files'].pop(),
+        lambda fields: fields['files'].reverse(),
+        lambda fields: fields.pop('inputs'),
+        lambda fields: fields['files'][0].pop('rows'),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_is_refused_on_opening(tmp_path, alter):
+    with pytest.raises(InputError, match=str(tmp_path)):
+        open_dataset(altered(tmp_path / 'd', alter))
+
+
+@pytest.mark.parametrize('scheme_options', [{'split': 5}, {'split': ['space']}, {'split': 'none'}], ids=str)
+def test_options_of_a_scheme_are_those_it_takes(tmp_path, scheme_options):
+    def alter(fields):
+        fields['options']['scheme'] = 'word'
+        with_vocabulary(scheme_options=scheme_options)(fields)
+
+    with pytest.raises(InputError, match=r'options\.split is'):
+        open_dataset(altered(tmp_path / 'd', alter))
+
+
+@pytest.mark.parametrize('record', [{'columns': 5}, {'columns': ['a', None]}, {'columns': []},
+                                    {'columns': [0, 1, 2]}, {'columns': [-1]}, {'label': 5},
+                                    {'quoting': 'some'}, {'keep_tabs': 'x'}], ids=str)  # fmt: skip
+def test_options_of_a_format_are_those_it_takes(tmp_path, record):
+    def alter(fields):
+        fields['inputs'] = [{'role': 'tsv'}]
+        fields['options'] |= record
+
+    with pytest.raises(InputError, match=r'tokbeam\.json is no manifest'):
+        open_dataset(altered(tmp_path / 'd', alter))
+
+
+@pytest.mark.parametrize('rows', [0, 1, 5, 7, 2**20, 10**12])
+@pytest.mark.parametrize('on_error', ['stop', 'skip'])
+def test_other_rows_than_there_are_in_parquet(tmp_path, rows, on_error):
+    """`batches` of 10**12 rows listed windows until no memory was left."""
+    alter = setting('files', 0, 'rows', rows)
+    dataset = open_dataset(altered(tmp_path / 'd', alter, 'parquet'))
+    for read in (lambda: ids_of(dataset, on_error=on_error),
+                 lambda: [*dataset.batches('train', tokens_per_batch=9, on_error=on_error)]):  # fmt: skip
+        with pytest.raises(InputError, match=f'has 4 rows, and the manifest tells of {rows}'):
+            read()
+
+
+@pytest.mark.parametrize('on_error', ['stop', 'skip'])
+def test_fewer_rows_than_there_are(tmp_path, on_error):
+    dataset = open_dataset(altered(tmp_path / 'd', setting('files', 0, 'rows', 3)))
+    with pytest.raises(InputError, match='goes on at byte'):
+        ids_of(dataset, on_error=on_error)
+
+
+def test_many_windows_are_never_listed(tmp_path):
+    """A window of one row each: what is kept does not grow with them."""
+    dataset = open_dataset(write_dataset(tmp_path / 'd', SHARDS))
+    found = dataset.batches('train', tokens_per_batch=8, window=1)
+    assert sum(len(batch['targets']) for batch in found) == 6
+
+
+@pytest.mark.parametrize('epochs', [None, 10**15])
+@pytest.mark.parametrize(
+    'asked', [{'max_length': 1}, {'num_readers': 99, 'reader_index': 5}, {'drop_remainder': True}], ids=str
+)
+def test_epochs_without_a_batch_come_to_an_end(tmp_path, epochs, asked):
+    dataset = open_dataset(write_dataset(tmp_path / 'd', SHARDS))
+    with pytest.raises(InputError, match='no batch came of 100 epochs of train'):
+        next(dataset.batches('train', tokens_per_batch=500, epochs=epochs, **asked))
+    assert [*dataset.batches('train', tokens_per_batch=500, epochs=2, **asked)] == []
+
+
+def test_absurd_options_take_no_memory(tmp_path):
+    dataset = open_dataset(write_dataset(tmp_path / 'd', SHARDS))
+    batches = dataset.batches('train', tokens_per_batch=2**31 - 1, max_length=2**62)
+    assert sum(len(batch['targets']) for batch in batches) == 6
+
+
+def make(kind, path):
+    path.unlink(missing_ok=True)
+    if kind == 'fifo':
+        os.mkfifo(path)
+    elif kind == 'folder':
+        path.mkdir()
+    elif kind == 'socket':
+        here = os.getcwd()
+        os.chdir(path.parent)  # a socket's path is short
+        try:
+            socket.socket(socket.AF_UNIX).bind(path.name)
+        finally:
+            os.chdir(here)
+    else:
+        path.symlink_to(kind)
+
+
+SPECIAL = ['fifo', 'socket', 'folder', '/dev/zero', '/dev/null', 'loop']
+
+
+@pytest.mark.parametrize('kind', SPECIAL)
+def test_a_manifest_is_a_regular_file(tmp_path, kind):
+    write_dataset(tmp_path, SHARDS)
+    name = tmp_path / 'tokbeam.json'
+    make('tokbeam.json' if kind == 'loop' else kind, name)
+    with pytest.raises(InputError, match=r'tokbeam\.json'):
+        open_dataset(tmp_path)
+
+
+@pytest.mark.parametrize('kind', SPECIAL)
+@pytest.mark.parametrize('output_format', ['tfrecord', 'parquet'])
+def test_a_shard_is_a_regular_file(tmp_path, kind, output_format):
+    write_dataset(tmp_path, [ROWS, []], output_format=output_format)
+    shard = max(tmp_path.glob('d-train-*'))
+    make(shard.name if kind == 'loop' else kind, shard)
+    with pytest.raises(InputError, match=f'{shard.name} is missing or no file of'):
+        open_dataset(tmp_path)
+
+
+@pytest.mark.parametrize('kind', SPECIAL)
+def test_a_vocabulary_is_a_regular_file(tmp_path, kind):
+    def alter(fields):
+        fields['options']['scheme'] = 'word'
+        with_vocabulary(name='words', bytes=0, crc32c='00000000')(fields)
+
+    folder = altered(tmp_path / 'd', alter)
+    make('words' if kind == 'loop' else kind, folder / 'words')
+    dataset = open_dataset(folder)
+    with pytest.raises(InputError, match='words'):
+        dataset.vocabulary()
+    with pytest.raises(InputError, match='words'):
+        open_dataset(folder, vocabulary=folder / 'words')
+
+
+def test_a_manifest_has_a_size_that_is_read(tmp_path):
+    write_dataset(tmp_path, SHARDS)
+    with open(tmp_path / 'tokbeam.json', 'r+b') as file:
+        file.truncate(1 << 40)  # no byte of which is stored
+    with pytest.raises(InputError, match='too many for what it should be'):
+        open_dataset(tmp_path)
+
+
+def test_the_format_is_the_one_that_is_written():
+    assert reading_manifest.MANIFEST_FORMAT == manifest.FORMAT
+
+
+def test_names_are_escaped_in_errors(tmp_path):
+    name = '\x1b]0;pwned\a-train-00000-of-00001'
+    write_files(tmp_path, [(name, 6, framed(ROWS)[0])])
+    (tmp_path / name).unlink()
+    with pytest.raises(InputError, match=r'/\\x1b\]0;pwned\\x07-train') as caught:
+        open_dataset(tmp_path)
+    assert str(caught.value).isprintable()
+
+
+def test_a_link_to_a_shard_is_read(tmp_path):
+    folder = write_dataset(tmp_path / 'd', SHARDS)
+    shard = min(folder.glob('d-train-*'))
+    shard.rename(tmp_path / 'elsewhere')
+    shard.symlink_to(tmp_path / 'elsewhere')
+    assert ids_of(open_dataset(folder)) == [row['targets'] for row in ROWS]
+
+
+def test_ids_are_of_the_vocabulary(tmp_path):
+    for output_format in ('tfrecord', 'parquet'):
+        folder = write_dataset(
+            tmp_path / output_format, [[*ROWS, {'targets': [257, 258]}]], output_format=output_format
+        )
+        with pytest.raises(InputError, match=r'(record|row) 6.* holds 258, which is no id from 0 to 257'):
+            ids_of(open_dataset(folder))
+
+
+def test_numbers_of_numpy_are_taken(tmp_path):
+    dataset = open_dataset(write_dataset(tmp_path, SHARDS))
+    asked = {'tokens_per_batch': np.int64(8), 'shuffle': np.bool_(False), 'pad': np.int32(0)}
+    state = json.loads(json.dumps(dataset.batches('train', **asked).state()))
+    assert state['arguments'] == {'split': 'train', 'tokens_per_batch': 8, 'shuffle': False, 'pad': 0}
+
+
+def test_two_names_of_one_shard(tmp_path):
+    data = framed(ROWS)[0]
+    entry = file_entry('d-train-00000-of-00001', 6, data)
+    write_files(tmp_path, [('d-train-00000-of-00001', 6, data)])
+    fields = json.loads((tmp_path / 'tokbeam.json').read_text())
+    for second in (entry['name'], f'./{entry["name"]}', f'sub/../{entry["name"]}'):
+        fields['files'] = [entry, {**entry, 'name': second}]
+        (tmp_path / 'tokbeam.json').write_text(json.dumps(fields))
+        with pytest.raises(InputError, match=r'tokbeam\.json is no manifest'):
+            open_dataset(tmp_path)

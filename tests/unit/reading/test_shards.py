@@ -1,0 +1,291 @@
+"""Rows of shards at any place: TFRecords, Parquet, and lines of pieces."""
+
+import io
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from written_dataset import framed, parquet_shard, write_files
+
+from tokcore import open_dataset
+from tokcore.errors import InputError
+from tokcore.kernels.bytes import row_offsets
+from tokcore.reading.shards import PieceLines, ShardRows
+
+NAME = 'd-train-00000-of-00001.parquet'
+SOUND = [[5, 6, 1], [], [7, 1]]
+
+IDS = st.lists(st.one_of(st.integers(0, 300), st.integers(0, 2**31 - 1)), max_size=30)
+EXAMPLES = st.lists(st.fixed_dictionaries({'inputs': IDS, 'targets': IDS}), min_size=1, max_size=12)
+
+EXAMPLES_OF_FIVE = [{'inputs': [k, k + 1], 'targets': [7] * k} for k in range(5)]
+
+PIECES = ['a', 'é中', '', 'b c', '\\32;']
+SHOWN = ['a', 'é中', '', 'b\\32;c', '\\92;32;']
+
+
+def dataset_of(folder, table, **options):
+    stream = io.BytesIO()
+    pq.write_table(table, stream, **options)
+    return dataset_of_bytes(folder, stream.getvalue(), table.num_rows)
+
+
+def dataset_of_bytes(folder, data, rows):
+    files = [(NAME, rows, data)]
+    return open_dataset(write_files(folder, files, options={'output_format': 'parquet'}))
+
+
+def ways_to_read(dataset, on_error='stop'):
+    yield lambda: [row['targets'].tolist() for row in dataset.examples('train', on_error=on_error)]
+    for asked in ({'tokens_per_batch': 20}, {'batch_size': 2, 'start': 0}):
+        yield lambda asked=asked: [*dataset.batches('train', on_error=on_error, **asked)]
+
+
+@pytest.mark.parametrize(
+    ('kind', 'rows', 'told'),
+    [
+        (pa.list_(pa.int32()), [*SOUND, [5, None]], 'row 3 holds None'),
+        (pa.list_(pa.int32()), [*SOUND, None], 'row 3 is null'),
+        (pa.list_(pa.int32()), [*SOUND, [5, -5]], 'row 3 holds -5'),
+        (pa.list_(pa.int32()), [[258], *SOUND], 'row 0 holds 258'),
+        (pa.list_(pa.int64()), [*SOUND, [2**40 + 7]], f'row 3 holds {2**40 + 7}'),
+        (pa.list_(pa.int64()), [*SOUND, [-(2**63)]], f'row 3 holds -{2**63}'),
+        (pa.list_(pa.uint64()), [*SOUND, [1, 2**64 - 1]], f'row 3 holds {2**64 - 1}'),
+        (pa.list_(pa.int8()), [*SOUND, [], [3, -1]], 'row 4 holds -1'),
+        (pa.large_list(pa.int64()), [*SOUND, [2**32]], f'row 3 holds {2**32}'),
+    ],
+    ids=str,
+)
+def test_what_is_no_id_is_told_with_its_row(tmp_path, kind, rows, told):
+    dataset = dataset_of(tmp_path, pa.table({'targets': pa.array(rows, kind)}))
+    for read in ways_to_read(dataset):
+        with pytest.raises(InputError, match=f"{NAME}: its group 0, .*column 'targets' of {told}"):
+            read()
+    for read in ways_to_read(dataset, 'skip'):
+        assert read() == []
+
+
+@pytest.mark.parametrize(
+    ('columns', 'told'),
+    [
+        ({'targets': pa.array([['7']])}, 'is list<.*string> and no list of whole numbers'),
+        ({'targets': pa.array([[1.9]])}, 'double'),
+        ({'targets': pa.array(['7'])}, 'is string'),
+        ({'targets': pa.array([7])}, 'is int64'),
+        ({'targets': pa.array([{'a': 7}])}, 'is struct'),
+        ({'targets': pa.array([[7, 8]], pa.list_(pa.int32(), 2))}, 'is fixed_size_list'),
+        ({'targets': pa.array([[[7]]])}, 'is list'),
+        ({'targets': pa.array([[True]])}, 'is list'),
+        ({'targets': pa.array([None])}, 'is null'),
+        ({'targets': pa.array(['a']).dictionary_encode()}, 'is dictionary'),
+        ({'targets': pa.array([[(7, 8)]], pa.list_(pa.struct({'a': pa.int32(), 'b': pa.int32()})))},
+         'is list'),
+        ({'inputs': pa.array([[7]])}, "has no column 'targets'"),
+    ],
+    ids=str,
+)  # fmt: skip
+@pytest.mark.parametrize('on_error', ['stop', 'skip'])
+def test_columns_of_other_types(tmp_path, columns, told, on_error):
+    for read in ways_to_read(dataset_of(tmp_path, pa.table(columns)), on_error):
+        with pytest.raises(InputError, match=f'{NAME}: .*{told}'):
+            read()
+
+
+def test_a_column_twice(tmp_path):
+    column = pa.array([[7]], pa.list_(pa.int32()))
+    table = pa.table([column, column], names=['targets', 'targets'])
+    for read in ways_to_read(dataset_of(tmp_path, table)):
+        with pytest.raises(InputError, match="has 2 columns 'targets'"):
+            read()
+
+
+@pytest.mark.parametrize('kind', [pa.int8(), pa.uint16(), pa.int32(), pa.int64(), pa.uint64()], ids=str)
+@pytest.mark.parametrize('list_', [pa.list_, pa.large_list])
+def test_ids_of_any_width_are_read(tmp_path, kind, list_):
+    table = pa.table({'targets': pa.array(SOUND, list_(kind)), 'score': pa.array([1.5, 2.5, 3.5])})
+    for read in [*ways_to_read(dataset_of(tmp_path, table, row_group_size=2))][:1]:
+        assert read() == SOUND
+
+
+def test_a_row_is_counted_through_all_groups(tmp_path):
+    table = pa.table({'targets': pa.array([*SOUND, [258]], pa.list_(pa.int32()))})
+    dataset = dataset_of(tmp_path, table, row_group_size=2)
+    with pytest.raises(InputError, match='its group 1, from row 2 on: .* of row 3 holds 258'):
+        next(dataset.batches('train', tokens_per_batch=20))
+    skipping = dataset.batches('train', tokens_per_batch=20, on_error='skip', shuffle=False)
+    assert next(skipping)['targets'].tolist() == [[5, 6, 1], [0, 0, 0]]
+    assert [*skipping] == [] and skipping.left_out['damaged'] == 2
+
+
+def test_bytes_that_are_not_the_manifests_are_told(tmp_path):
+    """A page of Parquet has no checksum: its ids would be others, and within the vocabulary."""
+    rows = [{'targets': np.random.default_rng(1).integers(2, 250, 90).tolist()} for _ in range(50)]
+    data = bytearray(parquet_shard(rows, ['targets']))
+    dataset = dataset_of_bytes(tmp_path, bytes(data), 50)
+    data[len(data) // 3] ^= 16
+    (tmp_path / NAME).write_bytes(data)
+    for read in ways_to_read(dataset):
+        with pytest.raises(InputError, match=f'{NAME}: its CRC-32C is not the'):
+            read()
+    batches = dataset.batches('train', tokens_per_batch=100, on_error='skip')
+    assert [*batches] == [] and batches.left_out['damaged'] == 50
+
+
+def test_a_false_number_of_rows_is_not_counted_through_where_damage_is_passed_over(tmp_path):
+    dataset = dataset_of_bytes(tmp_path, parquet_shard([{'targets': [5]}] * 9, ['targets']), 10**12)
+    path = tmp_path / NAME
+    data = bytearray(path.read_bytes())
+    data[8] ^= 1
+    path.write_bytes(data)
+    for read in ways_to_read(dataset, 'skip'):
+        with pytest.raises(InputError, match=f'{NAME}: it has 9 rows, and the manifest tells of 10'):
+            read()
+
+
+@pytest.mark.parametrize('data', [b'', b'PAR1', b'PAR1' * 9, b'x' * 400, b'PAR1' + b'\xff' * 90 + b'PAR1'], ids=str)
+def test_what_is_no_parquet(tmp_path, data):
+    for read in ways_to_read(dataset_of_bytes(tmp_path, data, 3)):
+        with pytest.raises(InputError, match=f'{NAME}: it cannot be opened'):
+            read()
+
+
+def listed(rows):
+    return [
+        {name: rows.ids[name][own[row] : own[row + 1]].tolist() for name, own in rows.offsets.items()}
+        for row in range(len(rows))
+    ]
+
+
+def shard(tmp_path, data, rows, features=('inputs', 'targets'), skips=False):
+    path = tmp_path / 'shard'
+    path.write_bytes(data)
+    return ShardRows(str(path), rows, features, skips)
+
+
+@pytest.fixture(scope='module')
+def folder(tmp_path_factory):
+    return tmp_path_factory.mktemp('shards')
+
+
+@given(EXAMPLES, st.data())
+@settings(max_examples=150, deadline=None)
+def test_any_window_has_the_rows_that_were_written(folder, examples, dice):
+    reader = shard(folder, framed(examples)[0], len(examples))
+    for _ in range(3):
+        first = dice.draw(st.integers(0, len(examples)))
+        last = dice.draw(st.integers(first, len(examples)))
+        numbers, rows = reader.read(first, last)
+        assert numbers.tolist() == [*range(first, last)]
+        assert listed(rows) == examples[first:last]
+
+
+@given(EXAMPLES)
+@settings(max_examples=50, deadline=None)
+def test_some_of_the_features_in_another_order(folder, examples):
+    reader = shard(folder, framed(examples)[0], len(examples), ('targets',))
+    _, rows = reader.read(0, len(examples))
+    assert listed(rows) == [{'targets': each['targets']} for each in examples]
+
+
+def test_what_tensorflow_writes_is_read(folder, tmp_path):
+    """Unpacked numbers, features in another order, others beside them, and one of bytes."""
+    varint = lambda number: bytes([number]) if number < 128 else bytes([number & 127 | 128, number >> 7])  # noqa: E731
+    field = lambda tag, data: bytes([tag]) + varint(len(data)) + data  # noqa: E731
+    unpacked = b''.join(b'\x08' + varint(number) for number in (5, 300))
+    targets = field(10, field(10, b'targets') + field(18, field(26, unpacked)))
+    empty = field(10, field(10, b'inputs') + field(18, b''))
+    other = field(10, field(10, b'score') + field(18, field(10, field(10, b'x'))))
+    for order in ([targets, other, empty], [other, empty, targets]):
+        data = with_frame(field(10, b''.join(order)))
+        _, rows = shard(tmp_path, data, 1).read(0, 1)
+        assert listed(rows) == [{'inputs': [], 'targets': [5, 300]}]
+    twice = field(10, targets + empty + field(10, field(10, b'targets') + field(18, b'')))
+    _, rows = shard(tmp_path, with_frame(twice), 1).read(0, 1)
+    assert listed(rows) == [{'inputs': [], 'targets': []}]  # as in protobuf, the last one wins
+
+
+def with_frame(payload):
+    import struct
+
+    import google_crc32c
+
+    def masked(data):
+        crc = google_crc32c.value(data)
+        return struct.pack('<I', ((crc >> 15 | crc << 17) + 0xA282EAD8) & 0xFFFFFFFF)
+
+    length = struct.pack('<Q', len(payload))
+    return length + masked(length) + payload + masked(payload)
+
+
+@pytest.fixture
+def whole():
+    return framed(EXAMPLES_OF_FIVE)
+
+
+def test_a_damaged_content_is_named_and_skipped_if_asked_for(whole, tmp_path):
+    data, places = whole
+    bad = bytearray(data)
+    bad[places[3] - 5] ^= 1  # in the content of record 2
+    with pytest.raises(InputError, match=rf'record 2, byte {places[2]}: .*content does not match'):
+        shard(tmp_path, bad, 5).read(0, 5)
+    numbers, rows = shard(tmp_path, bad, 5, skips=True).read(1, 5)
+    assert numbers.tolist() == [1, 3, 4]
+    assert listed(rows) == [EXAMPLES_OF_FIVE[number] for number in (1, 3, 4)]
+
+
+@pytest.mark.parametrize(
+    ('spoil', 'said', 'left'),
+    [
+        (lambda data, at: data[: at + 3], 'ends within the head', 2),
+        (lambda data, at: data[: at + 14], 'ends within a TFRecord', 2),
+        (lambda data, at: data[:at] + b'\xff' + data[at + 1 :], 'length does not match', 2),
+        (lambda data, at: data[:at], 'ends after 2 records, and the manifest tells of 5', 2),
+    ],
+    ids=['head', 'content', 'length', 'end'],
+)
+def test_a_shard_that_is_cut_off_is_read_to_there_if_asked_for(whole, tmp_path, spoil, said, left):
+    data, places = whole
+    bad = spoil(data, places[2])
+    with pytest.raises(InputError, match=said):
+        shard(tmp_path, bad, 5).read(0, 5)
+    reader = shard(tmp_path, bad, 5, skips=True)
+    assert reader.read(0, 5)[0].tolist() == [*range(left)]
+    assert reader.read(3, 5)[0].tolist() == []
+
+
+def test_records_behind_the_last_are_an_error(whole, tmp_path):
+    with pytest.raises(InputError, match='goes on at byte'):
+        shard(tmp_path, whole[0], 4).read(0, 4)
+
+
+@pytest.mark.parametrize(
+    ('example', 'said'),
+    [({'targets': [1]}, "no feature 'inputs'"), ({'inputs': [1], 'targets': [1]}, None)],
+)
+def test_an_example_without_a_feature_is_an_error(tmp_path, example, said):
+    data, _ = framed([example])
+    reader = shard(tmp_path, data, 1)
+    if said is None:
+        assert listed(reader.read(0, 1)[1]) == [example]
+    else:
+        with pytest.raises(InputError, match=said):
+            reader.read(0, 1)
+
+
+def test_an_empty_shard_has_no_rows(tmp_path):
+    numbers, rows = shard(tmp_path, b'', 0).read(0, 0)
+    assert len(rows) == len(numbers) == 0
+    assert rows.ids['inputs'].dtype == np.int32
+
+
+@settings(deadline=None)  # the first example compiles
+@given(st.lists(st.lists(st.integers(0, len(PIECES) - 1), max_size=5), max_size=6))
+def test_lines(rows):
+    ids = np.array([id_ for row in rows for id_ in row], np.int32)
+    text = PieceLines(PIECES).lines(ids, row_offsets([len(row) for row in rows]))
+    assert text.tobytes().decode() == ''.join(' '.join(SHOWN[id_] for id_ in row) + '\n' for row in rows)
+    plain = PieceLines(PIECES, escapes=False).lines(ids, row_offsets([len(row) for row in rows]))
+    assert plain.tobytes().decode() == ''.join(' '.join(PIECES[id_] for id_ in row) + '\n' for row in rows)

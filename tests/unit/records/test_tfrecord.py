@@ -1,0 +1,321 @@
+"""Framed rows: the bytes of tf.train.Example and TFRecord, and moves that lose no record."""
+
+import dataclasses
+import struct
+
+import google_crc32c
+import numpy as np
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from tokcore.errors import InputError
+from tokcore.records.tfrecord import (
+    FramedRows,
+    frame_examples,
+    join_rows,
+    parse_example,
+    read_records,
+    sort_rows,
+    split_by_bucket,
+)
+
+
+@dataclasses.dataclass
+class Encoded:
+    ids: np.ndarray
+    offsets: np.ndarray
+
+
+def encoded(rows: list[list[int]]) -> Encoded:
+    ids = np.array([value for row in rows for value in row], np.int32)
+    return Encoded(ids, np.cumsum([0] + [len(row) for row in rows], dtype=np.int64))
+
+
+def keys_of(rows) -> np.ndarray:
+    return np.array(rows, np.uint64)
+
+
+# --- the formats, said again plainly
+
+
+def plain_varint(value: int) -> bytes:
+    digits = [value >> shift & 127 for shift in range(0, max(value.bit_length(), 1), 7)]
+    return bytes([digit | 128 for digit in digits[:-1]] + digits[-1:])
+
+
+def plain_field(number: int, content: bytes) -> bytes:
+    return bytes([number << 3 | 2]) + plain_varint(len(content)) + content
+
+
+def plain_example(features: dict[str, list[int]]) -> bytes:
+    entries = b''
+    for name in sorted(features, key=lambda name: name.encode('utf-8')):
+        packed = b''.join(map(plain_varint, features[name]))
+        int64_list = plain_field(1, packed) if packed else b''
+        feature = plain_field(3, int64_list)
+        entries += plain_field(1, plain_field(1, name.encode('utf-8')) + plain_field(2, feature))
+    return plain_field(1, entries)
+
+
+def plain_checksum(data: bytes) -> bytes:
+    crc = google_crc32c.value(data)
+    return struct.pack('<I', ((crc >> 15 | crc << 17) + 0xA282EAD8) % 2**32)
+
+
+def plain_record(payload: bytes) -> bytes:
+    length = struct.pack('<Q', len(payload))
+    return length + plain_checksum(length) + payload + plain_checksum(payload)
+
+
+def records_of(rows: FramedRows) -> list[tuple[int, bytes]]:
+    """Returns (key, whole record) of each row."""
+    ends = np.cumsum(rows.lengths).tolist()
+    data = rows.records.tobytes()
+    return [
+        (key, data[end - length : end])
+        for key, length, end in zip(rows.keys.tolist(), rows.lengths.tolist(), ends, strict=True)
+    ]
+
+
+def framed(records: list[tuple[int, bytes]]) -> FramedRows:
+    return FramedRows(
+        keys_of([key for key, _ in records]),
+        np.array([len(record) for _, record in records], np.int64),
+        np.frombuffer(b''.join(record for _, record in records), np.uint8),
+    )
+
+
+IDS = st.one_of(
+    st.integers(0, 9000),
+    st.integers(0, 2**31 - 1),
+    st.sampled_from([b + d for b in (2**7, 2**14, 2**21, 2**28) for d in (-1, 0)] + [2**31 - 1]),
+)
+ID_LISTS = st.lists(IDS, max_size=80)
+KEYS = st.integers(0, 2**64 - 1)
+KEYED_RECORDS = st.lists(
+    st.tuples(KEYS, st.binary(max_size=90)), max_size=30, unique_by=lambda record: record[0]
+)
+
+
+# --- framing
+
+
+@settings(deadline=None)
+@given(st.lists(st.tuples(ID_LISTS, ID_LISTS, KEYS), max_size=12))
+@example([([], [], 0)])
+@example([([2**31 - 1], [0], 2**64 - 1)])
+def test_two_features_are_framed_as_the_formats_say(rows):
+    inputs = [row[0] for row in rows]
+    targets = [row[1] for row in rows]
+    keys = [row[2] for row in rows]
+    found = frame_examples(
+        [('inputs', encoded(inputs)), ('targets', encoded(targets))], keys_of(keys)
+    )
+    assert records_of(found) == [
+        (key, plain_record(plain_example({'inputs': a, 'targets': b})))
+        for a, b, key in rows
+    ]
+
+
+@settings(deadline=None)
+@given(st.dictionaries(st.text(max_size=200), ID_LISTS, min_size=1, max_size=4), st.randoms())
+def test_features_stand_by_name_whatever_order_they_are_given_in(features, random):
+    given_order = list(features.items())
+    random.shuffle(given_order)
+    found = frame_examples([(name, encoded([ids])) for name, ids in given_order], keys_of([7]))
+    assert records_of(found) == [(7, plain_record(plain_example(features)))]
+
+
+# Around each of these some message's size takes one byte more; the last row has 2 MiB of varints.
+@pytest.mark.parametrize('length', [*range(108, 130), *range(16_360, 16_386), 2**21 // 5 + 1])
+def test_long_rows(length):
+    ids = [2**31 - 1 if length > 400_000 else 127] * length
+    found = frame_examples([('targets', encoded([[], ids, [5]]))], keys_of([1, 2, 3]))
+    payloads = list(read_records(found.records.tobytes(), 'rows'))
+    assert payloads[1] == plain_example({'targets': ids})
+    assert [parse_example(payload)['targets'] for payload in payloads] == [[], ids, [5]]
+
+
+def test_no_rows():
+    found = frame_examples([('targets', encoded([]))], keys_of([]))
+    assert len(found) == 0 and found.records.tobytes() == b''
+    assert split_by_bucket(found, 3) == []
+    assert len(sort_rows([found])) == len(sort_rows([])) == 0
+
+
+def test_a_side_may_be_a_window_of_a_larger_one():
+    whole = encoded([[1, 2], [3], [400, 5]])
+    window = Encoded(whole.ids, whole.offsets[1:])
+    assert records_of(frame_examples([('a', window)], keys_of([8, 9]))) == [
+        (8, plain_record(plain_example({'a': [3]}))),
+        (9, plain_record(plain_example({'a': [400, 5]}))),
+    ]
+
+
+def test_misuse_is_refused():
+    ids = encoded([[1], [2, -3]])
+    with pytest.raises(ValueError, match="row 1 of feature 'a' has a negative id"):
+        frame_examples([('a', ids)], keys_of([1, 2]))
+    with pytest.raises(ValueError, match='repeat a name'):
+        frame_examples([('a', ids), ('a', ids)], keys_of([1, 2]))
+    with pytest.raises(ValueError, match='2 rows for 3 keys'):
+        frame_examples([('a', ids)], keys_of([1, 2, 3]))
+    with pytest.raises(ValueError, match='int64 ids'):
+        frame_examples([('a', Encoded(ids.ids.astype(np.int64), ids.offsets))], keys_of([1, 2]))
+    with pytest.raises(ValueError, match='do not ascend within its 3 ids'):
+        frame_examples([('a', Encoded(ids.ids, np.array([0, 1, 4])))], keys_of([1, 2]))
+
+
+# --- framed rows as bytes
+
+
+@settings(deadline=None)
+@given(KEYED_RECORDS)
+def test_bytes_there_and_back(records):
+    rows = framed(records)
+    data = rows.to_bytes()
+    assert len(data) == 16 + 12 * len(records) + len(rows.records)
+    back = FramedRows.from_bytes(data)
+    assert records_of(back) == records
+    assert [column.dtype for column in (back.keys, back.lengths, back.records)] == [
+        np.uint64,
+        np.int64,
+        np.uint8,
+    ]
+
+
+def test_other_bytes_are_refused():
+    data = framed([(1, b'abc'), (2, b'd')]).to_bytes()
+    for broken in (b'', b'nonsense' * 9, data[:20], data[:-1], data + b'x'):
+        with pytest.raises(ValueError):
+            FramedRows.from_bytes(broken)
+
+
+def test_arrays_must_fit_together():
+    with pytest.raises(ValueError, match='do not fit'):
+        FramedRows(keys_of([1]), np.array([4]), np.zeros(3, np.uint8))
+    with pytest.raises(ValueError, match='do not fit'):
+        FramedRows(keys_of([1, 2]), np.array([3]), np.zeros(3, np.uint8))
+
+
+# --- cut, sort, join
+
+
+@settings(deadline=None)
+@given(KEYED_RECORDS, st.one_of(st.integers(1, 5), st.sampled_from([65_536, 65_537, 2**32])))
+def test_split_keeps_every_row_in_order_in_the_bucket_of_its_key(records, buckets):
+    expected: dict[int, list] = {}
+    for key, record in records:
+        expected.setdefault(key * buckets >> 64, []).append((key, record))
+    parts = split_by_bucket(framed(records), buckets)
+    assert [(bucket, records_of(part)) for bucket, part in parts] == sorted(expected.items())
+
+
+@settings(deadline=None)
+@given(KEYED_RECORDS, st.lists(st.integers(0, 30), max_size=4))
+def test_sort_puts_the_rows_of_all_parts_by_key(records, cuts):
+    bounds = [0, *sorted(min(cut, len(records)) for cut in cuts), len(records)]
+    parts = [framed(records[a:b]) for a, b in zip(bounds, bounds[1:])]
+    assert records_of(sort_rows(iter(parts))) == sorted(records)
+    assert records_of(join_rows(iter(parts))) == records
+
+
+@settings(deadline=None)
+@given(KEYED_RECORDS, st.integers(1, 9), st.integers(1, 9))
+def test_sorted_buckets_are_the_sorted_whole(records, buckets, more):
+    whole = records_of(sort_rows([framed(records)]))
+    for number in (buckets, buckets * more):
+        parts = [sort_rows([part]) for _, part in split_by_bucket(framed(records), number)]
+        assert records_of(join_rows(parts)) == whole
+
+
+def test_a_row_that_came_twice_is_shown():
+    parts = [framed([(5, b'a'), (0xABC, b'b')]), framed([(9, b''), (0xABC, b'c')])]
+    with pytest.raises(ValueError, match='0x0000000000000abc'):
+        sort_rows(parts)
+
+
+def test_rows_unpacked_from_bytes_can_be_cut_and_sorted():
+    records = [(2**63, b'xy'), (3, b''), (2**64 - 1, b'z')]
+    rows = FramedRows.from_bytes(framed(records).to_bytes())
+    assert records_of(sort_rows([rows])) == sorted(records)
+    assert len(split_by_bucket(rows, 2)) == 2
+
+
+# --- reading
+
+
+@settings(deadline=None)
+@given(st.lists(st.binary(max_size=60)))
+def test_records_are_read(payloads):
+    data = b''.join(map(plain_record, payloads))
+    assert list(read_records(data, 'f')) == payloads
+
+
+@settings(deadline=None)
+@given(st.lists(st.binary(max_size=20), min_size=1, max_size=4), st.data())
+def test_a_file_cut_anywhere_but_between_records_is_refused(payloads, data):
+    records = list(map(plain_record, payloads))
+    whole = b''.join(records)
+    cut = data.draw(st.integers(0, len(whole)))
+    ends = np.cumsum([0] + [len(record) for record in records]).tolist()
+    if cut in ends:
+        assert list(read_records(whole[:cut], 'f')) == payloads[: ends.index(cut)]
+    else:
+        start = max(end for end in ends if end < cut)
+        with pytest.raises(InputError, match=f'^dir/f, byte {start}: the file ends'):
+            list(read_records(whole[:cut], 'dir/f'))
+
+
+@settings(deadline=None)
+@given(st.data())
+def test_any_flipped_bit_is_found(data):
+    first, second = plain_record(b'first one'), plain_record(b'second')
+    damaged = bytearray(first + second)
+    at = data.draw(st.integers(0, len(damaged) - 1))
+    damaged[at] ^= 1 << data.draw(st.integers(0, 7))
+    start = 0 if at < len(first) else len(first)
+    with pytest.raises(InputError, match=f'^f, byte {start}: the checksum'):
+        list(read_records(bytes(damaged), 'f'))
+
+
+@settings(deadline=None)
+@given(st.dictionaries(st.text(max_size=5), ID_LISTS, max_size=3))
+def test_examples_are_parsed(features):
+    assert parse_example(plain_example(features)) == features
+
+
+def test_unpacked_negative_and_unknown_fields_are_parsed():
+    minus_two = bytes([0xFE] + [0xFF] * 8 + [0x01])
+    # one value unpacked, three packed, then an unknown field of each wire type
+    int64_list = b'\x08\x05' + plain_field(1, b'\x01\xac\x02' + minus_two)
+    unknown = b'\x30\x07' + b'\x39' + b'8' * 8 + b'\x45' + b'4' * 4 + plain_field(9, b'?')
+    feature = plain_field(3, int64_list + unknown)
+    entry = plain_field(1, b'x') + plain_field(2, feature) + unknown
+    record = plain_field(1, plain_field(1, entry)) + unknown
+    assert parse_example(record) == {'x': [5, 1, 300, -2]}
+
+
+@pytest.mark.parametrize(
+    'record',
+    [
+        b'\x0a',
+        b'\x0a\x05abc',
+        b'\x0b',
+        b'\x08\x01',
+        b'\x0a' + b'\x80' * 12,
+        plain_field(1, plain_field(1, plain_field(1, b'x') + plain_field(2, plain_field(2, b'')))),
+    ],
+    ids=['no size', 'cut', 'group', 'varint', 'long varint', 'floats'],
+)
+def test_what_is_no_example_of_int64_is_refused(record):
+    with pytest.raises(ValueError):
+        parse_example(record)
+
+
+def test_ids_of_two_bytes_make_the_same_records():
+    wide = encoded([[1, 2], [], [127, 128, 300, 16_383, 16_384, 65_535]])
+    narrow = Encoded(wide.ids.astype(np.uint16), wide.offsets)
+    made = [records_of(frame_examples([('x', each)], keys_of([3, 1, 2]))) for each in (wide, narrow)]
+    assert made[0] == made[1]

@@ -1,0 +1,176 @@
+"""Tables of strings with weights, against dictionaries; groups by prefix."""
+
+import random
+from bisect import bisect_right
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tokcore.subword.partitioned.suffix_tables import (
+    PrefixPartitions,
+    SuffixTable,
+    SuffixTableMerger,
+    choose_groups,
+    merge_suffix_tables,
+    pass_ranges,
+    proper_prefixes,
+)
+
+TEXTS = st.text('ab中é\U0001f600', min_size=1, max_size=8)
+
+# Few different bytes: strings that begin each other, with NULs, and some that fill no nibble.
+STRINGS = st.one_of(
+    st.binary(max_size=6).map(lambda data: bytes(byte % 3 for byte in data)),
+    st.integers(0, 40).map(lambda length: b'x' * length + b'y'),
+    st.integers(100, 300).map(lambda length: b'x' * length),
+)
+WEIGHTS = st.one_of(st.integers(0, 300), st.integers(0, 2**50))
+ITEMS = st.dictionaries(STRINGS, WEIGHTS, max_size=30)
+
+
+def sample_of(strings):
+    return SuffixTable.from_items((string.encode(), 1) for string in strings)
+
+
+@settings(deadline=None)
+@given(st.lists(TEXTS, max_size=40), st.integers(0, 12), st.lists(TEXTS))
+def test_every_string_is_in_the_one_group_whose_bounds_hold_it(sample, number, strings):
+    groups = choose_groups(sample_of(sample), number)
+    assert len(groups) <= number + 2
+    for string in (each.encode() for each in strings):
+        holding = []
+        for group in range(len(groups)):
+            lower, upper = groups.bounds(group)
+            if lower <= string and (not upper or string < upper):
+                holding.append(group)
+        assert holding == [bisect_right(groups.borders, string)]
+
+
+@settings(deadline=None)
+@given(st.lists(TEXTS, max_size=40), st.integers(0, 12))
+def test_borders_are_whole_characters(sample, number):
+    for border in choose_groups(sample_of(sample), number).borders:
+        assert border.decode()
+
+
+def test_a_hot_first_character_is_cut_finer():
+    dice = random.Random(1)
+    hot = ['e' + ''.join(dice.choices('abcdef', k=6)) for _ in range(900)]
+    others = [''.join(dice.choices('xyz', k=7)) for _ in range(100)]
+    groups = choose_groups(sample_of(hot + others), 20)
+    inside = [border for border in groups.borders if border.startswith(b'e')]
+    assert len(inside) >= 15
+    assert max(map(len, inside)) >= 2
+
+
+def test_shares_of_the_sample_are_alike():
+    dice = random.Random(2)
+    strings = {''.join(dice.choices('abcdefgh', weights=range(1, 9), k=7)) for _ in range(5000)}
+    groups = choose_groups(sample_of(strings), 25)
+    sizes = [0] * len(groups)
+    for string in strings:
+        sizes[bisect_right(groups.borders, string.encode())] += 1
+    assert len(groups) >= 20
+    assert max(sizes) <= 2 * len(strings) / 25
+
+
+def test_borders_must_ascend():
+    with pytest.raises(ValueError, match='ascend'):
+        PrefixPartitions((b'b', b'a'))
+
+
+@given(TEXTS)
+def test_proper_prefixes_are_those_of_whole_characters(text):
+    expected = [text[:length].encode() for length in range(1, len(text))]
+    assert proper_prefixes(text.encode()) == expected
+
+
+@given(st.lists(st.integers(0, 50)), st.integers(1, 100))
+def test_passes_cover_the_groups_in_order_and_stay_below_the_limit(sizes, most):
+    ranges = list(pass_ranges(sizes, most))
+    assert [group for first, last in ranges for group in range(first, last)] == list(
+        range(len(sizes))
+    )
+    for first, last in ranges:
+        assert last - first == 1 or sum(sizes[first:last]) <= most
+
+
+def added_up(dictionaries):
+    total = {}
+    for each in dictionaries:
+        for string, weight in each.items():
+            total[string] = total.get(string, 0) + weight
+    return total
+
+
+@settings(deadline=None)
+@given(ITEMS)
+def test_gives_back_what_was_packed_in_descending_order(items):
+    table = SuffixTable.from_items(items.items())
+    assert list(table.items()) == sorted(items.items(), reverse=True)
+    assert len(table) == len(items)
+    again = SuffixTable.from_bytes(table.to_bytes())
+    assert list(again.items()) == list(table.items())
+    assert again.nbytes == len(table.to_bytes())
+
+
+@settings(deadline=None)
+@given(ITEMS)
+def test_knows_the_nodes_of_the_trie_of_its_strings(items):
+    prefixes = {string[:length] for string in items for length in range(1, len(string) + 1)}
+    table = SuffixTable.from_items(items.items())
+    assert table.added == len(prefixes)
+    assert table.longest == max(map(len, items), default=0)
+
+
+@settings(deadline=None)
+@given(st.lists(ITEMS, max_size=6))
+def test_merging_adds_up(parts):
+    merged = merge_suffix_tables(SuffixTable.from_items(part.items()) for part in parts)
+    # The very same bytes, whatever was merged with what.
+    assert merged.to_bytes() == SuffixTable.from_items(added_up(parts).items()).to_bytes()
+
+
+@settings(deadline=None)
+@given(st.lists(ITEMS, max_size=8), st.randoms(use_true_random=False))
+def test_a_merger_does_not_depend_on_the_order(parts, dice):
+    shuffled = parts[:]
+    dice.shuffle(shuffled)
+    merger = SuffixTableMerger()
+    for part in shuffled:
+        merger.add(SuffixTable.from_items(part.items()))
+    assert list(merger.merged().items()) == sorted(added_up(parts).items(), reverse=True)
+
+
+def test_what_waits_in_a_merger_never_outweighs_what_is_merged():
+    dice = random.Random(3)
+    merger = SuffixTableMerger()
+    for _ in range(200):
+        strings = [bytes(dice.choices(b'abcd', k=5)) for _ in range(dice.randint(1, 40))]
+        merger.add(SuffixTable.from_items((string, 1) for string in strings))
+        assert merger._waiting_bytes <= merger._merged.nbytes
+
+
+@settings(deadline=None)
+@given(ITEMS, st.data())
+def test_rows_can_be_weighed_anew(items, data):
+    table = SuffixTable.from_items(items.items())
+    weights = data.draw(st.lists(WEIGHTS, min_size=len(items), max_size=len(items)))
+    weighed = table.with_weights(np.array([7, *weights], np.int64), 1)
+    expected = {
+        string: weight
+        for (string, _), weight in zip(table.items(), weights, strict=True)
+        if weight
+    }
+    assert weighed.data.tobytes() == SuffixTable.from_items(expected.items()).data.tobytes()
+    assert (weighed.rows, weighed.added) == (
+        len(expected), SuffixTable.from_items(expected.items()).added
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize('data', [b'', b'TKS\x02' + bytes(40), b'TKT\x01' + bytes(40)])
+def test_refuses_other_bytes(data):
+    with pytest.raises(ValueError, match='not a packed suffix table'):
+        SuffixTable.from_bytes(data)

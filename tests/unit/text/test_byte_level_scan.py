@@ -1,0 +1,188 @@
+"""Tokens of patterns found by bits: those of the plain patterns, wherever chunks and calls end."""
+
+import pickle
+import unicodedata
+
+import numpy as np
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from tokcore.counts.counting import TokenAccumulator
+from tokcore.kernels.bytes import READABLE
+from tokcore.kernels.jit import read_only
+from tokcore.text.byte_level import PATTERNS, WHITE_SPACE, split
+from tokcore.text.byte_level_scan import (
+    LETTER,
+    NUMBER,
+    SPACE,
+    PatternPreTokenizer,
+    character_classes,
+)
+from tokcore.text.pre_tokenizer import CHUNK_TOKENS, ScannedTokens, TextRows, one_row, scan_tokens
+
+NAMED = "'stremdvlSTREMDVLſ"
+PIECES = [
+    *'aé字Ω𝔞1½٣𝟙〇.(\0—，。𝄞\u0301 \t\r\n\x0b\x1c\x85\xa0\u2003\u3000',
+    *("'s", "'Ll", '\r\n', '  ', 'ab'),
+]
+LINES = st.one_of(
+    st.text(st.characters(exclude_categories=['Cs']), max_size=100),
+    st.lists(st.sampled_from([*PIECES, *NAMED]), max_size=150).map(''.join),
+    st.lists(st.sampled_from(PIECES), min_size=2, max_size=4).flatmap(
+        lambda few: st.lists(st.sampled_from(few), max_size=250).map(''.join)
+    ),
+)
+CHARACTERS = [chr(code) for code in range(0x110000) if not 0xD800 <= code < 0xE000]
+
+
+def laid_out(rows, between=b'\n'):
+    """Rows as `TextRows`, with what is between them."""
+    data = b''.join(row.encode() + between for row in rows)
+    lengths = np.array([len(row.encode()) for row in rows], np.int64)
+    ends = np.cumsum(lengths + len(between)) - len(between)
+    text = read_only(np.frombuffer(data + b'a1 ' * READABLE, np.uint8))
+    return TextRows(text, read_only(ends - lengths), read_only(ends))
+
+
+def scanned(rows, pattern, between=b'\n', room=1_000):
+    """The tokens of each row, found by as many calls as a room for so many tokens needs."""
+    text_rows = laid_out(rows, between)
+    state, text = PatternPreTokenizer(pattern).prepare(text_rows)
+    places = [np.empty(CHUNK_TOKENS + room, np.uint64) for _ in range(2)]
+    found = [[] for _ in rows]
+    row, position = 0, -1
+    while row < len(rows):
+        first = row
+        row_tokens = np.zeros(len(rows) + 1, np.int64)
+        row, position, tokens = scan_tokens(
+            text_rows, row, position, state, ScannedTokens(text, *places, row_tokens)
+        )
+        assert tokens <= CHUNK_TOKENS + room
+        bounds = [0, *row_tokens[first + 1 : row + 1].tolist(), tokens]
+        for done, start, end in zip(
+            range(first, len(rows)), bounds, bounds[1:], strict=False
+        ):
+            for begin, stop in zip(*(each[start:end] for each in places), strict=True):
+                found[done].append(text[begin:stop].tobytes().decode())
+    return found
+
+
+@settings(deadline=None, max_examples=400)
+@given(
+    rows=st.lists(LINES, min_size=1, max_size=5),
+    pattern=st.sampled_from(PATTERNS),
+    between=st.sampled_from([b'', b'\n', b' ', b'a', b"'s", b'1', b'\r']),
+    room=st.sampled_from([0, 1, 2, 5, 64, 1_000]),
+)
+@example([' ' * 64, 'a' * 60, '1' * 61, ' a' * 32, '字' * 64, '!' * 200], 'cl100k', b'', 1)
+@example(['\n' * 64, ' \n' * 40 + 'a', '!' + '\r\n' * 40, '½' * 70], 'cl100k', b'', 1)
+def test_tokens_are_those_of_the_plain_patterns(rows, pattern, between, room):
+    assert scanned(rows, pattern, between, room) == [split(row, pattern) for row in rows]
+
+
+@pytest.mark.parametrize('pattern', PATTERNS)
+@pytest.mark.parametrize('piece', "'s 're 'ſ — 1234 ½½½½".split() + [' ', '\t', '\u3000', '\r\n'])
+def test_every_place_in_a_chunk(pattern, piece):
+    rows = [
+        begin * length + before + piece + after
+        for begin in 'b '
+        for length in range(54, 68)
+        for before in ('', ' ', '.')
+        for after in ('', 'c', ' ', ' c', '.', '5', '字' * 30)
+    ]
+    for room in (1, 1_000):
+        assert scanned(rows, pattern, b'\n', room) == [split(row, pattern) for row in rows]
+
+
+def test_every_code_point_has_its_class():
+    codes = np.arange(0x110000)
+    index, blocks = character_classes()
+    found = blocks.reshape(-1, 256)[index[codes // 256], codes % 256]
+    wanted = {'L': LETTER, 'N': NUMBER}
+    expected = [wanted.get(unicodedata.category(chr(code))[0], 0) for code in range(0x110000)]
+    for each in WHITE_SPACE:
+        expected[ord(each)] = SPACE
+    assert found.tolist() == expected
+
+
+@pytest.mark.parametrize('pattern', PATTERNS)
+def test_every_assigned_character_is_of_its_class(pattern):
+    rows = [f'a{each}1' for each in CHARACTERS if unicodedata.category(each) not in ('Cn', 'Co')]
+    assert scanned(rows, pattern) == [split(row, pattern) for row in rows]
+
+
+@pytest.mark.parametrize('pattern', PATTERNS)
+def test_rows_up_to_the_end_of_the_text_are_counted(pattern):
+    rows = ["It's 1234567 a\t b.", '', 'x' * 100, "don't  \r"]
+    data = '\n'.join(rows).encode()
+    ends = np.cumsum([len(row) + 1 for row in rows], dtype=np.int64) - 1
+    counted = TokenAccumulator()
+    counted.add_rows(
+        np.frombuffer(data, np.uint8),
+        ends - [len(row) for row in rows],
+        ends,
+        PatternPreTokenizer(pattern),
+    )
+    text, offsets, counts = counted.finish()
+    tokens = [
+        text[start:end].tobytes().decode()
+        for start, end in zip(offsets[:-1], offsets[1:], strict=True)
+    ]
+    expected = [token for row in rows for token in split(row, pattern)]
+    assert dict(zip(tokens, counts.tolist(), strict=True)) == {each: expected.count(each) for each in expected}
+
+
+def tokens_of_parts(row, pattern, longest):
+    """A row's tokens, those of its parts as texts by themselves."""
+    rows = laid_out([row])
+    found = []
+    for part in PatternPreTokenizer(pattern).row_parts(rows, 0, longest):
+        text = part.text[part.start : part.end].tobytes().decode()
+        if part.is_long_token:
+            assert part.end - part.start > longest
+            found.append(text)
+        else:
+            assert one_row(part.text, part.start, part.end).ends[0] + READABLE <= len(part.text)
+            tokens = split(text, pattern)
+            assert max(len(each.encode()) for each in tokens) <= longest
+            found += tokens
+    return found
+
+
+@settings(deadline=None, max_examples=300)
+@given(LINES, st.sampled_from(PATTERNS), st.sampled_from([1, 2, 4, 20]))
+@example('a\t\tbbbbb', 'gpt2', 4)
+@example('a\n  \tbbbbb', 'cl100k', 4)
+@example('a!\n \n\t 1bbbbbb', 'cl100k', 4)
+def test_the_parts_of_a_row_have_its_tokens(row, pattern, longest):
+    assert tokens_of_parts(row, pattern, longest) == split(row, pattern)
+
+
+@pytest.mark.parametrize('pattern', PATTERNS)
+@pytest.mark.parametrize(
+    'row',
+    [
+        'a' * (1 << 20),
+        '字' * (1 << 18),
+        '\t' * (1 << 20) + 'a',
+        "it's 1\t\t" * (1 << 16) + 'b' * 5_000,
+    ],
+    ids=['letters', 'ideographs', 'tabs', 'short and long'],
+)
+def test_a_row_of_a_megabyte(pattern, row):
+    assert tokens_of_parts(row, pattern, 1 << 10) == split(row, pattern)
+
+
+def test_it_is_known_by_its_pattern():
+    made = PatternPreTokenizer('cl100k')
+    assert (made.name, dict(made.options)) == ('pattern', {'pattern': 'cl100k'})
+    assert pickle.loads(pickle.dumps(made)) == made
+    assert made.tokens('1234') == ['123', '4']
+    with pytest.raises(ValueError, match=r"'p50k' is no pattern; there are gpt2 and cl100k"):
+        PatternPreTokenizer('p50k')
+
+
+def test_white_space_is_that_of_unicode():
+    assert len(WHITE_SPACE) == 25
+    assert {each for each in CHARACTERS if each.isspace()} - {*WHITE_SPACE} == {*'\x1c\x1d\x1e\x1f'}

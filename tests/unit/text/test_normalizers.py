@@ -1,0 +1,173 @@
+"""Lines as Tensor2Tensor has them, stripped, as they are, or in a normal form of Unicode."""
+
+import pickle
+import unicodedata
+
+import numpy as np
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from tokcore.text.normalizers import RAW_LINES, STRIPPED_LINES, T2T_LINES, RawLines
+from tokcore.text.rows import Side
+
+FORMS = [None, 'NFC', 'NFKC']
+ODD = (
+    'e\u0301\u0327\u0345é\u212bÅﬁ，字한\u1100\u1161\u11a8\u0958\u09c7\u09be\u0344'
+    '\U0001d15e\U00011099\U000110ba'
+)
+ANY = st.one_of(st.characters(exclude_categories=['Cs']), st.sampled_from(' \t\r\x85' + ODD))
+RAW_LINES_TEXT = st.lists(
+    st.one_of(
+        st.text(ANY).map(str.encode),
+        st.text(st.sampled_from(ODD), max_size=80).map(str.encode),
+        st.binary(max_size=12),
+    ).map(lambda line: line.replace(b'\n', b'')),
+    max_size=8,
+)
+
+PIECES = [
+    b' ', b'\t', b'\r', b'\n', b'\x1c', b'a', b'Zz9', b'_', b'x' * 70, b'\xff', b'\xe5\xad',
+    b'\xe5\r\xad\x97', *(each.encode() for each in '\xa0\u3000\ufeffé字😀'),
+]  # fmt: skip
+rows = st.lists(st.sampled_from(PIECES), max_size=8).map(b''.join)
+gaps = st.sampled_from([b'\n', b'\t', b'\n\n\n', b'\n\xff\xff\n', b'\t\xc3\t', b'\r\n'])
+
+STRIPPED_LINES_TEXT = st.lists(
+    st.one_of(
+        st.text(st.one_of(st.characters(exclude_categories=['Cs']), st.sampled_from(' \t\r\x85\u3000'))).map(str.encode),
+        st.binary(max_size=12).filter(lambda line: b'\n' not in line),
+    ),
+    max_size=8,
+)  # fmt: skip
+
+
+def laid_out(lines):
+    text = np.frombuffer(b''.join(line + b'\n' for line in lines), np.uint8)
+    ends = np.cumsum([len(line) + 1 for line in lines], dtype=np.int64) - 1
+    return Side(text, ends - [len(line) for line in lines], ends)
+
+
+@given(RAW_LINES_TEXT, st.sampled_from(FORMS))
+@settings(deadline=None, max_examples=300)
+@example(['한'.encode() * 30, '\u1100\u1161'.encode() * 30, b'x' * 63 + 'é'.encode()], 'NFC')
+def test_any_raw_lines(lines, form):
+    rows = laid_out(lines)
+    found = RawLines(form).apply(rows)
+    side = found.side
+    assert len(side) == len(lines)
+    # Rows stand in their order.
+    assert (side.starts[1:] >= side.ends[:-1]).all()
+    for row, line in enumerate(lines):
+        try:
+            text = line.decode()
+        except UnicodeDecodeError as error:
+            assert found.damages[row] == rows.starts[row] + error.start
+            assert side.row(row) == ''
+        else:
+            assert row not in found.damages
+            assert side.row(row) == (unicodedata.normalize(form, text) if form else text)
+
+
+@pytest.mark.parametrize('form', ['NFC', 'NFKC'])
+def test_every_character_between_others(form):
+    characters = [
+        chr(code)
+        for code in range(0x110000)
+        if chr(code) != '\n' and unicodedata.category(chr(code)) not in ('Cn', 'Co', 'Cs')
+    ]
+    lines = [f'e{each}\u0301' for each in characters]
+    lines += [unicodedata.normalize('NFD', each) for each in characters]
+    side = RawLines(form).apply(laid_out([line.encode() for line in lines])).side
+    assert [side.row(row) for row in range(len(side))] == [
+        unicodedata.normalize(form, line) for line in lines
+    ]
+
+
+@pytest.mark.parametrize('form', FORMS)
+def test_normal_text_is_not_copied(form):
+    rows = laid_out([b'\tplain  \r', '字é한 Ω'.encode(), b'', b' '])
+    side = RawLines(form).apply(rows).side
+    assert np.shares_memory(side.text, rows.text)
+    assert [side.row(row) for row in range(4)] == ['\tplain  \r', '字é한 Ω', '', ' ']
+
+
+def test_damage_between_rows_is_none_of_theirs():
+    side = Side(np.frombuffer(b'ab\n\xff\ncd', np.uint8), np.array([0, 5]), np.array([2, 7]))
+    found = RAW_LINES.apply(side)
+    assert not found.damages and [found.side.row(row) for row in range(2)] == ['ab', 'cd']
+
+
+def test_no_rows():
+    nothing = Side(np.empty(0, np.uint8), np.empty(0, np.int64), np.empty(0, np.int64))
+    for form in FORMS:
+        assert len(RawLines(form).apply(nothing).side) == 0
+
+
+def test_it_is_known_by_its_form():
+    assert (RAW_LINES.name, dict(RAW_LINES.options)) == ('raw-lines', {})
+    made = RawLines('NFKC')
+    assert (made.name, dict(made.options)) == ('raw-lines', {'form': 'NFKC'})
+    assert pickle.loads(pickle.dumps(made)) == made
+    with pytest.raises(ValueError, match=r"'NFD' is no form; there are NFC and NFKC, and None"):
+        RawLines('NFD')
+
+
+def side_of(texts, between):
+    """Rows in one text, with what stands before each of them."""
+    joined, starts, ends = b'', [], []
+    for text, gap in zip(texts, between, strict=True):
+        joined += gap
+        starts.append(len(joined))
+        joined += text
+        ends.append(len(joined))
+    text = np.frombuffer(joined + b'\n', np.uint8)
+    return Side(text, np.array(starts, np.int64), np.array(ends, np.int64))
+
+
+def plain(row):
+    """The text of a row, or where its bytes break, each '\\r' being dropped before."""
+    kept = [place for place, byte in enumerate(row) if byte != ord('\r')]
+    try:
+        return bytes(row[place] for place in kept).decode().strip()
+    except UnicodeDecodeError as error:
+        return kept[error.start]
+
+
+@settings(deadline=None)
+@given(st.lists(st.tuples(rows, gaps), max_size=12))
+@example([(b' a\nb\r\n', b'\n'), (b'', b'\n'), (b'\r \r', b'\n'), (b'\xe5\xad', b'\t')])
+def test_each_row_is_what_it_would_be_alone(drawn):
+    given_rows = side_of(*([each[part] for each in drawn] for part in (0, 1)))
+    found = T2T_LINES.apply(given_rows)
+    expected = [plain(row) for row, _ in drawn]
+    texts = [found.side.row(index) for index in range(len(found.side))]
+    assert texts == [each if isinstance(each, str) else '' for each in expected]
+    assert found.damages == {
+        index: int(given_rows.starts[index]) + place
+        for index, place in enumerate(expected)
+        if isinstance(place, int)
+    }
+
+
+def test_it_has_a_name_and_no_options():
+    assert (T2T_LINES.name, dict(T2T_LINES.options)) == ('t2t-lines', {})
+
+
+@given(STRIPPED_LINES_TEXT)
+@settings(deadline=None)
+def test_any_stripped_lines(lines):
+    lines = [line.replace(b'\n', b'') for line in lines]
+    text = np.frombuffer(b''.join(line + b'\n' for line in lines), np.uint8)
+    ends = np.cumsum([len(line) + 1 for line in lines], dtype=np.int64) - 1
+    starts = ends - [len(line) for line in lines]
+    found = STRIPPED_LINES.apply(Side(text, starts, ends))
+    side = found.side
+    for row, line in enumerate(lines):
+        rest = side.text[side.starts[row] : side.ends[row]].tobytes()
+        try:
+            assert rest == line.decode().strip().encode()
+        except UnicodeDecodeError as error:
+            assert found.damages[row] == starts[row] + error.start and rest == b''
+        else:
+            assert row not in found.damages

@@ -1,0 +1,100 @@
+"""A job that loses too many lines ends as soon as that is sure, and not before."""
+
+import pickle
+import threading
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pipelines.options.job import rejection_limit
+from pipelines.transforms.reports import RejectionBudget
+from tokcore.corpus.stats import BlockStats, LineTally, RangeChecksum
+from tokcore.errors import InputError
+
+
+def block(good, bad, line_bytes=10, reason='invalid_utf8'):
+    """What is known of a block of so many lines of two files, all of the same length."""
+    size = (good + bad) * line_bytes
+    receipts = (
+        RangeChecksum('train', 0, 0, 0, size, 0),
+        RangeChecksum('train', 0, 1, 0, 99 * size, 0),
+    )
+    return BlockStats(LineTally('train', good + bad, good, 0, {reason: bad}), receipts, ())
+
+
+def test_a_number_is_passed_with_the_first_line_more():
+    budget = RejectionBudget(rejection_limit('5'), None)
+    for _ in range(5):
+        budget.spend(block(1000, 1))
+    budget.spend(block(1000, 0))
+    with pytest.raises(InputError, match=r'6 of 6007 lines read .* \(6 invalid_utf8\), more than'):
+        budget.spend(block(1, 1))
+
+
+def test_a_share_is_passed_once_no_text_left_could_make_up_for_it():
+    # 1,000 bytes: 10 lines of 10 bytes are read, and the others may be 900 of a byte each.
+    budget = RejectionBudget(rejection_limit('1%'), 1000)
+    budget.spend(block(1, 9))
+    with pytest.raises(InputError, match='10 of 20 lines read'):
+        budget.spend(block(9, 1))
+
+
+def test_a_share_of_an_unknown_size_is_not_passed_before_the_end():
+    budget = RejectionBudget(rejection_limit('1%'), None)
+    for _ in range(3):
+        budget.spend(block(0, 100))
+
+
+def test_reasons_are_told_apart():
+    budget = RejectionBudget(rejection_limit('3'), None)
+    budget.spend(block(0, 2, reason='too_long'))
+    with pytest.raises(InputError, match=r'\(3 missing_column, 2 too_long\)'):
+        budget.spend(block(0, 3, reason='missing_column'))
+
+
+def test_pipelines_have_accounts_of_their_own_and_copies_of_one_share_it():
+    limit = rejection_limit('5')
+    first, second = RejectionBudget(limit, None), RejectionBudget(limit, None)
+    copy = pickle.loads(pickle.dumps(first))
+    first.spend(block(0, 3))
+    second.spend(block(0, 3))
+    with pytest.raises(InputError, match='6 of 6 lines'):
+        copy.spend(block(0, 3))
+
+
+def test_threads_lose_nothing():
+    budget = RejectionBudget(rejection_limit('800'), None)
+    threads = [
+        threading.Thread(target=lambda: [budget.spend(block(1, 1)) for _ in range(100)])
+        for _ in range(8)
+    ]
+    for each in threads:
+        each.start()
+    for each in threads:
+        each.join()
+    with pytest.raises(InputError, match='801 of 1601 lines'):
+        budget.spend(block(0, 1))
+
+
+blocks = st.lists(
+    st.tuples(st.integers(0, 20), st.integers(0, 20), st.integers(1, 30)), max_size=12
+)
+
+
+@given(blocks, st.sampled_from(['0', '7', '40', '0%', '10%', '33.3%', '99%', '100%']))
+def test_no_job_ends_that_would_have_passed_at_its_end(read, typed):
+    limit = rejection_limit(typed)
+    size = sum((good + bad) * line_bytes for good, bad, line_bytes in read)
+    budget = RejectionBudget(limit, size)
+    has_ended = False
+    for good, bad, line_bytes in read:
+        try:
+            budget.spend(block(good, bad, line_bytes))
+        except InputError:
+            has_ended = True
+    rejected = sum(bad for _, bad, _ in read)
+    is_passed = limit.is_passed(rejected, rejected + sum(good for good, *_ in read))
+    assert not has_ended or is_passed
+    if limit.lines is not None:
+        assert has_ended == is_passed

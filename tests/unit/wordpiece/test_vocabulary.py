@@ -1,0 +1,143 @@
+"""A WordPiece vocabulary's ids, and vocab.txt."""
+
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tokcore.encoding.vocabulary import SpecialIds
+from tokcore.errors import InputError
+from tokcore.wordpiece.options import SPECIAL_TOKENS
+from tokcore.wordpiece.vocabulary import (
+    MOST_BYTES,
+    MOST_PIECE_BYTES,
+    WordPieceVocabulary,
+    dump_pieces,
+    is_vocab_txt,
+    parse_pieces,
+)
+
+whole_pieces = st.text(st.characters(codec='utf-8', exclude_characters='\r\n'), min_size=1).filter(
+    lambda piece: piece == piece.strip()
+)
+
+PIECES = [*SPECIAL_TOKENS, 'it', "'", 's', '##s', '.', ',', 'a']
+
+
+def test_a_line_each_and_a_line_feed_at_the_end():
+    assert dump_pieces(['[UNK]', 'é', '##字']) == '[UNK]\né\n##字\n'.encode()
+    assert parse_pieces('[UNK]\né\n##字\n'.encode(), 'v') == ['[UNK]', 'é', '##字']
+
+
+@given(st.lists(whole_pieces, min_size=1, unique=True))
+def test_what_is_written_is_read_again(pieces):
+    assert parse_pieces(dump_pieces(pieces), 'v') == pieces
+
+
+@pytest.mark.parametrize(
+    ('data', 'pieces'),
+    [
+        (b'a\nb', ['a', 'b']),
+        (b'a\r\nb\rc\n', ['a', 'b', 'c']),
+        (b'a\n\nb\n\n', ['a', '', 'b', '']),
+        (b'\n', ['']),
+        (b'a\na\n', ['a', 'a']),
+        (b' a\tb \n', [' a\tb ']),
+        ('a\u2028b\x85\x0bc\n'.encode(), ['a\u2028b\x85\x0bc']),
+        ('\ufeffa\n'.encode(), ['\ufeffa']),
+    ],
+)
+def test_foreign_files_are_read_as_they_stand(data, pieces):
+    assert parse_pieces(data, 'v') == pieces
+
+
+def test_what_is_no_vocabulary_is_refused_and_the_place_told():
+    with pytest.raises(InputError, match='^some.txt: the vocabulary file is empty; give a vocab'):
+        parse_pieces(b'', 'some.txt')
+    with pytest.raises(InputError, match='^some.txt: line 3 is not UTF-8 at byte offset 6; give'):
+        parse_pieces(b'a\r\nb\rc\xff\n', 'some.txt')
+
+
+def test_what_no_vocabulary_is_as_large_as_is_refused_before_it_is_taken_apart():
+    longest = b'x' * MOST_PIECE_BYTES
+    assert parse_pieces(b'a\n' + longest, 'v')[1] == longest.decode()
+    with pytest.raises(InputError, match='^v: line 3 has more than 4,096 bytes; give'):
+        parse_pieces(b'a\r\nb\r\nx' + longest + b'\nc\n', 'v')
+    with pytest.raises(InputError, match='^v: the vocabulary file has 16,777,217 bytes'):
+        parse_pieces(b'x' * (MOST_BYTES + 1), 'v')
+
+
+@pytest.mark.parametrize(
+    ('pieces', 'sentence'),
+    [
+        (['a', 'b', 'a'], "piece 2, 'a', is piece 0 too, which"),
+        (['a', ''], "piece 1, '', is empty, which"),
+        (['a\u3000'], "piece 0, 'a\\u3000', has white space at its ends, which"),
+        (['a\n'], "piece 0, 'a\\n', has white space"),
+        (['a\rb'], "piece 0, 'a\\rb', has a line end, which"),
+        (['a', '\ud800'], "piece 1, '\\ud800', has a lone surrogate, which a vocab.txt"),
+    ],
+)
+def test_what_readers_would_take_otherwise_is_not_written(pieces, sentence):
+    with pytest.raises(ValueError, match=re.escape(sentence)):
+        dump_pieces(pieces)
+
+
+def test_the_marks_of_the_format():
+    ours = [*SPECIAL_TOKENS, 'a', '##a']
+    assert is_vocab_txt(dump_pieces(ours))
+    assert is_vocab_txt('\r\n'.join(ours).encode())
+    for missing in ('[UNK]', '[CLS]', '[SEP]', '##a'):
+        assert not is_vocab_txt(dump_pieces([piece for piece in ours if piece != missing]))
+    assert not is_vocab_txt(b"'<pad>'\n'<EOS>'\n'[UNK]'\n'[CLS]'\n'[SEP]'\n'##a'\n")
+    assert not is_vocab_txt(b'')
+
+
+def text_of(*pieces):
+    vocabulary = WordPieceVocabulary([*dict.fromkeys(pieces)])
+    return vocabulary.decode(map(vocabulary.id_of, pieces))
+
+
+def test_roles_are_told_by_name_wherever_they_stand():
+    assert WordPieceVocabulary(PIECES).special_ids == SpecialIds(0, 2, 3, 1)
+    assert WordPieceVocabulary(['a', '[SEP]']).special_ids == SpecialIds(end=1)
+    assert WordPieceVocabulary(['[MASK]', 'a', '[UNK]']).special_tokens == ('[UNK]', '[MASK]')
+
+
+def test_ids_count_duplicates_and_blank_lines():
+    vocabulary = WordPieceVocabulary(['a', '', 'b', 'a'])
+    assert vocabulary.vocab_size == 4
+    assert [vocabulary.id_of(each) for each in ('a', '', 'b', 'c')] == [3, 1, 2, None]
+
+
+def test_pieces_are_joined_and_the_joiner_taken_off():
+    assert text_of('[CLS]', 'it', '##s', 'a', '[SEP]') == '[CLS] its a [SEP]'
+    assert text_of('##s', 'a') == '##s a'
+    assert WordPieceVocabulary(['a', '@b'], '@').decode([0, 1, 0]) == 'ab a'
+    assert WordPieceVocabulary(['a']).decode([]) == ''
+
+
+@pytest.mark.parametrize(
+    ('pieces', 'text'),
+    [
+        (['a', '.', '?', '!', ','], 'a.?!,'),
+        (['it', "'", 's'], "it's"),
+        (["a", "n't", "a", "'m", "'s", "'ve", "'re"], "an't a'm's've're"),
+        (["'", 'a', "'"], "' a '"),
+        (['a', ';', 'a'], 'a ; a'),
+    ],
+)
+def test_spaces_before_punctuation_are_left_out_as_in_english(pieces, text):
+    assert text_of(*pieces) == text
+
+
+def test_an_id_that_no_piece_has_is_shown_as_unknown():
+    vocabulary = WordPieceVocabulary(['a', '', 'b', 'a'])
+    assert vocabulary.decode([3, 0, 4, -1, 2]) == 'a [UNK] [UNK] [UNK] b'
+
+
+def test_the_file_is_a_vocab_txt_or_refused():
+    assert WordPieceVocabulary(['[UNK]', 'a', '##a']).dump() == b'[UNK]\na\n##a\n'
+    with pytest.raises(ValueError, match="piece 2, 'a', is piece 0 too"):
+        WordPieceVocabulary(['a', 'b', 'a']).dump()

@@ -1,0 +1,289 @@
+"""Vocabulary files of byte pair encoding: tokenizer.json, merges.txt with vocab.json, and codes.
+
+The kind of a file is told by its content.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import pathlib
+from collections.abc import Iterable, Mapping
+
+from tokcore.bpe.codes import (
+    CodesVocabulary,
+    NmtVocabulary,
+    TextbookVocabulary,
+    is_codes_file,
+    is_textbook_file,
+    parse_nmt_codes,
+    parse_textbook_codes,
+)
+from tokcore.bpe.vocabulary import (
+    FLAGS,
+    AddedToken,
+    BpeVocabulary,
+    ModelRules,
+    TokenizerParts,
+    parse_parts,
+    refuse,
+)
+from tokcore.encoding.vocabulary import ReadBeside, read_if_there
+from tokcore.errors import InputError
+
+_MERGES, _ENTRIES = 'merges.txt', 'vocab.json'
+
+CODES_SUFFIX, ENTRIES_SUFFIX = '.codes', '.vocab'
+
+AnyVocabulary = BpeVocabulary | CodesVocabulary
+
+_LARGEST_ID = (1 << 31) - 2
+
+
+def is_bpe_file(data: bytes) -> bool:
+    """Whether a file can be nothing but a vocabulary of byte pair encoding."""
+    return is_codes_file(data) or is_tokenizer_of_bpe(data)
+
+
+def parse_bpe_file(
+    data: bytes, path: str, read: ReadBeside = read_if_there
+) -> AnyVocabulary:
+    """Returns the vocabulary of a tokenizer.json, of codes, or of one of two files.
+
+    vocab.json and merges.txt are read together, whichever is given, and with codes the ids of their
+    pieces from a .vocab file, if there is one beside them.
+
+    Raises:
+        InputError: this is none of them, or cannot be encoded with exactly.
+    """
+    if data.lstrip()[:1] == b'{':
+        file = read_json(data, path)
+        if 'model' in file:
+            return parse_tokenizer(file, path)
+        merges = _beside(path, _ENTRIES, _MERGES)
+        pairs = read(merges)
+        if pairs is None:
+            raise InputError(
+                f'{path} has ids of entries and no merges; put its merges beside it, {merges}, or '
+                'give a tokenizer.json'
+            )
+        return vocabulary_of_two_files(file, pairs, path, merges)
+    if os.path.basename(path).endswith(_MERGES):
+        entries = _beside(path, _MERGES, _ENTRIES)
+        ids = read(entries)
+        if ids is not None:
+            return vocabulary_of_two_files(read_json(ids, entries), data, entries, path)
+    if is_textbook_file(data):
+        characters, pairs = parse_textbook_codes(data, path)
+        return TextbookVocabulary(pairs, _entries(path, read), path, characters)
+    if data.startswith(b'#version:') or is_codes_file(data):
+        return NmtVocabulary(parse_nmt_codes(data, path), _entries(path, read), path)
+    raise InputError(
+        f'{path} is no vocabulary of byte pair encoding; give a tokenizer.json, a vocab.json with '
+        "its merges.txt beside it, or codes, whose first line is '#version: 0.2'"
+    )
+
+
+def entries_path(path: str) -> str:
+    """Returns where the ids of a file of codes are: `X.vocab` beside `X.codes`.
+
+    Of one side's vocabulary in a dataset it is `X.vocab.inputs` beside `X.codes.inputs`.
+    """
+    folder, name = os.path.split(path)
+    stem, found, side = name.rpartition(CODES_SUFFIX)
+    if found and side in ('', '.inputs', '.targets'):
+        return os.path.join(folder, f'{stem}{ENTRIES_SUFFIX}{side}')
+    return str(pathlib.PurePath(path).with_suffix(ENTRIES_SUFFIX))
+
+
+def _beside(path: str, name: str, other: str) -> str:
+    """The path of the other of two files, whose names begin alike."""
+    if not path.endswith(name):
+        raise InputError(
+            f'{path} has ids of entries and no model; give a tokenizer.json, or name it {name} and '
+            f'put its {other} beside it'
+        )
+    return path.removesuffix(name) + other
+
+
+def _entries(path: str, read: ReadBeside) -> tuple[str, ...] | None:
+    beside = entries_path(path)
+    data = None if beside == path else read(beside)
+    if data is None:
+        return None
+    try:
+        lines = data.decode('utf-8').split('\n')
+    except UnicodeDecodeError as error:
+        raise InputError(
+            f'{beside} is not UTF-8 ({error.reason}); count the pieces again'
+        ) from None
+    if lines[-1] == '':
+        lines.pop()
+    return tuple(lines)
+
+
+def read_json(data: bytes, path: str) -> dict:
+    """Returns the object that a file holds.
+
+    Raises:
+        InputError: it holds none.
+    """
+    try:
+        found = json.loads(data)
+    except (ValueError, RecursionError) as error:
+        raise InputError(f'{path} is no JSON ({error}); give a tokenizer.json') from None
+    if not isinstance(found, dict):
+        raise InputError(f'{path} is no JSON object; give a tokenizer.json')
+    return found
+
+
+def is_tokenizer_of_bpe(data: bytes) -> bool:
+    """Whether a file is a tokenizer.json with a model of BPE."""
+    if data.lstrip()[:1] != b'{':
+        return False
+    try:
+        file = json.loads(data)
+    except (ValueError, RecursionError):
+        return False
+    model = file.get('model')
+    return isinstance(model, dict) and _is_bpe(model)
+
+
+def _is_bpe(model: Mapping[str, object]) -> bool:
+    # Files of tokenizers before 0.9 do not name the type.
+    return model.get('type', 'BPE') == 'BPE' and 'merges' in model and 'vocab' in model
+
+
+def parse_tokenizer(file: Mapping[str, object], path: str) -> BpeVocabulary:
+    """Returns the vocabulary of a tokenizer.json, read as JSON.
+
+    Raises:
+        InputError: it is none of BPE, is damaged, or has a part that is not supported.
+    """
+    model = file.get('model')
+    if not isinstance(model, dict) or not _is_bpe(model):
+        kind = model.get('type') if isinstance(model, dict) else None
+        refuse(path, '$.model', f'the model {kind}')
+    for name in ('dropout', 'continuing_subword_prefix', 'end_of_word_suffix'):
+        if model.get(name):
+            refuse(path, f'$.model.{name}', f'{name} {model[name]!r}')
+    entries = parse_entries(model['vocab'], f'{path}: $.model.vocab')
+    merges = check_merges(_merges(model['merges'], path), entries, f'{path}: $.model.merges')
+    rules = ModelRules(
+        model.get('unk_token'),
+        *(bool(model.get(name)) for name in ('fuse_unk', 'byte_fallback', 'ignore_merges')),
+    )
+    if rules.unk_token is not None and rules.unk_token not in entries:
+        refuse(path, '$.model.unk_token', f'the unknown token {rules.unk_token!r} without an id')
+    added = _added_tokens(file.get('added_tokens') or [], entries, path)
+    return BpeVocabulary(entries, merges, added, parse_parts(file, path), rules)
+
+
+def parse_entries(entries: object, where: str) -> dict[str, int]:
+    """Returns ids by entry.
+
+    Raises:
+        InputError: naming `where`, if this is no such object or two entries have the same id.
+    """
+    if not isinstance(entries, dict) or not all(
+        type(id_) is int and 0 <= id_ <= _LARGEST_ID for id_ in entries.values()
+    ):
+        raise InputError(f'{where} does not give ids of entries; give a whole file')
+    if len(set(entries.values())) < len(entries):
+        raise InputError(f'{where} gives the same id twice; give a file with an entry for each')
+    largest = max(entries.values(), default=0)
+    if largest > 16 * len(entries) + 65_536:
+        raise InputError(f'{where} has the id {largest} among {len(entries)} entries; number them')
+    return entries
+
+
+def _merges(merges: object, path: str) -> Iterable[tuple[str, str]]:
+    if not isinstance(merges, list):
+        raise InputError(f'{path}: $.model.merges is no list; give a whole tokenizer.json')
+    for number, merge in enumerate(merges):
+        pair = merge.split(' ') if isinstance(merge, str) else merge
+        match pair:
+            case [str(left), str(right)]:
+                yield left, right
+            case _:
+                raise InputError(
+                    f'{path}: {merge!r:.80} at $.model.merges[{number}] is no pair; '
+                    'give a whole tokenizer.json'
+                )
+
+
+def check_merges(
+    merges: Iterable[tuple[str, str]], entries: Mapping[str, int], where: str
+) -> tuple[tuple[str, str], ...]:
+    """Returns merges of which all parts and products are entries.
+
+    Raises:
+        InputError: naming `where` and the first that is not.
+    """
+    found = tuple(merges)
+    for number, (left, right) in enumerate(found):
+        for each in (left, right, left + right):
+            if each not in entries:
+                raise InputError(
+                    f'{where}[{number}]: {each!r:.80} is no entry of the vocabulary; give merges '
+                    'and entries of the same model'
+                )
+    return found
+
+
+def _added_tokens(
+    tokens: object, entries: Mapping[str, int], path: str
+) -> tuple[AddedToken, ...]:
+    """The added tokens; refused if `tokenizers` would give them other ids than the file does."""
+    found: dict[str, AddedToken] = {}
+    largest = None
+    for number, each in enumerate(tokens if isinstance(tokens, list) else []):
+        where = f'$.added_tokens[{number}]'
+        match each:
+            case {'content': str(content), 'id': int(id_)}:
+                flags = {name: bool(each.get(name, False)) for name in FLAGS}
+            case _:
+                raise InputError(f'{path}: {where} has no content and id; give a whole file')
+        if not content or content in found:
+            continue
+        given = entries.get(content)
+        if given is None:
+            given = len(entries) if largest is None else max(len(entries), largest + 1)
+        if id_ != given:
+            refuse(path, where, f'the id {id_} of {content!r:.80} ({given} would be the next)')
+        found[content] = AddedToken(id_, content, **flags)
+        largest = id_ if largest is None else max(largest, id_)
+    return tuple(found.values())
+
+
+def parse_merges_txt(data: bytes, path: str) -> list[tuple[str, str]]:
+    """Returns the merges of a merges.txt.
+
+    Raises:
+        InputError: a line of it is no pair.
+    """
+    try:
+        lines = data.decode('utf-8').split('\n')
+    except UnicodeDecodeError as error:
+        raise InputError(f'{path} is not UTF-8 ({error.reason}); give a merges.txt') from None
+    if lines[-1] == '':
+        lines.pop()
+    merges = []
+    for number, line in enumerate(lines, 1):
+        line = line.removesuffix('\r')
+        if line.startswith('#version'):
+            continue
+        pair = line.split(' ')
+        if len(pair) != 2:
+            raise InputError(f'{path}, line {number}: {line!r:.80} is no pair; give a merges.txt')
+        merges.append((pair[0], pair[1]))
+    return merges
+
+
+def vocabulary_of_two_files(
+    entries: object, merges: bytes, entries_path: str, merges_path: str
+) -> BpeVocabulary:
+    """Returns the vocabulary of a vocab.json (as JSON) and a merges.txt: byte-level, as GPT-2's."""
+    ids = parse_entries(entries, entries_path)
+    pairs = check_merges(parse_merges_txt(merges, merges_path), ids, merges_path)
+    return BpeVocabulary(ids, pairs, parts=TokenizerParts.of())

@@ -1,0 +1,295 @@
+"""Byte pair encoding as a scheme: GPT-2's by default, or that of subword-nmt or the textbook."""
+
+from __future__ import annotations
+
+import dataclasses
+import typing
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from tokcore.bpe.options import BpeOptions
+from tokcore.encoding.scheme import EncodingOptions, Learned, PieceWriter, Scheme
+from tokcore.encoding.vocabulary import ReadBeside, Template, read_if_there
+from tokcore.errors import InputError
+from tokcore.learning.size_search import Report
+from tokcore.options import declared, option
+
+if typing.TYPE_CHECKING:
+    from tokcore.bpe.files import AnyVocabulary
+    from tokcore.counts.token_table import TokenTable
+    from tokcore.encoding.encoder import RowEncoder
+    from tokcore.text.pre_tokenizer import PreTokenizer
+    from tokcore.text.rows import Normalizer
+
+PRESETS = {'gpt2': 'gpt2', 'cl100k': 'cl100k', 'subword-nmt': 'space', 'textbook': 'space'}
+"""By preset its pre-tokenizer."""
+
+PATTERNS = ('gpt2', 'cl100k')
+KINDS = (*PATTERNS, 'space', 'whitespace', 'bert', 't2t')
+
+CODES = ('subword-nmt', 'textbook')
+"""The presets whose files are codes: merges without ids."""
+
+
+@dataclass(frozen=True)
+class BpeEncodingOptions(EncodingOptions):
+    """How text becomes ids."""
+
+    allow_special_tokens: bool = option(
+        'take special tokens such as <|endoftext|> out of text first; without it they are text '
+        'like other text',
+        None,
+        default=False,
+        changes_bytes=True,
+        unrecorded_default=True,
+    )
+
+
+@dataclass(frozen=True)
+class BpeScheme(Scheme):
+    """Bytes or characters first, then what merges make of them."""
+
+    name = 'bpe'
+    file_suffix = 'bpe.json'
+    options = BpeOptions
+    encoding = BpeEncodingOptions
+    learner_bytes_per_character = 22
+
+    preset: str = option(
+        "whose byte pair encoding: gpt2 and cl100k, of bytes, with that model's pattern; "
+        "subword-nmt; textbook, of 'Dive into Deep Learning' (default: gpt2)",
+        tuple(PRESETS),
+        default='gpt2',
+        changes_bytes=True,
+    )
+    pre_tokenizer_kind: str | None = option(
+        "what cuts text into tokens: a model's pattern, U+0020, all white space, or another "
+        "scheme's rule (default: the preset's)",
+        KINDS,
+        default=None,
+        name='pre-tokenizer',
+        changes_bytes=True,
+    )
+    form: str | None = option(
+        'bring text into this normal form of Unicode first (default: it stays as it is)',
+        ('NFC', 'NFKC'),
+        default=None,
+        name='unicode-form',
+        changes_bytes=True,
+    )
+
+    @property
+    def unstorable(self) -> str:
+        return super().unstorable if self.preset in CODES else ''
+
+    @property
+    def rows_have_unstorable(self) -> bool:
+        return self.kind not in ('whitespace', 'bert')
+
+    @property
+    def kind(self) -> str:
+        """The pre-tokenizer's name, the preset's if none is asked for."""
+        return self.pre_tokenizer_kind or PRESETS[self.preset]
+
+    @property
+    def normalizer(self) -> Normalizer:
+        from tokcore.bpe.codes import BLANK
+        from tokcore.text.normalizers import STRIPPED_LINES, T2T_LINES, RawLines, StrippedLines
+
+        if self.kind in PATTERNS:
+            return RawLines(self.form)
+        if self.form is not None:
+            raise InputError(
+                f'--unicode-form goes with --pre-tokenizer {" and ".join(PATTERNS)}, not with '
+                f'{self.kind}; leave it out'
+            )
+        # As subword-nmt strips lines; other white space is text of words.
+        by_kind = {'space': StrippedLines(BLANK), 't2t': T2T_LINES}
+        return by_kind.get(self.kind, STRIPPED_LINES)
+
+    @property
+    def pre_tokenizer(self) -> PreTokenizer:
+        from tokcore.bpe.codes import MarkedWords
+
+        found = self._words()
+        return MarkedWords(found) if self.preset == 'textbook' else found
+
+    def _words(self) -> PreTokenizer:
+        from tokcore.text.bert import BertPreTokenizer
+        from tokcore.text.byte_level_scan import PatternPreTokenizer
+        from tokcore.text.t2t import T2TPreTokenizer
+        from tokcore.text.whitespace import SpacePreTokenizer
+
+        if self.kind in PATTERNS:
+            return PatternPreTokenizer(self.kind)
+        made = {
+            'space': lambda: SpacePreTokenizer('space'),
+            'whitespace': lambda: SpacePreTokenizer('unicode'),
+            'bert': BertPreTokenizer,
+            't2t': T2TPreTokenizer,
+        }
+        return made[self.kind]()
+
+    def check(self, options: BpeOptions) -> None:
+        options.rules(self.preset)
+        if self.preset not in CODES and self.kind not in PATTERNS:
+            raise InputError(
+                f'--pre-tokenizer {self.kind} does not go with --preset {self.preset}, whose '
+                f'tokenizer.json has none such; give {" or ".join(PATTERNS)}, or another preset'
+            )
+        if self.form is not None and self.kind not in PATTERNS:
+            self.normalizer  # noqa: B018 - it refuses to be made
+
+    def learn(self, table: TokenTable, options: BpeOptions, report: Report) -> Learned:
+        from tokcore.bpe.codes import NmtVocabulary, TextbookVocabulary
+        from tokcore.bpe.trainer import learn_merges
+        from tokcore.bpe.vocabulary import BpeVocabulary
+
+        self.check(options)
+        rules = options.rules(self.preset)
+        target = rules.merges or rules.vocab_size
+        report(0, 0, target)
+        found = learn_merges(
+            options.kept(table),
+            rules,
+            lambda merges: report(0, min(merges, target - 1), target),
+            in_order=table.is_ordered,
+        )
+        report(0, target, target)
+        if self.preset == 'textbook':
+            return Learned(TextbookVocabulary(found.merges, characters=found.characters))
+        if self.preset == 'subword-nmt':
+            return Learned(NmtVocabulary(found.merges))
+        vocabulary = BpeVocabulary.learned(
+            found.entries, found.merges, found.special_tokens, self.kind, self.form
+        )
+        return Learned(vocabulary, smallest_size=found.smallest_size)
+
+    def parse(
+        self, data: bytes, path: str, read: ReadBeside = read_if_there
+    ) -> AnyVocabulary:
+        from tokcore.bpe.files import parse_bpe_file
+
+        return parse_bpe_file(data, path, read)
+
+    def recognizes(self, data: bytes) -> bool:
+        from tokcore.bpe.files import is_bpe_file
+
+        return is_bpe_file(data)
+
+    def told_by(
+        self, data: bytes, path: str, read: ReadBeside = read_if_there
+    ) -> Mapping[str, object]:
+        found = self.configured_for(self.parse(data, path, read))
+        told = {each.key: getattr(found, each.field) for each in declared(BpeScheme)}
+        return {name: value for name, value in told.items() if value is not None}
+
+    def piece_lines(self, vocabulary: AnyVocabulary) -> PieceWriter | None:
+        from tokcore.bpe.codes import CodesVocabulary, PieceLines
+
+        return PieceLines(vocabulary) if isinstance(vocabulary, CodesVocabulary) else None
+
+    def entries_name(self, name: str) -> str | None:
+        from tokcore.bpe.files import entries_path
+
+        return entries_path(name) if self.preset in CODES else None
+
+    def entries(self, vocabulary: AnyVocabulary, table: TokenTable) -> bytes:
+        from tokcore.bpe.codes import count_pieces, entries_file
+
+        return entries_file(count_pieces(vocabulary, table))
+
+    def configured_for(self, vocabulary: AnyVocabulary) -> BpeScheme:
+        """Returns this scheme with the rules for tokens that a vocabulary's file names."""
+        from tokcore.bpe.codes import TextbookVocabulary
+        from tokcore.bpe.vocabulary import BpeVocabulary
+
+        if isinstance(vocabulary, BpeVocabulary):
+            pattern = vocabulary.parts.pattern
+            return dataclasses.replace(
+                self, preset=pattern, pre_tokenizer_kind=None, form=vocabulary.parts.form
+            )
+        # Codes do not name their pre-tokenizer.
+        textbook = isinstance(vocabulary, TextbookVocabulary)
+        preset = 'textbook' if textbook else 'subword-nmt'
+        return dataclasses.replace(self, preset=preset, form=None)
+
+    def encoder(
+        self, vocabulary: AnyVocabulary, options: BpeEncodingOptions | None = None
+    ) -> RowEncoder:
+        """As of `Scheme`.
+
+        Raises:
+            InputError: the vocabulary's file asks for other rules for tokens, or for what cannot be
+                done here.
+        """
+        from tokcore.bpe.vocabulary import BpeVocabulary
+        from tokcore.encoding.encoder import RowEncoder
+
+        asked = options or BpeEncodingOptions()
+        wanted = self.configured_for(vocabulary)
+        if (wanted.preset in CODES) != (self.preset in CODES) or wanted.rules != self.rules:
+            raise InputError(
+                f'the vocabulary is for {wanted.rules}, but {self.rules} are asked for; leave out '
+                '--preset, --pre-tokenizer and --unicode-form'
+            )
+        if not isinstance(vocabulary, BpeVocabulary):
+            return RowEncoder(self.pre_tokenizer, vocabulary.model)
+        from tokcore.bpe.added_tokens import matched_tokens, row_encoder
+
+        before, _ = matched_tokens(vocabulary, asked.allow_special_tokens)
+        if before and self.form is not None:
+            raise InputError(
+                f'the added token {before[0].content!r:.80} is to be found before text is brought '
+                f'into {self.form}, which rows of a block are already; '
+                + (
+                    'leave out --allow-special-tokens'
+                    if before[0].special
+                    else 'encode with tokcore.BpeTokenizer'
+                )
+            )
+        return row_encoder(self.pre_tokenizer, vocabulary, asked.allow_special_tokens)
+
+    def template(self, vocabulary: AnyVocabulary, asked: str | None = None) -> Template:
+        from tokcore.bpe.vocabulary import BpeVocabulary
+
+        if asked is None and isinstance(vocabulary, BpeVocabulary):
+            return vocabulary.template
+        return super().template(vocabulary, asked)
+
+    def tokens(self, text: str) -> Iterable[str]:
+        from tokcore.text.bert_plain import bert_tokens
+        from tokcore.text.byte_level import split
+        from tokcore.text.t2t import tokenize
+
+        by_kind = {
+            'space': lambda: [word for word in text.split(' ') if word],
+            'whitespace': text.split,
+            'bert': lambda: bert_tokens(text, 'bert', True, None, True),
+            't2t': lambda: tokenize(text),
+        }
+        found = by_kind[self.kind]() if self.kind in by_kind else split(text, self.kind)
+        return [f'{token}_' for token in found] if self.preset == 'textbook' else found
+
+    def vocabulary_of(self, characters: Sequence[str]) -> AnyVocabulary:
+        from tokcore.bpe.codes import NmtVocabulary, TextbookVocabulary
+        from tokcore.bpe.vocabulary import BpeVocabulary
+        from tokcore.text.byte_level import BYTE_TO_CHARACTER
+
+        if self.preset == 'textbook':
+            return TextbookVocabulary((), ('<unk>',), characters=''.join(characters))
+        if self.preset == 'subword-nmt':
+            return NmtVocabulary((('a', 'b'),), ('<unk>',))
+        alphabet = sorted(BYTE_TO_CHARACTER[byte] for byte in range(256))
+        merges = ((alphabet[0], alphabet[1]),)
+        return BpeVocabulary.learned(
+            [*alphabet, ''.join(merges[0])], merges, pattern=self.kind, form=self.form
+        )
+
+    def vocabulary_name(self, dataset: str, size: str, side: str | None = None) -> str:
+        suffix = 'codes' if self.preset in CODES else self.file_suffix
+        stem = f'vocab.{dataset}.{size}.{suffix}'
+        return stem if side is None else f'{stem}.{side}'
+
+
+SCHEME = BpeScheme()

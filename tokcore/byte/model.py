@@ -1,0 +1,130 @@
+"""Bytes as tokens and ids for the block engine: rows are cut into slices, and each byte has an id."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from tokcore.encoding.kernels import NO_ROOM, larger_workspace, segment_tokens
+from tokcore.kernels.bytes import grown
+from tokcore.kernels.jit import kernel, kernel_without_allocation
+from tokcore.text.pre_tokenizer import CHUNK_TOKENS, RowPart, TextRows, scan_tokens
+
+_PART_BYTES = 1 << 18
+
+SLICE_BYTES = 64
+"""Of a token, which is only a portion here: a row's ids are those of its slices in their order."""
+
+_SLICE = np.uint64(SLICE_BYTES)
+_0, _1 = np.uint64(0), np.uint64(1)
+
+
+class Slices(NamedTuple):
+    """The state of the pre-tokenizer."""
+
+    size: int
+
+
+@dataclass(frozen=True)
+class BytePreTokenizer:
+    """A `PreTokenizer` that cuts rows into slices, which the model takes apart."""
+
+    @property
+    def name(self) -> str:
+        return 'bytes'
+
+    @property
+    def options(self) -> Mapping[str, object]:
+        return {}
+
+    def prepare(self, rows: TextRows) -> tuple[Slices, np.ndarray]:
+        return Slices(SLICE_BYTES), rows.text
+
+    def row_parts(self, rows: TextRows, row: int, longest: int) -> Iterator[RowPart]:
+        start, end = int(rows.starts[row]), int(rows.ends[row])
+        for place in range(start, end, _PART_BYTES):
+            yield RowPart(rows.text, place, min(end, place + _PART_BYTES), False)
+
+
+class ByteWork(NamedTuple):
+    """The workspace."""
+
+    ids: np.ndarray  # int32
+    id_bounds: np.ndarray  # uint64
+
+
+class ByteModel:
+    """A `Model`: an id for each byte, behind the special ones."""
+
+    def __init__(self, first: int):
+        self.state = ByteIds(first)
+
+    @property
+    def size(self) -> int:
+        return self.state.first + 256
+
+    def workspace(self, tokens: int) -> ByteWork:
+        return ByteWork(np.empty(SLICE_BYTES * tokens, np.int32), np.empty(tokens + 1, np.uint64))
+
+    def segment_long_token(self, part: RowPart) -> Iterator[np.ndarray]:
+        yield part.text[part.start : part.end].astype(np.int32) + self.state.first
+
+    def unspelled(self, token: str, left: int) -> str:
+        raise AssertionError('every byte has an id')
+
+
+class ByteIds(NamedTuple):
+    """The state of the model: the id of byte b is first + b."""
+
+    first: int
+
+
+@scan_tokens.register(Slices)
+@kernel_without_allocation
+def scan_slices(rows, row, position, pre_tokenizer, tokens):
+    """As `scan_tokens` says."""
+    room = len(tokens.starts) - CHUNK_TOKENS
+    size = np.uint64(pre_tokenizer.size)
+    count = 0
+    while row < len(rows.starts):
+        place = np.uint64(rows.starts[row] if position < 0 else position)
+        end = np.uint64(rows.ends[row])
+        while place < end:
+            if count > room:
+                return row, np.int64(place), count
+            tokens.starts[count] = place
+            place = min(end, place + size)
+            tokens.ends[count] = place
+            count += 1
+        row += 1
+        position = -1
+        tokens.row_tokens[row] = count
+    return row, np.int64(position), count
+
+
+@segment_tokens.register(ByteIds)
+@kernel_without_allocation
+def segment_bytes(tokens, missed, model, work):
+    """As `segment_tokens` says; every byte has an id."""
+    if len(work.ids) < missed.nbytes:
+        return 0, NO_ROOM
+    first = np.int32(model.first)
+    used = _0
+    work.id_bounds[0] = _0
+    for number in range(np.uint64(missed.count)):
+        token = missed.numbers[number]
+        start = tokens.starts[token]
+        size = tokens.ends[token] - start
+        for k in range(size):
+            work.ids[used + k] = first + np.int32(tokens.text[start + k])
+        used += size
+        work.id_bounds[number + _1] = used
+    return 0, 0
+
+
+@larger_workspace.register(ByteIds)
+@kernel
+def larger_ids(missed, model, work):
+    """As `larger_workspace` says."""
+    return ByteWork(grown(work.ids, 0, missed.nbytes), work.id_bounds)

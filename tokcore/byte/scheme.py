@@ -1,0 +1,120 @@
+"""Bytes as a scheme: nothing is learned, and there is no vocabulary file.
+
+The ids are those of Tensor2Tensor's `ByteTextEncoder`.
+"""
+
+from __future__ import annotations
+
+import functools
+import typing
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from tokcore.encoding.scheme import Learned, LearningOptions, Scheme
+from tokcore.encoding.vocabulary import ReadBeside, SpecialIds, read_if_there
+from tokcore.errors import InputError
+from tokcore.learning.size_search import Report
+
+if typing.TYPE_CHECKING:
+    from tokcore.byte.model import BytePreTokenizer
+    from tokcore.counts.token_table import TokenTable
+    from tokcore.text.rows import Normalizer
+
+RESERVED_TOKENS = ('<pad>', '<EOS>')
+
+
+class ByteVocabulary:
+    """A `Vocabulary`: `<pad>` and `<EOS>`, and then a byte and 2."""
+
+    @property
+    def vocab_size(self) -> int:
+        return len(RESERVED_TOKENS) + 256
+
+    @property
+    def special_ids(self) -> SpecialIds:
+        return SpecialIds(pad=0, end=1)
+
+    @property
+    def pieces(self) -> tuple[str, ...]:
+        """The special tokens and the bytes by id: ASCII as it is, others as `<0xE9>`."""
+        shown = (chr(byte) if byte < 0x80 else f'<0x{byte:02X}>' for byte in range(256))
+        return (*RESERVED_TOKENS, *shown)
+
+    def id_of(self, token: str) -> int | None:
+        return RESERVED_TOKENS.index(token) if token in RESERVED_TOKENS else None
+
+    @functools.cached_property
+    def model(self):
+        from tokcore.byte.model import ByteModel
+
+        return ByteModel(len(RESERVED_TOKENS))
+
+    def dump(self) -> bytes:
+        raise ValueError('bytes have no vocabulary file')
+
+    def decode(self, ids: Iterable[int]) -> str:
+        """Returns the text of bytes, U+FFFD where they are no UTF-8; special ids are shown."""
+        return self.decode_bytes(ids).decode('utf-8', 'replace')
+
+    def decode_bytes(self, ids: Iterable[int]) -> bytes:
+        """Returns the bytes; special ids are shown."""
+        first = len(RESERVED_TOKENS)
+        return b''.join(
+            RESERVED_TOKENS[id_].encode() if id_ < first else bytes([id_ - first])
+            for id_ in ids
+            if 0 <= id_ < self.vocab_size
+        )
+
+
+_VOCABULARY = ByteVocabulary()
+
+
+@dataclass(frozen=True)
+class ByteScheme(Scheme):
+    """Tensor2Tensor's `ByteTextEncoder`: lines as it strips them, a byte and 2 as its id."""
+
+    name = 'byte'
+    file_suffix = 'bytes'
+    options = None
+    default_template = '$A <EOS>'
+
+    @property
+    def normalizer(self) -> Normalizer:
+        from tokcore.text.normalizers import T2T_LINES
+
+        return T2T_LINES
+
+    @property
+    def pre_tokenizer(self) -> BytePreTokenizer:
+        from tokcore.byte.model import BytePreTokenizer
+
+        return BytePreTokenizer()
+
+    @property
+    def fixed(self) -> ByteVocabulary:
+        return _VOCABULARY
+
+    def learn(self, table: TokenTable, options: LearningOptions, report: Report) -> Learned:
+        return Learned(_VOCABULARY)
+
+    def parse(
+        self, data: bytes, path: str, read: ReadBeside = read_if_there
+    ) -> ByteVocabulary:
+        raise InputError(
+            f'{path} is no vocabulary of --scheme byte: it has no files; leave --vocab out'
+        )
+
+    def tokens(self, text: str) -> Iterable[str]:
+        from tokcore.byte.model import SLICE_BYTES
+
+        data = text.encode('utf-8', 'surrogatepass')
+        return [
+            data[place : place + SLICE_BYTES].decode('latin-1')
+            for place in range(0, len(data), SLICE_BYTES)
+        ]
+
+    def vocabulary_of(self, characters: Sequence[str]) -> ByteVocabulary:
+        return _VOCABULARY
+
+
+SCHEME = ByteScheme()

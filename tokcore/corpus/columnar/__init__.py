@@ -1,1 +1,0 @@
-"""Corpora with named fields: JSON lines."""

@@ -1,0 +1,186 @@
+"""Character references such as `&amp;` and `&#233;` replaced by the characters that they stand for.
+
+In SGM and TMX: the five names that XML knows, and numbers of XML's characters. Anything else that
+begins with `&` stays as it is, and nothing is decoded twice. The filter `paracrawl` replaces the
+entities of ParaCrawl's releases as `_raw_sentences` of Tensor2Tensor's
+`data_generators/cleaner_en_xx.py` does: one entity after another, so that what one replacement
+leaves may be an entity for the next. Pairs with a side that is then empty are dropped.
+"""
+
+from __future__ import annotations
+
+import re
+import typing
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from tokcore.corpus.filters.row_filter import Filtered, RowFilter
+from tokcore.kernels.jit import kernel, kernel_without_allocation
+
+if typing.TYPE_CHECKING:
+    from tokcore.text.rows import Side
+
+_ENTITIES = (
+    (re.compile(rb'&amp;'), b'&'),
+    (re.compile(rb'& ?amp;'), b'&'),
+    (re.compile(rb'& ?apos;'), b"'"),
+    (re.compile(rb'& ?quot;'), b'"'),
+    (re.compile(rb'& ?lt;'), b'<'),
+    (re.compile(rb'& ?gt;'), b'>'),
+)
+
+_MOST_DIGITS = 10
+
+
+@dataclass(frozen=True)
+class ParaCrawl(RowFilter):
+    """Replaces `&amp;`, then `& amp;`, `& apos;`, `& quot;`, `& lt;` and `& gt;`, blank or not."""
+
+    name: ClassVar[str] = 'paracrawl'
+
+    def apply(self, sides: tuple[Side, ...]) -> Filtered:
+        import numpy as np
+
+        return Filtered(tuple(map(_decoded, sides)), np.arange(len(sides[0])))
+
+
+def _decoded(side: Side) -> Side:
+    import numpy as np
+
+    from tokcore.kernels.jit import read_only
+    from tokcore.text.rewriting import find_byte, rewritten
+
+    found = np.empty(len(side), np.uint8)
+    find_byte(*map(read_only, (side.text, side.starts, side.ends)), ord('&'), found)
+    return rewritten(side, np.flatnonzero(found), _without_entities)
+
+
+def _without_entities(lines: bytes) -> bytes:
+    for entity, character in _ENTITIES:
+        lines = entity.sub(character, lines)
+    return lines
+
+
+@kernel
+def decode_references(text, starts, ends):
+    """Returns the rows text[starts:ends] with references decoded, one after another.
+
+    As `text`, `starts` and `ends`; a line feed stands before each row.
+    """
+    size = len(starts)
+    for row in range(len(starts)):
+        size += ends[row] - starts[row]
+    found = np.empty(size, np.uint8)
+    found_starts = np.empty(len(starts), np.int64)
+    found_ends = np.empty(len(starts), np.int64)
+    size = 0
+    for row in range(len(starts)):
+        found[size] = 0x0A
+        size += 1
+        found_starts[row] = size
+        position, end = starts[row], ends[row]
+        while position < end:
+            character, behind = np.int64(-1), position
+            if text[position] == 0x26:
+                character, behind = read_reference(text, position + 1, end)
+            if character < 0:
+                found[size] = text[position]
+                size += 1
+                position += 1
+            else:
+                size = put_character(found, size, character)
+                position = behind
+        found_ends[row] = size
+    return found[:size], found_starts, found_ends
+
+
+@kernel_without_allocation
+def read_reference(text, position, end):
+    """The code point of a reference, from behind its `&` on, and its end; -1 if it is none."""
+    if position < end and text[position] == 0x23:
+        return read_number(text, position + 1, end)
+    word = np.int64(0)
+    for place in range(position, min(position + 5, end)):
+        if text[place] == 0x3B:
+            return named_character(word), place + 1
+        word = word << 8 | np.int64(text[place])
+    return np.int64(-1), position
+
+
+@kernel_without_allocation
+def put_character(text, size, character):
+    """Writes a code point as UTF-8 from `size` on; returns where it ends."""
+    if character < 0x80:
+        text[size] = character
+        return size + 1
+    if character < 0x800:
+        text[size] = 0xC0 | character >> 6
+        text[size + 1] = 0x80 | character & 0x3F
+        return size + 2
+    if character < 0x10000:
+        text[size] = 0xE0 | character >> 12
+        text[size + 1] = 0x80 | character >> 6 & 0x3F
+        text[size + 2] = 0x80 | character & 0x3F
+        return size + 3
+    text[size] = 0xF0 | character >> 18
+    text[size + 1] = 0x80 | character >> 12 & 0x3F
+    text[size + 2] = 0x80 | character >> 6 & 0x3F
+    text[size + 3] = 0x80 | character & 0x3F
+    return size + 4
+
+
+@kernel_without_allocation
+def named_character(word):
+    """The code point of a name, which is given as a number of its bytes; -1 if it is none."""
+    if word == 0x616D70:
+        return np.int64(0x26)
+    if word == 0x6C74:
+        return np.int64(0x3C)
+    if word == 0x6774:
+        return np.int64(0x3E)
+    if word == 0x71756F74:
+        return np.int64(0x22)
+    if word == 0x61706F73:
+        return np.int64(0x27)
+    return np.int64(-1)
+
+
+@kernel_without_allocation
+def read_number(text, position, end):
+    """The code point of a number behind `&#`, decimal or after an x hexadecimal, and its end."""
+    base = np.int64(10)
+    if position < end and (text[position] | 0x20) == 0x78:
+        base = np.int64(16)
+        position += 1
+    value, digits = np.int64(0), 0
+    while position < end and digits <= _MOST_DIGITS:
+        byte = np.int64(text[position])
+        lower = byte | 0x20
+        position += 1
+        if byte == 0x3B:
+            if digits > 0 and is_character(value):
+                return value, position
+            break
+        if 0x30 <= byte <= 0x39:
+            value = value * base + byte - 0x30
+        elif base == 16 and 0x61 <= lower <= 0x66:
+            value = value * base + lower - 0x61 + 10
+        else:
+            break
+        digits += 1
+    return np.int64(-1), position
+
+
+@kernel_without_allocation
+def is_character(value):
+    """Whether a number is that of a character of XML 1.0."""
+    return (
+        value == 0x09
+        or value == 0x0A
+        or value == 0x0D
+        or 0x20 <= value <= 0xD7FF
+        or 0xE000 <= value <= 0xFFFD
+        or 0x10000 <= value <= 0x10FFFF
+    )

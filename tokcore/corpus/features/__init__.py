@@ -1,1 +1,0 @@
-"""What goes along with a row's text: further columns, and labels."""

@@ -1,1 +1,0 @@
-"""The filters of lengths, scripts, normal forms and entities."""

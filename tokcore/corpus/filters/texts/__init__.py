@@ -1,1 +1,0 @@
-"""What filters look at in rows, and rows written anew: kernels and tables, no rules."""

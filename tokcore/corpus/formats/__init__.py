@@ -1,1 +1,0 @@
-"""From the bytes of a corpus to rows: lines, columns and pairs of lines."""

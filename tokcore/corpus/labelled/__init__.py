@@ -1,1 +1,0 @@
-"""Texts whose labels stand in files of their own."""

@@ -1,0 +1,58 @@
+"""Blocks of two files, texts and their labels, to rows: each line is one, is empty, or a reject."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+
+from tokcore.corpus.corpus import MAX_LINE_BYTES, BlockText, Rows
+from tokcore.corpus.field_columns import kept_columns, side_array
+from tokcore.corpus.fields import KeptField
+from tokcore.corpus.line_rows import bad_line, lines_of, taken_lines
+from tokcore.text.normalizers import T2T_LINES
+from tokcore.text.rows import Normalizer, Side
+
+_LABELS = 1
+
+
+def labelled_rows(
+    text: BlockText,
+    labels: BlockText,
+    field: KeptField,
+    normalizer: Normalizer,
+    max_line_bytes: int = MAX_LINE_BYTES,
+) -> Rows:
+    """Returns the rows of as many lines of texts and of labels, with one side.
+
+    A blank text is empty, whatever its label is; a label is what is left of its line without white
+    space around it, and one that is none of `field` is a reject of the second file.
+
+    Raises:
+        ValueError: the blocks differ in their number of lines.
+    """
+    files = [lines_of(each.data, each.offset, max_line_bytes) for each in (text, labels)]
+    if len(files[0]) != len(files[1]):
+        raise ValueError(f'{len(files[0])} lines of text and {len(files[1])} of labels')
+    texts, words = normalizer.apply(files[0].side()), T2T_LINES.apply(files[1].side())
+    damages = [texts.damages, words.damages]
+    bad = {line for lines in files for line in lines.too_long}.union(*damages)
+    is_kept = texts.side.ends > texts.side.starts
+    is_kept[list(bad)] = False
+    rows = np.flatnonzero(is_kept)
+    word = words.side
+    found, unfit = kept_columns(
+        [side_array(Side(word.text, word.starts[rows], word.ends[rows]))], [field]
+    )
+    reasons = {int(rows[row]): reason for row, reason in unfit.items()}
+    fits = np.ones(len(rows), bool)
+    fits[list(unfit)] = False
+    is_kept[rows[~fits]] = False
+    rejects = (
+        files[_LABELS].reject(line, reasons[line], _LABELS)
+        if line in reasons
+        else bad_line(files, damages, line)
+        for line in sorted({*reasons, *bad})
+    )
+    kept = taken_lines(files[0], is_kept, [texts.side], rejects)
+    return dataclasses.replace(kept, kept=tuple(each.taken(fits) for each in found))

@@ -1,1 +1,0 @@
-"""Formats of marked-up text: SGM, and TMX."""

@@ -1,0 +1,96 @@
+"""The order of examples: from where a row stood in the input to where it goes in the output.
+
+A row's identity (which file, which byte) is turned into a 64-bit key by a seeded bijection. Keys of
+different rows therefore never tie, and the key alone decides both shard and place within it, so the
+whole corpus is shuffled at once, whoever does the work.
+"""
+
+import numpy as np
+
+from tokcore.errors import InputError
+from tokcore.kernels.bytes import GOLDEN_RATIO
+
+OFFSET_BITS = 44
+"""Bits of a byte offset: files up to 16 TiB of decompressed text."""
+
+PLACE_BITS = 64 - OFFSET_BITS
+"""Bits of a file's place among the inputs: about a million files."""
+
+MAX_SHARDS = 1 << 32
+"""More would not fit in the product of two halves of 32 bits, and no job needs them."""
+
+_MULTIPLIER_1 = 0xBF58476D1CE4E5B9
+_MULTIPLIER_2 = 0x94D049BB133111EB
+
+
+def order_keys(place: int, offsets: np.ndarray, seed: int) -> np.ndarray:
+    """Returns the order key of each row of one file: uint64[rows].
+
+    `place` is the file's place among the inputs (below 2^20) and `offsets`, int64[rows], holds the
+    byte offset of each row's line in the decompressed text (below 2^44).
+
+    Raises InputError if a place or an offset is too large, or the seed is outside 0 to 2^64 - 1.
+    """
+    return mix64(_identities(place, offsets), seed)
+
+
+def mix64(x: np.ndarray, seed: int) -> np.ndarray:
+    """Mixes uint64 values by a seeded bijection: `mix13(mix13(x) ^ mix13(seed + gamma))`, uint64.
+
+    mix13 is variant 13 of David Stafford's "Better Bit Mixing" (2011), which is the finalizer of
+    SplitMix64 (Steele, Lea and Flood, "Fast Splittable Pseudorandom Number Generators", OOPSLA
+    2014), and gamma is that generator's increment. The seed enters between two rounds, so another
+    seed is another order and not the same one with the rows renamed.
+
+    Raises InputError if the seed is outside 0 to 2^64 - 1.
+    """
+    return _mix13(_mix13(np.asarray(x, np.uint64)) ^ _seed_mask(seed))
+
+
+def shard_of(keys: np.ndarray, shards: int) -> np.ndarray:
+    """Returns `(key * shards) >> 64` for uint64 keys: int64, each below `shards`.
+
+    The high bits decide, so each shard is a contiguous range of keys and a multiple of `shards`
+    cuts each range again. The product of 96 bits is computed exactly, by halves.
+
+    Raises ValueError if `shards` is not within 1 to 2^32.
+    """
+    if not 1 <= shards <= MAX_SHARDS:
+        raise ValueError(f'{shards} shards are not within 1 to {MAX_SHARDS}')
+    keys = np.asarray(keys, np.uint64)
+    half = np.uint64(32)
+    low = (keys & np.uint64(0xFFFFFFFF)) * np.uint64(shards)
+    high = (keys >> half) * np.uint64(shards)
+    # At most (2^32 - 1) * 2^32 + 2^32 - 1: the carry never leaves 64 bits.
+    return ((high + (low >> half)) >> half).astype(np.int64)
+
+
+def _identities(place: int, offsets: np.ndarray) -> np.ndarray:
+    if not 0 <= place < 1 << PLACE_BITS:
+        raise InputError(
+            f'Input file number {place} is beyond the {1 << PLACE_BITS} files that one split may '
+            'have; join files.'
+        )
+    offsets = np.asarray(offsets)
+    if offsets.size and not (0 <= offsets.min() and offsets.max() < 1 << OFFSET_BITS):
+        worst = offsets.max() if offsets.min() >= 0 else offsets.min()
+        raise InputError(
+            f'Byte offset {worst} of input file number {place} is not below 2^{OFFSET_BITS} '
+            '(16 TiB of decompressed text); split the file.'
+        )
+    return np.uint64(place << OFFSET_BITS) | offsets.astype(np.uint64)
+
+
+def _seed_mask(seed: int) -> np.ndarray:
+    if not 0 <= seed < 1 << 64:
+        raise InputError(f'Seed {seed} is not within 0 to 2^64 - 1; choose another.')
+    # SplitMix64's increment keeps seed 0 away from the mix's fixed point 0.
+    return _mix13(np.array((seed + GOLDEN_RATIO) % (1 << 64), np.uint64))
+
+
+# numpy warns of overflow for scalars only, not for arrays; wrapping around is what is wanted.
+def _mix13(x: np.ndarray) -> np.ndarray:
+    with np.errstate(over='ignore'):
+        x = (x ^ (x >> np.uint64(30))) * np.uint64(_MULTIPLIER_1)
+        x = (x ^ (x >> np.uint64(27))) * np.uint64(_MULTIPLIER_2)
+    return x ^ (x >> np.uint64(31))

@@ -1,1 +1,0 @@
-"""The sample of a corpus that a vocabulary is counted from."""

@@ -1,1 +1,0 @@
-"""Files as they are stored, and their decompressed text."""

@@ -1,0 +1,158 @@
+"""Lines that are segments, found and paired; blocks of them hold both lines of each pair."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from tokcore.corpus.archive_reading import text_pieces
+from tokcore.corpus.corpus import (
+    INVALID_UTF8,
+    Block,
+    BlockText,
+    LongLine,
+    OpenBinary,
+    Reject,
+    Rows,
+    WorkItem,
+)
+from tokcore.corpus.entities import ParaCrawl
+from tokcore.corpus.line_reading import whole_lines
+from tokcore.errors import InputError
+from tokcore.kernels.jit import kernel_without_allocation, read_only
+from tokcore.text.rewriting import join_lines
+from tokcore.text.rows import Normalizer, Side
+
+_LEAST_LINE = 12  # bytes of ` <seg></seg>`
+
+
+@kernel_without_allocation
+def find_segment_lines(text, lines, segments):
+    """Finds lines of blanks, `<seg>`, anything and `</seg>`; returns how many there are.
+
+    `text` uint8[...] is whole lines; `lines` int64[..., 2], written, are where such a line begins and
+    ends, without its line feed, and `segments` likewise what is in it.
+    """
+    count, start, size = 0, 0, len(text)
+    while start < size:
+        end = start
+        while end < size and text[end] != 0x0A:
+            end += 1
+        place = start
+        while place < end and text[place] == 0x20:
+            place += 1
+        if (
+            place > start
+            and end - place >= 11
+            and begins(text, place, 0x3C7365673E, 5)
+            and begins(text, end - 6, 0x3C2F7365673E, 6)
+        ):
+            lines[count, 0], lines[count, 1] = start, end
+            segments[count, 0], segments[count, 1] = place + 5, end - 6
+            count += 1
+        start = end + 1
+    return count
+
+
+@kernel_without_allocation
+def begins(text, place, word, size):
+    """Whether `size` bytes from `place` on are those of a number."""
+    for number in range(size):
+        if text[place + number] != word >> 8 * (size - 1 - number) & 0xFF:
+            return False
+    return True
+
+
+def read_segment_lines(
+    item: WorkItem, open_binary: OpenBinary, block_bytes: int, max_line_bytes: int
+) -> Iterator[Block]:
+    """Yields the blocks of a whole file, each with an even number of segments but for the last.
+
+    Raises:
+        InputError: the file cannot be read, or has a line longer than `max_line_bytes`: whether that
+            is a segment decides which ones pair up behind it, so none can be left out.
+    """
+    [text_range] = item.ranges
+    pieces = text_pieces(text_range.file, open_binary)
+    offset, held = 0, b''
+    for found in whole_lines(pieces, block_bytes, max_line_bytes):
+        if isinstance(found, LongLine):
+            raise InputError(
+                f'{text_range.file.path}: the line at byte {found.offset} has {found.bytes} bytes, '
+                f'more than the {max_line_bytes} of --max-line-size; give a larger one'
+            )
+        held += found
+        lines, _ = _segments(held)
+        end = int(lines[-1, 0]) if len(lines) % 2 else len(held)
+        if end:
+            yield _block(item, offset, held[:end], max_line_bytes)
+            offset += end
+            held = held[end:]
+    if held:
+        yield _block(item, offset, held, max_line_bytes)
+
+
+def _block(item: WorkItem, offset: int, data: bytes, max_line_bytes: int) -> Block:
+    return Block(item.split, item.format, item.place, (BlockText(offset, data),), max_line_bytes)
+
+
+def _segments(data: bytes) -> tuple[np.ndarray, np.ndarray]:
+    most = len(data) // _LEAST_LINE + 1
+    lines, segments = np.empty((most, 2), np.int64), np.empty((most, 2), np.int64)
+    count = find_segment_lines(np.frombuffer(data, np.uint8), lines, segments)
+    return lines[:count], segments[:count]
+
+
+def segment_rows(data: bytes, offset: int, normalizer: Normalizer, unmatched: str) -> Rows:
+    """Returns the rows of a block, two sides each; the last segment of an odd number is a reject.
+
+    Args:
+        data: whole lines.
+        offset: of them in the file.
+        normalizer: what makes text of segments, when entities are characters.
+        unmatched: the reason for a segment without another.
+    """
+    lines, segments = _segments(data)
+    pairs = len(lines) // 2
+    text = np.frombuffer(data, np.uint8)
+    given = tuple(
+        Side(text, *(read_only(segments[side : 2 * pairs : 2, end].copy()) for end in (0, 1)))
+        for side in (0, 1)
+    )
+    # Rows that were written anew stand behind all others, and a normalizer wants them in their order.
+    found = [normalizer.apply(_in_order(each)) for each in ParaCrawl().apply(given).sides]
+    damaged = sorted({row for each in found for row in each.damages})
+    sides = [each.side for each in found]
+    is_kept = (sides[0].ends > sides[0].starts) & (sides[1].ends > sides[1].starts)
+    is_kept[damaged] = False
+    kept = np.flatnonzero(is_kept)
+    rejects = [
+        _reject(INVALID_UTF8, data, offset, lines[2 * row, 0], lines[2 * row + 1, 1])
+        for row in damaged
+    ]
+    if len(lines) % 2:
+        rejects.append(_reject(unmatched, data, offset, *lines[-1]))
+    count = pairs + len(lines) % 2
+    return Rows(
+        tuple(Side(each.text, each.starts[kept], each.ends[kept]) for each in sides),
+        offset,
+        lines[2 * kept, 0],
+        count,
+        count - len(kept) - len(rejects),
+        tuple(rejects),
+    )
+
+
+def _in_order(side: Side) -> Side:
+    return Side(*join_lines(*map(read_only, (side.text, side.starts, side.ends))))
+
+
+def _reject(reason: str, data: bytes, offset: int, start: int, end: int) -> Reject:
+    at = offset + int(start)
+    line = data[start:end]
+    try:
+        line.decode()
+    except UnicodeDecodeError as error:
+        return Reject(reason, 0, at, at + error.start, line)
+    return Reject(reason, 0, at, at, line)

@@ -1,0 +1,87 @@
+"""A sample for the vocabulary as it is asked for: a budget of text of each file, or a share of rows.
+
+`t2t:100MB` stands for lines as `generate_lines_for_vocab` of Tensor2Tensor takes them, with its
+`file_byte_budget`; `uniform:0.1` for a tenth of all rows, by their order keys.
+"""
+
+import argparse
+import re
+from dataclasses import dataclass
+from fractions import Fraction
+
+from tokcore.options import LARGEST_MEMORY, said_size, shown
+
+_BUDGET = re.compile(
+    r't2t:(?P<number>[0-9]{1,18})(?:e(?P<exponent>[0-9]{1,2})|\s*(?P<unit>B|[kMGT]i?B))?',
+    re.IGNORECASE,
+)
+_SHARE = re.compile(r'uniform:0?\.(?P<digits>[0-9]{1,18})')
+_DECIMAL = {'': 1, 'k': 10**3, 'm': 10**6, 'g': 10**9, 't': 10**12}
+_BINARY = {'k': 1 << 10, 'm': 1 << 20, 'g': 1 << 30, 't': 1 << 40}
+
+
+@dataclass(frozen=True)
+class LineBudget:
+    """Every so-manieth line of each file, until their text has used up a budget.
+
+    Attributes:
+        size: the budget: what Tensor2Tensor calls bytes and counts in characters. By it and the
+            size of a file follows which lines are taken.
+    """
+
+    size: int
+
+    def __str__(self) -> str:
+        return f't2t:{self.size}'
+
+
+@dataclass(frozen=True)
+class UniformShare:
+    """A share of all rows, whichever they are.
+
+    Attributes:
+        typed: a decimal between 0 and 1, without zeros at its end.
+    """
+
+    typed: str
+
+    @property
+    def threshold(self) -> int:
+        """The order key below which a row is taken: the share of 2^64, rounded down."""
+        return int(Fraction(self.typed) * (1 << 64))
+
+    def __str__(self) -> str:
+        return f'uniform:{self.typed}'
+
+
+VocabSample = LineBudget | UniformShare
+
+
+def vocab_sample(word: str) -> str:
+    """A budget of each file, as `t2t:100MB`, or a share of rows, as `uniform:0.1`.
+
+    A kind of option. The value is the sample's one spelling, for records: `t2t:100000000`. Here MB
+    are millions, so that `t2t:100MB` is Tensor2Tensor's `file_byte_budget=1e8`; MiB are what they
+    are elsewhere.
+    """
+    if match := _BUDGET.fullmatch(word.strip()):
+        unit = (match['unit'] or '').lower().removesuffix('b')
+        factor = _BINARY[unit[0]] if unit.endswith('i') else _DECIMAL[unit]
+        size = int(match['number']) * factor * 10 ** int(match['exponent'] or 0)
+        if not 1 <= size <= LARGEST_MEMORY:
+            raise argparse.ArgumentTypeError(
+                f'{shown(word)}: a budget is from 1 to {said_size(LARGEST_MEMORY)}, as t2t:100MB'
+            )
+        return str(LineBudget(size))
+    if (match := _SHARE.fullmatch(word.strip())) and match['digits'].strip('0'):
+        return str(UniformShare(f'0.{match["digits"].rstrip("0")}'))
+    raise argparse.ArgumentTypeError(
+        f'{shown(word)} is no sample: neither a budget of each file, as t2t:100MB, nor a share of '
+        'rows between 0 and 1, as uniform:0.1'
+    )
+
+
+def asked_sample(value: str) -> VocabSample:
+    """Returns the sample that a value of `vocab_sample` stands for."""
+    how, _, amount = value.partition(':')
+    return LineBudget(int(amount)) if how == 't2t' else UniformShare(amount)

@@ -1,0 +1,254 @@
+"""Counts tokens in memory that several threads share: rows in, a table of distinct tokens out.
+
+There is one call of a kernel per block, so that the interpreter lock (GIL) is taken once a block: a
+thread that waits for it sleeps, and waking costs as much as counting some hundred tokens.
+"""
+
+import threading
+from collections.abc import Iterable
+
+import numpy as np
+
+from tokcore.counts.kernels import (
+    STATE_NUMBERS,
+    HashTable,
+    Tokens,
+    add_tokens,
+    hash_tokens,
+    rehash,
+    token_capacity,
+)
+from tokcore.kernels.bytes import with_margin
+from tokcore.kernels.jit import kernel_without_allocation, read_only
+from tokcore.kernels.simd import WIDE_BYTES
+from tokcore.text.pre_tokenizer import (
+    CHUNK_TOKENS,
+    PreTokenizer,
+    ScannedTokens,
+    TextRows,
+    readable_parts,
+    scan_tokens,
+)
+
+# 16,384 places and hashes are 400 KB, which stay in a core's cache between the passes; with a
+# quarter of it the calls begin to show.
+_TOKENS_AT_ONCE = 1 << 14
+
+_FIRST_COUNTS = 1 << 10
+
+PROGRESS = np.dtype(
+    [('row', np.int64), ('position', np.int64), ('token', np.int64), ('tokens', np.int64)],
+    align=True,
+)
+"""Where `count_rows` goes on: the row and the place in it, as `scan_tokens` has them, and which of
+how many tokens already found is to be added next."""
+
+# Room at the start: a small table should cost little. The slots are a power of two.
+_FIRST_SLOTS = 1 << 12
+_FIRST_BYTES = 1 << 15
+
+# Growing moves everything into memory that is new to the process, and to have that can cost more
+# than counting did. Room that is not written to takes no memory, so of what is filled from its
+# start there is much at once, when it is not small any more; slots are written to all over.
+_SMALL_BYTES = 2 << 20
+_LARGE_BYTES = 64 << 20
+_FOURFOLD_SLOT_BYTES = 1 << 20
+
+_ENTERED_AT_ONCE = 64
+
+
+class TokenIndex:
+    """Numbers distinct tokens in the order first met; a number never changes.
+
+    Threads that run out of room call `grow`; all the others go on meanwhile, and come there too
+    when they meet a new token.
+    """
+
+    def __init__(self):
+        self._growing = threading.Lock()
+        self.table = HashTable(
+            np.zeros(_FIRST_SLOTS, np.uint32),
+            np.empty(_FIRST_BYTES, np.uint8),
+            np.zeros(token_capacity(_FIRST_SLOTS) + 1, np.int64),
+            np.zeros(STATE_NUMBERS, np.int64),
+        )
+
+    def __len__(self) -> int:
+        return self.table.size
+
+    @property
+    def nbytes(self) -> int:
+        """The memory held; room that was never written to takes none."""
+        table = self.table
+        size = table.size
+        return table.slots.nbytes + int(table.offsets[size]) + 8 * (size + 1)
+
+    def tokens(self) -> tuple[np.ndarray, np.ndarray]:
+        """Returns (data, offsets) of the tokens so far; they do not change when more come."""
+        table = self.table
+        offsets = table.offsets[: table.size + 1]
+        return table.data[: offsets[-1]], offsets
+
+    def grow(self, full: HashTable, token_bytes: int) -> None:
+        """Makes room for at least one more token of so many bytes than `full` has."""
+        with self._growing:
+            if self.table is full:  # or another thread was first
+                self.table = self._grown(full, token_bytes)
+
+    def _grown(self, full: HashTable, token_bytes: int) -> HashTable:
+        slots, size = full.slots, full.size
+        if size == full.capacity:
+            slots = np.zeros(
+                len(slots) * (4 if slots.nbytes <= _FOURFOLD_SLOT_BYTES else 2), np.uint32
+            )
+        used = int(full.offsets[size])
+        data = ensure_capacity(full.data, used, used + token_bytes + WIDE_BYTES)
+        offsets = ensure_capacity(full.offsets, size + 1, token_capacity(len(slots)) + 1)
+        # The old table stays marked FULL: a thread that still holds it fails its next insert and
+        # comes back for the new one.
+        grown = HashTable(slots, data, offsets, np.array([0, size], np.int64))
+        if slots is not full.slots:
+            rehash(grown, np.empty(_ENTERED_AT_ONCE, np.uint64))
+        return grown
+
+
+class TokenAccumulator:
+    """Tokens with their counts, added row by row or table by table; memory follows distinct tokens.
+
+    Not for use from several threads at once, but each thread may have one over the same index.
+    """
+
+    def __init__(self, index: TokenIndex | None = None):
+        self.index = TokenIndex() if index is None else index
+        self._counts = np.zeros(_FIRST_COUNTS, np.int64)
+
+    @property
+    def nbytes(self) -> int:
+        """The memory held by the counts, without the index."""
+        return self._counts.itemsize * min(len(self.index), len(self._counts))
+
+    def add_rows(
+        self, text: np.ndarray, starts: np.ndarray, ends: np.ndarray, pre_tokenizer: PreTokenizer
+    ) -> None:
+        """Counts the tokens of rows: row i is `text[starts[i]:ends[i]]`, valid UTF-8."""
+        for part in readable_parts(text, starts, ends):
+            self._add_rows(part, pre_tokenizer)
+
+    def _add_rows(self, rows: TextRows, pre_tokenizer: PreTokenizer) -> None:
+        state, text = pre_tokenizer.prepare(rows)
+        places = [np.empty(_TOKENS_AT_ONCE + CHUNK_TOKENS, np.uint64) for _ in range(3)]
+        tokens = Tokens(text, *places, read_only(np.ones(len(places[0]), np.int64)))
+        scanned = ScannedTokens(text, *places[:2], np.empty(len(rows.starts) + 1, np.int64))
+        progress = np.array([(0, -1, 0, 0)], PROGRESS)
+        while True:
+            table = self._table()
+            done, overflow = count_rows(
+                rows, state, scanned, progress, tokens, table, self._counts
+            )
+            if done:
+                return
+            self._make_room(table, tokens, progress['token'][0], overflow)
+
+    def add_tokens(self, data: np.ndarray, offsets: np.ndarray, counts: np.ndarray) -> None:
+        """Adds tokens `data[offsets[i]:offsets[i + 1]]` with their counts; repeats are added up.
+
+        Raises OverflowError if a token's sum would exceed 2^63 - 1; the tokens before it are added.
+        """
+        hashes = np.empty(min(len(counts), _TOKENS_AT_ONCE), np.uint64)
+        for first in range(0, len(counts), _TOKENS_AT_ONCE):
+            borders = offsets[first : first + _TOKENS_AT_ONCE + 1]
+            text = with_margin(data[borders[0] : borders[-1]])
+            borders = (borders - borders[0]).astype(np.uint64)
+            weights = np.ascontiguousarray(counts[first : first + _TOKENS_AT_ONCE], np.int64)
+            tokens = Tokens(text, borders[:-1], borders[1:], hashes, read_only(weights))
+            hash_tokens(tokens, len(weights))
+            token = 0
+            while token < len(weights):
+                table = self._table()
+                token, overflow = add_tokens(tokens, token, len(weights), table, self._counts)
+                if token < len(weights):
+                    self._make_room(table, tokens, token, overflow)
+
+    def _table(self) -> HashTable:
+        """Returns the index's table, with counts for as many tokens as it has room for."""
+        table = self.index.table
+        self._counts = ensure_capacity(self._counts, len(self._counts), table.capacity)
+        return table
+
+    def _make_room(self, table: HashTable, tokens: Tokens, token: int, overflow: bool) -> None:
+        """Makes room for the token at which a kernel stopped, if it was for want of room."""
+        data = tokens.text[tokens.starts[token] : tokens.ends[token]]
+        if overflow:
+            raise _overflow(data)
+        self.index.grow(table, len(data))
+
+    def arrays(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Returns (data, offsets, counts) of the distinct tokens, in the order first met.
+
+        They do not change when more is added.
+        """
+        data, offsets, counts = self.finish()
+        return data, offsets, counts.copy()
+
+    def finish(
+        self, others: Iterable['TokenAccumulator'] = ()
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Returns the arrays with those of others over the same index added up.
+
+        Nothing may be added to any of them afterwards. Raises OverflowError if a sum exceeds
+        2^63 - 1.
+        """
+        data, offsets = self.index.tokens()
+        size = len(offsets) - 1
+        counts = self._counts = ensure_capacity(self._counts, len(self._counts), size)
+        for other in others:
+            known = min(size, len(other._counts))
+            counts[:known] += other._counts[:known]
+            if known and counts[:known].min() < 0:
+                token = int(counts[:known].argmin())
+                raise _overflow(data[offsets[token] : offsets[token + 1]])
+        return data, offsets, counts[:size]
+
+
+def _overflow(token: np.ndarray) -> OverflowError:
+    shown = token[:100].tobytes().decode(errors='replace')
+    return OverflowError(f'the counts of the token {shown!r} exceed 2^63 - 1 in sum')
+
+
+@kernel_without_allocation
+def count_rows(rows, pre_tokenizer, scanned, progress, tokens, table, counts):
+    """Counts the tokens of `TextRows`; returns (done, overflow), the latter as `add_tokens`.
+
+    `scanned` (`ScannedTokens`) and `tokens` are of the same text and places. `progress`
+    (`PROGRESS`[1], at first 0, -1, 0, 0) is where it began and where it stopped.
+    """
+    at = progress[0]
+    while True:
+        if at['token'] == at['tokens']:
+            if at['row'] == len(rows.starts):
+                return True, False
+            row, position, found = scan_tokens(
+                rows, at['row'], at['position'], pre_tokenizer, scanned
+            )
+            hash_tokens(tokens, found)
+            at['row'], at['position'] = row, position
+            at['token'], at['tokens'] = 0, found
+        token, overflow = add_tokens(tokens, at['token'], at['tokens'], table, counts)
+        at['token'] = token
+        if token < at['tokens']:
+            return False, overflow
+
+
+def ensure_capacity(array: np.ndarray, used: int, wanted: int) -> np.ndarray:
+    """Returns an array whose first `used` numbers are the same, others 0 or not yet written to.
+
+    It is the same array if that has the room wanted; otherwise there will be more than that.
+    """
+    if wanted <= len(array):
+        return array
+    grown = array.nbytes * (4 if array.nbytes < _SMALL_BYTES else 2)
+    if grown > _SMALL_BYTES:
+        grown = max(grown, _LARGE_BYTES)
+    larger = np.zeros(max(wanted, grown // array.itemsize), array.dtype)
+    larger[:used] = array[:used]
+    return larger

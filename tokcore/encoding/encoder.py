@@ -1,0 +1,294 @@
+"""Rows of text to rows of ids, a whole block at once and without Python on the way.
+
+Most tokens of a text occurred before, so each encoder keeps the ids of tokens in a bounded cache; a
+new token is segmented by the model. Tokens that the vocabulary did not know can be listed.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Iterator, Sequence
+
+import numpy as np
+
+from tokcore.counts.counting import TokenAccumulator
+from tokcore.encoding.kernels import (
+    NO_ROOM,
+    TOKENS,
+    IdRows,
+    MissedTokens,
+    Model,
+    Surround,
+    empty_cache,
+    encode_rows,
+    larger_workspace,
+    segment_tokens,
+)
+from tokcore.kernels.bytes import with_margin
+from tokcore.text.pre_tokenizer import (
+    PreTokenizer,
+    ScannedTokens,
+    TextRows,
+    one_row,
+    readable_parts,
+)
+from tokcore.text.rewriting import prepend
+from tokcore.text.rows import Side
+
+DEFAULT_CACHE_BYTES = 8 << 20
+"""Some 260,000 tokens."""
+
+LONG_ROW_BYTES = 256 << 10
+"""Longer rows are encoded in parts, at a hundredth of a second for a megabyte more. What a row of
+this length may take at once, should it be one token, is less than a block takes anyhow."""
+
+LONG_TOKEN_BYTES = 1 << 10
+"""Beyond this the model gets a token of a long row by itself: a thousand tokens of it, which are
+segmented at once, take little memory, and by itself one takes as long as ten of them together."""
+
+_UINT16_IDS = 1 << 16
+
+_AT_ONCE = 256
+_LONGEST = 1 << 10
+"""Bytes of a token that is looked at; longer ones are not among the commonest."""
+
+
+class RowEncoder:
+    """Encodes blocks of rows for one thread; pre-tokenizer and model may be shared with others."""
+
+    def __init__(
+        self, pre_tokenizer: PreTokenizer, model: Model, cache_bytes: int = DEFAULT_CACHE_BYTES
+    ):
+        """Takes the scheme's two parts, and about how much memory to remember tokens in.
+
+        A full cache forgets what came once; results do not depend on its size.
+        """
+        self._pre_tokenizer = pre_tokenizer
+        self._model = model
+        self._state, self._work = model.state, model.workspace(TOKENS)
+        self._cache = empty_cache(cache_bytes, TOKENS)
+        self._places = (np.empty(TOKENS, np.uint64), np.empty(TOKENS, np.uint64))
+
+    @property
+    def parts(self) -> tuple[PreTokenizer, Model]:
+        """What it was made of."""
+        return self._pre_tokenizer, self._model
+
+    def encode_side(
+        self,
+        side: Side,
+        prefix: str = '',
+        before: Sequence[int] = (),
+        after: Sequence[int] = (),
+    ) -> EncodedSide:
+        """Returns the ids of each row, of `prefix` and text as one, between these other ids.
+
+        They are int32, or uint16 if a row is longer than `LONG_ROW_BYTES` and all ids of the model
+        are below 65,536. Raises ValueError with the model's sentence about a token that it cannot
+        spell.
+        """
+        side = prepend(side, prefix)
+        surround = Surround.of(before, after)
+        encoded = GrowingSide(len(side.text), len(side), self._id_type(side))
+        for rows in readable_parts(side.text, side.starts, side.ends):
+            first, size = 0, len(rows.starts)
+            for row in [*np.flatnonzero(rows.ends - rows.starts > LONG_ROW_BYTES).tolist(), size]:
+                self._encode_rows(rows.part(first, row), surround, encoded)
+                if row < size:
+                    self._encode_long_row(rows, row, surround, encoded)
+                first = row + 1
+        return encoded.side()
+
+    def _id_type(self, side: Side) -> type[np.integer]:
+        # A long row may have five ids for a byte, at four bytes each more than a job may take.
+        is_long = (side.ends - side.starts).max(initial=0) > LONG_ROW_BYTES
+        return np.uint16 if is_long and self._model.size <= _UINT16_IDS else np.int32
+
+    def _encode_rows(self, rows: TextRows, surround: Surround, out: GrowingSide) -> None:
+        if out.ids.dtype != np.int32:
+            part = GrowingSide(int((rows.ends - rows.starts).sum()), len(rows.starts))
+            self._encode_rows(rows, surround, part)
+            out.add_rows(part)
+            return
+        pre_tokenizer, text = self._pre_tokenizer.prepare(rows)
+        offsets = out.offsets[out.rows : out.rows + len(rows.starts) + 1]
+        tokens = ScannedTokens(text, *self._places, offsets)
+        out.ids, out.used, start, end, left = encode_rows(
+            rows, surround, pre_tokenizer, self._state, self._cache, tokens,
+            self._work, IdRows(out.ids, out.used, offsets),
+        )  # fmt: skip
+        if left:
+            token = text[start:end].tobytes().decode('utf-8', 'surrogatepass')
+            raise ValueError(self._model.unspelled(token, left))
+        out.rows += len(rows.starts)
+
+    def _encode_long_row(
+        self, rows: TextRows, row: int, surround: Surround, out: GrowingSide
+    ) -> None:
+        out.add(surround.before)
+        part, nothing = GrowingSide(0, 1), Surround.of((), ())
+        for each in self._pre_tokenizer.row_parts(rows, row, LONG_TOKEN_BYTES):
+            if each.is_long_token:
+                for ids in self._model.segment_long_token(each):
+                    out.add(ids)
+                continue
+            part.used = part.rows = 0
+            self._encode_rows(one_row(each.text, each.start, each.end), nothing, part)
+            out.add(part.ids[: part.used])
+        out.add(surround.after)
+        out.end_row()
+
+
+class SharedEncoder:
+    """Encodes single texts, for any number of threads: each takes out an encoder that is idle.
+
+    Pickled, it is what makes encoders; a copy makes its own.
+    """
+
+    def __init__(self, make: Callable[[], RowEncoder]):
+        """Takes what makes an encoder, which takes a while; no lambda, for those have no pickles."""
+        self._make = make
+        self._idle: list[RowEncoder] = []
+
+    def __getstate__(self) -> dict[str, object]:
+        return {**self.__dict__, '_idle': []}
+
+    def encode(
+        self, text: str, before: Sequence[int] = (), after: Sequence[int] = ()
+    ) -> list[int]:
+        """Returns the ids of a text, as it stands, between others; ValueError as `encode_side`."""
+        data = np.frombuffer(text.encode('utf-8', 'surrogatepass'), np.uint8)
+        row = Side(data, np.zeros(1, np.int64), np.full(1, len(data), np.int64))
+        try:
+            encoder = self._idle.pop()
+        except IndexError:
+            encoder = self._make()
+        try:
+            return encoder.encode_side(row, '', before, after).ids.tolist()
+        finally:
+            self._idle.append(encoder)
+
+
+def unspelled_row(
+    encoder: RowEncoder, side: Side, prefix: str = ''
+) -> tuple[int, ValueError] | None:
+    """Returns the first row that the model cannot spell, and what `encode_side` says.
+
+    It encodes row by row, so it is for a side of which it is known that there is one.
+    """
+    for row in range(len(side)):
+        one = Side(side.text, side.starts[row : row + 1], side.ends[row : row + 1])
+        try:
+            encoder.encode_side(one, prefix)
+        except ValueError as error:
+            return row, error
+    return None
+
+
+def unknown_tokens(
+    side: Side,
+    encoded: EncodedSide,
+    pre_tokenizer: PreTokenizer,
+    model: Model,
+    unknown: int,
+    most: int,
+) -> dict[str, int]:
+    """Returns the commonest tokens of rows that have the unknown id alone, with their counts.
+
+    Args:
+        side: the rows.
+        encoded: their ids.
+        pre_tokenizer: what cut them into tokens.
+        model: what gave the ids.
+        unknown: the id that stands for unknown tokens.
+        most: so many at most; of equal counts those that are first by their bytes.
+    """
+    places = np.flatnonzero(encoded.ids == unknown)
+    rows = np.unique(np.searchsorted(encoded.offsets, places, 'right') - 1)
+    counted = TokenAccumulator()
+    counted.add_rows(side.text, side.starts[rows], side.ends[rows], pre_tokenizer)
+    data, offsets, counts = counted.finish()
+    tokens = [
+        (data[offsets[each] : offsets[each + 1]].tobytes(), int(counts[each]))
+        for each in np.flatnonzero(np.diff(offsets) <= _LONGEST).tolist()
+    ]
+    tokens.sort(key=lambda token: (-token[1], token[0]))
+    found: dict[str, int] = {}
+    for first in range(0, len(tokens), _AT_ONCE):
+        for token, count in _unknown(tokens[first : first + _AT_ONCE], model, unknown):
+            found[token.decode('utf-8', 'replace')] = count
+            if len(found) == most:
+                return found
+    return found
+
+
+def _unknown(
+    tokens: list[tuple[bytes, int]], model: Model, unknown: int
+) -> Iterator[tuple[bytes, int]]:
+    ends = np.cumsum([len(token) for token, _ in tokens]).astype(np.uint64)
+    starts = np.concatenate([np.zeros(1, np.uint64), ends[:-1]])
+    text = with_margin(np.frombuffer(b''.join(token for token, _ in tokens), np.uint8))
+    scanned = ScannedTokens(text, starts, ends, np.zeros(1, np.int64))
+    missed = MissedTokens(np.arange(len(tokens), dtype=np.uint64), len(tokens), int(ends[-1]))
+    work = model.workspace(len(tokens))
+    left = segment_tokens(scanned, missed, model.state, work)[1]
+    if left == NO_ROOM:
+        work = larger_workspace(missed, model.state, work)
+        segment_tokens(scanned, missed, model.state, work)
+    for number, token in enumerate(tokens):
+        ids = work.ids[work.id_bounds[number] : work.id_bounds[number + 1]]
+        if len(ids) == 1 and ids[0] == unknown:
+            yield token
+
+
+@dataclasses.dataclass(frozen=True)
+class EncodedSide:
+    """The ids of rows, one after another."""
+
+    ids: np.ndarray
+    """int32[sum of the rows' lengths], or uint16 where a row is long"""
+
+    offsets: np.ndarray
+    """int64[rows + 1]: row r has `ids[offsets[r]:offsets[r + 1]]`."""
+
+
+class GrowingSide:
+    """An encoded side in the making."""
+
+    def __init__(self, text_bytes: int, rows: int, dtype: type[np.integer] = np.int32):
+        # Room that is not written to takes no memory, and text seldom has more ids than this.
+        self.ids = np.empty(text_bytes // 2 + rows, dtype)
+        self.offsets = np.zeros(rows + 1, np.int64)
+        self.rows = self.used = 0
+
+    def add(self, ids: np.ndarray) -> None:
+        """Adds ids to the row that is open."""
+        self._make_room(len(ids))
+        self.ids[self.used : self.used + len(ids)] = ids
+        self.used += len(ids)
+
+    def add_rows(self, rows: GrowingSide) -> None:
+        """Adds whole rows."""
+        ends = slice(self.rows + 1, self.rows + 1 + rows.rows)
+        self.offsets[ends] = self.used + rows.offsets[1 : rows.rows + 1]
+        self.rows += rows.rows
+        self.add(rows.ids[: rows.used])
+
+    def end_row(self) -> None:
+        self.rows += 1
+        self.offsets[self.rows] = self.used
+
+    def side(self) -> EncodedSide:
+        return EncodedSide(self.ids[: self.used], self.offsets)
+
+    def _make_room(self, size: int) -> None:
+        if self.used + size <= len(self.ids):
+            return
+        wanted = self.used + size + len(self.ids) // 32
+        if self.ids.flags.owndata:
+            # In place: the system moves large memory without a copy.
+            self.ids.resize(wanted, refcheck=False)
+        else:
+            larger = np.empty(wanted, self.ids.dtype)
+            larger[: self.used] = self.ids[: self.used]
+            self.ids = larger

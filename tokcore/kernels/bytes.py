@@ -1,0 +1,279 @@
+"""Kernels over bytes: rows of any length in one array, hashes, CRCs, varints.
+
+Hashes and comparisons work on words and chunks at a time, so texts have a margin of readable bytes
+after them. CRCs have 32 bits, reversed and inverted before and after: zlib's, and CRC32C. Varints
+are LEB128: numbers >= 0 in 7 bits a byte, low first, the high bit on all bytes but the last.
+"""
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from tokcore.kernels.jit import kernel, kernel_without_allocation, read_only
+from tokcore.kernels.simd import WIDE_BYTES, copy_chunk, load_word, mismatch_mask, store_word
+
+GOLDEN_RATIO = 0x9E3779B97F4A7C15
+"""2^64 over the golden ratio: as a multiplier it spreads consecutive keys (Knuth)."""
+
+MIXER = 0xD6E8FEB86659FD93
+"""An odd multiplier that brings the bits of a word into its highest."""
+
+_SPREAD, _MIXER = np.uint64(GOLDEN_RATIO), np.uint64(MIXER)
+_HALF = np.uint64(32)
+_ZERO, _ONE, _THREE = np.uint64(0), np.uint64(1), np.uint64(3)
+_WORD, _CHUNK = np.uint64(8), np.uint64(WIDE_BYTES)
+
+CRC32 = 0xEDB88320
+"""zlib's polynomial, the highest bit standing for x^0."""
+
+CRC32C = 0x82F63B78
+"""Castagnoli's, of which `google_crc32c` has the checksums of whole buffers."""
+
+_8 = np.uint64(8)
+_BYTE = np.uint64(0xFF)
+
+_0 = np.uint64(0)
+
+READABLE = 64 + 8
+"""So many bytes from any place of a row on must be readable."""
+
+
+@kernel_without_allocation
+def hash_bytes(text, start, end):
+    """A 64-bit hash of text[start:end], good in its high bits; eight bytes may be read behind."""
+    value = (end - start) * _SPREAD
+    while start + _WORD < end:
+        value = (value ^ load_word(text, start)) * _SPREAD
+        value ^= value >> _HALF
+        start += _WORD
+    if start < end:
+        value = (value ^ low_bytes(load_word(text, start), end - start)) * _SPREAD
+    return (value ^ (value >> _HALF)) * _MIXER
+
+
+@kernel_without_allocation
+def same_bytes(text, start, data, begin, length):
+    """Whether text[start:start + length] and data[begin:begin + length] are equal."""
+    while length > _CHUNK:
+        if mismatch_mask(text, start, data, begin) != _ZERO:
+            return False
+        start += _CHUNK
+        begin += _CHUNK
+        length -= _CHUNK
+    # Most tokens end here, with no branch on their length.
+    return mismatch_mask(text, start, data, begin) & ((_ONE << length) - _ONE) == _ZERO
+
+
+@kernel_without_allocation
+def low_bytes(word, number):
+    """The lowest `number` bytes of a word, 1 to 8; the others are 0."""
+    unwanted = (_WORD - number) << _THREE
+    return (word << unwanted) >> unwanted
+
+
+def crc_table(polynomial: int) -> np.ndarray:
+    """Returns the tables of a CRC for 16 bytes at a time ("slicing by 16"): uint32[16, 256].
+
+    Row k holds the checksum's change by a byte that k zero bytes follow. (Kounavis and Berry,
+    "Novel Table Lookup-Based Algorithms for High-Performance CRC Generation", 2008.)
+    """
+    table = np.zeros((16, 256), np.uint32)
+    first = np.arange(256, dtype=np.uint32)
+    for _ in range(8):
+        first = np.where(first & 1, (first >> 1) ^ np.uint32(polynomial), first >> 1)
+    table[0] = first
+    for k in range(1, 16):
+        table[k] = (table[k - 1] >> 8) ^ first[table[k - 1] & 0xFF]
+    return read_only(table)
+
+
+@kernel_without_allocation
+def word_change(word, table, zeros):
+    """A checksum's change by eight bytes, lowest first, that so many zero bytes follow."""
+    return (
+        table[zeros + 7, word & _BYTE]
+        ^ table[zeros + 6, word >> np.uint64(8) & _BYTE]
+        ^ table[zeros + 5, word >> np.uint64(16) & _BYTE]
+        ^ table[zeros + 4, word >> np.uint64(24) & _BYTE]
+        ^ table[zeros + 3, word >> np.uint64(32) & _BYTE]
+        ^ table[zeros + 2, word >> np.uint64(40) & _BYTE]
+        ^ table[zeros + 1, word >> np.uint64(48) & _BYTE]
+        ^ table[zeros, word >> np.uint64(56)]
+    )
+
+
+@kernel_without_allocation
+def crc_bytes(data, start, end, table):
+    """The CRC of data[start:end] by the tables of its polynomial, as a uint64 below 2^32."""
+    crc = np.uint64(0xFFFFFFFF)
+    place = np.uint64(start)
+    end = np.uint64(end)
+    while place + np.uint64(16) <= end:
+        first = load_word(data, place) ^ crc
+        crc = word_change(first, table, 8) ^ word_change(load_word(data, place + _8), table, 0)
+        place += np.uint64(16)
+    if place + _8 <= end:
+        crc = word_change(load_word(data, place) ^ crc, table, 0)
+        place += _8
+    while place < end:
+        crc = table[0, (crc ^ np.uint64(data[place])) & _BYTE] ^ (crc >> _8)
+        place += np.uint64(1)
+    return crc ^ np.uint64(0xFFFFFFFF)
+
+
+@kernel_without_allocation
+def copy_bytes(target, to, source, start, length):
+    """Copies source[start:start + length] to target[to:], places in uint64.
+
+    By chunks or words of which the last may cover bytes that were copied already: what is copied is
+    short, and a loop over its bytes would mostly begin and end.
+    """
+    if length < _WORD:
+        for byte in range(length):
+            target[to + byte] = source[start + byte]
+    elif length < _CHUNK:
+        last = length - _WORD
+        copied = np.uint64(0)
+        while copied < last:
+            store_word(target, to + copied, load_word(source, start + copied))
+            copied += _WORD
+        store_word(target, to + last, load_word(source, start + last))
+    else:
+        last = length - _CHUNK
+        copied = np.uint64(0)
+        while copied < last:
+            copy_chunk(target, to + copied, source, start + copied)
+            copied += _CHUNK
+        copy_chunk(target, to + last, source, start + last)
+
+
+def row_offsets(lengths: ArrayLike) -> np.ndarray:
+    """Returns where rows of these lengths begin, one after another, and where they end.
+
+    >>> row_offsets([3, 0, 2])
+    array([0, 3, 3, 5])
+
+    int64[rows + 1].
+    """
+    offsets = np.zeros(len(lengths) + 1, np.int64)
+    np.cumsum(lengths, out=offsets[1:])
+    return offsets
+
+
+@kernel
+def prepend_rows(text, starts, ends, prefix):
+    """Returns the rows one after another, a prefix in front of each, with their starts and ends."""
+    rows = len(starts)
+    size = rows * len(prefix)
+    for row in range(rows):
+        size += ends[row] - starts[row]
+    joined = np.empty(size, np.uint8)
+    joined_starts = np.empty(rows, np.int64)
+    joined_ends = np.empty(rows, np.int64)
+    position = _0
+    for row in range(rows):
+        joined_starts[row] = np.int64(position)
+        copy_bytes(joined, position, prefix, _0, np.uint64(len(prefix)))
+        position += np.uint64(len(prefix))
+        length = np.uint64(ends[row] - starts[row])
+        copy_bytes(joined, position, text, np.uint64(starts[row]), length)
+        position += length
+        joined_ends[row] = np.int64(position)
+    return joined, joined_starts, joined_ends
+
+
+@kernel
+def pick_ranges(data, starts, ends):
+    """Returns the data and offsets of the tokens data[starts[i]:ends[i]], one after another."""
+    offsets = np.empty(len(starts) + 1, np.int64)
+    offsets[0] = 0
+    for token in range(len(starts)):
+        offsets[token + 1] = offsets[token] + ends[token] - starts[token]
+    picked = np.empty(offsets[len(starts)], np.uint8)
+    for token in range(len(starts)):
+        start, length = np.uint64(starts[token]), np.uint64(ends[token] - starts[token])
+        copy_bytes(picked, np.uint64(offsets[token]), data, start, length)
+    return picked, offsets
+
+
+@kernel
+def grown(array, used, size):
+    """The array, or a larger copy if it has no `size` places behind the first `used`."""
+    if used + size <= len(array):
+        return array
+    # By half and not twofold: blocks of rare characters decide on how much memory a job takes.
+    larger = np.empty(max(len(array) + len(array) // 2, used + size), array.dtype)
+    larger[:used] = array[:used]
+    return larger
+
+
+@kernel_without_allocation
+def varint_size(number):
+    """The bytes that a number takes."""
+    size = 1
+    while number >= 128:
+        number >>= 7
+        size += 1
+    return size
+
+
+@kernel_without_allocation
+def put_varint(out, at, number):
+    """Writes a number to out[at:]; returns the place behind it."""
+    while number >= 0x80:
+        out[np.uint64(at)] = np.uint8((number & 0x7F) | 0x80)
+        number >>= 7
+        at += 1
+    out[np.uint64(at)] = np.uint8(number)
+    return at + 1
+
+
+@kernel_without_allocation
+def read_varint(data, place):
+    """Reads a number that is whole; returns it and the place behind it."""
+    number, shift = np.int64(0), np.int64(0)
+    while True:
+        byte = np.int64(data[np.uint64(place)])
+        place += 1
+        number |= (byte & 0x7F) << shift
+        if byte < 0x80:
+            return number, place
+        shift += 7
+
+
+@kernel_without_allocation
+def write_varints(numbers, output):
+    """Writes numbers one after another; returns the bytes written.
+
+    `output` has room for 9 bytes a number.
+    """
+    position = 0
+    for index in range(len(numbers)):
+        position = put_varint(output, position, numbers[index])
+    return position
+
+
+@kernel_without_allocation
+def read_varints(data, position, numbers):
+    """Fills in numbers from LEB128; returns where they end, or -1 if cut off or too large."""
+    for index in range(len(numbers)):
+        number = np.int64(0)
+        shift = 0
+        while True:
+            if position >= len(data) or shift > 56:
+                return -1
+            byte = np.int64(data[position])
+            position += 1
+            number |= (byte & 0x7F) << shift
+            if byte < 0x80:
+                break
+            shift += 7
+        numbers[index] = number
+    return position
+
+
+def with_margin(text: np.ndarray) -> np.ndarray:
+    """Returns a copy of some bytes (uint8) with `READABLE` more behind them."""
+    copy = np.empty(len(text) + READABLE, np.uint8)
+    copy[: len(text)] = text
+    copy[len(text) :] = 0
+    return read_only(copy)

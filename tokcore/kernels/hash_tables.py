@@ -1,0 +1,177 @@
+"""Open-addressing hash tables for kernels: by pairs of numbers, by tokens, by edges of tries.
+
+In a pair table slot s is two words, so that one cache line has both: left << 32 | right, and the
+value. A free slot has `NO_PAIR` in both, so what is not in the table has the largest value of all.
+"""
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+import numpy as np
+
+from tokcore.kernels.bytes import (
+    GOLDEN_RATIO,
+    MIXER,
+    hash_bytes,
+    row_offsets,
+    same_bytes,
+    with_margin,
+)
+from tokcore.kernels.jit import kernel_without_allocation, read_only
+
+NO_PAIR = np.uint64(0xFFFF_FFFF_FFFF_FFFF)
+
+_SPREAD, _MIXER = np.uint64(GOLDEN_RATIO), np.uint64(MIXER)
+_1, _2, _29, _32 = np.uint64(1), np.uint64(2), np.uint64(29), np.uint64(32)
+
+NOT_FOUND = -1
+
+_0 = np.uint64(0)
+
+_CODE_BITS = np.uint64(21)
+
+ABSENT = -1
+
+
+class PairTable(NamedTuple):
+    """The state that kernels read; threads share it."""
+
+    slots: np.ndarray  # uint64[2 * 2 ** (64 - shift)], read-only
+    shift: np.uint64
+
+
+@kernel_without_allocation
+def find_pair(left, right, table):
+    """Returns the value (uint64) of a pair of numbers (uint64) below 2^32, `NO_PAIR` if none."""
+    key = left << _32 | right
+    slots = table.slots
+    mask = np.uint64(len(slots)) - _1
+    place = _slot(key, table.shift) * _2
+    while True:
+        found = slots[place]
+        if found == key or found == NO_PAIR:
+            return slots[place + _1]
+        place = (place + _2) & mask
+
+
+def pair_table(left: np.ndarray, right: np.ndarray, values: np.ndarray) -> PairTable:
+    """Returns a table of pairs; of equal ones the last has its value.
+
+    Args:
+        left: uint64[pairs], below 2^32 and not all ones together with `right`.
+        right: as many.
+        values: as many, below `NO_PAIR`.
+    """
+    bits = max(4, (4 * len(left)).bit_length() - 1)
+    slots = np.full(2 << bits, NO_PAIR, np.uint64)
+    shift = np.uint64(64 - bits)
+    _insert_pairs(read_only(left << _32 | right), read_only(values), slots, shift)
+    return PairTable(read_only(slots), shift)
+
+
+@kernel_without_allocation
+def _slot(key, shift):
+    mixed = key * _MIXER
+    return ((mixed ^ (mixed >> _29)) * _SPREAD) >> shift
+
+
+@kernel_without_allocation
+def _insert_pairs(keys, values, slots, shift):
+    mask = np.uint64(len(slots)) - _1
+    for k in range(len(keys)):
+        place = _slot(keys[k], shift) * _2
+        while slots[place] != keys[k] and slots[place] != NO_PAIR:
+            place = (place + _2) & mask
+        slots[place] = keys[k]
+        slots[place + _1] = values[k]
+
+
+class WholeTokens(NamedTuple):
+    """An open-addressing table of numbers of tokens; arrays are read-only."""
+
+    slots: np.ndarray  # int32[a power of two], NOT_FOUND where free; int32[0] of no tokens
+    data: np.ndarray  # uint8, with a margin
+    offsets: np.ndarray  # uint64[tokens + 1]
+    symbols: np.ndarray  # int32[tokens]
+
+
+@kernel_without_allocation
+def find_token(text, start, end, whole):
+    """Returns the symbol of text[start:end] (places in uint64), or `NOT_FOUND`."""
+    if len(whole.slots) == 0:
+        return np.int64(NOT_FOUND)
+    mask = np.uint64(len(whole.slots)) - _1
+    place = hash_bytes(text, start, end) & mask
+    while True:
+        number = whole.slots[place]
+        if number == NOT_FOUND:
+            return np.int64(NOT_FOUND)
+        begin = whole.offsets[number]
+        length = whole.offsets[number + 1] - begin
+        if length == end - start and same_bytes(text, start, whole.data, begin, length):
+            return np.int64(whole.symbols[number])
+        place = (place + _1) & mask
+
+
+def whole_tokens(symbols: Mapping[bytes, int]) -> WholeTokens:
+    """Returns a table of the symbols of tokens."""
+    data = with_margin(np.frombuffer(b''.join(symbols), np.uint8))
+    offsets = read_only(row_offsets([len(token) for token in symbols]).astype(np.uint64))
+    numbers = read_only(np.array(list(symbols.values()), np.int32))
+    slots = np.full(1 << (2 * len(symbols)).bit_length() if symbols else 0, NOT_FOUND, np.int32)
+    if len(slots):
+        _insert_tokens(WholeTokens(read_only(slots), data, offsets, numbers), slots)
+    return WholeTokens(read_only(slots), data, offsets, numbers)
+
+
+@kernel_without_allocation
+def _insert_tokens(whole, slots):
+    mask = np.uint64(len(slots)) - _1
+    for number in range(len(whole.symbols)):
+        begin, end = whole.offsets[number], whole.offsets[number + 1]
+        place = hash_bytes(whole.data, begin, end) & mask
+        while slots[place] != NOT_FOUND:
+            place = (place + _1) & mask
+        slots[place] = number
+
+
+class Edges(NamedTuple):
+    """The edge of a parent and a code point has the key parent << 21 | code point, and 1 added."""
+
+    keys: np.ndarray  # uint64[a power of two]: 0 where there is none
+    children: np.ndarray  # int32, as many
+    shift: np.uint64  # 64 - log2 of their number
+
+
+def empty_edges(most: int) -> Edges:
+    """Returns room for so many edges."""
+    bits = max(4, (2 * most).bit_length())
+    return Edges(np.zeros(1 << bits, np.uint64), np.empty(1 << bits, np.int32), np.uint64(64 - bits))
+
+
+@kernel_without_allocation
+def child_of(edges, parent, code):
+    """The child by a code point, or `ABSENT`."""
+    slot, key = find_slot(edges, parent, code)
+    return np.int64(edges.children[slot]) if edges.keys[slot] == key else np.int64(ABSENT)
+
+
+@kernel_without_allocation
+def child_or_new(edges, parent, code, new):
+    """The child by a code point; `new`, which is then its number, where there was none."""
+    slot, key = find_slot(edges, parent, code)
+    if edges.keys[slot] != key:
+        edges.keys[slot] = key
+        edges.children[slot] = new
+    return np.int64(edges.children[slot])
+
+
+@kernel_without_allocation
+def find_slot(edges, parent, code):
+    """The slot of an edge: where it is, or where it belongs."""
+    mask = np.uint64(len(edges.keys) - 1)
+    key = (np.uint64(parent) << _CODE_BITS | np.uint64(code)) + _1
+    slot = (key ^ key >> np.uint64(29)) * _SPREAD >> edges.shift
+    while edges.keys[slot] != key and edges.keys[slot] != np.uint64(0):
+        slot = (slot + _1) & mask
+    return slot, key

@@ -1,0 +1,299 @@
+"""Wide loads and stores, bit masks of 64 bytes, prefetching, and atomic operations.
+
+The lowest byte comes first, as on every machine that numba compiles for. Up to 7 or 31 bytes may be
+read or written after the last place. What a thread wrote before `store_released` is seen by whoever
+reads the stored number by `load_acquired` or `exchange_if`.
+"""
+
+import numpy as np
+from llvmlite import ir
+from numba import types
+from numba.core.errors import TypingError
+
+from tokcore.kernels.jit import intrinsic, kernel_without_allocation
+
+CHUNK = 64
+"""Bytes that are classed at once."""
+
+_AT_ONCE = 8
+
+_WORD = ir.IntType(64)
+_CHUNK_TYPE = ir.VectorType(ir.IntType(8), CHUNK)
+
+WIDE_BYTES = 32
+"""Bytes that are compared and copied at once."""
+
+
+def _load_acquired(numbers, index):
+    return numbers[index]
+
+
+@intrinsic(_load_acquired)
+def load_acquired(typing_context, numbers, index):
+    """The number at `numbers[index]` of an array of integers; none that is half written."""
+
+    def generate(context, builder, signature, arguments):
+        place = _place(context, builder, signature.args[0], *arguments)
+        return builder.load_atomic(place, 'acquire', _width(signature.args[0]))
+
+    return numbers.dtype(numbers, types.uint64), generate
+
+
+def _store_released(numbers, index, number):
+    numbers[index] = number
+
+
+@intrinsic(_store_released)
+def store_released(typing_context, numbers, index, number):
+    """Writes a number to `numbers[index]`, after all that this thread wrote before."""
+
+    def generate(context, builder, signature, arguments):
+        array, index, number = arguments
+        place = _place(context, builder, signature.args[0], array, index)
+        builder.store_atomic(number, place, 'release', _width(signature.args[0]))
+        return context.get_dummy_value()
+
+    return types.none(numbers, types.uint64, numbers.dtype), generate
+
+
+def _exchange_if(numbers, index, expected, number):
+    # The interpreter lock does not cover all of it: for one thread.
+    found = numbers[index]
+    if found == expected:
+        numbers[index] = number
+    return found
+
+
+@intrinsic(_exchange_if)
+def exchange_if(typing_context, numbers, index, expected, number):
+    """Writes a number to `numbers[index]` if the expected one stands there; returns what stood."""
+
+    def generate(context, builder, signature, arguments):
+        array, index, expected, number = arguments
+        place = _place(context, builder, signature.args[0], array, index)
+        found = builder.cmpxchg(place, expected, number, 'acq_rel', 'acquire')
+        return builder.extract_value(found, 0)
+
+    dtype = numbers.dtype
+    return dtype(numbers, types.uint64, dtype, dtype), generate
+
+
+def _place(context, builder, array_type, array, index):
+    data = context.make_array(array_type)(context, builder, array).data
+    return builder.gep(data, [index])
+
+
+def _width(array_type):
+    return array_type.dtype.bitwidth // 8
+
+
+def _store_pair(ids, place, pair):
+    ids[place : place + np.uint64(2)].view(np.uint64)[0] = pair
+
+
+@intrinsic(_store_pair)
+def store_pair(typing_context, ids, place, pair):
+    """Writes a uint64 over `ids[place:place + 2]` (int32), its low half first."""
+
+    def generate(context, builder, signature, arguments):
+        address = _address(context, builder, signature.args[0], *arguments[:2], _WORD)
+        builder.store(arguments[2], address, align=4)
+        return context.get_dummy_value()
+
+    return types.none(ids, types.uint64, types.uint64), generate
+
+
+def _trailing_zeros(word):
+    word = int(word)
+    return np.uint64((word & -word).bit_length() - 1 if word else 64)
+
+
+@intrinsic(_trailing_zeros)
+def trailing_zeros(typing_context, word):
+    """The number of the lowest bit that is set in a uint64; 64 where none is."""
+
+    def generate(context, builder, signature, arguments):
+        return builder.cttz(arguments[0], ir.IntType(1)(0))
+
+    return types.uint64(types.uint64), generate
+
+
+def _popcount(word):
+    return np.uint64(int(word).bit_count())
+
+
+@intrinsic(_popcount)
+def popcount(typing_context, word):
+    """The number of bits that are set in a uint64."""
+
+    def generate(context, builder, signature, arguments):
+        return builder.ctpop(arguments[0])
+
+    return types.uint64(types.uint64), generate
+
+
+def _byte_range_mask(text, place, lowest, highest):
+    chunk = text[place : place + np.uint64(CHUNK)]
+    bits = np.packbits((lowest <= chunk) & (chunk <= highest), bitorder='little')
+    return bits.view('<u8')[0]
+
+
+@intrinsic(_byte_range_mask)
+def byte_range_mask(typing_context, text, place, lowest, highest):
+    """Bit i of the uint64 says whether `lowest <= text[place + i] <= highest`, for i below 64.
+
+    `text` uint8[...] C-contiguous; the limits are literal numbers.
+    """
+
+    def generate(context, builder, signature, arguments):
+        address = _address(context, builder, text, *arguments[:2], _CHUNK_TYPE)
+        chunk = builder.load(address, align=1)
+        above = builder.sub(chunk, _splat(signature.args[2].literal_value))
+        width = signature.args[3].literal_value - signature.args[2].literal_value
+        return builder.bitcast(builder.icmp_unsigned('<=', above, _splat(width)), _WORD)
+
+    if isinstance(lowest, types.IntegerLiteral) and isinstance(highest, types.IntegerLiteral):
+        return types.uint64(text, types.uint64, lowest, highest), generate
+    return None
+
+
+@kernel_without_allocation
+def put_places(bits, place, places, count):
+    """Puts `place` + the number of each bit that is set into places[count:]; returns the count."""
+    end = count + popcount(bits)
+    while True:
+        # Eight whether there are or not: how many eights there are is easily guessed right.
+        for k in range(np.uint64(_AT_ONCE)):
+            places[count + k] = place + trailing_zeros(bits)
+            bits &= bits - np.uint64(1)
+        count += np.uint64(_AT_ONCE)
+        if count >= end:
+            return end
+
+
+def _address(context, builder, array_type, array, place, pointee):
+    """A pointer to `array[place]`, to read or write another type there."""
+    data = context.make_array(array_type)(context, builder, array).data
+    return builder.bitcast(builder.gep(data, [place]), pointee.as_pointer())
+
+
+def _splat(value):
+    return ir.Constant(_CHUNK_TYPE, [value] * CHUNK)
+
+
+def _load_word(text, place):
+    return text[place : place + np.uint64(8)].view('<u8')[0]
+
+
+@intrinsic(_load_word)
+def load_word(typing_context, text, place):
+    """The uint64 at `text[place:place + 8]` of a uint8 array, its first byte the lowest."""
+    _check_bytes(text)
+
+    def generate(context, builder, signature, arguments):
+        address = _byte_address(context, builder, signature.args[0], *arguments)
+        pointer = builder.bitcast(address, ir.IntType(64).as_pointer())
+        return builder.load(pointer, align=1)
+
+    return types.uint64(text, types.uint64), generate
+
+
+def _store_word(text, place, word):
+    text[place : place + np.uint64(8)].view('<u8')[0] = word
+
+
+@intrinsic(_store_word)
+def store_word(typing_context, text, place, word):
+    """Writes a uint64 to `text[place:place + 8]` of a uint8 array, its lowest byte first."""
+    _check_bytes(text)
+
+    def generate(context, builder, signature, arguments):
+        address = _byte_address(context, builder, signature.args[0], *arguments[:2])
+        pointer = builder.bitcast(address, ir.IntType(64).as_pointer())
+        builder.store(arguments[2], pointer, align=1)
+        return context.get_dummy_value()
+
+    return types.void(text, types.uint64, types.uint64), generate
+
+
+def _prefetch(array, index):
+    """Nothing: it only makes memory faster."""
+
+
+@intrinsic(_prefetch)
+def prefetch(typing_context, array, index):
+    """Asks the processor to bring an element near, without waiting for it.
+
+    Elements of an array of several axes are counted as they lie in memory. There need be none at
+    the index: nothing happens then.
+    """
+
+    def generate(context, builder, signature, arguments):
+        address = _byte_address(context, builder, signature.args[0], *arguments)
+        number = ir.IntType(32)
+        prefetch = builder.module.declare_intrinsic(
+            'llvm.prefetch',
+            [address.type],
+            ir.FunctionType(ir.VoidType(), [address.type, number, number, number]),
+        )
+        builder.call(prefetch, [address, number(0), number(3), number(1)])
+        return context.get_dummy_value()
+
+    return types.void(array, types.uint64), generate
+
+
+def _mismatch_mask(text, place, other, other_place):
+    size = np.uint64(WIDE_BYTES)
+    differs = text[place : place + size] != other[other_place : other_place + size]
+    return np.uint64(np.packbits(differs, bitorder='little').view('<u4')[0])
+
+
+@intrinsic(_mismatch_mask)
+def mismatch_mask(typing_context, text, place, other, other_place):
+    """Bit i of the uint64 says whether byte i of 32 of a uint8 array is another in the other."""
+    _check_bytes(text)
+    _check_bytes(other)
+
+    def generate(context, builder, signature, arguments):
+        one = _load_chunk(context, builder, signature.args[0], *arguments[:2])
+        two = _load_chunk(context, builder, signature.args[2], *arguments[2:])
+        bits = builder.bitcast(builder.icmp_unsigned('!=', one, two), ir.IntType(WIDE_BYTES))
+        return builder.zext(bits, ir.IntType(64))
+
+    return types.uint64(text, types.uint64, other, types.uint64), generate
+
+
+def _copy_chunk(text, place, other, other_place):
+    size = np.uint64(WIDE_BYTES)
+    text[place : place + size] = other[other_place : other_place + size].copy()
+
+
+@intrinsic(_copy_chunk)
+def copy_chunk(typing_context, text, place, other, other_place):
+    """Writes `other[other_place:other_place + 32]` to `text[place:place + 32]`, uint8 arrays."""
+    _check_bytes(text)
+    _check_bytes(other)
+
+    def generate(context, builder, signature, arguments):
+        chunk = _load_chunk(context, builder, signature.args[2], *arguments[2:])
+        address = _byte_address(context, builder, signature.args[0], *arguments[:2])
+        builder.store(chunk, builder.bitcast(address, chunk.type.as_pointer()), align=1)
+        return context.get_dummy_value()
+
+    return types.void(text, types.uint64, other, types.uint64), generate
+
+
+def _byte_address(context, builder, array_type, array, index):
+    data = context.make_array(array_type)(context, builder, array).data
+    return builder.bitcast(builder.gep(data, [index]), ir.IntType(8).as_pointer())
+
+
+def _check_bytes(array):
+    if not isinstance(array, types.Array) or array.dtype != types.uint8:
+        raise TypingError('several bytes at once are for arrays of uint8')
+
+
+def _load_chunk(context, builder, array_type, array, place):
+    address = _byte_address(context, builder, array_type, array, place)
+    chunk = ir.VectorType(ir.IntType(8), WIDE_BYTES)
+    return builder.load(builder.bitcast(address, chunk.as_pointer()), align=1)

@@ -1,0 +1,229 @@
+"""Sorting by integer keys: positions in place, and rows of bytes, which are copied once.
+
+Order keys are spread evenly, so one pass over their leading bits puts each almost at its place and
+an insertion sort of a few steps finishes: five to ten times as fast as a comparison sort.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+
+from tokcore.kernels.bytes import copy_bytes
+from tokcore.kernels.jit import kernel, kernel_without_allocation, read_only
+from tokcore.kernels.simd import prefetch
+
+# Up to so many, inserting one by one is faster than parting; most classes of suffixes are smaller.
+_FEW = 24
+
+_MAX_BIN_BITS = 22
+"""Four million bins take 16 MB, no more than a processor's cache; keys beyond share bins."""
+
+# A bin holds a handful of even keys; with so many in one they are not even, and moving them one by
+# one would take a time that grows with the square.
+LARGEST_BIN = 64
+
+# Keys between asking for a bin, then for the key's place, and putting it there.
+_BINS_AHEAD = np.uint64(32)
+_PLACES_AHEAD = np.uint64(16)
+# Rows between asking for where a row lies, then for its record, and copying it.
+_ENTRIES_AHEAD = 24
+_ROWS_AHEAD = 8
+_CACHE_LINE = np.uint64(64)
+
+
+@kernel
+def sort_pairs(keys, order, offset, size):
+    """Sorts keys[:size] and, along with them, order[offset:offset + size], by bits from the top.
+
+    Each step parts a range by the highest bit in which its keys differ: at most 63 deep, whatever
+    the keys are.
+    """
+    if size <= _FEW:
+        _insert_pairs(keys, order, offset, 0, size)
+        return
+    stack = np.empty(130, np.int64)
+    stack[0], stack[1] = 0, size
+    count = 2
+    while count:
+        count -= 2
+        low, high = stack[count], stack[count + 1]
+        if high - low <= _FEW:
+            _insert_pairs(keys, order, offset, low, high)
+            continue
+        differing = np.int64(0)
+        for i in range(low + 1, high):
+            differing |= keys[i] ^ keys[low]
+        if differing == 0:
+            continue
+        bit = np.int64(1)
+        while differing > 1:
+            differing >>= 1
+            bit <<= 1
+        i, j = low, high - 1
+        while True:
+            while i <= j and keys[i] & bit == 0:
+                i += 1
+            while i <= j and keys[j] & bit != 0:
+                j -= 1
+            if i > j:
+                break
+            keys[i], keys[j] = keys[j], keys[i]
+            order[offset + i], order[offset + j] = order[offset + j], order[offset + i]
+        stack[count], stack[count + 1] = i, high
+        stack[count + 2], stack[count + 3] = low, i
+        count += 4
+
+
+@kernel_without_allocation
+def _insert_pairs(keys, order, offset, low, high):
+    for i in range(low + 1, high):
+        key, place = keys[i], order[offset + i]
+        j = i
+        while j > low and keys[j - 1] > key:
+            keys[j] = keys[j - 1]
+            order[offset + j] = order[offset + j - 1]
+            j -= 1
+        keys[j] = key
+        order[offset + j] = place
+
+
+def sort_keys(keys: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Returns keys, uint64[n], in ascending order, and where each was: int32[n].
+
+    >>> sort_keys(np.array([30, 10, 20], np.uint64))
+    (array([10, 20, 30], dtype=uint64), array([1, 2, 0], dtype=int32))
+
+    Raises ValueError if two keys are equal: keys come from a bijection, so a row came twice.
+    """
+    ordered, order = _sorted(np.ascontiguousarray(keys, np.uint64))
+    equal = np.flatnonzero(ordered[1:] == ordered[:-1])
+    if len(equal):
+        raise ValueError(
+            f'two rows have the order key {int(ordered[equal[0]]):#018x}; an input row came twice'
+        )
+    return ordered, order
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class SortedRows:
+    """Rows in ascending order of their keys, whose records still lie where they came from."""
+
+    keys: np.ndarray
+    """uint64[n], ascending"""
+
+    lengths: np.ndarray
+    """uint32[n]: of the records, in the order of the keys"""
+
+    order: np.ndarray
+    """int32[n]: the number of each row in `starts` and `unsorted_lengths`"""
+
+    source: np.ndarray
+    """uint8: the records"""
+
+    starts: np.ndarray
+    """int64[n]: where each record begins in `source`"""
+
+    unsorted_lengths: np.ndarray
+    """uint32[n]"""
+
+    @classmethod
+    def of(
+        cls, keys: np.ndarray, source: np.ndarray, starts: np.ndarray, lengths: np.ndarray
+    ) -> SortedRows:
+        """Sorts rows, none of which is moved. Raises ValueError if two keys are equal."""
+        ordered, order = sort_keys(keys)
+        return cls(ordered, lengths[order], order, source, starts, lengths)
+
+    def __len__(self) -> int:
+        return len(self.keys)
+
+    def records(self, first: int = 0, end: int | None = None) -> np.ndarray:
+        """Returns the records of sorted rows [first, end), one after another: uint8."""
+        out = np.empty(int(self.lengths[first:end].sum(dtype=np.int64)), np.uint8)
+        gather_rows(
+            read_only(self.source),
+            read_only(self.starts),
+            read_only(self.unsorted_lengths),
+            read_only(self.order[first:end]),
+            out,
+        )
+        return out
+
+
+def _sorted(keys: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    ordered, order = np.empty_like(keys), np.empty(len(keys), np.int32)
+    if len(keys):
+        low, high = keys.min(), keys.max()
+        bits = min(_MAX_BIN_BITS, len(keys).bit_length())
+        shift = max(0, int(high - low).bit_length() - bits)
+        bins = np.zeros((int(high - low) >> shift) + 2, np.int32)
+        even = sort_even_keys(
+            read_only(keys), low, np.uint64(shift), bins, ordered, order
+        )
+        if not even:
+            order = np.argsort(keys).astype(np.int32)
+            ordered = keys[order]
+    return ordered, order
+
+
+@kernel_without_allocation
+def sort_even_keys(keys, low, shift, bins, sorted_keys, order):
+    """Sorts keys by bins of `(key - low) >> shift`.
+
+    Sets sorted_keys, and order to the keys' old places. `bins` is zeros, one more than there are
+    bins. Returns False, with nothing sorted, if a bin has more than `LARGEST_BIN` keys.
+    """
+    last = np.uint64(len(keys) - 1)
+    for i in range(np.uint64(len(keys))):
+        later = keys[min(i + _BINS_AHEAD, last)]
+        prefetch(bins, (later - low) >> shift)
+        bins[((keys[i] - low) >> shift) + np.uint64(1)] += 1
+    for b in range(1, len(bins)):
+        if bins[b] > LARGEST_BIN:
+            return False
+        bins[b] += bins[b - 1]
+    for i in range(np.uint64(len(keys))):
+        later = keys[min(i + _BINS_AHEAD, last)]
+        prefetch(bins, (later - low) >> shift)
+        later = keys[min(i + _PLACES_AHEAD, last)]
+        at = np.uint64(bins[(later - low) >> shift])
+        prefetch(sorted_keys, at)
+        prefetch(order, at)
+        b = (keys[i] - low) >> shift
+        at = np.uint64(bins[b])
+        bins[b] = at + np.uint64(1)
+        sorted_keys[at] = keys[i]
+        order[at] = i
+    # Bins stand in order, so no key leaves its bin.
+    for i in range(1, len(keys)):
+        key = sorted_keys[i]
+        row = order[i]
+        at = i
+        while at > 0 and sorted_keys[at - 1] > key:
+            sorted_keys[at] = sorted_keys[at - 1]
+            order[at] = order[at - 1]
+            at -= 1
+        sorted_keys[at] = key
+        order[at] = row
+    return True
+
+
+@kernel_without_allocation
+def gather_rows(source, starts, lengths, order, out):
+    """Copies source[starts[row]:][:lengths[row]] for each row of `order`, one after another."""
+    to = np.uint64(0)
+    for i in range(len(order)):
+        if i + _ENTRIES_AHEAD < len(order):
+            row = np.uint64(order[i + _ENTRIES_AHEAD])
+            prefetch(starts, row)
+            prefetch(lengths, row)
+        if i + _ROWS_AHEAD < len(order):
+            begin = np.uint64(starts[order[i + _ROWS_AHEAD]])
+            prefetch(source, begin)
+            prefetch(source, begin + _CACHE_LINE)
+        row = np.uint64(order[i])
+        length = np.uint64(lengths[row])
+        copy_bytes(out, to, source, np.uint64(starts[row]), length)
+        to += length

@@ -1,1 +1,0 @@
-"""How options are declared, and how words become their values."""

@@ -1,0 +1,225 @@
+"""Kernels that find the TFRecords of a shard and parse the tf.train.Examples in them.
+
+The parser takes the one layout that writers of whole lists have, in any order of features:
+
+    Example ─ features ─▶ entries (name, then value) ─ int64_list ─▶ varints, packed or one by one
+
+A record that is laid out otherwise is marked, for `records.tfrecord_reader.parse_example`.
+"""
+
+import numpy as np
+
+from tokcore.kernels.bytes import crc_bytes
+from tokcore.kernels.jit import kernel_without_allocation
+from tokcore.kernels.simd import load_word
+
+WHOLE, HEAD_CUT_OFF, HEAD_DAMAGED, CUT_OFF = range(4)
+"""What `index_records` may find at the place where it stops."""
+
+PARSED, ODD = range(2)
+"""Of a record: its ids are there, or it is laid out otherwise."""
+
+HEADER_SIZE, FOOTER_SIZE = 12, 4
+SMALLEST_RECORD = HEADER_SIZE + FOOTER_SIZE
+LARGEST_ID = (1 << 31) - 1
+
+_MESSAGE, _NAME, _VALUE, _INT64_LIST, _SINGLE = 0x0A, 0x0A, 0x12, 0x1A, 0x08
+
+
+@kernel_without_allocation
+def _stored_checksum(data, place):
+    found = np.uint64(0)
+    for k in range(np.uint64(4)):
+        found |= np.uint64(data[np.uint64(place) + k]) << (np.uint64(8) * k)
+    return found
+
+
+@kernel_without_allocation
+def _masked(crc):
+    rotated = ((crc >> np.uint64(15)) | (crc << np.uint64(17))) & np.uint64(0xFFFFFFFF)
+    return (rotated + np.uint64(0xA282EAD8)) & np.uint64(0xFFFFFFFF)
+
+
+@kernel_without_allocation
+def index_records(data, place, table, checks, starts, lengths, damaged):
+    """Finds records from data[place:] on, as many as `starts` has room for.
+
+    Args:
+        data: uint8, a shard.
+        place: where a record begins.
+        table: of CRC32C.
+        checks: whether the checksums of contents are compared; those of heads always are.
+        starts, lengths: int64[n], filled with the bytes of the records' contents.
+        damaged: uint8[n], set to 1 where a content's checksum does not match.
+
+    Returns (place behind the last, records, what is wrong there).
+    """
+    count = 0
+    size = len(data)
+    while count < len(starts) and place < size:
+        if size - place < HEADER_SIZE:
+            return place, count, HEAD_CUT_OFF
+        length = load_word(data, np.uint64(place))
+        if _masked(crc_bytes(data, place, place + 8, table)) != _stored_checksum(data, place + 8):
+            return place, count, HEAD_DAMAGED
+        start = place + HEADER_SIZE
+        if length > np.uint64(size) or start + np.int64(length) + FOOTER_SIZE > size:
+            return place, count, CUT_OFF
+        end = start + np.int64(length)
+        starts[count] = start
+        lengths[count] = end - start
+        damaged[count] = 0
+        if checks and _masked(crc_bytes(data, start, end, table)) != _stored_checksum(data, end):
+            damaged[count] = 1
+        count += 1
+        place = end + FOOTER_SIZE
+    return place, count, WHOLE
+
+
+@kernel_without_allocation
+def _varint(data, place, end):
+    """Returns a number and the place behind it, which is -1 if it is cut off."""
+    number = np.uint64(0)
+    shift = np.uint64(0)
+    while place < end and shift < np.uint64(70):
+        byte = np.uint64(data[np.uint64(place)])
+        place += 1
+        number |= (byte & np.uint64(127)) << shift
+        if byte < np.uint64(128):
+            return number, place
+        shift += np.uint64(7)
+    return number, np.int64(-1)
+
+
+@kernel_without_allocation
+def _message(data, place, end, tag):
+    """Returns where a field of this tag begins and ends; (-1, -1) if there is another, or none."""
+    if place >= end or data[np.uint64(place)] != tag:
+        return np.int64(-1), np.int64(-1)
+    length, start = _varint(data, place + 1, end)
+    if start < 0 or length > np.uint64(end - start):
+        return np.int64(-1), np.int64(-1)
+    return start, start + np.int64(length)
+
+
+@kernel_without_allocation
+def _read_ids(data, place, end, largest, ids, feature, at):
+    """Writes a Feature's numbers to ids[feature, at:]; returns the place behind them, or -1."""
+    if place == end:
+        return at
+    place, stop = _message(data, place, end, _INT64_LIST)
+    if place < 0 or stop != end:
+        return np.int64(-1)
+    while place < end:
+        stop = end
+        if data[np.uint64(place)] == _MESSAGE:
+            place, stop = _message(data, place, end, _MESSAGE)
+            if place < 0:
+                return np.int64(-1)
+        elif data[np.uint64(place)] == _SINGLE:
+            number, place = _varint(data, place + 1, end)
+            if place < 0 or number > np.uint64(largest):
+                return np.int64(-1)
+            ids[np.uint64(feature), np.uint64(at)] = np.int32(number)
+            at += 1
+            continue
+        else:
+            return np.int64(-1)
+        while place < stop:
+            number, place = _varint(data, place, stop)
+            if place < 0 or number > np.uint64(largest):
+                return np.int64(-1)
+            ids[np.uint64(feature), np.uint64(at)] = np.int32(number)
+            at += 1
+    return at
+
+
+@kernel_without_allocation
+def _named(data, start, end, names, bounds):
+    """Returns which of the names stands at data[start:end], or -1."""
+    for feature in range(len(bounds) - 1):
+        first = bounds[feature]
+        if bounds[feature + 1] - first == end - start:
+            k = 0
+            while k < end - start and data[np.uint64(start + k)] == names[np.uint64(first + k)]:
+                k += 1
+            if k == end - start:
+                return feature
+    return -1
+
+
+@kernel_without_allocation
+def _parse(data, place, end, names, bounds, largest, ids, offsets, row):
+    """Parses one record, whose ids begin at offsets[:, row]; returns PARSED or ODD."""
+    place, stop = _message(data, place, end, _MESSAGE)
+    if place < 0 or stop != end:
+        return ODD
+    seen = 0
+    while place < end:
+        entry, entry_end = _message(data, place, end, _MESSAGE)
+        if entry < 0:
+            return ODD
+        place = entry_end
+        name, name_end = _message(data, entry, entry_end, _NAME)
+        if name < 0:
+            return ODD
+        value, value_end = _message(data, name_end, entry_end, _VALUE)
+        if value < 0 or value_end != entry_end:
+            return ODD
+        feature = _named(data, name, name_end, names, bounds)
+        if feature >= 0:
+            if seen >> feature & 1:
+                return ODD
+            seen |= 1 << feature
+            at = _read_ids(
+                data, value, value_end, largest[feature], ids, feature, offsets[feature, row]
+            )
+            if at < 0:
+                return ODD
+            offsets[feature, row + 1] = at
+    return PARSED if seen == (1 << (len(bounds) - 1)) - 1 else ODD
+
+
+@kernel_without_allocation
+def parse_records(data, records, names, bounds, largest, ids, offsets, marks):
+    """Parses records one after another.
+
+    Args:
+        data: uint8, a shard.
+        records: int64[2, n], where contents begin, and their sizes.
+        names: uint8, the names of features; that of i is names[bounds[i]:bounds[i + 1]].
+        bounds: int64[features + 1].
+        largest: int64[features], the largest id of each; a record with another number is odd.
+        ids: int32[features, room], filled in; no record has more ids than bytes.
+        offsets: int64[features, n + 1], filled in: where each record's ids are.
+        marks: uint8[n], filled with PARSED or ODD; an odd one has no ids.
+    """
+    for feature in range(len(bounds) - 1):
+        offsets[feature, 0] = 0
+    for row in range(records.shape[1]):
+        start = records[0, row]
+        marks[row] = _parse(
+            data, start, start + records[1, row], names, bounds, largest, ids, offsets, row
+        )
+        if marks[row] != PARSED:
+            for feature in range(len(bounds) - 1):
+                offsets[feature, row + 1] = offsets[feature, row]
+
+
+@kernel_without_allocation
+def fill_rows(ids, starts, lengths, which, out, column):
+    """Writes rows of ids to the rows of a padded array, from a column on.
+
+    Args:
+        ids: int32, all rows one after another.
+        starts, lengths: int64[rows].
+        which: int64[k], the rows that are wanted.
+        out: int32[k, width], padding everywhere; a row that is too long is cut.
+        column: where rows begin.
+    """
+    room = out.shape[1] - column
+    for k in range(len(which)):
+        start = np.uint64(starts[which[k]])
+        length = min(lengths[which[k]], room)
+        for at in range(np.uint64(length)):
+            out[np.uint64(k), np.uint64(column) + at] = ids[start + at]

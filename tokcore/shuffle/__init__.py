@@ -1,1 +1,0 @@
-"""Sorted runs: rows by key, written once and merged."""

@@ -1,0 +1,617 @@
+"""Strings with weights, front-coded: what workers send each other when a vocabulary is learned.
+
+A table has distinct strings in descending order of their bytes, so that a string comes after those
+that it begins. A row is a byte of two nibbles, bytes in common with the row before and bytes added
+(15: the number follows as LEB128), the weight as LEB128, and the bytes added. Tables stay packed:
+they are merged, weighed and cut as streams. A batch of suffixes is sorted by seven bytes at a time.
+Groups of strings are ranges between short prefixes, chosen from a sample at equal shares of its
+bytes, so that a frequent first character is cut finer than a rare one.
+"""
+
+import heapq
+import math
+import struct
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from tokcore.kernels.bytes import put_varint, read_varint
+from tokcore.kernels.jit import kernel, kernel_without_allocation, read_only
+from tokcore.kernels.sorting import sort_pairs
+
+_KEY_BYTES = 7
+_MORE = 8  # in the place of a key's length: the string goes on
+_BUCKET_BITS = 16  # two leading bytes
+
+# Each character of a border is a string that the driver decides on; where strings are alike for
+# more than this the next one makes as good a border.
+_LONGEST_BORDER = 64
+
+# A row's head and weight, in the shares of the sample.
+_ROW_BYTES = 3
+
+# Magic (its last byte is the version), number of rows, length of the longest, bytes added in all.
+_MAGIC = b'TKS\x01'
+_HEADER = struct.Struct('<4sQQQ')
+
+_ESCAPED = 15
+# A head, two numbers of up to 5 bytes, and a weight of up to 9.
+MAX_ROW_OVERHEAD = 32
+
+_WRITTEN = np.dtype(
+    [(name, np.int64) for name in ('used', 'rows', 'added', 'common')], align=True
+)
+
+
+class SuffixRows(NamedTuple):
+    """Strings `text[places[i]:places[i] + lengths[i]]`, each with the weight of its token."""
+
+    text: np.ndarray  # uint8
+    places: np.ndarray  # int32[rows]
+    lengths: np.ndarray  # int32[rows]
+    owners: np.ndarray  # int32[rows]: index of the token in `counts`
+    counts: np.ndarray  # int64[tokens]
+
+    @classmethod
+    def empty(cls, text: np.ndarray, counts: np.ndarray) -> 'SuffixRows':
+        """Returns rows not yet filled in, one for each byte."""
+        return cls(text, *(np.empty(len(text), np.int32) for _ in range(3)), counts)
+
+    def first(self, rows: int) -> 'SuffixRows':
+        """Returns so many of the rows, to be read."""
+        arrays = (self.places[:rows], self.lengths[:rows], self.owners[:rows])
+        return SuffixRows(self.text, *map(read_only, arrays), self.counts)
+
+
+@dataclass(frozen=True)
+class PrefixPartitions:
+    """Group i holds the strings from borders[i - 1] on and below borders[i]."""
+
+    borders: tuple[bytes, ...]  # ascending, each of whole UTF-8 characters
+
+    def __post_init__(self):
+        if list(self.borders) != sorted(set(self.borders)) or b'' in self.borders:
+            raise ValueError('the borders of groups must ascend and not be empty')
+
+    def __len__(self) -> int:
+        return len(self.borders) + 1
+
+    def bounds(self, group: int) -> tuple[bytes, bytes]:
+        """Returns a group's lower and upper border, empty where it has none."""
+        lower = self.borders[group - 1] if group > 0 else b''
+        upper = self.borders[group] if group < len(self.borders) else b''
+        return lower, upper
+
+
+class RowWriter(NamedTuple):
+    """Rows as they are written to an array, of which a larger one may take the place."""
+
+    out: np.ndarray  # uint8
+    state: np.ndarray
+    """A record: bytes used, rows, bytes added in all, and how many bytes, at most, the row written
+    last has in common with the string that comes next."""
+
+    @classmethod
+    def with_capacity(cls, capacity: int) -> 'RowWriter':
+        return cls(np.empty(capacity, np.uint8), np.zeros(1, _WRITTEN))
+
+    def with_room(self, more: int) -> 'RowWriter':
+        """Returns the writer to go on with, which has room for so many bytes more."""
+        return self._replace(out=with_capacity(self.out, int(self.state[0]['used']), more))
+
+
+@dataclass(frozen=True)
+class SuffixTable:
+    """Distinct strings and their weights, packed (`suffix_table_kernels` has the form of a row)."""
+
+    data: np.ndarray  # uint8
+    rows: int
+    longest: int  # bytes; no string is longer
+    added: int  # bytes that the rows add to each other: the nodes of a trie of all strings
+
+    def __len__(self) -> int:
+        return self.rows
+
+    @property
+    def nbytes(self) -> int:
+        """The bytes it takes, in memory and on the way."""
+        return len(self.data) + _HEADER.size
+
+    @classmethod
+    def empty(cls) -> 'SuffixTable':
+        return cls(read_only(np.empty(0, np.uint8)), 0, 0, 0)
+
+    @classmethod
+    def from_items(cls, items: Iterable[tuple[bytes, int]]) -> 'SuffixTable':
+        """Packs a few (string, weight), in any order, equal strings added up."""
+        weights: dict[bytes, int] = {}
+        for string, weight in items:
+            weights[string] = weights.get(string, 0) + weight
+        strings = sorted(weights, reverse=True)
+        out = np.empty(sum(map(len, strings)) + MAX_ROW_OVERHEAD * len(strings), np.uint8)
+        used = added = 0
+        before = b''
+        for string in strings:
+            common = _common_prefix(before, string)
+            array = np.frombuffer(string, np.uint8)
+            used = write_row(out, used, common, array, len(string), weights[string])
+            added += len(string) - common
+            before = string
+        longest = max(map(len, strings), default=0)
+        return cls(read_only(out[:used].copy()), len(strings), longest, added)
+
+    def items(self) -> Iterator[tuple[bytes, int]]:
+        """Yields (string, weight) in descending order of the strings."""
+        strings, ends, weights = self.arrays()
+        start, joined = 0, strings.tobytes()
+        for end, weight in zip(ends.tolist(), weights.tolist()):
+            yield joined[start:end], weight
+            start = end
+
+    def arrays(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Returns the strings one after another (uint8), their ends and weights (int64[rows])."""
+        data = read_only(self.data)
+        strings = np.empty(measure_rows(data), np.uint8)
+        ends, weights = np.empty(self.rows, np.int64), np.empty(self.rows, np.int64)
+        unpack_rows(data, self.longest, strings, ends, weights)
+        return strings, ends, weights
+
+    def with_weights(self, weights: np.ndarray, first: int) -> 'SuffixTable':
+        """Returns the rows whose weight in int64 weights[first:first + rows] is not 0, with it."""
+        writer = RowWriter.with_capacity(len(self.data) + 9 * self.rows + MAX_ROW_OVERHEAD)
+        string = np.empty(self.longest, np.uint8)
+        weigh_anew(read_only(self.data), string, first, read_only(weights), writer)
+        return self.written(writer, self.longest)
+
+    @classmethod
+    def written(cls, writer: RowWriter, longest: int) -> 'SuffixTable':
+        """Returns the table of all rows written; none is longer than `longest`."""
+        used, rows, added, _ = writer.state[0].tolist()
+        return cls(read_only(writer.out[:used].copy()), rows, longest, added)
+
+    def to_bytes(self) -> bytes:
+        header = _HEADER.pack(_MAGIC, self.rows, self.longest, self.added)
+        return header + self.data.tobytes()
+
+    @classmethod
+    def from_bytes(cls, packed: bytes) -> 'SuffixTable':
+        """Returns the table that `to_bytes` packed, a view; ValueError if there is none."""
+        if len(packed) < _HEADER.size or packed[: len(_MAGIC)] != _MAGIC:
+            raise ValueError('these bytes are not a packed suffix table of this version')
+        _, rows, longest, added = _HEADER.unpack_from(packed)
+        data = np.frombuffer(packed, np.uint8)[_HEADER.size :]
+        return cls(read_only(data), rows, longest, added)
+
+
+def pack_suffixes(
+    rows: SuffixRows, groups: PrefixPartitions, group_range: tuple[int, int]
+) -> list[tuple[int, SuffixTable]]:
+    """Returns (group, table) for each group of a range that has strings, in ascending order."""
+    if not len(rows.places):
+        return []
+    order = np.empty(len(rows.places), np.int32)
+    _sort_rows(rows, order)
+    order = read_only(order)
+    first, last = group_range
+    borders = [_encoded(groups.bounds(group)[0]) for group in range(first, last)]
+    cuts = [_count_below(rows, order, border) for border in borders]
+    upper = groups.bounds(last - 1)[1]
+    cuts.append(_count_below(rows, order, _encoded(upper)) if upper else len(order))
+    tables = []
+    for group, (begin, end) in enumerate(zip(cuts, cuts[1:]), first):
+        if begin < end:
+            data, count, longest, added = _pack_rows(rows, order, begin, end)
+            tables.append((group, SuffixTable(read_only(data), count, longest, added)))
+    return tables
+
+
+def _encoded(border: bytes) -> np.ndarray:
+    return np.frombuffer(border, np.uint8)
+
+
+@kernel_without_allocation
+def _key(text, place, length):
+    key = np.int64(0)
+    if length >= 7:
+        for i in range(7):
+            key = key << 8 | np.int64(text[np.uint64(place + i)])
+        return key << 4 | np.int64(min(length, 8))
+    for i in range(length):
+        key = key << 8 | np.int64(text[np.uint64(place + i)])
+    return key << (8 * (7 - length)) << 4 | np.int64(length)
+
+
+@kernel
+def _sort_rows(rows, order):
+    """Fills `order` with the rows in ascending order of their strings."""
+    text, places, lengths = rows.text, rows.places, rows.lengths
+    ends = np.zeros(1 << _BUCKET_BITS, np.int64)
+    for row in range(len(places)):
+        place = np.int64(places[row])
+        second = np.int64(text[place + 1]) if lengths[row] > 1 else np.int64(0)
+        ends[np.int64(text[place]) << 8 | second] += 1
+    widest = ends.max()
+    ends = np.cumsum(ends)
+    free = ends.copy()
+    for row in range(len(places) - 1, -1, -1):
+        place = np.int64(places[row])
+        second = np.int64(text[place + 1]) if lengths[row] > 1 else np.int64(0)
+        bucket = np.int64(text[place]) << 8 | second
+        free[bucket] -= 1
+        order[free[bucket]] = row
+    keys = np.empty(widest, np.int64)
+    # Classes of strings equal so far: begin, end, and the bytes in which they are.
+    waiting = np.empty(3 * 64, np.int64)
+    low = np.int64(0)
+    for high in ends:
+        if high == low:
+            continue
+        waiting[0], waiting[1], waiting[2] = low, high, 0
+        count = 1
+        while count:
+            count -= 1
+            begin, end, known = waiting[3 * count], waiting[3 * count + 1], waiting[3 * count + 2]
+            for i in range(begin, end):
+                row = np.int64(order[i])
+                keys[i - begin] = _key(text, places[row] + known, lengths[row] - known)
+            sort_pairs(keys, order, begin, end - begin)
+            i = begin
+            while i < end:
+                key = keys[i - begin]
+                j = i + 1
+                while j < end and keys[j - begin] == key:
+                    j += 1
+                if j > i + 1 and key & 15 == _MORE:
+                    if 3 * count + 3 > len(waiting):
+                        larger = np.empty(2 * len(waiting), np.int64)
+                        larger[: 3 * count] = waiting[: 3 * count]
+                        waiting = larger
+                    waiting[3 * count], waiting[3 * count + 1] = i, j
+                    waiting[3 * count + 2] = known + _KEY_BYTES
+                    count += 1
+                i = j
+        low = high
+
+
+@kernel_without_allocation
+def _count_below(rows, order, border):
+    """Returns how many rows, in order, are below a string."""
+    text = rows.text
+    low, high = 0, len(order)
+    while low < high:
+        middle = (low + high) // 2
+        row = np.int64(order[middle])
+        place, length = np.int64(rows.places[row]), np.int64(rows.lengths[row])
+        i = 0
+        while i < length and i < len(border) and text[place + i] == border[i]:
+            i += 1
+        if i < len(border) and (i == length or text[place + i] < border[i]):
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+@kernel
+def _pack_rows(rows, order, begin, end):
+    """Packs order[begin:end] from the last to the first; returns (data, rows, longest, added)."""
+    text = rows.text
+    out = np.empty(8 * (end - begin) + MAX_ROW_OVERHEAD, np.uint8)
+    used, packed, longest, added = 0, 0, np.int64(0), 0
+    place, length, common = np.int64(0), np.int64(0), np.int64(0)
+    weight = np.int64(0)
+    for i in range(end - 1, begin - 2, -1):
+        same = np.int64(0)
+        if i >= begin:
+            row = np.int64(order[i])
+            other, other_length = np.int64(rows.places[row]), np.int64(rows.lengths[row])
+            shorter = min(length, other_length)
+            while same < shorter and (
+                text[np.uint64(place + same)] == text[np.uint64(other + same)]
+            ):
+                same += 1
+            if i < end - 1 and same == length and same == other_length:
+                weight += rows.counts[rows.owners[row]]
+                continue
+        if i < end - 1:
+            out = with_capacity(out, used, length - common + MAX_ROW_OVERHEAD)
+            used = write_row(out, used, common, text[place : place + length], length, weight)
+            packed += 1
+            added += length - common
+            longest = max(longest, length)
+        if i >= begin:
+            place, length, common = other, other_length, same
+            weight = rows.counts[rows.owners[row]]
+    return out[:used].copy(), packed, longest, added
+
+
+def proper_prefixes(string: bytes) -> list[bytes]:
+    """Returns what properly begins a string, in whole characters, from short to long."""
+    return [string[:i] for i in range(1, len(string)) if string[i] & 0xC0 != 0x80]
+
+
+def choose_groups(sample: SuffixTable, groups: int) -> PrefixPartitions:
+    """Returns about so many groups, at most, with equal shares of the sample's bytes."""
+    total = sample.added + _ROW_BYTES * sample.rows
+    share = max(1, math.ceil(total / max(1, groups)))
+    borders = np.empty(_LONGEST_BORDER * (groups + 1), np.uint8)
+    ends = np.empty(groups + 1, np.int64)
+    found = _find_borders(
+        read_only(sample.data), sample.longest, share, _LONGEST_BORDER, borders, ends
+    )
+    starts = [0, *ends[:found].tolist()]
+    joined = borders.tobytes()
+    strings = [joined[start:end] for start, end in zip(starts, starts[1:])]
+    return PrefixPartitions(tuple(reversed(strings)))
+
+
+def pass_ranges(group_bytes: list[int], most: int) -> Iterator[tuple[int, int]]:
+    """Cuts the groups into ranges [first, last) of at most so many bytes, or of one group."""
+    first, held = 0, 0
+    for group, size in enumerate(group_bytes):
+        if group > first and held + size > most:
+            yield first, group
+            first, held = group, 0
+        held += size
+    if first < len(group_bytes):
+        yield first, len(group_bytes)
+
+
+@kernel
+def _find_borders(data, longest, share, longest_border, borders, ends):
+    """Writes a border wherever a share is full: the least prefix of a row above the next row."""
+    row = np.empty(longest + 1, np.uint8)
+    place, held, found, written, size = 0, 0, 0, 0, 0
+    while place < len(data):
+        common, more, _, place = read_row_head(data, place)
+        if held >= share and common < size and found < len(ends):
+            length = common + 1
+            while length < size and row[length] & 0xC0 == 0x80:
+                length += 1
+            if length <= longest_border:
+                for i in range(length):
+                    borders[written + i] = row[i]
+                written += length
+                ends[found] = written
+                found += 1
+                held = 0
+        for i in range(more):
+            row[common + i] = data[place + i]
+        place += more
+        size = common + more
+        held += more + 3
+    return found
+
+
+def merge_suffix_tables(tables: Iterable[SuffixTable]) -> SuffixTable:
+    """Returns one table with the weights of each string added up; the smallest are merged first."""
+    waiting = [(table.nbytes, place, table) for place, table in enumerate(tables) if table.rows]
+    if not waiting:
+        return SuffixTable.empty()
+    heapq.heapify(waiting)
+    place = len(waiting) + max(each[1] for each in waiting)
+    while len(waiting) > 1:
+        first, second = heapq.heappop(waiting)[2], heapq.heappop(waiting)[2]
+        merged = _merge_two(first, second)
+        place += 1
+        heapq.heappush(waiting, (merged.nbytes, place, merged))
+    return waiting[0][2]
+
+
+class SuffixTableMerger:
+    """Merges tables as they come: what waits never outweighs what is merged, beyond one table."""
+
+    def __init__(self):
+        self._merged = SuffixTable.empty()
+        self._waiting: list[SuffixTable] = []
+        self._waiting_bytes = 0
+
+    @property
+    def nbytes(self) -> int:
+        return self._waiting_bytes + self._merged.nbytes
+
+    def add(self, table: SuffixTable) -> None:
+        self._waiting.append(table)
+        self._waiting_bytes += table.nbytes
+        if self._waiting_bytes >= self._merged.nbytes:
+            self.merged()
+
+    def merged(self) -> SuffixTable:
+        """Returns the sum of all tables added."""
+        if self._waiting:
+            self._merged = merge_suffix_tables([self._merged, *self._waiting])
+            self._waiting, self._waiting_bytes = [], 0
+        return self._merged
+
+    def to_bytes(self) -> bytes:
+        """Returns the sum's bytes."""
+        return self.merged().to_bytes()
+
+    @classmethod
+    def from_bytes(cls, data: bytes) -> 'SuffixTableMerger':
+        """Returns what gave these bytes."""
+        merger = cls()
+        merger.add(SuffixTable.from_bytes(data))
+        return merger
+
+
+def _merge_two(first: SuffixTable, second: SuffixTable) -> SuffixTable:
+    longest = max(first.longest, second.longest)
+    out = np.empty(len(first.data) + len(second.data) + MAX_ROW_OVERHEAD, np.uint8)
+    strings = np.empty((2, longest), np.uint8)
+    rows, added, used = merge_rows(read_only(first.data), read_only(second.data), strings, out)
+    return SuffixTable(read_only(out[:used].copy()), rows, longest, added)
+
+
+def _common_prefix(one: bytes, other: bytes) -> int:
+    common = 0
+    while common < min(len(one), len(other)) and one[common] == other[common]:
+        common += 1
+    return common
+
+
+@kernel_without_allocation
+def read_row_head(data, place):
+    """Reads what stands before a row's added bytes.
+
+    Returns (bytes in common with the row before, bytes added, weight, the place of those bytes).
+    """
+    head = np.int64(data[np.uint64(place)])
+    place += 1
+    common, more = head >> 4, head & 15
+    if common == _ESCAPED:
+        common, place = read_varint(data, place)
+    if more == _ESCAPED:
+        more, place = read_varint(data, place)
+    weight, place = read_varint(data, place)
+    return common, more, weight, place
+
+
+@kernel_without_allocation
+def keep_common(writer, common):
+    """Tells a writer that the strings to come have so many bytes, at most, of those before."""
+    state = writer.state[0]
+    state['common'] = min(state['common'], common)
+
+
+@kernel_without_allocation
+def append_row(writer, string, length, weight):
+    """Writes string[:length]; there is room."""
+    state = writer.state[0]
+    common = min(state['common'], length)
+    state['used'] = write_row(writer.out, state['used'], common, string, length, weight)
+    state['rows'] += 1
+    state['added'] += length - common
+    state['common'] = length
+
+
+@kernel_without_allocation
+def write_row(out, used, common, string, length, weight):
+    """Writes string[:length], which has `common` bytes with the row before; there is room."""
+    added = length - common
+    out[np.uint64(used)] = np.uint8(min(common, _ESCAPED) << 4 | min(added, _ESCAPED))
+    used += 1
+    if common >= _ESCAPED:
+        used = put_varint(out, used, common)
+    if added >= _ESCAPED:
+        used = put_varint(out, used, added)
+    used = put_varint(out, used, weight)
+    for i in range(common, length):
+        out[np.uint64(used)] = string[np.uint64(i)]
+        used += 1
+    return used
+
+
+@kernel
+def with_capacity(out, used, more):
+    """Returns `out`, or a larger copy, with room for `more` bytes behind the used ones."""
+    if used + more <= len(out):
+        return out
+    larger = np.empty(2 * (used + more), np.uint8)
+    larger[:used] = out[:used]
+    return larger
+
+
+@kernel_without_allocation
+def _put_bytes(string, common, data, place, more):
+    """Adds a row's bytes to the string before; returns the place behind them, and the length."""
+    for i in range(more):
+        string[np.uint64(common + i)] = data[np.uint64(place + i)]
+    return place + more, common + more
+
+
+@kernel_without_allocation
+def merge_rows(first, second, strings, out):
+    """Merges two tables of rows into `out`, equal strings' weights added up.
+
+    Beside each waiting string stands what it has in common with the string written last: the one
+    with more of it is next, and only where both have the same are bytes compared, from there on.
+    Returns (rows, bytes added in all, bytes used); what is used is never more than both inputs.
+
+    Args:
+      strings: uint8[2, longest], room for the two strings that wait.
+    """
+    a, b = strings[0], strings[1]
+    used, rows, added = np.int64(0), 0, np.int64(0)
+    i, a_common, a_length, a_weight = np.int64(0), np.int64(0), np.int64(0), np.int64(0)
+    j, b_common, b_length, b_weight = np.int64(0), np.int64(0), np.int64(0), np.int64(0)
+    takes_a, takes_b = True, True
+    # Each row is read and written at one place in the code: the compiler inlines no more.
+    while True:
+        if takes_a:
+            a_common = np.int64(-1)
+            if i < len(first):
+                a_common, more, a_weight, i = read_row_head(first, i)
+                i, a_length = _put_bytes(a, a_common, first, i, more)
+        if takes_b:
+            b_common = np.int64(-1)
+            if j < len(second):
+                b_common, more, b_weight, j = read_row_head(second, j)
+                j, b_length = _put_bytes(b, b_common, second, j, more)
+        common = max(a_common, b_common)
+        if common < 0:
+            return rows, added, used
+        takes_a, takes_b = a_common == common, b_common == common
+        if takes_a and takes_b:
+            same, shorter = common, min(a_length, b_length)
+            while same < shorter and a[np.uint64(same)] == b[np.uint64(same)]:
+                same += 1
+            takes_a = same == b_length or (same < a_length and a[same] > b[same])
+            takes_b = same == a_length or (same < b_length and b[same] > a[same])
+            a_common = b_common = same  # of the one that goes on waiting
+        if takes_a:
+            weight = a_weight + b_weight if takes_b else a_weight
+            used = write_row(out, used, common, a, a_length, weight)
+            added += a_length - common
+        else:
+            used = write_row(out, used, common, b, b_length, b_weight)
+            added += b_length - common
+        rows += 1
+
+
+@kernel
+def unpack_rows(data, longest, strings, ends, weights):
+    """Writes every string in full; `ends` and `weights` have a number for each row."""
+    string = np.empty(longest + 1, np.uint8)
+    place, row, written = 0, 0, 0
+    while place < len(data):
+        common, more, weight, place = read_row_head(data, place)
+        for k in range(more):
+            string[common + k] = data[place + k]
+        place += more
+        for k in range(common + more):
+            strings[written + k] = string[k]
+        written += common + more
+        ends[row] = written
+        weights[row] = weight
+        row += 1
+
+
+@kernel_without_allocation
+def measure_rows(data):
+    """Returns the bytes that `unpack_rows` writes."""
+    place, total = 0, 0
+    while place < len(data):
+        common, more, _, place = read_row_head(data, place)
+        place += more
+        total += common + more
+    return total
+
+
+@kernel_without_allocation
+def weigh_anew(data, string, row, weights, writer):
+    """Writes the rows whose new weight, weights[row + i], is not 0.
+
+    Args:
+      string: uint8[longest], room for the string that is read.
+    """
+    place = np.int64(0)
+    while place < len(data):
+        common, more, _, place = read_row_head(data, place)
+        place, length = _put_bytes(string, common, data, place, more)
+        keep_common(writer, common)
+        if weights[row] != 0:
+            append_row(writer, string, length, weights[row])
+        row += 1

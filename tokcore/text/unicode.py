@@ -1,0 +1,359 @@
+"""Unicode in kernels: UTF-8, properties of all code points as arrays, scripts, and the quick check.
+
+UTF-8 is checked 64 bytes at a time. Properties come from this Python's `unicodedata`, so they
+differ between versions; what is made with them records `UNICODE_VERSION`. `unicodedata` knows no
+scripts; those are from the module `regex`, whose letters are used with them. A row may be outside
+of a normal form if one of its characters is, or is a mark that must come later, or the second half
+of a pair.
+"""
+
+from __future__ import annotations
+
+import functools
+import sys
+import unicodedata
+from typing import Literal, get_args
+
+import numpy as np
+
+from tokcore.errors import InputError
+from tokcore.kernels.jit import kernel_without_allocation, read_only
+from tokcore.kernels.simd import byte_range_mask, load_word, popcount, trailing_zeros
+
+OWN, OTHER = 1, 2
+
+_SEVERAL = {
+    'Hans': 'Hani', 'Hant': 'Hani', 'Hrkt': 'Hira Kana', 'Jpan': 'Hani Hira Kana',
+    'Kore': 'Hang Hani',
+}  # fmt: skip
+"""Codes of how a language is written, for which Unicode has several scripts, or one for both."""
+
+_NONE = ('Zyyy', 'Zinh', 'Zzzz', 'Qaai')
+"""No scripts: what several have, what takes that of the letter before it, what is not known."""
+
+Form = Literal['NFC', 'NFKC']
+FORMS: tuple[Form, ...] = get_args(Form)
+
+_0, _1 = np.uint64(0), np.uint64(1)
+_CHUNK = np.uint64(64)
+_LOW_SIX = np.uint64(0x3F)
+
+# Vowels and final consonants of Korean, which syllables are composed of.
+_JAMO = [*range(0x1161, 0x1176), *range(0x11A8, 0x11C3)]
+
+_NAMES = {'\n': 'a line feed', '\r': 'a carriage return', '\0': 'a NUL'}
+
+UNICODE_VERSION: str = unicodedata.unidata_version
+
+CODE_POINTS = 0x110000
+
+_2, _3 = np.uint64(2), np.uint64(3)
+# In the last place of a chunk, the last two, the last three.
+_CUT_TWO, _CUT_THREE, _CUT_FOUR = np.uint64(1 << 63), np.uint64(3 << 62), np.uint64(7 << 61)
+
+_ONE = np.uint64(1)
+
+
+def is_script(code: str) -> bool:
+    """Tells whether there are letters that a code stands for."""
+    import regex
+
+    if code in _NONE:
+        return False
+    if code in _SEVERAL:
+        return True
+    try:
+        regex.compile(rf'\p{{Script={code}}}')
+    except regex.error:
+        return False
+    return True
+
+
+@functools.lru_cache(maxsize=8)
+def letter_classes(code: str) -> np.ndarray:
+    """Returns uint8[0x110000]: `OWN` for letters of a script, `OTHER` for those of others, else 0.
+
+    Letters (categories L*) that belong to no script in particular, as U+30FC and the letters of
+    mathematics, are 0 too.
+    """
+    import numpy as np
+
+
+    classes = np.zeros(CODE_POINTS, np.uint8)
+    own = '||'.join(rf'\p{{Script={each}}}' for each in _SEVERAL.get(code, code).split())
+    none = '||'.join(rf'\p{{Script={each}}}' for each in _NONE[:2])
+    for first, end in _runs(rf'[\p{{L}}--[{none}]]+'):
+        classes[first:end] = OTHER
+    for first, end in _runs(rf'[\p{{L}}&&[{own}]]+'):
+        classes[first:end] = OWN
+    return read_only(classes)
+
+
+def _runs(pattern: str) -> list[tuple[int, int]]:
+    """Returns runs of code points that a pattern matches, each as its first and the one behind."""
+    import regex
+
+    # A text of all code points in their order but the surrogates, which are no letters.
+    gap, width = 0xD800, 0x800
+    text = ''.join(map(chr, (*range(gap), *range(gap + width, 0x110000))))
+    runs = []
+    for found in regex.finditer(pattern, text, regex.V1):
+        first, end = found.span()
+        if first < gap < end:
+            runs.append((first, gap))
+            first = gap
+        behind = width if first >= gap else 0
+        runs.append((first + behind, end + behind))
+    return runs
+
+
+@functools.cache
+def doubtful_bits(form: str) -> np.ndarray:
+    """Returns uint64[0x110000 / 64]: bit c % 64 of word c // 64 is set where c needs a look.
+
+    A text without such code points is in the form, one of Unicode's four.
+    """
+    table = np.zeros(sys.maxunicode + 1, np.uint8)
+    table[_JAMO] = 1
+    for code in range(0x80, sys.maxunicode + 1):
+        character = chr(code)
+        if unicodedata.combining(character) or unicodedata.normalize(form, character) != character:
+            table[code] = 1
+        parts = unicodedata.decomposition(character)
+        # The second of two that are put together to this one. ('<…> ' is of compatibility alone.)
+        if parts and parts[0] != '<' and ' ' in parts:
+            table[int(parts.split()[1], 16)] = 1
+    return read_only(np.packbits(table, bitorder='little').view(np.uint64))
+
+
+@kernel_without_allocation
+def find_doubtful(rows, bits, found):
+    """Marks those of `TextRows`, valid UTF-8, that hold code points of `doubtful_bits`.
+
+    `found` uint8[rows] is 0, and set to 1.
+    """
+    for row in range(len(rows.starts)):
+        place, end = np.uint64(rows.starts[row]), np.uint64(rows.ends[row])
+        while place < end:
+            if _doubtful_chunk(rows.text, place, end - place, bits):
+                found[row] = 1
+                break
+            place += _CHUNK
+
+
+@kernel_without_allocation
+def _doubtful_chunk(text, place, left, bits):
+    """Whether a character is doubtful that begins among 64 bytes, of which so many are a row's."""
+    wide = byte_range_mask(text, place, 0xC2, 0xFF)
+    if left < _CHUNK:
+        wide &= (_1 << left) - _1
+    if wide == _0:
+        return False
+    wide &= ~ideograph_mask(text, place)
+    found = _0
+    while wide != _0:
+        code = decode_word(load_word(text, place + trailing_zeros(wide)))
+        wide &= wide - _1
+        found |= bits[code >> np.uint64(6)] >> (code & _LOW_SIX)
+    return found & _1 != _0
+
+
+def character_name(character: str) -> str:
+    r"""Returns what a sentence calls a character: 'a line feed' for `\n`, its number for others."""
+    return _NAMES.get(character, f'U+{ord(character):04X}')
+
+
+def check_unicode(version: str | None, what: str, here: str = 'this Python') -> None:
+    """Refuses what was made with the Unicode tables of another Python.
+
+    Which characters are letters differs between Python versions, so tokens would be cut in another
+    way. None, nothing being recorded, passes.
+
+    Raises:
+        InputError: the versions differ.
+    """
+    if version is not None and version != UNICODE_VERSION:
+        raise InputError(
+            f'{what} has Unicode {version} but {here} has {UNICODE_VERSION}; use the Python '
+            'version that it was made with, or make it again'
+        )
+
+
+@functools.cache
+def category_table() -> np.ndarray:
+    """Returns uint8[0x110000, 2]: the two letters of each code point's general category."""
+    letters = ''.join(map(unicodedata.category, map(chr, range(CODE_POINTS))))
+    return read_only(np.frombuffer(letters.encode('ascii'), np.uint8).reshape(CODE_POINTS, 2))
+
+
+@functools.cache
+def alphanumeric_table() -> np.ndarray:
+    """Returns uint8[0x110000], 1 for letters and numbers (categories L* and N*), 0 for the rest.
+
+    This is Tensor2Tensor's `_ALPHANUMERIC_CHAR_SET`: combining marks (M*) are not in it.
+    """
+    major = category_table()[:, 0]
+    return read_only(((major == ord('L')) | (major == ord('N'))).astype(np.uint8))
+
+
+@functools.cache
+def whitespace_table() -> np.ndarray:
+    """Returns uint8[0x110000], 1 for what `str.strip` strips, 0 for the rest."""
+    letters = category_table()
+    # All whitespace is a separator or a control character, and these are few.
+    control = (letters[:, 0] == ord('C')) & (letters[:, 1] == ord('c'))
+    table = np.zeros(CODE_POINTS, np.uint8)
+    for code_point in np.flatnonzero((letters[:, 0] == ord('Z')) | control).tolist():
+        table[code_point] = chr(code_point).isspace()
+    return read_only(table)
+
+
+@kernel_without_allocation
+def check_rows(text, starts, ends, damaged):
+    """Marks rows that may not be UTF-8; returns the number of '\\r' in and between all rows.
+
+    `damaged` uint8[rows]: 0, and set to 1 where a character is not whole in a row or between it and
+    the next. The rows are in the order of the text, and the bytes next to them are below 0x80.
+    """
+    rows = len(starts)
+    returns = _0
+    if rows == 0:
+        return np.int64(0)
+    row = 0
+    # Unsigned, since numba looks at every signed index whether it is negative.
+    position = np.uint64(starts[0])
+    end = np.uint64(ends[rows - 1])
+    while position < end:
+        if position + _CHUNK <= end:
+            sound = valid_utf8_prefix(text, position)
+            if sound:
+                # No character that is cut begins with it.
+                returns += popcount(byte_range_mask(text, position, 0x0D, 0x0D))
+                position += sound
+                continue
+        limit = min(end, position + _CHUNK)
+        while position < limit:
+            length = 1
+            if text[position] >= 0x80:
+                length = utf8_length(text, np.int64(position), np.int64(end))
+                if length == 0:
+                    while row + 1 < rows and starts[row + 1] <= np.int64(position):
+                        row += 1
+                    damaged[row] = 1
+                    length = 1
+            elif text[position] == 0x0D:
+                returns += _1
+            position += np.uint64(length)
+    return np.int64(returns)
+
+
+@kernel_without_allocation
+def valid_utf8_prefix(data, position):
+    """How many of the 64 bytes at `position` are whole characters of strict UTF-8.
+
+    That is 61 to 64, the fewer if the last character goes on behind; 0 says that a byte is wrong.
+    The bytes behind leads must be the continuation bytes, all of them.
+    """
+    high = byte_range_mask(data, position, 0x80, 0xFF)
+    if high == _0:
+        return _CHUNK
+    continued = byte_range_mask(data, position, 0x80, 0xBF)
+    two = byte_range_mask(data, position, 0xC2, 0xDF)
+    three = byte_range_mask(data, position, 0xE0, 0xEF)
+    four = byte_range_mask(data, position, 0xF0, 0xF4)
+    seconds = (two | three | four) << _1
+    wrong = continued ^ (seconds | (three | four) << _2 | four << _3)
+    wrong |= high & ~(continued | two | three | four)
+    # E0 and F0 begin overlong forms, ED surrogates, F4 what is beyond U+10FFFF.
+    e0, ed = (
+        byte_range_mask(data, position, 0xE0, 0xE0),
+        byte_range_mask(data, position, 0xED, 0xED),
+    )
+    if e0 | ed | four != _0:
+        f0, f4 = (
+            byte_range_mask(data, position, 0xF0, 0xF0),
+            byte_range_mask(data, position, 0xF4, 0xF4),
+        )
+        wrong |= e0 << _1 & ~byte_range_mask(data, position, 0xA0, 0xBF)
+        wrong |= ed << _1 & ~byte_range_mask(data, position, 0x80, 0x9F)
+        wrong |= f0 << _1 & ~byte_range_mask(data, position, 0x90, 0xBF)
+        wrong |= f4 << _1 & ~byte_range_mask(data, position, 0x80, 0x8F)
+    if wrong != _0:
+        return _0
+    # 64 where no bit is set.
+    return trailing_zeros(two & _CUT_TWO | three & _CUT_THREE | four & _CUT_FOUR)
+
+
+@kernel_without_allocation
+def next_character(text, position):
+    """The code point at `position` of valid UTF-8, where a character begins, and where it ends."""
+    lead = np.int64(text[np.uint64(position)])
+    if lead < 0x80:
+        return lead, position + 1
+    second = np.int64(text[np.uint64(position + 1)]) & 0x3F
+    if lead < 0xE0:
+        return (lead & 0x1F) << 6 | second, position + 2
+    third = np.int64(text[np.uint64(position + 2)]) & 0x3F
+    if lead < 0xF0:
+        return (lead & 0x0F) << 12 | second << 6 | third, position + 3
+    fourth = np.int64(text[np.uint64(position + 3)]) & 0x3F
+    return (lead & 0x07) << 18 | second << 12 | third << 6 | fourth, position + 4
+
+
+@kernel_without_allocation
+def decode_word(word):
+    """The code point that begins a little-endian word of valid UTF-8, as a uint64."""
+    second = word >> np.uint64(8) & _LOW_SIX
+    third = word >> np.uint64(16) & _LOW_SIX
+    lead = word & np.uint64(0xFF)
+    if lead >= np.uint64(0xE0):
+        if lead >= np.uint64(0xF0):
+            fourth = word >> np.uint64(24) & _LOW_SIX
+            high = (lead & np.uint64(7)) << np.uint64(18) | second << np.uint64(12)
+            return high | third << np.uint64(6) | fourth
+        return (lead & np.uint64(15)) << np.uint64(12) | second << np.uint64(6) | third
+    if lead >= np.uint64(0x80):
+        return (lead & np.uint64(31)) << np.uint64(6) | second
+    return lead
+
+
+@kernel_without_allocation
+def ideograph_mask(text, place):
+    """Where in 64 bytes U+4E00 to U+9FBF begin: nearly all the ideographs in use."""
+    after = place + _ONE
+    return (
+        byte_range_mask(text, place, 0xE5, 0xE8)
+        | byte_range_mask(text, place, 0xE4, 0xE4) & byte_range_mask(text, after, 0xB8, 0xBF)
+        | byte_range_mask(text, place, 0xE9, 0xE9) & byte_range_mask(text, after, 0x80, 0xBE)
+    )
+
+
+@kernel_without_allocation
+def utf8_length(data, position, end):
+    """The bytes of the character at `position`, at least 0x80, or 0 if it is not strict UTF-8.
+
+    `end` is where the text ends.
+    """
+    lead = data[position]
+    if lead < 0xC2 or lead > 0xF4 or position + 1 >= end:
+        return 0
+    second = data[position + 1]
+    if second & 0xC0 != 0x80:
+        return 0
+    if lead < 0xE0:
+        return 2
+    if lead < 0xF0:
+        # E0 begins overlong forms, ED surrogates.
+        if (lead == 0xE0 and second < 0xA0) or (lead == 0xED and second > 0x9F):
+            return 0
+        if position + 2 >= end or data[position + 2] & 0xC0 != 0x80:
+            return 0
+        return 3
+    # F0 begins overlong forms, F4 what is beyond U+10FFFF.
+    if (lead == 0xF0 and second < 0x90) or (lead == 0xF4 and second > 0x8F):
+        return 0
+    if position + 3 >= end or data[position + 2] & 0xC0 != 0x80:
+        return 0
+    if data[position + 3] & 0xC0 != 0x80:
+        return 0
+    return 4

@@ -1,0 +1,180 @@
+r"""Words between white space: between U+0020 alone, or between what `str.split` cuts at.
+
+Words are found 64 bytes at a time. To write pieces as words of a line, white space within a piece
+is escaped, and so is a backslash that begins what looks like an escape or stands right before one:
+
+    'a b' -> 'a\32;b'      'a\32;b' -> 'a\92;32;b'      'a\b' -> 'a\b'
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Literal, NamedTuple, get_args
+
+import numpy as np
+
+from tokcore.kernels.jit import kernel_without_allocation, read_only
+from tokcore.kernels.simd import byte_range_mask, load_word, put_places, trailing_zeros
+from tokcore.text.pre_tokenizer import CHUNK_TOKENS, RowPart, ScannedTokens, TextRows, scan_tokens
+from tokcore.text.unicode import decode_word, whitespace_table
+
+_TO_ESCAPE = re.compile(r'\s|\\(?=\d+;|\s|\\+(?:\d+;|\s))')
+_ESCAPE = re.compile(r'\\(\d+);')
+
+Split = Literal['space', 'unicode']
+SPLITS: tuple[Split, ...] = get_args(Split)
+
+_TOKENS_AT_ONCE = 1 << 14
+_SPACE_ALONE = read_only(np.empty(0, np.uint8))
+
+_CHUNK = np.uint64(64)
+_0, _1 = np.uint64(0), np.uint64(1)
+_ALL, _LAST = ~_0, np.uint64(63)
+
+
+def escape_piece(piece: str) -> str:
+    """Returns a piece without white space in it."""
+    return _TO_ESCAPE.sub(lambda found: f'\\{ord(found[0])};', piece)
+
+
+def unescape_piece(shown: str) -> str:
+    """Returns the piece of what `escape_piece` gave."""
+    return _ESCAPE.sub(_character, shown)
+
+
+def _character(found: re.Match) -> str:
+    number = int(found[1])
+    return chr(number) if number <= 0x10FFFF else found[0]
+
+
+class WhiteSpace(NamedTuple):
+    """The state: which characters are between tokens."""
+
+    whitespace: np.ndarray  # uint8[0x110000], `whitespace_table`; of no length: U+0020 alone
+    breaks: bool  # whether line feeds and carriage returns are, beside U+0020
+
+
+@dataclass(frozen=True)
+class SpacePreTokenizer:
+    """A `PreTokenizer` of words.
+
+    Attributes:
+        split: 'space', as TensorFlow NMT splits; 'unicode', as `str.split` does.
+        at_line_breaks: whether 'space' splits at line feeds and carriage returns too. Lines, which
+            NMT reads, have none; texts of JSON and Parquet do. Records do not tell it: each scheme
+            has it always or never.
+    """
+
+    split: Split = 'space'
+    at_line_breaks: bool = False
+
+    @property
+    def name(self) -> str:
+        return 'spaces'
+
+    @property
+    def options(self) -> Mapping[str, object]:
+        return {'split': self.split}
+
+    def tokens(self, text: str) -> list[str]:
+        """Returns the words of a text, in plain Python."""
+        if self.split == 'unicode':
+            return text.split()
+        if self.at_line_breaks:
+            text = text.replace('\n', ' ').replace('\r', ' ')
+        return [word for word in text.split(' ') if word]
+
+    def prepare(self, rows: TextRows) -> tuple[WhiteSpace, np.ndarray]:
+        table = whitespace_table() if self.split == 'unicode' else _SPACE_ALONE
+        return WhiteSpace(table, self.at_line_breaks), rows.text
+
+    def row_parts(self, rows: TextRows, row: int, longest: int) -> Iterator[RowPart]:
+        state, text = self.prepare(rows)
+        long_row = rows.part(row, row + 1)
+        starts = np.empty(_TOKENS_AT_ONCE + CHUNK_TOKENS, np.uint64)
+        found = ScannedTokens(text, starts, np.empty_like(starts), np.zeros(2, np.int64))
+        done, position = 0, -1
+        while not done:
+            done, position, tokens = scan_tokens(long_row, done, position, state, found)
+            starts, ends = found.starts[:tokens], found.ends[:tokens]
+            first = 0
+            for token in [*np.flatnonzero(ends - starts > longest).tolist(), tokens]:
+                if first < token:
+                    yield RowPart(text, int(starts[first]), int(ends[token - 1]), False)
+                if token < tokens:
+                    yield RowPart(text, int(starts[token]), int(ends[token]), True)
+                first = token + 1
+
+
+@kernel_without_allocation
+def _wide_spaces(text, place, inside, carried, whitespace):
+    """The bytes of a chunk that belong to white space of several bytes, and those behind it.
+
+    `carried` are the bytes at its beginning that a character before it takes; so is what is returned
+    second. Only such characters begin with C2, E1, E2 or E3.
+    """
+    found = carried
+    leads = inside & (
+        byte_range_mask(text, place, 0xC2, 0xC2) | byte_range_mask(text, place, 0xE1, 0xE3)
+    )
+    behind = _0
+    while leads != _0:
+        byte = trailing_zeros(leads)
+        leads &= leads - _1
+        word = load_word(text, place + byte)
+        if whitespace[decode_word(word)]:
+            size = np.uint64(2) if word & np.uint64(0xFF) == np.uint64(0xC2) else np.uint64(3)
+            bits = (_1 << size) - _1
+            found |= bits << byte
+            if byte + size > _CHUNK:
+                behind = bits >> (_CHUNK - byte)
+    return found, behind
+
+
+@kernel_without_allocation
+def _spaces_of_chunk(text, place, inside, carried, pre_tokenizer):
+    """The bytes of a chunk that are white space, and what the next one takes of its last."""
+    found = byte_range_mask(text, place, 0x20, 0x20)
+    whitespace = pre_tokenizer.whitespace
+    if len(whitespace) == 0:
+        if pre_tokenizer.breaks:
+            found |= byte_range_mask(text, place, 0x0A, 0x0A)
+            found |= byte_range_mask(text, place, 0x0D, 0x0D)
+        return found, _0
+    found |= byte_range_mask(text, place, 0x09, 0x0D) | byte_range_mask(text, place, 0x1C, 0x1F)
+    wide, behind = _wide_spaces(text, place, inside, carried, whitespace)
+    return found | wide, behind
+
+
+@scan_tokens.register(WhiteSpace)
+@kernel_without_allocation
+def scan_words(rows, row, position, pre_tokenizer, tokens):
+    """Finds tokens as `scan_tokens` says; they are slices of the rows."""
+    room = np.uint64(len(tokens.starts) - CHUNK_TOKENS)
+    begun = ended = _0
+    while row < len(rows.starts):
+        place = np.uint64(rows.starts[row] if position < 0 else position)
+        row_end = np.uint64(rows.ends[row])
+        carried = _0
+        while place < row_end:
+            if begun > room:
+                if begun > ended:
+                    place = tokens.starts[ended]
+                return row, np.int64(place), np.int64(ended)
+            left = row_end - place
+            inside = _ALL if left >= _CHUNK else (_1 << left) - _1
+            spaces, carried = _spaces_of_chunk(
+                rows.text, place, inside, carried, pre_tokenizer
+            )
+            letters = ~spaces & inside
+            before = letters << _1 | np.uint64(begun > ended)
+            begun = put_places(letters & ~before, place, tokens.starts, begun)
+            ended = put_places(before & ~letters, place, tokens.ends, ended)
+            place += min(left, _CHUNK)
+        if begun > ended:
+            tokens.ends[ended] = row_end
+            ended = begun
+        row += 1
+        position = -1
+        tokens.row_tokens[row] = np.int64(ended)
+    return row, np.int64(position), np.int64(ended)

@@ -1,1 +1,0 @@
-"""Rows stripped of white space, and cut at it."""

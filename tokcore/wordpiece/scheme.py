@@ -1,0 +1,186 @@
+"""BERT's WordPiece as a scheme: its words, cut into pieces, between `[CLS]` and `[SEP]`."""
+
+from __future__ import annotations
+
+import typing
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from tokcore.encoding.scheme import EncodingOptions, Learned, Scheme
+from tokcore.encoding.vocabulary import ReadBeside, read_if_there
+from tokcore.learning.size_search import Report
+from tokcore.options import option, positive
+from tokcore.wordpiece.options import SPECIAL_TOKENS, WordPieceOptions
+from tokcore.wordpiece.vocabulary import (
+    MAX_WORD_LENGTH,
+    WordPieceVocabulary,
+    is_vocab_txt,
+    parse_pieces,
+)
+
+if typing.TYPE_CHECKING:
+    from tokcore.counts.token_table import TokenTable
+    from tokcore.encoding.encoder import RowEncoder
+    from tokcore.text.bert import BertPreTokenizer
+    from tokcore.text.rows import Normalizer
+
+_STRIPPING = {'auto': None, 'yes': True, 'no': False}
+"""Whether accents are stripped, as it is typed and as Python has it."""
+
+_MAX_WORD_LENGTHS = {'bert': MAX_WORD_LENGTH, 'bert-original': 200}
+
+
+@dataclass(frozen=True)
+class WordPieceEncodingOptions(EncodingOptions):
+    """How words become ids."""
+
+    max_word_length: int | None = option(
+        'words of more than N characters are unknown, {range} (default: 100, and 200 with '
+        '--normalizer bert-original)',
+        positive,
+        'N',
+        default=None,
+        changes_bytes=True,
+        unrecorded_default=True,
+    )
+    allow_special_tokens: bool = option(
+        'take [MASK] and other special tokens out of text first, as BertTokenizer does; without it '
+        'they are text like other text',
+        None,
+        default=False,
+        changes_bytes=True,
+        unrecorded_default=True,
+    )
+
+
+@dataclass(frozen=True)
+class WordPieceScheme(Scheme):
+    """`[PAD] [UNK] [CLS] [SEP] [MASK]` first, then characters, words and endings of words."""
+
+    name = 'wordpiece'
+    file_suffix = 'wordpiece.txt'
+    options = WordPieceOptions
+    encoding = WordPieceEncodingOptions
+    default_template = '[CLS] $A [SEP]'
+    beam_learner = 'pipelines.learning.wordpiece_on_beam:search_on_beam'
+    learner_bytes_per_character = 150
+
+    normalizer_kind: str = option(
+        "bert: words as transformers' BertTokenizer finds them; bert-original: as the code of the "
+        'paper does (default: bert)',
+        tuple(_MAX_WORD_LENGTHS),
+        default='bert',
+        name='normalizer',
+        changes_bytes=True,
+    )
+    lower_case: bool = option(
+        'letters become lower case (default: they do)', None, default=True, changes_bytes=True
+    )
+    strip_accents: str = option(
+        'auto: accents are stripped where letters become lower case (default: auto)',
+        tuple(_STRIPPING),
+        default='auto',
+        changes_bytes=True,
+    )
+    split_cjk: bool = option(
+        'ideographs are words of their own (default: they are)',
+        None,
+        default=True,
+        changes_bytes=True,
+    )
+
+    @classmethod
+    def of(
+        cls,
+        normalizer: str = 'bert',
+        lower_case: bool = True,
+        strip_accents: bool | None = None,
+        split_cjk: bool = True,
+    ) -> WordPieceScheme:
+        """Returns the scheme of these rules, as transformers names them.
+
+        Raises ValueError for another normalizer than 'bert' and 'bert-original'.
+        """
+        if normalizer not in _MAX_WORD_LENGTHS:
+            raise ValueError(
+                f"{normalizer!r} is no normalizer of words; give {' or '.join(_MAX_WORD_LENGTHS)}"
+            )
+        typed = next(each for each, value in _STRIPPING.items() if value == strip_accents)
+        return cls(normalizer, lower_case, typed, split_cjk)
+
+    @property
+    def rows_have_unstorable(self) -> bool:
+        return False  # words are cut there
+
+    @property
+    def normalizer(self) -> Normalizer:
+        from tokcore.text.normalizers import STRIPPED_LINES
+
+        return STRIPPED_LINES
+
+    @property
+    def pre_tokenizer(self) -> BertPreTokenizer:
+        return self._pre_tokenizer_for(())
+
+    def _pre_tokenizer_for(self, special_tokens: tuple[str, ...]) -> BertPreTokenizer:
+        from tokcore.text.bert import BertPreTokenizer
+
+        return BertPreTokenizer(
+            kind=self.normalizer_kind,
+            lower_case=self.lower_case,
+            strip_accents=_STRIPPING[self.strip_accents],
+            split_cjk=self.split_cjk,
+            special_tokens=special_tokens,
+        )
+
+    def learn(self, table: TokenTable, options: WordPieceOptions, report: Report) -> Learned:
+        from tokcore.wordpiece.learner import learn_wordpieces
+
+        found = learn_wordpieces(table, options, report)
+        return Learned(
+            WordPieceVocabulary(found.pieces, options.joiner),
+            found.min_count,
+            found.tried,
+            found.reachable,
+            found.smallest_size,
+        )
+
+    def parse(
+        self, data: bytes, path: str, read: ReadBeside = read_if_there
+    ) -> WordPieceVocabulary:
+        return WordPieceVocabulary(parse_pieces(data, path))
+
+    def recognizes(self, data: bytes) -> bool:
+        return is_vocab_txt(data)
+
+    def encoder(
+        self, vocabulary: WordPieceVocabulary, options: WordPieceEncodingOptions | None = None
+    ) -> RowEncoder:
+        from tokcore.encoding.encoder import RowEncoder
+
+        return RowEncoder(*self.encoding_parts(vocabulary, options))
+
+    def encoding_parts(
+        self, vocabulary: WordPieceVocabulary, options: WordPieceEncodingOptions | None = None
+    ) -> tuple:
+        """Returns the pre-tokenizer and the model that encode with these options."""
+        asked = options or WordPieceEncodingOptions()
+        special_tokens = vocabulary.special_tokens if asked.allow_special_tokens else ()
+        longest = asked.max_word_length or _MAX_WORD_LENGTHS[self.normalizer_kind]
+        return self._pre_tokenizer_for(special_tokens), vocabulary.model_for(longest)
+
+    def tokens(self, text: str) -> Iterable[str]:
+        from tokcore.text.bert_plain import bert_tokens
+
+        stripping = _STRIPPING[self.strip_accents]
+        return bert_tokens(
+            text, self.normalizer_kind, self.lower_case, stripping, self.split_cjk
+        )
+
+    def vocabulary_of(self, characters: Sequence[str]) -> WordPieceVocabulary:
+        alphabet = sorted(set(characters).union('a'))
+        endings = [f'##{each}' for each in alphabet]
+        return WordPieceVocabulary([*SPECIAL_TOKENS, *alphabet, *endings])
+
+
+SCHEME = WordPieceScheme()

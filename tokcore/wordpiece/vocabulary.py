@@ -1,0 +1,210 @@
+"""A WordPiece vocabulary: pieces by id; and BERT's vocab.txt, a piece a line, by its number.
+
+Files are read as transformers 4 reads them. They may hold what no two readers treat alike: blank
+lines, pieces twice, white space at the ends of a piece. These are read so that ids are the same as
+there; none of it is written.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+import typing
+from collections.abc import Iterable, Sequence
+
+from tokcore.encoding.vocabulary import SpecialIds, special_ids_by_name
+from tokcore.errors import InputError
+from tokcore.wordpiece.options import SPECIAL_TOKENS
+
+if typing.TYPE_CHECKING:
+    from tokcore.wordpiece.model import PieceTrie, WordPieceModel
+
+JOINER = '##'
+
+MAX_WORD_LENGTH = 100
+"""Code points; transformers' `BertTokenizer` has the limit too."""
+
+_SHOWN_UNKNOWN = '[UNK]'
+
+_WITHOUT_SPACE = (
+    (' .', '.'), (' ?', '?'), (' !', '!'), (' ,', ','), (" ' ", "'"),
+    (" n't", "n't"), (" 'm", "'m"), (" 's", "'s"), (" 've", "'ve"), (" 're", "'re"),
+)  # fmt: skip
+"""What transformers' decoder puts in the place of what, one after another."""
+
+_REMEDY = 'give a vocab.txt of one piece a line, as BERT has it'
+
+MOST_BYTES = 16 << 20
+"""Sixteen times the largest of BERT's; the trie of its pieces takes some fifty times as much memory."""
+
+MOST_PIECE_BYTES = 4096
+"""Ten times the longest word that BERT looks up, of 100 characters; a longer line is no piece, and the
+file another one."""
+
+_LONG_LINE = re.compile(rb'(?<![^\r\n])[^\r\n]{%d}' % (MOST_PIECE_BYTES + 1))
+_MARKS = (b'[UNK]', b'[CLS]', b'[SEP]')
+
+
+class WordPieceVocabulary:
+    """Pieces by id. Threads can share it."""
+
+    def __init__(self, pieces: Sequence[str], joiner: str = JOINER):
+        """Takes the pieces by id, and what begins those that do not begin a word.
+
+        Of equal pieces the last one's id is used; an empty one only takes an id.
+        """
+        self._pieces = tuple(pieces)
+        self._joiner = joiner
+
+    @property
+    def pieces(self) -> tuple[str, ...]:
+        """The pieces by id."""
+        return self._pieces
+
+    @property
+    def vocab_size(self) -> int:
+        """The number of ids, those of duplicates and empty pieces included."""
+        return len(self._pieces)
+
+    @functools.cached_property
+    def ids(self) -> dict[str, int]:
+        """The id of each piece that is used."""
+        return {piece: id_ for id_, piece in enumerate(self._pieces)}
+
+    @functools.cached_property
+    def special_ids(self) -> SpecialIds:
+        """The ids of `[PAD]`, `[CLS]`, `[SEP]` and `[UNK]`, if they are there."""
+        return special_ids_by_name(self.id_of)
+
+    @property
+    def special_tokens(self) -> tuple[str, ...]:
+        """Those of BERT's special tokens that are among the pieces."""
+        return tuple(token for token in SPECIAL_TOKENS if token in self.ids)
+
+    def id_of(self, token: str) -> int | None:
+        """Returns the id of a piece, or None if there is none."""
+        return self.ids.get(token)
+
+    @property
+    def model(self) -> WordPieceModel:
+        """The vocabulary as the block engine takes it, with BERT's longest word."""
+        return self.model_for(MAX_WORD_LENGTH)
+
+    def model_for(self, max_word_length: int) -> WordPieceModel:
+        """Returns the model to which words of more code points are unknown."""
+        from tokcore.wordpiece.model import WordPieceModel
+
+        unknown = self.special_ids.unknown
+        return WordPieceModel(self._trie, self.vocab_size, unknown, max_word_length)
+
+    @functools.cached_property
+    def _trie(self) -> PieceTrie:
+        from tokcore.wordpiece.model import piece_trie
+
+        return piece_trie(self.ids.items(), self._joiner)
+
+    def dump(self) -> bytes:
+        """Returns the file, a vocab.txt.
+
+        Raises ValueError for pieces that it cannot hold; see `dump_pieces`.
+        """
+        return dump_pieces(self._pieces)
+
+    def pieces_of(self, ids: Iterable[int]) -> list[str]:
+        """Returns each id's piece; `[UNK]` for ids out of range and of pieces that come again."""
+        return [
+            self._pieces[id_]
+            if 0 <= id_ < len(self._pieces) and self.ids[self._pieces[id_]] == id_
+            else _SHOWN_UNKNOWN
+            for id_ in ids
+        ]
+
+    def decode_bytes(self, ids: Iterable[int]) -> bytes:
+        """Returns what `decode` gives, in UTF-8."""
+        return self.decode(ids).encode()
+
+    def decode(self, ids: Iterable[int]) -> str:
+        """Returns the text of ids as `BertTokenizer.decode` of transformers 4 does.
+
+        Pieces are joined and spaces before punctuation left out, as English has it. It is no
+        inverse of encoding: where spaces were, accents and capitals cannot be told from ids.
+        """
+        text = ' '.join(self.pieces_of(ids)).replace(f' {self._joiner}', '').strip()
+        for spaced, joined in _WITHOUT_SPACE:
+            text = text.replace(spaced, joined)
+        return text
+
+
+def parse_pieces(data: bytes, name: str) -> list[str]:
+    r"""Returns the pieces of a vocab.txt, by id; `name` stands for it in errors.
+
+    Lines end at `\n`, `\r\n` or `\r`, and nothing else is taken off them. Every line has an id: a
+    blank one is the piece ''.
+
+    Raises:
+        InputError: the file is empty, too large or not UTF-8, or a line is too long.
+    """
+    if not data:
+        raise InputError(f'{name}: the vocabulary file is empty; {_REMEDY}')
+    if len(data) > MOST_BYTES:
+        raise InputError(
+            f'{name}: the vocabulary file has {len(data):,} bytes, and at most {MOST_BYTES:,} are '
+            f'read; {_REMEDY}'
+        )
+    if found := _LONG_LINE.search(data):
+        line = _line_at(data, found.start())
+        raise InputError(
+            f'{name}: line {line} has more than {MOST_PIECE_BYTES:,} bytes; {_REMEDY}'
+        )
+    try:
+        text = data.decode()
+    except UnicodeDecodeError as error:
+        line = _line_at(data, error.start)
+        raise InputError(
+            f'{name}: line {line} is not UTF-8 at byte offset {error.start}; {_REMEDY}'
+        ) from None
+    lines = text.replace('\r\n', '\n').replace('\r', '\n')
+    return lines.removesuffix('\n').split('\n')
+
+
+def is_vocab_txt(data: bytes) -> bool:
+    """Whether a file is BERT's beyond any doubt: its special tokens, and a piece with `##`."""
+    lines = set(data.splitlines())
+    return lines.issuperset(_MARKS) and any(line.startswith(b'##') for line in lines)
+
+
+def dump_pieces(pieces: Sequence[str]) -> bytes:
+    r"""Returns the file's bytes: `['[UNK]', 'a', '##a']` gives `b'[UNK]\na\n##a\n'`.
+
+    Raises:
+        ValueError: for a piece that not every reader would give back, or not with its id: an empty
+            one, one that stands twice, has white space at its ends, a line end or a lone surrogate.
+    """
+    ids: dict[str, int] = {}
+    for id_, piece in enumerate(pieces):
+        wrong = _fault(piece)
+        if ids.setdefault(piece, id_) != id_:
+            wrong = f'is piece {ids[piece]} too'
+        if wrong:
+            raise ValueError(
+                f'piece {id_}, {piece!r}, {wrong}, which a vocab.txt cannot hold; leave it out'
+            )
+    return ''.join(f'{piece}\n' for piece in pieces).encode()
+
+
+def _fault(piece: str) -> str | None:
+    if not piece:
+        return 'is empty'
+    if piece != piece.strip():
+        return 'has white space at its ends'
+    if '\n' in piece or '\r' in piece:
+        return 'has a line end'
+    try:
+        piece.encode()
+    except UnicodeEncodeError:
+        return 'has a lone surrogate'
+    return None
+
+
+def _line_at(data: bytes, place: int) -> int:
+    return len(re.findall(rb'\r\n?|\n', data[:place])) + 1
