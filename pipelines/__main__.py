@@ -1,4 +1,3 @@
-
 from pipelines.cli.main import main
 
 raise SystemExit(main())

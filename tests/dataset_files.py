@@ -41,7 +41,8 @@ def files_of(folder: Path) -> dict[str, bytes]:
 def shards_and_vocabularies(folder: Path) -> dict[str, bytes]:
     """Returns the bytes of a dataset's own files: what a reader uses."""
     return {
-        path.name: path.read_bytes() for path in sorted(folder.iterdir())
+        path.name: path.read_bytes()
+        for path in sorted(folder.iterdir())
         if path.is_file() and not path.name.startswith('tokbeam.')
     }
 

@@ -128,4 +128,3 @@ def _head(
     for name, value in headers.items():
         handler.send_header(name, value)
     handler.end_headers()
-

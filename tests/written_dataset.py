@@ -46,7 +46,9 @@ def write_dataset(folder, shards, scheme='byte', template=None, output_format='t
             files.append((name, len(examples), framed(examples)[0] if examples else b''))
     paired = any('inputs' in example for examples in shards for example in examples)
     options = {'scheme': scheme, 'output_format': output_format}
-    return write_files(folder, files, paired, options | ({'template': template} if template else {}))
+    return write_files(
+        folder, files, paired, options | ({'template': template} if template else {})
+    )
 
 
 def write_files(folder, files, paired=False, options=None):
@@ -70,7 +72,10 @@ def write_files(folder, files, paired=False, options=None):
 def parquet_shard(examples, features):
     """Returns examples as a shard in Parquet."""
     rows = Rows(
-        {name: np.array([id_ for each in examples for id_ in each[name]], np.int32) for name in features},
+        {
+            name: np.array([id_ for each in examples for id_ in each[name]], np.int32)
+            for name in features
+        },
         {name: row_offsets([len(each[name]) for each in examples]) for name in features},
     )
     stream = io.BytesIO()

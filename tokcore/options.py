@@ -209,7 +209,9 @@ def _merged(choice: Choice, variants: Mapping[str, Declared]) -> Declared:
     first, *others = variants.values()
     if all(each == first for each in others):
         return first
-    shapes = {(each.option.kind is None, each.option.many, each.field) for each in variants.values()}
+    shapes = {
+        (each.option.kind is None, each.option.many, each.field) for each in variants.values()
+    }
     if len(shapes) > 1:
         raise ValueError(f'--{first.name} is declared twice, and not typed alike')
     by_help: dict[str, list[str]] = {}
@@ -277,9 +279,7 @@ class ByteSize:
         number = _number(match[1]) if match else None
         size = 0 if number is None else number * _UNITS[match[2][:1].lower()]
         if not 1 <= size <= self.high:
-            raise argparse.ArgumentTypeError(
-                f'{shown(text)} is not a size, as 12MiB, {self}'
-            )
+            raise argparse.ArgumentTypeError(f'{shown(text)} is not a size, as 12MiB, {self}')
         return size
 
     def __str__(self) -> str:
@@ -288,9 +288,13 @@ class ByteSize:
 
 def columns(text: str) -> tuple[int | str, ...]:
     """One column, or two different ones: by number, as `0,1`, or by name, as `en,zh`."""
-    parts = [_number(part) if part.isascii() and part.isdigit() else part for part in text.split(',')]
+    parts = [
+        _number(part) if part.isascii() and part.isdigit() else part for part in text.split(',')
+    ]
     wrong = [
-        part for part in parts if part in ('', None) or (isinstance(part, int) and part > MOST_COLUMN)
+        part
+        for part in parts
+        if part in ('', None) or (isinstance(part, int) and part > MOST_COLUMN)
     ]
     if not 1 <= len(parts) <= 2 or wrong or text.startswith('-'):
         raise argparse.ArgumentTypeError(
@@ -357,9 +361,7 @@ def vocabulary_path(text: str) -> str:
     if name in ('tokbeam.json', 'tokbeam.run.json') or name.endswith(
         ('.tokbeam.json', '.tokbeam.run.json')
     ):
-        raise argparse.ArgumentTypeError(
-            f'{shown(text)} is the name of a manifest; give another'
-        )
+        raise argparse.ArgumentTypeError(f'{shown(text)} is the name of a manifest; give another')
     return text
 
 

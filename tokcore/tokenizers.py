@@ -157,7 +157,7 @@ class ByteTokenizer:
         self._encoder = SharedEncoder(functools.partial(BYTE_SCHEME.encoder, self.vocabulary))
 
     @classmethod
-    def load(cls) -> 'ByteTokenizer':
+    def load(cls) -> ByteTokenizer:
         """Returns the only one there is: no file is needed."""
         return cls()
 

@@ -415,9 +415,7 @@ def open_parquet(path: str, stream: BinaryIO) -> parquet.ParquetFile:
         return parquet_file
 
 
-def _recorded(
-    path: str, parquet_file: parquet.ParquetFile
-) -> tuple[str | None, TokenRules | None]:
+def _recorded(path: str, parquet_file: parquet.ParquetFile) -> tuple[str | None, TokenRules | None]:
     """Returns the Unicode version and the rules that a file of counts records."""
     stored = parquet_file.schema_arrow.metadata or {}
     recorded: dict[str, str] = {}
@@ -485,9 +483,7 @@ def refusing_no_counts(path: str) -> Iterator[None]:
         raise no_counts(path, error) from error
 
 
-def refuse_unstorable(
-    path: str, data: np.ndarray, offsets: np.ndarray, unstorable: str
-) -> None:
+def refuse_unstorable(path: str, data: np.ndarray, offsets: np.ndarray, unstorable: str) -> None:
     """Refuses tokens that the vocabulary file to be learned cannot hold.
 
     Args:
@@ -549,16 +545,12 @@ def count_names() -> tuple[str, ...]:
     return tuple(counts_name(partition) for partition in range(COUNT_PARTITIONS))
 
 
-def counted_table(
-    files: Iterable[WrittenCounts], path: str, rules: TokenRules
-) -> CountedTable:
+def counted_table(files: Iterable[WrittenCounts], path: str, rules: TokenRules) -> CountedTable:
     """Returns a COUNTS folder from what was written of it; empty partitions are written here."""
     written = {each.name: each for each in files}
     for partition, name in enumerate(count_names()):
         if name not in written:
-            written[name] = write_counts_file(
-                path, partition, TokenTable.from_items(()), rules
-            )
+            written[name] = write_counts_file(path, partition, TokenTable.from_items(()), rules)
     listed = tuple(OutputFile.of(written[name]) for name in count_names())
     return CountedTable(sum(each.tokens for each in written.values()), listed)
 

@@ -264,7 +264,8 @@ def _checked(record: object) -> object:
         hint = hints[each.name]
         is_union = typing.get_origin(hint) in (typing.Union, types.UnionType)
         kinds = [
-            typing.get_origin(kind) or kind for kind in (typing.get_args(hint) if is_union else [hint])
+            typing.get_origin(kind) or kind
+            for kind in (typing.get_args(hint) if is_union else [hint])
         ]
         if not isinstance(getattr(record, each.name), tuple(kinds)):
             raise TypeError(f'{each.name} is not of the type {hint}')

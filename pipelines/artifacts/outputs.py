@@ -96,7 +96,9 @@ class StageKey:
             runner: Beam's options.
         """
         return RunRecord(
-            tuple((each.stored.path, each.stored.size, each.stored.modified) for each in self.inputs),
+            tuple(
+                (each.stored.path, each.stored.size, each.stored.modified) for each in self.inputs
+            ),
             seconds={name: round(value, 3) for name, value in seconds.items()},
             runner=without_secrets(runner),
         )
@@ -310,10 +312,7 @@ def _refuse_other(output: StageOutput, manifest: Manifest, wanted: StageKey) -> 
     for what, before, now in [
         ('command', manifest.stage, wanted.stage),
         ('Unicode version', manifest.unicode, UNICODE_VERSION),
-        *(
-            (flag(name), there.get(name), options.get(name))
-            for name in {**options, **there}
-        ),
+        *((flag(name), there.get(name), options.get(name)) for name in {**options, **there}),
         ('normalizer', rules.normalizer, wanted.rules.normalizer),
         ('pre-tokenizer', rules.pre_tokenizer, wanted.rules.pre_tokenizer),
         (
@@ -439,7 +438,9 @@ def _publish_rejected(output: StageOutput, attempt: Attempt, names: Sequence[str
     delete_if_empty(output.rejected_folder)
 
 
-def _delete_shared_rejected(output: StageOutput, attempt: Attempt, earlier: Manifest | None) -> None:
+def _delete_shared_rejected(
+    output: StageOutput, attempt: Attempt, earlier: Manifest | None
+) -> None:
     """Deletes what a vocabulary of 6b30307 had in `rejected`, which all in a folder shared."""
     for file in earlier.rejected if earlier and output.file_name else ():
         path = filesystem.join(output.folder, *file.name.split('/'))

@@ -88,7 +88,9 @@ def count(options: argparse.Namespace, beam_flags: Sequence[str]) -> None:
     if options.pieces:
         _count_pieces(options, beam_flags)
         return
-    schemes = [_learning_scheme(name, options, options.scheme) for name in dict.fromkeys(options.scheme)]
+    schemes = [
+        _learning_scheme(name, options, options.scheme) for name in dict.fromkeys(options.scheme)
+    ]
     execution = _execution(_engine(options, beam_flags), options, schemes[0])
     path = filesystem.absolute(options.output)
     refuse_long_names(*_beside(path, [f'.{REJECTED_FOLDER}']), '--output')
@@ -321,9 +323,7 @@ def _side(options: argparse.Namespace, corpus: Corpus) -> str:
     return options.side or 'both'
 
 
-def _learning_scheme(
-    name: str, options: argparse.Namespace, among: Sequence[str] = ()
-) -> Scheme:
+def _learning_scheme(name: str, options: argparse.Namespace, among: Sequence[str] = ()) -> Scheme:
     """The scheme whose vocabulary is to be counted or learned for, `among` several perhaps."""
     scheme = asked_scheme(name, vars(options), among)
     if scheme.options is None:
@@ -334,9 +334,7 @@ def _learning_scheme(
     return scheme
 
 
-def _encode_options(
-    options: argparse.Namespace, corpus: Corpus, scheme: Scheme
-) -> EncodeOptions:
+def _encode_options(options: argparse.Namespace, corpus: Corpus, scheme: Scheme) -> EncodeOptions:
     if 'inputs' not in corpus.format.sides and options.source_prefix:
         raise InputError(
             f'--source-prefix is for pairs; a {_option_of(corpus)} corpus has targets only'

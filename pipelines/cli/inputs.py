@@ -29,9 +29,7 @@ _ROOM_BELOW = 512
 learner's rounds, and in them a name of at most 255."""
 
 
-def asked_corpus(
-    options: argparse.Namespace, splits: Sequence[str], folder: str
-) -> Corpus | None:
+def asked_corpus(options: argparse.Namespace, splits: Sequence[str], folder: str) -> Corpus | None:
     """Returns the corpus of some splits; None of a dry run where not all of it is there.
 
     What would be fetched is printed then, and all other paths are looked for.
@@ -54,9 +52,7 @@ def asked_corpus(
     return corpus
 
 
-def _found_corpus(
-    options: argparse.Namespace, splits: Sequence[str], folder: str
-) -> Corpus | None:
+def _found_corpus(options: argparse.Namespace, splits: Sequence[str], folder: str) -> Corpus | None:
     given, keeps = split_paths(options, splits), options.keep_rejected
     if not options.fetch:
         return find_corpus(given, keeps_dropped=keeps)

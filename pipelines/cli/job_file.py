@@ -61,9 +61,7 @@ _LARGEST = (1 << 63) - 1
 """As TOML has it. Python reads larger numbers, but of some thousand digits makes no text again."""
 
 
-def job_text(
-    command: Command, given: Mapping[str, object], datasets: Sequence[SplitPaths]
-) -> str:
+def job_text(command: Command, given: Mapping[str, object], datasets: Sequence[SplitPaths]) -> str:
     """Returns the job file of what was given to a command.
 
     Paths are made absolute, since nobody knows where the file will lie.

@@ -154,9 +154,7 @@ def _no_utf8(line: int, place: int) -> InputError:
     )
 
 
-def _encode(
-    encoder: RowEncoder, side: Side, template: Template, lines: np.ndarray
-) -> EncodedSide:
+def _encode(encoder: RowEncoder, side: Side, template: Template, lines: np.ndarray) -> EncodedSide:
     """Returns the rows' ids; `lines` are the numbers of the rows' lines.
 
     Raises:
@@ -169,9 +167,7 @@ def _encode(
         if found is None:
             raise
         row, said = found
-        raise InputError(
-            f'standard input, line {lines[row]}: {said}'
-        ) from error
+        raise InputError(f'standard input, line {lines[row]}: {said}') from error
 
 
 def _decoded(line: bytes, number: int) -> str:

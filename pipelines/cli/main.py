@@ -113,7 +113,9 @@ def _is_news(record: logging.LogRecord) -> bool:
     processes write to stderr themselves what Beam repeats for them.
     """
     if record.name.startswith('urllib3'):
-        return False  # of headers that it cannot read, with the whole address; a fetch tells its own
+        return (
+            False  # of headers that it cannot read, with the whole address; a fetch tells its own
+        )
     if not record.name.startswith(('apache_beam', 'root')):
         return True
     if record.exc_info and isinstance(record.exc_info[1], InputError):

@@ -71,7 +71,9 @@ def parse_command(arguments: Sequence[str]) -> tuple[argparse.Namespace, list[st
     options, unknown = parser.parse_known_args(arguments)
     if options.command is None and not options.version:
         parser.print_help(sys.stderr)
-        raise InputError('no command given: one of build, count, vocab, encode, tokenize, detokenize')
+        raise InputError(
+            'no command given: one of build, count, vocab, encode, tokenize, detokenize'
+        )
     if unknown or job_server:
         from pipelines.options.beam import check_flags
 
@@ -91,9 +93,7 @@ class _TellingParser(Parser):
             super().print_help(file)
 
 
-def command_parser(
-    known: Mapping[str, Command] | None = None, only: str | None = None
-) -> Parser:
+def command_parser(known: Mapping[str, Command] | None = None, only: str | None = None) -> Parser:
     """Returns the parser of the whole command line.
 
     Args:
@@ -185,7 +185,8 @@ def as_text(rows: list[tuple[str, str, str]]) -> str:
     rows = [('option', 'schemes', 'commands'), *rows]
     widths = [max(len(row[column]) for row in rows) for column in range(2)]
     return ''.join(
-        f'  {option:{widths[0]}}  {schemes:{widths[1]}}  {takers}\n' for option, schemes, takers in rows
+        f'  {option:{widths[0]}}  {schemes:{widths[1]}}  {takers}\n'
+        for option, schemes, takers in rows
     )
 
 

@@ -193,7 +193,9 @@ class SizeMissed(News):
 
     def __str__(self) -> str:
         if not self.searched:
-            return f'{self.label} has {self.size} entries, asked for {self.target}: there are no more'
+            return (
+                f'{self.label} has {self.size} entries, asked for {self.target}: there are no more'
+            )
         near = ' and '.join(f'{size} at min-count {count}' for count, size in self.near)
         below = self.smallest is not None and self.target < self.smallest
         floor = f'; no fewer than {self.smallest} are possible' if below else ''

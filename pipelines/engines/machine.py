@@ -102,9 +102,7 @@ class Group:
     def statistics(self, name: str) -> dict[str, int]:
         """Returns the lines `key value` of a file of the group."""
         words = self._words(name)
-        return {
-            key: int(value) for key, value in zip(words[::2], words[1::2]) if value.isdigit()
-        }
+        return {key: int(value) for key, value in zip(words[::2], words[1::2]) if value.isdigit()}
 
     def _words(self, name: str) -> list[str]:
         try:

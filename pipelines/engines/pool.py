@@ -167,9 +167,7 @@ class OrderedPool(Generic[_Result]):
         self._pending.append(Call(call, arguments))
         self._pending[-1].run_in(self._pool)
 
-    def each(
-        self, call: Callable[..., _Result], arguments: Iterable[tuple]
-    ) -> Iterator[_Result]:
+    def each(self, call: Callable[..., _Result], arguments: Iterable[tuple]) -> Iterator[_Result]:
         """Yields a call's results for all arguments, in order; none else may be in flight."""
         for each in arguments:
             yield from self.submit(call, *each)

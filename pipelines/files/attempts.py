@@ -195,9 +195,7 @@ class Attempt:
             yield above
 
 
-def sweep_attempts(
-    folder: str, names: Sequence[str] = (), held: LocalFolder | None = None
-) -> None:
+def sweep_attempts(folder: str, names: Sequence[str] = (), held: LocalFolder | None = None) -> None:
     """Deletes what killed runs left in an output's folder, or only that of the files named.
 
     Deleted is what says of itself that it is an attempt at this output, what 6b30307 is sure to have

@@ -58,7 +58,9 @@ class _Holder:
     def this_process(cls) -> '_Holder':
         now = datetime.datetime.now(datetime.UTC)
         began = psutil.Process().create_time()
-        return cls(uuid.uuid4().hex, os.getpid(), platform.node(), began, f'{now:%Y-%m-%d %H:%M:%S} UTC')
+        return cls(
+            uuid.uuid4().hex, os.getpid(), platform.node(), began, f'{now:%Y-%m-%d %H:%M:%S} UTC'
+        )
 
     @classmethod
     def from_json(cls, data: bytes) -> '_Holder | None':
@@ -113,9 +115,7 @@ class Claim:
         InputError: something else is in its place.
     """
 
-    def __init__(
-        self, path: str, what: str, instead: str = '--output', root: str | None = None
-    ):
+    def __init__(self, path: str, what: str, instead: str = '--output', root: str | None = None):
         self._path, self._what, self._instead, self._root = path, what, instead, root
         self.folder: LocalFolder | None = None
         self._lock: int | None = None
@@ -246,9 +246,7 @@ class Claim:
     def _write(self) -> None:
         holder = _Holder.from_json(self._read())
         if holder is not None and not holder.is_gone():
-            raise self._held_by(
-                holder, f' (if that process is no more, delete {self._path})'
-            )
+            raise self._held_by(holder, f' (if that process is no more, delete {self._path})')
         self._written = _Holder.this_process()
         filesystem.write_bytes(self._path, self._written.to_json())
 

@@ -138,9 +138,7 @@ class LocalFolder:
             raise
 
     @contextlib.contextmanager
-    def parent_of(
-        self, names: str, make: bool = False
-    ) -> Iterator[tuple['LocalFolder', str]]:
+    def parent_of(self, names: str, make: bool = False) -> Iterator[tuple['LocalFolder', str]]:
         """Opens for a block the folder of a file at any depth below this one.
 
         Args:

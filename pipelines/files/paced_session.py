@@ -85,7 +85,9 @@ class _PacedAdapter(HTTPAdapter):
     def get_connection_with_tls_context(self, *args: object, **kwargs: object) -> object:
         pool = super().get_connection_with_tls_context(*args, **kwargs)
         kind = pool.ConnectionCls
-        pool.ConnectionCls = type(kind.__name__, (kind,), {'response_class': staticmethod(self._answer)})
+        pool.ConnectionCls = type(
+            kind.__name__, (kind,), {'response_class': staticmethod(self._answer)}
+        )
         return pool
 
 

@@ -90,10 +90,7 @@ class Corpus:
     @property
     def most_text_bytes(self) -> int:
         """The most bytes of text that a file can hold."""
-        return max(
-            each.file.size * _most_ratio(each.file.compressed)
-            for each in self.inputs
-        )
+        return max(each.file.size * _most_ratio(each.file.compressed) for each in self.inputs)
 
     @property
     def may_have_parts(self) -> bool:

@@ -248,7 +248,9 @@ class Execution(RunningOptions, WorkOptions, ShuffleOptions):
     @property
     def through_files(self) -> bool:
         """Whether what is shuffled goes through files."""
-        return self.engine.runner.through_files if self.shuffle == 'auto' else self.shuffle == 'files'
+        return (
+            self.engine.runner.through_files if self.shuffle == 'auto' else self.shuffle == 'files'
+        )
 
 
 def plan_reading(reading: Reading, execution: Execution, folder: str) -> ReadPlan:
@@ -263,9 +265,7 @@ def plan_reading(reading: Reading, execution: Execution, folder: str) -> ReadPla
         InputError: the two files of a pair have different numbers of lines, or a gzip is damaged.
     """
     splits, item_bytes = reading.corpus.splits, execution.item_bytes
-    ranges = [
-        (split.format, part) for split in splits for part in index_ranges(split, item_bytes)
-    ]
+    ranges = [(split.format, part) for split in splits for part in index_ranges(split, item_bytes)]
     found: dict[int, tuple] = {}
     if ranges:
         report = filesystem.join(folder, 'line-counts')
@@ -287,9 +287,7 @@ def plan_reading(reading: Reading, execution: Execution, folder: str) -> ReadPla
     return ReadPlan(reading, items, item_bytes, execution.engine.workers)
 
 
-def _ended(
-    split: Split, items: Sequence[WorkItem], reading: Reading, item_bytes: int
-) -> Split:
+def _ended(split: Split, items: Sequence[WorkItem], reading: Reading, item_bytes: int) -> Split:
     """Returns a dataset with its end, for which its beginning is read here."""
     if split.max_examples is None:
         return split

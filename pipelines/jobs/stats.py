@@ -82,8 +82,10 @@ def read_job_stats(
                 for each in corpus.inputs
                 if each.split == split.name and each.place in split.places
             )
-            what = f'dataset {split.dataset} of {split.name}' if split.dataset else (
-                f'{split.name} corpus'
+            what = (
+                f'dataset {split.dataset} of {split.name}'
+                if split.dataset
+                else (f'{split.name} corpus')
             )
             dropped = _in_brackets('filters dropped', tally.filtered)
             left_out = _in_brackets('left out', tally.left_out)
@@ -107,9 +109,7 @@ def read_job_stats(
         raise RuntimeError(f'{kept} lines were rejected, but not as many written: {rejected}')
     # Which words are told depends on how blocks were cut, and no byte of a result may.
     words = tuple(each.unknown_words for each in lines)
-    return ReadStats(
-        input_texts(corpus, receipts), _told(lines), rejected, words, _told(datasets)
-    )
+    return ReadStats(input_texts(corpus, receipts), _told(lines), rejected, words, _told(datasets))
 
 
 def log_filtered(lines: Sequence[LineTally]) -> None:

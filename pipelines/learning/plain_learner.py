@@ -67,9 +67,7 @@ class BeamLearner:
         self._run = run
         self._longest = longest_candidate(max_subtoken_length)
         folder = filesystem.join(self._work, 'alphabet')
-        self._run(
-            lambda pipeline: pipeline | ReadCounts(self._paths) | _WriteAlphabet(folder)
-        )
+        self._run(lambda pipeline: pipeline | ReadCounts(self._paths) | _WriteAlphabet(folder))
         self._fixed = FixedSubtokens.of(reserved_tokens, _read_substrings(folder))
 
     @property
@@ -113,9 +111,7 @@ class ReadCounts(beam.PTransform):
 
     def expand(self, begin) -> beam.PCollection[tuple[str, int]]:
         return (
-            begin
-            | ShareOut(self.paths)
-            | 'Read' >> beam.FlatMap(_read_counts)  # (token, count)
+            begin | ShareOut(self.paths) | 'Read' >> beam.FlatMap(_read_counts)  # (token, count)
         )
 
 

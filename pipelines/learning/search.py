@@ -188,9 +188,7 @@ def predicted_bytes(size: CountedSize, per_character: int) -> int:
     """Returns the peak of a process that learns in memory; `per_character` as of `choose_learner`."""
     # Of a token's text a character is a byte or more; its end is a character too.
     characters = size.bytes + size.tokens
-    return (
-        _BYTES_OF_PROCESS + per_character * characters + _BYTES_PER_TOKEN * size.tokens
-    )
+    return _BYTES_OF_PROCESS + per_character * characters + _BYTES_PER_TOKEN * size.tokens
 
 
 def fitting_min_count(table: TokenTable, per_character: int, available: int) -> int | None:

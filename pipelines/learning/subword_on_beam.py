@@ -110,7 +110,9 @@ def search_on_beam(search: VocabularySearch, report: Report) -> tuple[Learned, i
             label=search.label,
         )
         learner = _Claimed(packed, claim)
-        return search_subwords(learner, packed.largest_count, options, report), packed.predicted_peak
+        return search_subwords(
+            learner, packed.largest_count, options, report
+        ), packed.predicted_peak
 
 
 @dataclass(frozen=True)

@@ -156,9 +156,7 @@ class CountAndSelect(beam.PTransform):
             | 'CountSubstrings' >> self.counting  # (group, table)
             | 'Claim' >> ThreadedMap(select, self.selecting.workers)  # _Selected
         )
-        finish = _FinishIteration(
-            self.selecting, self.counting.iteration, self.part, self.ranges
-        )
+        finish = _FinishIteration(self.selecting, self.counting.iteration, self.part, self.ranges)
         return (signal, selected) | 'Finish' >> finish
 
 

@@ -41,9 +41,7 @@ _NUMBER = re.compile(r'[0-9]{1,9}')
 _CAMEL_CASE = re.compile(r'(?<=[a-z0-9])(?=[A-Z])')
 
 # In a text: a name, perhaps in quotes, and what parts it from its value; then the value.
-_NAMED = re.compile(
-    r"""(?<![\w.-])(-{0,2}[A-Za-z][\w.-]*)(\\*["']?\s*[=:]\s*|(?<=\w)\s+)"""
-)
+_NAMED = re.compile(r"""(?<![\w.-])(-{0,2}[A-Za-z][\w.-]*)(\\*["']?\s*[=:]\s*|(?<=\w)\s+)""")
 _VALUE = re.compile(
     r"""\\*"(?:[^"\\]|\\.)*"? | \\*'[^']*'? | [\[{].* | [^\s,;&"'\]})\\]+""",
     re.VERBOSE | re.DOTALL,

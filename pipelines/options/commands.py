@@ -115,9 +115,7 @@ def known_commands() -> dict[str, Command]:
     """Returns the commands by name, with the options of the formats and schemes that there are."""
     *others, last = [each.what for each in all_formats()]
     about = f'one of: {", ".join(others)}, or {last}'
-    splits = [
-        Group((split_files(split),), _TITLES[split], about, split) for split in SPLITS
-    ]
+    splits = [Group((split_files(split),), _TITLES[split], about, split) for split in SPLITS]
     training = splits[0]
     scheme, recorded_scheme = scheme_option(), scheme_option(None)
     tokens, learning, encoding = token_options(), learning_options(), encoding_options()
@@ -161,9 +159,7 @@ def known_commands() -> dict[str, Command]:
             'encode a corpus with vocabularies that exist',
             (
                 *splits,
-                Group(
-                    (GivenVocabularies, recorded_scheme, tokens, encoding), section='vocabulary'
-                ),
+                Group((GivenVocabularies, recorded_scheme, tokens, encoding), section='vocabulary'),
                 _DATASET,
                 _RUNNING,
                 _WORK,

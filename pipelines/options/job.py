@@ -235,9 +235,7 @@ class RunningOptions:
         'N|P%%',
         default=None,
     )
-    overwrite: bool = option(
-        'make the result again, replacing what is there', None, default=False
-    )
+    overwrite: bool = option('make the result again, replacing what is there', None, default=False)
 
 
 @dataclass(frozen=True, kw_only=True)

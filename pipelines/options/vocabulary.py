@@ -43,9 +43,14 @@ def known_scheme(word: str) -> str:
 
 def scheme_option(default: str | None = DEFAULT_SCHEME) -> type:
     """Returns a dataclass with `--scheme`; without a default, a vocabulary's record is asked."""
-    told = default or "the one recorded beside the vocabulary, else the one that its file's form tells"
+    told = (
+        default or "the one recorded beside the vocabulary, else the one that its file's form tells"
+    )
     declared = option(
-        f'how text becomes ids (default: {told})', scheme_names(), default=default, changes_bytes=True
+        f'how text becomes ids (default: {told})',
+        scheme_names(),
+        default=default,
+        changes_bytes=True,
     )
     fields = [('scheme', str | None, declared)]
     return dataclasses.make_dataclass('SchemeOption', fields, frozen=True, kw_only=True)
@@ -68,9 +73,7 @@ def encoding_options() -> Choice:
     return Choice('scheme', {name: find_scheme(name).encoding for name in scheme_names()})
 
 
-def asked_scheme(
-    name: str, values: Mapping[str, object], among: Sequence[str] = ()
-) -> Scheme:
+def asked_scheme(name: str, values: Mapping[str, object], among: Sequence[str] = ()) -> Scheme:
     """Returns a scheme with what is asked for of its tokens.
 
     Args:
@@ -207,21 +210,15 @@ class GivenVocabularies:
     """Vocabularies to encode with: one of all sides, or one of each."""
 
     vocab: str | None = option('vocabulary of all sides', path, 'FILE', default=None)
-    source_vocab: str | None = option(
-        'vocabulary of the source side', path, 'FILE', default=None
-    )
-    target_vocab: str | None = option(
-        'vocabulary of the target side', path, 'FILE', default=None
-    )
+    source_vocab: str | None = option('vocabulary of the source side', path, 'FILE', default=None)
+    target_vocab: str | None = option('vocabulary of the target side', path, 'FILE', default=None)
 
 
 @dataclass(frozen=True, kw_only=True)
 class LineVocabulary:
     """The vocabulary of a command that takes lines."""
 
-    vocab: str | None = option(
-        'vocabulary file; of byte there is none', path, 'FILE', default=None
-    )
+    vocab: str | None = option('vocabulary file; of byte there is none', path, 'FILE', default=None)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -239,9 +239,8 @@ class MergeRuns(beam.PTransform):
         listed = (
             parts
             | 'Gather' >> GatherOnOne()  # (0, [WrittenPart])
-            | 'List' >> beam.ParDo(_ListRunsFn(self.plan, listing)).with_outputs(
-                REJECTED, main=SHARDS
-            )
+            | 'List'
+            >> beam.ParDo(_ListRunsFn(self.plan, listing)).with_outputs(REJECTED, main=SHARDS)
         )
         shards = (
             listed[SHARDS]
@@ -411,7 +410,9 @@ class _MergeShardFn(beam.DoFn):
                     if written is not None:
                         yield written
 
-    def _groups(self, number: int, shard: int) -> list[tuple[OrderedShardWriter, int, list[RunSlice]]]:
+    def _groups(
+        self, number: int, shard: int
+    ) -> list[tuple[OrderedShardWriter, int, list[RunSlice]]]:
         """Returns what `_merge` is to be called with for each group of a shard's buckets."""
         layout = self._plan.layout[number]
         first = shard * layout.buckets_per_shard

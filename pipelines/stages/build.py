@@ -81,17 +81,13 @@ def build_stage(
         for side in names
     }
 
-    rounds = {
-        side: RoundsPlace.of(folder, name, execution.work) for side, name in names.items()
-    }
+    rounds = {side: RoundsPlace.of(folder, name, execution.work) for side, name in names.items()}
 
     def make(attempt: Attempt) -> list[Made]:
         plan = plan_reading(reading, execution, attempt.path)
         if folders:
             training = plan.only('train')
-            count_stage(
-                training.reading, execution, list(folders.values()), training, sampling
-            )
+            count_stage(training.reading, execution, list(folders.values()), training, sampling)
         counted = time.monotonic()
         records: list[VocabularyRecord] = []
         for side, name in names.items():

@@ -132,9 +132,7 @@ def count_stage(
     return [() if each is None else each.rejected for each in made]
 
 
-def wanted_counts(
-    reading: Reading, folder: CountsFolder, sampling: SampledVocabulary
-) -> StageKey:
+def wanted_counts(reading: Reading, folder: CountsFolder, sampling: SampledVocabulary) -> StageKey:
     """Returns what the bytes of a COUNTS folder depend on."""
     options = {'side': folder.side, **reading.for_manifest(), **recorded(sampling)}
     scheme = folder.scheme or reading.scheme
@@ -337,9 +335,7 @@ def _common_rules(manifests: Mapping[str, Manifest]) -> TokenRules:
     return rules[first]
 
 
-def _merge_into(
-    counts: CountFiles, rules: TokenRules, path: str, engine: Engine
-) -> CountedTable:
+def _merge_into(counts: CountFiles, rules: TokenRules, path: str, engine: Engine) -> CountedTable:
     by_partition = [
         CountFiles(tuple(file for file in counts.files if _base(file.name) == name))
         for name in (counts_name(partition) for partition in range(COUNT_PARTITIONS))

@@ -271,8 +271,6 @@ def _encode_through_runner(
 def log_shards(made: Made, output: StageOutput) -> None:
     """Tells what was read and written of each split."""
     for lines in made.manifest.lines:
-        tell(
-            SplitEncoded(lines.split, lines.lines, lines.examples, lines.empty, output.folder)
-        )
+        tell(SplitEncoded(lines.split, lines.lines, lines.examples, lines.empty, output.folder))
     log_filtered(made.manifest.lines)
     output.warn_rejected(made.rejected)

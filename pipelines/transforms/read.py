@@ -192,9 +192,8 @@ class ReadBlocks(beam.PTransform):
         return (
             root
             | ShareOut(passes)  # (WorkItem, ...)
-            | 'Read' >> beam.ParDo(
-                _ReadFn(self.workers, self.block_bytes, self.max_line_bytes)
-            )  # Block
+            | 'Read'
+            >> beam.ParDo(_ReadFn(self.workers, self.block_bytes, self.max_line_bytes))  # Block
         )
 
 

@@ -120,9 +120,7 @@ class WrittenFile:
     rows: int  # examples of a shard, tokens of a count table, lines that were left out
 
 
-def _write_rejected(
-    name_to_parts: tuple[str, Iterable[RejectedLines]], folder: str
-) -> WrittenFile:
+def _write_rejected(name_to_parts: tuple[str, Iterable[RejectedLines]], folder: str) -> WrittenFile:
     name, parts = name_to_parts
     ordered = sorted(parts, key=lambda part: (part.place, part.offset))
     data = b''.join(part.json_lines for part in ordered)

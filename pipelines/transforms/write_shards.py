@@ -79,8 +79,10 @@ class _ConvertFn(beam.DoFn):
 
     def process(self, element: str) -> Iterator[WrittenFile]:
         source = filesystem.join(self._folder, element)
-        yield from self._text(source, element) if self._format == TEXT else (
-            self._parquet(source, element)
+        yield from (
+            self._text(source, element)
+            if self._format == TEXT
+            else (self._parquet(source, element))
         )
         filesystem.delete_file(source)
 

@@ -128,15 +128,11 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         '--lanes', type=int, default=_LANES, help='rows of one core measured at once (default: 2)'
     )
-    parser.add_argument(
-        '--smoke', action='store_true', help='one round on 1 MB of generated text'
-    )
+    parser.add_argument('--smoke', action='store_true', help='one round on 1 MB of generated text')
     parser.add_argument(
         '--against', metavar='REV', help='compare with an earlier revision too, as git knows it'
     )
-    parser.add_argument(
-        '--no-peers', action='store_true', help='measure this project alone'
-    )
+    parser.add_argument('--no-peers', action='store_true', help='measure this project alone')
     parser.add_argument('--output', type=Path, metavar='FILE', help='write all figures as JSON')
     parser.add_argument('--plot', type=Path, metavar='FILE', help='plot cost against size (.png)')
     parser.add_argument(

@@ -104,9 +104,7 @@ def measure(row: Row, materials: Materials, runs: int, lane: int = 0) -> RowResu
                 waiting.remove(contender)
     slow = [peer for peer in row.peers if any(run.too_slow for run in rounds[peer.label])]
     figures = {label: _figure(label, each) for label, each in rounds.items()}
-    comparisons = [
-        _compare(row, peer, figures, inputs) for peer in row.peers if peer not in slow
-    ]
+    comparisons = [_compare(row, peer, figures, inputs) for peer in row.peers if peer not in slow]
     if not comparisons:
         comparisons.append(Comparison(figures[row.ours.label], None, inputs.bytes))
     if slow:

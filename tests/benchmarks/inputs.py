@@ -188,9 +188,7 @@ def _write_shards(folder: Path, rows: int) -> None:
 class Inputs:
     """The materials of one row: of its corpus, or of a sample of it."""
 
-    def __init__(
-        self, materials: Materials, corpus: str, row: str, limit: int | None = None
-    ):
+    def __init__(self, materials: Materials, corpus: str, row: str, limit: int | None = None):
         self.materials = materials
         self.corpus = corpus
         self._row = row

@@ -14,7 +14,14 @@ from earlier_revisions import MissingRevisionError, packages_of  # noqa: E402
 from .comparing import RowResult  # noqa: E402
 from .contenders import Row  # noqa: E402
 
-__all__ = ['MissingRevisionError', 'SpeedRatio', 'against', 'root_of', 'speed_ratio', 'without_peers']
+__all__ = [
+    'MissingRevisionError',
+    'SpeedRatio',
+    'against',
+    'root_of',
+    'speed_ratio',
+    'without_peers',
+]
 
 _ALIKE = 0.93
 """Below it a row is to be measured again, with more runs."""

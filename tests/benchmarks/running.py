@@ -68,9 +68,7 @@ def run_task(
         return Run(reply['seconds'], peak, reply['facts'])
 
 
-def _watch(
-    process: subprocess.Popen, limit_seconds: float | None
-) -> tuple[list[bytes], int, bool]:
+def _watch(process: subprocess.Popen, limit_seconds: float | None) -> tuple[list[bytes], int, bool]:
     """Returns the lines written, the tree's peak memory since it was ready, and if it kept time."""
     written = b''
     peak = 0

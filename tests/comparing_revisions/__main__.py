@@ -52,7 +52,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         folder = (options.keep or Path(scratch)).absolute()
         corpora = options.corpora and options.corpora.absolute()
         rows = compare_with(
-            packages, folder, corpora, options.small, options.workers, options.only,
+            packages,
+            folder,
+            corpora,
+            options.small,
+            options.workers,
+            options.only,
             options.without_new_records,
         )
     for line in table_lines(rows, options.all):

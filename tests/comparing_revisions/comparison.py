@@ -136,7 +136,7 @@ def table_lines(rows: Mapping[str, Sequence[Compared]], show_all: bool) -> Itera
     """Gives the lines of a table: a job with the number of its files, and files to be named."""
     width = max(map(len, rows), default=0)
     for job, compared in rows.items():
-        counts = {state: 0 for state in (EQUAL, MOVED, RECORDED, DIFFERENT, MISSING, ADDED)}
+        counts = dict.fromkeys((EQUAL, MOVED, RECORDED, DIFFERENT, MISSING, ADDED), 0)
         for each in compared:
             counts[each.state] += 1
         said = ', '.join(f'{count} {state}' for state, count in counts.items() if count)

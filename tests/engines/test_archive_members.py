@@ -19,7 +19,7 @@ from packed_in_parts import xz_of_blocks, zstd_with_table
 from pipelines.engines import runners
 from pipelines.files import filesystem
 
-WORDS = 'alpha beta gamma delta epsilon zeta eta 你好 世界 theta'.split()
+WORDS = ['alpha', 'beta', 'gamma', 'delta', 'epsilon', 'zeta', 'eta', '你好', '世界', 'theta']
 MEMBERS = 40
 
 
@@ -219,9 +219,7 @@ def many(tmp_path_factory):
     ],
     ids=lambda given: ' '.join(given[:2]) if isinstance(given, list) else str(given),
 )
-def test_an_archive_is_read_once_for_all_of_its_members(
-    many, tmp_path, monkeypatch, job, readings
-):
+def test_an_archive_is_read_once_for_all_of_its_members(many, tmp_path, monkeypatch, job, readings):
     counted = CountedReads(monkeypatch)
     succeed(*(word.format(many) for word in job), '--output', tmp_path / 'out')
     assert counted.bytes < (readings + 0.5) * many.stat().st_size

@@ -46,8 +46,13 @@ def test_inputs_of_all_splits_in_order(small, build, tmp_path):
         (each['split'], each['role'], each['name'], each['bytes'], each['crc32c'])
         for each in manifest_of(folder)['inputs']
     ] == [
-        (split, role, path.name, path.stat().st_size,
-         f'{google_crc32c.value(path.read_bytes()):08x}')
+        (
+            split,
+            role,
+            path.name,
+            path.stat().st_size,
+            f'{google_crc32c.value(path.read_bytes()):08x}',
+        )
         for split, role, path in [
             ('train', 'source', small.source),
             ('train', 'target', small.target),
@@ -62,9 +67,18 @@ def test_options_vocabularies_and_lines(small, small_build):
     manifest = manifest_of(small_build)
     assert manifest['stage'] == 'build'
     options = {
-        'name': 'small', 'shards': 3, 'seed': 0, 'source_prefix': '', 'target_prefix': '',
-        'columns': [0, 1], 'vocab_size': 900, 'search': 't2t', 'min_count_range': None,
-        'max_subtoken_length': 200, 'reserved_token': [], 'shared_vocab': False,
+        'name': 'small',
+        'shards': 3,
+        'seed': 0,
+        'source_prefix': '',
+        'target_prefix': '',
+        'columns': [0, 1],
+        'vocab_size': 900,
+        'search': 't2t',
+        'min_count_range': None,
+        'max_subtoken_length': 200,
+        'reserved_token': [],
+        'shared_vocab': False,
     }
     assert manifest['options'] | options == manifest['options']
     for each in manifest['vocabularies']:

@@ -104,7 +104,9 @@ def test_several_files_of_columns(small, small_build, build, tmp_path):
     assert vocabularies(folder) == vocabularies(small_build)
     assert examples(folder) == examples(small_build)
     assert [each['name'] for each in manifest_of(folder)['inputs']] == [
-        'z.tsv', 'm.tsv.gz', 'a.tsv',
+        'z.tsv',
+        'm.tsv.gz',
+        'a.tsv',
     ]
     # An option may be repeated instead.
     again = build('--tsv', paths[0], '--tsv', *paths[1:])
@@ -136,7 +138,10 @@ def test_bitext_files_pair_in_the_order_given(build, tmp_path):
     folder = build('--source', *sources, '--target', *targets)
     assert sorted(texts_of(folder)) == sorted(pairs)
     assert [(each['role'], each['name']) for each in manifest_of(folder)['inputs']] == [
-        ('source', '1.en'), ('target', 'y.zh'), ('source', '2.en'), ('target', 'x.zh'),
+        ('source', '1.en'),
+        ('target', 'y.zh'),
+        ('source', '2.en'),
+        ('target', 'x.zh'),
     ]
     # A glob sorts: the targets change places, and so do the pairs.
     swapped = build('--source', tmp_path / '*.en', '--target', tmp_path / '*.zh')
@@ -224,9 +229,7 @@ def test_dev_and_test_are_encoded_with_the_vocabulary_of_training(
 
 
 def test_every_character_survives_a_vocabulary_that_never_saw_it(small_build, tmp_path):
-    characters = [
-        chr(code) for code in range(0, 0x110000, 7) if not 0xD800 <= code < 0xE000
-    ]
+    characters = [chr(code) for code in range(0, 0x110000, 7) if not 0xD800 <= code < 0xE000]
     # '|' at both ends keeps white space from being stripped, and letters beside it tell apart what
     # joins a word.
     lines = [

@@ -130,7 +130,9 @@ def test_an_overwritten_vocabulary_leaves_no_rejected_lines_where_they_were(root
     )
     [entry] = now.pop('rejected')
     [earlier] = before.pop('rejected')
-    left = [without_new_records('tokbeam.json', json.dumps(each).encode()) for each in (now, before)]
+    left = [
+        without_new_records('tokbeam.json', json.dumps(each).encode()) for each in (now, before)
+    ]
     assert left[0] == left[1]
     assert entry == {**earlier, 'name': 'vocab.bad.rejected/train.invalid_utf8.jsonl'}
     assert json.loads(lines.splitlines()[0])['file'] == 'bad.txt'

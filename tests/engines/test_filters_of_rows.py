@@ -330,7 +330,15 @@ def test_a_sentence_that_is_dropped_of_a_pair_is_counted_and_kept(tmp_path):
     pairs = b'It is here. Note: it was. It ends.\tA b. C d? E f.\nIt is here.\tA b.\n'
     folder = tmp_path / 'out'
     succeed(
-        *('build', '--tsv', write(tmp_path / 'pairs.tsv', pairs), '--name', 'x', '--vocab-size', 100),
+        *(
+            'build',
+            '--tsv',
+            write(tmp_path / 'pairs.tsv', pairs),
+            '--name',
+            'x',
+            '--vocab-size',
+            100,
+        ),
         *('--clean', 'clean_en_xx', '--keep-rejected', '--output', folder),
     )
     lines = lines_of(folder)

@@ -105,9 +105,7 @@ SCHEMES = [
 
 
 @pytest.mark.parametrize(('scheme', 'asked', 'there'), SCHEMES)
-def test_other_schemes_give_the_same_bytes(
-    job_server_jar, corpus, tmp_path, scheme, asked, there
-):
+def test_other_schemes_give_the_same_bytes(job_server_jar, corpus, tmp_path, scheme, asked, there):
     arguments = ['build', *corpus[:2], '--name', 'small', '--scheme', scheme, *asked]
     arguments[1] = '--text'
     local, flink = tmp_path / 'local', tmp_path / 'flink'

@@ -52,8 +52,11 @@ def test_several_files_are_shuffled_as_one(corpus, tmp_path, count):
 
 def test_the_number_of_shards_only_cuts_the_order(corpus, tmp_path):
     orders = [
-        [example for shard in encode(corpus, tmp_path / str(count), '--shards', count)
-         for example in shard]
+        [
+            example
+            for shard in encode(corpus, tmp_path / str(count), '--shards', count)
+            for example in shard
+        ]
         for count in (1, 3, 10, 64)
     ]
     assert orders[0] == orders[1] == orders[2] == orders[3]

@@ -22,7 +22,9 @@ ASKED = ['--name', 'small', '--shards', 3, '--vocab-size', 900]
 def as_jsonl(pairs):
     """Objects with the texts inside another, and fields that nobody asks for."""
     return ''.join(
-        json.dumps({'id': number, 'pair': {'en': source, 'z.h': target}}, ensure_ascii=number % 2 > 0)
+        json.dumps(
+            {'id': number, 'pair': {'en': source, 'z.h': target}}, ensure_ascii=number % 2 > 0
+        )
         + '\n'
         for number, (source, target) in enumerate(pairs)
     ).encode()
@@ -38,9 +40,7 @@ FIELDS = ['--fields', 'pair.en,pair.z\\.h']
 
 
 def examples(folder):
-    return sorted(
-        (row['inputs'], row['targets']) for shard in read_shards(folder) for row in shard
-    )
+    return sorted((row['inputs'], row['targets']) for shard in read_shards(folder) for row in shard)
 
 
 @pytest.fixture(scope='module')
@@ -61,7 +61,11 @@ def test_objects_give_what_columns_give(small_build, built, small):
 
 @pytest.mark.parametrize(
     'cut',
-    [('--workers', 2), ('--item-size', 64, '--workers', 2), ('--item-size', '1KiB', '--shuffle', 'engine')],
+    [
+        ('--workers', 2),
+        ('--item-size', 64, '--workers', 2),
+        ('--item-size', '1KiB', '--shuffle', 'engine'),
+    ],
     ids=str,
 )
 def test_bytes_do_not_depend_on_how_it_is_cut(objects, built, tmp_path, cut):
@@ -103,13 +107,19 @@ def test_an_object_that_cannot_be_used_stops_or_is_kept_aside(objects, built, tm
 
 def test_one_field_is_a_text_and_may_hold_line_feeds(tmp_path, filter_lines):
     texts = ['two\nlines', 'one line', '', 'é']
-    path = write(tmp_path / 'a.jsonl', ''.join(json.dumps({'text': each}) + '\n' for each in texts).encode())
+    path = write(
+        tmp_path / 'a.jsonl', ''.join(json.dumps({'text': each}) + '\n' for each in texts).encode()
+    )
     asked = ['--name', 'docs', '--shards', 1, '--scheme', 'bpe', '--vocab-size', 260]
     succeed('build', '--jsonl', path, *asked, '--output', tmp_path / 'out')
     [rows] = read_shards(tmp_path / 'out')
     ids = ''.join(' '.join(map(str, row['targets'])) + '\n' for row in rows).encode()
-    said = filter_lines(ids, 'detokenize', '--raw', '--vocab', tmp_path / 'out' / 'vocab.docs.260.bpe.json')
-    assert sorted(said.decode().removesuffix('\n').split('\n')) == sorted(['two', 'lines', 'one line', 'é'])
+    said = filter_lines(
+        ids, 'detokenize', '--raw', '--vocab', tmp_path / 'out' / 'vocab.docs.260.bpe.json'
+    )
+    assert sorted(said.decode().removesuffix('\n').split('\n')) == sorted(
+        ['two', 'lines', 'one line', 'é']
+    )
     assert lines_of(tmp_path / 'out')['empty'] == 1
 
 

@@ -42,7 +42,9 @@ def quoted_tsv(folder):
     rows = csv.writer(text, delimiter='\t', lineterminator='\n')
     rows.writerow(['views', 'text', 'meta.id', 'score', 'kind'])
     for each in RECORDS:
-        rows.writerow([each['views'], each['text'], each['meta']['id'], each['score'], each['kind']])
+        rows.writerow(
+            [each['views'], each['text'], each['meta']['id'], each['score'], each['kind']]
+        )
     path = write(folder / 'a.tsv', text.getvalue().encode())
     return ['--tsv', path, '--header', '--columns', 'text', '--quoting', 'csv']
 
@@ -58,7 +60,10 @@ def examples(folder, split='train'):
             features = tf.train.Example.FromString(record.numpy()).features.feature
             kinds = {name: each.WhichOneof('kind') for name, each in features.items()}
             found.append(
-                {name: (kind, list(getattr(features[name], kind).value)) for name, kind in kinds.items()}
+                {
+                    name: (kind, list(getattr(features[name], kind).value))
+                    for name, kind in kinds.items()
+                }
             )
     return found
 
@@ -104,7 +109,9 @@ def test_a_label_is_the_targets(name, tmp_path):
 
 
 def test_a_label_may_be_a_float(tmp_path):
-    succeed('build', *jsonl(tmp_path), '--label', 'score:float', *BUILD, '--output', tmp_path / 'out')
+    succeed(
+        'build', *jsonl(tmp_path), '--label', 'score:float', *BUILD, '--output', tmp_path / 'out'
+    )
     kinds = {each['targets'][0] for each in examples(tmp_path / 'out')}
     assert kinds == {'float_list'}
 
@@ -138,7 +145,9 @@ def test_a_value_that_does_not_fit_leaves_out_its_row(tmp_path):
 
 
 def test_a_column_of_another_type_is_refused_before_any_work(tmp_path):
-    said = refuse('build', *parquet(tmp_path), '--keep', 'score:int', *BUILD, '--output', tmp_path / 'x')
+    said = refuse(
+        'build', *parquet(tmp_path), '--keep', 'score:int', *BUILD, '--output', tmp_path / 'x'
+    )
     assert 'a.parquet: the column score is double, not whole numbers' in said
 
 

@@ -28,9 +28,7 @@ def halves(tmp_path):
 
 
 def test_the_sum_of_two_halves_is_the_count_of_the_whole(halves):
-    succeed(
-        'count', '--merge', halves / 'one', halves / 'two', '--output', halves / 'sum'
-    )
+    succeed('count', '--merge', halves / 'one', halves / 'two', '--output', halves / 'sum')
     assert counted(halves / 'sum') == counted(halves / 'all')
     assert manifest_of(halves / 'sum')['tokens'] == sum(counted(halves / 'all').values())
     for path in (halves / 'all').glob('*.parquet'):
@@ -48,7 +46,9 @@ def test_a_second_merge_does_nothing_and_a_changed_part_is_refused(halves):
     arguments = ['count', '--merge', halves / 'one', halves / 'two', '--output', halves / 'sum']
     succeed(*arguments)
     assert 'already done' in succeed(*arguments)
-    sentence = refuse('count', '--merge', halves / 'one', halves / 'all', '--output', halves / 'sum')
+    sentence = refuse(
+        'count', '--merge', halves / 'one', halves / 'all', '--output', halves / 'sum'
+    )
     assert 'another input files' in sentence or '--overwrite' in sentence
 
 
@@ -61,7 +61,13 @@ def test_only_whole_count_folders_are_merged(halves):
 
 def test_the_output_cannot_be_one_of_the_parts(halves):
     assert 'another --output' in refuse(
-        'count', '--merge', halves / 'one', halves / 'two', '--output', halves / 'two', '--overwrite'
+        'count',
+        '--merge',
+        halves / 'one',
+        halves / 'two',
+        '--output',
+        halves / 'two',
+        '--overwrite',
     )
 
 
@@ -69,5 +75,7 @@ def test_counts_of_another_unicode_version_are_refused(halves):
     path = halves / 'one' / 'tokbeam.json'
     manifest = json.loads(path.read_bytes())
     path.write_text(json.dumps({**manifest, 'unicode': '6.0.0'}))
-    sentence = refuse('count', '--merge', halves / 'one', halves / 'two', '--output', halves / 'sum')
+    sentence = refuse(
+        'count', '--merge', halves / 'one', halves / 'two', '--output', halves / 'sum'
+    )
     assert 'Unicode 6.0.0' in sentence

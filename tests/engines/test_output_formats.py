@@ -43,7 +43,8 @@ def built(building, tmp_path_factory):
 
 def lines_of(folder, feature):
     return [
-        path.read_text().split('\n')[:-1] for path in sorted(folder.glob(f'small-train-*.{feature}'))
+        path.read_text().split('\n')[:-1]
+        for path in sorted(folder.glob(f'small-train-*.{feature}'))
     ]
 
 
@@ -134,7 +135,9 @@ def test_counts_are_conserved_and_another_format_is_refused(building, built):
         assert (built / 'text' / each['name']).read_bytes().count(b'\n') == each['rows']
     [lines] = manifest['lines']
     assert set(rows.values()) == {lines['examples']}
-    assert 'already done' in succeed(*building, '--output-format', 'text', '--output', built / 'text')
+    assert 'already done' in succeed(
+        *building, '--output-format', 'text', '--output', built / 'text'
+    )
     said = refuse(*building, '--output-format', 'parquet', '--output', built / 'text')
     assert 'another --output-format: text there, parquet now' in said
 

@@ -73,7 +73,21 @@ def write_counts(folder, counts, files):
 
 def sample_counts():
     dice = random.Random(7)
-    syllables = ['ka', 'to', 'ing', 'st', '中', '文字', 'é', '_', '\\', '7', '\U0001f600', '\x00', '\n']
+    syllables = [
+        'ka',
+        'to',
+        'ing',
+        'st',
+        '中',
+        '文字',
+        'é',
+        '_',
+        '\\',
+        '7',
+        '\U0001f600',
+        '\x00',
+        '\n',
+    ]
     words = [''.join(dice.choices(syllables, k=dice.randint(1, 4))) for _ in range(150)]
     return {word: dice.randint(0, 90) for word in words}
 
@@ -109,7 +123,9 @@ def test_equals_the_learner_in_memory(tmp_path, counts, limit, reserved, min_cou
         assert learner.build(min_count) == memory.build(min_count)
 
 
-@pytest.mark.parametrize('limits', [Limits(group_bytes=1 << 20), Limits(1, 50_000, frequent_nodes=0)])
+@pytest.mark.parametrize(
+    'limits', [Limits(group_bytes=1 << 20), Limits(1, 50_000, frequent_nodes=0)]
+)
 def test_tokens_of_thousands_of_characters(tmp_path, limits):
     counts = long_counts()
     options = {'max_subtoken_length': None, 'reserved_tokens': [sorted(counts)[-1]]}
@@ -360,7 +376,9 @@ def test_a_vocabulary_larger_than_a_worker_may_send_is_refused(tmp_path, monkeyp
     bounded = functools.partial(BundleOutput, most=100)
     monkeypatch.setattr('pipelines.learning.suffix_transforms.BundleOutput', bounded)
     learner = PackedLearner(write_counts(tmp_path, FEW_COUNTS, 2), str(tmp_path / 'work'), Runs())
-    with pytest.raises(Exception, match='at min-count 1 a vocabulary would be larger than a worker'):
+    with pytest.raises(
+        Exception, match='at min-count 1 a vocabulary would be larger than a worker'
+    ):
         learner.build(1)
 
 

@@ -34,9 +34,7 @@ def test_lines_of_several_paths_and_patterns(files):
 
 @pytest.mark.parametrize('item_bytes', [1, 8 << 20])
 def test_pairs_of_which_one_side_is_empty_are_left_out(files, item_bytes):
-    corpus = ReadCorpus(
-        str(files / 'a.en'), targets=str(files / 'a.de.gz'), item_bytes=item_bytes
-    )
+    corpus = ReadCorpus(str(files / 'a.en'), targets=str(files / 'a.de.gz'), item_bytes=item_bytes)
     assert_counts(corpus, (1,), dict.fromkeys(['eins', 'zwei', 'drei'], 1))
 
 
@@ -54,9 +52,7 @@ def test_columns(files):
         ({'paths': 'a.en', 'targets': 'a.tsv'}, 'same number of lines'),
     ],
 )
-def test_what_cannot_be_read_is_refused_before_anything_runs(
-    files, monkeypatch, arguments, reason
-):
+def test_what_cannot_be_read_is_refused_before_anything_runs(files, monkeypatch, arguments, reason):
     monkeypatch.chdir(files)
     with pytest.raises(InputError, match=reason):
         ReadCorpus(**arguments)

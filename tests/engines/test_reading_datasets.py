@@ -50,7 +50,9 @@ def listed(batches):
 def test_rows_are_those_of_the_plain_reader(dataset, stored):
     rows = [{name: ids.tolist() for name, ids in row.items()} for row in dataset.examples('train')]
     assert rows == stored
-    assert dataset.splits['train'].examples == len(rows) == sum(dataset.splits['train'].shard_examples)
+    assert (
+        dataset.splits['train'].examples == len(rows) == sum(dataset.splits['train'].shard_examples)
+    )
 
 
 def test_text_comes_back_where_a_scheme_keeps_it(kind, dataset, stored, small):
@@ -60,7 +62,9 @@ def test_text_comes_back_where_a_scheme_keeps_it(kind, dataset, stored, small):
     pairs = [pair for pair in small.pairs if None not in pair and all(pair)]
     if not kind.startswith('bpe'):
         pairs = kept_pairs(small.pairs)
-    texts = [(dataset.text(row['inputs'], 'inputs'), dataset.text(row['targets'])) for row in stored]
+    texts = [
+        (dataset.text(row['inputs'], 'inputs'), dataset.text(row['targets'])) for row in stored
+    ]
     assert sorted(texts) == sorted(pairs)
 
 
@@ -72,7 +76,10 @@ def test_batches_are_nmts_of_rows_without_their_template(kind, dataset, stored):
         (('start', roles.begin), ('end', roles.end), ('pad', roles.pad))
     )  # fmt: skip
     pairs = [
-        (dataset.template('inputs').stripped(row['inputs']), dataset.template().stripped(row['targets']))
+        (
+            dataset.template('inputs').stripped(row['inputs']),
+            dataset.template().stripped(row['targets']),
+        )
         for row in stored
     ]
     assert all(ids and end not in ids[-1:] for pair in pairs for ids in pair)
@@ -90,7 +97,9 @@ def test_a_role_that_nothing_has_is_named(kind, dataset):
         dataset.batches('train', batch_size=2)
 
 
-@pytest.mark.parametrize('asked', [{'batch_size': 8, 'epochs': 2}, {'tokens_per_batch': 700}], ids=str)
+@pytest.mark.parametrize(
+    'asked', [{'batch_size': 8, 'epochs': 2}, {'tokens_per_batch': 700}], ids=str
+)
 def test_tensorflow_has_the_same_batches(tensorflow, kind, dataset, asked):
     asked = {**asked, **(KINDS[kind][1] if 'batch_size' in asked else {'pad': 0})}
     by_tensorflow = dataset.tensorflow('train', **asked)
@@ -105,7 +114,9 @@ def test_tensorflow_has_the_same_batches(tensorflow, kind, dataset, asked):
 
 
 def test_another_vocabulary_is_refused_and_a_missing_one_asked_for(small, small_build, tmp_path):
-    vocabularies = [small_build / f'vocab.small.900.subwords.{side}' for side in ('inputs', 'targets')]
+    vocabularies = [
+        small_build / f'vocab.small.900.subwords.{side}' for side in ('inputs', 'targets')
+    ]
     pairs = ['--source', small.source, '--target', small.target, '--name', 'small']
     given = ['--source-vocab', vocabularies[0], '--target-vocab', vocabularies[1]]
     succeed('encode', *pairs, *given, '--output', tmp_path / 'out')

@@ -40,7 +40,9 @@ def test_the_job_file_builds(tmp_path):
     objects = [json.dumps({'pair': {'en': en, 'zh': zh}}) for en, zh in rest]
     packed = zstandard.compress('\n'.join(objects).encode())
     (tmp_path / 'web-0.jsonl.zst').write_bytes(packed)
-    dev = zip(*((SAMPLE / f'dev.{side}').read_text().splitlines() for side in ('en', 'zh')), strict=True)
+    dev = zip(
+        *((SAMPLE / f'dev.{side}').read_text().splitlines() for side in ('en', 'zh')), strict=True
+    )
     (tmp_path / 'dev.tsv').write_text(''.join(f'{en}\t{zh}\n' for en, zh in dev))
     (tmp_path / 'job.toml').write_text(job)
     succeed('build', tmp_path / 'job.toml', '--vocab-size', 2000)

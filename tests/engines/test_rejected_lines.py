@@ -36,9 +36,7 @@ def test_they_are_kept_in_order_with_file_offset_and_line(tsv, tmp_path):
         'train.invalid_utf8.jsonl',
         'train.missing_column.jsonl',
     }
-    short = [
-        json.loads(line) for line in (rejected / 'train.missing_column.jsonl').open('rb')
-    ]
+    short = [json.loads(line) for line in (rejected / 'train.missing_column.jsonl').open('rb')]
     assert [each['line'].encode() for each in short] == [SHORT, SHORT + b' 2']
     assert [each['offset'] for each in short] == [data.index(SHORT), data.index(SHORT + b' 2')]
     assert {each['file'] for each in short} == {'pairs.tsv'}

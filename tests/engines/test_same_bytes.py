@@ -64,8 +64,7 @@ def test_gzip_of_several_members_is_one_text(small, small_build, build, tmp_path
     parts = [data[:1000], data[1000:1001], data[1001:]]
     path.write_bytes(
         b''.join(
-            write(tmp_path / f'{number}.gz', part).read_bytes()
-            for number, part in enumerate(parts)
+            write(tmp_path / f'{number}.gz', part).read_bytes() for number, part in enumerate(parts)
         )
     )
     assert files_of(build('--tsv', path)) == files_of(small_build)

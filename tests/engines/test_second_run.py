@@ -152,9 +152,9 @@ def test_a_touched_input_is_accepted_after_its_checksum(job):
     os.utime(job[0], (1_000_000_000, 1_000_000_000))
     before = states_of(job[1])
     assert 'already done' in succeed(*command(job))
-    assert {
-        name: state for name, state in states_of(job[1]).items() if 'run.json' not in name
-    } == {name: state for name, state in before.items() if 'run.json' not in name}
+    assert {name: state for name, state in states_of(job[1]).items() if 'run.json' not in name} == {
+        name: state for name, state in before.items() if 'run.json' not in name
+    }
 
 
 def test_an_input_moved_elsewhere_is_the_same_input(job, tmp_path):

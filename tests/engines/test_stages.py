@@ -75,7 +75,9 @@ def test_a_vocabulary_straight_from_text(small, small_build, tmp_path, side):
     assert manifest['lines'] == manifest_of(small_build)['lines']
     # The vocabulary and its two records; its counts are not kept.
     assert sorted(each.name for each in tmp_path.iterdir()) == [
-        'vocab', 'vocab.tokbeam.json', 'vocab.tokbeam.run.json',
+        'vocab',
+        'vocab.tokbeam.json',
+        'vocab.tokbeam.run.json',
     ]
 
 

@@ -127,9 +127,13 @@ def test_codes_are_kept_if_asked_for(plain, tmp_path):
 
 
 def test_its_languages_must_be_given(plain, tmp_path):
-    job = [each for each in building(plain, tmp_path / 'out') if each not in ('--languages', 'en,zh')]
+    job = [
+        each for each in building(plain, tmp_path / 'out') if each not in ('--languages', 'en,zh')
+    ]
     assert 'give --languages' in refuse(*job)
-    assert 'is not a language' in refuse(*building(plain, tmp_path / 'out')[:3], '--languages', 'en,', *job[3:])
+    assert 'is not a language' in refuse(
+        *building(plain, tmp_path / 'out')[:3], '--languages', 'en,', *job[3:]
+    )
 
 
 def test_filters_and_lines_of_it(plain, pairs, tmp_path):

@@ -61,9 +61,7 @@ def _rows_of_table(element):
 def plain_tokens(text: str) -> list[str]:
     """Tensor2Tensor's tokens, restated with a regular expression."""
     runs = re.findall(r'[^\W_]+|[\W_]+', text)
-    return [
-        run for place, run in enumerate(runs) if run != ' ' or place in (0, len(runs) - 1)
-    ]
+    return [run for place, run in enumerate(runs) if run != ' ' or place in (0, len(runs) - 1)]
 
 
 @settings(deadline=None, max_examples=20)
@@ -128,9 +126,7 @@ def whole_table(folder) -> pa.Table:
 
 def rows_of(folder) -> list[tuple[str, int]]:
     table = whole_table(folder)
-    return list(
-        zip(table['token'].to_pylist(), table['count'].to_pylist(), strict=True)
-    )
+    return list(zip(table['token'].to_pylist(), table['count'].to_pylist(), strict=True))
 
 
 def test_counts_are_partitioned_sorted_and_conserved(counts):

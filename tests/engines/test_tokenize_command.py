@@ -20,9 +20,7 @@ def some_lines():
 
 @pytest.mark.parametrize('line_end', ['\n', '\r\n'])
 @pytest.mark.parametrize('options', [[], ['--eos']])
-def test_lines_come_back_as_the_line_rules_leave_them(
-    vocabulary, filter_lines, options, line_end
-):
+def test_lines_come_back_as_the_line_rules_leave_them(vocabulary, filter_lines, options, line_end):
     lines = some_lines()
     ids = filter_lines(as_lines(lines, line_end), 'tokenize', '--vocab', vocabulary, *options)
     text = filter_lines(ids, 'detokenize', '--vocab', vocabulary)

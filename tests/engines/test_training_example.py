@@ -12,7 +12,13 @@ from tokcore import open_dataset
 SAMPLE = Path(__file__).parents[2] / 'pipelines' / 'sample'
 STEPS = 36
 SAVED_AT = 20
-ASKED = {'batch_size': 32, 'source_max_length': 40, 'target_max_length': 40, 'epochs': None, 'seed': 3}
+ASKED = {
+    'batch_size': 32,
+    'source_max_length': 40,
+    'target_max_length': 40,
+    'epochs': None,
+    'seed': 3,
+}
 
 
 @pytest.fixture(scope='module')

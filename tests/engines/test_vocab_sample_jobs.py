@@ -53,7 +53,9 @@ def count_pairs(small, output, *options):
 
 
 def test_all_rows_are_encoded_and_the_sample_is_counted(sampled, whole, sample):
-    assert manifest_of(sampled)['lines'][0]['examples'] == manifest_of(whole)['lines'][0]['examples']
+    assert (
+        manifest_of(sampled)['lines'][0]['examples'] == manifest_of(whole)['lines'][0]['examples']
+    )
     assert sum(map(len, read_shards(sampled))) == sum(map(len, read_shards(whole)))
     for side in ('inputs', 'targets'):
         counted, every = (manifest_of(each / f'counts.{side}') for each in (sampled, whole))
@@ -101,8 +103,9 @@ def test_a_line_at_the_end_of_each_job_tells_what_was_left_out(small, sample, tm
         for each in manifest_of(tmp_path / 'counts')['sample']
     )
     assert f'the vocabulary was counted from {parts} (--vocab-sample ' in told[0]
-    assert manifest_of(tmp_path, 'vocab.tokbeam.json')['sample'] == (
-        manifest_of(tmp_path / 'counts')['sample']
+    assert (
+        manifest_of(tmp_path, 'vocab.tokbeam.json')['sample']
+        == (manifest_of(tmp_path / 'counts')['sample'])
     )
 
 
@@ -144,9 +147,9 @@ def test_text_in_an_archive_is_sampled_as_the_file_in_it(small, sample, tmp_path
                 'count', '--text', path, '--vocab-sample', sample, '--item-size', item_size,
                 '--output', output,
             )  # fmt: skip
-            counts.append({
-                file: data for file, data in files_of(output).items() if file != 'tokbeam.json'
-            })
+            counts.append(
+                {file: data for file, data in files_of(output).items() if file != 'tokbeam.json'}
+            )
     assert all(each == counts[0] for each in counts)
 
 
@@ -252,7 +255,9 @@ paths = {json.dumps(str(second))}
     once, twice = (manifest_of(tmp_path / name) for name in ('one', 'two'))
     assert twice['tokens'] == 2 * once['tokens']
     assert twice['sample'][0]['taken'] == 2 * once['sample'][0]['taken']
-    assert [each['not_sampled'] for each in twice['datasets']] == [once['lines'][0]['not_sampled']] * 2
+    assert [each['not_sampled'] for each in twice['datasets']] == [
+        once['lines'][0]['not_sampled']
+    ] * 2
 
 
 def test_lines_are_sampled_before_filters_and_rows_behind_them(small, sample, tmp_path):
@@ -263,8 +268,10 @@ def test_lines_are_sampled_before_filters_and_rows_behind_them(small, sample, tm
     every, cleaned = (manifest_of(tmp_path / name) for name in ('all', 'cleaned'))
     [lines] = cleaned['lines']
     assert lines['filtered']['length'] > 50
-    assert lines['lines'] == 300 == (
-        lines['examples'] + lines['empty'] + lines['not_sampled'] + lines['filtered']['length']
+    assert (
+        lines['lines']
+        == 300
+        == (lines['examples'] + lines['empty'] + lines['not_sampled'] + lines['filtered']['length'])
     )
     if sample.startswith('t2t'):
         assert cleaned['tokens'] == every['tokens']
@@ -297,7 +304,9 @@ def test_counts_of_a_sample_are_learned_from_as_others(small, sample, tmp_path):
 
 
 @pytest.mark.parametrize(
-    'taken', [LineSample({(0, 0): TakenLines(3, 40)}), UniformSample(1 << 62)], ids=['lines', 'rows']
+    'taken',
+    [LineSample({(0, 0): TakenLines(3, 40)}), UniformSample(1 << 62)],
+    ids=['lines', 'rows'],
 )
 def test_packed_counts_of_a_sample_are_the_textbook_counts(small, taken):
     path = small.source
@@ -310,7 +319,9 @@ def test_packed_counts_of_a_sample_are_the_textbook_counts(small, taken):
         plain = blocks | CountTokensByElement((0,), (split,), sample=taken)
         if isinstance(taken, LineSample):
             lines = path.read_text().split('\n')[2:120:3]
-            expected = collections.Counter(each for line in lines for each in tokenize(line.strip()))
+            expected = collections.Counter(
+                each for line in lines for each in tokenize(line.strip())
+            )
             assert_that(plain, equal_to([*expected.items()]), 'plain')
         rows = packed[TABLES] | beam.FlatMap(lambda element: element[1].items())
         both = (rows, plain) | beam.Flatten() | beam.combiners.Count.PerElement()

@@ -86,7 +86,8 @@ def build(tokbeam, write_corpus, tmp_path) -> Callable[..., Outcome]:
             'build',
             *(word for corpus in corpora for word in corpus.arguments),
             *BUILD_OPTIONS,
-            '--output', tmp_path / 'out',
+            '--output',
+            tmp_path / 'out',
             *extra,
         )
 

@@ -92,8 +92,9 @@ class Lane:
         for path in self._said:
             path.unlink(missing_ok=True)
         request = {
-            'arguments': [os.fsdecode(each) if isinstance(each, bytes) else str(each)
-                          for each in arguments],
+            'arguments': [
+                os.fsdecode(each) if isinstance(each, bytes) else str(each) for each in arguments
+            ],
             'folder': str(folder),
             'stdin': stdin,
             'stdout': str(self._said[0]) if stdout == '' else stdout,
@@ -116,9 +117,7 @@ class Lane:
         """Waits for the end of what was started."""
         answer = json.loads(self._answer())
         self._process = None
-        stdout, stderr = (
-            path.read_bytes() if path.exists() else b'' for path in self._said
-        )
+        stdout, stderr = (path.read_bytes() if path.exists() else b'' for path in self._said)
         said = stderr.decode(errors='backslashreplace')
         return Ended(stderr=said + _taken_traceback(said), stdout=stdout, **answer)
 

@@ -62,7 +62,11 @@ REFUSED = [
     ('lenght:1:200', 'tsv', "there is no filter 'lenght:1:200'; did you mean length:MIN:MAX"),
     ('nfc,ratio:0.5', 'tsv', "'0.5' is no ratio from 1 to 1,000"),
     ('script:Latin:0.5', 'tsv', 'no code of ISO 15924'),
-    ('ratio:3', 'text', 'the filter ratio compares the two sides of pairs, and these rows have one'),
+    (
+        'ratio:3',
+        'text',
+        'the filter ratio compares the two sides of pairs, and these rows have one',
+    ),
     ('different', 'text', 'the filter different compares the two sides'),
     ('script:Latn:0.5:target', 'text', 'the filter script is asked for a side'),
     ('no_such_module:f', 'tsv', 'there is no module no_such_module here; put its folder on'),
@@ -80,15 +84,24 @@ def test_what_cannot_be_meant_is_refused_before_any_work(clean, tmp_path, asked,
 
 
 FAILING = [
-    ('many', ['filters made 300 rows of it, and there can be 74 at most; let the filter make fewer']),
-    ('fails', ['the filter functions_here:fails fails with ValueError: two lines; mend the function']),
+    (
+        'many',
+        ['filters made 300 rows of it, and there can be 74 at most; let the filter make fewer'],
+    ),
+    (
+        'fails',
+        ['the filter functions_here:fails fails with ValueError: two lines; mend the function'],
+    ),
     ('true', ['functions_here:true returned True, and a row is a tuple of 2 str']),
     ('endless', ['endless made 100000 rows of it, and there can be 4096 at most']),
     ('exits', ['functions_here:exits fails with SystemExit: 0; mend the function']),
     ('interrupts', ['functions_here:interrupts fails with KeyboardInterrupt; mend']),
     ('closes', ['functions_here:closes fails with GeneratorExit; mend']),
     ('unshown', ['returned an object of the type Unshown, and a row is a tuple of 2 str']),
-    ('breaks', ['functions_here:breaks returned text with a line feed, which no row of this format']),
+    (
+        'breaks',
+        ['functions_here:breaks returned text with a line feed, which no row of this format'],
+    ),
     ('recursive', ['fails with RecursionError: maximum recursion depth exceeded']),
 ]
 
@@ -134,13 +147,17 @@ def test_a_shuffle_through_files_leaves_nothing_of_a_function_that_fails(
 def test_rows_that_no_row_is_made_of_are_left_out_if_asked_for(clean, tmp_path):
     for name, more in (('breaks', []), ('unshown', []), ('long', ['--max-line-size', '4KiB'])):
         reason = 'filter_too_long' if name == 'long' else 'filter_no_row'
-        clean(f'functions_here:{name}', 'tsv', more).assert_refused('the line that starts at byte 0')
+        clean(f'functions_here:{name}', 'tsv', more).assert_refused(
+            'the line that starts at byte 0'
+        )
         skipped = clean(f'functions_here:{name}', 'tsv', ['--on-error', 'skip', *more])
         skipped.assert_refused('the train corpus is empty', f'{reason} 80')
 
 
 def test_filters_that_leave_nothing_are_named(clean, tmp_path):
-    clean('length:500:600').assert_refused('the train corpus is empty', 'dropped: length 80', '--clean')
+    clean('length:500:600').assert_refused(
+        'the train corpus is empty', 'dropped: length 80', '--clean'
+    )
     assert_nothing_made(tmp_path / 'out')
 
 
@@ -159,7 +176,11 @@ def test_what_is_for_rows_goes_with_rows(tokbeam, write_corpus, tmp_path):
 
 def test_a_job_file_says_in_which_line(tokbeam, write_corpus, tmp_path):
     corpus = write_corpus('tsv')
-    wrong = {'["nfc", "rato:3"]': 'did you mean ratio', '3': "no filter '3'", '[["nfc"]]': 'no filter'}
+    wrong = {
+        '["nfc", "rato:3"]': 'did you mean ratio',
+        '3': "no filter '3'",
+        '[["nfc"]]': 'no filter',
+    }
     for number, (clean, said) in enumerate(wrong.items()):
         job = tmp_path / f'{number}.toml'
         job.write_text(

@@ -122,9 +122,14 @@ def test_only_one_pair_of_many_files_of_unequal_length(tokbeam, write_corpus, tm
     bad.files[1].write_text('one line\n')
     outcome = tokbeam(
         'count',
-        '--source', good.files[0], bad.files[0],
-        '--target', good.files[1], bad.files[1],
-        '--output', tmp_path / 'out',
+        '--source',
+        good.files[0],
+        bad.files[0],
+        '--target',
+        good.files[1],
+        bad.files[1],
+        '--output',
+        tmp_path / 'out',
     )
     outcome.assert_refused(*bad.files)
     assert str(good.files[0]) not in outcome.stderr

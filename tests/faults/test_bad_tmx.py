@@ -54,7 +54,10 @@ def test_a_document_type_that_names_a_dtd_is_read_and_nothing_is_fetched(tmp_pat
     ('content', 'said'),
     [
         (ENTITIES + '<tmx>&j;</tmx>', 'declarations in its document type'),
-        ('<!DOCTYPE tmx [<!ENTITY x SYSTEM "file:///etc/hostname">]><tmx>&x;</tmx>', 'declarations in its'),
+        (
+            '<!DOCTYPE tmx [<!ENTITY x SYSTEM "file:///etc/hostname">]><tmx>&x;</tmx>',
+            'declarations in its',
+        ),
         ('<!DOCTYPE tmx [<!ENTITY % x SYSTEM "x">%x;]><tmx/>', 'declarations in its document type'),
         (whole('a &eacute; b'), "'&eacute;'"),
         ('<?xml version="1.0" encoding="ISO-8859-1"?><tmx/>', 'is declared to be ISO-8859-1'),
@@ -113,7 +116,21 @@ def test_what_expat_refuses_is_refused_and_all_else_has_rows():
         for _ in range(dice.randint(1, 3)):
             place = dice.randrange(len(mutated))
             mutated[place : place + dice.randint(0, 2)] = dice.choice(
-                [b'', b'<', b'>', b'&', b'"', b'<!--', b'-->', b']]>', b'<![CDATA[', b'\0', b'\xc3', b'a', b'<tu>']
+                [
+                    b'',
+                    b'<',
+                    b'>',
+                    b'&',
+                    b'"',
+                    b'<!--',
+                    b'-->',
+                    b']]>',
+                    b'<![CDATA[',
+                    b'\0',
+                    b'\xc3',
+                    b'a',
+                    b'<tu>',
+                ]
             )
         parser = expat.ParserCreate()
         try:

@@ -33,9 +33,15 @@ def test_encoding_with_what_is_no_vocabulary(tokbeam, write_corpus, tmp_path, op
     bad.write_bytes(data)
     other = {'--source-vocab': ('--target-vocab', good), '--target-vocab': ('--source-vocab', good)}
     outcome = tokbeam(
-        'encode', *write_corpus('tsv').arguments,
-        option, bad, *other.get(option, ()),
-        '--name', 'small', '--output', tmp_path / 'out',
+        'encode',
+        *write_corpus('tsv').arguments,
+        option,
+        bad,
+        *other.get(option, ()),
+        '--name',
+        'small',
+        '--output',
+        tmp_path / 'out',
     )
     outcome.assert_refused(bad, 'vocabulary')
     assert_nothing_made(tmp_path / 'out')
@@ -98,8 +104,14 @@ def learn(tokbeam, tmp_path):
 
     def run(counts, *extra, size=8):
         return tokbeam(
-            'vocab', '--counts', counts, '--vocab-size', size,
-            '--output', tmp_path / 'out' / 'vocab.subwords', *extra,
+            'vocab',
+            '--counts',
+            counts,
+            '--vocab-size',
+            size,
+            '--output',
+            tmp_path / 'out' / 'vocab.subwords',
+            *extra,
         )
 
     return run

@@ -58,9 +58,7 @@ WITHIN_SECOND = ['round-8/vocabulary-2', 'round-8/vocabulary-3', 'round-8/vocabu
         ('first/group-00000', BEFORE_SECOND),
     ],
 )
-def test_damage_is_told_and_then_made_anew(
-    lane, counts, killed, reference, tmp_path, name, unmade
-):
+def test_damage_is_told_and_then_made_anew(lane, counts, killed, reference, tmp_path, name, unmade):
     rounds = restore(killed, tmp_path, unmade)
     flip_bit(rounds / name, random.Random(name))
     command = learning(counts, *BEAM)

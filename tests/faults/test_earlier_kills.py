@@ -118,9 +118,7 @@ def test_an_encode_with_some_runs(commands, whole, packages_of_6b30307, tmp_path
     assert 'already done' in finish(command, folder, whole['encode'])
 
 
-def test_an_encode_killed_while_it_deletes_its_runs(
-    commands, whole, packages_of_6b30307, tmp_path
-):
+def test_an_encode_killed_while_it_deletes_its_runs(commands, whole, packages_of_6b30307, tmp_path):
     """The plan may be gone before the runs; each tells whose it is."""
     folder = tmp_path / 'out'
     command = [*commands['encode'], '--output', folder]

@@ -59,7 +59,9 @@ def test_files_of_other_folders_stay_though_they_are_named_as_shards(encode, vic
     if record == 'tokbeam.json':
         succeed(*encode(folder))
         manifest = json.loads((folder / record).read_text())
-        manifest['files'] += [{'name': name, 'bytes': 8, 'crc32c': '0', 'rows': 1} for name in SHARDS]
+        manifest['files'] += [
+            {'name': name, 'bytes': 8, 'crc32c': '0', 'rows': 1} for name in SHARDS
+        ]
         (folder / record).write_text(json.dumps(manifest))
     else:
         said = {'inputs': [], 'files': SHARDS, 'seconds': {}, 'runner': []}
@@ -75,7 +77,17 @@ def test_a_file_that_has_the_name_of_the_lock_too_is_not_written_to(encode, vict
     assert not (victim / 'out' / '.tokbeam-lock').exists()
 
 
-HOSTILE = ['../victim', '../victim/1', 'chapters', 'chapters/1', 'thesis.tex', '.', '', 'a/../..', '\0']
+HOSTILE = [
+    '../victim',
+    '../victim/1',
+    'chapters',
+    'chapters/1',
+    'thesis.tex',
+    '.',
+    '',
+    'a/../..',
+    '\0',
+]
 
 
 @pytest.mark.parametrize('absolute', [False, True])
@@ -213,9 +225,7 @@ def test_no_input_is_replaced_by_the_result(material, tmp_path, how):
         given = tmp_path / 'link'
         given.symlink_to(text)
     output = tmp_path / 'x' / '..' / 'text' if how == 'other spelling' else text
-    said = refuse(
-        'vocab', '--text', given, '--vocab-size', 120, '--output', output, '--overwrite'
-    )
+    said = refuse('vocab', '--text', given, '--vocab-size', 120, '--output', output, '--overwrite')
     assert 'is read by this run and would be replaced' in said
     assert text.read_bytes() == (material / 'text').read_bytes()
 

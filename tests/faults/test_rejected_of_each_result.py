@@ -21,7 +21,18 @@ def texts(tmp_path):
 
 
 def vocab(text, output, *extra):
-    return ['vocab', '--text', text, '--vocab-size', 200, '--on-error', 'skip', '--output', output, *extra]
+    return [
+        'vocab',
+        '--text',
+        text,
+        '--vocab-size',
+        200,
+        '--on-error',
+        'skip',
+        '--output',
+        output,
+        *extra,
+    ]
 
 
 def count(text, output, *extra):

@@ -18,8 +18,17 @@ def test_invalid_utf8_met_by_a_worker_process(write_corpus, tmp_path):
     corpus.last.write_bytes(b''.join(lines))
     ended = subprocess.run(
         [
-            sys.executable, '-m', 'pipelines', 'build', *corpus.arguments, *BUILD_OPTIONS,
-            '--item-size', '512', '--output', str(tmp_path / 'out'), *WORKER_PROCESSES,
+            sys.executable,
+            '-m',
+            'pipelines',
+            'build',
+            *corpus.arguments,
+            *BUILD_OPTIONS,
+            '--item-size',
+            '512',
+            '--output',
+            str(tmp_path / 'out'),
+            *WORKER_PROCESSES,
         ],
         capture_output=True,
         text=True,

@@ -100,7 +100,7 @@ def test_characters_between_letters_differ_where_unicode_says_so(
     st.text(
         st.one_of(
             st.characters(codec='utf-8', exclude_categories=['Cn', 'M', 'Lo']),
-            st.sampled_from('aÀÉ文字ひカ가, .-\'\t\nσΣς'),
+            st.sampled_from("aÀÉ文字ひカ가, .-'\t\nσΣς"),
         ),
         max_size=30,
     ),

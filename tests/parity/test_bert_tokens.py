@@ -23,7 +23,9 @@ ALL_CHARACTERS = [chr(code) for code in range(sys.maxunicode + 1) if not 0xD800 
 TEXTS = st.text(
     st.one_of(
         st.characters(),
-        st.sampled_from('aAeΣσςÀ .,!-\'\t\r\n\x0b\x7f\x85\xa0\u3000\u2028中文日ひ한\u1100\u1161\u11a8'),
+        st.sampled_from(
+            "aAeΣσςÀ .,!-'\t\r\n\x0b\x7f\x85\xa0\u3000\u2028中文日ひ한\u1100\u1161\u11a8"
+        ),
         st.sampled_from(
             '\u0301\u0327\u0345\u093c\u0958\U0001d15e\U0001d165\U0001d16d\u302e\u302fİﬁﷺ\uf900'
             '\u037e\u1fef\u212b\u2126\ufeff\u200b\U0001133e\u0bd7\u0bc6'
@@ -67,7 +69,9 @@ def counted(tokens):
     return counts
 
 
-_MINUTES = [pytest.param(each, marks=pytest.mark.corpora) for each in [*OPTIONS[2:10:2], OPTIONS[1]]]
+_MINUTES = [
+    pytest.param(each, marks=pytest.mark.corpora) for each in [*OPTIONS[2:10:2], OPTIONS[1]]
+]
 
 
 @pytest.mark.parametrize('options', [OPTIONS[0], *_MINUTES], ids=str)
@@ -92,7 +96,15 @@ def test_any_text(original, text, options):
 
 # One is lowered itself, one the start of another, one holds white space, one what is Chinese.
 MORE_SPECIAL = ['<mask>', '[MASK', '[S P]', 'k中é']
-ODD = ['[mask]', '[ MASK ]', '[MA\u200bSK]', '[MÁSK]', '<MASK>', '<ma\u0301s\u212a>', '<m\u200dask>']
+ODD = [
+    '[mask]',
+    '[ MASK ]',
+    '[MA\u200bSK]',
+    '[MÁSK]',
+    '<MASK>',
+    '<ma\u0301s\u212a>',
+    '<m\u200dask>',
+]
 
 
 @pytest.fixture(scope='module')

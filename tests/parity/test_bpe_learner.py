@@ -32,9 +32,7 @@ def of_hugging_face(tokenizers, counts, rules):
     parts = [tokenizers.pre_tokenizers.Split('|', 'removed')]
     initial = []
     if rules.byte_level:
-        parts.append(
-            tokenizers.pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
-        )
+        parts.append(tokenizers.pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False))
         initial = tokenizers.pre_tokenizers.ByteLevel.alphabet()
     optional = {
         'limit_alphabet': rules.limit_alphabet, 'max_token_length': rules.max_piece_length,

@@ -31,8 +31,23 @@ CHARACTERS = [chr(code) for code in range(0x110000) if not 0xD800 <= code < 0xE0
 ASSIGNED = [each for each in CHARACTERS if unicodedata.category(each) not in ('Cn', 'Co')]
 CONTEXT = "a{0}b '{0}b 'l{0}b '{0}eb 1{0}2 12{0}4 .{0}. .{0}b\t{0}x\n{0}\n {0}.{0}{0}.  {0}"
 
-FEW = "aBs sStTrRemMvVdDlLſK'\"(.,-—12345½٣〇\t\r\n \xa0\x85\x0b\x1c\u2028\u3000字éé한\u0301\u093f𝔞🎉"
-PIECES = ['    ', '\t', '\r\n', '\n', ' ', 'def f(x):', "it's", "DON'T", 'x1234567', '!=', '...', '\xa0']
+FEW = (
+    'aBs sStTrRemMvVdDlLſK\'"(.,-—12345½٣〇\t\r\n \xa0\x85\x0b\x1c\u2028\u3000字éé한\u0301\u093f𝔞🎉'
+)
+PIECES = [
+    '    ',
+    '\t',
+    '\r\n',
+    '\n',
+    ' ',
+    'def f(x):',
+    "it's",
+    "DON'T",
+    'x1234567',
+    '!=',
+    '...',
+    '\xa0',
+]
 TEXTS = st.one_of(
     st.text(st.characters(exclude_categories=['Cs']), max_size=40),
     st.text(st.sampled_from(FEW), max_size=60),
@@ -85,9 +100,7 @@ class TikToken:
         are never those of two tokens: these would have been merged.
         """
         pairs = [
-            left + right
-            for tokens in tokens_of_texts
-            for left, right in itertools.pairwise(tokens)
+            left + right for tokens in tokens_of_texts for left, right in itertools.pairwise(tokens)
         ]
         entries = [*itertools.chain.from_iterable(tokens_of_texts), *pairs]
         encoding = self._made(EXPRESSIONS[pattern], entries)
@@ -148,7 +161,10 @@ def texts_of_every_character(unlike):
 
 @pytest.mark.parametrize(
     'pattern',
-    [pytest.param(each, marks=pytest.mark.corpora) if each != 'gpt2' else each for each in PATTERNS],
+    [
+        pytest.param(each, marks=pytest.mark.corpora) if each != 'gpt2' else each
+        for each in PATTERNS
+    ],
 )
 def test_every_character_as_tokenizers(hugging_face, unlike_hugging_face, pattern):
     for text in texts_of_every_character(unlike_hugging_face):
@@ -157,7 +173,10 @@ def test_every_character_as_tokenizers(hugging_face, unlike_hugging_face, patter
 
 @pytest.mark.parametrize(
     'pattern',
-    [pytest.param(each, marks=pytest.mark.corpora) if each == 'gpt2' else each for each in PATTERNS],
+    [
+        pytest.param(each, marks=pytest.mark.corpora) if each == 'gpt2' else each
+        for each in PATTERNS
+    ],
 )
 def test_every_character_as_tiktoken(tik_token, unlike_tik_token, pattern):
     for text in texts_of_every_character(unlike_tik_token):

@@ -19,8 +19,10 @@ def read_with_tensorflow(tensorflow, folder, split, features):
 
 
 def test_pairs(tensorflow, tmp_path):
-    splits = {name: pairs_with_gaps(count, seed=count) for name, count in
-              [('train', 250), ('dev', 30), ('test', 20)]}
+    splits = {
+        name: pairs_with_gaps(count, seed=count)
+        for name, count in [('train', 250), ('dev', 30), ('test', 20)]
+    }
     source, target = as_bitext(splits['dev'])
     succeed(
         *('build', '--tsv', write(tmp_path / 'train.tsv.gz', as_tsv(splits['train']))),
@@ -61,6 +63,4 @@ def test_tensor2tensor_encodes_the_same_ids(t2t_text_encoder, tmp_path, side, co
     vocabulary = tmp_path / 'out' / f'vocab.x.900.subwords.{side}'
     encoder = t2t_text_encoder.SubwordTextEncoder(str(vocabulary))
     found = sorted(each[side] for shard in read_shards(tmp_path / 'out') for each in shard)
-    assert found == sorted(
-        [*encoder.encode(pair[column]), 1] for pair in kept_pairs(pairs)
-    )
+    assert found == sorted([*encoder.encode(pair[column]), 1] for pair in kept_pairs(pairs))

@@ -118,9 +118,7 @@ def archive(path, members):
 
 def sgm(lines):
     """Lines as WMT's development sets hold them."""
-    segments = [
-        f'<seg id="{number}">{line.strip()}</seg>' for number, line in enumerate(lines, 1)
-    ]
+    segments = [f'<seg id="{number}">{line.strip()}</seg>' for number, line in enumerate(lines, 1)]
     return '\n'.join(['<srcset setid="x">', '<doc docid="y">', '<p>', *segments, '</p>', '</doc>'])
 
 

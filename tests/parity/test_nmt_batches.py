@@ -38,7 +38,10 @@ def expected(pairs, **options):
 
 
 def found(batches):
-    return [{name: each.tolist() for name, each in batch.items()} for batch in batches.as_numpy_iterator()]
+    return [
+        {name: each.tolist() for name, each in batch.items()}
+        for batch in batches.as_numpy_iterator()
+    ]
 
 
 def training(paths, **options):
@@ -118,7 +121,9 @@ def test_lengths_that_the_original_was_run_on(text):
     )
 
 
-WORDS = st.lists(st.sampled_from(['a', 'b', 'x', 'y', 'q', '', '\t', '\u3000', 'a\u00a0b']), max_size=40)
+WORDS = st.lists(
+    st.sampled_from(['a', 'b', 'x', 'y', 'q', '', '\t', '\u3000', 'a\u00a0b']), max_size=40
+)
 
 
 @given(
@@ -204,7 +209,10 @@ def test_words_are_put_behind_special_tokens_that_are_not_there(text):
 @pytest.mark.parametrize(
     ('words', 'told'),
     [
-        (['<s>', '<unk>', '</s>', 'a'], "<unk> on line 2, <s> on line 1, </s> on line 3, but must begin"),
+        (
+            ['<s>', '<unk>', '</s>', 'a'],
+            '<unk> on line 2, <s> on line 1, </s> on line 3, but must begin',
+        ),
         ([*SPECIAL, 'a', 'a'], "line 5: 'a' is on line 4 too"),
         ([*SPECIAL, '', 'a'], 'line 4 is blank'),
         (['a', 'b'], 'has 2 words'),
@@ -219,5 +227,7 @@ def test_a_vocabulary_that_goes_wrong_there_is_refused_here(text, words, told):
 def test_sides_of_unequal_length_are_an_error(text, tensorflow, short, said):
     paths = text([('a', 'x'), ('b', 'y')])
     paths[short].write_text('a\n')
-    with pytest.raises(tensorflow.errors.InvalidArgumentError, match=f'the {said} side has more lines'):
+    with pytest.raises(
+        tensorflow.errors.InvalidArgumentError, match=f'the {said} side has more lines'
+    ):
         found(training(paths, batch_size=1))

@@ -108,9 +108,7 @@ def found(batches):
         ),
     ],
 )  # fmt: skip
-def test_training_batches_in_their_order(
-    tensorflow, original, text, ours, theirs, shuffle_buffer
-):
+def test_training_batches_in_their_order(tensorflow, original, text, ours, theirs, shuffle_buffer):
     """One seed gives one shuffle; a buffer of one is none, which the original does not have."""
     from tokcore import training_batches
 

@@ -145,8 +145,11 @@ def test_what_is_counted_of_text_is_what_the_original_counts(
 
 
 @FEW
-@given(pairs=st.lists(st.tuples(*[st.text('ab é中\r ', max_size=8)] * 2), min_size=1, max_size=40),
-       budget=st.integers(20, 400), item_bytes=st.integers(1, 60))
+@given(
+    pairs=st.lists(st.tuples(*[st.text('ab é中\r ', max_size=8)] * 2), min_size=1, max_size=40),
+    budget=st.integers(20, 400),
+    item_bytes=st.integers(1, 60),
+)
 def test_what_is_counted_of_pairs_is_what_the_original_counts(
     original, t2t_tokenizer, t2t_text_encoder, pairs, budget, item_bytes
 ):
@@ -165,7 +168,9 @@ def test_what_is_counted_of_pairs_is_what_the_original_counts(
         'count', '--source', paths[0], '--target', paths[1], '--vocab-sample', f't2t:{budget}',
         '--item-size', item_bytes, '--output', output,
     )  # fmt: skip
-    assert counts_in(output) == count_as_the_original(t2t_tokenizer, t2t_text_encoder, sum(sides, []))
+    assert counts_in(output) == count_as_the_original(
+        t2t_tokenizer, t2t_text_encoder, sum(sides, [])
+    )
     assert [each['taken'] for each in manifest_of(output)['sample']] == [*map(len, sides)]
 
 
@@ -174,7 +179,9 @@ def problem(original):
     """A problem's files: pairs, one side compressed."""
     theirs = original()
     source, target = english_lines(700, seed=1), chinese_lines(700, seed=2)
-    (theirs.folder / 'a.en.gz').write_bytes(gzip.compress('\n'.join([*source, '']).encode(), mtime=0))
+    (theirs.folder / 'a.en.gz').write_bytes(
+        gzip.compress('\n'.join([*source, '']).encode(), mtime=0)
+    )
     write(theirs.folder / 'a.zh', '\n'.join([*target, '']).encode())
     write(theirs.folder / 'b.en', '\n'.join(reversed(source)).encode())
     write(theirs.folder / 'b.zh', '\n'.join(reversed(target)).encode())
@@ -182,7 +189,14 @@ def problem(original):
 
 
 def vocab(folder, *options):
-    sides = ('--source', folder / 'a.en.gz', folder / 'b.en', '--target', folder / 'a.zh', folder / 'b.zh')
+    sides = (
+        '--source',
+        folder / 'a.en.gz',
+        folder / 'b.en',
+        '--target',
+        folder / 'a.zh',
+        folder / 'b.zh',
+    )
     return ('vocab', *sides, '--max-subtoken-length', 'none', '--search', 't2t', *options)
 
 
@@ -205,6 +219,7 @@ def test_3_1_an_existing_vocabulary_is_checked_for_size_and_reserved_tokens(
     problem, t2t_generator_utils
 ):
     """The original loads whatever file there is by that name."""
+
     def theirs(size):
         return t2t_generator_utils.get_or_generate_vocab(
             str(problem.folder / 'data'), str(problem.folder), 'vocab', size,
@@ -273,7 +288,9 @@ def test_3_1_a_line_that_is_no_utf8_is_told_by_file_and_byte(problem):
     bad = write(problem.folder / 'bad', b'one\ntwo \xff\nthree\n')
     with pytest.raises(UnicodeDecodeError):
         problem.lines(100, 'bad')
-    ended = run('count', '--text', bad, '--vocab-sample', 't2t:100', '--output', problem.folder / 'c')
+    ended = run(
+        'count', '--text', bad, '--vocab-sample', 't2t:100', '--output', problem.folder / 'c'
+    )
     assert ended.status == 2
     assert f'{bad}: invalid UTF-8 at byte 8' in ended.said
 

@@ -52,9 +52,9 @@ def test_one_min_count(t2t_text_encoder, tmp_path_factory, counts, limit, min_co
         max_subtoken_length=limit,
     )
     table = TokenTable.from_items(counts.items())
-    subtokens = MemoryLearner(
-        table, max_subtoken_length=limit, reserved_tokens=reserved
-    ).build(min_count)
+    subtokens = MemoryLearner(table, max_subtoken_length=limit, reserved_tokens=reserved).build(
+        min_count
+    )
     assert subtokens == encoder.all_subtoken_strings
     if not any('\n' in each or '\r' in each for each in subtokens):
         assert dump_vocabulary(subtokens) == stored(encoder, tmp_path_factory.getbasetemp())
@@ -107,9 +107,7 @@ def sample_counts():
 
 @pytest.fixture(scope='module')
 def learner():
-    return MemoryLearner(
-        TokenTable.from_items(sample_counts().items()), max_subtoken_length=20
-    )
+    return MemoryLearner(TokenTable.from_items(sample_counts().items()), max_subtoken_length=20)
 
 
 @pytest.mark.parametrize('limits', [(1, 1000), (1, 3), (5, 6), (40, 90), (7, 7), (2000, 9000)])

@@ -7,9 +7,9 @@ from tokcore.tokenizers import ByteTokenizer, WordTokenizer
 from tokcore.word.vocabulary import WordVocabulary
 
 WORDS = ['the', 'cat', 'é', '字', 'a_b']
-TEXTS = st.lists(
-    st.one_of(st.sampled_from([*WORDS, 'unknown', '\t']), st.text(max_size=5))
-).map(' '.join)
+TEXTS = st.lists(st.one_of(st.sampled_from([*WORDS, 'unknown', '\t']), st.text(max_size=5))).map(
+    ' '.join
+)
 
 
 def test_words(t2t_text_encoder):

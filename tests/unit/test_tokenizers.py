@@ -140,9 +140,7 @@ def test_a_token_that_the_vocabulary_lacks_is_not_cut_out():
 @settings(deadline=None)
 @given(st.one_of(st.text(), st.text(letters)), st.booleans(), st.booleans())
 def test_ids_are_those_of_the_definition(text, lower_case, allowed):
-    tokenizer = WordPieceTokenizer(
-        VOCABULARY, lower_case=lower_case, allow_special_tokens=allowed
-    )
+    tokenizer = WordPieceTokenizer(VOCABULARY, lower_case=lower_case, allow_special_tokens=allowed)
     special = SPECIAL_TOKENS if allowed else ()
     words = bert_tokens(text, 'bert', lower_case, None, True, special)
     assert tokenizer.encode(text, add_special_tokens=False) == plain_ids(words, PIECES)

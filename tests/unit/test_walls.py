@@ -83,7 +83,9 @@ def imported_by(names):
 
 def test_the_algorithms_import_neither_beam_nor_tensorflow_nor_the_pipelines():
     names = [name for name in modules_of(tokcore) if not name.startswith(MAY_USE_TENSORFLOW)]
-    assert {'tokcore.counts.tables', 'tokcore.subword.learner', 'tokcore.records.tfrecord'} < set(names)
+    assert {'tokcore.counts.tables', 'tokcore.subword.learner', 'tokcore.records.tfrecord'} < set(
+        names
+    )
     assert imported_by(names).isdisjoint(
         {'apache_beam', 'tensorflow', 'tensor2tensor', 'pipelines'}
     )

@@ -207,9 +207,7 @@ class PieceLines:
         """Returns the pieces of each line, separated by spaces; lines may end in line breaks."""
         words = [self.words(line) for line in lines]
         self._learn(word for row in words for word in row)
-        return [
-            self._line(line, row) for line, row in zip(lines, words, strict=True)
-        ]
+        return [self._line(line, row) for line, row in zip(lines, words, strict=True)]
 
     def text(self, line: str) -> str:
         """Returns the text of a line of pieces, whether or not these have ids."""
@@ -433,9 +431,7 @@ class TextbookVocabulary(CodesVocabulary):
         """A model whose ids are numbers of `symbols`."""
         from tokcore.bpe.model import LongestPieceModel
 
-        return LongestPieceModel(
-            self.symbols[1:], range(1, len(self.symbols)), 0, self._without_id
-        )
+        return LongestPieceModel(self.symbols[1:], range(1, len(self.symbols)), 0, self._without_id)
 
     @functools.cached_property
     def model(self) -> LongestPieceModel:

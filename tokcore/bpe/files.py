@@ -45,9 +45,7 @@ def is_bpe_file(data: bytes) -> bool:
     return is_codes_file(data) or is_tokenizer_of_bpe(data)
 
 
-def parse_bpe_file(
-    data: bytes, path: str, read: ReadBeside = read_if_there
-) -> AnyVocabulary:
+def parse_bpe_file(data: bytes, path: str, read: ReadBeside = read_if_there) -> AnyVocabulary:
     """Returns the vocabulary of a tokenizer.json, of codes, or of one of two files.
 
     vocab.json and merges.txt are read together, whichever is given, and with codes the ids of their
@@ -231,9 +229,7 @@ def check_merges(
     return found
 
 
-def _added_tokens(
-    tokens: object, entries: Mapping[str, int], path: str
-) -> tuple[AddedToken, ...]:
+def _added_tokens(tokens: object, entries: Mapping[str, int], path: str) -> tuple[AddedToken, ...]:
     """The added tokens; refused if `tokenizers` would give them other ids than the file does."""
     found: dict[str, AddedToken] = {}
     largest = None

@@ -209,9 +209,7 @@ class MergeModel:
     def segment_long_token(self, part: RowPart) -> Iterator[np.ndarray]:
         nbytes = part.end - part.start
         work = _workspace(MOST_SYMBOLS * nbytes + 1, 1)
-        start, end, number = (
-            np.array([each], np.uint64) for each in (part.start, part.end, 0)
-        )
+        start, end, number = (np.array([each], np.uint64) for each in (part.start, part.end, 0))
         token = ScannedTokens(part.text, start, end, np.empty(0, np.int64))
         _, left = segment_by_merges(token, MissedTokens(number, 1, nbytes), self.state, work)
         if left:

@@ -22,7 +22,10 @@ _CODES = 'a file of codes holds characters and no ids'
 _HELD = {
     'gpt2': (_BYTES, {'byte_level': True, 'end_of_word': ''}),
     'cl100k': (_BYTES, {'byte_level': True, 'end_of_word': ''}),
-    'subword-nmt': (f'{_CODES}, and words end with </w>', {'byte_level': False, 'end_of_word': '</w>'}),
+    'subword-nmt': (
+        f'{_CODES}, and words end with </w>',
+        {'byte_level': False, 'end_of_word': '</w>'},
+    ),
     'textbook': (f'{_CODES}, and words end with _', {'byte_level': False, 'end_of_word': '_'}),
 }
 """Of each preset what its file can hold, said, and the only values of some options."""

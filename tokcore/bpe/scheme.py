@@ -165,9 +165,7 @@ class BpeScheme(Scheme):
         )
         return Learned(vocabulary, smallest_size=found.smallest_size)
 
-    def parse(
-        self, data: bytes, path: str, read: ReadBeside = read_if_there
-    ) -> AnyVocabulary:
+    def parse(self, data: bytes, path: str, read: ReadBeside = read_if_there) -> AnyVocabulary:
         from tokcore.bpe.files import parse_bpe_file
 
         return parse_bpe_file(data, path, read)

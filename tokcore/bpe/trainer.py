@@ -172,9 +172,7 @@ class _Learning:
         self._state[trainer_kernels.SYMBOLS] = len(layout.entries)
         self._symbols = _symbols_of(layout)
         self._near = _neighbours(len(self._symbols.starts))
-        self._merges = Merges(
-            *(np.zeros(_PAUSE, kind) for kind in (np.int64, np.int32, np.int64))
-        )
+        self._merges = Merges(*(np.zeros(_PAUSE, kind) for kind in (np.int64, np.int32, np.int64)))
         most = LARGEST_INT64 if rules.merges is None else rules.merges
         if rules.total_symbols:
             most -= layout.character_symbols
@@ -245,10 +243,12 @@ class _Learning:
         enter_pairs(self._pairs, used)
         list_places(self._words, self._symbols, self._pairs)
         self._queue = _queue(room)
-        self._state[[trainer_kernels.PAIRS, trainer_kernels.PLACES, trainer_kernels.QUEUED]] = used, places, 0
-        push_pairs(
-            self._words, self._symbols, self._pairs, self._queue, self._limits, self._state
+        self._state[[trainer_kernels.PAIRS, trainer_kernels.PLACES, trainer_kernels.QUEUED]] = (
+            used,
+            places,
+            0,
         )
+        push_pairs(self._words, self._symbols, self._pairs, self._queue, self._limits, self._state)
         return True
 
     def _counted(self) -> PairCounts:
@@ -304,7 +304,9 @@ class _Learning:
     def _strings(self, symbols: Iterable[int]) -> list[str]:
         text, starts, lengths = self._words.text, self._symbols.starts, self._symbols.lengths
         return [
-            shown(text[starts[each] : starts[each] + lengths[each]].tobytes(), self._rules.byte_level)
+            shown(
+                text[starts[each] : starts[each] + lengths[each]].tobytes(), self._rules.byte_level
+            )
             for each in symbols
         ]
 
@@ -344,9 +346,7 @@ def _symbols_of(layout: Layout) -> Symbols:
 
 def _neighbours(symbols: int) -> Neighbours:
     size = (2, symbols)
-    return Neighbours(
-        np.zeros(size, np.int64), np.zeros(size, np.int64), np.zeros(size, np.int32)
-    )
+    return Neighbours(np.zeros(size, np.int64), np.zeros(size, np.int64), np.zeros(size, np.int32))
 
 
 def _queue(room: int) -> Queue:

@@ -124,9 +124,7 @@ def merge_pairs(words, symbols, pairs, queue, near, merges, limits, state):
             near.numbers[BEHIND, left_of(pair)] -= doubles
             near.weights[BEHIND, left_of(pair)] -= double_weight
             _lose(pair_of(right_of(pair), left_of(pair)), double_weight, pairs)
-            to = _gain(
-                product, product, double_weight, doubles, symbols, pairs, limits, state
-            )
+            to = _gain(product, product, double_weight, doubles, symbols, pairs, limits, state)
         _settle(pair, product, met, symbols, pairs, near, limits, state)
         pairs.counts[number] = 0
         if state[PAIRS] > first:
@@ -154,9 +152,7 @@ def _tie(number, words, symbols, pairs, rule):
 def push_pair(number, words, symbols, pairs, queue, limits, state):
     """Puts a pair into the heap."""
     tie = _tie(number, words, symbols, pairs, limits.rule)
-    push(
-        queue, state[QUEUED], pairs.counts[number], tie, number, words.text, symbols, limits.rule
-    )
+    push(queue, state[QUEUED], pairs.counts[number], tie, number, words.text, symbols, limits.rule)
     state[QUEUED] += 1
 
 
@@ -173,9 +169,7 @@ def _best(words, symbols, pairs, queue, limits, state):
         tie = _tie(number, words, symbols, pairs, limits.rule)
         if count == queue.counts[0] and tie == queue.ties[0]:
             return number
-        replace_top(
-            queue, state[QUEUED], count, tie, number, words.text, symbols, limits.rule
-        )
+        replace_top(queue, state[QUEUED], count, tie, number, words.text, symbols, limits.rule)
     return -1
 
 
@@ -525,7 +519,9 @@ def pack_places(words, symbols, pairs, used):
     for number in range(used):
         first = kept
         for i in range(pairs.starts[number], pairs.ends[number]):
-            if pairs.counts[number] and is_there(pairs.places[i], pairs.keys[number], words, symbols):
+            if pairs.counts[number] and is_there(
+                pairs.places[i], pairs.keys[number], words, symbols
+            ):
                 pairs.places[kept] = pairs.places[i]
                 kept += 1
         pairs.starts[number], pairs.ends[number] = first, kept

@@ -27,7 +27,7 @@ PATTERNS = {
     r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+": 'gpt2',
     r"'(?:[sdmt]|ll|ve|re)| ?\p{L}++| ?\p{N}++| ?[^\s\p{L}\p{N}]++|\s++$|\s+(?!\S)|\s": 'gpt2',
     r"'(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?+\p{L}++|\p{N}{1,3}| ?[^\s\p{L}\p{N}]++[\r\n]*+"
-    r"|\s++$|\s*[\r\n]|\s+(?!\S)|\s": 'cl100k',
+    r'|\s++$|\s*[\r\n]|\s+(?!\S)|\s': 'cl100k',
 }
 r"""By regular expression the pattern that it is for `tokenizers`.
 
@@ -200,8 +200,7 @@ class BpeVocabulary:
             'merges': [list(pair) for pair in self.merges],
         }
         added = [
-            {'id': each.id, 'content': each.content}
-            | {flag: getattr(each, flag) for flag in FLAGS}
+            {'id': each.id, 'content': each.content} | {flag: getattr(each, flag) for flag in FLAGS}
             for each in sorted(self.added, key=lambda token: token.id)
         ]
         file = {'version': '1.0', 'truncation': None, 'padding': None, 'added_tokens': added}

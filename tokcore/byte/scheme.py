@@ -97,9 +97,7 @@ class ByteScheme(Scheme):
     def learn(self, table: TokenTable, options: LearningOptions, report: Report) -> Learned:
         return Learned(_VOCABULARY)
 
-    def parse(
-        self, data: bytes, path: str, read: ReadBeside = read_if_there
-    ) -> ByteVocabulary:
+    def parse(self, data: bytes, path: str, read: ReadBeside = read_if_there) -> ByteVocabulary:
         raise InputError(
             f'{path} is no vocabulary of --scheme byte: it has no files; leave --vocab out'
         )

@@ -54,13 +54,16 @@ def in_passes(
     together: dict[tuple[object, ...], list[int]] = {}
     for number, element in enumerate(elements):
         archives = [
-            file.archive.path if isinstance(file, MemberFile) else None for file in files_of(element)
+            file.archive.path if isinstance(file, MemberFile) else None
+            for file in files_of(element)
         ]
         key = tuple(archives) if any(archives) else (number,)
         together.setdefault(key, []).append(number)
     passes: list[list[int]] = []
     for numbers in together.values():
-        passes += _cut(numbers, [_members(files_of(elements[each])) for each in numbers], pass_bytes)
+        passes += _cut(
+            numbers, [_members(files_of(elements[each])) for each in numbers], pass_bytes
+        )
     passes.sort(key=min)
     return [tuple(elements[number] for number in each) for each in passes]
 
@@ -177,7 +180,9 @@ class _Reader:
         self._open: _OpenTar | _OpenZip | None = None
         self._kept: dict[MemberFile, tuple[int, int]] = {}  # (offset, size) in `_spool`
         self._spool: BinaryIO | None = None
-        self._begun: tuple[MemberFile, bytes] | None = None  # the latest member, and its first piece
+        self._begun: tuple[MemberFile, bytes] | None = (
+            None  # the latest member, and its first piece
+        )
         self.is_busy = False  # while a member is read, from when it is asked for
 
     def expects(self, file: MemberFile) -> bool:

@@ -147,7 +147,9 @@ def naming(archive: CorpusFile) -> Iterator[None]:
         if isinstance(error, OSError) and error.errno is not None:
             raise  # of the system, and not of what decompresses
         reason = ' '.join(str(error).split())[:200] or type(error).__name__
-        raise InputError(f'{archive.path} is damaged or no archive ({reason}); get it again') from error
+        raise InputError(
+            f'{archive.path} is damaged or no archive ({reason}); get it again'
+        ) from error
 
 
 @dataclass(frozen=True, slots=True)

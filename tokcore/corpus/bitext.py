@@ -160,9 +160,7 @@ def _line_range(index: LineIndex, first: int, end: int) -> TextRange:
     if index.file.is_stream or (first == 0 and end == index.lines):
         return TextRange(index.file, 0, index.file.size, 0, end - first)
     chunk = index.chunk_of(first)
-    last_byte = (
-        index.file.size if end == index.lines else index.start_of(index.chunk_of(end) + 1)
-    )
+    last_byte = index.file.size if end == index.lines else index.start_of(index.chunk_of(end) + 1)
     skip = first - int(index.newlines_before[chunk])
     return TextRange(index.file, index.start_of(chunk), last_byte, skip, end - first)
 

@@ -66,9 +66,7 @@ class JsonLines(FurtherFields, LinesOfOneFile):
             return long_rows(block.long_lines[0], len(self.sides), block.offset)
         [text] = block.texts
         paths = tuple(map(field_path, self.fields))
-        return json_rows(
-            text.data, text.offset, paths, normalizer, block.max_line_bytes, self.kept
-        )
+        return json_rows(text.data, text.offset, paths, normalizer, block.max_line_bytes, self.kept)
 
     def explain(self, reject: Reject) -> str:
         line = reject.line.decode('utf-8', 'replace')

@@ -67,7 +67,8 @@ def json_rows(
     starts, ends = line_bounds(text)
     wanted = WantedFields(paths, kept)
     bad: dict[int, Unusable] = {
-        number: Unusable(TOO_LONG) for number in np.flatnonzero(ends - starts > max_line_bytes).tolist()
+        number: Unusable(TOO_LONG)
+        for number in np.flatnonzero(ends - starts > max_line_bytes).tolist()
     }
     is_object = _are_objects(text, starts, ends)
     is_object[list(bad)] = False
@@ -112,9 +113,7 @@ def _rows_of(
     for row, reason in unfit.items():
         bad[int(found.numbers[row])] = Unusable(reason)
         is_kept[row] = False
-    sides = [
-        normalizer.apply(array_side(each)).side for each in found.arrays[: len(wanted.texts)]
-    ]
+    sides = [normalizer.apply(array_side(each)).side for each in found.arrays[: len(wanted.texts)]]
     for side in sides:
         is_kept &= side.ends > side.starts
     rows = np.flatnonzero(is_kept)
@@ -289,7 +288,10 @@ class WantedFields:
     @property
     def types(self) -> list[pa.DataType]:
         numbers = {INT: pa.int64(), FLOAT: pa.float64()}
-        kept = [pa.string() if each.labels else numbers.get(each.kind, pa.string()) for each in self.kept]
+        kept = [
+            pa.string() if each.labels else numbers.get(each.kind, pa.string())
+            for each in self.kept
+        ]
         return [pa.string()] * len(self.texts) + kept
 
 

@@ -164,9 +164,7 @@ def _count_chunks(range: IndexRange, open_binary: OpenBinary) -> LineCount:
     position = range.start
     with open_stored(range.file, open_binary) as stream:
         while position < range.end:
-            piece = read_range(
-                stream, range.file, position, min(position + PIECE_BYTES, range.end)
-            )
+            piece = read_range(stream, range.file, position, min(position + PIECE_BYTES, range.end))
             places = np.flatnonzero(np.frombuffer(piece, np.uint8) == ord('\n'))
             first = (position - range.start) // range.chunk_bytes
             chunks = (places + (position - range.start)) // range.chunk_bytes - first

@@ -99,9 +99,7 @@ def byte_ranges(
     of_place: dict[int, Sequence[int]] = {}
     if cuts is not None:
         parts = part_indexes(split, item_bytes)
-        of_place = {
-            part.place: found for part, found in zip(parts, cuts, strict=True)
-        }
+        of_place = {part.place: found for part, found in zip(parts, cuts, strict=True)}
     return [
         WorkItem(split.name, split.format, place, (text_range,))
         for place, (file,) in zip(split.places, split.files, strict=True)
@@ -321,9 +319,7 @@ def whole_lines(
     return _whole_lines(pieces, block_bytes, max_line_bytes, side, offset)
 
 
-def starting_lines(
-    pieces: Iterable[bytes], start: int, end: int
-) -> Iterator[tuple[int, bytes]]:
+def starting_lines(pieces: Iterable[bytes], start: int, end: int) -> Iterator[tuple[int, bytes]]:
     r"""Yields the lines of a text that start in its bytes [start, end), in pieces with their offset.
 
     `pieces` are of the text from the byte before `start` on, if there is one: it tells whether a line

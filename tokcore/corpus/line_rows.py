@@ -136,9 +136,7 @@ def tsv_rows(
     ends = np.empty((len(lines), len(wanted)), np.int64)
     coverage = np.empty(len(lines), np.uint8)
     columns_there = np.array(wanted, np.int64)
-    cut_columns(
-        rows.text, rows.starts, rows.ends, columns_there, keep_tabs, starts, ends, coverage
-    )
+    cut_columns(rows.text, rows.starts, rows.ends, columns_there, keep_tabs, starts, ends, coverage)
     cells = normalizer.apply(Side(rows.text, starts.reshape(-1), ends.reshape(-1)))
     given = starts, ends
     shape = len(wanted), len(lines)

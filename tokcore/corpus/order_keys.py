@@ -72,7 +72,7 @@ def _identities(place: int, offsets: np.ndarray) -> np.ndarray:
             'have; join files.'
         )
     offsets = np.asarray(offsets)
-    if offsets.size and not (0 <= offsets.min() and offsets.max() < 1 << OFFSET_BITS):
+    if offsets.size and not (offsets.min() >= 0 and offsets.max() < 1 << OFFSET_BITS):
         worst = offsets.max() if offsets.min() >= 0 else offsets.min()
         raise InputError(
             f'Byte offset {worst} of input file number {place} is not below 2^{OFFSET_BITS} '

@@ -140,9 +140,7 @@ class Parquet(FurtherFields, CorpusFormat):
         from tokcore.corpus.parquet_reading import column_rows
 
         [text] = block.texts
-        return column_rows(
-            text.data, text.offset, self._wanted, normalizer, block.max_line_bytes
-        )
+        return column_rows(text.data, text.offset, self._wanted, normalizer, block.max_line_bytes)
 
     def explain(self, reject: Reject) -> str:
         if reject.reason in FURTHER_REASONS:
@@ -150,6 +148,4 @@ class Parquet(FurtherFields, CorpusFormat):
         else:
             fields = (*self.fields, *(each.field for each in self.kept))
             said = f'has nothing in one of the columns {",".join(fields)}'
-        return (
-            f'row {reject.offset} {said}; mend it, choose other columns, or give --on-error=skip'
-        )
+        return f'row {reject.offset} {said}; mend it, choose other columns, or give --on-error=skip'

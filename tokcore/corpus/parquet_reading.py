@@ -85,9 +85,7 @@ def read_row_groups(
         metadata = parquet.metadata
         _check_columns(file, parquet.schema_arrow, wanted)
         first, count = text_range.skip_lines, text_range.lines
-        rows = [
-            metadata.row_group(group).num_rows for group in range(metadata.num_row_groups)
-        ]
+        rows = [metadata.row_group(group).num_rows for group in range(metadata.num_row_groups)]
         if len(rows) < first + count:
             raise InputError(
                 f'{file.path} no longer has the row groups that it had when the job was planned; '
@@ -104,7 +102,9 @@ def read_row_groups(
             if row != last:
                 raise InputError(f'{file.path} has {row} rows where its footer tells {last}')
             schema = parquet.schema_arrow
-            none = pa.RecordBatch.from_arrays([pa.array([], each.type) for each in schema], schema=schema)
+            none = pa.RecordBatch.from_arrays(
+                [pa.array([], each.type) for each in schema], schema=schema
+            )
             empty = pa.Table.from_batches([wanted_columns(none, wanted.paths)])
             yield _block(item, row, empty, max_line_bytes, read)
 
@@ -130,7 +130,9 @@ def _named(file: CorpusFile) -> Iterator[None]:
         if isinstance(error, InputError):
             raise
         reason = ' '.join(str(error).split())[:200] or type(error).__name__
-        raise InputError(f'{file.path} is no whole Parquet file ({reason}); get it again') from error
+        raise InputError(
+            f'{file.path} is no whole Parquet file ({reason}); get it again'
+        ) from error
 
 
 def _check_columns(file: CorpusFile, schema: pa.Schema, wanted: WantedColumns) -> None:
@@ -232,9 +234,7 @@ def _checksum(text_range: TextRange, open_binary: OpenBinary) -> ReadRange:
 
 def _pieces(stream: BinaryIO, text_range: TextRange) -> Iterator[bytes]:
     for place in range(text_range.start, text_range.end, PIECE_BYTES):
-        yield read_range(
-            stream, text_range.file, place, min(place + PIECE_BYTES, text_range.end)
-        )
+        yield read_range(stream, text_range.file, place, min(place + PIECE_BYTES, text_range.end))
 
 
 def open_parquet(
@@ -391,13 +391,13 @@ def column_rows(
         ends[too_long] = side.starts[too_long]  # nobody looks at what is too long
         normalized = normalizer.apply(Side(side.text, side.starts, read_only(ends)))
         sides.insert(0, normalized.side)
-        bad |= {row: (INVALID_UTF8, number) for row in normalized.damages}
-        bad |= {row: (TOO_LONG, number) for row in too_long.tolist()}
+        bad |= dict.fromkeys(normalized.damages, (INVALID_UTF8, number))
+        bad |= dict.fromkeys(too_long.tolist(), (TOO_LONG, number))
     for number, array in reversed([*enumerate(arrays)]):
-        bad |= {row: (NULL, number) for row in _nulls(array)}
+        bad |= dict.fromkeys(_nulls(array), (NULL, number))
     # What goes along is looked at where the text can be used.
     for array in further:
-        bad = {row: (NULL, 0) for row in _nulls(array)} | bad
+        bad = dict.fromkeys(_nulls(array), (NULL, 0)) | bad
     bad = {row: (reason, 0) for row, reason in unfit.items()} | bad
     is_kept = np.ones(count, bool)
     for side in sides:

@@ -131,7 +131,12 @@ def zstd_frames(stream: BinaryIO, size: int) -> list[TextPart] | None:
     entry_bytes = 12 if descriptor & _CHECKSUMS else 8
     content_bytes = frames * entry_bytes + _FOOT.size
     begin = size - _HEAD.size - content_bytes
-    if magic != _SEEKABLE or descriptor & _RESERVED or content_bytes > MOST_INDEX_BYTES or begin < 0:
+    if (
+        magic != _SEEKABLE
+        or descriptor & _RESERVED
+        or content_bytes > MOST_INDEX_BYTES
+        or begin < 0
+    ):
         return None
     stream.seek(begin)
     table = read_up_to(stream, size - begin)

@@ -106,7 +106,7 @@ class LineTally:
 
     def record(self) -> dict[str, object]:
         """Returns what JSON is to hold: reasons beside the other fields, two of them even if 0."""
-        counts = {reason: 0 for reason in _ALWAYS_TOLD} | dict(self.left_out)
+        counts = dict.fromkeys(_ALWAYS_TOLD, 0) | dict(self.left_out)
         told = ('split', 'lines', 'examples', 'empty')
         newer = {name: getattr(self, name) for name in _NEWER if getattr(self, name)}
         if self.ids is not None:

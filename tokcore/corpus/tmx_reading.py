@@ -78,7 +78,9 @@ class _UnitReader:
         self._held = bytearray()  # text from `_offset` on
         self._offset = 0
         self._behind_units = 0  # in `_held`
-        self._long: tuple[int, bytes] | None = None  # of a unit that is not held, start and beginning
+        self._long: tuple[int, bytes] | None = (
+            None  # of a unit that is not held, start and beginning
+        )
         self._read = (0, 0, 0)  # offset, length and checksum of what no block tells of
 
     def blocks(self, pieces: Iterable[bytes]) -> Iterator[Block]:
@@ -251,7 +253,8 @@ def unit_rows(
         count,
         count - len(kept) - len(bad),
         tuple(
-            _reject(reason, offset, data, *units[row].tolist()) for row, reason in sorted(bad.items())
+            _reject(reason, offset, data, *units[row].tolist())
+            for row, reason in sorted(bad.items())
         ),
     )
 

@@ -61,7 +61,7 @@ class Tsv(FurtherFields, LinesOfOneFile):
     )
 
     header: bool = option(
-        "the first line of each file names its columns, and is no row",
+        'the first line of each file names its columns, and is no row',
         None,
         default=False,
         told_default='no',
@@ -91,9 +91,7 @@ class Tsv(FurtherFields, LinesOfOneFile):
     def __post_init__(self):
         numbers = [each for each in self.columns if isinstance(each, int)]
         if not self.columns or min(numbers, default=0) < 0:
-            raise ValueError(
-                f'columns must be at least one number from 0 on, not {self.columns!r}'
-            )
+            raise ValueError(f'columns must be at least one number from 0 on, not {self.columns!r}')
         if self.keep_tabs and self._is_quoted:
             raise InputError(
                 '--keep-tabs is for --quoting none, since quotes keep tabs; leave it out'
@@ -211,9 +209,7 @@ class Tsv(FurtherFields, LinesOfOneFile):
         if not behind:
             return rows
         # Places of rows count from the block's begin, and that is the header's.
-        return dataclasses.replace(
-            rows, offset=text.offset, line_starts=rows.line_starts + behind
-        )
+        return dataclasses.replace(rows, offset=text.offset, line_starts=rows.line_starts + behind)
 
     def explain(self, reject: Reject) -> str:
         if reject.reason == INVALID_CSV:

@@ -142,9 +142,7 @@ class TokenAccumulator:
         progress = np.array([(0, -1, 0, 0)], PROGRESS)
         while True:
             table = self._table()
-            done, overflow = count_rows(
-                rows, state, scanned, progress, tokens, table, self._counts
-            )
+            done, overflow = count_rows(rows, state, scanned, progress, tokens, table, self._counts)
             if done:
                 return
             self._make_room(table, tokens, progress['token'][0], overflow)

@@ -87,7 +87,7 @@ class BlockCounter:
         self._sides = frozenset(side for sides in groups for side in sides)
         self._sums = [TokenAccumulator(each) for each in indexes or [None] * len(groups)]
 
-    def for_another_thread(self) -> 'BlockCounter':
+    def for_another_thread(self) -> BlockCounter:
         """Returns a counter for another thread, which keeps its tokens where this one does."""
         indexes = [each.index for each in self._sums]
         return BlockCounter(
@@ -95,7 +95,7 @@ class BlockCounter:
             self._unstorable,
         )  # fmt: skip
 
-    def nbytes(self, companions: Sequence['BlockCounter'] = ()) -> int:
+    def nbytes(self, companions: Sequence[BlockCounter] = ()) -> int:
         """Returns the bytes held: the tokens, and the counts of this and of its companions."""
         counts = sum(each.nbytes for counter in (self, *companions) for each in counter._sums)
         return counts + sum(each.index.nbytes for each in self._sums)
@@ -117,7 +117,7 @@ class BlockCounter:
                 sums.add_rows(side.text, side.starts, side.ends, self._pre_tokenizer)
         return facts
 
-    def finish(self, companions: Sequence['BlockCounter'] = ()) -> tuple[TokenTable, ...]:
+    def finish(self, companions: Sequence[BlockCounter] = ()) -> tuple[TokenTable, ...]:
         """Returns the tables, with all companions' counts; none of them may be used any more."""
         return tuple(
             TokenTable(*sums.finish(each._sums[group] for each in companions))

@@ -153,9 +153,7 @@ class SharedEncoder:
     def __getstate__(self) -> dict[str, object]:
         return {**self.__dict__, '_idle': []}
 
-    def encode(
-        self, text: str, before: Sequence[int] = (), after: Sequence[int] = ()
-    ) -> list[int]:
+    def encode(self, text: str, before: Sequence[int] = (), after: Sequence[int] = ()) -> list[int]:
         """Returns the ids of a text, as it stands, between others; ValueError as `encode_side`."""
         data = np.frombuffer(text.encode('utf-8', 'surrogatepass'), np.uint8)
         row = Side(data, np.zeros(1, np.int64), np.full(1, len(data), np.int64))

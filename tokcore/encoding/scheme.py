@@ -212,9 +212,7 @@ class Scheme(abc.ABC):
         """The only vocabulary of a scheme that has no files of any."""
         return None
 
-    def encoder(
-        self, vocabulary: Vocabulary, options: EncodingOptions | None = None
-    ) -> RowEncoder:
+    def encoder(self, vocabulary: Vocabulary, options: EncodingOptions | None = None) -> RowEncoder:
         """Returns an encoder of rows for one thread; `options` are an instance of `encoding`."""
         from tokcore.encoding.encoder import RowEncoder
 
@@ -305,7 +303,9 @@ class Component:
     options: Mapping[str, object] = dataclasses.field(default_factory=dict)
 
     def __str__(self) -> str:
-        return f'{self.name} {json.dumps(self.options, sort_keys=True)}' if self.options else self.name
+        return (
+            f'{self.name} {json.dumps(self.options, sort_keys=True)}' if self.options else self.name
+        )
 
     def to_record(self) -> dict[str, object]:
         """Returns what JSON holds of it."""

@@ -146,7 +146,9 @@ class Edges(NamedTuple):
 def empty_edges(most: int) -> Edges:
     """Returns room for so many edges."""
     bits = max(4, (2 * most).bit_length())
-    return Edges(np.zeros(1 << bits, np.uint64), np.empty(1 << bits, np.int32), np.uint64(64 - bits))
+    return Edges(
+        np.zeros(1 << bits, np.uint64), np.empty(1 << bits, np.int32), np.uint64(64 - bits)
+    )
 
 
 @kernel_without_allocation

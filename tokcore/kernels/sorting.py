@@ -159,9 +159,7 @@ def _sorted(keys: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         bits = min(_MAX_BIN_BITS, len(keys).bit_length())
         shift = max(0, int(high - low).bit_length() - bits)
         bins = np.zeros((int(high - low) >> shift) + 2, np.int32)
-        even = sort_even_keys(
-            read_only(keys), low, np.uint64(shift), bins, ordered, order
-        )
+        even = sort_even_keys(read_only(keys), low, np.uint64(shift), bins, ordered, order)
         if not even:
             order = np.argsort(keys).astype(np.int32)
             ordered = keys[order]

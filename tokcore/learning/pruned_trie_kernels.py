@@ -174,9 +174,7 @@ def _split_list(first, frontier, continuations, text, trie, limits):
         found = _weigh_continuations(entries, shift, mask, continuations)
         below = top
         parent = SuffixList(low, high, node, side, held)
-        top, stopped = _name_children(
-            parent, found, continuations, text, trie, limits, stack, top
-        )
+        top, stopped = _name_children(parent, found, continuations, text, trie, limits, stack, top)
         if found == 1 and top > below:
             continue
         new = 1 - side

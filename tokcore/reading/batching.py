@@ -224,8 +224,8 @@ class NmtBatches:
         lengths = ['target_sequence_length']
         lengths += ['source_sequence_length'] * (self.source is not None)
         return {
-            **{name: ((None, None), np.int32) for name in arrays},
-            **{name: ((None,), np.int32) for name in lengths},
+            **dict.fromkeys(arrays, ((None, None), np.int32)),
+            **dict.fromkeys(lengths, ((None,), np.int32)),
         }
 
 

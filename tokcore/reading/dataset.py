@@ -310,7 +310,9 @@ class BatchOptions:
         names = [each.name for each in dataclasses.fields(cls)]
         for name in asked:
             if name not in names:
-                raise InputError(f'batches takes no argument {name!r}; there are {", ".join(names)}')
+                raise InputError(
+                    f'batches takes no argument {name!r}; there are {", ".join(names)}'
+                )
         try:
             options = cls(**fields_of(asked, cls))
         except WrongValue as error:
@@ -331,7 +333,9 @@ class BatchOptions:
             )
         bounds = self.boundaries
         if bounds is not None and list(bounds) != sorted(set(bounds)):
-            raise InputError('boundaries must be whole numbers from 1 on, each above the one before')
+            raise InputError(
+                'boundaries must be whole numbers from 1 on, each above the one before'
+            )
         widest = max(self.max_length or 0, *(bounds or ()), 0)
         if self.pad_to_boundary and widest > _WIDEST:
             raise InputError(

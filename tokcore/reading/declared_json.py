@@ -131,7 +131,9 @@ def fields_of(value: object, declared: type, where: str = '') -> dict[str, typin
 def shown(value: object) -> str:
     """Returns a value for an error: short, whatever it is."""
     if isinstance(value, int) and value.bit_length() > 128:
-        return f'a number of {value.bit_length()} bits'  # of which Python may refuse to write digits
+        return (
+            f'a number of {value.bit_length()} bits'  # of which Python may refuse to write digits
+        )
     return reprlib.repr(value)
 
 

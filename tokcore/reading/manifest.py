@@ -44,7 +44,8 @@ _MOST_BYTES = 64 << 20
 """Of a manifest: one of 100,000 shards and as many inputs has 30 MB."""
 
 _SHARD = re.compile(
-    r'.+-(?P<split>train|dev|test)-(?P<number>\d{5,9})-of-(?P<count>\d{5,9})(?P<parquet>\.parquet)?', re.DOTALL
+    r'.+-(?P<split>train|dev|test)-(?P<number>\d{5,9})-of-(?P<count>\d{5,9})(?P<parquet>\.parquet)?',
+    re.DOTALL,
 )
 
 _SIDES = ('inputs', 'targets')
@@ -56,9 +57,7 @@ _Id = Annotated[int, Within(0, LARGEST_ID)]
 _Checksum = Annotated[str, Matches('[0-9a-f]{8}', 'a CRC-32C of eight hexadecimal digits')]
 _Name = Annotated[
     str,
-    Matches(
-        '(?!\\.{1,2}$)[^/\0\ud800-\udc7f\udd00-\udfff]+', 'the name of a file in the folder'
-    ),
+    Matches('(?!\\.{1,2}$)[^/\0\ud800-\udc7f\udd00-\udfff]+', 'the name of a file in the folder'),
 ]
 
 
@@ -244,7 +243,9 @@ class FolderManifest:
                 '`tokbeam build` or `tokbeam encode` has finished'
             ) from error
         except OSError as error:
-            raise InputError(f'{path} cannot be read ({error.strerror}); give another folder') from error
+            raise InputError(
+                f'{path} cannot be read ({error.strerror}); give another folder'
+            ) from error
         except (ValueError, RecursionError, argparse.ArgumentTypeError) as error:
             raise InputError(
                 f'{path} is no manifest of a dataset ({error!s:.200}); give a folder that `tokbeam '
@@ -378,7 +379,11 @@ def _with_options(kind: type, recorded: Mapping[str, object]) -> typing.Any:
     values = fields_of(recorded, kind, 'options')
     for each in declared(kind):
         words, value = each.option.kind, values.get(each.field, each.default)
-        if isinstance(words, tuple) and not each.option.many and value not in (*words, each.default):
+        if (
+            isinstance(words, tuple)
+            and not each.option.many
+            and value not in (*words, each.default)
+        ):
             raise WrongValue(f'options.{each.key}', shown(value), f'one of {", ".join(words)}')
     return kind(**values)
 

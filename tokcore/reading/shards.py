@@ -244,9 +244,7 @@ class ParquetRows:
         return Rows(ids, offsets)
 
     def _damage(self, what: str) -> InputError:
-        return InputError(
-            f"{self.path}: {what}; write the shards again, or pass on_error='skip'"
-        )
+        return InputError(f"{self.path}: {what}; write the shards again, or pass on_error='skip'")
 
 
 class _NoIds(Exception):
@@ -434,7 +432,7 @@ class ShardRows:
 
     def _damage(self, record: int, place: int, what: str) -> InputError:
         return InputError(
-            f"{self.path}, record {record}, byte {place}: {what}; {_REMEDY}, or pass "
+            f'{self.path}, record {record}, byte {place}: {what}; {_REMEDY}, or pass '
             "on_error='skip'"
         )
 

@@ -232,7 +232,9 @@ def text_lines(paths: Paths) -> tf.data.Dataset:
             with open_regular(path) as file:
                 compression = 'GZIP' if file.read(len(_GZIP)) == _GZIP else ''
         except OSError as error:
-            raise InputError(f'{path} cannot be read ({error.strerror}); give a text file') from error
+            raise InputError(
+                f'{path} cannot be read ({error.strerror}); give a text file'
+            ) from error
         found = tf.data.TextLineDataset(path, compression)
         lines = found if lines is None else lines.concatenate(found)
     return lines
@@ -251,9 +253,7 @@ def words_of(line: tf.Tensor) -> tf.Tensor:
     return tf.boolean_mask(words, tf.strings.length(words) > 0)
 
 
-def ids_of(
-    words: tf.Tensor, table: tf.lookup.StaticHashTable, most: int | None
-) -> tf.Tensor:
+def ids_of(words: tf.Tensor, table: tf.lookup.StaticHashTable, most: int | None) -> tf.Tensor:
     """Returns the ids of the first words, int32 [words]."""
     return tf.cast(table.lookup(words[:most] if most else words), tf.int32)
 

@@ -184,9 +184,7 @@ def encode_block(
     keys = order_keys(block.place, rows.identities, seed)
     named = [(each.feature.name, ids) for each, ids in zip(features, encoded, strict=True)]
     named += [(each.name, feature_messages(each)) for each in rows.kept]
-    return EncodedBlock(
-        frame_examples(named, keys), dataclasses.replace(facts, tally=tally)
-    )
+    return EncodedBlock(frame_examples(named, keys), dataclasses.replace(facts, tally=tally))
 
 
 def _unspelled_line(

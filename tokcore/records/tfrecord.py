@@ -100,13 +100,15 @@ class FramedRows:
 
     def to_bytes(self) -> bytes:
         """Packs the rows: magic, number of rows, keys, lengths (uint32), records; little-endian."""
-        return b''.join((
-            _MAGIC,
-            len(self).to_bytes(8, 'little'),
-            self.keys.astype('<u8', copy=False).tobytes(),
-            self.lengths.astype('<u4').tobytes(),
-            np.ascontiguousarray(self.records).data,
-        ))
+        return b''.join(
+            (
+                _MAGIC,
+                len(self).to_bytes(8, 'little'),
+                self.keys.astype('<u8', copy=False).tobytes(),
+                self.lengths.astype('<u4').tobytes(),
+                np.ascontiguousarray(self.records).data,
+            )
+        )
 
     @classmethod
     def from_bytes(cls, data: bytes) -> FramedRows:
@@ -155,9 +157,7 @@ def frame_examples(
         ids, offsets = _checked_column(name, encoded, rows)
         field = np.frombuffer(_name_field(name), np.uint8)
         packed_sizes = np.empty(rows, np.int64)
-        bad = add_entry_sizes(
-            ids, offsets, len(field), packed_sizes, feature_sizes
-        )
+        bad = add_entry_sizes(ids, offsets, len(field), packed_sizes, feature_sizes)
         if bad >= 0:
             raise ValueError(f'row {bad} of feature {name!r} has a negative id')
         columns.append((field, ids, offsets, read_only(packed_sizes)))

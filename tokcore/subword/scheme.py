@@ -92,9 +92,7 @@ class SubwordOptions(LearningOptions):
 
     def is_beyond(self, min_count: int) -> bool:
         """Whether Tensor2Tensor's path is past the min-counts where the original ends."""
-        return (
-            self.search == 't2t' and self.min_count_range is None and min_count > T2T_RANGE[1]
-        )
+        return self.search == 't2t' and self.min_count_range is None and min_count > T2T_RANGE[1]
 
     @property
     def learned(self) -> dict[str, object]:
@@ -152,9 +150,7 @@ class SubwordScheme(Scheme):
         )
         return search_subwords(learner, largest_count(table), options, report)
 
-    def parse(
-        self, data: bytes, path: str, read: ReadBeside = read_if_there
-    ) -> SubwordTextEncoder:
+    def parse(self, data: bytes, path: str, read: ReadBeside = read_if_there) -> SubwordTextEncoder:
         from tokcore.subword.text_encoder import SubwordTextEncoder, parse_vocabulary
 
         return SubwordTextEncoder(parse_vocabulary(data, path))

@@ -285,9 +285,7 @@ class SubwordTextEncoder:
 
     def decode_list(self, ids: Iterable[int]) -> list[str]:
         """Returns each id's subtoken as it stands in the vocabulary, '' for an id out of range."""
-        return [
-            self._subtokens[id_] if 0 <= id_ < len(self._subtokens) else '' for id_ in ids
-        ]
+        return [self._subtokens[id_] if 0 <= id_ < len(self._subtokens) else '' for id_ in ids]
 
 
 def parse_vocabulary(data: bytes, name: str) -> list[str]:

@@ -230,9 +230,7 @@ class BertPreTokenizer:
             for begin, behind in zip(starts.tolist(), ends.tolist(), strict=True):
                 yield RowPart(used, begin, behind, True)
 
-    def _scanned(
-        self, row: TextRows
-    ) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray, int]]:
+    def _scanned(self, row: TextRows) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray, int]]:
         """Yields tokens of one row, some thousands at once: text, starts, ends, most bytes."""
         state, buffer = self.prepare(row)
         starts = np.empty(_TOKENS_AT_ONCE + CHUNK_TOKENS, np.uint64)
@@ -317,9 +315,7 @@ def special_search(
         return SpecialSearch(exact, None, False)
     # Where all is lowered but them, nothing else can become one that would change itself.
     others = [
-        each
-        for each in longest_first
-        if not lower_case or ''.join(map(str.lower, each)) == each
+        each for each in longest_first if not lower_case or ''.join(map(str.lower, each)) == each
     ]
     sources = ascii_sources(lower_case, strip)
     wide = re.compile(b'|'.join(_widened(each, sources) for each in others)) if others else None

@@ -608,9 +608,7 @@ def _normalized(character: str, kind: Kind, lower_case: bool, strip: bool) -> st
     return without_marks(result) if strip else result
 
 
-def _combining(
-    character: str, result: str, kind: Kind, lower_case: bool, strip: bool
-) -> int:
+def _combining(character: str, result: str, kind: Kind, lower_case: bool, strip: bool) -> int:
     """What `classes` has for a character; 0 if its neighbours do not matter to it."""
     if kind == 'bert-original' and lower_case and character == _SIGMA:
         return ALWAYS

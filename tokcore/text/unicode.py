@@ -78,7 +78,6 @@ def letter_classes(code: str) -> np.ndarray:
     """
     import numpy as np
 
-
     classes = np.zeros(CODE_POINTS, np.uint8)
     own = '||'.join(rf'\p{{Script={each}}}' for each in _SEVERAL.get(code, code).split())
     none = '||'.join(rf'\p{{Script={each}}}' for each in _NONE[:2])

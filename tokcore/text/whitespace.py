@@ -163,9 +163,7 @@ def scan_words(rows, row, position, pre_tokenizer, tokens):
                 return row, np.int64(place), np.int64(ended)
             left = row_end - place
             inside = _ALL if left >= _CHUNK else (_1 << left) - _1
-            spaces, carried = _spaces_of_chunk(
-                rows.text, place, inside, carried, pre_tokenizer
-            )
+            spaces, carried = _spaces_of_chunk(rows.text, place, inside, carried, pre_tokenizer)
             letters = ~spaces & inside
             before = letters << _1 | np.uint64(begun > ended)
             begun = put_places(letters & ~before, place, tokens.starts, begun)

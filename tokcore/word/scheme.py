@@ -130,9 +130,7 @@ class WordScheme(Scheme):
         words, rarest = frequent_words(table, options.min_count or 1, most, frozenset(first))
         return Learned(WordVocabulary([*first, *words]), rarest)
 
-    def parse(
-        self, data: bytes, path: str, read: ReadBeside = read_if_there
-    ) -> WordVocabulary:
+    def parse(self, data: bytes, path: str, read: ReadBeside = read_if_there) -> WordVocabulary:
         return parse_words(data, path)
 
     def recognizes(self, data: bytes) -> bool:

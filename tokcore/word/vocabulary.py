@@ -50,7 +50,9 @@ class WordVocabulary:
     def dump(self) -> bytes:
         """Returns the file. Raises ValueError for words that it cannot hold."""
         if len(self._ids) != len(self.words):
-            raise ValueError('a word stands twice in the vocabulary; a file has an id for each line')
+            raise ValueError(
+                'a word stands twice in the vocabulary; a file has an id for each line'
+            )
         for word in self.words:
             if not word or '\n' in word:
                 raise ValueError(f'{word!r} cannot be a line of a vocabulary file')

@@ -71,9 +71,7 @@ class LearnedPieces:
     smallest_size: int
 
 
-def learn_wordpieces(
-    table: TokenTable, options: WordPieceOptions, report: Report
-) -> LearnedPieces:
+def learn_wordpieces(table: TokenTable, options: WordPieceOptions, report: Report) -> LearnedPieces:
     """Learns a vocabulary of about a size.
 
     Args:
@@ -274,7 +272,9 @@ def first_weights(words: Words) -> TokenTable:
     """Returns whole words, and the endings that begin behind a word's first character."""
     endings = endings_of(words)
     whole = _table(words, WORD_MARK, words.starts[:-1], np.diff(words.starts), words.counts)
-    rest = _table(words, ENDING_MARK, endings.begins[1:], endings.lengths[1:], endings.first_weights[1:])
+    rest = _table(
+        words, ENDING_MARK, endings.begins[1:], endings.lengths[1:], endings.first_weights[1:]
+    )
     return _joined([whole, rest])
 
 

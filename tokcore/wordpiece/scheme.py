@@ -103,7 +103,7 @@ class WordPieceScheme(Scheme):
         """
         if normalizer not in _MAX_WORD_LENGTHS:
             raise ValueError(
-                f"{normalizer!r} is no normalizer of words; give {' or '.join(_MAX_WORD_LENGTHS)}"
+                f'{normalizer!r} is no normalizer of words; give {" or ".join(_MAX_WORD_LENGTHS)}'
             )
         typed = next(each for each, value in _STRIPPING.items() if value == strip_accents)
         return cls(normalizer, lower_case, typed, split_cjk)
@@ -173,9 +173,7 @@ class WordPieceScheme(Scheme):
         from tokcore.text.bert_plain import bert_tokens
 
         stripping = _STRIPPING[self.strip_accents]
-        return bert_tokens(
-            text, self.normalizer_kind, self.lower_case, stripping, self.split_cjk
-        )
+        return bert_tokens(text, self.normalizer_kind, self.lower_case, stripping, self.split_cjk)
 
     def vocabulary_of(self, characters: Sequence[str]) -> WordPieceVocabulary:
         alphabet = sorted(set(characters).union('a'))

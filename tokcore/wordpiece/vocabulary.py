@@ -153,9 +153,7 @@ def parse_pieces(data: bytes, name: str) -> list[str]:
         )
     if found := _LONG_LINE.search(data):
         line = _line_at(data, found.start())
-        raise InputError(
-            f'{name}: line {line} has more than {MOST_PIECE_BYTES:,} bytes; {_REMEDY}'
-        )
+        raise InputError(f'{name}: line {line} has more than {MOST_PIECE_BYTES:,} bytes; {_REMEDY}')
     try:
         text = data.decode()
     except UnicodeDecodeError as error:

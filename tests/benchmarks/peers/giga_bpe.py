@@ -8,9 +8,7 @@ import gigabpe
 from ..outcome import Outcome
 
 
-def learn(
-    ready: Callable[[], None], *, text: str, vocabulary_size: int, threads: int
-) -> Outcome:
+def learn(ready: Callable[[], None], *, text: str, vocabulary_size: int, threads: int) -> Outcome:
     """Trains on a file."""
     ready()
     started = time.perf_counter()

@@ -21,9 +21,7 @@ def learn_wordpiece(ready: Callable[[], None], *, text: str, vocabulary_size: in
     return _learn(ready, *_wordpiece(vocabulary_size), text)
 
 
-def train_bpe(
-    ready: Callable[[], None], *, text: str, vocabulary_size: int, model: str
-) -> Outcome:
+def train_bpe(ready: Callable[[], None], *, text: str, vocabulary_size: int, model: str) -> Outcome:
     """Makes a tokenizer.json of byte-level BPE."""
     return _train(ready, *_bpe(vocabulary_size), text, model)
 

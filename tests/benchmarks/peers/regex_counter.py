@@ -29,7 +29,10 @@ def count(ready: Callable[[], None], *, text: str):
     data = Path(text).read_bytes()
     ready()
     counts, first, seconds = second_time(lambda: count_text(data))
-    facts = {'digest': counts_digest(TokenTable.from_items(counts.items())), 'tokens': sum(counts.values())}
+    facts = {
+        'digest': counts_digest(TokenTable.from_items(counts.items())),
+        'tokens': sum(counts.values()),
+    }
     return Outcome(seconds, {**facts, 'distinct': len(counts), 'first_seconds': first})
 
 

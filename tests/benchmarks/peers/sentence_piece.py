@@ -12,9 +12,7 @@ from ..outcome import Outcome
 _BATCH_LINES = 10_000
 
 
-def learn(
-    ready: Callable[[], None], *, text: str, vocabulary_size: int, threads: int
-) -> Outcome:
+def learn(ready: Callable[[], None], *, text: str, vocabulary_size: int, threads: int) -> Outcome:
     """Trains on a file."""
     with tempfile.TemporaryDirectory() as folder:
         ready()
@@ -24,9 +22,7 @@ def learn(
     return Outcome(seconds, {'size': vocabulary_size})
 
 
-def train(
-    ready: Callable[[], None], *, text: str, vocabulary_size: int, model: str
-) -> Outcome:
+def train(ready: Callable[[], None], *, text: str, vocabulary_size: int, model: str) -> Outcome:
     """Makes a model file."""
     ready()
     started = time.perf_counter()
@@ -41,9 +37,7 @@ def encode(ready: Callable[[], None], *, text: str, model: str, threads: int) ->
     """Lines in memory to ids."""
     processor = sentencepiece.SentencePieceProcessor(model_file=model)
     lines = Path(text).read_text(encoding='utf-8').split('\n')
-    batches = [
-        lines[start : start + _BATCH_LINES] for start in range(0, len(lines), _BATCH_LINES)
-    ]
+    batches = [lines[start : start + _BATCH_LINES] for start in range(0, len(lines), _BATCH_LINES)]
     ready()
     started = time.perf_counter()
     ids = 0

@@ -88,9 +88,7 @@ def search_counts(
     return Outcome(seconds, facts)
 
 
-def write_records(
-    ready: Callable[[], None], *, text: str, vocabulary: str, output: str
-) -> Outcome:
+def write_records(ready: Callable[[], None], *, text: str, vocabulary: str, output: str) -> Outcome:
     """Lines in memory through encode, to_example and TFRecordWriter."""
     encoder = text_encoder.SubwordTextEncoder(vocabulary)
     data = Path(text).read_bytes()

@@ -13,9 +13,7 @@ from ..outcome import Outcome
 from ..stages.wordpieces import pieces_digest
 
 
-def search_counts(
-    ready: Callable[[], None], *, counts: str, vocabulary_size: int
-) -> Outcome:
+def search_counts(ready: Callable[[], None], *, counts: str, vocabulary_size: int) -> Outcome:
     """Searches a vocabulary of a size, by its own defaults."""
     token_counts = dict(TokenTable.from_bytes(Path(counts).read_bytes()).items())
     ready()

@@ -39,9 +39,7 @@ def _ids_row(corpus: str, size: int, threads: int, runs: int) -> Row:
         corpus,
         Contender(OURS, 'stages.encoding:encode', _ours(size, threads), cores=threads),
         (
-            contender(
-                'nanotoken', 'peers.nano_token:encode', wordpiece, parallel=threads > 1
-            ),
+            contender('nanotoken', 'peers.nano_token:encode', wordpiece, parallel=threads > 1),
             contender('gigatoken', 'peers.giga_token:encode', bpe, parallel=threads > 1),
             contender(
                 'SentencePiece BPE',
@@ -124,11 +122,7 @@ def _shards_row(corpus: str, size: int, runs: int) -> Row:
         f'ids to {_SHARDS} TFRecord shards',
         corpus,
         Contender(OURS, 'stages.encoding:write_shards', options),
-        (
-            Contender(
-                "Beam's WriteToTFRecord", 'peers.beam_tfrecords:write_examples', options
-            ),
-        ),
+        (Contender("Beam's WriteToTFRecord", 'peers.beam_tfrecords:write_examples', options),),
         runs=runs,
         is_extra=corpus != MIXED,
     )

@@ -23,9 +23,7 @@ def _count_row() -> Row:
     def options(inputs: Inputs) -> dict:
         return {'text': inputs.text}
 
-    peer = Contender(
-        'BasicTokenizer + Counter', 'peers.basic_tokenizer:count', options, cores=1
-    )
+    peer = Contender('BasicTokenizer + Counter', 'peers.basic_tokenizer:count', options, cores=1)
     return Row(
         f'words/{MIXED}',
         "count words by BERT's rules for the second time",

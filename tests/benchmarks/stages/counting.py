@@ -60,9 +60,7 @@ def count(ready: Callable[[], None], *, text: str, threads: int) -> Outcome:
     return Outcome(seconds, {**facts, 'distinct': len(table), 'first_seconds': first})
 
 
-def learn(
-    ready: Callable[[], None], *, text: str, vocabulary_size: int, threads: int
-) -> Outcome:
+def learn(ready: Callable[[], None], *, text: str, vocabulary_size: int, threads: int) -> Outcome:
     """Reads and counts a text file and learns a vocabulary."""
     get_ready()
     search(count_blocks(text_blocks(_WARM_UP), 1), 1)
@@ -87,9 +85,7 @@ def search(table: TokenTable, size: int) -> SearchResult:
     )
 
 
-def search_counts(
-    ready: Callable[[], None], *, counts: str, vocabulary_size: int
-) -> Outcome:
+def search_counts(ready: Callable[[], None], *, counts: str, vocabulary_size: int) -> Outcome:
     """Searches a vocabulary of a size, from a table in memory."""
     table = TokenTable.from_bytes(Path(counts).read_bytes())
     search(count_blocks(text_blocks(_WARM_UP), 1), 1)

@@ -43,9 +43,7 @@ class _ThreadsEncoders:
         return frame_examples([('targets', ids)], order_keys(0, rows.offsets, 0)).records
 
 
-def encode(
-    ready: Callable[[], None], *, text: str, vocabulary: str, threads: int
-) -> Outcome:
+def encode(ready: Callable[[], None], *, text: str, vocabulary: str, threads: int) -> Outcome:
     """Text in memory to ids in memory."""
     get_ready()
     blocks = text_blocks(Path(text).read_bytes())

@@ -93,9 +93,7 @@ def _write_run(buffer: RunBuffer, folder: Path, number: int, buckets: int) -> Ru
     return RunFile(str(path), size)
 
 
-def _write_shard(
-    runs: list[RunFile], first: int, per_shard: int, shards: int, path: Path
-) -> None:
+def _write_shard(runs: list[RunFile], first: int, per_shard: int, shards: int, path: Path) -> None:
     def open_binary(name: str):
         return open(name, 'rb')
 

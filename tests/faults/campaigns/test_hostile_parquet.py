@@ -100,9 +100,7 @@ def test_a_footer_whose_statistics_do_not_go_with_its_schema(lane, tmp_path):
 
 @pytest.mark.parametrize('nested', [False, True])
 @pytest.mark.parametrize('kind', [pa.string(), pa.dictionary(pa.int32(), pa.string())], ids=str)
-def test_a_dictionary_of_long_strings_is_never_spread_out_as_a_whole(
-    lane, tmp_path, kind, nested
-):
+def test_a_dictionary_of_long_strings_is_never_spread_out_as_a_whole(lane, tmp_path, kind, nested):
     """200 rows of one string of 5 MiB: a gigabyte of text, of a file of far less."""
     texts = pa.array(['a word ' * 750_000], pa.string()).take(pa.array([0] * 100))
     column = texts.cast(kind)

@@ -123,7 +123,9 @@ def test_two_outputs_with_one_work_folder(lanes, jobs, other_jobs, tmp_path, num
     work = tmp_path / 'work'
     for lane, job, folder in zip(lanes, pair, folders):
         folder.mkdir()
-        lane.start(job.command(folder, '--work', work, *job.draw_spread(dice)), tmp_path, seconds=90)
+        lane.start(
+            job.command(folder, '--work', work, *job.draw_spread(dice)), tmp_path, seconds=90
+        )
         wait_for(lane, folder, draw_moment(dice, job))
     for lane, job, folder in zip(lanes, pair, folders):
         ended = lane.end()

@@ -105,7 +105,9 @@ def _draw_parquet(dice: random.Random) -> bytes:
         counts = pa.array([float(each) for each in numbers], pa.float64())
     elif odd < 0.4:
         counts = pa.array([[each] for each in numbers], pa.list_(pa.int64()))
-    names = dice.choice([('token', 'count')] * 9 + [('token', 'token'), ('Token', 'n'), ('', '\x00')])
+    names = dice.choice(
+        [('token', 'count')] * 9 + [('token', 'token'), ('Token', 'n'), ('', '\x00')]
+    )
     version = dice.choice([None, None, b'\xff', b'1.0.0', b'', b'15.0.0' * 9])
     table = pa.table([tokens, counts], schema=pa.schema(
         [(names[0], tokens.type), (names[1], counts.type)],

@@ -5,10 +5,43 @@ import io
 import random
 import zlib
 
-_WORDS = (
-    "the of and a line Line word words' 2024 3.14 naïve Ünï it's e-mail x_y \\n & <b> % 小语 语料 第 行 "
-    "分段 。 ， 😀 é ﬁ ½ ² Ⅷ ᾳ ß İ"
-).split(' ')
+_WORDS = [
+    'the',
+    'of',
+    'and',
+    'a',
+    'line',
+    'Line',
+    'word',
+    "words'",
+    '2024',
+    '3.14',
+    'naïve',
+    'Ünï',
+    "it's",
+    'e-mail',
+    'x_y',
+    '\\n',
+    '&',
+    '<b>',
+    '%',
+    '小语',
+    '语料',
+    '第',
+    '行',
+    '分段',
+    '。',
+    '，',
+    '😀',
+    'é',
+    'ﬁ',
+    '½',
+    '²',
+    'Ⅷ',
+    'ᾳ',
+    'ß',
+    'İ',
+]
 _BLANKS = [b'', b' ', b'\t', b'\r', '\u3000'.encode(), '\xa0'.encode(), b'\x1c', b'\x0b', b'\x00']
 _PIECES = [
     b'\r', b'\r\r', b'\x00', b'\t', b'\t\t', b'\x0b', b'\x0c', b'\x1c', b'\x85', b'\\10;', b'_', b'\\u',
@@ -53,7 +86,9 @@ def line(dice: random.Random, spoiled: float, columns: int = 1) -> bytes:
 def wild_character(dice: random.Random) -> bytes:
     """Returns any character but a line feed and surrogates."""
     while True:
-        point = dice.choice([dice.randrange(0x80), dice.randrange(0x3000), dice.randrange(0x110000)])
+        point = dice.choice(
+            [dice.randrange(0x80), dice.randrange(0x3000), dice.randrange(0x110000)]
+        )
         if point != 0x0A and not 0xD800 <= point < 0xE000:
             return chr(point).encode()
 

@@ -16,7 +16,7 @@ _MOST_BYTES = 4000
 _MODULE = 'filters_here'
 _NAME = f'{_MODULE}:function'
 
-_CLASSES = '''
+_CLASSES = """
 class Hostile:
     def __repr__(self):
         raise SystemExit(0)
@@ -42,7 +42,7 @@ class NoClass:
 
 def throw(error):
     raise error
-'''
+"""
 
 _BAD_MODULES = [
     'import sys; sys.exit(0)', 'import sys; sys.exit("bye")', 'raise SystemExit', 'raise KeyboardInterrupt',
@@ -107,7 +107,9 @@ def attack_filters(room: Room, dice: random.Random) -> None:
     words = _words(dice, sides)
     if skips:
         words += ['--on-error', 'skip']
-    fatal = [number for number, each in enumerate(answers) if each.fails or each.reason and not skips]
+    fatal = [
+        number for number, each in enumerate(answers) if each.fails or each.reason and not skips
+    ]
     kept = SplitRows(rows=[row for each in answers for row in _normalized(each)])
     ended = room.run(
         *words, statuses=[2 if fatal or not kept.rows else 0], may_change=['out', 'out.rejected'],
@@ -226,9 +228,7 @@ def _check_tally(tally: dict, answers: Sequence[_Answer], examples: int) -> None
 
 def _check_examples(room: Room, manifest: dict, kept: SplitRows) -> None:
     found = Counter(
-        tuple(
-            bytes(id_ - 2 for id_ in example[name][:-1]).decode() for name in sorted(example)
-        )
+        tuple(bytes(id_ - 2 for id_ in example[name][:-1]).decode() for name in sorted(example))
         for each in manifest['files']
         if each['name'].startswith('n-train-')
         for example in map(

@@ -27,9 +27,7 @@ def attack_damaged_files(room: Room, dice: random.Random) -> None:
     play_formats(room, dice, list(FORMATS), is_damaged=True)
 
 
-def play_formats(
-    room: Room, dice: random.Random, names: Sequence[str], is_damaged: bool
-) -> None:
+def play_formats(room: Room, dice: random.Random, names: Sequence[str], is_damaged: bool) -> None:
     """Counts a corpus of one of some formats, stored in whatever way."""
     drawn = FORMATS[dice.choice(names)](dice)
     spoiled = dice.randrange(len(drawn.files)) if is_damaged else None

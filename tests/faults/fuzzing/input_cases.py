@@ -72,9 +72,7 @@ def _expect(
     if any(split.is_damaged or split.is_unequal for split in splits):
         return {}, True
     rows = {split.name: split.rows(longest) for split in splits}
-    stops = any(
-        not each.rows or (each.rejects and on_error == 'stop') for each in rows.values()
-    )
+    stops = any(not each.rows or (each.rejects and on_error == 'stop') for each in rows.values())
     return rows, stops
 
 
@@ -153,9 +151,7 @@ def _build(room, dice, arguments, splits, rows, statuses) -> None:
 _RUNS = {'count': _count, 'vocab': _vocab, 'encode': _encode, 'build': _build}
 
 
-def _draw_shards(
-    dice: random.Random, splits: list[DrawnSplit]
-) -> tuple[dict[str, int], list[str]]:
+def _draw_shards(dice: random.Random, splits: list[DrawnSplit]) -> tuple[dict[str, int], list[str]]:
     shards, words = {}, []
     for split in splits:
         shards[split.name] = 10 if split.name == 'train' else 1

@@ -30,7 +30,10 @@ def attack_limits(room: Room, dice: random.Random) -> None:
     limits = {'FSIZE': round(_LEAST * 1.2 ** dice.uniform(0, 24))}
     if dice.random() < 0.2:
         limits = {'NOFILE': dice.randint(12, 60)}
-    made = [output, *(f'{output}{end}' for end in ('.tokbeam.json', '.tokbeam.run.json', '.rejected'))]
+    made = [
+        output,
+        *(f'{output}{end}' for end in ('.tokbeam.json', '.tokbeam.run.json', '.rejected')),
+    ]
     room.run(
         *line, limits=limits, may_change=made, may_finish=['out/counts'], may_keep=['out/.tokbeam'],
     )  # fmt: skip
@@ -40,7 +43,11 @@ def attack_limits(room: Room, dice: random.Random) -> None:
         results.check_counts(room.here / 'counts', rows, (0,))
     elif command == 'encode':
         encoder = SubwordTextEncoder.load(room.here / 'vocab')
-        results.check_dataset(room.here / 'out', 'n', {'train': 2}, {'train': rows}, [encoder], [''])
+        results.check_dataset(
+            room.here / 'out', 'n', {'train': 2}, {'train': rows}, [encoder], ['']
+        )
     elif command == 'build':
         encoder = SubwordTextEncoder.load(room.here / 'out' / 'vocab.n.900.subwords')
-        results.check_dataset(room.here / 'out', 'n', {'train': 2}, {'train': rows}, [encoder], [''])
+        results.check_dataset(
+            room.here / 'out', 'n', {'train': 2}, {'train': rows}, [encoder], ['']
+        )

@@ -43,9 +43,7 @@ class SplitRows:
             'lines': self.lines,
             'examples': len(self.rows),
             'empty': self.empty,
-            **{
-                reason: sum(each.reason == reason for each in self.rejects) for reason in REASONS
-            },
+            **{reason: sum(each.reason == reason for each in self.rejects) for reason in REASONS},
         }
 
 

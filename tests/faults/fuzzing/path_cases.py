@@ -22,7 +22,16 @@ _SOUND_NAMES = [
     'x.tokbeam.json', 'counts-00000-of-00032.parquet', 'deep/er/and/deeper', 'a//b', './a', 'a/./b',
     'a/../b',
 ]  # fmt: skip
-_LONG_NAMES = ['x' * 200, 'x' * 230, 'x' * 250, 'x' * 255, 'x' * 256, '字' * 85, 'x/' * 2100 + 'x', 'x' * 5000]
+_LONG_NAMES = [
+    'x' * 200,
+    'x' * 230,
+    'x' * 250,
+    'x' * 255,
+    'x' * 256,
+    '字' * 85,
+    'x/' * 2100 + 'x',
+    'x' * 5000,
+]
 _DEVICES = ['/dev/null', '/dev/zero', '/dev/full', '/dev/stdin', '/dev/fd/0', '/proc/self/mem']
 _ODD_PATHS = [
     '', '/dev/null/x', '/proc/nowhere/x', 'foo://x', 'https://example.invalid/x', 'file://x', 'a://', '://', 'text', 'text/x',
@@ -97,7 +106,10 @@ def _input(room, dice, name, kind, statuses) -> None:
                   ['vocab.x', 'vocab.x.tokbeam.json', 'vocab.x.tokbeam.run.json']),
     }[command]  # fmt: skip
     ended = room.run(
-        *line, *_option(dice, '--text', name), statuses=statuses if is_there else [0, 2], may_change=may
+        *line,
+        *_option(dice, '--text', name),
+        statuses=statuses if is_there else [0, 2],
+        may_change=may,
     )
     if ended.status == 0 and is_there:
         _check(room, command)
@@ -180,7 +192,9 @@ def _work(room, dice, name, kind, statuses) -> None:
 def _streams(room: Room, dice: random.Random) -> None:
     """Standard input and output that are not there, or not what they should be."""
     command = dice.choice(['tokenize', 'detokenize', 'tokenize', 'detokenize', 'count'])
-    stdin = dice.choice([None, str(room.here / 'folder'), '/dev/null', b'2 3\n', b'2 3', b'\n' * 50_000])
+    stdin = dice.choice(
+        [None, str(room.here / 'folder'), '/dev/null', b'2 3\n', b'2 3', b'\n' * 50_000]
+    )
     stdout = dice.choice(['', None, '/dev/full', '/dev/null', '/dev/full'])
     line = ['--vocab', 'vocab'] if command != 'count' else ['--text', 'text', '--output', 'counts']
     room.run(command, *line, stdin=stdin, stdout=stdout, may_change=['counts'])

@@ -51,7 +51,9 @@ def attack_record_shards(room: Room, dice: random.Random) -> None:
     expected: list[Row] | None = []
     for rows, data in files:
         found = _plain_records(data, features)
-        expected = None if expected is None or found is None or len(found) != rows else expected + found
+        expected = (
+            None if expected is None or found is None or len(found) != rows else expected + found
+        )
     if any(told_data != data and len(told_data) != len(data) for (_, told_data), (_, data)
            in zip(told, files, strict=True)):  # fmt: skip
         expected = None
@@ -76,13 +78,17 @@ def attack_parquet_shards(room: Room, dice: random.Random) -> None:
     if dice.random() < 0.2:
         files[victim][0] = _changed_number(dice, files[victim][0])
     # With a checksum that fits, pages of other bytes may be other ids, and Parquet tells nobody.
-    told = [(rows, before if by_bytes and k == victim else data) for k, (rows, data) in enumerate(files)]
+    told = [
+        (rows, before if by_bytes and k == victim else data) for k, (rows, data) in enumerate(files)
+    ]
     expected: list[Row] | None = []
     if told[victim][1] != files[victim][1]:
         expected = None
     for rows, data in files if expected is not None else ():
         found = _plain_parquet(data, features)
-        expected = None if expected is None or found is None or len(found) != rows else expected + found
+        expected = (
+            None if expected is None or found is None or len(found) != rows else expected + found
+        )
     names = [f'd-train-{k:05d}-of-{len(files):05d}.parquet' for k in range(len(files))]
     folder = _write(room, dice, names, files, told, features, 'parquet')
     _check(folder, features, expected)
@@ -92,7 +98,10 @@ def attack_reader_manifests(room: Room, dice: random.Random) -> None:
     shards, features = _draw_rows(dice)
     is_parquet = dice.random() < 0.4
     files = [
-        (len(rows), parquet_shard(rows, features) if is_parquet else framed(rows)[0] if rows else b'')
+        (
+            len(rows),
+            parquet_shard(rows, features) if is_parquet else framed(rows)[0] if rows else b'',
+        )
         for rows in shards
     ]
     ending = '.parquet' if is_parquet else ''
@@ -147,7 +156,10 @@ def attack_reader_states(room: Room, dice: random.Random) -> None:
     known = {id_ for rows in shards for row in rows for ids in row.values() for id_ in ids}
     try:
         found = dataset.from_state(state)
-        known |= {each for each in found.state()['arguments'].values() if type(each) is int} | {0, 1}
+        known |= {each for each in found.state()['arguments'].values() if type(each) is int} | {
+            0,
+            1,
+        }
         for batch in itertools.islice(found, _MOST_BATCHES):
             for array in batch.values():
                 if array.dtype != np.int32:
@@ -243,14 +255,19 @@ def _ways_to_read(folder: Path) -> Iterable[tuple[Callable[[], tuple[Dataset, li
         dataset = open_dataset(folder)
         found = dataset.batches('train', tokens_per_batch=50, window=5, pad=0, on_error=on_error)
         return dataset, [
-            {name: batch[name][k, : batch[f'{name}_length'][k]].tolist() for name in dataset.features}
+            {
+                name: batch[name][k, : batch[f'{name}_length'][k]].tolist()
+                for name in dataset.features
+            }
             for batch in found
             for k in range(len(batch[f'{dataset.features[0]}_length']))
         ]
 
     def pairs(on_error: str) -> tuple[Dataset, list[Row]]:
         dataset = open_dataset(folder)
-        for batch in dataset.batches('train', batch_size=2, start=0, pad=0, end=1, on_error=on_error):
+        for batch in dataset.batches(
+            'train', batch_size=2, start=0, pad=0, end=1, on_error=on_error
+        ):
             if batch['target_output'].max(initial=0) >= _IDS:
                 raise Violation('an id beyond the vocabulary')
         return dataset, []
@@ -414,7 +431,9 @@ def _example(dice: random.Random) -> bytes:
         single = b''.join(b'\x08' + varint(id_) for id_ in ids)
         value = part(26, dice.choice([packed, single, packed + single]))
         if dice.random() < 0.1:
-            value = dice.choice([part(10, part(10, b'x')), part(18, part(10, b'1234')), b'', b'\x1a'])
+            value = dice.choice(
+                [part(10, part(10, b'x')), part(18, part(10, b'1234')), b'', b'\x1a']
+            )
         entries.append(part(10, part(10, name) + part(18, value)))
     return part(10, b''.join(entries))
 
@@ -426,10 +445,14 @@ def _drawn_table(
     columns, names = [], []
     for name in features:
         values: list = [row[name] for row in rows]
-        kind = dice.choice([pa.int32(), pa.int32(), pa.int8(), pa.uint16(), pa.int64(), pa.uint64()])
+        kind = dice.choice(
+            [pa.int32(), pa.int32(), pa.int8(), pa.uint16(), pa.int64(), pa.uint64()]
+        )
         for _ in range(dice.choice([0, 0, 1, 3]) if values else 0):
             place = dice.randrange(len(values))
-            values[place] = dice.choice([None, [], [None], [258], [-1], [5, 1 << 40], [1 << 31], [1 << 63]])
+            values[place] = dice.choice(
+                [None, [], [None], [258], [-1], [5, 1 << 40], [1 << 31], [1 << 63]]
+            )
         kind = dice.choice([pa.list_, pa.list_, pa.large_list])(kind)
         if dice.random() < 0.2:
             kind, values = dice.choice(_OTHER_COLUMNS)(values)
@@ -445,7 +468,10 @@ def _drawn_table(
     if dice.random() < 0.1:
         columns.append(columns[0])
         names.append(dice.choice(['targets', 'score']))
-    options = {'row_group_size': dice.choice([1, 3, 1000]), 'compression': dice.choice(['snappy', 'none', 'zstd'])}
+    options = {
+        'row_group_size': dice.choice([1, 3, 1000]),
+        'compression': dice.choice(['snappy', 'none', 'zstd']),
+    }
     return pa.Table.from_arrays(columns, names=names), options
 
 

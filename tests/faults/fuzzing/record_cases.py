@@ -244,6 +244,7 @@ def _result_files(folder: Path) -> dict[str, bytes]:
     return {
         str(path.relative_to(folder)): path.read_bytes()
         for path in folder.rglob('*')
-        if path.is_file() and _OURS.fullmatch(f'here/{path.relative_to(folder)}')
+        if path.is_file()
+        and _OURS.fullmatch(f'here/{path.relative_to(folder)}')
         and not path.name.endswith('tokbeam.run.json')
     }

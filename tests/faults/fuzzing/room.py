@@ -108,7 +108,9 @@ class Room:
                 raise Violation(f'left behind after status 0: {_listed(left)}')
         else:
             finished = [
-                f'here/{each}' for each in may_finish if (self.here / each / 'tokbeam.json').exists()
+                f'here/{each}'
+                for each in may_finish
+                if (self.here / each / 'tokbeam.json').exists()
             ]
             kept = finished + [f'here/{each}' for each in may_keep if (self.here / each).exists()]
             parents = {parent for each in kept for parent in _parents(each)}

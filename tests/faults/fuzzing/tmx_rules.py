@@ -6,7 +6,18 @@ from xml.sax.saxutils import escape
 
 from .line_rules import NamedText, Reject, SplitRows, add_row
 
-_TEXTS = ['a word', ' two  words ', '', '   ', 'x & y', '<seg>é', '语料', 'a > b', 'x' * 3000, 'z\tz']
+_TEXTS = [
+    'a word',
+    ' two  words ',
+    '',
+    '   ',
+    'x & y',
+    '<seg>é',
+    '语料',
+    'a > b',
+    'x' * 3000,
+    'z\tz',
+]
 _BETWEEN = ['', '\n', ' <!-- <tu> -->', '<?x <tu ?>', '<note>not a unit</note>', '<!---->' * 300]
 _LANGUAGES = ['zh', 'ZH', 'zh-CN', 'fr', 'z']
 

@@ -9,8 +9,24 @@ from . import drawn_text, results
 from .line_rules import NamedText, lines_of, single_rows
 from .room import Room, Violation
 
-_ALPHABET = sorted(set('abcdefghijklmnopqrstuvwxyz LTWEOS0123456789.,-_\\;u&<>%小语料第行分段。，é'))
-_PARTS = ['the_', 'of_', 'and_', 'a_', 'lin', 'line_', 'word', 'wor', 'e_', 's_', ' _', '20', '语料']
+_ALPHABET = sorted(
+    set('abcdefghijklmnopqrstuvwxyz LTWEOS0123456789.,-_\\;u&<>%小语料第行分段。，é')
+)
+_PARTS = [
+    'the_',
+    'of_',
+    'and_',
+    'a_',
+    'lin',
+    'line_',
+    'word',
+    'wor',
+    'e_',
+    's_',
+    ' _',
+    '20',
+    '语料',
+]
 
 SOUND_VOCABULARY = b''.join(
     b"'%b'\n" % subtoken.encode() for subtoken in ['<pad>_', '<EOS>_', *_PARTS, *_ALPHABET]
@@ -36,7 +52,9 @@ def attack_vocabularies(room: Room, dice: random.Random) -> None:
         subtokens = parse_vocabulary(data, 'v')
     except InputError:
         subtokens = None
-    command = dice.choice(['tokenize', 'tokenize', 'tokenize', 'detokenize', 'detokenize', 'encode'])
+    command = dice.choice(
+        ['tokenize', 'tokenize', 'tokenize', 'detokenize', 'detokenize', 'encode']
+    )
     if command == 'tokenize':
         _tokenize(room, dice, subtokens)
     elif command == 'detokenize':
@@ -131,6 +149,4 @@ def _encode(room: Room, dice: random.Random, subtokens: list[str] | None) -> Non
     if ended.status == 0:
         rows = single_rows([NamedText('text', text)], None, 16 << 20)
         encoders = [SubwordTextEncoder(subtokens)]
-        results.check_dataset(
-            room.here / 'out', 'n', {'train': 2}, {'train': rows}, encoders, ['']
-        )
+        results.check_dataset(room.here / 'out', 'n', {'train': 2}, {'train': rows}, encoders, [''])

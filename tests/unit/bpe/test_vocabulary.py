@@ -15,9 +15,7 @@ from tokcore.tokenizers import BpeTokenizer
 ALPHABET = sorted(BYTE_TO_CHARACTER[byte] for byte in range(256))
 MERGES = (('t', 'h'), ('th', 'e'), ('Ġ', 'the'))
 SPECIAL = ('<s>', '</s>')
-VOCABULARY = BpeVocabulary.learned(
-    [*SPECIAL, *ALPHABET, 'th', 'the', 'Ġthe'], MERGES, SPECIAL
-)
+VOCABULARY = BpeVocabulary.learned([*SPECIAL, *ALPHABET, 'th', 'the', 'Ġthe'], MERGES, SPECIAL)
 BYTE_LEVEL = VOCABULARY.parts.components['pre_tokenizer']
 CL100K = {
     'type': 'Split',

@@ -24,9 +24,7 @@ COMMAND_LINES = {
 }
 
 TRAIN = {'source': (), 'target': (), 'tsv': (), 'columns': None, 'text': ()}
-DEV_AND_TEST = {
-    f'{split}_{name}': TRAIN[name] for split in ('dev', 'test') for name in TRAIN
-}
+DEV_AND_TEST = {f'{split}_{name}': TRAIN[name] for split in ('dev', 'test') for name in TRAIN}
 DATASET_DEFAULTS = {
     'shards': 10,
     'dev_shards': 1,
@@ -300,7 +298,9 @@ def test_help_and_readme_show_it():
 
 
 def test_it_has_every_option_of_every_scheme():
-    table = {option: (schemes, commands) for option, schemes, commands in scheme_table(known_commands())}
+    table = {
+        option: (schemes, commands) for option, schemes, commands in scheme_table(known_commands())
+    }
     assert table['--vocab-size'][1] == 'build, vocab'
     assert 'subword' in table['--reserved-token'][0]
     assert table['--template'] == ('all', 'build, encode, tokenize, detokenize')

@@ -250,7 +250,9 @@ def test_a_zip_may_have_a_comment():
 @pytest.mark.parametrize('method', [zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA], ids=str)
 def test_a_member_of_a_zip_that_may_unpack_without_bound_is_refused(method):
     whole = zipped([('a.en', b'text')], method)
-    assert 'x.zip!a.en is packed by another method than deflate' in Store('zip', whole).refused('a.en')
+    assert 'x.zip!a.en is packed by another method than deflate' in Store('zip', whole).refused(
+        'a.en'
+    )
 
 
 def test_a_member_of_a_zip_may_have_no_name():

@@ -21,7 +21,9 @@ VALUES = st.recursive(
     ),
     max_leaves=5,
 )
-GOOD = st.fixed_dictionaries({'a': TEXTS, 'b': st.fixed_dictionaries({'c': TEXTS})}, optional={'z': VALUES})
+GOOD = st.fixed_dictionaries(
+    {'a': TEXTS, 'b': st.fixed_dictionaries({'c': TEXTS})}, optional={'z': VALUES}
+)
 OBJECTS = st.one_of(GOOD, st.dictionaries(st.sampled_from('abz'), VALUES, max_size=3), VALUES)
 LINES = st.one_of(
     st.builds(lambda value, ascii: json.dumps(value, ensure_ascii=ascii).encode(), OBJECTS, st.booleans()),

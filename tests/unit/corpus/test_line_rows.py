@@ -255,7 +255,9 @@ def test_blocks_cut_at_any_line_ends_give_the_same_rows(data, cuts):
     assert (rows, empty, rejects) == contents(text_rows(whole, 0, T2T_LINES))
 
 
-@pytest.mark.parametrize('before', [b'', b'abcdefg', '字'.encode(), '字ab'.encode(), 'é字'.encode()])
+@pytest.mark.parametrize(
+    'before', [b'', b'abcdefg', '字'.encode(), '字ab'.encode(), 'é字'.encode()]
+)
 def test_sequences_are_judged_alike_wherever_they_stand_in_a_line(before):
     # Lines are looked at 64 bytes at a time where that settles it: a sequence may lie across two.
     edges = [0x00, 0x0A, 0x0D, 0x7F, 0x80, 0x9F, 0xA0, 0xBF, 0xC0]

@@ -30,9 +30,7 @@ from tokcore.corpus.stats import add_tallies, stats_of
 from tokcore.corpus.tsv import Tsv
 from tokcore.text.normalizers import T2T_LINES
 
-TEXTS = st.lists(
-    st.text(st.sampled_from('ab é中 \t\r\u3000'), max_size=8), min_size=1, max_size=25
-)
+TEXTS = st.lists(st.text(st.sampled_from('ab é中 \t\r\u3000'), max_size=8), min_size=1, max_size=25)
 SHORT = 1 << 10
 
 PAIRS = ''.join(f'word{number} a\tmot{number % 7}\n' for number in range(400)).encode()
@@ -67,7 +65,10 @@ def split_of(form, files):
 
 def sampled_split(split, files, budget, item_bytes, sides, limit=SHORT):
     """What is counted of each side, and the sum of the tallies."""
-    index = [split.format.index(each, files.open) for each in split.format.index_ranges(split, item_bytes)]
+    index = [
+        split.format.index(each, files.open)
+        for each in split.format.index_ranges(split, item_bytes)
+    ]
     items = plan_items(split, index, item_bytes)
     starts = starts_to_number(items)
     found = {
@@ -149,7 +150,9 @@ def test_each_side_of_a_pair_is_sampled_for_itself(pair, budget, item_bytes, com
     counted, tally = sampled_split(split, files, budget, item_bytes, frozenset(sides))
     for side, data in enumerate(pair):
         assert counted[side] == taken_texts(data, budget)
-    texts = [[line.replace('\r', '').strip() for line in data.decode().split('\n')[:-1]] for data in pair]
+    texts = [
+        [line.replace('\r', '').strip() for line in data.decode().split('\n')[:-1]] for data in pair
+    ]
     whole = [number for number, row in enumerate(zip(*texts, strict=True)) if all(row)]
     taken = set()
     for side in sides:
@@ -309,7 +312,9 @@ def test_lines_are_taken_as_a_loop_over_them_takes_them(data, budget, compressed
 
 
 @given(
-    parts=st.lists(st.sampled_from([b'ab', b'\xff', b'\xe4\xb8', b'\r', b'abcdefgh', b'\n']), max_size=60),
+    parts=st.lists(
+        st.sampled_from([b'ab', b'\xff', b'\xe4\xb8', b'\r', b'abcdefgh', b'\n']), max_size=60
+    ),
     budget=st.integers(1, 100),
     limit=st.integers(1, 10),
 )

@@ -21,9 +21,7 @@ from tokcore.errors import InputError
 from tokcore.text.normalizers import RAW_LINES
 
 PACKED = pytest.mark.parametrize('packer', PACKERS)
-PARTS = st.lists(
-    st.text('ab\n', max_size=30).map(str.encode), min_size=1, max_size=6
-)
+PARTS = st.lists(st.text('ab\n', max_size=30).map(str.encode), min_size=1, max_size=6)
 
 
 def packed_file(packer, texts):

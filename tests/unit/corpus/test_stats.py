@@ -125,9 +125,7 @@ def test_a_pair_gives_a_receipt_for_each_side():
 
 
 @settings(deadline=None)
-@given(
-    st.lists(st.binary(max_size=30)).map(b'\n'.join), st.booleans(), *[st.integers(1, 64)] * 2
-)
+@given(st.lists(st.binary(max_size=30)).map(b'\n'.join), st.booleans(), *[st.integers(1, 64)] * 2)
 def test_the_checksum_is_that_of_the_text_however_stored_or_cut(
     text, compressed, item_bytes, block_bytes
 ):

@@ -62,7 +62,9 @@ def test_it_is_told_by_its_first_bytes(kind, tmp_path):
         assert compression_of(str(tmp_path / 'a.txt'), lambda path: open(path, 'rb')) is False
 
 
-@pytest.mark.parametrize('text', [b'BZh9 is how bzip2 begins\n', b'P*M\x18 text', b'(c) text', b'7zXZ'])
+@pytest.mark.parametrize(
+    'text', [b'BZh9 is how bzip2 begins\n', b'P*M\x18 text', b'(c) text', b'7zXZ']
+)
 def test_text_that_looks_a_little_like_it_is_text(tmp_path, text):
     path = tmp_path / 'a.txt'
     path.write_bytes(text)
@@ -250,9 +252,7 @@ def test_pieces_are_bounded_even_of_a_file_that_inflates_a_thousandfold():
         ('a.gz', b'x', False),
     ],
 )
-def test_gzip_is_told_by_content_and_by_name_only_if_the_file_is_too_short(
-    path, content, expected
-):
+def test_gzip_is_told_by_content_and_by_name_only_if_the_file_is_too_short(path, content, expected):
     assert compression_of(path, lambda path: io.BytesIO(content)) is expected
 
 

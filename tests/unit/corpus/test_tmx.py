@@ -24,8 +24,12 @@ CODES = {'bpt', 'ept', 'it', 'ph', 'ut'}
 texts = st.text(st.sampled_from('ab é中\u00a0\n\r\t<>&"\'-]'), max_size=8)
 names = st.sampled_from(['bpt', 'ept', 'it', 'ph', 'ut', 'hi', 'sub', 'b', 'tux', 'segment'])
 languages = st.sampled_from(['en', 'EN', 'en-US', 'en_gb', 'zh', 'zh-Hant', 'ZH', 'e', 'eng', 'fr'])
-comments = st.sampled_from(['<!---->', '<!-- <tu> </tu> -->', '<!-- - > ]]> -->', '<?x <tu> ?>', '<?y ??>'])
-characters = st.sampled_from(['&#9;', '&#233;', '&#x4e2d;', '&#x1F642;', '&amp;', '&lt;', '&#13;', '&#10;'])
+comments = st.sampled_from(
+    ['<!---->', '<!-- <tu> </tu> -->', '<!-- - > ]]> -->', '<?x <tu> ?>', '<?y ??>']
+)
+characters = st.sampled_from(
+    ['&#9;', '&#233;', '&#x4e2d;', '&#x1F642;', '&amp;', '&lt;', '&#13;', '&#10;']
+)
 sections = st.sampled_from(['<![CDATA[]]>', '<![CDATA[a <tu> ]] &amp; b]]>', '<![CDATA[]]]]>'])
 blanks = st.sampled_from(['', ' ', '\n', '\t\r\n'])
 outside = st.lists(st.one_of(comments, blanks, st.just('<note>x &lt;tu&gt;</note>')), max_size=2)
@@ -83,8 +87,12 @@ def units(draw):
 
 @st.composite
 def documents(draw):
-    head = draw(st.sampled_from(['', '<?xml version="1.0"?>', '<?xml version="1.0" encoding="utf-8"?>\n']))
-    doctype = draw(st.sampled_from(['', '<!DOCTYPE tmx SYSTEM "tmx14.dtd">', "<!DOCTYPE tmx SYSTEM 'a>b'>"]))
+    head = draw(
+        st.sampled_from(['', '<?xml version="1.0"?>', '<?xml version="1.0" encoding="utf-8"?>\n'])
+    )
+    doctype = draw(
+        st.sampled_from(['', '<!DOCTYPE tmx SYSTEM "tmx14.dtd">', "<!DOCTYPE tmx SYSTEM 'a>b'>"])
+    )
     body = [draw(st.one_of(units(), outside.map(''.join))) for _ in range(draw(st.integers(0, 5)))]
     return f'{head}{doctype}<!-- <tu> --><tmx version="1.4"><header/><body>{"".join(body)}</body></tmx>\n'
 
@@ -167,7 +175,12 @@ def expected(rows):
 
 @settings(deadline=None, max_examples=300)
 @given(documents(), st.integers(1, 40), st.integers(1, 200), st.booleans())
-@example('<tmx><tu><tuv xml:lang="en"><seg>a</seg></tuv><tuv lang="zh"><seg>b</seg></tuv></tu></tmx>', 1, 1, True)
+@example(
+    '<tmx><tu><tuv xml:lang="en"><seg>a</seg></tuv><tuv lang="zh"><seg>b</seg></tuv></tu></tmx>',
+    1,
+    1,
+    True,
+)
 def test_segments_are_those_of_elementtree(document, piece, block_bytes, drops):
     form = Tmx(('en', 'zh'), 'drop' if drops else 'text')
     found = read(document.encode(), form, piece, block_bytes)
@@ -188,9 +201,15 @@ def test_one_language_is_a_text(document):
 @given(documents(), st.sampled_from(['utf-16-le', 'utf-16-be', 'utf-8']), st.integers(4, 50))
 def test_encodings_with_a_mark_give_the_same(document, encoding, piece):
     document = document.replace(' encoding="utf-8"', '')
-    marks = {'utf-16-le': codecs.BOM_UTF16_LE, 'utf-16-be': codecs.BOM_UTF16_BE, 'utf-8': codecs.BOM_UTF8}
+    marks = {
+        'utf-16-le': codecs.BOM_UTF16_LE,
+        'utf-16-be': codecs.BOM_UTF16_BE,
+        'utf-8': codecs.BOM_UTF8,
+    }
     data = marks[encoding] + document.encode(encoding)
-    assert texts_of(read(data, Tmx(('en', 'zh')), piece)) == texts_of(read(document.encode(), Tmx(('en', 'zh'))))
+    assert texts_of(read(data, Tmx(('en', 'zh')), piece)) == texts_of(
+        read(document.encode(), Tmx(('en', 'zh')))
+    )
 
 
 def unit(text, name='x'):
@@ -205,13 +224,17 @@ def test_units_too_long_are_rejects_and_those_beside_them_rows(block_bytes, piec
     assert texts_of(found) == [('one',), ('two',), ('three',)]
     rejects = [each for rows in found for each in rows.rejects]
     assert [each.reason for each in rejects] == [TOO_LONG] * 2
-    assert [each.offset for each in rejects] == [document.index(unit(text)) for text in ('x' * 5000, 'y' * 300)]
+    assert [each.offset for each in rejects] == [
+        document.index(unit(text)) for text in ('x' * 5000, 'y' * 300)
+    ]
     assert [each.size for each in rejects] == [len(unit('x' * 5000)), len(unit('y' * 300))]
     assert sum(rows.lines for rows in found) == 6
 
 
 def test_what_stands_between_units_may_be_longer_than_a_line():
-    document = f'<tmx><header>{"h" * 5000}</header>{unit("one")}<!-- a -->{" " * 5000}{unit("two")}</tmx>'
+    document = (
+        f'<tmx><header>{"h" * 5000}</header>{unit("one")}<!-- a -->{" " * 5000}{unit("two")}</tmx>'
+    )
     assert texts_of(read(document.encode(), Tmx(('en',)), 64, 100, 200)) == [('one',), ('two',)]
 
 
@@ -233,7 +256,11 @@ def test_an_unknown_entity_is_a_reason_of_its_own():
 
 
 def test_an_entity_in_another_language_is_nobodys_business():
-    document = '<!DOCTYPE tmx SYSTEM "x"><tmx>' + unit('c').replace('</tu>', '<tuv lang="fr"><seg>&x;</seg></tuv></tu>') + '</tmx>'
+    document = (
+        '<!DOCTYPE tmx SYSTEM "x"><tmx>'
+        + unit('c').replace('</tu>', '<tuv lang="fr"><seg>&x;</seg></tuv></tu>')
+        + '</tmx>'
+    )
     assert texts_of(read(document.encode(), Tmx(('en',)))) == [('c',)]
     assert dataclasses.astuple(Tmx(('en',))) == (('en',), 'drop')
 

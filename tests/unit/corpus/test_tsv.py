@@ -85,7 +85,9 @@ def test_a_name_that_two_other_columns_have_does_no_harm():
 
 
 def test_names_without_a_header_are_refused():
-    with pytest.raises(InputError, match='en, zh is a name, and not a number from 0 on; give --header'):
+    with pytest.raises(
+        InputError, match='en, zh is a name, and not a number from 0 on; give --header'
+    ):
         became_of(Tsv(('en', 'zh')), b'en\tzh\na\tb\n')
 
 

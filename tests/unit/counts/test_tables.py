@@ -318,9 +318,7 @@ def test_parts_of_a_table_make_it_again(pairs, cuts):
 @given(st.lists(st.binary(max_size=40)), st.randoms())
 def test_tokens_of_any_length_are_picked_whole(tokens, dice):
     offsets = np.cumsum([0, *map(len, tokens)])
-    table = TokenTable(
-        np.frombuffer(b''.join(tokens), np.uint8), offsets, np.arange(len(tokens))
-    )
+    table = TokenTable(np.frombuffer(b''.join(tokens), np.uint8), offsets, np.arange(len(tokens)))
     order = dice.sample(range(len(tokens)), len(tokens))
     picked = table.pick(np.array(order, np.int64))
     found = [

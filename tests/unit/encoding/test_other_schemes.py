@@ -33,9 +33,10 @@ def _scan_words(rows, row, position, pre_tokenizer, tokens):
     buffer, count, used = pre_tokenizer.buffer, 0, 0
     while row < len(rows.starts):
         place = rows.starts[row] if position < 0 else position
-        if count > len(tokens.starts) - CHUNK_TOKENS or used + rows.ends[row] - place > len(
-            buffer
-        ) - READABLE:
+        if (
+            count > len(tokens.starts) - CHUNK_TOKENS
+            or used + rows.ends[row] - place > len(buffer) - READABLE
+        ):
             return row, position, count
         while place < rows.ends[row]:
             if count > len(tokens.starts) - CHUNK_TOKENS:

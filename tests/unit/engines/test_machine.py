@@ -48,9 +48,7 @@ def machine(monkeypatch):
 
     monkeypatch.setattr(engines_machine.psutil, 'virtual_memory', Memory)
     monkeypatch.setattr(engines_machine, 'resident_bytes', lambda: 100 * MIB)
-    monkeypatch.setattr(
-        os, 'sched_getaffinity', lambda process: set(range(16)), raising=False
-    )
+    monkeypatch.setattr(os, 'sched_getaffinity', lambda process: set(range(16)), raising=False)
 
 
 @pytest.fixture
@@ -162,9 +160,7 @@ def test_without_one_it_is_the_machines(tree, files):
 
 
 def test_what_others_in_the_container_hold_is_not_to_be_had(tree):
-    root = tree(
-        unified('/', {'memory.max': f'{1024 * MIB}\n', 'memory.current': f'{700 * MIB}\n'})
-    )
+    root = tree(unified('/', {'memory.max': f'{1024 * MIB}\n', 'memory.current': f'{700 * MIB}\n'}))
     assert available_bytes(root) == 324 * MIB
 
 

@@ -91,7 +91,11 @@ def test_a_folder_whose_name_holds_a_bracket(tmp_path):
     assert filesystem.read_bytes(f'{folder}/d.txt') == b'd'
     filesystem.delete_file(f'{folder}/d.txt')
     assert names_below(tmp_path) == [
-        'run1', 'run1/c.txt', 'run[1]', 'run[1]/a.txt', 'run[1]/b.txt',
+        'run1',
+        'run1/c.txt',
+        'run[1]',
+        'run[1]/a.txt',
+        'run[1]/b.txt',
     ]
 
 

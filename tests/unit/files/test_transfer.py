@@ -200,7 +200,9 @@ def test_a_redirection_is_followed_before_it_has_ended(server, tmp_path):
 def test_a_server_that_is_too_slow_is_left_and_gone_on_with_later(server, tmp_path):
     leave_part(server, tmp_path, Page(CONTENT), 1000)
     clock = itertools.count(step=WINDOW_SECONDS)  # so long each read takes
-    with pytest.raises(OperatingSystemError, match='in 120 seconds the server sent less than 120 KiB'):
+    with pytest.raises(
+        OperatingSystemError, match='in 120 seconds the server sent less than 120 KiB'
+    ):
         fetch(server, tmp_path, clock=clock.__next__)
     server.asked.clear()
     fetch(server, tmp_path)
@@ -293,6 +295,7 @@ def test_silence_is_a_sentence(server, tmp_path, monkeypatch):
 
 def test_what_answers_nothing_of_http_is_a_sentence(tmp_path):
     with socket.create_server(('127.0.0.1', 0)) as listening:
+
         def answer():
             connection, _ = listening.accept()
             with connection:

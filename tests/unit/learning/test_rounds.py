@@ -227,9 +227,8 @@ def test_the_second_of_two_runs_on_the_same_rounds_is_refused(tmp_path):
 
 def test_a_work_folder_that_cannot_be_written_to_is_told(tmp_path):
     (tmp_path / 'file').write_text('')
-    with pytest.raises(InputError, match='cannot '):
-        with kept(tmp_path / 'file').claimed():
-            pass
+    with pytest.raises(InputError, match='cannot '), kept(tmp_path / 'file').claimed():
+        pass
 
 
 def test_a_sweep_leaves_other_outputs_and_strange_files(tmp_path):
@@ -407,9 +406,8 @@ def test_rounds_stay_where_a_rerun_goes_on_with_them(tmp_path, error, is_kept):
 
 def test_where_nothing_is_begun_nothing_stays(tmp_path):
     rounds = kept(tmp_path / '.tokbeam')
-    with pytest.raises(FullDiskError):
-        with rounds.place.swept(), rounds.claimed():
-            raise FullDiskError('no room for the survey')
+    with pytest.raises(FullDiskError), rounds.place.swept(), rounds.claimed():
+        raise FullDiskError('no room for the survey')
     assert names(tmp_path) == []
 
 

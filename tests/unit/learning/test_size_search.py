@@ -18,9 +18,7 @@ def search(size_of, target, **options):
 
     reports = []
     options = {'smallest_size': 20, 'largest_count': 100_000, **options}
-    result = search_vocabulary(
-        build, target, report=lambda *told: reports.append(told), **options
-    )
+    result = search_vocabulary(build, target, report=lambda *told: reports.append(told), **options)
     assert len(set(built)) == len(built)  # a min-count is never built twice
     assert reports == [(m, size_of(m), target) for m in built]
     assert result.tried == tuple((m, size_of(m)) for m in built[: len(result.tried)])

@@ -171,7 +171,9 @@ def test_a_tree_grows_by_what_is_heavy_enough(table, longest, leasts):
 @settings(deadline=None, max_examples=100)
 def test_a_whole_tree_has_all(tokens, longest):
     text, counts = escape({token: 1 + len(token) % 3 for token in tokens})
-    check_nodes(text, counts, FullSuffixTrie(text, counts, longest, NO_RESTS).at_least(5), longest, 1)
+    check_nodes(
+        text, counts, FullSuffixTrie(text, counts, longest, NO_RESTS).at_least(5), longest, 1
+    )
 
 
 @pytest.mark.usefixtures('sizes')
@@ -191,7 +193,13 @@ def test_counts_of_any_size_are_summed_up(largest):
     text, counts = escape({'abab': largest, 'abb': 2**31, 'aab': 3, 'ba': 2**32 - 2})
     growing = PrunedSuffixTrie(text, counts, 199, NO_RESTS)
     for min_weight in (2**32 + 1, 7, 1):
-        check_nodes(text, counts, growing.at_least(min_weight), 199, min_weight if min_weight < 100 else min_weight // 2)
+        check_nodes(
+            text,
+            counts,
+            growing.at_least(min_weight),
+            199,
+            min_weight if min_weight < 100 else min_weight // 2,
+        )
 
 
 @pytest.mark.parametrize('kind', [PrunedSuffixTrie, FullSuffixTrie])
@@ -229,6 +237,8 @@ def test_long_common_prefixes(longest):
     text, classes = grow(tokens, longest)
     whole = plain_suffixes(text, None)
     representatives = classes.representatives.tolist()
-    for one, other, prefix in zip(representatives, representatives[1:], classes.prefixes[1:].tolist()):
+    for one, other, prefix in zip(
+        representatives, representatives[1:], classes.prefixes[1:].tolist()
+    ):
         assert whole[one] < whole[other] or whole[one][:longest] == whole[other][:longest]
         assert min(prefix, longest) == min(common_prefix(whole[one], whole[other]), longest)

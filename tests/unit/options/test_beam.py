@@ -81,6 +81,17 @@ def test_a_text_shows_no_value_that_an_option_hides():
     assert text_without_secrets('all is well: nothing here', flags) == 'all is well: nothing here'
 
 
-@pytest.mark.parametrize('text', ['a' * 200_000, 'a=' * 100_000, '{"' * 100_000, 'key:' * 50_000, '://' * 70_000, 'http://a;' * 20_000, 'http://' + '%25' * 60_000])
+@pytest.mark.parametrize(
+    'text',
+    [
+        'a' * 200_000,
+        'a=' * 100_000,
+        '{"' * 100_000,
+        'key:' * 50_000,
+        '://' * 70_000,
+        'http://a;' * 20_000,
+        'http://' + '%25' * 60_000,
+    ],
+)
 def test_long_values_take_no_time_to_speak_of(text):
     without_secrets([f'--x={text}'])

@@ -19,9 +19,7 @@ def dataset_of(folder, first, output_format='tfrecord'):
         {name: [first + number] * (1 + number * 7 % 30) + [END] for name in ('inputs', 'targets')}
         for number in range(20)
     ]
-    return open_dataset(
-        write_dataset(folder, [rows[:12], rows[12:]], output_format=output_format)
-    )
+    return open_dataset(write_dataset(folder, [rows[:12], rows[12:]], output_format=output_format))
 
 
 @pytest.fixture(scope='module')
@@ -51,7 +49,9 @@ def test_a_state_of_another_corpus_with_as_many_rows_is_refused(tmp_path, output
 
 def test_an_earlier_format_is_refused(dataset):
     with pytest.raises(InputError, match='the state has format 1, this version reads 2'):
-        dataset.from_state({'format': 1, 'arguments': {'split': 'train', **ASKED}, 'shards': '00000000'})
+        dataset.from_state(
+            {'format': 1, 'arguments': {'split': 'train', **ASKED}, 'shards': '00000000'}
+        )
 
 
 WRONG = [

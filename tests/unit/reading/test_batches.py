@@ -24,7 +24,11 @@ def drawn_shards(seed, shards, rows=ROWS, longest=60):
     dice = random.Random(seed)
     examples = [
         {
-            name: [2 + number % 200, *(dice.randint(2, 257) for _ in range(dice.randint(0, longest))), END]
+            name: [
+                2 + number % 200,
+                *(dice.randint(2, 257) for _ in range(dice.randint(0, longest))),
+                END,
+            ]
             for name in ('inputs', 'targets')
         }
         for number in range(rows)
@@ -95,7 +99,9 @@ def test_each_epoch_is_another_order_of_all_rows(dataset):
     assert rows_of(both) == sorted(2 * ALL_PAIRS)
     assert first != second
     assert listed(dataset.batches('train', **NMT)) == listed(dataset.batches('train', **NMT))
-    assert listed(dataset.batches('train', **NMT)) != listed(dataset.batches('train', seed=1, **NMT))
+    assert listed(dataset.batches('train', **NMT)) != listed(
+        dataset.batches('train', seed=1, **NMT)
+    )
 
 
 @pytest.mark.parametrize('readers', [1, 2, 3, 7])
@@ -118,7 +124,9 @@ def test_an_order_is_a_permutation_within_windows():
             for window in windows
             for row in order.rows_of(window).tolist()
         ]
-        assert sorted(rows) == [(s, r) for s, count in enumerate((30, 0, 7, 64)) for r in range(count)]
+        assert sorted(rows) == [
+            (s, r) for s, count in enumerate((30, 0, 7, 64)) for r in range(count)
+        ]
         assert [each.position for each in windows] == [
             sum(each.last - each.first for each in windows[:k]) for k in range(len(windows))
         ]
@@ -132,7 +140,12 @@ KINDS = {
     'stored': {'batch_size': 5, 'start': START, 'shuffle': False, 'window': 30},
     'no buckets': {'batch_size': 9, 'start': START, 'num_buckets': 0, 'window': 11},
     'budget': {'tokens_per_batch': 600, 'epochs': 2, 'window': 40},
-    'shapes': {'tokens_per_batch': 600, 'max_length': 50, 'pad_to_boundary': True, 'drop_remainder': True},
+    'shapes': {
+        'tokens_per_batch': 600,
+        'max_length': 50,
+        'pad_to_boundary': True,
+        'drop_remainder': True,
+    },
     'a part': {'tokens_per_batch': 400, 'num_readers': 3, 'reader_index': 1, 'window': 25},
 }
 
@@ -208,16 +221,25 @@ def test_sizes_are_divisors_of_the_number_that_has_most():
     for tokens in range(1, 60):
         most = counts[: 3 * tokens]
         window = most.index(max(most)) + 1
-        assert batch_sizes(tokens, [1]) == (max(k for k in range(1, tokens + 1) if window % k == 0),)
+        assert batch_sizes(tokens, [1]) == (
+            max(k for k in range(1, tokens + 1) if window % k == 0),
+        )
     # 735,134,400 has more divisors than all numbers below it (OEIS A002182).
     assert batch_sizes(735_134_400 // 3, [1]) == (735_134_400 // 3,)
 
 
 def test_shapes_are_known_beforehand(dataset):
-    asked = {'tokens_per_batch': 600, 'max_length': 50, 'pad_to_boundary': True, 'drop_remainder': True}
+    asked = {
+        'tokens_per_batch': 600,
+        'max_length': 50,
+        'pad_to_boundary': True,
+        'drop_remainder': True,
+    }
     iterator = dataset.batches('train', **asked)
     bounds = growing_boundaries(50)
-    shapes = {*zip(batch_sizes(600, (*bounds, 50)), (*(each - 1 for each in bounds), 50), strict=True)}
+    shapes = {
+        *zip(batch_sizes(600, (*bounds, 50)), (*(each - 1 for each in bounds), 50), strict=True)
+    }
     given_rows = 0
     for batch in iterator:
         assert batch['inputs'].shape == batch['targets'].shape and batch['inputs'].shape in shapes

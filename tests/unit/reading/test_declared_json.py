@@ -25,7 +25,11 @@ class Folder:
 
 
 def test_objects_are_dataclasses_and_lists_tuples():
-    value = {'files': [{'name': 'x', 'rows': 3, 'else': 1}, {'name': 'y'}], 'columns': [0, 'b'], 'note': None}
+    value = {
+        'files': [{'name': 'x', 'rows': 3, 'else': 1}, {'name': 'y'}],
+        'columns': [0, 'b'],
+        'note': None,
+    }
     assert checked(value, Folder) == Folder((File('x', 3), File('y', 0)), columns=(0, 'b'))
     assert fields_of({'kind': 'b', 'files': []}, Folder) == {'files': (), 'kind': 'b'}
     assert checked({'files': [], 'further': {'a': [1]}}, Folder).further == {'a': [1]}

@@ -103,7 +103,9 @@ def test_what_cannot_be_is_refused_on_opening(tmp_path, alter):
         open_dataset(altered(tmp_path / 'd', alter))
 
 
-@pytest.mark.parametrize('scheme_options', [{'split': 5}, {'split': ['space']}, {'split': 'none'}], ids=str)
+@pytest.mark.parametrize(
+    'scheme_options', [{'split': 5}, {'split': ['space']}, {'split': 'none'}], ids=str
+)
 def test_options_of_a_scheme_are_those_it_takes(tmp_path, scheme_options):
     def alter(fields):
         fields['options']['scheme'] = 'word'
@@ -153,7 +155,9 @@ def test_many_windows_are_never_listed(tmp_path):
 
 @pytest.mark.parametrize('epochs', [None, 10**15])
 @pytest.mark.parametrize(
-    'asked', [{'max_length': 1}, {'num_readers': 99, 'reader_index': 5}, {'drop_remainder': True}], ids=str
+    'asked',
+    [{'max_length': 1}, {'num_readers': 99, 'reader_index': 5}, {'drop_remainder': True}],
+    ids=str,
 )
 def test_epochs_without_a_batch_come_to_an_end(tmp_path, epochs, asked):
     dataset = open_dataset(write_dataset(tmp_path / 'd', SHARDS))
@@ -254,9 +258,13 @@ def test_a_link_to_a_shard_is_read(tmp_path):
 def test_ids_are_of_the_vocabulary(tmp_path):
     for output_format in ('tfrecord', 'parquet'):
         folder = write_dataset(
-            tmp_path / output_format, [[*ROWS, {'targets': [257, 258]}]], output_format=output_format
+            tmp_path / output_format,
+            [[*ROWS, {'targets': [257, 258]}]],
+            output_format=output_format,
         )
-        with pytest.raises(InputError, match=r'(record|row) 6.* holds 258, which is no id from 0 to 257'):
+        with pytest.raises(
+            InputError, match=r'(record|row) 6.* holds 258, which is no id from 0 to 257'
+        ):
             ids_of(open_dataset(folder))
 
 
@@ -264,7 +272,12 @@ def test_numbers_of_numpy_are_taken(tmp_path):
     dataset = open_dataset(write_dataset(tmp_path, SHARDS))
     asked = {'tokens_per_batch': np.int64(8), 'shuffle': np.bool_(False), 'pad': np.int32(0)}
     state = json.loads(json.dumps(dataset.batches('train', **asked).state()))
-    assert state['arguments'] == {'split': 'train', 'tokens_per_batch': 8, 'shuffle': False, 'pad': 0}
+    assert state['arguments'] == {
+        'split': 'train',
+        'tokens_per_batch': 8,
+        'shuffle': False,
+        'pad': 0,
+    }
 
 
 def test_two_names_of_one_shard(tmp_path):

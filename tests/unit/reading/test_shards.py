@@ -102,7 +102,9 @@ def test_a_column_twice(tmp_path):
             read()
 
 
-@pytest.mark.parametrize('kind', [pa.int8(), pa.uint16(), pa.int32(), pa.int64(), pa.uint64()], ids=str)
+@pytest.mark.parametrize(
+    'kind', [pa.int8(), pa.uint16(), pa.int32(), pa.int64(), pa.uint64()], ids=str
+)
 @pytest.mark.parametrize('list_', [pa.list_, pa.large_list])
 def test_ids_of_any_width_are_read(tmp_path, kind, list_):
     table = pa.table({'targets': pa.array(SOUND, list_(kind)), 'score': pa.array([1.5, 2.5, 3.5])})
@@ -141,11 +143,15 @@ def test_a_false_number_of_rows_is_not_counted_through_where_damage_is_passed_ov
     data[8] ^= 1
     path.write_bytes(data)
     for read in ways_to_read(dataset, 'skip'):
-        with pytest.raises(InputError, match=f'{NAME}: it has 9 rows, and the manifest tells of 10'):
+        with pytest.raises(
+            InputError, match=f'{NAME}: it has 9 rows, and the manifest tells of 10'
+        ):
             read()
 
 
-@pytest.mark.parametrize('data', [b'', b'PAR1', b'PAR1' * 9, b'x' * 400, b'PAR1' + b'\xff' * 90 + b'PAR1'], ids=str)
+@pytest.mark.parametrize(
+    'data', [b'', b'PAR1', b'PAR1' * 9, b'x' * 400, b'PAR1' + b'\xff' * 90 + b'PAR1'], ids=str
+)
 def test_what_is_no_parquet(tmp_path, data):
     for read in ways_to_read(dataset_of_bytes(tmp_path, data, 3)):
         with pytest.raises(InputError, match=f'{NAME}: it cannot be opened'):
@@ -154,7 +160,10 @@ def test_what_is_no_parquet(tmp_path, data):
 
 def listed(rows):
     return [
-        {name: rows.ids[name][own[row] : own[row + 1]].tolist() for name, own in rows.offsets.items()}
+        {
+            name: rows.ids[name][own[row] : own[row + 1]].tolist()
+            for name, own in rows.offsets.items()
+        }
         for row in range(len(rows))
     ]
 
@@ -192,7 +201,9 @@ def test_some_of_the_features_in_another_order(folder, examples):
 
 def test_what_tensorflow_writes_is_read(folder, tmp_path):
     """Unpacked numbers, features in another order, others beside them, and one of bytes."""
-    varint = lambda number: bytes([number]) if number < 128 else bytes([number & 127 | 128, number >> 7])  # noqa: E731
+    varint = lambda number: (
+        bytes([number]) if number < 128 else bytes([number & 127 | 128, number >> 7])
+    )  # noqa: E731
     field = lambda tag, data: bytes([tag]) + varint(len(data)) + data  # noqa: E731
     unpacked = b''.join(b'\x08' + varint(number) for number in (5, 300))
     targets = field(10, field(10, b'targets') + field(18, field(26, unpacked)))
@@ -286,6 +297,10 @@ def test_an_empty_shard_has_no_rows(tmp_path):
 def test_lines(rows):
     ids = np.array([id_ for row in rows for id_ in row], np.int32)
     text = PieceLines(PIECES).lines(ids, row_offsets([len(row) for row in rows]))
-    assert text.tobytes().decode() == ''.join(' '.join(SHOWN[id_] for id_ in row) + '\n' for row in rows)
+    assert text.tobytes().decode() == ''.join(
+        ' '.join(SHOWN[id_] for id_ in row) + '\n' for row in rows
+    )
     plain = PieceLines(PIECES, escapes=False).lines(ids, row_offsets([len(row) for row in rows]))
-    assert plain.tobytes().decode() == ''.join(' '.join(PIECES[id_] for id_ in row) + '\n' for row in rows)
+    assert plain.tobytes().decode() == ''.join(
+        ' '.join(PIECES[id_] for id_ in row) + '\n' for row in rows
+    )

@@ -210,9 +210,7 @@ class TestDamage:
 
             with pytest.raises(InputError, match='damaged'):
                 run = RunFile('run', len(data))
-                merge_buckets(
-                    read_slices([run], FINGERPRINT, 8, 0, 8, open_binary), open_binary
-                )
+                merge_buckets(read_slices([run], FINGERPRINT, 8, 0, 8, open_binary), open_binary)
 
 
 class TestMerging:

@@ -113,8 +113,7 @@ def test_two_features_are_framed_as_the_formats_say(rows):
         [('inputs', encoded(inputs)), ('targets', encoded(targets))], keys_of(keys)
     )
     assert records_of(found) == [
-        (key, plain_record(plain_example({'inputs': a, 'targets': b})))
-        for a, b, key in rows
+        (key, plain_record(plain_example({'inputs': a, 'targets': b}))) for a, b, key in rows
     ]
 
 
@@ -317,5 +316,7 @@ def test_what_is_no_example_of_int64_is_refused(record):
 def test_ids_of_two_bytes_make_the_same_records():
     wide = encoded([[1, 2], [], [127, 128, 300, 16_383, 16_384, 65_535]])
     narrow = Encoded(wide.ids.astype(np.uint16), wide.offsets)
-    made = [records_of(frame_examples([('x', each)], keys_of([3, 1, 2]))) for each in (wide, narrow)]
+    made = [
+        records_of(frame_examples([('x', each)], keys_of([3, 1, 2]))) for each in (wide, narrow)
+    ]
     assert made[0] == made[1]

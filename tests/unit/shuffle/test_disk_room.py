@@ -177,8 +177,11 @@ class TestRefusal:
         assert 0.9 < find(share).bytes / need_of_all(plan).bytes < 1.1
 
     def test_one_that_surely_does_not_is(self, find):
-        with pytest.raises(FullDiskError, match='about 2 MiB are needed in .* for the shuffle and '
-                           'the result, by a sample of the text, and 0 MiB are free; make room'):
+        with pytest.raises(
+            FullDiskError,
+            match='about 2 MiB are needed in .* for the shuffle and '
+            'the result, by a sample of the text, and 0 MiB are free; make room',
+        ):
             find(0.4)
 
     def test_runs_that_are_there_need_no_room(self, plan, find):

@@ -48,9 +48,7 @@ def plain_vocabulary(counts, min_count, limit, reserved):
                 candidates = len(rest) if limit is None else min(len(rest), limit - 1)
                 for length in range(1, candidates + 1):
                     weights[rest[:length]] += count
-                cut = next(
-                    n for n in range(min(len(rest), longest), 0, -1) if rest[:n] in known
-                )
+                cut = next(n for n in range(min(len(rest), longest), 0, -1) if rest[:n] in known)
                 rest = rest[cut:]
         kept = []
         for string in sorted(weights, key=len, reverse=True):

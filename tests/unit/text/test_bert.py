@@ -38,7 +38,9 @@ def scanned(rows, pre_tokenizer, room):
     """The tokens of rows, found so many at a time."""
     state, text = pre_tokenizer.prepare(rows)
     starts = np.empty(room + CHUNK_TOKENS, np.uint64)
-    tokens = ScannedTokens(text, starts, np.empty_like(starts), np.zeros(len(rows.starts) + 1, np.int64))
+    tokens = ScannedTokens(
+        text, starts, np.empty_like(starts), np.zeros(len(rows.starts) + 1, np.int64)
+    )
     found = [[] for _ in rows.starts]
     row, position = 0, -1
     while row < len(rows.starts):
@@ -67,7 +69,12 @@ def test_rows_are_gone_on_with_anywhere(pre_tokenizer, texts, room):
 @pytest.mark.parametrize('pre_tokenizer', KINDS, ids=str)
 @pytest.mark.parametrize(
     'text',
-    ['word, ' * 30_000, '中文字' * 60_000, 'x' * 200_000 + ' é ' + 'y' * 2_000, '한글' * 20_000 + ' a'],
+    [
+        'word, ' * 30_000,
+        '中文字' * 60_000,
+        'x' * 200_000 + ' é ' + 'y' * 2_000,
+        '한글' * 20_000 + ' a',
+    ],
     ids=['words', 'ideographs', 'long words', 'syllables'],
 )
 def test_parts_of_a_long_row_have_its_tokens(pre_tokenizer, text):

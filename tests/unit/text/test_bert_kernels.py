@@ -199,9 +199,9 @@ def joined_parts(line, pre_tokenizer, longest):
 
 
 @given(
-    st.lists(
-        st.one_of(LINES, st.characters(codec='utf-8').map(lambda each: 40 * each))
-    ).map(''.join)
+    st.lists(st.one_of(LINES, st.characters(codec='utf-8').map(lambda each: 40 * each))).map(
+        ''.join
+    )
 )
 @settings(max_examples=100, deadline=None)
 @example('ΑΣ.Α ΑΣ,Α' * 3)

@@ -40,7 +40,7 @@ any_text = st.one_of(st.text(), st.text(st.sampled_from(_SPECIAL)))
 
 
 def test_the_alphabet_always_has_what_escaping_writes():
-    assert ESCAPE_CHARACTERS == set('\\_u;0123456789')
+    assert set('\\_u;0123456789') == ESCAPE_CHARACTERS
     assert alphabet_of([]) == ESCAPE_CHARACTERS
     assert alphabet_of(['ab', '', 'bé']) == ESCAPE_CHARACTERS | set('abé')
 
@@ -140,7 +140,9 @@ def test_tokens_are_those_of_the_plain_rule(rows, between, room):
     assert scanned(rows, between, room) == [tokenize(row) for row in rows]
 
 
-@pytest.mark.parametrize('character', '字 一 龿 鿀 ䷿ é 𝄞 𝔞 。 ， 々 ０ a'.split() + [' '])
+@pytest.mark.parametrize(
+    'character', ['字', '一', '龿', '鿀', '䷿', 'é', '𝄞', '𝔞', '。', '，', '々', '０', 'a'] + [' ']
+)
 @pytest.mark.parametrize('before', ['', 'a', ' ', 'a ', '. '])
 def test_every_place_in_a_chunk(character, before):
     rows = [
@@ -221,4 +223,4 @@ def test_tables_hold_every_code_point():
         character = chr(code_point)
         assert words[code_point] == is_word(character)
         assert spaces[code_point] == (not character.strip())
-    assert unicode.UNICODE_VERSION == unicodedata.unidata_version
+    assert unicodedata.unidata_version == unicode.UNICODE_VERSION

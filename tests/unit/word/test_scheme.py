@@ -52,9 +52,7 @@ def test_words_of_any_text(texts, split):
     encoder = WordScheme(split).encoder(vocabulary)
     data = [text.encode('utf-8', 'surrogatepass') for text in texts]
     ends = np.cumsum([len(each) for each in data], dtype=np.int64)
-    side = Side(
-        np.frombuffer(b''.join(data), np.uint8), ends - [len(each) for each in data], ends
-    )
+    side = Side(np.frombuffer(b''.join(data), np.uint8), ends - [len(each) for each in data], ends)
     encoded = encoder.encode_side(side)
     rows = [
         encoded.ids[encoded.offsets[row] : encoded.offsets[row + 1]].tolist()

@@ -29,7 +29,11 @@ def learned(words, **options):
 @settings(max_examples=150, deadline=None)
 def test_pieces_are_those_of_the_rule(selection, words, min_count, iterations, joiner):
     options = WordPieceOptions(
-        vocab_size=1, selection=selection, iterations=iterations, joiner=joiner, special_tokens=('[X]',)
+        vocab_size=1,
+        selection=selection,
+        iterations=iterations,
+        joiner=joiner,
+        special_tokens=('[X]',),
     )
     learner = PieceLearner(TokenTable.from_items(words.items()), options)
     assert learner.build(min_count) == plain_pieces(

@@ -123,7 +123,7 @@ def test_pieces_are_joined_and_the_joiner_taken_off():
     [
         (['a', '.', '?', '!', ','], 'a.?!,'),
         (['it', "'", 's'], "it's"),
-        (["a", "n't", "a", "'m", "'s", "'ve", "'re"], "an't a'm's've're"),
+        (['a', "n't", 'a', "'m", "'s", "'ve", "'re"], "an't a'm's've're"),
         (["'", 'a', "'"], "' a '"),
         (['a', ';', 'a'], 'a ; a'),
     ],

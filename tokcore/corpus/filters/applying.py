@@ -82,9 +82,7 @@ def find_end(
 def _pieces_before(rows: Rows, end: int) -> Rows:
     """The rows whose identities are before one."""
     kept = int(np.searchsorted(rows.identities, end))
-    return dataclasses.replace(
-        rows.at(slice(kept)), beyond=rows.beyond + len(rows) - kept
-    )
+    return dataclasses.replace(rows.at(slice(kept)), beyond=rows.beyond + len(rows) - kept)
 
 
 def _before(rows: Rows, end: int) -> Rows:
@@ -163,9 +161,7 @@ def filtered_rows(rows: Rows, split: Split, block: Block, normalizer: Normalizer
             dropped += _dropped(each, rows, taken, gone)
             dropped += _dropped(each, rows, _Taken(sides, taken.rows[found.rows]), ~stays)
         if not stays.all():
-            sides = tuple(
-                Side(side.text, side.starts[stays], side.ends[stays]) for side in sides
-            )
+            sides = tuple(Side(side.text, side.starts[stays], side.ends[stays]) for side in sides)
             found = Filtered(sides, found.rows[stays])
         taken = _Taken(sides, taken.rows[found.rows])
     made = dataclasses.replace(

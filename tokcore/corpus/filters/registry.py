@@ -161,9 +161,7 @@ def script_options(words: Sequence[str]) -> dict[str, object]:
     if not is_script(code):
         raise ValueError(f'Unicode has no script {code}, as Latn, Cyrl or Hani')
     if share is None or not 0 <= share <= 1:
-        raise ValueError(
-            f'{shown(words[1])} is no share from 0 to 1, with four decimals at most'
-        )
+        raise ValueError(f'{shown(words[1])} is no share from 0 to 1, with four decimals at most')
     return {'code': code, 'least': share, 'side': _side(words[2:])}
 
 
@@ -195,9 +193,7 @@ def _unit(words: Sequence[str]) -> tuple[list[str], bool]:
 def _number(word: str) -> int:
     number = int(word) if _NUMBER.fullmatch(word) else None
     if number is None or number > LARGEST_INT32:
-        raise ValueError(
-            f'{shown(word)} is no whole number from 0 to {said(LARGEST_INT32)}'
-        )
+        raise ValueError(f'{shown(word)} is no whole number from 0 to {said(LARGEST_INT32)}')
     return number
 
 
@@ -209,13 +205,9 @@ _KINDS = {
     'length': _Kind('length:MIN:MAX[:tokens]', f'{_RULES}:Length', length_options),
     'ratio': _Kind('ratio:R[:tokens]', f'{_RULES}:Ratio', ratio_options),
     'different': _Kind('different', f'{_RULES}:Different', no_options),
-    'script': _Kind(
-        'script:CODE:SHARE[:source|target]', f'{_RULES}:Script', script_options
-    ),
+    'script': _Kind('script:CODE:SHARE[:source|target]', f'{_RULES}:Script', script_options),
     **{
-        form: _Kind(
-            form, f'{_RULES}:NormalForm', functools.partial(form_options, form)
-        )
+        form: _Kind(form, f'{_RULES}:NormalForm', functools.partial(form_options, form))
         for form in ('nfc', 'nfd', 'nfkc', 'nfkd')
     },
     'paracrawl': _Kind('paracrawl', 'tokcore.corpus.entities:ParaCrawl', no_options),

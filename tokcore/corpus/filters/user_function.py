@@ -88,7 +88,9 @@ class UsersFunction(RowFilter):
             except BaseException as error:
                 if has_ctrl_c_come():
                     raise
-                raise InputError(f'the filter {name}: {_import_failure(error, module, hint)}') from error
+                raise InputError(
+                    f'the filter {name}: {_import_failure(error, module, hint)}'
+                ) from error
         if not callable(found):
             what = f'has no function {function}'
             if found is not None:

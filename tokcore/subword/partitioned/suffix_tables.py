@@ -40,9 +40,7 @@ _ESCAPED = 15
 # A head, two numbers of up to 5 bytes, and a weight of up to 9.
 MAX_ROW_OVERHEAD = 32
 
-_WRITTEN = np.dtype(
-    [(name, np.int64) for name in ('used', 'rows', 'added', 'common')], align=True
-)
+_WRITTEN = np.dtype([(name, np.int64) for name in ('used', 'rows', 'added', 'common')], align=True)
 
 
 class SuffixRows(NamedTuple):

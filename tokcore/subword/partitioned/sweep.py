@@ -49,9 +49,7 @@ class _Partition(NamedTuple):
     min_weight: int
 
 
-_NODE = np.dtype(
-    [(name, np.int64) for name in ('depth', 'weight', 'taken', 'rest')], align=True
-)
+_NODE = np.dtype([(name, np.int64) for name in ('depth', 'weight', 'taken', 'rest')], align=True)
 """A node begun: its depth, the weight below it, what selected strings have taken of that, and the
 weight that no frequent node below it holds."""
 

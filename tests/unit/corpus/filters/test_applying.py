@@ -131,9 +131,7 @@ def taken(
 
 WORDS = st.sampled_from(['a', 'e,', 'x', 'y', ' ', ',', 'i', '字', 'longer words,'])
 PAIRS = st.lists(
-    st.tuples(
-        st.lists(WORDS, max_size=5).map(''.join), st.sampled_from(['', 'b', '字字字字'])
-    ),
+    st.tuples(st.lists(WORDS, max_size=5).map(''.join), st.sampled_from(['', 'b', '字字字字'])),
     min_size=1,
     max_size=12,
 )

@@ -99,7 +99,9 @@ def test_filters_cross_process_borders_as_words_and_are_made_once():
 
 
 def test_a_worker_whose_tables_are_others_refuses_them():
-    with pytest.raises(InputError, match=r'letters \w+\) than where the job was begun \(letters 0\)'):
+    with pytest.raises(
+        InputError, match=r'letters \w+\) than where the job was begun \(letters 0\)'
+    ):
         made_filters((AskedFilter('script:Latn:0.5', 'letters 0'),))
 
 

@@ -67,7 +67,9 @@ def test_ratio_keeps_pairs_of_which_the_longer_side_is_no_more_times_the_shorter
         assert kept(made, rows) == rows_where(rows, is_kept)
 
 
-@pytest.mark.parametrize(('ratio', 'lengths'), [('1.15', (23, 20)), ('1.1', (11, 10)), ('3', (3, 1))])
+@pytest.mark.parametrize(
+    ('ratio', 'lengths'), [('1.15', (23, 20)), ('1.1', (11, 10)), ('3', (3, 1))]
+)
 def test_a_ratio_is_exact_at_its_bound(ratio, lengths):
     longer, shorter = lengths
     rows = [('x' * shorter, 'y' * longer), ('x' * (longer + 1), 'y' * shorter)]
@@ -190,7 +192,9 @@ def needs_a_look(form, character):
     is_changed = not '\ud800' <= character <= '\udfff' and (
         unicodedata.normalize(form, character) != character
     )
-    return is_changed or unicodedata.combining(character) or '\u1100' <= character <= '\u11ff' or parts
+    return (
+        is_changed or unicodedata.combining(character) or '\u1100' <= character <= '\u11ff' or parts
+    )
 
 
 def without_entities(text):

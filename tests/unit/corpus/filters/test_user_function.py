@@ -131,14 +131,18 @@ def test_classes_of_a_functions_own_are_taken_as_what_they_hold():
     assert applied(made, [('a', 'b')]) == ([('x', 'y'), ('z', 'u')], [0, 0])
 
 
-@pytest.mark.parametrize('raised', [SystemExit(0), GeneratorExit(), KeyboardInterrupt(), MemoryError()])
+@pytest.mark.parametrize(
+    'raised', [SystemExit(0), GeneratorExit(), KeyboardInterrupt(), MemoryError()]
+)
 def test_whatever_a_function_raises_is_told_with_its_row(raised):
     def function(text):
         if text == 'b':
             raise raised
         return text
 
-    with pytest.raises(RowError, match=f'own:function fails with {type(raised).__name__}') as refused:
+    with pytest.raises(
+        RowError, match=f'own:function fails with {type(raised).__name__}'
+    ) as refused:
         kept(UsersFunction('own:function', function), [('a',), ('b',)])
     assert refused.value.row == 1
 
@@ -216,7 +220,10 @@ def test_an_error_of_a_function_is_told_by_its_last_line():
 def test_what_cannot_be_imported_is_told_before_any_row(module, tmp_path):
     assert filter_list('nowhere.at_all:function') == ('nowhere.at_all:function',)
     for name, sentence in [
-        ('nowhere.at_all:function', 'there is no module nowhere here; put its folder on PYTHONPATH'),
+        (
+            'nowhere.at_all:function',
+            'there is no module nowhere here; put its folder on PYTHONPATH',
+        ),
         ('lengths:function', 'or give length:MIN:MAX'),
         ('filters_there:missing', 'filters_there has no function missing; mend the name'),
         ('filters_there:not_a_function', 'has not_a_function, which is no function; mend'),
@@ -227,7 +234,7 @@ def test_what_cannot_be_imported_is_told_before_any_row(module, tmp_path):
     with pytest.raises(InputError, match="No module named 'not_installed_either'; install it"):
         make_filter('breaks_here:function')
     for text, sentence in [
-        ('import sys; sys.exit(0)', "fails with SystemExit: 0; let it do so only if __name__ == "),
+        ('import sys; sys.exit(0)', 'fails with SystemExit: 0; let it do so only if __name__ == '),
         ('raise KeyboardInterrupt', 'fails with KeyboardInterrupt; mend it'),
         ('raise GeneratorExit', 'fails with GeneratorExit; mend it'),
     ]:

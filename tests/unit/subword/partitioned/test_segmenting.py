@@ -38,7 +38,9 @@ def batches_of(tokens, longest):
     offsets = np.cumsum([0, *(len(token.encode()) for token in tokens)])
     counts = np.array(list(tokens.values()), np.int64)
     array = read_only(np.frombuffer(data, np.uint8))
-    return list(escaped_batches(array, read_only(offsets.astype(np.int64)), read_only(counts), longest))
+    return list(
+        escaped_batches(array, read_only(offsets.astype(np.int64)), read_only(counts), longest)
+    )
 
 
 def groups_of(borders):

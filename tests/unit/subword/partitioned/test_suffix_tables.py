@@ -160,9 +160,7 @@ def test_rows_can_be_weighed_anew(items, data):
     weights = data.draw(st.lists(WEIGHTS, min_size=len(items), max_size=len(items)))
     weighed = table.with_weights(np.array([7, *weights], np.int64), 1)
     expected = {
-        string: weight
-        for (string, _), weight in zip(table.items(), weights, strict=True)
-        if weight
+        string: weight for (string, _), weight in zip(table.items(), weights, strict=True) if weight
     }
     assert weighed.data.tobytes() == SuffixTable.from_items(expected.items()).data.tobytes()
     assert (weighed.rows, weighed.added) == (
