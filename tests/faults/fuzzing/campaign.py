@@ -11,6 +11,7 @@ from pathlib import Path
 
 from forked_commands import Lane
 
+from .archive_cases import attack_archives
 from .count_cases import attack_counts
 from .filter_cases import attack_filters
 from .format_cases import attack_damaged_files, attack_formats
@@ -35,6 +36,7 @@ KINDS: dict[str, Callable[[Room, random.Random], None]] = {
     'inputs': attack_inputs,
     'formats': attack_formats,
     'damaged files': attack_damaged_files,
+    'archives': attack_archives,
     'sgm': attack_sgm,
     'tmx': attack_tmx,
     'filters': attack_filters,

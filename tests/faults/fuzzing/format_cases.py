@@ -55,8 +55,8 @@ def play_formats(room: Room, dice: random.Random, names: Sequence[str], is_damag
         texts.append(found)
     longest = dice.choice([_LONGEST, _LONGEST, 50, 1000, 64 << 10])
     words += [*drawn.words, *_draw_reading(dice, longest, max(map(len, drawn.files.values())))]
-    expected = _expected(drawn, paths, texts, longest) if is_known else _NOT_KNOWN
-    _count(room, words, paths, drawn, expected)
+    expected = _expected(drawn, paths, texts, longest) if is_known else NOT_KNOWN
+    count_drawn(room, words, paths, drawn, expected)
 
 
 def _draw_reading(dice: random.Random, longest: int, size: int) -> list[str]:
@@ -69,7 +69,7 @@ def _draw_reading(dice: random.Random, longest: int, size: int) -> list[str]:
     return words
 
 
-_NOT_KNOWN = SplitRows()
+NOT_KNOWN = SplitRows()
 
 
 def _expected(
@@ -83,11 +83,12 @@ def _expected(
     return rows if rows and rows.rows else None
 
 
-def _count(
+def count_drawn(
     room: Room, words: Sequence[str], paths: Sequence[str], drawn: DrawnRows,
     expected: SplitRows | None,
 ) -> None:  # fmt: skip
-    statuses = [2] if expected is None else [0, 2] if expected is _NOT_KNOWN else [0]
+    """Counts a corpus with the given words; its rows are the expected ones, or it is refused."""
+    statuses = [2] if expected is None else [0, 2] if expected is NOT_KNOWN else [0]
     ended = room.run(
         'count', *words, '--output', 'counts',
         statuses=statuses, may_change=['counts', 'counts.rejected'],
@@ -101,7 +102,7 @@ def _count(
     manifest = json.loads((room.here / 'counts' / 'tokbeam.json').read_bytes())
     for each in manifest['lines']:
         _check_conservation(each)
-    if expected is not _NOT_KNOWN:
+    if expected is not NOT_KNOWN:
         results.check_counts(room.here / 'counts', expected, range(drawn.sides))
         results.check_lines(manifest, room.here / 'counts.rejected', {'train': expected})
 
