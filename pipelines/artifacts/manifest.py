@@ -124,14 +124,14 @@ class Manifest:
         for name in ('datasets', 'sample'):
             if not fields[name]:
                 del fields[name]
-        put_rules(fields)
+        rules_to_json(fields)
         for each in fields['inputs']:
-            put_rules(each)
+            rules_to_json(each)
             for name in ('stored_bytes', 'sha256'):
                 if each[name] is None:
                     del each[name]
         for each in (*fields['vocabularies'], *fields['vocabularies_used']):
-            put_rules(each)
+            rules_to_json(each)
             for name in ('scheme', 'special_ids', 'scheme_options'):
                 if each[name] is None:
                     del each[name]
@@ -154,7 +154,7 @@ class Manifest:
             manifest = _checked(
                 cls(
                     **{
-                        **take_rules(fields),
+                        **rules_from_json(fields),
                         **{name: _records(kind, fields[name]) for name, kind in _RECORDS.items()},
                         'datasets': _records(LineTally, fields.get('datasets', [])),
                         'sample': _records(SampleRecord, fields.get('sample', [])),
@@ -247,7 +247,7 @@ def _records(kind: type, fields: object) -> tuple:
     found = []
     for each in fields:
         if kind in (InputText, VocabularyRecord):
-            each = take_rules(each)
+            each = rules_from_json(each)
         if kind is VocabularyRecord:
             tried = tuple((int(count), int(size)) for count, size in each['tried'])
             beside = _records(OutputFile, each.get('beside', []))
@@ -291,14 +291,14 @@ def earlier_rules() -> TokenRules:
     return find_scheme(DEFAULT_SCHEME).rules
 
 
-def put_rules(fields: dict[str, object]) -> None:
+def rules_to_json(fields: dict[str, object]) -> None:
     """Replaces `rules` by `normalizer` and `pre_tokenizer` for JSON; by nothing if it is None."""
     rules = fields.pop('rules')
     if rules is not None:
         fields |= {name: rules[name] for name in _FIELDS}
 
 
-def take_rules(fields: Mapping[str, object]) -> dict[str, object]:
+def rules_from_json(fields: Mapping[str, object]) -> dict[str, object]:
     """Returns fields of JSON with `rules` again in place of the two; None where there are none.
 
     Raises:

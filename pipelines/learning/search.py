@@ -22,7 +22,7 @@ from pipelines.learning.rounds import RoundsPlace
 from tokcore.counts.token_table import TokenTable
 from tokcore.encoding.scheme import Learned, LearningOptions, Scheme
 from tokcore.errors import InputError
-from tokcore.learning.size_search import Report
+from tokcore.learning.size_search import Progress
 from tokcore.options import flag
 from tokcore.subword.scheme import T2T_RANGE
 
@@ -132,7 +132,7 @@ class VocabularySearch:
             f'at hand; {instead}'
         )
 
-    def _learn_on_beam(self, report: Report) -> tuple[Learned, int]:
+    def _learn_on_beam(self, report: Progress) -> tuple[Learned, int]:
         module, _, name = self.scheme.beam_learner.partition(':')
         learn: BeamSearch = getattr(importlib.import_module(module), name)
         return learn(self, report)
@@ -210,6 +210,6 @@ def _megabytes(size: int) -> str:
     return f'{size >> 20} MB'
 
 
-BeamSearch = Callable[[VocabularySearch, Report], tuple[Learned, int]]
+BeamSearch = Callable[[VocabularySearch, Progress], tuple[Learned, int]]
 """What a scheme's `beam_learner` names: gives what was learned, and the memory in bytes that was
 predicted of this process."""

@@ -38,7 +38,7 @@ from pipelines.transforms.reports import GatherOnOne, read_report
 from tokcore.counts.token_table import TokenTable
 from tokcore.encoding.scheme import Learned
 from tokcore.errors import InputError
-from tokcore.learning.size_search import Report
+from tokcore.learning.size_search import Progress
 from tokcore.subword.learner import (
     ITERATIONS,
     RESERVED_TOKENS,
@@ -81,7 +81,7 @@ MOST_GROUPS = 4096
 """Each is a file and two elements in every iteration; beyond, groups get larger instead."""
 
 
-def search_on_beam(search: VocabularySearch, report: Report) -> tuple[Learned, int]:
+def search_on_beam(search: VocabularySearch, report: Progress) -> tuple[Learned, int]:
     """Learns on the workers; returns the memory too that was predicted of this process, in bytes.
 
     Raises:

@@ -31,7 +31,7 @@ from tokcore.counts.tables import COUNT_PARTITIONS, partition_table
 from tokcore.counts.token_table import TokenTable
 from tokcore.encoding.scheme import Learned, Scheme
 from tokcore.errors import InputError
-from tokcore.learning.size_search import Report
+from tokcore.learning.size_search import Progress
 from tokcore.wordpiece.learner import (
     ChosenWords,
     first_weights,
@@ -49,7 +49,7 @@ RunPipeline = Callable[[Callable[[beam.Pipeline], None]], None]
 _METRICS = 'tokbeam.wordpiece'
 
 
-def search_on_beam(search: VocabularySearch, report: Report) -> tuple[Learned, int]:
+def search_on_beam(search: VocabularySearch, report: Progress) -> tuple[Learned, int]:
     """Learns on the workers; returns the memory too that was predicted of one in this process.
 
     Raises:

@@ -11,7 +11,7 @@ from tokcore.bpe.options import BpeOptions
 from tokcore.encoding.scheme import EncodingOptions, Learned, PieceWriter, Scheme
 from tokcore.encoding.vocabulary import ReadBeside, Template, read_if_there
 from tokcore.errors import InputError
-from tokcore.learning.size_search import Report
+from tokcore.learning.size_search import Progress
 from tokcore.options import declared, option
 
 if typing.TYPE_CHECKING:
@@ -140,7 +140,7 @@ class BpeScheme(Scheme):
         if self.form is not None and self.kind not in PATTERNS:
             self.normalizer  # noqa: B018 - it refuses to be made
 
-    def learn(self, table: TokenTable, options: BpeOptions, report: Report) -> Learned:
+    def learn(self, table: TokenTable, options: BpeOptions, report: Progress) -> Learned:
         from tokcore.bpe.codes import NmtVocabulary, TextbookVocabulary
         from tokcore.bpe.trainer import learn_merges
         from tokcore.bpe.vocabulary import BpeVocabulary

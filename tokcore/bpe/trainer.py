@@ -58,7 +58,7 @@ from tokcore.text.byte_level import (
 )
 from tokcore.text.unicode import CODE_POINTS, next_character
 
-Report = Callable[[int], None]
+Progress = Callable[[int], None]
 
 _RULES: dict[Ties, int] = {
     'smallest-ids': SMALLEST_IDS,
@@ -108,7 +108,7 @@ class LearnedMerges:
 
 
 def learn_merges(
-    table: TokenTable, rules: BpeRules, report: Report | None = None, in_order: bool = False
+    table: TokenTable, rules: BpeRules, report: Progress | None = None, in_order: bool = False
 ) -> LearnedMerges:
     """Learns merges from distinct tokens and their counts: those of a plain recount at each step.
 
@@ -186,7 +186,7 @@ class _Learning:
             rule=_RULES[rules.ties],
         )
 
-    def run(self, report: Report) -> None:
+    def run(self, report: Progress) -> None:
         """Makes all merges."""
         state = self._state
         if state[trainer_kernels.SYMBOLS] >= self._limits.symbols or self._limits.merges <= 0:

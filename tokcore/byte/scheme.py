@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from tokcore.encoding.scheme import Learned, LearningOptions, Scheme
 from tokcore.encoding.vocabulary import ReadBeside, SpecialIds, read_if_there
 from tokcore.errors import InputError
-from tokcore.learning.size_search import Report
+from tokcore.learning.size_search import Progress
 
 if typing.TYPE_CHECKING:
     from tokcore.byte.model import BytePreTokenizer
@@ -94,7 +94,7 @@ class ByteScheme(Scheme):
     def fixed(self) -> ByteVocabulary:
         return _VOCABULARY
 
-    def learn(self, table: TokenTable, options: LearningOptions, report: Report) -> Learned:
+    def learn(self, table: TokenTable, options: LearningOptions, report: Progress) -> Learned:
         return Learned(_VOCABULARY)
 
     def parse(self, data: bytes, path: str, read: ReadBeside = read_if_there) -> ByteVocabulary:

@@ -41,7 +41,7 @@ from tokcore.encoding.vocabulary import (
     template_ids,
 )
 from tokcore.errors import InputError
-from tokcore.learning.size_search import Report
+from tokcore.learning.size_search import Progress
 from tokcore.options import option, positive, recorded
 
 if typing.TYPE_CHECKING:
@@ -168,7 +168,7 @@ class Scheme(abc.ABC):
         """
 
     @abc.abstractmethod
-    def learn(self, table: TokenTable, options: LearningOptions, report: Report) -> Learned:
+    def learn(self, table: TokenTable, options: LearningOptions, report: Progress) -> Learned:
         """Learns a vocabulary from distinct tokens and their counts, in memory.
 
         Args:

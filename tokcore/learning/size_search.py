@@ -17,7 +17,7 @@ STRATEGIES: tuple[Strategy, ...] = get_args(Strategy)
 _FIRST_RANGE = (1, 1000)
 
 Build = Callable[[int], Sequence[str]]
-Report = Callable[[int, int, int], None]
+Progress = Callable[[int, int, int], None]
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ def search_vocabulary(
     min_count_range: tuple[int, int] | None = None,
     smallest_size: int,
     largest_count: int,
-    report: Report | None = None,
+    report: Progress | None = None,
 ) -> SearchResult:
     """Bisects over min-counts for a vocabulary of about `target_size` subtokens.
 
@@ -102,7 +102,7 @@ def search_vocabulary(
 class _Sizes:
     """The sizes of the vocabularies built so far, by min-count, in the order tried."""
 
-    def __init__(self, build: Build, target: int, report: Report | None):
+    def __init__(self, build: Build, target: int, report: Progress | None):
         self.tried: dict[int, int] = {}
         self.target = target
         self._build, self._report = build, report

@@ -18,7 +18,7 @@ from tokcore.encoding.scheme import Learned
 from tokcore.kernels.jit import kernel_without_allocation, read_only
 from tokcore.learning.pruned_trie import PrunedSuffixTrie
 from tokcore.learning.ranked_text import EscapedText, escape_tokens
-from tokcore.learning.size_search import Report, search_vocabulary
+from tokcore.learning.size_search import Progress, search_vocabulary
 from tokcore.learning.suffix_trie import FullSuffixTrie, select_first, select_next
 from tokcore.subword.text_encoder import SubwordTextEncoder
 from tokcore.text.t2t import alphabet_of, escape_token
@@ -305,7 +305,7 @@ class SearchOptions(Protocol):
 
 
 def search_subwords(
-    learner: SubwordLearner, largest_count: int, options: SearchOptions, report: Report
+    learner: SubwordLearner, largest_count: int, options: SearchOptions, report: Progress
 ) -> Learned:
     """Searches min-counts for the size that is asked for.
 

@@ -10,7 +10,7 @@ from typing import Literal, get_args
 from tokcore.encoding.scheme import Learned, LearningOptions, Scheme
 from tokcore.encoding.vocabulary import ReadBeside, read_if_there
 from tokcore.errors import InputError
-from tokcore.learning.size_search import STRATEGIES, Report, Strategy
+from tokcore.learning.size_search import STRATEGIES, Progress, Strategy
 from tokcore.options import (
     LARGEST_INT64,
     min_count_range,
@@ -140,7 +140,7 @@ class SubwordScheme(Scheme):
 
         return T2TPreTokenizer()
 
-    def learn(self, table: TokenTable, options: SubwordOptions, report: Report) -> Learned:
+    def learn(self, table: TokenTable, options: SubwordOptions, report: Progress) -> Learned:
         from tokcore.subword.learner import MemoryLearner, largest_count, search_subwords
 
         learner = MemoryLearner(

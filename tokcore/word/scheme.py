@@ -10,7 +10,7 @@ from typing import Literal, get_args
 from tokcore.encoding.scheme import EncodingOptions, Learned, LearningOptions, Scheme
 from tokcore.encoding.vocabulary import ReadBeside, read_if_there
 from tokcore.errors import InputError
-from tokcore.learning.size_search import Report
+from tokcore.learning.size_search import Progress
 from tokcore.options import (
     LARGEST_INT64,
     WholeNumber,
@@ -122,7 +122,7 @@ class WordScheme(Scheme):
 
         return SpacePreTokenizer(self.split, at_line_breaks=True)
 
-    def learn(self, table: TokenTable, options: WordOptions, report: Report) -> Learned:
+    def learn(self, table: TokenTable, options: WordOptions, report: Progress) -> Learned:
         from tokcore.word.learner import frequent_words
 
         first = options.first_entries

@@ -23,7 +23,7 @@ from tokcore.counts.token_table import TokenTable
 from tokcore.errors import InputError
 from tokcore.kernels.hash_tables import child_or_new, empty_edges
 from tokcore.kernels.jit import kernel_without_allocation, read_only
-from tokcore.learning.size_search import Report, search_vocabulary
+from tokcore.learning.size_search import Progress, search_vocabulary
 from tokcore.wordpiece.learner_kernels import (
     Pieces,
     PieceTrie,
@@ -71,7 +71,9 @@ class LearnedPieces:
     smallest_size: int
 
 
-def learn_wordpieces(table: TokenTable, options: WordPieceOptions, report: Report) -> LearnedPieces:
+def learn_wordpieces(
+    table: TokenTable, options: WordPieceOptions, report: Progress
+) -> LearnedPieces:
     """Learns a vocabulary of about a size.
 
     Args:
@@ -95,7 +97,7 @@ def search_pieces(
     smallest_size: int,
     bounds: tuple[int, int],
     options: WordPieceOptions,
-    report: Report,
+    report: Progress,
 ) -> LearnedPieces:
     """Searches for a size with any learner; see `learn_wordpieces`.
 
@@ -222,7 +224,7 @@ def _follow_tensorflow_text(
     build: Callable[[int], tuple[str, ...]],
     bounds: tuple[int, int],
     options: WordPieceOptions,
-    report: Report,
+    report: Progress,
 ) -> tuple[tuple[str, ...], int, tuple[tuple[int, int], ...]]:
     """That tool's bisection: it takes the last vocabulary that it built, be it the nearest or not."""
     low, high = bounds

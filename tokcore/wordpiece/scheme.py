@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from tokcore.encoding.scheme import EncodingOptions, Learned, Scheme
 from tokcore.encoding.vocabulary import ReadBeside, read_if_there
-from tokcore.learning.size_search import Report
+from tokcore.learning.size_search import Progress
 from tokcore.options import option, positive
 from tokcore.wordpiece.options import SPECIAL_TOKENS, WordPieceOptions
 from tokcore.wordpiece.vocabulary import (
@@ -133,7 +133,7 @@ class WordPieceScheme(Scheme):
             special_tokens=special_tokens,
         )
 
-    def learn(self, table: TokenTable, options: WordPieceOptions, report: Report) -> Learned:
+    def learn(self, table: TokenTable, options: WordPieceOptions, report: Progress) -> Learned:
         from tokcore.wordpiece.learner import learn_wordpieces
 
         found = learn_wordpieces(table, options, report)
