@@ -355,13 +355,21 @@ class _OpenZip:
 
     def pieces(self, file: MemberFile) -> Iterator[bytes]:
         name = file.path[len(self.archive.path) + 1 :]
+        size = 0
         with open_zip_member(self.archive, self._zip, name) as stream:
             while True:
                 with naming(self.archive):
                     piece = read_up_to(stream, PIECE_BYTES)
                 if not piece:
-                    return
+                    break
+                size += len(piece)
                 yield piece
+        # Python holds a member against its checksum alone.
+        if size != file.size:
+            raise InputError(
+                f'{file.path} has {size} bytes, but {self.archive.path} tells of {file.size}; get it '
+                'again'
+            )
 
     def close(self) -> None:
         self._stack.close()
