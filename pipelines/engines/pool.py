@@ -98,12 +98,13 @@ class PackedCoder(beam.coders.Coder):
         return self._packed
 
 
-def typed(hint: object) -> beam.PTransform:
-    """Returns what says of elements, given on as they are, of which type they are.
+def with_output_types(hint: object) -> beam.PTransform:
+    """Returns a transform that declares the type of the elements and leaves them as they are.
 
-    Type hints of a ParDo hold for all of its outputs; the coder of a main output needs its own.
+    The type hints of a ParDo hold for all of its outputs; a main output that needs a coder of its
+    own gets its type here.
     """
-    return 'Typed' >> beam.Map(_unchanged).with_output_types(hint)
+    return 'WithOutputTypes' >> beam.Map(_unchanged).with_output_types(hint)
 
 
 def _unchanged(element: Any) -> Any:

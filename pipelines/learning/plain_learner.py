@@ -18,7 +18,7 @@ import pyarrow.parquet as parquet
 
 from pipelines.engines.pool import in_global_window
 from pipelines.files import filesystem
-from pipelines.transforms.read import ShareOut
+from pipelines.transforms.read import CreateReshuffled
 from tokcore.subword.learner import ITERATIONS, RESERVED_TOKENS, longest_candidate
 from tokcore.subword.plain_iteration import PlainSegmenter, candidate_substrings, keep_substrings
 from tokcore.text.t2t import alphabet_of, escape_token
@@ -111,7 +111,7 @@ class ReadCounts(beam.PTransform):
 
     def expand(self, begin) -> beam.PCollection[tuple[str, int]]:
         return (
-            begin | ShareOut(self.paths) | 'Read' >> beam.FlatMap(_read_counts)  # (token, count)
+            begin | CreateReshuffled(self.paths) | 'Read' >> beam.FlatMap(_read_counts)  # (token, count)
         )
 
 

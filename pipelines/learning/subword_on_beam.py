@@ -33,8 +33,8 @@ from pipelines.learning.suffix_transforms import (
     StoreGroups,
 )
 from pipelines.transforms.count_tokens import write_counts_file
-from pipelines.transforms.read import ShareOut
-from pipelines.transforms.reports import GatherOnOne, read_report
+from pipelines.transforms.read import CreateReshuffled
+from pipelines.transforms.reports import GatherToDriver, read_report
 from tokcore.counts.token_table import TokenTable
 from tokcore.encoding.scheme import Learned
 from tokcore.errors import InputError
@@ -224,7 +224,7 @@ class PackedLearner:
             started = time.monotonic()
             bits = max(0, (rows // self._limits.sampled_tokens).bit_length())
             surveying = SurveyTokens(path, bits, self._longest, self._limits.group_bytes)
-            self._run(lambda pipeline: pipeline | ShareOut(self._paths) | surveying)
+            self._run(lambda pipeline: pipeline | CreateReshuffled(self._paths) | surveying)
             tell(TokensSurveyed(self._label, rows, time.monotonic() - started))
         return TokenStats.read(path)
 
@@ -261,7 +261,7 @@ class PackedLearner:
         filesystem.delete_file(sizes_path)
         counting = self._counting(None, 1, (first, last))
         storing = StoreGroups(self._files.first, sizes_path, self._facts.groups, self._lowest)
-        self._run(lambda pipeline: pipeline | ShareOut(self._paths) | counting | storing)
+        self._run(lambda pipeline: pipeline | CreateReshuffled(self._paths) | counting | storing)
         stored = read_report(sizes_path, StoredGroup)
         self._files.finish_pass(first, last, [(each.group, each.bytes) for each in stored])
         filesystem.delete_file(sizes_path)
@@ -391,7 +391,7 @@ class SurveyTokens(beam.PTransform):
         return (
             paths
             | 'Survey' >> beam.Map(_survey, self.bits, self.longest)
-            | 'Gather' >> GatherOnOne()  # (0, [packed survey])
+            | 'Gather' >> GatherToDriver()  # (0, [packed survey])
             | 'Finish' >> beam.Map(_finish, self)
         )
 

@@ -25,7 +25,7 @@ from pipelines.engines.pool import (
     in_global_window,
 )
 from pipelines.learning.rounds import GroupFiles, RoundFiles
-from pipelines.transforms.reports import GatherOnOne, WriteReport
+from pipelines.transforms.reports import GatherToDriver, WriteReport
 from tokcore.errors import InputError
 from tokcore.subword.partitioned.segmenting import Segmenter, escaped_batches, pack_all_suffixes
 from tokcore.subword.partitioned.suffix_tables import (
@@ -271,7 +271,7 @@ class _FinishIteration(beam.PTransform):
         return (
             (begun, bounded)
             | beam.Flatten()
-            | 'Gather' >> GatherOnOne()  # (0, [_Selected])
+            | 'Gather' >> GatherToDriver()  # (0, [_Selected])
             | 'Decide' >> beam.ParDo(_FinishIterationFn(self))
         )
 

@@ -14,7 +14,7 @@ import apache_beam as beam
 import pyarrow.parquet as parquet
 
 from pipelines.artifacts.counts import read_counts
-from pipelines.engines.pool import MOST_BUNDLE_BYTES, BundleOutput, typed
+from pipelines.engines.pool import MOST_BUNDLE_BYTES, BundleOutput, with_output_types
 from pipelines.files import filesystem
 from pipelines.learning.search import VocabularySearch, predicted_bytes
 from pipelines.transforms.count_tokens import (
@@ -25,7 +25,7 @@ from pipelines.transforms.count_tokens import (
     pack_or_spill,
     write_counts_file,
 )
-from pipelines.transforms.read import ReportEach, ShareOut
+from pipelines.transforms.read import ReportEach, CreateReshuffled
 from pipelines.transforms.reports import WriteReport, read_report
 from tokcore.counts.tables import COUNT_PARTITIONS, partition_table
 from tokcore.counts.token_table import TokenTable
@@ -142,9 +142,9 @@ class BeamPieceLearner:
         def build(pipeline: beam.Pipeline) -> None:
             (
                 pipeline
-                | ShareOut(list(paths))
+                | CreateReshuffled(list(paths))
                 | 'ReadCounts' >> beam.ParDo(_TablesFn(_read_table, self._work))
-                | typed(tuple[int, TableMessage])
+                | with_output_types(tuple[int, TableMessage])
                 | 'MergeTables' >> beam.CombinePerKey(MergeTablesFn())  # (partition, table)
                 | 'WriteWords' >> WriteCounts([folder], 1, scheme)
                 | 'Report' >> WriteReport(report)
@@ -208,9 +208,9 @@ class BeamPieceLearner:
         def build(pipeline: beam.Pipeline) -> None:
             (
                 pipeline
-                | ShareOut(self._paths)
+                | CreateReshuffled(self._paths)
                 | 'Weigh' >> beam.ParDo(_TablesFn(weigh, self._work))
-                | typed(tuple[int, TableMessage])
+                | with_output_types(tuple[int, TableMessage])
                 | 'MergeTables' >> beam.CombinePerKey(MergeTablesFn())  # (partition, table)
                 | 'Write' >> beam.Map(_write_frequent, folder, least)
                 | 'Report' >> WriteReport(report)

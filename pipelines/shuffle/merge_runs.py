@@ -35,9 +35,9 @@ from pipelines.shuffle.write_runs import RunWriter, WrittenPart, full_disk_as_er
 from pipelines.system_errors import telling
 from pipelines.transforms.count_tokens import FACTS, REJECTED
 from pipelines.transforms.encode_blocks import BlockEncoder, EncodedFeature
-from pipelines.transforms.read import ShareOut
+from pipelines.transforms.read import CreateReshuffled
 from pipelines.transforms.reports import (
-    GatherOnOne,
+    GatherToDriver,
     RejectionBudget,
     WriteReport,
     WrittenFile,
@@ -173,7 +173,7 @@ class WriteRuns(beam.PTransform):
         writing = beam.ParDo(_WriteRunsFn(self.plan, self.encoder, self.workers, self.budget))
         written = (
             root
-            | ShareOut(self.items)  # RunItem
+            | CreateReshuffled(self.items)  # RunItem
             | 'Write' >> writing.with_outputs(FACTS, main=RUNS)
         )
         return {RUNS: written[RUNS], FACTS: written[FACTS]}
@@ -238,7 +238,7 @@ class MergeRuns(beam.PTransform):
         listing = filesystem.join(self.folder, 'runs')
         listed = (
             parts
-            | 'Gather' >> GatherOnOne()  # (0, [WrittenPart])
+            | 'Gather' >> GatherToDriver()  # (0, [WrittenPart])
             | 'List'
             >> beam.ParDo(_ListRunsFn(self.plan, listing)).with_outputs(REJECTED, main=SHARDS)
         )

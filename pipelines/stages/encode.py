@@ -33,7 +33,7 @@ from pipelines.options.job import TFRECORD
 from pipelines.shuffle.merge_runs import KeptRuns, encode_through_files
 from pipelines.stages.run_stage import Made, run_stage
 from pipelines.transforms.encode_blocks import RECORDS, EncodeBlocks, EncodedFeature
-from pipelines.transforms.read import READING, ShareOut
+from pipelines.transforms.read import READING, CreateReshuffled
 from pipelines.transforms.reports import WriteReport, WrittenFile, read_report
 from pipelines.transforms.write_shards import ConvertShards, WriteShards, converted_names
 from tokcore.encoding.scheme import Scheme
@@ -215,7 +215,7 @@ def _converted(
     def build(pipeline: beam.Pipeline) -> None:
         (
             pipeline
-            | ShareOut([each.name for each in shards])
+            | CreateReshuffled([each.name for each in shards])
             | 'ConvertShards' >> ConvertShards(
                 path, options.output_format, features, plan.reading.scheme
             )

@@ -24,7 +24,7 @@ from pipelines.engines.pool import (
     PackedCoder,
     ThreadedMap,
     in_global_window,
-    typed,
+    with_output_types,
 )
 from pipelines.files import filesystem
 from pipelines.transforms.reports import RejectionBudget
@@ -104,7 +104,7 @@ class CountTokens(beam.PTransform):
         counted = blocks | 'CountBlocks' >> counting.with_outputs(FACTS, REJECTED, main=TABLES)
         key_to_table = (
             counted[TABLES]
-            | typed(tuple[int, TableMessage])
+            | with_output_types(tuple[int, TableMessage])
             | 'MergeTables' >> beam.CombinePerKey(MergeTablesFn())  # (key, table)
         )
         return {TABLES: key_to_table, FACTS: counted[FACTS], REJECTED: counted[REJECTED]}

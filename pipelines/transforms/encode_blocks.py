@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import apache_beam as beam
 from apache_beam.utils.shared import Shared
 
-from pipelines.engines.pool import OrderedPool, in_global_window, typed
+from pipelines.engines.pool import OrderedPool, in_global_window, with_output_types
 from pipelines.files import filesystem
 from pipelines.transforms.count_tokens import FACTS, REJECTED, stat_outputs
 from pipelines.transforms.reports import RejectionBudget
@@ -91,7 +91,7 @@ class EncodeBlocks(beam.PTransform):
             FACTS, REJECTED, main=RECORDS
         )
         return {
-            RECORDS: encoded[RECORDS] | typed(tuple[tuple[int, int], bytes]),
+            RECORDS: encoded[RECORDS] | with_output_types(tuple[tuple[int, int], bytes]),
             FACTS: encoded[FACTS],
             REJECTED: encoded[REJECTED],
         }

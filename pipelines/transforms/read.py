@@ -191,7 +191,7 @@ class ReadBlocks(beam.PTransform):
         passes = in_passes(self.items, lambda item: item.files, self.block_bytes)
         return (
             root
-            | ShareOut(passes)  # (WorkItem, ...)
+            | CreateReshuffled(passes)  # (WorkItem, ...)
             | 'Read'
             >> beam.ParDo(_ReadFn(self.workers, self.block_bytes, self.max_line_bytes))  # Block
         )
@@ -267,11 +267,11 @@ class _ReadFn(beam.DoFn):
 
 
 @dataclass(eq=False)
-class ShareOut(beam.PTransform):
-    """Begins a pipeline with the elements of a plan, which no worker has in fixed shares.
+class CreateReshuffled(beam.PTransform):
+    """`beam.Create` and a reshuffle, so that any worker may take any element.
 
     Attributes:
-        plan: the elements; they go with the pipeline, so they are small and name what is large.
+        plan: the elements; they are part of the pipeline's definition, so they must be small.
     """
 
     plan: Sequence
@@ -279,9 +279,9 @@ class ShareOut(beam.PTransform):
     def expand(self, root: beam.pvalue.PBegin) -> beam.PCollection:
         return (
             root
-            # Beam would look at the type of each element, and at those of all that a tuple holds.
-            | 'Plan' >> beam.Create(list(self.plan), reshuffle=False).with_output_types(Any)
-            | 'ShareOut' >> beam.Reshuffle()
+            # With a type given, Beam does not inspect each element and all that it contains.
+            | 'Create' >> beam.Create(list(self.plan), reshuffle=False).with_output_types(Any)
+            | 'Reshuffle' >> beam.Reshuffle()
         )
 
 
@@ -302,7 +302,7 @@ class ReportEach(beam.PTransform):
     def expand(self, root: beam.pvalue.PBegin) -> beam.PCollection:
         return (
             root
-            | ShareOut(self.plan)
+            | CreateReshuffled(self.plan)
             | 'Call' >> beam.FlatMap(self.call)
             | 'Report' >> WriteReport(self.report)
         )

@@ -141,7 +141,7 @@ class WriteReport(beam.PTransform):
     def expand(self, rows: beam.PCollection) -> beam.PCollection:
         return (
             rows
-            | 'Gather' >> GatherOnOne(_line)  # (0, [line])
+            | 'Gather' >> GatherToDriver(_line)  # (0, [line])
             | 'Write' >> beam.Map(_write_lines, self.path)
         )
 
@@ -161,8 +161,8 @@ def read_report(path: str, *types: type) -> Iterator:
 
 
 @dataclass(eq=False)
-class GatherOnOne(beam.PTransform):
-    """All elements as (0, iterable), in any order; nothing if there are none.
+class GatherToDriver(beam.PTransform):
+    """Gathers all elements as one (0, iterable), in any order; nothing if there are none.
 
     It is two steps and no more: each takes a local runner some hundredths of a second to set up.
 
