@@ -87,7 +87,7 @@ class Option:
         goes_with: options of which one must be given too, else it is refused.
         reads: whether it names what is read.
         after: the option that the help tells before it, where that is another dataclass's.
-        told_default: how the help of a format's option shows its default.
+        default_help: how the help of a format's option shows its default.
     """
 
     help: str
@@ -100,7 +100,7 @@ class Option:
     goes_with: tuple[str, ...] = ()
     reads: bool = False
     after: str | None = None
-    told_default: str = ''
+    default_help: str = ''
 
 
 def field_of(declared: Option, default: object) -> dataclasses.Field:

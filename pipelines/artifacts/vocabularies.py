@@ -11,7 +11,7 @@ import google_crc32c
 
 from pipelines.artifacts.manifest import MANIFEST_NAME, OutputFile, VocabularyRecord, read_manifest
 from pipelines.files import filesystem
-from pipelines.options.vocabulary import asked_scheme
+from pipelines.options.vocabulary import scheme_from_options
 from tokcore.encoding.scheme import Scheme, check_rules
 from tokcore.encoding.vocabulary import Vocabulary
 from tokcore.errors import InputError
@@ -59,7 +59,7 @@ def scheme_of(
             scheme = _scheme_by_form(path)
             found[f'the vocabulary {path} is by its form one of --scheme {scheme}'] = scheme
         if record is None and (name := asked or scheme) in scheme_names():
-            recorded_options |= find_scheme(name).told_by(
+            recorded_options |= find_scheme(name).options_from_file(
                 filesystem.read_bytes(path), path, filesystem.read_if_there
             )
     first = next(iter(found), None)
@@ -70,7 +70,7 @@ def scheme_of(
             known = ', '.join(scheme_names())
             raise InputError(f'{said}, which this version does not know: there are {known}')
     name = found[first] if found else DEFAULT_SCHEME
-    return asked_scheme(name, recorded_options | dict(values or {}))
+    return scheme_from_options(name, recorded_options | dict(values or {}))
 
 
 def needs_no_vocabulary(scheme: str | None) -> bool:

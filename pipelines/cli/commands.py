@@ -8,15 +8,15 @@ from pipelines.artifacts.counts import CountsFolder, count_names, find_counts, t
 from pipelines.artifacts.manifest import read_manifest
 from pipelines.artifacts.outputs import StageOutput
 from pipelines.artifacts.vocabularies import needs_no_vocabulary, read_vocabulary, scheme_of
-from pipelines.cli.inputs import asked_corpus, names_files, refuse_long_names, split_paths
+from pipelines.cli.inputs import names_files, refuse_long_names, resolve_corpus, split_paths
 from pipelines.cli.job_file import job_text
 from pipelines.cli.terminal import print_lines, print_toml
 from pipelines.engines.engine import Engine, check_engine, choose_engine
 from pipelines.engines.machine import total_bytes
 from pipelines.files import filesystem
 from pipelines.jobs.corpus import Corpus
-from pipelines.jobs.job import EncodeOptions, Execution, Reading, VocabularyPaths
-from pipelines.jobs.sampling import asked_sampling, refuse_sample
+from pipelines.jobs.job import CorpusReading, EncodeOptions, Execution, VocabularyPaths
+from pipelines.jobs.sampling import refuse_sample, sampling_from_options
 from pipelines.options.commands import known_commands
 from pipelines.options.job import (
     SPLITS,
@@ -33,9 +33,9 @@ from pipelines.options.vocabulary import (
     BuiltVocabularies,
     GivenVocabularies,
     SampledVocabulary,
-    asked_encoding,
-    asked_learning,
-    asked_scheme,
+    encoding_from_options,
+    learning_from_options,
+    scheme_from_options,
 )
 from pipelines.stages.build import build_stage, dry_run
 from pipelines.stages.count import count_stage, merge_stage
@@ -63,12 +63,12 @@ def print_job(options: argparse.Namespace) -> None:
 def build(options: argparse.Namespace, beam_flags: Sequence[str]) -> None:
     engine = _engine(options, beam_flags)
     folder = filesystem.absolute(options.output)
-    corpus = asked_corpus(options, SPLITS, folder)
+    corpus = resolve_corpus(options, SPLITS, folder)
     if corpus is None:
         return
-    scheme = asked_scheme(options.scheme, vars(options))
-    vocabulary = asked_learning(scheme, vars(options)) if scheme.options else None
-    sampling = asked_sampling(vars(options), corpus)
+    scheme = scheme_from_options(options.scheme, vars(options))
+    vocabulary = learning_from_options(scheme, vars(options)) if scheme.options else None
+    sampling = sampling_from_options(vars(options), corpus)
     if vocabulary is None:
         refuse_sample(vars(options), f'--scheme {scheme.name} learns none')
     encoding = _encode_options(options, corpus, scheme)
@@ -102,11 +102,11 @@ def count(options: argparse.Namespace, beam_flags: Sequence[str]) -> None:
             raise InputError('--merge takes the place of text; give one of the two')
         merge_stage(options.merge, path, execution)
         return
-    corpus = asked_corpus(options, ('train',), filesystem.split_path(path)[0])
+    corpus = resolve_corpus(options, ('train',), filesystem.split_path(path)[0])
     if corpus is None:
         return
     side = _side(options, corpus)
-    sampling = asked_sampling(vars(options), corpus)
+    sampling = sampling_from_options(vars(options), corpus)
     folders = [
         CountsFolder(filesystem.join(path, each.name), side, each, root=path)
         if len(schemes) > 1
@@ -146,7 +146,7 @@ def _count_pieces(options: argparse.Namespace, beam_flags: Sequence[str]) -> Non
         )
     execution = _execution(_engine(options, beam_flags), options, scheme)
     refuse_long_names(*_beside(path, _BESIDE_VOCABULARY), '--output')
-    corpus = asked_corpus(options, ('train',), filesystem.split_path(path)[0])
+    corpus = resolve_corpus(options, ('train',), filesystem.split_path(path)[0])
     if corpus is None:
         return
     if options.dry_run:
@@ -170,7 +170,7 @@ def vocab(options: argparse.Namespace, beam_flags: Sequence[str]) -> None:
     scheme = _learning_scheme(options.scheme, options)
     execution = _execution(_engine(options, beam_flags), options, scheme)
     path = filesystem.absolute(options.output)
-    vocabulary = asked_learning(scheme, vars(options))
+    vocabulary = learning_from_options(scheme, vars(options))
     refuse_long_names(*_beside(path, _BESIDE_VOCABULARY), '--output')
     _refuse_long_work(options)
     if options.counts:
@@ -181,11 +181,11 @@ def vocab(options: argparse.Namespace, beam_flags: Sequence[str]) -> None:
         counts = find_counts(options.counts)
         vocabulary_from_counts(counts, execution, vocabulary, scheme, path)
         return
-    corpus = asked_corpus(options, ('train',), filesystem.split_path(path)[0])
+    corpus = resolve_corpus(options, ('train',), filesystem.split_path(path)[0])
     if corpus is None:
         return
     side = _side(options, corpus)
-    sampling = asked_sampling(vars(options), corpus)
+    sampling = sampling_from_options(vars(options), corpus)
     reading = _reading(corpus, options, scheme)
     if options.dry_run:
         folder, name = filesystem.split_path(path)
@@ -197,7 +197,7 @@ def vocab(options: argparse.Namespace, beam_flags: Sequence[str]) -> None:
 def encode(options: argparse.Namespace, beam_flags: Sequence[str]) -> None:
     engine = _engine(options, beam_flags)
     folder = filesystem.absolute(options.output)
-    corpus = asked_corpus(options, SPLITS, folder)
+    corpus = resolve_corpus(options, SPLITS, folder)
     if corpus is None:
         return
     vocabularies = _vocabulary_paths(options, corpus)
@@ -213,7 +213,7 @@ def encode(options: argparse.Namespace, beam_flags: Sequence[str]) -> None:
 
 
 def _tell(
-    reading: Reading,
+    reading: CorpusReading,
     execution: Execution,
     names: Sequence[str],
     folder: str,
@@ -234,8 +234,8 @@ def _engine(options: argparse.Namespace, beam_flags: Sequence[str]) -> Engine:
     return engine
 
 
-def _reading(corpus: Corpus, options: argparse.Namespace, scheme: Scheme) -> Reading:
-    return Reading(corpus, scheme=scheme, **field_values(LineOptions, vars(options)))
+def _reading(corpus: Corpus, options: argparse.Namespace, scheme: Scheme) -> CorpusReading:
+    return CorpusReading(corpus, scheme=scheme, **field_values(LineOptions, vars(options)))
 
 
 def _execution(
@@ -325,7 +325,7 @@ def _side(options: argparse.Namespace, corpus: Corpus) -> str:
 
 def _learning_scheme(name: str, options: argparse.Namespace, among: Sequence[str] = ()) -> Scheme:
     """The scheme whose vocabulary is to be counted or learned for, `among` several perhaps."""
-    scheme = asked_scheme(name, vars(options), among)
+    scheme = scheme_from_options(name, vars(options), among)
     if scheme.options is None:
         raise InputError(
             f'--scheme {scheme.name} has nothing to learn, so there is nothing to count for it; '
@@ -346,7 +346,7 @@ def _encode_options(options: argparse.Namespace, corpus: Corpus, scheme: Scheme)
             f'--output-format={options.output_format} holds what becomes of text alone; --keep and '
             '--label need TFRecords'
         )
-    encoding = asked_encoding(scheme, vars(options))
+    encoding = encoding_from_options(scheme, vars(options))
     if options.output_format == TEXT and encoding.template is None:
         # What reads text puts marks of its own around lines.
         encoding = dataclasses.replace(encoding, template=ROW)

@@ -29,7 +29,9 @@ _ROOM_BELOW = 512
 learner's rounds, and in them a name of at most 255."""
 
 
-def asked_corpus(options: argparse.Namespace, splits: Sequence[str], folder: str) -> Corpus | None:
+def resolve_corpus(
+    options: argparse.Namespace, splits: Sequence[str], folder: str
+) -> Corpus | None:
     """Returns the corpus of some splits; None of a dry run where not all of it is there.
 
     What would be fetched is printed then, and all other paths are looked for.

@@ -10,7 +10,7 @@ import numpy as np
 from pipelines.artifacts.vocabularies import needs_no_vocabulary, read_vocabulary, scheme_of
 from pipelines.cli.terminal import StandardOutput
 from pipelines.files import filesystem
-from pipelines.options.vocabulary import asked_encoding
+from pipelines.options.vocabulary import encoding_from_options
 from pipelines.system_errors import system_error
 from tokcore.corpus.line_rows import text_rows
 from tokcore.encoding.encoder import EncodedSide, RowEncoder, unspelled_row
@@ -31,7 +31,7 @@ def tokenize(options: argparse.Namespace) -> int:
     """Writes the ids of each line read; a blank line gives an empty one."""
     with StandardOutput() as target:
         scheme, vocabulary = _load(options)
-        asked = asked_encoding(scheme, vars(options))
+        asked = encoding_from_options(scheme, vars(options))
         template = NO_TEMPLATE
         if options.eos or asked.template is not None:
             template = scheme.template(vocabulary, asked.template)
@@ -63,7 +63,9 @@ def detokenize(options: argparse.Namespace) -> int:
             for number, line in enumerate(_read(_source()), 1):
                 target.write(_as_line(writer.text(_decoded(line.rstrip(b'\n'), number))))
             return 0
-        template = scheme.template(vocabulary, asked_encoding(scheme, vars(options)).template)
+        template = scheme.template(
+            vocabulary, encoding_from_options(scheme, vars(options)).template
+        )
         read_ids = _PieceIds(vocabulary) if options.pieces else _Ids(vocabulary)
         for number, line in enumerate(_read(_source()), 1):
             ids = _stripped(read_ids.of_line(line, number), template, vocabulary.special_ids)

@@ -54,7 +54,7 @@ terminal_lock = threading.RLock()
 @contextlib.contextmanager
 def shown_progress(stream: TextIO) -> Iterator[None]:
     """Shows how far a job is while the block runs: a bar if the stream is a terminal, or lines."""
-    shown = Bar(stream) if stream.isatty() else HalfMinuteLines()
+    shown = Bar(stream) if stream.isatty() else ProgressLog()
     ended = threading.Event()
 
     def look() -> None:
@@ -72,7 +72,7 @@ def shown_progress(stream: TextIO) -> Iterator[None]:
         shown.close()
 
 
-class Now:
+class ProgressState:
     """What a job is at, as the events tell it.
 
     Attributes:
@@ -123,12 +123,12 @@ class Now:
         return f'{stage}: round {self.rounds + 1}' if self.rounds else stage
 
 
-class HalfMinuteLines:
+class ProgressLog:
     """Writes a line for each half minute that a job takes."""
 
     def __init__(self, clock: Clock = time.monotonic, write: Callable[[str], None] = _LOGGER.info):
         self._clock, self._write = clock, write
-        self._now = Now(clock)
+        self._now = ProgressState(clock)
         self._last = clock()
         self._lock = threading.Lock()
 
@@ -168,7 +168,7 @@ class Bar:
 
     def __init__(self, terminal: TextIO, clock: Clock = time.monotonic):
         self._terminal = terminal
-        self._now = Now(clock)
+        self._now = ProgressState(clock)
         self._bar: tqdm | None = None
         self._shown: tuple[str, float] | None = None  # whose bar it is, and since when
         self._lock = terminal_lock

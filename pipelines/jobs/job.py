@@ -82,7 +82,7 @@ class VocabularyPaths:
 
 
 @dataclass(frozen=True)
-class Reading(LineOptions):
+class CorpusReading(LineOptions):
     """A corpus that was found, and how its files are read as lines.
 
     Attributes:
@@ -98,7 +98,7 @@ class Reading(LineOptions):
         """The most bytes that a line of the corpus can have and be read."""
         return min(self.max_line_bytes, self.corpus.most_text_bytes)
 
-    def only(self, split: str) -> 'Reading':
+    def only(self, split: str) -> 'CorpusReading':
         """Returns the reading of one split."""
         return dataclasses.replace(self, corpus=self.corpus.only(split))
 
@@ -125,7 +125,7 @@ class EncodeOptions(DatasetOptions):
 
     encoding: EncodingOptions = EncodingOptions()
 
-    def for_manifest(self, reading: Reading) -> dict[str, object]:
+    def for_manifest(self, reading: CorpusReading) -> dict[str, object]:
         """Returns what the shards depend on, beside the vocabularies: of the splits there are."""
         there = reading.corpus.split_names
         absent = {option_name(split, 'shards') for split in SPLITS if split not in there}
@@ -187,7 +187,7 @@ class ReadPlan:
         workers: threads of a worker.
     """
 
-    reading: Reading
+    reading: CorpusReading
     items: Mapping[str, Sequence[WorkItem]]
     item_bytes: int
     workers: int = 1
@@ -253,7 +253,7 @@ class Execution(RunningOptions, WorkOptions, ShuffleOptions):
         )
 
 
-def plan_reading(reading: Reading, execution: Execution, folder: str) -> ReadPlan:
+def plan_reading(reading: CorpusReading, execution: Execution, folder: str) -> ReadPlan:
     """Cuts what is read into work items.
 
     Args:
@@ -287,7 +287,9 @@ def plan_reading(reading: Reading, execution: Execution, folder: str) -> ReadPla
     return ReadPlan(reading, items, item_bytes, execution.engine.workers)
 
 
-def _ended(split: Split, items: Sequence[WorkItem], reading: Reading, item_bytes: int) -> Split:
+def _ended(
+    split: Split, items: Sequence[WorkItem], reading: CorpusReading, item_bytes: int
+) -> Split:
     """Returns a dataset with its end, for which its beginning is read here."""
     if split.max_examples is None:
         return split
@@ -373,7 +375,7 @@ def fit_memory(
     )
 
 
-def refuse_too_large(reading: Reading, execution: Execution, vocabularies: int) -> None:
+def refuse_too_large(reading: CorpusReading, execution: Execution, vocabularies: int) -> None:
     """Refuses a shuffle that cannot be held, before anything is read for it.
 
     Through files that is one of too little memory for the least buffers; else the runner says what

@@ -87,7 +87,7 @@ class SampledPlan:
         )
 
 
-def asked_sampling(values: Mapping[str, object], corpus: Corpus) -> SampledVocabulary:
+def sampling_from_options(values: Mapping[str, object], corpus: Corpus) -> SampledVocabulary:
     """Returns what is asked for of a training corpus; raises InputError as `refuse_unfit`."""
     sampling = options_of(SampledVocabulary, values)
     refuse_unfit(sampling.vocab_sample, corpus)

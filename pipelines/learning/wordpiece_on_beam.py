@@ -25,7 +25,7 @@ from pipelines.transforms.count_tokens import (
     pack_or_spill,
     write_counts_file,
 )
-from pipelines.transforms.read import ReportEach, CreateReshuffled
+from pipelines.transforms.read import CreateReshuffled, ReportEach
 from pipelines.transforms.reports import WriteReport, read_report
 from tokcore.counts.tables import COUNT_PARTITIONS, partition_table
 from tokcore.counts.token_table import TokenTable

@@ -458,7 +458,7 @@ class CountedSide:
 
 
 def _format_option(one: Declared, roles: tuple[str, ...], split: str) -> dataclasses.Field:
-    default = one.option.told_default if split == SPLITS[0] else "the training corpus's"
+    default = one.option.default_help if split == SPLITS[0] else "the training corpus's"
     changed = dataclasses.replace(
         one.option, help=f'{one.help} (default: {default})', goes_with=roles, changes_bytes=True
     )

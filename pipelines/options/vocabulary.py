@@ -73,7 +73,9 @@ def encoding_options() -> Choice:
     return Choice('scheme', {name: find_scheme(name).encoding for name in scheme_names()})
 
 
-def asked_scheme(name: str, values: Mapping[str, object], among: Sequence[str] = ()) -> Scheme:
+def scheme_from_options(
+    name: str, values: Mapping[str, object], among: Sequence[str] = ()
+) -> Scheme:
     """Returns a scheme with what is asked for of its tokens.
 
     Args:
@@ -91,16 +93,16 @@ def asked_scheme(name: str, values: Mapping[str, object], among: Sequence[str] =
     return options_of(choice.chosen(name), settled(choice, given, name))
 
 
-def asked_learning(scheme: Scheme, values: Mapping[str, object]) -> LearningOptions:
-    """Returns what is asked of a scheme's learner; raises InputError as `asked_scheme`."""
+def learning_from_options(scheme: Scheme, values: Mapping[str, object]) -> LearningOptions:
+    """Returns what is asked of a scheme's learner; raises InputError as `scheme_from_options`."""
     choice = learning_options()
     found = options_of(choice.chosen(scheme.name), settled(choice, values, scheme.name))
     scheme.check(found)
     return found
 
 
-def asked_encoding(scheme: Scheme, values: Mapping[str, object]) -> EncodingOptions:
-    """Returns what is asked of a scheme's encoder; raises InputError as `asked_scheme`."""
+def encoding_from_options(scheme: Scheme, values: Mapping[str, object]) -> EncodingOptions:
+    """Returns what is asked of a scheme's encoder; raises InputError as `scheme_from_options`."""
     choice = encoding_options()
     return options_of(choice.chosen(scheme.name), settled(choice, values, scheme.name))
 
@@ -161,7 +163,7 @@ class BuiltVocabularies:
         """
         if scheme.options is None or learning is None:
             return {}
-        size = learning.told_size
+        size = learning.size_label
         languages = self.vocab_languages
         if self.name_style == 't2t' and scheme.name != 'subword':
             raise InputError(

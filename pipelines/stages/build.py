@@ -12,9 +12,9 @@ from pipelines.files.attempts import Attempt
 from pipelines.files.claims import WorkFolder
 from pipelines.jobs.corpus import Corpus
 from pipelines.jobs.job import (
+    CorpusReading,
     EncodeOptions,
     Execution,
-    Reading,
     VocabularyPaths,
     plan_reading,
     refuse_too_large,
@@ -25,7 +25,7 @@ from pipelines.options.vocabulary import BuiltVocabularies, SampledVocabulary
 from pipelines.shuffle.merge_runs import KeptRuns
 from pipelines.stages.count import count_stage
 from pipelines.stages.encode import encode_into, log_shards
-from pipelines.stages.run_stage import Made, run_stage
+from pipelines.stages.run_stage import StageResult, run_stage
 from pipelines.stages.vocabulary import learn
 from tokcore.corpus.archive_reading import in_passes, reading_on
 from tokcore.corpus.corpus import OpenBinary, Split
@@ -40,7 +40,7 @@ _FILES_TOLD = 8
 
 
 def build_stage(
-    reading: Reading,
+    reading: CorpusReading,
     execution: Execution,
     vocabulary: LearningOptions | None,
     built: BuiltVocabularies,
@@ -83,7 +83,7 @@ def build_stage(
 
     rounds = {side: RoundsPlace.of(folder, name, execution.work) for side, name in names.items()}
 
-    def make(attempt: Attempt) -> list[Made]:
+    def make(attempt: Attempt) -> list[StageResult]:
         plan = plan_reading(reading, execution, attempt.path)
         if folders:
             training = plan.only('train')
@@ -114,7 +114,7 @@ def build_stage(
             'vocab': learned_at - counted,
             'encode': time.monotonic() - learned_at,
         }
-        return [Made(manifest, encoded.stats.rejected, seconds)]
+        return [StageResult(manifest, encoded.stats.rejected, seconds)]
 
     work = WorkFolder(execution.work, folder)
     [made] = run_stage(
@@ -163,7 +163,7 @@ def _refuse_changed(folders: Mapping[str, CountsFolder], inputs: Sequence[InputT
 
 
 def dry_run(
-    reading: Reading,
+    reading: CorpusReading,
     execution: Execution,
     names: Sequence[str],
     folder: str,
@@ -211,7 +211,7 @@ def _many(count: int, what: str) -> str:
     return f'{count} {what}' if count == 1 else f'{count} {what}s'
 
 
-def _first_blocks(reading: Reading, execution: Execution, split: Split) -> Iterator[str]:
+def _first_blocks(reading: CorpusReading, execution: Execution, split: Split) -> Iterator[str]:
     passes = in_passes(split.places, split.files_at, sys.maxsize)
     told: dict[int, str] = {}
     for together in passes:
@@ -223,7 +223,7 @@ def _first_blocks(reading: Reading, execution: Execution, split: Split) -> Itera
 
 
 def _first_block(
-    reading: Reading, execution: Execution, split: Split, place: int, open_binary: OpenBinary
+    reading: CorpusReading, execution: Execution, split: Split, place: int, open_binary: OpenBinary
 ) -> str:
     files = split.files_at(place)
     paths = ' and '.join(file.path for file in files)

@@ -35,7 +35,7 @@ from pipelines.engines.engine import Engine
 from pipelines.engines.progress import advance, counted
 from pipelines.files import filesystem
 from pipelines.files.attempts import Attempt
-from pipelines.jobs.job import Execution, Reading, ReadPlan, plan_reading
+from pipelines.jobs.job import CorpusReading, Execution, ReadPlan, plan_reading
 from pipelines.jobs.sampling import SampledPlan, plan_sample
 from pipelines.jobs.stats import (
     ReadStats,
@@ -46,7 +46,7 @@ from pipelines.jobs.stats import (
 )
 from pipelines.options.job import RejectionLimit
 from pipelines.options.vocabulary import SampledVocabulary
-from pipelines.stages.run_stage import Made, run_stage
+from pipelines.stages.run_stage import StageResult, run_stage
 from pipelines.transforms.count_tokens import (
     TABLES,
     CountTokens,
@@ -71,7 +71,7 @@ _MERGING = 'merging counts'
 
 
 def count_stage(
-    reading: Reading,
+    reading: CorpusReading,
     execution: Execution,
     folders: Sequence[CountsFolder],
     planned: ReadPlan | None = None,
@@ -104,7 +104,7 @@ def count_stage(
         for folder in folders
     ]
 
-    def make(*attempts: Attempt | None) -> list[Made]:
+    def make(*attempts: Attempt | None) -> list[StageResult]:
         missing = [place for place, attempt in enumerate(attempts) if attempt is not None]
         paths = [attempts[place].path for place in missing]
         plan = planned or plan_reading(reading, execution, paths[0])
@@ -113,7 +113,7 @@ def count_stage(
         sampled = plan_sample(plan, sampling.vocab_sample, execution, paths[0], sides)
         counted = count_into(sampled, execution, counting, paths)
         return [
-            Made(
+            StageResult(
                 tasks[place].key.manifest(
                     each.stats.inputs, each.stats.lines, tokens=each.table.tokens,
                     files=each.table.files, datasets=each.stats.datasets, sample=each.sample,
@@ -132,7 +132,9 @@ def count_stage(
     return [() if each is None else each.rejected for each in made]
 
 
-def wanted_counts(reading: Reading, folder: CountsFolder, sampling: SampledVocabulary) -> StageKey:
+def wanted_counts(
+    reading: CorpusReading, folder: CountsFolder, sampling: SampledVocabulary
+) -> StageKey:
     """Returns what the bytes of a COUNTS folder depend on."""
     options = {'side': folder.side, **reading.for_manifest(), **recorded(sampling)}
     scheme = folder.scheme or reading.scheme
@@ -214,7 +216,7 @@ class CountInto(beam.PTransform):
         sample: what lines must be in to be counted; None: any.
     """
 
-    reading: Reading
+    reading: CorpusReading
     workers: int
     scheme: Scheme
     groups: SideGroups
@@ -283,7 +285,7 @@ def merge_stage(folders: Sequence[str], output: str, execution: Execution) -> No
     )
     tokens = sum(manifest.tokens or 0 for manifest in manifests)
 
-    def make(attempt: Attempt) -> list[Made]:
+    def make(attempt: Attempt) -> list[StageResult]:
         started = time.monotonic()
         table = _merge_into(counts, rules, attempt.path, execution.engine)
         if table.tokens != tokens:
@@ -296,7 +298,7 @@ def merge_stage(folders: Sequence[str], output: str, execution: Execution) -> No
             tokens=tokens,
             files=table.files,
         )
-        return [Made(manifest, seconds={'merge': time.monotonic() - started})]
+        return [StageResult(manifest, seconds={'merge': time.monotonic() - started})]
 
     task = StageTask(key, StageOutput.of_counts(output), count_names())
     [made] = run_stage([task], make, execution)

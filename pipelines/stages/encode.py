@@ -14,9 +14,9 @@ from pipelines.files import filesystem
 from pipelines.files.attempts import Attempt
 from pipelines.files.claims import WorkFolder
 from pipelines.jobs.job import (
+    CorpusReading,
     EncodeOptions,
     Execution,
-    Reading,
     ReadPlan,
     VocabularyPaths,
     plan_reading,
@@ -31,7 +31,7 @@ from pipelines.jobs.stats import (
 )
 from pipelines.options.job import TFRECORD
 from pipelines.shuffle.merge_runs import KeptRuns, encode_through_files
-from pipelines.stages.run_stage import Made, run_stage
+from pipelines.stages.run_stage import StageResult, run_stage
 from pipelines.transforms.encode_blocks import RECORDS, EncodeBlocks, EncodedFeature
 from pipelines.transforms.read import READING, CreateReshuffled
 from pipelines.transforms.reports import WriteReport, WrittenFile, read_report
@@ -84,7 +84,7 @@ def given_vocabularies(
 
 
 def encode_stage(
-    reading: Reading,
+    reading: CorpusReading,
     execution: Execution,
     vocabularies: VocabularyPaths,
     options: EncodeOptions,
@@ -100,7 +100,7 @@ def encode_stage(
     key = wanted_encoding(reading, records, options)
     work = WorkFolder(execution.work, folder)
 
-    def make(attempt: Attempt) -> list[Made]:
+    def make(attempt: Attempt) -> list[StageResult]:
         plan = plan_reading(reading, execution, attempt.path)
         encoded = encode_into(plan, execution, vocabularies, options, attempt.path, folder)
         manifest = key.manifest(
@@ -110,7 +110,7 @@ def encode_stage(
             files=encoded.shards,
             datasets=encoded.stats.datasets,
         )
-        return [Made(manifest, encoded.stats.rejected)]
+        return [StageResult(manifest, encoded.stats.rejected)]
 
     [made] = run_stage(
         [StageTask(key, output, options.file_names(reading.corpus))],
@@ -139,7 +139,7 @@ def _identity(file: VocabularyRecord | OutputFile) -> tuple[str, int, str]:
 
 
 def wanted_encoding(
-    reading: Reading, records: Sequence[VocabularyRecord], options: EncodeOptions
+    reading: CorpusReading, records: Sequence[VocabularyRecord], options: EncodeOptions
 ) -> StageKey:
     """Returns what the bytes of the shards depend on."""
     return StageKey(
@@ -268,7 +268,7 @@ def _encode_through_runner(
     engine.run(build)
 
 
-def log_shards(made: Made, output: StageOutput) -> None:
+def log_shards(made: StageResult, output: StageOutput) -> None:
     """Tells what was read and written of each split."""
     for lines in made.manifest.lines:
         tell(SplitEncoded(lines.split, lines.lines, lines.examples, lines.empty, output.folder))

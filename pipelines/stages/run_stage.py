@@ -17,7 +17,7 @@ from pipelines.jobs.stats import refuse_losses
 
 
 @dataclass(frozen=True)
-class Made:
+class StageResult:
     """A stage's result, whole in its attempt: the manifest, but for what follows from the rest."""
 
     manifest: Manifest
@@ -37,13 +37,13 @@ class KeptWork(Protocol):
 
 def run_stage(
     tasks: Sequence[StageTask],
-    make: Callable[..., Sequence[Made]],
+    make: Callable[..., Sequence[StageResult]],
     execution: Execution,
     *,
     kept: Sequence[KeptWork] = (),
     given: Sequence[str] = (),
     check: Callable[[], None] = lambda: None,
-) -> list[Made | None]:
+) -> list[StageResult | None]:
     """Makes those of a stage's results that are not there.
 
     Returns for each task what was made, None if it was there.
@@ -63,7 +63,7 @@ def run_stage(
     """
     started = time.monotonic()
     stage = tasks[0].key.stage
-    results: list[Made | None] = [None] * len(tasks)
+    results: list[StageResult | None] = [None] * len(tasks)
     with contextlib.ExitStack() as stack:
         claims: dict[int, Claim] = {}
         for place, task in enumerate(tasks):

@@ -30,13 +30,13 @@ from pipelines.engines.progress import stage_running, tell
 from pipelines.files import filesystem
 from pipelines.files.attempts import Attempt
 from pipelines.files.claims import WorkFolder
-from pipelines.jobs.job import Execution, Reading
+from pipelines.jobs.job import CorpusReading, Execution
 from pipelines.learning.rounds import RoundsPlace
 from pipelines.learning.search import VocabularySearch
 from pipelines.options.job import PairSide
 from pipelines.options.vocabulary import SampledVocabulary
 from pipelines.stages.count import count_stage
-from pipelines.stages.run_stage import Made, run_stage
+from pipelines.stages.run_stage import StageResult, run_stage
 from tokcore.bpe.codes import SPECIAL_TOKENS, count_pieces, entries_file, piece_table
 from tokcore.corpus.stats import LineTally
 from tokcore.encoding.scheme import Learned, LearningOptions, Scheme
@@ -46,7 +46,7 @@ from tokcore.text.unicode import UNICODE_VERSION
 
 
 def pieces_stage(
-    reading: Reading,
+    reading: CorpusReading,
     execution: Execution,
     side: str,
     codes: ReadVocabulary,
@@ -96,7 +96,7 @@ def pieces_stage(
     refuse_replaced(read, [entries_path])
     count = count_in_attempt(reading, execution, side)
 
-    def make(attempt: Attempt) -> list[Made]:
+    def make(attempt: Attempt) -> list[StageResult]:
         counted = count(attempt)
         table = read_counts(counted.counts, scheme.unstorable)
         data = piece_table(count_pieces(codes.entries, table))
@@ -107,7 +107,7 @@ def pieces_stage(
             vocabularies_used=(record,),
             files=(file_entry(name, data),),
         )
-        return [Made(manifest, counted.rejected)]
+        return [StageResult(manifest, counted.rejected)]
 
     [made] = run_stage([StageTask(key, output, [name])], make, execution, given=[codes_path])
     entries = entries_file(_read_table(path), special_tokens)
@@ -205,7 +205,7 @@ def vocabulary_from_counts(
 
 
 def vocabulary_from_text(
-    reading: Reading,
+    reading: CorpusReading,
     execution: Execution,
     side: str,
     options: LearningOptions,
@@ -236,7 +236,7 @@ def vocabulary_from_text(
 
 
 def count_in_attempt(
-    reading: Reading,
+    reading: CorpusReading,
     execution: Execution,
     side: str,
     sampling: SampledVocabulary = SampledVocabulary(),
@@ -285,7 +285,7 @@ def _vocabulary_stage(
         raise InputError(f'{path} is a folder; give a file as --output')
     place = RoundsPlace.of(output.folder, name, execution.work)
 
-    def make(attempt: Attempt) -> list[Made]:
+    def make(attempt: Attempt) -> list[StageResult]:
         counted = count(attempt)
         work = filesystem.join(attempt.path, 'learner')
         search = VocabularySearch(
@@ -298,7 +298,7 @@ def _vocabulary_stage(
             vocabularies=(record,),
             sample=counted.sample,
         )
-        return [Made(manifest, counted.rejected)]
+        return [StageResult(manifest, counted.rejected)]
 
     [made] = run_stage(
         [StageTask(key, output, [name])],

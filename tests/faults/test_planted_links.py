@@ -22,7 +22,7 @@ from pipelines.files.claims import CLAIM_NAME, Claim, WorkFolder
 from pipelines.learning.rounds import KeptRounds, LearnerFiles, RoundsPlace
 from pipelines.shuffle.merge_runs import KeptRuns
 from pipelines.shuffle.plan import PLAN_NAME, fingerprint_of, plan_json
-from pipelines.stages.run_stage import Made, run_stage
+from pipelines.stages.run_stage import StageResult, run_stage
 from tokcore.errors import InputError
 
 
@@ -51,7 +51,7 @@ def make_result(folder, shards, seed):
             LearnerFiles(rounds.folder).round(3).write_sizes({1: 2})
         files = tuple(entry(attempt, name) for name in names)
         rejected = entry(attempt, 'rejected/train.invalid_utf8.jsonl')
-        return [Made(key.manifest((), files=files), (rejected,))]
+        return [StageResult(key.manifest((), files=files), (rejected,))]
 
     execution = types.SimpleNamespace(
         overwrite=True, max_rejected=None, read_beside=(),

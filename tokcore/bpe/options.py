@@ -139,7 +139,7 @@ class BpeOptions(LearningOptions):
         return dataclasses.replace(table.pick(found), is_ordered=table.is_ordered)
 
     @property
-    def told_size(self) -> str:
+    def size_label(self) -> str:
         return f'merges-{self.merges}' if self.vocab_size is None else str(self.vocab_size)
 
     def rules(self, preset: str) -> BpeRules:

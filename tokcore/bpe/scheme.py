@@ -175,7 +175,7 @@ class BpeScheme(Scheme):
 
         return is_bpe_file(data)
 
-    def told_by(
+    def options_from_file(
         self, data: bytes, path: str, read: ReadBeside = read_if_there
     ) -> Mapping[str, object]:
         found = self.configured_for(self.parse(data, path, read))

@@ -54,7 +54,7 @@ def fields_option() -> dataclasses.Field:
         fields,
         'F[,G]',
         default=('text',),
-        told_default='text',
+        default_help='text',
         changes_bytes=True,
     )
 
@@ -93,7 +93,7 @@ def labels_option() -> dataclasses.Field:
         label_names,
         'FILE',
         default=None,
-        told_default='none',
+        default_help='none',
         changes_bytes=True,
     )
 
@@ -175,7 +175,7 @@ class FurtherFields:
         kept_fields,
         'F[=NAME][:KIND],…',
         default=(),
-        told_default='none',
+        default_help='none',
         changes_bytes=True,
     )
     label: str | None = option(
@@ -184,7 +184,7 @@ class FurtherFields:
         label_field,
         'FIELD',
         default=None,
-        told_default='none',
+        default_help='none',
         changes_bytes=True,
     )
     labels: tuple[str, ...] | None = labels_option()

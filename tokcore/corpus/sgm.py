@@ -30,7 +30,7 @@ class Sgm(Bitext):
         'they stay, as Tensor2Tensor leaves them',
         get_args(Entities),
         default='keep',
-        told_default='keep',
+        default_help='keep',
         changes_bytes=True,
     )
 

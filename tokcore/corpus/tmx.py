@@ -48,14 +48,14 @@ class Tmx(CorpusFormat):
         languages,
         'A,B',
         default=(),
-        told_default='none; it must be given',
+        default_help='none; it must be given',
         changes_bytes=True,
     )
     markup: Markup = option(
         'of TMX: drop what inline elements hold of a native format, or keep it as text',
         get_args(Markup),
         default='drop',
-        told_default='drop',
+        default_help='drop',
         changes_bytes=True,
     )
 

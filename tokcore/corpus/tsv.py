@@ -56,7 +56,7 @@ class Tsv(FurtherFields, LinesOfOneFile):
         column_pair,
         'S,T',
         default=(0, 1),
-        told_default='0,1',
+        default_help='0,1',
         changes_bytes=True,
     )
 
@@ -64,14 +64,14 @@ class Tsv(FurtherFields, LinesOfOneFile):
         'the first line of each file names its columns, and is no row',
         None,
         default=False,
-        told_default='no',
+        default_help='no',
     )
     quoting: Literal['none', 'csv'] = option(
         'csv: a field in double quotes may hold tabs, line feeds, and quotes as two of them; such '
         'a file is read by one worker',
         ('none', 'csv'),
         default='none',
-        told_default='none',
+        default_help='none',
     )
 
     keep_tabs: bool = option(
@@ -79,7 +79,7 @@ class Tsv(FurtherFields, LinesOfOneFile):
         'are text',
         None,
         default=False,
-        told_default='no',
+        default_help='no',
     )
 
     name = 'tsv'

@@ -197,7 +197,7 @@ class Scheme(abc.ABC):
         """Whether a file without a record is a vocabulary of this scheme beyond any doubt."""
         return False
 
-    def told_by(
+    def options_from_file(
         self, data: bytes, path: str, read: ReadBeside = read_if_there
     ) -> Mapping[str, object]:
         """Returns the options of this scheme that a vocabulary's file tells by itself, by their keys.
@@ -265,7 +265,7 @@ class LearningOptions:
         return self.vocab_size is None or abs(size - self.vocab_size) * 100 < self.vocab_size
 
     @property
-    def told_size(self) -> str:
+    def size_label(self) -> str:
         """What the name of a vocabulary's file tells of its size."""
         return str(self.vocab_size)
 

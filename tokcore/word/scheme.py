@@ -72,7 +72,7 @@ class WordOptions(LearningOptions):
         return with_added(self.special_tokens, NMT_SPECIAL_TOKENS, self.special_token)
 
     @property
-    def told_size(self) -> str:
+    def size_label(self) -> str:
         return f'min-count-{self.min_count}' if self.vocab_size is None else str(self.vocab_size)
 
 

@@ -90,5 +90,5 @@ def test_options_that_do_not_go_together(asked, said):
 
 
 def test_names_of_files_tell_the_size_or_the_merges():
-    assert BpeOptions(vocab_size=300).told_size == '300'
-    assert BpeOptions(merges=5).told_size == 'merges-5'
+    assert BpeOptions(vocab_size=300).size_label == '300'
+    assert BpeOptions(merges=5).size_label == 'merges-5'

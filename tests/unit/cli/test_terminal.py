@@ -7,7 +7,7 @@ import time
 import pytest
 from pseudo_terminal import PseudoTerminal
 
-from pipelines.cli.terminal import HalfMinuteLines, line_is_open, said_time, shown_progress
+from pipelines.cli.terminal import ProgressLog, line_is_open, said_time, shown_progress
 from pipelines.engines.events import RoundEnded
 from pipelines.engines.progress import StageBegan, StageEnded, WorkDone, advance, counted, tell
 
@@ -32,7 +32,7 @@ def clock():
 def lines(clock):
     """The lines of a listener, which it is called as."""
     written = []
-    shown = HalfMinuteLines(clock, written.append)
+    shown = ProgressLog(clock, written.append)
     shown.written = written
     return shown
 

@@ -5,7 +5,7 @@ import pytest
 from pipelines.engines.engine import choose_engine
 from pipelines.files.filesystem import StoredFile
 from pipelines.jobs.corpus import Corpus, CorpusInput
-from pipelines.jobs.job import Execution, Reading, refuse_too_large
+from pipelines.jobs.job import CorpusReading, Execution, refuse_too_large
 from tokcore.corpus.corpus import CorpusFile, Split
 from tokcore.corpus.tsv import Tsv
 from tokcore.errors import InputError
@@ -23,7 +23,9 @@ def refuse_flink_job(size: int, *flags: str, compressed: bool = False, shuffle: 
         (CorpusInput('train', 'tsv', 0, 0, file, stored),),
     )
     engine = choose_engine([*FLINK, *flags], None)
-    refuse_too_large(Reading(corpus), Execution(engine, item_bytes=12 << 20, shuffle=shuffle), 1)
+    refuse_too_large(
+        CorpusReading(corpus), Execution(engine, item_bytes=12 << 20, shuffle=shuffle), 1
+    )
 
 
 def test_slots_are_as_many_as_asked_for_and_one_by_default():

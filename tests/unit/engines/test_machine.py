@@ -12,7 +12,7 @@ from pipelines.engines.engine import choose_engine
 from pipelines.engines.machine import available_bytes, resident_bytes, total_bytes, usable_cores
 from pipelines.files.filesystem import StoredFile
 from pipelines.jobs.corpus import Corpus, CorpusInput
-from pipelines.jobs.job import Execution, Reading, refuse_too_large
+from pipelines.jobs.job import CorpusReading, Execution, refuse_too_large
 from tokcore.corpus.corpus import CorpusFile, Split
 from tokcore.corpus.formats import Lines
 from tokcore.errors import InputError
@@ -248,7 +248,7 @@ def test_a_shuffle_in_memory_has_to_fit_into_what_is_left(monkeypatch, left, fit
     execution = Execution(choose_engine([], 1), item_bytes=8 * MIB, shuffle='engine')
     monkeypatch.setattr('pipelines.engines.runners.available_bytes', lambda: left)
     with contextlib.nullcontext() if fits else pytest.raises(InputError, match='599 MiB are free'):
-        refuse_too_large(Reading(corpus), execution, 1)
+        refuse_too_large(CorpusReading(corpus), execution, 1)
 
 
 def test_this_process_holds_something():

@@ -4,7 +4,7 @@ import pytest
 
 from pipelines.engines.engine import choose_engine
 from pipelines.jobs.corpus import SplitPaths, find_corpus
-from pipelines.jobs.job import Execution, Reading, fit_memory
+from pipelines.jobs.job import CorpusReading, Execution, fit_memory
 from tokcore.errors import InputError
 
 MIB = 1 << 20
@@ -103,7 +103,7 @@ def test_no_line_is_longer_than_the_bound_or_what_a_file_can_hold(
     path = tmp_path / name
     path.write_bytes(b'\x1f\x8b' * (size // 2) if name.endswith('gz') else bytes(size))
     corpus = find_corpus([SplitPaths('train', 'text', {'text': (str(path),)})])
-    assert Reading(corpus, max_line_bytes=bound).longest_line == longest
+    assert CorpusReading(corpus, max_line_bytes=bound).longest_line == longest
 
 
 def test_processes_share_what_is_free():

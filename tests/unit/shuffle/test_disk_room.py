@@ -10,7 +10,7 @@ import pytest
 from generated_text import as_lines, chinese_lines, english_lines
 
 from pipelines.jobs.corpus import SplitPaths, find_corpus
-from pipelines.jobs.job import Reading, ReadPlan
+from pipelines.jobs.job import CorpusReading, ReadPlan
 from pipelines.shuffle.disk_room import DiskNeed, find_room, measure_need
 from pipelines.transforms.encode_blocks import BlockEncoder, EncodedFeature
 from tokcore.corpus.filters.applying import find_end
@@ -36,7 +36,7 @@ def plan_of(*given: SplitPaths, item_bytes: int = ITEM_BYTES) -> ReadPlan:
             split = dataclasses.replace(split, end=find_end(blocks, split, BYTE.normalizer))
         splits.append(split)
     corpus = dataclasses.replace(corpus, splits=tuple(splits))
-    return ReadPlan(Reading(corpus, scheme=BYTE, on_error='skip'), items, item_bytes)
+    return ReadPlan(CorpusReading(corpus, scheme=BYTE, on_error='skip'), items, item_bytes)
 
 
 def open_binary(path):

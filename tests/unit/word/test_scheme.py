@@ -40,8 +40,8 @@ def test_words_stand_by_their_counts_and_ties_by_code_point():
 
 
 def test_a_file_is_named_by_its_size_or_its_min_count():
-    assert WordOptions(vocab_size=9, min_count=2).told_size == '9'
-    name = SCHEME.vocabulary_name('x', WordOptions(vocab_size=None, min_count=2).told_size)
+    assert WordOptions(vocab_size=9, min_count=2).size_label == '9'
+    name = SCHEME.vocabulary_name('x', WordOptions(vocab_size=None, min_count=2).size_label)
     assert name == 'vocab.x.min-count-2.words.txt'
 
 
