@@ -1,8 +1,9 @@
 r"""All tokens of a table, escaped, as one array of character ranks.
 
 Escaping is Tensor2Tensor's: a backslash becomes two, an underscore becomes backslash-u, a line feed
-becomes `\10;`, and a closing underscore is appended. So an underscore stands at the end of an escaped token and nowhere
-else, and no suffix of an escaped token is a proper prefix of another: the suffix sort leans on both.
+becomes `\10;`, and a closing underscore is appended. So an underscore is the last character of an
+escaped token and occurs nowhere else, and no suffix is a proper prefix of another: the suffix sort
+depends on both.
 """
 
 from collections.abc import Iterable
@@ -21,10 +22,10 @@ from tokcore.text.t2t import (
 )
 from tokcore.text.unicode import CODE_POINTS, next_character, utf8_length
 
-# Where a token's end is sought character by character before its end is looked up.
-_NEAR = 256
+# The end of a token is searched for so many characters before it is looked up by bisection.
+_SCAN_LIMIT = 256
 _LARGEST = np.iinfo(np.int64).max
-# Ranks of so many letters fit in uint16.
+# The ranks of this many letters fit in uint16.
 _NARROW = 2**16
 
 
@@ -49,11 +50,11 @@ class EscapedText:
 def escape_tokens(
     data: np.ndarray, offsets: np.ndarray, counts: np.ndarray, extra: Iterable[str]
 ) -> EscapedText:
-    """Escapes the tokens of a table with the alphabet of a learner: every character is in it.
+    """Escapes the tokens of a table with the alphabet of a learner, which has all their characters.
 
-    The alphabet is the characters of all tokens, of the strings in `extra` (the reserved tokens) and
-    those that escaping itself uses. A line feed is in it too, as in Tensor2Tensor, though no escaped
-    token has any.
+    The alphabet consists of the characters of all tokens, those of the strings in `extra` (the
+    reserved tokens) and those that escaping uses. A line feed is in it too, as in Tensor2Tensor,
+    although no escaped token contains one.
 
     Args:
       data: uint8, the tokens' UTF-8 bytes, one after another.
@@ -67,10 +68,10 @@ def escape_tokens(
     data, offsets, counts = read_only(data), read_only(offsets), read_only(counts)
     seen = np.zeros(CODE_POINTS, np.uint8)
     starts = np.zeros(len(offsets), np.int64)
-    broken = _survey_tokens(data, offsets, seen, starts)
-    if broken >= 0:
-        token = data[offsets[broken] : offsets[broken + 1]].tobytes()
-        raise ValueError(f'token {broken} of the table is not valid UTF-8: {token[:80]!r}')
+    invalid = _survey_tokens(data, offsets, seen, starts)
+    if invalid >= 0:
+        token = data[offsets[invalid] : offsets[invalid + 1]].tobytes()
+        raise ValueError(f'token {invalid} of the table is not valid UTF-8: {token[:80]!r}')
     for string in extra:
         seen[[ord(character) for character in string]] = 1
     seen[[ord(character) for character in ESCAPE_CHARACTERS]] = 1
@@ -82,7 +83,7 @@ def escape_tokens(
     alphabet = np.flatnonzero(seen).astype(np.int32)
     rank_of = np.zeros(CODE_POINTS, np.int32)
     rank_of[alphabet] = np.arange(len(alphabet), dtype=np.int32)
-    # Ranks are read from memory again and again.
+    # Ranks are read from memory many times.
     narrow = len(alphabet) <= _NARROW
     ranks = np.empty(int(starts[-1]), np.uint16 if narrow else np.int32)
     _write_ranks(data, offsets, read_only(rank_of), ranks)
@@ -93,7 +94,7 @@ def escape_tokens(
 
 @kernel_without_allocation
 def _survey_tokens(data, offsets, seen, starts):
-    """Marks the characters seen and sums up escaped lengths; returns a broken token or -1."""
+    """Marks all characters and sums up escaped lengths; returns the first invalid token or -1."""
     total = 0
     for token in range(len(offsets) - 1):
         position, end = offsets[token], offsets[token + 1]
@@ -110,7 +111,7 @@ def _survey_tokens(data, offsets, seen, starts):
 
 @kernel_without_allocation
 def escaped_length(point):
-    """How many characters, and bytes if it is ASCII, stand for a character in an escaped token."""
+    """Returns how many characters a character becomes by escaping (bytes, if it is ASCII)."""
     if point == BACKSLASH or point == UNDERSCORE:
         return 2
     return len(ESCAPED_LINE_FEED) if point == LINE_FEED else 1
@@ -135,8 +136,8 @@ def _write_ranks(data, offsets, rank_of, ranks):
         while position < end:
             point, position = next_character(data, position)
             if point == LINE_FEED:
-                for each in ESCAPED_LINE_FEED:
-                    ranks[written] = rank_of[each]
+                for character in ESCAPED_LINE_FEED:
+                    ranks[written] = rank_of[character]
                     written += 1
                 continue
             if point == BACKSLASH or point == UNDERSCORE:
@@ -152,8 +153,8 @@ def _write_ranks(data, offsets, rank_of, ranks):
 
 @kernel_without_allocation
 def remaining_length(ranks, starts, end_rank, position):
-    """Returns how many characters a token has from a position on."""
-    for length in range(_NEAR):
+    """Returns the number of characters from a position to the end of its token."""
+    for length in range(_SCAN_LIMIT):
         if ranks[np.uintp(position + length)] == end_rank:
             return length + 1
     low, high = 0, len(starts) - 1

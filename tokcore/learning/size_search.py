@@ -1,7 +1,7 @@
 """The search for the min-count whose vocabulary comes closest to a target size.
 
-It knows no learner: it asks for the vocabulary at a min-count and looks at its size. For one
-min-count the vocabulary is always the learner's; strategies differ only in the min-counts they try.
+It works with any learner that builds the vocabulary of a min-count. Strategies differ only in the
+min-counts that they try.
 """
 
 from collections.abc import Callable, Sequence
@@ -13,7 +13,7 @@ from tokcore.errors import InputError
 Strategy = Literal['t2t', 'closest']
 STRATEGIES: tuple[Strategy, ...] = get_args(Strategy)
 
-# Where the original's search begins and ends; further ranges each end at ten times more.
+# Tensor2Tensor's range; each further range ends at ten times its end.
 _FIRST_RANGE = (1, 1000)
 
 Build = Callable[[int], Sequence[str]]
@@ -22,15 +22,15 @@ Progress = Callable[[int, int, int], None]
 
 @dataclass(frozen=True)
 class SearchResult:
-    """The vocabulary chosen, and how it was found."""
+    """The best vocabulary, and the path of the search."""
 
     subtokens: tuple[str, ...]
     min_count: int
     tried: tuple[tuple[int, int], ...]
-    """(min-count, size) of the search's own path, in the order tried, each once."""
+    """(min-count, size) of each vocabulary built, in order, each once."""
     reachable: tuple[tuple[int, int], ...]
-    """Where the target is missed by 1 % or more: (min-count, size) of the neighbours around it, the
-    larger size first; one of them only where min-count 1 or the range ends a side. Else ()."""
+    """If the target is missed by 1 % or more: (min-count, size) of the two neighboring min-counts around
+    it, the larger size first, or of one where the other is below 1 or out of range. Else ()."""
 
 
 def search_vocabulary(
@@ -45,23 +45,23 @@ def search_vocabulary(
 ) -> SearchResult:
     """Bisects over min-counts for a vocabulary of about `target_size` subtokens.
 
-    `t2t` tries exactly what Tensor2Tensor 1.15.7's `build_to_target_size` tries, in 1 to 1,000 or
-    the range given: it stops within 1 % of the target, and of all it tried the closest wins, the first
-    of equals. Without a range, where it ends at 1,000 with a vocabulary still too large, it goes on
-    in 1,001 to 10,000, and so on. `closest` finds the smallest min-count whose vocabulary is no
-    larger than the target; the nearer of that and the one below it wins, the larger min-count of
-    equals.
+    `t2t` tries the min-counts of Tensor2Tensor 1.15.7's `build_to_target_size`, from 1 to 1,000 or in
+    the given range. It stops within 1 % of the target, and returns the closest vocabulary of all it
+    tried, the first of equals. Without a range, if it ends at 1,000 with a vocabulary that is still
+    too large, it continues from 1,001 to 10,000, and so on. `closest` finds the smallest min-count
+    whose vocabulary is not larger than the target, and returns the closer of that and the next lower
+    min-count; of equals, the larger min-count.
 
     Args:
-      build: gives the vocabulary at a min-count; called once for each min-count tried.
+      build: returns the vocabulary of a min-count; called once for each.
       min_count_range: lowest and highest min-count; None sets no limit.
-      smallest_size: of any vocabulary of this learner.
-      largest_count: a min-count above it gives the smallest vocabulary.
+      smallest_size: no vocabulary of this learner is smaller.
+      largest_count: a larger min-count gives the smallest vocabulary.
       report: told (min-count, size, target) after each build.
 
     Raises:
-      InputError: the target or the range makes no sense, or without a range the target is below
-        the smallest size.
+      InputError: the target is below 1, the range is empty or begins below 1, or without a range
+        the target is below the smallest size.
     """
     if strategy not in STRATEGIES:
         raise ValueError(f'no search strategy {strategy!r}; there are {", ".join(STRATEGIES)}')
@@ -82,19 +82,19 @@ def search_vocabulary(
 
     sizes = _Sizes(build, target_size, report)
     if strategy == 'closest':
-        _, best = _neighbours(sizes, min_count_range or (1, largest_count + 1))
+        _, best = _neighbors(sizes, min_count_range or (1, largest_count + 1))
         below = best - 1
         if below in sizes and (best not in sizes or sizes.miss(below) < sizes.miss(best)):
             best = below
     else:
-        _follow_original(sizes, min_count_range, largest_count)
+        _search_as_tensor2tensor(sizes, min_count_range, largest_count)
         best = min(sizes.tried, key=sizes.miss)  # the first of equals
     tried = tuple(sizes.tried.items())
     reachable: tuple[tuple[int, int], ...] = ()
     if not sizes.within_one_percent(best):
         low, high = min_count_range or (1, largest_count + 1)
-        # The original's path may leave the range by one.
-        around = _neighbours(sizes, (min(low, *sizes.tried), max(high, *sizes.tried)))
+        # Tensor2Tensor's path may leave the range by one.
+        around = _neighbors(sizes, (min(low, *sizes.tried), max(high, *sizes.tried)))
         reachable = tuple((count, sizes.tried[count]) for count in around if count in sizes)
     return SearchResult(tuple(sizes.vocabulary(best)), best, tried, reachable)
 
@@ -129,21 +129,23 @@ class _Sizes:
         return self._vocabularies[min_count]
 
 
-def _follow_original(sizes: _Sizes, limits: tuple[int, int] | None, largest_count: int) -> None:
-    low, high = limits or _FIRST_RANGE
-    last = _bisect_as_original(sizes, low, high)
-    while limits is None and last == high <= largest_count:
+def _search_as_tensor2tensor(
+    sizes: _Sizes, min_count_range: tuple[int, int] | None, largest_count: int
+) -> None:
+    low, high = min_count_range or _FIRST_RANGE
+    last = _bisect_as_tensor2tensor(sizes, low, high)
+    while min_count_range is None and last == high <= largest_count:
         if sizes(last) <= sizes.target or sizes.within_one_percent(last):
             return
         low, high = high + 1, high * 10
-        last = _bisect_as_original(sizes, low, high)
+        last = _bisect_as_tensor2tensor(sizes, low, high)
 
 
-def _bisect_as_original(sizes: _Sizes, low: int, high: int) -> int:
-    """Goes the original's path and returns its last min-count.
+def _bisect_as_tensor2tensor(sizes: _Sizes, low: int, high: int) -> int:
+    """Tries the min-counts that Tensor2Tensor tries, and returns the last one.
 
-    Its off-by-ones belong to it: from 3 it goes to 1 and never to 2, and below the lower of two
-    neighbours it tries the one before the interval.
+    Its off-by-one errors are kept: from 3 it goes to 1 and never to 2, and after the lower of two
+    neighbors it tries the one below the interval.
     """
     while True:
         middle = (low + high) // 2
@@ -156,12 +158,13 @@ def _bisect_as_original(sizes: _Sizes, low: int, high: int) -> int:
             high = middle - 1
 
 
-def _neighbours(sizes: _Sizes, limits: tuple[int, int]) -> tuple[int, int]:
-    """Returns neighbouring min-counts, the first too large and the second not; built if in limits.
+def _neighbors(sizes: _Sizes, min_count_range: tuple[int, int]) -> tuple[int, int]:
+    """Returns two consecutive min-counts, of which only the second has a small enough vocabulary.
 
-    What was tried before narrows the bisection. A side that the limits end is one outside of them.
+    Sizes that are already known narrow the bisection. If all of the range is too large or small
+    enough, one of the two is just outside it, and its vocabulary is not built.
     """
-    low, high = limits[0] - 1, limits[1] + 1
+    low, high = min_count_range[0] - 1, min_count_range[1] + 1
     for min_count, size in sizes.tried.items():
         if size > sizes.target and low < min_count < high:
             low = min_count

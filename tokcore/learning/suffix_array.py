@@ -1,8 +1,8 @@
-"""The suffixes of all escaped tokens in order, and how much neighbours have in common.
+"""The suffix array of all escaped tokens, with the longest common prefixes (LCP) of neighbours.
 
-Suffixes are put into buckets by their packed leading characters and sorted inside; what is still
-tied is ordered by prefix doubling (the order of the first h characters gives that of the first 2h),
-so a token of a million equal characters costs n log n and not its square.
+Suffixes are sorted by their packed leading characters, bucket by bucket. Those still equal are sorted
+by prefix doubling (the order by the first h characters gives that by the first 2h), so a token of a
+million equal characters costs n log n and not n squared.
 """
 
 from typing import NamedTuple
@@ -15,33 +15,33 @@ from tokcore.learning.ranked_text import EscapedText
 
 # 65,536 buckets: most of them fit the processor's cache, and so does their table (512 KB).
 _BUCKET_BITS = 16
-# Up to here common prefixes are compared character by character; hardly a word is longer.
+# Common prefixes are compared character by character up to this length; few words are longer.
 _SHORT = 256
-# From here on int32 does not hold the positions.
+# From this number of positions on, int32 is too narrow.
 _WIDE = 2**31
-# What a suffix in `order` begins: nothing, a class with ties left, or a class that is complete.
+# Marks in `order`: 0 within a class; a class begins that may be split further (open), or not (closed).
 _OPEN, _CLOSED = 1, 2
-# Marks of the running round, not yet seen by it: new classes, and an open one now complete.
+# Marks set during a round, which it must not see yet: a new class, or an open one that is now closed.
 _NEW_OPEN, _NEW_CLOSED, _NOW_CLOSED = 3, 4, 5
 
 
 class SuffixClasses(NamedTuple):
-    """Suffixes in string order, in classes of suffixes that are equal (as far as they count).
+    """The suffixes in ascending order, in classes of suffixes with equal leading characters.
 
-    Index arrays are int32, int64 from 2^31 characters on.
+    Index arrays are int32, or int64 from 2^31 characters on.
     """
 
     order: np.ndarray  # int[suffixes]: start positions in the text
     starts: np.ndarray  # int[classes + 1]: each class's range in `order`
     representatives: np.ndarray  # int[classes]: the first position of each class
-    prefixes: np.ndarray  # int32[classes]: characters in common with the class before
+    prefixes: np.ndarray  # int32[classes]: LCP with the class before, in characters
 
 
 def sort_suffixes(text: EscapedText, longest: int) -> SuffixClasses:
-    """Sorts the suffixes of every token by at least their `longest` first characters.
+    """Sorts the suffixes of all tokens by at least their `longest` first characters.
 
-    Classes are never coarser than that; two that differ only beyond `longest` have a common prefix
-    of that much or more.
+    Suffixes of one class are equal in these characters. Classes that differ only after them have a
+    common prefix of at least that length.
     """
     ranks, size = text.ranks, len(text.ranks)
     integer = np.int32 if size < _WIDE else np.int64
@@ -50,17 +50,17 @@ def sort_suffixes(text: EscapedText, longest: int) -> SuffixClasses:
     order = np.empty(size, integer)
     marks = np.zeros(size, np.uint8)
     bucket_ends = _fill_buckets(ranks, text.end_rank, bits, packed, order)
-    keys = np.empty(_widest(bucket_ends), np.int64)
+    keys = np.empty(int(np.diff(bucket_ends, prepend=0).max()), np.int64)
     open_classes = _sort_buckets(
         ranks, text.end_rank, bits, packed, read_only(bucket_ends), order, marks, keys
     )
     if open_classes and packed < longest:
         class_of = np.empty(size, integer)
-        _name_classes(order, marks, class_of)
+        _assign_classes(order, marks, class_of)
         known = packed
         while open_classes and known < longest:
             open_classes = _split_classes(class_of, known, order, marks, keys)
-            _rename_classes(order, marks, class_of)
+            _update_classes(order, marks, class_of)
             known *= 2
         del class_of
 
@@ -68,13 +68,11 @@ def sort_suffixes(text: EscapedText, longest: int) -> SuffixClasses:
     representatives = np.empty(len(starts) - 1, integer)
     _list_classes(order, marks, starts, representatives)
     prefixes = np.zeros(len(representatives), np.int32)
-    long_ones = _compare_neighbours(
-        ranks, read_only(representatives), min(_SHORT, longest), prefixes
-    )
-    if long_ones and longest > _SHORT:
+    capped = _compare_neighbors(ranks, read_only(representatives), min(_SHORT, longest), prefixes)
+    if capped and longest > _SHORT:
         classes = np.flatnonzero(prefixes == _SHORT)
         classes = classes[np.argsort(representatives[classes])]
-        _compare_long_neighbours(
+        _compare_long_neighbors(
             ranks, read_only(representatives), read_only(classes), _SHORT, prefixes
         )
     return SuffixClasses(
@@ -82,16 +80,12 @@ def sort_suffixes(text: EscapedText, longest: int) -> SuffixClasses:
     )
 
 
-def _widest(ends: np.ndarray) -> int:
-    return int(np.diff(ends, prepend=0).max())
-
-
 @kernel
 def _fill_buckets(ranks, end_rank, bits, packed, order):
     """Puts positions into buckets by the top bits of their keys; returns where each bucket ends.
 
-    A key is the leading characters, each as rank + 1, with zeros behind a token's end. Read
-    backwards, each key is the one before with a character pushed in at the top.
+    A key packs the leading characters, each as rank + 1, with zeros after the end of the token. Going
+    backwards, the next key is the last one with a character pushed in at the top.
     """
     top = bits * (packed - 1)
     shift = bits * packed - _BUCKET_BITS
@@ -115,7 +109,7 @@ def _fill_buckets(ranks, end_rank, bits, packed, order):
 
 @kernel
 def _sort_buckets(ranks, end_rank, bits, packed, bucket_ends, order, marks, keys):
-    """Sorts each bucket by its keys and marks the classes of equal keys; returns the open ones."""
+    """Sorts each bucket by key and marks the classes of equal keys; counts the open classes."""
     last_character = (1 << bits) - 1
     open_classes = 0
     low = 0
@@ -149,21 +143,21 @@ def _sort_buckets(ranks, end_rank, bits, packed, bucket_ends, order, marks, keys
 
 
 @kernel_without_allocation
-def _name_classes(order, marks, class_of):
-    """Names each suffix's class by where the class begins in the order."""
-    name = 0
+def _assign_classes(order, marks, class_of):
+    """Writes the class of each suffix: the index in `order` where the class begins."""
+    begin = 0
     for i in range(len(order)):
         if marks[i]:
-            name = i
-        class_of[order[i]] = name
+            begin = i
+        class_of[order[i]] = begin
 
 
 @kernel
 def _split_classes(class_of, known, order, marks, keys):
-    """Sorts each open class by the class of what follows its first `known` characters.
+    """Sorts each open class by the classes of the suffixes `known` characters later.
 
-    `class_of` is that of the round before throughout, so that afterwards every class is exact in
-    twice as many characters. Returns the number of classes still open.
+    `class_of` does not change during a round, so afterwards every class is exact in twice as many
+    characters. Returns the number of classes still open.
     """
     open_classes = 0
     begin = 0
@@ -194,8 +188,8 @@ def _split_classes(class_of, known, order, marks, keys):
 
 
 @kernel_without_allocation
-def _rename_classes(order, marks, class_of):
-    """Names the new classes of a round, and turns its marks into plain ones."""
+def _update_classes(order, marks, class_of):
+    """Writes the new classes of a round to `class_of`, and replaces the marks of the round."""
     begin = 0
     while begin < len(order):
         mark = marks[begin]
@@ -227,8 +221,8 @@ def _list_classes(order, marks, starts, representatives):
 
 
 @kernel_without_allocation
-def _compare_neighbours(ranks, representatives, limit, prefixes):
-    """Writes each class's common prefix with the one before, up to a limit; counts the capped."""
+def _compare_neighbors(ranks, representatives, limit, prefixes):
+    """Writes the LCP of each class with the one before, up to a limit; counts those that reach it."""
     capped = 0
     for i in range(1, len(representatives)):
         one, other = np.int64(representatives[i]), np.int64(representatives[i - 1])
@@ -242,16 +236,16 @@ def _compare_neighbours(ranks, representatives, limit, prefixes):
 
 
 @kernel_without_allocation
-def _compare_long_neighbours(ranks, representatives, classes, min_weight, prefixes):
-    """Finishes the prefixes of `min_weight` characters or more, visited in text order.
+def _compare_long_neighbors(ranks, representatives, classes, known, prefixes):
+    """Completes the LCPs of `known` characters or more, visited in text order (Kasai's algorithm).
 
-    If a suffix shares n characters with the one before it in the order, then the suffix that starts
-    one character later shares at least n - 1 with the one before it: those need no comparison.
+    If a suffix has n characters in common with the one before it in the suffix array, then the suffix
+    one character later has at least n - 1 in common with its predecessor: no need to compare those.
     """
-    common, expected = min_weight, -1
+    common, expected = known, -1
     for i in classes:
         one, other = np.int64(representatives[i]), np.int64(representatives[i - 1])
-        common = max(common - 1, min_weight) if one == expected else min_weight
+        common = max(common - 1, known) if one == expected else known
         while ranks[one + common] == ranks[other + common]:
             common += 1
         prefixes[i] = common

@@ -1,29 +1,31 @@
-"""The weighted suffix trie of all escaped tokens: which strings are selected, and how far they match.
+"""The weighted suffix trie of all escaped tokens: selects strings, and segments tokens by them.
 
-A compressed trie (only nodes that branch or end) of every suffix of every escaped token; a node's
-weight is how often its string occurs, tokens counted as often as the text has them. Of the tokens
-`the` 3 times, `then` twice and `there` once, escaped `the_`, `then_`, `there_`: the characters, each
-with a node whatever it weighs, and below them what weighs 2 or more.
+A compressed trie (its nodes branch or end) of every suffix of every escaped token; the weight of a
+node is the number of occurrences of its string, each multiplied by the count of its token. Here is
+the trie of `the` 3 times, `then` twice and `there` once, escaped `the_`, `then_`, `there_`: a node for
+each character, and below them those of weight 2 or more.
 
     t 6 ── the 6 ─┬─ the_ 3          e 7 ─┬─ e_ 4         n 2 ── n_ 2
                   └─ then_ 2              └─ en_ 2        r 1
     h 6 ── he 6 ──┬─ he_ 3           _ 6
                   └─ hen_ 2
 
-Selection at min-count 2 goes from long strings to short ones. A string of two characters or more that
-has 2 or more *left* is selected and takes what it has left from all of its prefixes; one with less
-leaves it to them. Of the 6 of `the`, `the_` takes 3 and `then_` 2: 1 is left, so `the` is not
-selected. Characters are always in the vocabulary.
+Selection at min-count 2 goes from long strings to short ones. A string of two characters or more is
+selected if its remaining weight is 2 or more, and this weight is then subtracted from all of its
+prefixes. Of the 6 of `the`, `the_` takes 3 and `then_` 2: 1 remains, so `the` is not selected.
+Characters are always in the vocabulary.
 
-The first iteration lets every suffix count, and selects `the_ he_ e_ then_ hen_ en_ n_`. The second
-counts only what begins at a segment, where the longest selected strings are matched from the left:
-the_, then_, and t·h·e·r·e_ of `there`. Now `he_` or `n_` begins nowhere, `e_` has 1, and `the_` 3 and
-`then_` 2 remain. The third and the fourth segment `there` into t·h·e·r·e·_ and select the same.
+The first iteration counts every suffix, and selects `the_ he_ e_ then_ hen_ en_ n_`. The second
+segments the tokens by greedy longest match, into the_, then_ and t·h·e·r·e_, and counts only the
+suffixes that begin at a segment: `he_` and `n_` weigh nothing any more and `e_` weighs 1, so only
+`the_` (3) and `then_` (2) are selected. The third and the fourth segment `there` into t·h·e·r·e·_ and
+select the same.
 
-Parents come before their children in the arrays, so sweeps do an iteration. Downward, each node learns
-the deepest selected node on the way to it, itself among them: that is how far a suffix that ends in
-it matches. A pass over the tokens adds up what begins at their segments. Upward, a node with
-min-count left is selected, else it leaves what it has to its parent.
+Parents come before their children in the arrays, so an iteration is three sweeps. Downward, each node
+gets the length of the deepest selected node on the path from its character, itself included: so far
+a suffix that ends in the node matches. Over the tokens, each segment adds its count to the node of the
+suffix that begins there. Upward, a node is selected if the min-count remains to it, or else passes
+its weight to its parent.
 """
 
 from dataclasses import dataclass
@@ -37,35 +39,35 @@ from tokcore.learning.pruned_trie_kernels import TRIE_CURSOR, RankedText, Trie
 from tokcore.learning.ranked_text import EscapedText, remaining_length
 from tokcore.learning.suffix_array import sort_suffixes
 
-# From so many nodes on int32 does not number them.
+# From this number of nodes on, int32 is too narrow.
 _WIDE = 2**31
 
-# Tokens segmented side by side: their states stay in the cache.
+# Tokens that are segmented side by side: their states (48 KB) stay in a core's cache.
 _LANES = 2048
-# The node of a token so many turns ahead is prefetched: nodes of large tables fit no cache.
+# Lanes between the prefetch of a node and its use: the nodes of large tables fit no cache.
 _AHEAD = 8
 
 
 @dataclass(frozen=True)
 class SuffixTrie:
-    """The characters, in order of rank, and below them nodes that branch or end, parents first.
+    """The nodes of the characters in order of rank, then those that branch or end, parents first.
 
-    Along an unbranched path only the deepest node could be selected. Index arrays are int32, int64 from
-    2^31 characters on.
+    (Of strings along an unbranched path, only the longest can be selected.) Index arrays are int32,
+    or int64 from 2^31 characters on.
     """
 
     letters: int
-    parents: np.ndarray  # int[nodes]: smaller than the node; a character's own are of no meaning
-    depths: np.ndarray  # int32[nodes]: length of a node's string; 1 for the characters alone
-    positions: np.ndarray  # int[nodes]: a position in the text where the string stands
-    totals: np.ndarray  # int64[nodes]: weight of all suffixes that the string begins
+    parents: np.ndarray  # int[nodes]: smaller than the node; meaningless for characters
+    depths: np.ndarray  # int32[nodes]: length of the node's string; 1 for characters only
+    positions: np.ndarray  # int[nodes]: a position in the text where the string occurs
+    totals: np.ndarray  # int64[nodes]: weight of all suffixes that begin with the string
     node_of: np.ndarray
     """int[characters]: the deepest node of the suffix that starts there, complemented where that
     suffix is a reserved token."""
 
 
 class FullSuffixTrie:
-    """All strings, of any weight; takes what `PrunedSuffixTrie` takes."""
+    """The trie of all strings of any weight, by a suffix array; arguments as `PrunedSuffixTrie`."""
 
     def __init__(
         self, text: EscapedText, counts: np.ndarray, longest: int, reserved_suffixes: np.ndarray
@@ -84,26 +86,26 @@ class FullSuffixTrie:
         nodes = _write_nodes(ranked, classes, longest, path, branches, node_of)
         del classes
         branches = _Branches(*(array[:nodes] for array in branches))
-        self._trie = _from_the_top(ranked, branches, node_of, height)
+        self._trie = _number_from_root(ranked, branches, node_of, height)
         node_of[reserved_suffixes] = ~node_of[reserved_suffixes]
 
     def at_least(self, min_weight: int) -> SuffixTrie:
-        """Returns the trie, whatever is asked for."""
+        """Returns the whole trie: it contains all strings of any weight."""
         return self._trie
 
 
 class _Branches(NamedTuple):
-    """Nodes from the last string to the first, children before their parents."""
+    """The nodes in descending order of their strings, children before their parents."""
 
     depths: np.ndarray  # int32[nodes]
     parent_depths: np.ndarray  # int32[nodes]
     positions: np.ndarray  # int[nodes]
 
 
-def _from_the_top(
+def _number_from_root(
     text: RankedText, branches: _Branches, node_of: np.ndarray, height: int
 ) -> SuffixTrie:
-    """Puts the characters first and parents before children, and weighs all."""
+    """Numbers the characters first and parents before children, and sums up weights."""
     letters, integer = text.letters, branches.positions.dtype
     nodes = letters + int(np.count_nonzero(branches.depths > 1))
     trie = Trie(
@@ -113,19 +115,19 @@ def _from_the_top(
         totals=np.zeros(nodes, np.int64),
         cursor=np.zeros(1, TRIE_CURSOR),
     )
-    names = np.empty(len(branches.depths), integer)
-    _name_nodes(text, branches, np.empty((2, height + 1), np.int64), names, trie)
-    _weigh_nodes(text, names, trie, node_of)
+    numbers = np.empty(len(branches.depths), integer)
+    _number_nodes(text, branches, np.empty((2, height + 1), np.int64), numbers, trie)
+    _weigh_nodes(text, numbers, trie, node_of)
     arrays = (trie.parents, trie.depths, trie.positions, trie.totals)
     return SuffixTrie(letters, *map(read_only, arrays), node_of)
 
 
 @kernel_without_allocation
 def _write_nodes(text, classes, longest, path, branches, node_of):
-    """Writes the trie from the last suffix to the first; returns the nodes.
+    """Writes the nodes from the last suffix to the first; returns their number.
 
-    `path[1:top + 1]` are the depths of the branching nodes begun: a common prefix shorter than the
-    last one's ends it, a longer one begins another.
+    `path[1:top + 1]` are the depths of the open branching nodes. A longest common prefix (LCP) shorter
+    than the deepest of them closes it, a longer one opens another.
     """
     node, top = 0, 0
     for c in range(len(classes.representatives) - 1, -1, -1):
@@ -133,7 +135,7 @@ def _write_nodes(text, classes, longest, path, branches, node_of):
             node_of[classes.order[i]] = node
         common = np.int64(classes.prefixes[c])
         if common >= longest:
-            continue  # as far as they count, the class before is the same string
+            continue  # equal to the class before in the first `longest` characters
         position = np.int64(classes.representatives[c])
         length = remaining_length(text.ranks, text.starts, text.end_rank, position)
         branches.positions[node] = position
@@ -153,33 +155,33 @@ def _write_nodes(text, classes, longest, path, branches, node_of):
 
 
 @kernel_without_allocation
-def _name_nodes(text, branches, path, names, trie):
-    """Numbers the nodes from the first string to the last, behind the characters."""
-    open_depths, open_names = path[0], path[1]
-    top, name = -1, text.letters
+def _number_nodes(text, branches, path, numbers, trie):
+    """Numbers the nodes in ascending order of their strings, after the characters."""
+    open_depths, open_numbers = path[0], path[1]
+    top, nodes = -1, text.letters
     for node in range(len(branches.depths) - 1, -1, -1):
         depth, position = branches.depths[node], branches.positions[node]
         letter = np.int64(text.ranks[position])
         while top >= 0 and open_depths[top] > branches.parent_depths[node]:
             top -= 1
-        given = letter
+        number = letter
         if depth > 1:
-            given = name
-            name += 1
-            trie.parents[given] = letter if top < 0 else open_names[top]
-            trie.depths[given] = depth
-        trie.positions[given] = position
-        names[node] = given
+            number = nodes
+            nodes += 1
+            trie.parents[number] = letter if top < 0 else open_numbers[top]
+            trie.depths[number] = depth
+        trie.positions[number] = position
+        numbers[node] = number
         top += 1
-        open_depths[top], open_names[top] = depth, given
-    trie.cursor[0]['nodes'] = name
+        open_depths[top], open_numbers[top] = depth, number
+    trie.cursor[0]['nodes'] = nodes
 
 
 @kernel_without_allocation
-def _weigh_nodes(text, names, trie, node_of):
+def _weigh_nodes(text, numbers, trie, node_of):
     for token in range(len(text.counts)):
         for position in range(text.starts[token], text.starts[token + 1]):
-            node_of[position] = names[node_of[position]]
+            node_of[position] = numbers[node_of[position]]
             trie.totals[node_of[position]] += text.counts[token]
     for node in range(len(trie.parents) - 1, text.letters - 1, -1):
         trie.totals[trie.parents[node]] += trie.totals[node]
@@ -187,26 +189,26 @@ def _weigh_nodes(text, names, trie, node_of):
 
 @dataclass(frozen=True)
 class Selection:
-    """What an iteration selects, besides the characters."""
+    """The strings that an iteration selects, besides the characters."""
 
     nodes: np.ndarray
-    """int64[nodes, 2]: the weight that no selected string below has taken, and a selected string's
-    length (1 for the characters, 0 for others)."""
+    """int64[nodes, 2]: the remaining weight (without that of selected strings below), and the length
+    of a selected string (1 for characters, 0 for others)."""
 
     def selected(self, letters: int) -> np.ndarray:
         """Returns the selected nodes, int64."""
         return np.flatnonzero(self.nodes[letters:, 1]) + letters
 
-    def left(self, nodes: np.ndarray | slice) -> np.ndarray:
-        """Returns what some nodes have left, int64."""
+    def remaining(self, nodes: np.ndarray | slice) -> np.ndarray:
+        """Returns the remaining weights of these nodes, int64."""
         return self.nodes[nodes, 0].copy()
 
 
 def select_first(trie: SuffixTrie, min_count: int) -> Selection:
-    """Selects nodes when every suffix counts: tokens are segmented into single characters."""
+    """Selects nodes in the first iteration: every suffix counts, as segments are single characters."""
     nodes = np.empty((len(trie.totals), 2), np.int64)
     nodes[:, 0] = trie.totals
-    _take_children(trie.letters, trie.parents, trie.totals, nodes)
+    _subtract_children(trie.letters, trie.parents, trie.totals, nodes)
     _select(trie.letters, trie.parents, trie.depths, min_count, nodes)
     return Selection(nodes)
 
@@ -214,16 +216,16 @@ def select_first(trie: SuffixTrie, min_count: int) -> Selection:
 def select_next(
     trie: SuffixTrie, starts: np.ndarray, counts: np.ndarray, selection: Selection, min_count: int
 ) -> Selection:
-    """Segments all tokens by the strings selected before, and selects by what begins at a segment.
+    """Segments all tokens by the last selection, and selects by the suffixes that begin at segments.
 
-    The selection before is used up: its array becomes that of the result.
+    The last selection becomes invalid: its array is reused.
 
     Args:
       starts: int64[tokens + 1], where each token begins.
       counts: int64[tokens].
     """
     nodes = selection.nodes
-    _match(trie.parents, nodes)
+    _inherit_lengths(trie.parents, nodes)
     lanes = np.empty((3, _LANES), np.int64)
     _weigh_segment_starts(starts, counts, trie.node_of, lanes, nodes)
     _select(trie.letters, trie.parents, trie.depths, min_count, nodes)
@@ -231,32 +233,32 @@ def select_next(
 
 
 @kernel_without_allocation
-def _take_children(letters, parents, totals, nodes):
-    """Takes the children's totals from each node's."""
+def _subtract_children(letters, parents, totals, nodes):
+    """Subtracts the children's totals from each node's weight."""
     for node in range(letters, len(parents)):
         nodes[parents[node], 0] -= totals[node]
 
 
 @kernel_without_allocation
 def _select(letters, parents, depths, min_count, nodes):
-    """Selects each node that has `min_count` left; others leave what they have to their parents.
+    """Selects each node with a remaining weight of `min_count`; others pass theirs to their parents.
 
-    (Tensor2Tensor goes through the strings from long to short and subtracts each selected one's
-    count from all its prefixes.)
+    (Tensor2Tensor goes through the strings from long to short and subtracts the count of each
+    selected one from all its prefixes.)
     """
     for node in range(len(parents) - 1, letters - 1, -1):
-        left = nodes[node, 0]
-        if left >= min_count:
+        weight = nodes[node, 0]
+        if weight >= min_count:
             nodes[node, 1] = depths[node]
         else:
             nodes[node, 1] = 0
-            nodes[parents[node], 0] += left
+            nodes[parents[node], 0] += weight
     nodes[:letters, 1] = 1
 
 
 @kernel_without_allocation
-def _match(parents, nodes):
-    """Hands the length of the deepest selected node down, and clears what nodes have left."""
+def _inherit_lengths(parents, nodes):
+    """Copies the length of the deepest selected node downwards, and clears the remaining weights."""
     for node in range(len(parents)):
         nodes[node, 0] = 0
         if nodes[node, 1] == 0:
@@ -265,28 +267,29 @@ def _match(parents, nodes):
 
 @kernel_without_allocation
 def _weigh_segment_starts(starts, counts, node_of, lanes, nodes):
-    """Adds up the weights of the suffixes that start where a segment of a token does.
+    """Segments the tokens, and adds their counts to the nodes of the suffixes at segment starts.
 
     Greedy longest match (MaxMatch) from the left; a reserved token is the last segment. Many tokens
-    advance by one segment each in turn: where one ends would be a mispredicted branch.
+    advance by one segment each in turn, since the end of a token would be a mispredicted branch.
     """
-    positions, ends, held = lanes[0], lanes[1], lanes[2]
+    positions, ends, weights = lanes[0], lanes[1], lanes[2]
     for begin in range(0, len(counts), len(positions)):
         size = min(len(positions), len(counts) - begin)
         for i in range(size):
             positions[i], ends[i] = starts[begin + i], starts[begin + i + 1]
-            held[i] = counts[begin + i]
+            weights[i] = counts[begin + i]
         while size:
-            left = 0
+            unfinished = 0
             for i in range(size):
                 ahead = np.int64(node_of[np.uintp(positions[min(i + _AHEAD, size - 1)])])
                 prefetch(nodes, np.uintp(2 * max(ahead, ~ahead)))
-                position, end, count = positions[i], ends[i], held[i]
+                position, end, count = positions[i], ends[i], weights[i]
                 node = np.int64(node_of[np.uintp(position)])
                 if node < 0:
                     node, position = ~node, end
                 nodes[np.uintp(node), 0] += count
                 position += nodes[np.uintp(node), 1]
-                positions[left], ends[left], held[left] = position, end, count
-                left += position < end
-            size = left
+                positions[unfinished], ends[unfinished] = position, end
+                weights[unfinished] = count
+                unfinished += position < end
+            size = unfinished

@@ -176,8 +176,8 @@ class MemoryLearner:
             self._text,
             trie.positions[nodes],
             trie.depths[nodes],
-            selection.left(nodes),
-            selection.left(slice(letters)),
+            selection.remaining(nodes),
+            selection.remaining(slice(letters)),
         )
 
     def _reserved_suffixes(self) -> np.ndarray:

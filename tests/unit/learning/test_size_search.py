@@ -1,4 +1,4 @@
-"""The search over min-counts, on made-up sizes."""
+"""The search over min-counts, on invented vocabulary sizes."""
 
 import pytest
 from hypothesis import given, settings
@@ -9,7 +9,7 @@ from tokcore.learning.size_search import search_vocabulary
 
 
 def search(size_of, target, **options):
-    """Searches with vocabularies of the sizes given; also returns every build in its order."""
+    """Searches vocabularies of these sizes; also returns the min-counts built, in order."""
     built = []
 
     def build(min_count):
@@ -18,7 +18,9 @@ def search(size_of, target, **options):
 
     reports = []
     options = {'smallest_size': 20, 'largest_count': 100_000, **options}
-    result = search_vocabulary(build, target, report=lambda *told: reports.append(told), **options)
+    result = search_vocabulary(
+        build, target, report=lambda *report: reports.append(report), **options
+    )
     assert len(set(built)) == len(built)  # a min-count is never built twice
     assert reports == [(m, size_of(m), target) for m in built]
     assert result.tried == tuple((m, size_of(m)) for m in built[: len(result.tried)])
@@ -27,22 +29,22 @@ def search(size_of, target, **options):
     return result, built
 
 
-def plain_original(size_of, target, low, high):
-    """The original's recursion, restated: the min-count chosen and those tried."""
+def plain_tensor2tensor_search(size_of, target, low, high):
+    """Tensor2Tensor's recursion: the best min-count, and those tried."""
     middle = (low + high) // 2
     miss = abs(size_of(middle) - target)
     if miss * 100 < target or low >= high or middle < 2:
         return middle, [middle]
     if size_of(middle) > target:
-        other, path = plain_original(size_of, target, middle + 1, high)
+        other, path = plain_tensor2tensor_search(size_of, target, middle + 1, high)
     else:
-        other, path = plain_original(size_of, target, low, middle - 1)
+        other, path = plain_tensor2tensor_search(size_of, target, low, middle - 1)
     best = other if abs(size_of(other) - target) < miss else middle
     return best, [middle, *path]
 
 
 def descending_sizes(steps):
-    """Sizes that fall by the steps given and then stay."""
+    """Sizes that fall by these steps and then stay."""
     sizes = [20 + sum(steps[i:]) for i in range(len(steps))] + [20]
     return lambda min_count: sizes[min(min_count, len(sizes)) - 1]
 
@@ -53,10 +55,10 @@ ranges = st.tuples(st.integers(1, 50), st.integers(0, 60)).map(lambda t: (t[0], 
 
 @settings(deadline=None, max_examples=500)
 @given(steps, st.integers(1, 1500), ranges)
-def test_t2t_goes_the_originals_path(steps, target, limits):
+def test_t2t_tries_what_tensor2tensor_tries(steps, target, limits):
     size_of = descending_sizes(steps)
     result, _ = search(size_of, target, min_count_range=limits, largest_count=len(steps))
-    best, path = plain_original(size_of, target, *limits)
+    best, path = plain_tensor2tensor_search(size_of, target, *limits)
     assert result.min_count == best
     assert [m for m, _ in result.tried] == list(dict.fromkeys(path))
 
@@ -69,7 +71,7 @@ def test_the_two_default_paths_of_t2t():
     assert result.min_count == 500  # the first of equals
 
 
-def test_t2t_never_tries_two_and_says_what_two_would_give():
+def test_t2t_never_tries_two_and_reports_the_size_of_two():
     sizes = {1: 45_686, 2: 37_596, 3: 31_182}
     result, built = search(lambda m: sizes.get(m, 31_000 // m), 32_768)
     assert result.min_count == 3
@@ -78,7 +80,7 @@ def test_t2t_never_tries_two_and_says_what_two_would_give():
     assert built[-1] == 2
 
 
-def test_without_a_range_t2t_goes_on_where_a_thousand_is_still_too_large():
+def test_without_a_range_t2t_continues_where_the_size_at_a_thousand_is_too_large():
     size_of = lambda m: 20 + 30_000_000 // m  # noqa: E731
     result, _ = search(size_of, 8192, largest_count=10**8)
     path = [m for m, _ in result.tried]
@@ -90,12 +92,12 @@ def test_without_a_range_t2t_goes_on_where_a_thousand_is_still_too_large():
     result, _ = search(size_of, 300, largest_count=10**8)
     assert (10_001 + 10**5) // 2 in [m for m, _ in result.tried]
 
-    given, _ = search(size_of, 8192, largest_count=10**8, min_count_range=(1, 1000))
-    assert given.min_count == 1000
-    assert given.reachable == ((1000, 30_020),)  # the range ends the other side
+    limited, _ = search(size_of, 8192, largest_count=10**8, min_count_range=(1, 1000))
+    assert limited.min_count == 1000
+    assert limited.reachable == ((1000, 30_020),)  # the other side is out of range
 
 
-def test_t2t_ends_where_no_count_reaches():
+def test_t2t_ends_above_the_largest_count():
     sizes = lambda m: 9000 if m <= 2500 else 20  # noqa: E731
     result, _ = search(sizes, 8192, largest_count=2500)
     assert max(m for m, _ in result.tried) <= 10**4
@@ -105,7 +107,7 @@ def test_t2t_ends_where_no_count_reaches():
 
 @settings(deadline=None, max_examples=500)
 @given(steps, st.integers(20, 1500), st.one_of(st.none(), ranges))
-def test_closest_takes_the_nearer_neighbour(steps, target, limits):
+def test_closest_takes_the_nearer_neighbor(steps, target, limits):
     size_of = descending_sizes(steps)
     result, _ = search(
         size_of, target, strategy='closest', min_count_range=limits, largest_count=len(steps)
@@ -115,9 +117,9 @@ def test_closest_takes_the_nearer_neighbour(steps, target, limits):
     assert abs(len(result.subtokens) - target) == nearest
     not_larger = [m for m in range(low, high + 1) if size_of(m) <= target]
     too_large = [m for m in range(low, high + 1) if size_of(m) > target]
-    neighbours = too_large[-1:] + not_larger[:1]
-    # The larger min-count of two equally near.
-    assert result.min_count == min(neighbours, key=lambda m: (abs(size_of(m) - target), -m))
+    neighbors = too_large[-1:] + not_larger[:1]
+    # Of two that are equally near, the larger min-count.
+    assert result.min_count == min(neighbors, key=lambda m: (abs(size_of(m) - target), -m))
 
 
 @settings(deadline=None, max_examples=300)
@@ -127,7 +129,7 @@ def test_closest_takes_the_nearer_neighbour(steps, target, limits):
     st.sampled_from(['t2t', 'closest']),
     st.one_of(st.none(), ranges),
 )
-def test_a_miss_names_the_neighbours_around_the_target(steps, target, strategy, limits):
+def test_a_miss_names_the_neighbors_around_the_target(steps, target, strategy, limits):
     size_of = descending_sizes(steps)
     result, built = search(
         size_of, target, strategy=strategy, min_count_range=limits, largest_count=len(steps)
@@ -140,8 +142,8 @@ def test_a_miss_names_the_neighbours_around_the_target(steps, target, strategy, 
     inside = range(min(low, *tried, low), max(high, *tried, high) + 1)
     too_large = [m for m in inside if size_of(m) > target]
     not_larger = [m for m in inside if size_of(m) <= target]
-    neighbours = too_large[-1:] + not_larger[:1]
-    assert result.reachable == tuple((m, size_of(m)) for m in neighbours)
+    neighbors = too_large[-1:] + not_larger[:1]
+    assert result.reachable == tuple((m, size_of(m)) for m in neighbors)
 
 
 def test_a_target_below_the_alphabet():
@@ -153,7 +155,7 @@ def test_a_target_below_the_alphabet():
     assert result.reachable == ((1000, 20),)
 
 
-def test_what_makes_no_sense_is_refused():
+def test_invalid_targets_ranges_and_strategies_are_refused():
     with pytest.raises(InputError, match='target vocabulary size is 0'):
         search(lambda m: 20, 0)
     with pytest.raises(InputError, match='range 0:5'):

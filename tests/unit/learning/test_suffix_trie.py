@@ -1,4 +1,4 @@
-"""The weighed suffix tree, grown or whole, against the set of all substrings."""
+"""The weighted suffix trie, pruned or full, against sums over all substrings."""
 
 from collections import Counter
 
@@ -27,9 +27,15 @@ tables = st.dictionaries(words, st.integers(0, 9), min_size=1, max_size=12)
 
 @pytest.fixture(params=['usual lists', 'tiny lists'])
 def sizes(request, monkeypatch):
-    """Large texts go through several lists and share sums of pairs; small ones in tiny sizes."""
+    """With tiny sizes, small texts also take several shares and hash their bigrams."""
     if request.param == 'tiny lists':
-        tiny = {'_SHARE': 0, '_MANY': 3, '_PICKED': 2, '_REGION_BITS': 2, '_MOST_PAIR_BITS': 1}
+        tiny = {
+            '_SHARE': 0,
+            '_MIN_FRONTIER': 3,
+            '_BATCH': 2,
+            '_REGION_BITS': 2,
+            '_MAX_BIGRAM_BITS': 1,
+        }
         for name, value in tiny.items():
             monkeypatch.setattr(pruned_trie, name, value)
 
@@ -39,7 +45,7 @@ def escape(counts):
     return escape_tokens(table.data, table.offsets, table.counts, ()), table.counts
 
 
-def grow(tokens, longest):
+def sort(tokens, longest):
     text, _ = escape(dict.fromkeys(tokens, 1))
     return text, sort_suffixes(text, longest)
 
@@ -53,7 +59,7 @@ def escaped(token):
 
 
 def plain_suffixes(text, longest):
-    """The suffix of each place in the text, cut to `longest`."""
+    """The suffix at each position of the text, cut to `longest` characters."""
     joined = characters(text)
     return [joined[p : joined.index('_', p) + 1][:longest] for p in range(len(joined))]
 
@@ -66,7 +72,7 @@ def common_prefix(one, other):
 @given(vocabularies)
 @settings(deadline=None)
 def test_escaped_text_is_every_token_escaped(tokens):
-    text, _ = grow(tokens, 5)
+    text, _ = sort(tokens, 5)
     assert characters(text) == ''.join(map(escaped, tokens))
     assert np.diff(text.starts).tolist() == [len(escaped(token)) for token in tokens]
     assert text.alphabet.tolist() == sorted(map(ord, set('\\_u;0123456789').union(*tokens)))
@@ -74,8 +80,8 @@ def test_escaped_text_is_every_token_escaped(tokens):
 
 @given(vocabularies, depth_limits)
 @settings(deadline=None, max_examples=200)
-def test_suffixes_are_sorted_and_common_prefixes_counted(tokens, longest):
-    text, classes = grow(tokens, longest)
+def test_suffixes_are_sorted_with_their_longest_common_prefixes(tokens, longest):
+    text, classes = sort(tokens, longest)
     whole, cut = plain_suffixes(text, None), plain_suffixes(text, longest)
     order = classes.order.tolist()
     assert sorted(order) == list(range(len(whole)))
@@ -90,7 +96,7 @@ def test_suffixes_are_sorted_and_common_prefixes_counted(tokens, longest):
 
 
 def weigh(text, counts, cuts, longest):
-    """The weight of every substring that begins at one of the places."""
+    """The weight of every substring that begins at one of the positions in `cuts`."""
     weights = Counter()
     ends = text.starts[1:].tolist()
     for end, begin, count in zip(ends, text.starts.tolist(), counts.tolist()):
@@ -105,27 +111,27 @@ def joined(text, position, length):
     return ''.join(map(chr, text.alphabet[text.ranks[position : position + length]]))
 
 
-def keep(weights, min_count):
-    """The strings of two characters and more that are kept, and what is left of all."""
-    left = Counter(weights)
+def select(weights, min_count):
+    """The selected strings of two characters and more, and the remaining weights of all."""
+    remaining = Counter(weights)
     selected = set()
-    for string in sorted(left, key=len, reverse=True):
-        count = left[string]
+    for string in sorted(remaining, key=len, reverse=True):
+        count = remaining[string]
         if len(string) > 1 and count >= min_count:
             selected.add(string)
             for length in range(1, len(string)):
-                left[string[:length]] -= count
-    return selected, left
+                remaining[string[:length]] -= count
+    return selected, remaining
 
 
-def matches(text, selected):
-    """The longest kept string at each place, or else one character."""
+def match_lengths(text, selected):
+    """The length of the longest selected string at each position, at least 1."""
     whole = plain_suffixes(text, None)
     return [max((n for n in range(2, len(s) + 1) if s[:n] in selected), default=1) for s in whole]
 
 
 def check_nodes(text, counts, trie, longest, min_weight):
-    """All strings that are heavy enough, save those on the way to a single longer one."""
+    """The nodes are all strings that are heavy enough and branch or end."""
     totals = weigh(text, counts, range(len(text.ranks)), longest)
     longer = {}
     for string, total in totals.items():
@@ -154,49 +160,49 @@ def check_nodes(text, counts, trie, longest, min_weight):
             assert strings[trie.node_of[position]] == suffix[: max(above, default=1)]
 
 
-NO_RESTS = np.zeros(0, np.int64)
+NO_RESERVED = np.zeros(0, np.int64)
 
 
 @pytest.mark.usefixtures('sizes')
 @given(tables, depth_limits, st.lists(st.integers(1, 40), min_size=1, max_size=4))
 @settings(deadline=None)
-def test_a_tree_grows_by_what_is_heavy_enough(table, longest, leasts):
+def test_a_pruned_trie_has_the_strings_of_the_least_min_weight_so_far(table, longest, min_weights):
     text, counts = escape(table)
-    growing = PrunedSuffixTrie(text, counts, longest, NO_RESTS)
-    for i, min_weight in enumerate(leasts):
-        check_nodes(text, counts, growing.at_least(min_weight), longest, min(leasts[: i + 1]))
+    pruned = PrunedSuffixTrie(text, counts, longest, NO_RESERVED)
+    for i, min_weight in enumerate(min_weights):
+        check_nodes(text, counts, pruned.at_least(min_weight), longest, min(min_weights[: i + 1]))
 
 
 @given(vocabularies, depth_limits)
 @settings(deadline=None, max_examples=100)
-def test_a_whole_tree_has_all(tokens, longest):
+def test_a_full_trie_has_all_strings(tokens, longest):
     text, counts = escape({token: 1 + len(token) % 3 for token in tokens})
     check_nodes(
-        text, counts, FullSuffixTrie(text, counts, longest, NO_RESTS).at_least(5), longest, 1
+        text, counts, FullSuffixTrie(text, counts, longest, NO_RESERVED).at_least(5), longest, 1
     )
 
 
 @pytest.mark.usefixtures('sizes')
 @pytest.mark.parametrize('min_weight', [100, 150, 70_000, 200_000])
-def test_a_heavy_tree_is_grown_to_the_half(min_weight):
+def test_a_large_min_weight_expands_the_trie_to_its_half(min_weight):
     table = {'abab': 99_999, 'aaaab': 70_001, 'abb': 74, 'aab': 75, 'ab': 2, 'bbbbb': 65_536}
     text, counts = escape(table)
-    growing = PrunedSuffixTrie(text, counts, 199, NO_RESTS)
-    check_nodes(text, counts, growing.at_least(2 * min_weight), 199, min_weight)
-    check_nodes(text, counts, growing.at_least(min_weight), 199, min_weight)
-    check_nodes(text, counts, growing.at_least(3), 199, 3)
+    pruned = PrunedSuffixTrie(text, counts, 199, NO_RESERVED)
+    check_nodes(text, counts, pruned.at_least(2 * min_weight), 199, min_weight)
+    check_nodes(text, counts, pruned.at_least(min_weight), 199, min_weight)
+    check_nodes(text, counts, pruned.at_least(3), 199, 3)
 
 
 @pytest.mark.usefixtures('sizes')
 @pytest.mark.parametrize('largest', [2**32 - 1, 2**32, 2**60])
 def test_counts_of_any_size_are_summed_up(largest):
     text, counts = escape({'abab': largest, 'abb': 2**31, 'aab': 3, 'ba': 2**32 - 2})
-    growing = PrunedSuffixTrie(text, counts, 199, NO_RESTS)
+    pruned = PrunedSuffixTrie(text, counts, 199, NO_RESERVED)
     for min_weight in (2**32 + 1, 7, 1):
         check_nodes(
             text,
             counts,
-            growing.at_least(min_weight),
+            pruned.at_least(min_weight),
             199,
             min_weight if min_weight < 100 else min_weight // 2,
         )
@@ -205,24 +211,24 @@ def test_counts_of_any_size_are_summed_up(largest):
 @pytest.mark.parametrize('kind', [PrunedSuffixTrie, FullSuffixTrie])
 @given(tables, depth_limits, st.integers(1, 9), st.integers(0, 3))
 @settings(deadline=None, max_examples=100)
-def test_claims_follow_their_rule(kind, table, longest, min_count, reserved):
+def test_selections_are_those_of_the_plain_rule(kind, table, longest, min_count, reserved):
     text, counts = escape(table)
-    # The rests of tokens that have as many characters as a reserved token would have.
+    # Suffixes as long as a reserved token would be.
     reserved_suffixes = text.starts[1:][np.diff(text.starts) > reserved] - 1 - reserved
     trie = kind(text, counts, longest, reserved_suffixes).at_least(min_count)
     selection = select_first(trie, min_count)
     cuts = set(range(len(text.ranks)))
     for _ in range(3):
-        selected, left = keep(weigh(text, counts, cuts, longest), min_count)
+        selected, remaining = select(weigh(text, counts, cuts, longest), min_count)
         nodes = selection.selected(trie.letters)
         positions, depths = trie.positions[nodes].tolist(), trie.depths[nodes].tolist()
         strings = [joined(text, p, d) for p, d in zip(positions, depths)]
         assert sorted(strings) == sorted(selected)
-        assert selection.left(nodes).tolist() == [left[string] for string in strings]
-        letters = [left[chr(point)] for point in text.alphabet]
-        assert selection.left(slice(trie.letters)).tolist() == letters
+        assert selection.remaining(nodes).tolist() == [remaining[string] for string in strings]
+        letters = [remaining[chr(point)] for point in text.alphabet]
+        assert selection.remaining(slice(trie.letters)).tolist() == letters
 
-        lengths = matches(text, selected)
+        lengths = match_lengths(text, selected)
         cuts = set()
         for position, end in zip(text.starts.tolist(), text.starts[1:].tolist()):
             while position < end:
@@ -234,7 +240,7 @@ def test_claims_follow_their_rule(kind, table, longest, min_count, reserved):
 @pytest.mark.parametrize('longest', [299, 2**31 - 1])
 def test_long_common_prefixes(longest):
     tokens = ['a' * 2000, 'ba' + 'a' * 1500, 'ab' * 700, 'cab' + 'ab' * 600, 'a' * 1300 + 'c']
-    text, classes = grow(tokens, longest)
+    text, classes = sort(tokens, longest)
     whole = plain_suffixes(text, None)
     representatives = classes.representatives.tolist()
     for one, other, prefix in zip(
