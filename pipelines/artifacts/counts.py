@@ -8,6 +8,7 @@ import contextlib
 import dataclasses
 import functools
 import io
+import logging
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -27,8 +28,6 @@ from pipelines.artifacts.manifest import (
     read_manifest,
 )
 from pipelines.artifacts.outputs import InputState
-from pipelines.engines.events import CountsMade, VocabularySampled
-from pipelines.engines.progress import tell
 from pipelines.files import filesystem
 from pipelines.files.filesystem import StoredFile
 from pipelines.files.trial_reading import column_names, no_counts, read_on_trial
@@ -59,6 +58,8 @@ from tokcore.encoding.scheme import (
 )
 from tokcore.errors import InputError
 from tokcore.text.unicode import character_name, check_unicode
+
+_LOGGER = logging.getLogger(__name__)
 
 _TEXT_BYTES = 4 << 20
 """Of counts as text that are read at once. A line takes 33 bytes beside its text, even a blank one;
@@ -556,14 +557,22 @@ def counted_table(files: Iterable[WrittenCounts], path: str, rules: TokenRules) 
 
 
 def log_counts(manifest: Manifest, path: str) -> None:
-    """Tells what was counted."""
+    """Logs what was counted."""
     distinct = sum(file.rows for file in manifest.files)
-    tell(CountsMade(manifest.tokens, distinct, path))
+    _LOGGER.info('count: %d tokens, %d distinct, in %s', manifest.tokens, distinct, path)
 
 
-def tell_sample(manifest: Manifest) -> None:
-    """Tells what a vocabulary was counted from, if that was a sample."""
+def log_sample(manifest: Manifest) -> None:
+    """Logs what a vocabulary was counted from, if that was a sample."""
     sample = manifest.sample
     if sample:
-        parts = [('' if len(sample) == 1 else each.side, each.taken, each.lines) for each in sample]
-        tell(VocabularySampled(sample[0].how, tuple(parts)))
+        parts = [
+            f'{part.taken:,} of {part.lines:,} lines'
+            + (f' of {part.side}' if len(sample) > 1 else '')
+            for part in sample
+        ]
+        _LOGGER.info(
+            'the vocabulary was counted from %s (--vocab-sample %s)',
+            ' and '.join(parts),
+            sample[0].how,
+        )

@@ -6,6 +6,7 @@ them counts as a result.
 
 import dataclasses
 import hashlib
+import logging
 import os
 import re
 from collections.abc import Callable, Iterable, Sequence
@@ -24,8 +25,6 @@ from pipelines.artifacts.manifest import (
     read_manifest,
     read_run,
 )
-from pipelines.engines.events import DroppedRowsKept, LinesLeftOut
-from pipelines.engines.progress import tell
 from pipelines.files import filesystem
 from pipelines.files.attempts import Attempt, sweep_attempts
 from pipelines.files.claims import CLAIM_NAME, Claim
@@ -42,6 +41,8 @@ from tokcore.errors import InputError
 from tokcore.options import flag
 from tokcore.schemes import DEFAULT_SCHEME, VOCABULARY_FILE
 from tokcore.text.unicode import UNICODE_VERSION
+
+_LOGGER = logging.getLogger(__name__)
 
 # In an attempt: the run record as it is before the first final name, the manifest, the run record.
 _BEGUN, _WHOLE, _ENDED = '.tokbeam-begun', '.tokbeam-whole', '.tokbeam-ended'
@@ -199,12 +200,15 @@ class StageOutput:
         )
 
     def warn_rejected(self, rejected: Sequence[OutputFile]) -> None:
-        """Tells how many lines were left out, and where they are; so too what filters dropped."""
+        """Logs how many lines were left out and how many rows filters dropped, and where they are."""
         for file in rejected:
             name = filesystem.split_path(file.name)[1]
             path = filesystem.join(self.rejected_folder, name)
-            is_reason = name.split('.')[-2] in all_reasons()
-            tell(LinesLeftOut(file.rows, path) if is_reason else DroppedRowsKept(file.rows, path))
+            if name.split('.')[-2] in all_reasons():
+                left_out = 'line was' if file.rows == 1 else 'lines were'
+                _LOGGER.warning('%d %s left out: %s', file.rows, left_out, path)
+            else:
+                _LOGGER.info('%d rows that a filter dropped: %s', file.rows, path)
 
     def earlier_manifest(self) -> Manifest | None:
         """Returns the manifest that is there, None if there is none that can be read."""

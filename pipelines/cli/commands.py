@@ -4,7 +4,7 @@ import argparse
 import dataclasses
 from collections.abc import Sequence
 
-from pipelines.artifacts.counts import CountsFolder, count_names, find_counts, tell_sample
+from pipelines.artifacts.counts import CountsFolder, count_names, find_counts, log_sample
 from pipelines.artifacts.manifest import read_manifest
 from pipelines.artifacts.outputs import StageOutput
 from pipelines.artifacts.vocabularies import needs_no_vocabulary, read_vocabulary, scheme_of
@@ -127,7 +127,7 @@ def count(options: argparse.Namespace, beam_flags: Sequence[str]) -> None:
     outputs = [StageOutput.of_counts(folder.path) for folder in folders]
     for output, files in zip(outputs, rejected, strict=True):
         output.warn_rejected(files)
-    tell_sample(read_manifest(outputs[0].manifest_path))
+    log_sample(read_manifest(outputs[0].manifest_path))
 
 
 def _count_pieces(options: argparse.Namespace, beam_flags: Sequence[str]) -> None:

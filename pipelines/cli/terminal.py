@@ -19,8 +19,15 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import BinaryIO, NoReturn, TextIO
 
 from pipelines.cli.printable import escaped, printable
-from pipelines.engines.events import RoundEnded
-from pipelines.engines.progress import BYTES, Event, StageBegan, StageEnded, WorkDone, listening
+from pipelines.engines.progress import (
+    BYTES,
+    Event,
+    RoundEnded,
+    StageBegan,
+    StageEnded,
+    WorkDone,
+    listening,
+)
 from pipelines.system_errors import system_error
 from tokcore.errors import InputError
 

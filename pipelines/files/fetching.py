@@ -11,13 +11,13 @@ once before it is taken, and fetched again if it is another than the one that ca
 
 import contextlib
 import json
+import logging
 import os
 import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
-from pipelines.engines.events import FetchAwaited, FileChanged, FileFetched
-from pipelines.engines.progress import stage_running, tell
+from pipelines.engines.progress import stage_running
 from pipelines.files import filesystem
 from pipelines.files.claims import CLAIM_NAME, Claim, HeldError
 from pipelines.files.local_folder import LocalFolder
@@ -33,6 +33,8 @@ from pipelines.files.transfer import (
 )
 from pipelines.system_errors import telling
 from tokcore.errors import InputError
+
+_LOGGER = logging.getLogger(__name__)
 
 _FOLDER = 'fetched'
 _RECORD = '.fetched.json'
@@ -125,7 +127,11 @@ class FetchedFiles:
             if there is not None:
                 return there
             if regular_state(folder, address.file_name) is not None:
-                tell(FileChanged(address.name, self.path_of(address)))
+                _LOGGER.warning(
+                    '%s is not as it was fetched, or not what is asked for; %s is fetched again',
+                    self.path_of(address),
+                    address.name,
+                )
             with stage_running('fetch'):
                 return self._fetch(address, folder)
 
@@ -154,7 +160,7 @@ class FetchedFiles:
         text = json.dumps(record, indent=1, sort_keys=True)
         with telling(f'write {self._path(address, _RECORD)}'), folder.create(_RECORD) as file:
             file.write(f'{text}\n'.encode())
-        tell(FileFetched(address.name, came.bytes, self.path_of(address)))
+        _LOGGER.info('fetched %s: %d bytes, in %s', address.name, came.bytes, self.path_of(address))
         return self._file(address, came.sha256)
 
     def _claimed(self, address: WebAddress, stack: contextlib.ExitStack) -> LocalFolder:
@@ -173,7 +179,7 @@ class FetchedFiles:
                 return claim.folder
             except HeldError as error:
                 if not has_told:
-                    tell(FetchAwaited(str(error)))
+                    _LOGGER.warning('waiting: %s', error)
                 has_told = True
                 if (now_came := self._came(address)) != came:
                     came, since = now_came, self._clock()

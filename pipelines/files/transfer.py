@@ -11,6 +11,7 @@ import contextlib
 import hashlib
 import http.client
 import json
+import logging
 import os
 import re
 import stat
@@ -23,8 +24,7 @@ from email.utils import parsedate_to_datetime
 import requests
 import urllib3
 
-from pipelines.engines.events import FetchResumed
-from pipelines.engines.progress import advance, counted, tell
+from pipelines.engines.progress import advance, track_work
 from pipelines.files.local_folder import LocalFolder
 from pipelines.files.paced_session import (
     LEAST_WINDOW_BYTES,
@@ -38,6 +38,8 @@ from pipelines.options.beam import HIDDEN, url_without_secrets
 from pipelines.system_errors import telling
 from tokcore.corpus.archives import archive_and_member
 from tokcore.errors import InputError, OperatingSystemError
+
+_LOGGER = logging.getLogger(__name__)
 
 CONNECT_SECONDS = 30
 ANSWER_SECONDS = 60
@@ -252,7 +254,7 @@ class Transfer:
         # A part comes with the ETag that all of the file has (RFC 9110, 15.3.7).
         is_same_part = is_same and told.etag == state.etag
         if answer.status_code == 206 and is_same_part and start == held:
-            tell(FetchResumed(self._address.name, held))
+            _LOGGER.info('going on with %s after %d bytes', self._address.name, held)
             self._write(answer, held, total)
             return state, True
         if answer.status_code == 416 and is_same and total == held:
@@ -283,7 +285,7 @@ class Transfer:
         """
         with contextlib.ExitStack() as stack:
             if total is not None:
-                stack.enter_context(counted('fetch', _FETCHING, total))
+                stack.enter_context(track_work('fetch', _FETCHING, total))
                 advance(_FETCHING, held)
             flags = os.O_WRONLY | os.O_APPEND
             with (

@@ -14,7 +14,7 @@ from typing import Any
 import apache_beam as beam
 
 from pipelines.engines.engine import Engine
-from pipelines.engines.progress import advance, counted
+from pipelines.engines.progress import advance, track_work
 from pipelines.files import filesystem
 from pipelines.jobs.corpus import Corpus
 from pipelines.options.job import (
@@ -271,7 +271,7 @@ def plan_reading(reading: CorpusReading, execution: Execution, folder: str) -> R
         report = filesystem.join(folder, 'line-counts')
         passes = in_passes(list(enumerate(ranges)), _files_of, item_bytes)
         indexing = ReportEach(passes, _index_ranges, report)
-        with counted('index', _INDEXING, sum(part.stored_bytes for _, part in ranges)):
+        with track_work('index', _INDEXING, sum(part.stored_bytes for _, part in ranges)):
             execution.engine.run(lambda pipeline: pipeline | 'IndexLines' >> indexing)
         found = {each.number: each.found for each in read_report(report, _Indexed)}
     indexed = (found[number] for number in range(len(ranges)))

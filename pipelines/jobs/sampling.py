@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from pipelines.artifacts.manifest import SampleRecord
-from pipelines.engines.progress import advance, counted
+from pipelines.engines.progress import advance, track_work
 from pipelines.files import filesystem
 from pipelines.jobs.corpus import Corpus
 from pipelines.jobs.job import Execution, ReadPlan
@@ -209,7 +209,7 @@ def _sample_files(
     report = filesystem.join(folder, 'sampled-files')
     passes = in_passes(parts, lambda part: (part.file,), execution.item_bytes)
     sampling = ReportEach(passes, _sample_parts, report)
-    with counted('sample', _SAMPLING, sum(part.file.size for part in parts)):
+    with track_work('sample', _SAMPLING, sum(part.file.size for part in parts)):
         execution.engine.run(lambda pipeline: pipeline | 'SampleFiles' >> sampling)
     return {
         (each.place, each.side): FileSample(

@@ -2,14 +2,13 @@
 
 import collections
 import dataclasses
+import logging
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import apache_beam as beam
 
 from pipelines.artifacts.manifest import InputText, OutputFile
-from pipelines.engines.events import RowsFiltered
-from pipelines.engines.progress import tell
 from pipelines.files import filesystem
 from pipelines.jobs.corpus import Corpus, input_texts
 from pipelines.jobs.job import Execution, ReadPlan
@@ -24,6 +23,8 @@ from pipelines.transforms.reports import (
 )
 from tokcore.corpus.stats import LineTally, RangeChecksum, add_tallies
 from tokcore.errors import InputError
+
+_LOGGER = logging.getLogger(__name__)
 
 _STATS_NAME = 'facts'
 _REJECTED_NAME = 'rejected-files'
@@ -113,10 +114,15 @@ def read_job_stats(
 
 
 def log_filtered(lines: Sequence[LineTally]) -> None:
-    """Tells what filters did to the rows of each split."""
-    for each in lines:
-        if each.filtered or each.added:
-            tell(RowsFiltered(each.split, each.lines, tuple(each.filtered.items()), each.added))
+    """Logs what the filters did to the rows of each split."""
+    for tally in lines:
+        changes = [f'{name} dropped {count}' for name, count in tally.filtered.items()]
+        if tally.added:
+            changes.append(f'{tally.added} came of others')
+        if changes:
+            _LOGGER.info(
+                'filters: %s: of %d lines, %s', tally.split, tally.lines, ', '.join(changes)
+            )
 
 
 def refuse_losses(limit: RejectionLimit, tallies: Iterable[LineTally]) -> None:

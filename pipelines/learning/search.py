@@ -1,6 +1,7 @@
 """Searches a vocabulary: token counts in, subtokens out, by the learner that fits into memory."""
 
 import importlib
+import logging
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -9,15 +10,8 @@ import numpy as np
 
 from pipelines.artifacts.counts import CountedSize, CountFiles, check_recorded, read_counts
 from pipelines.engines.engine import Engine
-from pipelines.engines.events import (
-    LearnerChosen,
-    RoundEnded,
-    RulesAssumed,
-    SearchWidened,
-    VocabularyLearned,
-)
 from pipelines.engines.machine import available_bytes, peak_bytes
-from pipelines.engines.progress import WorkDone, tell
+from pipelines.engines.progress import RoundEnded, WorkDone, notify
 from pipelines.learning.rounds import RoundsPlace
 from tokcore.counts.token_table import TokenTable
 from tokcore.encoding.scheme import Learned, LearningOptions, Scheme
@@ -25,6 +19,8 @@ from tokcore.errors import InputError
 from tokcore.learning.size_search import Progress
 from tokcore.options import flag
 from tokcore.subword.scheme import T2T_RANGE
+
+_LOGGER = logging.getLogger(__name__)
 
 LEARNERS = ('auto', 'memory', 'beam')
 
@@ -84,7 +80,7 @@ class VocabularySearch:
         self._check_recorded()
         choice = self._choice()
         where = 'in memory' if choice.learner == 'memory' else options.on_beam
-        tell(LearnerChosen(self.label, where, choice.reason))
+        _LOGGER.info('%s: learning %s: %s', self.label, where, choice.reason)
         report = _reporter(self.label, options)
         if choice.learner == 'beam':
             learned, predicted = self._learn_on_beam(report)
@@ -94,15 +90,30 @@ class VocabularySearch:
                 self._refuse_too_large(table)
             learned = self.scheme.learn(table, options, report)
             predicted = choice.memory_bytes
-        tell(VocabularyLearned(self.label, time.monotonic() - started, peak_bytes(), predicted))
+        _LOGGER.info(
+            '%s: learned in %.1f s; this process has held up to %s, %s were predicted',
+            self.label,
+            time.monotonic() - started,
+            _megabytes(peak_bytes()),
+            _megabytes(predicted),
+        )
         return learned
 
     def _check_recorded(self) -> None:
-        """Refuses counts made by other rules, and tells of those that record none."""
+        """Refuses counts made by other rules, and logs which files record none."""
         check_recorded(self.counts, self.scheme.rules)
-        foreign = [file.path for file in self.counts.files if self.counts.look(file).rules is None]
-        if foreign:
-            tell(RulesAssumed(self.label, tuple(foreign), self.scheme.name, str(self.scheme.rules)))
+        paths = [file.path for file in self.counts.files if self.counts.look(file).rules is None]
+        if not paths:
+            return
+        _LOGGER.info(
+            '%s: %s how tokens were found: they are taken for those of --scheme %s (%s)',
+            self.label,
+            f'{paths[0]} does not record'
+            if len(paths) == 1
+            else f'{len(paths)} count files do not record',
+            self.scheme.name,
+            self.scheme.rules,
+        )
 
     def _choice(self) -> LearnerChoice:
         size = self.counts.size()
@@ -146,14 +157,30 @@ def _reporter(label: str, options: LearningOptions) -> Callable[[int, int, int],
     def report(min_count: int, size: int, target: int) -> None:
         nonlocal widened, rounds, started
         if not min_count:  # nothing is searched: so many of so many are learned
-            tell(WorkDone('vocab', f'merges of {label}', min(size, target), target, 'merges'))
+            notify(WorkDone('vocab', f'merges of {label}', min(size, target), target, 'merges'))
             return
         if not widened and options.is_beyond(min_count):
             widened = True
-            tell(SearchWidened(label, target, T2T_RANGE[1]))
+            _LOGGER.info(
+                '%s: still above %d at min-count %d, where Tensor2Tensor ends; searching on '
+                '(--min-count-range 1:1000 forbids it)',
+                label,
+                target,
+                T2T_RANGE[1],
+            )
         rounds += 1
         now = time.monotonic()
-        tell(RoundEnded(label, rounds, min_count, size, target, now - started))
+        _LOGGER.info(
+            '%s: round %d: min-count %d gives %d entries of %d (%+d) in %.1f s',
+            label,
+            rounds,
+            min_count,
+            size,
+            target,
+            size - target,
+            now - started,
+        )
+        notify(RoundEnded(rounds))
         started = now
 
     return report

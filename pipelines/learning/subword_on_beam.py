@@ -7,6 +7,7 @@ lies in a folder, and a driver that is started again goes on from there.
 """
 
 import functools
+import logging
 import math
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -15,9 +16,7 @@ from dataclasses import dataclass
 import apache_beam as beam
 
 from pipelines.artifacts.counts import ROWS_AT_ONCE, read_counts, read_new_batches, stored_rows
-from pipelines.engines.events import PassesHalved, RoundFound, TablesStored, TokensSurveyed
 from pipelines.engines.pool import MOST_BUNDLE_BYTES, OversizedBundleError
-from pipelines.engines.progress import tell
 from pipelines.files import filesystem
 from pipelines.files.claims import Claim
 from pipelines.learning.plain_learner import BeamLearner, FixedSubtokens
@@ -52,6 +51,8 @@ from tokcore.subword.partitioned.sweep import order_subtokens
 from tokcore.subword.text_encoder import UNSTORABLE
 from tokcore.text.unicode import UNICODE_VERSION
 from tokcore.warm_up import compile_learner_kernels
+
+_LOGGER = logging.getLogger(__name__)
 
 _ROUNDS_FORMAT = 1
 """Goes up when files of a learner's rounds change their meaning: then nothing old is taken up."""
@@ -204,7 +205,12 @@ class PackedLearner:
         self._rounds += 1
         files = self._files.round(min_count)
         if files.has_vocabulary(ITERATIONS):
-            tell(RoundFound(self._label, self._rounds, min_count))
+            _LOGGER.info(
+                '%s: round %d at min-count %d was finished by an earlier run',
+                self._label,
+                self._rounds,
+                min_count,
+            )
         else:
             self._store_first(min_count)
             self._learn_round(files, min_count)
@@ -225,7 +231,9 @@ class PackedLearner:
             bits = max(0, (rows // self._limits.sampled_tokens).bit_length())
             surveying = SurveyTokens(path, bits, self._longest, self._limits.group_bytes)
             self._run(lambda pipeline: pipeline | CreateReshuffled(self._paths) | surveying)
-            tell(TokensSurveyed(self._label, rows, time.monotonic() - started))
+            _LOGGER.info(
+                '%s: %d tokens surveyed in %.1f s', self._label, rows, time.monotonic() - started
+            )
         return TokenStats.read(path)
 
     def _store_first(self, min_count: int) -> None:
@@ -252,9 +260,14 @@ class PackedLearner:
             first, found = done
             sizes.update(found)
         self._stored[self._lowest] = self._files.first, sizes
-        stored_bytes, predicted_bytes = sum(sizes.values()), self._facts.predicted_bytes
-        seconds = time.monotonic() - started
-        tell(TablesStored(self._label, len(sizes), stored_bytes, predicted_bytes, seconds))
+        _LOGGER.info(
+            '%s: first tables of %d groups take %d MB, predicted %d MB, in %.1f s',
+            self._label,
+            len(sizes),
+            sum(sizes.values()) >> 20,
+            self._facts.predicted_bytes >> 20,
+            time.monotonic() - started,
+        )
 
     def _store_pass(self, first: int, last: int) -> None:
         sizes_path = self._files.pass_sizes_path(first, last)
@@ -316,7 +329,11 @@ class PackedLearner:
             if self._pass_bytes < 2:
                 raise
             self._pass_bytes //= 2
-            tell(PassesHalved(self._label, self._limits.bundle_bytes))
+            _LOGGER.info(
+                '%s: a worker had more than %d MB to send; taking fewer groups at once',
+                self._label,
+                self._limits.bundle_bytes >> 20,
+            )
 
 
 class _Claimed:

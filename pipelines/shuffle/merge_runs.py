@@ -18,7 +18,7 @@ import apache_beam as beam
 import google_crc32c
 
 from pipelines.engines.pool import OrderedPool, in_global_window
-from pipelines.engines.progress import advance, counted, expect
+from pipelines.engines.progress import advance, set_total, track_work
 from pipelines.files import filesystem
 from pipelines.files.claims import CLAIM_NAME, Claim, WorkFolder
 from pipelines.jobs.job import EncodeOptions, Execution, ReadPlan, fit_memory
@@ -116,7 +116,7 @@ def encode_through_files(
             report_rejected(merged[REJECTED], path)
             merged[SHARDS] | 'ReportShards' >> WriteReport(report)
 
-        with counted('shuffle', MERGING, None, 'examples'):
+        with track_work('shuffle', MERGING, None, 'examples'):
             execution.engine.run(build)
 
 
@@ -286,7 +286,7 @@ class _ListRunsFn(beam.DoFn):
         runs = [_ListedRun(each.split, each.name, each.size, each.facts.rejected) for each in parts]
         lines = ''.join(run.to_json() + '\n' for run in runs)
         filesystem.write_bytes(self._listing, lines.encode())
-        expect(MERGING, sum(each.facts.tally.examples for each in parts))
+        set_total(MERGING, sum(each.facts.tally.examples for each in parts))
         for number in sorted({run.split for run in runs}):
             for shard in range(self._plan.layout[number].shards):
                 yield number, shard

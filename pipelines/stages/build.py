@@ -4,7 +4,7 @@ import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
 
-from pipelines.artifacts.counts import CountsFolder, find_counts, tell_sample
+from pipelines.artifacts.counts import CountsFolder, find_counts, log_sample
 from pipelines.artifacts.manifest import InputText, SampleRecord, VocabularyRecord, read_manifest
 from pipelines.artifacts.outputs import StageKey, StageOutput, StageTask
 from pipelines.files import filesystem
@@ -126,7 +126,7 @@ def build_stage(
     )
     if made is not None:
         log_shards(made, output)
-        tell_sample(made.manifest)
+        log_sample(made.manifest)
 
 
 def _with_ids(names: Mapping[str, str], scheme: Scheme) -> list[str]:

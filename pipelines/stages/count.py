@@ -32,7 +32,7 @@ from pipelines.artifacts.manifest import (
 )
 from pipelines.artifacts.outputs import StageKey, StageOutput, StageTask
 from pipelines.engines.engine import Engine
-from pipelines.engines.progress import advance, counted
+from pipelines.engines.progress import advance, track_work
 from pipelines.files import filesystem
 from pipelines.files.attempts import Attempt
 from pipelines.jobs.job import CorpusReading, Execution, ReadPlan, plan_reading
@@ -185,7 +185,7 @@ def count_into(
         for branch in branches:
             blocks | f'Count {branch.scheme.name}' >> branch
 
-    with counted('count', READING, plan.stored_bytes):
+    with track_work('count', READING, plan.stored_bytes):
         execution.engine.run(build)
     made: dict[str, CountedFolder] = {}
     for branch in branches:
@@ -346,7 +346,7 @@ def _merge_into(counts: CountFiles, rules: TokenRules, path: str, engine: Engine
     report = filesystem.join(path, 'files')
     call = functools.partial(_merge_partition, path, rules)
     merging = ReportEach(list(enumerate(by_partition)), call, report)
-    with counted('merge', _MERGING, len(by_partition), 'files'):
+    with track_work('merge', _MERGING, len(by_partition), 'files'):
         engine.run(lambda pipeline: pipeline | 'MergeCounts' >> merging)
     return counted_table(read_report(report, WrittenCounts), path, rules)
 

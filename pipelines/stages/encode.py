@@ -1,6 +1,7 @@
 """The stage that encodes: every split's lines in, shuffled TFRecord shards out."""
 
-from collections.abc import Sequence
+import logging
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import apache_beam as beam
@@ -8,8 +9,7 @@ import apache_beam as beam
 from pipelines.artifacts.manifest import OutputFile, VocabularyRecord
 from pipelines.artifacts.outputs import StageKey, StageOutput, StageTask
 from pipelines.artifacts.vocabularies import read_vocabulary
-from pipelines.engines.events import SplitEncoded, UnknownTokens
-from pipelines.engines.progress import counted, tell
+from pipelines.engines.progress import track_work
 from pipelines.files import filesystem
 from pipelines.files.attempts import Attempt
 from pipelines.files.claims import WorkFolder
@@ -36,8 +36,14 @@ from pipelines.transforms.encode_blocks import RECORDS, EncodeBlocks, EncodedFea
 from pipelines.transforms.read import READING, CreateReshuffled
 from pipelines.transforms.reports import WriteReport, WrittenFile, read_report
 from pipelines.transforms.write_shards import ConvertShards, WriteShards, converted_names
+from tokcore.corpus.stats import LineTally
 from tokcore.encoding.scheme import Scheme
 from tokcore.options import recorded
+
+_LOGGER = logging.getLogger(__name__)
+
+_LOGGED_WORDS = 10
+"""Unknown words that a warning names, the most frequent ones: enough to see what is wrong."""
 
 
 @dataclass(frozen=True)
@@ -174,7 +180,7 @@ def encode_into(
     corpus = plan.reading.corpus
     features = options.features(vocabularies, plan.reading.corpus.format.sides)
     shards_path = filesystem.join(path, 'shards')
-    with counted('encode', READING, plan.stored_bytes):
+    with track_work('encode', READING, plan.stored_bytes):
         if execution.through_files:
             encode_through_files(plan, execution, features, options, path, output, shards_path)
         else:
@@ -197,8 +203,25 @@ def encode_into(
         shards = _converted(shards, plan, execution, features, options, path)
     for lines, words in zip(stats.lines, stats.unknown_words, strict=True):
         if lines.unknown:
-            tell(UnknownTokens(lines.split, lines.unknown, lines.ids, tuple(words.items())[:10]))
+            _log_unknown(lines, words)
     return Encoded(stats, tuple(shards))
+
+
+def _log_unknown(lines: LineTally, words: Mapping[str, int]) -> None:
+    """Logs how many ids of a split are the unknown token: above one in a hundred, as a warning."""
+    level, commonest = logging.INFO, ''
+    if lines.unknown * 100 > lines.ids:
+        level = logging.WARNING
+        counts = ', '.join(f'{word!r} {count}' for word, count in [*words.items()][:_LOGGED_WORDS])
+        commonest = f', {lines.unknown / lines.ids:.1%}; the commonest are {counts}'
+    _LOGGER.log(
+        level,
+        'encode: %s: %d of %d ids are the unknown token%s',
+        lines.split,
+        lines.unknown,
+        lines.ids,
+        commonest,
+    )
 
 
 def _converted(
@@ -269,8 +292,15 @@ def _encode_through_runner(
 
 
 def log_shards(made: StageResult, output: StageOutput) -> None:
-    """Tells what was read and written of each split."""
+    """Logs what was read and written of each split."""
     for lines in made.manifest.lines:
-        tell(SplitEncoded(lines.split, lines.lines, lines.examples, lines.empty, output.folder))
+        _LOGGER.info(
+            'encode: %s: %d lines, %d examples, %d empty, in %s',
+            lines.split,
+            lines.lines,
+            lines.examples,
+            lines.empty,
+            output.folder,
+        )
     log_filtered(made.manifest.lines)
     output.warn_rejected(made.rejected)

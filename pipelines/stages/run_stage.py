@@ -2,6 +2,7 @@
 
 import contextlib
 import dataclasses
+import logging
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -9,11 +10,12 @@ from typing import Protocol
 
 from pipelines.artifacts.manifest import Manifest, OutputFile
 from pipelines.artifacts.outputs import StageTask, publish, up_to_date
-from pipelines.engines.events import AlreadyDone
-from pipelines.engines.progress import stage_running, tell
+from pipelines.engines.progress import stage_running
 from pipelines.files.claims import Claim
 from pipelines.jobs.job import Execution
 from pipelines.jobs.stats import refuse_losses
+
+_LOGGER = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -76,7 +78,9 @@ def run_stage(
         if not claims:
             for each in kept:
                 each.sweep()
-            tell(AlreadyDone(stage, tuple(task.output.path for task in tasks)))
+            _LOGGER.info(
+                '%s: already done in %s', stage, ', '.join(task.output.path for task in tasks)
+            )
             return results
         check()
         for each in kept:

@@ -4,6 +4,7 @@ For codes there is a table of pieces and their ids beside it.
 """
 
 import dataclasses
+import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -13,8 +14,8 @@ from pipelines.artifacts.counts import (
     CountFiles,
     CountsFolder,
     find_counts,
+    log_sample,
     read_counts,
-    tell_sample,
 )
 from pipelines.artifacts.manifest import (
     InputText,
@@ -25,8 +26,7 @@ from pipelines.artifacts.manifest import (
 )
 from pipelines.artifacts.outputs import StageKey, StageOutput, StageTask, refuse_replaced
 from pipelines.artifacts.vocabularies import ReadVocabulary, file_entry
-from pipelines.engines.events import PiecesCounted, SizeMissed, VocabularyMade
-from pipelines.engines.progress import stage_running, tell
+from pipelines.engines.progress import stage_running
 from pipelines.files import filesystem
 from pipelines.files.attempts import Attempt
 from pipelines.files.claims import WorkFolder
@@ -43,6 +43,8 @@ from tokcore.encoding.scheme import Learned, LearningOptions, Scheme
 from tokcore.errors import InputError
 from tokcore.options import recorded
 from tokcore.text.unicode import UNICODE_VERSION
+
+_LOGGER = logging.getLogger(__name__)
 
 
 def pieces_stage(
@@ -115,7 +117,13 @@ def pieces_stage(
     if made is not None:
         output.warn_rejected(made.rejected)
         pieces = made.manifest.files[0].rows
-        tell(PiecesCounted(pieces, path, entries.count(b'\n'), entries_path))
+        _LOGGER.info(
+            'count: %d pieces in %s, ids of %d entries in %s',
+            pieces,
+            path,
+            entries.count(b'\n'),
+            entries_path,
+        )
 
 
 def _read_table(path: str) -> list[tuple[str, int]]:
@@ -155,7 +163,7 @@ def learn(
             found = search.run()
     except OverflowError as error:
         raise InputError(f'{error}; divide the counts in {names}') from error
-    _warn_if_missed(found, search.options, search.label)
+    warn_if_size_missed(found, search.options, search.label)
     vocabulary, scheme = found.vocabulary, search.scheme
     data = vocabulary.dump()
     written = filesystem.join(path, search.label)
@@ -308,13 +316,30 @@ def _vocabulary_stage(
     )
     if made is not None:
         output.warn_rejected(made.rejected)
-        tell(VocabularyMade(made.manifest.vocabularies[0].size, path))
-        tell_sample(made.manifest)
+        _LOGGER.info('vocab: %d entries in %s', made.manifest.vocabularies[0].size, path)
+        log_sample(made.manifest)
 
 
-def _warn_if_missed(found: Learned, options: LearningOptions, label: str) -> None:
-    target = options.vocab_size
-    size, smallest = found.vocabulary.vocab_size, found.smallest_size
+def warn_if_size_missed(learned: Learned, options: LearningOptions, label: str) -> None:
+    """Logs a warning, with the sizes that can be had, if a vocabulary has another than the target.
+
+    Args:
+        learned: the vocabulary.
+        options: the target, and how far from it a size may be.
+        label: the vocabulary's file name.
+    """
+    target, size, smallest = (
+        options.vocab_size,
+        learned.vocabulary.vocab_size,
+        learned.smallest_size,
+    )
     if options.is_met(size):
         return
-    tell(SizeMissed(label, size, target, found.reachable, smallest, found.min_count is not None))
+    if learned.min_count is None:
+        around = 'there are no more'
+    else:
+        near = ' and '.join(f'{size} at min-count {count}' for count, size in learned.reachable)
+        around = f'reachable around it are {near or "no others"}'
+        if smallest is not None and target < smallest:
+            around += f'; no fewer than {smallest} are possible'
+    _LOGGER.warning('%s has %d entries, asked for %d: %s', label, size, target, around)

@@ -8,8 +8,15 @@ import pytest
 from pseudo_terminal import PseudoTerminal
 
 from pipelines.cli.terminal import ProgressLog, line_is_open, said_time, shown_progress
-from pipelines.engines.events import RoundEnded
-from pipelines.engines.progress import StageBegan, StageEnded, WorkDone, advance, counted, tell
+from pipelines.engines.progress import (
+    RoundEnded,
+    StageBegan,
+    StageEnded,
+    WorkDone,
+    advance,
+    notify,
+    track_work,
+)
 
 MIB = 1 << 20
 
@@ -69,7 +76,7 @@ def test_what_is_not_counted_is_told_with_its_rounds_and_its_time(lines, clock):
     lines(StageBegan('vocab'))
     clock.now += 31
     lines.look()
-    lines(RoundEnded('v', 1, 500, 10, 20, 31.0))
+    lines(RoundEnded(1))
     clock.now += 300
     lines.look()
     lines(StageEnded('vocab'))
@@ -116,14 +123,14 @@ def test_a_terminal_has_a_bar_and_what_is_logged_above_it(handler):
     terminal = PseudoTerminal()
     handler.setStream(terminal.stream)
     with shown_progress(terminal.stream):
-        tell(StageBegan('count'))
-        with counted('count', 'reading', 100 * MIB):
+        notify(StageBegan('count'))
+        with track_work('count', 'reading', 100 * MIB):
             time.sleep(0.2)  # tqdm draws no more often
             advance('reading', 25 * MIB)
             assert line_is_open.is_set()
             logging.getLogger('pipelines').warning('a word')
             advance('reading', 75 * MIB)
-        tell(StageEnded('count'))
+        notify(StageEnded('count'))
     assert handler.stream is terminal.stream and not line_is_open.is_set()
     seen = terminal.close()
     assert re.search(r'count:  25%\|.*\| 25\.0M/100M \[00:0\d<00:0\d, .*B/s\]', seen)
@@ -134,14 +141,14 @@ def test_a_terminal_has_a_bar_and_what_is_logged_above_it(handler):
 def test_a_stage_without_counted_work_has_its_time_on_a_terminal(handler):
     terminal = PseudoTerminal()
     with shown_progress(terminal.stream):
-        tell(StageBegan('vocab'))
-        tell(RoundEnded('v', 3, 500, 10, 20, 31.0))
-        tell(StageEnded('vocab'))
+        notify(StageBegan('vocab'))
+        notify(RoundEnded(3))
+        notify(StageEnded('vocab'))
     assert 'vocab: round 4 [00:00]' in terminal.close()
 
 
 def test_no_terminal_has_no_bar(tmp_path):
     with open(tmp_path / 'log', 'w') as stream, shown_progress(stream):
-        with counted('count', 'reading', 10):
+        with track_work('count', 'reading', 10):
             advance('reading', 10)
     assert (tmp_path / 'log').read_text() == ''

@@ -1,15 +1,15 @@
 """The files of a work folder: one run fetches, others wait for it and find what it made."""
 
 import json
+import logging
 import os
+import re
 import threading
 from pathlib import Path
 
 import pytest
 from web_server import Page, web_server
 
-from pipelines.engines.events import FetchAwaited, FileChanged
-from pipelines.engines.progress import listening
 from pipelines.files.claims import CLAIM_NAME, Claim
 from pipelines.files.fetching import AWAITED_SECONDS, FetchedFiles, fetch_all, fetched_before
 from pipelines.files.transfer import web_address
@@ -27,25 +27,26 @@ def server():
         yield running
 
 
-def test_a_file_of_another_run_is_waited_for(server, tmp_path):
+def test_a_file_of_another_run_is_waited_for(server, tmp_path, monkeypatch):
     files, address = FetchedFiles(str(tmp_path)), web_address(f'{server.address}/a')
     folder = tmp_path / 'fetched' / address.key
-    waits, found = threading.Event(), []
+    waits, fetched_files = threading.Event(), []
 
-    def listener(event):
-        if isinstance(event, FetchAwaited):
-            assert 'is being written by process' in str(event)
-            waits.set()
+    class WaitHandler(logging.Handler):
+        def emit(self, record):
+            if re.match('waiting: .* is being written by process', record.getMessage()):
+                waits.set()
 
-    thread = threading.Thread(target=lambda: found.append(files.fetch(address)))
-    with listening(listener):
-        with Claim(str(folder / CLAIM_NAME), 'the file') as claim:
-            claim.require()
-            thread.start()
-            assert waits.wait(30)
-            assert server.asked == []
-        thread.join()
-    assert found[0].path == str(folder / 'a') and len(server.asked) == 1
+    logger, handler = logging.getLogger('pipelines.files.fetching'), WaitHandler()
+    monkeypatch.setattr(logger, 'handlers', [handler])
+    thread = threading.Thread(target=lambda: fetched_files.append(files.fetch(address)))
+    with Claim(str(folder / CLAIM_NAME), 'the file') as claim:
+        claim.require()
+        thread.start()
+        assert waits.wait(30)
+        assert server.asked == []
+    thread.join()
+    assert fetched_files[0].path == str(folder / 'a') and len(server.asked) == 1
     assert (folder / 'a').read_bytes() == b'text\n'
     assert sorted(path.name for path in folder.iterdir()) == ['.fetched.json', 'a']
 
@@ -75,19 +76,17 @@ def fetched(server, tmp_path, sha256=None):
 
 
 @pytest.mark.parametrize('has_time', [True, False])
-def test_a_file_that_was_altered_is_fetched_again(server, tmp_path, has_time):
+def test_a_file_that_was_altered_is_fetched_again(server, tmp_path, caplog, has_time):
     """Of the same size, and even of the same time where a checksum is asked for."""
     first = fetched(server, tmp_path)
     path = Path(first.path)
     time = path.stat().st_mtime_ns
     path.write_bytes(b'tent\n')
     os.utime(path, ns=(time, time + (not has_time)))
-    told = []
-    with listening(told.append):
-        assert fetched(server, tmp_path, first.sha256 if has_time else None) == first
+    assert fetched(server, tmp_path, first.sha256 if has_time else None) == first
     assert path.read_bytes() == b'text\n' and len(server.asked) == 2
-    [changed] = [event for event in told if isinstance(event, FileChanged)]
-    assert 'is not as it was fetched' in str(changed)
+    [warning] = [record for record in caplog.records if record.levelno == logging.WARNING]
+    assert 'is not as it was fetched' in warning.getMessage()
 
 
 def test_a_file_that_was_only_copied_is_not(server, tmp_path):

@@ -1,0 +1,40 @@
+"""The stage that learns a vocabulary: the warning when it has another size than the target."""
+
+from types import SimpleNamespace
+
+import pytest
+
+from pipelines.stages.vocabulary import warn_if_size_missed
+from tokcore.encoding.scheme import Learned, LearningOptions
+
+
+@pytest.mark.parametrize(
+    'size, target, search, warning',
+    [
+        (
+            110,
+            120,
+            {'min_count': 8, 'reachable': ((7, 130), (8, 110)), 'smallest_size': 50},
+            'reachable around it are 130 at min-count 7 and 110 at min-count 8',
+        ),
+        (
+            50,
+            40,
+            {'min_count': 8, 'smallest_size': 50},
+            'reachable around it are no others; no fewer than 50 are possible',
+        ),
+        (110, 120, {}, 'there are no more'),
+    ],
+)
+def test_a_missed_size_is_a_warning_with_the_sizes_around_it(caplog, size, target, search, warning):
+    learned = Learned(SimpleNamespace(vocab_size=size), **search)
+    warn_if_size_missed(learned, LearningOptions(target), 'v')
+    [record] = caplog.records
+    assert record.levelname == 'WARNING'
+    assert record.getMessage() == f'v has {size} entries, asked for {target}: {warning}'
+
+
+def test_a_size_within_a_hundredth_of_the_target_is_no_warning(caplog):
+    vocabulary = SimpleNamespace(vocab_size=1009)
+    warn_if_size_missed(Learned(vocabulary, min_count=3), LearningOptions(1000), 'v')
+    assert not caplog.records
