@@ -1,7 +1,7 @@
-"""Counts tokens in memory that several threads share: rows in, a table of distinct tokens out.
+"""Counts the tokens of rows, by several threads that share one hash table.
 
-There is one call of a kernel per block, so that the interpreter lock (GIL) is taken once a block: a
-thread that waits for it sleeps, and waking costs as much as counting some hundred tokens.
+A kernel is called once per block, so that a thread takes the interpreter lock (GIL) once per block:
+a thread that waits for it sleeps, and waking it costs as much as counting some hundred tokens.
 """
 
 import threading
@@ -30,9 +30,9 @@ from tokcore.text.pre_tokenizer import (
     scan_tokens,
 )
 
-# 16,384 places and hashes are 400 KB, which stay in a core's cache between the passes; with a
-# quarter of it the calls begin to show.
-_TOKENS_AT_ONCE = 1 << 14
+# 16,384 positions and hashes are 400 KB, which stay in a core's cache between the passes; with a
+# quarter of them the overhead of calls is measurable.
+_BATCH_TOKENS = 1 << 14
 
 _FIRST_COUNTS = 1 << 10
 
@@ -40,28 +40,27 @@ PROGRESS = np.dtype(
     [('row', np.int64), ('position', np.int64), ('token', np.int64), ('tokens', np.int64)],
     align=True,
 )
-"""Where `count_rows` goes on: the row and the place in it, as `scan_tokens` has them, and which of
-how many tokens already found is to be added next."""
+"""Where `count_rows` continues: the row and the position in it, as `scan_tokens` takes them, the next
+token to be added, and the number of tokens scanned."""
 
-# Room at the start: a small table should cost little. The slots are a power of two.
+# First sizes: a small table should cost little. The slots are a power of two.
 _FIRST_SLOTS = 1 << 12
 _FIRST_BYTES = 1 << 15
 
-# Growing moves everything into memory that is new to the process, and to have that can cost more
-# than counting did. Room that is not written to takes no memory, so of what is filled from its
-# start there is much at once, when it is not small any more; slots are written to all over.
+# Growing copies everything into memory that is new to the process, which can cost more than
+# counting. Pages that are never written to take no memory, so arrays that are filled from their
+# start grow in large steps once they are not small; slots are written to all over.
 _SMALL_BYTES = 2 << 20
 _LARGE_BYTES = 64 << 20
 _FOURFOLD_SLOT_BYTES = 1 << 20
 
-_ENTERED_AT_ONCE = 64
+_REHASH_BATCH = 64
 
 
 class TokenIndex:
-    """Numbers distinct tokens in the order first met; a number never changes.
+    """Numbers distinct tokens in order of first occurrence; a number never changes.
 
-    Threads that run out of room call `grow`; all the others go on meanwhile, and come there too
-    when they meet a new token.
+    A thread that finds the table full calls `grow`; the others continue until their next new token.
     """
 
     def __init__(self):
@@ -78,19 +77,19 @@ class TokenIndex:
 
     @property
     def nbytes(self) -> int:
-        """The memory held; room that was never written to takes none."""
+        """Bytes of memory in use; pages that were never written to take none."""
         table = self.table
         size = table.size
         return table.slots.nbytes + int(table.offsets[size]) + 8 * (size + 1)
 
     def tokens(self) -> tuple[np.ndarray, np.ndarray]:
-        """Returns (data, offsets) of the tokens so far; they do not change when more come."""
+        """Returns (data, offsets) of the tokens so far; adding more does not change them."""
         table = self.table
         offsets = table.offsets[: table.size + 1]
         return table.data[: offsets[-1]], offsets
 
     def grow(self, full: HashTable, token_bytes: int) -> None:
-        """Makes room for at least one more token of so many bytes than `full` has."""
+        """Makes room for at least one token of this many bytes more than `full` has."""
         with self._growing:
             if self.table is full:  # or another thread was first
                 self.table = self._grown(full, token_bytes)
@@ -104,18 +103,18 @@ class TokenIndex:
         used = int(full.offsets[size])
         data = ensure_capacity(full.data, used, used + token_bytes + WIDE_BYTES)
         offsets = ensure_capacity(full.offsets, size + 1, token_capacity(len(slots)) + 1)
-        # The old table stays marked FULL: a thread that still holds it fails its next insert and
-        # comes back for the new one.
+        # The old table stays locked: a thread that still uses it fails to insert and takes the new
+        # one.
         grown = HashTable(slots, data, offsets, np.array([0, size], np.int64))
         if slots is not full.slots:
-            rehash(grown, np.empty(_ENTERED_AT_ONCE, np.uint64))
+            rehash(grown, np.empty(_REHASH_BATCH, np.uint64))
         return grown
 
 
 class TokenAccumulator:
-    """Tokens with their counts, added row by row or table by table; memory follows distinct tokens.
+    """Adds up the counts of tokens, of rows or of tables; memory grows with the distinct tokens.
 
-    Not for use from several threads at once, but each thread may have one over the same index.
+    Not thread-safe, but several threads may each have one over the same index.
     """
 
     def __init__(self, index: TokenIndex | None = None):
@@ -124,7 +123,7 @@ class TokenAccumulator:
 
     @property
     def nbytes(self) -> int:
-        """The memory held by the counts, without the index."""
+        """Bytes of memory of the counts, without the index."""
         return self._counts.itemsize * min(len(self.index), len(self._counts))
 
     def add_rows(
@@ -136,9 +135,9 @@ class TokenAccumulator:
 
     def _add_rows(self, rows: TextRows, pre_tokenizer: PreTokenizer) -> None:
         state, text = pre_tokenizer.prepare(rows)
-        places = [np.empty(_TOKENS_AT_ONCE + CHUNK_TOKENS, np.uint64) for _ in range(3)]
-        tokens = Tokens(text, *places, read_only(np.ones(len(places[0]), np.int64)))
-        scanned = ScannedTokens(text, *places[:2], np.empty(len(rows.starts) + 1, np.int64))
+        starts, ends, hashes = (np.empty(_BATCH_TOKENS + CHUNK_TOKENS, np.uint64) for _ in range(3))
+        tokens = Tokens(text, starts, ends, hashes, read_only(np.ones(len(starts), np.int64)))
+        scanned = ScannedTokens(text, starts, ends, np.empty(len(rows.starts) + 1, np.int64))
         progress = np.array([(0, -1, 0, 0)], PROGRESS)
         while True:
             table = self._table()
@@ -148,16 +147,16 @@ class TokenAccumulator:
             self._make_room(table, tokens, progress['token'][0], overflow)
 
     def add_tokens(self, data: np.ndarray, offsets: np.ndarray, counts: np.ndarray) -> None:
-        """Adds tokens `data[offsets[i]:offsets[i + 1]]` with their counts; repeats are added up.
+        """Adds tokens `data[offsets[i]:offsets[i + 1]]` with their counts; tokens may repeat.
 
-        Raises OverflowError if a token's sum would exceed 2^63 - 1; the tokens before it are added.
+        Raises OverflowError if a count would exceed 2^63 - 1; the tokens before it are added.
         """
-        hashes = np.empty(min(len(counts), _TOKENS_AT_ONCE), np.uint64)
-        for first in range(0, len(counts), _TOKENS_AT_ONCE):
-            borders = offsets[first : first + _TOKENS_AT_ONCE + 1]
+        hashes = np.empty(min(len(counts), _BATCH_TOKENS), np.uint64)
+        for first in range(0, len(counts), _BATCH_TOKENS):
+            borders = offsets[first : first + _BATCH_TOKENS + 1]
             text = with_margin(data[borders[0] : borders[-1]])
             borders = (borders - borders[0]).astype(np.uint64)
-            weights = np.ascontiguousarray(counts[first : first + _TOKENS_AT_ONCE], np.int64)
+            weights = np.ascontiguousarray(counts[first : first + _BATCH_TOKENS], np.int64)
             tokens = Tokens(text, borders[:-1], borders[1:], hashes, read_only(weights))
             hash_tokens(tokens, len(weights))
             token = 0
@@ -168,22 +167,22 @@ class TokenAccumulator:
                     self._make_room(table, tokens, token, overflow)
 
     def _table(self) -> HashTable:
-        """Returns the index's table, with counts for as many tokens as it has room for."""
+        """Returns the index's table, after making the counts as large as it."""
         table = self.index.table
         self._counts = ensure_capacity(self._counts, len(self._counts), table.capacity)
         return table
 
     def _make_room(self, table: HashTable, tokens: Tokens, token: int, overflow: bool) -> None:
-        """Makes room for the token at which a kernel stopped, if it was for want of room."""
+        """Grows the table for the token at which a kernel stopped, or raises OverflowError."""
         data = tokens.text[tokens.starts[token] : tokens.ends[token]]
         if overflow:
             raise _overflow(data)
         self.index.grow(table, len(data))
 
     def arrays(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Returns (data, offsets, counts) of the distinct tokens, in the order first met.
+        """Returns (data, offsets, counts) of the distinct tokens, in order of first occurrence.
 
-        They do not change when more is added.
+        Adding more does not change them.
         """
         data, offsets, counts = self.finish()
         return data, offsets, counts.copy()
@@ -191,19 +190,19 @@ class TokenAccumulator:
     def finish(
         self, others: Iterable['TokenAccumulator'] = ()
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Returns the arrays with those of others over the same index added up.
+        """Returns `arrays()`, with the counts of other accumulators over the same index added.
 
-        Nothing may be added to any of them afterwards. Raises OverflowError if a sum exceeds
+        Nothing may be added to any of them afterwards. Raises OverflowError if a count exceeds
         2^63 - 1.
         """
         data, offsets = self.index.tokens()
         size = len(offsets) - 1
         counts = self._counts = ensure_capacity(self._counts, len(self._counts), size)
         for other in others:
-            known = min(size, len(other._counts))
-            counts[:known] += other._counts[:known]
-            if known and counts[:known].min() < 0:
-                token = int(counts[:known].argmin())
+            length = min(size, len(other._counts))
+            counts[:length] += other._counts[:length]
+            if length and counts[:length].min() < 0:
+                token = int(counts[:length].argmin())
                 raise _overflow(data[offsets[token] : offsets[token + 1]])
         return data, offsets, counts[:size]
 
@@ -217,36 +216,36 @@ def _overflow(token: np.ndarray) -> OverflowError:
 def count_rows(rows, pre_tokenizer, scanned, progress, tokens, table, counts):
     """Counts the tokens of `TextRows`; returns (done, overflow), the latter as `add_tokens`.
 
-    `scanned` (`ScannedTokens`) and `tokens` are of the same text and places. `progress`
-    (`PROGRESS`[1], at first 0, -1, 0, 0) is where it began and where it stopped.
+    `scanned` (`ScannedTokens`) and `tokens` share their text and positions. `progress`
+    (`PROGRESS`[1], at first 0, -1, 0, 0) is where to begin, and afterwards where it stopped.
     """
     at = progress[0]
     while True:
         if at['token'] == at['tokens']:
             if at['row'] == len(rows.starts):
                 return True, False
-            row, position, found = scan_tokens(
+            row, position, size = scan_tokens(
                 rows, at['row'], at['position'], pre_tokenizer, scanned
             )
-            hash_tokens(tokens, found)
+            hash_tokens(tokens, size)
             at['row'], at['position'] = row, position
-            at['token'], at['tokens'] = 0, found
+            at['token'], at['tokens'] = 0, size
         token, overflow = add_tokens(tokens, at['token'], at['tokens'], table, counts)
         at['token'] = token
         if token < at['tokens']:
             return False, overflow
 
 
-def ensure_capacity(array: np.ndarray, used: int, wanted: int) -> np.ndarray:
-    """Returns an array whose first `used` numbers are the same, others 0 or not yet written to.
+def ensure_capacity(array: np.ndarray, used: int, length: int) -> np.ndarray:
+    """Returns the array if it has this length, else a longer copy of its first `used` elements.
 
-    It is the same array if that has the room wanted; otherwise there will be more than that.
+    The other elements of a copy are 0.
     """
-    if wanted <= len(array):
+    if length <= len(array):
         return array
     grown = array.nbytes * (4 if array.nbytes < _SMALL_BYTES else 2)
     if grown > _SMALL_BYTES:
         grown = max(grown, _LARGE_BYTES)
-    larger = np.zeros(max(wanted, grown // array.itemsize), array.dtype)
+    larger = np.zeros(max(length, grown // array.itemsize), array.dtype)
     larger[:used] = array[:used]
     return larger

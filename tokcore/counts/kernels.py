@@ -1,11 +1,11 @@
 """Kernels that count tokens in an open-addressing hash table over one growing array of bytes.
 
-Token i is `data[offsets[i]:offsets[i + 1]]`, in the order of first occurrence. A slot (uint32) is 0
-if free; else its low bits are a token's index + 1, and the bits above are of the token's hash. The
-highest bits of the hash choose the slot, and equal bits are settled by comparing bytes, 32 at a
-time. Several threads add tokens at once: a token in a slot never changes, and new ones are entered
-under a lock, several at a time. Each thread has its own counts. A kernel that runs out of room
-locks the table for good and says where it stopped; its caller moves the tokens into a larger one.
+Token i is `data[offsets[i]:offsets[i + 1]]`, in order of first occurrence. A slot (uint32) is 0 if
+free; else its low bits are the token's index + 1, and the bits above a tag, bits of its hash. The
+highest bits of the hash choose the slot; tokens of equal tags are compared, 32 bytes at a time.
+Several threads add tokens at once: a slot in use never changes, and new tokens are inserted under a
+lock, in batches. Each thread has counts of its own. When a table is full, the kernel locks it for
+good and returns where it stopped; the caller moves the tokens to a larger table.
 """
 
 from typing import NamedTuple
@@ -32,30 +32,30 @@ _WORD_BITS = np.uint64(64)
 _CHUNK = np.uint64(WIDE_BYTES)
 _NONE = np.uint64(0xFFFFFFFFFFFFFFFF)
 
-# New tokens that are entered at once: as many as a word has bits.
-_TOGETHER = np.uint64(64)
+# Tokens that are inserted under one lock: as many as a word has bits.
+_BATCH = np.uint64(64)
 
-# Tokens between asking for a slot, then its entry, then the entry's bytes, and comparing them.
+# Prefetch distances in tokens: of a slot, of the token's offset and count, and of its bytes.
 _SLOT_AHEAD = 24
 _ENTRY_AHEAD = 16
 _BYTES_AHEAD = 8
-_NEAR_SLOTS = 1 << 16  # so many stay in the caches
+_CACHED_SLOTS = 1 << 16  # tables of this size stay in the caches
 
 LARGEST_COUNT = 2**63 - 1
 
 STATE_NUMBERS = 2
-"""A table's state, int64: the lock of whoever enters a token, and the number of tokens."""
+"""Of a table's state, int64: the lock for inserting, and the number of tokens."""
 
 _LOCK, _SIZE = np.uint64(0), np.uint64(1)
-_OPEN, _TAKEN, _FULL = 0, 1, 2
+_OPEN, _LOCKED, _FULL = 0, 1, 2
 
 
 class HashTable(NamedTuple):
-    """A table of tokens; the arrays are replaced together where one grows."""
+    """A hash table of tokens."""
 
     slots: np.ndarray  # uint32[a power of two]
     data: np.ndarray  # uint8
-    offsets: np.ndarray  # int64, with room for `token_capacity` of the slots and one more
+    offsets: np.ndarray  # int64[at least token_capacity(slots) + 1]
     state: np.ndarray  # int64[STATE_NUMBERS]
 
     @property
@@ -68,28 +68,28 @@ class HashTable(NamedTuple):
 
 
 class Tokens(NamedTuple):
-    """Tokens to be counted: token i is text[starts[i]:ends[i]], places in uint64."""
+    """Tokens to be counted: token i is text[starts[i]:ends[i]]."""
 
-    text: np.ndarray  # uint8, with `WIDE_BYTES` bytes behind each token
-    starts: np.ndarray
-    ends: np.ndarray
-    hashes: np.ndarray  # uint64; those of tokens that were added are used up
-    weights: np.ndarray  # int64: what each adds to its count
+    text: np.ndarray  # uint8, with `WIDE_BYTES` bytes after each token
+    starts: np.ndarray  # uint64
+    ends: np.ndarray  # uint64
+    hashes: np.ndarray  # uint64; `add_tokens` overwrites those of the tokens that it adds
+    weights: np.ndarray  # int64: added to the counts
 
 
 @kernel_without_allocation
 def hash_tokens(tokens, size):
-    """Fills in the hashes of the first so many `Tokens`."""
+    """Writes the hashes of the first `size` of the `Tokens`."""
     for token in range(np.uint64(size)):
         tokens.hashes[token] = hash_bytes(tokens.text, tokens.starts[token], tokens.ends[token])
 
 
 @kernel_without_allocation
 def token_capacity(slots):
-    """How many tokens so many slots are for.
+    """Returns how many tokens a table of this many slots takes: a load factor of 3/4.
 
-    A search for a new token ends at the first free slot, and much text is mostly new tokens; but to
-    write to twice the slots for the first time costs more than the longer searches.
+    A search for a new token ends at the first free slot, so more free slots would make it shorter;
+    but the first write to twice the memory costs more than that saves.
     """
     return slots // 4 * 3
 
@@ -98,40 +98,40 @@ def token_capacity(slots):
 def add_tokens(tokens, first, last, table, counts):
     """Adds the weights of the `Tokens` from `first` to `last` to their counts.
 
-    Returns (i, overflow): where it stopped, and whether that was since the sum would exceed
-    2^63 - 1, and not for want of room. `counts` (int64) has room for `token_capacity` of the
-    table's slots, counts that were never added to being 0. Hashes of tokens that were added are
-    used up, and all of them by an overflow.
+    Returns (i, overflow): the token at which it stopped, and whether because its count would exceed
+    2^63 - 1 or else because the table is full. `counts` (int64) has an element for each token that
+    the table can hold, 0 at first. The hashes of the tokens added are overwritten; after an
+    overflow all of them may be.
     """
-    far = len(table.slots) > _NEAR_SLOTS
+    far = len(table.slots) > _CACHED_SLOTS
     token, end = np.uint64(first), np.uint64(last)
     while token < end:
         if far:
-            _fetch_for(tokens.hashes, token, end, table, counts)
+            _prefetch_for(tokens.hashes, token, end, table, counts)
         index, _ = _find(tokens, token, table)
-        wanted = known = token + _ONE
+        batch_end = resolved = token + _ONE
         if index == _NONE:
-            wanted = min(end, token + _TOGETHER)
-            known = _resolve_batch(tokens, token, wanted, end, table, counts)
+            batch_end = min(end, token + _BATCH)
+            resolved = _resolve_batch(tokens, token, batch_end, end, table, counts)
         else:
             tokens.hashes[token] = index
-        while token < known:
+        while token < resolved:
             index = tokens.hashes[token]
             if counts[index] > LARGEST_COUNT - tokens.weights[token]:
                 return np.int64(token), True
             counts[index] += tokens.weights[token]
             token += _ONE
-        if known < wanted:
+        if resolved < batch_end:
             return np.int64(token), False
     return last, False
 
 
 @kernel_without_allocation
 def rehash(table, hashes):
-    """Enters a table's tokens, all different, into its slots, all of them free.
+    """Inserts a table's tokens, all different, into its slots, which are all free.
 
-    As many at once as `hashes` (uint64[...], left as it may be) has room for, some dozens: for all
-    of those the slots are asked for before any is looked at.
+    It takes as many at a time as `hashes` (uint64[some dozens], scratch space) has room for, and
+    prefetches the slots of all of them before it reads the first.
     """
     slots, size = table.slots, np.uint64(table.state[_SIZE])
     last_slot = np.uint64(len(slots) - 1)
@@ -153,31 +153,31 @@ def rehash(table, hashes):
 
 @kernel_without_allocation
 def slot_shift(slots):
-    """By how much a hash is shifted to choose one of so many slots, a power of two from 2 on."""
+    """Returns the shift that makes a slot's index of a hash; slots are a power of two, at least 2."""
     return _WORD_BITS - trailing_zeros(np.uint64(slots))
 
 
 @kernel_without_allocation
 def slot_tag(token_hash, last_slot):
-    """The bits of a hash that a slot has beside the index; `last_slot` has the index's bits set."""
+    """Returns the bits of a hash that a slot stores beside the index, whose bits `last_slot` has set."""
     return token_hash & _SLOT_BITS & ~last_slot
 
 
 @kernel_without_allocation
 def _likely_index(token_hash, slots):
-    """The index of what stands in a hash's first slot if that is likely the token's.
+    """Returns the index in a hash's first slot if the tag is equal, else 0, which is in cache.
 
-    Otherwise 0, whose line is near. No branch: the processor cannot guess which tokens are new.
+    Without a branch, since the processor cannot predict which tokens are new.
     """
     last_slot = np.uint64(len(slots) - 1)
-    held = np.uint64(slots[token_hash >> slot_shift(len(slots))])
-    is_likely = (held ^ slot_tag(token_hash, last_slot)) <= last_slot
-    return np.uint64(is_likely) * ((held & last_slot) - np.uint64(held != _FREE))
+    entry = np.uint64(slots[token_hash >> slot_shift(len(slots))])
+    is_likely = (entry ^ slot_tag(token_hash, last_slot)) <= last_slot
+    return np.uint64(is_likely) * ((entry & last_slot) - np.uint64(entry != _FREE))
 
 
 @kernel_without_allocation
-def _fetch_for(hashes, token, last, table, counts):
-    """Asks for what tokens some places on will need: the slot, then the place, then its bytes."""
+def _prefetch_for(hashes, token, last, table, counts):
+    """Prefetches for later tokens: first the slot, then the offset and count, then the bytes."""
     ahead = token + np.uint64(_SLOT_AHEAD)
     if ahead < last:
         prefetch(table.slots, hashes[ahead] >> slot_shift(len(table.slots)))
@@ -194,30 +194,32 @@ def _fetch_for(hashes, token, last, table, counts):
 
 @kernel_without_allocation
 def _lock(state):
-    """Waits for the lock: True if it was given, False if the table is full."""
+    """Waits for the lock; returns True when it has it, False if the table is full."""
     while True:
-        was = load_acquired(state, _LOCK)  # to try in vain takes the lock's line from its holder
+        was = load_acquired(
+            state, _LOCK
+        )  # a failed exchange would take the cache line from its holder
         if was == _OPEN:
-            was = exchange_if(state, _LOCK, _OPEN, _TAKEN)
-        if was != _TAKEN:
+            was = exchange_if(state, _LOCK, _OPEN, _LOCKED)
+        if was != _LOCKED:
             return was == _OPEN
 
 
 @kernel_without_allocation
 def _find(tokens, token, table):
-    """Finds a token: (index, its slot), or (_NONE, the slot to enter it at)."""
+    """Finds a token: (index, its slot), or (_NONE, the slot to insert it at)."""
     start, token_hash = tokens.starts[token], tokens.hashes[token]
     length = tokens.ends[token] - start
     last_slot = np.uint64(len(table.slots) - 1)
     tag = slot_tag(token_hash, last_slot)
     slot = token_hash >> slot_shift(len(table.slots))
     while True:
-        held = np.uint64(load_acquired(table.slots, slot))
-        if held == _FREE:
+        entry = np.uint64(load_acquired(table.slots, slot))
+        if entry == _FREE:
             return _NONE, slot
         # Equal tags leave the index only, which is below the number of slots.
-        if (held ^ tag) <= last_slot:
-            index = (held & last_slot) - _ONE
+        if (entry ^ tag) <= last_slot:
+            index = (entry & last_slot) - _ONE
             begin = np.uint64(table.offsets[index])
             if np.uint64(table.offsets[index + _ONE]) - begin == length:
                 if same_bytes(tokens.text, start, table.data, begin, length):
@@ -227,9 +229,9 @@ def _find(tokens, token, table):
 
 @kernel_without_allocation
 def _insert_missing(missing, tokens, first, table):
-    """Enters the tokens `first + i`, bits i of `missing`, unless another thread was first.
+    """Inserts the tokens `first + i` for each bit i of `missing`, unless another thread was first.
 
-    Their hashes become their indices. Returns the bits of those there was no room for.
+    Overwrites their hashes by their indices. Returns the bits of those for which there was no room.
     """
     if missing == _ZERO or not _lock(table.state):
         return missing
@@ -253,8 +255,8 @@ def _insert_missing(missing, tokens, first, table):
             index = size
             size += _ONE
             table.offsets[size] = np.int64(begin + length)
-            held = slot_tag(tokens.hashes[token], np.uint64(len(table.slots) - 1)) | size
-            store_released(table.slots, slot, np.uint32(held))
+            entry = slot_tag(tokens.hashes[token], np.uint64(len(table.slots) - 1)) | size
+            store_released(table.slots, slot, np.uint32(entry))
         tokens.hashes[token] = index
         missing &= missing - _ONE
     table.state[_SIZE] = np.int64(size)
@@ -264,15 +266,15 @@ def _insert_missing(missing, tokens, first, table):
 
 @kernel_without_allocation
 def _resolve_batch(tokens, first, last, end, table, counts):
-    """Turns the hashes of the tokens from `first` to `last`, 64 at most, into their indices.
+    """Overwrites the hashes of the tokens from `first` to `last`, at most 64, by their indices.
 
-    Returns the first one that there was no room for, whose hash and those behind it are as they
-    were; else `last`. New tokens come in crowds, and each time that one thread takes over from
-    another what was last written, it waits; so they are entered together.
+    Returns the first token for which there was no room, with its hash and all later ones unchanged;
+    else `last`. New tokens often follow each other, and a thread waits whenever it takes over a
+    cache line that another thread has written; so they are inserted together.
     """
     missing = _ZERO
     for token in range(first, last):
-        _fetch_for(tokens.hashes, token, end, table, counts)
+        _prefetch_for(tokens.hashes, token, end, table, counts)
         index, _ = _find(tokens, token, table)
         if index == _NONE:
             missing |= _ONE << (token - first)
@@ -281,23 +283,23 @@ def _resolve_batch(tokens, first, last, end, table, counts):
     missing = _insert_missing(missing, tokens, first, table)
     if missing == _ZERO:
         return last
-    known = first + trailing_zeros(missing)
-    for token in range(known, last):
+    resolved = first + trailing_zeros(missing)
+    for token in range(resolved, last):
         tokens.hashes[token] = hash_bytes(tokens.text, tokens.starts[token], tokens.ends[token])
-    return known
+    return resolved
 
 
 @kernel_without_allocation
-def find_partitions(data, offsets, partitions, table, found):
-    """Fills in each token's partition (uint32), `crc32 * partitions >> 32`."""
-    for token in range(len(found)):
+def hash_partitions(data, offsets, partitions, table, partition_of):
+    """Writes the partition of each token (uint32), `crc32 * partitions >> 32`."""
+    for token in range(len(partition_of)):
         crc = crc_bytes(data, offsets[token], offsets[token + 1], table)
-        found[token] = (np.int64(crc) * np.int64(partitions)) >> 32
+        partition_of[token] = (np.int64(crc) * np.int64(partitions)) >> 32
 
 
 @kernel_without_allocation
-def ascend(data, offsets):
-    """Says whether each token is above the one before it, byte by byte."""
+def is_ascending(data, offsets):
+    """Returns whether each token is greater than the one before it, by bytes."""
     for token in range(1, len(offsets) - 1):
         before, start, end = offsets[token - 1], offsets[token], offsets[token + 1]
         shorter = min(start - before, end - start)
@@ -313,29 +315,29 @@ def ascend(data, offsets):
 
 
 @kernel_without_allocation
-def add_partition_sizes(offsets, found, sizes):
-    """Adds up in sizes[partition] (int64[partitions, 2]) how many tokens and bytes each has."""
-    for token in range(len(found)):
-        sizes[found[token], 0] += 1
-        sizes[found[token], 1] += offsets[token + 1] - offsets[token]
+def add_partition_sizes(offsets, partition_of, sizes):
+    """Adds the tokens and bytes of each partition to sizes[partition] (int64[partitions, 2])."""
+    for token in range(len(partition_of)):
+        sizes[partition_of[token], 0] += 1
+        sizes[partition_of[token], 1] += offsets[token + 1] - offsets[token]
 
 
 @kernel_without_allocation
-def scatter_tokens(data, offsets, counts, found, nexts, dealt_data, dealt_offsets, dealt_counts):
-    """Copies each token with its end and its count to the next places of its partition.
+def scatter_tokens(data, offsets, counts, partition_of, cursors, out_data, out_offsets, out_counts):
+    """Copies each token, its end and its count to the output arrays of its partition.
 
-    nexts[partition] (int64[partitions, 3]) has the place of its next token, the place of its next
-    byte, and how many bytes it has so far, from which its offsets are told.
+    cursors[partition] (int64[partitions, 3]): the index of its next token and of its next byte in
+    the output, and the number of its bytes so far, which is the next offset.
     """
-    for token in range(len(found)):
-        partition = found[token]
-        place, begin = nexts[partition, 0], nexts[partition, 1]
+    for token in range(len(partition_of)):
+        partition = partition_of[token]
+        index, begin = cursors[partition, 0], cursors[partition, 1]
         start = offsets[token]
         length = offsets[token + 1] - start
-        copy_bytes(dealt_data, np.uint64(begin), data, np.uint64(start), np.uint64(length))
-        nexts[partition, 0] = place + 1
-        nexts[partition, 1] = begin + length
-        nexts[partition, 2] += length
-        dealt_counts[place] = counts[token]
-        # Each partition's offsets begin with a 0, so there is one more of them.
-        dealt_offsets[place + partition + 1] = nexts[partition, 2]
+        copy_bytes(out_data, np.uint64(begin), data, np.uint64(start), np.uint64(length))
+        cursors[partition, 0] = index + 1
+        cursors[partition, 1] = begin + length
+        cursors[partition, 2] += length
+        out_counts[index] = counts[token]
+        # The offsets of each partition begin with a 0, so they are one more than its tokens.
+        out_offsets[index + partition + 1] = cursors[partition, 2]

@@ -1,6 +1,6 @@
-"""Tables of token counts: from a block of lines, from text, merged, and cut into hash partitions.
+"""Tables of token counts: counted from blocks, read from text, merged, and partitioned by hash.
 
-Sums do not depend on any order.
+The sums do not depend on the order of the blocks or tables.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from tokcore.counts.counting import TokenAccumulator, TokenIndex
 from tokcore.counts.kernels import (
     LARGEST_COUNT,
     add_partition_sizes,
-    find_partitions,
+    hash_partitions,
     scatter_tokens,
 )
 from tokcore.counts.token_table import TokenTable, distinct_table
@@ -35,13 +35,13 @@ from tokcore.text.unicode import character_name, check_rows, whitespace_table
 COUNT_PARTITIONS = 32
 """Hash partitions of a count table, hence files of a COUNTS folder.
 
-With 32, each of 500 million tokens of 10 bytes is in a table of some 300 MB, which one worker still
-sorts; with 1,000, a small corpus would leave as many files of a few tokens each. It must not depend
-on workers or input, for the folder's bytes depend on it.
+With 32, the table of 500 million tokens of 10 bytes has partitions of some 300 MB, which one worker
+can sort; with 1,000, the table of a small corpus would become as many files of a few tokens. It
+must not depend on workers or input, since the folder's bytes depend on it.
 """
 
 SideGroups = tuple[tuple[int, ...], ...]
-"""Which sides are counted together: ((0,), (1,)) apart, ((0, 1),) into one table."""
+"""The sides of each table: ((0,), (1,)) counts two sides apart, ((0, 1),) into one table."""
 
 _MANY_PARTITIONS = 1 << 16
 _CRC32_TABLE = crc_table(CRC32)
@@ -63,7 +63,12 @@ _REASONS = {
 class BlockCounter:
     """Counts blocks one after another into the same tables, one for each group of sides.
 
-    Not for use from several threads at once, but each may have a companion of the same counter.
+    Not thread-safe; `for_another_thread` makes a counter of the same tables.
+
+    Args:
+        indexes: the tokens of each group, to share them with other counters.
+        sample: rows outside of it are not counted.
+        unstorable: rows with such a token are rejected.
     """
 
     def __init__(
@@ -75,62 +80,120 @@ class BlockCounter:
         sample: RowSample | None = None,
         unstorable: UnstorableTokens | None = None,
     ):
-        """Takes where each group's tokens are kept, if not apart from all other counters'.
-
-        With a sample, what is outside it is not counted. Rows with tokens that are `unstorable` are
-        rejected.
-        """
         self._groups = groups
         self._normalizer = normalizer
         self._pre_tokenizer = pre_tokenizer
         self._sample, self._unstorable = sample, unstorable
         self._sides = frozenset(side for sides in groups for side in sides)
-        self._sums = [TokenAccumulator(each) for each in indexes or [None] * len(groups)]
+        self._accumulators = [TokenAccumulator(index) for index in indexes or [None] * len(groups)]
 
     def for_another_thread(self) -> BlockCounter:
-        """Returns a counter for another thread, which keeps its tokens where this one does."""
-        indexes = [each.index for each in self._sums]
+        """Returns a counter for another thread, which shares this one's tokens but not its counts."""
+        indexes = [accumulator.index for accumulator in self._accumulators]
         return BlockCounter(
             self._groups, self._normalizer, self._pre_tokenizer, indexes, self._sample,
             self._unstorable,
         )  # fmt: skip
 
-    def nbytes(self, companions: Sequence[BlockCounter] = ()) -> int:
-        """Returns the bytes held: the tokens, and the counts of this and of its companions."""
-        counts = sum(each.nbytes for counter in (self, *companions) for each in counter._sums)
-        return counts + sum(each.index.nbytes for each in self._sums)
+    def nbytes(self, others: Sequence[BlockCounter] = ()) -> int:
+        """Returns the bytes in use: the tokens, and the counts of this and of other threads."""
+        counters = (self, *others)
+        counts = sum(sums.nbytes for counter in counters for sums in counter._accumulators)
+        return counts + sum(sums.index.nbytes for sums in self._accumulators)
 
     def add(self, block: Block, splits: Sequence[Split], on_error: OnError = 'stop') -> BlockStats:
-        """Counts the tokens of a block's kept rows, or of those in the sample.
+        """Counts the tokens of a block's rows, or of those in the sample.
 
         Raises:
-            InputError: a line is not UTF-8 or lacks a column, or one of its tokens cannot be stored,
-                and `on_error` is 'stop'; nothing of the block is counted then.
+            InputError: `on_error` is 'stop', and a line is not UTF-8, lacks a column or has a token
+                that cannot be stored; nothing of the block is counted then.
         """
         counted = counted_rows(block, splits, self._normalizer, self._sides, self._sample)
         if self._unstorable is not None:
-            counted = self._unstorable.left_out(counted, self._sides)
-        facts = stats_of(block, counted.rows, splits, on_error)
-        for sides, sums in zip(self._groups, self._sums, strict=True):
+            counted = self._unstorable.reject_rows(counted, self._sides)
+        stats = stats_of(block, counted.rows, splits, on_error)
+        for sides, sums in zip(self._groups, self._accumulators, strict=True):
             for index in sides:
                 side = counted.sides[index]
                 sums.add_rows(side.text, side.starts, side.ends, self._pre_tokenizer)
-        return facts
+        return stats
 
-    def finish(self, companions: Sequence[BlockCounter] = ()) -> tuple[TokenTable, ...]:
-        """Returns the tables, with all companions' counts; none of them may be used any more."""
+    def finish(self, others: Sequence[BlockCounter] = ()) -> tuple[TokenTable, ...]:
+        """Returns the tables, with the counts of other threads; none of the counters may be used after."""
         return tuple(
-            TokenTable(*sums.finish(each._sums[group] for each in companions))
-            for group, sums in enumerate(self._sums)
+            TokenTable(*sums.finish(counter._accumulators[group] for counter in others))
+            for group, sums in enumerate(self._accumulators)
         )
 
 
-class TableMerger:
-    """Adds up tables as they come, so that none of them waits.
+@dataclass(frozen=True)
+class UnstorableTokens:
+    """Tokens that a vocabulary file cannot store, and the rejection of rows that have them.
 
-    What is held follows the distinct tokens and not the number of tables. (Waiting until others
-    outweigh the sum, and then merging all anew, moved every token a few times more.)
+    Attributes:
+        characters: ASCII; a token that contains one of them cannot be stored.
+        tokens: splits the text of a row into tokens, in plain Python: it is called only for the few
+            rows that contain such a character.
     """
+
+    characters: str
+    tokens: Callable[[str], Iterable[str]]
+
+    def reject_rows(self, counted: CountedRows, sides: Iterable[int]) -> CountedRows:
+        """Rejects the rows that have such a token on one of these sides, and returns the others.
+
+        A sample that is drawn from each side apart is returned as it is.
+        """
+        rows = counted.rows
+        if counted.sides is not rows.sides:
+            return counted
+        rejects: dict[int, Reject] = {}
+        for number in sides:
+            for row in self._rows_with(rows.sides[number]):
+                text = rows.sides[number].row(row)
+                character = self._unstorable_character(text)
+                if character and row not in rejects:
+                    offset = int(rows.offsets[row])
+                    rejects[row] = Reject(
+                        UNSTORABLE_TOKEN, 0, offset, offset, text.encode(), why=_why(character)
+                    )
+        if not rejects:
+            return counted
+        is_storable = np.ones(len(rows), bool)
+        is_storable[list(rejects)] = False
+        storable = rows.at(np.flatnonzero(is_storable))
+        more = tuple(rejects[row] for row in sorted(rejects))
+        storable = dataclasses.replace(storable, rejects=(*rows.rejects, *more))
+        return CountedRows(storable, storable.sides)
+
+    def _rows_with(self, side: Side) -> Iterator[int]:
+        """Yields the rows of a side that have one of the characters."""
+        is_unstorable = np.zeros(256, bool)
+        is_unstorable[list(self.characters.encode())] = True
+        positions = np.flatnonzero(is_unstorable[side.text])
+        # The text also has bytes between rows, above all line feeds.
+        first = np.searchsorted(positions, side.starts)
+        is_within = np.append(positions, np.iinfo(np.int64).max)[first] < side.ends
+        yield from np.flatnonzero(is_within).tolist()
+
+    def _unstorable_character(self, text: str) -> str | None:
+        """Returns the first of the characters that is in a token of the text."""
+        for token in self.tokens(text):
+            for character in self.characters:
+                if character in token:
+                    return character
+        return None
+
+
+def _why(character: str) -> str:
+    return (
+        f'a token of it has {character_name(character)}, and a vocabulary file of this scheme holds '
+        'none; write it otherwise, or leave such rows out with --on-error=skip'
+    )
+
+
+class TableMerger:
+    """Adds up tables one by one, in memory that grows with the distinct tokens."""
 
     def __init__(self) -> None:
         self._sums = TokenAccumulator()
@@ -138,9 +201,9 @@ class TableMerger:
 
     @property
     def nbytes(self) -> int:
-        """Bytes held, room to grow included."""
-        held = self._merged.nbytes if self._merged else 0
-        return held + self._sums.index.nbytes + self._sums.nbytes
+        """Bytes of memory in use."""
+        merged_bytes = self._merged.nbytes if self._merged else 0
+        return merged_bytes + self._sums.index.nbytes + self._sums.nbytes
 
     def add(self, table: TokenTable) -> None:
         """Adds a table. Raises OverflowError if a sum exceeds 2^63 - 1."""
@@ -155,10 +218,10 @@ class TableMerger:
 
 
 def merge_tables(tables: Iterable[TokenTable]) -> TokenTable:
-    """Returns one table with the counts of each token added up; none gives an empty table.
+    """Returns one table with the counts of each token added up; an empty one if there are none.
 
-    A single table is returned as it is. Others are read one after another, and memory follows the
-    distinct tokens. Raises OverflowError if a sum exceeds 2^63 - 1.
+    A single table is returned as it is. Tables are read one after another. Raises OverflowError if
+    a sum exceeds 2^63 - 1.
     """
     remaining = iter(tables)
     first = list(itertools.islice(remaining, 2))
@@ -171,7 +234,7 @@ def merge_tables(tables: Iterable[TokenTable]) -> TokenTable:
 
 
 def concatenate_tables(tables: Sequence[TokenTable]) -> TokenTable:
-    """Returns one table of one or more that have no token in common, in their order."""
+    """Returns one table of one or more tables that have no token in common, in their order."""
     if len(tables) == 1:
         return tables[0]
     offsets = row_offsets(np.concatenate([np.diff(table.offsets) for table in tables]))
@@ -179,41 +242,32 @@ def concatenate_tables(tables: Sequence[TokenTable]) -> TokenTable:
     return TokenTable(data, offsets, np.concatenate([table.counts for table in tables]))
 
 
-def is_partition(number: int, table: TokenTable, partitions: int) -> bool:
-    """Says whether all tokens of a table are in this one of so many; see `partition_table`."""
-    found = np.empty(len(table), np.uint32)
-    packed = (read_only(table.data), read_only(table.offsets))
-    find_partitions(*packed, partitions, _CRC32_TABLE, found)
-    return bool((found == number).all())
-
-
 def partition_table(table: TokenTable, partitions: int) -> list[tuple[int, TokenTable]]:
     """Returns (partition, table) for each hash partition that has tokens, in ascending order.
 
-    A token's partition is `zlib.crc32(token) * partitions >> 32`, so it is the same in every table
-    on every machine; the order of tokens within a partition is kept. Raises ValueError unless
-    `1 <= partitions <= 2^31`.
+    A token's partition is `zlib.crc32(token) * partitions >> 32`: the same in every table and on
+    every machine. The order of tokens within a partition stays. Raises ValueError unless `1 <=
+    partitions <= 2^31`.
     """
     if not 1 <= partitions <= 1 << 31:
         raise ValueError(f'the number of partitions must be 1 to 2^31, not {partitions}')
-    packed = (read_only(table.data), read_only(table.offsets))
-    found = np.empty(len(table), np.uint32)
-    find_partitions(*packed, partitions, _CRC32_TABLE, found)
+    partition_of = _partition_of(table, partitions)
     numbers = np.arange(min(partitions, _MANY_PARTITIONS))
-    if partitions > _MANY_PARTITIONS:  # most are empty: only the others are numbered
-        numbers, found = np.unique(found, return_inverse=True)
-        found = found.astype(np.uint32)
+    if partitions > _MANY_PARTITIONS:  # most are empty: only the others get arrays
+        numbers, inverse = np.unique(partition_of, return_inverse=True)
+        partition_of = inverse.astype(np.uint32)
     sizes = np.zeros((len(numbers), 2), np.int64)
-    add_partition_sizes(packed[1], read_only(found), sizes)
+    add_partition_sizes(read_only(table.offsets), read_only(partition_of), sizes)
     ends = np.cumsum(sizes, axis=0)
     starts = ends - sizes
     data = np.empty(len(table.data), np.uint8)
     offsets = np.zeros(len(table) + len(numbers), np.int64)
     counts = np.empty(len(table), np.int64)
     scatter_tokens(
-        *packed,
+        read_only(table.data),
+        read_only(table.offsets),
         read_only(table.counts),
-        read_only(found),
+        read_only(partition_of),
         np.concatenate([starts, np.zeros((len(numbers), 1), np.int64)], axis=1),
         data,
         offsets,
@@ -221,37 +275,50 @@ def partition_table(table: TokenTable, partitions: int) -> list[tuple[int, Token
     )
     return [
         (
-            int(numbers[place]),
+            int(numbers[i]),
             TokenTable(
-                data[starts[place, 1] : ends[place, 1]],
-                offsets[starts[place, 0] + place : ends[place, 0] + place + 1],
-                counts[starts[place, 0] : ends[place, 0]],
+                data[starts[i, 1] : ends[i, 1]],
+                offsets[starts[i, 0] + i : ends[i, 0] + i + 1],
+                counts[starts[i, 0] : ends[i, 0]],
             ),
         )
-        for place in np.flatnonzero(sizes[:, 0]).tolist()
+        for i in np.flatnonzero(sizes[:, 0]).tolist()
     ]
+
+
+def is_partition(number: int, table: TokenTable, partitions: int) -> bool:
+    """Returns whether all tokens of a table are in this hash partition; see `partition_table`."""
+    return bool((_partition_of(table, partitions) == number).all())
+
+
+def _partition_of(table: TokenTable, partitions: int) -> np.ndarray:
+    """Returns the partition of each token, uint32."""
+    partition_of = np.empty(len(table), np.uint32)
+    data, offsets = read_only(table.data), read_only(table.offsets)
+    hash_partitions(data, offsets, partitions, _CRC32_TABLE, partition_of)
+    return partition_of
 
 
 def read_counts_text(lines: bytes, name: str) -> TokenTable:
     """Returns the table of a text of counts: `b'the 12\\nof\\t7\\n'` gives the: 12, of: 7.
 
-    Each line is split at its last TAB or else its last space, the token taken as it stands; repeats
-    are added up, a '\\r' before the '\\n' is dropped and blank lines are passed over. Raises
-    InputError, with the file's name and the line, for any other line and for a sum past 2^63 - 1.
+    Each line is split at its last TAB, or else at its last space, and tokens may repeat. A '\\r'
+    before the '\\n' is dropped, and blank lines are skipped. Raises InputError, with the file's
+    name and the line, for any other line and for a sum past 2^63 - 1.
     """
     data = np.frombuffer(lines, np.uint8)
-    found = tuple(map(read_only, line_bounds(data)))
-    size = len(found[0])
+    bounds = tuple(map(read_only, line_bounds(data)))
+    size = len(bounds[0])
     damaged = np.zeros(size, np.uint8)
-    check_rows(data, *found, damaged)
+    check_rows(data, *bounds, damaged)
     starts = np.empty(size, np.int64)
     ends = np.empty(size, np.int64)
     counts = np.empty(size, np.int64)
-    line, tokens, verdict = parse_counts(
-        data, found, read_only(damaged), whitespace_table(), starts, ends, counts
+    line, tokens, status = _parse_counts(
+        data, bounds, read_only(damaged), whitespace_table(), starts, ends, counts
     )
-    if verdict != _GOOD:
-        raise InputError(f'{name}: line {line + 1} {_REASONS[verdict]}')
+    if status != _GOOD:
+        raise InputError(f'{name}: line {line + 1} {_REASONS[status]}')
     packed, offsets = pick_ranges(data, read_only(starts[:tokens]), read_only(ends[:tokens]))
     try:
         return distinct_table(packed, offsets, counts[:tokens])
@@ -260,8 +327,8 @@ def read_counts_text(lines: bytes, name: str) -> TokenTable:
 
 
 @kernel_without_allocation
-def find_separator(data, start, end):
-    """Where the last TAB of data[start:end] is, else its last space, else -1."""
+def _find_separator(data, start, end):
+    """Returns the position of the last TAB of data[start:end], else of its last space, else -1."""
     space = -1
     for position in range(end - 1, start - 1, -1):
         if data[position] == 0x09:
@@ -272,15 +339,13 @@ def find_separator(data, start, end):
 
 
 @kernel_without_allocation
-def parse_counts(data, lines, damaged, whitespace, starts, ends, counts):
-    """Cuts each line into token and count; returns (lines, tokens, verdict).
+def _parse_counts(data, bounds, damaged, whitespace, starts, ends, counts):
+    """Splits each line into token and count; returns (lines, tokens, status).
 
-    `lines` is (starts, ends), int64[lines] each, without their '\\n'.
-
-    It stops before the first line that is not good, so `lines` is then its index. Blank lines give
-    no token.
+    `bounds` is (starts, ends) of the lines, int64[lines] each, without their '\\n'. It stops at the
+    first invalid line, and the lines returned are then its index. Blank lines give no token.
     """
-    line_starts, line_ends = lines
+    line_starts, line_ends = bounds
     tokens = 0
     for line in range(len(damaged)):
         if damaged[line]:
@@ -291,7 +356,7 @@ def parse_counts(data, lines, damaged, whitespace, starts, ends, counts):
             continue
         if end > start and data[end - 1] == 0x0D:
             end -= 1
-        separator = find_separator(data, start, end)
+        separator = _find_separator(data, start, end)
         if separator < 0 or separator + 1 == end:
             return line, tokens, _NO_COUNT
         count = np.int64(0)
@@ -309,67 +374,3 @@ def parse_counts(data, lines, damaged, whitespace, starts, ends, counts):
         counts[tokens] = count
         tokens += 1
     return len(damaged), tokens, _GOOD
-
-
-@dataclass(frozen=True)
-class UnstorableTokens:
-    """Which tokens cannot be entries of a vocabulary.
-
-    Attributes:
-        characters: of ASCII; a token with one of them is such.
-        tokens: cuts the text of a row into tokens, in plain Python: it is called for rows that have
-            such a character, which lines have not.
-    """
-
-    characters: str
-    tokens: Callable[[str], Iterable[str]]
-
-    def left_out(self, counted: CountedRows, sides: Iterable[int]) -> CountedRows:
-        """Returns rows without those that have such a token on one of the sides counted.
-
-        Lines of a sample that is of each side by itself stay as they are.
-        """
-        rows = counted.rows
-        if counted.sides is not rows.sides:
-            return counted
-        rejects: dict[int, Reject] = {}
-        for number in sides:
-            for row in self._rows_with(rows.sides[number]):
-                found = self._found(rows.sides[number].row(row))
-                if found and row not in rejects:
-                    at = int(rows.offsets[row])
-                    line = rows.sides[number].row(row).encode()
-                    rejects[row] = Reject(UNSTORABLE_TOKEN, 0, at, at, line, why=_why(found))
-        if not rejects:
-            return counted
-        stays = np.ones(len(rows), bool)
-        stays[list(rejects)] = False
-        left = rows.at(np.flatnonzero(stays))
-        more = tuple(rejects[row] for row in sorted(rejects))
-        left = dataclasses.replace(left, rejects=(*rows.rejects, *more))
-        return CountedRows(left, left.sides)
-
-    def _rows_with(self, side: Side) -> Iterator[int]:
-        """Yields the rows of a side that have one of the characters."""
-        wanted = np.zeros(256, bool)
-        wanted[list(self.characters.encode())] = True
-        places = np.flatnonzero(wanted[side.text])
-        # Between rows stands what is nobody's, line feeds above all.
-        first = np.searchsorted(places, side.starts)
-        is_within = np.append(places, np.iinfo(np.int64).max)[first] < side.ends
-        yield from np.flatnonzero(is_within).tolist()
-
-    def _found(self, text: str) -> str | None:
-        """Returns the character that one of a text's tokens has."""
-        for token in self.tokens(text):
-            for character in self.characters:
-                if character in token:
-                    return character
-        return None
-
-
-def _why(character: str) -> str:
-    return (
-        f'a token of it has {character_name(character)}, and a vocabulary file of this scheme holds '
-        'none; write it otherwise, or leave such rows out with --on-error=skip'
-    )

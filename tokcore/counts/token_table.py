@@ -1,4 +1,4 @@
-"""Distinct tokens with their counts as three arrays: what counting gives and the learner takes."""
+"""A table of distinct tokens and their counts: the result of counting, and a learner's input."""
 
 import struct
 from collections.abc import Iterable, Iterator
@@ -9,33 +9,30 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tokcore.counts.counting import TokenAccumulator
-from tokcore.counts.kernels import ascend
+from tokcore.counts.kernels import is_ascending
 from tokcore.kernels.bytes import pick_ranges, read_varints, row_offsets, write_varints
 from tokcore.kernels.jit import read_only
 
-# The packed form: magic (its last byte is the version), number of tokens, then the tokens' lengths
-# and counts as LEB128, then their bytes.
+# The packed form: magic (its last byte is the version), number of tokens, the tokens' lengths and
+# then their counts as LEB128, and the tokens' bytes.
 _MAGIC = b'TKT\x01'
 _HEADER = struct.Struct('<4sQ')
 
-# Arrow's `string` has 32-bit offsets: a longer table is cut into chunks. Half of the limit, since a
-# chunk is never shorter than one token.
+# Arrow's `string` has 32-bit offsets, so a longer table is split into chunks. Half of the limit,
+# since a chunk may be longer by one token.
 _CHUNK_BYTES = 1 << 30
 
 
 @dataclass(frozen=True)
 class TokenTable:
-    """Distinct tokens and their counts; in no particular order unless it says so.
+    """Distinct tokens and their counts. Token i is `data[offsets[i]:offsets[i + 1]]`."""
 
-    `data` uint8: the tokens' UTF-8, one after another; `offsets` int64[n + 1]: token i is
-    `data[offsets[i]:offsets[i + 1]]`, offsets[0] is 0; `counts` int64[n]. `is_ordered` says that
-    somebody has put the tokens in this order: a text table's lines.
-    """
-
-    data: np.ndarray
-    offsets: np.ndarray
-    counts: np.ndarray
-    is_ordered: bool = False
+    data: np.ndarray  # uint8: the tokens' UTF-8, one after another
+    offsets: np.ndarray  # int64[n + 1]; the first is 0
+    counts: np.ndarray  # int64[n]
+    is_ordered: bool = (
+        False  # by the user, as the lines of a text are; else the order means nothing
+    )
 
     def __len__(self) -> int:
         return len(self.counts)
@@ -60,7 +57,7 @@ class TokenTable:
 
     @classmethod
     def from_items(cls, items: Iterable[tuple[str, int]]) -> 'TokenTable':
-        """Returns the table of `(token, count)` pairs in the order first met, repeats added up.
+        """Returns the table of `(token, count)` pairs in order of first occurrence; they may repeat.
 
         Raises ValueError for a negative count or a lone surrogate, OverflowError past 2^63 - 1.
         """
@@ -71,7 +68,7 @@ class TokenTable:
         return distinct_table(np.frombuffer(b''.join(encoded), np.uint8), offsets, counts)
 
     def sorted(self) -> 'TokenTable':
-        """Returns the same tokens in ascending order of their bytes (that of their code points)."""
+        """Returns the table sorted by the tokens' bytes, which is the order of their code points."""
         buffers = [None, pa.py_buffer(self.offsets), pa.py_buffer(self.data)]
         tokens = pa.LargeBinaryArray.from_buffers(pa.large_binary(), len(self), buffers)
         return self.pick(np.asarray(pc.sort_indices(tokens)).astype(np.int64))
@@ -83,13 +80,13 @@ class TokenTable:
         return TokenTable(data, offsets, self.counts[order])
 
     def part(self, first: int, last: int) -> 'TokenTable':
-        """Returns the tokens of these indices, `last` not among them, over the same memory."""
+        """Returns the tokens from `first` to before `last`, over the same memory."""
         offsets = self.offsets[first : last + 1]
         data = self.data[offsets[0] : offsets[-1]]
         return TokenTable(data, offsets - offsets[0], self.counts[first:last])
 
     def to_bytes(self) -> bytes:
-        """Returns the table, in its order, in a compact form for `from_bytes`."""
+        """Returns the table, in its order, in a packed form for `from_bytes`."""
         numbers = np.concatenate([np.diff(self.offsets), self.counts])
         packed = np.empty(9 * len(numbers), np.uint8)
         size = write_varints(read_only(numbers), packed)
@@ -97,7 +94,7 @@ class TokenTable:
 
     @classmethod
     def from_bytes(cls, packed: bytes) -> 'TokenTable':
-        """Returns the table that `to_bytes` packed; ValueError if the bytes are not one, whole."""
+        """Returns the table that `to_bytes` packed; raises ValueError if the bytes are damaged."""
         if len(packed) < _HEADER.size or not packed.startswith(_MAGIC):
             raise ValueError('these bytes are not a packed token table of this version')
         _, tokens = _HEADER.unpack_from(packed)
@@ -109,18 +106,18 @@ class TokenTable:
         offsets = row_offsets(numbers[:tokens])
         if start < 0 or start + offsets[-1] != len(array):
             raise ValueError('the packed token table is cut off or damaged')
-        # Copies: a table must not keep the bytes it came in alive.
+        # Copies, so that a table does not keep all of `packed` alive.
         return cls(array[start:].copy(), offsets, numbers[tokens:].copy())
 
     def to_arrow(self) -> pa.Table:
-        """Returns an Arrow table with the columns token (string), count (int64), in this order."""
-        cuts = [0]
-        while cuts[-1] < len(self):
-            limit = self.offsets[cuts[-1]] + _CHUNK_BYTES
+        """Returns an Arrow table with the columns token (string) and count (int64)."""
+        chunks = [0]
+        while chunks[-1] < len(self):
+            limit = self.offsets[chunks[-1]] + _CHUNK_BYTES
             end = int(np.searchsorted(self.offsets, limit, side='right')) - 1
-            cuts.append(max(end, cuts[-1] + 1))
+            chunks.append(max(end, chunks[-1] + 1))
         tokens, counts = [], []
-        for start, end in zip(cuts, cuts[1:]):
+        for start, end in zip(chunks, chunks[1:]):
             offsets = self.offsets[start : end + 1]
             buffers = [
                 pa.py_buffer((offsets - offsets[0]).astype(np.int32)),
@@ -135,10 +132,9 @@ class TokenTable:
     def from_arrow(cls, table: pa.Table, is_sorted: bool = False) -> 'TokenTable':
         """Returns the table of an Arrow table's columns token (any string) and count (any integer).
 
-        Repeats are added up, other columns ignored. Tokens that are said to be sorted are compared
-        each with the next, which is cheaper than to look for repeats. Raises ValueError for a
-        missing column, another type, a null, a negative count or invalid UTF-8, OverflowError past
-        2^63 - 1.
+        Tokens may repeat; other columns are ignored. If `is_sorted`, neighbors are compared, which
+        is cheaper than a search for repeats. Raises ValueError for a missing column, another type,
+        a null, a negative count or invalid UTF-8, OverflowError past 2^63 - 1.
         """
         tokens, counts = _column(table, 'token'), _column(table, 'count')
         try:
@@ -149,7 +145,7 @@ class TokenTable:
             data, offsets, counts = token_arrays(tokens, counts)
         except pa.ArrowInvalid as error:
             raise OverflowError(f"the column 'count' holds more than 2^63 - 1: {error}") from error
-        if is_sorted and ascend(data, offsets):
+        if is_sorted and is_ascending(data, offsets):
             data, offsets = data[offsets[0] : offsets[-1]], offsets - offsets[0]
             return cls(data.copy(), offsets, counts.copy())
         return distinct_table(data, offsets, counts)
@@ -160,9 +156,9 @@ def token_arrays(
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Returns (data uint8, offsets int64[n + 1], counts int64[n]) of strings and integers.
 
-    They are read-only, and the first offset need not be 0. Whether the strings are UTF-8 is not
-    looked at. Raises ValueError for another type, a null, a negative count or, as `pa.ArrowInvalid`,
-    a count past 2^63 - 1.
+    They are read-only, and the first offset need not be 0. The strings are not checked to be UTF-8.
+    Raises ValueError for another type, a null, a negative count or, as `pa.ArrowInvalid`, a count
+    past 2^63 - 1.
     """
     if pa.types.is_dictionary(tokens.type):
         tokens = tokens.cast(tokens.type.value_type)
@@ -187,7 +183,7 @@ def token_arrays(
 
 
 def distinct_table(data: np.ndarray, offsets: np.ndarray, counts: np.ndarray) -> TokenTable:
-    """Returns the table of tokens that may repeat, in the order first met, repeats added up."""
+    """Returns the table of tokens that may repeat, in order of first occurrence."""
     _refuse_negative(counts)
     accumulator = TokenAccumulator()
     accumulator.add_tokens(data, offsets, counts)
@@ -200,9 +196,9 @@ def _refuse_negative(counts: np.ndarray) -> None:
 
 
 def _column(table: pa.Table, name: str) -> pa.ChunkedArray:
-    places = table.schema.get_all_field_indices(name)
-    if len(places) != 1:
+    columns = table.schema.get_all_field_indices(name)
+    if len(columns) != 1:
         raise ValueError(
             f"a table of counts has one column '{name}', but the columns are {table.column_names}"
         )
-    return table.column(places[0])
+    return table.column(columns[0])

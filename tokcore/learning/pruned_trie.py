@@ -1,9 +1,10 @@
 """The suffix trie pruned by weight: only strings of a minimum weight get nodes.
 
-A string weighs at least as much as any string that it is a prefix of. So one that is lighter than the
-smallest min-count is never selected, nor are its extensions, and suffixes need no sorting. All are
-followed down together from their first characters, and leave the *frontier* where the next, longer
-string is too light. A smaller min-count makes those active again whose next string is heavy enough.
+A string weighs at least as much as any string that it is a prefix of. So one that is lighter than
+the smallest min-count is never selected, nor are its extensions, and suffixes need no sorting. All
+are followed down together from their first characters, and leave the *frontier* where the next,
+longer string is too light. A smaller min-count makes those active again whose next string is heavy
+enough.
 """
 
 from math import isqrt
@@ -42,10 +43,11 @@ from tokcore.learning.suffix_trie import SuffixTrie
 
 # From this number of nodes on, int32 is too narrow.
 _WIDE = 2**31
-# From this min-weight on, the trie is expanded to half of it: a search often goes on downwards, and the
-# further nodes are few.
+# From this min-weight on, the trie is expanded to half of it: a search often goes on downwards, and
+# the further nodes are few.
 _HALVED = 100
-# Suffixes in the frontier at a time: this share of all, but at least `_MIN_FRONTIER`, and all of a node.
+# Suffixes in the frontier at a time: this share of all, but at least `_MIN_FRONTIER`, and all of a
+# node.
 _SHARE = 1 / 8
 _MIN_FRONTIER = 2**20
 # Suffixes collected before they are appended to lists: 16 KB, which stay in a core's first cache.

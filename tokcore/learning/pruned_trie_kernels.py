@@ -1,13 +1,13 @@
 """Kernels that expand a suffix trie: a node's suffixes are split by the next character.
 
-The first nodes are the characters, repeats of one character (tokens may be rulers or table borders),
-and frequent bigrams. The table of bigram weights has a slot for each pair of the most frequent
-characters in its lower half; the upper half is hashed, and its sums are upper bounds.
+The first nodes are the characters, repeats of one character (tokens may be rulers or table
+borders), and frequent bigrams. The table of bigram weights has a slot for each pair of the most
+frequent characters in its lower half; the upper half is hashed, and its sums are upper bounds.
 
 The rest is an MSD radix partition: the suffixes of a node are one list, read in order and scattered
 to the lists of its children. A child that is too light is not created, and its suffixes stop at the
-node. Children are split depth first, while their lists are in cache. All arrays are allocated by the
-caller, in the tuples that `tokcore.learning` draws.
+node. Children are split depth first, while their lists are in cache. All arrays are allocated by
+the caller, in the tuples that `tokcore.learning` draws.
 """
 
 from typing import NamedTuple
@@ -312,10 +312,11 @@ def mark_active(ends, threshold, mark_of):
 def fill_frontier(text, ends, mark, depths, lists, frontier, regions):
     """Appends the suffixes with a mark to the lists of their nodes, in the first buffer.
 
-    `lists.ends` holds the begin of each list before and its end after. A suffix is stored with as many
-    of its next characters as a word holds: in text order they are cheap to read. Counts the suffixes
-    by region. Suffixes are collected in `frontier.batch` without a branch, and appended when it is
-    full.
+    `lists.ends` holds the begin of each list before and its end after. A suffix is stored with as
+    many
+    of its next characters as a word holds: in text order they are cheap to read. Counts the
+    suffixes by region. Suffixes are collected in `frontier.batch` without a branch, and appended
+    when it is full.
     """
     batch = frontier.batch
     size = 0
@@ -528,11 +529,12 @@ def _write_leaves(stopped, shift, mask, continuations, leaf_positions, leaf_word
 def write_back(positions, leaf_words, regions, ends):
     """Writes where suffixes stop, and the bounds of their next weights, to `SuffixEnds`.
 
-    Suffixes are partitioned by regions of the text first, since random writes would miss every cache.
+    Suffixes are partitioned by regions of the text first, since random writes would miss every
+    cache.
 
     Args:
-      positions, leaf_words: [2, suffixes], the first rows as `split_frontier` leaves them; the second
-        rows are scratch space.
+      positions, leaf_words: [2, suffixes], the first rows as `split_frontier` leaves them; the
+        second rows are scratch space.
       regions: with the begin of each region's suffixes in `sizes`.
     """
     for i in range(positions.shape[1]):

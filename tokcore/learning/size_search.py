@@ -45,12 +45,12 @@ def search_vocabulary(
 ) -> SearchResult:
     """Bisects over min-counts for a vocabulary of about `target_size` subtokens.
 
-    `t2t` tries the min-counts of Tensor2Tensor 1.15.7's `build_to_target_size`, from 1 to 1,000 or in
-    the given range. It stops within 1 % of the target, and returns the closest vocabulary of all it
-    tried, the first of equals. Without a range, if it ends at 1,000 with a vocabulary that is still
-    too large, it continues from 1,001 to 10,000, and so on. `closest` finds the smallest min-count
-    whose vocabulary is not larger than the target, and returns the closer of that and the next lower
-    min-count; of equals, the larger min-count.
+    `t2t` tries the min-counts of Tensor2Tensor 1.15.7's `build_to_target_size`, from 1 to 1,000 or
+    in the given range. It stops within 1 % of the target, and returns the closest vocabulary of all
+    it tried, the first of equals. Without a range, if it ends at 1,000 with a vocabulary that is
+    still too large, it continues from 1,001 to 10,000, and so on. `closest` finds the smallest
+    min-count whose vocabulary is not larger than the target, and returns the closer of that and the
+    next lower min-count; of equals, the larger min-count.
 
     Args:
       build: returns the vocabulary of a min-count; called once for each.

@@ -1,8 +1,8 @@
 """The suffix array of all escaped tokens, with the longest common prefixes (LCP) of neighbours.
 
-Suffixes are sorted by their packed leading characters, bucket by bucket. Those still equal are sorted
-by prefix doubling (the order by the first h characters gives that by the first 2h), so a token of a
-million equal characters costs n log n and not n squared.
+Suffixes are sorted by their packed leading characters, bucket by bucket. Those still equal are
+sorted by prefix doubling (the order by the first h characters gives that by the first 2h), so a
+token of a million equal characters costs n log n and not n squared.
 """
 
 from typing import NamedTuple
@@ -19,9 +19,11 @@ _BUCKET_BITS = 16
 _SHORT = 256
 # From this number of positions on, int32 is too narrow.
 _WIDE = 2**31
-# Marks in `order`: 0 within a class; a class begins that may be split further (open), or not (closed).
+# Marks in `order`: 0 within a class; a class begins that may be split further (open), or not
+# (closed).
 _OPEN, _CLOSED = 1, 2
-# Marks set during a round, which it must not see yet: a new class, or an open one that is now closed.
+# Marks set during a round, which it must not see yet: a new class, or an open one that is now
+# closed.
 _NEW_OPEN, _NEW_CLOSED, _NOW_CLOSED = 3, 4, 5
 
 
@@ -84,8 +86,8 @@ def sort_suffixes(text: EscapedText, longest: int) -> SuffixClasses:
 def _fill_buckets(ranks, end_rank, bits, packed, order):
     """Puts positions into buckets by the top bits of their keys; returns where each bucket ends.
 
-    A key packs the leading characters, each as rank + 1, with zeros after the end of the token. Going
-    backwards, the next key is the last one with a character pushed in at the top.
+    A key packs the leading characters, each as rank + 1, with zeros after the end of the token.
+    Going backwards, the next key is the last one with a character pushed in at the top.
     """
     top = bits * (packed - 1)
     shift = bits * packed - _BUCKET_BITS
@@ -239,8 +241,9 @@ def _compare_neighbors(ranks, representatives, limit, prefixes):
 def _compare_long_neighbors(ranks, representatives, classes, known, prefixes):
     """Completes the LCPs of `known` characters or more, visited in text order (Kasai's algorithm).
 
-    If a suffix has n characters in common with the one before it in the suffix array, then the suffix
-    one character later has at least n - 1 in common with its predecessor: no need to compare those.
+    If a suffix has n characters in common with the one before it in the suffix array, then the
+    suffix one character later has at least n - 1 in common with its predecessor: no need to compare
+    those.
     """
     common, expected = known, -1
     for i in classes:

@@ -2,8 +2,8 @@
 
 A compressed trie (its nodes branch or end) of every suffix of every escaped token; the weight of a
 node is the number of occurrences of its string, each multiplied by the count of its token. Here is
-the trie of `the` 3 times, `then` twice and `there` once, escaped `the_`, `then_`, `there_`: a node for
-each character, and below them those of weight 2 or more.
+the trie of `the` 3 times, `then` twice and `there` once, escaped `the_`, `then_`, `there_`: a node
+for each character, and below them those of weight 2 or more.
 
     t 6 ── the 6 ─┬─ the_ 3          e 7 ─┬─ e_ 4         n 2 ── n_ 2
                   └─ then_ 2              └─ en_ 2        r 1
@@ -18,14 +18,15 @@ Characters are always in the vocabulary.
 The first iteration counts every suffix, and selects `the_ he_ e_ then_ hen_ en_ n_`. The second
 segments the tokens by greedy longest match, into the_, then_ and t·h·e·r·e_, and counts only the
 suffixes that begin at a segment: `he_` and `n_` weigh nothing any more and `e_` weighs 1, so only
-`the_` (3) and `then_` (2) are selected. The third and the fourth segment `there` into t·h·e·r·e·_ and
-select the same.
+`the_` (3) and `then_` (2) are selected. The third and the fourth segment `there` into t·h·e·r·e·_
+and select the same.
 
-Parents come before their children in the arrays, so an iteration is three sweeps. Downward, each node
+Parents come before their children in the arrays, so an iteration is three sweeps. Downward, each
+node
 gets the length of the deepest selected node on the path from its character, itself included: so far
-a suffix that ends in the node matches. Over the tokens, each segment adds its count to the node of the
-suffix that begins there. Upward, a node is selected if the min-count remains to it, or else passes
-its weight to its parent.
+a suffix that ends in the node matches. Over the tokens, each segment adds its count to the node of
+the suffix that begins there. Upward, a node is selected if the min-count remains to it, or else
+passes its weight to its parent.
 """
 
 from dataclasses import dataclass
@@ -126,8 +127,8 @@ def _number_from_root(
 def _write_nodes(text, classes, longest, path, branches, node_of):
     """Writes the nodes from the last suffix to the first; returns their number.
 
-    `path[1:top + 1]` are the depths of the open branching nodes. A longest common prefix (LCP) shorter
-    than the deepest of them closes it, a longer one opens another.
+    `path[1:top + 1]` are the depths of the open branching nodes. A longest common prefix (LCP)
+    shorter than the deepest of them closes it, a longer one opens another.
     """
     node, top = 0, 0
     for c in range(len(classes.representatives) - 1, -1, -1):

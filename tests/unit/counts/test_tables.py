@@ -515,7 +515,7 @@ def test_counts_text_whose_sum_is_too_large():
 def test_ascending_means_each_is_above_the_one_before(tokens):
     data = read_only(np.frombuffer(b''.join(tokens), np.uint8))
     offsets = read_only(np.cumsum([0, *map(len, tokens)], dtype=np.int64))
-    assert kernels.ascend(data, offsets) == all(a < b for a, b in zip(tokens, tokens[1:]))
+    assert kernels.is_ascending(data, offsets) == all(a < b for a, b in zip(tokens, tokens[1:]))
 
 
 @given(st.lists(st.text(max_size=3), unique=True, max_size=8), st.integers(1, 4))
