@@ -40,7 +40,7 @@ PROGRESS = np.dtype(
     [('row', np.int64), ('position', np.int64), ('token', np.int64), ('tokens', np.int64)],
     align=True,
 )
-"""Where `count_rows` continues: the row and the position in it, as `scan_tokens` takes them, the next
+"""Where `count_rows` continues: the row and the position in it, as for `scan_tokens`, the next
 token to be added, and the number of tokens scanned."""
 
 # First sizes: a small table should cost little. The slots are a power of two.

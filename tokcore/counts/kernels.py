@@ -153,13 +153,13 @@ def rehash(table, hashes):
 
 @kernel_without_allocation
 def slot_shift(slots):
-    """Returns the shift that makes a slot's index of a hash; slots are a power of two, at least 2."""
+    """Returns the shift from a hash to a slot; the slots are a power of two, at least 2."""
     return _WORD_BITS - trailing_zeros(np.uint64(slots))
 
 
 @kernel_without_allocation
 def slot_tag(token_hash, last_slot):
-    """Returns the bits of a hash that a slot stores beside the index, whose bits `last_slot` has set."""
+    """Returns the bits of a hash that a slot stores above the index; `last_slot` masks that."""
     return token_hash & _SLOT_BITS & ~last_slot
 
 

@@ -88,7 +88,7 @@ class BlockCounter:
         self._accumulators = [TokenAccumulator(index) for index in indexes or [None] * len(groups)]
 
     def for_another_thread(self) -> BlockCounter:
-        """Returns a counter for another thread, which shares this one's tokens but not its counts."""
+        """Returns a counter for another thread: it shares the tokens and has its own counts."""
         indexes = [accumulator.index for accumulator in self._accumulators]
         return BlockCounter(
             self._groups, self._normalizer, self._pre_tokenizer, indexes, self._sample,
@@ -119,7 +119,7 @@ class BlockCounter:
         return stats
 
     def finish(self, others: Sequence[BlockCounter] = ()) -> tuple[TokenTable, ...]:
-        """Returns the tables, with the counts of other threads; none of the counters may be used after."""
+        """Returns the tables, with the counts of other threads; ends the use of all of them."""
         return tuple(
             TokenTable(*sums.finish(counter._accumulators[group] for counter in others))
             for group, sums in enumerate(self._accumulators)
@@ -187,8 +187,8 @@ class UnstorableTokens:
 
 def _why(character: str) -> str:
     return (
-        f'a token of it has {character_name(character)}, and a vocabulary file of this scheme holds '
-        'none; write it otherwise, or leave such rows out with --on-error=skip'
+        f'a token of it has {character_name(character)}, and a vocabulary file of this scheme '
+        'holds none; write it otherwise, or leave such rows out with --on-error=skip'
     )
 
 

@@ -57,7 +57,7 @@ class TokenTable:
 
     @classmethod
     def from_items(cls, items: Iterable[tuple[str, int]]) -> 'TokenTable':
-        """Returns the table of `(token, count)` pairs in order of first occurrence; they may repeat.
+        """Returns the table of `(token, count)` pairs in order of first occurrence.
 
         Raises ValueError for a negative count or a lone surrogate, OverflowError past 2^63 - 1.
         """
@@ -68,7 +68,7 @@ class TokenTable:
         return distinct_table(np.frombuffer(b''.join(encoded), np.uint8), offsets, counts)
 
     def sorted(self) -> 'TokenTable':
-        """Returns the table sorted by the tokens' bytes, which is the order of their code points."""
+        """Returns the table in ascending order of the tokens' bytes, hence of their code points."""
         buffers = [None, pa.py_buffer(self.offsets), pa.py_buffer(self.data)]
         tokens = pa.LargeBinaryArray.from_buffers(pa.large_binary(), len(self), buffers)
         return self.pick(np.asarray(pc.sort_indices(tokens)).astype(np.int64))

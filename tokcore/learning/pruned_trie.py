@@ -115,7 +115,7 @@ class PrunedSuffixTrie:
         node_of[self._reserved_suffixes] = ~node_of[self._reserved_suffixes]
 
     def _make_first_nodes(self, min_weight: int) -> None:
-        """Creates the nodes of characters, repeats and bigrams, and sets each suffix to one of them."""
+        """Creates the nodes of characters, repeats and bigrams, and starts each suffix at one."""
         text, trie, repeat_of = self._text, self._trie, self._ends.next_weight_bounds
         longest_of = np.ones(text.letters, np.int64)
         measure_repeats(text, min(self._longest, LARGEST_NEXT), repeat_of, longest_of)

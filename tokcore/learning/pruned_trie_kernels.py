@@ -69,8 +69,9 @@ class SuffixEnds(NamedTuple):
 
     node_of: np.ndarray  # int[characters]
     next_weight_bounds: np.ndarray
-    """uint16[characters]: an upper bound of the weight of the string that is one character longer, 0 if
-    there is none. A min-count at or below it makes the suffix active again."""
+    """uint16[characters]: an upper bound of the weight of the next, longer string, or 0.
+
+    A min-count at or below it makes the suffix active again."""
 
 
 class ExpansionLimits(NamedTuple):
@@ -253,7 +254,7 @@ def add_bigram_nodes(frequent, bigrams, min_weight, trie):
 
 @kernel_without_allocation
 def bigram_slot(first, second, bigrams):
-    """Returns the slot of a bigram: its own in the lower half, or a hashed one in the upper half."""
+    """Returns the slot of a bigram: its own in the lower half, or one in the hashed half."""
     row = np.int64(bigrams.number_of[np.uintp(first)])
     column = np.int64(bigrams.number_of[np.uintp(second)])
     pair = (np.uint64(first) << np.uint64(32)) | np.uint64(second)
@@ -264,7 +265,7 @@ def bigram_slot(first, second, bigrams):
 
 @kernel_without_allocation
 def start_suffixes(text, repeats, bigrams, longest, trie, ends):
-    """Sets the first node of each suffix: its repeat or bigram, or the deepest node on the way there.
+    """Sets the first node of each suffix: its repeat or bigram, or the deepest node on the path.
 
     Before, the next weight bounds hold how often each suffix repeats its first character.
     """

@@ -29,8 +29,9 @@ class SearchResult:
     tried: tuple[tuple[int, int], ...]
     """(min-count, size) of each vocabulary built, in order, each once."""
     reachable: tuple[tuple[int, int], ...]
-    """If the target is missed by 1 % or more: (min-count, size) of the two neighboring min-counts around
-    it, the larger size first, or of one where the other is below 1 or out of range. Else ()."""
+    """If the target is missed by 1 % or more: (min-count, size) of the two min-counts around it.
+
+    The larger size comes first; of a min-count below 1 or out of range there is none. Else ()."""
 
 
 def search_vocabulary(

@@ -224,7 +224,7 @@ def _list_classes(order, marks, starts, representatives):
 
 @kernel_without_allocation
 def _compare_neighbors(ranks, representatives, limit, prefixes):
-    """Writes the LCP of each class with the one before, up to a limit; counts those that reach it."""
+    """Writes the LCP of each class with the one before, up to a limit; counts how many reach it."""
     capped = 0
     for i in range(1, len(representatives)):
         one, other = np.int64(representatives[i]), np.int64(representatives[i - 1])

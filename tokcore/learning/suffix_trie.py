@@ -193,8 +193,8 @@ class Selection:
     """The strings that an iteration selects, besides the characters."""
 
     nodes: np.ndarray
-    """int64[nodes, 2]: the remaining weight (without that of selected strings below), and the length
-    of a selected string (1 for characters, 0 for others)."""
+    """int64[nodes, 2]: the remaining weight (without selected strings below), and the length of a
+    selected string (1 for characters, 0 for others)."""
 
     def selected(self, letters: int) -> np.ndarray:
         """Returns the selected nodes, int64."""
@@ -206,7 +206,7 @@ class Selection:
 
 
 def select_first(trie: SuffixTrie, min_count: int) -> Selection:
-    """Selects nodes in the first iteration: every suffix counts, as segments are single characters."""
+    """Selects nodes in the first iteration, in which each character is a segment."""
     nodes = np.empty((len(trie.totals), 2), np.int64)
     nodes[:, 0] = trie.totals
     _subtract_children(trie.letters, trie.parents, trie.totals, nodes)
@@ -217,7 +217,7 @@ def select_first(trie: SuffixTrie, min_count: int) -> Selection:
 def select_next(
     trie: SuffixTrie, starts: np.ndarray, counts: np.ndarray, selection: Selection, min_count: int
 ) -> Selection:
-    """Segments all tokens by the last selection, and selects by the suffixes that begin at segments.
+    """Segments all tokens by the last selection, and selects by the suffixes at segment starts.
 
     The last selection becomes invalid: its array is reused.
 
@@ -242,7 +242,7 @@ def _subtract_children(letters, parents, totals, nodes):
 
 @kernel_without_allocation
 def _select(letters, parents, depths, min_count, nodes):
-    """Selects each node with a remaining weight of `min_count`; others pass theirs to their parents.
+    """Selects each node with a remaining weight of `min_count`; others add theirs to the parent.
 
     (Tensor2Tensor goes through the strings from long to short and subtracts the count of each
     selected one from all its prefixes.)
@@ -259,7 +259,7 @@ def _select(letters, parents, depths, min_count, nodes):
 
 @kernel_without_allocation
 def _inherit_lengths(parents, nodes):
-    """Copies the length of the deepest selected node downwards, and clears the remaining weights."""
+    """Copies the length of the deepest selected node downwards, and clears remaining weights."""
     for node in range(len(parents)):
         nodes[node, 0] = 0
         if nodes[node, 1] == 0:

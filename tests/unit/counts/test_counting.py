@@ -1,108 +1,225 @@
-"""Blocks to tables, and tables that stay small however many are added."""
+"""Counting the tokens of rows, by one thread and by several, against `collections.Counter`."""
 
-import tracemalloc
+import concurrent.futures
+import functools
+import itertools
+import unicodedata
 from collections import Counter
 
+import numba
+import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from tokcore.corpus.corpus import Block, BlockText, CorpusFile, Split
-from tokcore.corpus.tsv import Tsv
-from tokcore.counts.tables import BlockCounter, TableMerger
+from tests.unit.counts.test_token_table import assert_sound, valid_characters
+from tokcore.corpus.corpus import Rows
+from tokcore.corpus.line_rows import bitext_rows, text_rows
+from tokcore.counts.counting import TokenAccumulator, TokenIndex
+from tokcore.counts.kernels import slot_shift, slot_tag
+from tokcore.counts.tables import merge_tables
 from tokcore.counts.token_table import TokenTable
-from tokcore.errors import InputError
+from tokcore.kernels.bytes import GOLDEN_RATIO, MIXER, hash_bytes
 from tokcore.text.normalizers import T2T_LINES
-from tokcore.text.t2t import T2TPreTokenizer, tokenize
+from tokcore.text.rewriting import prepend
+from tokcore.text.t2t import T2TPreTokenizer
 
-FILE = CorpusFile('pairs.tsv', 'pairs.tsv', 0, compressed=False)
-SPLITS = (Split('train', Tsv((0, 1)), ((FILE,),)),)
-
-
-def tsv_block(data: bytes) -> Block:
-    return Block('train', Tsv((0, 1)), 0, (BlockText(0, data),))
+_LARGEST = 2**63 - 1
 
 
-def counted(block, groups, on_error='stop'):
-    """The tables of a block, one for each group of sides, and what is known of it."""
-    counter = BlockCounter(groups, T2T_LINES, T2TPreTokenizer())
-    facts = counter.add(block, SPLITS, on_error)
-    return counter.finish(), facts
+# A small alphabet makes tokens repeat.
+texts = st.one_of(
+    st.text(valid_characters),
+    st.text(st.sampled_from(' \n\r\tab1_-é字\u0301²\u3000\u2028😀'), max_size=200),
+)
 
 
-texts = st.text(st.characters(exclude_characters='\t\n', exclude_categories=['Cs']), max_size=12)
+def plain_tokens(text: str) -> list[str]:
+    runs = itertools.groupby(text, lambda c: unicodedata.category(c)[0] in 'LN')
+    pieces = [''.join(run) for _, run in runs]
+    last = len(pieces) - 1
+    return [piece for i, piece in enumerate(pieces) if piece != ' ' or i in (0, last)]
 
 
-@given(st.lists(st.tuples(texts, texts), max_size=8))
+def plain_counts(text: str) -> Counter:
+    lines = [line.replace('\r', '').strip() for line in text.split('\n')]
+    return Counter(token for line in lines for token in plain_tokens(line))
+
+
+def count_rows(rows: Rows, sides: tuple[int, ...]) -> TokenTable:
+    accumulator = TokenAccumulator()
+    for side in (rows.sides[index] for index in sides):
+        accumulator.add_rows(side.text, side.starts, side.ends, T2TPreTokenizer())
+    return TokenTable(*accumulator.finish())
+
+
 @settings(deadline=None)
-def test_sides_are_counted_apart_or_together_from_the_kept_rows_alone(pairs):
-    data = ''.join(f'{source}\t{target}\n' for source, target in pairs).encode()
-    kept = [
-        stripped
-        for source, target in pairs
-        if all(stripped := [side.replace('\r', '').strip() for side in (source, target)])
-    ]
-    plain = [Counter(token for row in kept for token in tokenize(row[side])) for side in (0, 1)]
-
-    apart, facts = counted(tsv_block(data), ((0,), (1,)))
-    [together], facts_together = counted(tsv_block(data), ((0, 1),))
-
-    assert [dict(table.items()) for table in apart] == [dict(each) for each in plain]
-    assert dict(together.items()) == dict(plain[0] + plain[1])
-    assert facts == facts_together
-    assert facts.tally.examples == len(kept)
-    assert facts.tally.lines == len(pairs)
+@given(texts)
+@example('')
+@example('a b a')
+def test_tokens_of_lines_are_counted(text):
+    table = count_rows(text_rows(text.encode(), 0, T2T_LINES), (0,))
+    assert_sound(table)
+    assert dict(table.items()) == plain_counts(text)
+    assert table.total == plain_counts(text).total()
 
 
-BAD_LINES = b'a\tb\nalone\n\xff\tb\n\nc\td\n'
-
-
-def test_bad_lines_stop_the_count_by_default():
-    with pytest.raises(InputError, match='pairs.tsv.*line at byte 4 has too few columns'):
-        counted(tsv_block(BAD_LINES), ((0, 1),))
-
-
-def test_bad_lines_can_be_skipped_and_are_kept_with_their_reason():
-    [table], facts = counted(tsv_block(BAD_LINES), ((0, 1),), on_error='skip')
-    assert dict(table.items()) == {'a': 1, 'b': 1, 'c': 1, 'd': 1}
-    tally = facts.tally
-    assert (tally.lines, tally.examples, tally.empty) == (5, 2, 1)
-    assert tally.left_out == {'invalid_utf8': 1, 'missing_column': 1}
-    assert {each.reason: each.json_lines for each in facts.rejected} == {
-        'missing_column': b'{"file": "pairs.tsv", "offset": 4, "line": "alone"}\n',
-        'invalid_utf8': b'{"file": "pairs.tsv", "offset": 10, "line_base64": "/wli"}\n',
-    }
-
-
-def token_table(first: int, count: int) -> TokenTable:
-    return TokenTable.from_items((f'token{number}', 1) for number in range(first, first + count))
-
-
-def test_one_table_added_a_thousand_times_stays_as_small_as_it_is():
-    table = token_table(0, 20_000)
-    merger = TableMerger()
-    merger.add(table)
-    merger.add(table)
-    tracemalloc.start()
-    for _ in range(998):
-        merger.add(table)
-        assert merger.nbytes <= 8 * table.nbytes
-    _, peak = tracemalloc.get_traced_memory()
-    tracemalloc.stop()
-    assert peak < 12 * table.nbytes
-    assert merger.merged().total == 1000 * table.total
-    assert len(merger.merged()) == len(table)
-
-
-@given(st.lists(st.tuples(st.integers(0, 30), st.integers(0, 30)), max_size=20))
 @settings(deadline=None)
-def test_the_order_of_adding_does_not_matter(ranges):
-    tables = [token_table(first, count) for first, count in ranges]
-    sums = []
-    for ordered in (tables, tables[::-1]):
-        merger = TableMerger()
-        for table in ordered:
-            merger.add(table)
-        sums.append(dict(merger.merged().items()))
-    plain = sum((Counter(dict(table.items())) for table in tables), Counter())
-    assert sums[0] == sums[1] == dict(plain)
+@given(texts, st.text(valid_characters, max_size=3))
+def test_a_prefix_may_begin_and_end_a_row_with_a_space(text, prefix):
+    (side,) = text_rows(text.encode(), 0, T2T_LINES).sides
+    side = prepend(side, prefix)
+    accumulator = TokenAccumulator()
+    accumulator.add_rows(side.text, side.starts, side.ends, T2TPreTokenizer())
+    expected = Counter(token for i in range(len(side)) for token in plain_tokens(side.row(i)))
+    assert dict(TokenTable(*accumulator.arrays()).items()) == expected
+
+
+def test_sides_are_counted_together_or_alone():
+    rows = bitext_rows(b'a b\nc\n', 0, b'a\nd\n', 0, T2T_LINES)
+    assert dict(count_rows(rows, (0,)).items()) == {'a': 1, 'b': 1, 'c': 1}
+    assert dict(count_rows(rows, (1,)).items()) == {'a': 1, 'd': 1}
+    assert dict(count_rows(rows, (0, 1)).items()) == {'a': 2, 'b': 1, 'c': 1, 'd': 1}
+    assert len(count_rows(rows, ())) == 0
+
+
+@settings(deadline=None)
+@given(texts, st.lists(st.integers(0, 200)))
+def test_blocks_cut_at_any_line_ends_give_the_same_counts(text, cuts):
+    lines = text.encode().split(b'\n')
+    borders = sorted({0, len(lines), *(cut for cut in cuts if cut < len(lines))})
+    parts = [b''.join(line + b'\n' for line in lines[a:b]) for a, b in zip(borders, borders[1:])]
+    tables = [count_rows(text_rows(part, 0, T2T_LINES), (0,)) for part in parts]
+    assert dict(merge_tables(tables).items()) == plain_counts(text)
+    assert dict(merge_tables(reversed(tables)).items()) == plain_counts(text)
+
+
+FIRST_SLOTS = 1 << 12
+
+
+@functools.cache
+def colliding_words(most: int) -> list[str]:
+    """Words of 8 and of 16 letters with equal slots and tags in a table of `FIRST_SLOTS`.
+
+    Each step of the hash can be inverted, so a hash with the desired bits gives the last eight bytes of
+    a word; only words of ASCII letters and digits are returned.
+    """
+    inverses = [np.uint64(pow(factor, -1, 1 << 64)) for factor in (GOLDEN_RATIO, MIXER)]
+    words = []
+    for head in (b'', b'collided'):
+        known = (len(head) + 8) * GOLDEN_RATIO % (1 << 64)
+        if head:
+            known = (known ^ int.from_bytes(head, 'little')) * GOLDEN_RATIO % (1 << 64)
+            known ^= known >> 32
+        tails = []
+        for part in itertools.count():
+            free = np.arange(part << 20, part + 1 << 20, dtype=np.uint64)
+            value = (free >> np.uint64(12) << np.uint64(32) | free & np.uint64(0xFFF)) * inverses[1]
+            value = (value ^ value >> np.uint64(32)) * inverses[0] ^ np.uint64(known)
+            letters = value.view(np.uint8).reshape(-1, 8)
+            is_word = np.ones(len(free), np.bool_)
+            for column in range(8):
+                low = letters[:, column] | 0x20
+                is_word &= (low - np.uint8(0x61) < 26) | (letters[:, column] - np.uint8(0x30) < 10)
+            tails += [head + row.tobytes() for row in letters[is_word]]
+            if len(tails) >= most // 2:
+                break
+        words += tails[: most // 2]
+    return [word.decode() for word in words]
+
+
+def test_colliding_words_have_one_slot_and_one_tag():
+    words = colliding_words(200)
+    assert len(set(words)) == 200 and {len(word) for word in words} == {8, 16}
+    texts = [(np.frombuffer(word.encode() + bytes(8), np.uint8), len(word)) for word in words]
+    hashes = [hash_bytes(text, np.uint64(0), np.uint64(length)) for text, length in texts]
+    assert len(set(hashes)) == 200
+    last_slot = np.uint64(FIRST_SLOTS - 1)
+    assert {int(np.uint64(each) >> slot_shift(FIRST_SLOTS)) for each in hashes} == {0}
+    assert {int(slot_tag(np.uint64(each), last_slot)) for each in hashes} == {0}
+
+
+@pytest.mark.parametrize('collide', [True, False])
+def test_colliding_and_other_tokens_are_counted_apart(collide):
+    # With 6,000 words the table also grows; words that collide make each search long, so fewer.
+    words = colliding_words(200) if collide else [f'w{number * 7919}字' for number in range(6_000)]
+    words = [*words, 'aa', 'ab', 'ba', 'a', 'b' * 40_000]
+    text = ' '.join(words + words[::2] + words[::3])
+    (side,) = text_rows(text.encode(), 0, T2T_LINES).sides
+    accumulator = TokenAccumulator(TokenIndex())
+    accumulator.add_rows(side.text, side.starts, side.ends, T2TPreTokenizer())
+    table = TokenTable(*accumulator.arrays())
+    assert list(dict(table.items())) == words
+    assert dict(table.items()) == Counter(words + words[::2] + words[::3])
+    accumulator.add_tokens(table.data, table.offsets, table.counts)
+    doubled = TokenTable(*accumulator.arrays())
+    assert dict(doubled.items()) == {token: 2 * count for token, count in table.items()}
+    assert len(accumulator.index) == len(words)
+    assert accumulator.index.nbytes + accumulator.nbytes >= doubled.nbytes
+
+
+def test_rows_may_come_in_any_order_with_any_bytes_after_them():
+    text = np.frombuffer('一二 ab, 三'.encode() + b'z9' * 100 + 'end 四'.encode(), np.uint8)
+    rows = [(len(text) - 7, len(text)), (0, 14), (7, 9), (14, 14), (len(text) - 3, len(text))]
+    starts, ends = (np.array(bounds, np.int64) for bounds in zip(*rows))
+    for order in ([0, 1, 2, 3, 4], [1, 2, 3], [2, 4, 1, 0]):
+        accumulator = TokenAccumulator()
+        accumulator.add_rows(text, starts[order], ends[order], T2TPreTokenizer())
+        shown = [text[slice(*rows[row])].tobytes().decode() for row in order]
+        expected = Counter(token for row in shown for token in plain_tokens(row))
+        assert list(TokenTable(*accumulator.arrays()).items()) == list(expected.items())
+
+
+@pytest.mark.skipif(numba.config.DISABLE_JIT, reason='plain atomics are for one thread')
+@pytest.mark.parametrize('collide', [True, False])
+def test_threads_count_into_one_index(collide):
+    # All threads add the same new tokens at once, so that the table grows many times.
+    words = [f'{number * 7919:x}字' for number in range(60_000)]
+    if collide:
+        words = [f'{word} {other}' for word, other in zip(colliding_words(200), words)] * 2
+    index = TokenIndex()
+    sums = [TokenAccumulator(index) for _ in range(4)]
+
+    def count(number: int) -> Counter:
+        order = words[number * 97 :] + words[: number * 31]
+        (side,) = text_rows('\n'.join(order).encode(), 0, T2T_LINES).sides
+        sums[number].add_rows(side.text, side.starts, side.ends, T2TPreTokenizer())
+        return Counter(token for word in order for token in plain_tokens(word))
+
+    with concurrent.futures.ThreadPoolExecutor(4) as pool:
+        expected = sum(pool.map(count, range(4)), Counter())
+    nbytes = sum(part.nbytes for part in (index, *sums))
+    table = TokenTable(*sums[0].finish(sums[1:]))
+    assert_sound(table)
+    assert dict(table.items()) == expected
+    assert len(index) == len(expected)
+    assert table.nbytes <= nbytes
+
+
+def test_sums_of_threads_stop_at_the_largest_count():
+    table = TokenTable.from_items([('a', _LARGEST), ('b', 1)])
+    first = TokenAccumulator()
+    sums = [first, TokenAccumulator(first.index), TokenAccumulator(first.index)]
+    for each in sums[:2]:
+        each.add_tokens(table.data, table.offsets[:3], table.counts)
+    with pytest.raises(OverflowError, match="'a'"):
+        first.finish(sums[1:])
+
+
+def test_arrays_stay_as_they_were_when_more_is_added():
+    first = TokenTable.from_items([('ab', 1), ('c', 2)])
+    accumulator = TokenAccumulator()
+    accumulator.add_tokens(first.data, first.offsets, first.counts)
+    before = TokenTable(*accumulator.arrays())
+    more = TokenTable.from_items([('c', 5), *((f'new{number}', 1) for number in range(9_000))])
+    for start in (0, 100, 5_000):
+        accumulator.add_tokens(more.data, more.offsets[start:], more.counts[start:])
+        assert list(before.items()) == [('ab', 1), ('c', 2)]
+        assert len(before.data) == 3
+
+
+def test_the_table_grows_within_rows():
+    words = [f'{number:x}' for number in range(50_000)]
+    text = '\n'.join(' '.join(words[i : i + 97]) for i in range(0, len(words), 97)) * 2
+    table = count_rows(text_rows(text.encode(), 0, T2T_LINES), (0,))
+    assert dict(table.items()) == plain_counts(text)
