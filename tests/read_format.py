@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from tokcore.corpus.corpus import MAX_LINE_BYTES, Block, CorpusFile, Split
 from tokcore.corpus.formats import CorpusFormat, block_rows, index_ranges, plan_items, read_blocks
-from tokcore.corpus.stats import checksums_of, join_checksums
+from tokcore.corpus.stats import block_checksums, join_checksums
 from tokcore.text.normalizers import RAW_LINES
 
 
@@ -49,7 +49,7 @@ def became_of(
         for item in plan_items(split, index, item_bytes)
         for block in read_blocks(item, open_binary, block_bytes, max_line_bytes)
     ]
-    read = join_checksums([each for block in blocks for each in checksums_of(block)])
+    read = join_checksums([each for block in blocks for each in block_checksums(block)])
     assert read.bytes == len(content)
     found: dict[int, tuple[str, ...] | str] = {}
     empty = 0

@@ -8,7 +8,7 @@ import numpy as np
 
 from tokcore.encoding.encoder import EncodedSide
 from tokcore.kernels.bytes import row_offsets
-from tokcore.reading.shards import Rows, write_parquet
+from tokcore.reading.shards import EncodedRows, write_parquet
 from tokcore.records.tfrecord import frame_examples
 
 
@@ -71,7 +71,7 @@ def write_files(folder, files, paired=False, options=None):
 
 def parquet_shard(examples, features):
     """Returns examples as a shard in Parquet."""
-    rows = Rows(
+    rows = EncodedRows(
         {
             name: np.array([id_ for each in examples for id_ in each[name]], np.int32)
             for name in features

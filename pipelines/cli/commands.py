@@ -341,7 +341,7 @@ def _encode_options(options: argparse.Namespace, corpus: Corpus, scheme: Scheme)
         )
     if 'targets' not in corpus.format.sides and options.target_prefix:
         raise InputError('--target-prefix is for text, and the targets are a label')
-    if corpus.format.kept and options.output_format != TFRECORD:
+    if corpus.format.extra_fields and options.output_format != TFRECORD:
         raise InputError(
             f'--output-format={options.output_format} holds what becomes of text alone; --keep and '
             '--label need TFRecords'

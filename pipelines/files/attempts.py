@@ -36,7 +36,7 @@ _MOST_MARK_BYTES = 1 << 20
 # reports, files in the making, results, and a learner's own folders.
 _HALF = rf'\.tokbeam-attempt-.+-{_UUID}'
 _EARLIER_FILES = [
-    'probe', 'line-counts', 'facts', 'rejected-files', 'files', 'shards', 'runs',
+    'probe', 'line-counts', 'stats', 'rejected-files', 'files', 'shards', 'runs',
     rf'table-{_UUID}',
     r'.+-(train|dev|test)-\d{5,}-of-\d{5,}(\.bucket-\d{8,})?',
     r'vocab\..+\.\d+\.subwords(\.inputs|\.targets)?',

@@ -18,7 +18,7 @@ from pipelines.options.job import split_flag
 from pipelines.transforms.read import FoundFile, archive_lists, find_files
 from tokcore.corpus.archive_reading import in_passes, reading_on
 from tokcore.corpus.archives import ArchiveLists
-from tokcore.corpus.corpus import AskedFilter, CorpusFile, MemberFile, Split
+from tokcore.corpus.corpus import CorpusFile, FilterSpec, MemberFile, Split
 from tokcore.corpus.filters.registry import asked_filters, try_filters
 from tokcore.corpus.formats import CorpusFormat, corpus_format
 from tokcore.corpus.seekable import may_have_index
@@ -39,7 +39,7 @@ class CorpusInput:
 
     split: str
     role: str  # one of its format's
-    place: int
+    file_index: int
     side: int
     file: CorpusFile
     stored: StoredFile
@@ -203,20 +203,24 @@ def find_corpus(
     return Corpus(tuple(splits), tuple(inputs))
 
 
-def input_texts(corpus: Corpus, receipts: Sequence[RangeChecksum]) -> tuple[InputText, ...]:
+def input_texts(corpus: Corpus, checksums: Sequence[RangeChecksum]) -> tuple[InputText, ...]:
     """Returns the manifest's inputs from what was read.
 
     Raises:
         RuntimeError: a file was not read exactly once, from its first byte to its last.
     """
     by_file: dict[tuple[str, int, int], list[RangeChecksum]] = {}
-    for receipt in receipts:
-        by_file.setdefault((receipt.split, receipt.place, receipt.side), []).append(receipt)
+    for checksum in checksums:
+        by_file.setdefault((checksum.split, checksum.file_index, checksum.side), []).append(
+            checksum
+        )
     texts = []
     for each in corpus.inputs:
         length = None if each.file.compressed else each.file.size
         try:
-            summary = join_checksums(by_file.get((each.split, each.place, each.side), ()), length)
+            summary = join_checksums(
+                by_file.get((each.split, each.file_index, each.side), ()), length
+            )
         except ValueError as error:
             raise RuntimeError(f'{each.file.path} was not read exactly once: {error}') from error
         texts.append(each.text(summary))
@@ -297,7 +301,7 @@ def _split_of(
     )
 
 
-def _filters(given: SplitPaths, chosen: CorpusFormat) -> tuple[AskedFilter, ...]:
+def _filters(given: SplitPaths, chosen: CorpusFormat) -> tuple[FilterSpec, ...]:
     if not given.clean:
         return ()
     try:

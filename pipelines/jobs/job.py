@@ -204,10 +204,10 @@ class ReadPlan:
         datasets: each of these reads an archive for itself.
         """
         firsts = sorted(
-            each.first_place for each in self.reading.corpus.splits if each.name == split
+            each.first_file_index for each in self.reading.corpus.splits if each.name == split
         )
         of_datasets = itertools.groupby(
-            self.items[split], lambda item: bisect.bisect_right(firsts, item.place)
+            self.items[split], lambda item: bisect.bisect_right(firsts, item.file_index)
         )
         return [
             together

@@ -169,7 +169,7 @@ def plan_sample(
 class _Part:
     """A file that is to be sampled."""
 
-    place: int
+    file_index: int
     side: int
     file: CorpusFile
     budget: int
@@ -178,14 +178,14 @@ class _Part:
 
     @property
     def key(self) -> tuple[int, int]:
-        return self.place, self.side
+        return self.file_index, self.side
 
 
 @dataclass(frozen=True)
 class _Sampled:
-    """What was found of the file at a place."""
+    """What was found in one file."""
 
-    place: int
+    file_index: int
     side: int
     period: int
     lines: int
@@ -198,7 +198,7 @@ def _parts(plan: ReadPlan, asked: LineBudget, sides: frozenset[int]) -> list[_Pa
     return [
         _Part(place, side, files[side], asked.size, tuple(starts.get(place, ())), most)
         for split in plan.reading.corpus.splits
-        for place, files in zip(split.places, split.files, strict=True)
+        for place, files in zip(split.file_indexes, split.files, strict=True)
         for side in sorted(sides)
     ]
 
@@ -212,7 +212,7 @@ def _sample_files(
     with track_work('sample', _SAMPLING, sum(part.file.size for part in parts)):
         execution.engine.run(lambda pipeline: pipeline | 'SampleFiles' >> sampling)
     return {
-        (each.place, each.side): FileSample(
+        (each.file_index, each.side): FileSample(
             TakenLines(each.period, each.lines), tuple(each.first_lines)
         )
         for each in read_report(report, _Sampled)

@@ -13,7 +13,7 @@ from pipelines.files import filesystem
 from pipelines.jobs.corpus import Corpus, input_texts
 from pipelines.jobs.job import Execution, ReadPlan
 from pipelines.options.job import RejectionLimit
-from pipelines.transforms.count_tokens import FACTS, REJECTED
+from pipelines.transforms.count_tokens import REJECTED, STATS
 from pipelines.transforms.reports import (
     RejectionBudget,
     WriteRejected,
@@ -26,7 +26,7 @@ from tokcore.errors import InputError
 
 _LOGGER = logging.getLogger(__name__)
 
-_STATS_NAME = 'facts'
+_STATS_NAME = 'stats'
 _REJECTED_NAME = 'rejected-files'
 
 
@@ -42,14 +42,14 @@ class ReadStats:
 
 
 def report_stats(outputs: Mapping[str, beam.PCollection], path: str) -> None:
-    """Adds the steps that report a pipeline's facts and write its rejected lines to a folder."""
-    report_read(outputs[FACTS], path)
+    """Adds the steps that report a pipeline's stats and write its rejected lines to a folder."""
+    report_read(outputs[STATS], path)
     report_rejected(outputs[REJECTED] | 'WriteRejected' >> WriteRejected(path), path)
 
 
 def report_read(stats: beam.PCollection, path: str) -> None:
     """Adds the step that reports what was read."""
-    stats | 'ReportFacts' >> WriteReport(filesystem.join(path, _STATS_NAME))
+    stats | 'ReportStats' >> WriteReport(filesystem.join(path, _STATS_NAME))
 
 
 def report_rejected(files: beam.PCollection, path: str) -> None:
@@ -68,7 +68,7 @@ def read_job_stats(
         RuntimeError: lines or bytes were lost on the way.
     """
     rows = list(read_report(filesystem.join(path, _STATS_NAME), LineTally, RangeChecksum))
-    receipts = [row for row in rows if isinstance(row, RangeChecksum)]
+    checksums = [row for row in rows if isinstance(row, RangeChecksum)]
     tallies = [row for row in rows if isinstance(row, LineTally)]
     left_out = sum(each.rejected for each in tallies)
     if max_rejected is not None:
@@ -81,7 +81,7 @@ def read_job_stats(
             names = ', '.join(
                 each.stored.path
                 for each in corpus.inputs
-                if each.split == split.name and each.place in split.places
+                if each.split == split.name and each.file_index in split.file_indexes
             )
             what = (
                 f'dataset {split.dataset} of {split.name}'
@@ -110,7 +110,7 @@ def read_job_stats(
         raise RuntimeError(f'{kept} lines were rejected, but not as many written: {rejected}')
     # Which words are told depends on how blocks were cut, and no byte of a result may.
     words = tuple(each.unknown_words for each in lines)
-    return ReadStats(input_texts(corpus, receipts), _told(lines), rejected, words, _told(datasets))
+    return ReadStats(input_texts(corpus, checksums), _told(lines), rejected, words, _told(datasets))
 
 
 def log_filtered(lines: Sequence[LineTally]) -> None:
@@ -150,11 +150,11 @@ def rejection_budget(plan: ReadPlan, execution: Execution) -> RejectionBudget | 
     if execution.max_rejected is None:
         return None
     firsts = [each for each in plan.reading.corpus.inputs if each.side == 0]
-    splits = {(each.split, each.place) for each in firsts}
+    splits = {(each.split, each.file_index) for each in firsts}
     known = {
         (split.name, place)
         for split in plan.reading.corpus.splits
-        for place in split.places
+        for place in split.file_indexes
         if split.format.identity == 'offset'
     }
     is_known = splits <= known and not any(each.file.compressed for each in firsts)

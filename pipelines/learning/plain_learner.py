@@ -111,7 +111,9 @@ class ReadCounts(beam.PTransform):
 
     def expand(self, begin) -> beam.PCollection[tuple[str, int]]:
         return (
-            begin | CreateReshuffled(self.paths) | 'Read' >> beam.FlatMap(_read_counts)  # (token, count)
+            begin
+            | CreateReshuffled(self.paths)
+            | 'Read' >> beam.FlatMap(_read_counts)  # (token, count)
         )
 
 

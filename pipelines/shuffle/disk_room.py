@@ -170,11 +170,12 @@ _Pass = tuple[WorkItem, ...]
 
 def _taken_passes(split: Split, read_plan: ReadPlan) -> list[_Pass]:
     """Returns a dataset's passes, but for those behind the first row that is not taken any more."""
-    last = split.places.stop if split.end is None else split.end[0]
+    last = split.file_indexes.stop if split.end is None else split.end[0]
     return [
         items
         for items in read_plan.passes(split.name)
-        if items[0].place in split.places and min(item.place for item in items) <= last
+        if items[0].file_index in split.file_indexes
+        and min(item.file_index for item in items) <= last
     ]
 
 
@@ -226,15 +227,15 @@ def _sample_pass(
 
 
 def _of_block(encoded: EncodedBlock) -> _Sampled:
-    rejected = sum(len(each.json_lines) for each in encoded.facts.rejected)
+    rejected = sum(len(each.json_lines) for each in encoded.stats.rejected)
     return _Sampled(len(encoded.rows), len(encoded.rows.records), rejected)
 
 
 def _read_bytes(block: Block) -> int:
     """Returns how much was read for a block: stored bytes, or text if it was decompressed."""
-    if block.read is None:
+    if block.read_ranges is None:
         return block.read_bytes
-    return sum(each.length for each in block.read)
+    return sum(each.length for each in block.read_ranges)
 
 
 class _CountedReads:

@@ -33,7 +33,7 @@ from pipelines.shuffle.plan import (
 )
 from pipelines.shuffle.write_runs import RunWriter, WrittenPart, full_disk_as_error
 from pipelines.system_errors import telling
-from pipelines.transforms.count_tokens import FACTS, REJECTED
+from pipelines.transforms.count_tokens import REJECTED, STATS
 from pipelines.transforms.encode_blocks import BlockEncoder, EncodedFeature
 from pipelines.transforms.read import CreateReshuffled
 from pipelines.transforms.reports import (
@@ -109,7 +109,7 @@ def encode_through_files(
             written = pipeline | 'WriteRuns' >> WriteRuns(
                 plan, planned.items, encoder, memory.workers, rejection_budget(read_plan, execution)
             )
-            report_read(written[FACTS], path)
+            report_read(written[STATS], path)
             merged = written[RUNS] | 'MergeRuns' >> MergeRuns(
                 plan, options.name, path, memory.group_bytes, memory.workers
             )
@@ -153,7 +153,7 @@ class KeptRuns:
 class WriteRuns(beam.PTransform):
     """Encodes run items and writes them as sorted runs; gives `runs`, a `WrittenPart` each.
 
-    `facts` has the rows that `CountTokens` gives.
+    `stats` has the rows that `CountTokens` gives.
 
     Attributes:
         plan: what the runs' bytes depend on.
@@ -174,9 +174,9 @@ class WriteRuns(beam.PTransform):
         written = (
             root
             | CreateReshuffled(self.items)  # RunItem
-            | 'Write' >> writing.with_outputs(FACTS, main=RUNS)
+            | 'Write' >> writing.with_outputs(STATS, main=RUNS)
         )
-        return {RUNS: written[RUNS], FACTS: written[FACTS]}
+        return {RUNS: written[RUNS], STATS: written[STATS]}
 
 
 class _WriteRunsFn(beam.DoFn):
@@ -210,8 +210,8 @@ class _WriteRunsFn(beam.DoFn):
 
     def _outputs(self, part: WrittenPart) -> Iterator:
         yield part
-        for each in (part.facts.tally, *part.facts.receipts):
-            yield beam.pvalue.TaggedOutput(FACTS, each)
+        for each in (part.stats.tally, *part.stats.checksums):
+            yield beam.pvalue.TaggedOutput(STATS, each)
 
 
 @dataclass(eq=False)
@@ -283,10 +283,10 @@ class _ListRunsFn(beam.DoFn):
 
     def process(self, element: tuple[int, Iterable[WrittenPart]]) -> Iterator:
         parts = sorted(element[1], key=lambda part: (part.run, part.part))
-        runs = [_ListedRun(each.split, each.name, each.size, each.facts.rejected) for each in parts]
+        runs = [_ListedRun(each.split, each.name, each.size, each.stats.rejected) for each in parts]
         lines = ''.join(run.to_json() + '\n' for run in runs)
         filesystem.write_bytes(self._listing, lines.encode())
-        set_total(MERGING, sum(each.facts.tally.examples for each in parts))
+        set_total(MERGING, sum(each.stats.tally.examples for each in parts))
         for number in sorted({run.split for run in runs}):
             for shard in range(self._plan.layout[number].shards):
                 yield number, shard

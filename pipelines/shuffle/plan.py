@@ -194,7 +194,7 @@ def _content(
         ],
         'inputs': [
             [
-                each.split, each.role, each.place, each.side, each.file.path, each.file.size,
+                each.split, each.role, each.file_index, each.side, each.file.path, each.file.size,
                 each.stored.modified or checksums.of(each).crc32c,
             ]
             for each in reading.corpus.inputs
@@ -218,7 +218,13 @@ def _dataset_content(split: Split) -> list[object] | None:
     plain = dataclasses.replace(split, dataset='', prefixes=(), max_examples=None, filters=())
     if split == dataclasses.replace(plain, keeps_dropped=False):
         return None
-    content = [split.name, split.dataset, split.first_place, split.prefixes, split.max_examples]
+    content = [
+        split.name,
+        split.dataset,
+        split.first_file_index,
+        split.prefixes,
+        split.max_examples,
+    ]
     if split.filters:
         content += [[[each.spec, each.stamp] for each in split.filters], split.keeps_dropped]
     return content
@@ -241,7 +247,7 @@ def _run_items(read_plan: ReadPlan, run_bytes: int, processes: int) -> list[RunI
         dataset = None
         for items in read_plan.passes(name):
             # A run is of one dataset, whose numbers it tells.
-            before, dataset = dataset, split_of(corpus.splits, name, items[0].place)
+            before, dataset = dataset, split_of(corpus.splits, name, items[0].file_index)
             stored_bytes = sum(each.stored_bytes for each in items)
             if held and (before is not dataset or size + stored_bytes > limit):
                 runs.append(RunItem(len(runs), number, tuple(held)))

@@ -39,7 +39,7 @@ class WrittenPart:
     part: int
     name: str
     size: int
-    facts: RunStats
+    stats: RunStats
 
     def file(self, plan: ShufflePlan) -> RunFile:
         return RunFile(plan.run_path(self.name), self.size)
@@ -103,7 +103,7 @@ class RunWriter:
         done, is_whole = self._finished_parts(item)
         if self._budget is not None:
             for part in done:
-                self._budget.spend(part.facts)
+                self._budget.spend(part.stats)
         yield from done
         if is_whole:
             advance(READING, sum(each.stored_bytes for each in item.items))
@@ -130,9 +130,9 @@ class RunWriter:
         Raises:
             InputError: these are not the same bytes: up to 6b30307 there was no `--max-line-size`.
         """
-        count = done[-1].facts.blocks if done else 0
+        count = done[-1].stats.blocks if done else 0
         read = sum(block.read_bytes for block in itertools.islice(blocks, count))
-        if read != sum(receipt.length for part in done for receipt in part.facts.receipts):
+        if read != sum(checksum.length for part in done for checksum in part.stats.checksums):
             raise InputError(
                 f'the runs in {self._plan.folder} were made by an earlier version, of a line '
                 'longer than --max-line-size; they are given up, so run again'
@@ -157,7 +157,7 @@ class RunWriter:
             return
         if self._budget is not None:
             # Not a part at a time: a part of nothing but lines left out would never be full.
-            self._budget.spend(encoded.facts)
+            self._budget.spend(encoded.stats)
         if not making.buffer.fits(encoded):
             yield from self._close_part(making, last=False)
             making.buffer = self._free_buffer()
@@ -194,11 +194,11 @@ class RunWriter:
         there = self._existing_part(split, head)
         if there is not None:
             return there[0]
-        facts = buffer.facts(self._plan.layout[split].split, blocks)
+        stats = buffer.stats(self._plan.layout[split].split, blocks)
         name = run_name(head.run, head.part)
         with full_disk_as_error(self._plan), filesystem.create(self._plan.run_path(name)) as stream:
-            size, facts = write_run(stream, head, buffer.sorted_rows(), facts, buffer.rejected)
-        return WrittenPart(split, head.run, head.part, name, size, facts)
+            size, stats = write_run(stream, head, buffer.sorted_rows(), stats, buffer.rejected)
+        return WrittenPart(split, head.run, head.part, name, size, stats)
 
     def _head(self, item: RunItem, part: int, last: bool) -> RunHead:
         buckets = self._plan.layout[item.split].buckets
@@ -224,5 +224,5 @@ class RunWriter:
             found = read_run_stats(stream, size, head)
         if found is None:
             return None
-        facts, last = found
-        return WrittenPart(split, head.run, head.part, name, size, facts), last
+        stats, last = found
+        return WrittenPart(split, head.run, head.part, name, size, stats), last

@@ -29,8 +29,8 @@ from pipelines.stages.run_stage import StageResult, run_stage
 from pipelines.stages.vocabulary import learn
 from tokcore.corpus.archive_reading import in_passes, reading_on
 from tokcore.corpus.corpus import OpenBinary, Split
-from tokcore.corpus.filters.applying import taken_rows
-from tokcore.corpus.stats import stats_of
+from tokcore.corpus.filters.applying import select_rows
+from tokcore.corpus.stats import block_stats
 from tokcore.corpus.vocab_sample import UniformShare, asked_sample
 from tokcore.encoding.scheme import LearningOptions, Scheme
 from tokcore.errors import InputError
@@ -212,13 +212,13 @@ def _many(count: int, what: str) -> str:
 
 
 def _first_blocks(reading: CorpusReading, execution: Execution, split: Split) -> Iterator[str]:
-    passes = in_passes(split.places, split.files_at, sys.maxsize)
+    passes = in_passes(split.file_indexes, split.files_at, sys.maxsize)
     told: dict[int, str] = {}
     for together in passes:
         with reading_on(filesystem.open_binary, list(map(split.files_at, together))) as open_binary:
             for place in together:
                 told[place] = _first_block(reading, execution, split, place, open_binary)
-    for place in split.places:
+    for place in split.file_indexes:
         yield f'  {told[place]}'
 
 
@@ -232,8 +232,8 @@ def _first_block(
     )
     if block is None:
         return f'{paths}: empty'
-    rows = taken_rows(block, reading.corpus.splits, reading.scheme.normalizer)
-    tally = stats_of(block, rows, reading.corpus.splits, reading.on_error).tally
+    rows = select_rows(block, reading.corpus.splits, reading.scheme.normalizer)
+    tally = block_stats(block, rows, reading.corpus.splits, reading.on_error).tally
     left_out = ''.join(f', {count} {reason}' for reason, count in tally.left_out.items())
     left_out += ''.join(f', {count} dropped by {name}' for name, count in tally.filtered.items())
     left_out += f', {tally.added} added by filters' if tally.added else ''

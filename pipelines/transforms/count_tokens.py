@@ -47,7 +47,7 @@ from tokcore.schemes import find_scheme
 from tokcore.text.unicode import UNICODE_VERSION, check_unicode
 
 TABLES = 'tables'
-FACTS = 'facts'
+STATS = 'stats'
 REJECTED = 'rejected'
 
 UNICODE_KEY = 'tokbeam.unicode'
@@ -59,11 +59,11 @@ half would send the frequent tokens twice as often."""
 
 METRICS = 'tokbeam.count'
 
-_FACT_BYTES = 100
-"""Of a tally or a receipt: a name and some numbers."""
+_STATS_BYTES = 100
+"""Of a tally or a checksum: a name and some numbers."""
 
 _TABLE_SHARE = 0.75
-"""Of what a bundle may put out. The rest is for paths, facts and rejected lines."""
+"""Of what a bundle may put out. The rest is for paths, stats and rejected lines."""
 
 _MARK = b'@'
 """Begins a path among packed tables, which begin with their own mark."""
@@ -71,9 +71,9 @@ _MARK = b'@'
 
 @dataclass(eq=False)
 class CountTokens(beam.PTransform):
-    """Counts the tokens of blocks; gives `tables`, merged, one for each key, and `facts`.
+    """Counts the tokens of blocks; gives `tables`, merged, one for each key, and `stats`.
 
-    A key is group * COUNT_PARTITIONS + partition. Facts are what `WriteReport` takes: `LineTally`
+    A key is group * COUNT_PARTITIONS + partition. Stats are what `WriteReport` takes: `LineTally`
     and `RangeChecksum`. `rejected` has the `RejectedLines`.
 
     Attributes:
@@ -101,20 +101,20 @@ class CountTokens(beam.PTransform):
 
     def expand(self, blocks: beam.PCollection):
         counting = beam.ParDo(_CountBlocksFn(self))
-        counted = blocks | 'CountBlocks' >> counting.with_outputs(FACTS, REJECTED, main=TABLES)
+        counted = blocks | 'CountBlocks' >> counting.with_outputs(STATS, REJECTED, main=TABLES)
         key_to_table = (
             counted[TABLES]
             | with_output_types(tuple[int, TableMessage])
             | 'MergeTables' >> beam.CombinePerKey(MergeTablesFn())  # (key, table)
         )
-        return {TABLES: key_to_table, FACTS: counted[FACTS], REJECTED: counted[REJECTED]}
+        return {TABLES: key_to_table, STATS: counted[STATS], REJECTED: counted[REJECTED]}
 
 
-def stat_outputs(facts: BlockStats) -> Iterator[beam.pvalue.TaggedOutput]:
-    """Yields a block's facts as the tagged outputs of a DoFn."""
-    for each in (facts.tally, *facts.receipts):
-        yield beam.pvalue.TaggedOutput(FACTS, each)
-    for lines in facts.rejected:
+def stat_outputs(stats: BlockStats) -> Iterator[beam.pvalue.TaggedOutput]:
+    """Yields a block's stats as the tagged outputs of a DoFn."""
+    for each in (stats.tally, *stats.checksums):
+        yield beam.pvalue.TaggedOutput(STATS, each)
+    for lines in stats.rejected:
         yield beam.pvalue.TaggedOutput(REJECTED, lines)
 
 
@@ -191,8 +191,8 @@ class _CountBlocksFn(beam.DoFn):
         self._begin_tables()
 
     def process(self, element: Block) -> Iterator:
-        for facts in self._calls.submit(self._count, element):
-            yield from self._facts(facts)
+        for stats in self._calls.submit(self._count, element):
+            yield from self._stats_outputs(stats)
         if self._counters[0].nbytes(self._counters[1:]) >= _FLUSH_BYTES:
             yield from self._end_tables()
             self._begin_tables()
@@ -228,8 +228,8 @@ class _CountBlocksFn(beam.DoFn):
 
     def _end_tables(self) -> Iterator:
         """Yields what is left to be put out of all blocks so far."""
-        for facts in self._calls.drain():
-            yield from self._facts(facts)
+        for stats in self._calls.drain():
+            yield from self._stats_outputs(stats)
         for group, table in enumerate(self._counters[0].finish(self._counters[1:])):
             for partition, packed in self._packed_partitions(table):
                 sent = pack_or_spill(packed, self._output, self._overflow)
@@ -247,11 +247,11 @@ class _CountBlocksFn(beam.DoFn):
         packed = self._calls.each(_packed, ((parts.pop(each),) for each in partitions))
         return zip(partitions, packed, strict=True)
 
-    def _facts(self, facts: BlockStats) -> Iterator[beam.pvalue.TaggedOutput]:
+    def _stats_outputs(self, stats: BlockStats) -> Iterator[beam.pvalue.TaggedOutput]:
         if self._budget is not None:
-            self._budget.spend(facts)
-        for output in stat_outputs(facts):
-            size = _FACT_BYTES if output.tag == FACTS else len(output.value.json_lines)
+            self._budget.spend(stats)
+        for output in stat_outputs(stats):
+            size = _STATS_BYTES if output.tag == STATS else len(output.value.json_lines)
             if not self._output.fits(size):
                 raise InputError(
                     'the lines that cannot be used are more than a worker may send; check the '

@@ -10,7 +10,7 @@ from apache_beam.utils.shared import Shared
 
 from pipelines.engines.pool import OrderedPool, in_global_window, with_output_types
 from pipelines.files import filesystem
-from pipelines.transforms.count_tokens import FACTS, REJECTED, stat_outputs
+from pipelines.transforms.count_tokens import REJECTED, STATS, stat_outputs
 from pipelines.transforms.reports import RejectionBudget
 from tokcore.corpus.corpus import Block, Split
 from tokcore.encoding.scheme import EncodingOptions, Scheme
@@ -58,7 +58,7 @@ class SplitShards:
 
 @dataclass(eq=False)
 class EncodeBlocks(beam.PTransform):
-    """Encodes blocks as framed TFRecords; gives `records` by bucket, `facts`, `rejected`.
+    """Encodes blocks as framed TFRecords; gives `records` by bucket, `stats`, `rejected`.
 
     `records` is ((split number, bucket), bytes of `FramedRows`); the others as in `CountTokens`.
 
@@ -88,11 +88,11 @@ class EncodeBlocks(beam.PTransform):
 
     def expand(self, blocks: beam.PCollection):
         encoded = blocks | 'EncodeBlocks' >> beam.ParDo(_EncodeBlocksFn(self)).with_outputs(
-            FACTS, REJECTED, main=RECORDS
+            STATS, REJECTED, main=RECORDS
         )
         return {
             RECORDS: encoded[RECORDS] | with_output_types(tuple[tuple[int, int], bytes]),
-            FACTS: encoded[FACTS],
+            STATS: encoded[STATS],
             REJECTED: encoded[REJECTED],
         }
 
@@ -148,7 +148,7 @@ class LoadedBlockEncoder:
         self._of_thread = threading.local()
 
     def encode(self, block: Block) -> EncodedBlock:
-        """Returns a block's framed examples and facts; raises InputError as `encode_block`."""
+        """Returns a block's framed examples and stats; raises InputError as `encode_block`."""
         if not hasattr(self._of_thread, 'features'):
             self._of_thread.features = self._feature_encoders()
         given = self._encoder
@@ -223,8 +223,8 @@ class _EncodeBlocksFn(beam.DoFn):
 
     def _take(self, split: str, encoded: EncodedBlock) -> Iterator:
         if self._budget is not None:
-            self._budget.spend(encoded.facts)
-        yield from stat_outputs(encoded.facts)
+            self._budget.spend(encoded.stats)
+        yield from stat_outputs(encoded.stats)
         number = next(n for n, each in enumerate(self._layout) if each.split == split)
         for bucket, rows in self._buffers[number].add(encoded.rows):
             yield (number, bucket), rows.to_bytes()

@@ -255,7 +255,7 @@ class _ReadFn(beam.DoFn):
         self._calls.close()
 
     def _is_read_ahead(self, item: WorkItem) -> bool:
-        is_part = all(each.of_text for each in item.ranges)
+        is_part = all(each.decompressed for each in item.ranges)
         is_small = item.stored_bytes <= MOST_AHEAD * self._block_bytes
         return self._workers > 1 and is_part and is_small
 

@@ -29,7 +29,7 @@ class ReadStats(Protocol):
     """What is known of a block, or of several."""
 
     tally: LineTally
-    receipts: Sequence[RangeChecksum]
+    checksums: Sequence[RangeChecksum]
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ class RejectionBudget:
         with _LOCK:
             spent = _SPENT.setdefault(self.key, _Spent())
             spent.lines += stats.tally.lines
-            spent.text_bytes += sum(each.length for each in stats.receipts if each.side == 0)
+            spent.text_bytes += sum(each.length for each in stats.checksums if each.side == 0)
             if not stats.tally.rejected:
                 return
             spent.reasons.update(stats.tally.left_out)
@@ -122,7 +122,7 @@ class WrittenFile:
 
 def _write_rejected(name_to_parts: tuple[str, Iterable[RejectedLines]], folder: str) -> WrittenFile:
     name, parts = name_to_parts
-    ordered = sorted(parts, key=lambda part: (part.place, part.offset))
+    ordered = sorted(parts, key=lambda part: (part.file_index, part.offset))
     data = b''.join(part.json_lines for part in ordered)
     filesystem.write_bytes(filesystem.join(folder, *name.split('/')), data)
     return WrittenFile(name, len(data), google_crc32c.value(data), data.count(b'\n'))

@@ -14,7 +14,7 @@ from pipelines.transforms.encode_blocks import EncodedFeature, SplitShards
 from pipelines.transforms.reports import WrittenFile
 from tokcore.corpus.stats import combine_crc32c
 from tokcore.encoding.scheme import Scheme
-from tokcore.reading.shards import PieceLines, Rows, stream_rows, write_parquet
+from tokcore.reading.shards import EncodedRows, PieceLines, stream_rows, write_parquet
 from tokcore.records.tfrecord import FramedRows, sort_rows
 
 _READ_BYTES = 8 << 20
@@ -86,7 +86,7 @@ class _ConvertFn(beam.DoFn):
         )
         filesystem.delete_file(source)
 
-    def _rows(self, source: str) -> Iterator[Rows]:
+    def _rows(self, source: str) -> Iterator[EncodedRows]:
         with filesystem.open_binary(source) as stream:
             yield from stream_rows(stream, self._names, source)
 

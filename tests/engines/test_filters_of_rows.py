@@ -22,7 +22,7 @@ from own_filters import without_odd_ones
 
 from pipelines.jobs.corpus import SplitPaths, find_corpus
 from pipelines.shuffle.plan import _dataset_content, plan_json
-from tokcore.corpus.corpus import AskedFilter
+from tokcore.corpus.corpus import FilterSpec
 
 CLEAN = 'length:2:60,ratio:6,different,script:Latn:0.5:source,nfkc,own_filters:without_odd_ones'
 ASKED = ['--name', 'small', '--shards', 3, '--vocab-size', 900]
@@ -165,11 +165,11 @@ def test_a_shuffle_goes_on_with_runs_of_the_same_filters_alone(corpus):
     splits = [
         dataclasses.replace(split, filters=filters, keeps_dropped=keeps)
         for filters, keeps in [
-            ((AskedFilter('nfc'),), False),
-            ((AskedFilter('nfc'),), True),
-            ((AskedFilter('nfd'),), False),
-            ((AskedFilter('nfc', 'of other tables'),), False),
-            ((AskedFilter('nfc'), AskedFilter('different')), False),
+            ((FilterSpec('nfc'),), False),
+            ((FilterSpec('nfc'),), True),
+            ((FilterSpec('nfd'),), False),
+            ((FilterSpec('nfc', 'of other tables'),), False),
+            ((FilterSpec('nfc'), FilterSpec('different')), False),
         ]
     ]
     assert len({plan_json(_dataset_content(each)) for each in splits}) == len(splits)

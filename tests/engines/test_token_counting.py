@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from jobs import refuse, succeed, write
 
-from pipelines.transforms.count_tokens import FACTS, TABLES, CountTokens, CountTokensByElement
+from pipelines.transforms.count_tokens import STATS, TABLES, CountTokens, CountTokensByElement
 from pipelines.transforms.read import ReadBlocks
 from pipelines.transforms.reports import WriteReport, read_report
 from tokcore.corpus.corpus import Block, BlockText, CorpusFile, Split
@@ -81,7 +81,7 @@ def test_packed_counts_are_the_textbook_counts(tmp_path_factory, pairs, item_byt
             | beam.FlatMap(_rows_of_table)
             | 'ReportPacked' >> WriteReport(str(folder / 'packed'))
         )
-        packed[FACTS] | 'ReportFacts' >> WriteReport(str(folder / 'facts'))
+        packed[STATS] | 'ReportStats' >> WriteReport(str(folder / 'stats'))
         for number, sides in enumerate(groups):
             (
                 blocks
@@ -101,8 +101,8 @@ def test_packed_counts_are_the_textbook_counts(tmp_path_factory, pairs, item_byt
         assert {each.token: each.count for each in textbook} == expected
         ours = [(each.token, each.count) for each in packed_rows if each.group == number]
         assert sorted(ours) == sorted(expected.items())
-    facts = read_report(str(folder / 'facts'), LineTally, RangeChecksum)
-    tally = add_tallies('train', [each for each in facts if isinstance(each, LineTally)])
+    stats = read_report(str(folder / 'stats'), LineTally, RangeChecksum)
+    tally = add_tallies('train', [each for each in stats if isinstance(each, LineTally)])
     assert tally == LineTally('train', len(pairs), len(kept), len(pairs) - len(kept))
 
 

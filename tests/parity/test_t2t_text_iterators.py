@@ -57,9 +57,9 @@ def test_labels_of_a_file_of_their_own(text_problems, folder, names, rows):
     examples = text_problems.text2class_txt_iterator(source, labels, list(names) or None)
     # A text without any word is an example there, whose inputs are EOS alone.
     wanted = [(each['inputs'], each['label']) for each in examples if each['inputs']]
-    field = Labelled(labels=names or None).kept[0]
+    field = Labelled(labels=names or None).extra_fields[0]
     found = labelled_rows(lines_of(source), lines_of(labels), field, T2T_LINES)
-    [side], [column] = found.sides, found.kept
+    [side], [column] = found.sides, found.extra_features
     assert [(side.row(each), int(column.values[each])) for each in range(len(found))] == wanted
     assert found.rejects == ()
 
@@ -69,7 +69,7 @@ def test_a_label_that_is_none_of_the_names_stops_the_original(text_problems, fol
     labels = written(folder / 'labels', ['negative', 'unheard of'])
     with pytest.raises(KeyError):
         list(text_problems.text2class_txt_iterator(source, labels, list(NAMES)))
-    field = Labelled(labels=NAMES).kept[0]
+    field = Labelled(labels=NAMES).extra_fields[0]
     found = labelled_rows(lines_of(source), lines_of(labels), field, T2T_LINES)
     assert [each.reason for each in found.rejects] == ['unknown_label'] and len(found) == 1
 
@@ -78,10 +78,10 @@ def test_a_label_is_the_number_of_its_encoder(t2t_text_encoder, tmp_path):
     path = tmp_path / 'names'
     path.write_text(''.join(f'{name}\n' for name in NAMES))
     encoder = t2t_text_encoder.ClassLabelEncoder(class_labels_fname=str(path))
-    field = Labelled(labels=NAMES).kept[0]
+    field = Labelled(labels=NAMES).extra_fields[0]
     words = ''.join(f'{name}\n' for name in NAMES).encode()
     found = labelled_rows(BlockText(0, b'x\n' * len(NAMES)), BlockText(0, words), field, T2T_LINES)
-    assert found.kept[0].values.tolist() == [encoder.encode(name) for name in NAMES]
+    assert found.extra_features[0].values.tolist() == [encoder.encode(name) for name in NAMES]
 
 
 cell = st.one_of(text, st.sampled_from(['', ' ', 'a', 'b c', '字']))

@@ -82,7 +82,7 @@ def _cut(
     size = 0
     before: list[int] = []
     for number, files in order:
-        entries = [file.entry for file in files]
+        entries = [file.access_point for file in files]
         may_begin = all(entry not in (0, last) for entry, last in zip(entries, before))
         if not passes or (size >= pass_bytes and may_begin):
             passes.append([])
@@ -250,11 +250,11 @@ class _Reader:
             isinstance(tar, _OpenTar)
             and tar.archive == file.archive
             and tar.position <= file.start
-            and file.entry <= tar.position + _LEAST_JUMP
+            and file.access_point <= tar.position + _LEAST_JUMP
         )
         if not is_ahead:
             self._close_archive()
-            self._open = tar = _OpenTar(file.archive, file.entry, self._open_binary)
+            self._open = tar = _OpenTar(file.archive, file.access_point, self._open_binary)
         for each in self._passed_over(file, tar.position):
             self._keep(each, tar)
         tar.skip_to(file.start)
@@ -271,7 +271,9 @@ class _Reader:
         first = bisect.bisect_left(of_archive, position, key=_start)
         end = bisect.bisect_left(of_archive, file.start, key=_start)
         return [
-            each for each in of_archive[first:end] if each.entry == 0 and each not in self._kept
+            each
+            for each in of_archive[first:end]
+            if each.access_point == 0 and each not in self._kept
         ]
 
     def _keep(self, file: MemberFile, tar: _OpenTar) -> None:

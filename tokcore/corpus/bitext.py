@@ -35,7 +35,7 @@ class Bitext(CorpusFormat):
         'target side, the same number of files and of lines',
     )
     sides = ('inputs', 'targets')
-    barred = '\n'
+    forbidden_characters = '\n'
     rows_are_lines = True
 
     def index_ranges(self, split: Split, item_bytes: int) -> list[IndexRange]:
@@ -63,9 +63,9 @@ class Bitext(CorpusFormat):
         counts: dict[tuple[int, int], list[LineCount]] = {}
         for part, (newlines, *rest) in zip(parts, index, strict=True):
             count = LineCount(part, np.array(newlines, np.int64), *rest)
-            counts.setdefault((part.place, part.side), []).append(count)
+            counts.setdefault((part.file_index, part.side), []).append(count)
         items = []
-        for place, files in zip(split.places, split.files, strict=True):
+        for place, files in zip(split.file_indexes, split.files, strict=True):
             source, target = (
                 join_counts(file, counts.get((place, side), ())) for side, file in enumerate(files)
             )

@@ -77,7 +77,7 @@ class MemberFile(CorpusFile):
 
     archive: CorpusFile
     start: int
-    entry: int
+    access_point: int
     extents: tuple[tuple[int, int], ...] = ()
 
     @property
@@ -86,7 +86,7 @@ class MemberFile(CorpusFile):
 
 
 @dataclass(frozen=True)
-class AskedFilter:
+class FilterSpec:
     """A filter of rows as it was asked for; `filters.registry` makes it.
 
     Attributes:
@@ -122,11 +122,11 @@ class Split:
     format: Format
     files: tuple[tuple[CorpusFile, ...], ...]
     dataset: str = ''
-    first_place: int = 0
+    first_file_index: int = 0
     prefixes: tuple[str | None, ...] = ()
     max_examples: int | None = None
     end: tuple[int, int] | None = None
-    filters: tuple[AskedFilter, ...] = ()
+    filters: tuple[FilterSpec, ...] = ()
     keeps_dropped: bool = False
 
     def __post_init__(self):
@@ -138,18 +138,18 @@ class Split:
                 )
 
     @property
-    def places(self) -> range:
+    def file_indexes(self) -> range:
         """The places of its files."""
-        return range(self.first_place, self.first_place + len(self.files))
+        return range(self.first_file_index, self.first_file_index + len(self.files))
 
-    def files_at(self, place: int) -> tuple[CorpusFile, ...]:
+    def files_at(self, file_index: int) -> tuple[CorpusFile, ...]:
         """Returns the files of one of its places."""
-        return self.files[place - self.first_place]
+        return self.files[file_index - self.first_file_index]
 
 
-def split_of(splits: Sequence[Split], name: str, place: int) -> Split | None:
+def split_of(splits: Sequence[Split], name: str, file_index: int) -> Split | None:
     """Returns the dataset that has a place in a split, of a whole corpus; None if none has."""
-    found = (each for each in splits if each.name == name and place in each.places)
+    found = (each for each in splits if each.name == name and file_index in each.file_indexes)
     return next(found, None)
 
 
@@ -168,13 +168,13 @@ class TextRange:
     end: int
     skip_lines: int = 0
     lines: int | None = None
-    of_text: bool = False  # whether start and end count what is decompressed
+    decompressed: bool = False  # whether start and end count what is decompressed
 
     @property
     def key(self) -> tuple[object, ...]:
         """All of it as plain values; `of_text` if it is so, since plans of old know none."""
         values = astuple(self)
-        return values if self.of_text else values[:-1]
+        return values if self.decompressed else values[:-1]
 
 
 @dataclass(frozen=True)
@@ -183,7 +183,7 @@ class WorkItem:
 
     split: str
     format: Format
-    place: int
+    file_index: int
     ranges: tuple[TextRange, ...]  # of each file of that place
     first_line: int | None = None  # its number in its files, from 0, where lines are numbered
 
@@ -199,12 +199,12 @@ class WorkItem:
         Where there is one range, a second one is None.
         """
         ranges = [each.key for each in self.ranges] + [None] * (2 - len(self.ranges))
-        return (self.split, self.format.name, self.format.key, self.place, *ranges)
+        return (self.split, self.format.name, self.format.key, self.file_index, *ranges)
 
     @property
     def is_compressed(self) -> bool:
         """Whether one of its files is compressed, and its bytes are those that are stored."""
-        return any(each.file.compressed and not each.of_text for each in self.ranges)
+        return any(each.file.compressed and not each.decompressed for each in self.ranges)
 
     @property
     def files(self) -> tuple[CorpusFile, ...]:
@@ -253,11 +253,11 @@ class Block:
 
     split: str
     format: Format
-    place: int
+    file_index: int
     texts: tuple[BlockText, ...]  # of each file of that place
     max_line_bytes: int = MAX_LINE_BYTES  # without the line feed
     long_lines: tuple[LongLine, ...] = ()
-    read: tuple[ReadRange, ...] | None = None  # None: what is in `texts`
+    read_ranges: tuple[ReadRange, ...] | None = None  # None: what is in `texts`
     first_line: int | None = None  # its number, if its item has one
 
     @property
@@ -287,7 +287,7 @@ class Format(Protocol):
     def key(self) -> tuple[object, ...]: ...
 
     @property
-    def barred(self) -> str: ...
+    def forbidden_characters(self) -> str: ...
 
 
 @dataclass(frozen=True)
@@ -304,7 +304,7 @@ class Reject:
 
 
 @dataclass(frozen=True)
-class KeptColumn:
+class ExtraFeature:
     """What goes along with each of some rows.
 
     Attributes:
@@ -315,12 +315,12 @@ class KeptColumn:
     name: str
     values: np.ndarray | Side
 
-    def taken(self, rows: np.ndarray | slice) -> KeptColumn:
+    def select(self, rows: np.ndarray | slice) -> ExtraFeature:
         """Returns it for some of the rows."""
         if isinstance(self.values, Side):
             side = self.values
-            return KeptColumn(self.name, Side(side.text, side.starts[rows], side.ends[rows]))
-        return KeptColumn(self.name, self.values[rows])
+            return ExtraFeature(self.name, side.take(rows))
+        return ExtraFeature(self.name, self.values[rows])
 
 
 @dataclass(frozen=True)
@@ -351,27 +351,29 @@ class Rows:
     lines: int
     empty: int
     rejects: tuple[Reject, ...]  # in the order of the lines
-    beyond: int = 0  # rows and rejects behind the last that is taken of a dataset
-    kept: tuple[KeptColumn, ...] = ()  # of the same rows
+    beyond_max_examples: int = 0  # rows and rejects behind the last that is taken of a dataset
+    extra_features: tuple[ExtraFeature, ...] = ()  # of the same rows
     not_sampled: int = 0  # rows outside a sample for the vocabulary
     filtered: Mapping[str, int] = field(default_factory=dict)  # by filter, rows that it dropped
     added: int = 0  # rows that came of others, beside the first of each
     dropped: tuple[DroppedRow, ...] = ()  # of those filtered, if they are kept; in their order
-    pieces: np.ndarray | None = None  # int64[rows], ascending: identities where pieces have any
+    assigned_identities: np.ndarray | None = (
+        None  # int64[rows], ascending: identities where pieces have any
+    )
 
     def __len__(self) -> int:
         return len(self.line_starts)
 
-    def at(self, chosen: np.ndarray | slice) -> Rows:
+    def select(self, chosen: np.ndarray | slice) -> Rows:
         """Returns those of the rows that are chosen, with all else that is told of the block."""
         return dataclasses.replace(
             self,
-            sides=tuple(
-                Side(each.text, each.starts[chosen], each.ends[chosen]) for each in self.sides
-            ),
+            sides=tuple(each.take(chosen) for each in self.sides),
             line_starts=self.line_starts[chosen],
-            kept=tuple(each.taken(chosen) for each in self.kept),
-            pieces=None if self.pieces is None else self.pieces[chosen],
+            extra_features=tuple(each.select(chosen) for each in self.extra_features),
+            assigned_identities=None
+            if self.assigned_identities is None
+            else self.assigned_identities[chosen],
         )
 
     @property
@@ -385,4 +387,4 @@ class Rows:
     @property
     def identities(self) -> np.ndarray:
         """What no other row of the file has: int64[rows], ascending. Order keys are made of it."""
-        return self.offsets if self.pieces is None else self.pieces
+        return self.offsets if self.assigned_identities is None else self.assigned_identities

@@ -8,8 +8,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tokcore.corpus.corpus import KeptColumn
-from tokcore.corpus.fields import BYTES, FLOAT, INT, UNKNOWN_LABEL, WRONG_TYPE, KeptField
+from tokcore.corpus.corpus import ExtraFeature
+from tokcore.corpus.fields import BYTES, FLOAT, INT, UNKNOWN_LABEL, WRONG_TYPE, ExtraField
 from tokcore.kernels.bytes import pick_ranges, prepend_rows
 from tokcore.kernels.jit import read_only
 from tokcore.text.rows import Side
@@ -20,9 +20,9 @@ _NUMBER = r'^[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?$'
 _LINE_FEED = read_only(np.frombuffer(b'\n', np.uint8))
 
 
-def kept_columns(
-    arrays: Sequence[pa.Array], fields: Sequence[KeptField]
-) -> tuple[list[KeptColumn], dict[int, str]]:
+def extra_features(
+    arrays: Sequence[pa.Array], fields: Sequence[ExtraField]
+) -> tuple[list[ExtraFeature], dict[int, str]]:
     """Returns columns, and by row the first reason why a value is none.
 
     Of such rows, and of those that are null, what is in the columns means nothing.
@@ -35,27 +35,27 @@ def kept_columns(
     columns = []
     for array, field in zip(arrays, fields, strict=True):
         values, wrong = _values(array, field)
-        columns.append(KeptColumn(field.name, values))
+        columns.append(ExtraFeature(field.name, values))
         reason = UNKNOWN_LABEL if field.labels else WRONG_TYPE
         for row in np.flatnonzero(wrong).tolist():
             bad.setdefault(row, reason)
     return columns, bad
 
 
-def cell_columns(
-    cells: Sequence[Side], fields: Sequence[KeptField]
-) -> tuple[list[KeptColumn], dict[int, str]]:
-    """Returns what `kept_columns` does of texts in a row's line, that of the last without its '\\r'."""
+def extra_features_of_cells(
+    cells: Sequence[Side], fields: Sequence[ExtraField]
+) -> tuple[list[ExtraFeature], dict[int, str]]:
+    """Returns what `extra_features` does of texts in a row's line, that of the last without its '\\r'."""
     arrays = []
     for each in cells:
         ends = each.ends.copy()
         if len(each.text):
             ends -= (ends > each.starts) & (each.text[np.maximum(ends - 1, 0)] == 13)
         arrays.append(side_array(Side(each.text, each.starts, ends)))
-    return kept_columns(arrays, fields)
+    return extra_features(arrays, fields)
 
 
-def _values(array: pa.Array, field: KeptField) -> tuple[np.ndarray | Side, np.ndarray]:
+def _values(array: pa.Array, field: ExtraField) -> tuple[np.ndarray | Side, np.ndarray]:
     """Returns the values, and of which rows there is none: bool[rows]."""
     if field.labels:
         names = pa.array([each.encode() for each in field.labels], pa.large_binary())

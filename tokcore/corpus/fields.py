@@ -36,7 +36,7 @@ _DOT = re.compile(r'(?<!\\)\.')
 WRONG_TYPE, UNKNOWN_LABEL = 'wrong_type', 'unknown_label'
 """Why a row may be left out for a field that goes along."""
 
-FURTHER_REASONS = (UNKNOWN_LABEL, WRONG_TYPE)
+EXTRA_FIELD_REASONS = (UNKNOWN_LABEL, WRONG_TYPE)
 
 BYTES, INT, FLOAT = 'bytes', 'int', 'float'
 TARGETS = 'targets'
@@ -98,11 +98,11 @@ def labels_option() -> dataclasses.Field:
     )
 
 
-def kept_fields(text: str) -> tuple[str, ...]:
+def extra_fields(text: str) -> tuple[str, ...]:
     """Fields with their kinds, as `id,score:float`; a kind of option."""
     found = tuple(text.split(','))
     try:
-        names = [kept_field(each).name for each in found]
+        names = [parse_extra_field(each).name for each in found]
     except ValueError:
         raise argparse.ArgumentTypeError(
             f'{shown(text)} are no fields, as id, score:float or meta.id=id:int'
@@ -160,7 +160,7 @@ def label_names(path: str) -> LabelNames:
 
 
 @dataclass(frozen=True, kw_only=True)
-class FurtherFields:
+class ExtraFieldOptions:
     """What a format with fields may be asked for beside the text.
 
     Attributes:
@@ -172,7 +172,7 @@ class FurtherFields:
     keep: tuple[str, ...] = option(
         'further fields, which become features of each example by their own names or by others: '
         'bytes, or int64 or floats where :int or :float follows',
-        kept_fields,
+        extra_fields,
         'F[=NAME][:KIND],…',
         default=(),
         default_help='none',
@@ -189,7 +189,7 @@ class FurtherFields:
     )
     labels: tuple[str, ...] | None = labels_option()
 
-    def check_further(self, texts: int) -> None:
+    def check_extra_fields(self, texts: int) -> None:
         """Refuses what does not go together, for a format with so many texts in a row.
 
         Raises:
@@ -201,30 +201,30 @@ class FurtherFields:
             return
         if texts != 1:
             raise InputError('--label is for one text, and two are named; name one')
-        if self.labels and kept_field(self.label, INT).kind != INT:
+        if self.labels and parse_extra_field(self.label, INT).kind != INT:
             raise InputError('--labels are names of whole numbers, and --label asks for floats')
 
     @property
-    def further(self) -> dict[str, object]:
+    def extra_field_options(self) -> dict[str, object]:
         """What is asked for, by name, for manifests and fingerprints: nothing by default."""
         asked = {'keep': self.keep, 'label': self.label, 'labels': self.labels}
         return {name: value for name, value in asked.items() if value}
 
     @property
-    def further_key(self) -> tuple[object, ...]:
+    def extra_field_key(self) -> tuple[object, ...]:
         """The same as plain values."""
         return tuple(
             tuple(value) if isinstance(value, tuple) else value
-            for pair in self.further.items()
+            for pair in self.extra_field_options.items()
             for value in pair
         )
 
     @property
-    def kept(self) -> tuple[KeptField, ...]:
+    def extra_fields(self) -> tuple[ExtraField, ...]:
         """The fields that go along, the label first."""
-        found = [kept_field(each) for each in self.keep]
+        found = [parse_extra_field(each) for each in self.keep]
         if self.label is not None:
-            of_label = kept_field(self.label, INT)
+            of_label = parse_extra_field(self.label, INT)
             labels = tuple(self.labels or ())
             found.insert(0, dataclasses.replace(of_label, name=TARGETS, labels=labels))
         return tuple(found)
@@ -235,8 +235,8 @@ class FurtherFields:
             return ('inputs',)
         return ('targets',) if texts == 1 else ('inputs', 'targets')
 
-    def said_of_further(self, reason: str) -> str:
-        """Returns what an error says of a row left out for one of `FURTHER_REASONS`."""
+    def explain_extra_field(self, reason: str) -> str:
+        """Returns what an error says of a row left out for one of `EXTRA_FIELD_REASONS`."""
         if reason == UNKNOWN_LABEL:
             return f'has a label in {self.label} that is none of the {len(self.labels or ())} names'
         asked = [*([self.label] if self.label else []), *self.keep]
@@ -244,7 +244,7 @@ class FurtherFields:
 
 
 @dataclass(frozen=True)
-class KeptField:
+class ExtraField:
     """A field that goes along.
 
     Attributes:
@@ -260,14 +260,14 @@ class KeptField:
     labels: tuple[str, ...] = ()
 
 
-def kept_field(word: str, usual: str = BYTES) -> KeptField:
+def parse_extra_field(word: str, usual: str = BYTES) -> ExtraField:
     r"""Returns what a word means, of a kind if it says none; raises ValueError if it means nothing.
 
     >>> kept_field('meta.score=score:float')
-    KeptField(field='meta.score', name='score', kind='float', labels=())
+    ExtraField(field='meta.score', name='score', kind='float', labels=())
     """
     match = _WORD.fullmatch(word)
     if match is None:
         raise ValueError(f'{word!r} names no field')
     field = match['field']
-    return KeptField(field, match['name'] or field.replace('\\.', '.'), match['kind'] or usual)
+    return ExtraField(field, match['name'] or field.replace('\\.', '.'), match['kind'] or usual)

@@ -33,7 +33,7 @@ from tokcore.corpus.corpus import (
     TextRange,
     WorkItem,
 )
-from tokcore.corpus.fields import KeptField
+from tokcore.corpus.fields import ExtraField
 from tokcore.corpus.line_reading import (
     BLOCK_BYTES,
     ITEM_BYTES,
@@ -88,19 +88,19 @@ class CorpusFormat(abc.ABC):
         """The names of the columns of its rows: `inputs` and `targets` of pairs."""
 
     @property
-    def barred(self) -> str:
+    def forbidden_characters(self) -> str:
         """Characters of ASCII that no row can have, so that no filter can make such; none by default."""
         return ''
 
     @property
-    def kept(self) -> tuple[KeptField, ...]:
+    def extra_fields(self) -> tuple[ExtraField, ...]:
         """The fields that go along with the text; none by default."""
         return ()
 
     @property
     def features(self) -> tuple[str, ...]:
         """The names of all that its examples hold."""
-        return (*self.sides, *(each.name for each in self.kept))
+        return (*self.sides, *(each.name for each in self.extra_fields))
 
     @property
     def key(self) -> tuple[object, ...]:
@@ -216,7 +216,7 @@ class Lines(LinesOfOneFile):
     roles = ('text',)
     help = ('text without a source side',)
     sides = ('targets',)
-    barred = '\n'
+    forbidden_characters = '\n'
     rows_are_lines = True
 
     def rows(self, block: Block, normalizer: Normalizer) -> Rows:

@@ -6,12 +6,12 @@ from dataclasses import dataclass
 
 from tokcore.corpus.corpus import Block, Reject, Rows
 from tokcore.corpus.fields import (
-    FURTHER_REASONS,
+    EXTRA_FIELD_REASONS,
     INVALID_JSON,
     LONE_SURROGATE,
     MISSING_FIELD,
     NOT_A_STRING,
-    FurtherFields,
+    ExtraFieldOptions,
     field_path,
     fields_option,
 )
@@ -27,7 +27,7 @@ _SAID = {
 
 
 @dataclass(frozen=True)
-class JsonLines(FurtherFields, LinesOfOneFile):
+class JsonLines(ExtraFieldOptions, LinesOfOneFile):
     r"""Rows of a side or two; of a name that an object has twice the last counts, as in Python.
 
     Attributes:
@@ -40,11 +40,11 @@ class JsonLines(FurtherFields, LinesOfOneFile):
     what = 'JSON lines'
     roles = ('jsonl',)
     help = ('JSON lines, an object on each line',)
-    reasons = (*_SAID, *FURTHER_REASONS)
+    reasons = (*_SAID, *EXTRA_FIELD_REASONS)
     takes_any_text = False
 
     def __post_init__(self):
-        self.check_further(len(self.fields))
+        self.check_extra_fields(len(self.fields))
 
     @property
     def sides(self) -> tuple[str, ...]:
@@ -52,11 +52,11 @@ class JsonLines(FurtherFields, LinesOfOneFile):
 
     @property
     def key(self) -> tuple[object, ...]:
-        return (*self.fields, *self.further_key)
+        return (*self.fields, *self.extra_field_key)
 
     @property
     def options(self) -> dict[str, object]:
-        return {'fields': self.fields, **self.further}
+        return {'fields': self.fields, **self.extra_field_options}
 
     def rows(self, block: Block, normalizer: Normalizer) -> Rows:
         from tokcore.corpus.jsonl_rows import json_rows
@@ -66,7 +66,9 @@ class JsonLines(FurtherFields, LinesOfOneFile):
             return long_rows(block.long_lines[0], len(self.sides), block.offset)
         [text] = block.texts
         paths = tuple(map(field_path, self.fields))
-        return json_rows(text.data, text.offset, paths, normalizer, block.max_line_bytes, self.kept)
+        return json_rows(
+            text.data, text.offset, paths, normalizer, block.max_line_bytes, self.extra_fields
+        )
 
     def explain(self, reject: Reject) -> str:
         line = reject.line.decode('utf-8', 'replace')
@@ -77,7 +79,7 @@ class JsonLines(FurtherFields, LinesOfOneFile):
         )
 
     def _said(self, reason: str) -> str:
-        if reason in FURTHER_REASONS:
-            return self.said_of_further(reason)
-        fields = (*self.fields, *(each.field for each in self.kept))
+        if reason in EXTRA_FIELD_REASONS:
+            return self.explain_extra_field(reason)
+        fields = (*self.fields, *(each.field for each in self.extra_fields))
         return _SAID[reason].replace('{fields}', ','.join(fields))

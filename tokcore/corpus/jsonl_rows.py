@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.json as pj
 
 from tokcore.corpus.corpus import INVALID_UTF8, MAX_LINE_BYTES, TOO_LONG, Reject, Rows
-from tokcore.corpus.field_columns import array_side, kept_columns
+from tokcore.corpus.field_columns import array_side, extra_features
 from tokcore.corpus.fields import (
     FLOAT,
     INT,
@@ -27,8 +27,8 @@ from tokcore.corpus.fields import (
     MISSING_FIELD,
     NOT_A_STRING,
     WRONG_TYPE,
+    ExtraField,
     FieldPath,
-    KeptField,
     field_path,
 )
 from tokcore.corpus.line_index import line_bounds
@@ -49,7 +49,7 @@ def json_rows(
     paths: Sequence[FieldPath],
     normalizer: Normalizer,
     max_line_bytes: int = MAX_LINE_BYTES,
-    kept: Sequence[KeptField] = (),
+    kept: Sequence[ExtraField] = (),
 ) -> Rows:
     """Returns the rows of a block of whole lines that begins at byte `offset` of its file.
 
@@ -108,7 +108,7 @@ def _rows_of(
     wanted: WantedFields,
 ) -> Rows:
     data, offset, starts, ends = block
-    columns, unfit = kept_columns(found.arrays[len(wanted.texts) :], wanted.kept)
+    columns, unfit = extra_features(found.arrays[len(wanted.texts) :], wanted.kept)
     is_kept = np.ones(len(found.numbers), bool)
     for row, reason in unfit.items():
         bad[int(found.numbers[row])] = Unusable(reason)
@@ -119,7 +119,7 @@ def _rows_of(
     rows = np.flatnonzero(is_kept)
     places = found.numbers[rows]
     return Rows(
-        tuple(Side(each.text, each.starts[rows], each.ends[rows]) for each in sides),
+        tuple(each.take(rows) for each in sides),
         offset,
         starts[places],
         len(starts),
@@ -128,7 +128,7 @@ def _rows_of(
             _reject(each, offset + int(starts[number]), data[starts[number] : ends[number]])
             for number, each in sorted(bad.items())
         ),
-        kept=tuple(each.taken(rows) for each in columns),
+        extra_features=tuple(each.select(rows) for each in columns),
     )
 
 
@@ -279,7 +279,7 @@ class WantedFields:
     """The fields of an object: those of text, then those that go along."""
 
     texts: Sequence[FieldPath]
-    kept: Sequence[KeptField]
+    kept: Sequence[ExtraField]
 
     @property
     def paths(self) -> list[FieldPath]:
@@ -326,7 +326,7 @@ def values_by_python(line: bytes, wanted: WantedFields) -> list[object] | Unusab
     return values
 
 
-def _fitting(value: object, kept: KeptField | None) -> object | None:
+def _fitting(value: object, kept: ExtraField | None) -> object | None:
     """Returns a value as its field is to have it, or None if it does not fit."""
     if kept is None or kept.labels or kept.kind not in (INT, FLOAT):
         return value if isinstance(value, str) else None

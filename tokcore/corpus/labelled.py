@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from tokcore.corpus.bitext import Bitext
 from tokcore.corpus.corpus import BlockText, Reject, Rows
 from tokcore.corpus.fields import (
-    FURTHER_REASONS,
+    EXTRA_FIELD_REASONS,
     INT,
     TARGETS,
     UNKNOWN_LABEL,
-    KeptField,
+    ExtraField,
     labels_option,
 )
 from tokcore.text.rows import Normalizer
@@ -38,12 +38,12 @@ class Labelled(Bitext):
         'its labels, the same number of files and of lines: whole numbers, or names with --labels',
     )
     sides = ('inputs',)
-    reasons = FURTHER_REASONS
+    reasons = EXTRA_FIELD_REASONS
     takes_any_text = False
 
     @property
-    def kept(self) -> tuple[KeptField, ...]:
-        return (KeptField(self.roles[1], TARGETS, INT, tuple(self.labels or ())),)
+    def kept(self) -> tuple[ExtraField, ...]:
+        return (ExtraField(self.roles[1], TARGETS, INT, tuple(self.labels or ())),)
 
     @property
     def key(self) -> tuple[object, ...]:
@@ -58,7 +58,7 @@ class Labelled(Bitext):
     ) -> Rows:
         from tokcore.corpus.labelled_rows import labelled_rows
 
-        return labelled_rows(source, target, self.kept[0], normalizer, max_line_bytes)
+        return labelled_rows(source, target, self.extra_fields[0], normalizer, max_line_bytes)
 
     def explain(self, reject: Reject) -> str:
         label = reject.line.decode('utf-8', 'replace')

@@ -40,7 +40,7 @@ class IndexRange:
 
     split: str
     side: int  # 0 source, 1 target
-    place: int
+    file_index: int
     file: CorpusFile
     start: int
     end: int
@@ -89,7 +89,7 @@ def index_items(split: Split, item_bytes: int, unit_bytes: int = UNIT_BYTES) -> 
     chunk = max(1, item_bytes // CHUNKS_PER_ITEM)
     step = chunk * max(1, max(item_bytes, unit_bytes) // chunk)
     ranges = []
-    for place, pair in zip(split.places, split.files, strict=True):
+    for place, pair in zip(split.file_indexes, split.files, strict=True):
         for side, file in enumerate(pair):
             unit = max(1, file.size) if file.is_stream else step
             size = unit if file.is_stream else file.size

@@ -51,7 +51,7 @@ still smaller than its text."""
 class PartIndex:
     """A compressed file of which it is to be found out whether it can be cut."""
 
-    place: int
+    file_index: int
     file: CorpusFile
     item_bytes: int
     stored_bytes = 0  # an index is little
@@ -81,7 +81,7 @@ def part_indexes(split: Split, item_bytes: int) -> list[PartIndex]:
     """
     return [
         PartIndex(place, file, item_bytes)
-        for place, (file,) in zip(split.places, split.files, strict=True)
+        for place, (file,) in zip(split.file_indexes, split.files, strict=True)
         if may_have_index(file) and file.size > item_bytes
     ]
 
@@ -99,10 +99,10 @@ def byte_ranges(
     of_place: dict[int, Sequence[int]] = {}
     if cuts is not None:
         parts = part_indexes(split, item_bytes)
-        of_place = {part.place: found for part, found in zip(parts, cuts, strict=True)}
+        of_place = {part.file_index: found for part, found in zip(parts, cuts, strict=True)}
     return [
         WorkItem(split.name, split.format, place, (text_range,))
-        for place, (file,) in zip(split.places, split.files, strict=True)
+        for place, (file,) in zip(split.file_indexes, split.files, strict=True)
         for text_range in _ranges_of(file, item_bytes, of_place.get(place, ()))
     ]
 
@@ -131,7 +131,7 @@ def line_block(item: WorkItem, max_line_bytes: int, sides: tuple[PlacedLines, ..
     return Block(
         item.split,
         item.format,
-        item.place,
+        item.file_index,
         tuple(
             BlockText(offset, b'' if isinstance(lines, LongLine) else lines)
             for offset, lines in sides
@@ -146,7 +146,8 @@ def _ranges_of(file: CorpusFile, item_bytes: int, cuts: Sequence[int]) -> list[T
         # One byte into the next part, which then holds the byte that tells whether a line starts.
         bounds = [0, *(end + 1 for end in cuts[:-1]), cuts[-1]]
         return [
-            TextRange(file, start, end, of_text=True) for start, end in itertools.pairwise(bounds)
+            TextRange(file, start, end, decompressed=True)
+            for start, end in itertools.pairwise(bounds)
         ]
     if file.is_stream:
         return [TextRange(file, 0, file.size)]
@@ -165,7 +166,7 @@ def _read_lines(
         yield from read_starting_lines(text_range, open_binary, max_line_bytes)
         return
     offset, pieces = 0, text_pieces(file, open_binary)
-    if text_range.of_text:
+    if text_range.decompressed:
         start, end = text_range.start, text_range.end
         text = text_from(file, max(0, start - 1), open_binary)
         placed = starting_lines(text, start, end)

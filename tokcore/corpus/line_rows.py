@@ -16,12 +16,12 @@ from tokcore.corpus.corpus import (
     MAX_LINE_BYTES,
     MISSING_COLUMN,
     TOO_LONG,
-    KeptColumn,
+    ExtraFeature,
     LongLine,
     Reject,
     Rows,
 )
-from tokcore.corpus.fields import KeptField
+from tokcore.corpus.fields import ExtraField
 from tokcore.corpus.line_index import MISSING_COLUMN_CODE, cut_columns, line_bounds
 from tokcore.corpus.line_reading import BEGINNING_BYTES
 from tokcore.text.rows import Normalizer, Side
@@ -73,7 +73,7 @@ def lines_of(data: bytes, offset: int, max_line_bytes: int) -> BlockLines:
     return BlockLines(data, offset, starts, ends, too_long)
 
 
-def taken_lines(
+def select_lines(
     lines: BlockLines, is_kept: np.ndarray, sides: Sequence[Side], rejects: Iterator[Reject]
 ) -> Rows:
     """Returns as rows the lines of each side that `is_kept` (bool[lines]) says.
@@ -84,7 +84,7 @@ def taken_lines(
     line_starts = lines.starts
     if not is_kept.all():
         kept = np.flatnonzero(is_kept)
-        sides = [Side(side.text, side.starts[kept], side.ends[kept]) for side in sides]
+        sides = [side.take(kept) for side in sides]
         line_starts = line_starts[kept]
     return Rows(
         sides=tuple(sides),
@@ -107,8 +107,8 @@ def text_rows(
     lines = lines_of(data, offset, max_line_bytes)
     normalized = normalizer.apply(lines.side())
     side = normalized.side
-    rejects = bad_lines([lines], [normalized.damages])
-    return taken_lines(lines, side.ends > side.starts, [side], rejects)
+    rejects = line_rejects([lines], [normalized.damages])
+    return select_lines(lines, side.ends > side.starts, [side], rejects)
 
 
 def tsv_rows(
@@ -117,7 +117,7 @@ def tsv_rows(
     columns: tuple[int, ...],
     normalizer: Normalizer,
     max_line_bytes: int = MAX_LINE_BYTES,
-    kept: Sequence[KeptField] = (),
+    kept: Sequence[ExtraField] = (),
     keep_tabs: bool = False,
 ) -> Rows:
     """Returns the rows of a block of TAB-separated lines, one side for each 0-based column.
@@ -150,30 +150,30 @@ def tsv_rows(
     missing = _look_at_whole_lines(rows, coverage, damages, normalizer)
     is_kept[list(damages)] = False
     reasons = dict.fromkeys(missing, MISSING_COLUMN)
-    going_along: list[KeptColumn] = []
+    going_along: list[ExtraFeature] = []
     if kept:
-        from tokcore.corpus.field_columns import cell_columns
+        from tokcore.corpus.field_columns import extra_features_of_cells
 
         rows_kept = np.flatnonzero(is_kept)
         cells_kept = [
             Side(rows.text, *(bounds[rows_kept, wanted.index(int(each.field))] for bounds in given))
             for each in kept
         ]
-        going_along, unfit = cell_columns(cells_kept, kept)
+        going_along, unfit = extra_features_of_cells(cells_kept, kept)
         reasons |= {int(rows_kept[row]): reason for row, reason in unfit.items()}
         fits = np.ones(len(rows_kept), bool)
         fits[list(unfit)] = False
         is_kept[rows_kept[~fits]] = False
-        going_along = [each.taken(fits) for each in going_along]
+        going_along = [each.select(fits) for each in going_along]
     rejects = (
         lines.reject(line, reasons[line], 0)
         if line in reasons
-        else bad_line([lines], [damages], line)
+        else line_reject([lines], [damages], line)
         for line in sorted({*reasons, *damages, *lines.too_long})
     )
     sides = [Side(cells.side.text, starts[row], ends[row]) for row in texts]
-    found = taken_lines(lines, is_kept, sides, rejects)
-    return dataclasses.replace(found, kept=tuple(going_along)) if kept else found
+    found = select_lines(lines, is_kept, sides, rejects)
+    return dataclasses.replace(found, extra_features=tuple(going_along)) if kept else found
 
 
 def _look_at_whole_lines(
@@ -187,7 +187,7 @@ def _look_at_whole_lines(
     doubtful = np.union1d(np.flatnonzero(coverage), np.array(list(damages), np.int64))
     if not len(doubtful):
         return set()
-    whole = normalizer.apply(Side(rows.text, rows.starts[doubtful], rows.ends[doubtful]))
+    whole = normalizer.apply(rows.take(doubtful))
     damages.update((int(doubtful[row]), place) for row, place in whole.damages.items())
     has_text = whole.side.ends > whole.side.starts
     lacking = doubtful[has_text & (coverage[doubtful] == MISSING_COLUMN_CODE)]
@@ -218,19 +218,19 @@ def bitext_rows(
     normalized = [normalizer.apply(lines.side()) for lines in files]
     sides = [each.side for each in normalized]
     is_kept = (sides[0].ends > sides[0].starts) & (sides[1].ends > sides[1].starts)
-    rejects = bad_lines(files, [each.damages for each in normalized])
-    return taken_lines(files[0], is_kept, sides, rejects)
+    rejects = line_rejects(files, [each.damages for each in normalized])
+    return select_lines(files[0], is_kept, sides, rejects)
 
 
-def bad_lines(
+def line_rejects(
     files: Sequence[BlockLines], damages: Sequence[Mapping[int, int]]
 ) -> Iterator[Reject]:
     """The rejects of lines of a file, or of a pair, that are too long or not UTF-8."""
     bad = {line for lines in files for line in lines.too_long}.union(*damages)
-    return (bad_line(files, damages, line) for line in sorted(bad))
+    return (line_reject(files, damages, line) for line in sorted(bad))
 
 
-def bad_line(
+def line_reject(
     files: Sequence[BlockLines], damages: Sequence[Mapping[int, int]], line: int
 ) -> Reject:
     """The reject of a line that is too long or not UTF-8, of the first file where it is."""

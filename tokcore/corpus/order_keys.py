@@ -13,7 +13,7 @@ from tokcore.kernels.bytes import GOLDEN_RATIO
 OFFSET_BITS = 44
 """Bits of a byte offset: files up to 16 TiB of decompressed text."""
 
-PLACE_BITS = 64 - OFFSET_BITS
+FILE_INDEX_BITS = 64 - OFFSET_BITS
 """Bits of a file's place among the inputs: about a million files."""
 
 MAX_SHARDS = 1 << 32
@@ -23,7 +23,7 @@ _MULTIPLIER_1 = 0xBF58476D1CE4E5B9
 _MULTIPLIER_2 = 0x94D049BB133111EB
 
 
-def order_keys(place: int, offsets: np.ndarray, seed: int) -> np.ndarray:
+def order_keys(file_index: int, offsets: np.ndarray, seed: int) -> np.ndarray:
     """Returns the order key of each row of one file: uint64[rows].
 
     `place` is the file's place among the inputs (below 2^20) and `offsets`, int64[rows], holds the
@@ -31,7 +31,7 @@ def order_keys(place: int, offsets: np.ndarray, seed: int) -> np.ndarray:
 
     Raises InputError if a place or an offset is too large, or the seed is outside 0 to 2^64 - 1.
     """
-    return mix64(_identities(place, offsets), seed)
+    return mix64(_identities(file_index, offsets), seed)
 
 
 def mix64(x: np.ndarray, seed: int) -> np.ndarray:
@@ -65,20 +65,20 @@ def shard_of(keys: np.ndarray, shards: int) -> np.ndarray:
     return ((high + (low >> half)) >> half).astype(np.int64)
 
 
-def _identities(place: int, offsets: np.ndarray) -> np.ndarray:
-    if not 0 <= place < 1 << PLACE_BITS:
+def _identities(file_index: int, offsets: np.ndarray) -> np.ndarray:
+    if not 0 <= file_index < 1 << FILE_INDEX_BITS:
         raise InputError(
-            f'Input file number {place} is beyond the {1 << PLACE_BITS} files that one split may '
+            f'Input file number {file_index} is beyond the {1 << FILE_INDEX_BITS} files that one split may '
             'have; join files.'
         )
     offsets = np.asarray(offsets)
     if offsets.size and not (offsets.min() >= 0 and offsets.max() < 1 << OFFSET_BITS):
         worst = offsets.max() if offsets.min() >= 0 else offsets.min()
         raise InputError(
-            f'Byte offset {worst} of input file number {place} is not below 2^{OFFSET_BITS} '
+            f'Byte offset {worst} of input file number {file_index} is not below 2^{OFFSET_BITS} '
             '(16 TiB of decompressed text); split the file.'
         )
-    return np.uint64(place << OFFSET_BITS) | offsets.astype(np.uint64)
+    return np.uint64(file_index << OFFSET_BITS) | offsets.astype(np.uint64)
 
 
 def _seed_mask(seed: int) -> np.ndarray:

@@ -22,7 +22,13 @@ from tokcore.corpus.corpus import (
     TextRange,
     WorkItem,
 )
-from tokcore.corpus.fields import FURTHER_REASONS, NULL, FurtherFields, field_path, fields_option
+from tokcore.corpus.fields import (
+    EXTRA_FIELD_REASONS,
+    NULL,
+    ExtraFieldOptions,
+    field_path,
+    fields_option,
+)
 from tokcore.corpus.formats import CorpusFormat
 from tokcore.text.rows import Normalizer
 
@@ -42,7 +48,7 @@ class _FileRange:
 
 
 @dataclass(frozen=True)
-class Parquet(FurtherFields, CorpusFormat):
+class Parquet(ExtraFieldOptions, CorpusFormat):
     r"""Rows of a side or two, of columns of strings or of bytes that are UTF-8.
 
     Attributes:
@@ -55,12 +61,12 @@ class Parquet(FurtherFields, CorpusFormat):
     what = 'Parquet'
     roles = ('parquet',)
     help = ('Parquet files, a row each',)
-    reasons = (NULL, *FURTHER_REASONS)
+    reasons = (NULL, *EXTRA_FIELD_REASONS)
     takes_any_text = False
     identity = 'row'
 
     def __post_init__(self):
-        self.check_further(len(self.fields))
+        self.check_extra_fields(len(self.fields))
 
     @property
     def sides(self) -> tuple[str, ...]:
@@ -68,11 +74,11 @@ class Parquet(FurtherFields, CorpusFormat):
 
     @property
     def key(self) -> tuple[object, ...]:
-        return (*self.fields, *self.further_key)
+        return (*self.fields, *self.extra_field_key)
 
     @property
     def options(self) -> dict[str, object]:
-        return {'fields': self.fields, **self.further}
+        return {'fields': self.fields, **self.extra_field_options}
 
     def check(self, files: tuple[CorpusFile, ...], open_binary: OpenBinary) -> None:
         self._shares(files[0], open_binary)
@@ -81,7 +87,7 @@ class Parquet(FurtherFields, CorpusFormat):
     def _wanted(self) -> WantedColumns:
         from tokcore.corpus.parquet_reading import WantedColumns
 
-        return WantedColumns(tuple(map(field_path, self.fields)), self.kept)
+        return WantedColumns(tuple(map(field_path, self.fields)), self.extra_fields)
 
     def _shares(self, file: CorpusFile, open_binary: OpenBinary) -> tuple[int, ...]:
         from tokcore.corpus.parquet_reading import read_shares
@@ -99,7 +105,7 @@ class Parquet(FurtherFields, CorpusFormat):
         self, split: Split, index: Sequence[tuple[Any, ...]], item_bytes: int
     ) -> list[WorkItem]:
         items = []
-        for place, (file,), starts in zip(split.places, split.files, index, strict=True):
+        for place, (file,), starts in zip(split.file_indexes, split.files, index, strict=True):
             bounds = [0, *starts[1:], file.size]  # the first item has the file's first bytes too
             groups = len(starts)
             first = 0
@@ -143,9 +149,9 @@ class Parquet(FurtherFields, CorpusFormat):
         return column_rows(text.data, text.offset, self._wanted, normalizer, block.max_line_bytes)
 
     def explain(self, reject: Reject) -> str:
-        if reject.reason in FURTHER_REASONS:
-            said = self.said_of_further(reject.reason)
+        if reject.reason in EXTRA_FIELD_REASONS:
+            said = self.explain_extra_field(reject.reason)
         else:
-            fields = (*self.fields, *(each.field for each in self.kept))
+            fields = (*self.fields, *(each.field for each in self.extra_fields))
             said = f'has nothing in one of the columns {",".join(fields)}'
         return f'row {reject.offset} {said}; mend it, choose other columns, or give --on-error=skip'

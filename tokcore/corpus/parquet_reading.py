@@ -28,8 +28,8 @@ from tokcore.corpus.corpus import (
     TextRange,
     WorkItem,
 )
-from tokcore.corpus.field_columns import array_side, kept_columns
-from tokcore.corpus.fields import BYTES, FLOAT, INT, NULL, FieldPath, KeptField, field_path
+from tokcore.corpus.field_columns import array_side, extra_features
+from tokcore.corpus.fields import BYTES, FLOAT, INT, NULL, ExtraField, FieldPath, field_path
 from tokcore.corpus.line_reading import BEGINNING_BYTES
 from tokcore.corpus.storage import PIECE_BYTES, open_stored, read_range
 from tokcore.errors import InputError
@@ -221,7 +221,9 @@ def _block(
     with pa.ipc.new_stream(sink, rows.schema) as writer:
         writer.write_table(rows.combine_chunks())
     text = BlockText(row, sink.getvalue().to_pybytes())
-    return Block(item.split, item.format, item.place, (text,), max_line_bytes, read=read)
+    return Block(
+        item.split, item.format, item.file_index, (text,), max_line_bytes, read_ranges=read
+    )
 
 
 def _checksum(text_range: TextRange, open_binary: OpenBinary) -> ReadRange:
@@ -347,7 +349,7 @@ class WantedColumns:
     """The columns that are read: those of text, and those that go along."""
 
     texts: tuple[FieldPath, ...]
-    kept: tuple[KeptField, ...]
+    kept: tuple[ExtraField, ...]
 
     @property
     def paths(self) -> list[FieldPath]:
@@ -380,7 +382,7 @@ def column_rows(
         column.cast(pa.large_binary()) if each.labels or each.kind == BYTES else column
         for each, column in zip(wanted.kept, columns[len(arrays) :], strict=True)
     ]
-    features, unfit = kept_columns(further, wanted.kept)
+    features, unfit = extra_features(further, wanted.kept)
     count = table.num_rows
     bad: dict[int, tuple[str, int]] = {}  # by row its reason and side
     given = [array_side(array) for array in arrays]
@@ -405,7 +407,7 @@ def column_rows(
     is_kept[list(bad)] = False
     kept = np.flatnonzero(is_kept)
     return Rows(
-        tuple(Side(side.text, side.starts[kept], side.ends[kept]) for side in sides),
+        tuple(side.take(kept) for side in sides),
         first_row,
         kept.astype(np.int64),
         count,
@@ -414,7 +416,7 @@ def column_rows(
             _reject(reason, first_row + row, arrays[side][row].as_py() or b'')
             for row, (reason, side) in sorted(bad.items())
         ),
-        kept=tuple(each.taken(kept) for each in features),
+        extra_features=tuple(each.select(kept) for each in features),
     )
 
 

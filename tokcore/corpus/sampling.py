@@ -27,7 +27,7 @@ from tokcore.corpus.corpus import (
     Split,
     WorkItem,
 )
-from tokcore.corpus.filters.applying import taken_rows
+from tokcore.corpus.filters.applying import select_rows
 from tokcore.corpus.formats import Lines
 from tokcore.corpus.line_index import count_buffer_lines, line_bounds
 from tokcore.corpus.line_reading import whole_lines
@@ -67,7 +67,7 @@ def starts_to_number(items: Sequence[WorkItem]) -> dict[int, list[int]]:
     starts: dict[int, list[int]] = {}
     for item in items:
         if _is_cut_by_bytes(item):
-            starts.setdefault(item.place, []).append(item.ranges[0].start)
+            starts.setdefault(item.file_index, []).append(item.ranges[0].start)
     return starts
 
 
@@ -85,10 +85,10 @@ def number_items(
     numbered = []
     for item in items:
         if _is_cut_by_bytes(item):
-            first = next(left[item.place])
+            first = next(left[item.file_index])
         else:
-            first = behind.get(item.place, 0)
-            behind[item.place] = first + (item.ranges[0].lines or 0)
+            first = behind.get(item.file_index, 0)
+            behind[item.file_index] = first + (item.ranges[0].lines or 0)
         numbered.append(dataclasses.replace(item, first_line=first))
     return numbered
 
@@ -106,7 +106,7 @@ def numbered_blocks(item: WorkItem, blocks: Iterator[Block]) -> Iterator[Block]:
 
 def _is_cut_by_bytes(item: WorkItem) -> bool:
     text_range = item.ranges[0]
-    is_whole = text_range.file.is_stream and not text_range.of_text
+    is_whole = text_range.file.is_stream and not text_range.decompressed
     return text_range.lines is None and not is_whole
 
 
@@ -152,7 +152,7 @@ def counted_rows(
     """
     if sample is not None:
         return sample.rows(block, splits, normalizer, sides)
-    rows = taken_rows(block, splits, normalizer)
+    rows = select_rows(block, splits, normalizer)
     return CountedRows(rows, rows.sides)
 
 
@@ -169,8 +169,8 @@ class UniformSample(RowSample):
     def rows(
         self, block: Block, splits: Sequence[Split], normalizer: Normalizer, sides: frozenset[int]
     ) -> CountedRows:
-        rows = taken_rows(block, splits, normalizer)
-        keys = order_keys(block.place, rows.identities, _SEED)
+        rows = select_rows(block, splits, normalizer)
+        keys = order_keys(block.file_index, rows.identities, _SEED)
         rows = _only(rows, keys < np.uint64(self.threshold))
         return CountedRows(rows, rows.sides)
 
@@ -210,17 +210,17 @@ class LineSample(RowSample):
     def rows(
         self, block: Block, splits: Sequence[Split], normalizer: Normalizer, sides: frozenset[int]
     ) -> CountedRows:
-        rows = taken_rows(block, splits, normalizer)
+        rows = select_rows(block, splits, normalizer)
         lines = [_lines(text.data, block.max_line_bytes) for text in block.texts]
         texts = []
         is_taken = np.zeros(rows.lines, bool)
         for side, all_lines in enumerate(lines):
-            taken = self.taken.get((block.place, side), TakenLines(1, 0))
+            taken = self.taken.get((block.file_index, side), TakenLines(1, 0))
             among = taken.among(block.first_line, len(all_lines))
-            of_taken = Side(all_lines.text, all_lines.starts[among], all_lines.ends[among])
+            of_taken = all_lines.take(among)
             text = normalizer.apply(of_taken).side
             there = text.ends > text.starts
-            texts.append(Side(text.text, text.starts[there], text.ends[there]))
+            texts.append(text.take(there))
             if side in sides:
                 is_taken[among] = True
         numbers = np.searchsorted(lines[0].starts, rows.line_starts)
@@ -240,7 +240,7 @@ def _lines(data: bytes, max_line_bytes: int) -> Side:
 def _only(rows: Rows, is_sampled: np.ndarray) -> Rows:
     """The rows that `is_sampled` (bool[rows]) says; the others are counted."""
     chosen = np.flatnonzero(is_sampled)
-    return dataclasses.replace(rows.at(chosen), not_sampled=len(rows) - len(chosen))
+    return dataclasses.replace(rows.select(chosen), not_sampled=len(rows) - len(chosen))
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ import numpy as np
 
 from tokcore.corpus.corpus import MAX_LINE_BYTES, OUTSIDE_SEGMENT, BlockText, Reject, Rows
 from tokcore.corpus.entities import decode_references
-from tokcore.corpus.line_rows import BlockLines, bad_line, lines_of, taken_lines
+from tokcore.corpus.line_rows import BlockLines, line_reject, lines_of, select_lines
 from tokcore.kernels.jit import kernel_without_allocation
 from tokcore.text.normalizers import T2T_LINES
 from tokcore.text.rows import Normalizer, Side
@@ -57,12 +57,12 @@ def sgm_rows(
     bad = {line for lines in files for line in lines.too_long}.union(*damages)
     outside = found[0].outside | found[1].outside
     rejects = (
-        bad_line(files, damages, line)
+        line_reject(files, damages, line)
         if line in bad
         else _outside(files, line, int(line not in found[0].outside))
         for line in sorted(bad | outside)
     )
-    return taken_lines(files[0], is_kept, sides, rejects)
+    return select_lines(files[0], is_kept, sides, rejects)
 
 
 @dataclass(frozen=True)

@@ -133,7 +133,7 @@ class RejectedLines:
 
     split: str
     reason: str  # after the dataset's name and a dot, where a split has several
-    place: int
+    file_index: int
     offset: int  # of the block in its (source) file: with `place` it orders the blocks
     json_lines: bytes
 
@@ -143,7 +143,7 @@ class RangeChecksum:
     """What one block read of one file: `length` bytes of its decompressed text from `offset` on."""
 
     split: str
-    place: int
+    file_index: int
     side: int  # 0 source, 1 target
     offset: int
     length: int
@@ -153,12 +153,12 @@ class RangeChecksum:
 @dataclass(frozen=True)
 class BlockStats:
     tally: LineTally
-    receipts: tuple[RangeChecksum, ...]
+    checksums: tuple[RangeChecksum, ...]
     rejected: tuple[RejectedLines, ...]
 
 
-def stats_of(block: Block, rows: Rows, splits: Sequence[Split], on_error: OnError) -> BlockStats:
-    """Returns a block's tally of lines, the receipts of its bytes, and its rejected lines.
+def block_stats(block: Block, rows: Rows, splits: Sequence[Split], on_error: OnError) -> BlockStats:
+    """Returns a block's tally of lines, the checksums of its bytes, and its rejected lines.
 
     Args:
         block: the block that was read.
@@ -172,7 +172,7 @@ def stats_of(block: Block, rows: Rows, splits: Sequence[Split], on_error: OnErro
     if rows.rejects and on_error == 'stop':
         raise reject_error(rows.rejects[0], block, splits)
     reasons = collections.Counter(reject.reason for reject in rows.rejects)
-    split = split_of(splits, block.split, block.place)
+    split = split_of(splits, block.split, block.file_index)
     dataset = split.dataset if split else ''
     tally = LineTally(
         block.split,
@@ -181,7 +181,7 @@ def stats_of(block: Block, rows: Rows, splits: Sequence[Split], on_error: OnErro
         rows.empty,
         reasons,
         dataset=dataset,
-        beyond_max_examples=rows.beyond,
+        beyond_max_examples=rows.beyond_max_examples,
         not_sampled=rows.not_sampled,
         filtered=rows.filtered,
         added=rows.added,
@@ -191,19 +191,19 @@ def stats_of(block: Block, rows: Rows, splits: Sequence[Split], on_error: OnErro
         name = _file_of(reject, block, splits).name
         lines[reject.reason].append(_json_line(reject, name, block.format.identity))
     for row in rows.dropped:
-        name = split.files_at(block.place)[0].name
+        name = split.files_at(block.file_index)[0].name
         lines.setdefault(row.filter, []).append(_dropped_line(row, name, block.format.identity))
     rejected = tuple(
         RejectedLines(
             block.split,
             f'{dataset}.{reason}' if dataset else reason,
-            block.place,
+            block.file_index,
             block.offset,
             b''.join(of_it),
         )
         for reason, of_it in lines.items()
     )
-    return BlockStats(tally, checksums_of(block), rejected)
+    return BlockStats(tally, block_checksums(block), rejected)
 
 
 def add_tallies(split: str, tallies: Iterable[LineTally]) -> LineTally:
@@ -279,7 +279,7 @@ def _sum(numbers: Iterable[int | None]) -> int | None:
 
 
 def _file_of(reject: Reject, block: Block, splits: Sequence[Split]) -> CorpusFile:
-    return split_of(splits, block.split, block.place).files_at(block.place)[reject.side]
+    return split_of(splits, block.split, block.file_index).files_at(block.file_index)[reject.side]
 
 
 def _json_line(reject: Reject, name: str, identity: str) -> bytes:
@@ -342,64 +342,64 @@ def combine_crc32c(first: int, second: int, second_length: int) -> int:
     return _multiply(_power_of_x(8 * second_length), first) ^ second
 
 
-def join_checksums(receipts: Iterable[RangeChecksum], length: int | None = None) -> TextSummary:
-    """Joins the receipts of one file, given in any order, to its summary.
+def join_checksums(checksums: Iterable[RangeChecksum], length: int | None = None) -> TextSummary:
+    """Joins the checksums of one file, given in any order, to its summary.
 
     `length` is the text's length where it is known (a plain file's size); without it, a
     file that lost its end cannot be told.
 
     Raises:
-      ValueError: if a part of the file was lost or read twice, or the receipts are of two files.
+      ValueError: if a part of the file was lost or read twice, or the checksums are of two files.
     """
     end = crc = 0
     previous = None
-    for receipt in sorted(receipts, key=lambda receipt: (receipt.offset, receipt.length)):
-        file = (receipt.split, receipt.place, receipt.side)
+    for checksum in sorted(checksums, key=lambda checksum: (checksum.offset, checksum.length)):
+        file = (checksum.split, checksum.file_index, checksum.side)
         if previous not in (None, file):
-            raise ValueError(f'receipts of two files: {previous} and {file}')
+            raise ValueError(f'checksums of two files: {previous} and {file}')
         previous = file
-        if receipt.offset != end:
-            what = 'lost' if receipt.offset > end else 'read twice'
-            first, last = sorted((end, receipt.offset))
+        if checksum.offset != end:
+            what = 'lost' if checksum.offset > end else 'read twice'
+            first, last = sorted((end, checksum.offset))
             raise ValueError(f'bytes {first} to {last} of (split, place, side) {file} were {what}')
-        crc = combine_crc32c(crc, receipt.crc32c, receipt.length)
-        end += receipt.length
+        crc = combine_crc32c(crc, checksum.crc32c, checksum.length)
+        end += checksum.length
     if length is not None and end != length:
         raise ValueError(f'{end} of {length} bytes of (split, place, side) {previous} were read')
     return TextSummary(end, crc)
 
 
-def join_adjacent(receipts: Iterable[RangeChecksum]) -> list[RangeChecksum]:
-    """Joins each receipt to an earlier one of the same file that ends where it begins.
+def join_adjacent(checksums: Iterable[RangeChecksum]) -> list[RangeChecksum]:
+    """Joins each checksum to an earlier one of the same file that ends where it begins.
 
-    Given in the order of reading, many receipts of a file become one; nothing is lost or checked.
+    Given in the order of reading, many checksums of a file become one; nothing is lost or checked.
     """
     joined: dict[tuple[str, int, int, int], RangeChecksum] = {}  # by file and end
-    for receipt in receipts:
-        file = (receipt.split, receipt.place, receipt.side)
-        before = joined.pop((*file, receipt.offset), None)
+    for checksum in checksums:
+        file = (checksum.split, checksum.file_index, checksum.side)
+        before = joined.pop((*file, checksum.offset), None)
         if before is not None:
-            receipt = replace(
+            checksum = replace(
                 before,
-                length=before.length + receipt.length,
-                crc32c=combine_crc32c(before.crc32c, receipt.crc32c, receipt.length),
+                length=before.length + checksum.length,
+                crc32c=combine_crc32c(before.crc32c, checksum.crc32c, checksum.length),
             )
-        joined[(*file, receipt.offset + receipt.length)] = receipt
+        joined[(*file, checksum.offset + checksum.length)] = checksum
     return list(joined.values())
 
 
-def checksums_of(block: Block) -> tuple[RangeChecksum, ...]:
-    """Returns a receipt for each file that a block is of."""
-    if block.read is not None:
+def block_checksums(block: Block) -> tuple[RangeChecksum, ...]:
+    """Returns a checksum for each file that a block is of."""
+    if block.read_ranges is not None:
         return tuple(
-            RangeChecksum(block.split, block.place, *dataclasses.astuple(each))
-            for each in block.read
+            RangeChecksum(block.split, block.file_index, *dataclasses.astuple(each))
+            for each in block.read_ranges
         )
     read = {line.side: (line.length, line.crc32c) for line in block.long_lines}
     return tuple(
         RangeChecksum(
             block.split,
-            block.place,
+            block.file_index,
             side,
             text.offset,
             *(read[side] if side in read else (len(text.data), google_crc32c.value(text.data))),

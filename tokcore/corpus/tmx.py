@@ -64,7 +64,7 @@ class Tmx(CorpusFormat):
     roles = ('tmx',)
     help = ('TMX files, a row for each translation unit',)
     reasons = ('undefined_entity',)
-    barred = '\0'  # not even by its number
+    forbidden_characters = '\0'  # not even by its number
     takes_any_text = False
 
     def __post_init__(self):
@@ -83,7 +83,7 @@ class Tmx(CorpusFormat):
     ) -> list[WorkItem]:
         return [
             WorkItem(split.name, self, place, (TextRange(file, 0, file.size),))
-            for place, (file,) in zip(split.places, split.files, strict=True)
+            for place, (file,) in zip(split.file_indexes, split.files, strict=True)
         ]
 
     def read(

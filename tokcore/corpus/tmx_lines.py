@@ -28,7 +28,7 @@ class TmxLines(CorpusFormat):
     help = ('TMX with each <seg> on a line of its own, in turns source and target',)
     reasons = (UNMATCHED_SEGMENT,)
     sides = ('inputs', 'targets')
-    barred = '\n'
+    forbidden_characters = '\n'
     takes_any_text = False
 
     def plan(
@@ -37,7 +37,7 @@ class TmxLines(CorpusFormat):
         # Which lines pair up depends on all before them.
         return [
             WorkItem(split.name, self, place, (TextRange(file, 0, file.size),))
-            for place, (file,) in zip(split.places, split.files, strict=True)
+            for place, (file,) in zip(split.file_indexes, split.files, strict=True)
         ]
 
     def read(

@@ -184,7 +184,13 @@ class _UnitReader:
         self._read = (read.offset + read.length, 0, 0)
         item = self._item
         return Block(
-            item.split, item.format, item.place, (text,), self._max_line_bytes, long_units, (read,)
+            item.split,
+            item.format,
+            item.file_index,
+            (text,),
+            self._max_line_bytes,
+            long_units,
+            (read,),
         )
 
 
@@ -247,7 +253,7 @@ def unit_rows(
     is_kept[list(bad)] = False
     kept = np.flatnonzero(is_kept)
     return Rows(
-        tuple(Side(each.text, each.starts[kept], each.ends[kept]) for each in sides),
+        tuple(each.take(kept) for each in sides),
         offset,
         units[kept, 0],
         count,

@@ -94,7 +94,9 @@ def read_segment_lines(
 
 
 def _block(item: WorkItem, offset: int, data: bytes, max_line_bytes: int) -> Block:
-    return Block(item.split, item.format, item.place, (BlockText(offset, data),), max_line_bytes)
+    return Block(
+        item.split, item.format, item.file_index, (BlockText(offset, data),), max_line_bytes
+    )
 
 
 def _segments(data: bytes) -> tuple[np.ndarray, np.ndarray]:
@@ -135,7 +137,7 @@ def segment_rows(data: bytes, offset: int, normalizer: Normalizer, unmatched: st
         rejects.append(_reject(unmatched, data, offset, *lines[-1]))
     count = pairs + len(lines) % 2
     return Rows(
-        tuple(Side(each.text, each.starts[kept], each.ends[kept]) for each in sides),
+        tuple(each.take(kept) for each in sides),
         offset,
         lines[2 * kept, 0],
         count,

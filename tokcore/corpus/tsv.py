@@ -22,7 +22,7 @@ from tokcore.corpus.corpus import (
     Split,
     WorkItem,
 )
-from tokcore.corpus.fields import FURTHER_REASONS, INVALID_CSV, FurtherFields
+from tokcore.corpus.fields import EXTRA_FIELD_REASONS, INVALID_CSV, ExtraFieldOptions
 from tokcore.corpus.formats import LinesOfOneFile
 from tokcore.corpus.line_reading import PartIndex, byte_ranges
 from tokcore.errors import InputError
@@ -36,7 +36,7 @@ _MOST_BYTES = 1 << 20
 
 
 @dataclass(frozen=True)
-class Tsv(FurtherFields, LinesOfOneFile):
+class Tsv(ExtraFieldOptions, LinesOfOneFile):
     """Rows of as many sides as columns; two columns are source and target.
 
     Attributes:
@@ -86,7 +86,7 @@ class Tsv(FurtherFields, LinesOfOneFile):
     what = 'tab-separated columns'
     roles = ('tsv',)
     help = ('pairs in tab-separated columns',)
-    reasons = (INVALID_CSV, MISSING_COLUMN, *FURTHER_REASONS)
+    reasons = (INVALID_CSV, MISSING_COLUMN, *EXTRA_FIELD_REASONS)
 
     def __post_init__(self):
         numbers = [each for each in self.columns if isinstance(each, int)]
@@ -96,10 +96,10 @@ class Tsv(FurtherFields, LinesOfOneFile):
             raise InputError(
                 '--keep-tabs is for --quoting none, since quotes keep tabs; leave it out'
             )
-        self.check_further(len(self.columns))
+        self.check_extra_fields(len(self.columns))
 
     @property
-    def barred(self) -> str:
+    def forbidden_characters(self) -> str:
         return '' if self.quoting == 'csv' else '\n'
 
     @property
@@ -111,11 +111,11 @@ class Tsv(FurtherFields, LinesOfOneFile):
     @property
     def key(self) -> tuple[object, ...]:
         newer = (item for pair in self._newer.items() for item in pair)
-        return (*self.columns, *newer, *self.further_key)
+        return (*self.columns, *newer, *self.extra_field_key)
 
     @property
     def options(self) -> dict[str, object]:
-        return {'columns': self.columns, **self._newer, **self.further}
+        return {'columns': self.columns, **self._newer, **self.extra_field_options}
 
     @property
     def _newer(self) -> dict[str, object]:
@@ -139,7 +139,7 @@ class Tsv(FurtherFields, LinesOfOneFile):
     @property
     def _all_columns(self) -> list[int | str]:
         """Those of the text, then those that go along."""
-        kept = (each.field for each in self.kept)
+        kept = (each.field for each in self.extra_fields)
         return [*self.columns, *(int(each) if each.isdecimal() else each for each in kept)]
 
     def _with_numbers(self, file: CorpusFile, open_binary: OpenBinary) -> Tsv:
@@ -148,9 +148,9 @@ class Tsv(FurtherFields, LinesOfOneFile):
         of_text = len(self.columns)
         further = [
             f'{number}={each.name}:{each.kind}'
-            for number, each in zip(numbers[of_text:], self.kept, strict=True)
+            for number, each in zip(numbers[of_text:], self.extra_fields, strict=True)
         ]
-        label = None if self.label is None else f'{numbers[of_text]}:{self.kept[0].kind}'
+        label = None if self.label is None else f'{numbers[of_text]}:{self.extra_fields[0].kind}'
         keep = tuple(further if label is None else further[1:])
         return dataclasses.replace(self, columns=numbers[:of_text], keep=keep, label=label)
 
@@ -193,7 +193,7 @@ class Tsv(FurtherFields, LinesOfOneFile):
             from tokcore.corpus.tsv_rows import quoted_rows
 
             rows = quoted_rows(
-                data, offset, self.columns, normalizer, block.max_line_bytes, self.kept
+                data, offset, self.columns, normalizer, block.max_line_bytes, self.extra_fields
             )
         else:
             rows = tsv_rows(
@@ -202,7 +202,7 @@ class Tsv(FurtherFields, LinesOfOneFile):
                 self.columns,
                 normalizer,
                 block.max_line_bytes,
-                self.kept,
+                self.extra_fields,
                 self.keep_tabs,
             )
         behind = offset - text.offset
@@ -218,8 +218,8 @@ class Tsv(FurtherFields, LinesOfOneFile):
                 f'quote that is not closed: {_shown(reject.line)}; mend it, or give --on-error=skip'
             )
         columns = ','.join(map(str, self._all_columns))
-        if reject.reason in FURTHER_REASONS:
-            said = self.said_of_further(reject.reason)
+        if reject.reason in EXTRA_FIELD_REASONS:
+            said = self.explain_extra_field(reject.reason)
         else:
             said = f'has too few columns for --columns {columns}'
         return (

@@ -25,8 +25,8 @@ from tokcore.corpus.corpus import (
     Rows,
     WorkItem,
 )
-from tokcore.corpus.field_columns import kept_columns
-from tokcore.corpus.fields import INVALID_CSV, KeptField
+from tokcore.corpus.field_columns import extra_features
+from tokcore.corpus.fields import INVALID_CSV, ExtraField
 from tokcore.corpus.line_reading import BEGINNING_BYTES
 from tokcore.errors import InputError
 from tokcore.kernels.bytes import prepend_rows, row_offsets
@@ -95,7 +95,9 @@ def read_quoted(
 
 
 def _block(item: WorkItem, offset: int, data: bytes, max_line_bytes: int) -> Block:
-    return Block(item.split, item.format, item.place, (BlockText(offset, data),), max_line_bytes)
+    return Block(
+        item.split, item.format, item.file_index, (BlockText(offset, data),), max_line_bytes
+    )
 
 
 def quoted_rows(
@@ -104,7 +106,7 @@ def quoted_rows(
     columns: Sequence[int],
     normalizer: Normalizer,
     max_line_bytes: int = MAX_LINE_BYTES,
-    kept: Sequence[KeptField] = (),
+    kept: Sequence[ExtraField] = (),
 ) -> Rows:
     """Returns the rows of a block of whole records, one side for each 0-based column.
 
@@ -143,7 +145,7 @@ def quoted_rows(
     is_kept = np.ones(len(numbers), bool)
     sides = []
     further = [pa.array(cell, pa.large_binary()) for cell in cells[len(columns) :]]
-    going_along, unfit = kept_columns(further, kept)
+    going_along, unfit = extra_features(further, kept)
     for row, reason in unfit.items():
         bad[numbers[row]] = reason
         is_kept[row] = False
@@ -155,7 +157,7 @@ def quoted_rows(
     starts = np.array(bounds[:-1], np.int64)[np.array(numbers, np.int64)[kept_rows]]
     lines = len(bounds) - 1
     return Rows(
-        tuple(Side(side.text, side.starts[kept_rows], side.ends[kept_rows]) for side in sides),
+        tuple(side.take(kept_rows) for side in sides),
         offset,
         starts,
         lines,
@@ -164,7 +166,7 @@ def quoted_rows(
             _reject(reason, offset + bounds[number], data[bounds[number] : bounds[number + 1]])
             for number, reason in sorted(bad.items())
         ),
-        kept=tuple(each.taken(kept_rows) for each in going_along),
+        extra_features=tuple(each.select(kept_rows) for each in going_along),
     )
 
 

@@ -15,7 +15,7 @@ import numpy as np
 from tokcore.corpus.corpus import UNSTORABLE_TOKEN, Block, OnError, Reject, Split
 from tokcore.corpus.line_index import line_bounds
 from tokcore.corpus.sampling import CountedRows, RowSample, counted_rows
-from tokcore.corpus.stats import BlockStats, stats_of
+from tokcore.corpus.stats import BlockStats, block_stats
 from tokcore.counts.counting import TokenAccumulator, TokenIndex
 from tokcore.counts.kernels import (
     LARGEST_COUNT,
@@ -111,7 +111,7 @@ class BlockCounter:
         counted = counted_rows(block, splits, self._normalizer, self._sides, self._sample)
         if self._unstorable is not None:
             counted = self._unstorable.reject_rows(counted, self._sides)
-        stats = stats_of(block, counted.rows, splits, on_error)
+        stats = block_stats(block, counted.rows, splits, on_error)
         for sides, sums in zip(self._groups, self._accumulators, strict=True):
             for index in sides:
                 side = counted.sides[index]

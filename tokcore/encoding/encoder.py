@@ -175,7 +175,7 @@ def unspelled_row(
     It encodes row by row, so it is for a side of which it is known that there is one.
     """
     for row in range(len(side)):
-        one = Side(side.text, side.starts[row : row + 1], side.ends[row : row + 1])
+        one = side.take(slice(row, row + 1))
         try:
             encoder.encode_side(one, prefix)
         except ValueError as error:

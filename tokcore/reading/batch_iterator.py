@@ -29,7 +29,7 @@ from tokcore.reading.batching import (
     whole_batches,
 )
 from tokcore.reading.declared_json import Within, WrongValue, checked
-from tokcore.reading.shards import Rows, ShardFile, open_shard
+from tokcore.reading.shards import EncodedRows, ShardFile, open_shard
 
 STATE_FORMAT = 2
 """1 knew a dataset by the rows of its shards alone."""
@@ -142,7 +142,7 @@ class BatchIterator:
         ]
         self._place = _Place.at_start(reading.first_epoch)
         self._window: _Window | None = None  # of the place where this is, once it is read
-        self._waiting: tuple[np.ndarray, Rows] | None = None  # of the same, once they are
+        self._waiting: tuple[np.ndarray, EncodedRows] | None = None  # of the same, once they are
         self._left_out = LeftOut(0, 0, 0)
         self._cells = self._ids = 0
         self._empty_epochs = 0  # one after another, up to here
@@ -218,7 +218,7 @@ class BatchIterator:
         start, stop = self._own_part(order, first + place.window)
         parts = [self._waiting, self._read(order, start, stop)]
         positions = np.concatenate([each[0] for each in parts])
-        rows = Rows.joined([each[1] for each in parts])
+        rows = EncodedRows.joined([each[1] for each in parts])
         looked_at = self._rule.look_at(rows)
         batches = [*whole_batches(looked_at.buckets, self._sizes)]
         return _Window(positions, rows, looked_at, batches, (stop - start, len(parts[1][0])))
@@ -249,7 +249,7 @@ class BatchIterator:
             place.epoch, place.window + 1, 0, tuple(window.positions[still].tolist())
         )
 
-    def _read(self, order: EpochOrder, start: int, stop: int) -> tuple[np.ndarray, Rows]:
+    def _read(self, order: EpochOrder, start: int, stop: int) -> tuple[np.ndarray, EncodedRows]:
         """Reads positions within one window: those of the rows that are sound, and these rows."""
         window = order.window(order.window_of(start))
         wanted = order.rows_of(window)[start - window.position : stop - window.position]
@@ -257,7 +257,7 @@ class BatchIterator:
 
     def _wanted(
         self, shard: int, first: int, last: int, wanted: np.ndarray, positions: np.ndarray
-    ) -> tuple[np.ndarray, Rows]:
+    ) -> tuple[np.ndarray, EncodedRows]:
         """Returns the sound ones of `wanted` rows, counted from `first`, with their positions."""
         numbers, rows = self._shards[shard].read(first, last)
         places = np.full(last - first, -1, np.int64)
@@ -265,9 +265,9 @@ class BatchIterator:
         found = places[wanted]
         return positions[found >= 0], rows.take(found[found >= 0])
 
-    def _rows_at(self, order: EpochOrder, positions: np.ndarray) -> tuple[np.ndarray, Rows]:
+    def _rows_at(self, order: EpochOrder, positions: np.ndarray) -> tuple[np.ndarray, EncodedRows]:
         """Reads the rows at some ascending positions."""
-        empty = Rows(
+        empty = EncodedRows(
             {name: np.empty(0, np.int32) for name in self._rule.features},
             {name: np.zeros(1, np.int64) for name in self._rule.features},
         )
@@ -278,7 +278,9 @@ class BatchIterator:
             own = positions[np.array(windows) == number]
             rows = order.rows_of(window)[own - window.position]
             found.append(self._wanted(window.shard, window.first, window.last, rows, own))
-        return np.concatenate([each[0] for each in found]), Rows.joined([each[1] for each in found])
+        return np.concatenate([each[0] for each in found]), EncodedRows.joined(
+            [each[1] for each in found]
+        )
 
     def signature(self) -> dict[str, tuple[tuple[int | None, ...], type]]:
         """Returns the shape and dtype of each array of a batch; None is what differs."""
@@ -390,7 +392,7 @@ class _Window:
     """
 
     positions: np.ndarray
-    rows: Rows
+    rows: EncodedRows
     looked_at: BatchedRows
     batches: Sequence[tuple[np.ndarray, int]]
     read: tuple[int, int] = (0, 0)

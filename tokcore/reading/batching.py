@@ -19,7 +19,7 @@ import numpy as np
 
 from tokcore.encoding.vocabulary import NO_TEMPLATE, Template
 from tokcore.reading.record_kernels import fill_rows
-from tokcore.reading.shards import Rows
+from tokcore.reading.shards import EncodedRows
 
 FIRST_BOUNDARY = 8
 STEP = 1.1
@@ -87,7 +87,7 @@ class BudgetBatches:
         """The greatest length of each bucket."""
         return (*(bound - 1 for bound in self.boundaries), self.longest)
 
-    def look_at(self, rows: Rows) -> BudgetRows:
+    def look_at(self, rows: EncodedRows) -> BudgetRows:
         return BudgetRows(self, rows)
 
     def signature(self) -> dict[str, tuple[tuple[int | None, ...], type]]:
@@ -142,7 +142,7 @@ def _products(limit: int, place: int, most: int) -> Iterator[tuple[int, tuple[in
 class BudgetRows:
     """Rows and their buckets by the rule."""
 
-    def __init__(self, rule: BudgetBatches, rows: Rows):
+    def __init__(self, rule: BudgetBatches, rows: EncodedRows):
         self._rule, self._ids = rule, rows.ids
         self._starts = {name: rows.offsets[name][:-1] for name in rule.names}
         self._lengths = {name: np.diff(rows.offsets[name]) for name in rule.names}
@@ -198,7 +198,7 @@ class NmtBatches:
     def sizes(self) -> np.ndarray:
         return np.full(self.num_buckets + 1 if self.num_buckets > 1 else 1, self.batch_size)
 
-    def look_at(self, rows: Rows) -> NmtRows:
+    def look_at(self, rows: EncodedRows) -> NmtRows:
         target = self._side(rows, self.target, self.target_template, self.target_max_length)
         source = None
         if self.source is not None:
@@ -206,11 +206,11 @@ class NmtBatches:
         return NmtRows(self, source, target)
 
     @staticmethod
-    def _side(rows: Rows, feature: str, template: Template, most: int | None) -> Side:
+    def _side(rows: EncodedRows, feature: str, template: Template, most: int | None) -> FeatureRows:
         offsets = rows.offsets[feature]
         whole = np.maximum(np.diff(offsets) - template.size, 0)
         lengths = np.minimum(whole, most) if most else whole
-        return Side(rows.ids[feature], offsets[:-1] + len(template.before), lengths)
+        return FeatureRows(rows.ids[feature], offsets[:-1] + len(template.before), lengths)
 
     @property
     def width(self) -> int:
@@ -229,7 +229,7 @@ class NmtBatches:
         }
 
 
-class Side(NamedTuple):
+class FeatureRows(NamedTuple):
     """One side's rows as batches hold them: without their template, and cut."""
 
     ids: np.ndarray  # int32, of all rows
@@ -244,7 +244,7 @@ class Side(NamedTuple):
 class NmtRows:
     """Rows and their buckets by the rule."""
 
-    def __init__(self, rule: NmtBatches, source: Side | None, target: Side):
+    def __init__(self, rule: NmtBatches, source: FeatureRows | None, target: FeatureRows):
         self._rule, self._source, self._target = rule, source, target
         longest, kept = target.lengths + 1, target.lengths > 0
         found = longest // rule.width
@@ -293,7 +293,7 @@ class BatchRule(Protocol):
     def sizes(self) -> np.ndarray:
         """int64[buckets]: the rows of a whole batch."""
 
-    def look_at(self, rows: Rows) -> BatchedRows:
+    def look_at(self, rows: EncodedRows) -> BatchedRows:
         """Returns rows with their buckets."""
 
     def signature(self) -> dict[str, tuple[tuple[int | None, ...], type]]:

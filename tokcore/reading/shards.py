@@ -94,18 +94,18 @@ def open_shard(
 class RowReader(Protocol):
     """Gives the rows of a shard, at any place."""
 
-    def read(self, first: int, last: int) -> tuple[np.ndarray, Rows]:
+    def read(self, first: int, last: int) -> tuple[np.ndarray, EncodedRows]:
         """Returns the numbers of rows `first` to `last` that are sound, and these rows."""
 
 
-def write_parquet(stream: BinaryIO, parts: Iterable[Rows], features: Sequence[str]) -> int:
+def write_parquet(stream: BinaryIO, parts: Iterable[EncodedRows], features: Sequence[str]) -> int:
     """Writes rows as a Parquet file, whose bytes do not depend on their parts; returns how many."""
     kind = pa.list_(pa.int32())
     schema = pa.schema([pa.field(name, kind, nullable=False) for name in features])
     written = 0
     with pq.ParquetWriter(stream, schema) as writer:
 
-        def write(rows: Rows) -> None:
+        def write(rows: EncodedRows) -> None:
             columns = [
                 pa.ListArray.from_arrays(
                     pa.array((rows.offsets[name] - rows.offsets[name][0]).astype(np.int32)),
@@ -115,9 +115,9 @@ def write_parquet(stream: BinaryIO, parts: Iterable[Rows], features: Sequence[st
             ]
             writer.write_table(pa.Table.from_arrays(columns, schema=schema), GROUP_ROWS)
 
-        waiting: Rows | None = None
+        waiting: EncodedRows | None = None
         for part in parts:
-            rows = part if waiting is None else Rows.joined([waiting, part])
+            rows = part if waiting is None else EncodedRows.joined([waiting, part])
             whole = len(rows) - len(rows) % GROUP_ROWS
             for first in range(0, whole, GROUP_ROWS):
                 write(rows.take(np.arange(first, first + GROUP_ROWS)))
@@ -203,9 +203,9 @@ class ParquetRows:
         sizes = [metadata.row_group(group).num_rows for group in range(metadata.num_row_groups)]
         return np.cumsum([0, *sizes])
 
-    def read(self, first: int, last: int) -> tuple[np.ndarray, Rows]:
+    def read(self, first: int, last: int) -> tuple[np.ndarray, EncodedRows]:
         """Returns rows as `ShardRows.read` does; raises InputError naming the shard and group."""
-        empty = Rows(
+        empty = EncodedRows(
             {name: np.empty(0, np.int32) for name in self._features},
             {name: np.zeros(1, np.int64) for name in self._features},
         )
@@ -228,10 +228,10 @@ class ParquetRows:
             own = np.arange(max(first, start), min(last, int(self._bounds[group + 1])))
             numbers.append(own)
             parts.append(rows.take(own - start))
-        return np.concatenate(numbers), Rows.joined(parts)
+        return np.concatenate(numbers), EncodedRows.joined(parts)
 
     @functools.lru_cache(maxsize=1)  # noqa: B019 - one group, the last, which the next rows are of too
-    def _group(self, group: int) -> Rows:
+    def _group(self, group: int) -> EncodedRows:
         table = self._file.read_row_group(group, columns=[*self._features])
         first, last = self._bounds[group : group + 2].tolist()
         if table.num_rows != last - first:
@@ -241,7 +241,7 @@ class ParquetRows:
             column = table.column(name).combine_chunks()
             column = column.chunk(0) if isinstance(column, pa.ChunkedArray) else column
             ids[name], offsets[name] = _ids_of(column, name, first, self._largest[name])
-        return Rows(ids, offsets)
+        return EncodedRows(ids, offsets)
 
     def _damage(self, what: str) -> InputError:
         return InputError(f"{self.path}: {what}; write the shards again, or pass on_error='skip'")
@@ -281,7 +281,7 @@ def _ids_of(
     return numbers.astype(np.int32, copy=False), offsets
 
 
-def stream_rows(stream: BinaryIO, features: Sequence[str], name: str) -> Iterator[Rows]:
+def stream_rows(stream: BinaryIO, features: Sequence[str], name: str) -> Iterator[EncodedRows]:
     """Yields all rows of a stream of whole records that this program wrote.
 
     Raises:
@@ -318,7 +318,7 @@ def _parsed(
     bounds: np.ndarray,
     features: Sequence[str],
     name: str,
-) -> Rows:
+) -> EncodedRows:
     count = records.shape[1]
     ids = np.empty((len(features), int(records[1].sum())), np.int32)
     offsets = np.empty((len(features), count + 1), np.int64)
@@ -329,7 +329,7 @@ def _parsed(
     )
     if (marks == ODD).any():
         raise RuntimeError(f'{name} holds what is no example of {", ".join(features)}')
-    return Rows(
+    return EncodedRows(
         {each: ids[k, : offsets[k, -1]] for k, each in enumerate(features)},
         {each: offsets[k] for k, each in enumerate(features)},
     )
@@ -378,7 +378,7 @@ class ShardRows:
                 f'{self.path} cannot be read ({error.strerror}); give a folder with all its shards'
             ) from error
 
-    def read(self, first: int, last: int) -> tuple[np.ndarray, Rows]:
+    def read(self, first: int, last: int) -> tuple[np.ndarray, EncodedRows]:
         """Returns rows `first` to `last`, that not among them: their numbers, and their ids.
 
         Numbers lack where records are damaged and these are passed over.
@@ -438,7 +438,7 @@ class ShardRows:
 
     def _parsed(
         self, records: np.ndarray, numbers: np.ndarray | None = None
-    ) -> tuple[np.ndarray, Rows]:
+    ) -> tuple[np.ndarray, EncodedRows]:
         count, features = records.shape[1], len(self._features)
         numbers = np.arange(count) if numbers is None else numbers
         ids = np.empty((features, int(records[1].sum())), np.int32)
@@ -448,7 +448,7 @@ class ShardRows:
             self._data, read_only(records), self._names, self._bounds, self._largest_ids, ids,
             offsets, marks,
         )  # fmt: skip
-        rows = Rows(
+        rows = EncodedRows(
             {name: ids[k, : offsets[k, -1]] for k, name in enumerate(self._features)},
             {name: offsets[k] for k, name in enumerate(self._features)},
         )
@@ -456,8 +456,8 @@ class ShardRows:
         return (numbers, rows) if not len(odd) else self._with_odd(records, numbers, rows, odd)
 
     def _with_odd(
-        self, records: np.ndarray, numbers: np.ndarray, rows: Rows, odd: np.ndarray
-    ) -> tuple[np.ndarray, Rows]:
+        self, records: np.ndarray, numbers: np.ndarray, rows: EncodedRows, odd: np.ndarray
+    ) -> tuple[np.ndarray, EncodedRows]:
         """Puts the records that the kernel left in their places, parsed by the plain parser."""
         parts, kept, done = [], np.ones(len(numbers), bool), 0
         for number in odd.tolist():
@@ -471,9 +471,9 @@ class ShardRows:
                 kept[number] = False
             done = number + 1
         parts.append(rows.take(np.arange(done, len(numbers))))
-        return numbers[kept], Rows.joined(parts)
+        return numbers[kept], EncodedRows.joined(parts)
 
-    def _plain(self, record: np.ndarray) -> Rows:
+    def _plain(self, record: np.ndarray) -> EncodedRows:
         start, length = record.tolist()
         parsed = parse_example(self._data[start : start + length].tobytes())
         for name in self._features:
@@ -486,7 +486,7 @@ class ShardRows:
                     f'feature {name!r} holds {wrong}, which is no id from 0 to {largest}'
                 )
         ids = {name: np.array(parsed[name], np.int32) for name in self._features}
-        return Rows(ids, {name: np.array([0, len(each)]) for name, each in ids.items()})
+        return EncodedRows(ids, {name: np.array([0, len(each)]) for name, each in ids.items()})
 
 
 @functools.cache
@@ -495,7 +495,7 @@ def _crc32c() -> np.ndarray:
 
 
 @dataclass(frozen=True)
-class Rows:
+class EncodedRows:
     """Rows of ids by feature.
 
     Attributes:
@@ -509,7 +509,7 @@ class Rows:
     def __len__(self) -> int:
         return len(next(iter(self.offsets.values()))) - 1
 
-    def take(self, which: np.ndarray) -> Rows:
+    def take(self, which: np.ndarray) -> EncodedRows:
         """Returns the rows of these numbers, in this order."""
         ids, offsets = {}, {}
         for name, own in self.offsets.items():
@@ -517,10 +517,10 @@ class Rows:
             offsets[name] = row_offsets(lengths)
             shifts = np.repeat(starts - offsets[name][:-1], lengths)
             ids[name] = self.ids[name][np.arange(offsets[name][-1]) + shifts]
-        return Rows(ids, offsets)
+        return EncodedRows(ids, offsets)
 
     @classmethod
-    def joined(cls, parts: Sequence[Rows]) -> Rows:
+    def joined(cls, parts: Sequence[EncodedRows]) -> EncodedRows:
         """Returns the rows of one or more parts, one after another."""
         if len(parts) == 1:
             return parts[0]

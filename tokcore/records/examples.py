@@ -11,9 +11,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from tokcore.corpus.corpus import Block, OnError, Rows, Split, split_of
-from tokcore.corpus.filters.applying import taken_rows
+from tokcore.corpus.filters.applying import select_rows
 from tokcore.corpus.order_keys import order_keys
-from tokcore.corpus.stats import MOST_UNKNOWN_WORDS, BlockStats, LineTally, commonest, stats_of
+from tokcore.corpus.stats import MOST_UNKNOWN_WORDS, BlockStats, LineTally, block_stats, commonest
 from tokcore.encoding.encoder import EncodedSide, RowEncoder, unknown_tokens, unspelled_row
 from tokcore.encoding.vocabulary import Template
 from tokcore.errors import InputError
@@ -145,7 +145,7 @@ class FeatureEncoder:
 @dataclass(frozen=True)
 class EncodedBlock:
     rows: FramedRows
-    facts: BlockStats
+    stats: BlockStats
 
 
 def encode_block(
@@ -170,21 +170,21 @@ def encode_block(
         InputError: a line is not UTF-8 or lacks a column, and `on_error` is 'stop'; or a
             vocabulary cannot encode its text.
     """
-    rows = taken_rows(block, splits, normalizer)
-    facts = stats_of(block, rows, splits, on_error)
-    split = split_of(splits, block.split, block.place)
+    rows = select_rows(block, splits, normalizer)
+    stats = block_stats(block, rows, splits, on_error)
+    split = split_of(splits, block.split, block.file_index)
     try:
         encoded = [each.encode(rows, each.prefix_in(split)) for each in features]
     except ValueError as error:
         place = _unspelled_line(block, rows, features, splits)
         raise InputError(f'{place}{error}') from error
-    tally = facts.tally
+    tally = stats.tally
     for each, ids in zip(features, encoded, strict=True):
         tally = each.told(tally, rows, ids)
-    keys = order_keys(block.place, rows.identities, seed)
+    keys = order_keys(block.file_index, rows.identities, seed)
     named = [(each.feature.name, ids) for each, ids in zip(features, encoded, strict=True)]
-    named += [(each.name, feature_messages(each)) for each in rows.kept]
-    return EncodedBlock(frame_examples(named, keys), dataclasses.replace(facts, tally=tally))
+    named += [(each.name, feature_messages(each)) for each in rows.extra_features]
+    return EncodedBlock(frame_examples(named, keys), dataclasses.replace(stats, tally=tally))
 
 
 def _unspelled_line(
@@ -194,8 +194,8 @@ def _unspelled_line(
     splits: Sequence[Split],
 ) -> str:
     """Returns what begins a sentence about the line that a vocabulary does not spell."""
-    split = split_of(splits, block.split, block.place)
-    files = split.files_at(block.place)
+    split = split_of(splits, block.split, block.file_index)
+    files = split.files_at(block.file_index)
     source = files[0].path
     for each in features:
         feature = each.feature

@@ -5,10 +5,10 @@
         lengths     uint32[rows], of whole TFRecords
         records     the TFRecords, one after another
     rejected        lines of JSON, for each split's reason
-    facts           JSON: what `RunStats` holds
+    stats           JSON: what `RunStats` holds
     index           an entry of 32 bytes for each bucket, with a checksum that begins with the fingerprint
     footer          96 bytes: magic 8 | fingerprint 16 | run, part, last, buckets, rows: 5 of
-                    uint64 | facts: offset, size: 2 of uint64 | CRC32C of facts, of index, 4 bytes
+                    uint64 | stats: offset, size: 2 of uint64 | CRC32C of stats, of index, 4 bytes
                     of zeros, CRC32C of the footer up to here
 
 Numbers are little-endian. A run depends on the plan of the fingerprint alone, and is whole if its
@@ -83,7 +83,7 @@ class RunBuffer:
         self._keys: list[np.ndarray] = []
         self._lengths: list[np.ndarray] = []
         self._tallies: list[LineTally] = []
-        self._receipts: list[RangeChecksum] = []
+        self._checksums: list[RangeChecksum] = []
         self.rejected: list[RejectedLines] = []
 
     def fits(self, encoded: EncodedBlock) -> bool:
@@ -102,12 +102,12 @@ class RunBuffer:
         self._records[self._used : end] = rows.records
         self._used = end
         self._rows += len(rows)
-        self._rejected_bytes += sum(len(each.json_lines) for each in encoded.facts.rejected)
+        self._rejected_bytes += sum(len(each.json_lines) for each in encoded.stats.rejected)
         self._keys.append(rows.keys)
         self._lengths.append(rows.lengths.astype(np.uint32))
-        self._tallies.append(encoded.facts.tally)
-        self._receipts = join_adjacent([*self._receipts, *encoded.facts.receipts])
-        self.rejected += encoded.facts.rejected
+        self._tallies.append(encoded.stats.tally)
+        self._checksums = join_adjacent([*self._checksums, *encoded.stats.checksums])
+        self.rejected += encoded.stats.rejected
 
     def sorted_rows(self) -> SortedRows:
         """Returns the rows by their keys; they are valid until the buffer is changed.
@@ -120,13 +120,13 @@ class RunBuffer:
         starts = row_offsets(lengths)[:-1]
         return SortedRows.of(keys, self._records[: self._used], starts, lengths)
 
-    def facts(self, split: str, blocks: int) -> RunStats:
+    def stats(self, split: str, blocks: int) -> RunStats:
         """Returns what was read for these rows; `blocks` is for `RunStats`."""
-        return RunStats(blocks, add_tallies(split, self._tallies), tuple(self._receipts))
+        return RunStats(blocks, add_tallies(split, self._tallies), tuple(self._checksums))
 
 
 def _size(encoded: EncodedBlock) -> int:
-    rejected = sum(len(each.json_lines) for each in encoded.facts.rejected)
+    rejected = sum(len(each.json_lines) for each in encoded.stats.rejected)
     return len(encoded.rows.records) + BUFFERED_ROW_BYTES * len(encoded.rows) + rejected
 
 
@@ -158,7 +158,7 @@ class RunStats:
 
     blocks: int
     tally: LineTally
-    receipts: tuple[RangeChecksum, ...]
+    checksums: tuple[RangeChecksum, ...]
     rejected: tuple[RejectedSection, ...] = ()
 
     def to_json(self) -> bytes:
@@ -171,7 +171,7 @@ class RunStats:
         return cls(
             fields['blocks'],
             LineTally.of_record(fields['tally']),
-            tuple(RangeChecksum(**each) for each in fields['receipts']),
+            tuple(RangeChecksum(**each) for each in fields['checksums']),
             tuple(RejectedSection(**each) for each in fields['rejected']),
         )
 
@@ -180,16 +180,16 @@ def write_run(
     stream: BinaryIO,
     head: RunHead,
     rows: SortedRows,
-    facts: RunStats,
+    stats: RunStats,
     rejected: Sequence[RejectedLines] = (),
 ) -> tuple[int, RunStats]:
-    """Writes a part's file from its beginning to its end; returns its size and its facts.
+    """Writes a part's file from its beginning to its end; returns its size and its stats.
 
     Args:
         stream: at the beginning of a new file.
         head: which part it is.
         rows: the part's rows.
-        facts: what was read for it, its `rejected` still empty.
+        stats: what was read for it, its `rejected` still empty.
         rejected: the lines left out, in identity order.
     """
     entries = np.zeros(head.buckets, ENTRY)
@@ -207,8 +207,8 @@ def write_run(
         sections.append(RejectedSection(reason, at, len(data), crc32c, data.count(b'\n')))
         stream.write(data)
         at += len(data)
-    facts = dataclasses.replace(facts, rejected=tuple(sections))
-    told = facts.to_json()
+    stats = dataclasses.replace(stats, rejected=tuple(sections))
+    told = stats.to_json()
     stream.write(told)
     set_entry_checksums(entries, head.fingerprint)
     index = entries.tobytes()
@@ -218,11 +218,11 @@ def write_run(
         at, len(told), google_crc32c.value(told), google_crc32c.value(index), 0,
     )  # fmt: skip
     stream.write(footer + _CHECK.pack(google_crc32c.value(footer)))
-    return at + len(told) + len(index) + FOOTER_BYTES, facts
+    return at + len(told) + len(index) + FOOTER_BYTES, stats
 
 
 def read_run_stats(stream: BinaryIO, size: int, head: RunHead) -> tuple[RunStats, bool] | None:
-    """Returns the facts of a file, and whether it is its run's last part, if the file is whole.
+    """Returns the stats of a file, and whether it is its run's last part, if the file is whole.
 
     None if it is not the whole file of this fingerprint, run, part and number of buckets; of `head`
     all but `last` is asked for. The buckets' own checksums are for those that read the buckets.
@@ -235,17 +235,17 @@ def read_run_stats(stream: BinaryIO, size: int, head: RunHead) -> tuple[RunStats
     index, footer = data[:-FOOTER_BYTES], data[-FOOTER_BYTES:]
     if len(data) != size - tail or not _is_footer(footer):
         return None
-    (_, fingerprint, run, part, last, buckets, _, at, told, facts_crc32c, index_crc32c, _) = (
+    (_, fingerprint, run, part, last, buckets, _, at, told, stats_crc32c, index_crc32c, _) = (
         _FOOTER.unpack(footer[: _FOOTER.size])
     )
     found = RunHead(fingerprint, run, part, head.last, buckets)
     if found != head or at + told != tail or google_crc32c.value(index) != index_crc32c:
         return None
     stream.seek(at)
-    facts = stream.read(told)
-    if google_crc32c.value(facts) != facts_crc32c:
+    stats = stream.read(told)
+    if google_crc32c.value(stats) != stats_crc32c:
         return None
-    return RunStats.from_json(facts), bool(last)
+    return RunStats.from_json(stats), bool(last)
 
 
 def recorded_fingerprint(stream: BinaryIO, size: int) -> bytes | None:

@@ -24,7 +24,7 @@ from dataclasses import dataclass
 import google_crc32c
 import numpy as np
 
-from tokcore.corpus.corpus import KeptColumn
+from tokcore.corpus.corpus import ExtraFeature
 from tokcore.corpus.order_keys import shard_of
 from tokcore.encoding.encoder import EncodedSide
 from tokcore.errors import InputError
@@ -442,7 +442,7 @@ def copy_slices(source, starts, lengths, destinations, out):
         )
 
 
-def feature_messages(column: KeptColumn) -> FeatureMessages:
+def feature_messages(column: ExtraFeature) -> FeatureMessages:
     """Returns the Features of a column."""
     values = column.values
     if isinstance(values, Side):

@@ -51,7 +51,7 @@ class Paragraphs(CorpusFormat):
         offset, data = _beginning_in(text_range, open_binary)
         if data:
             text = BlockText(offset, data)
-            yield Block(item.split, self, item.place, (text,), max_line_bytes)
+            yield Block(item.split, self, item.file_index, (text,), max_line_bytes)
 
     def rows(self, block: Block, normalizer: Normalizer) -> Rows:
         import numpy as np
@@ -79,7 +79,7 @@ class Paragraphs(CorpusFormat):
         kept = np.flatnonzero(is_kept)
         side = normalized.side
         return Rows(
-            (Side(side.text, side.starts[kept], side.ends[kept]),),
+            (side.take(kept),),
             text.offset,
             starts[kept],
             len(found),

@@ -41,7 +41,9 @@ def attack_archives(room: Room, dice: random.Random) -> None:
     pattern = dice.choice(['*', 'a/*', 'a/1*'])
     chosen = sorted(name for name in members if name.startswith(pattern.rstrip('*')))
     drawn = DrawnRows(members, [], 1, lambda files, most: single_rows(files, None, most))
-    rows = single_rows([NamedText(f'{path}!{name}', members[name]) for name in chosen], None, _LONGEST)
+    rows = single_rows(
+        [NamedText(f'{path}!{name}', members[name]) for name in chosen], None, _LONGEST
+    )
     words = ['--text', f'{path}!{pattern}', '--on-error=skip']
     words += ['--item-size', str(dice.choice([100, 5000, 1 << 20]))]
     expected = NOT_KNOWN if is_changed else rows if rows.rows else None

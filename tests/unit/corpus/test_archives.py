@@ -285,7 +285,9 @@ def test_a_wrong_checksum_in_a_zip_is_refused():
 def test_a_member_of_a_zip_with_a_wrong_size_is_refused():
     whole = bytearray(zipped([('a.en', b'text')]))
     struct.pack_into('<I', whole, bytes(whole).rindex(b'PK\x01\x02') + 24, 5)
-    assert 'x.zip!a.en has 4 bytes, but x.zip tells of 5' in Store('zip', bytes(whole)).refused('a.en')
+    assert 'x.zip!a.en has 4 bytes, but x.zip tells of 5' in Store('zip', bytes(whole)).refused(
+        'a.en'
+    )
 
 
 def test_an_encrypted_member_is_refused_and_others_are_read():

@@ -15,13 +15,13 @@ NAMES = ('pos', 'neg', 'o k')
 
 
 def rows_of(text, labels, names=(), most=1 << 20):
-    field = Labelled(labels=names or None).kept[0]
+    field = Labelled(labels=names or None).extra_fields[0]
     return labelled_rows(BlockText(50, text), BlockText(9, labels), field, T2T_LINES, most)
 
 
 def texts_of(rows):
     [side] = rows.sides
-    [labels] = rows.kept
+    [labels] = rows.extra_features
     assert labels.name == 'targets' and labels.values.dtype == np.int64
     texts = [side.row(each) for each in range(len(rows))]
     return list(zip(texts, labels.values.tolist(), strict=True))

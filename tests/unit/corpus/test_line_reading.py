@@ -155,12 +155,12 @@ def test_ranges_of_plain_files_tile_them_in_order(sizes, item_bytes):
     files = tuple(CorpusFile(f'{size}', f'{size}', size, False) for size in sizes)
     items = plan_items(Split('dev', Tsv((0, 2)), tuple((file,) for file in files)), (), item_bytes)
     for place, file in enumerate(files):
-        ranges = [item.ranges[0] for item in items if item.place == place]
+        ranges = [item.ranges[0] for item in items if item.file_index == place]
         assert all(part.file == file and 0 < part.end - part.start <= item_bytes for part in ranges)
         assert [place for part in ranges for place in range(part.start, part.end)] == list(
             range(file.size)
         )
-    assert [item.place for item in items] == sorted(item.place for item in items)
+    assert [item.file_index for item in items] == sorted(item.file_index for item in items)
     assert {(item.split, item.format) for item in items} <= {('dev', Tsv((0, 2)))}
 
 
@@ -226,7 +226,9 @@ def test_pairs_of_unequal_length_are_refused_with_both_names_and_counts(zipped):
 @pytest.mark.parametrize('zipped', [(False, False), (True, False), (True, True)])
 def test_a_last_line_needs_no_line_feed_and_empty_pairs_no_items(zipped):
     items = plan([(b'', b''), (b'a\nb', b'c\nd\n')], 64, zipped)
-    assert [(item.place, *data_of(block)) for item, block in items] == [(1, b'a\nb', b'c\nd\n')]
+    assert [(item.file_index, *data_of(block)) for item, block in items] == [
+        (1, b'a\nb', b'c\nd\n')
+    ]
 
 
 def test_an_index_that_lacks_a_part_is_a_programmers_mistake():

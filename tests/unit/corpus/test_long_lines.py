@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from tokcore.corpus.bitext import Bitext
 from tokcore.corpus.corpus import MAX_LINE_BYTES, CorpusFile, Split
 from tokcore.corpus.formats import Lines, block_rows, index_ranges, plan_items, read_blocks
-from tokcore.corpus.stats import LineTally, add_tallies, checksum_file, join_checksums, stats_of
+from tokcore.corpus.stats import LineTally, add_tallies, block_stats, checksum_file, join_checksums
 from tokcore.corpus.tsv import Tsv
 from tokcore.errors import InputError
 from tokcore.text.normalizers import T2T_LINES
@@ -52,18 +52,18 @@ class Corpus:
 
 def found_in(corpus, item_bytes, max_line_bytes):
     """All that is known of the lines: texts with offsets, tally, rejected lines, whole texts."""
-    rows, tallies, rejected, receipts = [], [], {}, []
+    rows, tallies, rejected, checksums = [], [], {}, []
     for block in corpus.blocks(item_bytes, max_line_bytes):
         kept = block_rows(block, T2T_LINES)
         texts = [[side.row(index) for side in kept.sides] for index in range(len(kept))]
         rows += list(zip(kept.offsets.tolist(), texts))
-        facts = stats_of(block, kept, (corpus.split,), 'skip')
-        tallies.append(facts.tally)
-        receipts += facts.receipts
-        for lines in facts.rejected:
+        stats = block_stats(block, kept, (corpus.split,), 'skip')
+        tallies.append(stats.tally)
+        checksums += stats.checksums
+        for lines in stats.rejected:
             rejected[lines.reason] = rejected.get(lines.reason, b'') + lines.json_lines
     sides = [
-        join_checksums([each for each in receipts if each.side == side])
+        join_checksums([each for each in checksums if each.side == side])
         for side in range(len(corpus.files))
     ]
     assert sides == [checksum_file(file, corpus.open) for file in corpus.files]
@@ -199,7 +199,7 @@ def test_the_sentence_tells_place_size_bound_and_both_remedies(item_bytes):
     corpus = Corpus('bitext', [b'a\nb\n', b'c\n' + b'd' * 300 + b'\n'], (False, False))
     with pytest.raises(InputError) as refused:
         for block in corpus.blocks(item_bytes, 200):
-            stats_of(block, block_rows(block, T2T_LINES), (corpus.split,), 'stop')
+            block_stats(block, block_rows(block, T2T_LINES), (corpus.split,), 'stop')
     assert str(refused.value) == (
         '1.txt: the line that starts at byte 2 has 300 bytes, more than the 200 of '
         '--max-line-size; give a larger --max-line-size, or leave such lines out with '

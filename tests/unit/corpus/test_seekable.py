@@ -15,7 +15,7 @@ from tokcore.corpus.formats import Lines, block_rows, index_ranges, plan_items, 
 from tokcore.corpus.jsonl import JsonLines
 from tokcore.corpus.line_reading import starting_lines
 from tokcore.corpus.seekable import part_ends, text_from
-from tokcore.corpus.stats import checksums_of, join_checksums
+from tokcore.corpus.stats import block_checksums, join_checksums
 from tokcore.corpus.tsv import Tsv
 from tokcore.errors import InputError
 from tokcore.text.normalizers import RAW_LINES
@@ -49,8 +49,8 @@ def rows_of(chosen, file, opened, item_bytes, block_bytes=1 << 20):
             (offset, *(side.row(row) for side in found.sides))
             for row, offset in enumerate(found.offsets.tolist())
         ]
-    receipts = [each for block in blocks for each in checksums_of(block)]
-    return rows, join_checksums(receipts).bytes
+    checksums = [each for block in blocks for each in block_checksums(block)]
+    return rows, join_checksums(checksums).bytes
 
 
 @PACKED
@@ -89,7 +89,7 @@ def test_there_are_as_many_items_as_parts_where_these_are_large(packer):
     file, opened = packed_file(packer, texts)
     items = items_of(Lines(), file, opened, 50)
     assert [item.ranges[0].start for item in items] == [0, 71, 213]
-    assert {item.ranges[0].of_text for item in items} == {True}
+    assert {item.ranges[0].decompressed for item in items} == {True}
     assert sum(item.stored_bytes for item in items) == len(b''.join(texts))
     assert not any(item.is_compressed for item in items)
     assert len(items_of(Lines(), file, opened, file.size)) == 1

@@ -17,8 +17,8 @@ from tokcore.corpus.stats import (
     RangeChecksum,
     TextSummary,
     add_tallies,
+    block_checksums,
     checksum_file,
-    checksums_of,
     combine_crc32c,
     join_checksums,
 )
@@ -80,7 +80,7 @@ def test_combining_is_associative_for_lengths_beyond_memory(first, second, third
     assert left == right
 
 
-def receipts(text, cuts):
+def checksums(text, cuts):
     places = sorted({0, len(text), *(cut % (len(text) + 1) for cut in cuts)})
     return [
         RangeChecksum('train', 3, 1, start, end - start, google_crc32c.value(text[start:end]))
@@ -91,13 +91,13 @@ def receipts(text, cuts):
 @settings(deadline=None)
 @given(st.binary(max_size=200), st.lists(st.integers(0, 200)), st.randoms())
 def test_receipts_join_in_any_order_however_the_text_was_cut(text, cuts, random):
-    found = receipts(text, cuts)
+    found = checksums(text, cuts)
     random.shuffle(found)
     assert join_checksums(found, len(text)) == TextSummary(len(text), google_crc32c.value(text))
 
 
 def test_what_was_lost_or_read_twice_is_named():
-    found = receipts(b'abcdefghi', [3, 6])
+    found = checksums(b'abcdefghi', [3, 6])
     with pytest.raises(ValueError, match=r"bytes 3 to 6 of .*\('train', 3, 1\) were lost"):
         join_checksums([found[0], found[2]])
     with pytest.raises(ValueError, match='bytes 0 to 3 .* lost'):
@@ -118,7 +118,7 @@ def test_no_receipts_are_an_empty_text():
 
 def test_a_pair_gives_a_receipt_for_each_side():
     block = Block('dev', Bitext(), 2, (BlockText(10, b'abc\n'), BlockText(7, b'de\n')))
-    assert checksums_of(block) == (
+    assert block_checksums(block) == (
         RangeChecksum('dev', 2, 0, 10, 4, google_crc32c.value(b'abc\n')),
         RangeChecksum('dev', 2, 1, 7, 3, google_crc32c.value(b'de\n')),
     )
@@ -137,6 +137,6 @@ def test_the_checksum_is_that_of_the_text_however_stored_or_cut(
 
     items = plan_items(Split('train', Lines(), ((file,),)), (), item_bytes)
     blocks = [block for item in items for block in read_blocks(item, open_binary, block_bytes)]
-    joined = join_checksums(receipt for block in blocks for receipt in checksums_of(block))
+    joined = join_checksums(checksum for block in blocks for checksum in block_checksums(block))
     assert joined == checksum_file(file, open_binary)
     assert joined == TextSummary(len(text), google_crc32c.value(text))

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from tokcore.corpus.corpus import TOO_LONG, CorpusFile, Split
 from tokcore.corpus.formats import plan_items
-from tokcore.corpus.stats import checksums_of, join_checksums
+from tokcore.corpus.stats import block_checksums, join_checksums
 from tokcore.corpus.tmx import Tmx
 from tokcore.corpus.tmx_reading import unit_rows
 from tokcore.text.normalizers import T2T_LINES
@@ -131,15 +131,15 @@ def plain_rows(document, wanted, drops=True):
 
 
 def read(data, form, piece=1 << 20, block_bytes=1 << 20, max_line_bytes=1 << 20):
-    """The rows of a file, read in blocks of a size, and the files' checksum by its receipts."""
+    """The rows of a file, read in blocks of a size, and the files' checksum by its checksums."""
     path = 'x.tmx'
     file = CorpusFile(path, path, len(data), False)
     split = Split('train', form, ((file,),))
     blocks = []
     for item in plan_items(split):
         blocks += item.format.read(item, lambda _: Pieces(data, piece), block_bytes, max_line_bytes)
-    receipts = [each for block in blocks for each in checksums_of(block)]
-    summary = join_checksums(receipts, len(data))
+    checksums = [each for block in blocks for each in block_checksums(block)]
+    summary = join_checksums(checksums, len(data))
     assert (summary.bytes, summary.crc32c) == (len(data), google_crc32c.value(data))
     return [form.rows(block, T2T_LINES) for block in blocks]
 

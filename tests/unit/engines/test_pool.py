@@ -198,7 +198,7 @@ def test_what_a_bundle_gives_at_its_end_is_in_the_global_window():
     assert in_global_window('x') == WindowedValue(
         'x', GlobalWindow().max_timestamp(), (GlobalWindow(),)
     )
-    tagged = in_global_window(TaggedOutput('facts', ('lines', 3)))
-    assert tagged.tag == 'facts'
+    tagged = in_global_window(TaggedOutput('stats', ('lines', 3)))
+    assert tagged.tag == 'stats'
     assert tagged.value.value == ('lines', 3)
     assert tagged.value.windows == (GlobalWindow(),)

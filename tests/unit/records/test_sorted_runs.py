@@ -39,7 +39,7 @@ from tokcore.records.tfrecord import FramedRows, sort_rows
 
 FINGERPRINT = bytes(range(16))
 TALLY = LineTally('train', 7, 4, 1, {'invalid_utf8': 2})
-FACTS = RunStats(2, TALLY, (RangeChecksum('train', 0, 0, 5, 70, 99),))
+STATS = RunStats(2, TALLY, (RangeChecksum('train', 0, 0, 5, 70, 99),))
 REJECTED = (
     RejectedLines('train', 'invalid_utf8', 0, 5, b'{"line": 1}\n{"line": 2}\n'),
     RejectedLines('train', 'missing_column', 0, 5, b'{"line": 3}\n'),
@@ -48,11 +48,11 @@ REJECTED = (
 
 
 def test_lines_that_are_too_long_are_told_where_there_are_any():
-    assert b'too_long' not in FACTS.to_json()
+    assert b'too_long' not in STATS.to_json()
     tally = LineTally('train', 7, 4, 1, {'invalid_utf8': 1, 'too_long': 1})
-    facts = RunStats(2, tally, FACTS.receipts)
-    assert RunStats.from_json(facts.to_json()) == facts
-    assert RunStats.from_json(FACTS.to_json()) == FACTS
+    stats = RunStats(2, tally, STATS.checksums)
+    assert RunStats.from_json(stats.to_json()) == stats
+    assert RunStats.from_json(STATS.to_json()) == STATS
 
 
 KEYS = st.one_of(st.integers(0, 2**64 - 1), st.integers(0, 40), st.integers(2**63, 2**63 + 40))
@@ -80,7 +80,7 @@ def head(buckets: int, **changes) -> RunHead:
 
 def written(rows: list[tuple[int, bytes]], buckets: int, rejected=(), **changes) -> bytes:
     stream = io.BytesIO()
-    size, _ = write_run(stream, head(buckets, **changes), sorted_rows(rows), FACTS, rejected)
+    size, _ = write_run(stream, head(buckets, **changes), sorted_rows(rows), STATS, rejected)
     data = stream.getvalue()
     assert len(data) == size
     return data
@@ -148,14 +148,14 @@ class TestFormat:
     def test_a_run_depends_on_its_rows_and_not_on_their_order(self, rows, buckets):
         assert written(rows, buckets, REJECTED) == written(rows[::-1], buckets, REJECTED)
 
-    def test_facts_and_rejected_lines_are_read_back(self):
+    def test_stats_and_rejected_lines_are_read_back(self):
         data = written([(1, b'x')], 4, REJECTED)
-        facts, last = read_run_stats(io.BytesIO(data), len(data), head(4))
+        stats, last = read_run_stats(io.BytesIO(data), len(data), head(4))
         assert last
-        assert dataclasses.replace(facts, rejected=()) == FACTS
+        assert dataclasses.replace(stats, rejected=()) == STATS
         sections = {
             each.reason: (data[each.offset : each.offset + each.bytes], each.lines)
-            for each in facts.rejected
+            for each in stats.rejected
         }
         assert sections == {
             'invalid_utf8': (b'{"line": 1}\n{"line": 2}\n{"line": 4}\n', 3),
@@ -177,8 +177,8 @@ class TestDamage:
 
     def test_a_changed_byte_behind_the_records_makes_it_not_whole(self):
         data = written(self.ROWS, 8)
-        facts = len(data) - FOOTER_BYTES - 8 * ENTRY.itemsize - len(FACTS.to_json())
-        for place in range(facts, len(data)):
+        stats = len(data) - FOOTER_BYTES - 8 * ENTRY.itemsize - len(STATS.to_json())
+        for place in range(stats, len(data)):
             bad = bytearray(data)
             bad[place] ^= 1
             assert read_run_stats(io.BytesIO(bad), len(bad), head(8)) is None
@@ -253,8 +253,8 @@ class TestMerging:
 def block(rows: list[tuple[int, bytes]], offset: int, data: bytes, rejected=()) -> EncodedBlock:
     lines = sum(each.json_lines.count(b'\n') for each in rejected)
     tally = LineTally('train', len(rows) + lines, len(rows), 0, {'invalid_utf8': lines})
-    receipt = RangeChecksum('train', 0, 0, offset, len(data), zlib.crc32(data))
-    return EncodedBlock(framed(rows), BlockStats(tally, (receipt,), tuple(rejected)))
+    checksum = RangeChecksum('train', 0, 0, offset, len(data), zlib.crc32(data))
+    return EncodedBlock(framed(rows), BlockStats(tally, (checksum,), tuple(rejected)))
 
 
 class TestBuffer:
@@ -285,25 +285,25 @@ class TestBuffer:
             buffer.add(block(rows, 2 * number, b'ab'))
         assert buffer.sorted_rows().records().tobytes() == b''.join(r for _, r in sorted(kept))
         if blocks:
-            facts = buffer.facts('train', len(blocks))
-            assert facts.tally.examples == len(kept)
-            [receipt] = facts.receipts
-            assert (receipt.offset, receipt.length) == (0, 2 * len(blocks))
+            stats = buffer.stats('train', len(blocks))
+            assert stats.tally.examples == len(kept)
+            [checksum] = stats.checksums
+            assert (checksum.offset, checksum.length) == (0, 2 * len(blocks))
 
 
 @given(st.lists(st.binary(min_size=1, max_size=9), min_size=1), st.randoms())
 @settings(deadline=None)
 def test_adjacent_receipts_joined_in_any_batches_say_the_same(pieces, dice):
-    receipts, offset = [], 0
+    checksums, offset = [], 0
     for piece in pieces:
         for side in (0, 1):
-            receipts.append(RangeChecksum('train', 0, side, offset, len(piece), zlib.crc32(piece)))
+            checksums.append(RangeChecksum('train', 0, side, offset, len(piece), zlib.crc32(piece)))
         offset += len(piece)
-    in_order = join_adjacent(receipts)
+    in_order = join_adjacent(checksums)
     assert [(each.side, each.offset, each.length) for each in in_order] == [
         (0, 0, offset), (1, 0, offset),
     ]  # fmt: skip
-    dice.shuffle(receipts)
+    dice.shuffle(checksums)
     for side in (0, 1):
-        of_side = [each for each in receipts if each.side == side]
+        of_side = [each for each in checksums if each.side == side]
         assert join_checksums(join_adjacent(of_side)) == join_checksums(of_side)

@@ -57,7 +57,7 @@ def need_of_all(plan: ReadPlan) -> DiskNeed:
         for block in read_blocks(item, open_binary):
             encoded = loaded.encode(block)
             files += len(encoded.rows.records)
-            files += sum(len(each.json_lines) for each in encoded.facts.rejected)
+            files += sum(len(each.json_lines) for each in encoded.stats.rejected)
             rows += len(encoded.rows)
     return DiskNeed(files + 12 * rows, files)
 

@@ -58,18 +58,18 @@ def writing(tmp_path, vocabulary):
 def test_a_run_goes_on_behind_lines_that_were_left_out(writing, tmp_path):
     text = (LINE * 30 + LONG) * 6
     first = writing(text, 1000, parts=3)
-    assert len(first) == 3 and sum(part.facts.tally.rejected for part in first) > 0
+    assert len(first) == 3 and sum(part.stats.tally.rejected for part in first) > 0
     all_parts = writing(text, 1000)
     assert all_parts[:3] == first
-    assert sum(part.facts.tally.lines for part in all_parts) == 6 * 31
-    assert sum(part.facts.tally.rejected for part in all_parts) == 6
+    assert sum(part.stats.tally.lines for part in all_parts) == 6 * 31
+    assert sum(part.stats.tally.rejected for part in all_parts) == 6
 
 
 @pytest.mark.parametrize('finished', [0, 3, None])
 def test_lines_left_out_of_finished_parts_count_too_and_once(writing, finished):
     text = (LINE * 30 + LONG) * 6
     if finished != 0:
-        assert sum(part.facts.tally.rejected for part in writing(text, 1000, parts=finished)) > 0
+        assert sum(part.stats.tally.rejected for part in writing(text, 1000, parts=finished)) > 0
     with pytest.raises(InputError, match='6 of .* lines read could not be used'):
         writing(text, 1000, budget=RejectionBudget(rejection_limit('5'), None))
     writing(text, 1000, budget=RejectionBudget(rejection_limit('6'), None))
@@ -78,7 +78,7 @@ def test_lines_left_out_of_finished_parts_count_too_and_once(writing, finished):
 def test_parts_with_a_line_that_is_too_long_now_are_given_up(writing):
     text = LINE * 30 + LONG + LINE * 100
     made = writing(text, 1 << 20, parts=2)
-    assert sum(part.facts.tally.lines for part in made) > 31
+    assert sum(part.stats.tally.lines for part in made) > 31
     with pytest.raises(InputError, match='of a line longer than --max-line-size; .* run again'):
         writing(text, 1000)
 

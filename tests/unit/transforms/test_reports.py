@@ -16,11 +16,11 @@ from tokcore.errors import InputError
 def block(good, bad, line_bytes=10, reason='invalid_utf8'):
     """What is known of a block of so many lines of two files, all of the same length."""
     size = (good + bad) * line_bytes
-    receipts = (
+    checksums = (
         RangeChecksum('train', 0, 0, 0, size, 0),
         RangeChecksum('train', 0, 1, 0, 99 * size, 0),
     )
-    return BlockStats(LineTally('train', good + bad, good, 0, {reason: bad}), receipts, ())
+    return BlockStats(LineTally('train', good + bad, good, 0, {reason: bad}), checksums, ())
 
 
 def test_a_number_is_passed_with_the_first_line_more():

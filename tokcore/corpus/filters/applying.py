@@ -27,7 +27,7 @@ MOST_NUMBERS = (1 << 44) // PIECES
 """Rows of a file that can be told apart then: `order_keys` takes identities of 44 bits."""
 
 
-def taken_rows(block: Block, splits: Sequence[Split], normalizer: Normalizer) -> Rows:
+def select_rows(block: Block, splits: Sequence[Split], normalizer: Normalizer) -> Rows:
     """Returns a block's rows as filters leave them, but for those behind its dataset's end.
 
     The latter are only counted, and no filter sees them.
@@ -41,12 +41,12 @@ def taken_rows(block: Block, splits: Sequence[Split], normalizer: Normalizer) ->
         InputError: a user's filter fails.
     """
     rows = block_rows(block, normalizer)
-    split = split_of(splits, block.split, block.place)
+    split = split_of(splits, block.split, block.file_index)
     if split is None:
         return rows
     end = None
-    if split.end is not None and block.place >= split.end[0]:
-        end = split.end[1] if block.place == split.end[0] else 0
+    if split.end is not None and block.file_index >= split.end[0]:
+        end = split.end[1] if block.file_index == split.end[0] else 0
         # The end may be between rows that come of one, which then is filtered.
         rows = _before(rows, -(-end // identity_step(split)))
     if not split.filters:
@@ -74,7 +74,7 @@ def find_end(
         if split.filters:
             rows = filtered_rows(rows, split, block, normalizer)
         if len(rows) >= left:
-            return block.place, int(rows.identities[left - 1]) + 1
+            return block.file_index, int(rows.identities[left - 1]) + 1
         left -= len(rows)
     return None
 
@@ -82,7 +82,9 @@ def find_end(
 def _pieces_before(rows: Rows, end: int) -> Rows:
     """The rows whose identities are before one."""
     kept = int(np.searchsorted(rows.identities, end))
-    return dataclasses.replace(rows.at(slice(kept)), beyond=rows.beyond + len(rows) - kept)
+    return dataclasses.replace(
+        rows.select(slice(kept)), beyond_max_examples=rows.beyond_max_examples + len(rows) - kept
+    )
 
 
 def _before(rows: Rows, end: int) -> Rows:
@@ -94,9 +96,9 @@ def _before(rows: Rows, end: int) -> Rows:
     kept = int(np.searchsorted(rows.offsets, end))
     rejects = tuple(each for each in rows.rejects if each.side or each.offset < end)
     return dataclasses.replace(
-        rows.at(slice(kept)),
+        rows.select(slice(kept)),
         rejects=rejects,
-        beyond=len(rows) - kept + len(rows.rejects) - len(rejects),
+        beyond_max_examples=len(rows) - kept + len(rows.rejects) - len(rejects),
     )
 
 
@@ -134,8 +136,8 @@ def filtered_rows(rows: Rows, split: Split, block: Block, normalizer: Normalizer
         InputError: a user's function fails or makes more than a worker can hold, or more rows come
             of one than can be told apart.
     """
-    place = block.place
-    limits = RowLimits(block.max_line_bytes, block.format.barred)
+    place = block.file_index
+    limits = RowLimits(block.max_line_bytes, block.format.forbidden_characters)
     taken = _Taken(rows.sides, np.arange(len(rows)))
     filtered: collections.Counter[str] = collections.Counter()
     added = 0
@@ -161,14 +163,14 @@ def filtered_rows(rows: Rows, split: Split, block: Block, normalizer: Normalizer
             dropped += _dropped(each, rows, taken, gone)
             dropped += _dropped(each, rows, _Taken(sides, taken.rows[found.rows]), ~stays)
         if not stays.all():
-            sides = tuple(Side(side.text, side.starts[stays], side.ends[stays]) for side in sides)
+            sides = tuple(side.take(stays) for side in sides)
             found = Filtered(sides, found.rows[stays])
         taken = _Taken(sides, taken.rows[found.rows])
     made = dataclasses.replace(
         rows,
         sides=taken.sides,
         line_starts=rows.line_starts[taken.rows],
-        kept=tuple(column.taken(taken.rows) for column in rows.kept),
+        extra_features=tuple(column.select(taken.rows) for column in rows.extra_features),
         filtered={name: count for name, count in sorted(filtered.items()) if count},
         added=added,
         rejects=(*rows.rejects, *sorted(rejects, key=lambda each: each.offset)),
@@ -178,7 +180,9 @@ def filtered_rows(rows: Rows, split: Split, block: Block, normalizer: Normalizer
         return made
     first = block.texts[0]
     end = first.offset + len(first.data)
-    return dataclasses.replace(made, pieces=_identities(rows, taken.rows, split, place, end))
+    return dataclasses.replace(
+        made, assigned_identities=_identities(rows, taken.rows, split, place, end)
+    )
 
 
 def _identities(

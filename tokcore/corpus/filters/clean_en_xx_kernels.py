@@ -69,7 +69,7 @@ def failed_tests(english: Side) -> np.ndarray:
 
 
 def _taken(side: Side, rows: np.ndarray) -> Side:
-    return Side(side.text, side.starts[rows], side.ends[rows])
+    return side.take(rows)
 
 
 def _arrays(side: Side) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -17,7 +17,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
-from tokcore.corpus.corpus import AskedFilter
+from tokcore.corpus.corpus import FilterSpec
 from tokcore.errors import InputError
 from tokcore.options import LARGEST_INT32, said, shown
 
@@ -60,17 +60,17 @@ def filter_list(text: str) -> tuple[str, ...]:
     return specs
 
 
-def asked_filters(specs: Sequence[str]) -> tuple[AskedFilter, ...]:
+def asked_filters(specs: Sequence[str]) -> tuple[FilterSpec, ...]:
     """Returns filters as a `Split` has them, with the stamps that they have here.
 
     Raises:
         InputError: a user's function cannot be imported.
     """
-    return tuple(AskedFilter(each, make_filter(each).stamp) for each in specs)
+    return tuple(FilterSpec(each, make_filter(each).stamp) for each in specs)
 
 
 @functools.lru_cache(maxsize=64)
-def made_filters(asked: tuple[AskedFilter, ...]) -> tuple[RowFilter, ...]:
+def made_filters(asked: tuple[FilterSpec, ...]) -> tuple[RowFilter, ...]:
     """Returns the filters of a split, made once in a process.
 
     Raises:
@@ -86,7 +86,7 @@ def made_filters(asked: tuple[AskedFilter, ...]) -> tuple[RowFilter, ...]:
     return made
 
 
-def try_filters(asked: tuple[AskedFilter, ...], sides: int) -> None:
+def try_filters(asked: tuple[FilterSpec, ...], sides: int) -> None:
     """Applies filters to no rows of so many sides.
 
     Raises:

@@ -25,11 +25,11 @@ class RowLimits:
 
     Attributes:
         most_bytes: that may be made of one row, on each side.
-        barred: characters of ASCII that no row of its format can have.
+        forbidden_characters: characters of ASCII that no row of its format can have.
     """
 
     most_bytes: int = MAX_LINE_BYTES
-    barred: str = ''
+    forbidden_characters: str = ''
 
 
 @dataclass(frozen=True)

@@ -254,5 +254,5 @@ def kept_rows(sides: tuple[Side, ...], is_kept: np.ndarray) -> Filtered:
     rows = np.flatnonzero(is_kept)
     if len(rows) == len(is_kept):
         return Filtered(sides, rows)
-    taken = tuple(Side(each.text, each.starts[rows], each.ends[rows]) for each in sides)
+    taken = tuple(each.take(rows) for each in sides)
     return Filtered(taken, rows)

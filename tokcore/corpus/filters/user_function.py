@@ -175,7 +175,7 @@ class UsersFunction(RowFilter):
     def _checked_size(self, text: str) -> int:
         if len(text) > self.limits.most_bytes:
             return len(text)  # as many bytes at least, which need not be made
-        for character in self.limits.barred:
+        for character in self.limits.forbidden_characters:
             if character in text:
                 raise _UnfitError(
                     FILTER_NO_ROW,

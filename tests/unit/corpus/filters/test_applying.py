@@ -11,16 +11,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tokcore.corpus.corpus import AskedFilter, CorpusFile, Split
+from tokcore.corpus.corpus import CorpusFile, FilterSpec, Split
 from tokcore.corpus.filters import applying, registry
-from tokcore.corpus.filters.applying import find_end, taken_rows
+from tokcore.corpus.filters.applying import find_end, select_rows
 from tokcore.corpus.filters.registry import asked_filters
 from tokcore.corpus.filters.user_function import UsersFunction
 from tokcore.corpus.formats import index_ranges, plan_items, read_blocks
 from tokcore.corpus.jsonl import JsonLines
 from tokcore.corpus.order_keys import OFFSET_BITS, order_keys
 from tokcore.corpus.parquet import Parquet
-from tokcore.corpus.stats import add_tallies, stats_of
+from tokcore.corpus.stats import add_tallies, block_stats
 from tokcore.corpus.tsv import Tsv
 from tokcore.errors import InputError
 from tokcore.text.normalizers import RAW_LINES, T2T_LINES
@@ -110,18 +110,18 @@ def taken(
         split = dataclasses.replace(split, end=end)
     found = Taken([], [], [], [], [], [])
     for block in blocks:
-        rows = taken_rows(block, (split,), normalizer)
-        facts = stats_of(block, rows, (split,), on_error)
+        rows = select_rows(block, (split,), normalizer)
+        stats = block_stats(block, rows, (split,), on_error)
         found.texts += [tuple(side.row(row) for side in rows.sides) for row in range(len(rows))]
         found.identities += rows.identities.tolist()
         found.offsets += rows.offsets.tolist()
-        found.tally.append(facts.tally)
+        found.tally.append(stats.tally)
         found.rejected += [
-            (each.reason, json.loads(line)) for each in facts.rejected
+            (each.reason, json.loads(line)) for each in stats.rejected
             for line in each.json_lines.splitlines()
         ]  # fmt: skip
-        names = [column.name for column in rows.kept]
-        columns = [column.values for column in rows.kept]
+        names = [column.name for column in rows.extra_features]
+        columns = [column.values for column in rows.extra_features]
         found.kept += [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
     found.tally = add_tallies('train', found.tally)
     assert found.tally.examples == len(found.texts)
@@ -326,4 +326,4 @@ def test_lines_that_were_lost_by_a_filter_are_noticed():
 
 def test_a_split_without_a_filter_says_nothing_of_any():
     assert Split('train', Tsv(), ()).filters == ()
-    assert AskedFilter('nfc').stamp == ''
+    assert FilterSpec('nfc').stamp == ''

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from tokcore.corpus.corpus import AskedFilter
+from tokcore.corpus.corpus import FilterSpec
 from tokcore.corpus.filters import registry
 from tokcore.corpus.filters.registry import (
     asked_filters,
@@ -102,7 +102,7 @@ def test_a_worker_whose_tables_are_others_refuses_them():
     with pytest.raises(
         InputError, match=r'letters \w+\) than where the job was begun \(letters 0\)'
     ):
-        made_filters((AskedFilter('script:Latn:0.5', 'letters 0'),))
+        made_filters((FilterSpec('script:Latn:0.5', 'letters 0'),))
 
 
 def test_no_filter_is_imported_before_it_is_made():
