@@ -1,6 +1,5 @@
 """Formats by name: what each declares, and how splits of them are planned and read."""
 
-import ast
 import gzip
 import io
 import pathlib
@@ -15,7 +14,6 @@ from tokcore.corpus.bitext import Bitext
 from tokcore.corpus.corpus import Block, BlockText, CorpusFile, Split, TextRange, WorkItem
 from tokcore.corpus.formats import (
     Lines,
-    all_formats,
     all_reasons,
     block_rows,
     corpus_format,
@@ -40,26 +38,6 @@ line = st.one_of(
 ending = st.sampled_from([b'\n', b'\r\n'])
 
 sizes = st.one_of(st.integers(1, 64), st.sampled_from([1 << 10, 1 << 20]))
-
-
-def compared_words(path: pathlib.Path) -> list[str]:
-    """The words that a module compares something with, or takes cases of."""
-    compared = [
-        constant.value
-        for node in ast.walk(ast.parse(path.read_text()))
-        if isinstance(node, (ast.Compare, ast.MatchValue))
-        for constant in ast.walk(node)
-        if isinstance(constant, ast.Constant) and isinstance(constant.value, str)
-    ]
-    return [word for word in compared if word in NAMES]
-
-
-def test_nobody_asks_for_the_name_of_a_format():
-    own = {ROOT / f'{each.__module__.replace(".", "/")}.py' for each in all_formats()}
-    modules = {path for room in ('tokcore', 'pipelines') for path in (ROOT / room).rglob('*.py')}
-    assert own < modules
-    found = {path: compared_words(path) for path in modules - own}
-    assert not {path.name: words for path, words in found.items() if words}
 
 
 def test_a_format_is_had_by_its_name():
