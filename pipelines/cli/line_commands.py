@@ -15,7 +15,12 @@ from pipelines.system_errors import system_error
 from tokcore.corpus.line_rows import text_rows
 from tokcore.encoding.encoder import EncodedSide, RowEncoder, unspelled_row
 from tokcore.encoding.scheme import PieceWriter, Scheme
-from tokcore.encoding.vocabulary import NO_TEMPLATE, SpecialIds, Template, Vocabulary
+from tokcore.encoding.vocabulary import (
+    NO_TEMPLATE,
+    Template,
+    Vocabulary,
+    without_special_ids,
+)
 from tokcore.errors import InputError
 from tokcore.text.rows import Normalizer, Side
 from tokcore.text.whitespace import escape_piece, unescape_piece
@@ -68,22 +73,13 @@ def detokenize(options: argparse.Namespace) -> int:
         )
         read_ids = _PieceIds(vocabulary) if options.pieces else _Ids(vocabulary)
         for number, line in enumerate(_read(_source()), 1):
-            ids = _stripped(read_ids.of_line(line, number), template, vocabulary.special_ids)
+            ids = read_ids.of_line(line, number)
+            ids = without_special_ids(ids, template, vocabulary.special_ids)
             if options.raw:
                 target.write(vocabulary.decode_bytes(ids) + b'\n')
             else:
                 target.write(_as_line(vocabulary.decode(ids)))
     return 0
-
-
-def _stripped(ids: list[int], template: Template, special_ids: SpecialIds) -> list[int]:
-    """Returns a row's own ids: without padding, what the template adds, and ends."""
-    while ids and ids[-1] == special_ids.pad:
-        ids.pop()
-    ids = template.stripped(ids)
-    while ids and ids[-1] in special_ids.at_end:
-        ids.pop()
-    return ids
 
 
 def _load(options: argparse.Namespace) -> tuple[Scheme, Vocabulary]:

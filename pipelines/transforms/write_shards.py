@@ -14,7 +14,7 @@ from pipelines.transforms.encode_blocks import EncodedFeature, SplitShards
 from pipelines.transforms.reports import WrittenFile
 from tokcore.corpus.stats import combine_crc32c
 from tokcore.encoding.scheme import Scheme
-from tokcore.reading.shards import EncodedRows, PieceLines, stream_rows, write_parquet
+from tokcore.reading.shards import EncodedRows, PieceLineWriter, stream_rows, write_parquet
 from tokcore.records.tfrecord import FramedRows, sort_rows
 
 _READ_BYTES = 8 << 20
@@ -70,12 +70,12 @@ class _ConvertFn(beam.DoFn):
             }
             self._lines = [loaded[path] for path in self._vocabularies]
 
-    def _piece_lines(self, path: str) -> PieceLines:
+    def _piece_lines(self, path: str) -> PieceLineWriter:
         if self._scheme.fixed is not None:
-            return PieceLines(self._scheme.fixed.pieces)
+            return PieceLineWriter(self._scheme.fixed.pieces)
         data = filesystem.read_bytes(path)
         vocabulary = self._scheme.parse(data, path, filesystem.read_if_there)
-        return PieceLines(vocabulary.pieces, self._scheme.piece_lines(vocabulary) is None)
+        return PieceLineWriter(vocabulary.pieces, self._scheme.piece_lines(vocabulary) is None)
 
     def process(self, element: str) -> Iterator[WrittenFile]:
         source = filesystem.join(self._folder, element)

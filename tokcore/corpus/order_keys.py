@@ -85,10 +85,16 @@ def _seed_mask(seed: int) -> np.ndarray:
     if not 0 <= seed < 1 << 64:
         raise InputError(f'Seed {seed} is not within 0 to 2^64 - 1; choose another.')
     # SplitMix64's increment keeps seed 0 away from the mix's fixed point 0.
-    return _mix13(np.array((seed + GOLDEN_RATIO) % (1 << 64), np.uint64))
+    return splitmix64(np.array(seed, np.uint64))
 
 
-# numpy warns of overflow for scalars only, not for arrays; wrapping around is what is wanted.
+def splitmix64(numbers: np.ndarray) -> np.ndarray:
+    """Returns for each state, uint64[n], the number that SplitMix64 gives next: uint64[n]."""
+    with np.errstate(over='ignore'):
+        return _mix13(numbers + np.uint64(GOLDEN_RATIO))
+
+
+# numpy warns of overflow for scalars, but wrapping around is intended.
 def _mix13(x: np.ndarray) -> np.ndarray:
     with np.errstate(over='ignore'):
         x = (x ^ (x >> np.uint64(30))) * np.uint64(_MULTIPLIER_1)

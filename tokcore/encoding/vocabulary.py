@@ -121,6 +121,18 @@ class SpecialIds(NamedTuple):
         return frozenset(each for each in (self.pad, self.end) if each is not None)
 
 
+def without_special_ids(ids: list[int], template: Template, special_ids: SpecialIds) -> list[int]:
+    """Returns the ids of a row's text: without padding, template and ends."""
+    end = len(ids)
+    while end and ids[end - 1] == special_ids.pad:
+        end -= 1
+    ids = template.stripped(ids[:end])
+    end = len(ids)
+    while end and ids[end - 1] in special_ids.at_end:
+        end -= 1
+    return ids[:end]
+
+
 def special_ids_by_name(id_of: Callable[[str], int | None]) -> SpecialIds:
     """Returns the roles of a vocabulary's entries by their names.
 

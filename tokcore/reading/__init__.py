@@ -1,7 +1,7 @@
 """Reads what `build` and `encode` wrote, for training: rows, and batches of NumPy arrays.
 
-    shards ─ `shards` ─▶ windows of rows ─ `batch_iterator` ─▶ rows in an epoch's order
-    rows ─ a rule of `batching` ─▶ buckets ─ `batch_iterator` ─▶ padded arrays
+    manifest ─ `manifest` ─▶ shards ─ `shards` ─▶ windows of rows
+    windows ─ `batch_iterator` ─▶ rows in an epoch's order ─ a rule of `batching` ─▶ padded arrays
 
-TensorFlow is used in `tensorflow` only.
+`dataset.open_dataset` is the way in. Only `tensorflow` imports TensorFlow.
 """

@@ -1,10 +1,12 @@
-"""Rules for batches: rows go to buckets by length, and a full bucket is a batch.
+"""Rules that make batches: a row goes to a bucket by its length, and a full bucket is a batch.
 
-TensorFlow NMT's `get_iterator` has `num_buckets + 1` buckets of the longer side's length, the last
-for all that is longer; the target's length counts the start token (nmt/utils/iterator_utils.py).
-Tensor2Tensor's batches have a budget of tokens (utils/data_reader.py): bounds of length grow by a
-tenth from 8 on, and a bucket has as many rows as the budget allows at its bound, lowered to a
-divisor of a highly composite number.
+`NmtBatches` is the rule of TensorFlow NMT's `get_iterator` (nmt/utils/iterator_utils.py): a fixed
+number of rows, in `num_buckets + 1` buckets by the longer side, the last for all longer rows; the
+length of a target counts the start token.
+
+`BudgetBatches` is Tensor2Tensor's (utils/data_reader.py): a budget of tokens. Bounds of length grow
+by a tenth from 8 on, and a bucket takes as many rows as the budget allows at its bound, rounded down
+to a divisor of a highly composite number.
 """
 
 from __future__ import annotations
@@ -21,62 +23,61 @@ from tokcore.encoding.vocabulary import NO_TEMPLATE, Template
 from tokcore.reading.record_kernels import fill_rows
 from tokcore.reading.shards import EncodedRows
 
-FIRST_BOUNDARY = 8
-STEP = 1.1
+_FIRST_BOUNDARY = 8
+_STEP = 1.1
 
 _PRIMES = (2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37, 41, 43, 47, 53, 59)
 """Their product is larger than any number of 64 bits."""
 
-_WIDTH = 10
-"""Of a bucket, where no greatest length of the source is given."""
+_BUCKET_WIDTH = 10
+"""Lengths in a bucket, where `source_max_length` is not given."""
 
 LEFT_OUT = -1
-"""The bucket of rows that no batch has."""
+"""The bucket of rows that go into no batch."""
 
 Batch = dict[str, np.ndarray]
 
+Signature = dict[str, tuple[tuple[int | None, ...], type]]
+"""The shape and dtype of each array of a batch; None where batches differ."""
+
 
 def growing_boundaries(
-    max_length: int, first: int = FIRST_BOUNDARY, step: float = STEP
+    max_length: int, first: int = _FIRST_BOUNDARY, step: float = _STEP
 ) -> tuple[int, ...]:
-    """Returns bounds below a length, each a tenth larger than the one before, and at least by 1.
+    """Returns bounds below a length, each larger than the one before by a tenth, or by 1.
 
     >>> growing_boundaries(14)
     (8, 9, 10, 11, 12, 13)
     """
-    found, bound = [], first
+    bounds, bound = [], first
     while bound < max_length:
-        found.append(bound)
+        bounds.append(bound)
         bound = max(bound + 1, int(bound * step))
-    return tuple(found)
+    return tuple(bounds)
 
 
 @dataclass(frozen=True)
 class BudgetBatches:
-    """The rule.
+    """Tensor2Tensor's rule: a batch has a budget of tokens.
 
     Attributes:
-        tokens: of a batch, padding included, at most; a longer row is a batch by itself.
-        pad: an id.
-        boundaries: ascending; a bucket holds lengths below its own and not below the one before.
-        longest: the bound that sizes the last bucket, whose lengths are up to it.
-        names: the features; a row's length is that of its longest.
-        min_length, max_length: others are left out; None: no row is too long.
-        pad_to_boundary: arrays are as wide as rows of their bucket can be.
+        tokens: the budget, padding included; a longer row is a batch by itself.
+        pad: the id of padding.
+        boundaries: ascending; a bucket holds the lengths below its bound, down to the one before.
+        longest: the bound of the last bucket, whose lengths are up to it.
+        features: those of the rows; a row is as long as its longest feature.
+        min_length, max_length: other rows are left out; None: no row is too long.
+        pad_to_boundary: arrays are as wide as the longest row that their bucket can hold.
     """
 
     tokens: int
     pad: int
     boundaries: tuple[int, ...]
     longest: int
-    names: tuple[str, ...]
+    features: tuple[str, ...]
     min_length: int = 0
     max_length: int | None = None
     pad_to_boundary: bool = False
-
-    @property
-    def features(self) -> tuple[str, ...]:
-        return self.names
 
     @property
     def sizes(self) -> np.ndarray:
@@ -87,15 +88,15 @@ class BudgetBatches:
         """The greatest length of each bucket."""
         return (*(bound - 1 for bound in self.boundaries), self.longest)
 
-    def look_at(self, rows: EncodedRows) -> BudgetRows:
-        return BudgetRows(self, rows)
+    def assign_buckets(self, rows: EncodedRows) -> BucketedRows:
+        return _BudgetRows(self, rows)
 
-    def signature(self) -> dict[str, tuple[tuple[int | None, ...], type]]:
-        found = {}
-        for name in self.names:
-            found[name] = ((None, None), np.int32)
-            found[f'{name}_length'] = ((None,), np.int32)
-        return found
+    def signature(self) -> Signature:
+        signature: Signature = {}
+        for name in self.features:
+            signature[name] = ((None, None), np.int32)
+            signature[f'{name}_length'] = ((None,), np.int32)
+        return signature
 
 
 def batch_sizes(tokens: int, bounds: Sequence[int]) -> tuple[int, ...]:
@@ -104,60 +105,63 @@ def batch_sizes(tokens: int, bounds: Sequence[int]) -> tuple[int, ...]:
     >>> batch_sizes(100, [8, 16, 50])
     (12, 6, 2)
     """
-    most = [max(1, tokens // bound) for bound in bounds]
-    divisors = _divisors_of_highly_composite(3 * max(most))
-    return tuple(divisors[bisect.bisect(divisors, each) - 1] for each in most)
+    most_rows = [max(1, tokens // bound) for bound in bounds]
+    divisors = _divisors_of_highly_composite(3 * max(most_rows))
+    return tuple(divisors[bisect.bisect(divisors, rows) - 1] for rows in most_rows)
 
 
 def _divisors_of_highly_composite(limit: int) -> list[int]:
-    """Returns the divisors of the largest number up to a limit that has more than all numbers below it."""
-    found: tuple[int, ...] = ()
-    most = 0
+    """Returns the divisors of the largest highly composite number up to a limit.
+
+    Such a number has more divisors than every smaller number.
+    """
+    best: tuple[int, ...] = ()
+    most_divisors = 0
     for _, exponents in sorted(_products(limit, 0, limit.bit_length())):
-        count = math.prod(each + 1 for each in exponents)
-        if count > most:
-            found, most = exponents, count
+        divisor_count = math.prod(exponent + 1 for exponent in exponents)
+        if divisor_count > most_divisors:
+            best, most_divisors = exponents, divisor_count
     divisors = [1]
-    for prime, exponent in zip(_PRIMES, found, strict=False):
-        divisors = [each * prime**power for each in divisors for power in range(exponent + 1)]
+    for prime, exponent in zip(_PRIMES, best, strict=False):
+        divisors = [divisor * prime**power for divisor in divisors for power in range(exponent + 1)]
     return sorted(divisors)
 
 
-def _products(limit: int, place: int, most: int) -> Iterator[tuple[int, tuple[int, ...]]]:
-    """Yields the products up to a limit of primes from a place on, with exponents that do not grow.
+def _products(limit: int, first: int, most: int) -> Iterator[tuple[int, tuple[int, ...]]]:
+    """Yields (product, exponents) of consecutive primes from the `first`-th on, up to a limit.
 
-    Numbers with more divisors than all below are among them: other exponents, or other primes, have
-    as many divisors at a larger number.
+    Exponents do not grow, and are at most `most`. Highly composite numbers are among these products:
+    with the exponents in another order, or other primes, a larger number has as many divisors.
     """
     yield 1, ()
     product = 1
     for exponent in range(1, most + 1):
-        product *= _PRIMES[place]
+        product *= _PRIMES[first]
         if product > limit:
             return
-        for rest, exponents in _products(limit // product, place + 1, exponent):
+        for rest, exponents in _products(limit // product, first + 1, exponent):
             yield product * rest, (exponent, *exponents)
 
 
-class BudgetRows:
-    """Rows and their buckets by the rule."""
+class _BudgetRows:
+    """Rows with the buckets that `BudgetBatches` assigns."""
 
     def __init__(self, rule: BudgetBatches, rows: EncodedRows):
         self._rule, self._ids = rule, rows.ids
-        self._starts = {name: rows.offsets[name][:-1] for name in rule.names}
-        self._lengths = {name: np.diff(rows.offsets[name]) for name in rule.names}
+        self._starts = {name: rows.offsets[name][:-1] for name in rule.features}
+        self._lengths = {name: np.diff(rows.offsets[name]) for name in rule.features}
         longest = np.max([*self._lengths.values()], axis=0)
-        kept = longest >= rule.min_length
+        is_allowed = longest >= rule.min_length
         if rule.max_length is not None:
-            kept &= longest <= rule.max_length
-        found = np.searchsorted(np.array(rule.boundaries, np.int64), longest, side='right')
-        self.buckets = np.where(kept, found, LEFT_OUT)
+            is_allowed &= longest <= rule.max_length
+        buckets = np.searchsorted(np.array(rule.boundaries, np.int64), longest, side='right')
+        self.buckets = np.where(is_allowed, buckets, LEFT_OUT)
 
     def batch(self, which: np.ndarray, bucket: int) -> Batch:
         width = self._rule.widths[bucket] if self._rule.pad_to_boundary else None
         batch = {}
         for name, lengths in self._lengths.items():
-            batch[name] = padded(
+            batch[name] = _padded(
                 self._ids[name], self._starts[name], lengths, which, self._rule.pad, width
             )
             batch[f'{name}_length'] = lengths[which].astype(np.int32)
@@ -166,16 +170,16 @@ class BudgetRows:
 
 @dataclass(frozen=True)
 class NmtBatches:
-    """The rule.
+    """TensorFlow NMT's rule: a batch has a fixed number of rows.
 
     Attributes:
         batch_size: rows of a batch.
-        start, end, pad: ids.
-        num_buckets: one less than there are; up to 1 makes none.
+        start, end, pad: ids around the target, and of padding.
+        num_buckets: one less than the number of buckets; up to 1: a single bucket.
         source_max_length, target_max_length: rows are cut to so many ids; None: they are not.
-        source: the feature that is the source; None: there are targets alone.
+        source: the feature that is the source; None: batches have targets only.
         target: the feature that is the target.
-        source_template, target_template: what surrounds the rows, and is taken off.
+        source_template, target_template: the ids around each row, which are removed.
     """
 
     batch_size: int
@@ -198,28 +202,21 @@ class NmtBatches:
     def sizes(self) -> np.ndarray:
         return np.full(self.num_buckets + 1 if self.num_buckets > 1 else 1, self.batch_size)
 
-    def look_at(self, rows: EncodedRows) -> NmtRows:
-        target = self._side(rows, self.target, self.target_template, self.target_max_length)
+    def assign_buckets(self, rows: EncodedRows) -> BucketedRows:
+        target = _CutRows.of(rows, self.target, self.target_template, self.target_max_length)
         source = None
         if self.source is not None:
-            source = self._side(rows, self.source, self.source_template, self.source_max_length)
-        return NmtRows(self, source, target)
-
-    @staticmethod
-    def _side(rows: EncodedRows, feature: str, template: Template, most: int | None) -> FeatureRows:
-        offsets = rows.offsets[feature]
-        whole = np.maximum(np.diff(offsets) - template.size, 0)
-        lengths = np.minimum(whole, most) if most else whole
-        return FeatureRows(rows.ids[feature], offsets[:-1] + len(template.before), lengths)
+            source = _CutRows.of(rows, self.source, self.source_template, self.source_max_length)
+        return _NmtRows(self, source, target)
 
     @property
-    def width(self) -> int:
-        """The lengths in a bucket."""
+    def bucket_width(self) -> int:
+        """How many lengths a bucket has."""
         if self.source is None or not self.source_max_length or self.num_buckets <= 1:
-            return _WIDTH
+            return _BUCKET_WIDTH
         return (self.source_max_length + self.num_buckets - 1) // self.num_buckets
 
-    def signature(self) -> dict[str, tuple[tuple[int | None, ...], type]]:
+    def signature(self) -> Signature:
         arrays = ['source'] * (self.source is not None) + ['target_input', 'target_output']
         lengths = ['target_sequence_length']
         lengths += ['source_sequence_length'] * (self.source is not None)
@@ -229,40 +226,52 @@ class NmtBatches:
         }
 
 
-class FeatureRows(NamedTuple):
-    """One side's rows as batches hold them: without their template, and cut."""
+class _CutRows(NamedTuple):
+    """The rows of one feature without their template, cut to a length."""
 
     ids: np.ndarray  # int32, of all rows
     starts: np.ndarray  # int64[rows]
-    lengths: np.ndarray  # int64[rows]; a row of 0 is left out
+    lengths: np.ndarray  # int64[rows]; a row of length 0 is left out
 
-    def padded(self, which: np.ndarray, pad: int, width: int | None = None, column: int = 0):
-        """Returns rows as int32[len(which), width], as `padded`."""
-        return padded(self.ids, self.starts, self.lengths, which, pad, width, column)
+    @classmethod
+    def of(
+        cls, rows: EncodedRows, feature: str, template: Template, max_length: int | None
+    ) -> _CutRows:
+        offsets = rows.offsets[feature]
+        lengths = np.maximum(np.diff(offsets) - template.size, 0)
+        if max_length:
+            lengths = np.minimum(lengths, max_length)
+        return cls(rows.ids[feature], offsets[:-1] + len(template.before), lengths)
+
+    def padded(
+        self, which: np.ndarray, pad: int, width: int | None = None, column: int = 0
+    ) -> np.ndarray:
+        """Returns rows as `_padded` does."""
+        return _padded(self.ids, self.starts, self.lengths, which, pad, width, column)
 
 
-class NmtRows:
-    """Rows and their buckets by the rule."""
+class _NmtRows:
+    """Rows with the buckets that `NmtBatches` assigns."""
 
-    def __init__(self, rule: NmtBatches, source: FeatureRows | None, target: FeatureRows):
+    def __init__(self, rule: NmtBatches, source: _CutRows | None, target: _CutRows):
         self._rule, self._source, self._target = rule, source, target
-        longest, kept = target.lengths + 1, target.lengths > 0
-        found = longest // rule.width
+        longest, is_allowed = target.lengths + 1, target.lengths > 0
+        buckets = longest // rule.bucket_width
         if source is not None:
-            kept &= source.lengths > 0
-            found = np.maximum(source.lengths // rule.width, found)
-        buckets = np.minimum(found, rule.num_buckets) if rule.num_buckets > 1 else 0
-        self.buckets = np.where(kept, buckets, LEFT_OUT)
+            is_allowed &= source.lengths > 0
+            buckets = np.maximum(source.lengths // rule.bucket_width, buckets)
+        buckets = np.minimum(buckets, rule.num_buckets) if rule.num_buckets > 1 else 0
+        self.buckets = np.where(is_allowed, buckets, LEFT_OUT)
 
     def batch(self, which: np.ndarray, bucket: int) -> Batch:
         rule, source, target = self._rule, self._source, self._target
         lengths = target.lengths[which]
         width = int(lengths.max()) + 1
-        given = target.padded(which, rule.pad, width, 1)
-        given[:, 0] = rule.start
-        wanted = target.padded(which, rule.pad, width)
-        wanted[np.arange(len(which)), lengths] = rule.end
-        batch = {'target_input': given, 'target_output': wanted}
+        target_input = target.padded(which, rule.pad, width, 1)
+        target_input[:, 0] = rule.start
+        target_output = target.padded(which, rule.pad, width)
+        target_output[np.arange(len(which)), lengths] = rule.end
+        batch = {'target_input': target_input, 'target_output': target_output}
         batch['target_sequence_length'] = (lengths + 1).astype(np.int32)
         if source is not None:
             lengths = source.lengths[which].astype(np.int32)
@@ -272,14 +281,14 @@ class NmtRows:
         return batch
 
 
-class BatchedRows(Protocol):
-    """Rows that are to become batches, looked at once."""
+class BucketedRows(Protocol):
+    """Rows with their buckets, of which batches are made."""
 
     buckets: np.ndarray
     """int64[rows]: the bucket of each row, or `LEFT_OUT`."""
 
     def batch(self, which: np.ndarray, bucket: int) -> Batch:
-        """Returns the rows of these numbers as padded arrays."""
+        """Returns the rows of these numbers, all of one bucket, as padded arrays."""
 
 
 class BatchRule(Protocol):
@@ -287,52 +296,58 @@ class BatchRule(Protocol):
 
     @property
     def features(self) -> tuple[str, ...]:
-        """The features that are read."""
+        """The features of a row that are read."""
 
     @property
     def sizes(self) -> np.ndarray:
-        """int64[buckets]: the rows of a whole batch."""
+        """int64[buckets]: the rows of a full batch."""
 
-    def look_at(self, rows: EncodedRows) -> BatchedRows:
+    def assign_buckets(self, rows: EncodedRows) -> BucketedRows:
         """Returns rows with their buckets."""
 
-    def signature(self) -> dict[str, tuple[tuple[int | None, ...], type]]:
-        """Returns the shape and dtype of each array of a batch; None is what differs."""
+    def signature(self) -> Signature:
+        """Returns the shape and dtype of each array of a batch."""
 
 
-def whole_batches(buckets: np.ndarray, sizes: np.ndarray) -> Iterator[tuple[np.ndarray, int]]:
-    """Yields (rows, bucket) of the batches that fill, in the order in which they do."""
-    order = np.argsort(buckets, kind='stable')
-    starts = np.searchsorted(buckets[order], np.arange(len(sizes) + 1))
-    found = []
-    for bucket, size in enumerate(sizes.tolist()):
-        own = order[starts[bucket] : starts[bucket + 1]]
-        for end in range(size, len(own) + 1, size):
-            found.append((int(own[end - 1]), bucket, own[end - size : end]))
-    for _, bucket, rows in sorted(found, key=lambda each: each[0]):
+def full_batches(buckets: np.ndarray, sizes: np.ndarray) -> Iterator[tuple[np.ndarray, int]]:
+    """Yields (rows, bucket) of each full batch, in the order in which their last rows come.
+
+    Args:
+        buckets: int64[rows], the bucket of each row or `LEFT_OUT`.
+        sizes: int64[buckets], the rows of a full batch.
+    """
+    batches = []
+    for bucket, (rows, size) in enumerate(zip(_rows_by_bucket(buckets, sizes), sizes.tolist())):
+        for end in range(size, len(rows) + 1, size):
+            batches.append((int(rows[end - 1]), bucket, rows[end - size : end]))
+    for _, bucket, rows in sorted(batches, key=lambda batch: batch[0]):
         yield rows, bucket
 
 
 def waiting_rows(buckets: np.ndarray, sizes: np.ndarray) -> np.ndarray:
-    """Returns the rows that fill no batch, in their order."""
-    order = np.argsort(buckets, kind='stable')
-    starts = np.searchsorted(buckets[order], np.arange(len(sizes) + 1))
-    rest = [
-        order[end - (end - start) % size : end]
-        for start, end, size in zip(starts[:-1], starts[1:], sizes.tolist(), strict=True)
+    """Returns the rows of buckets that are not full yet, in their order: int64."""
+    waiting = [
+        rows[len(rows) - len(rows) % size :]
+        for rows, size in zip(_rows_by_bucket(buckets, sizes), sizes.tolist())
     ]
-    return np.sort(np.concatenate([*rest, np.empty(0, np.int64)]).astype(np.int64))
+    return np.sort(np.concatenate([np.empty(0, np.int64), *waiting]))
 
 
-def part_batches(buckets: np.ndarray, sizes: np.ndarray) -> Iterator[tuple[np.ndarray, int]]:
-    """Yields (rows, bucket) of what waits at the end of an epoch, by ascending bucket."""
-    for bucket in range(len(sizes)):
-        rows = np.flatnonzero(buckets == bucket)
+def partial_batches(buckets: np.ndarray, sizes: np.ndarray) -> Iterator[tuple[np.ndarray, int]]:
+    """Yields (rows, bucket) of the rows that wait at the end of an epoch, by ascending bucket."""
+    for bucket, rows in enumerate(_rows_by_bucket(buckets, sizes)):
         if len(rows):
             yield rows, bucket
 
 
-def padded(
+def _rows_by_bucket(buckets: np.ndarray, sizes: np.ndarray) -> list[np.ndarray]:
+    """Returns for each bucket the numbers of its rows, ascending."""
+    order = np.argsort(buckets, kind='stable')
+    bounds = np.searchsorted(buckets[order], np.arange(len(sizes) + 1))
+    return [order[start:end] for start, end in zip(bounds, bounds[1:])]
+
+
+def _padded(
     ids: np.ndarray,
     starts: np.ndarray,
     lengths: np.ndarray,
@@ -341,7 +356,10 @@ def padded(
     width: int | None = None,
     column: int = 0,
 ) -> np.ndarray:
-    """Returns rows as int32[len(which), width]; None: as wide as the longest needs."""
+    """Returns the rows `which` as int32[rows, width], their ids from `column` on.
+
+    If `width` is None, it is that of the longest row.
+    """
     if width is None:
         width = column + int(lengths[which].max(initial=0))
     out = np.full((len(which), width), pad, np.int32)

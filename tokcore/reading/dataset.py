@@ -1,44 +1,60 @@
-"""Opens a dataset's folder: its sizes, its rows, its text, and batches of it."""
+"""A dataset that `build` or `encode` wrote: its sizes, its rows, their text, and batches of them."""
 
 from __future__ import annotations
 
 import dataclasses
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import typing
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Annotated, Literal, Protocol
 
 import numpy as np
 
 from tokcore.encoding.scheme import Scheme
-from tokcore.encoding.vocabulary import NO_TEMPLATE, SpecialIds, Template, Vocabulary
+from tokcore.encoding.vocabulary import (
+    NO_TEMPLATE,
+    SpecialIds,
+    Template,
+    Vocabulary,
+    without_special_ids,
+)
 from tokcore.errors import InputError
-from tokcore.reading.batch_iterator import WINDOW_ROWS, BatchIterator, IteratorState, Reading
+from tokcore.reading.batch_iterator import (
+    WINDOW_ROWS,
+    BatchIterator,
+    IteratorState,
+    ReaderOptions,
+)
 from tokcore.reading.batching import BatchRule, BudgetBatches, NmtBatches, growing_boundaries
 from tokcore.reading.declared_json import Within, WrongValue, fields_of
-from tokcore.reading.manifest import FolderManifest, OpenedVocabularies
-from tokcore.reading.shards import open_shard
+from tokcore.reading.manifest import DatasetManifest, DatasetVocabularies
+from tokcore.reading.shards import ShardFile, open_shard
+
+if typing.TYPE_CHECKING:
+    import tensorflow as tf
 
 _EXAMPLE_ROWS = 1 << 12
+"""Rows that are read at once where they are wanted one by one."""
 
 _LARGEST = (1 << 63) - 1
 _WIDEST = 1 << 26
-"""Ids of a row that is padded to a bound, whatever there is of text."""
+"""Ids of a row that is padded to a bound: 256 MiB."""
 
 _Id = Annotated[int, Within(-(1 << 31), (1 << 31) - 1)]
 _Size = Annotated[int, Within(1, (1 << 31) - 1)]
 _Length = Annotated[int, Within(1, _LARGEST)]
 _Whole = Annotated[int, Within(-_LARGEST, _LARGEST)]
 
-_NMT = ('num_buckets', 'source_max_length', 'target_max_length', 'start', 'end')
-_BUDGET = ('min_length', 'max_length', 'boundaries', 'pad_to_boundary')
+_NMT_OPTIONS = ('num_buckets', 'source_max_length', 'target_max_length', 'start', 'end')
+_BUDGET_OPTIONS = ('min_length', 'max_length', 'boundaries', 'pad_to_boundary')
 
-_EXAMPLES = {'begin': "'<s>'", 'end': "'</s>'", 'pad': "'<pad>'"}
+_SPECIAL_TOKEN_EXAMPLES = {'begin': "'<s>'", 'end': "'</s>'", 'pad': "'<pad>'"}
 
 
 @dataclass(frozen=True)
 class SplitSizes:
-    """How large a split is: all its examples, and those of each shard."""
+    """The number of examples of a split, and of each of its shards."""
 
     examples: int
     shard_examples: tuple[int, ...]
@@ -50,66 +66,66 @@ def open_dataset(
     vocabulary: str | os.PathLike | None = None,
     target_vocabulary: str | os.PathLike | None = None,
 ) -> Dataset:
-    """Opens what `tokbeam build` or `tokbeam encode` wrote, by its manifest; no record is read.
+    """Opens a folder that `tokbeam build` or `tokbeam encode` wrote; reads its manifest, no record.
 
     Args:
-        folder: with its `tokbeam.json`.
-        vocabulary: the file that the rows were made with, or the inputs' if there is one of each
-            side; None: those in the folder.
-        target_vocabulary: that of the targets.
+        folder: holds `tokbeam.json`.
+        vocabulary: the file that the rows were made with, or that of the inputs if each side has
+            one; None: the one in the folder.
+        target_vocabulary: likewise for the targets.
 
     Raises:
-        InputError: there is no manifest, a shard is missing or cut off, or a vocabulary is another
-            one than the rows were made with.
+        InputError: there is no manifest, a shard is missing or cut off, or a vocabulary is not the
+            one that the rows were made with.
     """
-    manifest = FolderManifest.read(folder)
-    return Dataset(manifest, OpenedVocabularies.of(manifest, vocabulary, target_vocabulary))
+    manifest = DatasetManifest.read(folder)
+    return Dataset(manifest, DatasetVocabularies.of(manifest, vocabulary, target_vocabulary))
 
 
 class Dataset:
-    """A dataset for training. Threads and processes may share it; each iterator is for one thread."""
+    """A dataset for training. Threads and processes can share it; an iterator is for one thread."""
 
-    def __init__(self, manifest: FolderManifest, vocabularies: OpenedVocabularies):
-        """Takes what `open_dataset` found."""
+    def __init__(self, manifest: DatasetManifest, vocabularies: DatasetVocabularies):
+        """Use `open_dataset`."""
         self._manifest, self._vocabularies = manifest, vocabularies
 
     @property
     def folder(self) -> str:
-        """The path."""
+        """Its path."""
         return self._manifest.folder
 
     @property
     def features(self) -> tuple[str, ...]:
         """`inputs` and `targets` of pairs, `inputs` of texts with a label, else `targets`."""
-        return self._manifest.sides
+        return self._manifest.features
 
     @property
     def scheme(self) -> Scheme:
-        """How its rows were made from text."""
+        """The scheme that made ids of text."""
         return self._vocabularies.scheme
 
     @property
     def splits(self) -> Mapping[str, SplitSizes]:
         """The sizes of each split."""
-        rows = {
-            name: tuple(each.rows for each in shards)
-            for name, shards in self._manifest.splits.items()
-        }
-        return {name: SplitSizes(sum(each), each) for name, each in rows.items()}
+        sizes = {}
+        for name, shards in self._manifest.splits.items():
+            rows = tuple(shard.rows for shard in shards)
+            sizes[name] = SplitSizes(sum(rows), rows)
+        return sizes
 
     def vocab_size(self, feature: str = 'targets') -> int:
-        """Returns how many ids a feature's vocabulary has."""
+        """Returns the number of ids of a feature's vocabulary."""
         return self._vocabularies.size(feature)
 
     def special_ids(self, feature: str = 'targets') -> SpecialIds:
-        """Returns which ids of a feature have a role: `pad`, `begin`, `end`, `unknown`."""
+        """Returns the ids that have a role in a feature: `pad`, `begin`, `end`, `unknown`."""
         return self._vocabularies.special_ids(feature)
 
     def vocabulary(self, feature: str = 'targets') -> Vocabulary:
         """Returns a feature's vocabulary.
 
         Raises:
-            InputError: it is not in the folder, and was not given.
+            InputError: it is not in the folder, and was not given to `open_dataset`.
         """
         return self._vocabularies.vocabulary(feature)
 
@@ -118,30 +134,26 @@ class Dataset:
         return self._vocabularies.template(feature)
 
     def text(self, ids: Iterable[int], feature: str = 'targets') -> str:
-        """Returns the text of a row's ids, without padding and what surrounds it.
+        """Returns the text of a row, without its padding, template and end.
 
         Raises:
             InputError: there is no vocabulary; give it to `open_dataset`.
         """
         vocabulary = self.vocabulary(feature)
-        at_end = vocabulary.special_ids.at_end
-        row = [int(each) for each in ids]
-        while row and row[-1] == vocabulary.special_ids.pad:
-            row.pop()
-        row = self.template(feature).stripped(row)
-        while row and row[-1] in at_end:
-            row.pop()
-        return vocabulary.decode(row)
+        row = [int(id_) for id_ in ids]
+        return vocabulary.decode(
+            without_special_ids(row, self.template(feature), vocabulary.special_ids)
+        )
 
     def examples(self, split: str, *, on_error: str = 'stop') -> Iterator[dict[str, np.ndarray]]:
-        """Yields the rows of a split as they are stored: by feature int32[length].
+        """Yields the rows of a split in the order in which they are stored, by feature int32[length].
 
         Args:
             split: a key of `splits`.
-            on_error: `stop`, or `skip` to pass over damaged records.
+            on_error: `stop`, or `skip` to skip damaged records.
 
         Raises:
-            InputError: naming shard, record and byte offset, for a damaged record.
+            InputError: naming shard, record and byte, for a damaged record.
         """
         for shard in self._shards(split):
             reader = open_shard(
@@ -155,85 +167,82 @@ class Dataset:
                         for name, offsets in rows.offsets.items()
                     }
 
-    def batches(self, split: str, **asked: object) -> BatchIterator:
-        """Returns an iterator of batches: dictionaries of int32 arrays.
+    def batches(self, split: str, **arguments: object) -> BatchIterator:
+        """Returns an iterator over batches, which are dictionaries of int32 arrays.
 
-        With `batch_size` by the rule of TensorFlow NMT (`batching`): `source` [batch, length],
-        `target_input`, `target_output` [batch, length], `source_sequence_length`,
-        `target_sequence_length` [batch]; of a dataset without inputs the targets' alone. What
-        surrounded rows is taken off, `start` and `end` are put in its place.
+        With `batch_size` the rule is TensorFlow NMT's (see `batching`). The arrays are `source`,
+        `target_input`, `target_output` [batch, length], `source_sequence_length` and
+        `target_sequence_length` [batch]; without inputs, those of the target only. A row's template
+        is removed, and `start` and `end` take its place.
 
-        With `tokens_per_batch` by Tensor2Tensor's (`batching`): rows as they are stored, by
-        feature [batch, length], and their lengths, `inputs_length` and `targets_length` [batch].
+        With `tokens_per_batch` the rule is Tensor2Tensor's. Rows are as they are stored, by feature
+        [batch, length], and their lengths are in `inputs_length` and `targets_length` [batch].
 
         Args:
             split: a key of `splits`.
-            asked: the fields of `BatchOptions`, by name.
+            arguments: the fields of `BatchOptions`, by name.
 
         Raises:
-            InputError: arguments that cannot be; an id that the vocabulary lacks; damage, when it
-                is met.
+            InputError: an argument has a wrong value, or the vocabulary lacks an id that is needed;
+                when a batch is read, for damage.
         """
-        options = BatchOptions.of(asked)
-        shards = self._shards(split)
-        reading = Reading(
-            self.folder,
-            tuple(shards),
-            self._vocabularies.id_counts,
-            options.window or WINDOW_ROWS,
-            options.seed if options.shuffle else None,
-            options.num_readers,
-            options.reader_index,
-            options.epochs,
-            options.drop_remainder,
-            _skips(options.on_error),
-            options.first_epoch,
+        options = BatchOptions.of(arguments)
+        reader_options = ReaderOptions(
+            folder=self.folder,
+            shards=self._shards(split),
+            id_counts=self._vocabularies.id_counts,
+            window_rows=options.window or WINDOW_ROWS,
+            seed=options.seed if options.shuffle else None,
+            readers=options.num_readers,
+            reader=options.reader_index,
+            epochs=options.epochs,
+            drop_remainder=options.drop_remainder,
+            skips=_skips(options.on_error),
+            first_epoch=options.first_epoch,
         )
-        rule = options.rule(self)
-        return BatchIterator(rule, reading, {'split': split, **options.given()})
+        non_defaults = {'split': split, **options.non_defaults()}
+        return BatchIterator(options.rule(self), reader_options, non_defaults)
 
     def from_state(self, state: Mapping[str, object]) -> BatchIterator:
-        """Returns an iterator that goes on at the first batch that another has not given.
+        """Returns an iterator that continues where another one was, with the batch after its last.
 
         Args:
-            state: of that one, `BatchIterator.state()`, also of another process.
+            state: what `BatchIterator.state()` returned there, in any process.
 
         Raises:
-            InputError: it is no such state, or one of another dataset.
+            InputError: it is not a state, or a state of another dataset.
         """
-        found = IteratorState.read(state)
-        arguments = dict(found.arguments)
+        checked_state = IteratorState.read(state)
+        arguments = dict(checked_state.arguments)
         split = arguments.pop('split', None)
         if not isinstance(split, str) or 'self' in arguments:
             raise InputError(
-                'this is no state of batches (it names no split); give what state() returned'
+                'this is not a state of batches (it names no split); give what state() returned'
             )
         iterator = self.batches(split, **arguments)
-        iterator.go_to(found)
+        iterator.go_to(checked_state)
         return iterator
 
-    def tensorflow(self, split: str, **asked: object):
-        """Returns the batches of `batches` as a `tf.data.Dataset`; it takes the same arguments.
+    def tensorflow(self, split: str, **arguments: object) -> tf.data.Dataset:
+        """Returns the batches as a `tf.data.Dataset`; takes the arguments of `batches`.
 
-        Each iteration over it goes on with the next epochs, as many as were asked for.
+        Each iteration over it continues with the next `epochs` epochs.
         """
         from tokcore.reading.tensorflow import as_tensorflow
 
-        options = BatchOptions.of(asked)
+        options = BatchOptions.of(arguments)
 
-        def one_pass(number: int) -> BatchIterator:
+        def iteration(number: int) -> BatchIterator:
             first = options.first_epoch + number * (options.epochs or 0)
-            return self.batches(split, **{**asked, 'first_epoch': first})
+            return self.batches(split, **{**arguments, 'first_epoch': first})
 
-        return as_tensorflow(one_pass)
+        return as_tensorflow(iteration)
 
-    def _shards(self, split: str) -> Sequence:
-        found = self._manifest.splits.get(split)
-        if found is None:
-            raise InputError(
-                f'{self.folder} has no split {split!r}; there are {", ".join(self._manifest.splits)}'
-            )
-        return found
+    def _shards(self, split: str) -> tuple[ShardFile, ...]:
+        splits = self._manifest.splits
+        if split not in splits:
+            raise InputError(f'{self.folder} has no split {split!r}; there are {", ".join(splits)}')
+        return splits[split]
 
 
 def _skips(on_error: str) -> bool:
@@ -242,44 +251,41 @@ def _skips(on_error: str) -> bool:
     return on_error == 'skip'
 
 
-class Batched(Protocol):
-    """What rules ask of a dataset."""
+class _RowFormat(Protocol):
+    """What a rule needs of a dataset."""
 
     @property
-    def features(self) -> tuple[str, ...]:
-        """Those of its examples."""
+    def features(self) -> tuple[str, ...]: ...
 
-    def special_ids(self, feature: str = 'targets') -> SpecialIds:
-        """Returns which ids have a role."""
+    def special_ids(self, feature: str = 'targets') -> SpecialIds: ...
 
-    def template(self, feature: str = 'targets') -> Template:
-        """Returns what surrounds rows."""
+    def template(self, feature: str = 'targets') -> Template: ...
 
 
 @dataclass(frozen=True)
 class BatchOptions:
-    """Arguments of `Dataset.batches`; either `batch_size` or `tokens_per_batch` is given.
+    """The arguments of `Dataset.batches`; either `batch_size` or `tokens_per_batch` is given.
 
     Attributes:
         batch_size: rows of a batch, by NMT's rule.
-        num_buckets: one less than there are buckets of length; up to 1 makes none.
-        source_max_length, target_max_length: ids that are kept of a row at most.
-        start, end: ids of the target's ends; None: those with the roles `begin` and `end`.
-        tokens_per_batch: by Tensor2Tensor's rule: rows times the longest length, at most.
-        min_length, max_length: rows of other lengths are left out; a row's length is that of its
-            longest feature, what surrounds it included.
-        boundaries: bounds of the buckets' lengths, ascending; None: from 8 on by a tenth.
-        pad_to_boundary: arrays are as wide as rows of their bucket can be, so that there are few
-            shapes; rows longer than `max_length`, or the budget, are then left out.
+        num_buckets: one less than the number of buckets; up to 1: a single bucket.
+        source_max_length, target_max_length: rows are cut to so many ids.
+        start, end: ids before and after each target; None: those with the roles `begin` and `end`.
+        tokens_per_batch: rows times the longest length at most, by Tensor2Tensor's rule.
+        min_length, max_length: rows of other lengths are left out; a row is as long as its longest
+            feature, its template included.
+        boundaries: bounds of the buckets' lengths, ascending; None: from 8 on, each a tenth larger.
+        pad_to_boundary: arrays are as wide as the longest row that their bucket can hold, so that
+            there are few shapes; rows longer than `max_length`, or the budget, are then left out.
         drop_remainder: rows that fill no batch at an epoch's end are left out.
         pad: the id of padding; None: that with the role `pad`.
-        shuffle: another order each epoch; without it rows come as they are stored.
+        shuffle: each epoch has another order; otherwise rows are in the order as stored.
         seed: of the orders.
         epochs: how many; None: without end.
         first_epoch: the number of the first.
-        window: rows that are shuffled together, those of a shard at most (default 65,536).
-        num_readers, reader_index: this is one of so many readers, which share all rows.
-        on_error: `stop`, or `skip` to pass over damaged records and count them in `left_out`.
+        window: rows that are shuffled together, at most those of a shard (default: 65,536).
+        num_readers, reader_index: the number of readers that share the rows, and which this is.
+        on_error: `stop`, or `skip` to skip damaged records and count them in `left_out`.
     """
 
     batch_size: _Size | None = None
@@ -305,27 +311,30 @@ class BatchOptions:
     on_error: Literal['stop', 'skip'] = 'stop'
 
     @classmethod
-    def of(cls, asked: Mapping[str, object]) -> BatchOptions:
-        """Raises InputError for a name that there is not, or values that cannot be."""
-        names = [each.name for each in dataclasses.fields(cls)]
-        for name in asked:
+    def of(cls, arguments: Mapping[str, object]) -> BatchOptions:
+        """Raises InputError for an unknown name, or a wrong value."""
+        names = [field.name for field in dataclasses.fields(cls)]
+        for name in arguments:
             if name not in names:
                 raise InputError(
                     f'batches takes no argument {name!r}; there are {", ".join(names)}'
                 )
         try:
-            options = cls(**fields_of(asked, cls))
+            options = cls(**fields_of(arguments, cls))
         except WrongValue as error:
             raise InputError(f'{error.where} is {error.shown}; give {error.expected}') from error
-        options._check(asked)
+        options._check(arguments)
         return options
 
-    def _check(self, asked: Mapping[str, object]) -> None:
+    def _check(self, arguments: Mapping[str, object]) -> None:
         if (self.batch_size is None) == (self.tokens_per_batch is None):
             raise InputError('give batch_size, or tokens_per_batch, and not both')
-        others, rule = (_BUDGET, 'tokens_per_batch') if self.batch_size else (_NMT, 'batch_size')
+        if self.batch_size:
+            others, rule = _BUDGET_OPTIONS, 'tokens_per_batch'
+        else:
+            others, rule = _NMT_OPTIONS, 'batch_size'
         for name in others:
-            if name in asked and getattr(self, name) != getattr(type(self), name):
+            if name in arguments and getattr(self, name) != getattr(type(self), name):
                 raise InputError(f'{name} goes with {rule}; leave it out')
         if not 0 <= self.reader_index < self.num_readers:
             raise InputError(
@@ -334,7 +343,7 @@ class BatchOptions:
         bounds = self.boundaries
         if bounds is not None and list(bounds) != sorted(set(bounds)):
             raise InputError(
-                'boundaries must be whole numbers from 1 on, each above the one before'
+                'boundaries must be whole numbers from 1 on, each larger than the one before'
             )
         widest = max(self.max_length or 0, *(bounds or ()), 0)
         if self.pad_to_boundary and widest > _WIDEST:
@@ -342,56 +351,59 @@ class BatchOptions:
                 f'pad_to_boundary makes rows of {widest} ids; give bounds of {_WIDEST} or less'
             )
 
-    def given(self) -> dict[str, object]:
-        """Returns what is not the default, as JSON can hold it."""
-        found = {each.name: getattr(self, each.name) for each in dataclasses.fields(self)}
+    def non_defaults(self) -> dict[str, object]:
+        """Returns the values that are not the defaults, as JSON can hold them."""
+        values = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
         return {
             name: list(value) if isinstance(value, tuple) else value
-            for name, value in found.items()
+            for name, value in values.items()
             if value != getattr(type(self), name)
         }
 
-    def rule(self, dataset: Batched) -> BatchRule:
-        """Returns the rule for a dataset; raises InputError for an id that nothing has."""
+    def rule(self, dataset: _RowFormat) -> BatchRule:
+        """Returns the rule for a dataset; raises InputError if an id that it needs is not known."""
         if self.batch_size is not None:
-            paired = 'inputs' in dataset.features
+            has_inputs = 'inputs' in dataset.features
             return NmtBatches(
-                self.batch_size,
-                _id(self.start, 'start', 'begin', dataset),
-                _id(self.end, 'end', 'end', dataset),
-                _id(self.pad, 'pad', 'pad', dataset),
-                self.num_buckets,
-                self.source_max_length,
-                self.target_max_length,
-                'inputs' if paired else None,
-                'targets',
-                dataset.template('inputs') if paired else NO_TEMPLATE,
-                dataset.template(),
+                batch_size=self.batch_size,
+                start=_id(self.start, 'start', 'begin', dataset),
+                end=_id(self.end, 'end', 'end', dataset),
+                pad=_id(self.pad, 'pad', 'pad', dataset),
+                num_buckets=self.num_buckets,
+                source_max_length=self.source_max_length,
+                target_max_length=self.target_max_length,
+                source='inputs' if has_inputs else None,
+                source_template=dataset.template('inputs') if has_inputs else NO_TEMPLATE,
+                target_template=dataset.template(),
             )
+        assert self.tokens_per_batch is not None  # `_check` saw to it
         longest = self.max_length or self.tokens_per_batch
         bounds = self.boundaries
         if bounds is None:
             bounds = growing_boundaries(longest)
         longest = max(longest, *bounds) if bounds else longest
+        max_length = self.max_length
+        if self.pad_to_boundary and max_length is None:
+            max_length = longest
         return BudgetBatches(
-            self.tokens_per_batch,
-            _id(self.pad, 'pad', 'pad', dataset),
-            bounds,
-            longest,
-            dataset.features,
-            self.min_length,
-            longest if self.pad_to_boundary and self.max_length is None else self.max_length,
-            self.pad_to_boundary,
+            tokens=self.tokens_per_batch,
+            pad=_id(self.pad, 'pad', 'pad', dataset),
+            boundaries=bounds,
+            longest=longest,
+            features=dataset.features,
+            min_length=self.min_length,
+            max_length=max_length,
+            pad_to_boundary=self.pad_to_boundary,
         )
 
 
-def _id(given: int | None, argument: str, role: str, dataset: Batched) -> int:
-    if given is not None:
-        return given
-    found = getattr(dataset.special_ids('targets'), role)
-    if found is None:
+def _id(argument_value: int | None, argument: str, role: str, dataset: _RowFormat) -> int:
+    if argument_value is not None:
+        return argument_value
+    id_ = getattr(dataset.special_ids('targets'), role)
+    if id_ is None:
         raise InputError(
             f'no id of the vocabulary has the role {role!r}; give {argument}=, or build with '
-            f'--special-token {_EXAMPLES[role]}'
+            f'--special-token {_SPECIAL_TOKEN_EXAMPLES[role]}'
         )
-    return found
+    return id_

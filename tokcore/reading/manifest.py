@@ -62,7 +62,7 @@ _Name = Annotated[
 
 
 @dataclass(frozen=True, eq=False)
-class OpenedVocabularies:
+class DatasetVocabularies:
     """Vocabularies by feature, read when they are first asked for.
 
     Attributes:
@@ -70,16 +70,16 @@ class OpenedVocabularies:
         paths: by the manifest's sides; a side lacks where nobody gave a path.
     """
 
-    manifest: FolderManifest
+    manifest: DatasetManifest
     paths: dict[str, str]
 
     @classmethod
     def of(
         cls,
-        manifest: FolderManifest,
+        manifest: DatasetManifest,
         vocabulary: str | os.PathLike | None,
         target_vocabulary: str | os.PathLike | None,
-    ) -> OpenedVocabularies:
+    ) -> DatasetVocabularies:
         """Returns those in the folder, or those given.
 
         Raises:
@@ -117,7 +117,7 @@ class OpenedVocabularies:
         """Returns how many ids rows may have, by feature, of those whose vocabulary is known."""
         return {
             feature: self.size(feature)
-            for feature in self.manifest.sides
+            for feature in self.manifest.features
             if self._file(feature) is not None or self.scheme.fixed is not None
         }
 
@@ -194,7 +194,7 @@ def _check(file: VocabularyFile, path: str, argument: str) -> bytes:
 
 
 @dataclass(frozen=True)
-class FolderManifest:
+class DatasetManifest:
     """A dataset's folder as its manifest describes it.
 
     Attributes:
@@ -203,7 +203,7 @@ class FolderManifest:
         template: that was asked for around rows; None: the scheme's own.
         splits: the shards of each split, in order.
         vocabularies: none of a scheme without vocabularies.
-        sides: the features that texts became: inputs, targets, or both.
+        features: those of its rows: inputs, targets, or both.
     """
 
     folder: str
@@ -211,10 +211,10 @@ class FolderManifest:
     template: str | None
     splits: dict[str, tuple[ShardFile, ...]]
     vocabularies: tuple[VocabularyFile, ...]
-    sides: tuple[str, ...]
+    features: tuple[str, ...]
 
     @classmethod
-    def read(cls, folder: str | os.PathLike) -> FolderManifest:
+    def read(cls, folder: str | os.PathLike) -> DatasetManifest:
         """Reads a folder's manifest, and no record.
 
         Raises:
@@ -235,7 +235,7 @@ class FolderManifest:
                 None if options.template is None else template(options.template),
                 _splits(folder, manifest.files),
                 _vocabularies(folder, manifest),
-                _sides(manifest, options),
+                _features(manifest, options),
             )
         except FileNotFoundError as error:
             raise InputError(
@@ -452,7 +452,7 @@ def _vocabularies(folder: str, manifest: _Manifest) -> tuple[VocabularyFile, ...
     return tuple(found)
 
 
-def _sides(manifest: _Manifest, options: _Options) -> tuple[str, ...]:
+def _features(manifest: _Manifest, options: _Options) -> tuple[str, ...]:
     """Returns what the texts of rows became, by the format and its options as they are recorded."""
     record = next(iter(options.datasets), manifest.options)
     if 'format' in record:

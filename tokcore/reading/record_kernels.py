@@ -1,10 +1,10 @@
-"""Kernels that find the TFRecords of a shard and parse the tf.train.Examples in them.
+"""Kernels that index the TFRecords of a shard and parse the tf.train.Examples in them.
 
-The parser takes the one layout that writers of whole lists have, in any order of features:
+The parser takes the one layout that writers of whole lists produce, features in any order:
 
     Example ─ features ─▶ entries (name, then value) ─ int64_list ─▶ varints, packed or one by one
 
-A record that is laid out otherwise is marked, for `records.tfrecord_reader.parse_example`.
+A record with another layout is marked, and `records.tfrecord.parse_example` parses it.
 """
 
 import numpy as np
@@ -14,10 +14,10 @@ from tokcore.kernels.jit import kernel_without_allocation
 from tokcore.kernels.simd import load_word
 
 WHOLE, HEAD_CUT_OFF, HEAD_DAMAGED, CUT_OFF = range(4)
-"""What `index_records` may find at the place where it stops."""
+"""The status with which `index_records` stops."""
 
-PARSED, ODD = range(2)
-"""Of a record: its ids are there, or it is laid out otherwise."""
+PARSED, UNPARSED = range(2)
+"""The mark of a record: its ids were written, or it has another layout."""
 
 HEADER_SIZE, FOOTER_SIZE = 12, 4
 SMALLEST_RECORD = HEADER_SIZE + FOOTER_SIZE
@@ -28,10 +28,10 @@ _MESSAGE, _NAME, _VALUE, _INT64_LIST, _SINGLE = 0x0A, 0x0A, 0x12, 0x1A, 0x08
 
 @kernel_without_allocation
 def _stored_checksum(data, place):
-    found = np.uint64(0)
+    checksum = np.uint64(0)
     for k in range(np.uint64(4)):
-        found |= np.uint64(data[np.uint64(place) + k]) << (np.uint64(8) * k)
-    return found
+        checksum |= np.uint64(data[np.uint64(place) + k]) << (np.uint64(8) * k)
+    return checksum
 
 
 @kernel_without_allocation
@@ -42,17 +42,17 @@ def _masked(crc):
 
 @kernel_without_allocation
 def index_records(data, place, table, checks, starts, lengths, damaged):
-    """Finds records from data[place:] on, as many as `starts` has room for.
+    """Indexes the records from data[place:] on, as many as `starts` has room for.
 
     Args:
         data: uint8, a shard.
         place: where a record begins.
         table: of CRC32C.
-        checks: whether the checksums of contents are compared; those of heads always are.
-        starts, lengths: int64[n], filled with the bytes of the records' contents.
-        damaged: uint8[n], set to 1 where a content's checksum does not match.
+        checks: whether checksums of contents are compared; those of lengths always are.
+        starts, lengths: int64[n], filled with where each record's content is.
+        damaged: uint8[n], set to 1 where the checksum of a content does not match.
 
-    Returns (place behind the last, records, what is wrong there).
+    Returns (the place after the last record, the number of records, the status there).
     """
     count = 0
     size = len(data)
@@ -78,7 +78,7 @@ def index_records(data, place, table, checks, starts, lengths, damaged):
 
 @kernel_without_allocation
 def _varint(data, place, end):
-    """Returns a number and the place behind it, which is -1 if it is cut off."""
+    """Returns a number and the place after it, which is -1 if it is cut off."""
     number = np.uint64(0)
     shift = np.uint64(0)
     while place < end and shift < np.uint64(70):
@@ -93,7 +93,7 @@ def _varint(data, place, end):
 
 @kernel_without_allocation
 def _message(data, place, end, tag):
-    """Returns where a field of this tag begins and ends; (-1, -1) if there is another, or none."""
+    """Returns where the content of a field begins and ends; (-1, -1) if its tag is not this one."""
     if place >= end or data[np.uint64(place)] != tag:
         return np.int64(-1), np.int64(-1)
     length, start = _varint(data, place + 1, end)
@@ -104,7 +104,7 @@ def _message(data, place, end, tag):
 
 @kernel_without_allocation
 def _read_ids(data, place, end, largest, ids, feature, at):
-    """Writes a Feature's numbers to ids[feature, at:]; returns the place behind them, or -1."""
+    """Writes the numbers of a Feature to ids[feature, at:]; returns where they end, or -1."""
     if place == end:
         return at
     place, stop = _message(data, place, end, _INT64_LIST)
@@ -135,8 +135,8 @@ def _read_ids(data, place, end, largest, ids, feature, at):
 
 
 @kernel_without_allocation
-def _named(data, start, end, names, bounds):
-    """Returns which of the names stands at data[start:end], or -1."""
+def _find_name(data, start, end, names, bounds):
+    """Returns the number of the feature whose name is data[start:end], or -1."""
     for feature in range(len(bounds) - 1):
         first = bounds[feature]
         if bounds[feature + 1] - first == end - start:
@@ -150,34 +150,34 @@ def _named(data, start, end, names, bounds):
 
 @kernel_without_allocation
 def _parse(data, place, end, names, bounds, largest, ids, offsets, row):
-    """Parses one record, whose ids begin at offsets[:, row]; returns PARSED or ODD."""
+    """Parses one record, whose ids begin at offsets[:, row]; returns its mark."""
     place, stop = _message(data, place, end, _MESSAGE)
     if place < 0 or stop != end:
-        return ODD
+        return UNPARSED
     seen = 0
     while place < end:
         entry, entry_end = _message(data, place, end, _MESSAGE)
         if entry < 0:
-            return ODD
+            return UNPARSED
         place = entry_end
         name, name_end = _message(data, entry, entry_end, _NAME)
         if name < 0:
-            return ODD
+            return UNPARSED
         value, value_end = _message(data, name_end, entry_end, _VALUE)
         if value < 0 or value_end != entry_end:
-            return ODD
-        feature = _named(data, name, name_end, names, bounds)
+            return UNPARSED
+        feature = _find_name(data, name, name_end, names, bounds)
         if feature >= 0:
             if seen >> feature & 1:
-                return ODD
+                return UNPARSED
             seen |= 1 << feature
             at = _read_ids(
                 data, value, value_end, largest[feature], ids, feature, offsets[feature, row]
             )
             if at < 0:
-                return ODD
+                return UNPARSED
             offsets[feature, row + 1] = at
-    return PARSED if seen == (1 << (len(bounds) - 1)) - 1 else ODD
+    return PARSED if seen == (1 << (len(bounds) - 1)) - 1 else UNPARSED
 
 
 @kernel_without_allocation
@@ -186,13 +186,13 @@ def parse_records(data, records, names, bounds, largest, ids, offsets, marks):
 
     Args:
         data: uint8, a shard.
-        records: int64[2, n], where contents begin, and their sizes.
-        names: uint8, the names of features; that of i is names[bounds[i]:bounds[i + 1]].
+        records: int64[2, n], where the contents begin, and their sizes.
+        names: uint8, the names of the features; that of i is names[bounds[i]:bounds[i + 1]].
         bounds: int64[features + 1].
-        largest: int64[features], the largest id of each; a record with another number is odd.
+        largest: int64[features], the largest id of each; a record with a larger one is marked.
         ids: int32[features, room], filled in; no record has more ids than bytes.
         offsets: int64[features, n + 1], filled in: where each record's ids are.
-        marks: uint8[n], filled with PARSED or ODD; an odd one has no ids.
+        marks: uint8[n], filled with PARSED or UNPARSED; an unparsed record has no ids.
     """
     for feature in range(len(bounds) - 1):
         offsets[feature, 0] = 0
@@ -213,9 +213,9 @@ def fill_rows(ids, starts, lengths, which, out, column):
     Args:
         ids: int32, all rows one after another.
         starts, lengths: int64[rows].
-        which: int64[k], the rows that are wanted.
-        out: int32[k, width], padding everywhere; a row that is too long is cut.
-        column: where rows begin.
+        which: int64[k], the numbers of the rows to write.
+        out: int32[k, width], filled with padding; a row that is too long is cut.
+        column: the first column that is written.
     """
     room = out.shape[1] - column
     for k in range(len(which)):

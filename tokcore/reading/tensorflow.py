@@ -32,7 +32,7 @@ UNKNOWN_ID = 0
 _FEWEST = 3
 
 
-def as_tensorflow(one_pass: Callable[[int], BatchIterator]) -> tf.data.Dataset:
+def as_tensorflow(iteration: Callable[[int], BatchIterator]) -> tf.data.Dataset:
     """Returns a dataset whose every iteration is a pass: of its number, counted from 0.
 
     Its elements are dictionaries of int32 tensors of the same names, shapes and values. Processes
@@ -41,10 +41,10 @@ def as_tensorflow(one_pass: Callable[[int], BatchIterator]) -> tf.data.Dataset:
     passes = itertools.count()
     signature = {
         name: tf.TensorSpec(shape, tf.as_dtype(dtype))
-        for name, (shape, dtype) in one_pass(0).signature().items()
+        for name, (shape, dtype) in iteration(0).signature().items()
     }
     made = tf.data.Dataset.from_generator(
-        lambda: one_pass(next(passes)), output_signature=signature
+        lambda: iteration(next(passes)), output_signature=signature
     )
     options = tf.data.Options()
     options.experimental_distribute.auto_shard_policy = tf.data.experimental.AutoShardPolicy.OFF

@@ -101,13 +101,13 @@ def test_no_field_may_lack(dataset, path):
     for each in path[:-1]:
         within = within[each]
     del within[path[-1]]
-    with pytest.raises(InputError, match='no state of batches'):
+    with pytest.raises(InputError, match='not a state of batches'):
         dataset.from_state(state)
 
 
 @pytest.mark.parametrize('state', [None, 5, 'x', [], [{}], {}, {5: 6}], ids=str)
 def test_what_is_no_object_is_refused(dataset, state):
-    with pytest.raises(InputError, match='no state of batches'):
+    with pytest.raises(InputError, match='not a state of batches'):
         dataset.from_state(state)
 
 

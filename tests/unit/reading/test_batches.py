@@ -296,7 +296,7 @@ def test_targets_alone_have_batches_of_targets(tmp_path):
         ({'batch_size': 2}, r'start=, or build with --special-token'),
         ({'batch_size': 2, 'boundaries': [3]}, 'boundaries goes with tokens_per_batch'),
         ({'tokens_per_batch': 9, 'num_buckets': 2}, 'num_buckets goes with batch_size'),
-        ({'tokens_per_batch': 9, 'boundaries': [3, 3]}, 'each above the one before'),
+        ({'tokens_per_batch': 9, 'boundaries': [3, 3]}, 'each larger than the one before'),
         ({'tokens_per_batch': 9, 'num_readers': 2, 'reader_index': 2}, 'one of 0 to 1'),
         ({'tokens_per_batch': 0}, 'tokens_per_batch is 0; give a whole number from 1 to'),
         ({'tokens_per_batch': 9, 'size': 1}, "no argument 'size'"),

@@ -135,7 +135,7 @@ def test_other_rows_than_there_are_in_parquet(tmp_path, rows, on_error):
     dataset = open_dataset(altered(tmp_path / 'd', alter, 'parquet'))
     for read in (lambda: ids_of(dataset, on_error=on_error),
                  lambda: [*dataset.batches('train', tokens_per_batch=9, on_error=on_error)]):  # fmt: skip
-        with pytest.raises(InputError, match=f'has 4 rows, and the manifest tells of {rows}'):
+        with pytest.raises(InputError, match=f'has 4 rows, and the manifest states {rows}'):
             read()
 
 
@@ -263,7 +263,7 @@ def test_ids_are_of_the_vocabulary(tmp_path):
             output_format=output_format,
         )
         with pytest.raises(
-            InputError, match=r'(record|row) 6.* holds 258, which is no id from 0 to 257'
+            InputError, match=r'(record|row) 6.* holds 258, which is not an id from 0 to 257'
         ):
             ids_of(open_dataset(folder))
 

@@ -13,7 +13,7 @@ from written_dataset import framed, parquet_shard, write_files
 from tokcore import open_dataset
 from tokcore.errors import InputError
 from tokcore.kernels.bytes import row_offsets
-from tokcore.reading.shards import PieceLines, ShardRows
+from tokcore.reading.shards import PieceLineWriter, ShardFile, open_shard
 
 NAME = 'd-train-00000-of-00001.parquet'
 SOUND = [[5, 6, 1], [], [7, 1]]
@@ -71,7 +71,7 @@ def test_what_is_no_id_is_told_with_its_row(tmp_path, kind, rows, told):
 @pytest.mark.parametrize(
     ('columns', 'told'),
     [
-        ({'targets': pa.array([['7']])}, 'is list<.*string> and no list of whole numbers'),
+        ({'targets': pa.array([['7']])}, 'is list<.*string>, not a list of whole numbers'),
         ({'targets': pa.array([[1.9]])}, 'double'),
         ({'targets': pa.array(['7'])}, 'is string'),
         ({'targets': pa.array([7])}, 'is int64'),
@@ -143,9 +143,7 @@ def test_a_false_number_of_rows_is_not_counted_through_where_damage_is_passed_ov
     data[8] ^= 1
     path.write_bytes(data)
     for read in ways_to_read(dataset, 'skip'):
-        with pytest.raises(
-            InputError, match=f'{NAME}: it has 9 rows, and the manifest tells of 10'
-        ):
+        with pytest.raises(InputError, match=f'{NAME}: it has 9 rows, and the manifest states 10'):
             read()
 
 
@@ -171,7 +169,7 @@ def listed(rows):
 def shard(tmp_path, data, rows, features=('inputs', 'targets'), skips=False):
     path = tmp_path / 'shard'
     path.write_bytes(data)
-    return ShardRows(str(path), rows, features, skips)
+    return open_shard(ShardFile(str(path), rows, len(data), ''), features, {}, skips)
 
 
 @pytest.fixture(scope='module')
@@ -201,10 +199,13 @@ def test_some_of_the_features_in_another_order(folder, examples):
 
 def test_what_tensorflow_writes_is_read(folder, tmp_path):
     """Unpacked numbers, features in another order, others beside them, and one of bytes."""
-    varint = lambda number: (
-        bytes([number]) if number < 128 else bytes([number & 127 | 128, number >> 7])
-    )  # noqa: E731
-    field = lambda tag, data: bytes([tag]) + varint(len(data)) + data  # noqa: E731
+
+    def varint(number):
+        return bytes([number] if number < 128 else [number & 127 | 128, number >> 7])
+
+    def field(tag, data):
+        return bytes([tag]) + varint(len(data)) + data
+
     unpacked = b''.join(b'\x08' + varint(number) for number in (5, 300))
     targets = field(10, field(10, b'targets') + field(18, field(26, unpacked)))
     empty = field(10, field(10, b'inputs') + field(18, b''))
@@ -253,7 +254,7 @@ def test_a_damaged_content_is_named_and_skipped_if_asked_for(whole, tmp_path):
         (lambda data, at: data[: at + 3], 'ends within the head', 2),
         (lambda data, at: data[: at + 14], 'ends within a TFRecord', 2),
         (lambda data, at: data[:at] + b'\xff' + data[at + 1 :], 'length does not match', 2),
-        (lambda data, at: data[:at], 'ends after 2 records, and the manifest tells of 5', 2),
+        (lambda data, at: data[:at], 'ends after 2 records, and the manifest states 5', 2),
     ],
     ids=['head', 'content', 'length', 'end'],
 )
@@ -296,11 +297,13 @@ def test_an_empty_shard_has_no_rows(tmp_path):
 @given(st.lists(st.lists(st.integers(0, len(PIECES) - 1), max_size=5), max_size=6))
 def test_lines(rows):
     ids = np.array([id_ for row in rows for id_ in row], np.int32)
-    text = PieceLines(PIECES).lines(ids, row_offsets([len(row) for row in rows]))
+    text = PieceLineWriter(PIECES).lines(ids, row_offsets([len(row) for row in rows]))
     assert text.tobytes().decode() == ''.join(
         ' '.join(SHOWN[id_] for id_ in row) + '\n' for row in rows
     )
-    plain = PieceLines(PIECES, escapes=False).lines(ids, row_offsets([len(row) for row in rows]))
+    plain = PieceLineWriter(PIECES, escapes=False).lines(
+        ids, row_offsets([len(row) for row in rows])
+    )
     assert plain.tobytes().decode() == ''.join(
         ' '.join(PIECES[id_] for id_ in row) + '\n' for row in rows
     )
