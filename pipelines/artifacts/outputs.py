@@ -31,7 +31,7 @@ from pipelines.files.claims import CLAIM_NAME, Claim
 from pipelines.files.filesystem import StoredFile, delete_if_empty
 from pipelines.options.beam import without_secrets
 from pipelines.options.job import SPLITS
-from pipelines.transforms.reports import REJECTED_FOLDER
+from pipelines.transforms.stats import REJECTED_FOLDER
 from tokcore.corpus.archives import archive_and_member
 from tokcore.corpus.filters.registry import filter_names
 from tokcore.corpus.formats import all_reasons

@@ -41,7 +41,7 @@ from pipelines.stages.build import build_stage, dry_run
 from pipelines.stages.count import count_stage, merge_stage
 from pipelines.stages.encode import encode_stage, given_vocabularies
 from pipelines.stages.vocabulary import pieces_stage, vocabulary_from_counts, vocabulary_from_text
-from pipelines.transforms.reports import REJECTED_FOLDER
+from pipelines.transforms.stats import REJECTED_FOLDER
 from pipelines.transforms.write_shards import converted_names, shard_name
 from tokcore.corpus.fields import LabelNames
 from tokcore.encoding.scheme import Scheme

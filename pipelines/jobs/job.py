@@ -27,8 +27,8 @@ from pipelines.options.job import (
     option_name,
 )
 from pipelines.transforms.encode_blocks import EncodedFeature, SplitShards
-from pipelines.transforms.read import MOST_AHEAD, ReadBlocks, ReportEach
-from pipelines.transforms.reports import read_report
+from pipelines.transforms.read import MOST_AHEAD, MapToStats, ReadBlocks
+from pipelines.transforms.stats import read_stats
 from pipelines.transforms.write_shards import converted_names, shard_name
 from tokcore.corpus.archive_reading import in_passes, reading_on
 from tokcore.corpus.corpus import CorpusFile, Split, WorkItem
@@ -270,10 +270,10 @@ def plan_reading(reading: CorpusReading, execution: Execution, folder: str) -> R
     if ranges:
         report = filesystem.join(folder, 'line-counts')
         passes = in_passes(list(enumerate(ranges)), _files_of, item_bytes)
-        indexing = ReportEach(passes, _index_ranges, report)
+        indexing = MapToStats(passes, _index_ranges, report)
         with track_work('index', _INDEXING, sum(part.stored_bytes for _, part in ranges)):
             execution.engine.run(lambda pipeline: pipeline | 'IndexLines' >> indexing)
-        found = {each.number: each.found for each in read_report(report, _Indexed)}
+        found = {each.number: each.found for each in read_stats(report, _Indexed)}
     indexed = (found[number] for number in range(len(ranges)))
     items: dict[str, list[WorkItem]] = {}
     ended = []

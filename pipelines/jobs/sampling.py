@@ -11,8 +11,8 @@ from pipelines.jobs.corpus import Corpus
 from pipelines.jobs.job import Execution, ReadPlan
 from pipelines.options.reading import options_of
 from pipelines.options.vocabulary import SampledVocabulary
-from pipelines.transforms.read import ReportEach
-from pipelines.transforms.reports import read_report
+from pipelines.transforms.read import MapToStats
+from pipelines.transforms.stats import read_stats
 from tokcore.corpus.archive_reading import in_passes, reading_on
 from tokcore.corpus.corpus import CorpusFile
 from tokcore.corpus.sampling import (
@@ -208,14 +208,14 @@ def _sample_files(
 ) -> dict[tuple[int, int], FileSample]:
     report = filesystem.join(folder, 'sampled-files')
     passes = in_passes(parts, lambda part: (part.file,), execution.item_bytes)
-    sampling = ReportEach(passes, _sample_parts, report)
+    sampling = MapToStats(passes, _sample_parts, report)
     with track_work('sample', _SAMPLING, sum(part.file.size for part in parts)):
         execution.engine.run(lambda pipeline: pipeline | 'SampleFiles' >> sampling)
     return {
         (each.file_index, each.side): FileSample(
             TakenLines(each.period, each.lines), tuple(each.first_lines)
         )
-        for each in read_report(report, _Sampled)
+        for each in read_stats(report, _Sampled)
     }
 
 

@@ -14,12 +14,12 @@ from pipelines.jobs.corpus import Corpus, input_texts
 from pipelines.jobs.job import Execution, ReadPlan
 from pipelines.options.job import RejectionLimit
 from pipelines.transforms.count_tokens import REJECTED, STATS
-from pipelines.transforms.reports import (
+from pipelines.transforms.stats import (
     RejectionBudget,
     WriteRejected,
-    WriteReport,
+    WriteStats,
     WrittenFile,
-    read_report,
+    read_stats,
 )
 from tokcore.corpus.stats import LineTally, RangeChecksum, add_tallies
 from tokcore.errors import InputError
@@ -41,20 +41,20 @@ class ReadStats:
     datasets: tuple[LineTally, ...] = ()  # of each dataset that has a name
 
 
-def report_stats(outputs: Mapping[str, beam.PCollection], path: str) -> None:
+def write_stats(outputs: Mapping[str, beam.PCollection], path: str) -> None:
     """Adds the steps that report a pipeline's stats and write its rejected lines to a folder."""
-    report_read(outputs[STATS], path)
-    report_rejected(outputs[REJECTED] | 'WriteRejected' >> WriteRejected(path), path)
+    write_read_stats(outputs[STATS], path)
+    write_rejected_stats(outputs[REJECTED] | 'WriteRejected' >> WriteRejected(path), path)
 
 
-def report_read(stats: beam.PCollection, path: str) -> None:
+def write_read_stats(stats: beam.PCollection, path: str) -> None:
     """Adds the step that reports what was read."""
-    stats | 'ReportStats' >> WriteReport(filesystem.join(path, _STATS_NAME))
+    stats | 'WriteStats' >> WriteStats(filesystem.join(path, _STATS_NAME))
 
 
-def report_rejected(files: beam.PCollection, path: str) -> None:
+def write_rejected_stats(files: beam.PCollection, path: str) -> None:
     """Adds the step that reports the files of rejected lines."""
-    files | 'ReportRejected' >> WriteReport(filesystem.join(path, _REJECTED_NAME))
+    files | 'WriteRejectedStats' >> WriteStats(filesystem.join(path, _REJECTED_NAME))
 
 
 def read_job_stats(
@@ -67,7 +67,7 @@ def read_job_stats(
             left out.
         RuntimeError: lines or bytes were lost on the way.
     """
-    rows = list(read_report(filesystem.join(path, _STATS_NAME), LineTally, RangeChecksum))
+    rows = list(read_stats(filesystem.join(path, _STATS_NAME), LineTally, RangeChecksum))
     checksums = [row for row in rows if isinstance(row, RangeChecksum)]
     tallies = [row for row in rows if isinstance(row, LineTally)]
     left_out = sum(each.rejected for each in tallies)
@@ -100,7 +100,7 @@ def read_job_stats(
     lines = [
         dataclasses.replace(add_tallies(name, tallies), dataset='') for name in corpus.split_names
     ]
-    written = read_report(filesystem.join(path, _REJECTED_NAME), WrittenFile)
+    written = read_stats(filesystem.join(path, _REJECTED_NAME), WrittenFile)
     rejected = tuple(map(OutputFile.of, written))
     keeping = {(each.name, each.dataset) for each in corpus.splits if each.keeps_dropped}
     kept = left_out + sum(

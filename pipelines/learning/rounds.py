@@ -72,7 +72,7 @@ class RoundsPlace:
         for name in filter(_FOLDER.fullmatch, _names(self.work)):
             folder = filesystem.join(self.work, name)
             if _output_of(folder, name) == self.output:
-                if not (keep_begun and filesystem.exists(LearnerFiles(folder).facts_path)):
+                if not (keep_begun and filesystem.exists(LearnerFiles(folder).stats_path)):
                     _delete(folder)
         # Of runs that were killed before they said what they are for; one that is held stays.
         for name in filter(_LOCK_FILE.fullmatch, _names(self.work)):
@@ -245,7 +245,7 @@ class LearnerFiles:
     folder: str
 
     @property
-    def facts_path(self) -> str:
+    def stats_path(self) -> str:
         return filesystem.join(self.folder, 'survey.json')
 
     @property
@@ -286,8 +286,8 @@ class LearnerFiles:
         return RoundFiles(folder, self.reserved_path)
 
     def clear(self) -> None:
-        """Deletes all files, the facts first: as long as those are missing nothing else counts."""
-        filesystem.delete_file(self.facts_path)
+        """Deletes all files, the stats first: as long as those are missing nothing else counts."""
+        filesystem.delete_file(self.stats_path)
         delete_known(self.folder, is_learner_file)
 
 

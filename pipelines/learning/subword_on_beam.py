@@ -33,7 +33,7 @@ from pipelines.learning.suffix_transforms import (
 )
 from pipelines.transforms.count_tokens import write_counts_file
 from pipelines.transforms.read import CreateReshuffled
-from pipelines.transforms.reports import GatherToDriver, read_report
+from pipelines.transforms.stats import GatherToDriver, read_stats
 from tokcore.counts.token_table import TokenTable
 from tokcore.encoding.scheme import Learned
 from tokcore.errors import InputError
@@ -169,9 +169,9 @@ class PackedLearner:
         self._pass_bytes = limits.bundle_bytes
         self._rounds = 0
         self._files = LearnerFiles(folder)
-        self._facts = self._survey()
-        self._fixed = FixedSubtokens.of(reserved_tokens, self._facts.alphabet)
-        if self._facts.weight > _LARGEST:
+        self._stats = self._survey()
+        self._fixed = FixedSubtokens.of(reserved_tokens, self._stats.alphabet)
+        if self._stats.weight > _LARGEST:
             raise OverflowError('count times length, summed over all tokens, exceeds 2^63 - 1')
         self._files.write_reserved(self._fixed.reserved)
         self._stored: dict[int, tuple[GroupFiles, dict[int, int]]] = {}
@@ -184,15 +184,15 @@ class PackedLearner:
     @property
     def largest_count(self) -> int:
         """No substring is counted more often."""
-        return self._facts.most
+        return self._stats.most
 
     @property
     def predicted_peak(self) -> int:
         """The bytes that a process with runner, driver and worker in it is predicted to take."""
-        facts = self._facts
-        share = min(1, ROWS_AT_ONCE / max(1, facts.tokens))
-        batches = _BYTES_PER_CHARACTER * facts.characters * share * self._workers
-        held = min(facts.predicted_bytes, self._pass_bytes)
+        stats = self._stats
+        share = min(1, ROWS_AT_ONCE / max(1, stats.tokens))
+        batches = _BYTES_PER_CHARACTER * stats.characters * share * self._workers
+        held = min(stats.predicted_bytes, self._pass_bytes)
         return round(_BYTES_OF_PROCESS + batches + _COPIES * held)
 
     def build(self, min_count: int) -> tuple[str, ...]:
@@ -219,7 +219,7 @@ class PackedLearner:
         return self._fixed.reserved + order_subtokens(files.read_vocabulary(ITERATIONS))
 
     def _survey(self) -> TokenStats:
-        path = self._files.facts_path
+        path = self._files.stats_path
         if not filesystem.exists(path):
             self._files.clear()  # what was left when all was to be deleted
             rows = stored_rows(self._paths)
@@ -243,11 +243,11 @@ class PackedLearner:
         """
         if any(min_weight <= min_count for min_weight in self._stored):
             return
-        groups = self._facts.groups
+        groups = self._stats.groups
         sizes: dict[int, int] = {}
         first = 0
         started = time.monotonic()
-        predicted = max(1, self._facts.predicted_bytes // len(groups))
+        predicted = max(1, self._stats.predicted_bytes // len(groups))
         while first < len(groups):
             done = self._files.finished_pass(first)
             if done is None:
@@ -265,7 +265,7 @@ class PackedLearner:
             self._label,
             len(sizes),
             sum(sizes.values()) >> 20,
-            self._facts.predicted_bytes >> 20,
+            self._stats.predicted_bytes >> 20,
             time.monotonic() - started,
         )
 
@@ -273,9 +273,9 @@ class PackedLearner:
         sizes_path = self._files.pass_sizes_path(first, last)
         filesystem.delete_file(sizes_path)
         counting = self._counting(None, 1, (first, last))
-        storing = StoreGroups(self._files.first, sizes_path, self._facts.groups, self._lowest)
+        storing = StoreGroups(self._files.first, sizes_path, self._stats.groups, self._lowest)
         self._run(lambda pipeline: pipeline | CreateReshuffled(self._paths) | counting | storing)
-        stored = read_report(sizes_path, StoredGroup)
+        stored = read_stats(sizes_path, StoredGroup)
         self._files.finish_pass(first, last, [(each.group, each.bytes) for each in stored])
         filesystem.delete_file(sizes_path)
 
@@ -290,13 +290,13 @@ class PackedLearner:
         min_weight = max(min_weight for min_weight in self._stored if min_weight <= min_count)
         stored, sizes = self._stored[min_weight]
         selecting = SelectionPlan(
-            files, self._facts.groups, self._fixed.alphabet, min_count, self._workers,
+            files, self._stats.groups, self._fixed.alphabet, min_count, self._workers,
             self._limits.frequent_nodes,
         )  # fmt: skip
         steps: dict[str, beam.PTransform] = {}
         if done == 0:
             steps['Iteration1'] = SelectFromStored(selecting, stored, sorted(sizes))
-        every = [sizes.get(group, 0) for group in range(len(self._facts.groups))]
+        every = [sizes.get(group, 0) for group in range(len(self._stats.groups))]
         ranges = list(pass_ranges(every, self._pass_bytes))
         for iteration in range(max(2, done + 1), ITERATIONS + 1):
             for part, each in enumerate(ranges):
@@ -312,7 +312,7 @@ class PackedLearner:
         return CountSubstrings(
             files,
             iteration,
-            self._facts.groups,
+            self._stats.groups,
             group_range,
             min(self._longest, _UNLIMITED_BYTES),
             self._workers,
@@ -390,16 +390,16 @@ def _build_chain(steps: Mapping[str, beam.PTransform], pipeline: beam.Pipeline) 
 
 @dataclass(eq=False)
 class SurveyTokens(beam.PTransform):
-    """Writes the facts about all tokens of count files, and chooses the prefix groups.
+    """Writes the stats about all tokens of count files, and chooses the prefix groups.
 
     Attributes:
-        facts_path: gets the facts.
+        stats_path: gets the stats.
         bits: one token in 2^bits is sampled.
         longest: the longest substring counted, in characters.
         group_bytes: what a group's table is to take.
     """
 
-    facts_path: str
+    stats_path: str
     bits: int
     longest: int
     group_bytes: int = GROUP_BYTES
@@ -426,7 +426,7 @@ def _finish(gathered: tuple[int, Iterable[tuple]], surveying: SurveyTokens) -> N
     survey = add_surveys(map(_unpacked, gathered[1]))
     predicted = survey.predicted_bytes(surveying.bits)
     groups = min(MOST_GROUPS, math.ceil(predicted / surveying.group_bytes))
-    facts = TokenStats(
+    stats = TokenStats(
         survey.alphabet,
         survey.tokens,
         survey.characters,
@@ -435,7 +435,7 @@ def _finish(gathered: tuple[int, Iterable[tuple]], surveying: SurveyTokens) -> N
         predicted,
         choose_groups(survey.sample, groups).borders,
     )
-    facts.write(surveying.facts_path)
+    stats.write(surveying.stats_path)
 
 
 def _unpacked(packed: Sequence) -> TokenSurvey:

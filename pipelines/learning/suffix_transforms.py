@@ -25,7 +25,7 @@ from pipelines.engines.pool import (
     in_global_window,
 )
 from pipelines.learning.rounds import GroupFiles, RoundFiles
-from pipelines.transforms.reports import GatherToDriver, WriteReport
+from pipelines.transforms.stats import GatherToDriver, WriteStats
 from tokcore.errors import InputError
 from tokcore.subword.partitioned.segmenting import Segmenter, escaped_batches, pack_all_suffixes
 from tokcore.subword.partitioned.suffix_tables import (
@@ -186,7 +186,7 @@ class StoreGroups(beam.PTransform):
 
     def expand(self, group_to_table: beam.PCollection) -> beam.PCollection:
         sizes = group_to_table | 'Write' >> beam.Map(_store, self)  # StoredGroup
-        return sizes | 'List' >> WriteReport(self.sizes_path)
+        return sizes | 'List' >> WriteStats(self.sizes_path)
 
 
 def _each(signal: object, elements: Sequence) -> Sequence:

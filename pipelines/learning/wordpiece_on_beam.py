@@ -25,8 +25,8 @@ from pipelines.transforms.count_tokens import (
     pack_or_spill,
     write_counts_file,
 )
-from pipelines.transforms.read import CreateReshuffled, ReportEach
-from pipelines.transforms.reports import WriteReport, read_report
+from pipelines.transforms.read import CreateReshuffled, MapToStats
+from pipelines.transforms.stats import WriteStats, read_stats
 from tokcore.counts.tables import COUNT_PARTITIONS, partition_table
 from tokcore.counts.token_table import TokenTable
 from tokcore.encoding.scheme import Learned, Scheme
@@ -147,25 +147,25 @@ class BeamPieceLearner:
                 | with_output_types(tuple[int, TableMessage])
                 | 'MergeTables' >> beam.CombinePerKey(MergeTablesFn())  # (partition, table)
                 | 'WriteWords' >> WriteCounts([folder], 1, scheme)
-                | 'Report' >> WriteReport(report)
+                | 'Report' >> WriteStats(report)
             )
 
         self._run(build)
-        written = read_report(report, WrittenCounts)
+        written = read_stats(report, WrittenCounts)
         return sorted(filesystem.join(folder, each.name) for each in written)
 
     def _surveyed(self, chosen: ChosenWords) -> list[WordSurvey]:
         report = filesystem.join(self._work, 'survey')
-        self._run(lambda pipeline: pipeline | ReportEach(self._paths, _Survey(chosen), report))
-        return list(read_report(report, WordSurvey))
+        self._run(lambda pipeline: pipeline | MapToStats(self._paths, _Survey(chosen), report))
+        return list(read_stats(report, WordSurvey))
 
     def _first(self, least: int) -> tuple[dict[str, int], dict[str, int], list[str]]:
         """The weights of words and endings of the first iteration, and all characters of words."""
         words, endings = split_weights(self._weighed('first', _FirstWeights(self._chosen), least))
         report = filesystem.join(self._work, 'characters')
         chosen = self._chosen
-        self._run(lambda pipeline: pipeline | ReportEach(self._paths, _Survey(chosen), report))
-        found = {each for survey in read_report(report, WordSurvey) for each in survey.characters}
+        self._run(lambda pipeline: pipeline | MapToStats(self._paths, _Survey(chosen), report))
+        found = {each for survey in read_stats(report, WordSurvey) for each in survey.characters}
         return words, endings, sorted(found)
 
     @property
@@ -213,11 +213,11 @@ class BeamPieceLearner:
                 | with_output_types(tuple[int, TableMessage])
                 | 'MergeTables' >> beam.CombinePerKey(MergeTablesFn())  # (partition, table)
                 | 'Write' >> beam.Map(_write_frequent, folder, least)
-                | 'Report' >> WriteReport(report)
+                | 'Report' >> WriteStats(report)
             )
 
         self._run(build)
-        names = sorted(each.name for each in read_report(report, WrittenWeights))
+        names = sorted(each.name for each in read_stats(report, WrittenWeights))
         return [
             TokenTable.from_bytes(filesystem.read_bytes(filesystem.join(folder, each)))
             for each in names

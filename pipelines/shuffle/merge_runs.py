@@ -22,7 +22,7 @@ from pipelines.engines.progress import advance, set_total, track_work
 from pipelines.files import filesystem
 from pipelines.files.claims import CLAIM_NAME, Claim, WorkFolder
 from pipelines.jobs.job import EncodeOptions, Execution, ReadPlan, fit_memory
-from pipelines.jobs.stats import rejection_budget, report_read, report_rejected
+from pipelines.jobs.stats import rejection_budget, write_read_stats, write_rejected_stats
 from pipelines.shuffle.plan import (
     RunItem,
     ShufflePlan,
@@ -36,10 +36,10 @@ from pipelines.system_errors import telling
 from pipelines.transforms.count_tokens import REJECTED, STATS
 from pipelines.transforms.encode_blocks import BlockEncoder, EncodedFeature
 from pipelines.transforms.read import CreateReshuffled
-from pipelines.transforms.reports import (
+from pipelines.transforms.stats import (
     GatherToDriver,
     RejectionBudget,
-    WriteReport,
+    WriteStats,
     WrittenFile,
     rejected_name,
 )
@@ -109,12 +109,12 @@ def encode_through_files(
             written = pipeline | 'WriteRuns' >> WriteRuns(
                 plan, planned.items, encoder, memory.workers, rejection_budget(read_plan, execution)
             )
-            report_read(written[STATS], path)
+            write_read_stats(written[STATS], path)
             merged = written[RUNS] | 'MergeRuns' >> MergeRuns(
                 plan, options.name, path, memory.group_bytes, memory.workers
             )
-            report_rejected(merged[REJECTED], path)
-            merged[SHARDS] | 'ReportShards' >> WriteReport(report)
+            write_rejected_stats(merged[REJECTED], path)
+            merged[SHARDS] | 'WriteShardStats' >> WriteStats(report)
 
         with track_work('shuffle', MERGING, None, 'examples'):
             execution.engine.run(build)

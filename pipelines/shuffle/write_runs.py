@@ -16,7 +16,7 @@ from pipelines.files import filesystem
 from pipelines.shuffle.plan import RunItem, ShufflePlan, run_name
 from pipelines.transforms.encode_blocks import LoadedBlockEncoder
 from pipelines.transforms.read import READING, read_counted
-from pipelines.transforms.reports import RejectionBudget
+from pipelines.transforms.stats import RejectionBudget
 from tokcore.corpus.corpus import Block
 from tokcore.errors import FullDiskError, InputError
 from tokcore.records.examples import EncodedBlock

@@ -42,7 +42,7 @@ from pipelines.jobs.stats import (
     log_filtered,
     read_job_stats,
     rejection_budget,
-    report_stats,
+    write_stats,
 )
 from pipelines.options.job import RejectionLimit
 from pipelines.options.vocabulary import SampledVocabulary
@@ -55,8 +55,8 @@ from pipelines.transforms.count_tokens import (
     counts_name,
     write_counts_file,
 )
-from pipelines.transforms.read import READING, ReportEach
-from pipelines.transforms.reports import RejectionBudget, WriteReport, read_report
+from pipelines.transforms.read import READING, MapToStats
+from pipelines.transforms.stats import RejectionBudget, WriteStats, read_stats
 from tokcore.corpus.sampling import RowSample
 from tokcore.counts.tables import COUNT_PARTITIONS, SideGroups
 from tokcore.encoding.scheme import Scheme, TokenRules
@@ -236,11 +236,11 @@ class CountInto(beam.PTransform):
             budget=self.budget,
             sample=self.sample,
         )
-        report_stats(counted, self.paths[0])
+        write_stats(counted, self.paths[0])
         return (
             counted[TABLES]
             | 'WriteCounts' >> WriteCounts(self.paths, self.workers, self.scheme)
-            | 'ReportFiles' >> WriteReport(self._files_path)
+            | 'WriteFileStats' >> WriteStats(self._files_path)
         )
 
     @property
@@ -253,7 +253,7 @@ class CountInto(beam.PTransform):
         Raises:
             InputError: a split has no line with text.
         """
-        written = list(read_report(self._files_path, WrittenCounts))
+        written = list(read_stats(self._files_path, WrittenCounts))
         stats = read_job_stats(self.reading.corpus, self.paths[0], self.max_rejected)
         return {
             path: CountedFolder(
@@ -345,10 +345,10 @@ def _merge_into(counts: CountFiles, rules: TokenRules, path: str, engine: Engine
     counts.let_go(*counts.files)  # the workers read them
     report = filesystem.join(path, 'files')
     call = functools.partial(_merge_partition, path, rules)
-    merging = ReportEach(list(enumerate(by_partition)), call, report)
+    merging = MapToStats(list(enumerate(by_partition)), call, report)
     with track_work('merge', _MERGING, len(by_partition), 'files'):
         engine.run(lambda pipeline: pipeline | 'MergeCounts' >> merging)
-    return counted_table(read_report(report, WrittenCounts), path, rules)
+    return counted_table(read_stats(report, WrittenCounts), path, rules)
 
 
 def _base(name: str) -> str:

@@ -27,14 +27,14 @@ from pipelines.jobs.stats import (
     log_filtered,
     read_job_stats,
     rejection_budget,
-    report_stats,
+    write_stats,
 )
 from pipelines.options.job import TFRECORD
 from pipelines.shuffle.merge_runs import KeptRuns, encode_through_files
 from pipelines.stages.run_stage import StageResult, run_stage
 from pipelines.transforms.encode_blocks import RECORDS, EncodeBlocks, EncodedFeature
 from pipelines.transforms.read import READING, CreateReshuffled
-from pipelines.transforms.reports import WriteReport, WrittenFile, read_report
+from pipelines.transforms.stats import WriteStats, WrittenFile, read_stats
 from pipelines.transforms.write_shards import ConvertShards, WriteShards, converted_names
 from tokcore.corpus.stats import LineTally
 from tokcore.encoding.scheme import Scheme
@@ -186,7 +186,7 @@ def encode_into(
         else:
             _encode_through_runner(plan, execution, features, options, path, shards_path)
     stats = read_job_stats(corpus, path, execution.max_rejected)
-    written = {each.name: each for each in read_report(shards_path, WrittenFile)}
+    written = {each.name: each for each in read_stats(shards_path, WrittenFile)}
     shards = []
     for name in options.shard_names(corpus):
         if name not in written:
@@ -242,11 +242,11 @@ def _converted(
             | 'ConvertShards' >> ConvertShards(
                 path, options.output_format, features, plan.reading.scheme
             )
-            | 'ReportFiles' >> WriteReport(report)
+            | 'WriteFileStats' >> WriteStats(report)
         )  # fmt: skip
 
     execution.engine.run(build)
-    written = {each.name: each for each in read_report(report, WrittenFile)}
+    written = {each.name: each for each in read_stats(report, WrittenFile)}
     names = [each.feature.name for each in features]
     found = []
     for shard in shards:
@@ -281,11 +281,11 @@ def _encode_through_runner(
             options=options.encoding,
             budget=rejection_budget(plan, execution),
         )
-        report_stats(encoded, path)
+        write_stats(encoded, path)
         (
             encoded[RECORDS]
             | 'WriteShards' >> WriteShards(options.name, path, layout)
-            | 'ReportShards' >> WriteReport(report)
+            | 'WriteShardStats' >> WriteStats(report)
         )
 
     engine.run(build)

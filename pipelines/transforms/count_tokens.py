@@ -27,7 +27,7 @@ from pipelines.engines.pool import (
     with_output_types,
 )
 from pipelines.files import filesystem
-from pipelines.transforms.reports import RejectionBudget
+from pipelines.transforms.stats import RejectionBudget
 from tokcore.corpus.corpus import Block, Split
 from tokcore.corpus.sampling import RowSample, counted_rows
 from tokcore.corpus.stats import BlockStats, reject_error
@@ -73,7 +73,7 @@ _MARK = b'@'
 class CountTokens(beam.PTransform):
     """Counts the tokens of blocks; gives `tables`, merged, one for each key, and `stats`.
 
-    A key is group * COUNT_PARTITIONS + partition. Stats are what `WriteReport` takes: `LineTally`
+    A key is group * COUNT_PARTITIONS + partition. Stats are what `WriteStats` takes: `LineTally`
     and `RangeChecksum`. `rejected` has the `RejectedLines`.
 
     Attributes:
@@ -110,7 +110,7 @@ class CountTokens(beam.PTransform):
         return {TABLES: key_to_table, STATS: counted[STATS], REJECTED: counted[REJECTED]}
 
 
-def stat_outputs(stats: BlockStats) -> Iterator[beam.pvalue.TaggedOutput]:
+def tagged_stats(stats: BlockStats) -> Iterator[beam.pvalue.TaggedOutput]:
     """Yields a block's stats as the tagged outputs of a DoFn."""
     for each in (stats.tally, *stats.checksums):
         yield beam.pvalue.TaggedOutput(STATS, each)
@@ -250,7 +250,7 @@ class _CountBlocksFn(beam.DoFn):
     def _stats_outputs(self, stats: BlockStats) -> Iterator[beam.pvalue.TaggedOutput]:
         if self._budget is not None:
             self._budget.spend(stats)
-        for output in stat_outputs(stats):
+        for output in tagged_stats(stats):
             size = _STATS_BYTES if output.tag == STATS else len(output.value.json_lines)
             if not self._output.fits(size):
                 raise InputError(

@@ -10,8 +10,8 @@ from apache_beam.utils.shared import Shared
 
 from pipelines.engines.pool import OrderedPool, in_global_window, with_output_types
 from pipelines.files import filesystem
-from pipelines.transforms.count_tokens import REJECTED, STATS, stat_outputs
-from pipelines.transforms.reports import RejectionBudget
+from pipelines.transforms.count_tokens import REJECTED, STATS, tagged_stats
+from pipelines.transforms.stats import RejectionBudget
 from tokcore.corpus.corpus import Block, Split
 from tokcore.encoding.scheme import EncodingOptions, Scheme
 from tokcore.encoding.vocabulary import Vocabulary
@@ -224,7 +224,7 @@ class _EncodeBlocksFn(beam.DoFn):
     def _take(self, split: str, encoded: EncodedBlock) -> Iterator:
         if self._budget is not None:
             self._budget.spend(encoded.stats)
-        yield from stat_outputs(encoded.stats)
+        yield from tagged_stats(encoded.stats)
         number = next(n for n, each in enumerate(self._layout) if each.split == split)
         for bucket, rows in self._buffers[number].add(encoded.rows):
             yield (number, bucket), rows.to_bytes()

@@ -14,7 +14,7 @@ from pipelines.files import filesystem
 from pipelines.files.filesystem import StoredFile
 from pipelines.files.transfer import is_web_address
 from pipelines.options.beam import text_without_secrets
-from pipelines.transforms.reports import WriteReport
+from pipelines.transforms.stats import WriteStats
 from tokcore.corpus.archive_reading import in_passes, reading_on
 from tokcore.corpus.archives import ArchiveLists, archive_and_member
 from tokcore.corpus.bitext import Bitext
@@ -286,12 +286,12 @@ class CreateReshuffled(beam.PTransform):
 
 
 @dataclass(eq=False)
-class ReportEach(beam.PTransform):
+class MapToStats(beam.PTransform):
     """Calls a function for each element of a plan, on any worker, and reports what it gives.
 
     Attributes:
         plan: the elements.
-        call: gives any number of instances of dataclasses, as `WriteReport` takes them.
+        call: gives any number of instances of dataclasses, as `WriteStats` takes them.
         report: the file that they go to.
     """
 
@@ -304,5 +304,5 @@ class ReportEach(beam.PTransform):
             root
             | CreateReshuffled(self.plan)
             | 'Call' >> beam.FlatMap(self.call)
-            | 'Report' >> WriteReport(self.report)
+            | 'Report' >> WriteStats(self.report)
         )

@@ -11,7 +11,7 @@ from apache_beam.utils.shared import Shared
 from pipelines.files import filesystem
 from pipelines.options.job import PARQUET, TEXT, OutputFormat
 from pipelines.transforms.encode_blocks import EncodedFeature, SplitShards
-from pipelines.transforms.reports import WrittenFile
+from pipelines.transforms.stats import WrittenFile
 from tokcore.corpus.stats import combine_crc32c
 from tokcore.encoding.scheme import Scheme
 from tokcore.reading.shards import EncodedRows, PieceLineWriter, stream_rows, write_parquet

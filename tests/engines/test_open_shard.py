@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from pipelines.shuffle.merge_runs import OrderedShardWriter
-from pipelines.transforms.reports import WrittenFile
+from pipelines.transforms.stats import WrittenFile
 from tokcore.records.sorted_runs import MergedRows
 
 PARTS = [bytes([place]) * (1 + place) for place in range(12)]

@@ -311,7 +311,7 @@ def test_what_a_killed_deletion_left_counts_for_nothing(tmp_path):
     paths = write_counts(tmp_path, FEW_COUNTS, 2)
     work = tmp_path / 'work'
     PackedLearner(paths, str(work), Runs()).build(15)
-    # The facts go first; of the rest any part may be gone.
+    # The stats go first; of the rest any part may be gone.
     (work / 'survey.json').unlink()
     (work / 'first' / 'group-00000').unlink()
     (work / 'round-15' / 'groups' / 'group-00000').write_bytes(b'')

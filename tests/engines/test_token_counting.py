@@ -17,7 +17,7 @@ from jobs import refuse, succeed, write
 
 from pipelines.transforms.count_tokens import STATS, TABLES, CountTokens, CountTokensByElement
 from pipelines.transforms.read import ReadBlocks
-from pipelines.transforms.reports import WriteReport, read_report
+from pipelines.transforms.stats import WriteStats, read_stats
 from tokcore.corpus.corpus import Block, BlockText, CorpusFile, Split
 from tokcore.corpus.formats import plan_items
 from tokcore.corpus.stats import LineTally, RangeChecksum, add_tallies
@@ -79,29 +79,29 @@ def test_packed_counts_are_the_textbook_counts(tmp_path_factory, pairs, item_byt
         (
             packed[TABLES]
             | beam.FlatMap(_rows_of_table)
-            | 'ReportPacked' >> WriteReport(str(folder / 'packed'))
+            | 'ReportPacked' >> WriteStats(str(folder / 'packed'))
         )
-        packed[STATS] | 'ReportStats' >> WriteReport(str(folder / 'stats'))
+        packed[STATS] | 'WriteStats' >> WriteStats(str(folder / 'stats'))
         for number, sides in enumerate(groups):
             (
                 blocks
                 | f'Count{number}' >> CountTokensByElement(sides, (split,))
                 | f'Row{number}' >> beam.MapTuple(Counted)
-                | f'Report{number}' >> WriteReport(str(folder / f'textbook-{number}'))
+                | f'Report{number}' >> WriteStats(str(folder / f'textbook-{number}'))
             )
 
     stripped = [tuple(side.replace('\r', '').strip() for side in pair) for pair in pairs]
     kept = [pair for pair in stripped if all(pair)]
-    packed_rows = list(read_report(str(folder / 'packed'), Counted))
+    packed_rows = list(read_stats(str(folder / 'packed'), Counted))
     for number, sides in enumerate(groups):
         expected = collections.Counter(
             token for pair in kept for side in sides for token in plain_tokens(pair[side])
         )
-        textbook = read_report(str(folder / f'textbook-{number}'), Counted)
+        textbook = read_stats(str(folder / f'textbook-{number}'), Counted)
         assert {each.token: each.count for each in textbook} == expected
         ours = [(each.token, each.count) for each in packed_rows if each.group == number]
         assert sorted(ours) == sorted(expected.items())
-    stats = read_report(str(folder / 'stats'), LineTally, RangeChecksum)
+    stats = read_stats(str(folder / 'stats'), LineTally, RangeChecksum)
     tally = add_tallies('train', [each for each in stats if isinstance(each, LineTally)])
     assert tally == LineTally('train', len(pairs), len(kept), len(pairs) - len(kept))
 

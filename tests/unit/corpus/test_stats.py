@@ -90,7 +90,7 @@ def checksums(text, cuts):
 
 @settings(deadline=None)
 @given(st.binary(max_size=200), st.lists(st.integers(0, 200)), st.randoms())
-def test_receipts_join_in_any_order_however_the_text_was_cut(text, cuts, random):
+def test_checksums_join_in_any_order_however_the_text_was_cut(text, cuts, random):
     found = checksums(text, cuts)
     random.shuffle(found)
     assert join_checksums(found, len(text)) == TextSummary(len(text), google_crc32c.value(text))
@@ -110,13 +110,13 @@ def test_what_was_lost_or_read_twice_is_named():
         join_checksums([found[0], RangeChecksum('train', 4, 1, 3, 1, 0)])
 
 
-def test_no_receipts_are_an_empty_text():
+def test_no_checksums_are_an_empty_text():
     assert join_checksums([]) == TextSummary(0, 0)
     with pytest.raises(ValueError, match='0 of 5 bytes'):
         join_checksums([], 5)
 
 
-def test_a_pair_gives_a_receipt_for_each_side():
+def test_a_pair_gives_a_checksum_for_each_side():
     block = Block('dev', Bitext(), 2, (BlockText(10, b'abc\n'), BlockText(7, b'de\n')))
     assert block_checksums(block) == (
         RangeChecksum('dev', 2, 0, 10, 4, google_crc32c.value(b'abc\n')),

@@ -21,14 +21,14 @@ from tokcore.subword.partitioned.suffix_tables import SuffixTable
 from tokcore.subword.partitioned.sweep import PartitionSelection
 
 TABLE = SuffixTable.from_items([(b'the', 5), (b'then', 2), ('文字'.encode(), 7)])
-FACTS = TokenStats('aeht文', 3, 12, 40, 7, 1000, (b'b', b'th', '文'.encode()))
+STATS = TokenStats('aeht文', 3, 12, 40, 7, 1000, (b'b', b'th', '文'.encode()))
 
 CONTENT = {'format': 1, 'counts': [(17, '0badcafe')], 'reserved': ('<pad>', '<EOS>')}
 
 
-def facts(files: LearnerFiles) -> tuple:
-    FACTS.write(files.facts_path)
-    return files.facts_path, lambda: TokenStats.read(files.facts_path), FACTS
+def stats(files: LearnerFiles) -> tuple:
+    STATS.write(files.stats_path)
+    return files.stats_path, lambda: TokenStats.read(files.stats_path), STATS
 
 
 def reserved(files: LearnerFiles) -> tuple:
@@ -90,7 +90,7 @@ def selected(files: LearnerFiles) -> tuple:
 
 
 KINDS = [
-    facts, reserved, finished_pass, first_table, heavy_table, sizes, frequent, unknown_heavy,
+    stats, reserved, finished_pass, first_table, heavy_table, sizes, frequent, unknown_heavy,
     vocabulary, selected,
 ]  # fmt: skip
 
@@ -141,7 +141,7 @@ def test_is_read_as_6b30307_wrote_it(written):
 
 def test_borders_that_do_not_ascend_are_told(tmp_path):
     path = tmp_path / 'survey.json'
-    path.write_bytes(json.dumps({**json.loads(FACTS.to_json()), 'borders': ['th', 'b']}).encode())
+    path.write_bytes(json.dumps({**json.loads(STATS.to_json()), 'borders': ['th', 'b']}).encode())
     with pytest.raises(InputError, match='is damaged'):
         TokenStats.read(str(path))
 

@@ -293,7 +293,7 @@ class TestBuffer:
 
 @given(st.lists(st.binary(min_size=1, max_size=9), min_size=1), st.randoms())
 @settings(deadline=None)
-def test_adjacent_receipts_joined_in_any_batches_say_the_same(pieces, dice):
+def test_adjacent_checksums_joined_in_any_batches_say_the_same(pieces, dice):
     checksums, offset = [], 0
     for piece in pieces:
         for side in (0, 1):

@@ -10,7 +10,7 @@ from pipelines.shuffle.plan import RunItem, ShufflePlan
 from pipelines.shuffle.write_runs import RunWriter
 from pipelines.transforms.encode_blocks import BlockEncoder, EncodedFeature, SplitShards
 from pipelines.transforms.read import READING
-from pipelines.transforms.reports import RejectionBudget
+from pipelines.transforms.stats import RejectionBudget
 from tokcore.corpus.corpus import CorpusFile, Split
 from tokcore.corpus.formats import Lines, plan_items
 from tokcore.errors import InputError

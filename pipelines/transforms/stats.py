@@ -129,7 +129,7 @@ def _write_rejected(name_to_parts: tuple[str, Iterable[RejectedLines]], folder: 
 
 
 @dataclass(eq=False)
-class WriteReport(beam.PTransform):
+class WriteStats(beam.PTransform):
     """Writes instances of dataclasses, with JSON values as fields; no file if there are none.
 
     Attributes:
@@ -146,7 +146,7 @@ class WriteReport(beam.PTransform):
         )
 
 
-def read_report(path: str, *types: type) -> Iterator:
+def read_stats(path: str, *types: type) -> Iterator:
     """Yields the rows of a report in the order of their text, or none if there is no file.
 
     Args:

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pipelines.options.job import rejection_limit
-from pipelines.transforms.reports import RejectionBudget
+from pipelines.transforms.stats import RejectionBudget
 from tokcore.corpus.stats import BlockStats, LineTally, RangeChecksum
 from tokcore.errors import InputError
 
