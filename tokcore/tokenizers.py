@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator
 import numpy as np
 
 from tokcore.bpe.added_tokens import finder, matched_tokens, row_encoder
-from tokcore.bpe.codes import PieceLines
+from tokcore.bpe.codes import CodesSegmenter
 from tokcore.bpe.files import AnyVocabulary, parse_bpe_file
 from tokcore.bpe.scheme import SCHEME as BPE_SCHEME
 from tokcore.bpe.vocabulary import BpeVocabulary
@@ -100,7 +100,7 @@ class BpeTokenizer:
         if isinstance(self.vocabulary, BpeVocabulary):
             return row_encoder(
                 self._scheme.pre_tokenizer, self.vocabulary, self._allow, cache_bytes,
-                in_raw_text=self._form is None,
+                is_original_text=self._form is None,
             )  # fmt: skip
         return RowEncoder(self._scheme.pre_tokenizer, self.vocabulary.model, cache_bytes)
 
@@ -132,7 +132,7 @@ class BpeTokenizer:
         if isinstance(self.vocabulary, BpeVocabulary):
             pieces = self.vocabulary.pieces
             return [pieces[id_] for id_ in self.encode(text, add_special_tokens=False)]
-        return PieceLines(self.vocabulary).pieces(text)
+        return CodesSegmenter(self.vocabulary).pieces(text)
 
     def decode(self, ids: Iterable[int]) -> str:
         """Returns the text of ids; bytes that are not UTF-8 become U+FFFD."""

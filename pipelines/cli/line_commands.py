@@ -40,9 +40,9 @@ def tokenize(options: argparse.Namespace) -> int:
         template = NO_TEMPLATE
         if options.eos or asked.template is not None:
             template = scheme.template(vocabulary, asked.template)
-        writer = scheme.piece_lines(vocabulary) if options.pieces else None
+        writer = scheme.piece_writer(vocabulary) if options.pieces else None
         if writer is not None and template == NO_TEMPLATE:
-            tokenized = _PieceLines(writer)
+            tokenized = _SegmentedLines(writer)
         else:
             shown = _shown_pieces(vocabulary) if options.pieces else str
             encoder = scheme.encoder(vocabulary, asked)
@@ -63,7 +63,7 @@ def detokenize(options: argparse.Namespace) -> int:
     """
     with StandardOutput() as target:
         scheme, vocabulary = _load(options)
-        writer = scheme.piece_lines(vocabulary) if options.pieces else None
+        writer = scheme.piece_writer(vocabulary) if options.pieces else None
         if writer is not None and not options.raw:
             for number, line in enumerate(_read(_source()), 1):
                 target.write(_as_line(writer.text(_decoded(line.rstrip(b'\n'), number))))
@@ -98,7 +98,7 @@ def _shown_pieces(vocabulary: Vocabulary) -> Callable[[int], str]:
     return [escape_piece(piece) for piece in vocabulary.pieces].__getitem__
 
 
-class _PieceLines:
+class _SegmentedLines:
     """Lines of pieces, in a form that a scheme has for them."""
 
     def __init__(self, writer: PieceWriter):

@@ -75,7 +75,7 @@ class _ConvertFn(beam.DoFn):
             return PieceLineWriter(self._scheme.fixed.pieces)
         data = filesystem.read_bytes(path)
         vocabulary = self._scheme.parse(data, path, filesystem.read_if_there)
-        return PieceLineWriter(vocabulary.pieces, self._scheme.piece_lines(vocabulary) is None)
+        return PieceLineWriter(vocabulary.pieces, self._scheme.piece_writer(vocabulary) is None)
 
     def process(self, element: str) -> Iterator[WrittenFile]:
         source = filesystem.join(self._folder, element)

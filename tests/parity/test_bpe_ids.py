@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tokcore.bpe.codes import NmtVocabulary, PieceLines, parse_nmt_codes
+from tokcore.bpe.codes import NmtVocabulary, CodesSegmenter, parse_nmt_codes
 from tokcore.bpe.options import BpeOptions
 from tokcore.bpe.scheme import BpeScheme
 from tokcore.bpe.vocabulary import SPLIT_PATTERNS
@@ -213,7 +213,7 @@ def test_lines_of_pieces_equal_those_of_apply_bpe(subword_nmt, seed):
         random.Random(seed).shuffle(rest)
         text = '\n'.join([first, *rest, ''])
     theirs = apply.BPE(io.StringIO(text))
-    ours = PieceLines(NmtVocabulary(parse_nmt_codes(text.encode(), 'codes')))
+    ours = CodesSegmenter(NmtVocabulary(parse_nmt_codes(text.encode(), 'codes')))
     chance = random.Random(seed)
     unseen = [''.join(chance.choices('etaoé中文@</w> \t\u00a0x', k=60)) for _ in range(200)]
     tried = [*lines, *(f' {line}\r\n' for line in unseen), '', '\n', 'x' * 3_000]

@@ -1,15 +1,15 @@
-"""Added tokens: what is looked for in text before it is cut, and encoded by itself.
+"""Added tokens: found in text before the pre-tokenizer splits it, each with an id of its own.
 
-`tokenizers` looks for those that are not `normalized` in the text as it is, then normalizes what is
-between them, and looks there for the others; each time for the leftmost, of several the longest.
-What is between them is a text of its own for the pre-tokenizer.
+As `tokenizers` does, those that are not `normalized` are found in the original text first, then the
+others in the normalized text between them; always the leftmost, and the longest at one position.
+The pre-tokenizer splits each text between them by itself.
 """
 
 from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
@@ -23,13 +23,16 @@ from tokcore.text.rows import Side
 _SPACE = 0x20
 _FLAGS = ('single_word', 'lstrip', 'rstrip')
 
+Part = tuple[int, int, int]
+"""(start, end, id) of an added token, or of the text between two, with the id -1."""
+
 
 class Finder:
-    """Finds tokens in bytes: the leftmost, of several the longest."""
+    """Finds tokens in bytes: the leftmost, and the longest at one position."""
 
     def __init__(self, ids: Mapping[bytes, int]):
         self._ids = ids
-        # The first alternative that matches is taken, so the longest stand before others.
+        # `re` takes the first alternative that matches.
         longest_first = sorted(ids, key=len, reverse=True)
         self._pattern = re.compile(b'|'.join(map(re.escape, longest_first)))
 
@@ -40,47 +43,47 @@ class Finder:
 
 
 def finder(tokens: Sequence[AddedToken], form: str | None = None) -> Finder | None:
-    """Returns what finds these tokens, None if there are none; their contents are normalized."""
+    """Returns the finder of tokens, in text of a Unicode normalization; None without tokens."""
     ids: dict[bytes, int] = {}
-    for each in tokens:
-        content = unicodedata.normalize(form, each.content) if form else each.content
-        ids.setdefault(content.encode('utf-8', 'surrogatepass'), each.id)
+    for token in tokens:
+        content = unicodedata.normalize(form, token.content) if form else token.content
+        ids.setdefault(content.encode('utf-8', 'surrogatepass'), token.id)
     return Finder(ids) if ids else None
 
 
 def matched_tokens(
     vocabulary: BpeVocabulary, allow_special_tokens: bool
 ) -> tuple[list[AddedToken], list[AddedToken]]:
-    """Returns the added tokens that are looked for: in text as it is, and in normalized text.
+    """Returns the added tokens to find in the original text, and those in normalized text.
 
     Raises:
-        InputError: one of them is to be found in a way that is not supported.
+        InputError: one of them has a flag that is not supported.
     """
-    matched = [each for each in vocabulary.added if allow_special_tokens or not each.special]
-    for each in matched:
+    matched = [token for token in vocabulary.added if allow_special_tokens or not token.special]
+    for token in matched:
         for flag in _FLAGS:
-            if getattr(each, flag):
+            if getattr(token, flag):
                 raise InputError(
-                    f'the added token {each.content!r:.80} has {flag}, which is not supported; '
+                    f'the added token {token.content!r:.80} has {flag}, which is not supported; '
                     + (
-                        'leave out --allow-special-tokens, and it is text like others'
-                        if each.special
+                        'leave out --allow-special-tokens, and it is ordinary text'
+                        if token.special
                         else 'encode with the tokenizers that the vocabulary was made for'
                     )
                 )
-    raw = [each for each in matched if not each.normalized]
-    return raw, [each for each in matched if each.normalized]
+    original = [token for token in matched if not token.normalized]
+    return original, [token for token in matched if token.normalized]
 
 
 class AddedTokenEncoder:
-    """A `RowEncoder` that finds added tokens in rows; what is between them others encode."""
+    """A `RowEncoder` that finds added tokens in rows; another one encodes the text between them."""
 
     def __init__(
         self, encoder: RowEncoder, finders: Sequence[Finder | None], add_prefix_space: bool = False
     ):
-        """Takes the encoder of what is between, and what is looked for, one after another."""
+        """Takes the encoder of the text between added tokens, and the finders in their order."""
         self._encoder = encoder
-        self._finders = [each for each in finders if each is not None]
+        self._finders = [find for find in finders if find is not None]
         self._add_prefix_space = add_prefix_space
 
     @property
@@ -97,39 +100,36 @@ class AddedTokenEncoder:
     ) -> EncodedSide:
         """Returns the ids of each row, as `RowEncoder.encode_side` does."""
         side = prepend(side, prefix)
-        found = self._find(side)
-        if not found:
+        parts = self._parts(side)
+        if not parts:
             return self._encoder.encode_side(self._prefixed(side), '', before, after)
-        rows, cuts, added = _cut_rows(side, found)
-        between = self._encoder.encode_side(self._prefixed(cuts))
-        return _joined(between, rows, added, len(side), (before, after))
+        rows, texts, added = _part_rows(side, parts)
+        encoded = self._encoder.encode_side(self._prefixed(texts))
+        return _joined(encoded, rows, added, len(side), (before, after))
 
-    def _find(self, side: Side) -> list[list[tuple[int, int, int]]]:
-        """Of each row (start, end, id) of what is found, by place; nothing if no row has any."""
-        if not len(side) or not any(map(self._is_anywhere(side), self._finders)):
+    def _parts(self, side: Side) -> list[list[Part]]:
+        """Returns the parts of each row, or [] if there is no added token in any of them."""
+        if not len(side):
             return []
-        places = zip(side.starts.tolist(), side.ends.tolist(), strict=True)
-        rows = [[(start, end, -1)] for start, end in places]
-        some = False
+        block = side.text[side.starts.min() : side.ends.max()].tobytes()
+        if not any(next(find(block), None) for find in self._finders):
+            return []
+        bounds = zip(side.starts.tolist(), side.ends.tolist(), strict=True)
+        rows: list[list[Part]] = [[(start, end, -1)] for start, end in bounds]
+        has_added = False
         for find in self._finders:
-            for number, parts in enumerate(rows):
-                cut = []
+            for row, parts in enumerate(rows):
+                added: list[Part] = []
                 for start, end, id_ in parts:
                     if id_ < 0:
-                        for begin, stop, added in find(side.text[start:end].tobytes()):
-                            cut.append((start + begin, start + stop, added))
+                        for begin, stop, added_id in find(side.text[start:end].tobytes()):
+                            added.append((start + begin, start + stop, added_id))
                     else:
-                        cut.append((start, end, id_))
-                if any(id_ >= 0 for _, _, id_ in cut):
-                    some = True
-                    rows[number] = _with_gaps(cut, *_ends(parts))
-        return rows if some else []
-
-    @staticmethod
-    def _is_anywhere(side: Side) -> Callable[[Finder], bool]:
-        """Says whether something is found in the text of all rows, or between them."""
-        text = side.text[side.starts.min() : side.ends.max()].tobytes()
-        return lambda find: next(find(text), None) is not None
+                        added.append((start, end, id_))
+                if added:
+                    has_added = True
+                    rows[row] = _with_texts(added, parts[0][0], parts[-1][1])
+        return rows if has_added else []
 
     def _prefixed(self, side: Side) -> Side:
         if not self._add_prefix_space:
@@ -141,14 +141,10 @@ class AddedTokenEncoder:
         return Side(spaced.text, spaced.starts + has_one, spaced.ends)
 
 
-def _ends(parts: list[tuple[int, int, int]]) -> tuple[int, int]:
-    return parts[0][0], parts[-1][1]
-
-
-def _with_gaps(cut: list[tuple[int, int, int]], start: int, end: int) -> list[tuple[int, int, int]]:
-    """What was found and what is between, with -1 as its id."""
+def _with_texts(added: list[Part], start: int, end: int) -> list[Part]:
+    """Returns the added tokens of a row, and the texts between them."""
     parts = []
-    for begin, stop, id_ in cut:
+    for begin, stop, id_ in added:
         if start < begin:
             parts.append((start, begin, -1))
         parts.append((begin, stop, id_))
@@ -158,29 +154,27 @@ def _with_gaps(cut: list[tuple[int, int, int]], start: int, end: int) -> list[tu
     return parts
 
 
-def _cut_rows(
-    side: Side, found: list[list[tuple[int, int, int]]]
-) -> tuple[np.ndarray, Side, np.ndarray]:
-    """The parts of all rows: the row of each, as rows of their own, and their ids or -1.
+def _part_rows(side: Side, parts_of_rows: list[list[Part]]) -> tuple[np.ndarray, Side, np.ndarray]:
+    """Returns of all parts: the index of the row, the text as a row of its own, and the id or -1.
 
-    An added token is a row of no characters.
+    The text of an added token is empty.
     """
-    rows = np.array([row for row, parts in enumerate(found) for _ in parts], np.int64)
-    parts = np.array([part for parts in found for part in parts], np.int64).reshape(-1, 3)
+    rows = np.array([row for row, parts in enumerate(parts_of_rows) for _ in parts], np.int64)
+    parts = np.array([part for parts in parts_of_rows for part in parts], np.int64).reshape(-1, 3)
     starts, ends, added = (np.ascontiguousarray(column) for column in parts.T)
     return rows, Side(side.text, starts, np.where(added < 0, ends, starts)), added
 
 
 def _joined(
-    between: EncodedSide,
+    encoded: EncodedSide,
     rows: np.ndarray,
     added: np.ndarray,
     count: int,
-    around: tuple[Sequence[int], Sequence[int]],
+    template: tuple[Sequence[int], Sequence[int]],
 ) -> EncodedSide:
-    """The ids of so many rows, of the ids of their parts."""
-    sizes = np.diff(between.offsets) + (added >= 0)
-    before, after = (np.array(ids, np.int32) for ids in around)
+    """Returns the ids of `count` rows from those of their parts."""
+    sizes = np.diff(encoded.offsets) + (added >= 0)
+    before, after = (np.array(ids, np.int32) for ids in template)
     row_sizes = np.bincount(rows, sizes, count).astype(np.int64) + len(before) + len(after)
     offsets = np.zeros(count + 1, np.int64)
     np.cumsum(row_sizes, out=offsets[1:])
@@ -191,12 +185,12 @@ def _joined(
     for k in range(len(after)):
         ids[offsets[1:] - len(after) + k] = after[k]
     starts = np.cumsum(sizes) - sizes + len(before)
-    # Behind the parts of the rows before, and what stands around these.
+    # The template's ids of all rows before.
     starts += rows * (len(before) + len(after))
     is_added = added >= 0
     ids[starts[is_added]] = added[is_added]
-    shift = np.repeat(starts - between.offsets[:-1], np.diff(between.offsets))
-    ids[np.arange(len(between.ids)) + shift] = between.ids
+    shift = np.repeat(starts - encoded.offsets[:-1], np.diff(encoded.offsets))
+    ids[np.arange(len(encoded.ids)) + shift] = encoded.ids
     return EncodedSide(ids, offsets)
 
 
@@ -205,16 +199,21 @@ def row_encoder(
     vocabulary: BpeVocabulary,
     allow_special_tokens: bool,
     cache_bytes: int = DEFAULT_CACHE_BYTES,
-    in_raw_text: bool = True,
+    is_original_text: bool = True,
 ) -> RowEncoder | AddedTokenEncoder:
-    """Returns an encoder of rows that are normalized, for one thread.
+    """Returns an encoder of normalized rows, for one thread.
 
-    Raises InputError as `matched_tokens`. Unless `in_raw_text`, those that are to be found before
-    text is normalized are left out.
+    Unless rows are the original text, added tokens that are not `normalized` are not found.
+
+    Raises:
+        InputError: as `matched_tokens`.
     """
     encoder = RowEncoder(pre_tokenizer, vocabulary.model, cache_bytes)
-    before, behind = matched_tokens(vocabulary, allow_special_tokens)
-    finders = [finder(before if in_raw_text else ()), finder(behind, vocabulary.parts.form)]
+    original, normalized = matched_tokens(vocabulary, allow_special_tokens)
+    finders = [
+        finder(original if is_original_text else ()),
+        finder(normalized, vocabulary.parts.form),
+    ]
     if not any(finders) and not vocabulary.parts.add_prefix_space:
         return encoder
     return AddedTokenEncoder(encoder, finders, vocabulary.parts.add_prefix_space)

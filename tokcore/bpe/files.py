@@ -1,6 +1,6 @@
 """Vocabulary files of byte pair encoding: tokenizer.json, merges.txt with vocab.json, and codes.
 
-The kind of a file is told by its content.
+The content of a file tells which of them it is.
 """
 
 from __future__ import annotations
@@ -41,18 +41,18 @@ _LARGEST_ID = (1 << 31) - 2
 
 
 def is_bpe_file(data: bytes) -> bool:
-    """Whether a file can be nothing but a vocabulary of byte pair encoding."""
+    """Whether a file is certainly a vocabulary of byte pair encoding."""
     return is_codes_file(data) or is_tokenizer_of_bpe(data)
 
 
 def parse_bpe_file(data: bytes, path: str, read: ReadBeside = read_if_there) -> AnyVocabulary:
-    """Returns the vocabulary of a tokenizer.json, of codes, or of one of two files.
+    """Returns the vocabulary of a tokenizer.json, a vocab.json, a merges.txt, or codes.
 
-    vocab.json and merges.txt are read together, whichever is given, and with codes the ids of their
-    pieces from a .vocab file, if there is one beside them.
+    vocab.json and merges.txt are read together, whichever is given; codes with the .vocab file beside
+    them, if there is one, for the ids of their pieces.
 
     Raises:
-        InputError: this is none of them, or cannot be encoded with exactly.
+        InputError: the file is none of these, or a part of it is not supported.
     """
     if data.lstrip()[:1] == b'{':
         file = read_json(data, path)
@@ -77,25 +77,25 @@ def parse_bpe_file(data: bytes, path: str, read: ReadBeside = read_if_there) -> 
     if data.startswith(b'#version:') or is_codes_file(data):
         return NmtVocabulary(parse_nmt_codes(data, path), _entries(path, read), path)
     raise InputError(
-        f'{path} is no vocabulary of byte pair encoding; give a tokenizer.json, a vocab.json with '
+        f'{path} is not a vocabulary of byte pair encoding; give a tokenizer.json, a vocab.json with '
         "its merges.txt beside it, or codes, whose first line is '#version: 0.2'"
     )
 
 
 def entries_path(path: str) -> str:
-    """Returns where the ids of a file of codes are: `X.vocab` beside `X.codes`.
+    """Returns the path of the ids of codes: `X.vocab` beside `X.codes`.
 
-    Of one side's vocabulary in a dataset it is `X.vocab.inputs` beside `X.codes.inputs`.
+    For the vocabulary of one side of a dataset it is `X.vocab.inputs` beside `X.codes.inputs`.
     """
     folder, name = os.path.split(path)
-    stem, found, side = name.rpartition(CODES_SUFFIX)
-    if found and side in ('', '.inputs', '.targets'):
+    stem, suffix, side = name.rpartition(CODES_SUFFIX)
+    if suffix and side in ('', '.inputs', '.targets'):
         return os.path.join(folder, f'{stem}{ENTRIES_SUFFIX}{side}')
     return str(pathlib.PurePath(path).with_suffix(ENTRIES_SUFFIX))
 
 
 def _beside(path: str, name: str, other: str) -> str:
-    """The path of the other of two files, whose names begin alike."""
+    """Returns the path of the other of two files, whose names have the same prefix."""
     if not path.endswith(name):
         raise InputError(
             f'{path} has ids of entries and no model; give a tokenizer.json, or name it {name} and '
@@ -156,7 +156,7 @@ def parse_tokenizer(file: Mapping[str, object], path: str) -> BpeVocabulary:
     """Returns the vocabulary of a tokenizer.json, read as JSON.
 
     Raises:
-        InputError: it is none of BPE, is damaged, or has a part that is not supported.
+        InputError: the model is not BPE, or the file is damaged or has a part that is not supported.
     """
     model = file.get('model')
     if not isinstance(model, dict) or not _is_bpe(model):
@@ -181,7 +181,7 @@ def parse_entries(entries: object, where: str) -> dict[str, int]:
     """Returns ids by entry.
 
     Raises:
-        InputError: naming `where`, if this is no such object or two entries have the same id.
+        InputError: this is not an object of distinct ids; the error names `where`.
     """
     if not isinstance(entries, dict) or not all(
         type(id_) is int and 0 <= id_ <= _LARGEST_ID for id_ in entries.values()
@@ -197,7 +197,7 @@ def parse_entries(entries: object, where: str) -> dict[str, int]:
 
 def _merges(merges: object, path: str) -> Iterable[tuple[str, str]]:
     if not isinstance(merges, list):
-        raise InputError(f'{path}: $.model.merges is no list; give a whole tokenizer.json')
+        raise InputError(f'{path}: $.model.merges is not a list; give a whole tokenizer.json')
     for number, merge in enumerate(merges):
         pair = merge.split(' ') if isinstance(merge, str) else merge
         match pair:
@@ -205,7 +205,7 @@ def _merges(merges: object, path: str) -> Iterable[tuple[str, str]]:
                 yield left, right
             case _:
                 raise InputError(
-                    f'{path}: {merge!r:.80} at $.model.merges[{number}] is no pair; '
+                    f'{path}: {merge!r:.80} at $.model.merges[{number}] is not a pair; '
                     'give a whole tokenizer.json'
                 )
 
@@ -213,50 +213,50 @@ def _merges(merges: object, path: str) -> Iterable[tuple[str, str]]:
 def check_merges(
     merges: Iterable[tuple[str, str]], entries: Mapping[str, int], where: str
 ) -> tuple[tuple[str, str], ...]:
-    """Returns merges of which all parts and products are entries.
+    """Returns the merges; their parts and results must be entries.
 
     Raises:
-        InputError: naming `where` and the first that is not.
+        InputError: one is not an entry; the error names `where` and the first such string.
     """
-    found = tuple(merges)
-    for number, (left, right) in enumerate(found):
-        for each in (left, right, left + right):
-            if each not in entries:
+    checked = tuple(merges)
+    for number, (left, right) in enumerate(checked):
+        for entry in (left, right, left + right):
+            if entry not in entries:
                 raise InputError(
-                    f'{where}[{number}]: {each!r:.80} is no entry of the vocabulary; give merges '
+                    f'{where}[{number}]: {entry!r:.80} is not an entry of the vocabulary; give merges '
                     'and entries of the same model'
                 )
-    return found
+    return checked
 
 
 def _added_tokens(tokens: object, entries: Mapping[str, int], path: str) -> tuple[AddedToken, ...]:
-    """The added tokens; refused if `tokenizers` would give them other ids than the file does."""
-    found: dict[str, AddedToken] = {}
+    """Returns the added tokens; `tokenizers` must give them the ids that the file does."""
+    added: dict[str, AddedToken] = {}
     largest = None
-    for number, each in enumerate(tokens if isinstance(tokens, list) else []):
+    for number, token in enumerate(tokens if isinstance(tokens, list) else []):
         where = f'$.added_tokens[{number}]'
-        match each:
+        match token:
             case {'content': str(content), 'id': int(id_)}:
-                flags = {name: bool(each.get(name, False)) for name in FLAGS}
+                flags = {name: bool(token.get(name, False)) for name in FLAGS}
             case _:
                 raise InputError(f'{path}: {where} has no content and id; give a whole file')
-        if not content or content in found:
+        if not content or content in added:
             continue
-        given = entries.get(content)
-        if given is None:
-            given = len(entries) if largest is None else max(len(entries), largest + 1)
-        if id_ != given:
-            refuse(path, where, f'the id {id_} of {content!r:.80} ({given} would be the next)')
-        found[content] = AddedToken(id_, content, **flags)
+        expected = entries.get(content)
+        if expected is None:
+            expected = len(entries) if largest is None else max(len(entries), largest + 1)
+        if id_ != expected:
+            refuse(path, where, f'the id {id_} of {content!r:.80} (the next id is {expected})')
+        added[content] = AddedToken(id_, content, **flags)
         largest = id_ if largest is None else max(largest, id_)
-    return tuple(found.values())
+    return tuple(added.values())
 
 
 def parse_merges_txt(data: bytes, path: str) -> list[tuple[str, str]]:
     """Returns the merges of a merges.txt.
 
     Raises:
-        InputError: a line of it is no pair.
+        InputError: a line is not a pair.
     """
     try:
         lines = data.decode('utf-8').split('\n')
@@ -271,7 +271,9 @@ def parse_merges_txt(data: bytes, path: str) -> list[tuple[str, str]]:
             continue
         pair = line.split(' ')
         if len(pair) != 2:
-            raise InputError(f'{path}, line {number}: {line!r:.80} is no pair; give a merges.txt')
+            raise InputError(
+                f'{path}, line {number}: {line!r:.80} is not a pair; give a merges.txt'
+            )
         merges.append((pair[0], pair[1]))
     return merges
 
@@ -279,7 +281,7 @@ def parse_merges_txt(data: bytes, path: str) -> list[tuple[str, str]]:
 def vocabulary_of_two_files(
     entries: object, merges: bytes, entries_path: str, merges_path: str
 ) -> BpeVocabulary:
-    """Returns the vocabulary of a vocab.json (as JSON) and a merges.txt: byte-level, as GPT-2's."""
+    """Returns the vocabulary of a vocab.json, parsed, and a merges.txt: byte-level, as GPT-2's."""
     ids = parse_entries(entries, entries_path)
     pairs = check_merges(parse_merges_txt(merges, merges_path), ids, merges_path)
     return BpeVocabulary(ids, pairs, parts=TokenizerParts.of())

@@ -1,22 +1,23 @@
-"""The models of byte pair encoding: merges by rank, and the textbook's longest piece first.
+"""The models of byte pair encoding: merges by rank, and the textbook's longest match.
 
-The textbook's pieces are a trie: nodes are numbers, and a table of pairs gives the child of a node
-by a character. In byte-level text, characters of several bytes are merged in advance: let r be the
-largest rank of the merges that make a character from its bytes. If no pair across its borders has
+The textbook's pieces are a trie: a table of pairs gives the child of a node by a character.
+
+For merges of bytes, characters of several bytes are merged in advance. Let r be the highest rank of
+the merges that make a character from its bytes. If no pair across the borders of the character has
 a rank up to r, these merges always come first, and the character can be one symbol from the start.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from tokcore.bpe.model_kernels import (
-    MOST_SYMBOLS,
     NO_ENTRY,
     SHORT,
+    SYMBOLS_PER_BYTE,
     MergeState,
     MergeWork,
     Units,
@@ -24,14 +25,7 @@ from tokcore.bpe.model_kernels import (
 )
 from tokcore.encoding.kernels import NO_ROOM, MissedTokens, larger_workspace, segment_tokens
 from tokcore.kernels.bytes import grown
-from tokcore.kernels.hash_tables import (
-    NO_PAIR,
-    PairTable,
-    WholeTokens,
-    find_pair,
-    pair_table,
-    whole_tokens,
-)
+from tokcore.kernels.hash_tables import NO_PAIR, PairTable, find_pair, pair_table, token_lookup
 from tokcore.kernels.jit import kernel, kernel_without_allocation, read_only
 from tokcore.text.pre_tokenizer import RowPart, ScannedTokens
 from tokcore.text.unicode import CODE_POINTS, next_character
@@ -39,61 +33,159 @@ from tokcore.text.unicode import CODE_POINTS, next_character
 _NO_PIECE = -2
 _0, _1 = np.uint64(0), np.uint64(1)
 
-NO_WHOLE_TOKENS: dict[bytes, int] = {}
-
 _SHOWN = 60  # characters of a token that an error shows
 
-_NEVER = 1 << 62
+_NO_RANK = 1 << 62
+
+Describe = Callable[[str, int], str]
+"""Returns the error for a token, of which the symbol with this index has no id."""
 
 
-class LongestPieceModel:
-    """A `Model` of pieces, of which the longest that begins the rest of a token is taken."""
+class MergeModel:
+    """A `Model` that merges the pair of lowest rank among a token's symbols until there is none.
+
+    Segmenting a long token takes some 50 bytes of memory for each of its bytes.
+    """
 
     def __init__(
         self,
-        pieces: Sequence[str],
-        ids: Sequence[int],
-        unknown: int,
-        describe: Callable[[str, int], str],
+        merges: Sequence[tuple[int, int, int]],
+        units: Units,
+        *,
+        size: int,
+        ignore_merges: Mapping[bytes, int] | None = None,
+        outputs: np.ndarray | None = None,
+        batched_merges: bool = False,
+        describe: Describe | None = None,
     ):
-        """Takes the pieces and the id of each, or `NO_ENTRY`.
+        """Takes merges of symbols, which are numbers.
 
         Args:
-            pieces: not empty ones.
-            ids: as many.
-            unknown: the id of a rest that no piece begins, or `NO_ENTRY`.
-            describe: says of a token and the number of a piece that there is no id for it.
+            merges: (left, right, merged) by rank; of equal pairs the last one counts.
+            units: the symbols of bytes or characters.
+            size: all ids are below it.
+            ignore_merges: the symbols of tokens that are not merged.
+            outputs: int32[symbols], the id of each symbol, or `NO_ENTRY`; None if symbols are ids.
+            batched_merges: all pairs of the lowest rank are merged before new pairs are considered.
+            describe: returns the error for a symbol without an id.
+        """
+        self.size = size
+        self._describe = describe
+        left, right, merged = np.array(merges, np.int64).reshape(-1, 3).T.astype(np.uint64)
+        ranks = np.arange(len(merged), dtype=np.uint64) << np.uint64(32)
+        outputs = np.empty(0, np.int32) if outputs is None else outputs
+        self.state = MergeState(
+            pair_table(left, right, ranks | merged),
+            units,
+            token_lookup(ignore_merges or {}),
+            read_only(outputs),
+            int(batched_merges),
+        )
+
+    def workspace(self, tokens: int) -> MergeWork:
+        return _merge_work(SYMBOLS_PER_BYTE * SHORT, tokens)
+
+    def segment_long_token(self, part: RowPart) -> Iterator[np.ndarray]:
+        work = _merge_work(SYMBOLS_PER_BYTE * (part.end - part.start) + 1, 1)
+        yield _segment_long_token(self, part, segment_by_merges, work)
+
+    def unspelled(self, token: str, left: int) -> str:
+        if self._describe is None:
+            raise AssertionError(f'{token[:_SHOWN]!r} has a symbol without an id')
+        return self._describe(token, left - 1)
+
+
+def _merge_work(symbols: int, tokens: int) -> MergeWork:
+    return MergeWork(
+        np.empty(symbols, np.int32),
+        np.empty(tokens + 1, np.uint64),
+        np.empty(symbols, np.uint64),
+        np.empty(symbols, np.uint32),
+        np.empty(symbols, np.uint32),
+        np.empty(3 * symbols, np.uint64),
+        np.empty(symbols, np.uint64),
+    )
+
+
+def premerged_characters(
+    characters: Mapping[int, bytes], symbols: Sequence[int], merges: Sequence[tuple[int, int, int]]
+) -> np.ndarray:
+    """Returns the symbols + 1 of characters that can be one symbol from the start, 0 for others.
+
+    Args:
+        characters: code points and their UTF-8, as candidates.
+        symbols: the symbol + 1 of each byte, 0 if it has none.
+        merges: (left, right, merged) by rank; of equal pairs the last one counts.
+
+    Returns:
+        int32[0x110000]; memory that is not written to is not allocated.
+    """
+    ranks = {(left, right): (rank, merged) for rank, (left, right, merged) in enumerate(merges)}
+    lowest_as_left: dict[int, int] = {}
+    lowest_as_right: dict[int, int] = {}
+    for (left, right), (rank, _) in ranks.items():
+        lowest_as_left[left] = min(rank, lowest_as_left.get(left, _NO_RANK))
+        lowest_as_right[right] = min(rank, lowest_as_right.get(right, _NO_RANK))
+    premerged = np.zeros(CODE_POINTS, np.int32)
+    for code, utf8 in characters.items():
+        parts = [symbols[byte] - 1 for byte in utf8]
+        highest = -1
+        lowest_across = _NO_RANK
+        while min(parts) >= 0:
+            lowest_across = min(
+                lowest_across,
+                lowest_as_right.get(parts[0], _NO_RANK),
+                lowest_as_left.get(parts[-1], _NO_RANK),
+            )
+            candidates = [
+                (ranks[pair][0], position, ranks[pair][1])
+                for position, pair in enumerate(zip(parts, parts[1:], strict=False))
+                if pair in ranks
+            ]
+            if not candidates:
+                break
+            rank, position, merged = min(candidates)
+            highest = max(highest, rank)
+            parts[position : position + 2] = [merged]
+        if len(parts) == 1 and lowest_across > highest:
+            premerged[code] = parts[0] + 1
+    return read_only(premerged)
+
+
+class LongestPieceModel:
+    """A `Model` that takes the longest piece from the left, again and again."""
+
+    def __init__(self, pieces: Sequence[str], ids: Sequence[int], unknown: int, describe: Describe):
+        """Takes the pieces, none of them empty, and the id of each, or `NO_ENTRY`.
+
+        Args:
+            unknown: the id of the rest of a token that no piece is a prefix of, or `NO_ENTRY`.
+            describe: returns the error for a piece without an id.
         """
         self.size = 1 + max((*ids, unknown, 0))
         self._describe = describe
         nodes: dict[tuple[int, int], int] = {}
-        ends: dict[int, int] = {}
+        id_of_node: dict[int, int] = {}
         for piece, id_ in zip(pieces, ids, strict=True):
             node = 0
             for character in piece:
                 node = nodes.setdefault((node, ord(character)), len(nodes) + 1)
-            ends.setdefault(node, id_)
+            id_of_node.setdefault(node, id_)
         edges = np.array([*nodes], np.uint64).reshape(-1, 2)
-        below = np.array([*nodes.values()], np.uint64)
         children = pair_table(
-            np.ascontiguousarray(edges[:, 0]), np.ascontiguousarray(edges[:, 1]), below
+            np.ascontiguousarray(edges[:, 0]),
+            np.ascontiguousarray(edges[:, 1]),
+            np.array([*nodes.values()], np.uint64),
         )
-        at_nodes = [ends.get(node, _NO_PIECE) for node in range(len(nodes) + 1)]
-        self.state = LongestPieces(children, read_only(np.array(at_nodes, np.int32)), unknown)
+        node_ids = [id_of_node.get(node, _NO_PIECE) for node in range(len(nodes) + 1)]
+        self.state = LongestPieces(children, read_only(np.array(node_ids, np.int32)), unknown)
 
     def workspace(self, tokens: int) -> PieceIds:
         return PieceIds(np.empty(tokens, np.int32), np.empty(tokens + 1, np.uint64))
 
     def segment_long_token(self, part: RowPart) -> Iterator[np.ndarray]:
-        nbytes = part.end - part.start
-        work = self.workspace(nbytes)
-        start, end, number = (np.array([each], np.uint64) for each in (part.start, part.end, 0))
-        token = ScannedTokens(part.text, start, end, np.empty(0, np.int64))
-        _, left = segment_by_length(token, MissedTokens(number, 1, nbytes), self.state, work)
-        if left:
-            text = part.text[part.start : part.end].tobytes().decode('utf-8', 'replace')
-            raise ValueError(self.unspelled(text, int(left)))
-        yield work.ids[: int(work.id_bounds[1])]
+        work = PieceIds(np.empty(part.end - part.start, np.int32), np.empty(2, np.uint64))
+        yield _segment_long_token(self, part, segment_by_length, work)
 
     def unspelled(self, token: str, left: int) -> str:
         return self._describe(token, left - 1)
@@ -102,9 +194,9 @@ class LongestPieceModel:
 class LongestPieces(NamedTuple):
     """The state; arrays are read-only."""
 
-    children: PairTable  # of (node, character): the node below; 0 is the root
-    pieces: np.ndarray  # int32[nodes]: the id of the piece that ends here, NO_ENTRY or _NO_PIECE
-    unknown: int  # the id of a rest that no piece begins
+    children: PairTable  # of (node, character): the child; 0 is the root
+    ids: np.ndarray  # int32[nodes]: of the piece that ends here, NO_ENTRY or _NO_PIECE
+    unknown: int  # the id of a rest that no piece is a prefix of, or NO_ENTRY
 
 
 class PieceIds(NamedTuple):
@@ -119,7 +211,7 @@ class PieceIds(NamedTuple):
 def segment_by_length(tokens, missed, model, work):
     """Segments tokens as `segment_tokens` says.
 
-    Where a piece has no id, `left` is 1 + the number of the token's pieces before it.
+    If a piece has no id, `left` is 1 + its index among the pieces of the token.
     """
     if len(work.ids) < missed.nbytes:
         return 0, NO_ROOM
@@ -127,9 +219,9 @@ def segment_by_length(tokens, missed, model, work):
     work.id_bounds[0] = _0
     for miss in range(np.uint64(missed.count)):
         token = missed.numbers[miss]
-        place, end = np.int64(tokens.starts[token]), np.int64(tokens.ends[token])
-        while place < end:
-            place, id_ = _longest(tokens.text, place, end, model)
+        position, end = np.int64(tokens.starts[token]), np.int64(tokens.ends[token])
+        while position < end:
+            position, id_ = _longest_piece(tokens.text, position, end, model)
             if id_ == NO_ENTRY:
                 return np.int64(miss), np.int64(used - work.id_bounds[miss] + _1)
             work.ids[used] = id_
@@ -139,18 +231,18 @@ def segment_by_length(tokens, missed, model, work):
 
 
 @kernel_without_allocation
-def _longest(text, place, end, model):
-    """Where the longest piece that begins here ends, and its id; if none does, the end."""
-    found, id_ = end, np.int32(model.unknown)
+def _longest_piece(text, position, end, model):
+    """Returns the end and the id of the longest piece at a position, or the end of the token."""
+    piece_end, id_ = end, np.int32(model.unknown)
     node = _0
-    while place < end:
-        code, place = next_character(text, place)
+    while position < end:
+        code, position = next_character(text, position)
         node = find_pair(node, np.uint64(code), model.children)
         if node == NO_PAIR:
             break
-        if model.pieces[node] != _NO_PIECE:
-            found, id_ = place, model.pieces[node]
-    return found, id_
+        if model.ids[node] != _NO_PIECE:
+            piece_end, id_ = position, model.ids[node]
+    return piece_end, id_
 
 
 @larger_workspace.register(LongestPieces)
@@ -160,125 +252,21 @@ def larger_piece_ids(missed, model, work):
     return PieceIds(grown(work.ids, 0, missed.nbytes), work.id_bounds)
 
 
-class MergeModel:
-    """A `Model`: a token's symbols, of which the pair of lowest rank is merged until there is none.
-
-    A long token takes some 50 bytes of memory for each of its own while it is segmented.
-    """
-
-    def __init__(
-        self,
-        merges: np.ndarray,
-        units: Units,
-        *,
-        size: int,
-        whole: dict[bytes, int] | WholeTokens = NO_WHOLE_TOKENS,
-        outputs: np.ndarray | None = None,
-        at_once: bool = False,
-        describe: Callable[[str, int], str] | None = None,
-    ):
-        """Takes symbols by number.
-
-        Args:
-            merges: int64[merges, 3], left and right and what they become, by rank; of equal pairs
-                the last one counts.
-            units: what a token is made of.
-            size: all ids are below.
-            whole: the symbols of tokens that are not merged.
-            outputs: int32[symbols], the id of each symbol, or `NO_ENTRY`; None: they are ids.
-            at_once: all pairs of the lowest rank are merged before others are looked at.
-            describe: says of a token, and which symbol of it, that there is no id for it.
-        """
-        self.size = size
-        self._describe = describe
-        left, right, new = merges.reshape(-1, 3).T.astype(np.uint64)
-        ranks = np.arange(len(new), dtype=np.uint64) << np.uint64(32)
-        pairs = pair_table(left, right, ranks | new)
-        outputs = np.empty(0, np.int32) if outputs is None else outputs
-        self.state = MergeState(
-            pairs,
-            units,
-            whole if isinstance(whole, WholeTokens) else whole_tokens(whole),
-            read_only(outputs),
-            int(at_once),
-        )
-
-    def workspace(self, tokens: int) -> MergeWork:
-        return _workspace(MOST_SYMBOLS * SHORT, tokens)
-
-    def segment_long_token(self, part: RowPart) -> Iterator[np.ndarray]:
-        nbytes = part.end - part.start
-        work = _workspace(MOST_SYMBOLS * nbytes + 1, 1)
-        start, end, number = (np.array([each], np.uint64) for each in (part.start, part.end, 0))
-        token = ScannedTokens(part.text, start, end, np.empty(0, np.int64))
-        _, left = segment_by_merges(token, MissedTokens(number, 1, nbytes), self.state, work)
-        if left:
-            text = part.text[part.start : part.end].tobytes().decode('utf-8', 'replace')
-            raise ValueError(self.unspelled(text, int(left)))
-        yield work.ids[: int(work.id_bounds[1])]
-
-    def unspelled(self, token: str, left: int) -> str:
-        if self._describe is None:
-            raise AssertionError(f'{token[:_SHOWN]!r} is a token like others')
-        return self._describe(token, left - 1)
-
-
-def merge_numbers(merges: Sequence[tuple[int, int, int]]) -> np.ndarray:
-    """Returns merges as `MergeModel` takes them: int64[merges, 3]."""
-    return np.array(merges, np.int64).reshape(-1, 3)
-
-
-def _workspace(symbols: int, tokens: int) -> MergeWork:
-    return MergeWork(
-        np.empty(symbols, np.int32),
-        np.empty(tokens + 1, np.uint64),
-        np.empty(symbols, np.uint64),
-        np.empty(symbols, np.uint32),
-        np.empty(symbols, np.uint32),
-        np.empty(3 * symbols, np.uint64),
-        np.empty(symbols, np.uint64),
-    )
-
-
-def whole_characters(
-    characters: Mapping[int, bytes], symbols: Sequence[int], merges: Sequence[tuple[int, int, int]]
+def _segment_long_token(
+    model: MergeModel | LongestPieceModel,
+    part: RowPart,
+    segment: Callable[..., tuple[int, int]],
+    work: Any,
 ) -> np.ndarray:
-    """Returns 1 + the symbol of each character that can be taken whole, else 0.
+    """Returns the ids of one token, with a workspace that has room for it.
 
-    Args:
-        characters: code points with their UTF-8, that may have symbols.
-        symbols: 1 + the symbol of each byte, 0 if it has none.
-        merges: left, right and what they become, by rank; of equal pairs the last counts.
-
-    int32[0x110000], of which what is not set takes no memory.
+    Raises:
+        ValueError: a piece of it has no id.
     """
-    ranks = {(left, right): (rank, new) for rank, (left, right, new) in enumerate(merges)}
-    first_as_left: dict[int, int] = {}
-    first_as_right: dict[int, int] = {}
-    for (left, right), (rank, _) in ranks.items():
-        first_as_left[left] = min(rank, first_as_left.get(left, _NEVER))
-        first_as_right[right] = min(rank, first_as_right.get(right, _NEVER))
-    whole = np.zeros(CODE_POINTS, np.int32)
-    for code, coded in characters.items():
-        parts = [symbols[byte] - 1 for byte in coded]
-        last = -1
-        border = _NEVER
-        while min(parts) >= 0:
-            border = min(
-                border,
-                first_as_right.get(parts[0], _NEVER),
-                first_as_left.get(parts[-1], _NEVER),
-            )
-            found = [
-                (*ranks[pair], place)
-                for place, pair in enumerate(zip(parts, parts[1:], strict=False))
-                if pair in ranks
-            ]
-            if not found:
-                break
-            rank, new, place = min(found, key=lambda each: (each[0], each[2]))
-            last = max(last, rank)
-            parts[place : place + 2] = [new]
-        if len(parts) == 1 and border > last:
-            whole[code] = parts[0] + 1
-    return read_only(whole)
+    start, end, index = (np.array([value], np.uint64) for value in (part.start, part.end, 0))
+    token = ScannedTokens(part.text, start, end, np.empty(0, np.int64))
+    _, left = segment(token, MissedTokens(index, 1, part.end - part.start), model.state, work)
+    if left:
+        text = part.text[part.start : part.end].tobytes().decode('utf-8', 'replace')
+        raise ValueError(model.unspelled(text, int(left)))
+    return work.ids[: int(work.id_bounds[1])]

@@ -1,13 +1,14 @@
-"""The kernels of byte pair encoding: a token's symbols, merged by rank.
+"""The kernels of byte pair encoding: the symbols of a token, merged by rank.
 
-    tokens   ScannedTokens, and which of them were missed: text[starts[i]:ends[i]]      lower
-       │ put_symbols, by `Units`: bytes or characters                              l o w e r
-       │ merge_short or merge_long: the pair of lowest rank, again and again        lo w er
-    ids      up to id_bounds[m]                                                     low er
+    tokens   text[starts[i]:ends[i]] of `ScannedTokens`, for each missed i          lower
+       │ _first_symbols, by `Units`: bytes or characters                          l o w e r
+       │ merge_short or merge_long: the pair of lowest rank, until there is none    lo w er
+    ids      of the m-th missed token from id_bounds[m] on                           low er
 
-Of several pairs of the lowest rank the first is merged, as `tokenizers` does; with `at_once` all of
-them before pairs that come up meanwhile, as subword-nmt does. A character without a symbol becomes
-the symbols of its UTF-8 bytes if all of these exist, else the unknown symbol, or nothing.
+Of several pairs of the lowest rank the first is merged, as `tokenizers` does; with
+`batched_merges` all of them are, before any pair that these merges create, as subword-nmt does.
+A character without a symbol becomes the symbols of its UTF-8 bytes if all of them exist
+(`byte_fallback`), else the unknown symbol, or nothing.
 """
 
 from typing import NamedTuple
@@ -16,69 +17,69 @@ import numpy as np
 
 from tokcore.encoding.kernels import NO_ROOM, larger_workspace, segment_tokens
 from tokcore.kernels.bytes import grown
-from tokcore.kernels.hash_tables import NO_PAIR, PairTable, WholeTokens, find_pair, find_token
+from tokcore.kernels.hash_tables import NO_PAIR, PairTable, TokenLookup, find_pair, find_token
 from tokcore.kernels.jit import kernel, kernel_without_allocation
 from tokcore.text.unicode import CODE_POINTS, next_character
 
 SHORT = 96
-"""Symbols: the lowest rank of so few is found by looking at each, of more in a heap."""
+"""Symbols: up to so many the lowest rank is found by a linear search, for more by a heap."""
+
+SYMBOLS_PER_BYTE = 2
+"""At most: in byte-level text a byte is a character of up to two bytes, with a symbol each."""
 
 NO_ENTRY = -1
-"""Among `outputs`: what has no id."""
+"""The output of a symbol without an id."""
+
+NONE = -1
+"""No symbol."""
 
 _0, _1, _2, _32 = np.uint64(0), np.uint64(1), np.uint64(2), np.uint64(32)
 _LOW = np.uint64(0xFFFF_FFFF)
-_NONE = np.uint32(0xFFFF_FFFF)
-
-MOST_SYMBOLS = 2
-"""For a byte: in byte-level text it is a character of up to two bytes, with a symbol each."""
-
-NONE = -1
+_END = np.uint32(0xFFFF_FFFF)
 
 _LEAD = 0xC0
-"""Bytes from here on begin a character of several."""
+"""The smallest first byte of a character of several bytes."""
 
 
 class Units(NamedTuple):
     """The symbols of single bytes or characters; arrays are read-only."""
 
     symbols: np.ndarray
-    """int32[256 or 0x110000]: 1 + the symbol of a byte or character, 0 if it has none; int32[0]:
-    characters are symbols themselves, and the last of a token is `CODE_POINTS` + itself."""
+    """int32[256 or 0x110000]: the symbol of a byte or character + 1, or 0; int32[0]: code points are
+    symbols themselves, and the last character of a token is `CODE_POINTS` + its code point."""
 
     characters: np.ndarray
-    """uint32[256]: the characters that stand for bytes in byte-level text; uint32[0]: symbols are
-    of characters."""
+    """uint32[256]: the byte-level characters of bytes; uint32[0]: units are characters."""
 
-    whole: np.ndarray
-    """int32[0x110000]: 1 + the symbol of a character that is not taken as bytes, see
-    `model`; int32[0] where none is."""
+    premerged: np.ndarray
+    """int32[0x110000]: the symbol + 1 of a character whose bytes need not be merged, see `model`, or
+    0; int32[0]: there is none."""
 
     fallback: np.ndarray  # int32[256]: the symbols of <0x00> to <0xFF>, or NONE
-    unknown: int  # the symbol of what has none, or NONE
-    fuse_unknown: int  # whether one stands for a run of them
+    unknown: int  # the symbol of characters without one, or NONE
+    fuse_unknown: int  # whether a run of such characters is one symbol
 
 
 class MergeState(NamedTuple):
     """What merging reads of a vocabulary; read-only, so that threads can share it."""
 
-    pairs: PairTable  # of (left, right): rank << 32 | the symbol that they become
+    pairs: PairTable  # of (left, right): rank << 32 | the symbol that replaces them
     units: Units
-    whole: WholeTokens  # that are taken without merging
-    outputs: np.ndarray  # int32[symbols] or [0]: the id of each symbol, if it is another number
-    at_once: int
+    ignore_merges: TokenLookup  # tokens that are entries and are not merged
+    outputs: np.ndarray  # int32[symbols]: the id of each; int32[0]: symbols are ids
+    batched_merges: int
 
 
 class MergeWork(NamedTuple):
-    """The workspace: places for symbols, each of them 4 or 8 bytes."""
+    """The workspace; all but `id_bounds` have room for the symbols of the missed tokens."""
 
     ids: np.ndarray  # int32
     id_bounds: np.ndarray  # uint64
-    values: np.ndarray  # uint64: what find_pair says of a symbol and the next
-    before: np.ndarray  # uint32: the symbol before, while it is long
-    behind: np.ndarray  # uint32
-    heap: np.ndarray  # uint64, three a symbol: rank << 32 | place, the lowest first
-    batch: np.ndarray  # uint64: what is merged at once
+    merges: np.ndarray  # uint64: the value in `pairs` of a symbol and the next one
+    previous: np.ndarray  # uint32: links of a doubly linked list, in `merge_long`
+    next: np.ndarray  # uint32
+    heap: np.ndarray  # uint64, three a symbol: rank << 32 | position, the lowest first
+    batch: np.ndarray  # uint64: positions that are merged together
 
 
 @segment_tokens.register(MergeState)
@@ -86,21 +87,21 @@ class MergeWork(NamedTuple):
 def segment_by_merges(tokens, missed, model, work):
     """Segments tokens as `segment_tokens` says.
 
-    Where a symbol has no id and there is none for it, `left` is 1 + its place among the token's.
+    If a symbol has no id, `left` is 1 + its position among the symbols of the token.
     """
-    if len(work.ids) < MOST_SYMBOLS * missed.nbytes + missed.count:
+    if len(work.ids) < SYMBOLS_PER_BYTE * missed.nbytes + missed.count:
         return 0, NO_ROOM
     used = _0
     work.id_bounds[0] = _0
     for miss in range(np.uint64(missed.count)):
         token = missed.numbers[miss]
         start, end = tokens.starts[token], tokens.ends[token]
-        whole = find_token(tokens.text, start, end, model.whole)
-        if whole >= 0:
-            work.ids[used] = np.int32(whole)
+        entry = find_token(tokens.text, start, end, model.ignore_merges)
+        if entry >= 0:
+            work.ids[used] = np.int32(entry)
             count = _1
         else:
-            count = put_symbols(tokens.text, start, end, model.units, work.ids, used)
+            count = _first_symbols(tokens.text, start, end, model.units, work.ids, used)
             if count > np.uint64(SHORT):
                 count, _ = merge_long(used, count, model, work)
             elif count > _1:
@@ -117,189 +118,27 @@ def segment_by_merges(tokens, missed, model, work):
 
 
 @kernel_without_allocation
-def _pair_value(ids, left, right, pairs):
-    return find_pair(np.uint64(ids[left]), np.uint64(ids[right]), pairs)
-
-
-@kernel_without_allocation
-def merge_short(begin, count, model, work):
-    """Merges the symbols at work.ids[begin:], some at least; returns how many are left there."""
-    ids, values, pairs = work.ids, work.values, model.pairs
-    for k in range(count - _1):
-        values[k] = _pair_value(ids, begin + k, begin + k + _1, pairs)
-    while True:
-        lowest = NO_PAIR
-        place = _0
-        for k in range(count - _1):
-            if values[k] < lowest:
-                lowest = values[k]
-                place = k
-        if lowest == NO_PAIR:
-            return count
-        if model.at_once:
-            count = _merge_all(lowest, place, begin, count, work)
-            for k in range(place - min(place, _1), count - _1):
-                values[k] = _pair_value(ids, begin + k, begin + k + _1, pairs)
-            continue
-        count -= _1
-        ids[begin + place] = np.int32(lowest & _LOW)
-        for k in range(place + _1, count):
-            ids[begin + k] = ids[begin + k + _1]
-            values[k] = values[k + _1]
-        if place:
-            values[place - _1] = _pair_value(ids, begin + place - _1, begin + place, pairs)
-        if place + _1 < count:
-            values[place] = _pair_value(ids, begin + place, begin + place + _1, pairs)
-
-
-@kernel_without_allocation
-def _merge_all(value, place, begin, count, work):
-    """Merges each pair of this value, the first is at `place`; returns how many symbols are left.
-
-    work.values are as they were before.
-    """
-    ids = work.ids
-    written = place
-    while place < count:
-        if place + _1 < count and work.values[place] == value:
-            ids[begin + written] = np.int32(value & _LOW)
-            place += _2
-        else:
-            ids[begin + written] = ids[begin + place]
-            place += _1
-        written += _1
-    return written
-
-
-@kernel_without_allocation
-def _push(heap, size, key):
-    place = size
-    while place:
-        above = (place - _1) >> _1
-        if heap[above] <= key:
-            break
-        heap[place] = heap[above]
-        place = above
-    heap[place] = key
-    return size + _1
-
-
-@kernel_without_allocation
-def _pop(heap, size):
-    """Takes the lowest, heap[0], out of so many; returns how many are left."""
-    size -= _1
-    key = heap[size]
-    place = _0
-    while True:
-        below = _2 * place + _1
-        if below >= size:
-            break
-        if below + _1 < size and heap[below + _1] < heap[below]:
-            below += _1
-        if heap[below] >= key:
-            break
-        heap[place] = heap[below]
-        place = below
-    heap[place] = key
-    return size
-
-
-@kernel_without_allocation
-def _renew(place, begin, size, model, work):
-    """Looks up the symbol at a place and the next, if any; returns the size of the heap."""
-    behind = work.behind[place]
-    value = NO_PAIR
-    if behind != _NONE:
-        value = _pair_value(work.ids, begin + place, begin + np.uint64(behind), model.pairs)
-    work.values[place] = value
-    if value == NO_PAIR:
-        return size
-    return _push(work.heap, size, (value >> _32) << _32 | place)
-
-
-@kernel_without_allocation
-def merge_long(begin, count, model, work):
-    """As `merge_short`; returns also the pops of the heap, at most three for a symbol."""
-    size = _0
-    for k in range(count):
-        work.before[k] = np.uint32(k - _1) if k else _NONE
-        work.behind[k] = np.uint32(k + _1) if k + _1 < count else _NONE
-    for k in range(count):
-        size = _renew(k, begin, size, model, work)
-    pops = _0
-    while size:
-        rank = work.heap[0] >> _32
-        taken = _0
-        while size and work.heap[0] >> _32 == rank and (taken == _0 or model.at_once):
-            work.batch[taken] = work.heap[0] & _LOW
-            size = _pop(work.heap, size)
-            taken += _1
-        pops += taken
-        for k in range(taken):
-            place = work.batch[k]
-            value = work.values[place]
-            # What was pushed earlier may be merged with others by now.
-            if value != NO_PAIR and value >> _32 == rank:
-                size = _merge_at(place, begin, size, model, work)
-    kept = _0
-    place = np.uint32(0)
-    while place != _NONE:
-        work.ids[begin + kept] = work.ids[begin + np.uint64(place)]
-        kept += _1
-        place = work.behind[np.uint64(place)]
-    return kept, pops
-
-
-@kernel_without_allocation
-def _merge_at(place, begin, size, model, work):
-    """Merges the symbol at a place with the next; returns the size of the heap."""
-    gone = np.uint64(work.behind[place])
-    work.ids[begin + place] = np.int32(work.values[place] & _LOW)
-    work.values[gone] = NO_PAIR
-    behind = work.behind[gone]
-    work.behind[place] = behind
-    if behind != _NONE:
-        work.before[np.uint64(behind)] = np.uint32(place)
-    before = work.before[place]
-    if before != _NONE:
-        size = _renew(np.uint64(before), begin, size, model, work)
-    return _renew(place, begin, size, model, work)
-
-
-@larger_workspace.register(MergeState)
-@kernel
-def larger_merge_work(missed, model, work):
-    """A `MergeWork` for tokens of any size; room that is not written to takes no memory."""
-    most = MOST_SYMBOLS * missed.nbytes + missed.count
-    return MergeWork(
-        grown(work.ids, 0, most), work.id_bounds, grown(work.values, 0, most),
-        grown(work.before, 0, most), grown(work.behind, 0, most),
-        grown(work.heap, 0, 3 * most), grown(work.batch, 0, most),
-    )  # fmt: skip
-
-
-@kernel_without_allocation
-def put_symbols(text, start, end, units, symbols, used):
-    """Puts those of text[start:end] into symbols[used:]; returns how many they are."""
+def _first_symbols(text, start, end, units, symbols, used):
+    """Writes the symbols of text[start:end] to symbols[used:]; returns how many there are."""
     begin = used
-    place, end = np.int64(start), np.int64(end)
-    pending = False  # an unknown symbol waits whether more are fused with it
-    while place < end:
-        if len(units.whole) and text[np.uint64(place)] >= _LEAD:
-            code, behind = next_character(text, place)
-            symbol = units.whole[np.uint64(code)]
+    position, end = np.int64(start), np.int64(end)
+    pending = False  # an unknown symbol that the next one may be fused with
+    while position < end:
+        if len(units.premerged) and text[np.uint64(position)] >= _LEAD:
+            code, after = next_character(text, position)
+            symbol = units.premerged[np.uint64(code)]
             if symbol and not pending:
                 symbols[used] = symbol - np.int32(1)
                 used += _1
-                place = behind
+                position = after
                 continue
         if len(units.characters):
-            code, behind = np.int64(text[np.uint64(place)]), place + 1
+            code, after = np.int64(text[np.uint64(position)]), position + 1
         else:
-            code, behind = next_character(text, place)
-        place = behind
+            code, after = next_character(text, position)
+        position = after
         if len(units.symbols) == 0:
-            symbols[used] = np.int32(code if place < end else code + CODE_POINTS)
+            symbols[used] = np.int32(code if position < end else code + CODE_POINTS)
             used += _1
             continue
         symbol = units.symbols[np.uint64(code)]
@@ -313,7 +152,7 @@ def put_symbols(text, start, end, units, symbols, used):
             continue
         if len(units.characters):
             code = np.int64(units.characters[np.uint64(code)])
-        count = _put_fallback(code, units.fallback, symbols, used)
+        count = _fallback_symbols(code, units.fallback, symbols, used)
         used += count
         if count == _0 and units.unknown != NONE:
             if pending and not units.fuse_unknown:
@@ -327,8 +166,8 @@ def put_symbols(text, start, end, units, symbols, used):
 
 
 @kernel_without_allocation
-def _put_fallback(code, fallback, symbols, used):
-    """Puts the symbols of a character's UTF-8 if all of them are there; returns how many."""
+def _fallback_symbols(code, fallback, symbols, used):
+    """Writes the symbols of a character's UTF-8 bytes if all exist; returns how many, or 0."""
     if code < 0x80:
         size, lead = 1, 0
     elif code < 0x800:
@@ -345,3 +184,165 @@ def _put_fallback(code, fallback, symbols, used):
             return _0
         symbols[used + np.uint64(k)] = symbol
     return np.uint64(size)
+
+
+@kernel_without_allocation
+def _find_merge(ids, left, right, pairs):
+    return find_pair(np.uint64(ids[left]), np.uint64(ids[right]), pairs)
+
+
+@kernel_without_allocation
+def merge_short(begin, count, model, work):
+    """Merges `count` symbols, one at least, at work.ids[begin:]; returns how many are left there."""
+    ids, merges, pairs = work.ids, work.merges, model.pairs
+    for k in range(count - _1):
+        merges[k] = _find_merge(ids, begin + k, begin + k + _1, pairs)
+    while True:
+        lowest = NO_PAIR
+        position = _0
+        for k in range(count - _1):
+            if merges[k] < lowest:
+                lowest = merges[k]
+                position = k
+        if lowest == NO_PAIR:
+            return count
+        if model.batched_merges:
+            count = _merge_batch(lowest, position, begin, count, work)
+            for k in range(position - min(position, _1), count - _1):
+                merges[k] = _find_merge(ids, begin + k, begin + k + _1, pairs)
+            continue
+        count -= _1
+        ids[begin + position] = np.int32(lowest & _LOW)
+        for k in range(position + _1, count):
+            ids[begin + k] = ids[begin + k + _1]
+            merges[k] = merges[k + _1]
+        if position:
+            merges[position - _1] = _find_merge(ids, begin + position - _1, begin + position, pairs)
+        if position + _1 < count:
+            merges[position] = _find_merge(ids, begin + position, begin + position + _1, pairs)
+
+
+@kernel_without_allocation
+def _merge_batch(merge, position, begin, count, work):
+    """Applies a merge wherever it applies, first at `position`; returns how many symbols are left.
+
+    work.merges stay as they were.
+    """
+    ids = work.ids
+    written = position
+    while position < count:
+        if position + _1 < count and work.merges[position] == merge:
+            ids[begin + written] = np.int32(merge & _LOW)
+            position += _2
+        else:
+            ids[begin + written] = ids[begin + position]
+            position += _1
+        written += _1
+    return written
+
+
+@kernel_without_allocation
+def merge_long(begin, count, model, work):
+    """As `merge_short`, with a heap; also returns the pops of it, at most three a symbol."""
+    size = _0
+    for k in range(count):
+        work.previous[k] = np.uint32(k - _1) if k else _END
+        work.next[k] = np.uint32(k + _1) if k + _1 < count else _END
+    for k in range(count):
+        size = _push_merge(k, begin, size, model, work)
+    pops = _0
+    while size:
+        rank = work.heap[0] >> _32
+        batch_size = _0
+        while size and work.heap[0] >> _32 == rank and (batch_size == _0 or model.batched_merges):
+            work.batch[batch_size] = work.heap[0] & _LOW
+            size = _pop(work.heap, size)
+            batch_size += _1
+        pops += batch_size
+        for k in range(batch_size):
+            position = work.batch[k]
+            merge = work.merges[position]
+            # An entry is out of date if one of its symbols was merged with another since.
+            if merge != NO_PAIR and merge >> _32 == rank:
+                size = _merge_at(position, begin, size, model, work)
+    left = _0
+    position = np.uint32(0)
+    while position != _END:
+        work.ids[begin + left] = work.ids[begin + np.uint64(position)]
+        left += _1
+        position = work.next[np.uint64(position)]
+    return left, pops
+
+
+@kernel_without_allocation
+def _merge_at(position, begin, size, model, work):
+    """Merges the symbol at a position with the next one; returns the size of the heap."""
+    removed = np.uint64(work.next[position])
+    work.ids[begin + position] = np.int32(work.merges[position] & _LOW)
+    work.merges[removed] = NO_PAIR
+    following = work.next[removed]
+    work.next[position] = following
+    if following != _END:
+        work.previous[np.uint64(following)] = np.uint32(position)
+    previous = work.previous[position]
+    if previous != _END:
+        size = _push_merge(np.uint64(previous), begin, size, model, work)
+    return _push_merge(position, begin, size, model, work)
+
+
+@kernel_without_allocation
+def _push_merge(position, begin, size, model, work):
+    """Finds the merge of the symbol at a position and the next one; returns the size of the heap."""
+    following = work.next[position]
+    merge = NO_PAIR
+    if following != _END:
+        merge = _find_merge(work.ids, begin + position, begin + np.uint64(following), model.pairs)
+    work.merges[position] = merge
+    if merge == NO_PAIR:
+        return size
+    return _push(work.heap, size, (merge >> _32) << _32 | position)
+
+
+@kernel_without_allocation
+def _push(heap, size, key):
+    entry = size
+    while entry:
+        parent = (entry - _1) >> _1
+        if heap[parent] <= key:
+            break
+        heap[entry] = heap[parent]
+        entry = parent
+    heap[entry] = key
+    return size + _1
+
+
+@kernel_without_allocation
+def _pop(heap, size):
+    """Removes the lowest key, heap[0]; returns how many are left."""
+    size -= _1
+    key = heap[size]
+    entry = _0
+    while True:
+        child = _2 * entry + _1
+        if child >= size:
+            break
+        if child + _1 < size and heap[child + _1] < heap[child]:
+            child += _1
+        if heap[child] >= key:
+            break
+        heap[entry] = heap[child]
+        entry = child
+    heap[entry] = key
+    return size
+
+
+@larger_workspace.register(MergeState)
+@kernel
+def larger_merge_work(missed, model, work):
+    """A `MergeWork` for tokens of any size; room that is not written to takes no memory."""
+    most = SYMBOLS_PER_BYTE * missed.nbytes + missed.count
+    return MergeWork(
+        grown(work.ids, 0, most), work.id_bounds, grown(work.merges, 0, most),
+        grown(work.previous, 0, most), grown(work.next, 0, most),
+        grown(work.heap, 0, 3 * most), grown(work.batch, 0, most),
+    )  # fmt: skip

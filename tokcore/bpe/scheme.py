@@ -182,7 +182,7 @@ class BpeScheme(Scheme):
         told = {each.key: getattr(found, each.field) for each in declared(BpeScheme)}
         return {name: value for name, value in told.items() if value is not None}
 
-    def piece_lines(self, vocabulary: AnyVocabulary) -> PieceWriter | None:
+    def piece_writer(self, vocabulary: AnyVocabulary) -> PieceWriter | None:
         from tokcore.bpe.codes import CodesVocabulary, PieceLines
 
         return PieceLines(vocabulary) if isinstance(vocabulary, CodesVocabulary) else None

@@ -1,14 +1,16 @@
-r"""The BPE trainer: merges learned from a token table, the most frequent pair first.
+r"""The BPE trainer: learns merges from a token table, the most frequent pair first.
 
-    TokenTable ─ words ─▶ text   \0 l o w \0 l o w e r \0     all words in a row
-                          cells  (symbol, word) of each byte, see `trainer_kernels`
-    Words ─ pair counts ─▶ the pairs above a threshold, with a list of their occurrences
-    Pairs ─ heap ─▶ the best pair ─ merge ─▶ cells, counts and occurrences around each place
+`plain_iteration` says what is computed: all pairs are counted again at each merge. Here they are
+counted a few times in all, and after each merge the counts around its occurrences are updated:
 
-The count of a pair only falls after it came up first. So the heap may hold counts that are too
-high, as long as the top is checked again; and pairs below a threshold need no occurrence lists
-until all above are merged. Then everything is counted again for a lower threshold. That takes a few
-passes in all and saves most of the work: most pairs are rare and are never merged.
+    TokenTable ── tokenize ──▶ words as symbols: low lower, \0 l o w \0 l o w e r \0
+    words ── count ──▶ pair counts ── above a threshold ──▶ pairs with lists of their occurrences
+    queue ── the first pair ──▶ merge its occurrences ──▶ counts and lists of the pairs around them
+
+The count of a pair only falls once the pair exists. So the queue may hold counts that are too high,
+if the first entry is checked again; and pairs below the threshold need no lists until all above
+it are merged. Then all pairs are counted again for a lower threshold. Most pairs are rare and are
+never merged, so this takes a few passes and saves most of the work.
 """
 
 from collections.abc import Callable, Iterable
@@ -16,32 +18,18 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tokcore.bpe import trainer_kernels
+from tokcore.bpe import trainer_kernels as kernels
 from tokcore.bpe.options import BpeRules, Ties
 from tokcore.bpe.trainer_kernels import (
-    BORDER,
-    FIRST,
-    INSIDE,
-    LARGEST_PAIR,
-    NO_PAIR,
-    SMALLEST_IDS,
-    Limits,
     Merges,
-    Neighbours,
+    Neighbors,
     PairCounts,
     Pairs,
     Queue,
     Symbols,
+    TrainerConfig,
     Words,
-    count_pairs,
-    enter_counts,
-    enter_pairs,
     left_of,
-    list_places,
-    merge_pairs,
-    pack_places,
-    push_pairs,
-    put_symbols,
     right_of,
 )
 from tokcore.counts.token_table import TokenTable
@@ -58,45 +46,42 @@ from tokcore.text.byte_level import (
 )
 from tokcore.text.unicode import CODE_POINTS, next_character
 
-Progress = Callable[[int], None]
-
-_RULES: dict[Ties, int] = {
-    'smallest-ids': SMALLEST_IDS,
-    'largest-pair': LARGEST_PAIR,
-    'first': FIRST,
+_TIES: dict[Ties, int] = {
+    'smallest-ids': kernels.SMALLEST_IDS,
+    'largest-pair': kernels.LARGEST_PAIR,
+    'first': kernels.FIRST,
 }
 
 _PAUSE = 1 << 10
-"""Merges between reports, a hundredth of a second or so."""
+"""Merges between calls of `on_merges`, about a hundredth of a second."""
 
-_FALL = 64
-"""A threshold for pairs is the largest count over this: when none reaches it, all are counted anew."""
+_THRESHOLD_DIVISOR = 64
+"""The threshold is the largest count divided by this. With a smaller one all pairs are counted more
+often, with a larger one more pairs are listed that are never merged."""
 
 _FIRST_SYMBOLS = 1 << 12
 _FIRST_PAIRS = 1 << 14
-_FIRST_PLACES = 1 << 16
+_FIRST_OCCURRENCES = 1 << 16
 _FIRST_SLOTS = 1 << 16
 
 _MOST_CELLS = (1 << 31) - 1
 
-INNER, FINAL = 0, 1
-"""Whether a character is the last of its word, as the first index of arrays by code point."""
-
-_LARGEST = (1 << 63) - 1
+_INNER, _FINAL = 0, 1
+"""Whether a character is the last of its word: the first index of arrays by code point."""
 
 
 @dataclass(frozen=True)
 class LearnedMerges:
-    """What was learned.
+    """A learned vocabulary.
 
     Attributes:
-        entries: by id, as files have them (of bytes `Ġthe`, an end of word on those that have it):
-            special tokens, then bytes or characters, then what merges made.
+        entries: by id, as files spell them (`Ġthe`, or with the end-of-word suffix): special
+            tokens, then bytes or characters, then the results of merges.
         merges: (left, right) as entries, in the order in which they were learned.
-        counts: int64[n], of each merge when it was made.
-        special_tokens: those of the entries that are, without repeats.
-        characters: the distinct ones of the words in order of code points; of bytes none.
-        smallest_size: entries that there are without any merge.
+        counts: int64[merges], of the pair when it was merged.
+        special_tokens: without duplicates.
+        characters: of the words, by code point; '' if words are bytes.
+        smallest_size: the number of entries without any merge.
     """
 
     entries: tuple[str, ...]
@@ -108,444 +93,437 @@ class LearnedMerges:
 
 
 def learn_merges(
-    table: TokenTable, rules: BpeRules, report: Progress | None = None, in_order: bool = False
+    table: TokenTable,
+    rules: BpeRules,
+    on_merges: Callable[[int], None] | None = None,
+    in_order: bool = False,
 ) -> LearnedMerges:
-    """Learns merges from distinct tokens and their counts: those of a plain recount at each step.
+    """Learns merges from distinct tokens and their counts; tokens of count 0 add characters only.
 
-    `fast_ 4, faster_ 3, tall_ 5, taller_ 4` gives, ties `first`, `ta tal tall fa fas fast er er_
-    tall_ fast_`. Tokens of count 0 give characters and no merges.
+    `fast_ 4, faster_ 3, tall_ 5, taller_ 4` with ties `first` gives `ta tal tall fa fas fast er er_
+    tall_ fast_`.
 
-    Takes some 14 bytes for each byte of the distinct tokens (and one for each token, and what
-    `end_of_word` adds), and 4 more for each place of a pair that may be merged soon, of which there
-    are at most 2 for each byte. 10 million tokens of 13 bytes took 2.3 GiB.
+    Memory: some 14 bytes for each byte of the distinct tokens and of their end-of-word suffixes, and
+    4 for each listed occurrence of a pair, at most 2 of them for each byte. 10 million tokens of 13
+    bytes took 2.3 GiB.
 
     Args:
         table: distinct tokens.
-        rules: which pair is next, and when it ends.
-        report: is told of merges so far, many times a second.
-        in_order: whether `first` scans words in the table's order. Otherwise it does by count, the
-            largest first, then by code points; the other rules know no order.
+        rules: which pair is merged next, and when training ends.
+        on_merges: is called with the number of merges so far, many times a second.
+        in_order: with ties `first`, whether words are scanned in the table's order instead of by
+            count, the largest first, then by code points. Other ties do not depend on the order.
 
     Raises:
-        OverflowError: naming a pair that occurs more than 2^63 - 1 times.
+        OverflowError: a pair, which is named, occurs more than 2^63 - 1 times.
         InputError: the distinct tokens are 2 GiB or more.
     """
     if rules.ties == 'first' and not in_order:
         table = table.sorted()
         table = table.pick(np.argsort(-table.counts, kind='stable'))
-    layout = lay_out(table, rules)
-    learning = _Learning(layout, rules)
-    learning.run(report or (lambda merges: None))
-    return learning.learned(layout)
+    tokenized = _tokenize(table, rules)
+    trainer = _Trainer(tokenized, rules)
+    trainer.train(on_merges or (lambda merges: None))
+    return trainer.learned(tokenized)
 
 
 @dataclass(frozen=True)
-class Layout:
-    """Words before any merge.
+class _TokenizedWords:
+    """The words as symbols, before any merge.
 
     Attributes:
-        words: behind their text are the strings of the first symbols.
-        entries: what these are, as files have them, by id: special tokens, then bytes or characters.
-        strings: where words.text has each, (starts int64[n], lengths int32[n]); of no length if no
-            word can hold it.
-        units: int32[n], 1 for each byte or character that words can begin as.
-        characters: the distinct ones that stay, in order of code points; of bytes none.
-        character_symbols: how many of those words really begin as: within words, and at their ends.
+        words: the strings of the symbols follow the words in `words.text`.
+        entries: the symbols by id, as files spell them: special tokens, then bytes or characters.
+        starts: int64[n], where the string of each starts in words.text.
+        lengths: int32[n], of these strings; 0 if no word can have it.
+        units: int32[n], 1 for bytes and characters.
+        characters: as of `LearnedMerges`.
+        total_characters: the number of characters within words, plus that at their ends.
     """
 
     words: Words
     entries: tuple[str, ...]
-    strings: tuple[np.ndarray, np.ndarray]
+    starts: np.ndarray
+    lengths: np.ndarray
     units: np.ndarray
     characters: str
-    character_symbols: int
+    total_characters: int
 
 
-class _Learning:
-    """Words and all that is kept about them, while merges are made."""
+class _Trainer:
+    """The words, and the pairs and counts that merges update."""
 
-    def __init__(self, layout: Layout, rules: BpeRules):
+    def __init__(self, tokenized: _TokenizedWords, rules: BpeRules):
         self._rules = rules
-        self._words = layout.words
-        self._floor = max(rules.min_count, 1)
+        self._words = tokenized.words
+        self._min_count = max(rules.min_count, 1)
         self._state = np.zeros(5, np.int64)
-        self._state[trainer_kernels.SYMBOLS] = len(layout.entries)
-        self._symbols = _symbols_of(layout)
-        self._near = _neighbours(len(self._symbols.starts))
-        self._merges = Merges(*(np.zeros(_PAUSE, kind) for kind in (np.int64, np.int32, np.int64)))
-        most = LARGEST_INT64 if rules.merges is None else rules.merges
+        self._state[kernels.SYMBOLS] = len(tokenized.entries)
+        self._symbols = _first_symbols(tokenized)
+        self._neighbors = _neighbors(len(self._symbols.starts))
+        self._merges = Merges(np.zeros(_PAUSE, np.int64), np.zeros(_PAUSE, np.int64))
+        self._pairs, self._queue = _allocate_pairs(0, 0)
+        max_merges = LARGEST_INT64 if rules.merges is None else rules.merges
         if rules.total_symbols:
-            most -= layout.character_symbols
+            max_merges -= tokenized.total_characters
         longest = rules.max_piece_length
-        self._limits = Limits(
-            pause=0,
-            merges=most,
-            symbols=LARGEST_INT64 if rules.vocab_size is None else rules.vocab_size,
+        self._config = TrainerConfig(
+            pause_at=0,
+            max_merges=max_merges,
+            max_symbols=LARGEST_INT64 if rules.vocab_size is None else rules.vocab_size,
             threshold=LARGEST_INT64,
             max_piece_length=LARGEST_INT64 if longest is None else longest,
-            rule=_RULES[rules.ties],
+            ties=_TIES[rules.ties],
         )
 
-    def run(self, report: Progress) -> None:
+    def train(self, on_merges: Callable[[int], None]) -> None:
         """Makes all merges."""
-        state = self._state
-        if state[trainer_kernels.SYMBOLS] >= self._limits.symbols or self._limits.merges <= 0:
+        state, config = self._state, self._config
+        if state[kernels.SYMBOLS] >= config.max_symbols or config.max_merges <= 0:
             return
-        is_left = self._list_pairs(lower=True)
-        while is_left:
-            pause = (state[trainer_kernels.MERGES] // _PAUSE + 1) * _PAUSE
-            self._limits = self._limits._replace(pause=int(pause))
-            ended = merge_pairs(
-                self._words, self._symbols, self._pairs, self._queue, self._near, self._merges,
-                self._limits, state,
+        has_pairs = self._count_and_list_pairs(lower_threshold=True)
+        while has_pairs:
+            pause_at = (int(state[kernels.MERGES]) // _PAUSE + 1) * _PAUSE
+            self._config = self._config._replace(pause_at=pause_at)
+            reason = kernels.merge_pairs(
+                self._words, self._symbols, self._pairs, self._queue, self._neighbors,
+                self._merges, self._config, state,
             )  # fmt: skip
-            match ended:
-                case trainer_kernels.ENDED:
+            match reason:
+                case kernels.DONE:
                     break
-                case trainer_kernels.EXHAUSTED | trainer_kernels.MET_AGAIN:
-                    is_left = self._list_pairs(lower=ended == trainer_kernels.EXHAUSTED)
-                case trainer_kernels.SYMBOLS_FULL:
-                    self._make_symbol_room()
-                case trainer_kernels.PAIRS_FULL:
-                    self._make_pair_room()
-                case trainer_kernels.PLACES_FULL:
-                    self._make_place_room()
+                case kernels.EXHAUSTED:
+                    has_pairs = self._count_and_list_pairs(lower_threshold=True)
+                case kernels.DUPLICATE_SYMBOL:
+                    has_pairs = self._count_and_list_pairs(lower_threshold=False)
+                case kernels.SYMBOLS_FULL:
+                    self._grow_symbols()
+                case kernels.PAIRS_FULL:
+                    self._grow_pairs()
+                case kernels.OCCURRENCES_FULL:
+                    self._grow_occurrences()
                 case _:
-                    self._make_merge_room()
-                    report(int(state[trainer_kernels.MERGES]))
-        report(int(state[trainer_kernels.MERGES]))
+                    self._grow_merges()
+                    on_merges(int(state[kernels.MERGES]))
+        on_merges(int(state[kernels.MERGES]))
 
-    def _list_pairs(self, lower: bool) -> bool:
-        """Counts all pairs anew and lists those of a threshold; returns whether there are any."""
-        if lower and self._limits.threshold <= self._floor:
+    def _count_and_list_pairs(self, lower_threshold: bool) -> bool:
+        """Counts all pairs and lists those above the threshold; returns whether any may be left."""
+        if lower_threshold and self._config.threshold <= self._min_count:
             return False
-        self._pairs = self._queue = None
-        table = self._counted()
-        if lower:
-            top = int(table.counts.max())
-            if top < self._floor:
+        self._pairs, self._queue = _allocate_pairs(0, 0)  # frees memory for the counts
+        table = self._count_pairs()
+        if lower_threshold:
+            largest = int(table.counts.max())
+            if largest < self._min_count:
                 return False
-            self._limits = self._limits._replace(threshold=max(self._floor, top // _FALL))
-        found = np.flatnonzero(table.counts >= self._limits.threshold)
-        ends = np.cumsum(table.numbers[found])
-        starts = ends - table.numbers[found]
-        used, places = len(found), int(ends[-1]) if len(ends) else 0
-        room = _FIRST_PAIRS + 2 * used
-        self._pairs = Pairs(
-            _slots(room),
-            _resized(table.keys[found], room),
-            _resized(table.counts[found], room),
-            _resized(starts, room),
-            _resized(starts, room),
-            np.empty(_place_room(places, len(self._words.cells)), np.int32),
+            threshold = max(self._min_count, largest // _THRESHOLD_DIVISOR)
+            self._config = self._config._replace(threshold=threshold)
+        slots = np.flatnonzero(table.counts >= self._config.threshold)
+        ends = np.cumsum(table.occurrences[slots])
+        starts = ends - table.occurrences[slots]
+        size, occurrences = len(slots), int(ends[-1]) if len(ends) else 0
+        self._pairs, self._queue = _allocate_pairs(
+            _FIRST_PAIRS + 2 * size, _occurrence_room(occurrences, len(self._words.cells))
         )
+        self._pairs.keys[:size] = table.keys[slots]
+        self._pairs.counts[:size] = table.counts[slots]
+        self._pairs.starts[:size] = starts
+        self._pairs.ends[:size] = starts
         del table
-        enter_pairs(self._pairs, used)
-        list_places(self._words, self._symbols, self._pairs)
-        self._queue = _queue(room)
-        self._state[[trainer_kernels.PAIRS, trainer_kernels.PLACES, trainer_kernels.QUEUED]] = (
-            used,
-            places,
-            0,
+        self._state[[kernels.PAIRS, kernels.OCCURRENCES, kernels.QUEUED]] = size, occurrences, 0
+        kernels.list_pairs(
+            self._words, self._symbols, self._pairs, self._queue, self._config, self._state
         )
-        push_pairs(self._words, self._symbols, self._pairs, self._queue, self._limits, self._state)
         return True
 
-    def _counted(self) -> PairCounts:
-        """Returns all pairs that may be merged, however rare."""
-        table, used = PairCounts.empty(_FIRST_SLOTS), 0
-        place, last = 1, len(self._words.cells) - 1
+    def _count_pairs(self) -> PairCounts:
+        table, size = PairCounts.empty(_FIRST_SLOTS), 0
+        cell, last = 1, len(self._words.cells) - 1
         while True:
-            place, used, pair = count_pairs(
-                place, self._words, self._symbols, self._limits.max_piece_length, table, used
+            cell, size, pair = kernels.count_pairs(
+                cell, self._words, self._symbols, self._config.max_piece_length, table, size
             )
-            if pair != NO_PAIR:
+            if pair != kernels.NO_PAIR:
                 left, right = self._strings([left_of(pair), right_of(pair)])
                 raise OverflowError(
                     f'the pair {left!r} {right!r} occurs more than 2^63 - 1 times; make counts '
                     'smaller'
                 )
-            if place >= last:
+            if cell >= last:
                 return table
             larger = PairCounts.empty(4 * len(table.keys))
-            enter_counts(table, larger)
+            kernels.copy_counts(table, larger)
             table = larger
 
-    def _make_symbol_room(self) -> None:
+    def _grow_symbols(self) -> None:
         room = 2 * len(self._symbols.starts)
         *arrays, _ = self._symbols
-        self._symbols = Symbols(*(_resized(array, room) for array in arrays), _slots(room))
-        put_symbols(self._words.text, self._symbols, self._state[trainer_kernels.SYMBOLS])
-        self._near = _neighbours(room)
+        self._symbols = Symbols(*(_resized(array, room) for array in arrays), _empty_slots(room))
+        kernels.add_symbols(self._words.text, self._symbols, self._state[kernels.SYMBOLS])
+        self._neighbors = _neighbors(room)
 
-    def _make_pair_room(self) -> None:
+    def _grow_pairs(self) -> None:
         room = 2 * len(self._pairs.keys) + 2 * len(self._symbols.starts)
-        _, *arrays, places = self._pairs
+        _, *arrays, occurrences = self._pairs
         resized = (_resized(array, room) for array in arrays)
-        self._pairs = Pairs(_slots(room), *resized, places)
-        enter_pairs(self._pairs, self._state[trainer_kernels.PAIRS])
+        self._pairs = Pairs(_empty_slots(room), *resized, occurrences)
+        kernels.insert_pairs(self._pairs, self._state[kernels.PAIRS])
         self._queue = Queue(*(_resized(array, room) for array in self._queue))
 
-    def _make_place_room(self) -> None:
-        # What is past goes first. Then half as much is free again, or what the next merge may need.
-        used, largest = pack_places(
-            self._words, self._symbols, self._pairs, self._state[trainer_kernels.PAIRS]
+    def _grow_occurrences(self) -> None:
+        # Stale occurrences go first. Then half as much is free again, or what the next merge needs.
+        size, longest = kernels.compact_occurrences(
+            self._words, self._symbols, self._pairs, self._state[kernels.PAIRS]
         )
-        self._state[trainer_kernels.PLACES] = used
-        room = used + max(used // 2, 2 * largest, _FIRST_PLACES)
-        if room > len(self._pairs.places):
-            self._pairs = self._pairs._replace(places=_resized(self._pairs.places[:used], room))
+        self._state[kernels.OCCURRENCES] = size
+        room = size + max(size // 2, 2 * longest, _FIRST_OCCURRENCES)
+        if room > len(self._pairs.occurrences):
+            larger = _resized(self._pairs.occurrences[:size], room)
+            self._pairs = self._pairs._replace(occurrences=larger)
 
-    def _make_merge_room(self) -> None:
-        if self._state[trainer_kernels.MERGES] + _PAUSE > len(self._merges.pairs):
+    def _grow_merges(self) -> None:
+        if self._state[kernels.MERGES] + _PAUSE > len(self._merges.pairs):
             room = 2 * len(self._merges.pairs)
             self._merges = Merges(*(_resized(array, room) for array in self._merges))
 
     def _strings(self, symbols: Iterable[int]) -> list[str]:
         text, starts, lengths = self._words.text, self._symbols.starts, self._symbols.lengths
+        strings = (
+            text[starts[symbol] : starts[symbol] + lengths[symbol]].tobytes() for symbol in symbols
+        )
         return [
-            shown(
-                text[starts[each] : starts[each] + lengths[each]].tobytes(), self._rules.byte_level
-            )
-            for each in symbols
+            spelled(string) if self._rules.byte_level else string.decode() for string in strings
         ]
 
-    def learned(self, layout: Layout) -> LearnedMerges:
+    def learned(self, tokenized: _TokenizedWords) -> LearnedMerges:
         """Returns what was learned."""
-        first, symbols = len(layout.entries), int(self._state[trainer_kernels.SYMBOLS])
-        entries = (*layout.entries, *self._strings(range(first, symbols)))
-        made = int(self._state[trainer_kernels.MERGES])
+        first, symbols = len(tokenized.entries), int(self._state[kernels.SYMBOLS])
+        entries = (*tokenized.entries, *self._strings(range(first, symbols)))
+        size = int(self._state[kernels.MERGES])
         merges = tuple(
             (entries[left_of(pair)], entries[right_of(pair)])
-            for pair in self._merges.pairs[:made].tolist()
+            for pair in self._merges.pairs[:size].tolist()
         )
         return LearnedMerges(
             entries,
             merges,
-            self._merges.counts[:made].copy(),
+            self._merges.counts[:size].copy(),
             tuple(dict.fromkeys(self._rules.special_tokens)),
-            layout.characters,
+            tokenized.characters,
             first,
         )
 
 
-def _symbols_of(layout: Layout) -> Symbols:
-    used = len(layout.entries)
-    room = _FIRST_SYMBOLS + 2 * used
-    starts, lengths = layout.strings
+def _first_symbols(tokenized: _TokenizedWords) -> Symbols:
+    size = len(tokenized.entries)
+    room = _FIRST_SYMBOLS + 2 * size
     symbols = Symbols(
-        _resized(starts, room),
-        _resized(lengths, room),
-        _resized(layout.units, room),
+        _resized(tokenized.starts, room),
+        _resized(tokenized.lengths, room),
+        _resized(tokenized.units, room),
         np.zeros(room, np.uint64),
-        _slots(room),
+        _empty_slots(room),
     )
-    put_symbols(layout.words.text, symbols, used)
+    kernels.add_symbols(tokenized.words.text, symbols, size)
     return symbols
 
 
-def _neighbours(symbols: int) -> Neighbours:
-    size = (2, symbols)
-    return Neighbours(np.zeros(size, np.int64), np.zeros(size, np.int64), np.zeros(size, np.int32))
+def _neighbors(symbols: int) -> Neighbors:
+    shape = (2, symbols)
+    return Neighbors(
+        np.zeros(shape, np.int64), np.zeros(shape, np.int64), np.zeros(shape, np.int32)
+    )
 
 
-def _queue(room: int) -> Queue:
-    return Queue(*(np.empty(room, kind) for kind in (np.int64, np.int64, np.int32)))
+def _allocate_pairs(room: int, occurrences: int) -> tuple[Pairs, Queue]:
+    keys, counts, starts, ends = (np.zeros(room, np.int64) for _ in range(4))
+    pairs = Pairs(_empty_slots(room), keys, counts, starts, ends, np.empty(occurrences, np.int32))
+    queue = Queue(np.empty(room, np.int64), np.empty(room, np.int64), np.empty(room, np.int32))
+    return pairs, queue
 
 
-def _place_room(places: int, cells: int) -> int:
-    # What is not written to takes no memory, so there is room for as many again as there can be.
-    return places + max(cells, _FIRST_PLACES)
+def _occurrence_room(occurrences: int, cells: int) -> int:
+    # Memory that is not written to is not allocated, so there is room for as many as there can be.
+    return occurrences + max(cells, _FIRST_OCCURRENCES)
 
 
-def _slots(room: int) -> np.ndarray:
-    """Returns empty slots for so many, of which less than half will be taken."""
+def _empty_slots(room: int) -> np.ndarray:
+    """Returns the empty slots of a hash table that stays less than half full."""
     return np.zeros(1 << (2 * room).bit_length(), np.int32)
 
 
 def _resized(array: np.ndarray, room: int) -> np.ndarray:
-    """Returns an array of so many places, the rest of which are 0."""
+    """Returns a larger copy of an array, filled up with zeros."""
     larger = np.zeros(room, array.dtype)
     larger[: len(array)] = array
     return larger
 
 
-def lay_out(table: TokenTable, rules: BpeRules) -> Layout:
-    """Returns the tokens of a table as words, in its order; those of no length are left out.
-
-    Raises:
-        InputError: there are 2 GiB of distinct tokens or more.
-    """
+def _tokenize(table: TokenTable, rules: BpeRules) -> _TokenizedWords:
+    """Returns the tokens of a table as words, in its order, without empty ones."""
     data, offsets = read_only(table.data), read_only(table.offsets)
     counts = read_only(np.ascontiguousarray(table.counts))
-    return (_byte_layout if rules.byte_level else _character_layout)(data, offsets, counts, rules)
+    tokenize = _tokenize_as_bytes if rules.byte_level else _tokenize_as_characters
+    return tokenize(data, offsets, counts, rules)
 
 
-def shown(string: bytes, byte_level: bool) -> str:
-    """Returns a symbol's string as files have it."""
-    return spelled(string) if byte_level else string.decode()
-
-
-def _byte_layout(
+def _tokenize_as_bytes(
     data: np.ndarray, offsets: np.ndarray, counts: np.ndarray, rules: BpeRules
-) -> Layout:
+) -> _TokenizedWords:
     if rules.end_of_word:
         raise ValueError('words of bytes have no end of word')
     entries = tuple(dict.fromkeys((*rules.special_tokens, *ALPHABET)))
     ids = {entry: id_ for id_, entry in enumerate(entries)}
     symbols = np.array([ids[BYTE_TO_CHARACTER[byte]] for byte in range(256)], np.int32)
-    text, cells, strings = _room(
-        len(data) + len(counts) + 1, [_bytes_of(entry) for entry in entries]
-    )
-    used = lay_bytes(data, offsets, read_only(symbols), text, cells)
+    # A special token with another character spells no bytes, so no word can have it.
+    strings = [
+        token_bytes(entry) if CHARACTER_TO_BYTE.keys() >= {*entry} else b'' for entry in entries
+    ]
+    text, cells, starts, lengths = _allocate(len(data) + len(counts) + 1, strings)
+    size = _write_bytes(data, offsets, read_only(symbols), text, cells)
     units = np.zeros(len(entries), np.int32)
     units[symbols] = 1
-    return Layout(Words(text, cells[:used], counts), entries, strings, units, '', 256)
+    words = Words(text, cells[:size], counts)
+    return _TokenizedWords(words, entries, starts, lengths, units, '', 256)
 
 
-def _bytes_of(entry: str) -> bytes:
-    """The bytes that an entry spells, none if it spells no bytes."""
-    return token_bytes(entry) if CHARACTER_TO_BYTE.keys() >= set(entry) else b''
-
-
-def _character_layout(
+def _tokenize_as_characters(
     data: np.ndarray, offsets: np.ndarray, counts: np.ndarray, rules: BpeRules
-) -> Layout:
-    are_met = np.zeros((2, CODE_POINTS), np.bool_)
+) -> _TokenizedWords:
+    occur = np.zeros((2, CODE_POINTS), np.bool_)
     totals = np.zeros(CODE_POINTS, np.int64)
-    survey_characters(data, offsets, counts, are_met, totals)
-    found = np.flatnonzero(are_met.any(0))
-    if rules.limit_alphabet is not None:
-        most = found[np.argsort(-totals[found], kind='stable')]
-        special = [ord(token) for token in rules.special_tokens if len(token) == 1]
-        stays = np.isin(found, [*most[: rules.limit_alphabet], *special])
-        found = found[stays]
-    ending = rules.end_of_word
-    plain = [chr(character) for character in found]
-    final = [chr(character) + ending for character in found if are_met[FINAL, character]]
-    entries = tuple(dict.fromkeys((*rules.special_tokens, *plain, *final)))
+    _count_characters(data, offsets, counts, occur, totals)
+    alphabet = _limited_alphabet(np.flatnonzero(occur.any(0)), totals, rules)
+    suffix = rules.end_of_word
+    inner = [chr(code) for code in alphabet]
+    final = [chr(code) + suffix for code in alphabet if occur[_FINAL, code]]
+    entries = tuple(dict.fromkeys((*rules.special_tokens, *inner, *final)))
     ids = {entry: id_ for id_, entry in enumerate(entries)}
     symbols = np.full((2, CODE_POINTS), -1, np.int32)
-    symbols[INNER, found] = [ids[character] for character in plain]
-    symbols[FINAL, found] = [ids.get(character + ending, -1) for character in plain]
-    end = np.frombuffer(ending.encode(), np.uint8)
-    size = cells_of_characters(data, offsets, read_only(symbols), len(end))
-    text, cells, strings = _room(size, [entry.encode() for entry in entries])
-    used = lay_characters(data, offsets, read_only(symbols), end, text, cells)
+    symbols[_INNER, alphabet] = [ids[character] for character in inner]
+    symbols[_FINAL, alphabet] = [ids.get(character + suffix, -1) for character in inner]
+    suffix_bytes = np.frombuffer(suffix.encode(), np.uint8)
+    size = _cells_of_characters(data, offsets, read_only(symbols), len(suffix_bytes))
+    text, cells, starts, lengths = _allocate(size, [entry.encode() for entry in entries])
+    size = _write_characters(data, offsets, read_only(symbols), suffix_bytes, text, cells)
     units = np.zeros(len(entries), np.int32)
-    units[symbols[:, found][symbols[:, found] >= 0]] = 1
-    return Layout(
-        Words(text, cells[:used], counts),
-        entries,
-        strings,
-        units,
-        ''.join(plain),
-        int(are_met[:, found].sum()),
-    )
+    units[symbols[:, alphabet][symbols[:, alphabet] >= 0]] = 1
+    words, total = Words(text, cells[:size], counts), int(occur[:, alphabet].sum())
+    return _TokenizedWords(words, entries, starts, lengths, units, ''.join(inner), total)
 
 
-def _room(
-    cells: int, strings: list[bytes]
-) -> tuple[np.ndarray, np.ndarray, tuple[np.ndarray, np.ndarray]]:
-    """Returns text, with strings behind the room for cells, the cells, and where the strings are."""
-    if cells > _MOST_CELLS:
+def _limited_alphabet(codes: np.ndarray, totals: np.ndarray, rules: BpeRules) -> np.ndarray:
+    """Returns the code points that stay in words, ascending: all without `rules.limit_alphabet`."""
+    if rules.limit_alphabet is None:
+        return codes
+    by_count = codes[np.argsort(-totals[codes], kind='stable')]
+    special = [ord(token) for token in rules.special_tokens if len(token) == 1]
+    return codes[np.isin(codes, [*by_count[: rules.limit_alphabet], *special])]
+
+
+def _allocate(
+    size: int, strings: list[bytes]
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Returns text and cells of a size, and where in the text, after these, the strings are."""
+    if size > _MOST_CELLS:
         raise InputError(
-            f'the distinct tokens are {cells:,} bytes, but merges are learned from fewer than 2^31; '
+            f'the distinct tokens are {size:,} bytes, but merges are learned from fewer than 2^31; '
             'leave out the rarest tokens'
         )
     lengths = np.array([len(string) for string in strings], np.int32)
-    ends = cells + np.cumsum(lengths, dtype=np.int64)
-    text = np.zeros(int(ends[-1] if len(ends) else cells) + WIDE_BYTES, np.uint8)
-    text[cells : len(text) - WIDE_BYTES] = np.frombuffer(b''.join(strings), np.uint8)
-    return text, np.zeros((cells, 2), np.int32), (ends - lengths, lengths)
+    ends = size + np.cumsum(lengths, dtype=np.int64)
+    text = np.zeros(int(ends[-1] if len(ends) else size) + WIDE_BYTES, np.uint8)
+    text[size : len(text) - WIDE_BYTES] = np.frombuffer(b''.join(strings), np.uint8)
+    return text, np.zeros((size, 2), np.int32), ends - lengths, lengths
 
 
 @kernel_without_allocation
-def survey_characters(data, offsets, counts, are_met, totals):
-    """Finds which characters there are (bool[2, code points]) and how often (int64[code points]).
+def _count_characters(data, offsets, counts, occur, totals):
+    """Sets which characters occur (bool[2, code points]) and counts them (int64[code points]).
 
-    Counts past 2^63 - 1 stay that.
+    Counts above 2^63 - 1 become 2^63 - 1.
     """
     for token in range(len(counts)):
-        place, end = offsets[token], offsets[token + 1]
-        while place < end:
-            character, place = next_character(data, place)
-            are_met[FINAL if place == end else INNER, character] = True
-            total = totals[character]
-            totals[character] = total + min(counts[token], _LARGEST - total)
+        byte, end = offsets[token], offsets[token + 1]
+        while byte < end:
+            code, byte = next_character(data, byte)
+            occur[_FINAL if byte == end else _INNER, code] = True
+            total = totals[code]
+            totals[code] = total + min(counts[token], LARGEST_INT64 - total)
 
 
 @kernel_without_allocation
-def lay_bytes(data, offsets, symbols, text, cells):
-    """Lays tokens out, whose bytes have these symbols (int32[256]); returns the cells used."""
-    used = 1
-    cells[0, 0] = BORDER
+def _write_bytes(data, offsets, symbols, text, cells):
+    """Writes tokens as cells, by the symbol of each byte (int32[256]); returns how many cells."""
+    size = 1
+    cells[0, 0] = kernels.BORDER
     for token in range(len(offsets) - 1):
         start, end = offsets[token], offsets[token + 1]
-        for place in range(start, end):
-            text[used] = data[place]
-            cells[used, 0] = symbols[data[place]]
-            cells[used, 1] = token
-            used += 1
+        for byte in range(start, end):
+            text[size] = data[byte]
+            cells[size, 0] = symbols[data[byte]]
+            cells[size, 1] = token
+            size += 1
         if end > start:
-            cells[used, 0] = BORDER
-            used += 1
-    return used
+            cells[size, 0] = kernels.BORDER
+            size += 1
+    return size
 
 
 @kernel_without_allocation
-def lay_characters(data, offsets, symbols, ending, text, cells):
-    """Lays tokens out, whose characters have these symbols (int32[2, code points]).
+def _write_characters(data, offsets, symbols, suffix, text, cells):
+    """Writes tokens as cells, by the symbol of each character (int32[2, code points]).
 
-    Characters without one (-1) are left out. `ending` is written behind each that is final, if it
-    belongs to that. Returns the cells used.
+    Characters without a symbol (-1) are left out. The suffix follows the last character of a token
+    unless that is left out. Returns how many cells were written.
     """
-    used = 1
-    cells[0, 0] = BORDER
+    size = 1
+    cells[0, 0] = kernels.BORDER
     for token in range(len(offsets) - 1):
-        place, end = offsets[token], offsets[token + 1]
-        first = used
-        while place < end:
-            start = place
-            character, place = next_character(data, place)
-            is_final = place == end
-            symbol = symbols[FINAL if is_final else INNER, character]
+        byte, end = offsets[token], offsets[token + 1]
+        first = size
+        while byte < end:
+            start = byte
+            code, byte = next_character(data, byte)
+            is_final = byte == end
+            symbol = symbols[_FINAL if is_final else _INNER, code]
             if symbol < 0:
                 continue
-            begin = used
-            for each in range(start, place):
-                text[used] = data[each]
-                cells[used, 0] = INSIDE
-                cells[used, 1] = token
-                used += 1
+            begin = size
+            for k in range(start, byte):
+                text[size] = data[k]
+                cells[size, 0] = kernels.INSIDE
+                cells[size, 1] = token
+                size += 1
             if is_final:
-                for byte in ending:
-                    text[used] = byte
-                    cells[used, 0] = INSIDE
-                    cells[used, 1] = token
-                    used += 1
-            cells[begin, 0] = cells[used - 1, 0] = symbol
-        if used > first:
-            cells[used, 0] = BORDER
-            used += 1
-    return used
+                for suffix_byte in suffix:
+                    text[size] = suffix_byte
+                    cells[size, 0] = kernels.INSIDE
+                    cells[size, 1] = token
+                    size += 1
+            cells[begin, 0] = cells[size - 1, 0] = symbol
+        if size > first:
+            cells[size, 0] = kernels.BORDER
+            size += 1
+    return size
 
 
 @kernel_without_allocation
-def cells_of_characters(data, offsets, symbols, ending_length):
-    """Returns how many cells `lay_characters` needs."""
-    used = 1
+def _cells_of_characters(data, offsets, symbols, suffix_length):
+    """Returns how many cells `_write_characters` writes."""
+    size = 1
     for token in range(len(offsets) - 1):
-        place, end = offsets[token], offsets[token + 1]
-        first = used
-        while place < end:
-            start = place
-            character, place = next_character(data, place)
-            is_final = place == end
-            if symbols[FINAL if is_final else INNER, character] >= 0:
-                used += place - start
+        byte, end = offsets[token], offsets[token + 1]
+        first = size
+        while byte < end:
+            start = byte
+            code, byte = next_character(data, byte)
+            is_final = byte == end
+            if symbols[_FINAL if is_final else _INNER, code] >= 0:
+                size += byte - start
                 if is_final:
-                    used += ending_length
-        if used > first:
-            used += 1
-    return used
+                    size += suffix_length
+        if size > first:
+            size += 1
+    return size

@@ -218,7 +218,7 @@ class Scheme(abc.ABC):
 
         return RowEncoder(self.pre_tokenizer, vocabulary.model)
 
-    def piece_lines(self, vocabulary: Vocabulary) -> PieceWriter | None:
+    def piece_writer(self, vocabulary: Vocabulary) -> PieceWriter | None:
         """Returns what writes lines of pieces if a scheme has a form of its own for these."""
         return None
 

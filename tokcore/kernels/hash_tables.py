@@ -86,53 +86,53 @@ def _insert_pairs(keys, values, slots, shift):
         slots[place + _1] = values[k]
 
 
-class WholeTokens(NamedTuple):
-    """An open-addressing table of numbers of tokens; arrays are read-only."""
+class TokenLookup(NamedTuple):
+    """An open-addressing table of tokens and their values; arrays are read-only."""
 
-    slots: np.ndarray  # int32[a power of two], NOT_FOUND where free; int32[0] of no tokens
-    data: np.ndarray  # uint8, with a margin
+    slots: np.ndarray  # int32[2^k]: the index of a token, or NOT_FOUND; int32[0]: there are none
+    data: np.ndarray  # uint8: the tokens, and a margin
     offsets: np.ndarray  # uint64[tokens + 1]
-    symbols: np.ndarray  # int32[tokens]
+    values: np.ndarray  # int32[tokens]
 
 
-@kernel_without_allocation
-def find_token(text, start, end, whole):
-    """Returns the symbol of text[start:end] (places in uint64), or `NOT_FOUND`."""
-    if len(whole.slots) == 0:
-        return np.int64(NOT_FOUND)
-    mask = np.uint64(len(whole.slots)) - _1
-    place = hash_bytes(text, start, end) & mask
-    while True:
-        number = whole.slots[place]
-        if number == NOT_FOUND:
-            return np.int64(NOT_FOUND)
-        begin = whole.offsets[number]
-        length = whole.offsets[number + 1] - begin
-        if length == end - start and same_bytes(text, start, whole.data, begin, length):
-            return np.int64(whole.symbols[number])
-        place = (place + _1) & mask
-
-
-def whole_tokens(symbols: Mapping[bytes, int]) -> WholeTokens:
-    """Returns a table of the symbols of tokens."""
-    data = with_margin(np.frombuffer(b''.join(symbols), np.uint8))
-    offsets = read_only(row_offsets([len(token) for token in symbols]).astype(np.uint64))
-    numbers = read_only(np.array(list(symbols.values()), np.int32))
-    slots = np.full(1 << (2 * len(symbols)).bit_length() if symbols else 0, NOT_FOUND, np.int32)
+def token_lookup(values: Mapping[bytes, int]) -> TokenLookup:
+    """Returns a table of the values of tokens, from 0 on."""
+    data = with_margin(np.frombuffer(b''.join(values), np.uint8))
+    offsets = read_only(row_offsets([len(token) for token in values]).astype(np.uint64))
+    numbers = read_only(np.array(list(values.values()), np.int32))
+    slots = np.full(1 << (2 * len(values)).bit_length() if values else 0, NOT_FOUND, np.int32)
     if len(slots):
-        _insert_tokens(WholeTokens(read_only(slots), data, offsets, numbers), slots)
-    return WholeTokens(read_only(slots), data, offsets, numbers)
+        _insert_tokens(TokenLookup(read_only(slots), data, offsets, numbers), slots)
+    return TokenLookup(read_only(slots), data, offsets, numbers)
 
 
 @kernel_without_allocation
-def _insert_tokens(whole, slots):
+def find_token(text, start, end, table):
+    """Returns the value of text[start:end] (uint64, with a margin after it), or `NOT_FOUND`."""
+    if len(table.slots) == 0:
+        return np.int64(NOT_FOUND)
+    mask = np.uint64(len(table.slots)) - _1
+    slot = hash_bytes(text, start, end) & mask
+    while True:
+        token = table.slots[slot]
+        if token == NOT_FOUND:
+            return np.int64(NOT_FOUND)
+        begin = table.offsets[token]
+        length = table.offsets[token + 1] - begin
+        if length == end - start and same_bytes(text, start, table.data, begin, length):
+            return np.int64(table.values[token])
+        slot = (slot + _1) & mask
+
+
+@kernel_without_allocation
+def _insert_tokens(table, slots):
     mask = np.uint64(len(slots)) - _1
-    for number in range(len(whole.symbols)):
-        begin, end = whole.offsets[number], whole.offsets[number + 1]
-        place = hash_bytes(whole.data, begin, end) & mask
-        while slots[place] != NOT_FOUND:
-            place = (place + _1) & mask
-        slots[place] = number
+    for token in range(len(table.values)):
+        begin, end = table.offsets[token], table.offsets[token + 1]
+        slot = hash_bytes(table.data, begin, end) & mask
+        while slots[slot] != NOT_FOUND:
+            slot = (slot + _1) & mask
+        slots[slot] = token
 
 
 class Edges(NamedTuple):

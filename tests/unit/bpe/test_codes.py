@@ -4,7 +4,7 @@ import pytest
 
 from tokcore.bpe.codes import (
     NmtVocabulary,
-    PieceLines,
+    CodesSegmenter,
     TextbookVocabulary,
     parse_nmt_codes,
     parse_textbook_codes,
@@ -46,7 +46,7 @@ def test_the_textbook_takes_the_longest_piece(word, pieces):
 
 
 def test_the_textbook_marks_the_ends_of_words():
-    assert PieceLines(TEXTBOOK).lines(['tallest  fatter\n']) == ['tall e s t _ fa t t er_\n']
+    assert CodesSegmenter(TEXTBOOK).lines(['tallest  fatter\n']) == ['tall e s t _ fa t t er_\n']
 
 
 @pytest.mark.parametrize(
@@ -62,7 +62,7 @@ def test_the_textbook_marks_the_ends_of_words():
     ],
 )
 def test_lines_of_pieces_as_apply_bpe_writes_them(line, pieces):
-    assert PieceLines(LOW).lines([line]) == [pieces]
+    assert CodesSegmenter(LOW).lines([line]) == [pieces]
 
 
 def test_an_end_of_word_is_no_other_character():
@@ -123,8 +123,8 @@ def test_of_two_equal_codes_the_first_counts():
         (b'l o\n', 'version 0.1'),
         (b'#version: 0.1\nl o\n', "not with '#version: 0.2'"),
         (b'#version: 0.2\n', 'no merges'),
-        (b'#version: 0.2\na b c\n', "line 2: 'a b c' is no pair"),
-        (b'#version: 0.2\na b\n\nc d\n', "line 3: '' is no pair"),
+        (b'#version: 0.2\na b c\n', "line 2: 'a b c' is not a pair"),
+        (b'#version: 0.2\na b\n\nc d\n', "line 3: '' is not a pair"),
         (b'#version: 0.2\n\xff b\n', 'not UTF-8'),
     ],
 )

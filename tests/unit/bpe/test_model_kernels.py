@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tokcore.bpe.model import MergeModel, merge_numbers, whole_characters
+from tokcore.bpe.model import MergeModel, premerged_characters
 from tokcore.bpe.model_kernels import NONE, SHORT, Units, merge_long, merge_short
 from tokcore.kernels.bytes import with_margin
 from tokcore.kernels.jit import read_only
@@ -14,15 +14,15 @@ from tokcore.text.pre_tokenizer import RowPart
 BYTES = list(range(256))
 
 
-def units_of(whole=None, unknown=NONE, fuse=0, missing=(), fallback=None):
+def units_of(premerged=None, unknown=NONE, fuse=0, missing=(), fallback=None):
     symbols = np.array([0 if byte in missing else byte + 1 for byte in BYTES], np.int32)
     characters = np.arange(256, dtype=np.uint32)
-    whole = np.empty(0, np.int32) if whole is None else whole
+    premerged = np.empty(0, np.int32) if premerged is None else premerged
     fallback = np.full(256, NONE, np.int32) if fallback is None else fallback
-    return Units(*map(read_only, (symbols, characters, whole, fallback)), unknown, fuse)
+    return Units(*map(read_only, (symbols, characters, premerged, fallback)), unknown, fuse)
 
 
-def merged(symbols, merges, at_once=False):
+def merged(symbols, merges, batched_merges=False):
     """The rule, on a list: the first pair of the lowest rank; or all of it at once."""
     ranks = {(left, right): (rank, new) for rank, (left, right, new) in enumerate(merges)}
     symbols = list(symbols)
@@ -35,7 +35,9 @@ def merged(symbols, merges, at_once=False):
         if not found:
             return symbols
         rank, new, first = min(found, key=lambda each: (each[0], each[2]))
-        places = [place for other, _, place in found if other == rank] if at_once else [first]
+        places = (
+            [place for other, _, place in found if other == rank] if batched_merges else [first]
+        )
         out, done = [], 0
         for place in places:
             if place >= done:
@@ -63,23 +65,23 @@ def random_merges(chance, alphabet, count, shuffled):
     return merges
 
 
-@pytest.mark.parametrize('at_once', [False, True])
+@pytest.mark.parametrize('batched_merges', [False, True])
 @settings(deadline=None)
 @given(st.randoms(use_true_random=False), st.booleans())
-def test_any_merges_of_any_token(at_once, chance, shuffled):
+def test_any_merges_of_any_token(batched_merges, chance, shuffled):
     merges = random_merges(chance, b'abc', chance.randrange(1, 40), shuffled)
-    model = MergeModel(merge_numbers(merges), units_of(), size=400, at_once=at_once)
+    model = MergeModel(merges, units_of(), size=400, batched_merges=batched_merges)
     for size in (1, 2, 7, SHORT, SHORT + 1, 3 * SHORT):
         token = bytes(chance.choices(b'abcd', k=size))
-        assert ids_of(model, token) == merged(token, merges, at_once)
+        assert ids_of(model, token) == merged(token, merges, batched_merges)
 
 
 def test_a_pair_that_comes_up_may_be_of_lower_rank():
     # `ab a` is merged before the second `a b`, unless all of `a b` are merged at once.
     merges = [(256, 97, 257), (97, 98, 256)]
     one, all_ = (
-        MergeModel(merge_numbers(merges), units_of(), size=300, at_once=at_once)
-        for at_once in (False, True)
+        MergeModel(merges, units_of(), size=300, batched_merges=batched_merges)
+        for batched_merges in (False, True)
     )
     assert ids_of(one, b'abab') == [257, 98]
     assert ids_of(all_, b'abab') == [256, 256]
@@ -92,8 +94,8 @@ def test_characters_taken_whole_change_nothing(chance, shuffled):
     coded = text.encode()
     merges = random_merges(chance, coded, chance.randrange(1, 60), shuffled)
     characters = {ord(each): each.encode() for each in text[1:]}
-    whole = whole_characters(characters, [byte + 1 for byte in BYTES], merges)
-    model = MergeModel(merge_numbers(merges), units_of(whole), size=400)
+    premerged = premerged_characters(characters, [byte + 1 for byte in BYTES], merges)
+    model = MergeModel(merges, units_of(premerged), size=400)
     for size in (1, 2, 5, 30):
         token = ''.join(chance.choices(text, k=size)).encode()
         assert ids_of(model, token) == merged(token, merges)
@@ -106,7 +108,7 @@ def test_which_characters_are_taken_whole():
     bytes_ = [byte + 1 for byte in BYTES]
 
     def symbol(merges):
-        return whole_characters(characters, bytes_, merges)[ord('中')] - 1
+        return premerged_characters(characters, bytes_, merges)[ord('中')] - 1
 
     assert symbol(inside) == 257
     assert symbol([*inside, (97, one, 258)]) == 257
@@ -118,7 +120,7 @@ def test_which_characters_are_taken_whole():
 @pytest.mark.parametrize('token', [b'a', b'ab'])
 def test_the_heap_is_popped_three_times_a_symbol_at_most(token):
     merges = [(97, 98, 256), (97, 97, 257), (256, 256, 258), (257, 257, 259), (258, 258, 260)]
-    model = MergeModel(merge_numbers(merges), units_of(), size=300)
+    model = MergeModel(merges, units_of(), size=300)
     for count in (1_000, 2_000, 4_000):
         work = model.workspace(1)
         work = type(work)(*(np.zeros(3 * count, each.dtype) for each in work))
@@ -133,7 +135,7 @@ def test_the_heap_is_popped_three_times_a_symbol_at_most(token):
 
 def test_a_megabyte_is_a_token_like_others():
     merges = [(97, 98, 256), (256, 256, 257), (257, 257, 258)]
-    model = MergeModel(merge_numbers(merges), units_of(), size=300)
+    model = MergeModel(merges, units_of(), size=300)
     assert ids_of(model, b'ab' * 500_002) == [258] * 125_000 + [257]
 
 
@@ -142,7 +144,7 @@ def test_what_has_no_symbol():
 
     def ids(data, **options):
         units = units_of(missing=b'xyz', **options)
-        return ids_of(MergeModel(merge_numbers(merges), units, size=300), data)
+        return ids_of(MergeModel(merges, units, size=300), data)
 
     # It is dropped, and what it stood between is joined: as `tokenizers` does.
     assert ids(b'axbxyab') == [256, 256]
@@ -155,7 +157,7 @@ def test_what_has_no_symbol():
 
 def test_whole_tokens_are_not_merged():
     model = MergeModel(
-        merge_numbers([(97, 98, 256)]), units_of(), size=300, whole={b'abc': 280, b'x' * 40: 281}
+        [(97, 98, 256)], units_of(), size=300, ignore_merges={b'abc': 280, b'x' * 40: 281}
     )
     assert ids_of(model, b'abc') == [280]
     assert ids_of(model, b'x' * 40) == [281]

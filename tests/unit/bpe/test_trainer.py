@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from plain_merges import learn_plainly
 
 from tokcore.bpe import trainer
 from tokcore.bpe.options import BpeRules
+from tokcore.bpe.plain_iteration import learn_plainly
 from tokcore.bpe.trainer import learn_merges
 from tokcore.counts.token_table import TokenTable
 
@@ -73,8 +73,8 @@ def test_any_table(rules, counts, merges, asked):
 @pytest.mark.parametrize('fall', [1, 2, 1 << 40])
 @pytest.mark.parametrize('rules', [SMALLEST, LARGEST, FIRST], ids=lambda each: each.ties)
 def test_thresholds_and_growing_change_nothing(monkeypatch, rules, fall):
-    monkeypatch.setattr(trainer, '_FALL', fall)
-    for room in ('_FIRST_SYMBOLS', '_FIRST_PAIRS', '_FIRST_PLACES'):
+    monkeypatch.setattr(trainer, '_THRESHOLD_DIVISOR', fall)
+    for room in ('_FIRST_SYMBOLS', '_FIRST_PAIRS', '_FIRST_OCCURRENCES'):
         monkeypatch.setattr(trainer, room, 1)
     monkeypatch.setattr(trainer, '_FIRST_SLOTS', 2)
     monkeypatch.setattr(trainer, '_PAUSE', 3)
@@ -89,16 +89,20 @@ def test_thresholds_and_growing_change_nothing(monkeypatch, rules, fall):
 
 
 def test_places_that_are_past_make_room(monkeypatch):
-    monkeypatch.setattr(trainer, '_FALL', 1 << 40)
-    packed = []
-    pack = trainer.pack_places
-    monkeypatch.setattr(trainer, 'pack_places', lambda *given: packed.append(given) or pack(*given))
+    monkeypatch.setattr(trainer, '_THRESHOLD_DIVISOR', 1 << 40)
+    compactions = []
+    compact = trainer.kernels.compact_occurrences
+    monkeypatch.setattr(
+        trainer.kernels,
+        'compact_occurrences',
+        lambda *arguments: compactions.append(arguments) or compact(*arguments),
+    )
     dice = random.Random(4)
     counts = {''.join(dice.choices('abcd', k=40)): dice.randint(1, 9) for _ in range(60)}
     rules = dataclasses.replace(SMALLEST, merges=700)
-    monkeypatch.setattr(trainer, '_place_room', lambda places, cells: places)
+    monkeypatch.setattr(trainer, '_occurrence_room', lambda occurrences, cells: occurrences)
     assert learned(counts, rules) == learn_plainly(counts.items(), rules)
-    assert packed
+    assert compactions
 
 
 @given(tables, st.integers(1, 7), st.integers(1, 40))

@@ -89,11 +89,11 @@ def test_special_tokens_are_text_unless_they_are_allowed():
         ),
         ('pre_tokenizer', None, 'without a pre-tokenizer'),
         ('pre_tokenizer', {'type': 'Metaspace'}, r'the pre-tokenizer Metaspace at \$\.pre_tok'),
-        ('pre_tokenizer', {**BYTE_LEVEL, 'use_regex': False}, 'does not cut text'),
+        ('pre_tokenizer', {**BYTE_LEVEL, 'use_regex': False}, 'does not split text'),
         (
             'pre_tokenizer',
             {'type': 'Sequence', 'pretokenizers': [CL100K, BYTE_LEVEL]},
-            r'use_regex behind a Split at \$\.pre_tokenizer\.pretokenizers\[1\]',
+            r'use_regex after a Split at \$\.pre_tokenizer\.pretokenizers\[1\]',
         ),
         (
             'pre_tokenizer',
@@ -114,13 +114,13 @@ def test_special_tokens_are_text_unless_they_are_allowed():
         ('model.continuing_subword_prefix', '##', r'\$\.model\.continuing_subword_prefix'),
         ('model.end_of_word_suffix', '</w>', r'\$\.model\.end_of_word_suffix'),
         ('model.unk_token', '<none>', "the unknown token '<none>' without an id"),
-        ('model.merges', [['t', 'x'], ['t', 'x']], r"\$\.model\.merges\[0\]: 'tx' is no entry"),
-        ('model.merges', ['t h e'], r"'t h e' at \$\.model\.merges\[0\] is no pair"),
+        ('model.merges', [['t', 'x'], ['t', 'x']], r"\$\.model\.merges\[0\]: 'tx' is not an entry"),
+        ('model.merges', ['t h e'], r"'t h e' at \$\.model\.merges\[0\] is not a pair"),
         ('model.vocab', {'a': 0, 'b': 0}, 'the same id twice'),
         ('model.vocab', {'a': 1 << 30}, 'the id 1073741824'),
         ('model.vocab', {'a': -1}, 'does not give ids'),
         ('added_tokens', [{'content': 'x'}], r'\$\.added_tokens\[0\]'),
-        ('added_tokens', [{'content': 'new', 'id': 7}], "the id 7 of 'new' .261 would be"),
+        ('added_tokens', [{'content': 'new', 'id': 7}], "the id 7 of 'new' .the next id is 261"),
     ],
 )
 def test_what_is_not_understood_is_refused(place, value, said):
@@ -131,7 +131,7 @@ def test_what_is_not_understood_is_refused(place, value, said):
 def test_a_model_of_another_kind_is_refused():
     with pytest.raises(InputError, match='no JSON'):
         SCHEME.parse(b'{', 'x.json')
-    with pytest.raises(InputError, match='no vocabulary of byte pair encoding'):
+    with pytest.raises(InputError, match='not a vocabulary of byte pair encoding'):
         SCHEME.parse(b'abc\n', 'x.json')
 
 
@@ -171,7 +171,7 @@ def test_two_files_are_read_together(tmp_path):
     for path in (entries, merges):
         assert BpeTokenizer.load(path).tokenize('the the') == ['the', 'Ġthe']
     merges.write_text('t h\n\n')
-    with pytest.raises(InputError, match="line 2: '' is no pair"):
+    with pytest.raises(InputError, match="line 2: '' is not a pair"):
         BpeTokenizer.load(entries)
 
 
