@@ -1,4 +1,4 @@
-"""The options of the BPE trainer, and the rules that differ between the presets.
+"""The options of the BPE trainer, and the rules that presets and options give.
 
 The rules say which pair is merged next, and when training ends.
 """
@@ -19,7 +19,7 @@ if typing.TYPE_CHECKING:
 
 _BYTES = 'its tokenizer.json holds bytes, all 256 of them, and no ends of words'
 _CODES = 'a file of codes holds characters and no ids'
-_HELD = {
+_FILES: dict[str, tuple[str, dict[str, bool | str]]] = {
     'gpt2': (_BYTES, {'byte_level': True, 'end_of_word': ''}),
     'cl100k': (_BYTES, {'byte_level': True, 'end_of_word': ''}),
     'subword-nmt': (
@@ -28,27 +28,27 @@ _HELD = {
     ),
     'textbook': (f'{_CODES}, and words end with _', {'byte_level': False, 'end_of_word': '_'}),
 }
-"""Of each preset what its file can hold, said, and the only values of some options."""
+"""For each preset what its file can hold, in words, and the only possible values of options."""
 
-_NOT_HELD = {
+_UNSUPPORTED = {
     'gpt2': ('limit_alphabet', 'total_symbols'),
     'cl100k': ('limit_alphabet', 'total_symbols'),
     'subword-nmt': ('limit_alphabet', 'special_token'),
     'textbook': ('special_token', 'total_symbols'),
 }
-"""Options that its file cannot hold, or that mean nothing for it."""
+"""The options that its file cannot hold, or that have no meaning for it."""
 
 Ties = Literal['smallest-ids', 'largest-pair', 'first']
 
 
 def end_of_word(value: str) -> str:
-    """What is written behind words, without white space; of `none` nothing."""
+    """Parses an end-of-word suffix: text without white space, or `none`."""
     return '' if value == 'none' else special_token(value)
 
 
 @dataclass(frozen=True)
 class BpeOptions(LearningOptions):
-    """How merges are learned; what is None is the preset's."""
+    """How merges are learned; None is the preset's value."""
 
     vocab_size: int | None = option(
         'entries to end at, {range}; or --merges', positive, 'N', default=None, changes_bytes=True
@@ -70,7 +70,7 @@ class BpeOptions(LearningOptions):
         changes_bytes=True,
     )
     end_of_word: str | None = option(
-        "what is behind the last character of each word (default: the preset's)",
+        "the suffix of the last character of each word (default: the preset's)",
         end_of_word,
         'X|none',
         default=None,
@@ -135,28 +135,28 @@ class BpeOptions(LearningOptions):
     def kept(self, table: TokenTable) -> TokenTable:
         if self.min_token_count is None:
             return table
-        found = (table.counts >= self.min_token_count).nonzero()[0]
-        return dataclasses.replace(table.pick(found), is_ordered=table.is_ordered)
+        frequent = (table.counts >= self.min_token_count).nonzero()[0]
+        return dataclasses.replace(table.pick(frequent), is_ordered=table.is_ordered)
 
     @property
     def size_label(self) -> str:
         return f'merges-{self.merges}' if self.vocab_size is None else str(self.vocab_size)
 
     def rules(self, preset: str) -> BpeRules:
-        """Returns a preset's rules with what is asked for in their place.
+        """Returns a preset's rules, with these options in place of its own.
 
         Raises:
-            InputError: naming the option, if the preset's file cannot hold it.
+            InputError: the preset's file cannot hold an option, which is named.
         """
-        holds, only = _HELD[preset]
-        for name, held in only.items():
-            asked = getattr(self, name)
-            if asked not in (None, held):
-                raise _refusal(name, asked, preset, holds)
-        for name in _NOT_HELD[preset]:
+        holds, only = _FILES[preset]
+        for name, possible in only.items():
+            value = getattr(self, name)
+            if value not in (None, possible):
+                raise _refusal(name, value, preset, holds)
+        for name in _UNSUPPORTED[preset]:
             if getattr(self, name):
                 raise _refusal(name, None, preset, holds)
-        asked = {
+        replaced = {
             name: getattr(self, name)
             for name in ('ties', 'min_count', 'max_piece_length', 'limit_alphabet')
             if getattr(self, name) is not None
@@ -167,7 +167,7 @@ class BpeOptions(LearningOptions):
             vocab_size=self.vocab_size,
             special_tokens=self.special_token,
             total_symbols=self.total_symbols,
-            **asked,
+            **replaced,
         )
 
 
@@ -176,25 +176,25 @@ class BpeRules:
     """How merges are learned.
 
     Attributes:
-        ties: which of the pairs of largest count. `smallest-ids`: of the smallest ids, first the
-            left ones compared (Hugging Face); `largest-pair`: the largest as strings, by code
-            points, first the left ones compared (subword-nmt); `first`: that occurs first, words
-            scanned in order and each from left to right (the textbook).
-        byte_level: whether words begin as bytes, all 256 of which have an id; else as characters,
-            those that occur.
-        end_of_word: is appended to the last character of each word.
-        min_count: pairs that occur less are not merged; nor are those that do not occur.
-        max_piece_length: pieces stay shorter than so many bytes or characters, but for those of
-            two (the `max_token_length` of tokenizers).
-        limit_alphabet: so many characters stay, those of most occurrences and among equals of
-            smallest code points, and special tokens too; the others are taken out of words. Not
+        ties: which of the most frequent pairs is merged. `smallest-ids`: the one with the smallest
+            left id, then the smallest right id (Hugging Face); `largest-pair`: the one with the
+            largest left string by code points, then right string (subword-nmt); `first`: the one
+            that occurs first, in the order of words and from left to right (the textbook).
+        byte_level: words start as bytes, and all 256 have an id; otherwise as characters, and those
+            that occur have one.
+        end_of_word: the suffix of the last character of each word.
+        min_count: pairs that occur less often are not merged, nor pairs that do not occur.
+        max_piece_length: pieces are shorter than this many bytes or characters, except those of two
+            (`max_token_length` of tokenizers).
+        limit_alphabet: only this many characters stay in words, the most frequent ones, and of equal
+            ones those with the smallest code points; special tokens of one character stay too. Not
             for bytes.
-        special_tokens: have the first ids. A piece that is one has its id.
-        merges: ends it, as the next two do.
-        vocab_size: ids in all; those of special tokens, characters and bytes are there whatever it
-            is.
-        total_symbols: takes characters within words and at ends of words off `merges`, counted as
-            subword-nmt does.
+        special_tokens: have the first ids. A merge that results in one does not add an entry.
+        merges: the number of merges to learn.
+        vocab_size: the number of entries to learn; special tokens, characters and bytes are entries
+            even if there are more.
+        total_symbols: `merges` includes the characters within words and those at their ends, as
+            subword-nmt counts them.
     """
 
     ties: Ties = 'smallest-ids'
@@ -215,12 +215,12 @@ PRESETS = {
     'subword-nmt': BpeRules('largest-pair', byte_level=False, end_of_word='</w>', min_count=2),
     'textbook': BpeRules('first', byte_level=False),
 }
-"""What each preset says of merges. The textbook's words hold their end, a `_`, when counted."""
+"""The rules of each preset. The textbook's tokens are counted with their suffix, a `_`."""
 
 
 def _refusal(name: str, value: str | bool | None, preset: str, holds: str) -> InputError:
     if isinstance(value, bool):
-        typed = flag(name if value else f'no-{name}')
+        argument = flag(name if value else f'no-{name}')
     else:
-        typed = flag(name) if value is None else f'{flag(name)} {value or "none"}'
-    return InputError(f'{typed} cannot go with --preset {preset}: {holds}; leave it out')
+        argument = flag(name) if value is None else f'{flag(name)} {value or "none"}'
+    return InputError(f'{argument} cannot go with --preset {preset}: {holds}; leave it out')

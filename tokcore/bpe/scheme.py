@@ -1,10 +1,10 @@
-"""Byte pair encoding as a scheme: GPT-2's by default, or that of subword-nmt or the textbook."""
+"""Byte pair encoding as a scheme: of GPT-2 by default, or of cl100k, subword-nmt or the textbook."""
 
 from __future__ import annotations
 
 import dataclasses
 import typing
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from tokcore.bpe.options import BpeOptions
@@ -22,13 +22,13 @@ if typing.TYPE_CHECKING:
     from tokcore.text.rows import Normalizer
 
 PRESETS = {'gpt2': 'gpt2', 'cl100k': 'cl100k', 'subword-nmt': 'space', 'textbook': 'space'}
-"""By preset its pre-tokenizer."""
+"""The pre-tokenizer of each preset."""
 
 PATTERNS = ('gpt2', 'cl100k')
 KINDS = (*PATTERNS, 'space', 'whitespace', 'bert', 't2t')
 
 CODES = ('subword-nmt', 'textbook')
-"""The presets whose files are codes: merges without ids."""
+"""The presets with files of codes: merges without ids."""
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class BpeEncodingOptions(EncodingOptions):
 
 @dataclass(frozen=True)
 class BpeScheme(Scheme):
-    """Bytes or characters first, then what merges make of them."""
+    """Bytes or characters, then the results of merges."""
 
     name = 'bpe'
     file_suffix = 'bpe.json'
@@ -88,7 +88,7 @@ class BpeScheme(Scheme):
 
     @property
     def kind(self) -> str:
-        """The pre-tokenizer's name, the preset's if none is asked for."""
+        """The pre-tokenizer's name; by default the preset's."""
         return self.pre_tokenizer_kind or PRESETS[self.preset]
 
     @property
@@ -103,18 +103,18 @@ class BpeScheme(Scheme):
                 f'--unicode-form goes with --pre-tokenizer {" and ".join(PATTERNS)}, not with '
                 f'{self.kind}; leave it out'
             )
-        # As subword-nmt strips lines; other white space is text of words.
+        # subword-nmt strips only these characters from lines; other white space is part of words.
         by_kind = {'space': StrippedLines(BLANK), 't2t': T2T_LINES}
         return by_kind.get(self.kind, STRIPPED_LINES)
 
     @property
     def pre_tokenizer(self) -> PreTokenizer:
-        from tokcore.bpe.codes import MarkedWords
+        from tokcore.bpe.codes import EndOfWordSuffix
 
-        found = self._words()
-        return MarkedWords(found) if self.preset == 'textbook' else found
+        words = self._words_pre_tokenizer()
+        return EndOfWordSuffix(words) if self.preset == 'textbook' else words
 
-    def _words(self) -> PreTokenizer:
+    def _words_pre_tokenizer(self) -> PreTokenizer:
         from tokcore.text.bert import BertPreTokenizer
         from tokcore.text.byte_level_scan import PatternPreTokenizer
         from tokcore.text.t2t import T2TPreTokenizer
@@ -122,13 +122,13 @@ class BpeScheme(Scheme):
 
         if self.kind in PATTERNS:
             return PatternPreTokenizer(self.kind)
-        made = {
+        by_kind: dict[str, Callable[[], PreTokenizer]] = {
             'space': lambda: SpacePreTokenizer('space'),
             'whitespace': lambda: SpacePreTokenizer('unicode'),
             'bert': BertPreTokenizer,
             't2t': T2TPreTokenizer,
         }
-        return made[self.kind]()
+        return by_kind[self.kind]()
 
     def check(self, options: BpeOptions) -> None:
         options.rules(self.preset)
@@ -138,7 +138,7 @@ class BpeScheme(Scheme):
                 f'tokenizer.json has none such; give {" or ".join(PATTERNS)}, or another preset'
             )
         if self.form is not None and self.kind not in PATTERNS:
-            self.normalizer  # noqa: B018 - it refuses to be made
+            self.normalizer  # noqa: B018 - it raises the error
 
     def learn(self, table: TokenTable, options: BpeOptions, report: Progress) -> Learned:
         from tokcore.bpe.codes import NmtVocabulary, TextbookVocabulary
@@ -149,7 +149,7 @@ class BpeScheme(Scheme):
         rules = options.rules(self.preset)
         target = rules.merges or rules.vocab_size
         report(0, 0, target)
-        found = learn_merges(
+        learned = learn_merges(
             options.kept(table),
             rules,
             lambda merges: report(0, min(merges, target - 1), target),
@@ -157,13 +157,13 @@ class BpeScheme(Scheme):
         )
         report(0, target, target)
         if self.preset == 'textbook':
-            return Learned(TextbookVocabulary(found.merges, characters=found.characters))
+            return Learned(TextbookVocabulary(learned.merges, characters=learned.characters))
         if self.preset == 'subword-nmt':
-            return Learned(NmtVocabulary(found.merges))
+            return Learned(NmtVocabulary(learned.merges))
         vocabulary = BpeVocabulary.learned(
-            found.entries, found.merges, found.special_tokens, self.kind, self.form
+            learned.entries, learned.merges, learned.special_tokens, self.kind, self.form
         )
-        return Learned(vocabulary, smallest_size=found.smallest_size)
+        return Learned(vocabulary, smallest_size=learned.smallest_size)
 
     def parse(self, data: bytes, path: str, read: ReadBeside = read_if_there) -> AnyVocabulary:
         from tokcore.bpe.files import parse_bpe_file
@@ -178,14 +178,14 @@ class BpeScheme(Scheme):
     def options_from_file(
         self, data: bytes, path: str, read: ReadBeside = read_if_there
     ) -> Mapping[str, object]:
-        found = self.configured_for(self.parse(data, path, read))
-        told = {each.key: getattr(found, each.field) for each in declared(BpeScheme)}
-        return {name: value for name, value in told.items() if value is not None}
+        scheme = self.configured_for(self.parse(data, path, read))
+        values = {option.key: getattr(scheme, option.field) for option in declared(BpeScheme)}
+        return {key: value for key, value in values.items() if value is not None}
 
     def piece_writer(self, vocabulary: AnyVocabulary) -> PieceWriter | None:
-        from tokcore.bpe.codes import CodesVocabulary, PieceLines
+        from tokcore.bpe.codes import CodesSegmenter, CodesVocabulary
 
-        return PieceLines(vocabulary) if isinstance(vocabulary, CodesVocabulary) else None
+        return CodesSegmenter(vocabulary) if isinstance(vocabulary, CodesVocabulary) else None
 
     def entries_name(self, name: str) -> str | None:
         from tokcore.bpe.files import entries_path
@@ -198,7 +198,7 @@ class BpeScheme(Scheme):
         return entries_file(count_pieces(vocabulary, table))
 
     def configured_for(self, vocabulary: AnyVocabulary) -> BpeScheme:
-        """Returns this scheme with the rules for tokens that a vocabulary's file names."""
+        """Returns this scheme with the normalizer and the pre-tokenizer of a vocabulary's file."""
         from tokcore.bpe.codes import TextbookVocabulary
         from tokcore.bpe.vocabulary import BpeVocabulary
 
@@ -218,35 +218,35 @@ class BpeScheme(Scheme):
         """As of `Scheme`.
 
         Raises:
-            InputError: the vocabulary's file asks for other rules for tokens, or for what cannot be
-                done here.
+            InputError: the vocabulary's file has another normalizer or pre-tokenizer, or an added
+                token that is not supported.
         """
         from tokcore.bpe.vocabulary import BpeVocabulary
         from tokcore.encoding.encoder import RowEncoder
 
-        asked = options or BpeEncodingOptions()
-        wanted = self.configured_for(vocabulary)
-        if (wanted.preset in CODES) != (self.preset in CODES) or wanted.rules != self.rules:
+        options = options or BpeEncodingOptions()
+        expected = self.configured_for(vocabulary)
+        if (expected.preset in CODES) != (self.preset in CODES) or expected.rules != self.rules:
             raise InputError(
-                f'the vocabulary is for {wanted.rules}, but {self.rules} are asked for; leave out '
-                '--preset, --pre-tokenizer and --unicode-form'
+                f'the vocabulary is for {expected.rules}, but the options give {self.rules}; leave '
+                'out --preset, --pre-tokenizer and --unicode-form'
             )
         if not isinstance(vocabulary, BpeVocabulary):
             return RowEncoder(self.pre_tokenizer, vocabulary.model)
         from tokcore.bpe.added_tokens import matched_tokens, row_encoder
 
-        before, _ = matched_tokens(vocabulary, asked.allow_special_tokens)
-        if before and self.form is not None:
+        original, _ = matched_tokens(vocabulary, options.allow_special_tokens)
+        if original and self.form is not None:
             raise InputError(
-                f'the added token {before[0].content!r:.80} is to be found before text is brought '
-                f'into {self.form}, which rows of a block are already; '
+                f'the added token {original[0].content!r:.80} is to be found before text is brought '
+                f'into {self.form}, which rows of a block already are; '
                 + (
                     'leave out --allow-special-tokens'
-                    if before[0].special
+                    if original[0].special
                     else 'encode with tokcore.BpeTokenizer'
                 )
             )
-        return row_encoder(self.pre_tokenizer, vocabulary, asked.allow_special_tokens)
+        return row_encoder(self.pre_tokenizer, vocabulary, options.allow_special_tokens)
 
     def template(self, vocabulary: AnyVocabulary, asked: str | None = None) -> Template:
         from tokcore.bpe.vocabulary import BpeVocabulary
@@ -266,8 +266,8 @@ class BpeScheme(Scheme):
             'bert': lambda: bert_tokens(text, 'bert', True, None, True),
             't2t': lambda: tokenize(text),
         }
-        found = by_kind[self.kind]() if self.kind in by_kind else split(text, self.kind)
-        return [f'{token}_' for token in found] if self.preset == 'textbook' else found
+        tokens = by_kind[self.kind]() if self.kind in by_kind else split(text, self.kind)
+        return [f'{token}_' for token in tokens] if self.preset == 'textbook' else tokens
 
     def vocabulary_of(self, characters: Sequence[str]) -> AnyVocabulary:
         from tokcore.bpe.codes import NmtVocabulary, TextbookVocabulary

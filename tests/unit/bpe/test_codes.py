@@ -3,8 +3,8 @@
 import pytest
 
 from tokcore.bpe.codes import (
-    NmtVocabulary,
     CodesSegmenter,
+    NmtVocabulary,
     TextbookVocabulary,
     parse_nmt_codes,
     parse_textbook_codes,
