@@ -34,6 +34,11 @@ def file_entry(name, rows, data):
     return {'name': name, 'rows': rows, 'bytes': len(data), 'crc32c': crc32c}
 
 
+def input_entry(role):
+    """Returns what a manifest has of an input file."""
+    return {'split': 'train', 'role': role, 'name': 'd', 'bytes': 9, 'crc32c': '00000000'}
+
+
 def write_dataset(folder, shards, scheme='byte', template=None, output_format='tfrecord'):
     """Writes shards of examples of split `train`; returns the folder."""
     files = []
@@ -60,7 +65,7 @@ def write_files(folder, files, paired=False, options=None):
         'stage': 'encode',
         'format': 1,
         'options': {'scheme': 'byte'} | (options or {}),
-        'inputs': [{'role': 'tsv' if paired else 'text'}],
+        'inputs': [input_entry('tsv' if paired else 'text')],
         'files': [file_entry(*each) for each in files],
         'vocabularies': [],
         'vocabularies_used': [],

@@ -19,14 +19,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as parquet
 
-from pipelines.artifacts.manifest import (
-    MANIFEST_NAME,
-    InputText,
-    Manifest,
-    OutputFile,
-    earlier_rules,
-    read_manifest,
-)
+from pipelines.artifacts.manifest import earlier_rules, read_manifest
 from pipelines.artifacts.outputs import InputState
 from pipelines.files import filesystem
 from pipelines.files.filesystem import StoredFile
@@ -57,6 +50,7 @@ from tokcore.encoding.scheme import (
     check_rules,
 )
 from tokcore.errors import InputError
+from tokcore.records.manifest import MANIFEST_NAME, InputText, Manifest, OutputFile
 from tokcore.text.unicode import character_name, check_unicode
 
 _LOGGER = logging.getLogger(__name__)

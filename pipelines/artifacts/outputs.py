@@ -14,17 +14,7 @@ from dataclasses import dataclass
 
 import google_crc32c
 
-from pipelines.artifacts.manifest import (
-    MANIFEST_NAME,
-    RUN_NAME,
-    InputText,
-    Manifest,
-    OutputFile,
-    RunRecord,
-    earlier_rules,
-    read_manifest,
-    read_run,
-)
+from pipelines.artifacts.manifest import RUN_NAME, RunRecord, earlier_rules, read_manifest, read_run
 from pipelines.files import filesystem
 from pipelines.files.attempts import Attempt, sweep_attempts
 from pipelines.files.claims import CLAIM_NAME, Claim
@@ -39,6 +29,13 @@ from tokcore.corpus.stats import LineTally
 from tokcore.encoding.scheme import Component, TokenRules
 from tokcore.errors import InputError
 from tokcore.options import flag
+from tokcore.records.manifest import (
+    MANIFEST_NAME,
+    SHARD_NAME,
+    InputText,
+    Manifest,
+    OutputFile,
+)
 from tokcore.schemes import DEFAULT_SCHEME, VOCABULARY_FILE
 from tokcore.text.unicode import UNICODE_VERSION
 
@@ -47,9 +44,7 @@ _LOGGER = logging.getLogger(__name__)
 # In an attempt: the run record as it is before the first final name, the manifest, the run record.
 _BEGUN, _WHOLE, _ENDED = '.tokbeam-begun', '.tokbeam-whole', '.tokbeam-ended'
 
-_DATASET_FILE = re.compile(
-    rf'[^/]+-(train|dev|test)-\d{{5,}}-of-\d{{5,}}(\.inputs|\.targets|\.parquet)?|{VOCABULARY_FILE}'
-)
+_DATASET_FILE = re.compile(rf'{SHARD_NAME}(\.inputs|\.targets|\.parquet)?|{VOCABULARY_FILE}')
 _FILTERS = '|'.join([*filter_names(), r'[\w.]+:\w+'])
 """What filters are called, users' own too."""
 

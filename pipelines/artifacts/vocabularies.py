@@ -9,12 +9,13 @@ from dataclasses import dataclass
 
 import google_crc32c
 
-from pipelines.artifacts.manifest import MANIFEST_NAME, OutputFile, VocabularyRecord, read_manifest
+from pipelines.artifacts.manifest import read_manifest
 from pipelines.files import filesystem
 from pipelines.options.vocabulary import scheme_from_options
 from tokcore.encoding.scheme import Scheme, check_rules
 from tokcore.encoding.vocabulary import Vocabulary
 from tokcore.errors import InputError
+from tokcore.records.manifest import MANIFEST_NAME, OutputFile, VocabularyRecord
 from tokcore.schemes import DEFAULT_SCHEME, find_scheme, scheme_names
 from tokcore.text.unicode import check_unicode
 

@@ -42,12 +42,13 @@ from pipelines.stages.count import count_stage, merge_stage
 from pipelines.stages.encode import encode_stage, given_vocabularies
 from pipelines.stages.vocabulary import pieces_stage, vocabulary_from_counts, vocabulary_from_text
 from pipelines.transforms.stats import REJECTED_FOLDER
-from pipelines.transforms.write_shards import converted_names, shard_name
+from pipelines.transforms.write_shards import converted_names
 from tokcore.corpus.fields import LabelNames
 from tokcore.encoding.scheme import Scheme
 from tokcore.encoding.vocabulary import ROW
 from tokcore.errors import InputError
 from tokcore.options import said_size
+from tokcore.records.manifest import shard_name
 from tokcore.schemes import DEFAULT_SCHEME
 
 _BESIDE_VOCABULARY = ('.tokbeam.run.json', f'.{REJECTED_FOLDER}')

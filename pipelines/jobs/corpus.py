@@ -9,7 +9,6 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from pipelines.artifacts.manifest import InputText
 from pipelines.artifacts.outputs import InputState
 from pipelines.files import filesystem
 from pipelines.files.fetching import FetchedFile
@@ -25,6 +24,7 @@ from tokcore.corpus.seekable import may_have_index
 from tokcore.corpus.stats import RangeChecksum, TextSummary, checksum_file, join_checksums
 from tokcore.corpus.storage import MOST_RATIO, Compression
 from tokcore.errors import InputError
+from tokcore.records.manifest import InputText
 
 _GZIP_RATIO = 5
 """Text compresses three- to fourfold with gzip; a little more is a safe guess of its size."""

@@ -29,7 +29,7 @@ from pipelines.options.job import (
 from pipelines.transforms.encode_blocks import EncodedFeature, SplitShards
 from pipelines.transforms.read import MOST_AHEAD, MapToStats, ReadBlocks
 from pipelines.transforms.stats import read_stats
-from pipelines.transforms.write_shards import converted_names, shard_name
+from pipelines.transforms.write_shards import converted_names
 from tokcore.corpus.archive_reading import in_passes, reading_on
 from tokcore.corpus.corpus import CorpusFile, Split, WorkItem
 from tokcore.corpus.filters.applying import find_end
@@ -39,6 +39,7 @@ from tokcore.encoding.scheme import EncodingOptions, Scheme
 from tokcore.errors import InputError
 from tokcore.options import recorded
 from tokcore.records.examples import Feature
+from tokcore.records.manifest import shard_name
 from tokcore.schemes import find_scheme
 
 _BUCKET_BYTES = 16 << 20

@@ -4,7 +4,6 @@ import dataclasses
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from pipelines.artifacts.manifest import SampleRecord
 from pipelines.engines.progress import advance, track_work
 from pipelines.files import filesystem
 from pipelines.jobs.corpus import Corpus
@@ -29,6 +28,7 @@ from tokcore.corpus.sampling import (
 from tokcore.corpus.stats import LineTally
 from tokcore.corpus.vocab_sample import LineBudget, UniformShare, asked_sample
 from tokcore.errors import InputError
+from tokcore.records.manifest import SampleRecord
 
 _SAMPLING = 'sampling'
 

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 
 import apache_beam as beam
 
-from pipelines.artifacts.manifest import InputText, OutputFile
 from pipelines.files import filesystem
 from pipelines.jobs.corpus import Corpus, input_texts
 from pipelines.jobs.job import Execution, ReadPlan
@@ -23,6 +22,7 @@ from pipelines.transforms.stats import (
 )
 from tokcore.corpus.stats import LineTally, RangeChecksum, add_tallies
 from tokcore.errors import InputError
+from tokcore.records.manifest import InputText, OutputFile
 
 _LOGGER = logging.getLogger(__name__)
 

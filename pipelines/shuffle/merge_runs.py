@@ -43,8 +43,8 @@ from pipelines.transforms.stats import (
     WrittenFile,
     rejected_name,
 )
-from pipelines.transforms.write_shards import shard_name
 from tokcore.errors import InputError, OperatingSystemError
+from tokcore.records.manifest import shard_name
 from tokcore.records.sorted_runs import (
     MergedRows,
     RejectedSection,

@@ -5,7 +5,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 
 from pipelines.artifacts.counts import CountsFolder, find_counts, log_sample
-from pipelines.artifacts.manifest import InputText, SampleRecord, VocabularyRecord, read_manifest
+from pipelines.artifacts.manifest import read_manifest
 from pipelines.artifacts.outputs import StageKey, StageOutput, StageTask
 from pipelines.files import filesystem
 from pipelines.files.attempts import Attempt
@@ -35,6 +35,7 @@ from tokcore.corpus.vocab_sample import UniformShare, asked_sample
 from tokcore.encoding.scheme import LearningOptions, Scheme
 from tokcore.errors import InputError
 from tokcore.options import recorded
+from tokcore.records.manifest import InputText, SampleRecord, VocabularyRecord
 
 _FILES_TOLD = 8
 

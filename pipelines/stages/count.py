@@ -22,14 +22,7 @@ from pipelines.artifacts.counts import (
     log_counts,
     read_counts_or_empty,
 )
-from pipelines.artifacts.manifest import (
-    MANIFEST_NAME,
-    Manifest,
-    OutputFile,
-    SampleRecord,
-    earlier_rules,
-    read_manifest,
-)
+from pipelines.artifacts.manifest import earlier_rules, read_manifest
 from pipelines.artifacts.outputs import StageKey, StageOutput, StageTask
 from pipelines.engines.engine import Engine
 from pipelines.engines.progress import advance, track_work
@@ -62,6 +55,7 @@ from tokcore.counts.tables import COUNT_PARTITIONS, SideGroups
 from tokcore.encoding.scheme import Scheme, TokenRules
 from tokcore.errors import InputError
 from tokcore.options import recorded
+from tokcore.records.manifest import MANIFEST_NAME, Manifest, OutputFile, SampleRecord
 from tokcore.text.unicode import check_unicode
 from tokcore.warm_up import compile_kernels
 

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 import apache_beam as beam
 
-from pipelines.artifacts.manifest import OutputFile, VocabularyRecord
 from pipelines.artifacts.outputs import StageKey, StageOutput, StageTask
 from pipelines.artifacts.vocabularies import read_vocabulary
 from pipelines.engines.progress import track_work
@@ -39,6 +38,7 @@ from pipelines.transforms.write_shards import ConvertShards, WriteShards, conver
 from tokcore.corpus.stats import LineTally
 from tokcore.encoding.scheme import Scheme
 from tokcore.options import recorded
+from tokcore.records.manifest import OutputFile, VocabularyRecord
 
 _LOGGER = logging.getLogger(__name__)
 

@@ -8,12 +8,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from pipelines.artifacts.manifest import Manifest, OutputFile
 from pipelines.artifacts.outputs import StageTask, publish, up_to_date
 from pipelines.engines.progress import stage_running
 from pipelines.files.claims import Claim
 from pipelines.jobs.job import Execution
 from pipelines.jobs.stats import refuse_losses
+from tokcore.records.manifest import Manifest, OutputFile
 
 _LOGGER = logging.getLogger(__name__)
 

@@ -17,13 +17,7 @@ from pipelines.artifacts.counts import (
     log_sample,
     read_counts,
 )
-from pipelines.artifacts.manifest import (
-    InputText,
-    OutputFile,
-    SampleRecord,
-    VocabularyRecord,
-    read_manifest,
-)
+from pipelines.artifacts.manifest import read_manifest
 from pipelines.artifacts.outputs import StageKey, StageOutput, StageTask, refuse_replaced
 from pipelines.artifacts.vocabularies import ReadVocabulary, file_entry
 from pipelines.engines.progress import stage_running
@@ -42,6 +36,7 @@ from tokcore.corpus.stats import LineTally
 from tokcore.encoding.scheme import Learned, LearningOptions, Scheme
 from tokcore.errors import InputError
 from tokcore.options import recorded
+from tokcore.records.manifest import InputText, OutputFile, SampleRecord, VocabularyRecord
 from tokcore.text.unicode import UNICODE_VERSION
 
 _LOGGER = logging.getLogger(__name__)

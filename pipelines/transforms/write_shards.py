@@ -15,6 +15,7 @@ from pipelines.transforms.stats import WrittenFile
 from tokcore.corpus.stats import combine_crc32c
 from tokcore.encoding.scheme import Scheme
 from tokcore.reading.shards import EncodedRows, PieceLineWriter, stream_rows, write_parquet
+from tokcore.records.manifest import shard_name
 from tokcore.records.tfrecord import FramedRows, sort_rows
 
 _READ_BYTES = 8 << 20
@@ -152,11 +153,6 @@ class WriteShards(beam.PTransform):
         layout = self.layout[number]
         name = shard_name(self.name, layout.split, shard, layout.shards)
         return filesystem.join(self.folder, name)
-
-
-def shard_name(name: str, split: str, shard: int, shards: int) -> str:
-    """Returns a shard's file name as Tensor2Tensor forms it: `enzh-train-00000-of-00010`."""
-    return f'{name}-{split}-{shard:05d}-of-{shards:05d}'
 
 
 @dataclass(frozen=True)

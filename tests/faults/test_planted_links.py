@@ -15,7 +15,7 @@ import pytest
 from jobs import run, write
 from planted_links import HARD_LINK, LINK, Planter, make_victim, state_of
 
-from pipelines.artifacts.manifest import OutputFile, earlier_rules
+from pipelines.artifacts.manifest import earlier_rules
 from pipelines.artifacts.outputs import StageKey, StageOutput, StageTask
 from pipelines.files import filesystem
 from pipelines.files.claims import CLAIM_NAME, Claim, WorkFolder
@@ -24,6 +24,7 @@ from pipelines.shuffle.merge_runs import KeptRuns
 from pipelines.shuffle.plan import PLAN_NAME, fingerprint_of, plan_json
 from pipelines.stages.run_stage import StageResult, run_stage
 from tokcore.errors import InputError
+from tokcore.records.manifest import OutputFile
 
 
 def make_result(folder, shards, seed):

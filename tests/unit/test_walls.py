@@ -20,6 +20,7 @@ FLOORS = [
     'tokcore/lazy_exports.py',
     'tokcore/errors.py',
     'tokcore/regular_files.py',
+    'tokcore/checked_json.py',
     'tokcore/options.py',
     'tokcore/kernels/',
     'tokcore/text/',

@@ -19,6 +19,7 @@ from typing import Annotated
 
 import numpy as np
 
+from tokcore.checked_json import Within, WrongValue, checked
 from tokcore.corpus.order_keys import splitmix64
 from tokcore.errors import InputError
 from tokcore.reading.batching import (
@@ -31,7 +32,6 @@ from tokcore.reading.batching import (
     partial_batches,
     waiting_rows,
 )
-from tokcore.reading.declared_json import Within, WrongValue, checked
 from tokcore.reading.shards import EncodedRows, ShardFile, open_shard
 
 STATE_FORMAT = 2

@@ -11,6 +11,7 @@ from typing import Annotated, Literal, Protocol
 
 import numpy as np
 
+from tokcore.checked_json import Within, WrongValue, fields_of
 from tokcore.encoding.scheme import Scheme
 from tokcore.encoding.vocabulary import (
     NO_TEMPLATE,
@@ -27,7 +28,6 @@ from tokcore.reading.batch_iterator import (
     ReaderOptions,
 )
 from tokcore.reading.batching import BatchRule, BudgetBatches, NmtBatches, growing_boundaries
-from tokcore.reading.declared_json import Within, WrongValue, fields_of
 from tokcore.reading.manifest import DatasetManifest, DatasetVocabularies
 from tokcore.reading.shards import ShardFile, open_shard
 

@@ -7,19 +7,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pipelines.artifacts.manifest import (
+from pipelines.artifacts.manifest import RunRecord, read_manifest, read_run
+from tokcore.corpus.stats import LineTally
+from tokcore.errors import InputError
+from tokcore.records.manifest import (
     FORMAT,
     InputText,
     Manifest,
     OutputFile,
-    RunRecord,
     VocabularyRecord,
     is_plain_name,
-    read_manifest,
-    read_run,
 )
-from tokcore.corpus.stats import LineTally
-from tokcore.errors import InputError
 
 MANIFEST = Manifest(
     'build',
@@ -225,5 +223,5 @@ def test_any_json_is_a_run_record_or_none(value):
 )
 def test_a_name_that_leads_elsewhere_is_no_name_of_a_manifest(name):
     file = {'name': name, 'bytes': 1, 'crc32c': '00000000', 'rows': 1}
-    with pytest.raises(InputError, match='no name below its folder'):
+    with pytest.raises(InputError, match='not a name in its folder'):
         Manifest.from_json(json.dumps({**FIELDS, 'files': [file]}).encode(), 'there')

@@ -314,7 +314,7 @@ def test_a_folder_that_is_no_whole_dataset_is_refused(dataset, tmp_path):
     folder = write_dataset(tmp_path / 'd', [[{'targets': [1]}]])
     [shard] = folder.glob('d-train-*')
     shard.write_bytes(b'')
-    with pytest.raises(InputError, match='is missing or no file of the'):
+    with pytest.raises(InputError, match='is missing, or is not a file of the'):
         open_dataset(folder)
     with pytest.raises(InputError, match="no split 'dev'; there are train"):
         dataset.batches('dev', tokens_per_batch=9)

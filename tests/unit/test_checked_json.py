@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 import numpy as np
 import pytest
 
-from tokcore.reading.declared_json import Matches, Within, WrongValue, checked, fields_of
+from tokcore.checked_json import Matches, Within, WrongValue, checked, fields_of
 
 
 @dataclass(frozen=True)

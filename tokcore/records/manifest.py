@@ -1,0 +1,285 @@
+"""The manifest of an output folder: its inputs, its options, and every file in it.
+
+`tokbeam.json` is written last, so a folder that has one is whole. It holds nothing that differs
+between two equal runs: no path, no time. This module declares what it holds, and both its writer
+(`pipelines`) and its reader for training (`tokcore.reading`) go by the declaration. The bounds of
+`Annotated` types are for the reader, which trusts no number in it.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import types
+import typing
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Annotated
+
+from tokcore.checked_json import Matches, Within
+from tokcore.corpus.stats import LineTally
+from tokcore.encoding.scheme import Component, TokenRules
+from tokcore.errors import InputError
+
+FORMAT = 1
+MANIFEST_NAME = 'tokbeam.json'
+
+SHARD_NAME = r'[^/]+-(?P<split>train|dev|test)-(?P<number>\d{5,9})-of-(?P<count>\d{5,9})'
+"""The names of shards, as a regular expression; an ending may follow, as `.parquet`."""
+
+_RULES = ('normalizer', 'pre_tokenizer')
+
+# Sizes are bounded so that their sums are numbers of 64 bits.
+_Count = Annotated[int, Within(0, 1 << 40)]
+_Id = Annotated[int, Within(0, (1 << 31) - 1)]
+_Checksum = Annotated[str, Matches('[0-9a-f]{8}', 'a CRC-32C of eight hexadecimal digits')]
+_FileName = Annotated[
+    str,
+    Matches('(?!\\.{1,2}$)[^/\0\ud800-\udc7f\udd00-\udfff]+', 'the name of a file in the folder'),
+]
+_Side = Annotated[str, Matches('inputs|targets|both', 'inputs, targets or both')]
+
+
+def shard_name(dataset: str, split: str, shard: int, shards: int) -> str:
+    """Returns a shard's file name as Tensor2Tensor forms it: `enzh-train-00000-of-00010`."""
+    return f'{dataset}-{split}-{shard:05d}-of-{shards:05d}'
+
+
+@dataclass(frozen=True)
+class InputText:
+    """One input file; its size and CRC-32C are those of its decompressed text."""
+
+    split: str
+    role: str  # one of its format's, or 'counts'
+    name: str
+    bytes: int
+    crc32c: str
+    unicode: str = ''  # of a count file: the version it records, or 'not recorded'
+    rules: TokenRules | None = None  # of a count file: those that it records
+    stored_bytes: int | None = None  # of a file that was fetched, whose name is its URL
+    sha256: str | None = None  # of the same bytes
+
+
+@dataclass(frozen=True)
+class OutputFile:
+    """A file in the folder; `rows` are the examples of a shard or the tokens of a count table."""
+
+    name: _FileName
+    bytes: _Count
+    crc32c: _Checksum
+    rows: _Count
+
+    @classmethod
+    def of(cls, written: Written) -> OutputFile:
+        """Returns the entry of a file that a worker wrote."""
+        return cls(written.name, written.bytes, f'{written.crc32c:08x}', written.rows)
+
+
+@dataclass(frozen=True)
+class VocabularyRecord:
+    """A vocabulary, and how it was learned.
+
+    `min_count` is None if the vocabulary was given, or no search was needed; `special_ids` has an id
+    or None for each role of `SpecialIds`.
+    """
+
+    side: _Side
+    name: _FileName
+    size: Annotated[int, Within(1, 1 << 31)]
+    bytes: _Count
+    crc32c: _Checksum
+    unicode: str | None = None  # of the Python whose tables cut its tokens, None if not recorded
+    min_count: int | None = None
+    tried: tuple[tuple[int, int], ...] = ()  # (min_count, size)
+    scheme: str | None = None  # None before there were others than subword
+    rules: TokenRules | None = None  # by which its tokens are found, None if not recorded
+    special_ids: dict[str, _Id | None] | None = None
+    scheme_options: dict[str, object] | None = None  # None if the scheme has none
+    beside: tuple[OutputFile, ...] = ()  # other files that it needs, as that of its ids
+
+
+@dataclass(frozen=True)
+class SampleRecord:
+    """The sample from which a vocabulary was counted, if it was not the whole corpus."""
+
+    how: str  # as the option has it: `t2t:100000000`, `uniform:0.1`
+    side: str  # of the corpus that is counted
+    lines: int  # of the side's files; of a uniform sample, those with text on every side
+    taken: int  # of these
+    fraction: float
+
+    @classmethod
+    def of(cls, how: str, side: str, lines: int, taken: int) -> SampleRecord:
+        """Returns the record of a sample; `taken` of `lines` are in it."""
+        return cls(how, side, lines, taken, round(taken / lines, 6) if lines else 0.0)
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """All that the file holds; a field that is None or empty may be left out of the JSON."""
+
+    stage: str
+    unicode: str
+    options: dict[str, object]
+    inputs: tuple[InputText, ...]
+    lines: tuple[LineTally, ...] = ()
+    tokens: int | None = None  # running tokens counted
+    vocabularies: tuple[VocabularyRecord, ...] = ()
+    vocabularies_used: tuple[VocabularyRecord, ...] = ()  # given, so in another folder
+    files: tuple[OutputFile, ...] = ()
+    rejected: tuple[OutputFile, ...] = ()  # rows are lines
+    rules: TokenRules | None = None  # by which tokens were found, None if not recorded
+    format: int = FORMAT
+    datasets: tuple[LineTally, ...] = ()  # the lines of each dataset that has a name
+    sample: tuple[SampleRecord, ...] = ()  # what vocabularies were counted from, if not from all
+
+    @property
+    def outputs(self) -> tuple[OutputFile | VocabularyRecord, ...]:
+        """All files in the folder that the stage wrote."""
+        beside = tuple(file for each in self.vocabularies for file in each.beside)
+        return self.vocabularies + beside + self.files + self.rejected
+
+    def to_json(self) -> bytes:
+        """Returns the bytes of the file."""
+        fields = dataclasses.asdict(self)
+        fields['lines'] = [lines.record() for lines in self.lines]
+        fields['datasets'] = [lines.record() for lines in self.datasets]
+        for name in ('datasets', 'sample'):
+            if not fields[name]:
+                del fields[name]
+        rules_to_json(fields)
+        for each in fields['inputs']:
+            rules_to_json(each)
+            for name in ('stored_bytes', 'sha256'):
+                if each[name] is None:
+                    del each[name]
+        for each in (*fields['vocabularies'], *fields['vocabularies_used']):
+            rules_to_json(each)
+            for name in ('scheme', 'special_ids', 'scheme_options'):
+                if each[name] is None:
+                    del each[name]
+            if not each['beside']:
+                del each['beside']
+        return json_bytes(fields)
+
+    @classmethod
+    def from_json(cls, data: bytes, path: str) -> Manifest:
+        """Raises InputError, naming `path`, if the bytes are not a manifest of this format."""
+        try:
+            fields = json.loads(data)
+            if not isinstance(fields, dict):
+                raise TypeError('not a JSON object')
+            if fields['format'] != FORMAT:
+                raise InputError(
+                    f'{path} has manifest format {fields["format"]}, this version reads {FORMAT}; '
+                    'use another output or --overwrite'
+                )
+            manifest = _checked(
+                cls(
+                    **{
+                        **rules_from_json(fields),
+                        **{name: _records(kind, fields[name]) for name, kind in _RECORDS.items()},
+                        'datasets': _records(LineTally, fields.get('datasets', [])),
+                        'sample': _records(SampleRecord, fields.get('sample', [])),
+                    }
+                )
+            )
+            for each in manifest.outputs:
+                if not is_plain_name(each.name):
+                    raise ValueError(f'{each.name!r} is not a name in its folder')
+            return manifest
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+            raise InputError(
+                f'{path} is not a manifest of tokbeam ({_reason(error)}); use another output or '
+                '--overwrite'
+            ) from error
+
+
+class Written(typing.Protocol):
+    """What a writer reports of a file."""
+
+    name: str
+    bytes: int
+    crc32c: int
+    rows: int
+
+
+_RECORDS = {
+    'inputs': InputText,
+    'lines': LineTally,
+    'files': OutputFile,
+    'rejected': OutputFile,
+    'vocabularies': VocabularyRecord,
+    'vocabularies_used': VocabularyRecord,
+}
+
+
+def is_plain_name(name: str) -> bool:
+    """Whether a name leads to a file in a folder, or in a folder in it."""
+    parts = name.split('/')
+    return len(parts) <= 2 and '\0' not in name and not {'', '.', '..'} & set(parts)
+
+
+def _records(kind: type, fields: object) -> tuple:
+    if not isinstance(fields, list):
+        raise TypeError(f'{kind.__name__} records are not a list')
+    found = []
+    for each in fields:
+        if kind in (InputText, VocabularyRecord):
+            each = rules_from_json(each)
+        if kind is VocabularyRecord:
+            tried = tuple((int(count), int(size)) for count, size in each['tried'])
+            beside = _records(OutputFile, each.get('beside', []))
+            each = {**each, 'tried': tried, 'beside': beside}
+        made = LineTally.of_record(each) if kind is LineTally else kind(**each)
+        found.append(_checked(made))
+    return tuple(found)
+
+
+def _checked(record: object) -> object:
+    """Raises TypeError if a field is not of its type; JSON may hold anything."""
+    hints = typing.get_type_hints(type(record))
+    for each in dataclasses.fields(record):
+        hint = hints[each.name]
+        is_union = typing.get_origin(hint) in (typing.Union, types.UnionType)
+        kinds = [
+            typing.get_origin(kind) or kind
+            for kind in (typing.get_args(hint) if is_union else [hint])
+        ]
+        if not isinstance(getattr(record, each.name), tuple(kinds)):
+            raise TypeError(f'{each.name} is not of the type {hint}')
+    return record
+
+
+def _reason(error: Exception) -> str:
+    text = ' '.join(str(error).split()) or type(error).__name__
+    return text if len(text) <= 200 else text[:197] + '...'
+
+
+def json_bytes(fields: dict) -> bytes:
+    """Returns JSON for people: a field a line, sorted, UTF-8 where names allow."""
+    try:
+        text = json.dumps(fields, indent=1, sort_keys=True, ensure_ascii=False)
+        return f'{text}\n'.encode()
+    except UnicodeEncodeError:
+        # A file name need not be UTF-8; JSON can hold its bytes as escapes only.
+        return f'{json.dumps(fields, indent=1, sort_keys=True)}\n'.encode()
+
+
+def rules_to_json(fields: dict[str, object]) -> None:
+    """Replaces `rules` by `normalizer` and `pre_tokenizer` for JSON; by nothing if it is None."""
+    rules = fields.pop('rules')
+    if rules is not None:
+        fields |= {name: rules[name] for name in _RULES}
+
+
+def rules_from_json(fields: Mapping[str, object]) -> dict[str, object]:
+    """Returns fields of JSON with `rules` again in place of the two; None where there are none.
+
+    Raises:
+        TypeError, KeyError: they are no such records.
+    """
+    fields = dict(fields)
+    found = [fields.pop(name, None) for name in _RULES]
+    rules = None if found == [None, None] else TokenRules(*map(Component.from_record, found))
+    return {**fields, 'rules': rules}
