@@ -68,6 +68,7 @@ class Lane:
         limits: Mapping[str, int] | None = None,
         seconds: float = LONGEST_SECONDS,
         imports: bool = False,
+        plant: Mapping[str, object] | None = None,
     ) -> int:
         """Starts a command line and returns its process, which leads a session of its own.
 
@@ -81,6 +82,8 @@ class Lane:
             limits: of its resources by their names, as `{'FSIZE': 1000}`.
             seconds: after which it is killed.
             imports: whether modules in the folder can be imported, as with PYTHONPATH.
+            plant: fields of the `Planter` that is at work while the command runs, and as `record`
+                the path of a file that gets its `steps` and `planted` as JSON; None: no planter.
         """
         if not self._is_ready:
             assert self._answer() == b'ready', self._log.read_text()
@@ -104,6 +107,7 @@ class Lane:
             'seconds': seconds,
             'bytes': MOST_BYTES,
             'imports': imports,
+            'plant': None if plant is None else dict(plant),
         }
         self._connection.sendall(json.dumps(request).encode() + b'\n')
         self._process = json.loads(self._answer())['pid']

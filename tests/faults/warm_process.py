@@ -107,10 +107,27 @@ def _become(request: dict) -> None:
         signal.signal(signal.SIGINT, signal.SIG_IGN)
     if request['stderr'] is not None:
         faulthandler.register(signal.SIGUSR1, file=2, all_threads=True)
+    if request['plant'] is not None:
+        _plant(**request['plant'])
     if request['imports']:
         sys.path.insert(0, request['folder'])
         sys.dont_write_bytecode = True
     sys.argv = ['tokbeam', *request['arguments']]
+
+
+def _plant(record: str, **options) -> None:
+    """Plants a link while this child runs, and at its end records at which path and of how many steps."""
+    from planted_links import Planter
+
+    planter, stack = Planter(**options), contextlib.ExitStack()
+    stack.enter_context(planter.at_work())
+
+    def write_record() -> None:
+        stack.close()
+        content = {'steps': planter.steps, 'planted': planter.planted}
+        Path(record).write_text(json.dumps(content))
+
+    atexit.register(write_record)
 
 
 def _run_to_the_end(command: Callable[[], int]) -> NoReturn:

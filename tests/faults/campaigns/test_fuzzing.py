@@ -10,8 +10,8 @@ from stopped_runs import SEED, cases
 pytestmark = pytest.mark.fuzz
 
 
-# A whole job twice; formats that the others draw too; TensorFlow, which takes a second for each.
-_USUAL = {'limits': 30, 'sgm': 40, 'tmx': 40, 'text batches': 20}
+# Whole jobs, several in a case; formats that others draw too; TensorFlow, which takes a second.
+_USUAL = {'limits': 30, 'links': 30, 'sgm': 40, 'tmx': 40, 'text batches': 20}
 
 
 @pytest.mark.parametrize('kind', KINDS)

@@ -17,6 +17,7 @@ from .filter_cases import attack_filters
 from .format_cases import attack_damaged_files, attack_formats
 from .input_cases import attack_inputs
 from .limit_cases import attack_limits
+from .link_cases import attack_with_links
 from .option_cases import attack_options
 from .path_cases import attack_paths
 from .reader_cases import (
@@ -47,6 +48,7 @@ KINDS: dict[str, Callable[[Room, random.Random], None]] = {
     'options': attack_options,
     'paths': attack_paths,
     'limits': attack_limits,
+    'links': attack_with_links,
     'record shards': attack_record_shards,
     'parquet shards': attack_parquet_shards,
     'text batches': attack_text_batches,

@@ -59,6 +59,8 @@ class Room:
         may_finish: Sequence[str] = (),
         may_keep: Sequence[str] = (),
         imports: bool = False,
+        plant: Mapping[str, object] | None = None,
+        may_leave: Callable[[str], bool] = lambda path: False,
     ) -> Ended:
         """Runs a command line and checks what is promised of any.
 
@@ -76,6 +78,9 @@ class Room:
                 manifest: those of a stage before.
             may_keep: folders below `here` that may be there after a refusal: work to go on with.
             imports: whether modules in `here` can be imported.
+            plant: as for `Lane.start`.
+            may_leave: tells of a path below `here`, of an attempt or other work, whether it may be
+                there after status 0.
         """
         words = [_word(each) for each in arguments]
         shown = shlex.join(['tokbeam', *words])
@@ -92,7 +97,13 @@ class Room:
         self.history.append(shown)
         before = entries(self.folder)
         ended = self._lane.run(
-            words, self.here, stdin=stdin, stdout=stdout, limits=limits, imports=imports
+            words,
+            self.here,
+            stdin=stdin,
+            stdout=stdout,
+            limits=limits,
+            imports=imports,
+            plant=plant,
         )
         _check_end(ended, statuses)
         changes = _changes(before, entries(self.folder))
@@ -103,7 +114,11 @@ class Room:
             allowed = tuple(f'here/{each}' for each in may_change)
             _check_changes(changes, may_change_if or (lambda path: _is_below(path, allowed)))
             made = [path for path, (_, after) in changes.items() if after is not None]
-            left = [path for path in made if '/.tokbeam' in f'/{path}']
+            left = [
+                path
+                for path in made
+                if '/.tokbeam' in f'/{path}' and not may_leave(path.removeprefix('here/'))
+            ]
             if left:
                 raise Violation(f'left behind after status 0: {_listed(left)}')
         else:
