@@ -20,7 +20,7 @@ from pipelines.engines.pool import in_global_window
 from pipelines.files import filesystem
 from pipelines.transforms.read import CreateReshuffled
 from tokcore.subword.learner import ITERATIONS, RESERVED_TOKENS, longest_candidate
-from tokcore.subword.plain_iteration import PlainSegmenter, candidate_substrings, keep_substrings
+from tokcore.subword.plain_iteration import PlainSegmenter, candidate_substrings, select_substrings
 from tokcore.text.t2t import alphabet_of, escape_token
 
 RunPipeline = Callable[[Callable[[beam.Pipeline], None]], None]
@@ -84,7 +84,7 @@ class BeamLearner:
             vocabulary_path = filesystem.join(folder, 'vocabulary.json')
             filesystem.write_bytes(vocabulary_path, json.dumps(subtokens).encode())
             self._run(functools.partial(self._count, vocabulary_path, folder, min_count))
-            kept = keep_substrings(_read_substrings(folder), min_count, self._fixed.alphabet)
+            kept = select_substrings(_read_substrings(folder), min_count, self._fixed.alphabet)
             subtokens = self._fixed.reserved + tuple(kept)
         return subtokens
 

@@ -379,7 +379,7 @@ class RoundFiles:
     ) -> None:
         shared = [(prefix.decode(), *sums) for prefix, *sums in selected.shared]
         line = json.dumps(shared).encode() + b'\n'
-        write_checked(self.selection_path(iteration, group_range), line, selected.kept.to_bytes())
+        write_checked(self.selection_path(iteration, group_range), line, selected.strings.to_bytes())
 
     def read_selection(self, iteration: int, group_range: tuple[int, int]) -> PartitionSelection:
         with _content(self.selection_path(iteration, group_range)) as content:

@@ -418,7 +418,7 @@ def _survey(path: str, bits: int, longest: int) -> tuple:
     for arrays in read_new_batches(path, UNSTORABLE):
         surveyor.add(*arrays)
     survey = surveyor.result()
-    sums = (survey.tokens, survey.characters, str(survey.weight), str(survey.most))
+    sums = (survey.tokens, survey.characters, str(survey.weight), str(survey.largest_count))
     return (survey.alphabet, *sums, survey.sample.to_bytes(), survey.smaller_sample.to_bytes())
 
 
@@ -431,7 +431,7 @@ def _finish(gathered: tuple[int, Iterable[tuple]], surveying: SurveyTokens) -> N
         survey.tokens,
         survey.characters,
         survey.weight,
-        survey.most,
+        survey.largest_count,
         predicted,
         choose_groups(survey.sample, groups).borders,
     )

@@ -219,14 +219,14 @@ def _select_stored(plan: SelectionPlan, stored: GroupFiles, group: int) -> _Sele
     table = stored.read(group)
     selected, frequent = select_partition(table, *bounds, plan.min_count, plan.min_count)
     plan.round.groups.write(group, frequent)
-    kept = selected.kept.to_bytes()
+    kept = selected.strings.to_bytes()
     return _Selected(group, kept, selected.shared, frequent.nbytes, frequent.added)
 
 
 def _select_counted(plan: SelectionPlan, element: tuple[int, SuffixTable]) -> _Selected:
     group, table = element
     selected, _ = select_partition(table, *plan.groups.bounds(group), plan.min_count, 0)
-    return _Selected(group, selected.kept.to_bytes(), selected.shared, 0, 0)
+    return _Selected(group, selected.strings.to_bytes(), selected.shared, 0, 0)
 
 
 class _BoundFn(beam.DoFn):

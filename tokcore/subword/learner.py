@@ -1,10 +1,10 @@
-"""Learns Tensor2Tensor's subwords in memory, exactly and in linear space; searches a size.
+"""Learns Tensor2Tensor's subwords in memory, exactly and in linear space.
 
-`plain_iteration` says in sixty lines what is computed; `tokcore.learning.suffix_trie` how that is
-done in linear space, with an example. The trie and its weights do not depend on the iteration, and
-a smaller min-count only adds to them. Each later iteration is three passes over arrays: how far
-each suffix matches, what the segments weigh, what is selected. The subtokens of a vocabulary are
-written out only when they are first read, since a search looks at the sizes of ten and takes one.
+`plain_iteration` has the algorithm in sixty lines; `tokcore.learning.suffix_trie` explains, with an
+example, how to do it in linear space. The trie does not depend on the iteration, and a smaller
+min-count only adds nodes to it. Each iteration after the first is three passes over arrays: inherit
+match lengths, weigh segment starts, select. The strings of a vocabulary are made when they are
+first read, since a search compares the sizes of some ten vocabularies and returns one.
 """
 
 from collections.abc import Sequence
@@ -24,49 +24,50 @@ from tokcore.subword.text_encoder import SubwordTextEncoder
 from tokcore.text.t2t import alphabet_of, escape_token
 
 RESERVED_TOKENS = ('<pad>', '<EOS>')
-"""What every vocabulary of this scheme begins with."""
+"""The first tokens of every vocabulary of this scheme."""
 
 ITERATIONS = 4
-"""How often the original cuts, counts and keeps."""
+"""Iterations of segmenting, counting and selecting, as in Tensor2Tensor."""
 
-# Down the trie for each character; some texts take six, and the usual limit of length 199 at most.
-_MOST_STEPS = 2000
-# Where searches begin.
-_FIRST_LEAST = 500
+# Most steps down the trie per character on average, else suffixes are sorted; some texts take six,
+# and with the usual limit of length it is 199 at most.
+_MAX_STEPS = 2000
+# The min-count at which searches begin.
+_FIRST_MIN_COUNT = 500
 _UNLIMITED = 2**31 - 1
 _LARGEST = 2**63 - 1
 
 
 class Subtokens(Sequence[str]):
-    """Reserved tokens, then kept strings and characters by count and string, both descending.
+    """Reserved tokens, then selected strings and characters by count and string, both descending.
 
-    Equal to a tuple of the same strings, and to another sequence of its kind.
+    Equal to a tuple of the same strings, and to other `Subtokens` of the same strings.
 
     Args:
-      places: int[kept], where each kept string stands in the text.
-      lengths: int32[kept].
-      counts: int64[kept], what each is ordered by.
-      left_over: int64[letters], the same for the characters of the alphabet.
+      positions: int[selected], where each selected string occurs in the text.
+      lengths: int32[selected].
+      counts: int64[selected].
+      letter_counts: int64[letters], the counts of the characters of the alphabet.
     """
 
     def __init__(
         self,
         reserved: tuple[str, ...],
         text: EscapedText,
-        places: np.ndarray,
+        positions: np.ndarray,
         lengths: np.ndarray,
         counts: np.ndarray,
-        left_over: np.ndarray,
+        letter_counts: np.ndarray,
     ):
         letters = len(text.alphabet)
         self._reserved, self._text = reserved, text
-        # A character may stand nowhere in the text: its place is its rank, complemented.
-        self._places = np.concatenate([places, ~np.arange(letters)])
+        # A character need not occur in the text: its position is its rank, complemented.
+        self._positions = np.concatenate([positions, ~np.arange(letters)])
         self._lengths = np.concatenate([lengths, np.ones(letters, np.int32)])
-        self._counts = np.concatenate([counts, left_over])
+        self._counts = np.concatenate([counts, letter_counts])
 
     def __len__(self) -> int:
-        return len(self._reserved) + len(self._places)
+        return len(self._reserved) + len(self._positions)
 
     def __getitem__(self, index):
         return self._strings[index]
@@ -88,11 +89,11 @@ class Subtokens(Sequence[str]):
     @cached_property
     def _strings(self) -> tuple[str, ...]:
         text = self._text
-        order = _descending(text, self._places, self._lengths, self._counts)
-        places, lengths = self._places[order], self._lengths[order]
+        order = _descending(text, self._positions, self._lengths, self._counts)
+        positions, lengths = self._positions[order], self._lengths[order]
         code_points = np.empty(int(lengths.sum()), np.uint32)
         _write_strings(
-            text.ranks, text.alphabet, read_only(places), read_only(lengths), code_points
+            text.ranks, text.alphabet, read_only(positions), read_only(lengths), code_points
         )
         joined = code_points.astype('<u4', copy=False).tobytes().decode('utf-32-le')
         ends = np.cumsum(lengths).tolist()
@@ -107,17 +108,17 @@ class MemoryLearner:
     ('<pad>_', '<EOS>_', 'the_', 'then_')
 
     The result is, subtoken by subtoken, what `SubwordTextEncoder.build_from_token_counts` of
-    Tensor2Tensor 1.15.7 gives.
+    Tensor2Tensor 1.15.7 returns.
 
     Args:
       tokens: distinct tokens and their counts, in any order.
-      max_subtoken_length: as in Tensor2Tensor, so the longest subtoken learned is one character
+      max_subtoken_length: as in Tensor2Tensor: learned subtokens are at least one character
         shorter; None sets no limit.
-      reserved_tokens: those beyond `<pad>` and `<EOS>`.
+      reserved_tokens: reserved tokens after `<pad>` and `<EOS>`.
 
     Raises:
       ValueError: `max_subtoken_length` is below 1, or a token is not UTF-8.
-      OverflowError: the counts could sum up to more than 2^63 - 1.
+      OverflowError: count times escaped length, summed over the tokens, exceeds 2^63 - 1.
     """
 
     def __init__(
@@ -133,38 +134,38 @@ class MemoryLearner:
         self._reserved = tuple(escape_token(token, alphabet) for token in reserved)
         self._text = escape_tokens(tokens.data, tokens.offsets, tokens.counts, reserved)
         self._counts = read_only(tokens.counts)
-        self._trie = None
+        self._trie: FullSuffixTrie | PrunedSuffixTrie | None = None
         if longest > 0 and len(self._counts):
-            kind = FullSuffixTrie if _repeats_too_long(self._text, longest) else PrunedSuffixTrie
+            kind = FullSuffixTrie if _needs_sorting(self._text, longest) else PrunedSuffixTrie
             self._trie = kind(self._text, self._counts, longest, self._reserved_suffixes())
 
     @property
     def smallest_size(self) -> int:
-        """The size that no min-count gets below: reserved tokens and alphabet."""
+        """The size of the smallest vocabulary: the reserved tokens and the alphabet."""
         return len(self._reserved) + len(self._text.alphabet)
 
     @property
     def largest_count(self) -> int:
-        """The largest min-count that keeps a string of two characters or more; 0 if none does."""
+        """The largest min-count that selects a string of two characters or more, or 0."""
         if self._trie is None:
             return 0
-        least = _FIRST_LEAST
+        min_count = _FIRST_MIN_COUNT
         while True:
-            trie = self._trie.at_least(least)
-            if len(trie.totals) > trie.letters or least == 1:
+            trie = self._trie.at_least(min_count)
+            if len(trie.totals) > trie.letters or min_count == 1:
                 return int(trie.totals[trie.letters :].max(initial=0))
-            least = max(1, least // 10)
+            min_count = max(1, min_count // 10)
 
     def build(self, min_count: int) -> Subtokens:
-        """Returns the subtokens in the order of their ids, exactly as a vocabulary file has them.
+        """Returns the subtokens by id, as in a vocabulary file.
 
-        A reserved token that was also learned stands there twice. A min-count below 1 is 1.
+        A reserved token that is also learned occurs twice. A min-count below 1 counts as 1.
         """
         letters = len(self._text.alphabet)
         if self._trie is None:
-            nothing = np.zeros(0, np.int64)
-            left_over = np.zeros(letters, np.int64)
-            return Subtokens(self._reserved, self._text, nothing, nothing, nothing, left_over)
+            empty = np.zeros(0, np.int64)
+            letter_counts = np.zeros(letters, np.int64)
+            return Subtokens(self._reserved, self._text, empty, empty, empty, letter_counts)
         min_count = min(max(1, min_count), _LARGEST)
         trie = self._trie.at_least(min_count)
         selection = select_first(trie, min_count)
@@ -186,13 +187,17 @@ class MemoryLearner:
         starts = np.cumsum([0, *map(len, ranks)])
         reserved_suffixes = np.zeros(len(self._text.ranks), np.bool_)
         _mark_reserved_suffixes(
-            self._text.ranks, self._text.starts, read_only(np.concatenate(ranks)), read_only(starts), reserved_suffixes
-        )  # fmt: skip
+            self._text.ranks,
+            self._text.starts,
+            read_only(np.concatenate(ranks)),
+            read_only(starts),
+            reserved_suffixes,
+        )
         return np.flatnonzero(reserved_suffixes)
 
 
 def longest_candidate(max_subtoken_length: int | None) -> int:
-    """Returns how long a learned subtoken may get: Tensor2Tensor's limit is one off.
+    """Returns the length of the longest candidate: Tensor2Tensor's limit is off by one.
 
     Raises:
       ValueError: the limit is below 1.
@@ -204,10 +209,10 @@ def longest_candidate(max_subtoken_length: int | None) -> int:
     return min(max_subtoken_length - 1, _UNLIMITED)
 
 
-def _repeats_too_long(text: EscapedText, longest: int) -> bool:
-    """Whether following all suffixes down could take too many steps for a character."""
+def _needs_sorting(text: EscapedText, longest: int) -> bool:
+    """Returns whether following all suffixes down could take too many steps per character."""
     lengths = np.diff(text.starts).astype(np.float64)
-    return float((lengths * np.minimum(lengths, longest)).sum()) > _MOST_STEPS * len(text.ranks)
+    return float((lengths * np.minimum(lengths, longest)).sum()) > _MAX_STEPS * len(text.ranks)
 
 
 @kernel_without_allocation
@@ -219,7 +224,7 @@ def _mark_reserved_suffixes(ranks, starts, reserved_ranks, reserved_starts, rese
             low, length = reserved_starts[i], reserved_starts[i + 1] - reserved_starts[i]
             if length > end - begin:
                 continue
-            same = length - 1  # both end with the underscore
+            same = length - 1  # both end with an underscore
             while same > 0 and ranks[end - length + same - 1] == reserved_ranks[low + same - 1]:
                 same -= 1
             if same == 0:
@@ -227,14 +232,14 @@ def _mark_reserved_suffixes(ranks, starts, reserved_ranks, reserved_starts, rese
 
 
 def _descending(
-    text: EscapedText, places: np.ndarray, lengths: np.ndarray, counts: np.ndarray
+    text: EscapedText, positions: np.ndarray, lengths: np.ndarray, counts: np.ndarray
 ) -> np.ndarray:
     """Returns the order by count and string, both descending; the strings differ."""
     bits = len(text.alphabet).bit_length()
     packed = 63 // bits
     order = np.argsort(-counts, kind='stable')
     ordered = counts[order]
-    # Whether each is tied with the one before, as far as compared.
+    # Whether a string equals the one before in count and in the characters compared so far.
     tied = np.append(False, ordered[1:] == ordered[:-1])
     begin = 0
     while tied.any():
@@ -244,7 +249,7 @@ def _descending(
         keys = np.empty(len(members), np.int64)
         _pack_strings(
             text.ranks,
-            read_only(places[members]),
+            read_only(positions[members]),
             read_only(lengths[members]),
             begin,
             packed,
@@ -260,27 +265,29 @@ def _descending(
 
 
 @kernel_without_allocation
-def _pack_strings(ranks, places, lengths, begin, packed, bits, keys):
-    """Packs characters of each string from `begin` on, as rank + 1; zeros stand behind its end."""
-    for i in range(len(places)):
+def _pack_strings(ranks, positions, lengths, begin, packed, bits, keys):
+    """Packs characters of each string from `begin` on, as rank + 1, with zeros after its end."""
+    for i in range(len(positions)):
         key = 0
         for j in range(begin, begin + packed):
             key <<= bits
             if j < lengths[i]:
-                key |= 1 + (np.int64(ranks[places[i] + j]) if places[i] >= 0 else ~places[i])
+                key |= 1 + (
+                    np.int64(ranks[positions[i] + j]) if positions[i] >= 0 else ~positions[i]
+                )
         keys[i] = key
 
 
 @kernel_without_allocation
-def _write_strings(ranks, alphabet, places, lengths, code_points):
+def _write_strings(ranks, alphabet, positions, lengths, code_points):
     """Writes strings one after another."""
     written = 0
-    for i in range(len(places)):
-        if places[i] < 0:
-            code_points[written] = alphabet[~places[i]]
+    for i in range(len(positions)):
+        if positions[i] < 0:
+            code_points[written] = alphabet[~positions[i]]
             written += 1
             continue
-        for j in range(places[i], places[i] + lengths[i]):
+        for j in range(positions[i], positions[i] + lengths[i]):
             code_points[written] = alphabet[ranks[j]]
             written += 1
 
@@ -290,14 +297,14 @@ class SubwordLearner(Protocol):
 
     @property
     def smallest_size(self) -> int:
-        """The size that no min-count gets below."""
+        """The size of the smallest vocabulary."""
 
     def build(self, min_count: int) -> Sequence[str]:
         """Returns the subtokens by id."""
 
 
 class SearchOptions(Protocol):
-    """What is asked of a search, as `search_vocabulary` takes it."""
+    """Options of a search, as `search_vocabulary` takes them."""
 
     vocab_size: int
     search: str
@@ -307,18 +314,18 @@ class SearchOptions(Protocol):
 def search_subwords(
     learner: SubwordLearner, largest_count: int, options: SearchOptions, report: Progress
 ) -> Learned:
-    """Searches min-counts for the size that is asked for.
+    """Searches the min-count that comes closest to the size.
 
     Args:
         learner: builds the vocabulary of a min-count.
-        largest_count: no string is counted more often, or the learner tells none.
-        options: the size, and which min-counts are tried.
-        report: is told of each vocabulary that was built.
+        largest_count: an upper bound of the counts of substrings.
+        options: the size, and the min-counts to be tried.
+        report: called after each vocabulary that is built.
 
     Raises:
-        InputError: a size below the alphabet, or a range that is empty.
+        InputError: a size below the alphabet, or an empty range.
     """
-    found = search_vocabulary(
+    result = search_vocabulary(
         learner.build,
         options.vocab_size,
         strategy=options.search,
@@ -328,14 +335,14 @@ def search_subwords(
         report=report,
     )
     return Learned(
-        SubwordTextEncoder(found.subtokens),
-        found.min_count,
-        found.tried,
-        found.reachable,
+        SubwordTextEncoder(result.subtokens),
+        result.min_count,
+        result.tried,
+        result.reachable,
         learner.smallest_size,
     )
 
 
 def largest_count(table: TokenTable) -> int:
-    """Returns what no substring is counted more often than: there are as many characters."""
+    """Returns an upper bound of the count of any substring: the number of characters."""
     return int(np.dot(table.counts.astype(np.float64), np.diff(table.offsets) + 1))

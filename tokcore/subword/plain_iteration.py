@@ -1,10 +1,10 @@
-"""One iteration of the published algorithm in the plain form, on strings: begin here.
+"""One iteration of Tensor2Tensor's subword learner, on strings: read this first.
 
-Segment each token by the vocabulary so far, at first its characters; count every substring that begins
-at a segment; select those that are frequent, from long to short, each taking its count from its
-prefixes. Four such iterations make a vocabulary. Quadratic in the length of a token, but segmenting and counting look at one
-token at a time and selecting sees only sums: so it can be spread over workers, and is the reference
-for faster forms.
+Segment each token by the vocabulary so far, at first its characters; count every substring that
+begins at a segment; select frequent substrings from long to short, and subtract the count of each
+from its prefixes. Four such iterations learn a vocabulary. The cost is quadratic in the length of a
+token. But segments and candidates depend on one token only and the selection on sums, so workers
+can share the work; and it is the reference for the faster forms.
 """
 
 from collections.abc import Collection, Iterator, Mapping
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class PlainSegmenter:
-    """Cuts escaped tokens into the longest subtokens of a vocabulary, from the left."""
+    """Segments escaped tokens into the longest subtokens of a vocabulary, from the left."""
 
     vocabulary: frozenset[str]
     longest: int
@@ -22,10 +22,10 @@ class PlainSegmenter:
     def of(cls, vocabulary: Collection[str]) -> 'PlainSegmenter':
         return cls(frozenset(vocabulary), max(map(len, vocabulary)))
 
-    def cuts(self, escaped: str) -> Iterator[int]:
-        """Yields where each subtoken starts; every character must be in the vocabulary.
+    def segment_starts(self, escaped: str) -> Iterator[int]:
+        """Yields where each segment starts; every character must be in the vocabulary.
 
-        >>> list(PlainSegmenter.of(['t', 'h', 'e', '_', 'th', 'the_']).cuts('the_'))
+        >>> list(PlainSegmenter.of(['t', 'h', 'e', '_', 'th', 'the_']).segment_starts('the_'))
         [0]
         """
         start = 0
@@ -40,28 +40,28 @@ class PlainSegmenter:
 
 
 def candidate_substrings(escaped: str, segmenter: PlainSegmenter, longest: int) -> Iterator[str]:
-    """Yields every substring of up to `longest` characters that starts at a cut, with repeats."""
-    for start in segmenter.cuts(escaped):
+    """Yields every substring of up to `longest` characters that starts at a segment; may repeat."""
+    for start in segmenter.segment_starts(escaped):
         for end in range(start + 1, min(start + longest, len(escaped)) + 1):
             yield escaped[start:end]
 
 
-def keep_substrings(
+def select_substrings(
     counts: Mapping[str, int], min_count: int, alphabet: Collection[str]
 ) -> list[str]:
-    """Returns the substrings kept and the alphabet, by count and string, both descending.
+    """Returns the selected substrings and the alphabet, by count and string, both descending.
 
-    From long to short, a substring that has `min_count` left is kept and takes what it has from all
-    of its prefixes. `counts` may lack substrings of two
-    characters or more below `min_count`.
+    From long to short, a substring is selected if `min_count` remains of its count, and its count
+    is subtracted from that of its prefixes. `counts` may lack substrings of two characters or more
+    below `min_count`.
     """
-    left = dict(counts)
-    kept = []
+    remaining = dict(counts)
+    selected = []
     for substring in sorted(counts, key=len, reverse=True):
-        count = left[substring]
+        count = remaining[substring]
         if len(substring) > 1 and count >= min_count:
-            kept.append((count, substring))
+            selected.append((count, substring))
             for length in range(1, len(substring)):
-                left[substring[:length]] -= count
-    kept.extend((left.get(character, 0), character) for character in alphabet)
-    return [substring for _, substring in sorted(kept, reverse=True)]
+                remaining[substring[:length]] -= count
+    selected.extend((remaining.get(character, 0), character) for character in alphabet)
+    return [substring for _, substring in sorted(selected, reverse=True)]

@@ -1,4 +1,4 @@
-"""Tensor2Tensor's subwords as a scheme: lines stripped, tokens by its rule, `<EOS>` after a row."""
+"""Tensor2Tensor's subwords as a scheme: stripped lines, its pre-tokenizer, `<EOS>` after a row."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ T2T_RANGE = (1, 1000)
 
 @dataclass(frozen=True)
 class SubwordOptions(LearningOptions):
-    """How subwords are learned."""
+    """Options of learning subwords."""
 
     search: Strategy = option(
         "t2t: Tensor2Tensor's path over min-counts; closest: the size nearest to the target "
@@ -91,12 +91,12 @@ class SubwordOptions(LearningOptions):
         return f'on Beam ({self.substring_counting})'
 
     def is_beyond(self, min_count: int) -> bool:
-        """Whether Tensor2Tensor's path is past the min-counts where the original ends."""
+        """Whether a min-count is beyond those that Tensor2Tensor itself tries."""
         return self.search == 't2t' and self.min_count_range is None and min_count > T2T_RANGE[1]
 
     @property
     def learned(self) -> dict[str, object]:
-        """What every learner takes."""
+        """The arguments of every learner."""
         return {
             'max_subtoken_length': self.max_subtoken_length,
             'reserved_tokens': self.reserved_tokens,
@@ -104,13 +104,13 @@ class SubwordOptions(LearningOptions):
 
     @property
     def lowest_min_count(self) -> int:
-        """The lowest that a search can ask for: the original's path may leave the range by one."""
+        """The lowest min-count of a search: Tensor2Tensor's path may leave the range by one."""
         return max(1, self.min_count_range[0] - 1) if self.min_count_range else 1
 
 
 @dataclass(frozen=True)
 class SubwordScheme(Scheme):
-    """`<pad>` and `<EOS>` first, then what a search for a min-count has found."""
+    """Subwords of the min-count that comes closest to the size, after `<pad>` and `<EOS>`."""
 
     name = 'subword'
     file_suffix = 'subwords'

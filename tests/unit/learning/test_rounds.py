@@ -84,7 +84,7 @@ def selected(files: LearnerFiles) -> tuple:
 
     def read() -> tuple:
         found = files.round(3).read_selection(2, (0, 7))
-        return list(found.kept.items()), found.shared
+        return list(found.strings.items()), found.shared
 
     return files.round(3).selection_path(2, (0, 7)), read, (list(TABLE.items()), shared)
 

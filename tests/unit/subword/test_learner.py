@@ -48,18 +48,20 @@ def plain_vocabulary(counts, min_count, limit, reserved):
                 candidates = len(rest) if limit is None else min(len(rest), limit - 1)
                 for length in range(1, candidates + 1):
                     weights[rest[:length]] += count
-                cut = next(n for n in range(min(len(rest), longest), 0, -1) if rest[:n] in known)
-                rest = rest[cut:]
-        kept = []
+                segment = next(
+                    n for n in range(min(len(rest), longest), 0, -1) if rest[:n] in known
+                )
+                rest = rest[segment:]
+        selected = []
         for string in sorted(weights, key=len, reverse=True):
             count = weights[string]
             if len(string) > 1 and count >= max(min_count, 1):
-                kept.append((count, string))
+                selected.append((count, string))
                 for length in range(1, len(string)):
                     weights[string[:length]] -= count
-        kept += [(weights[character], character) for character in alphabet]
+        selected += [(weights[character], character) for character in alphabet]
         vocabulary = [escape(token) for token in reserved]
-        vocabulary += [string for _, string in sorted(kept, reverse=True)]
+        vocabulary += [string for _, string in sorted(selected, reverse=True)]
     return tuple(vocabulary)
 
 
@@ -96,7 +98,7 @@ def test_equals_the_quadratic_learner(problem, min_counts):
 
 @settings(deadline=None, max_examples=100)
 @given(problems())
-def test_largest_count_is_the_last_that_keeps_anything_in_the_first_iteration(problem):
+def test_largest_count_is_the_largest_min_count_that_selects_a_string(problem):
     counts, limit, reserved = problem
     learner = MemoryLearner(
         TokenTable.from_items(counts.items()), max_subtoken_length=limit, reserved_tokens=reserved
@@ -124,7 +126,7 @@ def test_the_order_of_the_table_does_not_matter(counts, random):
 
 @settings(deadline=None, max_examples=50)
 @given(tables, st.lists(st.integers(1, 40), min_size=2, max_size=6))
-def test_what_was_built_before_does_not_matter(counts, min_counts):
+def test_earlier_builds_do_not_matter(counts, min_counts):
     table = TokenTable.from_items(counts.items())
     learner = MemoryLearner(table)
     for min_count in min_counts:
@@ -138,7 +140,7 @@ def test_an_empty_table_gives_reserved_tokens_and_the_alphabet():
     assert len(subtokens) == 24
 
 
-def test_a_rare_reserved_token_is_cut_out_of_ordinary_words_from_the_second_iteration_on():
+def test_a_rare_reserved_token_is_a_segment_of_words_from_the_second_iteration_on():
     counts = {'xtend': 10, 'extend': 10}
     plain = MemoryLearner(TokenTable.from_items(counts.items())).build(15)
     reserved = MemoryLearner(TokenTable.from_items(counts.items()), reserved_tokens=['xtend'])
@@ -175,7 +177,7 @@ def test_positions_of_64_bits_and_ranks_of_32_give_the_same(monkeypatch):
     monkeypatch.setattr(suffix_array, '_WIDE', 0)
     monkeypatch.setattr(ranked_text, '_NARROW', 0)
     for steps in (2000, 0):
-        monkeypatch.setattr(subword_learner, '_MOST_STEPS', steps)
+        monkeypatch.setattr(subword_learner, '_MAX_STEPS', steps)
         wide = MemoryLearner(table, max_subtoken_length=None, reserved_tokens=['bandana'])
         for min_count in (5, 2, 1):
             assert wide.build(min_count) == narrow.build(min_count)
@@ -183,30 +185,30 @@ def test_positions_of_64_bits_and_ranks_of_32_give_the_same(monkeypatch):
 
 @settings(deadline=None, max_examples=100)
 @given(problems(), st.lists(st.integers(-1, 40), min_size=1, max_size=4))
-def test_a_whole_tree_gives_the_same(problem, min_counts):
+def test_a_full_trie_gives_the_same(problem, min_counts):
     counts, limit, reserved = problem
     table = TokenTable.from_items(counts.items())
     options = {'max_subtoken_length': limit, 'reserved_tokens': reserved}
-    at_least = MemoryLearner(table, **options)
+    pruned = MemoryLearner(table, **options)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(subword_learner, '_MOST_STEPS', 0)
-        whole = MemoryLearner(table, **options)
-    assert whole.largest_count == at_least.largest_count
+        patch.setattr(subword_learner, '_MAX_STEPS', 0)
+        full = MemoryLearner(table, **options)
+    assert full.largest_count == pruned.largest_count
     for min_count in min_counts:
-        assert whole.build(min_count) == at_least.build(min_count)
+        assert full.build(min_count) == pruned.build(min_count)
 
 
-def test_runs_longer_than_are_counted_at_once():
+def test_repeats_longer_than_the_bound_of_next_weights():
     counts = {'-' * 70_000: 3, '-' * 66_000 + '+': 2, '=' * 65_535: 2, '=' * 65_534: 3}
     table = TokenTable.from_items(counts.items())
     subtokens = MemoryLearner(table, max_subtoken_length=65_600).build(2)
     assert max(map(len, subtokens)) == 65_599
 
 
-def test_a_line_feed_is_learned_by_its_number_and_is_a_letter_too():
+def test_a_line_feed_is_learned_as_an_escape_and_is_in_the_alphabet():
     learned = MemoryLearner(TokenTable.from_items([('.\n', 4), ('\n', 3)])).build(3)
     assert learned[2:4] == ('.\\10;_', '\\10;_')
-    assert [each for each in learned if '\n' in each] == ['\n']
+    assert [subtoken for subtoken in learned if '\n' in subtoken] == ['\n']
     reserved = MemoryLearner(TokenTable.from_items([('a', 1)]), reserved_tokens=['a\nb']).build(1)
     assert reserved[2] == 'a\\10;b_'
 
@@ -244,39 +246,39 @@ def test_sums_past_the_largest_integer_raise():
 
 
 @st.composite
-def kept_strings(draw):
+def selected_strings(draw):
     """A text, and different substrings of it of two characters or more with their counts."""
     tokens = draw(st.lists(few_words, min_size=1, max_size=6, unique=True))
     table = TokenTable.from_items((token, 1) for token in tokens)
     text = escape_tokens(table.data, table.offsets, table.counts, ())
     joined = ''.join(map(chr, text.alphabet[text.ranks]))
-    places = {}
+    positions = {}
     for begin, end in zip(text.starts.tolist(), text.starts[1:].tolist()):
-        for place in range(begin, end):
-            for stop in range(place + 2, end + 1):
-                places[joined[place:stop]] = place
-    strings = sorted(places)
-    kept = draw(st.lists(st.sampled_from(strings), unique=True)) if strings else []
-    counts = draw(st.lists(st.integers(0, 2), min_size=len(kept), max_size=len(kept)))
-    left_over = draw(
+        for position in range(begin, end):
+            for stop in range(position + 2, end + 1):
+                positions[joined[position:stop]] = position
+    strings = sorted(positions)
+    selected = draw(st.lists(st.sampled_from(strings), unique=True)) if strings else []
+    counts = draw(st.lists(st.integers(0, 2), min_size=len(selected), max_size=len(selected)))
+    letter_counts = draw(
         st.lists(st.integers(0, 2), min_size=len(text.alphabet), max_size=len(text.alphabet))
     )
-    return text, [places[string] for string in kept], kept, counts, left_over
+    return text, [positions[string] for string in selected], selected, counts, letter_counts
 
 
-@given(kept_strings())
+@given(selected_strings())
 @settings(deadline=None, max_examples=200)
 def test_the_order_is_by_count_and_string_descending(problem):
-    text, places, kept, counts, left_over = problem
+    text, positions, selected, counts, letter_counts = problem
     subtokens = Subtokens(
         ('<pad>_', '<EOS>_'),
         text,
-        np.array(places, np.int32),
-        np.array(list(map(len, kept)), np.int32),
+        np.array(positions, np.int32),
+        np.array(list(map(len, selected)), np.int32),
         np.array(counts, np.int64),
-        np.array(left_over, np.int64),
+        np.array(letter_counts, np.int64),
     )
-    pairs = [*zip(counts, kept), *zip(left_over, map(chr, text.alphabet))]
+    pairs = [*zip(counts, selected), *zip(letter_counts, map(chr, text.alphabet))]
     expected = ('<pad>_', '<EOS>_', *(string for _, string in sorted(pairs, reverse=True)))
     assert len(subtokens) == len(expected)
     assert subtokens == expected

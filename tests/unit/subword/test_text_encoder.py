@@ -71,12 +71,12 @@ def test_ids_are_those_of_the_definition(words, text):
 
 @settings(deadline=None)
 @given(any_text)
-def test_any_text_comes_back_though_the_vocabulary_has_few_characters(text):
+def test_any_text_round_trips_though_the_vocabulary_has_few_characters(text):
     encoder = SubwordTextEncoder(SMALL)
     assert encoder.decode(encoder.encode(text)) == text
 
 
-def test_a_script_never_seen_is_escaped():
+def test_unknown_scripts_are_escaped():
     encoder = SubwordTextEncoder(SMALL)
     assert encoder.decode_list(encoder.encode('字a')) == [*'\\23383;', 'a', '_']
 
@@ -88,7 +88,7 @@ def test_of_equal_subtokens_the_last_is_used_and_empty_ones_only_take_an_id():
     assert encoder.vocab_size == 5 + 14
 
 
-def test_a_reserved_token_is_only_met_as_a_whole_token():
+def test_a_reserved_token_only_matches_a_whole_token():
     encoder = SubwordTextEncoder([*RESERVED, 'foo_', *'<>padEOSf', *ESCAPING, 'o'])
     assert encoder.encode('foo') == [2]
     assert 0 not in encoder.encode('<pad> <EOS>')
@@ -102,13 +102,13 @@ def test_decoding_shows_reserved_tokens_unless_they_are_stripped_from_the_end():
     assert encoder.decode([0, 1], strip_extraneous=True) == ''
 
 
-def test_ids_out_of_range_stand_for_nothing():
+def test_ids_out_of_range_are_ignored():
     encoder = SubwordTextEncoder(SMALL)
     assert encoder.decode([2, -1, len(SMALL), 10**12, 2]) == 'the the'
     assert encoder.decode_list([-1, len(SMALL)]) == ['', '']
 
 
-def test_a_vocabulary_without_the_escape_characters_names_what_it_cannot_spell():
+def test_a_vocabulary_without_the_escape_characters_names_the_rest_of_the_token():
     encoder = SubwordTextEncoder([*RESERVED, 'the_', 'a'])
     assert encoder.encode('the') == [2]
     with pytest.raises(ValueError, match=re.escape(repr('\\23383;_'))):
@@ -118,7 +118,7 @@ def test_a_vocabulary_without_the_escape_characters_names_what_it_cannot_spell()
 
 
 def test_a_word_takes_linear_time():
-    """One long word with long subtokens in it: a walk of the trie each, no slices."""
+    """A long word of long subtokens: the trie is walked, no substrings are compared."""
     encoder = SubwordTextEncoder([*RESERVED, 'a' * 100, 'a', *ESCAPING])
     assert encoder.encode('a' * 1_000_050) == [2] * 10_000 + [3] * 50 + [5]
 
@@ -155,7 +155,7 @@ def test_one_quoted_subtoken_a_line():
     )
 
 
-def test_a_line_feed_by_itself_takes_its_id_and_nothing_else_holds_one():
+def test_a_line_feed_alone_has_an_id_and_no_other_subtoken_contains_one():
     data = dump_vocabulary([*RESERVED, '\n', '\\10;_'])
     assert data.endswith(b"'\n''\n'\\10;_'\n")
     assert parse_vocabulary(data, 'v') == [*RESERVED, '', '\\10;_']
@@ -170,7 +170,7 @@ def test_a_line_feed_by_itself_takes_its_id_and_nothing_else_holds_one():
         st.text(st.characters(exclude_categories=['Cs'], exclude_characters='\r\n'), max_size=5)
     )
 )
-def test_what_is_written_is_read(subtokens):
+def test_vocabularies_round_trip(subtokens):
     assert parse_vocabulary(dump_vocabulary(RESERVED + subtokens), 'v') == RESERVED + subtokens
 
 
@@ -208,8 +208,8 @@ def test_blank_lines_have_ids_and_a_last_line_needs_no_end():
     assert parse_vocabulary(b'<pad>\n<EOS>', 'v') == ['<pad>', '<EOS>']
 
 
-@pytest.mark.parametrize('subtoken', ['\n', 'a\rb', '\ud800'])
-def test_what_would_not_come_back_is_not_written(subtoken):
+@pytest.mark.parametrize('subtoken', ['a\n', 'a\rb', '\ud800'])
+def test_subtokens_that_could_not_be_read_back_are_not_written(subtoken):
     with pytest.raises(ValueError, match='subtoken 2'):
         dump_vocabulary([*RESERVED, subtoken])
 
@@ -226,7 +226,7 @@ def test_what_would_not_come_back_is_not_written(subtoken):
         (b'x' * 10_000, 'line 1'),
     ],
 )
-def test_a_file_that_is_no_vocabulary_is_refused_by_name(data, reason):
+def test_other_files_are_refused_by_name(data, reason):
     with pytest.raises(InputError) as caught:
         parse_vocabulary(data, 'some/file.subwords')
     message = str(caught.value)

@@ -1,20 +1,20 @@
-"""The learner cut into ranges of suffixes, for many workers.
+"""The subword learner partitioned into ranges of suffixes, for many workers.
 
-Suffixes are listed in a batch of tokens (`SuffixRows`), sorted, packed as rows (`suffix_tables`),
-and swept range by range. Kernels take what they read and what they change in tuples:
+The suffixes of a batch of tokens are listed (`SuffixRows`), sorted, packed as rows
+(`suffix_tables`), and swept range by range. The kernels take their arrays in tuples:
 
-    SuffixRows   text        t h e _ t h e n _       places, lengths: where each suffix stands,
-                                                     owners: the token whose count it weighs
+    SuffixRows   text        t h e _ t h e n _       positions, lengths: where each suffix is,
+                                                     tokens: the token whose count is its weight
 
     _Partition   data        then_ │ the_ │ t ...    rows in descending order; borders, min-counts
     _Sweep       path        t  h  e  n  _           the last string read
-                 nodes             │     └ depth 5   those begun on the path, with what they weigh
-                                   └ depth 3         and what is taken of it
-                 cursor                              place, size, top, ...: a record
-                 lower_sums, upper_sums              of nodes that other ranges have a part in
-    RowWriter    out         then_ │ the_ ...        what is kept; another writes what is cut
-                 state                               used, rows, added, common: a record
+                 nodes             │     └ depth 5   the open nodes on the path, with the weight
+                                   below └ depth 3         them and how much of it is selected
+                 cursor                              position, size, top, ...: a record
+                 lower_sums, upper_sums              of nodes that extend into other ranges
+    RowWriter    out         then_ │ the_ ...        the selected strings; another has the frequent
+                 ones state                               used, rows, added, common: a record
 
-A kernel that runs out of room in a writer says so; its caller goes on with a larger array. The
-records keep where it was.
+A kernel returns when a writer is full; its caller continues with a larger array. The records hold
+where it stopped.
 """

@@ -1,13 +1,13 @@
-"""Cuts tokens by the vocabulary so far, and counts what starts at the cuts.
+"""Segments tokens by the vocabulary so far, and counts the suffixes that start at segments.
 
-A token is cut greedily into the longest subtokens, from the left, by walking a trie over the bytes
-of its escaped form. What starts at a cut is counted as a suffix. If it is known which suffixes can
-still matter (the *frequent* ones, see `select_partition`'s `min_weight`), the same walk finds the
-frequent one that begins the suffix, and a number is added to a row; otherwise the suffix is listed.
+A token is segmented greedily into the longest subtokens, from the left, by walking a trie over the
+bytes of its escaped form. If the *frequent* suffixes are known (see `min_weight` of
+`select_partition`), the same walk finds the longest of them that is a prefix of the suffix at each
+segment, and the token's count is added to its weight. Otherwise these suffixes are listed.
 
-An edge of the trie is one uint64 in an open-addressing table, 0 where free: the node it leaves (36
-bits with the byte it takes), 27 bits for the row of the frequent suffix that ends there (+ 1), and
-a bit if a subtoken does. A node is named by the slot of its edge + 2, the root is 1.
+An edge of the trie is a uint64 in an open-addressing table, 0 if free: the parent node and the byte
+(36 bits), 27 bits for the row + 1 of the frequent suffix that ends there, and one bit whether a
+subtoken ends there. A node's number is the slot of its edge + 2; the root is 1.
 """
 
 from collections.abc import Iterator, Sequence
@@ -29,31 +29,31 @@ from tokcore.subword.partitioned.suffix_tables import (
 from tokcore.text.t2t import BACKSLASH, ESCAPED_LINE_FEED, LETTER_U, LINE_FEED, UNDERSCORE
 from tokcore.text.unicode import next_character
 
-# Bytes of suffixes that a batch may list, each in full: with sorting, some eight times as much
-# memory for each thread; with half, tables repeat more of each other.
+# Most bytes of the suffixes of a batch, written in full. Sorting takes some eight times as much
+# memory in each thread; with half of it, more strings would be repeated in several tables.
 BATCH_BYTES = 32 << 20
 
-_MOST_BYTES = 1 << 30  # positions in a batch are int32
+_MAX_BATCH_BYTES = 1 << 30  # positions in a batch are int32
 
 _SPREAD = np.uint64(GOLDEN_RATIO)
 _ROOT = np.uint64(1)
 _KEY_SHIFT = np.uint64(28)
 _LOW_BITS = np.uint64((1 << 28) - 1)
-SUBTOKEN_BIT = np.uint64(1)
-ROW_BITS, FIRST_ROW = _LOW_BITS - SUBTOKEN_BIT, np.uint64(2)
+_SUBTOKEN_BIT = np.uint64(1)
+_ROW_BITS, _FIRST_ROW = _LOW_BITS - _SUBTOKEN_BIT, np.uint64(2)
 _ONE = np.uint64(1)
 _BYTE = np.uint64(8)
-_HALF = np.uint64(32)
+_32_BITS = np.uint64(32)
 
-MOST_NODES = 1 << 26
-"""Slots are numbered with 28 bits and at most half of them are taken; rows with 27."""
+MAX_NODES = 1 << 26
+"""Slots have 28 bits, and at most half of them are used; rows have 27 bits."""
 
 
 @dataclass(frozen=True)
 class EscapedBatch:
-    """Tokens in their escaped form, UTF-8, one after another."""
+    """Escaped tokens, one after another."""
 
-    text: np.ndarray  # uint8
+    text: np.ndarray  # uint8, UTF-8
     starts: np.ndarray  # int64[tokens + 1]
     counts: np.ndarray  # int64[tokens]
 
@@ -61,22 +61,22 @@ class EscapedBatch:
 def escaped_batches(
     data: np.ndarray, offsets: np.ndarray, counts: np.ndarray, longest: int
 ) -> Iterator[EscapedBatch]:
-    """Escapes tokens in batches whose suffixes, each of up to `longest` characters, are bounded."""
+    """Yields escaped tokens in batches whose suffixes of up to `longest` characters are bounded."""
     sizes = np.empty(len(counts), np.int64)
-    escaped_sizes(data, offsets, sizes)
-    # A suffix has no more bytes than are left of its token, nor than four for each character.
-    reach = np.minimum(sizes, min(longest, _MOST_BYTES) * 4)
-    listed = np.cumsum(sizes * reach - reach * (reach - 1) // 2)
+    _escaped_sizes(data, offsets, sizes)
+    # A suffix ends with its token, and a character has at most four bytes.
+    reach = np.minimum(sizes, min(longest, _MAX_BATCH_BYTES) * 4)
+    suffix_bytes = np.cumsum(sizes * reach - reach * (reach - 1) // 2)
     first = 0
     while first < len(counts):
-        before = int(listed[first - 1]) if first else 0
-        last = int(np.searchsorted(listed, before + BATCH_BYTES, side='right'))
+        before = int(suffix_bytes[first - 1]) if first else 0
+        last = int(np.searchsorted(suffix_bytes, before + BATCH_BYTES, side='right'))
         last = max(last, first + 1)
         starts = row_offsets(sizes[first:last])
-        if starts[-1] > _MOST_BYTES:
+        if starts[-1] > _MAX_BATCH_BYTES:
             raise InputError(f'a token of {starts[-1]} bytes is too long; leave it out')
         text = np.empty(int(starts[-1]), np.uint8)
-        escape_batch(data, offsets, first, last, text)
+        _escape_batch(data, offsets, first, last, text)
         yield EscapedBatch(read_only(text), read_only(starts), read_only(counts[first:last]))
         first = last
 
@@ -84,22 +84,22 @@ def escaped_batches(
 def pack_all_suffixes(
     batch: EscapedBatch, longest: int, groups: PrefixPartitions, group_range: tuple[int, int]
 ) -> list[tuple[int, SuffixTable]]:
-    """Packs the suffixes at every character: the first iteration's."""
-    return pack_suffixes(_listed(batch, np.zeros(0, np.uint64), longest, groups, group_range),
+    """Packs the suffixes at every character, as the first iteration counts them."""
+    return pack_suffixes(_suffix_rows(batch, np.zeros(0, np.uint64), longest, groups, group_range),
                          groups, group_range)  # fmt: skip
 
 
 class Segmenter:
-    """Cuts by one vocabulary; read-only, so that threads can share it.
+    """Segments tokens by one vocabulary; read-only, so that threads can share it.
 
     Args:
-      vocabulary: the subtokens, every character of the tokens among them.
-      reserved: reserved tokens in their escaped form; they cut too.
-      frequent: tables of the suffixes that can matter, one for each group; None if those are not
-        known or too many.
+      vocabulary: the subtokens, including every character of the tokens.
+      reserved: escaped reserved tokens, which are subtokens too.
+      frequent: tables of the frequent suffixes, one for each group; None if they are unknown or too
+        many.
 
     Raises:
-      InputError: the trie would have more than MOST_NODES nodes.
+      InputError: the trie would have more than MAX_NODES nodes.
     """
 
     def __init__(
@@ -108,47 +108,47 @@ class Segmenter:
         reserved: Sequence[str],
         frequent: Sequence[SuffixTable] | None,
     ):
-        reserved_table = SuffixTable.from_items((each.encode(), 0) for each in reserved)
+        reserved_table = SuffixTable.from_items((token.encode(), 0) for token in reserved)
         tables = [vocabulary, reserved_table]
         self._frequent = frequent
         nodes = sum(table.added for table in [*tables, *(frequent or ())])
-        if nodes > MOST_NODES:
+        if nodes > MAX_NODES:
             raise InputError(
-                f'a vocabulary of {vocabulary.rows} subtokens is too large to cut by; give a '
+                f'a vocabulary of {vocabulary.rows} subtokens is too large to segment by; give a '
                 '--min-count-range that begins higher'
             )
-        self._edges = np.zeros(table_size(nodes), np.uint64)
+        self._edges = np.zeros(_table_size(nodes), np.uint64)
         for table in tables:
-            self._add_strings(table, SUBTOKEN_BIT, SUBTOKEN_BIT, np.uint64(0))
+            self._add(table, _SUBTOKEN_BIT, _SUBTOKEN_BIT, np.uint64(0))
         self._rows = 0
         for table in frequent or ():
-            # A shared string may be a row of two groups; either may have its weight.
-            self._add_strings(table, ROW_BITS, np.uint64(self._rows + 1) * FIRST_ROW, FIRST_ROW)
+            # A shared string may be a row of two groups; either one may get its weight.
+            self._add(table, _ROW_BITS, np.uint64(self._rows + 1) * _FIRST_ROW, _FIRST_ROW)
             self._rows += table.rows
         self._edges = read_only(self._edges)
 
-    def _add_strings(
+    def _add(
         self, table: SuffixTable, cleared: np.uint64, mark: np.uint64, step: np.uint64
     ) -> None:
-        add_strings(read_only(table.data), table.longest, self._edges, cleared, mark, step)
+        _add_strings(read_only(table.data), table.longest, self._edges, cleared, mark, step)
 
     @property
     def has_frequent(self) -> bool:
         return self._frequent is not None
 
     def empty_weights(self) -> np.ndarray:
-        """Returns int64[frequent suffixes + 1], all 0; the last is for suffixes that none begins."""
+        """Returns int64[frequent suffixes + 1] zeros; the last is for all other suffixes."""
         return np.zeros(self._rows + 1, np.int64)
 
     def weigh(self, batch: EscapedBatch, weights: np.ndarray) -> None:
-        """Adds the weights of the suffixes at the starts of segments to those of the frequent ones."""
-        if weigh_segments(batch.text, batch.starts, batch.counts, self._edges, weights):
+        """Adds the weights of the suffixes at segments to those of their frequent prefixes."""
+        if _weigh_segments(batch.text, batch.starts, batch.counts, self._edges, weights):
             raise ValueError('a token has a character that the vocabulary lacks')
 
     def tables(self, weights: np.ndarray) -> Iterator[tuple[int, SuffixTable]]:
-        """Yields (group, table) of what `weigh` has added up, where there is any."""
+        """Yields (group, table) of the nonzero weights that `weigh` has added up."""
         if weights[-1]:
-            raise ValueError('a token was met that the first iteration had not')
+            raise ValueError('a token has a suffix that the first iteration did not count')
         first = 0
         for group, table in enumerate(self._frequent or ()):
             weighed = table.with_weights(weights, first)
@@ -163,12 +163,12 @@ class Segmenter:
         groups: PrefixPartitions,
         group_range: tuple[int, int],
     ) -> list[tuple[int, SuffixTable]]:
-        """Packs the suffixes at the starts of segments, each of up to `longest` characters."""
-        return pack_suffixes(_listed(batch, self._edges, longest, groups, group_range),
+        """Packs the suffixes at segment starts, each of up to `longest` characters."""
+        return pack_suffixes(_suffix_rows(batch, self._edges, longest, groups, group_range),
                              groups, group_range)  # fmt: skip
 
 
-def _listed(
+def _suffix_rows(
     batch: EscapedBatch,
     edges: np.ndarray,
     longest: int,
@@ -178,37 +178,36 @@ def _listed(
     lower, upper = groups.bounds(group_range[0])[0], groups.bounds(group_range[1] - 1)[1]
     borders = (np.frombuffer(border, np.uint8) for border in (lower, upper))
     rows = SuffixRows.empty(batch.text, batch.counts)
-    listed = list_segments(batch.starts, edges, longest, *borders, rows)
-    if listed < 0:
+    size = _list_suffixes(batch.starts, edges, longest, *borders, rows)
+    if size < 0:
         raise ValueError('a token has a character that the vocabulary lacks')
-    return rows.first(listed)
+    return rows.first(size)
 
 
 @kernel_without_allocation
 def survey_tokens(data, offsets, counts, mask, seen, lengths, picked):
-    """Marks the code points seen, and the tokens of a sample: those whose hash has no bit of
-    `mask`.
+    """Marks the code points seen, and as `picked` the tokens whose hash has no bit of `mask`.
 
-    `lengths` gets the characters of each token's escaped form. The tokens are valid UTF-8.
+    Writes the characters of each escaped token to `lengths`. The tokens are valid UTF-8.
     """
     for token in range(len(counts)):
         digest = np.uint64(0xCBF29CE484222325)  # FNV-1a
-        place, end = offsets[token], offsets[token + 1]
+        position, end = offsets[token], offsets[token + 1]
         length = 1
-        while place < end:
-            point, place = next_character(data, place)
+        while position < end:
+            point, position = next_character(data, position)
             seen[point] = 1
             digest = (digest ^ np.uint64(point)) * np.uint64(0x100000001B3)
             length += escaped_length(point)
         lengths[token] = length
-        digest ^= digest >> _HALF
+        digest ^= digest >> _32_BITS
         digest *= _SPREAD
-        picked[token] = (digest >> _HALF) & mask == np.uint64(0)
+        picked[token] = (digest >> _32_BITS) & mask == np.uint64(0)
 
 
 @kernel_without_allocation
-def table_size(nodes):
-    """The smallest power of two that is at least twice the nodes."""
+def _table_size(nodes):
+    """Returns the smallest power of two that is at least twice the nodes."""
     size = 4
     while size < 2 * nodes:
         size *= 2
@@ -217,10 +216,10 @@ def table_size(nodes):
 
 @kernel_without_allocation
 def _insert(edges, node, byte):
-    """Returns the slot of an edge, which is made if there is none."""
+    """Returns the slot of an edge, inserting it if there is none."""
     mask = np.uint64(len(edges) - 1)
     key = node << _BYTE | np.uint64(byte)
-    slot = (key * _SPREAD >> _HALF) & mask
+    slot = (key * _SPREAD >> _32_BITS) & mask
     while edges[slot] >> _KEY_SHIFT != key and edges[slot] != np.uint64(0):
         slot = (slot + _ONE) & mask
     if edges[slot] == np.uint64(0):
@@ -229,38 +228,38 @@ def _insert(edges, node, byte):
 
 
 @kernel
-def add_strings(data, longest, edges, cleared, mark, step):
-    """Adds a table's strings, and puts mark + i * step in the `cleared` bits of the i-th's edge.
+def _add_strings(data, longest, edges, cleared, mark, step):
+    """Inserts a table's strings; sets bits of the edge at the end of each.
 
-    All three are uint64.
+    The `cleared` bits of string i become mark + i * step; all three are uint64.
     """
     path = np.empty(longest + 1, np.uint64)
     path[0] = _ROOT
-    place = 0
-    while place < len(data):
-        common, more, _, place = read_row_head(data, place)
+    position = 0
+    while position < len(data):
+        common, more, _, position = read_row_head(data, position)
         for i in range(more):
-            slot = _insert(edges, path[common + i], data[place + i])
+            slot = _insert(edges, path[common + i], data[position + i])
             path[common + i + 1] = slot + np.uint64(2)
-        place += more
+        position += more
         slot = path[common + more] - np.uint64(2)
         edges[slot] = edges[slot] & ~cleared | mark
         mark += step
 
 
 @kernel_without_allocation
-def _walk(text, place, end, edges):
-    """Follows the suffix text[place:end] down the trie.
+def _walk(text, position, end, edges):
+    """Follows the suffix text[position:end] down the trie.
 
-    Returns where the longest subtoken ends that it begins with (`place` if none), and the number of
-    the last row met + 1, or 0.
+    Returns where the longest subtoken at its start ends (`position` if there is none), and the row
+    + 1 of its longest frequent prefix, or 0.
     """
     mask = np.uint64(len(edges) - 1)
     node, row = _ROOT, np.uint64(0)
-    reach, cut = place, place
+    reach, segment_end = position, position
     while reach < end:
         key = node << _BYTE | np.uint64(text[reach])
-        slot = (key * _SPREAD >> _HALF) & mask
+        slot = (key * _SPREAD >> _32_BITS) & mask
         edge = edges[slot]
         while edge >> _KEY_SHIFT != key and edge != np.uint64(0):
             slot = (slot + _ONE) & mask
@@ -269,100 +268,101 @@ def _walk(text, place, end, edges):
             break
         node = slot + np.uint64(2)
         reach += _ONE
-        if edge & SUBTOKEN_BIT:
-            cut = reach
-        found = (edge & ROW_BITS) >> _ONE
-        if found:
-            row = found
-    return cut, row
+        if edge & _SUBTOKEN_BIT:
+            segment_end = reach
+        edge_row = (edge & _ROW_BITS) >> _ONE
+        if edge_row:
+            row = edge_row
+    return segment_end, row
 
 
 @kernel_without_allocation
-def weigh_segments(text, starts, counts, edges, weights):
-    """Adds each token's count to the row where the suffix at each of its cuts leaves the trie.
+def _weigh_segments(text, starts, counts, edges, weights):
+    """Adds each token's count to the rows of the suffixes at its segments.
 
-    Returns whether a character was in no subtoken.
+    Returns whether a character is in no subtoken.
     """
     last = np.uint64(len(weights) - 1)
     for token in range(len(counts)):
-        place, end = np.uint64(starts[token]), np.uint64(starts[token + 1])
+        position, end = np.uint64(starts[token]), np.uint64(starts[token + 1])
         count = counts[token]
-        while place < end:
-            cut, row = _walk(text, place, end, edges)
+        while position < end:
+            segment_end, row = _walk(text, position, end, edges)
             weights[row - _ONE if row else last] += count
-            if cut == place:
+            if segment_end == position:
                 return True
-            place = cut
+            position = segment_end
     return False
 
 
 @kernel_without_allocation
-def list_segments(starts, edges, longest, lower, upper, rows):
-    """Lists in `SuffixRows` the suffixes at the cuts that may be from `lower` on and below `upper`.
+def _list_suffixes(starts, edges, longest, lower, upper, rows):
+    """Lists the suffixes at segments, from border `lower` to before `upper`, in `SuffixRows`.
 
-    Without edges every character is cut. Those beyond a border but alike in its first seven bytes
-    are listed too. Returns their number, or -1 if a character was in no subtoken.
+    Without edges every character is a segment. Borders are compared by their first seven bytes, so
+    some suffixes outside are listed too. Returns their number, or -1 if a character is in no
+    subtoken.
     """
     text = rows.text
     lower_key, lower_shift = _border_key(lower)
     upper_key, upper_shift = _border_key(upper)
-    bordered = len(lower) > 0 or len(upper) > 0
+    has_borders = len(lower) > 0 or len(upper) > 0
     listed = 0
     for token in range(len(starts) - 1):
-        place, end = np.uint64(starts[token]), np.uint64(starts[token + 1])
-        while place < end:
-            cut = place
+        position, end = np.uint64(starts[token]), np.uint64(starts[token + 1])
+        while position < end:
+            segment_end = position
             if len(edges) == 0:
-                cut += _ONE
-                while cut < end and text[cut] & 0xC0 == 0x80:
-                    cut += _ONE
+                segment_end += _ONE
+                while segment_end < end and text[segment_end] & 0xC0 == 0x80:
+                    segment_end += _ONE
             else:
-                cut, _ = _walk(text, place, end, edges)
-                if cut == place:
+                segment_end, _ = _walk(text, position, end, edges)
+                if segment_end == position:
                     return -1
-            length = np.int64(end - place)
+            length = np.int64(end - position)
             if length > longest:
-                length = _bytes_of(text, place, end, longest)
-            wanted = True
-            if bordered:
-                leading = _leading_key(text, place, length)
-                wanted = leading >> lower_shift >= lower_key and (
+                length = _utf8_length(text, position, end, longest)
+            is_within = True
+            if has_borders:
+                leading = _leading_key(text, position, length)
+                is_within = leading >> lower_shift >= lower_key and (
                     len(upper) == 0 or leading >> upper_shift <= upper_key
                 )
-            if wanted:
-                rows.places[listed] = place
+            if is_within:
+                rows.positions[listed] = position
                 rows.lengths[listed] = length
-                rows.owners[listed] = token
+                rows.tokens[listed] = token
                 listed += 1
-            place = cut
+            position = segment_end
     return listed
 
 
 @kernel_without_allocation
-def _bytes_of(text, place, end, characters):
-    """The bytes of so many characters, or of all until the end."""
-    reach = place
-    left = np.int64(characters)
+def _utf8_length(text, position, end, characters):
+    """Returns the bytes of this many characters, or of all until the end."""
+    reach = position
+    remaining = np.int64(characters)
     while reach < end:
         if text[reach] & 0xC0 != 0x80:
-            if left == 0:
+            if remaining == 0:
                 break
-            left -= 1
+            remaining -= 1
         reach += _ONE
-    return np.int64(reach - place)
+    return np.int64(reach - position)
 
 
 @kernel_without_allocation
-def _leading_key(text, place, length):
+def _leading_key(text, position, length):
     key = np.int64(0)
     for i in range(7):
-        key = key << 8 | (np.int64(text[place + np.uint64(i)]) if i < length else np.int64(0))
+        key = key << 8 | (np.int64(text[position + np.uint64(i)]) if i < length else np.int64(0))
     return key
 
 
 @kernel_without_allocation
 def _border_key(border):
-    """A border's first seven bytes as a number, and by how much seven bytes are shifted to it."""
+    """Returns a border's first seven bytes as a number, and the shift that aligns a leading key."""
     length = min(len(border), 7)
     key = np.int64(0)
     for i in range(length):
@@ -371,25 +371,25 @@ def _border_key(border):
 
 
 @kernel_without_allocation
-def escaped_sizes(data, offsets, sizes):
-    """Writes the bytes of each token's escaped form."""
+def _escaped_sizes(data, offsets, sizes):
+    """Writes the number of bytes of each escaped token."""
     for token in range(len(sizes)):
         size = np.int64(1)
-        for place in range(offsets[token], offsets[token + 1]):
-            size += escaped_length(data[np.uint64(place)])
+        for position in range(offsets[token], offsets[token + 1]):
+            size += escaped_length(data[np.uint64(position)])
         sizes[token] = size
 
 
 @kernel_without_allocation
-def escape_batch(data, offsets, first, last, text):
-    """Writes the escaped forms of tokens one after another."""
+def _escape_batch(data, offsets, first, last, text):
+    """Writes the escaped tokens one after another."""
     written = np.uint64(0)
     for token in range(first, last):
-        for place in range(offsets[token], offsets[token + 1]):
-            byte = data[np.uint64(place)]
+        for position in range(offsets[token], offsets[token + 1]):
+            byte = data[np.uint64(position)]
             if byte == LINE_FEED:
-                for each in ESCAPED_LINE_FEED:
-                    text[written] = each
+                for character in ESCAPED_LINE_FEED:
+                    text[written] = character
                     written += _ONE
                 continue
             if byte == BACKSLASH or byte == UNDERSCORE:

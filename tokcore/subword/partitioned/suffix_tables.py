@@ -1,11 +1,11 @@
-"""Strings with weights, front-coded: what workers send each other when a vocabulary is learned.
+"""Tables of strings with weights, front-coded: the data that workers exchange.
 
-A table has distinct strings in descending order of their bytes, so that a string comes after those
-that it begins. A row is a byte of two nibbles, bytes in common with the row before and bytes added
-(15: the number follows as LEB128), the weight as LEB128, and the bytes added. Tables stay packed:
-they are merged, weighed and cut as streams. A batch of suffixes is sorted by seven bytes at a time.
-Groups of strings are ranges between short prefixes, chosen from a sample at equal shares of its
-bytes, so that a frequent first character is cut finer than a rare one.
+A table has distinct strings in descending order of their bytes, so a string comes after its
+extensions. A row is a byte of two nibbles, the bytes in common with the row before and the bytes
+added (15: the number follows as LEB128), then the weight as LEB128, then the bytes added. Tables
+stay packed: they are merged, weighed and swept as streams. A batch of suffixes is sorted by seven
+bytes at a time. Groups of strings are ranges between short prefixes, chosen from a sample so that
+each has the same share of its bytes.
 """
 
 import heapq
@@ -22,14 +22,14 @@ from tokcore.kernels.jit import kernel, kernel_without_allocation, read_only
 from tokcore.kernels.sorting import sort_pairs
 
 _KEY_BYTES = 7
-_MORE = 8  # in the place of a key's length: the string goes on
+_MORE = 8  # as the length in a key: the string continues
 _BUCKET_BITS = 16  # two leading bytes
 
-# Each character of a border is a string that the driver decides on; where strings are alike for
-# more than this the next one makes as good a border.
+# In bytes. Every prefix of a border is a string that the driver selects or not; where neighbors
+# have a longer common prefix, the border comes at a later string.
 _LONGEST_BORDER = 64
 
-# A row's head and weight, in the shares of the sample.
+# Average bytes of a row's head and weight in a sample.
 _ROW_BYTES = 3
 
 # Magic (its last byte is the version), number of rows, length of the longest, bytes added in all.
@@ -44,28 +44,28 @@ _WRITTEN = np.dtype([(name, np.int64) for name in ('used', 'rows', 'added', 'com
 
 
 class SuffixRows(NamedTuple):
-    """Strings `text[places[i]:places[i] + lengths[i]]`, each with the weight of its token."""
+    """Strings `text[positions[i]:positions[i] + lengths[i]]`, each weighing its token's count."""
 
     text: np.ndarray  # uint8
-    places: np.ndarray  # int32[rows]
+    positions: np.ndarray  # int32[rows]
     lengths: np.ndarray  # int32[rows]
-    owners: np.ndarray  # int32[rows]: index of the token in `counts`
+    tokens: np.ndarray  # int32[rows]: index of the token in `counts`
     counts: np.ndarray  # int64[tokens]
 
     @classmethod
     def empty(cls, text: np.ndarray, counts: np.ndarray) -> 'SuffixRows':
-        """Returns rows not yet filled in, one for each byte."""
+        """Returns uninitialized rows, one for each byte of the text."""
         return cls(text, *(np.empty(len(text), np.int32) for _ in range(3)), counts)
 
     def first(self, rows: int) -> 'SuffixRows':
-        """Returns so many of the rows, to be read."""
-        arrays = (self.places[:rows], self.lengths[:rows], self.owners[:rows])
+        """Returns the first rows, read-only."""
+        arrays = (self.positions[:rows], self.lengths[:rows], self.tokens[:rows])
         return SuffixRows(self.text, *map(read_only, arrays), self.counts)
 
 
 @dataclass(frozen=True)
 class PrefixPartitions:
-    """Group i holds the strings from borders[i - 1] on and below borders[i]."""
+    """Group i has the strings from borders[i - 1] to before borders[i]."""
 
     borders: tuple[bytes, ...]  # ascending, each of whole UTF-8 characters
 
@@ -77,44 +77,44 @@ class PrefixPartitions:
         return len(self.borders) + 1
 
     def bounds(self, group: int) -> tuple[bytes, bytes]:
-        """Returns a group's lower and upper border, empty where it has none."""
+        """Returns a group's lower and upper border, empty where there is none."""
         lower = self.borders[group - 1] if group > 0 else b''
         upper = self.borders[group] if group < len(self.borders) else b''
         return lower, upper
 
 
 class RowWriter(NamedTuple):
-    """Rows as they are written to an array, of which a larger one may take the place."""
+    """Writes rows to an array, which a larger one may replace."""
 
     out: np.ndarray  # uint8
     state: np.ndarray
-    """A record: bytes used, rows, bytes added in all, and how many bytes, at most, the row written
-    last has in common with the string that comes next."""
+    """A record: bytes used, rows, sum of bytes added, and an upper bound of what the last row and the
+    next string have in common."""
 
     @classmethod
     def with_capacity(cls, capacity: int) -> 'RowWriter':
         return cls(np.empty(capacity, np.uint8), np.zeros(1, _WRITTEN))
 
     def with_room(self, more: int) -> 'RowWriter':
-        """Returns the writer to go on with, which has room for so many bytes more."""
-        return self._replace(out=with_capacity(self.out, int(self.state[0]['used']), more))
+        """Returns a writer that continues this one, with room for this many bytes more."""
+        return self._replace(out=_with_room(self.out, int(self.state[0]['used']), more))
 
 
 @dataclass(frozen=True)
 class SuffixTable:
-    """Distinct strings and their weights, packed (`suffix_table_kernels` has the form of a row)."""
+    """Distinct strings and their weights, packed as the module describes."""
 
     data: np.ndarray  # uint8
     rows: int
-    longest: int  # bytes; no string is longer
-    added: int  # bytes that the rows add to each other: the nodes of a trie of all strings
+    longest: int  # bytes of the longest string, or more
+    added: int  # sum of the bytes added by rows: the nodes of a trie of all strings
 
     def __len__(self) -> int:
         return self.rows
 
     @property
     def nbytes(self) -> int:
-        """The bytes it takes, in memory and on the way."""
+        """The size in memory and as bytes."""
         return len(self.data) + _HEADER.size
 
     @classmethod
@@ -123,7 +123,7 @@ class SuffixTable:
 
     @classmethod
     def from_items(cls, items: Iterable[tuple[bytes, int]]) -> 'SuffixTable':
-        """Packs a few (string, weight), in any order, equal strings added up."""
+        """Returns the table of a few (string, weight) in any order; adds up repeats."""
         weights: dict[bytes, int] = {}
         for string, weight in items:
             weights[string] = weights.get(string, 0) + weight
@@ -134,7 +134,7 @@ class SuffixTable:
         for string in strings:
             common = _common_prefix(before, string)
             array = np.frombuffer(string, np.uint8)
-            used = write_row(out, used, common, array, len(string), weights[string])
+            used = _write_row(out, used, common, array, len(string), weights[string])
             added += len(string) - common
             before = string
         longest = max(map(len, strings), default=0)
@@ -149,23 +149,23 @@ class SuffixTable:
             start = end
 
     def arrays(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Returns the strings one after another (uint8), their ends and weights (int64[rows])."""
+        """Returns the strings one after another (uint8), ends and weights (int64[rows])."""
         data = read_only(self.data)
-        strings = np.empty(measure_rows(data), np.uint8)
+        strings = np.empty(_measure_rows(data), np.uint8)
         ends, weights = np.empty(self.rows, np.int64), np.empty(self.rows, np.int64)
-        unpack_rows(data, self.longest, strings, ends, weights)
+        _unpack_rows(data, self.longest, strings, ends, weights)
         return strings, ends, weights
 
     def with_weights(self, weights: np.ndarray, first: int) -> 'SuffixTable':
-        """Returns the rows whose weight in int64 weights[first:first + rows] is not 0, with it."""
+        """Returns the table with int64 weights[first:first + rows], without rows of weight 0."""
         writer = RowWriter.with_capacity(len(self.data) + 9 * self.rows + MAX_ROW_OVERHEAD)
         string = np.empty(self.longest, np.uint8)
-        weigh_anew(read_only(self.data), string, first, read_only(weights), writer)
+        _write_reweighed(read_only(self.data), string, first, read_only(weights), writer)
         return self.written(writer, self.longest)
 
     @classmethod
     def written(cls, writer: RowWriter, longest: int) -> 'SuffixTable':
-        """Returns the table of all rows written; none is longer than `longest`."""
+        """Returns the table of all rows of a writer; no string is longer than `longest`."""
         used, rows, added, _ = writer.state[0].tolist()
         return cls(read_only(writer.out[:used].copy()), rows, longest, added)
 
@@ -175,7 +175,7 @@ class SuffixTable:
 
     @classmethod
     def from_bytes(cls, packed: bytes) -> 'SuffixTable':
-        """Returns the table that `to_bytes` packed, a view; ValueError if there is none."""
+        """Returns the table that `to_bytes` packed, a view; raises ValueError for other bytes."""
         if len(packed) < _HEADER.size or packed[: len(_MAGIC)] != _MAGIC:
             raise ValueError('these bytes are not a packed suffix table of this version')
         _, rows, longest, added = _HEADER.unpack_from(packed)
@@ -186,61 +186,61 @@ class SuffixTable:
 def pack_suffixes(
     rows: SuffixRows, groups: PrefixPartitions, group_range: tuple[int, int]
 ) -> list[tuple[int, SuffixTable]]:
-    """Returns (group, table) for each group of a range that has strings, in ascending order."""
-    if not len(rows.places):
+    """Sorts suffixes; returns (group, table) of each nonempty group of a range, ascending."""
+    if not len(rows.positions):
         return []
-    order = np.empty(len(rows.places), np.int32)
+    order = np.empty(len(rows.positions), np.int32)
     _sort_rows(rows, order)
     order = read_only(order)
     first, last = group_range
-    borders = [_encoded(groups.bounds(group)[0]) for group in range(first, last)]
-    cuts = [_count_below(rows, order, border) for border in borders]
+    borders = [_as_array(groups.bounds(group)[0]) for group in range(first, last)]
+    begins = [_count_below(rows, order, border) for border in borders]
     upper = groups.bounds(last - 1)[1]
-    cuts.append(_count_below(rows, order, _encoded(upper)) if upper else len(order))
+    begins.append(_count_below(rows, order, _as_array(upper)) if upper else len(order))
     tables = []
-    for group, (begin, end) in enumerate(zip(cuts, cuts[1:]), first):
+    for group, (begin, end) in enumerate(zip(begins, begins[1:]), first):
         if begin < end:
             data, count, longest, added = _pack_rows(rows, order, begin, end)
             tables.append((group, SuffixTable(read_only(data), count, longest, added)))
     return tables
 
 
-def _encoded(border: bytes) -> np.ndarray:
+def _as_array(border: bytes) -> np.ndarray:
     return np.frombuffer(border, np.uint8)
 
 
 @kernel_without_allocation
-def _key(text, place, length):
+def _key(text, position, length):
     key = np.int64(0)
     if length >= 7:
         for i in range(7):
-            key = key << 8 | np.int64(text[np.uint64(place + i)])
+            key = key << 8 | np.int64(text[np.uint64(position + i)])
         return key << 4 | np.int64(min(length, 8))
     for i in range(length):
-        key = key << 8 | np.int64(text[np.uint64(place + i)])
+        key = key << 8 | np.int64(text[np.uint64(position + i)])
     return key << (8 * (7 - length)) << 4 | np.int64(length)
 
 
 @kernel
 def _sort_rows(rows, order):
-    """Fills `order` with the rows in ascending order of their strings."""
-    text, places, lengths = rows.text, rows.places, rows.lengths
+    """Writes the rows in ascending order of their strings to `order`."""
+    text, positions, lengths = rows.text, rows.positions, rows.lengths
     ends = np.zeros(1 << _BUCKET_BITS, np.int64)
-    for row in range(len(places)):
-        place = np.int64(places[row])
-        second = np.int64(text[place + 1]) if lengths[row] > 1 else np.int64(0)
-        ends[np.int64(text[place]) << 8 | second] += 1
+    for row in range(len(positions)):
+        position = np.int64(positions[row])
+        second = np.int64(text[position + 1]) if lengths[row] > 1 else np.int64(0)
+        ends[np.int64(text[position]) << 8 | second] += 1
     widest = ends.max()
     ends = np.cumsum(ends)
     free = ends.copy()
-    for row in range(len(places) - 1, -1, -1):
-        place = np.int64(places[row])
-        second = np.int64(text[place + 1]) if lengths[row] > 1 else np.int64(0)
-        bucket = np.int64(text[place]) << 8 | second
+    for row in range(len(positions) - 1, -1, -1):
+        position = np.int64(positions[row])
+        second = np.int64(text[position + 1]) if lengths[row] > 1 else np.int64(0)
+        bucket = np.int64(text[position]) << 8 | second
         free[bucket] -= 1
         order[free[bucket]] = row
     keys = np.empty(widest, np.int64)
-    # Classes of strings equal so far: begin, end, and the bytes in which they are.
+    # A stack of classes of strings that are equal so far: begin, end, and the bytes compared.
     waiting = np.empty(3 * 64, np.int64)
     low = np.int64(0)
     for high in ends:
@@ -253,7 +253,7 @@ def _sort_rows(rows, order):
             begin, end, known = waiting[3 * count], waiting[3 * count + 1], waiting[3 * count + 2]
             for i in range(begin, end):
                 row = np.int64(order[i])
-                keys[i - begin] = _key(text, places[row] + known, lengths[row] - known)
+                keys[i - begin] = _key(text, positions[row] + known, lengths[row] - known)
             sort_pairs(keys, order, begin, end - begin)
             i = begin
             while i < end:
@@ -275,17 +275,17 @@ def _sort_rows(rows, order):
 
 @kernel_without_allocation
 def _count_below(rows, order, border):
-    """Returns how many rows, in order, are below a string."""
+    """Returns how many of the sorted rows are less than a border."""
     text = rows.text
     low, high = 0, len(order)
     while low < high:
         middle = (low + high) // 2
         row = np.int64(order[middle])
-        place, length = np.int64(rows.places[row]), np.int64(rows.lengths[row])
+        position, length = np.int64(rows.positions[row]), np.int64(rows.lengths[row])
         i = 0
-        while i < length and i < len(border) and text[place + i] == border[i]:
+        while i < length and i < len(border) and text[position + i] == border[i]:
             i += 1
-        if i < len(border) and (i == length or text[place + i] < border[i]):
+        if i < len(border) and (i == length or text[position + i] < border[i]):
             low = middle + 1
         else:
             high = middle
@@ -294,77 +294,77 @@ def _count_below(rows, order, border):
 
 @kernel
 def _pack_rows(rows, order, begin, end):
-    """Packs order[begin:end] from the last to the first; returns (data, rows, longest, added)."""
+    """Packs order[begin:end] in descending order; returns (data, rows, longest, added)."""
     text = rows.text
     out = np.empty(8 * (end - begin) + MAX_ROW_OVERHEAD, np.uint8)
     used, packed, longest, added = 0, 0, np.int64(0), 0
-    place, length, common = np.int64(0), np.int64(0), np.int64(0)
+    position, length, common = np.int64(0), np.int64(0), np.int64(0)
     weight = np.int64(0)
     for i in range(end - 1, begin - 2, -1):
         same = np.int64(0)
         if i >= begin:
             row = np.int64(order[i])
-            other, other_length = np.int64(rows.places[row]), np.int64(rows.lengths[row])
+            other, other_length = np.int64(rows.positions[row]), np.int64(rows.lengths[row])
             shorter = min(length, other_length)
             while same < shorter and (
-                text[np.uint64(place + same)] == text[np.uint64(other + same)]
+                text[np.uint64(position + same)] == text[np.uint64(other + same)]
             ):
                 same += 1
             if i < end - 1 and same == length and same == other_length:
-                weight += rows.counts[rows.owners[row]]
+                weight += rows.counts[rows.tokens[row]]
                 continue
         if i < end - 1:
-            out = with_capacity(out, used, length - common + MAX_ROW_OVERHEAD)
-            used = write_row(out, used, common, text[place : place + length], length, weight)
+            out = _with_room(out, used, length - common + MAX_ROW_OVERHEAD)
+            used = _write_row(out, used, common, text[position : position + length], length, weight)
             packed += 1
             added += length - common
             longest = max(longest, length)
         if i >= begin:
-            place, length, common = other, other_length, same
-            weight = rows.counts[rows.owners[row]]
+            position, length, common = other, other_length, same
+            weight = rows.counts[rows.tokens[row]]
     return out[:used].copy(), packed, longest, added
 
 
 def proper_prefixes(string: bytes) -> list[bytes]:
-    """Returns what properly begins a string, in whole characters, from short to long."""
+    """Returns the proper prefixes of a string, in whole characters, from short to long."""
     return [string[:i] for i in range(1, len(string)) if string[i] & 0xC0 != 0x80]
 
 
 def choose_groups(sample: SuffixTable, groups: int) -> PrefixPartitions:
-    """Returns about so many groups, at most, with equal shares of the sample's bytes."""
+    """Returns at most about this many groups, with equal shares of the sample's bytes."""
     total = sample.added + _ROW_BYTES * sample.rows
     share = max(1, math.ceil(total / max(1, groups)))
     borders = np.empty(_LONGEST_BORDER * (groups + 1), np.uint8)
     ends = np.empty(groups + 1, np.int64)
-    found = _find_borders(
+    size = _find_borders(
         read_only(sample.data), sample.longest, share, _LONGEST_BORDER, borders, ends
     )
-    starts = [0, *ends[:found].tolist()]
+    starts = [0, *ends[:size].tolist()]
     joined = borders.tobytes()
     strings = [joined[start:end] for start, end in zip(starts, starts[1:])]
     return PrefixPartitions(tuple(reversed(strings)))
 
 
-def pass_ranges(group_bytes: list[int], most: int) -> Iterator[tuple[int, int]]:
-    """Cuts the groups into ranges [first, last) of at most so many bytes, or of one group."""
-    first, held = 0, 0
+def pass_ranges(group_bytes: list[int], max_bytes: int) -> Iterator[tuple[int, int]]:
+    """Splits the groups into ranges [first, last) of at most `max_bytes`, or of a single group."""
+    first, range_bytes = 0, 0
     for group, size in enumerate(group_bytes):
-        if group > first and held + size > most:
+        if group > first and range_bytes + size > max_bytes:
             yield first, group
-            first, held = group, 0
-        held += size
+            first, range_bytes = group, 0
+        range_bytes += size
     if first < len(group_bytes):
         yield first, len(group_bytes)
 
 
 @kernel
 def _find_borders(data, longest, share, longest_border, borders, ends):
-    """Writes a border wherever a share is full: the least prefix of a row above the next row."""
+    """Writes a border after each share: the shortest prefix of a row that is above the next row."""
     row = np.empty(longest + 1, np.uint8)
-    place, held, found, written, size = 0, 0, 0, 0, 0
-    while place < len(data):
-        common, more, _, place = read_row_head(data, place)
-        if held >= share and common < size and found < len(ends):
+    position, share_bytes, count, written, size = 0, 0, 0, 0, 0
+    while position < len(data):
+        common, more, _, position = read_row_head(data, position)
+        if share_bytes >= share and common < size and count < len(ends):
             length = common + 1
             while length < size and row[length] & 0xC0 == 0x80:
                 length += 1
@@ -372,34 +372,35 @@ def _find_borders(data, longest, share, longest_border, borders, ends):
                 for i in range(length):
                     borders[written + i] = row[i]
                 written += length
-                ends[found] = written
-                found += 1
-                held = 0
+                ends[count] = written
+                count += 1
+                share_bytes = 0
         for i in range(more):
-            row[common + i] = data[place + i]
-        place += more
+            row[common + i] = data[position + i]
+        position += more
         size = common + more
-        held += more + 3
-    return found
+        share_bytes += more + _ROW_BYTES
+    return count
 
 
 def merge_suffix_tables(tables: Iterable[SuffixTable]) -> SuffixTable:
-    """Returns one table with the weights of each string added up; the smallest are merged first."""
-    waiting = [(table.nbytes, place, table) for place, table in enumerate(tables) if table.rows]
+    """Returns one table with the weights of each string added up; merges the smallest first."""
+    # The number breaks ties.
+    waiting = [(table.nbytes, number, table) for number, table in enumerate(tables) if table.rows]
     if not waiting:
         return SuffixTable.empty()
     heapq.heapify(waiting)
-    place = len(waiting) + max(each[1] for each in waiting)
+    number = max(entry[1] for entry in waiting)
     while len(waiting) > 1:
         first, second = heapq.heappop(waiting)[2], heapq.heappop(waiting)[2]
         merged = _merge_two(first, second)
-        place += 1
-        heapq.heappush(waiting, (merged.nbytes, place, merged))
+        number += 1
+        heapq.heappush(waiting, (merged.nbytes, number, merged))
     return waiting[0][2]
 
 
 class SuffixTableMerger:
-    """Merges tables as they come: what waits never outweighs what is merged, beyond one table."""
+    """Merges tables one by one; those not yet merged take at most as much memory as the sum."""
 
     def __init__(self):
         self._merged = SuffixTable.empty()
@@ -424,12 +425,12 @@ class SuffixTableMerger:
         return self._merged
 
     def to_bytes(self) -> bytes:
-        """Returns the sum's bytes."""
+        """Returns the sum, packed."""
         return self.merged().to_bytes()
 
     @classmethod
     def from_bytes(cls, data: bytes) -> 'SuffixTableMerger':
-        """Returns what gave these bytes."""
+        """Returns a merger with the sum that `to_bytes` packed."""
         merger = cls()
         merger.add(SuffixTable.from_bytes(data))
         return merger
@@ -439,7 +440,7 @@ def _merge_two(first: SuffixTable, second: SuffixTable) -> SuffixTable:
     longest = max(first.longest, second.longest)
     out = np.empty(len(first.data) + len(second.data) + MAX_ROW_OVERHEAD, np.uint8)
     strings = np.empty((2, longest), np.uint8)
-    rows, added, used = merge_rows(read_only(first.data), read_only(second.data), strings, out)
+    rows, added, used = _merge_rows(read_only(first.data), read_only(second.data), strings, out)
     return SuffixTable(read_only(out[:used].copy()), rows, longest, added)
 
 
@@ -451,43 +452,40 @@ def _common_prefix(one: bytes, other: bytes) -> int:
 
 
 @kernel_without_allocation
-def read_row_head(data, place):
-    """Reads what stands before a row's added bytes.
-
-    Returns (bytes in common with the row before, bytes added, weight, the place of those bytes).
-    """
-    head = np.int64(data[np.uint64(place)])
-    place += 1
+def read_row_head(data, position):
+    """Returns (bytes in common, bytes added, weight, position of the bytes added)."""
+    head = np.int64(data[np.uint64(position)])
+    position += 1
     common, more = head >> 4, head & 15
     if common == _ESCAPED:
-        common, place = read_varint(data, place)
+        common, position = read_varint(data, position)
     if more == _ESCAPED:
-        more, place = read_varint(data, place)
-    weight, place = read_varint(data, place)
-    return common, more, weight, place
+        more, position = read_varint(data, position)
+    weight, position = read_varint(data, position)
+    return common, more, weight, position
 
 
 @kernel_without_allocation
 def keep_common(writer, common):
-    """Tells a writer that the strings to come have so many bytes, at most, of those before."""
+    """Notes that the next string has at most `common` bytes in common with the last one read."""
     state = writer.state[0]
     state['common'] = min(state['common'], common)
 
 
 @kernel_without_allocation
 def append_row(writer, string, length, weight):
-    """Writes string[:length]; there is room."""
+    """Writes string[:length]; the caller ensures that there is room."""
     state = writer.state[0]
     common = min(state['common'], length)
-    state['used'] = write_row(writer.out, state['used'], common, string, length, weight)
+    state['used'] = _write_row(writer.out, state['used'], common, string, length, weight)
     state['rows'] += 1
     state['added'] += length - common
     state['common'] = length
 
 
 @kernel_without_allocation
-def write_row(out, used, common, string, length, weight):
-    """Writes string[:length], which has `common` bytes with the row before; there is room."""
+def _write_row(out, used, common, string, length, weight):
+    """Writes string[:length], which has `common` bytes in common with the row before."""
     added = length - common
     out[np.uint64(used)] = np.uint8(min(common, _ESCAPED) << 4 | min(added, _ESCAPED))
     used += 1
@@ -503,8 +501,8 @@ def write_row(out, used, common, string, length, weight):
 
 
 @kernel
-def with_capacity(out, used, more):
-    """Returns `out`, or a larger copy, with room for `more` bytes behind the used ones."""
+def _with_room(out, used, more):
+    """Returns `out`, or a larger copy, with room for `more` bytes after the used ones."""
     if used + more <= len(out):
         return out
     larger = np.empty(2 * (used + more), np.uint8)
@@ -513,30 +511,32 @@ def with_capacity(out, used, more):
 
 
 @kernel_without_allocation
-def _put_bytes(string, common, data, place, more):
-    """Adds a row's bytes to the string before; returns the place behind them, and the length."""
+def _put_bytes(string, common, data, position, more):
+    """Makes a row's string of the one before; returns the next position and the length."""
     for i in range(more):
-        string[np.uint64(common + i)] = data[np.uint64(place + i)]
-    return place + more, common + more
+        string[np.uint64(common + i)] = data[np.uint64(position + i)]
+    return position + more, common + more
 
 
 @kernel_without_allocation
-def merge_rows(first, second, strings, out):
-    """Merges two tables of rows into `out`, equal strings' weights added up.
+def _merge_rows(first, second, strings, out):
+    """Merges two tables into `out` and adds up the weights of equal strings.
 
-    Beside each waiting string stands what it has in common with the string written last: the one
-    with more of it is next, and only where both have the same are bytes compared, from there on.
-    Returns (rows, bytes added in all, bytes used); what is used is never more than both inputs.
+    Of the next string of each table, it keeps the length of the common prefix with the string
+    written last. The string with the longer one comes next; only if both are equal, bytes are
+    compared, from there on. Returns (rows, bytes added, bytes used); the result is never larger
+    than both inputs.
 
     Args:
-      strings: uint8[2, longest], room for the two strings that wait.
+      strings: uint8[2, longest], scratch space for the next strings.
     """
     a, b = strings[0], strings[1]
     used, rows, added = np.int64(0), 0, np.int64(0)
     i, a_common, a_length, a_weight = np.int64(0), np.int64(0), np.int64(0), np.int64(0)
     j, b_common, b_length, b_weight = np.int64(0), np.int64(0), np.int64(0), np.int64(0)
     takes_a, takes_b = True, True
-    # Each row is read and written at one place in the code: the compiler inlines no more.
+    # Rows are read and written at one place each in the code, as the compiler would not inline
+    # more.
     while True:
         if takes_a:
             a_common = np.int64(-1)
@@ -558,27 +558,27 @@ def merge_rows(first, second, strings, out):
                 same += 1
             takes_a = same == b_length or (same < a_length and a[same] > b[same])
             takes_b = same == a_length or (same < b_length and b[same] > a[same])
-            a_common = b_common = same  # of the one that goes on waiting
+            a_common = b_common = same  # for the string that is not written
         if takes_a:
             weight = a_weight + b_weight if takes_b else a_weight
-            used = write_row(out, used, common, a, a_length, weight)
+            used = _write_row(out, used, common, a, a_length, weight)
             added += a_length - common
         else:
-            used = write_row(out, used, common, b, b_length, b_weight)
+            used = _write_row(out, used, common, b, b_length, b_weight)
             added += b_length - common
         rows += 1
 
 
 @kernel
-def unpack_rows(data, longest, strings, ends, weights):
-    """Writes every string in full; `ends` and `weights` have a number for each row."""
+def _unpack_rows(data, longest, strings, ends, weights):
+    """Writes every string in full, with its end and weight."""
     string = np.empty(longest + 1, np.uint8)
-    place, row, written = 0, 0, 0
-    while place < len(data):
-        common, more, weight, place = read_row_head(data, place)
+    position, row, written = 0, 0, 0
+    while position < len(data):
+        common, more, weight, position = read_row_head(data, position)
         for k in range(more):
-            string[common + k] = data[place + k]
-        place += more
+            string[common + k] = data[position + k]
+        position += more
         for k in range(common + more):
             strings[written + k] = string[k]
         written += common + more
@@ -588,27 +588,27 @@ def unpack_rows(data, longest, strings, ends, weights):
 
 
 @kernel_without_allocation
-def measure_rows(data):
-    """Returns the bytes that `unpack_rows` writes."""
-    place, total = 0, 0
-    while place < len(data):
-        common, more, _, place = read_row_head(data, place)
-        place += more
+def _measure_rows(data):
+    """Returns the number of bytes that `_unpack_rows` writes."""
+    position, total = 0, 0
+    while position < len(data):
+        common, more, _, position = read_row_head(data, position)
+        position += more
         total += common + more
     return total
 
 
 @kernel_without_allocation
-def weigh_anew(data, string, row, weights, writer):
+def _write_reweighed(data, string, row, weights, writer):
     """Writes the rows whose new weight, weights[row + i], is not 0.
 
     Args:
-      string: uint8[longest], room for the string that is read.
+      string: uint8[longest], scratch space.
     """
-    place = np.int64(0)
-    while place < len(data):
-        common, more, _, place = read_row_head(data, place)
-        place, length = _put_bytes(string, common, data, place, more)
+    position = np.int64(0)
+    while position < len(data):
+        common, more, _, position = read_row_head(data, position)
+        position, length = _put_bytes(string, common, data, position, more)
         keep_common(writer, common)
         if weights[row] != 0:
             append_row(writer, string, length, weights[row])

@@ -1,8 +1,8 @@
-"""A first look at all tokens: their alphabet, their sums, and a sample of their suffixes.
+"""A survey of all tokens: their alphabet, sums over them, and a sample of their suffixes.
 
-The sample is the tokens whose hash ends in so many zero bits, and within it those with two more:
-from how much the distinct suffixes grow from the smaller to the larger, what all of them take is
-told.
+The sample has the tokens whose hash ends in a number of zero bits, and a smaller sample within it
+those with two more. The growth of the distinct suffixes from the smaller to the larger sample
+predicts the size of the table of all suffixes.
 """
 
 import math
@@ -24,24 +24,25 @@ from tokcore.text.unicode import CODE_POINTS
 _ONE_GROUP = PrefixPartitions(())
 _NESTED_BITS = 2
 
-# Longer suffixes would tell no more about borders; those of a few huge tokens would fill a worker.
+# In characters. Longer suffixes would not improve the borders, and a few huge tokens would fill a
+# worker's memory.
 _SAMPLED_LENGTH = 256
 
 
 @dataclass(frozen=True)
 class TokenSurvey:
-    """What is known of some tokens; surveys of parts add up."""
+    """The survey of some tokens; surveys of parts can be added."""
 
     alphabet: str  # every character, ascending
     tokens: int
-    characters: int  # of all escaped forms
-    weight: int  # count times escaped length, summed up
-    most: int  # count times bytes, summed up: no substring is counted more often
+    characters: int  # of all escaped tokens
+    weight: int  # sum of count times escaped length
+    largest_count: int  # sum of count times bytes: an upper bound of the count of any substring
     sample: SuffixTable
     smaller_sample: SuffixTable
 
     def predicted_bytes(self, bits: int) -> int:
-        """Returns what one table of all suffixes would take (Heaps' law through both samples)."""
+        """Returns the bytes of a table of all suffixes, by Heaps' law through both samples."""
         if bits == 0 or not self.smaller_sample.rows:
             return self.sample.nbytes << bits
         growth = math.log2(self.sample.nbytes / self.smaller_sample.nbytes) / _NESTED_BITS
@@ -53,14 +54,14 @@ class Surveyor:
 
     Args:
       bits: one token in 2^bits is sampled.
-      longest: the longest suffix counted, in characters.
+      longest: of the suffixes counted, in characters.
     """
 
     def __init__(self, bits: int, longest: int):
         self._bits = bits
         self._longest = min(longest, _SAMPLED_LENGTH)
         self._seen = np.zeros(CODE_POINTS, np.uint8)
-        self._tokens = self._characters = self._weight = self._most = 0
+        self._tokens = self._characters = self._weight = self._largest_count = 0
         self._samples = (SuffixTableMerger(), SuffixTableMerger())
 
     def add(self, data: np.ndarray, offsets: np.ndarray, counts: np.ndarray) -> None:
@@ -74,7 +75,7 @@ class Surveyor:
             self._sample(merger, data, offsets, counts, picked)
         self._characters += int(lengths.sum())
         self._weight += _exact_dot(counts, lengths)
-        self._most += _exact_dot(counts, np.diff(offsets) + 1)
+        self._largest_count += _exact_dot(counts, np.diff(offsets) + 1)
 
     def _sample(
         self,
@@ -84,12 +85,12 @@ class Surveyor:
         counts: np.ndarray,
         picked: np.ndarray,
     ) -> None:
-        chosen = np.flatnonzero(picked)
-        if not len(chosen) or self._longest < 1:
+        indices = np.flatnonzero(picked)
+        if not len(indices) or self._longest < 1:
             return
-        starts, ends = read_only(offsets[chosen]), read_only(offsets[chosen + 1])
+        starts, ends = read_only(offsets[indices]), read_only(offsets[indices + 1])
         tokens = map(read_only, pick_ranges(data, starts, ends))
-        batches = escaped_batches(*tokens, read_only(counts[chosen]), self._longest)
+        batches = escaped_batches(*tokens, read_only(counts[indices]), self._longest)
         for batch in batches:
             for _, table in pack_all_suffixes(batch, self._longest, _ONE_GROUP, (0, 1)):
                 merger.add(table)
@@ -98,13 +99,18 @@ class Surveyor:
         points = np.flatnonzero(self._seen).tolist()
         sample, smaller = (merger.merged() for merger in self._samples)
         return TokenSurvey(
-            ''.join(map(chr, points)), self._tokens, self._characters, self._weight, self._most,
-            sample, smaller,
-        )  # fmt: skip
+            ''.join(map(chr, points)),
+            self._tokens,
+            self._characters,
+            self._weight,
+            self._largest_count,
+            sample,
+            smaller,
+        )
 
 
 def add_surveys(surveys: Iterable[TokenSurvey]) -> TokenSurvey:
-    """Returns the survey of all the parts."""
+    """Returns the survey of all parts."""
     surveys = list(surveys)
     samples, smaller = SuffixTableMerger(), SuffixTableMerger()
     for survey in surveys:
@@ -115,13 +121,13 @@ def add_surveys(surveys: Iterable[TokenSurvey]) -> TokenSurvey:
         sum(survey.tokens for survey in surveys),
         sum(survey.characters for survey in surveys),
         sum(survey.weight for survey in surveys),
-        sum(survey.most for survey in surveys),
+        sum(survey.largest_count for survey in surveys),
         samples.merged(),
         smaller.merged(),
     )
 
 
 def _exact_dot(counts: np.ndarray, factors: np.ndarray) -> int:
-    """The sum of products of int64, which may exceed 2^63."""
+    """Returns the sum of products of int64, which may exceed 2^63."""
     low, high = counts & 0xFFFFFFFF, counts >> 32
     return (int(np.dot(high, factors)) << 32) + int(np.dot(low, factors))

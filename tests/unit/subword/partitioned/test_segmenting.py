@@ -1,4 +1,4 @@
-"""Cutting and packing against the plain cutter on strings."""
+"""Segmenting, packing and weighing suffixes, against the plain segmenter on strings."""
 
 from bisect import bisect_right
 
@@ -15,7 +15,6 @@ from tokcore.subword.partitioned.suffix_tables import (
     SuffixTable,
     merge_suffix_tables,
 )
-from tokcore.subword.partitioned.survey import Surveyor, add_surveys
 from tokcore.subword.plain_iteration import PlainSegmenter
 from tokcore.text.t2t import alphabet_of, escape_token
 
@@ -51,24 +50,24 @@ def expected_suffixes(tokens, segmenter, longest):
     weights = {}
     for token, count in tokens.items():
         escaped = escape(token)
-        for cut in segmenter.cuts(escaped):
-            suffix = escaped[cut : cut + longest].encode()
+        for start in segmenter.segment_starts(escaped):
+            suffix = escaped[start : start + longest].encode()
             weights[suffix] = weights.get(suffix, 0) + count
     return weights
 
 
 def assert_tables(tables, expected, groups, group_range):
-    """The tables are of their groups, and hold exactly what is expected in the range."""
+    """Each table has strings of its group, and all together those expected in the range."""
     for group, table in tables:
         assert group_range[0] <= group < group_range[1]
         assert all(bisect_right(groups.borders, string) == group for string, _ in table.items())
-    wanted = {
+    within = {
         string: weight
         for string, weight in expected.items()
         if group_range[0] <= bisect_right(groups.borders, string) < group_range[1]
     }
     merged = merge_suffix_tables(table for _, table in tables)
-    assert list(merged.items()) == sorted(wanted.items(), reverse=True)
+    assert list(merged.items()) == sorted(within.items(), reverse=True)
 
 
 def draw_range(data, groups):
@@ -93,12 +92,12 @@ SUBTOKENS = st.lists(st.text(LETTERS + 'u', min_size=2, max_size=7), max_size=12
 
 @settings(deadline=None)
 @given(TOKENS, LONGEST, BORDERS, SUBTOKENS, st.data())
-def test_packs_the_suffixes_at_the_cuts(tokens, longest, borders, subtokens, data):
+def test_packs_the_suffixes_at_segments(tokens, longest, borders, subtokens, data):
     groups = groups_of(borders)
     group_range = draw_range(data, groups)
     reserved = data.draw(st.lists(st.sampled_from([escape(token) for token in tokens] or ['a_'])))
     letters = sorted(set(LETTERS + 'u10;'))
-    vocabulary = SuffixTable.from_items((each.encode(), 0) for each in [*letters, *subtokens])
+    vocabulary = SuffixTable.from_items((string.encode(), 0) for string in [*letters, *subtokens])
     segmenter = Segmenter(vocabulary, reserved, None)
     tables = []
     for batch in batches_of(tokens, longest):
@@ -109,30 +108,32 @@ def test_packs_the_suffixes_at_the_cuts(tokens, longest, borders, subtokens, dat
 
 @settings(deadline=None)
 @given(TOKENS, LONGEST, BORDERS, SUBTOKENS, st.data())
-def test_weighs_the_heavy_suffix_that_begins_each(tokens, longest, borders, subtokens, data):
+def test_adds_to_the_longest_frequent_prefix_of_each_suffix(
+    tokens, longest, borders, subtokens, data
+):
     groups = groups_of(borders)
     letters = sorted(set(LETTERS + 'u10;'))
     plain = PlainSegmenter.of([*letters, *subtokens])
     suffixes = expected_suffixes(tokens, plain, longest)
-    # Anything may be heavy that begins every suffix with a weight: here, what some draws picked.
-    heavy_strings = {letter.encode() for letter in letters}
+    # Any strings may be frequent, provided that every suffix has one of them as a prefix.
+    frequent_strings = {letter.encode() for letter in letters}
     for suffix in suffixes:
         text = suffix.decode()
-        heavy_strings.add(text[: data.draw(st.integers(1, len(text)))].encode())
+        frequent_strings.add(text[: data.draw(st.integers(1, len(text)))].encode())
     parts = [{} for _ in range(len(groups))]
-    for string in heavy_strings:
+    for string in frequent_strings:
         parts[bisect_right(groups.borders, string)][string] = 1
     frequent = [SuffixTable.from_items(part.items()) for part in parts]
-    vocabulary = SuffixTable.from_items((each.encode(), 0) for each in [*letters, *subtokens])
+    vocabulary = SuffixTable.from_items((string.encode(), 0) for string in [*letters, *subtokens])
     segmenter = Segmenter(vocabulary, [], frequent)
     weights = segmenter.empty_weights()
     for batch in batches_of(tokens, longest):
         segmenter.weigh(batch, weights)
     expected = {}
     for suffix, weight in suffixes.items():
-        begins = max((each for each in heavy_strings if suffix.startswith(each)), key=len)
+        prefix = max(filter(suffix.startswith, frequent_strings), key=len)
         if weight:
-            expected[begins] = expected.get(begins, 0) + weight
+            expected[prefix] = expected.get(prefix, 0) + weight
     tables = list(segmenter.tables(weights))
     assert_tables(tables, expected, groups, (0, len(groups)))
 
@@ -143,16 +144,16 @@ def test_a_character_that_the_vocabulary_lacks_is_an_error():
         segmenter.pack(batches_of({'ab': 1}, 9)[0], 9, PrefixPartitions(()), (0, 1))
 
 
-def test_a_vocabulary_beyond_what_a_trie_can_number_is_refused(monkeypatch):
-    monkeypatch.setattr('tokcore.subword.partitioned.segmenting.MOST_NODES', 5)
+def test_a_vocabulary_of_too_many_nodes_is_refused(monkeypatch):
+    monkeypatch.setattr('tokcore.subword.partitioned.segmenting.MAX_NODES', 5)
     vocabulary = SuffixTable.from_items([(b'abc', 1), (b'abd', 1), (b'_', 1)])
     assert vocabulary.added == 5
     Segmenter(vocabulary, [], None)
-    with pytest.raises(InputError, match='too large to cut by'):
+    with pytest.raises(InputError, match='too large to segment by'):
         Segmenter(vocabulary, ['x_'], None)
 
 
-def test_a_batch_lists_no_more_than_its_bound(monkeypatch):
+def test_the_suffixes_of_a_batch_are_bounded(monkeypatch):
     monkeypatch.setattr('tokcore.subword.partitioned.segmenting.BATCH_BYTES', 500)
     tokens = {'a' * length: 1 for length in range(40)}
     for batch in batches_of(tokens, 10):
@@ -160,24 +161,3 @@ def test_a_batch_lists_no_more_than_its_bound(monkeypatch):
         listed = sum(min(10, size - i) for size in sizes for i in range(size))
         assert listed <= 500 or len(sizes) == 1
     assert sum(len(batch.counts) for batch in batches_of(tokens, 10)) == len(tokens)
-
-
-@settings(deadline=None)
-@given(TOKENS, TOKENS)
-def test_surveys_of_parts_add_up(one, other):
-    surveys = []
-    for tokens in (one, other):
-        surveyor = Surveyor(0, 9)
-        data = read_only(np.frombuffer(''.join(tokens).encode(), np.uint8))
-        offsets = np.cumsum([0, *(len(token.encode()) for token in tokens)]).astype(np.int64)
-        counts = np.array(list(tokens.values()), np.int64)
-        surveyor.add(data, read_only(offsets), read_only(counts))
-        surveys.append(surveyor.result())
-    survey = add_surveys(surveys)
-    items = [*one.items(), *other.items()]
-    assert survey.alphabet == ''.join(sorted(set().union(*one, *other)))
-    assert survey.tokens == len(items)
-    assert survey.characters == sum(len(escape(token)) for token, _ in items)
-    assert survey.weight == sum(len(escape(token)) * count for token, count in items)
-    assert survey.most == sum((len(token.encode()) + 1) * count for token, count in items)
-    assert survey.predicted_bytes(0) == survey.sample.nbytes

@@ -1,4 +1,4 @@
-"""Tables of strings with weights, against dictionaries; groups by prefix."""
+"""Tables of strings with weights, against dictionaries; prefix groups."""
 
 import random
 from bisect import bisect_right
@@ -20,7 +20,7 @@ from tokcore.subword.partitioned.suffix_tables import (
 
 TEXTS = st.text('ab中é\U0001f600', min_size=1, max_size=8)
 
-# Few different bytes: strings that begin each other, with NULs, and some that fill no nibble.
+# Few different bytes, so that strings are prefixes of each other; NULs; lengths beyond a nibble.
 STRINGS = st.one_of(
     st.binary(max_size=6).map(lambda data: bytes(byte % 3 for byte in data)),
     st.integers(0, 40).map(lambda length: b'x' * length + b'y'),
@@ -36,16 +36,16 @@ def sample_of(strings):
 
 @settings(deadline=None)
 @given(st.lists(TEXTS, max_size=40), st.integers(0, 12), st.lists(TEXTS))
-def test_every_string_is_in_the_one_group_whose_bounds_hold_it(sample, number, strings):
+def test_every_string_is_within_the_bounds_of_one_group(sample, number, strings):
     groups = choose_groups(sample_of(sample), number)
     assert len(groups) <= number + 2
-    for string in (each.encode() for each in strings):
-        holding = []
+    for string in map(str.encode, strings):
+        matching = []
         for group in range(len(groups)):
             lower, upper = groups.bounds(group)
             if lower <= string and (not upper or string < upper):
-                holding.append(group)
-        assert holding == [bisect_right(groups.borders, string)]
+                matching.append(group)
+        assert matching == [bisect_right(groups.borders, string)]
 
 
 @settings(deadline=None)
@@ -55,17 +55,17 @@ def test_borders_are_whole_characters(sample, number):
         assert border.decode()
 
 
-def test_a_hot_first_character_is_cut_finer():
+def test_a_frequent_first_character_gets_more_borders():
     dice = random.Random(1)
-    hot = ['e' + ''.join(dice.choices('abcdef', k=6)) for _ in range(900)]
+    frequent = ['e' + ''.join(dice.choices('abcdef', k=6)) for _ in range(900)]
     others = [''.join(dice.choices('xyz', k=7)) for _ in range(100)]
-    groups = choose_groups(sample_of(hot + others), 20)
-    inside = [border for border in groups.borders if border.startswith(b'e')]
-    assert len(inside) >= 15
-    assert max(map(len, inside)) >= 2
+    groups = choose_groups(sample_of(frequent + others), 20)
+    frequent_borders = [border for border in groups.borders if border.startswith(b'e')]
+    assert len(frequent_borders) >= 15
+    assert max(map(len, frequent_borders)) >= 2
 
 
-def test_shares_of_the_sample_are_alike():
+def test_groups_have_similar_shares_of_the_sample():
     dice = random.Random(2)
     strings = {''.join(dice.choices('abcdefgh', weights=range(1, 9), k=7)) for _ in range(5000)}
     groups = choose_groups(sample_of(strings), 25)
@@ -88,26 +88,26 @@ def test_proper_prefixes_are_those_of_whole_characters(text):
 
 
 @given(st.lists(st.integers(0, 50)), st.integers(1, 100))
-def test_passes_cover_the_groups_in_order_and_stay_below_the_limit(sizes, most):
-    ranges = list(pass_ranges(sizes, most))
+def test_passes_cover_the_groups_in_order_and_stay_below_the_limit(sizes, max_bytes):
+    ranges = list(pass_ranges(sizes, max_bytes))
     assert [group for first, last in ranges for group in range(first, last)] == list(
         range(len(sizes))
     )
     for first, last in ranges:
-        assert last - first == 1 or sum(sizes[first:last]) <= most
+        assert last - first == 1 or sum(sizes[first:last]) <= max_bytes
 
 
 def added_up(dictionaries):
     total = {}
-    for each in dictionaries:
-        for string, weight in each.items():
+    for dictionary in dictionaries:
+        for string, weight in dictionary.items():
             total[string] = total.get(string, 0) + weight
     return total
 
 
 @settings(deadline=None)
 @given(ITEMS)
-def test_gives_back_what_was_packed_in_descending_order(items):
+def test_unpacks_the_strings_in_descending_order(items):
     table = SuffixTable.from_items(items.items())
     assert list(table.items()) == sorted(items.items(), reverse=True)
     assert len(table) == len(items)
@@ -118,7 +118,7 @@ def test_gives_back_what_was_packed_in_descending_order(items):
 
 @settings(deadline=None)
 @given(ITEMS)
-def test_knows_the_nodes_of_the_trie_of_its_strings(items):
+def test_the_bytes_added_are_the_nodes_of_a_trie(items):
     prefixes = {string[:length] for string in items for length in range(1, len(string) + 1)}
     table = SuffixTable.from_items(items.items())
     assert table.added == len(prefixes)
@@ -129,7 +129,7 @@ def test_knows_the_nodes_of_the_trie_of_its_strings(items):
 @given(st.lists(ITEMS, max_size=6))
 def test_merging_adds_up(parts):
     merged = merge_suffix_tables(SuffixTable.from_items(part.items()) for part in parts)
-    # The very same bytes, whatever was merged with what.
+    # The same bytes, however the parts were merged.
     assert merged.to_bytes() == SuffixTable.from_items(added_up(parts).items()).to_bytes()
 
 
@@ -144,7 +144,7 @@ def test_a_merger_does_not_depend_on_the_order(parts, dice):
     assert list(merger.merged().items()) == sorted(added_up(parts).items(), reverse=True)
 
 
-def test_what_waits_in_a_merger_never_outweighs_what_is_merged():
+def test_the_tables_waiting_in_a_merger_take_no_more_than_the_sum():
     dice = random.Random(3)
     merger = SuffixTableMerger()
     for _ in range(200):
@@ -155,7 +155,7 @@ def test_what_waits_in_a_merger_never_outweighs_what_is_merged():
 
 @settings(deadline=None)
 @given(ITEMS, st.data())
-def test_rows_can_be_weighed_anew(items, data):
+def test_rows_get_new_weights(items, data):
     table = SuffixTable.from_items(items.items())
     weights = data.draw(st.lists(WEIGHTS, min_size=len(items), max_size=len(items)))
     weighed = table.with_weights(np.array([7, *weights], np.int64), 1)

@@ -1,4 +1,4 @@
-"""Groups claim what the published rule keeps, wherever borders cut and whatever was left out."""
+"""The groups together select what the plain rule selects, whatever their borders."""
 
 from bisect import bisect_right
 
@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from tokcore.subword.partitioned.suffix_tables import PrefixPartitions, SuffixTable, proper_prefixes
 from tokcore.subword.partitioned.sweep import merge_selections, order_subtokens, select_partition
-from tokcore.subword.plain_iteration import keep_substrings
+from tokcore.subword.plain_iteration import select_substrings
 
 TEXTS = st.text('ab中_', min_size=1, max_size=7)
 SUFFIXES = st.dictionaries(TEXTS, st.integers(0, 30), max_size=40)
@@ -16,7 +16,7 @@ MIN_COUNTS = st.integers(1, 60)
 
 
 def grouped(suffixes, borders):
-    """The groups and for each of them its table."""
+    """The groups of these borders, and the table of each."""
     groups = PrefixPartitions(tuple(sorted(border.encode() for border in borders)))
     parts = [{} for _ in range(len(groups))]
     for suffix, weight in suffixes.items():
@@ -33,25 +33,25 @@ def prefix_counts(suffixes):
 
 
 def subtokens_of(groups, tables, min_count, alphabet):
-    selected = [
+    selections = [
         select_partition(table, *groups.bounds(group), min_count)[0]
         for group, table in enumerate(tables)
     ]
-    return list(order_subtokens(merge_selections(selected, groups.borders, alphabet, min_count)))
+    return list(order_subtokens(merge_selections(selections, groups.borders, alphabet, min_count)))
 
 
 @settings(deadline=None, max_examples=300)
 @given(SUFFIXES, BORDERS, MIN_COUNTS)
-def test_all_groups_together_keep_what_the_plain_rule_keeps(suffixes, borders, min_count):
+def test_all_groups_together_select_what_the_plain_rule_selects(suffixes, borders, min_count):
     alphabet = 'ab中_z'
     groups, tables = grouped(suffixes, borders)
-    expected = keep_substrings(prefix_counts(suffixes), min_count, alphabet)
+    expected = select_substrings(prefix_counts(suffixes), min_count, alphabet)
     assert subtokens_of(groups, tables, min_count, alphabet) == expected
 
 
 @settings(deadline=None, max_examples=300)
 @given(SUFFIXES, BORDERS, MIN_COUNTS, MIN_COUNTS)
-def test_without_light_tails_nothing_changes_from_that_min_count_on(
+def test_infrequent_tails_do_not_matter_from_their_min_count_on(
     suffixes, borders, min_weight, more
 ):
     groups, tables = grouped(suffixes, borders)
@@ -67,7 +67,7 @@ def test_without_light_tails_nothing_changes_from_that_min_count_on(
 
 @settings(deadline=None, max_examples=300)
 @given(SUFFIXES, BORDERS, MIN_COUNTS)
-def test_what_stays_of_a_suffix_is_its_longest_heavy_prefix(suffixes, borders, min_weight):
+def test_a_suffix_is_cut_to_its_longest_frequent_prefix(suffixes, borders, min_weight):
     groups, tables = grouped(suffixes, borders)
     counts = prefix_counts(suffixes)
     shared = {prefix for border in groups.borders for prefix in proper_prefixes(border)}
@@ -75,7 +75,7 @@ def test_what_stays_of_a_suffix_is_its_longest_heavy_prefix(suffixes, borders, m
         expected = {}
         for packed, weight in table.items():
             suffix = packed.decode()
-            stays = next(
+            prefix = next(
                 suffix[:length]
                 for length in range(len(suffix), 0, -1)
                 if counts[suffix[:length]] >= min_weight
@@ -83,7 +83,7 @@ def test_what_stays_of_a_suffix_is_its_longest_heavy_prefix(suffixes, borders, m
                 or suffix[:length].encode() in shared
             )
             if weight:
-                expected[stays.encode()] = expected.get(stays.encode(), 0) + weight
+                expected[prefix.encode()] = expected.get(prefix.encode(), 0) + weight
         _, frequent = select_partition(table, *groups.bounds(group), 1, min_weight)
         assert dict(frequent.items()) == expected
         assert frequent.to_bytes()[28:] == SuffixTable.from_items(expected.items()).to_bytes()[28:]
