@@ -149,7 +149,7 @@ def _run(arguments: Sequence[str]) -> int:
     if options.quiet:
         logging.getLogger('pipelines').setLevel(logging.WARNING)
     with contextlib.nullcontext() if options.quiet else shown_progress(sys.stderr):
-        getattr(commands, options.command)(options, beam_flags)
+        commands.run_command(options, beam_flags)
     return 0
 
 

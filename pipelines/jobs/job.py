@@ -1,20 +1,18 @@
-"""What a job reads and writes, on which its bytes depend, and how it is run, on which they do not.
+"""A job: what a command is to read and to make, as dataclasses, and how it is run.
 
-The input is cut into work items; for some formats that takes a pass over the bytes. The shuffle's
-memory is checked against the memory of the runner.
+A job is made once, where options are read, and is then all that a stage is told. What it reads and
+makes decides every byte of its result; `key` records that, for the manifest and to know the result
+again. Its `Execution` changes no byte.
 """
 
-import bisect
 import dataclasses
-import itertools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import ClassVar
 
-import apache_beam as beam
-
+from pipelines.artifacts.counts import CountFiles, CountsFolder, count_names
+from pipelines.artifacts.outputs import StageKey
 from pipelines.engines.engine import Engine
-from pipelines.engines.progress import advance, track_work
 from pipelines.files import filesystem
 from pipelines.jobs.corpus import Corpus
 from pipelines.options.job import (
@@ -26,44 +24,19 @@ from pipelines.options.job import (
     WorkOptions,
     option_name,
 )
+from pipelines.options.vocabulary import SampleOptions, VocabularyLayout
 from pipelines.transforms.encode_blocks import EncodedFeature, SplitShards
-from pipelines.transforms.read import MOST_AHEAD, MapToStats, ReadBlocks
-from pipelines.transforms.stats import read_stats
 from pipelines.transforms.write_shards import converted_names
-from tokcore.corpus.archive_reading import in_passes, reading_on
-from tokcore.corpus.corpus import CorpusFile, Split, WorkItem
-from tokcore.corpus.filters.applying import find_end
-from tokcore.corpus.formats import CorpusFormat, index_ranges, plan_items, read_blocks
-from tokcore.encoding.encoder import DEFAULT_CACHE_BYTES
-from tokcore.encoding.scheme import EncodingOptions, Scheme
-from tokcore.errors import InputError
+from tokcore.corpus.corpus import Split
+from tokcore.encoding.scheme import EncodingOptions, LearningOptions, Scheme, TokenRules
 from tokcore.options import recorded
 from tokcore.records.examples import Feature
-from tokcore.records.manifest import shard_name
+from tokcore.records.manifest import Manifest, OutputFile, VocabularyRecord, shard_name
 from tokcore.schemes import find_scheme
 
 _BUCKET_BYTES = 16 << 20
 """Planned size of a bucket: sorting it takes a few times as much, and a shard of usual size is a
 handful. Half would double the elements of the shuffle, twice the memory of every writer."""
-
-_INDEXING = 'indexing'
-
-_Numbered = tuple[int, tuple[CorpusFormat, Any]]
-
-_LEAST_RUN_BYTES = 4 << 20
-"""A memory that is too small for this is refused: more runs than that would be all seeking."""
-
-_LARGEST_GROUP = 32 << 20
-"""Buckets joined for one range read of each run. Twice as much takes twice the time to merge, since
-from there on the allocator gives pages back each time and gets them anew."""
-
-_BLOCK_FACTOR = 8
-"""What a thread takes for a block, over its text: the cleaned text, ids, their growth, records;
-measured, with what the allocator keeps."""
-
-_LINE_FACTOR = 16
-"""What a thread takes for a line that is much longer than an item, at most, over its text; measured
-with 16 MiB. Only of characters that no vocabulary has seen, each spelled in digits, it is more."""
 
 
 @dataclass(frozen=True)
@@ -78,7 +51,7 @@ class VocabularyPaths:
 
     @property
     def given(self) -> list[str]:
-        """The paths, each once."""
+        """The paths without repeats."""
         return list(dict.fromkeys(path for path in (self.inputs, self.targets) if path))
 
 
@@ -103,18 +76,6 @@ class CorpusReading(LineOptions):
         """Returns the reading of one split."""
         return dataclasses.replace(self, corpus=self.corpus.only(split))
 
-    def for_manifest(self) -> dict[str, object]:
-        """Returns the options that say how files are read as lines."""
-        splits = self.corpus.splits
-        if any(split.dataset or split.prefixes or split.max_examples for split in splits):
-            return {**recorded(self), 'datasets': [_dataset_record(split) for split in splits]}
-        of_splits = {
-            option_name(split.name, name): value
-            for split in splits
-            for name, value in {**split.format.options, **_filters_record(split)}.items()
-        }
-        return {**recorded(self), **of_splits}
-
 
 @dataclass(frozen=True)
 class EncodeOptions(DatasetOptions):
@@ -125,14 +86,6 @@ class EncodeOptions(DatasetOptions):
     """
 
     encoding: EncodingOptions = EncodingOptions()
-
-    def for_manifest(self, reading: CorpusReading) -> dict[str, object]:
-        """Returns what the shards depend on, beside the vocabularies: of the splits there are."""
-        there = reading.corpus.split_names
-        absent = {option_name(split, 'shards') for split in SPLITS if split not in there}
-        own = {name: value for name, value in recorded(self).items() if name not in absent}
-        own |= recorded(self.encoding) | recorded(reading.scheme)
-        return {**own, **reading.for_manifest()}
 
     def file_names(self, corpus: Corpus) -> list[str]:
         """Returns the names of all files of all shards."""
@@ -178,63 +131,6 @@ class EncodeOptions(DatasetOptions):
 
 
 @dataclass(frozen=True)
-class ReadPlan:
-    """A reading cut into work items.
-
-    Attributes:
-        reading: what is read.
-        items: by split its work items, in their order.
-        item_bytes: about the size of an item, and of what is read at once of a gzip stream.
-        workers: threads of a worker.
-    """
-
-    reading: CorpusReading
-    items: Mapping[str, Sequence[WorkItem]]
-    item_bytes: int
-    workers: int = 1
-
-    @property
-    def all_items(self) -> list[WorkItem]:
-        """The work items of all splits, in the order of the splits."""
-        return [item for split in self.reading.corpus.split_names for item in self.items[split]]
-
-    def passes(self, split: str) -> list[tuple[WorkItem, ...]]:
-        """Returns a split's work items as one worker each is to read them, one after the other.
-
-        Those of an archive are together, as far as that is read from its beginning. No pass is of two
-        datasets: each of these reads an archive for itself.
-        """
-        firsts = sorted(
-            each.first_file_index for each in self.reading.corpus.splits if each.name == split
-        )
-        of_datasets = itertools.groupby(
-            self.items[split], lambda item: bisect.bisect_right(firsts, item.file_index)
-        )
-        return [
-            together
-            for _, items in of_datasets
-            for together in in_passes(list(items), lambda item: item.files, self.item_bytes)
-        ]
-
-    @property
-    def stored_bytes(self) -> int:
-        """How much all items read, of files as they are stored."""
-        return sum(each.stored_bytes for each in self.all_items)
-
-    def only(self, split: str) -> 'ReadPlan':
-        """Returns the plan of one split."""
-        return dataclasses.replace(
-            self, reading=self.reading.only(split), items={split: self.items[split]}
-        )
-
-    def read(self, pipeline: beam.Pipeline) -> beam.PCollection:
-        """Returns the blocks of all splits."""
-        return pipeline | 'ReadBlocks' >> ReadBlocks(
-            self.all_items, self.item_bytes, self.reading.max_line_bytes, self.workers
-        )
-
-
-@dataclass(frozen=True)
 class Execution(RunningOptions, WorkOptions, ShuffleOptions):
     """How a job is run.
 
@@ -254,167 +150,297 @@ class Execution(RunningOptions, WorkOptions, ShuffleOptions):
         )
 
 
-def plan_reading(reading: CorpusReading, execution: Execution, folder: str) -> ReadPlan:
-    """Cuts what is read into work items.
+@dataclass(frozen=True, kw_only=True)
+class BuildJob:
+    """Count the training text, learn vocabularies and encode all splits, into one folder.
 
-    Args:
-        reading: what is read.
-        execution: the size of an item, and the engine that runs the pass.
-        folder: for what the workers report.
-
-    Raises:
-        InputError: the two files of a pair have different numbers of lines, or a gzip is damaged.
+    Attributes:
+        reading: the corpus; all of it is encoded.
+        dataset: what the shards depend on.
+        output: an absolute path.
+        execution: how it is run.
+        learning: how vocabularies are learned; None if the scheme learns nothing.
+        vocabularies: which sides have one, and how their files are called.
+        sample: what of the training text vocabularies are counted from.
     """
-    splits, item_bytes = reading.corpus.splits, execution.item_bytes
-    ranges = [(split.format, part) for split in splits for part in index_ranges(split, item_bytes)]
-    found: dict[int, tuple] = {}
-    if ranges:
-        report = filesystem.join(folder, 'line-counts')
-        passes = in_passes(list(enumerate(ranges)), _files_of, item_bytes)
-        indexing = MapToStats(passes, _index_ranges, report)
-        with track_work('index', _INDEXING, sum(part.stored_bytes for _, part in ranges)):
-            execution.engine.run(lambda pipeline: pipeline | 'IndexLines' >> indexing)
-        found = {each.number: each.found for each in read_stats(report, _Indexed)}
-    indexed = (found[number] for number in range(len(ranges)))
-    items: dict[str, list[WorkItem]] = {}
-    ended = []
-    for split in splits:
-        index = [next(indexed) for _ in index_ranges(split, item_bytes)]
-        own = plan_items(split, index, item_bytes)
-        ended.append(_ended(split, own, reading, item_bytes))
-        items.setdefault(split.name, []).extend(own)
-    corpus = dataclasses.replace(reading.corpus, splits=tuple(ended))
-    reading = dataclasses.replace(reading, corpus=corpus)
-    return ReadPlan(reading, items, item_bytes, execution.engine.workers)
+
+    reading: CorpusReading
+    dataset: EncodeOptions
+    output: str
+    execution: Execution
+    learning: LearningOptions | None = None
+    vocabularies: VocabularyLayout = VocabularyLayout()
+    sample: SampleOptions = SampleOptions()
+
+    @property
+    def vocabulary_names(self) -> dict[str, str]:
+        """The file name of each side's vocabulary: `both`, or `inputs` and `targets`."""
+        sides = self.reading.corpus.format.sides
+        return self.vocabularies.names(self.reading.scheme, self.dataset.name, self.learning, sides)
+
+    def vocabulary_paths(self, folder: str) -> VocabularyPaths:
+        """Returns the vocabularies' files in a folder, for each side that is encoded."""
+        paths = {
+            side: filesystem.join(folder, name) for side, name in self.vocabulary_names.items()
+        }
+        targets = paths.get('targets', paths.get('both', ''))
+        is_paired = self.reading.corpus.is_paired
+        return VocabularyPaths(targets, paths.get('inputs', targets) if is_paired else None)
+
+    @property
+    def counts_folders(self) -> dict[str, CountsFolder]:
+        """For each vocabulary, by its side, the folder with its counts."""
+        names = self.vocabulary_names
+        return {
+            side: CountsFolder(
+                filesystem.join(self.output, f'counts.{side}' if len(names) > 1 else 'counts'),
+                side if self.reading.corpus.is_paired else 'text',
+                root=self.output,
+            )
+            for side in names
+        }
+
+    @property
+    def file_names(self) -> list[str]:
+        """The files of the result: vocabularies, the ids of those that hold none, and shards."""
+        names = list(self.vocabulary_names.values())
+        ids = [self.reading.scheme.entries_name(name) for name in names]
+        shards = self.dataset.file_names(self.reading.corpus)
+        return [*names, *(name for name in ids if name is not None), *shards]
+
+    def key(self) -> StageKey:
+        """Returns what the result depends on."""
+        options = {
+            **_dataset_options(self.dataset, self.reading),
+            **(self.learning.for_manifest() if self.learning else {}),
+            **recorded(self.vocabularies),
+            **recorded(self.sample),
+            'scheme': self.reading.scheme.name,
+        }
+        return _text_key('build', options, self.reading)
 
 
-def _ended(
-    split: Split, items: Sequence[WorkItem], reading: CorpusReading, item_bytes: int
-) -> Split:
-    """Returns a dataset with its end, for which its beginning is read here."""
-    if split.max_examples is None:
-        return split
-    # In the order of places, which is that of names; what an archive has in another one is kept.
-    with reading_on(filesystem.open_binary, [item.files for item in items]) as open_binary:
-        blocks = (
-            block
-            for item in items
-            for block in read_blocks(item, open_binary, item_bytes, reading.max_line_bytes)
-        )
-        end = find_end(blocks, split, reading.scheme.normalizer)
-    return dataclasses.replace(split, end=end)
+@dataclass(frozen=True, kw_only=True)
+class CountJob:
+    """Count the tokens of the training text into one or more COUNTS folders.
+
+    Attributes:
+        reading: the corpus; of several splits the first is the training text.
+        folders: what is counted, and where to.
+        execution: how it is run.
+        sample: what of the text is counted.
+    """
+
+    reading: CorpusReading
+    folders: Sequence[CountsFolder]
+    execution: Execution
+    sample: SampleOptions = SampleOptions()
+
+    @property
+    def output(self) -> str:
+        """The folder that the user named."""
+        return self.folders[0].root or self.folders[0].path
+
+    @property
+    def file_names(self) -> list[str]:
+        """The files of the result."""
+        return [f'{folder.path}/{name}' for folder in self.folders for name in count_names()]
+
+    def key(self, folder: CountsFolder) -> StageKey:
+        """Returns what the counts of one of the folders depend on."""
+        options = {
+            'side': folder.side, **_reading_options(self.reading), **recorded(self.sample)
+        }  # fmt: skip
+        return _text_key('count', options, self.reading, folder.scheme)
+
+
+@dataclass(frozen=True, kw_only=True)
+class MergeJob:
+    """Add up COUNTS folders into a new one.
+
+    Attributes:
+        folders: as the user named them.
+        output: an absolute path.
+        execution: how it is run.
+    """
+
+    folders: Sequence[str]
+    output: str
+    execution: Execution
+
+    def key(self, counts: CountFiles, manifests: Sequence[Manifest], rules: TokenRules) -> StageKey:
+        """Returns what the sum depends on.
+
+        Args:
+            counts: the files of all folders.
+            manifests: of the folders.
+            rules: by which all of them were counted.
+        """
+        sides = [manifest.options.get('side') for manifest in manifests]
+        options = {'merged': len(self.folders), 'side': sides}
+        return StageKey('count', options, counts.wanted_inputs(), rules)
+
+
+@dataclass(frozen=True, kw_only=True)
+class PiecesJob:
+    """Count the pieces that codes make of the training text into a file, and write ids beside codes.
+
+    Attributes:
+        reading: the corpus, with the scheme of the codes.
+        side: which side of pairs is counted; 'text' of a text.
+        codes_path: an absolute path.
+        special_tokens: what has the first ids.
+        output: the file, an absolute path.
+        execution: how it is run.
+    """
+
+    reading: CorpusReading
+    side: str
+    codes_path: str
+    special_tokens: Sequence[str]
+    output: str
+    execution: Execution
+    sample: ClassVar[SampleOptions] = SampleOptions()
+
+    def key(self, record: VocabularyRecord) -> StageKey:
+        """Returns what the table of pieces depends on; `record` is of the codes."""
+        options = {
+            'scheme': self.reading.scheme.name,
+            'side': self.side,
+            **recorded(self.reading.scheme),
+            **_reading_options(self.reading),
+            'codes': [record.name, record.bytes, record.crc32c],
+            'special_tokens': list(self.special_tokens),
+        }
+        return _text_key('pieces', options, self.reading)
 
 
 @dataclass(frozen=True)
-class _Indexed:
-    """What a format found in the range of this number."""
+class TextToCount:
+    """A training text to learn from: its corpus, the side of pairs, and the sample of its lines."""
 
-    number: int
-    found: tuple
-
-
-def _files_of(numbered: _Numbered) -> tuple[CorpusFile]:
-    return (numbered[1][1].file,)
+    reading: CorpusReading
+    side: str
+    sample: SampleOptions = SampleOptions()
 
 
-def _index_ranges(together: Sequence[_Numbered]) -> Iterator[_Indexed]:
-    with reading_on(filesystem.open_binary, list(map(_files_of, together))) as open_binary:
-        for number, (indexing, part) in together:
-            found = indexing.index(part, open_binary)
-            advance(_INDEXING, part.stored_bytes)
-            yield _Indexed(number, found)
+@dataclass(frozen=True, kw_only=True)
+class VocabJob:
+    """Learn a vocabulary into a file.
 
-
-@dataclass(frozen=True)
-class ShuffleMemory:
-    """Sizes that keep every process of a job below its share of the memory."""
-
-    run_bytes: int  # of a part of a run, in memory
-    group_bytes: int  # of the buckets merged at once
-    workers: int  # threads in a process
-    processes: int
-
-
-def fit_memory(
-    execution: Execution, longest_line: int, vocabularies: int, reads_ahead: bool = False
-) -> ShuffleMemory:
-    """Returns the largest buffers, and with them the most threads, that fit.
-
-    Args:
-        execution: the buffer wanted and the limit, the threads wanted and the size of a work item.
-        longest_line: the most bytes that a line can have; one at a time has so many.
-        vocabularies: how many there are; each thread remembers tokens of each.
-        reads_ahead: whether parts of compressed files may be read ahead.
-
-    Raises:
-        InputError: not even one thread with the least buffer fits.
+    Attributes:
+        source: a text, or counts of one.
+        scheme: whose vocabulary it is.
+        learning: how it is learned.
+        output: the file, an absolute path.
+        execution: how it is run.
     """
-    runner, item_bytes = execution.engine.runner, execution.item_bytes
-    share = runner.memory_share(execution.memory_bytes)
-    least = min(_LEAST_RUN_BYTES, execution.buffer_bytes // 2)
-    # What the longest line takes beyond the block that it stands for.
-    line = max(0, _LINE_FACTOR * longest_line - _BLOCK_FACTOR * item_bytes)
-    needed = 0
-    for workers in range(execution.engine.workers, 0, -1):
-        # A block of each thread, one that is read and one that waits.
-        threads = workers * vocabularies * DEFAULT_CACHE_BYTES
-        blocks = (workers + 2) * item_bytes * _BLOCK_FACTOR // 2
-        if reads_ahead and workers > 1:
-            blocks += (workers + 1) * MOST_AHEAD * item_bytes
-        needed = threads + blocks + line + 2 * least
-        if share is None or needed <= share:
-            buffers = execution.buffer_bytes
-            if share is not None:
-                buffers = min(buffers, share - threads - blocks - line)
-            # A group is held as it was read and as it is written, by each thread and once more.
-            group = min(_LARGEST_GROUP, max(1, buffers // (2 * (workers + 1))))
-            return ShuffleMemory(max(1, buffers // 2), group, workers, runner.processes)
-    raise InputError(
-        f'encoding takes at least {_mib(needed)} MiB of memory beside the program, and '
-        f'{_mib(share)} are left of --memory or free; give more, or a smaller '
-        + ('--max-line-size' if line > blocks else '--item-size')
-    )
+
+    source: TextToCount | CountFiles
+    scheme: Scheme
+    learning: LearningOptions
+    output: str
+    execution: Execution
+
+    def key(self) -> StageKey:
+        """Returns what the vocabulary depends on."""
+        scheme = {'scheme': self.scheme.name}
+        learning = self.learning.for_manifest()
+        if isinstance(self.source, CountFiles):
+            options = {**scheme, **recorded(self.scheme), **learning}
+            return StageKey('vocab', options, self.source.wanted_inputs(), self.scheme.rules)
+        options = {
+            **scheme,
+            'side': self.source.side,
+            **recorded(self.scheme),
+            **_reading_options(self.source.reading),
+            **recorded(self.source.sample),
+            **learning,
+        }
+        return _text_key('vocab', options, self.source.reading)
 
 
-def refuse_too_large(reading: CorpusReading, execution: Execution, vocabularies: int) -> None:
-    """Refuses a shuffle that cannot be held, before anything is read for it.
+@dataclass(frozen=True, kw_only=True)
+class EncodeJob:
+    """Encode a corpus with vocabularies that exist.
 
-    Through files that is one of too little memory for the least buffers; else the runner says what
-    it can take. Records are about as large as their text: subtokens take two bytes where the text
-    took three or four, and each example some fifty.
-
-    Raises:
-        InputError: it would not fit.
+    Attributes:
+        reading: the corpus.
+        vocabularies: their files.
+        dataset: what the shards depend on.
+        output: a folder, an absolute path.
+        execution: how it is run.
     """
-    if execution.through_files:
-        fit_memory(execution, reading.longest_line, vocabularies, reading.corpus.may_have_parts)
-        return
-    corpus = reading.corpus
-    # A work item is not cut further, and a gzip file is one, or a member of an archive.
-    items = sum(
-        1 if each.file.is_stream else -(-each.file.size // execution.item_bytes)
-        for each in corpus.inputs
-        if each.side == 0
-    )
-    size = sum(map(corpus.text_bytes, corpus.split_names))
-    execution.engine.runner.refuse_shuffle(size, items)
+
+    reading: CorpusReading
+    vocabularies: VocabularyPaths
+    dataset: EncodeOptions
+    output: str
+    execution: Execution
+    sample: ClassVar[SampleOptions] = SampleOptions()
+
+    @property
+    def file_names(self) -> list[str]:
+        """The files of the shards."""
+        return self.dataset.file_names(self.reading.corpus)
+
+    def key(self, records: Sequence[VocabularyRecord]) -> StageKey:
+        """Returns what the shards depend on; `records` are of the vocabularies."""
+        vocabularies = [
+            [each.side, *(part for file in (each, *each.beside) for part in _identity(file))]
+            for each in records
+        ]
+        options = {
+            **_dataset_options(self.dataset, self.reading),
+            'vocabularies': vocabularies,
+            'scheme': self.reading.scheme.name,
+        }
+        return _text_key('encode', options, self.reading)
 
 
-def _mib(size: int) -> int:
-    return -(-size >> 20)
+Job = BuildJob | CountJob | MergeJob | PiecesJob | VocabJob | EncodeJob
+
+
+def _text_key(
+    stage: str, options: dict[str, object], reading: CorpusReading, scheme: Scheme | None = None
+) -> StageKey:
+    rules = (scheme or reading.scheme).rules
+    return StageKey(stage, options, reading.corpus.wanted_inputs(), rules)
+
+
+def _dataset_options(dataset: EncodeOptions, reading: CorpusReading) -> dict[str, object]:
+    """Returns what shards depend on, beside vocabularies; numbers of shards of the splits there are."""
+    splits = reading.corpus.split_names
+    absent = {option_name(split, 'shards') for split in SPLITS if split not in splits}
+    options = {name: value for name, value in recorded(dataset).items() if name not in absent}
+    options |= recorded(dataset.encoding) | recorded(reading.scheme)
+    return {**options, **_reading_options(reading)}
+
+
+def _reading_options(reading: CorpusReading) -> dict[str, object]:
+    """Returns how files are read as lines; by split, or by dataset where the job names datasets."""
+    splits = reading.corpus.splits
+    if any(split.dataset or split.prefixes or split.max_examples for split in splits):
+        return {**recorded(reading), 'datasets': [_dataset_record(split) for split in splits]}
+    of_splits = {
+        option_name(split.name, name): value
+        for split in splits
+        for name, value in {**split.format.options, **_filters_record(split)}.items()
+    }
+    return {**recorded(reading), **of_splits}
 
 
 def _filters_record(split: Split) -> dict[str, object]:
     """Returns what manifests say of filters, where there are any."""
-    told = [
-        {'filter': each.spec, 'made_of': each.stamp} if each.stamp else each.spec
-        for each in split.filters
+    filters = [
+        {'filter': asked.spec, 'made_of': asked.stamp} if asked.stamp else asked.spec
+        for asked in split.filters
     ]
-    return {'clean': told} if told else {}
+    return {'clean': filters} if filters else {}
 
 
 def _dataset_record(split: Split) -> dict[str, object]:
-    told = {
+    optional = {
         'name': split.dataset,
         'max_examples': split.max_examples,
         'prefixes': list(split.prefixes),
@@ -423,6 +449,10 @@ def _dataset_record(split: Split) -> dict[str, object]:
         'split': split.name,
         'format': split.format.name,
         **split.format.options,
-        **{name: value for name, value in told.items() if value},
+        **{name: value for name, value in optional.items() if value},
         **_filters_record(split),
     }
+
+
+def _identity(file: VocabularyRecord | OutputFile) -> tuple[str, int, str]:
+    return file.name, file.bytes, file.crc32c

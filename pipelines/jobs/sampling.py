@@ -1,15 +1,14 @@
 """The sample that a vocabulary is counted from: what it can be of, how it is found and told."""
 
 import dataclasses
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from pipelines.engines.progress import advance, track_work
 from pipelines.files import filesystem
 from pipelines.jobs.corpus import Corpus
-from pipelines.jobs.job import Execution, ReadPlan
-from pipelines.options.reading import options_of
-from pipelines.options.vocabulary import SampledVocabulary
+from pipelines.jobs.job import Execution
+from pipelines.jobs.read_plan import ReadPlan
 from pipelines.transforms.read import MapToStats
 from pipelines.transforms.stats import read_stats
 from tokcore.corpus.archive_reading import in_passes, reading_on
@@ -87,25 +86,6 @@ class SampledPlan:
         )
 
 
-def sampling_from_options(values: Mapping[str, object], corpus: Corpus) -> SampledVocabulary:
-    """Returns what is asked for of a training corpus; raises InputError as `refuse_unfit`."""
-    sampling = options_of(SampledVocabulary, values)
-    refuse_unfit(sampling.vocab_sample, corpus)
-    return sampling
-
-
-def refuse_sample(values: Mapping[str, object], why: str) -> None:
-    """Refuses a sample, if one is asked for, where no vocabulary is learned from text.
-
-    Raises:
-        InputError: it tells why.
-    """
-    if values['vocab_sample'] is not None:
-        raise InputError(
-            f'--vocab-sample is of text that a vocabulary is learned from, and {why}; leave it out'
-        )
-
-
 def refuse_unfit(how: str | None, corpus: Corpus) -> None:
     """Refuses a sample that cannot be had of a training corpus.
 
@@ -121,7 +101,7 @@ def refuse_unfit(how: str | None, corpus: Corpus) -> None:
         instead = 'give --vocab-sample uniform:0.1, say, which takes rows of any format'
         if not split.format.rows_are_lines:
             raise InputError(
-                f'--vocab-sample {how} takes every so-manieth line of a file, as Tensor2Tensor '
+                f'--vocab-sample {how} takes every n-th line of a file, as Tensor2Tensor '
                 f'does, and the rows of {whose} are {split.format.what}; {instead}'
             )
         if split.max_examples is not None:

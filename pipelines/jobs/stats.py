@@ -10,7 +10,8 @@ import apache_beam as beam
 
 from pipelines.files import filesystem
 from pipelines.jobs.corpus import Corpus, input_texts
-from pipelines.jobs.job import Execution, ReadPlan
+from pipelines.jobs.job import Execution
+from pipelines.jobs.read_plan import ReadPlan
 from pipelines.options.job import RejectionLimit
 from pipelines.transforms.count_tokens import REJECTED, STATS
 from pipelines.transforms.stats import (

@@ -26,15 +26,15 @@ from pipelines.options.job import (
     option_name,
     split_files,
 )
-from pipelines.options.reading import refuse_strays, settled
+from pipelines.options.reading import refuse_misplaced, settle_choice
 from pipelines.options.vocabulary import (
-    BuiltVocabularies,
-    GivenVocabularies,
     LineBytes,
     LineEnding,
     LinePieces,
     LineVocabulary,
-    SampledVocabulary,
+    SampleOptions,
+    VocabularyFiles,
+    VocabularyLayout,
     encoding_options,
     learning_options,
     scheme_option,
@@ -127,7 +127,7 @@ def known_commands() -> dict[str, Command]:
                 *splits,
                 _DATASET,
                 vocabulary,
-                Group((BuiltVocabularies, SampledVocabulary, encoding), section='vocabulary'),
+                Group((VocabularyLayout, SampleOptions, encoding), section='vocabulary'),
                 _RUNNING,
                 _WORK,
                 _SHUFFLE,
@@ -138,7 +138,7 @@ def known_commands() -> dict[str, Command]:
             (
                 training,
                 Group((CountsToMerge, PiecesToCount, CountedSide), section='counts'),
-                Group((schemes_option(), tokens, SampledVocabulary), section='vocabulary'),
+                Group((schemes_option(), tokens, SampleOptions), section='vocabulary'),
                 Group((CountsOutput,), section='counts'),
                 _RUNNING,
                 _WORK,
@@ -148,7 +148,7 @@ def known_commands() -> dict[str, Command]:
             'learn a vocabulary, from text or from counts',
             (
                 training,
-                Group((CountsToLearn, CountedSide, SampledVocabulary), section='vocabulary'),
+                Group((CountsToLearn, CountedSide, SampleOptions), section='vocabulary'),
                 vocabulary,
                 Group((VocabularyOutput,), section='vocabulary'),
                 _RUNNING,
@@ -159,7 +159,7 @@ def known_commands() -> dict[str, Command]:
             'encode a corpus with vocabularies that exist',
             (
                 *splits,
-                Group((GivenVocabularies, recorded_scheme, tokens, encoding), section='vocabulary'),
+                Group((VocabularyFiles, recorded_scheme, tokens, encoding), section='vocabulary'),
                 _DATASET,
                 _RUNNING,
                 _WORK,
@@ -222,11 +222,11 @@ def finish_options(command: Command, given: Mapping[str, object]) -> dict[str, o
             value = given.get(by, known[by].default)
             # What is recorded beside a vocabulary may choose later, and so may several schemes.
             if isinstance(value, str):
-                found = settled(kind, found, value)
+                found = settle_choice(kind, found, value)
                 kinds.append(kind.chosen(value))
                 if known[by].default is None:
                     later.append(kind.chosen(value))
-        refuse_strays(kinds, found, group.prefix)
+        refuse_misplaced(kinds, found, group.prefix)
         for owner, each in ((kind, each) for kind in kinds for each in declared(kind)):
             if each.default is not MISSING and owner in later:
                 continue  # what is recorded comes before the default

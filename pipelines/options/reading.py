@@ -11,7 +11,7 @@ from tokcore.options import Choice, Declared, Kind, as_typed, declared, flag, sh
 _Options = TypeVar('_Options')
 
 
-def options_of(kind: type[_Options], values: Mapping[str, object], prefix: str = '') -> _Options:
+def options_from(kind: type[_Options], values: Mapping[str, object], prefix: str = '') -> _Options:
     """Returns an instance with the values of its options; defaults stand for those that lack.
 
     Args:
@@ -36,28 +36,6 @@ def field_values(kind: type, values: Mapping[str, object], prefix: str = '') -> 
         elif each.default is MISSING:
             raise InputError(f'{flag(key)} is missing')
     return found
-
-
-def read_options(kinds: Sequence[Kind], given: Mapping[str, object]) -> list[object]:
-    """Reads names with values, as a job file has them, into dataclasses; one of each kind.
-
-    A value is a number or a string, as it would be typed; true or false of what is typed without a
-    value; a list where an option takes several.
-
-    Raises:
-        InputError: a name that none of them has, a value that cannot be or is missing, or an option
-            that does not go with the others.
-    """
-    known = {each.name: each for kind in kinds for each in declared(kind)}
-    for name in given:
-        if name not in known:
-            raise InputError(f'there is no option {shown(name)}; there are {", ".join(known)}')
-    values = {known[name].key: option_value(known[name], value) for name, value in given.items()}
-    refuse_strays(kinds, values)
-    for kind in kinds:
-        if isinstance(kind, Choice):
-            values = settled(kind, values, values.get(kind.by.replace('-', '_')))
-    return [options_of(chosen_kind(kind, values), values) for kind in kinds]
 
 
 def option_value(each: Declared, value: object, called: str | None = None) -> object:
@@ -94,14 +72,9 @@ def _one_value(each: Declared, value: object, called: str) -> object:
         raise InputError(f'{called}: {error}') from None
 
 
-def chosen_kind(kind: Kind, values: Mapping[str, object]) -> type:
-    """Returns a dataclass, the chosen one of several."""
-    if isinstance(kind, Choice):
-        return kind.chosen(values.get(kind.by.replace('-', '_')))
-    return kind
-
-
-def settled(choice: Choice, given: Mapping[str, object], value: str | None) -> dict[str, object]:
+def settle_choice(
+    choice: Choice, given: Mapping[str, object], value: str | None
+) -> dict[str, object]:
     """Returns what was given, where it is known which dataclass of a choice is chosen.
 
     Args:
@@ -117,7 +90,7 @@ def settled(choice: Choice, given: Mapping[str, object], value: str | None) -> d
     typed = {each.name for each in declared(choice) if each.option.kind is as_typed}
     for each in declared(choice.chosen(value)):
         words = given.get(each.key)
-        # What is no word any more was settled before.
+        # What is no word any more was settle_choice before.
         if each.name in typed and isinstance(words, (str, list)):
             try:
                 found[each.key] = option_value(each, list(words) if each.option.many else words)
@@ -126,7 +99,7 @@ def settled(choice: Choice, given: Mapping[str, object], value: str | None) -> d
     return found
 
 
-def refuse_strays(kinds: Sequence[Kind], given: Mapping[str, object], prefix: str = '') -> None:
+def refuse_misplaced(kinds: Sequence[Kind], given: Mapping[str, object], prefix: str = '') -> None:
     """Refuses options that do not go with what else was given, or with what was chosen.
 
     Args:

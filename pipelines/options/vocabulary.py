@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import get_args
 
 from pipelines.options.job import NameStyle
-from pipelines.options.reading import options_of, settled
+from pipelines.options.reading import options_from, settle_choice
 from tokcore.corpus.vocab_sample import vocab_sample
 from tokcore.encoding.scheme import EncodingOptions, LearningOptions, NothingToLearn, Scheme
 from tokcore.errors import InputError
@@ -90,13 +90,13 @@ def scheme_from_options(
     own = {each.key for each in declared(choice.chosen(name))}
     others = {each.key for other in among for each in declared(choice.chosen(other))} - own
     given = {key: value for key, value in values.items() if key not in others}
-    return options_of(choice.chosen(name), settled(choice, given, name))
+    return options_from(choice.chosen(name), settle_choice(choice, given, name))
 
 
 def learning_from_options(scheme: Scheme, values: Mapping[str, object]) -> LearningOptions:
     """Returns what is asked of a scheme's learner; raises InputError as `scheme_from_options`."""
     choice = learning_options()
-    found = options_of(choice.chosen(scheme.name), settled(choice, values, scheme.name))
+    found = options_from(choice.chosen(scheme.name), settle_choice(choice, values, scheme.name))
     scheme.check(found)
     return found
 
@@ -104,7 +104,7 @@ def learning_from_options(scheme: Scheme, values: Mapping[str, object]) -> Learn
 def encoding_from_options(scheme: Scheme, values: Mapping[str, object]) -> EncodingOptions:
     """Returns what is asked of a scheme's encoder; raises InputError as `scheme_from_options`."""
     choice = encoding_options()
-    return options_of(choice.chosen(scheme.name), settled(choice, values, scheme.name))
+    return options_from(choice.chosen(scheme.name), settle_choice(choice, values, scheme.name))
 
 
 def two_languages(word: str) -> tuple[str, str]:
@@ -118,7 +118,7 @@ def two_languages(word: str) -> tuple[str, str]:
 
 
 @dataclass(frozen=True, kw_only=True)
-class BuiltVocabularies:
+class VocabularyLayout:
     """Whether the sides of pairs have one vocabulary, and what vocabularies are called."""
 
     shared_vocab: bool = option(
@@ -192,7 +192,7 @@ class BuiltVocabularies:
 
 
 @dataclass(frozen=True, kw_only=True)
-class SampledVocabulary:
+class SampleOptions:
     """What of the training corpus vocabularies are counted from."""
 
     vocab_sample: str | None = option(
@@ -208,7 +208,7 @@ class SampledVocabulary:
 
 
 @dataclass(frozen=True, kw_only=True)
-class GivenVocabularies:
+class VocabularyFiles:
     """Vocabularies to encode with: one of all sides, or one of each."""
 
     vocab: str | None = option('vocabulary of all sides', path, 'FILE', default=None)

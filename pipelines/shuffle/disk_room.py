@@ -17,7 +17,7 @@ from typing import BinaryIO
 
 from pipelines.files import filesystem
 from pipelines.jobs.corpus import Corpus
-from pipelines.jobs.job import ReadPlan
+from pipelines.jobs.read_plan import ReadPlan
 from pipelines.transforms.encode_blocks import BlockEncoder, LoadedBlockEncoder
 from tokcore.corpus.archive_reading import reading_on
 from tokcore.corpus.corpus import Block, MemberFile, Split, WorkItem

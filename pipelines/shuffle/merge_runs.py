@@ -21,7 +21,9 @@ from pipelines.engines.pool import OrderedPool, in_global_window
 from pipelines.engines.progress import advance, set_total, track_work
 from pipelines.files import filesystem
 from pipelines.files.claims import CLAIM_NAME, Claim, WorkFolder
-from pipelines.jobs.job import EncodeOptions, Execution, ReadPlan, fit_memory
+from pipelines.jobs.job import EncodeOptions, Execution
+from pipelines.jobs.read_plan import ReadPlan
+from pipelines.jobs.shuffle_memory import fit_memory
 from pipelines.jobs.stats import rejection_budget, write_read_stats, write_rejected_stats
 from pipelines.shuffle.plan import (
     RunItem,

@@ -21,7 +21,9 @@ from pipelines.files import filesystem
 from pipelines.files.claims import CLAIM_NAME, Claim, delete_own_if_empty, sweep_claim
 from pipelines.files.filesystem import delete_if_empty, delete_known, names_below
 from pipelines.jobs.corpus import InputChecksums
-from pipelines.jobs.job import EncodeOptions, ReadPlan, ShuffleMemory
+from pipelines.jobs.job import EncodeOptions
+from pipelines.jobs.read_plan import ReadPlan
+from pipelines.jobs.shuffle_memory import ShuffleMemory
 from pipelines.shuffle.disk_room import find_room
 from pipelines.transforms.encode_blocks import BlockEncoder, EncodedFeature, SplitShards
 from tokcore.corpus.corpus import MAX_LINE_BYTES, Split, WorkItem, split_of

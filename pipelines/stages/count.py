@@ -20,15 +20,17 @@ from pipelines.artifacts.counts import (
     counted_table,
     find_counts,
     log_counts,
+    log_sample,
     read_counts_or_empty,
 )
 from pipelines.artifacts.manifest import earlier_rules, read_manifest
-from pipelines.artifacts.outputs import StageKey, StageOutput, StageTask
+from pipelines.artifacts.outputs import StageOutput, StageTask
 from pipelines.engines.engine import Engine
 from pipelines.engines.progress import advance, track_work
 from pipelines.files import filesystem
 from pipelines.files.attempts import Attempt
-from pipelines.jobs.job import CorpusReading, Execution, ReadPlan, plan_reading
+from pipelines.jobs.job import CorpusReading, CountJob, Execution, MergeJob
+from pipelines.jobs.read_plan import ReadPlan, plan_reading
 from pipelines.jobs.sampling import SampledPlan, plan_sample
 from pipelines.jobs.stats import (
     ReadStats,
@@ -38,7 +40,6 @@ from pipelines.jobs.stats import (
     write_stats,
 )
 from pipelines.options.job import RejectionLimit
-from pipelines.options.vocabulary import SampledVocabulary
 from pipelines.stages.run_stage import StageResult, run_stage
 from pipelines.transforms.count_tokens import (
     TABLES,
@@ -54,7 +55,6 @@ from tokcore.corpus.sampling import RowSample
 from tokcore.counts.tables import COUNT_PARTITIONS, SideGroups
 from tokcore.encoding.scheme import Scheme, TokenRules
 from tokcore.errors import InputError
-from tokcore.options import recorded
 from tokcore.records.manifest import MANIFEST_NAME, Manifest, OutputFile, SampleRecord
 from tokcore.text.unicode import check_unicode
 from tokcore.warm_up import compile_kernels
@@ -64,112 +64,108 @@ _OVERFLOW_NAME = 'overflow'
 _MERGING = 'merging counts'
 
 
-def count_stage(
-    reading: CorpusReading,
-    execution: Execution,
-    folders: Sequence[CountsFolder],
-    planned: ReadPlan | None = None,
-    sampling: SampledVocabulary = SampledVocabulary(),
-) -> list[tuple[OutputFile, ...]]:
-    """Counts the training lines' tokens into folders, each ended by its manifest.
+def count_stage(job: CountJob) -> None:
+    """Counts the training lines' tokens into COUNTS folders; raises as `count_folders`."""
+    rejected = count_folders(job)
+    outputs = [StageOutput.of_counts(folder.path) for folder in job.folders]
+    for output, files in zip(outputs, rejected, strict=True):
+        output.warn_rejected(files)
+    manifest = read_manifest(outputs[0].manifest_path)
+    if manifest is not None:
+        log_sample(manifest)
 
-    The text is read once, for several schemes too. A folder that already holds this result is left
-    as it is. Returns of each folder the files of rejected lines, which are kept in
+
+def count_folders(job: CountJob, planned: ReadPlan | None = None) -> list[tuple[OutputFile, ...]]:
+    """Counts the training lines' tokens into folders, each completed by its manifest.
+
+    The text is read once, also for several schemes. A folder that already has this result is left
+    as it is. Returns for each folder the files of rejected lines, which are kept in
     `COUNTS.rejected`.
 
     Args:
-        reading: the training corpus.
-        execution: how it is run.
-        folders: what to count.
-        planned: its work items, if they are cut already: for another stage, which reads the same
-            lines and keeps those that are rejected, so that they are not kept here.
-        sampling: what of the corpus is counted.
+        job: what is counted.
+        planned: the work items, if another stage has cut them already. That stage reads the same
+            lines and keeps the rejected ones, so they are not kept here.
 
     Raises:
         InputError: a line that cannot be used, an empty corpus or sample, or a folder with another
             result.
     """
     tasks = [
-        StageTask(
-            wanted_counts(reading, folder, sampling),
-            StageOutput.of_counts(folder.path, folder.root),
-            count_names(),
-        )
-        for folder in folders
+        StageTask(job.key(folder), StageOutput.of_counts(folder.path, folder.root), count_names())
+        for folder in job.folders
     ]
 
     def make(*attempts: Attempt | None) -> list[StageResult]:
-        missing = [place for place, attempt in enumerate(attempts) if attempt is not None]
-        paths = [attempts[place].path for place in missing]
-        plan = planned or plan_reading(reading, execution, paths[0])
-        counting = [folders[place] for place in missing]
-        sides = frozenset(side for folder in counting for side in folder.sides)
-        sampled = plan_sample(plan, sampling.vocab_sample, execution, paths[0], sides)
-        counted = count_into(sampled, execution, counting, paths)
+        missing = [
+            (task, folder, attempt.path)
+            for task, folder, attempt in zip(tasks, job.folders, attempts, strict=True)
+            if attempt is not None
+        ]
+        _, folders, paths = zip(*missing, strict=True)
+        plan = planned or plan_reading(job.reading, job.execution, paths[0])
+        sides = frozenset(side for folder in folders for side in folder.sides)
+        sampled = plan_sample(plan, job.sample.vocab_sample, job.execution, paths[0], sides)
+        counts = _count_into(sampled, job.execution, folders, paths)
         return [
             StageResult(
-                tasks[place].key.manifest(
-                    each.stats.inputs, each.stats.lines, tokens=each.table.tokens,
-                    files=each.table.files, datasets=each.stats.datasets, sample=each.sample,
+                task.key.manifest(
+                    count.stats.inputs,
+                    count.stats.lines,
+                    tokens=count.table.tokens,
+                    files=count.table.files,
+                    datasets=count.stats.datasets,
+                    sample=count.sample,
                 ),
-                () if planned else each.stats.rejected,
+                () if planned else count.stats.rejected,
             )
-            for place, each in zip(missing, counted, strict=True)
-        ]  # fmt: skip
+            for (task, _, _), count in zip(missing, counts, strict=True)
+        ]
 
-    made = run_stage(tasks, make, execution)
-    for folder, each in zip(folders, made, strict=True):
-        if each is not None:
-            log_counts(each.manifest, folder.path)
+    results = run_stage(tasks, make, job.execution)
+    for folder, result in zip(job.folders, results, strict=True):
+        if result is not None:
+            log_counts(result.manifest, folder.path)
             if planned is None:
-                log_filtered(each.manifest.lines)
-    return [() if each is None else each.rejected for each in made]
-
-
-def wanted_counts(
-    reading: CorpusReading, folder: CountsFolder, sampling: SampledVocabulary
-) -> StageKey:
-    """Returns what the bytes of a COUNTS folder depend on."""
-    options = {'side': folder.side, **reading.for_manifest(), **recorded(sampling)}
-    scheme = folder.scheme or reading.scheme
-    return StageKey('count', options, reading.corpus.wanted_inputs(), scheme.rules)
+                log_filtered(result.manifest.lines)
+    return [() if result is None else result.rejected for result in results]
 
 
 @dataclass(frozen=True)
-class CountedFolder:
-    """What was read for a folder, and what is in it."""
+class _CountedFolder:
+    """What was read for a COUNTS folder, and what it holds."""
 
     stats: ReadStats
     table: CountedTable
     sample: tuple[SampleRecord, ...] = ()
 
 
-def count_into(
+def _count_into(
     sampled: SampledPlan,
     execution: Execution,
     folders: Sequence[CountsFolder],
     paths: Sequence[str],
-) -> list[CountedFolder]:
+) -> list[_CountedFolder]:
     """Counts into an attempt's folders, one for each of `folders`.
 
     Rejected lines go to the first of a scheme's folders.
     """
     plan = sampled.plan
     by_scheme: dict[Scheme, list[int]] = {}
-    for place, folder in enumerate(folders):
-        by_scheme.setdefault(folder.scheme or plan.reading.scheme, []).append(place)
+    for number, folder in enumerate(folders):
+        by_scheme.setdefault(folder.scheme or plan.reading.scheme, []).append(number)
     branches = [
-        CountInto(
+        _CountInto(
             plan.reading,
             execution.engine.workers,
             scheme,
-            tuple(folders[place].sides for place in places),
-            tuple(paths[place] for place in places),
+            tuple(folders[number].sides for number in numbers),
+            tuple(paths[number] for number in numbers),
             execution.max_rejected,
             rejection_budget(plan, execution),
             sampled.sample,
         )
-        for scheme, places in by_scheme.items()
+        for scheme, numbers in by_scheme.items()
     ]
     for branch in branches:
         execution.engine.compile_first(functools.partial(compile_kernels, branch.scheme))
@@ -181,14 +177,14 @@ def count_into(
 
     with track_work('count', READING, plan.stored_bytes):
         execution.engine.run(build)
-    made: dict[str, CountedFolder] = {}
+    counts: dict[str, _CountedFolder] = {}
     for branch in branches:
-        made |= branch.made()
+        counts |= branch.counts()
     return [
         dataclasses.replace(
-            made[path],
+            counts[path],
             sample=sampled.records(
-                folder.side, folder.sides, made[path].stats.lines[0], made[path].table.tokens
+                folder.side, folder.sides, counts[path].stats.lines[0], counts[path].table.tokens
             ),
         )
         for folder, path in zip(folders, paths, strict=True)
@@ -196,7 +192,7 @@ def count_into(
 
 
 @dataclass(eq=False)
-class CountInto(beam.PTransform):
+class _CountInto(beam.PTransform):
     """Counts blocks by one scheme into folders, and reports what was read beside the first of them.
 
     Attributes:
@@ -241,8 +237,8 @@ class CountInto(beam.PTransform):
     def _files_path(self) -> str:
         return filesystem.join(self.paths[0], 'files')
 
-    def made(self) -> dict[str, CountedFolder]:
-        """Returns what was counted into each path, when the pipeline has run.
+    def counts(self) -> dict[str, _CountedFolder]:
+        """Returns what was counted into each path, after the pipeline has run.
 
         Raises:
             InputError: a split has no line with text.
@@ -250,54 +246,47 @@ class CountInto(beam.PTransform):
         written = list(read_stats(self._files_path, WrittenCounts))
         stats = read_job_stats(self.reading.corpus, self.paths[0], self.max_rejected)
         return {
-            path: CountedFolder(
+            path: _CountedFolder(
                 stats,
                 counted_table(
-                    [each for each in written if each.group == group], path, self.scheme.rules
+                    [file for file in written if file.group == group], path, self.scheme.rules
                 ),
             )
             for group, path in enumerate(self.paths)
         }
 
 
-def merge_stage(folders: Sequence[str], output: str, execution: Execution) -> None:
+def merge_stage(job: MergeJob) -> None:
     """Adds up COUNTS folders into a new one.
 
     Raises:
-        InputError: a folder that is not whole, is of another Unicode version or is the output
+        InputError: a folder that is incomplete, is of another Unicode version or is the output
             itself, or another result in the output.
     """
-    counts = find_counts(folders)
-    manifests = [_counts_manifest(folder, output) for folder in folders]
-    rules = _common_rules(dict(zip(folders, manifests, strict=True)))
+    counts = find_counts(job.folders)
+    manifests = [_counts_manifest(folder, job.output) for folder in job.folders]
+    rules = _common_rules(dict(zip(job.folders, manifests, strict=True)))
     check_recorded(counts, rules)
-    key = StageKey(
-        'count',
-        {'merged': len(folders), 'side': [manifest.options.get('side') for manifest in manifests]},
-        counts.wanted_inputs(),
-        rules,
-    )
+    key = job.key(counts, manifests, rules)
     tokens = sum(manifest.tokens or 0 for manifest in manifests)
 
     def make(attempt: Attempt) -> list[StageResult]:
         started = time.monotonic()
-        table = _merge_into(counts, rules, attempt.path, execution.engine)
+        table = _merge_into(counts, rules, attempt.path, job.execution.engine)
         if table.tokens != tokens:
             raise InputError(
-                f'what is merged has {table.tokens} tokens, but {MANIFEST_NAME} of the folders '
+                f'the merged counts have {table.tokens} tokens, but {MANIFEST_NAME} of the folders '
                 f'states {tokens} in all; count them again with --overwrite'
             )
         manifest = key.manifest(
-            tuple(each.checksum() for each in key.inputs),
-            tokens=tokens,
-            files=table.files,
+            tuple(file.checksum() for file in key.inputs), tokens=tokens, files=table.files
         )
         return [StageResult(manifest, seconds={'merge': time.monotonic() - started})]
 
-    task = StageTask(key, StageOutput.of_counts(output), count_names())
-    [made] = run_stage([task], make, execution)
-    if made is not None:
-        log_counts(made.manifest, output)
+    task = StageTask(key, StageOutput.of_counts(job.output), count_names())
+    [result] = run_stage([task], make, job.execution)
+    if result is not None:
+        log_counts(result.manifest, job.output)
 
 
 def _counts_manifest(folder: str, output: str) -> Manifest:
@@ -307,7 +296,7 @@ def _counts_manifest(folder: str, output: str) -> Manifest:
     manifest = read_manifest(filesystem.join(path, MANIFEST_NAME))
     if manifest is None:
         raise InputError(
-            f'{folder} is no COUNTS folder: it has no {MANIFEST_NAME}; --merge takes the folders '
+            f'{folder} is not a COUNTS folder: it has no {MANIFEST_NAME}; --merge takes the folders '
             'that `tokbeam count` makes'
         )
     check_unicode(manifest.unicode, f'the count folder {folder}')
@@ -318,7 +307,7 @@ def _common_rules(manifests: Mapping[str, Manifest]) -> TokenRules:
     """Returns the rules by which all folders were counted.
 
     Raises:
-        InputError: there are two of them; both are named.
+        InputError: two folders have different rules; both are named.
     """
     rules = {folder: manifest.rules or earlier_rules() for folder, manifest in manifests.items()}
     first, *others = rules

@@ -6,21 +6,15 @@ from dataclasses import dataclass
 
 import apache_beam as beam
 
-from pipelines.artifacts.outputs import StageKey, StageOutput, StageTask
+from pipelines.artifacts.outputs import StageOutput, StageTask
 from pipelines.artifacts.vocabularies import read_vocabulary
 from pipelines.engines.progress import track_work
 from pipelines.files import filesystem
 from pipelines.files.attempts import Attempt
 from pipelines.files.claims import WorkFolder
-from pipelines.jobs.job import (
-    CorpusReading,
-    EncodeOptions,
-    Execution,
-    ReadPlan,
-    VocabularyPaths,
-    plan_reading,
-    refuse_too_large,
-)
+from pipelines.jobs.job import EncodeJob, EncodeOptions, Execution, VocabularyPaths
+from pipelines.jobs.read_plan import ReadPlan, plan_reading
+from pipelines.jobs.shuffle_memory import refuse_too_large
 from pipelines.jobs.stats import (
     ReadStats,
     log_filtered,
@@ -46,21 +40,51 @@ _LOGGED_WORDS = 10
 """Unknown words that a warning names, the most frequent ones: enough to see what is wrong."""
 
 
-@dataclass(frozen=True)
-class Encoded:
-    """What an encoding pipeline read and wrote."""
-
-    stats: ReadStats
-    shards: tuple[OutputFile, ...]
-
-
-def given_vocabularies(
-    paths: VocabularyPaths, scheme: Scheme, needs_ids: bool = True
-) -> tuple[VocabularyRecord, ...]:
-    """Returns the manifest's entries of vocabulary files of a scheme that were given.
+def encode_stage(job: EncodeJob) -> None:
+    """Encodes a corpus with vocabularies that exist.
 
     Raises:
-        InputError: a file that is missing or no vocabulary, or has no ids where these are needed.
+        InputError: a line that cannot be used, an empty split, or a folder with another result.
+    """
+    execution = job.execution
+    output = StageOutput.of_dataset(job.output)
+    records = vocabulary_records(job.vocabularies, job.reading.scheme)
+    key = job.key(records)
+    work = WorkFolder(execution.work, job.output)
+
+    def make(attempt: Attempt) -> list[StageResult]:
+        plan = plan_reading(job.reading, execution, attempt.path)
+        encoded = encode_into(
+            plan, execution, job.vocabularies, job.dataset, attempt.path, job.output
+        )
+        manifest = key.manifest(
+            encoded.stats.inputs,
+            encoded.stats.lines,
+            vocabularies_used=records,
+            files=encoded.shards,
+            datasets=encoded.stats.datasets,
+        )
+        return [StageResult(manifest, encoded.stats.rejected)]
+
+    [result] = run_stage(
+        [StageTask(key, output, job.file_names)],
+        make,
+        execution,
+        kept=[work, KeptRuns(work.path, job.output)],
+        read=_vocabulary_files(job.vocabularies, records),
+        check=lambda: refuse_too_large(job.reading, execution, len(records)),
+    )
+    if result is not None:
+        log_shards(result, output)
+
+
+def vocabulary_records(
+    paths: VocabularyPaths, scheme: Scheme, needs_ids: bool = True
+) -> tuple[VocabularyRecord, ...]:
+    """Reads vocabulary files of a scheme and returns their entries for a manifest.
+
+    Raises:
+        InputError: a file is missing or is not a vocabulary, or has no ids and these are needed.
     """
     by_path: dict[str, list[str]] = {}
     for side, path in (('inputs', paths.inputs), ('targets', paths.targets)):
@@ -89,47 +113,6 @@ def given_vocabularies(
     return tuple(records)
 
 
-def encode_stage(
-    reading: CorpusReading,
-    execution: Execution,
-    vocabularies: VocabularyPaths,
-    options: EncodeOptions,
-    folder: str,
-) -> None:
-    """Encodes a corpus with vocabularies that exist.
-
-    Raises:
-        InputError: a line that cannot be used, an empty split, or a folder with another result.
-    """
-    output = StageOutput.of_dataset(folder)
-    records = given_vocabularies(vocabularies, reading.scheme)
-    key = wanted_encoding(reading, records, options)
-    work = WorkFolder(execution.work, folder)
-
-    def make(attempt: Attempt) -> list[StageResult]:
-        plan = plan_reading(reading, execution, attempt.path)
-        encoded = encode_into(plan, execution, vocabularies, options, attempt.path, folder)
-        manifest = key.manifest(
-            encoded.stats.inputs,
-            encoded.stats.lines,
-            vocabularies_used=records,
-            files=encoded.shards,
-            datasets=encoded.stats.datasets,
-        )
-        return [StageResult(manifest, encoded.stats.rejected)]
-
-    [made] = run_stage(
-        [StageTask(key, output, options.file_names(reading.corpus))],
-        make,
-        execution,
-        kept=[work, KeptRuns(work.path, folder)],
-        given=_vocabulary_files(vocabularies, records),
-        check=lambda: refuse_too_large(reading, execution, len(records)),
-    )
-    if made is not None:
-        log_shards(made, output)
-
-
 def _vocabulary_files(
     vocabularies: VocabularyPaths, records: Sequence[VocabularyRecord]
 ) -> list[str]:
@@ -140,27 +123,12 @@ def _vocabulary_files(
     return [*vocabularies.given, *beside]
 
 
-def _identity(file: VocabularyRecord | OutputFile) -> tuple[str, int, str]:
-    return file.name, file.bytes, file.crc32c
+@dataclass(frozen=True)
+class Encoded:
+    """What an encoding pipeline read and wrote."""
 
-
-def wanted_encoding(
-    reading: CorpusReading, records: Sequence[VocabularyRecord], options: EncodeOptions
-) -> StageKey:
-    """Returns what the bytes of the shards depend on."""
-    return StageKey(
-        'encode',
-        {
-            **options.for_manifest(reading),
-            'vocabularies': [
-                [each.side, *(part for file in (each, *each.beside) for part in _identity(file))]
-                for each in records
-            ],
-            'scheme': reading.scheme.name,
-        },
-        reading.corpus.wanted_inputs(),
-        reading.scheme.rules,
-    )
+    stats: ReadStats
+    shards: tuple[OutputFile, ...]
 
 
 def encode_into(
@@ -291,9 +259,9 @@ def _encode_through_runner(
     engine.run(build)
 
 
-def log_shards(made: StageResult, output: StageOutput) -> None:
+def log_shards(result: StageResult, output: StageOutput) -> None:
     """Logs what was read and written of each split."""
-    for lines in made.manifest.lines:
+    for lines in result.manifest.lines:
         _LOGGER.info(
             'encode: %s: %d lines, %d examples, %d empty, in %s',
             lines.split,
@@ -302,5 +270,5 @@ def log_shards(made: StageResult, output: StageOutput) -> None:
             lines.empty,
             output.folder,
         )
-    log_filtered(made.manifest.lines)
-    output.warn_rejected(made.rejected)
+    log_filtered(result.manifest.lines)
+    output.warn_rejected(result.rejected)

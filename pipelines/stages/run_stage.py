@@ -1,4 +1,4 @@
-"""What every stage does around its own work: claim, look whether it is done, make, publish."""
+"""What every stage does around its own work: claim the output, see whether it is done, publish."""
 
 import contextlib
 import dataclasses
@@ -20,21 +20,27 @@ _LOGGER = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class StageResult:
-    """A stage's result, whole in its attempt: the manifest, but for what follows from the rest."""
+    """The files in an attempt's folder, and a manifest to be completed.
+
+    Attributes:
+        manifest: of the result, without the final names of the files of rejected lines.
+        rejected: these files, by their names in the attempt's folder.
+        seconds: that each part took; None: the stage is timed as a whole.
+    """
 
     manifest: Manifest
-    rejected: tuple[OutputFile, ...] = ()  # by their names in the attempt
-    seconds: dict[str, float] | None = None  # of its parts; None for the whole as one
+    rejected: tuple[OutputFile, ...] = ()
+    seconds: dict[str, float] | None = None
 
 
 class KeptWork(Protocol):
-    """Work beside an output that a rerun goes on with: sorted runs, a learner's rounds."""
+    """Work beside an output from which a rerun continues: sorted runs, a learner's rounds."""
 
     def sweep(self) -> None:
-        """Deletes it: the output is whole."""
+        """Deletes it, because the output is complete."""
 
     def swept(self) -> contextlib.AbstractContextManager[None]:
-        """Sweeps it behind a block that makes the output, unless it is still of use."""
+        """Returns a context that deletes it after the output is made, unless it is still of use."""
 
 
 def run_stage(
@@ -43,59 +49,59 @@ def run_stage(
     execution: Execution,
     *,
     kept: Sequence[KeptWork] = (),
-    given: Sequence[str] = (),
+    read: Sequence[str] = (),
     check: Callable[[], None] = lambda: None,
 ) -> list[StageResult | None]:
-    """Makes those of a stage's results that are not there.
-
-    Returns for each task what was made, None if it was there.
+    """Makes the results that do not exist yet; returns a result for each task, None if it existed.
 
     Args:
-        tasks: the results.
-        make: takes an `Attempt` for each task, None if its result is there, and gives what it made
+        tasks: what is to exist.
+        make: takes an `Attempt` for each task, None if its result exists, and returns what it made
             in the attempts' folders.
         execution: how the job is run.
-        kept: swept when the output is whole.
-        given: paths that are read beside the inputs.
-        check: refuses, before anything is made, what cannot be.
+        kept: is deleted when the output is complete.
+        read: paths that are read beside the inputs.
+        check: refuses, before anything is made, what cannot be made.
 
     Raises:
-        InputError: as `up_to_date`, `check` and `make`; or a result that is there has lost more
-            lines than may be.
+        InputError: as `up_to_date`, `check` and `make`; or an existing result has lost more lines
+            than are allowed.
     """
     started = time.monotonic()
     stage = tasks[0].key.stage
     results: list[StageResult | None] = [None] * len(tasks)
     with contextlib.ExitStack() as stack:
         claims: dict[int, Claim] = {}
-        for place, task in enumerate(tasks):
+        for number, task in enumerate(tasks):
             claim = stack.enter_context(task.output.claim())
-            done = up_to_date(task, claim, execution.overwrite, [*given, *execution.read_beside])
+            done = up_to_date(task, claim, execution.overwrite, [*read, *execution.read_beside])
             if done is None:
-                claims[place] = claim
+                claims[number] = claim
             elif execution.max_rejected is not None:
                 refuse_losses(execution.max_rejected, done.lines)
         if not claims:
-            for each in kept:
-                each.sweep()
+            for work in kept:
+                work.sweep()
             _LOGGER.info(
                 '%s: already done in %s', stage, ', '.join(task.output.path for task in tasks)
             )
             return results
         check()
-        for each in kept:
-            stack.enter_context(each.swept())
+        for work in kept:
+            stack.enter_context(work.swept())
         attempts = [
-            stack.enter_context(task.output.attempt(claims[place])) if place in claims else None
-            for place, task in enumerate(tasks)
+            stack.enter_context(task.output.attempt(claims[number])) if number in claims else None
+            for number, task in enumerate(tasks)
         ]
         with stage_running(stage):
-            all_made = make(*attempts)
+            made = make(*attempts)
         whole = {stage: time.monotonic() - started}
-        for (place, claim), made in zip(claims.items(), all_made, strict=True):
-            task, results[place] = tasks[place], made
-            run = task.key.run_record(made.seconds or whole, execution.engine.flags)
-            rejected = task.output.rejected_files(made.rejected)
-            manifest = dataclasses.replace(made.manifest, rejected=rejected)
-            publish(task, claim, attempts[place], manifest, run, made.rejected)
+        for (number, claim), result in zip(claims.items(), made, strict=True):
+            task, attempt = tasks[number], attempts[number]
+            assert attempt is not None
+            results[number] = result
+            run = task.key.run_record(result.seconds or whole, execution.engine.flags)
+            rejected = task.output.rejected_files(result.rejected)
+            manifest = dataclasses.replace(result.manifest, rejected=rejected)
+            publish(task, claim, attempt, manifest, run, result.rejected)
     return results

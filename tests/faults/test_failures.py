@@ -20,7 +20,7 @@ def ends_with(monkeypatch, tmp_path):
         def meet(*_):
             raise error
 
-        monkeypatch.setattr('pipelines.cli.commands.count', meet)
+        monkeypatch.setattr('pipelines.cli.commands.run_command', meet)
         return run(*ARGUMENTS)
 
     return run_into

@@ -5,7 +5,8 @@ import pytest
 from pipelines.engines.engine import choose_engine
 from pipelines.files.filesystem import StoredFile
 from pipelines.jobs.corpus import Corpus, CorpusInput
-from pipelines.jobs.job import CorpusReading, Execution, refuse_too_large
+from pipelines.jobs.job import CorpusReading, Execution
+from pipelines.jobs.shuffle_memory import refuse_too_large
 from tokcore.corpus.corpus import CorpusFile, Split
 from tokcore.corpus.tsv import Tsv
 from tokcore.errors import InputError

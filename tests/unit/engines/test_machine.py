@@ -12,7 +12,8 @@ from pipelines.engines.engine import choose_engine
 from pipelines.engines.machine import available_bytes, resident_bytes, total_bytes, usable_cores
 from pipelines.files.filesystem import StoredFile
 from pipelines.jobs.corpus import Corpus, CorpusInput
-from pipelines.jobs.job import CorpusReading, Execution, refuse_too_large
+from pipelines.jobs.job import CorpusReading, Execution
+from pipelines.jobs.shuffle_memory import refuse_too_large
 from tokcore.corpus.corpus import CorpusFile, Split
 from tokcore.corpus.formats import Lines
 from tokcore.errors import InputError

@@ -4,7 +4,8 @@ import pytest
 
 from pipelines.engines.engine import choose_engine
 from pipelines.jobs.corpus import SplitPaths, find_corpus
-from pipelines.jobs.job import CorpusReading, Execution, fit_memory
+from pipelines.jobs.job import CorpusReading, Execution
+from pipelines.jobs.shuffle_memory import fit_memory
 from tokcore.errors import InputError
 
 MIB = 1 << 20

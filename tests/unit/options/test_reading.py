@@ -7,12 +7,11 @@ import pytest
 from pipelines.options.beam import Parser
 from pipelines.options.commands import Group, add_groups, known_commands
 from pipelines.options.reading import (
-    chosen_kind,
     field_values,
-    options_of,
-    read_options,
-    refuse_strays,
-    settled,
+    option_value,
+    options_from,
+    refuse_misplaced,
+    settle_choice,
 )
 from tokcore.errors import InputError
 from tokcore.options import (
@@ -96,10 +95,10 @@ def test_an_option_of_one_name_may_mean_something_else_in_another_kind():
     found = {each.name: each for each in declared(choice)}['vocab-size']
     assert found.option.kind is as_typed and found.default is MISSING
     assert 'of other: something else, from 1 to 9' in found.help
-    assert settled(choice, {'vocab_size': '9'}, 'other') == {'vocab_size': 9}
+    assert settle_choice(choice, {'vocab_size': '9'}, 'other') == {'vocab_size': 9}
     with pytest.raises(InputError, match='--vocab-size: .* from 1 to 9'):
-        settled(choice, {'vocab_size': '10'}, 'other')
-    assert settled(choice, {'vocab_size': '10'}, 'subword') == {'vocab_size': 10}
+        settle_choice(choice, {'vocab_size': '10'}, 'other')
+    assert settle_choice(choice, {'vocab_size': '10'}, 'subword') == {'vocab_size': 10}
 
 
 def test_an_option_of_one_name_is_typed_alike():
@@ -130,18 +129,26 @@ def parsed(arguments, *kinds):
     return vars(parser.parse_args(arguments))
 
 
+def from_file(**given):
+    """The values of a job file's keys, as `cli.job_file` reads them, made a dataclass."""
+    known = {each.key: each for kind in (Scheme, LEARNING) for each in declared(kind)}
+    values = {key: option_value(known[key], value) for key, value in given.items()}
+    scheme = values.get('scheme')
+    refuse_misplaced([Scheme, LEARNING], values)
+    return options_from(LEARNING.chosen(scheme), settle_choice(LEARNING, values, scheme))
+
+
 def test_a_command_line_and_a_job_file_give_the_same():
     line = '--scheme subword --vocab-size 7 --reserved-token a --reserved-token b'
     given = parsed(line.split(), Scheme, LEARNING)
-    from_line = options_of(chosen_kind(LEARNING, given), given)
-    file = {'scheme': 'subword', 'vocab-size': 7, 'reserved-token': ['a', 'b']}
-    assert read_options([Scheme, LEARNING], file) == [Scheme(scheme='subword'), from_line]
+    from_line = options_from(LEARNING.chosen(given['scheme']), given)
+    assert from_file(scheme='subword', vocab_size=7, reserved_token=['a', 'b']) == from_line
     assert from_line == Searching(vocab_size=7, given_ids=('a', 'b'))
 
 
 def test_the_value_of_an_option_chooses_among_kinds():
-    file = {'scheme': 'pairs', 'vocab-size': '7', 'merges': 2, 'newer': True}
-    assert read_options([Scheme, LEARNING], file)[1] == Merging(vocab_size=7, merges=2, newer=True)
+    read = from_file(scheme='pairs', vocab_size='7', merges=2, newer=True)
+    assert read == Merging(vocab_size=7, merges=2, newer=True)
     assert parsed(['--vocab-size=7'], LEARNING) == {'vocab_size': 7}  # `merges` is not for all
 
 
@@ -149,36 +156,35 @@ def test_the_value_of_an_option_chooses_among_kinds():
     ('given', 'said'),
     [
         (
-            {'vocab-size': 7, 'merges': 1},
+            {'vocab_size': 7, 'merges': 1},
             '--merges goes with --scheme=pairs, not with --scheme=subword',
         ),
         (
-            {'vocab-size': 7, 'merges': 1, 'scheme': 'pairs', 'reserved-token': ['a']},
+            {'vocab_size': 7, 'merges': 1, 'scheme': 'pairs', 'reserved_token': ['a']},
             '--reserved-token goes with --scheme=subword, not with --scheme=pairs',
         ),
-        ({'vocab-size': 7, 'scheme': 'pairs'}, '--merges is missing'),
+        ({'vocab_size': 7, 'scheme': 'pairs'}, '--merges is missing'),
         ({}, '--vocab-size is missing'),
-        ({'vocab-size': 100}, "--vocab-size: '100' is not a whole number from 1 to 99"),
-        ({'vocab-size': True}, '--vocab-size is a word or a number'),
-        ({'vocab-size': 7, 'scheme': 'bytes'}, "--scheme: 'bytes' is none of subword, pairs"),
-        ({'vocab-size': 7, 'newer': 'yes', 'scheme': 'pairs'}, '--newer is true or false'),
-        ({'vocab_size': 7}, "no option 'vocab_size'; there are scheme, vocab-size"),
+        ({'vocab_size': 100}, "--vocab-size: '100' is not a whole number from 1 to 99"),
+        ({'vocab_size': True}, '--vocab-size is a word or a number'),
+        ({'vocab_size': 7, 'scheme': 'bytes'}, "--scheme: 'bytes' is none of subword, pairs"),
+        ({'vocab_size': 7, 'newer': 'yes', 'scheme': 'pairs'}, '--newer is true or false'),
     ],
 )
 def test_what_a_job_file_cannot_say_is_refused_by_name(given, said):
     with pytest.raises(InputError) as refused:
-        read_options([Scheme, LEARNING], given)
+        from_file(**given)
     assert said in str(refused.value)
 
 
 def test_an_option_that_does_not_go_with_what_is_read_is_refused_with_both_names():
     columns = {'dev_columns': (0, 1)}
     with pytest.raises(InputError, match=r'^--dev-columns goes with --dev-tsv$'):
-        refuse_strays([Files], columns, 'dev_')
+        refuse_misplaced([Files], columns, 'dev_')
     with pytest.raises(InputError, match='goes with --dev-tsv, not with --dev-text'):
-        refuse_strays([Files], {**columns, 'dev_text': ['x']}, 'dev_')
-    refuse_strays([Files], {**columns, 'dev_tsv': ['x']}, 'dev_')
-    refuse_strays([Files], {'columns': (0, 1)}, 'dev_')
+        refuse_misplaced([Files], {**columns, 'dev_text': ['x']}, 'dev_')
+    refuse_misplaced([Files], {**columns, 'dev_tsv': ['x']}, 'dev_')
+    refuse_misplaced([Files], {'columns': (0, 1)}, 'dev_')
 
 
 def test_a_larger_dataclass_takes_the_same_values():

@@ -10,7 +10,8 @@ import pytest
 from generated_text import as_lines, chinese_lines, english_lines
 
 from pipelines.jobs.corpus import SplitPaths, find_corpus
-from pipelines.jobs.job import CorpusReading, ReadPlan
+from pipelines.jobs.job import CorpusReading
+from pipelines.jobs.read_plan import ReadPlan
 from pipelines.shuffle.disk_room import DiskNeed, find_room, measure_need
 from pipelines.transforms.encode_blocks import BlockEncoder, EncodedFeature
 from tokcore.corpus.filters.applying import find_end

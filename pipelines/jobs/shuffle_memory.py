@@ -1,0 +1,102 @@
+"""What an encoding job takes of the memory: buffers and threads that fit, or a refusal."""
+
+from dataclasses import dataclass
+
+from pipelines.jobs.job import CorpusReading, Execution
+from pipelines.transforms.read import MOST_AHEAD
+from tokcore.encoding.encoder import DEFAULT_CACHE_BYTES
+from tokcore.errors import InputError
+
+_LEAST_RUN_BYTES = 4 << 20
+"""A memory that is too small for this is refused: more runs than that would be all seeking."""
+
+_LARGEST_GROUP = 32 << 20
+"""Buckets joined for one range read of each run. Twice as much takes twice the time to merge, since
+from there on the allocator gives pages back each time and gets them anew."""
+
+_BLOCK_FACTOR = 8
+"""What a thread takes for a block, over its text: the cleaned text, ids, their growth, records;
+measured, with what the allocator keeps."""
+
+_LINE_FACTOR = 16
+"""What a thread takes for a line that is much longer than an item, at most, over its text; measured
+with 16 MiB. Only of characters that no vocabulary has seen, each spelled in digits, it is more."""
+
+
+@dataclass(frozen=True)
+class ShuffleMemory:
+    """Sizes that keep every process of a job below its share of the memory."""
+
+    run_bytes: int  # of a part of a run, in memory
+    group_bytes: int  # of the buckets merged at once
+    workers: int  # threads in a process
+    processes: int
+
+
+def fit_memory(
+    execution: Execution, longest_line: int, vocabularies: int, reads_ahead: bool = False
+) -> ShuffleMemory:
+    """Returns the largest buffers, and with them the most threads, that fit.
+
+    Args:
+        execution: the buffer wanted and the limit, the threads wanted and the size of a work item.
+        longest_line: the most bytes that a line can have; one at a time has so many.
+        vocabularies: how many there are; each thread remembers tokens of each.
+        reads_ahead: whether parts of compressed files may be read ahead.
+
+    Raises:
+        InputError: not even one thread with the least buffer fits.
+    """
+    runner, item_bytes = execution.engine.runner, execution.item_bytes
+    share = runner.memory_share(execution.memory_bytes)
+    least = min(_LEAST_RUN_BYTES, execution.buffer_bytes // 2)
+    # What the longest line takes beyond the block that it stands for.
+    line = max(0, _LINE_FACTOR * longest_line - _BLOCK_FACTOR * item_bytes)
+    needed = 0
+    for workers in range(execution.engine.workers, 0, -1):
+        # A block of each thread, one that is read and one that waits.
+        threads = workers * vocabularies * DEFAULT_CACHE_BYTES
+        blocks = (workers + 2) * item_bytes * _BLOCK_FACTOR // 2
+        if reads_ahead and workers > 1:
+            blocks += (workers + 1) * MOST_AHEAD * item_bytes
+        needed = threads + blocks + line + 2 * least
+        if share is None or needed <= share:
+            buffers = execution.buffer_bytes
+            if share is not None:
+                buffers = min(buffers, share - threads - blocks - line)
+            # A group is held as it was read and as it is written, by each thread and once more.
+            group = min(_LARGEST_GROUP, max(1, buffers // (2 * (workers + 1))))
+            return ShuffleMemory(max(1, buffers // 2), group, workers, runner.processes)
+    raise InputError(
+        f'encoding takes at least {_mib(needed)} MiB of memory beside the program, and '
+        f'{_mib(share)} are left of --memory or free; give more, or a smaller '
+        + ('--max-line-size' if line > blocks else '--item-size')
+    )
+
+
+def refuse_too_large(reading: CorpusReading, execution: Execution, vocabularies: int) -> None:
+    """Refuses a shuffle that cannot be held, before anything is read for it.
+
+    Through files that is one of too little memory for the least buffers; else the runner says what
+    it can take. Records are about as large as their text: subtokens take two bytes where the text
+    took three or four, and each example some fifty.
+
+    Raises:
+        InputError: it would not fit.
+    """
+    if execution.through_files:
+        fit_memory(execution, reading.longest_line, vocabularies, reading.corpus.may_have_parts)
+        return
+    corpus = reading.corpus
+    # A work item is not cut further, and a gzip file is one, or a member of an archive.
+    items = sum(
+        1 if each.file.is_stream else -(-each.file.size // execution.item_bytes)
+        for each in corpus.inputs
+        if each.side == 0
+    )
+    size = sum(map(corpus.text_bytes, corpus.split_names))
+    execution.engine.runner.refuse_shuffle(size, items)
+
+
+def _mib(size: int) -> int:
+    return -(-size >> 20)
