@@ -33,14 +33,14 @@ from tokcore.encoding.scheme import Learned, Scheme
 from tokcore.errors import InputError
 from tokcore.learning.size_search import Progress
 from tokcore.wordpiece.learner import (
-    ChosenWords,
-    first_weights,
-    in_order,
-    later_weights,
+    WordFilter,
+    first_counts,
+    later_counts,
+    pieces_by_id,
     search_pieces,
-    split_weights,
+    split_counts,
 )
-from tokcore.wordpiece.learner_kernels import character_weights, commonest_characters
+from tokcore.wordpiece.learner_kernels import character_counts, most_frequent_characters
 from tokcore.wordpiece.options import WordPieceOptions
 from tokcore.wordpiece.vocabulary import WordPieceVocabulary
 
@@ -111,7 +111,7 @@ class BeamPieceLearner:
         self._work = filesystem.join(work, f'wordpiece-{uuid.uuid4().hex}')
         self._run, self._options = run, options
         self._paths = self._gathered(paths, scheme)
-        chosen = ChosenWords(frozenset(options.first_entries), options.max_learned_word_length)
+        chosen = WordFilter(frozenset(options.first_entries), options.max_learned_word_length)
         surveys = self._surveyed(chosen)
         words = sum(each.words for each in surveys)
         if not words:
@@ -130,8 +130,8 @@ class BeamPieceLearner:
         for each in surveys:
             for character, weight in each.characters.items():
                 weights[character] = weights.get(character, 0) + weight
-        commonest = commonest_characters(weights, options.max_characters)
-        self._chosen = ChosenWords(chosen.special_tokens, chosen.max_length, commonest)
+        commonest = most_frequent_characters(weights, options.max_characters)
+        self._chosen = WordFilter(chosen.special_tokens, chosen.max_length, commonest)
         least = max(1, min(self.bounds[0], sum(self.bounds) // 2))
         self._words, self._first_endings, self._characters = self._first(least)
 
@@ -154,14 +154,14 @@ class BeamPieceLearner:
         written = read_stats(report, WrittenCounts)
         return sorted(filesystem.join(folder, each.name) for each in written)
 
-    def _surveyed(self, chosen: ChosenWords) -> list[WordSurvey]:
+    def _surveyed(self, chosen: WordFilter) -> list[WordSurvey]:
         report = filesystem.join(self._work, 'survey')
         self._run(lambda pipeline: pipeline | MapToStats(self._paths, _Survey(chosen), report))
         return list(read_stats(report, WordSurvey))
 
     def _first(self, least: int) -> tuple[dict[str, int], dict[str, int], list[str]]:
         """The weights of words and endings of the first iteration, and all characters of words."""
-        words, endings = split_weights(self._weighed('first', _FirstWeights(self._chosen), least))
+        words, endings = split_counts(self._weighed('first', _FirstWeights(self._chosen), least))
         report = filesystem.join(self._work, 'characters')
         chosen = self._chosen
         self._run(lambda pipeline: pipeline | MapToStats(self._paths, _Survey(chosen), report))
@@ -171,7 +171,7 @@ class BeamPieceLearner:
     @property
     def smallest_size(self) -> int:
         """The size that no min-count gets below."""
-        return len(in_order({}, self._characters, self._options))
+        return len(pieces_by_id({}, self._characters, self._options))
 
     def build(self, min_count: int) -> tuple[str, ...]:
         """Returns the pieces by id, as `PieceLearner.build` does."""
@@ -179,7 +179,7 @@ class BeamPieceLearner:
         for iteration in range(self._options.iterations):
             if iteration:
                 endings = self._later(self._kept(endings, min_count), min_count, iteration)
-        return in_order(self._kept(endings, min_count), self._characters, self._options)
+        return pieces_by_id(self._kept(endings, min_count), self._characters, self._options)
 
     def _kept(self, endings: dict[str, int], min_count: int) -> dict[str, int]:
         kept = {word: weight for word, weight in self._words.items() if weight >= min_count}
@@ -196,7 +196,7 @@ class BeamPieceLearner:
         path = filesystem.join(self._work, f'pieces-{name}.json')
         filesystem.write_bytes(path, json.dumps(pieces).encode())
         weights = _LaterWeights(self._chosen, path, joiner)
-        return split_weights(self._weighed(name, weights, min_count))[1]
+        return split_counts(self._weighed(name, weights, min_count))[1]
 
     def _weighed(
         self, name: str, weigh: Callable[[str], TokenTable], least: int
@@ -246,34 +246,34 @@ def _read_table(path: str) -> TokenTable:
 
 @dataclass(frozen=True)
 class _Survey:
-    chosen: ChosenWords
+    chosen: WordFilter
 
     def __call__(self, path: str) -> list[WordSurvey]:
         table = _read_table(path)
-        words = self.chosen.of(table)
+        words = self.chosen.select(table)
         least, largest = (
             (int(table.counts.min()), int(table.counts.max())) if len(table) else (0, 0)
         )
-        return [WordSurvey(len(table), least, largest, character_weights(words))]
+        return [WordSurvey(len(table), least, largest, character_counts(words))]
 
 
 @dataclass(frozen=True)
 class _FirstWeights:
-    chosen: ChosenWords
+    chosen: WordFilter
 
     def __call__(self, path: str) -> TokenTable:
-        return first_weights(self.chosen.of(_read_table(path)))
+        return first_counts(self.chosen.select(_read_table(path)))
 
 
 @dataclass(frozen=True)
 class _LaterWeights:
-    chosen: ChosenWords
+    chosen: WordFilter
     pieces_path: str
     joiner: str
 
     def __call__(self, path: str) -> TokenTable:
         pieces = json.loads(filesystem.read_bytes(self.pieces_path))
-        return later_weights(self.chosen.of(_read_table(path)), pieces, self.joiner)
+        return later_counts(self.chosen.select(_read_table(path)), pieces, self.joiner)
 
 
 class _TablesFn(beam.DoFn):

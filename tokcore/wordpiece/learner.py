@@ -1,16 +1,16 @@
-"""WordPiece vocabularies of one token table, for any min-count, and the search for a size.
+"""The WordPiece learner: the vocabulary of any min-count from a token table, and the search for a size.
 
-The results are, file for file, those of TensorFlow Text's `wordpiece_tokenizer_learner_lib.learn`
-2.21 for the same counts and parameters. That tool counts every substring of every word and, from the
-longest on, subtracts each count from all prefixes. What is left of a string is how often a word
-*ends* with it, from a place on where a piece may begin. So only words and endings are counted:
+The results are those of TensorFlow Text's `wordpiece_tokenizer_learner_lib.learn` 2.21 for the same
+counts and parameters, file for file. That tool counts every substring of every word and subtracts
+each count from those of all prefixes, from the longest on. What is left of a substring's count is
+how often a word *ends* with it. So only words and their endings are counted:
 
-    words      walking 10   walked 10            first iteration: a piece may begin anywhere
+    words      walking 10   walked 10            first iteration: a piece may start anywhere
     endings    alking 10  ing 10  ng 10  g 10  alked 10  ed 10  d 10   each a node of a trie
-    min-count  endings counted as often are pieces, `walking`, `##alking`, and so is each character
-    next       words are cut into the longest pieces, endings are counted at cuts only
+    pieces     the words and endings with min-count, `walking`, `##alking`, and all characters
+    next       words are segmented into the longest pieces, endings are counted where pieces start
 
-Workers of a distributed learner give the weights of words and endings as tables.
+The learner on Beam counts words and endings of partitions as tables, and adds them up.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -28,41 +28,23 @@ from tokcore.wordpiece.learner_kernels import (
     Pieces,
     PieceTrie,
     Words,
-    fitting_words,
-    kept_pieces,
-    learned_words,
-    mark_cuts,
+    count_endings,
+    documented_rule,
+    filter_words,
+    mark_starts,
     piece_trie,
-    weigh_cuts,
+    select_words,
     words_of,
 )
 from tokcore.wordpiece.options import WordPieceOptions
 
-WORD_MARK, ENDING_MARK = b'W', b'E'
-"""What tokens of a table of weights begin with: whole words, and endings of words."""
-
-
-def in_order(
-    weights: Mapping[str, int], characters: Sequence[str], options: WordPieceOptions
-) -> tuple[str, ...]:
-    """Returns the pieces by id: special tokens, characters, and pieces by weight and code point.
-
-    Args:
-        weights: of the pieces that are kept, as they are spelt.
-        characters: of all words, ascending; each is a piece, alone and behind the joiner.
-        options: the special tokens and the joiner.
-    """
-    weights = dict(weights)
-    for character in characters:
-        weights.setdefault(character, 1)
-        weights.setdefault(options.joiner + character, 1)
-    ranked = sorted(weights, key=lambda piece: (-weights[piece], piece))
-    return tuple(dict.fromkeys([*options.first_entries, *characters, *ranked]))
+_WORD, _ENDING = b'W', b'E'
+"""The first byte of tokens in the tables of the learner on Beam: whether a word or an ending follows."""
 
 
 @dataclass(frozen=True)
 class LearnedPieces:
-    """A vocabulary's pieces by id, and how they were found, as `Learned` has it."""
+    """A vocabulary's pieces by id, and how they were found, as in `Learned`."""
 
     pieces: tuple[str, ...]
     min_count: int
@@ -77,12 +59,12 @@ def learn_wordpieces(
     """Learns a vocabulary of about a size.
 
     Args:
-        table: the words that BERT's pre-tokenizer cuts, with their counts.
+        table: the words of BERT's pre-tokenizer, with their counts.
         options: the size, and how it is searched for.
-        report: is told (min-count, size, size asked for) of each vocabulary looked at.
+        report: is called with (min-count, size, target size) of each vocabulary.
 
     Raises:
-        InputError: the table is empty, or `at-most` cannot be reached.
+        InputError: the table is empty, or no vocabulary is small enough for `at-most`.
     """
     if not len(table):
         raise InputError('there is no word to learn from; check the text and its counts')
@@ -102,16 +84,14 @@ def search_pieces(
     """Searches for a size with any learner; see `learn_wordpieces`.
 
     Args:
-        build: gives the pieces at a min-count.
-        smallest_size: that no min-count gets below.
-        bounds: the lowest min-count, and the highest, which may be below.
-        options: the size, and how it is searched for.
-        report: is told of each vocabulary.
+        build: returns the pieces of a min-count.
+        smallest_size: no min-count has a smaller vocabulary.
+        bounds: the lowest and the highest min-count; the highest may be lower.
     """
     target = options.vocab_size
     if options.search == 'tensorflow-text':
         pieces, min_count, tried = _follow_tensorflow_text(build, bounds, options, report)
-        return LearnedPieces(pieces, min_count, tried, _around(tried, target), smallest_size)
+        return LearnedPieces(pieces, min_count, tried, _nearest(tried, target), smallest_size)
     low, high = bounds[0], max(bounds)
     built: dict[int, tuple[str, ...]] = {}
 
@@ -119,7 +99,7 @@ def search_pieces(
         built[min_count] = build(min_count)
         return built[min_count]
 
-    found = search_vocabulary(
+    result = search_vocabulary(
         build_and_keep,
         target,
         strategy='closest',
@@ -130,94 +110,19 @@ def search_pieces(
     )
     if options.search == 'closest':
         return LearnedPieces(
-            found.subtokens, found.min_count, found.tried, found.reachable, smallest_size
+            result.subtokens, result.min_count, result.tried, result.reachable, smallest_size
         )
     fitting = [(len(pieces), -count) for count, pieces in built.items() if len(pieces) <= target]
     if not fitting:
         raise InputError(
-            f'no vocabulary of at most {target} pieces can be had: the smallest that was found has '
+            f'no vocabulary of at most {target} pieces was found: the smallest one has '
             f'{min(map(len, built.values()))}; give a larger --vocab-size or a higher '
             '--min-count-range'
         )
     min_count = -max(fitting)[1]
     return LearnedPieces(
-        built[min_count], min_count, found.tried, _around(found.tried, target), smallest_size
+        built[min_count], min_count, result.tried, _nearest(result.tried, target), smallest_size
     )
-
-
-class PieceLearner:
-    """Learns the pieces of one token table, for any number of min-counts.
-
-    Args:
-        table: distinct words and their counts.
-        options: all but the size and the search for it.
-    """
-
-    def __init__(self, table: TokenTable, options: WordPieceOptions):
-        self._options = options
-        self._special_tokens = options.first_entries
-        self._joiner = read_only(np.frombuffer(options.joiner.encode('utf-32-le'), np.uint32))
-        self._words = learned_words(
-            words_of(table),
-            frozenset(self._special_tokens),
-            options.max_learned_word_length,
-            options.max_characters,
-            options.max_words,
-        )
-        self._endings = endings_of(self._words) if options.selection == 'endings' else None
-        self._codes = read_only(np.unique(self._words.codes))
-        self._characters = [chr(code) for code in self._codes.tolist()]
-
-    @property
-    def smallest_size(self) -> int:
-        """The size that no min-count gets below: special tokens, and characters in two forms."""
-        joined = (self._options.joiner + each for each in self._characters)
-        return len({*self._special_tokens, *self._characters, *joined})
-
-    def build(self, min_count: int) -> tuple[str, ...]:
-        """Returns the pieces by id."""
-        pieces = None
-        for _ in range(self._options.iterations):
-            select = self._words_and_endings if self._endings else self._kept_substrings
-            pieces = select(pieces, min_count)
-        return self._in_order(pieces)
-
-    def _trie(self, pieces: Pieces) -> PieceTrie:
-        return piece_trie(self._words.codes, pieces, self._codes, self._joiner)
-
-    def _kept_substrings(self, pieces: Pieces | None, min_count: int) -> Pieces:
-        """The substrings that are kept, where the last pieces begin; None: anywhere."""
-        is_begin = np.full(len(self._words.codes), pieces is None)
-        if pieces is not None:
-            mark_cuts(self._words, self._trie(pieces), is_begin)
-        return kept_pieces(self._words, read_only(is_begin), min_count)
-
-    def _words_and_endings(self, pieces: Pieces | None, min_count: int) -> Pieces:
-        """The words and endings counted often enough where the last pieces begin; None: anywhere."""
-        words, endings = self._words, self._endings
-        weights = endings.first_weights
-        if pieces is not None:
-            weights = np.zeros(len(weights), np.int64)
-            weigh_cuts(words, self._trie(pieces), endings.numbers, weights)
-        whole, rest = (np.flatnonzero(each >= min_count) for each in (words.counts, weights))
-        rest = rest[rest > 0]  # 0 is the empty ending
-        return Pieces(
-            read_only(np.concatenate([words.starts[whole], endings.begins[rest]])),
-            read_only(np.concatenate([np.diff(words.starts)[whole], endings.lengths[rest]])),
-            read_only(np.concatenate([words.counts[whole], weights[rest]])),
-            read_only(np.repeat([False, True], [len(whole), len(rest)])),
-        )
-
-    def _in_order(self, pieces: Pieces) -> tuple[str, ...]:
-        """The pieces by id; of one that is a word and an ending, the ending's weight counts."""
-        weights: dict[str, int] = {}
-        order = np.argsort(pieces.are_rest, kind='stable').tolist()
-        columns = (pieces.begins, pieces.lengths, pieces.weights, pieces.are_rest)
-        rows = list(zip(*(column.tolist() for column in columns), strict=True))
-        for begin, length, weight, is_rest in (rows[each] for each in order):
-            mark = self._options.joiner if is_rest else ''
-            weights[mark + self._words.text(begin, length)] = weight
-        return in_order(weights, self._characters, self._options)
 
 
 def _follow_tensorflow_text(
@@ -226,7 +131,7 @@ def _follow_tensorflow_text(
     options: WordPieceOptions,
     report: Progress,
 ) -> tuple[tuple[str, ...], int, tuple[tuple[int, int], ...]]:
-    """That tool's bisection: it takes the last vocabulary that it built, be it the nearest or not."""
+    """That tool's bisection: it returns the last vocabulary, even if an earlier one is nearer."""
     low, high = bounds
     tried: list[tuple[int, int]] = []
     while True:
@@ -243,83 +148,214 @@ def _follow_tensorflow_text(
             high = min_count - 1
 
 
-def _around(tried: Sequence[tuple[int, int]], target: int) -> tuple[tuple[int, int], ...]:
-    """The nearest sizes above and below a target, as far as they were tried."""
-    above = sorted((each for each in tried if each[1] > target), key=lambda each: each[1])
-    below = sorted((each for each in tried if each[1] <= target), key=lambda each: -each[1])
+def _nearest(tried: Sequence[tuple[int, int]], target: int) -> tuple[tuple[int, int], ...]:
+    """Returns the (min-count, size) of the nearest sizes above and below a target."""
+    above = sorted((item for item in tried if item[1] > target), key=lambda item: item[1])
+    below = sorted((item for item in tried if item[1] <= target), key=lambda item: -item[1])
     return (*above[:1], *below[:1])
 
 
-@dataclass(frozen=True)
-class ChosenWords:
-    """Which words a vocabulary is learned from.
+class PieceLearner:
+    """Learns the pieces of one token table, for any number of min-counts.
 
-    Attributes:
-        special_tokens: are not learned from.
-        max_length: of a word, in characters.
-        characters: words with others are left out; None before they are known.
+    Args:
+        table: distinct words and their counts.
+        options: all but the size and the search for it are used.
     """
+
+    def __init__(self, table: TokenTable, options: WordPieceOptions):
+        self._options = options
+        self._joiner = _code_points(options.joiner)
+        self._words = select_words(
+            words_of(table),
+            frozenset(options.first_entries),
+            options.max_learned_word_length,
+            options.max_characters,
+            options.max_words,
+        )
+        self._endings = endings_of(self._words) if options.selection == 'endings' else None
+        self._codes = read_only(np.unique(self._words.codes))
+        self._characters = [chr(code) for code in self._codes.tolist()]
+
+    @property
+    def smallest_size(self) -> int:
+        """The smallest vocabulary: special tokens, and characters with and without the joiner."""
+        return len(pieces_by_id({}, self._characters, self._options))
+
+    def build(self, min_count: int) -> tuple[str, ...]:
+        """Returns the pieces of a min-count by id."""
+        pieces = self._select(None, min_count)
+        for _ in range(self._options.iterations - 1):
+            pieces = self._select(pieces, min_count)
+        return self._by_id(pieces)
+
+    def _select(self, pieces: Pieces | None, min_count: int) -> Pieces:
+        """Returns the pieces that are frequent where the last pieces start; None: anywhere."""
+        if self._endings is None:
+            return self._select_substrings(pieces, min_count)
+        return self._select_endings(self._endings, pieces, min_count)
+
+    def _select_substrings(self, pieces: Pieces | None, min_count: int) -> Pieces:
+        may_start = np.full(len(self._words.codes), pieces is None)
+        if pieces is not None:
+            mark_starts(self._words, self._trie(pieces), may_start)
+        return documented_rule(self._words, read_only(may_start), min_count)
+
+    def _select_endings(self, endings: 'Endings', pieces: Pieces | None, min_count: int) -> Pieces:
+        words, counts = self._words, endings.counts
+        if pieces is not None:
+            counts = np.zeros(len(counts), np.int64)
+            count_endings(words, self._trie(pieces), endings.numbers, counts)
+        frequent = np.flatnonzero(words.counts >= min_count)
+        joined = np.flatnonzero(counts >= min_count)
+        joined = joined[joined > 0]  # 0 is the empty ending
+        return Pieces(
+            read_only(np.concatenate([words.starts[frequent], endings.starts[joined]])),
+            read_only(np.concatenate([np.diff(words.starts)[frequent], endings.lengths[joined]])),
+            read_only(np.concatenate([words.counts[frequent], counts[joined]])),
+            read_only(np.repeat([False, True], [len(frequent), len(joined)])),
+        )
+
+    def _trie(self, pieces: Pieces) -> PieceTrie:
+        return piece_trie(self._words.codes, pieces, self._codes, self._joiner)
+
+    def _by_id(self, pieces: Pieces) -> tuple[str, ...]:
+        """Returns the pieces by id; if a word and an ending are one piece, the ending's count is used."""
+        counts: dict[str, int] = {}
+        order = np.argsort(pieces.are_joined, kind='stable')
+        columns = (pieces.starts, pieces.lengths, pieces.counts, pieces.are_joined)
+        for start, length, count, is_joined in zip(*(column[order].tolist() for column in columns)):
+            prefix = self._options.joiner if is_joined else ''
+            counts[prefix + self._words.text(start, length)] = count
+        return pieces_by_id(counts, self._characters, self._options)
+
+
+def pieces_by_id(
+    counts: Mapping[str, int], characters: Sequence[str], options: WordPieceOptions
+) -> tuple[str, ...]:
+    """Returns the pieces by id: special tokens, characters, then pieces by count and code points.
+
+    Args:
+        counts: of the selected pieces, with the joiner.
+        characters: of all words, ascending; each is a piece with and without the joiner.
+        options: the special tokens and the joiner.
+    """
+    counts = dict(counts)
+    for character in characters:
+        counts.setdefault(character, 1)
+        counts.setdefault(options.joiner + character, 1)
+    ranked = sorted(counts, key=lambda piece: (-counts[piece], piece))
+    return tuple(dict.fromkeys([*options.first_entries, *characters, *ranked]))
+
+
+class Endings(NamedTuple):
+    """The endings of words: ending i is codes[starts[i]:starts[i] + lengths[i]]; 0 is empty."""
+
+    starts: np.ndarray  # int64[endings]
+    lengths: np.ndarray  # int32[endings]
+    numbers: np.ndarray  # int32[code points]: the ending that starts here, or 0 at a word's start
+    counts: np.ndarray  # int64[endings], as if a piece might start at every character
+
+
+def endings_of(words: Words) -> Endings:
+    """Returns the endings of all words that start after the word's first character."""
+    most = len(words.codes)
+    starts, lengths = np.empty(most + 1, np.int64), np.empty(most + 1, np.int32)
+    numbers, counts = np.zeros(most, np.int32), np.zeros(most + 1, np.int64)
+    size = _add_endings(words, empty_edges(most), starts, lengths, numbers, counts)
+    starts, lengths, counts = (read_only(a[:size].copy()) for a in (starts, lengths, counts))
+    return Endings(starts, lengths, read_only(numbers), counts)
+
+
+@kernel_without_allocation
+def _add_endings(words, edges, starts, lengths, numbers, counts):
+    """Fills the arrays of `Endings`, as a trie of reversed words; returns how many endings."""
+    size = 1
+    starts[0] = lengths[0] = 0
+    for word in range(len(words.counts)):
+        node = np.int64(0)
+        for position in range(words.starts[word + 1] - 1, words.starts[word], -1):
+            node = child_or_new(edges, node, words.codes[position], size)
+            if node == size:
+                starts[node] = position
+                lengths[node] = words.starts[word + 1] - position
+                size += 1
+            numbers[position] = node
+            counts[node] += words.counts[word]
+    return size
+
+
+@dataclass(frozen=True)
+class WordFilter:
+    """The words of a partition that are learned from; as `learner_kernels.filter_words`."""
 
     special_tokens: frozenset[str]
     max_length: int
     characters: str | None = None
 
-    def of(self, table: TokenTable) -> Words:
-        """Returns those of a table."""
+    def select(self, table: TokenTable) -> Words:
+        """Returns the words of a table that are learned from."""
         words = words_of(table)
-        return fitting_words(words, self.special_tokens, self.max_length, self.characters)
+        return filter_words(words, self.special_tokens, self.max_length, self.characters)
 
 
-def first_weights(words: Words) -> TokenTable:
-    """Returns whole words, and the endings that begin behind a word's first character."""
+def first_counts(words: Words) -> TokenTable:
+    """Returns the counts of words and of all endings, for the first iteration."""
     endings = endings_of(words)
-    whole = _table(words, WORD_MARK, words.starts[:-1], np.diff(words.starts), words.counts)
-    rest = _table(
-        words, ENDING_MARK, endings.begins[1:], endings.lengths[1:], endings.first_weights[1:]
+    return _concatenated(
+        _count_table(words, _WORD, words.starts[:-1], np.diff(words.starts), words.counts),
+        _count_table(words, _ENDING, endings.starts[1:], endings.lengths[1:], endings.counts[1:]),
     )
-    return _joined([whole, rest])
 
 
-def later_weights(words: Words, pieces: Sequence[str], joiner: str) -> TokenTable:
-    """Returns the endings that begin where words are cut into the longest of these pieces."""
+def later_counts(words: Words, pieces: Sequence[str], joiner: str) -> TokenTable:
+    """Returns the counts of endings that start where the longest of these pieces start."""
     endings = endings_of(words)
-    weights = np.zeros(len(endings.first_weights), np.int64)
+    counts = np.zeros(len(endings.counts), np.int64)
     if len(words.counts):
-        text = ''.join(pieces)
-        codes = read_only(np.frombuffer(text.encode('utf-32-le', 'surrogatepass'), np.uint32))
         lengths = np.array([len(piece) for piece in pieces], np.int64)
-        begins = read_only(np.cumsum(lengths) - lengths)
-        spelt = Pieces(begins, lengths, np.zeros_like(lengths), np.zeros(len(lengths), np.bool_))
-        mark = read_only(np.frombuffer(joiner.encode('utf-32-le'), np.uint32))
-        trie = piece_trie(codes, spelt, read_only(np.unique(words.codes)), mark)
-        weigh_cuts(words, trie, endings.numbers, weights)
-    kept = np.flatnonzero(weights)
-    return _table(words, ENDING_MARK, endings.begins[kept], endings.lengths[kept], weights[kept])
+        strings = Pieces(
+            read_only(np.cumsum(lengths) - lengths),
+            lengths,
+            np.zeros_like(lengths),
+            np.zeros(len(lengths), np.bool_),
+        )
+        characters = read_only(np.unique(words.codes))
+        trie = piece_trie(_code_points(''.join(pieces)), strings, characters, _code_points(joiner))
+        count_endings(words, trie, endings.numbers, counts)
+    occurring = np.flatnonzero(counts)
+    return _count_table(
+        words, _ENDING, endings.starts[occurring], endings.lengths[occurring], counts[occurring]
+    )
 
 
-def split_weights(tables: Iterable[TokenTable]) -> tuple[dict[str, int], dict[str, int]]:
-    """Returns the weights of whole words, and those of endings."""
-    found: Mapping[str, dict[str, int]] = {'W': {}, 'E': {}}
+def split_counts(tables: Iterable[TokenTable]) -> tuple[dict[str, int], dict[str, int]]:
+    """Returns the counts of words, and those of endings."""
+    counts: Mapping[str, dict[str, int]] = {'W': {}, 'E': {}}
     for table in tables:
-        for token, weight in table.items():
-            found[token[0]][token[1:]] = weight
-    return found['W'], found['E']
+        for token, count in table.items():
+            counts[token[0]][token[1:]] = count
+    return counts['W'], counts['E']
 
 
-def _table(
-    words: Words, mark: bytes, begins: np.ndarray, lengths: np.ndarray, weights: np.ndarray
+def _code_points(text: str) -> np.ndarray:
+    return read_only(np.frombuffer(text.encode('utf-32-le', 'surrogatepass'), np.uint32))
+
+
+def _count_table(
+    words: Words, kind: bytes, starts: np.ndarray, lengths: np.ndarray, counts: np.ndarray
 ) -> TokenTable:
-    """A table of parts of the words' code points, each behind a mark."""
-    room = int(np.sum(lengths)) * 4 + len(begins)
-    data, offsets = np.empty(room, np.uint8), np.zeros(len(begins) + 1, np.int64)
-    size = _spell(
-        words.codes, read_only(np.ascontiguousarray(begins)),
-        read_only(lengths.astype(np.int64)), mark[0], data, offsets,
+    """Returns a table of substrings of the words' code points, each after the byte of its kind."""
+    room = int(np.sum(lengths)) * 4 + len(starts)
+    data, offsets = np.empty(room, np.uint8), np.zeros(len(starts) + 1, np.int64)
+    size = _encode(
+        words.codes, read_only(np.ascontiguousarray(starts)),
+        read_only(lengths.astype(np.int64)), kind[0], data, offsets,
     )  # fmt: skip
-    return TokenTable(data[:size], offsets, np.ascontiguousarray(weights))
+    return TokenTable(data[:size], offsets, np.ascontiguousarray(counts))
 
 
-def _joined(tables: Sequence[TokenTable]) -> TokenTable:
+def _concatenated(*tables: TokenTable) -> TokenTable:
     sizes = np.cumsum([0, *(len(table.data) for table in tables)])
     offsets = [table.offsets[:-1] + size for table, size in zip(tables, sizes.tolist())]
     return TokenTable(
@@ -330,14 +366,14 @@ def _joined(tables: Sequence[TokenTable]) -> TokenTable:
 
 
 @kernel_without_allocation
-def _spell(codes, begins, lengths, mark, data, offsets):
-    """Writes parts of code points as UTF-8, each behind a mark; returns how many bytes they are."""
+def _encode(codes, starts, lengths, kind, data, offsets):
+    """Writes substrings in UTF-8, each after the byte of its kind; returns the number of bytes."""
     size = 0
-    for part in range(len(begins)):
-        data[size] = mark
+    for part in range(len(starts)):
+        data[size] = kind
         size += 1
-        for place in range(begins[part], begins[part] + lengths[part]):
-            code = np.int64(codes[place])
+        for position in range(starts[part], starts[part] + lengths[part]):
+            code = np.int64(codes[position])
             if code < 0x80:
                 data[size] = code
                 size += 1
@@ -359,41 +395,3 @@ def _spell(codes, begins, lengths, mark, data, offsets):
             size += 1
         offsets[part + 1] = size
     return size
-
-
-class Endings(NamedTuple):
-    """Ending i is codes[begins[i]:begins[i] + lengths[i]] of the words' code points."""
-
-    begins: np.ndarray  # int64[endings]
-    lengths: np.ndarray  # int32[endings]
-    numbers: np.ndarray  # int32[code points]: which ending a word has from this place on
-    first_weights: np.ndarray  # int64[endings]: of the first iteration, with places in words alone
-
-
-def endings_of(words: Words) -> Endings:
-    """Returns the endings of all words that begin behind a word's first character."""
-    size = len(words.codes)
-    begins, lengths = np.empty(size + 1, np.int64), np.empty(size + 1, np.int32)
-    numbers, weights = np.zeros(size, np.int32), np.zeros(size + 1, np.int64)
-    count = _number_endings(words, empty_edges(size), begins, lengths, numbers, weights)
-    kept = [read_only(each[:count].copy()) for each in (begins, lengths)]
-    return Endings(*kept, read_only(numbers), read_only(weights[:count].copy()))
-
-
-@kernel_without_allocation
-def _number_endings(words, edges, begins, lengths, numbers, weights):
-    """Fills in what `Endings` has; ending 0 is the empty one. Returns how many there are."""
-    count = 1
-    begins[0] = lengths[0] = 0
-    for word in range(len(words.counts)):
-        node = np.int64(0)
-        for place in range(words.starts[word + 1] - 1, words.starts[word], -1):
-            depth = words.starts[word + 1] - place
-            node = child_or_new(edges, node, words.codes[place], count)
-            if node == count:
-                begins[node] = place
-                lengths[node] = depth
-                count += 1
-            numbers[place] = node
-            weights[node] += words.counts[word]
-    return count

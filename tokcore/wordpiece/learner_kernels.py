@@ -1,9 +1,8 @@
-"""What the WordPiece learner counts: its words, their greedy cuts, and the documented rule.
+"""What the WordPiece learner counts: words, their segmentation, and substrings by the documented rule.
 
-Words are chosen as TensorFlow Text chooses them. By the documented rule (`--selection kept`) a
-count is subtracted from prefixes that are kept pieces only, so stems are pieces too. All substrings
-from places where pieces may begin stand in a trie of two roots, and the rule is one walk upward:
-what the pieces below a node have is subtracted from its count.
+All substrings from positions where pieces may start are nodes of a trie with two roots, one for
+substrings at the start of a word and one for those after a joiner. The documented rule is then one
+pass from the leaves up: the counts of selected nodes are subtracted from those of their ancestors.
 """
 
 from collections.abc import Collection, Mapping
@@ -16,226 +15,41 @@ from tokcore.kernels.hash_tables import ABSENT, Edges, child_of, child_or_new, e
 from tokcore.kernels.jit import kernel, kernel_without_allocation, read_only
 from tokcore.text.unicode import CODE_POINTS, next_character
 
-WORD_ROOT, REST_ROOT = 0, 1
-"""Where pieces begin that a word begins with, as they are spelt, and what follows a joiner."""
+WORD_ROOT, JOINED_ROOT = 0, 1
+"""The root of pieces at the start of a word, and that of pieces after a joiner."""
 
 
 class Words(NamedTuple):
-    """Words as code points: word i is codes[starts[i]:starts[i + 1]], counted counts[i] times."""
+    """Words as code points: word i is codes[starts[i]:starts[i + 1]] and occurs counts[i] times."""
 
     codes: np.ndarray  # uint32
     starts: np.ndarray  # int64[words + 1]
     counts: np.ndarray  # int64[words]
 
-    def text(self, begin: int, length: int) -> str:
-        """Returns some of the characters."""
-        return self.codes[begin : begin + length].tobytes().decode('utf-32-le', 'surrogatepass')
+    def text(self, start: int, length: int) -> str:
+        """Returns a substring of the code points of all words."""
+        return self.codes[start : start + length].tobytes().decode('utf-32-le', 'surrogatepass')
 
-    def pick(self, chosen: np.ndarray) -> 'Words':
-        """Returns the words of these numbers, in this order."""
-        lengths = np.diff(self.starts)[chosen]
+    def pick(self, indices: np.ndarray) -> 'Words':
+        """Returns the words of these indices, in this order."""
+        lengths = np.diff(self.starts)[indices]
         starts = np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths)])
         codes = np.empty(int(starts[-1]), np.uint32)
-        _copy_words(self.codes, read_only(self.starts[chosen]), read_only(starts), codes)
-        return Words(read_only(codes), read_only(starts), read_only(self.counts[chosen]))
+        _copy_words(self.codes, read_only(self.starts[indices]), read_only(starts), codes)
+        return Words(read_only(codes), read_only(starts), read_only(self.counts[indices]))
 
 
 class Pieces(NamedTuple):
-    """Pieces as parts of the words' code points: codes[begins[i]:begins[i] + lengths[i]]."""
+    """Pieces as substrings of code points: codes[starts[i]:starts[i] + lengths[i]]."""
 
-    begins: np.ndarray  # int64
+    starts: np.ndarray  # int64
     lengths: np.ndarray  # int64
-    weights: np.ndarray  # int64
-    are_rest: np.ndarray  # bool: with a joiner before them
-
-
-def kept_pieces(words: Words, is_begin: np.ndarray, min_count: int) -> Pieces:
-    """Returns the pieces of two characters or more, and of one, that are counted often enough.
-
-    It takes some 60 bytes for each distinct substring; of a word with n characters there are up to
-    n² / 2.
-
-    Args:
-        words: to learn from.
-        is_begin: bool[code points], where pieces may begin behind a word's first character.
-        min_count: that is to be left of a piece's count.
-    """
-    most = _count_substrings(words, is_begin)
-    begins, lengths = np.empty(most + 2, np.int64), np.empty(most + 2, np.int32)
-    parents, counts = np.empty(most + 2, np.int32), np.zeros(most + 2, np.int64)
-    edges = empty_edges(most)
-    nodes = _add_substrings(words, is_begin, edges, begins, lengths, parents, counts)
-    kept = _take_off(parents[:nodes], counts[:nodes], min_count)
-    kept = kept[kept > REST_ROOT]
-    return Pieces(
-        begins[kept], lengths[kept].astype(np.int64), counts[kept], _are_rest(parents, kept)
-    )
-
-
-def _are_rest(parents: np.ndarray, nodes: np.ndarray) -> np.ndarray:
-    """Below which root nodes are: bool[...], whether it is that of what follows a joiner."""
-    above = nodes.copy()
-    while (below := above > REST_ROOT).any():
-        above[below] = parents[above[below]]
-    return above == REST_ROOT
-
-
-@kernel_without_allocation
-def _count_substrings(words, is_begin):
-    count = 0
-    for word in range(len(words.counts)):
-        start, end = words.starts[word], words.starts[word + 1]
-        for place in range(start, end):
-            if place == start or is_begin[place]:
-                count += end - place
-    return count
-
-
-@kernel_without_allocation
-def _add_substrings(words, is_begin, edges, begins, lengths, parents, counts):
-    """Fills in the nodes, parents before their children; returns how many there are."""
-    nodes = 2
-    for word in range(len(words.counts)):
-        start, end = words.starts[word], words.starts[word + 1]
-        for first in range(start, end):
-            if first > start and not is_begin[first]:
-                continue
-            node = np.int64(WORD_ROOT if first == start else REST_ROOT)
-            for place in range(first, end):
-                parent = node
-                node = child_or_new(edges, parent, words.codes[place], nodes)
-                if node == nodes:
-                    begins[node], lengths[node], parents[node] = first, place + 1 - first, parent
-                    nodes += 1
-                counts[node] += words.counts[word]
-    return nodes
-
-
-@kernel
-def _take_off(parents, counts, min_count):
-    """Leaves in `counts` what is left of each; returns the nodes that are kept."""
-    below = np.zeros(len(counts), np.int64)
-    kept = np.empty(len(counts), np.int64)
-    size = 0
-    for node in range(len(counts) - 1, REST_ROOT, -1):
-        counts[node] -= below[node]
-        if counts[node] >= min_count:
-            below[node] += counts[node]
-            kept[size] = node
-            size += 1
-        below[parents[node]] += below[node]
-    return kept[:size]
-
-
-class PieceTrie(NamedTuple):
-    """All pieces, below two roots."""
-
-    edges: Edges
-    is_piece: np.ndarray  # bool[nodes]
-
-
-def piece_trie(
-    codes: np.ndarray, pieces: Pieces, characters: np.ndarray, joiner: np.ndarray
-) -> PieceTrie:
-    """Returns the trie of pieces, and of characters at a word's begin and behind it.
-
-    A piece is the string that it is spelt as: `##a`, be it a word or what follows a joiner, is found
-    in both ways.
-
-    Args:
-        codes: uint32[...], what the pieces are parts of.
-        pieces: those of two characters or more, or of one.
-        characters: uint32[...], each a piece besides.
-        joiner: uint32[...], its code points.
-    """
-    # Each once below either root, and once with the joiner before it.
-    edges = int(pieces.lengths.sum()) * 2 + len(joiner) * (len(pieces.begins) + 1)
-    edges += 4 * len(characters) + 2
-    trie = PieceTrie(empty_edges(edges), np.zeros(edges + 2, np.bool_))
-    _add_pieces(codes, pieces, characters, joiner, trie)
-    return trie
-
-
-@kernel_without_allocation
-def mark_cuts(words, trie, is_begin):
-    """Sets is_begin (bool[code points], all False) where pieces begin behind a word's first."""
-    for word in range(len(words.counts)):
-        end = words.starts[word + 1]
-        place, root = words.starts[word], WORD_ROOT
-        while True:
-            place = _longest_piece(words.codes, place, end, root, trie)
-            if place >= end:
-                break
-            is_begin[place] = True
-            root = REST_ROOT
-
-
-@kernel_without_allocation
-def weigh_cuts(words, trie, numbers, weights):
-    """Adds words' counts to weights (int64[...]) by numbers[place] where pieces begin in them."""
-    for word in range(len(words.counts)):
-        end = words.starts[word + 1]
-        place, root = words.starts[word], WORD_ROOT
-        while True:
-            place = _longest_piece(words.codes, place, end, root, trie)
-            if place >= end:
-                break
-            weights[numbers[place]] += words.counts[word]
-            root = REST_ROOT
-
-
-@kernel_without_allocation
-def _add_codes(codes, begin, length, node, trie, count):
-    """Adds some code points below a node; returns the last node, and the number of nodes."""
-    for place in range(begin, begin + length):
-        node = child_or_new(trie.edges, node, codes[place], count)
-        count += node == count
-    return node, count
-
-
-@kernel_without_allocation
-def _add_pieces(codes, pieces, characters, joiner, trie):
-    """Adds all pieces and characters as they are spelt, and without a joiner they begin with."""
-    joined, count = _add_codes(joiner, 0, len(joiner), np.int64(WORD_ROOT), trie, 2)
-    for piece in range(len(pieces.begins)):
-        begin, length = pieces.begins[piece], pieces.lengths[piece]
-        if pieces.are_rest[piece]:
-            node, count = _add_codes(codes, begin, length, np.int64(REST_ROOT), trie, count)
-            trie.is_piece[node] = True
-            node, count = _add_codes(codes, begin, length, joined, trie, count)
-            trie.is_piece[node] = True
-            continue
-        node, count = _add_codes(codes, begin, length, np.int64(WORD_ROOT), trie, count)
-        trie.is_piece[node] = True
-        same = length > len(joiner)
-        for k in range(len(joiner)):
-            same = same and codes[begin + k] == joiner[k]
-        if same:
-            begin, length = begin + len(joiner), length - len(joiner)
-            node, count = _add_codes(codes, begin, length, np.int64(REST_ROOT), trie, count)
-            trie.is_piece[node] = True
-    for character in range(len(characters)):
-        for root in (np.int64(WORD_ROOT), np.int64(REST_ROOT), joined):
-            node, count = _add_codes(characters, character, 1, root, trie, count)
-            trie.is_piece[node] = True
-
-
-@kernel_without_allocation
-def _longest_piece(codes, place, end, root, trie):
-    """Where the longest piece ends that begins at a place; each character is one."""
-    node, found = np.int64(root), place + 1
-    while place < end:
-        node = child_of(trie.edges, node, codes[place])
-        if node == ABSENT:
-            break
-        place += 1
-        if trie.is_piece[node]:
-            found = place
-    return found
+    counts: np.ndarray  # int64
+    are_joined: np.ndarray  # bool: after a joiner
 
 
 def words_of(table: TokenTable) -> Words:
-    """Returns all words of a table, ascending by code point."""
+    """Returns all words of a table, ascending by code points."""
     table = table.sorted()
     lengths = np.empty(len(table), np.int64)
     codes = np.empty(len(table.data), np.uint32)
@@ -244,84 +58,271 @@ def words_of(table: TokenTable) -> Words:
     return Words(read_only(codes[:size]), read_only(starts), read_only(table.counts))
 
 
-def learned_words(
+def select_words(
     words: Words,
     special_tokens: Collection[str],
     max_length: int,
     max_characters: int,
     max_words: int | None,
 ) -> Words:
-    """Returns the words to learn from, by their counts, of equal ones by code point.
+    """Returns the words to learn from, as TensorFlow Text selects them: by count, then code points.
 
     Args:
-        words: all, ascending by code point.
+        words: ascending by code points.
         special_tokens: are not learned from.
-        max_length: longer ones are left out.
-        max_characters: those with other characters than so many of the commonest are left out.
-        max_words: as many at most, by their counts; None for all.
+        max_length: of a word, in characters.
+        max_characters: words with characters other than this many most frequent ones are left out.
+        max_words: only this many most frequent words; None for all.
     """
-    words = fitting_words(words, special_tokens, max_length)
-    characters = commonest_characters(character_weights(words), max_characters)
-    words = fitting_words(words, special_tokens, max_length, characters)
+    words = filter_words(words, special_tokens, max_length)
+    characters = most_frequent_characters(character_counts(words), max_characters)
+    words = filter_words(words, special_tokens, max_length, characters)
     order = np.argsort(-words.counts, kind='stable')
     return words.pick(order if max_words is None else order[:max_words])
 
 
-def fitting_words(
+def filter_words(
     words: Words,
     special_tokens: Collection[str],
     max_length: int,
     characters: str | None = None,
 ) -> Words:
-    """Returns the words that are no special tokens, and not longer, and have no other characters."""
+    """Returns the words up to a length that are not special tokens and have no other characters."""
     lengths = np.diff(words.starts)
-    kept = lengths <= max_length
-    for word in np.flatnonzero(_first_letters(words, special_tokens)).tolist():
+    selected = lengths <= max_length
+    for word in np.flatnonzero(_may_be_tokens(words, special_tokens)).tolist():
         if words.text(int(words.starts[word]), int(lengths[word])) in special_tokens:
-            kept[word] = False
+            selected[word] = False
     if characters is not None:
-        is_strange = np.ones(CODE_POINTS, np.bool_)
-        is_strange[[ord(each) for each in characters]] = False
-        strange = np.concatenate([np.zeros(1, np.int64), np.cumsum(is_strange[words.codes])])
-        kept &= strange[words.starts[1:]] == strange[words.starts[:-1]]
-    return words.pick(np.flatnonzero(kept))
+        is_other = np.ones(CODE_POINTS, np.bool_)
+        is_other[[ord(character) for character in characters]] = False
+        others = np.concatenate([np.zeros(1, np.int64), np.cumsum(is_other[words.codes])])
+        selected &= others[words.starts[1:]] == others[words.starts[:-1]]
+    return words.pick(np.flatnonzero(selected))
 
 
-def character_weights(words: Words) -> dict[str, int]:
-    """Returns how often each character occurs in words, by their counts; exact at any size."""
-    characters, places = np.unique(words.codes, return_inverse=True)
-    counts = np.repeat(words.counts, np.diff(words.starts))
-    high, low = (np.zeros(len(characters), np.int64) for _ in range(2))
-    np.add.at(high, places, counts >> 32)
-    np.add.at(low, places, counts & 0xFFFFFFFF)
-    return {
-        chr(character): (int(above) << 32) + int(below)
-        for character, above, below in zip(characters.tolist(), high, low, strict=True)
-    }
-
-
-def commonest_characters(weights: Mapping[str, int], most: int) -> str:
-    """Returns so many characters of the largest weights, of equal ones the first by code point."""
-    return ''.join(sorted(weights, key=lambda each: (-weights[each], each))[:most])
-
-
-def _first_letters(words: Words, tokens: Collection[str]) -> np.ndarray:
-    """Which words begin as one of the tokens does: bool[words]."""
+def _may_be_tokens(words: Words, tokens: Collection[str]) -> np.ndarray:
+    """Returns which words start with the first character of a token: bool[words]."""
     codes = np.array([ord(token[0]) for token in tokens if token], np.uint32)
-    begins = words.starts[:-1]
-    return np.isin(words.codes[np.minimum(begins, max(0, len(words.codes) - 1))], codes) & (
+    starts = words.starts[:-1]
+    return np.isin(words.codes[np.minimum(starts, max(0, len(words.codes) - 1))], codes) & (
         np.diff(words.starts) > 0
     )
 
 
+def character_counts(words: Words) -> dict[str, int]:
+    """Returns how often each character occurs in words, by their counts; sums may exceed 2^63."""
+    characters, indices = np.unique(words.codes, return_inverse=True)
+    counts = np.repeat(words.counts, np.diff(words.starts))
+    high, low = (np.zeros(len(characters), np.int64) for _ in range(2))
+    np.add.at(high, indices, counts >> 32)
+    np.add.at(low, indices, counts & 0xFFFFFFFF)
+    return {
+        chr(code): (int(upper) << 32) + int(lower)
+        for code, upper, lower in zip(characters.tolist(), high, low, strict=True)
+    }
+
+
+def most_frequent_characters(counts: Mapping[str, int], most: int) -> str:
+    """Returns this many characters, the most frequent first, then by code point."""
+    ranked = sorted(counts, key=lambda character: (-counts[character], character))
+    return ''.join(ranked[:most])
+
+
+def documented_rule(words: Words, may_start: np.ndarray, min_count: int) -> Pieces:
+    """Returns the pieces that TensorFlow Text's documented rule selects; see `plain_iteration`.
+
+    It takes some 60 bytes for each distinct substring; a word with n characters has up to n² / 2.
+
+    Args:
+        words: to learn from.
+        may_start: bool[code points], where pieces may start after the start of a word.
+        min_count: what must be left of a piece's count.
+    """
+    most = _count_substrings(words, may_start)
+    starts, lengths = np.empty(most + 2, np.int64), np.empty(most + 2, np.int32)
+    parents, counts = np.empty(most + 2, np.int32), np.zeros(most + 2, np.int64)
+    edges = empty_edges(most)
+    size = _add_substrings(words, may_start, edges, starts, lengths, parents, counts)
+    selected = _select_nodes(parents[:size], counts[:size], min_count)
+    return Pieces(
+        starts[selected],
+        lengths[selected].astype(np.int64),
+        counts[selected],
+        _are_joined(parents, selected),
+    )
+
+
+def _are_joined(parents: np.ndarray, nodes: np.ndarray) -> np.ndarray:
+    """Returns which nodes are descendants of `JOINED_ROOT`: bool[nodes]."""
+    ancestors = nodes.copy()
+    while (is_node := ancestors > JOINED_ROOT).any():
+        ancestors[is_node] = parents[ancestors[is_node]]
+    return ancestors == JOINED_ROOT
+
+
+@kernel_without_allocation
+def _count_substrings(words, may_start):
+    count = 0
+    for word in range(len(words.counts)):
+        start, end = words.starts[word], words.starts[word + 1]
+        for position in range(start, end):
+            if position == start or may_start[position]:
+                count += end - position
+    return count
+
+
+@kernel_without_allocation
+def _add_substrings(words, may_start, edges, starts, lengths, parents, counts):
+    """Adds the nodes of substrings, parents before their children; returns the number of nodes."""
+    size = 2
+    for word in range(len(words.counts)):
+        start, end = words.starts[word], words.starts[word + 1]
+        for first in range(start, end):
+            if first > start and not may_start[first]:
+                continue
+            node = np.int64(WORD_ROOT if first == start else JOINED_ROOT)
+            for position in range(first, end):
+                parent = node
+                node = child_or_new(edges, parent, words.codes[position], size)
+                if node == size:
+                    starts[node], lengths[node] = first, position + 1 - first
+                    parents[node] = parent
+                    size += 1
+                counts[node] += words.counts[word]
+    return size
+
+
+@kernel
+def _select_nodes(parents, counts, min_count):
+    """Subtracts the counts of selected nodes from those of their ancestors; returns these nodes."""
+    below = np.zeros(len(counts), np.int64)
+    selected = np.empty(len(counts), np.int64)
+    size = 0
+    for node in range(len(counts) - 1, JOINED_ROOT, -1):
+        counts[node] -= below[node]
+        if counts[node] >= min_count:
+            below[node] += counts[node]
+            selected[size] = node
+            size += 1
+        below[parents[node]] += below[node]
+    return selected[:size]
+
+
+class PieceTrie(NamedTuple):
+    """A trie of code points with two roots."""
+
+    edges: Edges
+    is_piece: np.ndarray  # bool[nodes]
+
+
+def piece_trie(
+    codes: np.ndarray, pieces: Pieces, characters: np.ndarray, joiner: np.ndarray
+) -> PieceTrie:
+    """Returns the trie of pieces, and of all characters with and without a joiner.
+
+    A piece is a string: `##a` is found at the start of a word as it is, and after a joiner as `a`.
+
+    Args:
+        codes: uint32[...], of which pieces are substrings.
+        pieces: other than single characters, or any.
+        characters: uint32[...].
+        joiner: uint32[...], its code points.
+    """
+    # Each piece is added below both roots, and once with the joiner before it.
+    most = int(pieces.lengths.sum()) * 2 + len(joiner) * (len(pieces.starts) + 1)
+    most += 4 * len(characters) + 2
+    trie = PieceTrie(empty_edges(most), np.zeros(most + 2, np.bool_))
+    _add_pieces(codes, pieces, characters, joiner, trie)
+    return trie
+
+
+@kernel_without_allocation
+def mark_starts(words, trie, may_start):
+    """Sets may_start (bool[code points]) where pieces start after the start of a word."""
+    for word in range(len(words.counts)):
+        end = words.starts[word + 1]
+        position, root = words.starts[word], WORD_ROOT
+        while True:
+            position = _longest_piece(words.codes, position, end, root, trie)
+            if position >= end:
+                break
+            may_start[position] = True
+            root = JOINED_ROOT
+
+
+@kernel_without_allocation
+def count_endings(words, trie, ending_of, counts):
+    """Counts the endings of words (ending_of[position]) that start where pieces start."""
+    for word in range(len(words.counts)):
+        end = words.starts[word + 1]
+        position, root = words.starts[word], WORD_ROOT
+        while True:
+            position = _longest_piece(words.codes, position, end, root, trie)
+            if position >= end:
+                break
+            counts[ending_of[position]] += words.counts[word]
+            root = JOINED_ROOT
+
+
+@kernel_without_allocation
+def _longest_piece(codes, position, end, root, trie):
+    """Returns the end of the longest piece at a position; every character is a piece."""
+    node, piece_end = np.int64(root), position + 1
+    while position < end:
+        node = child_of(trie.edges, node, codes[position])
+        if node == ABSENT:
+            break
+        position += 1
+        if trie.is_piece[node]:
+            piece_end = position
+    return piece_end
+
+
+@kernel_without_allocation
+def _add_pieces(codes, pieces, characters, joiner, trie):
+    """Adds all pieces and characters as strings, and below `JOINED_ROOT` without the joiner."""
+    joined, size = _add_codes(joiner, 0, len(joiner), np.int64(WORD_ROOT), trie, 2)
+    for piece in range(len(pieces.starts)):
+        start, length = pieces.starts[piece], pieces.lengths[piece]
+        if pieces.are_joined[piece]:
+            node, size = _add_codes(codes, start, length, np.int64(JOINED_ROOT), trie, size)
+            trie.is_piece[node] = True
+            node, size = _add_codes(codes, start, length, joined, trie, size)
+            trie.is_piece[node] = True
+            continue
+        node, size = _add_codes(codes, start, length, np.int64(WORD_ROOT), trie, size)
+        trie.is_piece[node] = True
+        has_joiner = length > len(joiner)
+        for k in range(len(joiner)):
+            has_joiner = has_joiner and codes[start + k] == joiner[k]
+        if has_joiner:
+            start, length = start + len(joiner), length - len(joiner)
+            node, size = _add_codes(codes, start, length, np.int64(JOINED_ROOT), trie, size)
+            trie.is_piece[node] = True
+    for character in range(len(characters)):
+        for root in (np.int64(WORD_ROOT), np.int64(JOINED_ROOT), joined):
+            node, size = _add_codes(characters, character, 1, root, trie, size)
+            trie.is_piece[node] = True
+
+
+@kernel_without_allocation
+def _add_codes(codes, start, length, node, trie, size):
+    """Adds a path of code points below a node; returns the last node, and the number of nodes."""
+    for position in range(start, start + length):
+        node = child_or_new(trie.edges, node, codes[position], size)
+        size += node == size
+    return node, size
+
+
 @kernel_without_allocation
 def _decode(data, offsets, codes, lengths):
-    """Writes tokens of UTF-8 as code points; returns how many these are."""
+    """Decodes tokens of UTF-8; returns the number of code points."""
     size = 0
     for token in range(len(offsets) - 1):
-        place, first = offsets[token], size
-        while place < offsets[token + 1]:
-            code, place = next_character(data, place)
+        byte, first = offsets[token], size
+        while byte < offsets[token + 1]:
+            code, byte = next_character(data, byte)
             codes[size] = code
             size += 1
         lengths[token] = size - first
@@ -329,8 +330,8 @@ def _decode(data, offsets, codes, lengths):
 
 
 @kernel_without_allocation
-def _copy_words(codes, begins, starts, copy):
-    """Copies words that begin at these places one after another, to `starts`."""
-    for word in range(len(begins)):
+def _copy_words(codes, sources, starts, copy):
+    """Copies the words that start at `sources` to `starts`."""
+    for word in range(len(sources)):
         for k in range(starts[word + 1] - starts[word]):
-            copy[starts[word] + k] = codes[begins[word] + k]
+            copy[starts[word] + k] = codes[sources[word] + k]

@@ -3,12 +3,12 @@
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from plain_learning import plain_pieces
 
 from tokcore.counts.token_table import TokenTable
 from tokcore.errors import InputError
 from tokcore.wordpiece.learner import PieceLearner, learn_wordpieces
 from tokcore.wordpiece.options import WordPieceOptions
+from tokcore.wordpiece.plain_iteration import learn_plainly
 
 WORDS = st.dictionaries(
     st.text('ab#é字', min_size=1, max_size=9), st.integers(1, 60), min_size=1, max_size=25
@@ -36,9 +36,9 @@ def test_pieces_are_those_of_the_rule(selection, words, min_count, iterations, j
         special_tokens=('[X]',),
     )
     learner = PieceLearner(TokenTable.from_items(words.items()), options)
-    assert learner.build(min_count) == plain_pieces(
+    assert learner.build(min_count) == learn_plainly(
         words, min_count, iterations=iterations, joiner=joiner, special_tokens=('[X]',),
-        keeping=selection == 'kept',
+        documented_rule=selection == 'kept',
     )  # fmt: skip
 
 
@@ -60,7 +60,7 @@ def test_sizes_are_searched_for_in_three_ways():
     }
     assert sizes['at-most'] <= 110
     assert abs(sizes['closest'] - 110) <= abs(sizes['at-most'] - 110)
-    with pytest.raises(InputError, match='no vocabulary of at most 9 pieces'):
+    with pytest.raises(InputError, match='no vocabulary of at most 9 pieces was found'):
         learned(words, search='at-most', vocab_size=9)
 
 
