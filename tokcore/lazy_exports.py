@@ -1,7 +1,6 @@
-"""Public names that are imported when they are first used.
+"""Imports a package's public names when they are first used.
 
-Importing a package must not cost what its heaviest module costs: `tokbeam --help` needs neither
-compiled kernels nor Beam.
+`tokbeam --help` imports the packages, but needs neither compiled kernels nor Beam.
 """
 
 import importlib
@@ -14,7 +13,7 @@ def exporter(package: str, origins: Mapping[str, str]) -> Callable[[str], object
 
     Args:
         package: the package's name.
-        origins: for each public name the module that defines it.
+        origins: for each public name, the module that defines it.
     """
 
     def __getattr__(name: str) -> object:

@@ -1,4 +1,4 @@
-"""Files that are opened for reading: regular ones alone, since a pipe or a device may never end."""
+"""Opens regular files for reading, and nothing else: a pipe or a device may never end."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ def open_regular(path: str | os.PathLike) -> BinaryIO:
     """Opens a regular file, or a link to one, for reading.
 
     Raises:
-        InputError: it is a folder, a pipe, a socket or a device, or a name that no file can have.
+        InputError: it is a folder, a pipe, a socket or a device, or no file can have this name.
         OSError: as `open`.
     """
     name = os.fspath(path)
     try:
-        # Without O_NONBLOCK, to open a pipe that nobody writes to would wait for ever.
+        # Without O_NONBLOCK, opening a pipe that nobody writes to would wait for ever.
         descriptor = os.open(name, os.O_RDONLY | getattr(os, 'O_NONBLOCK', 0))
     except ValueError as error:
-        raise InputError(f'{name!r} is no name of a file ({error}); give another') from error
+        raise InputError(f'{name!r} is not the name of a file ({error}); give another') from error
     mode = os.fstat(descriptor).st_mode
     if not stat.S_ISREG(mode):
         os.close(descriptor)
@@ -31,11 +31,11 @@ def open_regular(path: str | os.PathLike) -> BinaryIO:
 
 
 def read_regular(path: str | os.PathLike, most_bytes: int | None = None) -> bytes:
-    """Returns what a regular file holds.
+    """Returns the bytes of a regular file.
 
     Args:
         path: of the file.
-        most_bytes: that it may have; None: any number.
+        most_bytes: the largest size that is read; None: no limit.
 
     Raises:
         InputError: as `open_regular`, or the file is larger.

@@ -1,4 +1,4 @@
-"""The schemes by name. They are imported when one is asked for: help must not wait for kernels."""
+"""The schemes by name. Each is imported when it is needed, so that `--help` stays fast."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ VOCABULARY_FILE = (
     r'vocab\.[^/]+\.(min-count-|merges-)?\d+\.\w+(\.txt|\.json)?'
     rf'(\.inputs|\.targets|\.{LANGUAGE})?'
 )
-"""The names that schemes give to a dataset's vocabularies, as a regular expression."""
+"""The names of the vocabulary files of datasets, as a regular expression."""
 
 _MODULES = {
     'subword': 'tokcore.subword.scheme',
@@ -25,27 +25,26 @@ _MODULES = {
     'word': 'tokcore.word.scheme',
     'byte': 'tokcore.byte.scheme',
 }
-"""Where each scheme's `SCHEME` is."""
+"""By scheme the module with its `SCHEME`."""
 
 
 def register(name: str, module: str) -> None:
-    """Adds a scheme, `register('reverse', 'package.module')`; that module has its `SCHEME`.
+    """Adds a scheme: `register('reverse', 'package.module')`, where the module has a `SCHEME`.
 
-    It holds for this process, which hands the scheme to its workers; there the module must be
-    importable.
+    This process sends the scheme to its workers, which must be able to import the module.
     """
     _MODULES[name] = module
 
 
 def scheme_names() -> tuple[str, ...]:
-    """Returns what `--scheme` takes, the default first."""
+    """Returns the values of `--scheme`, the default first."""
     return tuple(_MODULES)
 
 
 def find_scheme(name: str = DEFAULT_SCHEME) -> Scheme:
-    """Returns a scheme with its usual options.
+    """Returns a scheme with its default options.
 
     Raises:
-        KeyError: there is none of this name.
+        KeyError: there is no scheme of this name.
     """
     return importlib.import_module(_MODULES[name]).SCHEME

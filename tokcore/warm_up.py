@@ -1,7 +1,7 @@
-"""Compiles all kernels that workers run at once, before they start.
+"""Compiles the kernels that all workers need, before they start.
 
-Otherwise every worker process of a first run would compile the same kernels side by side; after
-this they find them in the cache.
+Otherwise each worker process of a first run would compile the same kernels at the same time; now
+they find them in the cache.
 """
 
 import numpy as np
@@ -26,12 +26,14 @@ from tokcore.subword.partitioned.sweep import merge_selections, order_subtokens,
 
 _TOKENS = (b'one', b'ones', b'two')
 
-_MANY_TOKENS = 3_000  # more than a table has room for at first, so that it grows
+_MANY_TOKENS = (
+    3_000  # more than a table has room for at first, so that the kernel that grows it runs
+)
 _TEXT = 'one two\tÄ 字 👍\r\nthree,\t四 5\n'.encode()
 
 
 def compile_learner_kernels() -> None:
-    """Runs three tokens through two iterations, in both ways of counting."""
+    """Runs three tokens through two iterations of the subword learner, in both ways of counting."""
     data = read_only(np.frombuffer(b''.join(_TOKENS), np.uint8))
     offsets = read_only(np.cumsum([0, *map(len, _TOKENS)], dtype=np.int64))
     counts = read_only(np.ones(len(_TOKENS), np.int64))
@@ -56,7 +58,7 @@ def compile_learner_kernels() -> None:
 
 
 def compile_kernels(scheme: Scheme) -> None:
-    """Runs a few lines of every format through a scheme's counting and encoding, and shuffling."""
+    """Counts, encodes and shuffles a few lines of every format with a scheme."""
     file = CorpusFile('warm-up', 'warm-up', len(_TEXT), compressed=False)
     formats = [each() for each in all_formats() if each.takes_any_text]
     splits = tuple(Split(each.name, each, ((file,) * len(each.roles),)) for each in formats)

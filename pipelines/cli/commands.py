@@ -63,7 +63,7 @@ from tokcore.corpus.fields import LabelNames
 from tokcore.encoding.scheme import Scheme
 from tokcore.encoding.vocabulary import ROW
 from tokcore.errors import InputError
-from tokcore.options import said_size
+from tokcore.options import format_size
 from tokcore.records.manifest import shard_name
 from tokcore.schemes import DEFAULT_SCHEME
 
@@ -295,7 +295,7 @@ def _shuffling(options: argparse.Namespace, engine: Engine) -> ShuffleOptions:
     total, memory = total_bytes(), shuffling.memory_bytes
     if engine.runner.is_local and memory is not None and memory > total:
         raise InputError(
-            f'--memory {said_size(memory)} is more than the {total >> 20} MiB of this machine; '
+            f'--memory {format_size(memory)} is more than the {total >> 20} MiB of this machine; '
             'give less, or leave it out to take what is free'
         )
     return shuffling

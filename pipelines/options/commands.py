@@ -43,7 +43,7 @@ from pipelines.options.vocabulary import (
 )
 from tokcore.corpus.formats import all_formats
 from tokcore.errors import InputError
-from tokcore.options import Choice, Declared, Kind, declared, in_order
+from tokcore.options import Choice, Declared, Kind, declared
 
 
 @dataclass(frozen=True)
@@ -181,7 +181,7 @@ def add_groups(parser: Parser, groups: tuple[Group, ...]) -> None:
     """Adds options to the parser of a command; those not given are not in its result."""
     for group in groups:
         target = parser.add_argument_group(group.title, group.about) if group.title else parser
-        for each in in_order(group.kinds):
+        for each in (option for kind in group.kinds for option in declared(kind)):
             target.add_argument(
                 f'--{group.prefix.replace("_", "-")}{each.name}', **_parsed(each, group.kinds)
             )

@@ -137,7 +137,7 @@ class DatasetOptions:
 class DatasetOutput:
     """Where a dataset goes."""
 
-    output: str = option('folder for the result', output_path, 'DIR', after='name')
+    output: str = option('folder for the result', output_path, 'DIR')
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -226,7 +226,6 @@ class RunningOptions:
         'SIZE',
         default=ITEM_BYTES,
         name='item-size',
-        after='workers',
     )
     max_rejected: RejectionLimit | None = option(
         'with --on-error=skip: end the job once it is sure that more lines are left out, as 100, or '
@@ -276,7 +275,6 @@ class LineOptions:
         name='max-line-size',
         changes_bytes=True,
         unrecorded_default=True,
-        after='item-size',
     )
     on_error: OnError = option(
         'at a line that is not UTF-8, lacks a column or is too long: stop, or leave it out and '
@@ -284,7 +282,6 @@ class LineOptions:
         get_args(OnError),
         default='stop',
         changes_bytes=True,
-        after='deadline',
     )
     keep_rejected: bool = option(
         'keep what --clean drops too, in rejected/SPLIT.FILTER.jsonl',
@@ -292,7 +289,6 @@ class LineOptions:
         default=False,
         changes_bytes=True,
         unrecorded_default=True,
-        after='on-error',
     )
 
 
@@ -319,7 +315,6 @@ class FetchOptions:
         'one #sha256=HEX may stand, which what comes must have',
         None,
         default=False,
-        after='on-error',
     )
 
 

@@ -11,10 +11,10 @@ from tokcore.options import (
     ByteSize,
     WholeNumber,
     columns,
+    format_number,
+    format_size,
     min_count_range,
     positive,
-    said,
-    said_size,
     shown,
     subtoken_length,
 )
@@ -96,11 +96,11 @@ def test_the_types_of_values():
 
 
 def test_numbers_and_sizes_are_said_as_people_do():
-    assert [said(7), said(100_000), said(2**31 - 1), said(2**64 - 1)] == [
+    assert [format_number(7), format_number(100_000), format_number(2**31 - 1), format_number(2**64 - 1)] == [
         '7', '100,000', '2^31 - 1', '2^64 - 1',
     ]  # fmt: skip
     sizes = {7: '7', 1024: '1KiB', 3 << 20: '3MiB', 1 << 50: '1PiB'}
-    assert {size: said_size(size) for size in sizes} == sizes
+    assert {size: format_size(size) for size in sizes} == sizes
     assert str(WholeNumber(1, 1024)) == 'from 1 to 1,024'
     assert shown('abc') == "'abc'"
     assert len(shown('a' * 5000)) < 100
@@ -168,7 +168,7 @@ NEEDED = {
     ('command', 'option'), [(command, option) for command in PATHS for option in PATHS[command]]
 )
 def test_an_empty_path_is_refused_by_its_options_name(command, option):
-    with pytest.raises(InputError, match=f"argument {option}: '' is no path"):
+    with pytest.raises(InputError, match=f"argument {option}: '' is not a path"):
         parse_command([command, *NEEDED[command], option, ''])
     with pytest.raises(InputError, match=f'argument {option}: .*NUL'):
         parse_command([command, *NEEDED[command], f'{option}=a\0b'])

@@ -9,7 +9,7 @@ import re
 from dataclasses import dataclass
 from fractions import Fraction
 
-from tokcore.options import LARGEST_MEMORY, said_size, shown
+from tokcore.options import LARGEST_MEMORY, format_size, shown
 
 _BUDGET = re.compile(
     r't2t:(?P<number>[0-9]{1,18})(?:e(?P<exponent>[0-9]{1,2})|\s*(?P<unit>B|[kMGT]i?B))?',
@@ -70,7 +70,7 @@ def vocab_sample(word: str) -> str:
         size = int(match['number']) * factor * 10 ** int(match['exponent'] or 0)
         if not 1 <= size <= LARGEST_MEMORY:
             raise argparse.ArgumentTypeError(
-                f'{shown(word)}: a budget is from 1 to {said_size(LARGEST_MEMORY)}, as t2t:100MB'
+                f'{shown(word)}: a budget is from 1 to {format_size(LARGEST_MEMORY)}, as t2t:100MB'
             )
         return str(LineBudget(size))
     if (match := _SHARE.fullmatch(word.strip())) and match['digits'].strip('0'):

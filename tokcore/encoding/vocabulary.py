@@ -1,6 +1,6 @@
-"""What a vocabulary offers: special ids by their role, and the template around a row.
+"""What a vocabulary is; the roles of its special ids; the template around each row.
 
-A template is typed as `[CLS] $A [SEP]` and applied as ids.
+A template is typed as `[CLS] $A [SEP]`, and is applied as ids before and after a row's own.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ if typing.TYPE_CHECKING:
     from tokcore.encoding.kernels import Model
 
 ROW = '$A'
-"""Where a row's own ids stand."""
+"""The place of a row's own ids in a template."""
 
 ROLE_NAMES = {
     'pad': ('[PAD]', '<pad>'),
@@ -26,26 +26,25 @@ ROLE_NAMES = {
     'end': ('[SEP]', '</s>', '<EOS>', '<|endoftext|>'),
     'unknown': ('[UNK]', '<unk>', 'UNK'),
 }
-"""By role the names of its token in the vocabularies of BERT, TensorFlow NMT, Tensor2Tensor
-and GPT-2."""
+"""By role the names that its token has in BERT, TensorFlow NMT, Tensor2Tensor and GPT-2."""
 
 ReadBeside = Callable[[str], bytes | None]
-"""Gives what a file holds, or None if there is none."""
+"""Returns the bytes of another file of a vocabulary, or None if there is no such file."""
 
 
 class Template(NamedTuple):
-    """What the post-processor puts around a row's own ids."""
+    """The ids that the post-processor adds before and after a row's own."""
 
     before: tuple[int, ...] = ()
     after: tuple[int, ...] = ()
 
     @property
     def size(self) -> int:
-        """How many ids it adds."""
+        """The number of ids that it adds."""
         return len(self.before) + len(self.after)
 
     def stripped(self, ids: list[int]) -> list[int]:
-        """Returns a row's ids without what this puts around them, as far as it is there."""
+        """Returns a row's ids without those of the template, as far as they are there."""
         before, after = len(self.before), len(self.after)
         if before and tuple(ids[:before]) == self.before:
             ids = ids[before:]
@@ -55,18 +54,18 @@ class Template(NamedTuple):
 
 
 def template(text: str) -> str:
-    """Checks a template as it is typed: tokens and one `$A`, with white space between them."""
+    """Checks a template of the command line: tokens and one `$A`, with white space between them."""
     words = text.split()
     if words.count(ROW) != 1:
         raise argparse.ArgumentTypeError(
-            f"{text[:60]!r} is no template: it must hold {ROW} once, where a row's own ids stand, "
+            f"{text[:60]!r} is not a template: it must hold {ROW} once, in the place of a row's own ids, "
             "as in '[CLS] $A [SEP]'"
         )
     return ' '.join(words)
 
 
 def template_ids(text: str, vocabulary: Vocabulary) -> Template:
-    """Returns a template that was asked for as ids.
+    """Returns a template of the command line as ids.
 
     Raises:
         InputError: it names a token that the vocabulary does not have.
@@ -78,12 +77,13 @@ def template_ids(text: str, vocabulary: Vocabulary) -> Template:
 def default_template_ids(text: str, vocabulary: Vocabulary) -> Template:
     """Returns a scheme's own template as ids.
 
-    If the vocabulary lacks a token of it, the id of the end stands behind a row, and nothing else;
-    nothing at all where no id has that role.
+    If the vocabulary lacks one of its tokens, only the id with the role `end` is added after a row;
+    or nothing, if there is none.
     """
-    before, after = ([vocabulary.id_of(word) for word in words] for words in _words(text))
-    if None not in (*before, *after):
-        return Template(tuple(before), tuple(after))
+    sides = [[vocabulary.id_of(word) for word in words] for words in _words(text)]
+    before, after = (tuple(id_ for id_ in side if id_ is not None) for side in sides)
+    if (len(before), len(after)) == (len(sides[0]), len(sides[1])):
+        return Template(before, after)
     end = vocabulary.special_ids.end
     return NO_TEMPLATE if end is None else Template(after=(end,))
 
@@ -93,22 +93,22 @@ NO_TEMPLATE = Template()
 
 def _words(text: str) -> tuple[list[str], list[str]]:
     words = text.split()
-    place = words.index(ROW)
-    return words[:place], words[place + 1 :]
+    row = words.index(ROW)
+    return words[:row], words[row + 1 :]
 
 
 def _id(word: str, vocabulary: Vocabulary) -> int:
-    found = vocabulary.id_of(word)
-    if found is None:
+    id_ = vocabulary.id_of(word)
+    if id_ is None:
         raise InputError(
-            f'--template names {word!r}, which is no entry of the vocabulary; learn one with '
-            'it as a special token, or give another template'
+            f'--template names {word!r}, which the vocabulary does not have; learn one with it as a '
+            'special token, or give another template'
         )
-    return found
+    return id_
 
 
 class SpecialIds(NamedTuple):
-    """The ids that have a role in a vocabulary, each of them or none."""
+    """The ids that have a role in a vocabulary; None where no id has it."""
 
     pad: int | None = None
     begin: int | None = None
@@ -117,8 +117,8 @@ class SpecialIds(NamedTuple):
 
     @property
     def at_end(self) -> frozenset[int]:
-        """What stands behind a row and is none of its text: padding, and the end."""
-        return frozenset(each for each in (self.pad, self.end) if each is not None)
+        """The ids that may follow a row's text: of padding, and of the end."""
+        return frozenset(id_ for id_ in (self.pad, self.end) if id_ is not None)
 
 
 def without_special_ids(ids: list[int], template: Template, special_ids: SpecialIds) -> list[int]:
@@ -134,10 +134,10 @@ def without_special_ids(ids: list[int], template: Template, special_ids: Special
 
 
 def special_ids_by_name(id_of: Callable[[str], int | None]) -> SpecialIds:
-    """Returns the roles of a vocabulary's entries by their names.
+    """Returns the special ids of a vocabulary, whose tokens have the usual names.
 
     Args:
-        id_of: gives the id of an entry, or None where there is none of that name.
+        id_of: returns the id of a token, or None if there is no such token.
     """
 
     def first(names: tuple[str, ...]) -> int | None:
@@ -147,7 +147,7 @@ def special_ids_by_name(id_of: Callable[[str], int | None]) -> SpecialIds:
 
 
 def read_vocabulary_file(path: str | os.PathLike) -> bytes:
-    """Returns what a vocabulary file holds; raises InputError if it cannot be read."""
+    """Returns the bytes of a vocabulary file; raises InputError if it cannot be read."""
     try:
         return read_regular(path)
     except OSError as error:
@@ -158,37 +158,37 @@ def read_vocabulary_file(path: str | os.PathLike) -> bytes:
 
 
 def read_if_there(path: str) -> bytes | None:
-    """Returns what a local file holds, None if there is none; raises InputError if it cannot be read."""
+    """Returns the bytes of a file, None if there is none; raises InputError if it cannot be read."""
     return read_vocabulary_file(path) if os.path.exists(path) else None
 
 
 class Vocabulary(Protocol):
-    """A scheme's model with its entries: what threads share."""
+    """The tokens of a scheme, their ids, and the model that gives ids; threads share it."""
 
     @property
     def vocab_size(self) -> int:
-        """How many ids there are, from 0 on."""
+        """The number of ids, which count from 0."""
 
     @property
     def special_ids(self) -> SpecialIds:
-        """Which ids have a role."""
+        """The ids that have a role."""
 
     @property
     def model(self) -> Model:
-        """What gives the ids of tokens, as the block engine asks for them."""
+        """Gives the ids of tokens to `encoder.RowEncoder`."""
 
     def dump(self) -> bytes:
-        """Returns the vocabulary's file."""
+        """Returns the bytes of the vocabulary's file."""
 
     @property
     def pieces(self) -> Sequence[str]:
-        """The entries by id, as the vocabulary's file shows them."""
+        """The tokens by id, as they are written in the vocabulary's file."""
 
     def id_of(self, token: str) -> int | None:
-        """Returns the id of a whole entry, as a template names it, or None if there is none."""
+        """Returns the id of a token, or None if there is no such token."""
 
     def decode(self, ids: Iterable[int]) -> str:
-        """Returns the text of ids, as the scheme's decoder joins them; special ones are shown."""
+        """Returns the text of ids, as the scheme's decoder joins it; special tokens are included."""
 
     def decode_bytes(self, ids: Iterable[int]) -> bytes:
-        """Returns the same as bytes; where ids are bytes, also those that are no UTF-8."""
+        """Returns the same as bytes, which need not be UTF-8 where ids stand for bytes."""

@@ -14,7 +14,7 @@ import types
 import typing
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, Any
 
 from tokcore.checked_json import Matches, Within
 from tokcore.corpus.stats import LineTally
@@ -142,24 +142,16 @@ class Manifest:
     def to_json(self) -> bytes:
         """Returns the bytes of the file."""
         fields = dataclasses.asdict(self)
-        fields['lines'] = [lines.record() for lines in self.lines]
-        fields['datasets'] = [lines.record() for lines in self.datasets]
-        for name in ('datasets', 'sample'):
-            if not fields[name]:
-                del fields[name]
+        for name in ('lines', 'datasets'):
+            fields[name] = [tally.record() for tally in getattr(self, name)]
+        _omit_unset(fields, 'datasets', 'sample')
         rules_to_json(fields)
-        for each in fields['inputs']:
-            rules_to_json(each)
-            for name in ('stored_bytes', 'sha256'):
-                if each[name] is None:
-                    del each[name]
-        for each in (*fields['vocabularies'], *fields['vocabularies_used']):
-            rules_to_json(each)
-            for name in ('scheme', 'special_ids', 'scheme_options'):
-                if each[name] is None:
-                    del each[name]
-            if not each['beside']:
-                del each['beside']
+        for record in fields['inputs']:
+            rules_to_json(record)
+            _omit_unset(record, 'stored_bytes', 'sha256')
+        for record in (*fields['vocabularies'], *fields['vocabularies_used']):
+            rules_to_json(record)
+            _omit_unset(record, 'scheme', 'special_ids', 'scheme_options', 'beside')
         return json_bytes(fields)
 
     @classmethod
@@ -174,19 +166,14 @@ class Manifest:
                     f'{path} has manifest format {fields["format"]}, this version reads {FORMAT}; '
                     'use another output or --overwrite'
                 )
-            manifest = _checked(
-                cls(
-                    **{
-                        **rules_from_json(fields),
-                        **{name: _records(kind, fields[name]) for name, kind in _RECORDS.items()},
-                        'datasets': _records(LineTally, fields.get('datasets', [])),
-                        'sample': _records(SampleRecord, fields.get('sample', [])),
-                    }
-                )
-            )
-            for each in manifest.outputs:
-                if not is_plain_name(each.name):
-                    raise ValueError(f'{each.name!r} is not a name in its folder')
+            values = rules_from_json(fields)
+            for name, (kind, is_optional) in _RECORDS.items():
+                values[name] = _records(kind, fields.get(name, []) if is_optional else fields[name])
+            manifest = cls(**values)
+            _check_types(manifest)
+            for file in manifest.outputs:
+                if not is_plain_name(file.name):
+                    raise ValueError(f'{file.name!r} is not a name in its folder')
             return manifest
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             raise InputError(
@@ -204,13 +191,16 @@ class Written(typing.Protocol):
     rows: int
 
 
-_RECORDS = {
-    'inputs': InputText,
-    'lines': LineTally,
-    'files': OutputFile,
-    'rejected': OutputFile,
-    'vocabularies': VocabularyRecord,
-    'vocabularies_used': VocabularyRecord,
+# By field the type of its records, and whether the field may be left out.
+_RECORDS: dict[str, tuple[type, bool]] = {
+    'inputs': (InputText, False),
+    'lines': (LineTally, False),
+    'files': (OutputFile, False),
+    'rejected': (OutputFile, False),
+    'vocabularies': (VocabularyRecord, False),
+    'vocabularies_used': (VocabularyRecord, False),
+    'datasets': (LineTally, True),
+    'sample': (SampleRecord, True),
 }
 
 
@@ -220,35 +210,42 @@ def is_plain_name(name: str) -> bool:
     return len(parts) <= 2 and '\0' not in name and not {'', '.', '..'} & set(parts)
 
 
-def _records(kind: type, fields: object) -> tuple:
+def _omit_unset(fields: dict[str, Any], *names: str) -> None:
+    """Removes those of these fields that are None or empty lists."""
+    for name in names:
+        if fields[name] is None or fields[name] in ([], ()):
+            del fields[name]
+
+
+def _records(kind: type, fields: object) -> tuple[Any, ...]:
     if not isinstance(fields, list):
         raise TypeError(f'{kind.__name__} records are not a list')
-    found = []
-    for each in fields:
+    records = []
+    for values in fields:
         if kind in (InputText, VocabularyRecord):
-            each = rules_from_json(each)
+            values = rules_from_json(values)
         if kind is VocabularyRecord:
-            tried = tuple((int(count), int(size)) for count, size in each['tried'])
-            beside = _records(OutputFile, each.get('beside', []))
-            each = {**each, 'tried': tried, 'beside': beside}
-        made = LineTally.of_record(each) if kind is LineTally else kind(**each)
-        found.append(_checked(made))
-    return tuple(found)
+            tried = tuple((int(count), int(size)) for count, size in values['tried'])
+            beside = _records(OutputFile, values.get('beside', []))
+            values = {**values, 'tried': tried, 'beside': beside}
+        record = LineTally.of_record(values) if kind is LineTally else kind(**values)
+        _check_types(record)
+        records.append(record)
+    return tuple(records)
 
 
-def _checked(record: object) -> object:
+def _check_types(record: Any) -> None:
     """Raises TypeError if a field is not of its type; JSON may hold anything."""
     hints = typing.get_type_hints(type(record))
-    for each in dataclasses.fields(record):
-        hint = hints[each.name]
+    for field in dataclasses.fields(record):
+        hint = hints[field.name]
         is_union = typing.get_origin(hint) in (typing.Union, types.UnionType)
         kinds = [
             typing.get_origin(kind) or kind
             for kind in (typing.get_args(hint) if is_union else [hint])
         ]
-        if not isinstance(getattr(record, each.name), tuple(kinds)):
-            raise TypeError(f'{each.name} is not of the type {hint}')
-    return record
+        if not isinstance(getattr(record, field.name), tuple(kinds)):
+            raise TypeError(f'{field.name} is not of the type {hint}')
 
 
 def _reason(error: Exception) -> str:
@@ -256,7 +253,7 @@ def _reason(error: Exception) -> str:
     return text if len(text) <= 200 else text[:197] + '...'
 
 
-def json_bytes(fields: dict) -> bytes:
+def json_bytes(fields: dict[str, Any]) -> bytes:
     """Returns JSON for people: a field a line, sorted, UTF-8 where names allow."""
     try:
         text = json.dumps(fields, indent=1, sort_keys=True, ensure_ascii=False)
@@ -266,20 +263,20 @@ def json_bytes(fields: dict) -> bytes:
         return f'{json.dumps(fields, indent=1, sort_keys=True)}\n'.encode()
 
 
-def rules_to_json(fields: dict[str, object]) -> None:
-    """Replaces `rules` by `normalizer` and `pre_tokenizer` for JSON; by nothing if it is None."""
+def rules_to_json(fields: dict[str, Any]) -> None:
+    """Replaces `rules` by its two fields `normalizer` and `pre_tokenizer`; removes None."""
     rules = fields.pop('rules')
     if rules is not None:
         fields |= {name: rules[name] for name in _RULES}
 
 
-def rules_from_json(fields: Mapping[str, object]) -> dict[str, object]:
-    """Returns fields of JSON with `rules` again in place of the two; None where there are none.
+def rules_from_json(fields: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns fields of JSON with `rules` in place of its two fields, None if there are none.
 
     Raises:
-        TypeError, KeyError: they are no such records.
+        TypeError, KeyError: they do not hold a normalizer and a pre-tokenizer.
     """
     fields = dict(fields)
-    found = [fields.pop(name, None) for name in _RULES]
-    rules = None if found == [None, None] else TokenRules(*map(Component.from_record, found))
+    records = [fields.pop(name, None) for name in _RULES]
+    rules = None if records == [None, None] else TokenRules(*map(Component.from_record, records))
     return {**fields, 'rules': rules}

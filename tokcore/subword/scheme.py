@@ -13,11 +13,11 @@ from tokcore.errors import InputError
 from tokcore.learning.size_search import STRATEGIES, Progress, Strategy
 from tokcore.options import (
     LARGEST_INT64,
+    format_number,
     min_count_range,
     option,
     positive,
     reserved_token,
-    said,
     subtoken_length,
 )
 
@@ -46,7 +46,7 @@ class SubwordOptions(LearningOptions):
         changes_bytes=True,
     )
     min_count_range: tuple[int, int] | None = option(
-        f'min-counts to search between, from 1 to {said(LARGEST_INT64)} (default: 1:1000, and '
+        f'min-counts to search between, from 1 to {format_number(LARGEST_INT64)} (default: 1:1000, and '
         'beyond where that is too low; giving 1:1000 forbids going beyond)',
         min_count_range,
         'LOW:HIGH',

@@ -43,7 +43,7 @@ def test_a_template_has_the_row_once():
 def test_its_tokens_are_entries_of_the_vocabulary():
     assert template_ids('[CLS] word $A [SEP]', BERT) == Template((2, 4), (3,))
     assert template_ids('$A', BERT) == NO_TEMPLATE
-    with pytest.raises(InputError, match="'\\[BOS\\]', which is no entry"):
+    with pytest.raises(InputError, match="'\\[BOS\\]', which the vocabulary does not have"):
         template_ids('[BOS] $A', BERT)
 
 

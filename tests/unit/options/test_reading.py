@@ -20,7 +20,6 @@ from tokcore.options import (
     as_typed,
     columns,
     declared,
-    in_order,
     option,
     path,
     recorded,
@@ -61,16 +60,11 @@ class Scheme:
     scheme: str = option('which', ['subword', 'pairs'], default='subword')
 
 
-@dataclass(frozen=True, kw_only=True)
-class Speed:
-    blocks: int = option('in flight', WholeNumber(1, 9), default=1, after='min-count')
-
-
 LEARNING = Choice('scheme', {'subword': Searching, 'pairs': Merging})
 
 
 def names(kinds):
-    return [each.name for each in in_order(kinds)]
+    return [option.name for kind in kinds for option in declared(kind)]
 
 
 def test_a_field_is_an_option_of_its_name_unless_it_gives_another():
@@ -108,11 +102,6 @@ def test_an_option_of_one_name_is_typed_alike():
 
     with pytest.raises(ValueError, match='--vocab-size is declared twice'):
         declared(Choice('scheme', {'subword': Searching, 'other': Other}))
-
-
-def test_an_option_stands_after_the_one_that_it_names():
-    assert names([Searching, Speed])[1:3] == ['min-count', 'blocks']
-    assert names([Speed]) == ['blocks']
 
 
 def test_a_manifest_records_what_changes_bytes():
