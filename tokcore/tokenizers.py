@@ -32,8 +32,13 @@ from tokcore.encoding.vocabulary import read_vocabulary_file
 from tokcore.errors import InputError
 from tokcore.regular_files import open_regular
 from tokcore.text.rows import Side
-from tokcore.word.scheme import Unknown, WordEncodingOptions, WordScheme
-from tokcore.word.vocabulary import WordVocabulary, parse_words
+from tokcore.word.scheme import (
+    Unknown,
+    WordEncodingOptions,
+    WordScheme,
+    WordVocabulary,
+    parse_words,
+)
 from tokcore.wordpiece.options import SPECIAL_TOKENS, WordPieceOptions
 from tokcore.wordpiece.scheme import WordPieceEncodingOptions, WordPieceScheme
 from tokcore.wordpiece.vocabulary import WordPieceVocabulary, parse_pieces

@@ -4,7 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tokcore.tokenizers import ByteTokenizer, WordTokenizer
-from tokcore.word.vocabulary import WordVocabulary
+from tokcore.word.scheme import WordVocabulary
 
 WORDS = ['the', 'cat', 'é', '字', 'a_b']
 TEXTS = st.lists(st.one_of(st.sampled_from([*WORDS, 'unknown', '\t']), st.text(max_size=5))).map(

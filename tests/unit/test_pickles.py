@@ -44,7 +44,7 @@ from tokcore.corpus.formats import Lines
 from tokcore.schemes import find_scheme
 from tokcore.subword.partitioned.suffix_tables import PrefixPartitions
 from tokcore.text.byte_level import BYTE_TO_CHARACTER
-from tokcore.word.vocabulary import WordVocabulary
+from tokcore.word.scheme import WordVocabulary
 from tokcore.wordpiece.vocabulary import WordPieceVocabulary
 
 TEXT = 'the cat <|end|> sat'

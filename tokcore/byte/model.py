@@ -1,4 +1,4 @@
-"""Bytes as tokens and ids for the block engine: rows are cut into slices, and each byte has an id."""
+"""Bytes as ids: the pre-tokenizer splits rows into slices, and the model gives each byte an id."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from tokcore.text.pre_tokenizer import CHUNK_TOKENS, RowPart, TextRows, scan_tok
 _PART_BYTES = 1 << 18
 
 SLICE_BYTES = 64
-"""Of a token, which is only a portion here: a row's ids are those of its slices in their order."""
+"""The length of a token. Tokens have no meaning here: a row's ids are those of its bytes."""
 
 _SLICE = np.uint64(SLICE_BYTES)
 _0, _1 = np.uint64(0), np.uint64(1)
@@ -28,7 +28,7 @@ class Slices(NamedTuple):
 
 @dataclass(frozen=True)
 class BytePreTokenizer:
-    """A `PreTokenizer` that cuts rows into slices, which the model takes apart."""
+    """A `PreTokenizer` that splits rows into slices."""
 
     @property
     def name(self) -> str:
@@ -43,8 +43,8 @@ class BytePreTokenizer:
 
     def row_parts(self, rows: TextRows, row: int, longest: int) -> Iterator[RowPart]:
         start, end = int(rows.starts[row]), int(rows.ends[row])
-        for place in range(start, end, _PART_BYTES):
-            yield RowPart(rows.text, place, min(end, place + _PART_BYTES), False)
+        for position in range(start, end, _PART_BYTES):
+            yield RowPart(rows.text, position, min(end, position + _PART_BYTES), False)
 
 
 class ByteWork(NamedTuple):
@@ -55,9 +55,10 @@ class ByteWork(NamedTuple):
 
 
 class ByteModel:
-    """A `Model`: an id for each byte, behind the special ones."""
+    """A `Model` that gives each byte an id."""
 
     def __init__(self, first: int):
+        """Takes the id of byte 0."""
         self.state = ByteIds(first)
 
     @property
@@ -88,14 +89,14 @@ def scan_slices(rows, row, position, pre_tokenizer, tokens):
     size = np.uint64(pre_tokenizer.size)
     count = 0
     while row < len(rows.starts):
-        place = np.uint64(rows.starts[row] if position < 0 else position)
+        start = np.uint64(rows.starts[row] if position < 0 else position)
         end = np.uint64(rows.ends[row])
-        while place < end:
+        while start < end:
             if count > room:
-                return row, np.int64(place), count
-            tokens.starts[count] = place
-            place = min(end, place + size)
-            tokens.ends[count] = place
+                return row, np.int64(start), count
+            tokens.starts[count] = start
+            start = min(end, start + size)
+            tokens.ends[count] = start
             count += 1
         row += 1
         position = -1
@@ -112,14 +113,14 @@ def segment_bytes(tokens, missed, model, work):
     first = np.int32(model.first)
     used = _0
     work.id_bounds[0] = _0
-    for number in range(np.uint64(missed.count)):
-        token = missed.numbers[number]
+    for miss in range(np.uint64(missed.count)):
+        token = missed.numbers[miss]
         start = tokens.starts[token]
         size = tokens.ends[token] - start
         for k in range(size):
             work.ids[used + k] = first + np.int32(tokens.text[start + k])
         used += size
-        work.id_bounds[number + _1] = used
+        work.id_bounds[miss + _1] = used
     return 0, 0
 
 

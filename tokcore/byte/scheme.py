@@ -1,6 +1,6 @@
-"""Bytes as a scheme: nothing is learned, and there is no vocabulary file.
+"""Bytes as a scheme, with the ids of Tensor2Tensor's `ByteTextEncoder`.
 
-The ids are those of Tensor2Tensor's `ByteTextEncoder`.
+Nothing is learned, and there is no vocabulary file.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from tokcore.errors import InputError
 from tokcore.learning.size_search import Progress
 
 if typing.TYPE_CHECKING:
-    from tokcore.byte.model import BytePreTokenizer
+    from tokcore.byte.model import ByteModel, BytePreTokenizer
     from tokcore.counts.token_table import TokenTable
     from tokcore.text.rows import Normalizer
 
@@ -24,7 +24,7 @@ RESERVED_TOKENS = ('<pad>', '<EOS>')
 
 
 class ByteVocabulary:
-    """A `Vocabulary`: `<pad>` and `<EOS>`, and then a byte and 2."""
+    """A `Vocabulary`: `<pad>`, `<EOS>`, and the bytes, whose ids are the byte + 2."""
 
     @property
     def vocab_size(self) -> int:
@@ -36,7 +36,7 @@ class ByteVocabulary:
 
     @property
     def pieces(self) -> tuple[str, ...]:
-        """The special tokens and the bytes by id: ASCII as it is, others as `<0xE9>`."""
+        """The special tokens and the bytes by id: ASCII characters, or `<0xE9>`."""
         shown = (chr(byte) if byte < 0x80 else f'<0x{byte:02X}>' for byte in range(256))
         return (*RESERVED_TOKENS, *shown)
 
@@ -44,7 +44,7 @@ class ByteVocabulary:
         return RESERVED_TOKENS.index(token) if token in RESERVED_TOKENS else None
 
     @functools.cached_property
-    def model(self):
+    def model(self) -> ByteModel:
         from tokcore.byte.model import ByteModel
 
         return ByteModel(len(RESERVED_TOKENS))
@@ -53,11 +53,11 @@ class ByteVocabulary:
         raise ValueError('bytes have no vocabulary file')
 
     def decode(self, ids: Iterable[int]) -> str:
-        """Returns the text of bytes, U+FFFD where they are no UTF-8; special ids are shown."""
+        """Returns the text of bytes, with U+FFFD for invalid UTF-8, and the names of special ids."""
         return self.decode_bytes(ids).decode('utf-8', 'replace')
 
     def decode_bytes(self, ids: Iterable[int]) -> bytes:
-        """Returns the bytes; special ids are shown."""
+        """Returns the bytes, and the names of special ids."""
         first = len(RESERVED_TOKENS)
         return b''.join(
             RESERVED_TOKENS[id_].encode() if id_ < first else bytes([id_ - first])
@@ -71,7 +71,7 @@ _VOCABULARY = ByteVocabulary()
 
 @dataclass(frozen=True)
 class ByteScheme(Scheme):
-    """Tensor2Tensor's `ByteTextEncoder`: lines as it strips them, a byte and 2 as its id."""
+    """Tensor2Tensor's `ByteTextEncoder`: stripped lines, in which the id of a byte is the byte + 2."""
 
     name = 'byte'
     file_suffix = 'bytes'
@@ -99,7 +99,7 @@ class ByteScheme(Scheme):
 
     def parse(self, data: bytes, path: str, read: ReadBeside = read_if_there) -> ByteVocabulary:
         raise InputError(
-            f'{path} is no vocabulary of --scheme byte: it has no files; leave --vocab out'
+            f'{path} is not a vocabulary of --scheme byte, which has no files; leave --vocab out'
         )
 
     def tokens(self, text: str) -> Iterable[str]:
@@ -107,8 +107,8 @@ class ByteScheme(Scheme):
 
         data = text.encode('utf-8', 'surrogatepass')
         return [
-            data[place : place + SLICE_BYTES].decode('latin-1')
-            for place in range(0, len(data), SLICE_BYTES)
+            data[start : start + SLICE_BYTES].decode('latin-1')
+            for start in range(0, len(data), SLICE_BYTES)
         ]
 
     def vocabulary_of(self, characters: Sequence[str]) -> ByteVocabulary:

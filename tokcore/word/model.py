@@ -1,71 +1,89 @@
-"""A vocabulary of whole words as a model: a word's id by a hash table over its bytes."""
+"""Whole words: which words of a token table have ids, and the model that looks them up."""
 
 import functools
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
+from tokcore.counts.token_table import TokenTable
 from tokcore.encoding.kernels import NO_ROOM, larger_workspace, segment_tokens
-from tokcore.kernels.bytes import grown, hash_bytes, row_offsets, same_bytes, with_margin
-from tokcore.kernels.jit import kernel, kernel_without_allocation, read_only
+from tokcore.kernels.bytes import grown
+from tokcore.kernels.hash_tables import TokenLookup, find_token, token_lookup
+from tokcore.kernels.jit import kernel, kernel_without_allocation
 from tokcore.text.pre_tokenizer import RowPart
 
 _SHOWN = 60
 
-NOT_KNOWN = -1
-_0, _1 = np.uint64(0), np.uint64(1)
+_NO_ID = -1
 
 
-class WordTable(NamedTuple):
-    """The state: word i is data[offsets[i]:offsets[i + 1]], and its id is i."""
+def most_frequent_words(
+    table: TokenTable, min_count: int, most: int | None, excluded: Collection[str]
+) -> tuple[list[str], int | None]:
+    """Returns words by count, then by code points, and the smallest of their counts.
 
-    data: np.ndarray  # uint8, with 32 bytes behind the last word
-    offsets: np.ndarray  # int64[words + 1]
-    slots: np.ndarray  # int32[a power of two]: the number of a word and 1, or 0
-    shift: np.uint64  # 64 - log2 of the slots
-    unknown: int  # the id of words that are not there, or `NOT_KNOWN` to refuse them
-
-
-class WordIds(NamedTuple):
-    """The workspace."""
-
-    ids: np.ndarray  # int32
-    id_bounds: np.ndarray  # uint64
+    Args:
+        table: distinct words with their counts.
+        min_count: words that occur less often are left out.
+        most: the largest number of words; None for all.
+        excluded: words that are left out.
+    """
+    most = len(table) if most is None else max(0, most)
+    indices = np.flatnonzero(table.counts >= min_count)
+    # Only words that can be among the most frequent ones are sorted.
+    candidates = most + len(excluded)
+    if len(indices) > candidates:
+        counts = table.counts[indices]
+        if candidates:
+            cut = len(indices) - candidates
+            indices = indices[counts >= np.partition(counts, cut)[cut]]
+        else:
+            indices = indices[:0]
+    frequent = table.pick(indices).sorted()
+    by_count = frequent.pick(np.argsort(-frequent.counts, kind='stable'))
+    words: list[str] = []
+    smallest = None
+    for word, count in by_count.items():
+        if len(words) == most:
+            break
+        if word not in excluded:
+            words.append(word)
+            smallest = count
+    return words, smallest
 
 
 class WordModel:
-    """A `Model`: a token is a word, and has one id."""
+    """A `Model`: each token is a word and has one id."""
 
     def __init__(self, words: Sequence[str], unknown: int | None):
-        """Takes the words by id, and the id of all others; None refuses them."""
+        """Takes the words by id, and the id of unknown words; None: they are errors.
+
+        Of equal words the last one's id is used; an empty one only takes an id.
+        """
         self._words = words
-        self._unknown = NOT_KNOWN if unknown is None else unknown
+        self._unknown = _NO_ID if unknown is None else unknown
 
     @property
     def size(self) -> int:
         return len(self._words)
 
     @functools.cached_property
-    def state(self) -> WordTable:
+    def state(self) -> 'WordIds':
         """The words as kernels read them, built at first use."""
-        encoded = [word.encode('utf-8', 'surrogatepass') for word in self._words]
-        data = with_margin(np.frombuffer(b''.join(encoded), np.uint8))
-        offsets = read_only(row_offsets([len(each) for each in encoded]))
-        bits = max(4, (2 * len(encoded)).bit_length())
-        slots = np.zeros(1 << bits, np.int32)
-        fill_slots(WordTable(data, offsets, slots, np.uint64(64 - bits), self._unknown))
-        return WordTable(data, offsets, read_only(slots), np.uint64(64 - bits), self._unknown)
+        ids = {word.encode('utf-8', 'surrogatepass'): id_ for id_, word in enumerate(self._words)}
+        ids.pop(b'', None)
+        return WordIds(token_lookup(ids), self._unknown)
 
-    def workspace(self, tokens: int) -> WordIds:
-        return WordIds(np.empty(tokens, np.int32), np.empty(tokens + 1, np.uint64))
+    def workspace(self, tokens: int) -> 'WordWork':
+        return WordWork(np.empty(tokens, np.int32), np.empty(tokens + 1, np.uint64))
 
     def segment_long_token(self, part: RowPart) -> Iterator[np.ndarray]:
-        found = find_word(part.text, np.uint64(part.start), np.uint64(part.end), self.state)
-        if found == NOT_KNOWN:
+        id_ = find_id(part.text, np.uint64(part.start), np.uint64(part.end), self.state)
+        if id_ == _NO_ID:
             word = part.text[part.start : part.end].tobytes().decode('utf-8', 'replace')
             raise ValueError(self.unspelled(word, len(word)))
-        yield np.array([found], np.int32)
+        yield np.array([id_], np.int32)
 
     def unspelled(self, token: str, left: int) -> str:
         shown = repr(token) if len(token) <= _SHOWN else f'{token[:_SHOWN]!r}…'
@@ -75,62 +93,47 @@ class WordModel:
         )
 
 
-@kernel_without_allocation
-def fill_slots(table):
-    """Enters all words that are not empty. Of equal ones the last is found."""
-    mask = np.uint64(len(table.slots) - 1)
-    for word in range(len(table.offsets) - 1):
-        start, end = np.uint64(table.offsets[word]), np.uint64(table.offsets[word + 1])
-        if start == end:
-            continue
-        slot = hash_bytes(table.data, start, end) >> table.shift
-        while table.slots[slot] != 0:
-            other = table.slots[slot] - 1
-            begin = np.uint64(table.offsets[other])
-            if np.uint64(table.offsets[other + 1]) - begin == end - start and same_bytes(
-                table.data, start, table.data, begin, end - start
-            ):
-                break
-            slot = (slot + _1) & mask
-        table.slots[slot] = word + 1
+class WordIds(NamedTuple):
+    """The state."""
+
+    ids: TokenLookup
+    unknown: int  # the id of other words, or `_NO_ID`
+
+
+class WordWork(NamedTuple):
+    """The workspace."""
+
+    ids: np.ndarray  # int32
+    id_bounds: np.ndarray  # uint64
 
 
 @kernel_without_allocation
-def find_word(text, start, end, table):
-    """Returns the id of text[start:end], with 32 bytes behind it, or table.unknown."""
-    mask = np.uint64(len(table.slots) - 1)
-    slot = hash_bytes(text, start, end) >> table.shift
-    while table.slots[slot] != 0:
-        word = table.slots[slot] - 1
-        begin = np.uint64(table.offsets[word])
-        if np.uint64(table.offsets[word + 1]) - begin == end - start and same_bytes(
-            text, start, table.data, begin, end - start
-        ):
-            return np.int64(word)
-        slot = (slot + _1) & mask
-    return np.int64(table.unknown)
+def find_id(text, start, end, model):
+    """Returns the id of the word text[start:end], or that of unknown words."""
+    id_ = find_token(text, start, end, model.ids)
+    return id_ if id_ >= 0 else np.int64(model.unknown)
 
 
-@segment_tokens.register(WordTable)
+@segment_tokens.register(WordIds)
 @kernel_without_allocation
 def segment_words(tokens, missed, model, work):
-    """As `segment_tokens` says; what cannot be spelt is a word that is not known, all of it."""
+    """As `segment_tokens` says; `left` is all of an unknown word."""
     if len(work.ids) < missed.count:
         return 0, NO_ROOM
-    work.id_bounds[0] = _0
-    for number in range(missed.count):
-        token = missed.numbers[number]
+    work.id_bounds[0] = np.uint64(0)
+    for miss in range(missed.count):
+        token = missed.numbers[miss]
         start, end = tokens.starts[token], tokens.ends[token]
-        id_ = find_word(tokens.text, start, end, model)
+        id_ = find_id(tokens.text, start, end, model)
         if id_ < 0:
-            return number, np.int64(end - start)
-        work.ids[number] = id_
-        work.id_bounds[number + 1] = np.uint64(number + 1)
+            return miss, np.int64(end - start)
+        work.ids[miss] = id_
+        work.id_bounds[miss + 1] = np.uint64(miss + 1)
     return 0, 0
 
 
-@larger_workspace.register(WordTable)
+@larger_workspace.register(WordIds)
 @kernel
-def larger_ids(missed, model, work):
+def larger_word_work(missed, model, work):
     """As `larger_workspace` says."""
-    return WordIds(grown(work.ids, 0, missed.count), work.id_bounds)
+    return WordWork(grown(work.ids, 0, missed.count), work.id_bounds)

@@ -1,14 +1,15 @@
-"""Whole words as a scheme: what TensorFlow NMT and Tensor2Tensor's `TokenTextEncoder` take."""
+"""Whole words as a scheme, as in TensorFlow NMT and Tensor2Tensor's `TokenTextEncoder`."""
 
 from __future__ import annotations
 
+import functools
 import typing
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal, get_args
 
 from tokcore.encoding.scheme import EncodingOptions, Learned, LearningOptions, Scheme
-from tokcore.encoding.vocabulary import ReadBeside, read_if_there
+from tokcore.encoding.vocabulary import ReadBeside, SpecialIds, read_if_there, special_ids_by_name
 from tokcore.errors import InputError
 from tokcore.learning.size_search import Progress
 from tokcore.options import (
@@ -20,15 +21,18 @@ from tokcore.options import (
     special_tokens,
     with_added,
 )
-from tokcore.word.vocabulary import NMT_SPECIAL_TOKENS, WordVocabulary, parse_words
 
 if typing.TYPE_CHECKING:
     from tokcore.counts.token_table import TokenTable
     from tokcore.encoding.encoder import RowEncoder
     from tokcore.text.rows import Normalizer
     from tokcore.text.whitespace import SpacePreTokenizer
+    from tokcore.word.model import WordModel
 
 Unknown = Literal['token', 'stop']
+
+NMT_SPECIAL_TOKENS = ('<unk>', '<s>', '</s>')
+"""The first words of TensorFlow NMT's vocabularies."""
 
 
 @dataclass(frozen=True)
@@ -46,7 +50,7 @@ class WordOptions(LearningOptions):
         changes_bytes=True,
     )
     special_token: tuple[str, ...] = option(
-        'an entry behind the special tokens of the scheme; may be repeated',
+        'an entry after the special tokens of the scheme; may be repeated',
         special_token,
         'X',
         default=(),
@@ -78,7 +82,7 @@ class WordOptions(LearningOptions):
 
 @dataclass(frozen=True)
 class WordEncodingOptions(EncodingOptions):
-    """What becomes of words that have no id."""
+    """How unknown words are encoded."""
 
     unknown: Unknown = option(
         'token: they get the id of the unknown token; stop: an error names the line and the word '
@@ -90,7 +94,7 @@ class WordEncodingOptions(EncodingOptions):
 
 @dataclass(frozen=True)
 class WordScheme(Scheme):
-    """`<unk> <s> </s>` first, then words by their counts, of equal ones by code point."""
+    """`<unk> <s> </s>`, then words by count and code points."""
 
     name = 'word'
     file_suffix = 'words.txt'
@@ -108,7 +112,7 @@ class WordScheme(Scheme):
 
     @property
     def rows_have_unstorable(self) -> bool:
-        return False  # words are cut there
+        return False  # words end at these characters
 
     @property
     def normalizer(self) -> Normalizer:
@@ -123,20 +127,18 @@ class WordScheme(Scheme):
         return SpacePreTokenizer(self.split, at_line_breaks=True)
 
     def learn(self, table: TokenTable, options: WordOptions, report: Progress) -> Learned:
-        from tokcore.word.learner import frequent_words
+        from tokcore.word.model import most_frequent_words
 
         first = options.first_entries
         most = None if options.vocab_size is None else options.vocab_size - len(first)
-        words, rarest = frequent_words(table, options.min_count or 1, most, frozenset(first))
-        return Learned(WordVocabulary([*first, *words]), rarest)
+        words, smallest = most_frequent_words(table, options.min_count or 1, most, frozenset(first))
+        return Learned(WordVocabulary([*first, *words]), smallest)
 
     def parse(self, data: bytes, path: str, read: ReadBeside = read_if_there) -> WordVocabulary:
         return parse_words(data, path)
 
     def recognizes(self, data: bytes) -> bool:
-        return tuple(data.split(b'\n', 3)[:3]) == tuple(
-            each.encode() for each in NMT_SPECIAL_TOKENS
-        )
+        return data.split(b'\n', 3)[:3] == [token.encode() for token in NMT_SPECIAL_TOKENS]
 
     def encoder(
         self, vocabulary: WordVocabulary, options: WordEncodingOptions | None = None
@@ -154,6 +156,101 @@ class WordScheme(Scheme):
     def vocabulary_of(self, characters: Sequence[str]) -> WordVocabulary:
         words = {*characters} - {'\n', ''}
         return WordVocabulary([*NMT_SPECIAL_TOKENS, *sorted(words)])
+
+
+class WordVocabulary:
+    """A `Vocabulary` of words, which are distinct and not empty."""
+
+    def __init__(self, words: Sequence[str]):
+        """Takes the words by id, with special tokens."""
+        self.words = tuple(words)
+
+    @property
+    def vocab_size(self) -> int:
+        return len(self.words)
+
+    @functools.cached_property
+    def special_ids(self) -> SpecialIds:
+        return special_ids_by_name(self.id_of)
+
+    @functools.cached_property
+    def _ids(self) -> dict[str, int]:
+        return {word: id_ for id_, word in enumerate(self.words)}
+
+    def id_of(self, token: str) -> int | None:
+        return self._ids.get(token)
+
+    @functools.cached_property
+    def model(self) -> WordModel:
+        """The model that gives unknown words the unknown token's id, if there is one."""
+        return self._model(self.special_ids.unknown)
+
+    @functools.cached_property
+    def strict_model(self) -> WordModel:
+        """The model to which unknown words are errors."""
+        return self._model(None)
+
+    def _model(self, unknown: int | None) -> WordModel:
+        from tokcore.word.model import WordModel
+
+        return WordModel(self.words, unknown)
+
+    def dump(self) -> bytes:
+        """Returns the file.
+
+        Raises:
+            ValueError: a word is empty, has a line feed, or occurs twice.
+        """
+        if len(self._ids) != len(self.words):
+            raise ValueError('a word is in the vocabulary twice; a file has an id for each line')
+        for word in self.words:
+            if not word or '\n' in word:
+                raise ValueError(f'{word!r} cannot be a line of a vocabulary file')
+        return ''.join(f'{word}\n' for word in self.words).encode()
+
+    @property
+    def pieces(self) -> tuple[str, ...]:
+        """The words by id."""
+        return self.words
+
+    def decode_bytes(self, ids: Iterable[int]) -> bytes:
+        """Returns `decode` in UTF-8."""
+        return self.decode(ids).encode()
+
+    def decode(self, ids: Iterable[int]) -> str:
+        """Returns the words with spaces between them; ids out of range have none."""
+        size = len(self.words)
+        return ' '.join(self.words[id_] for id_ in ids if 0 <= id_ < size)
+
+
+def parse_words(data: bytes, path: str) -> WordVocabulary:
+    r"""Returns the vocabulary of a file with a word on each line; only '\n' ends lines.
+
+    Raises:
+        InputError: the file is empty or not UTF-8, or a line is blank or occurs twice; TensorFlow
+            NMT's table refuses such files too.
+    """
+    try:
+        lines = data.decode().split('\n')
+    except UnicodeDecodeError as error:
+        raise InputError(
+            f'{path}: invalid UTF-8 at byte {error.start}; give a vocabulary file in UTF-8'
+        ) from error
+    if lines[-1] == '':
+        lines.pop()
+    seen: dict[str, int] = {}
+    for number, word in enumerate(lines, 1):
+        if not word:
+            raise InputError(f'{path}, line {number} is blank; take it out, or give another file')
+        if word in seen:
+            raise InputError(
+                f'{path}, line {number}: {word[:60]!r} is on line {seen[word]} too; take one of '
+                'them out, or give another file'
+            )
+        seen[word] = number
+    if not lines:
+        raise InputError(f'{path} is empty; give a vocabulary file with a word on each line')
+    return WordVocabulary(lines)
 
 
 SCHEME = WordScheme()

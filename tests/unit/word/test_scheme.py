@@ -12,8 +12,7 @@ from tokcore.encoding.vocabulary import SpecialIds
 from tokcore.errors import InputError
 from tokcore.text.rows import Side
 from tokcore.tokenizers import WordTokenizer
-from tokcore.word.scheme import SCHEME, WordOptions, WordScheme
-from tokcore.word.vocabulary import WordVocabulary, parse_words
+from tokcore.word.scheme import SCHEME, WordOptions, WordScheme, WordVocabulary, parse_words
 
 COUNTS = {'b': 3, 'a': 3, 'é': 3, 'rare': 1, '<s>': 9, 'often': 7}
 TEXTS = st.text(st.one_of(st.characters(), st.sampled_from(' a\t\n\r\x1c\x85\xa0\u2003\u3000')))
