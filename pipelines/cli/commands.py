@@ -271,11 +271,12 @@ def _execution(
         raise InputError(
             '--max-rejected goes with --on-error=skip; without it the first such line ends the job'
         )
+    running = field_values(RunningOptions, vars(options))
+    running['work'] = filesystem.absolute(options.work) if options.work else None
     return Execution(
         dataclasses.replace(engine, scheme=scheme),
         read_beside=_read_beside(options),
-        work=filesystem.absolute(options.work) if options.work else None,
-        **field_values(RunningOptions, vars(options)),
+        **running,
         **vars(shuffling),
     )
 

@@ -21,7 +21,6 @@ from pipelines.options.job import (
     LineOptions,
     RunningOptions,
     ShuffleOptions,
-    WorkOptions,
     option_name,
 )
 from pipelines.options.vocabulary import SampleOptions, VocabularyLayout
@@ -131,7 +130,7 @@ class EncodeOptions(DatasetOptions):
 
 
 @dataclass(frozen=True)
-class Execution(RunningOptions, WorkOptions, ShuffleOptions):
+class Execution(RunningOptions, ShuffleOptions):
     """How a job is run.
 
     Attributes:

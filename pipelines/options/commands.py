@@ -1,38 +1,30 @@
-"""The commands: of which dataclasses of options each is made, and how its help groups them."""
+"""The commands: which dataclasses of options each has, and how its help groups them."""
 
 import argparse
 from collections.abc import Iterator, Mapping
 from dataclasses import MISSING, dataclass
+from typing import Any
 
 from pipelines.options.beam import Parser
 from pipelines.options.job import (
     SPLITS,
-    CountedSide,
-    CountsOutput,
-    CountsToLearn,
-    CountsToMerge,
+    CommandOptions,
+    CountOptions,
     DatasetOptions,
     DatasetOutput,
     EngineOptions,
-    FetchOptions,
     LineOptions,
-    PiecesToCount,
     RunningOptions,
     ShuffleOptions,
-    TellingOptions,
-    TryingOptions,
-    VocabularyOutput,
-    WorkOptions,
+    VocabOptions,
     option_name,
     split_files,
 )
 from pipelines.options.reading import refuse_misplaced, settle_choice
 from pipelines.options.vocabulary import (
-    LineBytes,
-    LineEnding,
-    LinePieces,
-    LineVocabulary,
+    DetokenizeOptions,
     SampleOptions,
+    TokenizeOptions,
     VocabularyFiles,
     VocabularyLayout,
     encoding_options,
@@ -48,14 +40,14 @@ from tokcore.options import Choice, Declared, Kind, declared
 
 @dataclass(frozen=True)
 class Group:
-    """Options that the help tells together; without a title, among those of the whole command.
+    """Options that the help shows together; without a title, among those of the whole command.
 
     Attributes:
         kinds: dataclasses of options.
-        title: above them.
-        about: below the title.
-        split: whose they are: its name is a part of theirs.
-        section: of a job file that they are in; None if they are in none.
+        title: the heading in the help.
+        about: the text below the title.
+        split: that the options are for; its name is a part of theirs.
+        section: of a job file, in which they may stand; None if they may not.
     """
 
     kinds: tuple[Kind, ...]
@@ -66,54 +58,51 @@ class Group:
 
     @property
     def prefix(self) -> str:
-        """What their names begin with in the parser's result: `dev_`."""
+        """The beginning of their names in the parser's result: `dev_`."""
         return option_name(self.split, '')
 
 
 @dataclass(frozen=True)
 class Command:
-    """A command as its help begins, and its options in the order of its usage."""
+    """A command: the first line of its help, and its options in the order of the help."""
 
     summary: str
     groups: tuple[Group, ...]
 
     @property
     def options(self) -> Iterator[tuple[str, Declared]]:
-        """All options with the prefix of each."""
+        """All options, each with the prefix of its group."""
         return (
-            (group.prefix, each)
+            (group.prefix, declaration)
             for group in self.groups
             for kind in group.kinds
-            for each in declared(kind)
+            for declaration in declared(kind)
         )
 
     @property
     def sections(self) -> tuple[str, ...]:
-        """The sections of a job file that its options are in."""
-        return tuple(dict.fromkeys(each.section for each in self.groups if each.section))
+        """The sections of a job file that have options of this command."""
+        return tuple(dict.fromkeys(group.section for group in self.groups if group.section))
 
     def of_section(self, section: str) -> list[Declared]:
         """Returns the options that a section of a job file may have."""
         kinds = [kind for group in self.groups if group.section == section for kind in group.kinds]
-        return [each for kind in kinds for each in declared(kind)]
+        return [declaration for kind in kinds for declaration in declared(kind)]
 
 
 _TITLES = {'train': 'training corpus', 'dev': 'development corpus', 'test': 'test corpus'}
 _DATASET = Group((DatasetOptions, DatasetOutput), 'dataset', section='output')
 _RUNNING = Group(
-    (EngineOptions, RunningOptions, LineOptions, FetchOptions, TellingOptions, TryingOptions),
-    'running',
-    section='running',
+    (EngineOptions, LineOptions, RunningOptions, CommandOptions), 'running', section='running'
 )
-_WORK = Group((WorkOptions,), section='running')
 _SHUFFLE = Group(
     (ShuffleOptions,), 'shuffle', 'none of these changes a byte of output', section='running'
 )
 
 
 def known_commands() -> dict[str, Command]:
-    """Returns the commands by name, with the options of the formats and schemes that there are."""
-    *others, last = [each.what for each in all_formats()]
+    """Returns the commands by name, with the options of all formats and schemes."""
+    *others, last = [kind.what for kind in all_formats()]
     about = f'one of: {", ".join(others)}, or {last}'
     splits = [Group((split_files(split),), _TITLES[split], about, split) for split in SPLITS]
     training = splits[0]
@@ -129,7 +118,6 @@ def known_commands() -> dict[str, Command]:
                 vocabulary,
                 Group((VocabularyLayout, SampleOptions, encoding), section='vocabulary'),
                 _RUNNING,
-                _WORK,
                 _SHUFFLE,
             ),
         ),
@@ -137,22 +125,18 @@ def known_commands() -> dict[str, Command]:
             'count the tokens of the training lines',
             (
                 training,
-                Group((CountsToMerge, PiecesToCount, CountedSide), section='counts'),
+                Group((CountOptions,), section='counts'),
                 Group((schemes_option(), tokens, SampleOptions), section='vocabulary'),
-                Group((CountsOutput,), section='counts'),
                 _RUNNING,
-                _WORK,
             ),
         ),
         'vocab': Command(
             'learn a vocabulary, from text or from counts',
             (
                 training,
-                Group((CountsToLearn, CountedSide, SampleOptions), section='vocabulary'),
+                Group((VocabOptions, SampleOptions), section='vocabulary'),
                 vocabulary,
-                Group((VocabularyOutput,), section='vocabulary'),
                 _RUNNING,
-                _WORK,
             ),
         ),
         'encode': Command(
@@ -162,78 +146,77 @@ def known_commands() -> dict[str, Command]:
                 Group((VocabularyFiles, recorded_scheme, tokens, encoding), section='vocabulary'),
                 _DATASET,
                 _RUNNING,
-                _WORK,
                 _SHUFFLE,
             ),
         ),
         'tokenize': Command(
             'lines of text on stdin to lines of ids on stdout',
-            (Group((LineVocabulary, recorded_scheme, tokens, encoding, LineEnding, LinePieces)),),
+            (Group((TokenizeOptions, recorded_scheme, tokens, encoding)),),
         ),
         'detokenize': Command(
             'lines of ids on stdin to text on stdout',
-            (Group((LineVocabulary, recorded_scheme, tokens, encoding, LineBytes)),),
+            (Group((DetokenizeOptions, recorded_scheme, tokens, encoding)),),
         ),
     }
 
 
 def add_groups(parser: Parser, groups: tuple[Group, ...]) -> None:
-    """Adds options to the parser of a command; those not given are not in its result."""
+    """Adds options to the parser of a command; options that are not given are not in its result."""
     for group in groups:
         target = parser.add_argument_group(group.title, group.about) if group.title else parser
-        for each in (option for kind in group.kinds for option in declared(kind)):
-            target.add_argument(
-                f'--{group.prefix.replace("_", "-")}{each.name}', **_parsed(each, group.kinds)
-            )
+        for kind in group.kinds:
+            for declaration in declared(kind):
+                name = f'--{group.prefix.replace("_", "-")}{declaration.name}'
+                target.add_argument(name, **_argparse_keywords(declaration))
 
 
-def _parsed(each: Declared, kinds: tuple[Kind, ...]) -> dict[str, object]:
-    """What argparse is to know of an option."""
-    option = each.option
-    how: dict[str, object] = {'help': each.help, 'default': argparse.SUPPRESS}
+def _argparse_keywords(declaration: Declared) -> dict[str, Any]:
+    option = declaration.option
+    keywords: dict[str, Any] = {'help': declaration.help, 'default': argparse.SUPPRESS}
     if option.kind is None:
-        has_no = each.default is not False
-        return {**how, 'action': argparse.BooleanOptionalAction if has_no else 'store_true'}
+        has_no = declaration.default is not False
+        return {**keywords, 'action': argparse.BooleanOptionalAction if has_no else 'store_true'}
     if not callable(option.kind):
-        return {**how, 'choices': option.kind}
-    how |= {'type': option.kind, 'metavar': option.metavar}
+        return {**keywords, 'choices': option.kind}
+    keywords |= {'type': option.kind, 'metavar': option.metavar}
     if option.many == 'words':
-        how |= {'nargs': '+', 'action': 'extend'}
+        keywords |= {'nargs': '+', 'action': 'extend'}
     elif option.many == 'repeated':
-        how['action'] = 'append'
-    return how
+        keywords['action'] = 'append'
+    return keywords
 
 
 def finish_options(command: Command, given: Mapping[str, object]) -> dict[str, object]:
-    """Returns what was given and the defaults of what was not.
+    """Returns the values of all options: those given, and the defaults of the others.
 
     Raises:
-        InputError: an option that does not go with the others, or is missing.
+        InputError: an option does not go with the others, or is missing.
     """
-    known = {prefix + each.key: each for prefix, each in command.options}
-    found, missing = dict(given), []
+    known = {prefix + declaration.key: declaration for prefix, declaration in command.options}
+    values, missing = dict(given), []
     for group in command.groups:
-        kinds, later = [], []
+        kinds: list[type] = []
+        undecided: list[type] = []
         for kind in group.kinds:
             if not isinstance(kind, Choice):
                 kinds.append(kind)
                 continue
             by = kind.by.replace('-', '_')
             value = given.get(by, known[by].default)
-            # What is recorded beside a vocabulary may choose later, and so may several schemes.
+            # Without a default, the record beside a vocabulary may choose later; and `count` takes
+            # several schemes.
             if isinstance(value, str):
-                found = settle_choice(kind, found, value)
+                values = settle_choice(kind, values, value)
                 kinds.append(kind.chosen(value))
                 if known[by].default is None:
-                    later.append(kind.chosen(value))
-        refuse_misplaced(kinds, found, group.prefix)
-        for owner, each in ((kind, each) for kind in kinds for each in declared(kind)):
-            if each.default is not MISSING and owner in later:
-                continue  # what is recorded comes before the default
-            if each.default is not MISSING:
-                found.setdefault(group.prefix + each.key, each.default)
-            elif group.prefix + each.key not in found:
-                missing.append(f'--{each.name}')
+                    undecided.append(kind.chosen(value))
+        refuse_misplaced(kinds, values, group.prefix)
+        for owner, declaration in ((kind, each) for kind in kinds for each in declared(kind)):
+            key = group.prefix + declaration.key
+            if declaration.default is MISSING:
+                missing += [f'--{declaration.name}'] if key not in values else []
+            elif owner not in undecided:  # there the record comes before the default
+                values.setdefault(key, declaration.default)
     if missing:
         raise InputError(f'the following arguments are required: {", ".join(missing)}')
-    return found
+    return values

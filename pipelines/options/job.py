@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 from tokcore.corpus.corpus import MAX_LINE_BYTES
 from tokcore.corpus.filters.registry import filter_forms, filter_list
@@ -56,25 +56,25 @@ OutputFormat = Literal['tfrecord', 'text', 'parquet']
 TFRECORD, TEXT, PARQUET = get_args(OutputFormat)
 
 NameStyle = Literal['plain', 't2t']
-"""How the vocabularies of a dataset are called."""
+"""How the vocabularies of a dataset are named."""
 
 PairSide = Literal['inputs', 'targets', 'both']
-"""What `--side` chooses of a pair, and what a vocabulary is of."""
+"""The side of pairs that is counted, and that a vocabulary is for."""
 
 _LIMIT = re.compile(r'([0-9]{1,18})|([0-9]{1,3}(?:\.[0-9]{1,6})?)%')
 
 
 @dataclass(frozen=True, kw_only=True)
 class DatasetSource:
-    """What a dataset is called, and what is taken of it.
+    """A dataset of a job file: its name, its format, and which of its rows are used.
 
     Attributes:
-        name: in the manifest and in the names of rejected lines; needed where a split has several.
+        name: in the manifest and in the names of rejected lines; required if a split has several.
         format: of its files.
-        max_examples: as many of its rows are taken, the first by file and place.
-        source_prefix: put before its source texts; None for what holds for all datasets.
-        target_prefix: put before its target texts.
-        clean: filters that its rows go through, in this order.
+        max_examples: use only so many rows, the first in the order of the files.
+        source_prefix: is put before its source texts; None: the prefix of all datasets.
+        target_prefix: is put before its target texts.
+        clean: filters of its rows, in the order in which they act.
     """
 
     name: str = option('name of the dataset', dataset_name, default='')
@@ -87,7 +87,7 @@ class DatasetSource:
     clean: tuple[str, ...] = option('filters of its rows, in this order', filter_list, default=())
 
 
-def _shards(help: str, default: int) -> dataclasses.Field:
+def _shards(help: str, default: int) -> Any:
     return option(
         f'{help}, {{range}} (default: {default})',
         WholeNumber(1, MOST_SHARDS),
@@ -97,13 +97,13 @@ def _shards(help: str, default: int) -> dataclasses.Field:
     )
 
 
-def _prefix(help: str) -> dataclasses.Field:
+def _prefix(help: str) -> Any:
     return option(help, line_of_text, 'P', default='', changes_bytes=True)
 
 
 @dataclass(frozen=True, kw_only=True)
 class DatasetOptions:
-    """What the shards depend on, beside what is read and the vocabularies."""
+    """What the shards depend on, besides the corpus and the vocabularies."""
 
     name: str = option('name of the dataset, in its file names', dataset_name, changes_bytes=True)
     shards: int = _shards('training shards', 10)
@@ -135,28 +135,14 @@ class DatasetOptions:
 
 @dataclass(frozen=True, kw_only=True)
 class DatasetOutput:
-    """Where a dataset goes."""
+    """Where a dataset is written."""
 
     output: str = option('folder for the result', output_path, 'DIR')
 
 
 @dataclass(frozen=True, kw_only=True)
-class CountsOutput:
-    """Where counts go."""
-
-    output: str = option('folder for the counts', output_path, 'COUNTS')
-
-
-@dataclass(frozen=True, kw_only=True)
-class VocabularyOutput:
-    """Where a vocabulary goes."""
-
-    output: str = option('vocabulary file to write', vocabulary_path, 'FILE')
-
-
-@dataclass(frozen=True, kw_only=True)
 class EngineOptions:
-    """What of the engine is not Beam's."""
+    """How work is run, besides what Beam's own options say."""
 
     workers: int | None = option(
         'work items in flight in a process, {range} (default: the cores that this process may '
@@ -176,7 +162,7 @@ class EngineOptions:
 
 @dataclass(frozen=True)
 class RejectionLimit:
-    """A number of lines, or a share of those read."""
+    """A number of lines, or a share of the lines read."""
 
     typed: str
     lines: int | None = None
@@ -186,21 +172,24 @@ class RejectionLimit:
         return self.typed
 
     def is_passed(self, rejected: int, lines: int) -> bool:
-        """Tells whether so many of so many lines are too many."""
-        return rejected > (self.lines if self.lines is not None else self.share * lines)
+        """Returns whether so many rejected lines, of those read, are too many."""
+        if self.lines is not None:
+            return rejected > self.lines
+        assert self.share is not None
+        return rejected > self.share * lines
 
     def refuse(self, rejected: Mapping[str, int], lines: int) -> None:
-        """Raises InputError if those left out, by reason, are too many of so many lines."""
+        """Raises InputError if the rejected lines, counted by reason, are too many."""
         if self.is_passed(sum(rejected.values()), lines):
             raise self.error(rejected, lines)
 
     def error(self, reasons: Mapping[str, int], lines: int) -> InputError:
-        """Returns the error of a job that has lost so many lines, by reason, of those it read."""
-        by_number = sorted(reasons.items(), key=lambda each: -each[1])
-        told = ', '.join(f'{count} {reason}' for reason, count in by_number)
+        """Returns the error of a job that rejected too many lines; `reasons` counts them."""
+        by_count = sorted(reasons.items(), key=lambda item: -item[1])
+        counts = ', '.join(f'{count} {reason}' for reason, count in by_count)
         return InputError(
             f'{sum(reasons.values())} of {lines} lines read could not '
-            f'be used ({told}), more than --max-rejected {self}; mend the files, or give more'
+            f'be used ({counts}), more than --max-rejected {self}; mend the files, or give more'
         )
 
 
@@ -218,7 +207,7 @@ def rejection_limit(word: str) -> RejectionLimit:
 
 @dataclass(frozen=True, kw_only=True)
 class RunningOptions:
-    """How a job is run; no byte of its results depends on it."""
+    """How a job is run; no byte of its results depends on these."""
 
     item_bytes: int = option(
         'bytes of text in a work item, as 8MiB, {range}; changes no output (default: 8MiB)',
@@ -234,37 +223,20 @@ class RunningOptions:
         'N|P%%',
         default=None,
     )
+    work: str | None = option(
+        'where a learner on Beam keeps its rounds and the shuffle its runs, to resume from, '
+        'until the output is whole, and what is fetched is kept; on a filesystem that every worker '
+        'reaches (default: .tokbeam beside the output)',
+        work_path,
+        'DIR',
+        default=None,
+    )
     overwrite: bool = option('make the result again, replacing what is there', None, default=False)
 
 
 @dataclass(frozen=True, kw_only=True)
-class TryingOptions:
-    """What is told in place of a job's work."""
-
-    print_job: bool = option(
-        'print the job file that these options stand for, and do nothing', None, default=False
-    )
-    dry_run: bool = option(
-        'open every input, read its first block, and print what would be read and written',
-        None,
-        default=False,
-    )
-
-
-@dataclass(frozen=True, kw_only=True)
-class TellingOptions:
-    """What is told while a job runs."""
-
-    quiet: bool = option(
-        'tell nothing but warnings and errors: no progress, and not what was made',
-        None,
-        default=False,
-    )
-
-
-@dataclass(frozen=True, kw_only=True)
 class LineOptions:
-    """How files are read as lines, on which all results depend."""
+    """How files are read as lines; all results depend on these."""
 
     max_line_bytes: int = option(
         'the longest line that is read, in bytes without its end, {range}; memory for 16 times as '
@@ -293,26 +265,25 @@ class LineOptions:
 
 
 @dataclass(frozen=True, kw_only=True)
-class WorkOptions:
-    """Where what survives a killed run is kept."""
-
-    work: str | None = option(
-        'where a learner on Beam keeps its rounds and the shuffle its runs, to resume from, '
-        'until the output is whole, and what is fetched is kept; on a filesystem that every worker '
-        'reaches (default: .tokbeam beside the output)',
-        work_path,
-        'DIR',
-        default=None,
-    )
-
-
-@dataclass(frozen=True, kw_only=True)
-class FetchOptions:
-    """What may be had from elsewhere."""
+class CommandOptions:
+    """What the command does around a job: what it prints, and whether it fetches inputs."""
 
     fetch: bool = option(
-        'fetch inputs that are http:// or https:// addresses, once, into the work folder; behind '
-        'one #sha256=HEX may stand, which what comes must have',
+        'fetch inputs that are http:// or https:// addresses, once, into the work folder; an '
+        'address may end in #sha256=HEX, which its content must have',
+        None,
+        default=False,
+    )
+    quiet: bool = option(
+        'print nothing but warnings and errors: no progress, and not what was made',
+        None,
+        default=False,
+    )
+    print_job: bool = option(
+        'print the job file that these options stand for, and do nothing', None, default=False
+    )
+    dry_run: bool = option(
+        'open every input, read its first block, and print what would be read and written',
         None,
         default=False,
     )
@@ -320,7 +291,7 @@ class FetchOptions:
 
 @dataclass(frozen=True, kw_only=True)
 class ShuffleOptions:
-    """How examples are shuffled; no byte of them depends on it."""
+    """How examples are shuffled; no byte of the result depends on these."""
 
     shuffle: ShuffleMethod = option(
         "files: sorted runs on disk, merged; engine: Beam's GroupByKey; auto: files locally "
@@ -346,39 +317,39 @@ class ShuffleOptions:
 
 
 def option_name(split: str, name: str) -> str:
-    """Returns what an option is called for a split: `shards`, `dev_shards`."""
+    """Returns the name of an option for a split: `shards`, `dev_shards`."""
     return name if split == 'train' else f'{split}_{name}'
 
 
 def split_flag(split: str, name: str) -> str:
-    """Returns an option of a split as it is typed: `--source`, `--dev-source`."""
+    """Returns the option of a split as users type it: `--source`, `--dev-source`."""
     return flag(option_name(split, name))
 
 
 def split_files(split: str) -> type:
-    """Returns a dataclass of what names the files of a split, and of what its format asks for.
+    """Returns a dataclass with the options for a split's files and for their formats.
 
-    What is not given of the latter is None; it is then the format's default, or, of a later split,
-    what the training corpus has. Filters are of their own split alone: what cleans a training
+    An option of a format that is not given is None: the value of the training corpus applies, or
+    the format's default. Filters hold for their own split only, because what cleans a training
     corpus would change what a test corpus measures.
     """
     formats = all_formats()
     files = [
         (role, tuple[str, ...], paths_option(help))
-        for each in formats
-        for role, help in zip(each.roles, each.help, strict=True)
+        for kind in formats
+        for role, help in zip(kind.roles, kind.help, strict=True)
     ]
     by_field: dict[str, tuple[Declared, list[str]]] = {}
-    for each in formats:
-        for one in declared(each):
+    for kind in formats:
+        for declaration in declared(kind):
             # Formats may share an option, which then goes with the files of any of them.
-            first, roles = by_field.setdefault(one.field, (one, []))
-            if first != one:
-                raise ValueError(f'--{one.name} is declared in two ways')
-            roles += [role.replace('_', '-') for role in each.roles]
-    asked = [
-        (name, object, _format_option(one, tuple(roles), split))
-        for name, (one, roles) in by_field.items()
+            first, roles = by_field.setdefault(declaration.field, (declaration, []))
+            if first != declaration:
+                raise ValueError(f'--{declaration.name} is declared in two ways')
+            roles += [role.replace('_', '-') for role in kind.roles]
+    of_formats = [
+        (name, object, _format_option(declaration, tuple(roles), split))
+        for name, (declaration, roles) in by_field.items()
     ]
     clean = option(
         'filters of the rows, which act in this order: '
@@ -388,28 +359,27 @@ def split_files(split: str) -> type:
         default=None,
         changes_bytes=True,
     )
-    every = [*files, *asked, ('clean', tuple[str, ...] | None, clean)]
-    return dataclasses.make_dataclass('SplitFiles', every, frozen=True, kw_only=True)
+    fields = [*files, *of_formats, ('clean', tuple[str, ...] | None, clean)]
+    return dataclasses.make_dataclass('SplitFiles', fields, frozen=True, kw_only=True)
 
 
-def paths_option(help: str, metavar: str = 'PATH') -> dataclasses.Field:
-    """Returns an option that takes several paths of what is read."""
+def paths_option(help: str, metavar: str = 'PATH') -> Any:
+    """Returns an option that takes several paths of inputs."""
     return option(help, path, metavar, default=(), many='words', reads=True)
 
 
+def _side_option() -> Any:
+    help = 'which side of the pairs is counted (default: both)'
+    return option(help, get_args(PairSide), default=None, changes_bytes=True)
+
+
 @dataclass(frozen=True, kw_only=True)
-class CountsToMerge:
-    """COUNTS folders in place of text."""
+class CountOptions:
+    """What `count` counts, and where to."""
 
     merge: tuple[str, ...] = paths_option(
         'instead of text: add up folders of earlier counts', 'COUNTS'
     )
-
-
-@dataclass(frozen=True, kw_only=True)
-class PiecesToCount:
-    """Pieces in place of tokens."""
-
     pieces: bool = option(
         'count the pieces that codes make of the text, into a table `piece count`, and write '
         'their ids beside the codes: X.vocab beside X.codes',
@@ -426,35 +396,29 @@ class PiecesToCount:
         default=None,
         goes_with=('pieces',),
     )
+    side: PairSide | None = _side_option()
+    output: str = option('folder for the counts', output_path, 'COUNTS')
 
 
 @dataclass(frozen=True, kw_only=True)
-class CountsToLearn:
-    """Counts in place of text."""
+class VocabOptions:
+    """What `vocab` learns from, and where to."""
 
     counts: tuple[str, ...] = paths_option(
         'instead of text: folders of `tokbeam count`, Parquet files with columns token and '
         'count, or text with a token and its count on a line',
         'COUNTS',
     )
+    side: PairSide | None = _side_option()
+    output: str = option('vocabulary file to write', vocabulary_path, 'FILE')
 
 
-def side_option() -> dataclasses.Field:
-    """Returns an option that chooses a side of pairs."""
-    help = 'which side of the pairs is counted (default: both)'
-    return option(help, get_args(PairSide), default=None, changes_bytes=True)
-
-
-@dataclass(frozen=True, kw_only=True)
-class CountedSide:
-    """Which side of pairs is meant."""
-
-    side: PairSide | None = side_option()
-
-
-def _format_option(one: Declared, roles: tuple[str, ...], split: str) -> dataclasses.Field:
-    default = one.option.default_help if split == SPLITS[0] else "the training corpus's"
+def _format_option(declaration: Declared, roles: tuple[str, ...], split: str) -> Any:
+    default = declaration.option.default_help if split == SPLITS[0] else "the training corpus's"
     changed = dataclasses.replace(
-        one.option, help=f'{one.help} (default: {default})', goes_with=roles, changes_bytes=True
+        declaration.option,
+        help=f'{declaration.help} (default: {default})',
+        goes_with=roles,
+        changes_bytes=True,
     )
     return field_of(changed, None)

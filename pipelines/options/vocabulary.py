@@ -1,4 +1,4 @@
-"""The options of vocabularies: of which scheme they are, and which ones encode."""
+"""The options of vocabularies: the scheme, how it learns and encodes, and the files."""
 
 import argparse
 import dataclasses
@@ -21,14 +21,14 @@ PAIR = ('inputs', 'targets')
 
 def schemes_option() -> type:
     """Returns a dataclass with `--scheme`, which may be repeated."""
-    declared_ = option(
+    scheme = option(
         f'whose tokens are counted; repeated, into OUTPUT/SCHEME of each (default: {DEFAULT_SCHEME})',
         known_scheme,
         'SCHEME',
         default=(DEFAULT_SCHEME,),
         many='repeated',
     )
-    fields = [('scheme', tuple[str, ...], declared_)]
+    fields = [('scheme', tuple[str, ...], scheme)]
     return dataclasses.make_dataclass('SchemesOption', fields, frozen=True, kw_only=True)
 
 
@@ -42,22 +42,22 @@ def known_scheme(word: str) -> str:
 
 
 def scheme_option(default: str | None = DEFAULT_SCHEME) -> type:
-    """Returns a dataclass with `--scheme`; without a default, a vocabulary's record is asked."""
-    told = (
+    """Returns a dataclass with `--scheme`; without a default, the vocabulary's record decides."""
+    default_help = (
         default or "the one recorded beside the vocabulary, else the one that its file's form tells"
     )
-    declared = option(
-        f'how text becomes ids (default: {told})',
+    scheme = option(
+        f'how text becomes ids (default: {default_help})',
         scheme_names(),
         default=default,
         changes_bytes=True,
     )
-    fields = [('scheme', str | None, declared)]
+    fields = [('scheme', str | None, scheme)]
     return dataclasses.make_dataclass('SchemeOption', fields, frozen=True, kw_only=True)
 
 
 def token_options() -> Choice:
-    """Returns the options that change which tokens a line has: each scheme is its own."""
+    """Returns the options that change the tokens of a line: the fields of each scheme."""
     return Choice('scheme', {name: type(find_scheme(name)) for name in scheme_names()})
 
 
@@ -76,12 +76,12 @@ def encoding_options() -> Choice:
 def scheme_from_options(
     name: str, values: Mapping[str, object], among: Sequence[str] = ()
 ) -> Scheme:
-    """Returns a scheme with what is asked for of its tokens.
+    """Returns a scheme with the options of its tokens.
 
     Args:
         name: of the scheme.
-        values: what was given, by `Declared.key`.
-        among: those that are asked for at once; options of any of them may be given.
+        values: of options, by `Declared.key`; those of other dataclasses are ignored.
+        among: the schemes of the command; options of any of them may be given.
 
     Raises:
         InputError: an option of another scheme, or a value that cannot be.
@@ -94,32 +94,33 @@ def scheme_from_options(
 
 
 def learning_from_options(scheme: Scheme, values: Mapping[str, object]) -> LearningOptions:
-    """Returns what is asked of a scheme's learner; raises InputError as `scheme_from_options`."""
+    """Returns the options of a scheme's learner; raises InputError as `scheme_from_options`."""
     choice = learning_options()
-    found = options_from(choice.chosen(scheme.name), settle_choice(choice, values, scheme.name))
-    scheme.check(found)
-    return found
+    options = options_from(choice.chosen(scheme.name), settle_choice(choice, values, scheme.name))
+    scheme.check(options)
+    return options
 
 
 def encoding_from_options(scheme: Scheme, values: Mapping[str, object]) -> EncodingOptions:
-    """Returns what is asked of a scheme's encoder; raises InputError as `scheme_from_options`."""
+    """Returns the options of a scheme's encoder; raises InputError as `scheme_from_options`."""
     choice = encoding_options()
     return options_from(choice.chosen(scheme.name), settle_choice(choice, values, scheme.name))
 
 
 def two_languages(word: str) -> tuple[str, str]:
     """Two different codes of languages, as en,zh."""
-    found = tuple(word.split(','))
-    if len(set(found)) != 2 or not all(map(re.compile(LANGUAGE).fullmatch, found)):
+    languages = word.split(',')
+    if len(set(languages)) != 2 or not all(map(re.compile(LANGUAGE).fullmatch, languages)):
         raise argparse.ArgumentTypeError(
             f'{shown(word)} is not two languages, of source and target, as en,zh'
         )
-    return found
+    source, target = languages
+    return source, target
 
 
 @dataclass(frozen=True, kw_only=True)
 class VocabularyLayout:
-    """Whether the sides of pairs have one vocabulary, and what vocabularies are called."""
+    """Whether the sides of pairs share a vocabulary, and the names of the files."""
 
     shared_vocab: bool = option(
         'learn one vocabulary from both sides (default: one for each side)',
@@ -150,16 +151,16 @@ class VocabularyLayout:
     ) -> dict[str, str]:
         """Returns the file name of each side's vocabulary: `both`, or `inputs` and `targets`.
 
-        There are none of a scheme that learns nothing.
+        A scheme that learns nothing has no such files.
 
         Args:
             scheme: whose vocabularies these are.
-            dataset: its name.
-            learning: what is asked of the learner; None if there is none.
+            dataset: the name of the dataset.
+            learning: the options of the learner; None if there is none.
             sides: of the corpus's rows.
 
         Raises:
-            InputError: names of Tensor2Tensor for what it does not have.
+            InputError: `--name-style=t2t` for a vocabulary that Tensor2Tensor does not have.
         """
         if scheme.options is None or learning is None:
             return {}
@@ -193,7 +194,7 @@ class VocabularyLayout:
 
 @dataclass(frozen=True, kw_only=True)
 class SampleOptions:
-    """What of the training corpus vocabularies are counted from."""
+    """Which rows of the training corpus are counted for the vocabularies."""
 
     vocab_sample: str | None = option(
         "count a sample for the vocabulary: t2t:100MB takes lines of each file as Tensor2Tensor's "
@@ -209,7 +210,7 @@ class SampleOptions:
 
 @dataclass(frozen=True, kw_only=True)
 class VocabularyFiles:
-    """Vocabularies to encode with: one of all sides, or one of each."""
+    """Vocabularies to encode with: one for all sides, or one for each."""
 
     vocab: str | None = option('vocabulary of all sides', path, 'FILE', default=None)
     source_vocab: str | None = option('vocabulary of the source side', path, 'FILE', default=None)
@@ -217,16 +218,16 @@ class VocabularyFiles:
 
 
 @dataclass(frozen=True, kw_only=True)
-class LineVocabulary:
-    """The vocabulary of a command that takes lines."""
+class TokenizeOptions:
+    """What `tokenize` reads lines with, and what it writes of them."""
 
     vocab: str | None = option('vocabulary file; of byte there is none', path, 'FILE', default=None)
-
-
-@dataclass(frozen=True, kw_only=True)
-class LinePieces:
-    """Pieces instead of ids."""
-
+    eos: bool = option(
+        "put around each line what the scheme's examples have around it: of subword, the id of "
+        '<EOS> behind it',
+        None,
+        default=False,
+    )
     pieces: bool = option(
         'write the pieces themselves, as the vocabulary has them, instead of their ids; white '
         'space in one is written as \\32; and the like',
@@ -236,9 +237,10 @@ class LinePieces:
 
 
 @dataclass(frozen=True, kw_only=True)
-class LineBytes:
-    """What lines hold, and bytes as they are."""
+class DetokenizeOptions:
+    """What `detokenize` reads lines with, and what it writes of them."""
 
+    vocab: str | None = option('vocabulary file; of byte there is none', path, 'FILE', default=None)
     pieces: bool = option(
         'lines hold pieces, as tokenize --pieces and build --output-format=text write them',
         None,
@@ -247,18 +249,6 @@ class LineBytes:
     raw: bool = option(
         'write the bytes of ids exactly as they are, also where they are no UTF-8 or hold a line '
         'feed (default: U+FFFD, and a space)',
-        None,
-        default=False,
-    )
-
-
-@dataclass(frozen=True, kw_only=True)
-class LineEnding:
-    """What stands behind the ids of a line."""
-
-    eos: bool = option(
-        "put around each line what the scheme's examples have around it: of subword, the id of "
-        '<EOS> behind it',
         None,
         default=False,
     )

@@ -64,7 +64,7 @@ LEARNING = Choice('scheme', {'subword': Searching, 'pairs': Merging})
 
 
 def names(kinds):
-    return [option.name for kind in kinds for option in declared(kind)]
+    return [each.name for kind in kinds for each in declared(kind)]
 
 
 def test_a_field_is_an_option_of_its_name_unless_it_gives_another():
