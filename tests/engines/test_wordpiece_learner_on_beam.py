@@ -76,4 +76,4 @@ def test_the_command_gives_one_vocabulary_by_both(tmp_path):
         succeed(*command)
     assert paths['memory'].read_bytes() == paths['beam'].read_bytes()
     said = refuse(*command, '--overwrite', '--selection', 'kept')
-    assert '--selection kept is learned in memory alone' in said
+    assert '--selection kept is learned in memory only' in said

@@ -1,5 +1,5 @@
-"""Byte pair encoding: a token's bytes or characters, of which adjacent ones are merged, by rank.
+"""Byte pair encoding: the bytes or characters of a token are merged pair by pair, by rank.
 
-`trainer` learns merges and `model` applies them; `vocabulary` and `files` read what other programs
-wrote; `codes` are those of subword-nmt and the textbook. `scheme` makes a scheme of all of it.
+Begin with `plain_iteration`. `trainer` learns merges and `model` applies them; `vocabulary` and
+`files` are those of `tokenizers`, `codes` those of subword-nmt and the textbook.
 """

@@ -172,9 +172,9 @@ class NmtVocabulary(CodesVocabulary):
     def _texts(self) -> list[str]:
         return list(self._symbols)
 
-    def _symbol(self, text: str) -> int | None:
+    def _symbol(self, text: str) -> int:
         symbol = _character_symbol(text)
-        return self._symbols.get(text) if symbol is None else symbol
+        return self._symbols[text] if symbol is None else symbol
 
     def _text(self, symbol: int) -> str:
         if symbol < CODE_POINTS:
@@ -201,9 +201,9 @@ class NmtVocabulary(CodesVocabulary):
             # `a@@` is a piece within a word, but also the last piece of a word that ends with @@.
             inner = piece.removesuffix(SEPARATOR)
             texts = [piece + END_OF_WORD] if inner == piece else [piece + END_OF_WORD, inner]
-            for symbol in map(self._symbol, texts):
-                if symbol is not None:
-                    outputs[symbol] = id_
+            for text in texts:
+                if _character_symbol(text) is not None or text in self._symbols:
+                    outputs[self._symbol(text)] = id_
         return self._model(self.vocab_size, outputs)
 
     def _model(self, size: int, outputs: np.ndarray | None) -> MergeModel:
@@ -211,13 +211,15 @@ class NmtVocabulary(CodesVocabulary):
         from tokcore.bpe.model_kernels import NONE, Units
 
         merges = [
-            tuple(map(self._symbol, (left, right, left + right))) for left, right in self.merges
+            (self._symbol(left), self._symbol(right), self._symbol(left + right))
+            for left, right in self.merges
         ]
-        empty, no_bytes = np.empty(0, np.int32), np.empty(0, np.uint32)
-        arrays = map(read_only, (empty, no_bytes, empty, np.full(256, NONE, np.int32)))
+        empty = read_only(np.empty(0, np.int32))
+        no_bytes = read_only(np.empty(0, np.uint32))
+        no_fallback = read_only(np.full(256, NONE, np.int32))
         return MergeModel(
             merges,
-            Units(*arrays, NONE, 0),
+            Units(empty, no_bytes, empty, no_fallback, NONE, 0),
             size=size,
             outputs=outputs,
             batched_merges=True,
@@ -494,8 +496,11 @@ class EndOfWordSuffix:
                 text += part.text[part.start : part.end].tobytes() + suffix
                 ends.append(len(text))
             counts.append(len(starts))
-        bounds = (read_only(np.array(positions, np.uint64)) for positions in (starts, ends))
-        state = ListedTokens(*bounds, read_only(np.array(counts, np.int64)))
+        state = ListedTokens(
+            read_only(np.array(starts, np.uint64)),
+            read_only(np.array(ends, np.uint64)),
+            read_only(np.array(counts, np.int64)),
+        )
         return state, with_margin(np.frombuffer(bytes(text), np.uint8))
 
     def row_parts(self, rows: TextRows, row: int, longest: int) -> Iterator[RowPart]:
@@ -550,8 +555,12 @@ class _RowTokens:
         return {}
 
     def prepare(self, rows: TextRows) -> tuple[ListedTokens, np.ndarray]:
-        bounds = (read_only(positions.astype(np.uint64)) for positions in (rows.starts, rows.ends))
-        return ListedTokens(*bounds, read_only(np.arange(len(rows.starts) + 1))), rows.text
+        state = ListedTokens(
+            read_only(rows.starts.astype(np.uint64)),
+            read_only(rows.ends.astype(np.uint64)),
+            read_only(np.arange(len(rows.starts) + 1)),
+        )
+        return state, rows.text
 
     def row_parts(self, rows: TextRows, row: int, longest: int) -> Iterator[RowPart]:
         start, end = int(rows.starts[row]), int(rows.ends[row])

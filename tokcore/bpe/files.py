@@ -72,8 +72,8 @@ def parse_bpe_file(data: bytes, path: str, read: ReadBeside = read_if_there) -> 
         if ids is not None:
             return vocabulary_of_two_files(read_json(ids, entries), data, entries, path)
     if is_textbook_file(data):
-        characters, pairs = parse_textbook_codes(data, path)
-        return TextbookVocabulary(pairs, _entries(path, read), path, characters)
+        characters, codes = parse_textbook_codes(data, path)
+        return TextbookVocabulary(codes, _entries(path, read), path, characters)
     if data.startswith(b'#version:') or is_codes_file(data):
         return NmtVocabulary(parse_nmt_codes(data, path), _entries(path, read), path)
     raise InputError(
@@ -121,18 +121,18 @@ def _entries(path: str, read: ReadBeside) -> tuple[str, ...] | None:
 
 
 def read_json(data: bytes, path: str) -> dict:
-    """Returns the object that a file holds.
+    """Returns the object of a JSON file.
 
     Raises:
-        InputError: it holds none.
+        InputError: it is not a JSON object.
     """
     try:
-        found = json.loads(data)
+        value = json.loads(data)
     except (ValueError, RecursionError) as error:
-        raise InputError(f'{path} is no JSON ({error}); give a tokenizer.json') from None
-    if not isinstance(found, dict):
-        raise InputError(f'{path} is no JSON object; give a tokenizer.json')
-    return found
+        raise InputError(f'{path} is not JSON ({error}); give a tokenizer.json') from None
+    if not isinstance(value, dict):
+        raise InputError(f'{path} is not a JSON object; give a tokenizer.json')
+    return value
 
 
 def is_tokenizer_of_bpe(data: bytes) -> bool:

@@ -258,16 +258,28 @@ class _Trainer:
 
     def _grow_symbols(self) -> None:
         room = 2 * len(self._symbols.starts)
-        *arrays, _ = self._symbols
-        self._symbols = Symbols(*(_resized(array, room) for array in arrays), _empty_slots(room))
+        old = self._symbols
+        self._symbols = Symbols(
+            _resized(old.starts, room),
+            _resized(old.lengths, room),
+            _resized(old.units, room),
+            _resized(old.prefixes, room),
+            _empty_slots(room),
+        )
         kernels.add_symbols(self._words.text, self._symbols, self._state[kernels.SYMBOLS])
         self._neighbors = _neighbors(room)
 
     def _grow_pairs(self) -> None:
         room = 2 * len(self._pairs.keys) + 2 * len(self._symbols.starts)
-        _, *arrays, occurrences = self._pairs
-        resized = (_resized(array, room) for array in arrays)
-        self._pairs = Pairs(_empty_slots(room), *resized, occurrences)
+        old = self._pairs
+        self._pairs = Pairs(
+            _empty_slots(room),
+            _resized(old.keys, room),
+            _resized(old.counts, room),
+            _resized(old.starts, room),
+            _resized(old.ends, room),
+            old.occurrences,
+        )
         kernels.insert_pairs(self._pairs, self._state[kernels.PAIRS])
         self._queue = Queue(*(_resized(array, room) for array in self._queue))
 

@@ -148,7 +148,7 @@ class BpeVocabulary:
     def special_ids(self) -> SpecialIds:
         # Only special tokens have a role by name: `UNK` may be ordinary text.
         named = {token.content: token.id for token in self.added if token.special}
-        if self.rules.unk_token in self.entries:
+        if self.rules.unk_token is not None and self.rules.unk_token in self.entries:
             named.setdefault('[UNK]', self.entries[self.rules.unk_token])
         return special_ids_by_name(named.get)
 
@@ -209,8 +209,8 @@ class BpeVocabulary:
             | {flag: getattr(token, flag) for flag in FLAGS}
             for token in sorted(self.added, key=lambda token: token.id)
         ]
-        file = {'version': '1.0', 'truncation': None, 'padding': None, 'added_tokens': added}
-        file |= {**self.parts.components, 'model': model}
+        file: dict[str, Any] = {'version': '1.0', 'truncation': None, 'padding': None}
+        file |= {'added_tokens': added, **self.parts.components, 'model': model}
         return json.dumps(file, indent=2, ensure_ascii=False).encode('utf-8', 'surrogatepass')
 
     @functools.cached_property
@@ -255,8 +255,14 @@ class BpeVocabulary:
         if self.rules.byte_fallback:
             fallback[:] = [ids.get(f'<0x{byte:02X}>', NONE) for byte in range(256)]
         unknown = NONE if self.rules.unk_token is None else ids.get(self.rules.unk_token, NONE)
-        arrays = map(read_only, (symbols, characters, premerged, fallback))
-        return Units(*arrays, unknown, int(self.rules.fuse_unk))
+        return Units(
+            read_only(symbols),
+            read_only(characters),
+            read_only(premerged),
+            read_only(fallback),
+            unknown,
+            int(self.rules.fuse_unk),
+        )
 
     def _multibyte_characters(self) -> dict[int, bytes]:
         """Returns the code points, and the UTF-8, of entries that are one character of 2 to 4 bytes."""

@@ -1,1 +1,1 @@
-"""WordPiece, as BERT has it: words cut into the longest pieces, `##` before all but the first."""
+"""WordPiece, as in BERT: words are segmented into the longest pieces, all but the first with `##`."""

@@ -14,9 +14,7 @@ from tokcore.counts.token_table import TokenTable
 from tokcore.kernels.hash_tables import ABSENT, Edges, child_of, child_or_new, empty_edges
 from tokcore.kernels.jit import kernel, kernel_without_allocation, read_only
 from tokcore.text.unicode import CODE_POINTS, next_character
-
-WORD_ROOT, JOINED_ROOT = 0, 1
-"""The root of pieces at the start of a word, and that of pieces after a joiner."""
+from tokcore.wordpiece.model import JOINED_ROOT, WORD_ROOT
 
 
 class Words(NamedTuple):

@@ -1,10 +1,9 @@
-"""WordPiece's model: a word is cut from its left into the longest pieces, or is unknown.
+"""WordPiece's model: a word is segmented into the longest pieces from the left, or is unknown.
 
-The pieces are a trie over bytes, as a double array: cells stand in one array, and each names its
-parent and a base; the child by a byte is the cell at base + byte, if that names this cell as its
-parent. So a step is one access to memory. UTF-8 makes the longest match in bytes the one in
-characters. Below `WORD_ROOT` are all pieces as they are spelt, below `REST_ROOT` what follows the
-joiner in those that have one.
+The pieces are a trie of bytes in a double array. A node is a cell with its parent and a base; its
+child by a byte is the cell at base + byte, if that has this node as its parent. So a step reads
+memory once. In UTF-8 the longest match in bytes is the longest in characters. `WORD_ROOT` has all
+pieces as they are, `JOINED_ROOT` those with the joiner, without it.
 """
 
 from collections.abc import Iterable, Iterator
@@ -25,45 +24,46 @@ NO_UNKNOWN = -1
 _0, _1 = np.uint64(0), np.uint64(1)
 _CONTINUED, _CONTINUATION = np.uint8(0xC0), np.uint8(0x80)
 
-WORD_ROOT, REST_ROOT = 0, 1
+WORD_ROOT, JOINED_ROOT = 0, 1
+"""The root of pieces at the start of a word, and that of pieces after a joiner."""
 
-_FREE = np.uint64(((1 << 32) - 1) << 32)  # as its parent such a cell has none that there is
+_FREE = np.uint64(((1 << 32) - 1) << 32)  # the parent is a cell that does not exist
 _NO_PARENT = np.uint64(((1 << 32) - 2) << 32)
 _HAS_ID = np.uint64(1)
 _PARENT_SHIFT, _BASE_SHIFT = np.uint64(32), np.uint64(1)
 _BASE_BITS = np.uint64((1 << 31) - 1)
 _BYTES = 256
 
-_CELLS_TRIED = 256
-"""Where a place for several children is looked for before they come last. Half of the cells are
-taken then; with 8,192 tried it is hardly more, and building takes eight times as long."""
+_CANDIDATES = 256
+"""The bases that are tried before a node's children are put after all cells. Half of the cells are
+used then; with 8,192 candidates hardly more are, and building takes eight times as long."""
 
 
-class PieceTrie(NamedTuple):
-    """The cells, and at the places of those where pieces end the ids of these; read-only."""
+class DoubleArrayTrie(NamedTuple):
+    """The cells, and the ids of the pieces that end at them; arrays are read-only."""
 
-    cells: np.ndarray  # uint64[...]: the parent's place << 32 | base << 1 | is a piece's end
-    ids: np.ndarray  # int32[...]
+    cells: np.ndarray  # uint64[cells]: parent << 32 | base << 1 | whether a piece ends here
+    ids: np.ndarray  # int32[cells]
 
 
 class PieceIds(NamedTuple):
-    """The workspace: ids[id_bounds[m]:id_bounds[m + 1]] are the m-th word's."""
+    """The workspace: the ids of the m-th missed word are ids[id_bounds[m]:id_bounds[m + 1]]."""
 
     ids: np.ndarray  # int32
     id_bounds: np.ndarray  # uint64[words + 1]
 
 
 class WordPieceModel:
-    """A `Model`: a word's ids are those of the longest pieces from its left, or the unknown one."""
+    """A `Model`: a word is segmented into the longest pieces from the left, or is unknown."""
 
-    def __init__(self, trie: PieceTrie, size: int, unknown: int | None, max_word_length: int):
-        """Takes the pieces and how many ids there are.
+    def __init__(self, trie: DoubleArrayTrie, size: int, unknown: int | None, max_word_length: int):
+        """Takes the pieces.
 
         Args:
             trie: of the pieces.
-            size: all ids are below.
-            unknown: the id of a word that cannot be spelt, or None where that is an error.
-            max_word_length: code points; longer words are unknown.
+            size: all ids are below it.
+            unknown: the id of words that cannot be segmented; None: they are errors.
+            max_word_length: in code points; longer words are unknown.
         """
         self.size = size
         self.state = WordPieces(trie, NO_UNKNOWN if unknown is None else unknown, max_word_length)
@@ -73,10 +73,10 @@ class WordPieceModel:
 
     def segment_long_token(self, part: RowPart) -> Iterator[np.ndarray]:
         start, end = np.uint64(part.start), np.uint64(part.end)
-        # An id for a character at most; where none are written the room takes no memory.
+        # At most an id for each character; memory that is not written to is not allocated.
         room = min(part.end - part.start, self.state.max_word_length) + 1
         ids = np.empty(room, np.int32)
-        used, left = segment_word(part.text, start, end, self.state, ids, np.uint64(0))
+        used, left = _segment_word(part.text, start, end, self.state, ids, np.uint64(0))
         if left:
             token = part.text[part.start : part.end].tobytes().decode('utf-8', 'surrogatepass')
             raise ValueError(self.unspelled(token, int(left)))
@@ -95,47 +95,48 @@ def _shown(text: str) -> str:
 
 
 class WordPieces(NamedTuple):
-    """The state: what segmenting reads of a vocabulary; read-only, so that threads can share it."""
+    """The state."""
 
-    trie: PieceTrie
-    unknown: int
-    max_word_length: int  # code points; longer words are unknown
+    trie: DoubleArrayTrie
+    unknown: int  # the id of unknown words, or NO_UNKNOWN
+    max_word_length: int  # in code points
 
 
 @kernel_without_allocation
 def _is_longer(text, start, end, most):
-    """Whether text[start:end] has more than so many code points."""
+    """Whether text[start:end] has more than `most` code points."""
     if end - start <= np.uint64(most):
         return False
     characters = 0
-    for place in range(start, end):
-        characters += text[place] & _CONTINUED != _CONTINUATION
+    for position in range(start, end):
+        characters += text[position] & _CONTINUED != _CONTINUATION
         if characters > most:
             return True
     return False
 
 
 @kernel_without_allocation
-def segment_word(text, start, end, model, ids, used):
-    """Puts the ids of the word text[start:end] behind the first so many, places in uint64.
+def _segment_word(text, start, end, model, ids, used):
+    """Writes the ids of the word text[start:end] (uint64) to ids[used:].
 
-    Returns how many they are then and, where the word is unknown and no id stands for that, how
-    many bytes of it are left, else 0. There is room for an id a byte and one more.
+    Returns the number of ids then, and 0; or, if the word is unknown and `model.unknown` is
+    `NO_UNKNOWN`, the length of the rest that no piece is a prefix of. `ids` must have room for an id
+    for each byte, and one more.
     """
-    place, count = start, used
+    position, count = start, used
     if not _is_longer(text, start, end, model.max_word_length):
         root = WORD_ROOT
-        while place < end:
-            cell, stop = longest_piece(text, place, end, root, model.trie)
-            if stop == place:
+        while position < end:
+            cell, piece_end = _longest_piece(text, position, end, root, model.trie)
+            if piece_end == position:
                 break
             ids[count] = model.trie.ids[cell]
             count += _1
-            place = stop
-            root = REST_ROOT
-    if place < end:
+            position = piece_end
+            root = JOINED_ROOT
+    if position < end:
         if model.unknown == NO_UNKNOWN:
-            return used, np.int64(end - place)
+            return used, np.int64(end - position)
         ids[used] = model.unknown
         count = used + _1
     return count, np.int64(0)
@@ -144,14 +145,14 @@ def segment_word(text, start, end, model, ids, used):
 @segment_tokens.register(WordPieces)
 @kernel_without_allocation
 def segment_words(tokens, missed, model, work):
-    """Segments tokens as `segment_tokens` says; what cannot be spelt are `left` bytes of a word."""
+    """As `segment_tokens` says; `left` are the bytes of a word from which no piece starts."""
     if len(work.ids) < missed.nbytes + missed.count:
         return 0, NO_ROOM
     used = _0
     work.id_bounds[0] = used
     for miss in range(missed.count):
         token = missed.numbers[miss]
-        used, left = segment_word(
+        used, left = _segment_word(
             tokens.text, tokens.starts[token], tokens.ends[token], model, work.ids, used
         )
         if left:
@@ -163,67 +164,67 @@ def segment_words(tokens, missed, model, work):
 @larger_workspace.register(WordPieces)
 @kernel
 def larger_ids(missed, model, work):
-    """An id a byte and one for each; room that is not written to takes no memory."""
+    """As `larger_workspace` says; memory that is not written to is not allocated."""
     return PieceIds(grown(work.ids, 0, missed.nbytes + missed.count), work.id_bounds)
 
 
-def piece_trie(pieces: Iterable[tuple[str, int]], joiner: str) -> PieceTrie:
-    """Returns the trie of distinct pieces with their ids; an empty one is in none."""
-    whole = [(piece.encode('utf-8', 'surrogatepass'), id_) for piece, id_ in pieces]
-    mark = joiner.encode('utf-8', 'surrogatepass')
-    rest = [(piece.removeprefix(mark), id_) for piece, id_ in whole if piece.startswith(mark)]
-    words, rest = (sorted(each for each in some if each[0]) for some in (whole, rest))
-    both = words + rest
-    data = np.frombuffer(b''.join(piece for piece, _ in both), np.uint8)
-    offsets = row_offsets([len(piece) for piece, _ in both])
-    ids = np.array([id_ for _, id_ in both], np.int32)
-    found = build_cells(read_only(data), read_only(offsets), read_only(ids), len(words))
-    return PieceTrie(*map(read_only, found))
+def double_array_trie(pieces: Iterable[tuple[str, int]], joiner: str) -> DoubleArrayTrie:
+    """Returns the trie of distinct pieces with their ids; empty pieces are left out."""
+    prefix = joiner.encode('utf-8', 'surrogatepass')
+    words = [(piece.encode('utf-8', 'surrogatepass'), id_) for piece, id_ in pieces]
+    joined = [(piece.removeprefix(prefix), id_) for piece, id_ in words if piece.startswith(prefix)]
+    words, joined = (sorted(item for item in items if item[0]) for items in (words, joined))
+    items = words + joined
+    data = np.frombuffer(b''.join(piece for piece, _ in items), np.uint8)
+    offsets = row_offsets([len(piece) for piece, _ in items])
+    ids = np.array([id_ for _, id_ in items], np.int32)
+    cells, ids = _build_cells(read_only(data), read_only(offsets), read_only(ids), len(words))
+    return DoubleArrayTrie(read_only(cells), read_only(ids))
 
 
 @kernel_without_allocation
-def longest_piece(text, place, end, root, trie):
-    """The longest piece below a root that text[place:] begins with: its cell and its end.
+def _longest_piece(text, position, end, root, trie):
+    """Returns the cell and the end (uint64) of the longest piece that starts at a position.
 
-    (root, place) if there is none. Places are uint64.
+    If there is none, these are the root and the position.
     """
     cells = trie.cells
     cell, entry = np.uint64(root), cells[root]
-    found, found_end = cell, place
-    while place < end:
-        child = (entry >> _BASE_SHIFT & _BASE_BITS) + np.uint64(text[place])
+    piece, piece_end = cell, position
+    while position < end:
+        child = (entry >> _BASE_SHIFT & _BASE_BITS) + np.uint64(text[position])
         entry = cells[child]
         if entry >> _PARENT_SHIFT != cell:
             break
         cell = child
-        place += _1
+        position += _1
         if entry & _HAS_ID:
-            found, found_end = cell, place
-    return found, found_end
+            piece, piece_end = cell, position
+    return piece, piece_end
 
 
 @kernel_without_allocation
 def _free_base(cells, used, first, children, count):
-    """A base under which the cells of so many bytes, ascending, are free, `first` or behind it.
+    """Returns a base for which the cells of `count` ascending bytes are free, from `first` on.
 
-    From `used` on all cells are.
+    All cells from `used` on are free.
     """
-    for place in range(max(first, children[0]), min(first + _CELLS_TRIED, used)):
-        base = place - children[0]
-        taken = False
+    for cell in range(max(first, children[0]), min(first + _CANDIDATES, used)):
+        base = cell - children[0]
+        is_free = True
         for child in range(count):
-            at = base + children[child]
-            if at < used and cells[at] != _FREE:
-                taken = True
+            other = base + children[child]
+            if other < used and cells[other] != _FREE:
+                is_free = False
                 break
-        if not taken:
+        if is_free:
             return base
     return max(used - children[0], 0)
 
 
 @kernel
 def _with_room(cells, ids, size):
-    """The cells and ids, or larger copies of them with free cells behind, if they are fewer."""
+    """Returns the cells and ids, or larger copies if there are fewer than `size`."""
     if size <= len(cells):
         return cells, ids
     larger = np.full(2 * size, _FREE)
@@ -235,9 +236,9 @@ def _with_room(cells, ids, size):
 
 @kernel_without_allocation
 def _children(data, offsets, first, last, depth, starts, children):
-    """Finds the bytes at `depth` of some strings that ascend, and the first string of each.
+    """Finds the distinct bytes at `depth` of ascending strings, and the first string of each.
 
-    Returns how many there are; starts[of that number] is `last`.
+    Returns how many there are; starts[that number] is `last`.
     """
     count = 0
     for string in range(first, last):
@@ -250,19 +251,19 @@ def _children(data, offsets, first, last, depth, starts, children):
 
 
 @kernel
-def build_cells(data, offsets, string_ids, words):
+def _build_cells(data, offsets, string_ids, words):
     """Returns the cells and ids of strings, data[offsets[i]:offsets[i + 1]] with string_ids[i].
 
-    The first so many stand below `WORD_ROOT`, the others below `REST_ROOT`. Both kinds ascend, are
-    distinct and not empty. Nodes are placed level by level: most steps are near the roots.
+    The first `words` strings belong to `WORD_ROOT`, the others to `JOINED_ROOT`. Both ascend, are
+    distinct and not empty. Cells are in the order of levels, since most steps are near the roots.
     """
     cells, ids = np.full(2 * _BYTES, _FREE), np.zeros(2 * _BYTES, np.int32)
-    cells[WORD_ROOT] = cells[REST_ROOT] = _NO_PARENT
+    cells[WORD_ROOT] = cells[JOINED_ROOT] = _NO_PARENT
     queue = np.empty((len(data) + 2, 4), np.int32)  # first and last string, depth, cell
     queue[:2] = 0
-    queue[WORD_ROOT, 1] = queue[REST_ROOT, 0] = words
-    queue[REST_ROOT, 1] = len(string_ids)
-    queue[REST_ROOT, 3] = REST_ROOT
+    queue[WORD_ROOT, 1] = queue[JOINED_ROOT, 0] = words
+    queue[JOINED_ROOT, 1] = len(string_ids)
+    queue[JOINED_ROOT, 3] = JOINED_ROOT
     starts, children = np.empty(_BYTES + 1, np.int64), np.empty(_BYTES, np.int64)
     done, queued, used, first_free = 0, 2, 2, 2
     while done < queued:
@@ -283,10 +284,10 @@ def build_cells(data, offsets, string_ids, words):
         cells[cell] |= np.uint64(base) << _BASE_SHIFT
         used = max(used, base + children[count - 1] + 1)
         for child in range(count):
-            at = base + children[child]
-            cells[at] = np.uint64(cell) << _PARENT_SHIFT
+            target = base + children[child]
+            cells[target] = np.uint64(cell) << _PARENT_SHIFT
             queue[queued, 0], queue[queued, 1] = starts[child], starts[child + 1]
-            queue[queued, 2], queue[queued, 3] = depth + 1, at
+            queue[queued, 2], queue[queued, 3] = depth + 1, target
             queued += 1
-    # A step may look so far behind the last cell.
+    # A base is an index of a cell, and a byte is added to it.
     return cells[: used + _BYTES].copy(), ids[: used + _BYTES].copy()

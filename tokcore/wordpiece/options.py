@@ -1,4 +1,4 @@
-"""What is asked of the learner of WordPiece vocabularies, as options."""
+"""The options of the WordPiece learner."""
 
 import argparse
 from dataclasses import dataclass
@@ -26,7 +26,7 @@ Learner = Literal['auto', 'memory', 'beam']
 
 
 def slack(value: str) -> float:
-    """A share of the size, from 0 to 1."""
+    """Parses a share of the size, from 0 to 1."""
     try:
         number = float(value)
     except ValueError:
@@ -37,12 +37,12 @@ def slack(value: str) -> float:
 
 
 def number_or_none(value: str) -> int | None:
-    """A whole number above 0, or `none`."""
+    """Parses a whole number above 0, or `none`."""
     return None if value == 'none' else positive(value)
 
 
 def joiner(value: str) -> str:
-    """What stands before pieces that begin no word: some characters, without white space."""
+    """Parses a joiner: text without white space."""
     if text(value).split() != [value]:
         raise argparse.ArgumentTypeError(f'{shown(value)} is empty or has white space in it')
     return value
@@ -50,7 +50,7 @@ def joiner(value: str) -> str:
 
 @dataclass(frozen=True)
 class WordPieceOptions(LearningOptions):
-    """How pieces are learned: as TensorFlow Text's learner is asked, by the names of the field."""
+    """How pieces are learned, as by TensorFlow Text's learner."""
 
     search: Search = option(
         "tensorflow-text: that tool's path over min-counts, whose last vocabulary is taken; closest: "
@@ -97,14 +97,14 @@ class WordPieceOptions(LearningOptions):
         changes_bytes=True,
     )
     iterations: int = option(
-        'how often words are cut, counted and pieces kept, {range} (default: 4)',
+        'how often words are segmented and counted, and pieces selected, {range} (default: 4)',
         positive,
         'N',
         default=4,
         changes_bytes=True,
     )
     joiner: str = option(
-        'what stands before pieces that begin no word (default: ##)',
+        'the prefix of pieces that do not start a word (default: ##)',
         joiner,
         'X',
         default='##',
@@ -124,7 +124,7 @@ class WordPieceOptions(LearningOptions):
         default='auto',
     )
     special_token: tuple[str, ...] = option(
-        'an entry behind the special tokens of the scheme; may be repeated',
+        'an entry after the special tokens of the scheme; may be repeated',
         special_token,
         'X',
         default=(),
@@ -143,8 +143,8 @@ class WordPieceOptions(LearningOptions):
     def __post_init__(self):
         if self.selection == 'kept' and self.learner == 'beam':
             raise InputError(
-                '--selection kept is learned in memory alone: on workers, all substrings of all '
-                'words would have to be grouped at each min-count; leave out --learner beam'
+                '--selection kept is learned in memory only: on workers, all substrings of all words '
+                'would have to be grouped at each min-count; leave out --learner beam'
             )
 
     @property
@@ -153,7 +153,7 @@ class WordPieceOptions(LearningOptions):
         return with_added(self.special_tokens, SPECIAL_TOKENS, self.special_token)
 
     def is_met(self, size: int) -> bool:
-        """Whether a size is as near to the one asked for as the search is to come."""
+        """Whether a size is as near to the target as the search can end."""
         if self.search == 'tensorflow-text':
             return 0 <= self.vocab_size - size <= self.slack * self.vocab_size
         return super().is_met(size)

@@ -1,4 +1,4 @@
-"""BERT's WordPiece as a scheme: its words, cut into pieces, between `[CLS]` and `[SEP]`."""
+"""BERT's WordPiece as a scheme: words, segmented into pieces, between `[CLS]` and `[SEP]`."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if typing.TYPE_CHECKING:
     from tokcore.text.rows import Normalizer
 
 _STRIPPING = {'auto': None, 'yes': True, 'no': False}
-"""Whether accents are stripped, as it is typed and as Python has it."""
+"""The values of `--strip-accents` and those of transformers' `strip_accents`."""
 
 _MAX_WORD_LENGTHS = {'bert': MAX_WORD_LENGTH, 'bert-original': 200}
 
@@ -44,8 +44,8 @@ class WordPieceEncodingOptions(EncodingOptions):
         unrecorded_default=True,
     )
     allow_special_tokens: bool = option(
-        'take [MASK] and other special tokens out of text first, as BertTokenizer does; without it '
-        'they are text like other text',
+        'find [MASK] and other special tokens in text first, as BertTokenizer does; without it they '
+        'are ordinary text',
         None,
         default=False,
         changes_bytes=True,
@@ -55,7 +55,7 @@ class WordPieceEncodingOptions(EncodingOptions):
 
 @dataclass(frozen=True)
 class WordPieceScheme(Scheme):
-    """`[PAD] [UNK] [CLS] [SEP] [MASK]` first, then characters, words and endings of words."""
+    """`[PAD] [UNK] [CLS] [SEP] [MASK]`, then characters, words and endings of words."""
 
     name = 'wordpiece'
     file_suffix = 'wordpiece.txt'
@@ -97,20 +97,21 @@ class WordPieceScheme(Scheme):
         strip_accents: bool | None = None,
         split_cjk: bool = True,
     ) -> WordPieceScheme:
-        """Returns the scheme of these rules, as transformers names them.
+        """Returns the scheme with these options, named as in transformers.
 
-        Raises ValueError for another normalizer than 'bert' and 'bert-original'.
+        Raises:
+            ValueError: the normalizer is neither 'bert' nor 'bert-original'.
         """
         if normalizer not in _MAX_WORD_LENGTHS:
             raise ValueError(
-                f'{normalizer!r} is no normalizer of words; give {" or ".join(_MAX_WORD_LENGTHS)}'
+                f'{normalizer!r} is not a normalizer; give {" or ".join(_MAX_WORD_LENGTHS)}'
             )
-        typed = next(each for each, value in _STRIPPING.items() if value == strip_accents)
-        return cls(normalizer, lower_case, typed, split_cjk)
+        stripping = next(name for name, value in _STRIPPING.items() if value == strip_accents)
+        return cls(normalizer, lower_case, stripping, split_cjk)
 
     @property
     def rows_have_unstorable(self) -> bool:
-        return False  # words are cut there
+        return False  # words end at these characters
 
     @property
     def normalizer(self) -> Normalizer:
@@ -136,13 +137,13 @@ class WordPieceScheme(Scheme):
     def learn(self, table: TokenTable, options: WordPieceOptions, report: Progress) -> Learned:
         from tokcore.wordpiece.learner import learn_wordpieces
 
-        found = learn_wordpieces(table, options, report)
+        learned = learn_wordpieces(table, options, report)
         return Learned(
-            WordPieceVocabulary(found.pieces, options.joiner),
-            found.min_count,
-            found.tried,
-            found.reachable,
-            found.smallest_size,
+            WordPieceVocabulary(learned.pieces, options.joiner),
+            learned.min_count,
+            learned.tried,
+            learned.reachable,
+            learned.smallest_size,
         )
 
     def parse(
@@ -164,9 +165,9 @@ class WordPieceScheme(Scheme):
         self, vocabulary: WordPieceVocabulary, options: WordPieceEncodingOptions | None = None
     ) -> tuple:
         """Returns the pre-tokenizer and the model that encode with these options."""
-        asked = options or WordPieceEncodingOptions()
-        special_tokens = vocabulary.special_tokens if asked.allow_special_tokens else ()
-        longest = asked.max_word_length or _MAX_WORD_LENGTHS[self.normalizer_kind]
+        options = options or WordPieceEncodingOptions()
+        special_tokens = vocabulary.special_tokens if options.allow_special_tokens else ()
+        longest = options.max_word_length or _MAX_WORD_LENGTHS[self.normalizer_kind]
         return self._pre_tokenizer_for(special_tokens), vocabulary.model_for(longest)
 
     def tokens(self, text: str) -> Iterable[str]:
@@ -177,8 +178,8 @@ class WordPieceScheme(Scheme):
 
     def vocabulary_of(self, characters: Sequence[str]) -> WordPieceVocabulary:
         alphabet = sorted(set(characters).union('a'))
-        endings = [f'##{each}' for each in alphabet]
-        return WordPieceVocabulary([*SPECIAL_TOKENS, *alphabet, *endings])
+        joined = [f'##{character}' for character in alphabet]
+        return WordPieceVocabulary([*SPECIAL_TOKENS, *alphabet, *joined])
 
 
 SCHEME = WordPieceScheme()

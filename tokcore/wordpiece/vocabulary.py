@@ -1,8 +1,7 @@
-"""A WordPiece vocabulary: pieces by id; and BERT's vocab.txt, a piece a line, by its number.
+"""A WordPiece vocabulary, and BERT's vocab.txt: a piece on each line, by id.
 
-Files are read as transformers 4 reads them. They may hold what no two readers treat alike: blank
-lines, pieces twice, white space at the ends of a piece. These are read so that ids are the same as
-there; none of it is written.
+Files are read as transformers 4 reads them, with equal ids. Readers differ about blank lines,
+duplicate pieces and white space at the ends of a piece; so none of these is written.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from tokcore.errors import InputError
 from tokcore.wordpiece.options import SPECIAL_TOKENS
 
 if typing.TYPE_CHECKING:
-    from tokcore.wordpiece.model import PieceTrie, WordPieceModel
+    from tokcore.wordpiece.model import DoubleArrayTrie, WordPieceModel
 
 JOINER = '##'
 
@@ -30,26 +29,26 @@ _WITHOUT_SPACE = (
     (' .', '.'), (' ?', '?'), (' !', '!'), (' ,', ','), (" ' ", "'"),
     (" n't", "n't"), (" 'm", "'m"), (" 's", "'s"), (" 've", "'ve"), (" 're", "'re"),
 )  # fmt: skip
-"""What transformers' decoder puts in the place of what, one after another."""
+"""The replacements of transformers' decoder, in its order."""
 
 _REMEDY = 'give a vocab.txt of one piece a line, as BERT has it'
 
 MOST_BYTES = 16 << 20
-"""Sixteen times the largest of BERT's; the trie of its pieces takes some fifty times as much memory."""
+"""Sixteen times the largest of BERT's files. The trie takes some fifty times as much memory."""
 
 MOST_PIECE_BYTES = 4096
-"""Ten times the longest word that BERT looks up, of 100 characters; a longer line is no piece, and the
-file another one."""
+"""Ten times the longest word of BERT, of 100 characters. A file with a longer line is not a
+vocabulary."""
 
 _LONG_LINE = re.compile(rb'(?<![^\r\n])[^\r\n]{%d}' % (MOST_PIECE_BYTES + 1))
 _MARKS = (b'[UNK]', b'[CLS]', b'[SEP]')
 
 
 class WordPieceVocabulary:
-    """Pieces by id. Threads can share it."""
+    """Pieces by id; threads can share it."""
 
     def __init__(self, pieces: Sequence[str], joiner: str = JOINER):
-        """Takes the pieces by id, and what begins those that do not begin a word.
+        """Takes the pieces by id, and the prefix of pieces that do not start a word.
 
         Of equal pieces the last one's id is used; an empty one only takes an id.
         """
@@ -63,7 +62,7 @@ class WordPieceVocabulary:
 
     @property
     def vocab_size(self) -> int:
-        """The number of ids, those of duplicates and empty pieces included."""
+        """The number of ids, including those of duplicates and empty pieces."""
         return len(self._pieces)
 
     @functools.cached_property
@@ -73,12 +72,12 @@ class WordPieceVocabulary:
 
     @functools.cached_property
     def special_ids(self) -> SpecialIds:
-        """The ids of `[PAD]`, `[CLS]`, `[SEP]` and `[UNK]`, if they are there."""
+        """The ids of `[PAD]`, `[CLS]`, `[SEP]` and `[UNK]`, if they are pieces."""
         return special_ids_by_name(self.id_of)
 
     @property
     def special_tokens(self) -> tuple[str, ...]:
-        """Those of BERT's special tokens that are among the pieces."""
+        """BERT's special tokens that are pieces."""
         return tuple(token for token in SPECIAL_TOKENS if token in self.ids)
 
     def id_of(self, token: str) -> int | None:
@@ -87,7 +86,7 @@ class WordPieceVocabulary:
 
     @property
     def model(self) -> WordPieceModel:
-        """The vocabulary as the block engine takes it, with BERT's longest word."""
+        """The model with BERT's longest word."""
         return self.model_for(MAX_WORD_LENGTH)
 
     def model_for(self, max_word_length: int) -> WordPieceModel:
@@ -98,20 +97,21 @@ class WordPieceVocabulary:
         return WordPieceModel(self._trie, self.vocab_size, unknown, max_word_length)
 
     @functools.cached_property
-    def _trie(self) -> PieceTrie:
-        from tokcore.wordpiece.model import piece_trie
+    def _trie(self) -> DoubleArrayTrie:
+        from tokcore.wordpiece.model import double_array_trie
 
-        return piece_trie(self.ids.items(), self._joiner)
+        return double_array_trie(self.ids.items(), self._joiner)
 
     def dump(self) -> bytes:
-        """Returns the file, a vocab.txt.
+        """Returns the vocab.txt.
 
-        Raises ValueError for pieces that it cannot hold; see `dump_pieces`.
+        Raises:
+            ValueError: as `dump_pieces`.
         """
         return dump_pieces(self._pieces)
 
     def pieces_of(self, ids: Iterable[int]) -> list[str]:
-        """Returns each id's piece; `[UNK]` for ids out of range and of pieces that come again."""
+        """Returns the piece of each id; `[UNK]` for ids out of range and those of earlier duplicates."""
         return [
             self._pieces[id_]
             if 0 <= id_ < len(self._pieces) and self.ids[self._pieces[id_]] == id_
@@ -120,14 +120,14 @@ class WordPieceVocabulary:
         ]
 
     def decode_bytes(self, ids: Iterable[int]) -> bytes:
-        """Returns what `decode` gives, in UTF-8."""
+        """Returns `decode` in UTF-8."""
         return self.decode(ids).encode()
 
     def decode(self, ids: Iterable[int]) -> str:
         """Returns the text of ids as `BertTokenizer.decode` of transformers 4 does.
 
-        Pieces are joined and spaces before punctuation left out, as English has it. It is no
-        inverse of encoding: where spaces were, accents and capitals cannot be told from ids.
+        Pieces are joined, and spaces before English punctuation are removed. It is not the inverse
+        of encoding: ids do not record spaces, accents and capital letters.
         """
         text = ' '.join(self.pieces_of(ids)).replace(f' {self._joiner}', '').strip()
         for spaced, joined in _WITHOUT_SPACE:
@@ -136,10 +136,9 @@ class WordPieceVocabulary:
 
 
 def parse_pieces(data: bytes, name: str) -> list[str]:
-    r"""Returns the pieces of a vocab.txt, by id; `name` stands for it in errors.
+    r"""Returns the pieces of a vocab.txt by id; errors name it `name`.
 
-    Lines end at `\n`, `\r\n` or `\r`, and nothing else is taken off them. Every line has an id: a
-    blank one is the piece ''.
+    Lines end with `\n`, `\r\n` or `\r`, and are not stripped. A blank line is the piece ''.
 
     Raises:
         InputError: the file is empty, too large or not UTF-8, or a line is too long.
@@ -151,8 +150,8 @@ def parse_pieces(data: bytes, name: str) -> list[str]:
             f'{name}: the vocabulary file has {len(data):,} bytes, and at most {MOST_BYTES:,} are '
             f'read; {_REMEDY}'
         )
-    if found := _LONG_LINE.search(data):
-        line = _line_at(data, found.start())
+    if long_line := _LONG_LINE.search(data):
+        line = _line_at(data, long_line.start())
         raise InputError(f'{name}: line {line} has more than {MOST_PIECE_BYTES:,} bytes; {_REMEDY}')
     try:
         text = data.decode()
@@ -166,7 +165,7 @@ def parse_pieces(data: bytes, name: str) -> list[str]:
 
 
 def is_vocab_txt(data: bytes) -> bool:
-    """Whether a file is BERT's beyond any doubt: its special tokens, and a piece with `##`."""
+    """Whether a file is certainly BERT's: it has the special tokens, and a piece with `##`."""
     lines = set(data.splitlines())
     return lines.issuperset(_MARKS) and any(line.startswith(b'##') for line in lines)
 
@@ -175,17 +174,17 @@ def dump_pieces(pieces: Sequence[str]) -> bytes:
     r"""Returns the file's bytes: `['[UNK]', 'a', '##a']` gives `b'[UNK]\na\n##a\n'`.
 
     Raises:
-        ValueError: for a piece that not every reader would give back, or not with its id: an empty
-            one, one that stands twice, has white space at its ends, a line end or a lone surrogate.
+        ValueError: readers would differ about a piece: it is empty or a duplicate, has white space
+            at its ends, or has a line end or a lone surrogate.
     """
     ids: dict[str, int] = {}
     for id_, piece in enumerate(pieces):
-        wrong = _fault(piece)
+        fault = _fault(piece)
         if ids.setdefault(piece, id_) != id_:
-            wrong = f'is piece {ids[piece]} too'
-        if wrong:
+            fault = f'is piece {ids[piece]} too'
+        if fault:
             raise ValueError(
-                f'piece {id_}, {piece!r}, {wrong}, which a vocab.txt cannot hold; leave it out'
+                f'piece {id_}, {piece!r}, {fault}, which a vocab.txt cannot hold; leave it out'
             )
     return ''.join(f'{piece}\n' for piece in pieces).encode()
 
@@ -204,5 +203,5 @@ def _fault(piece: str) -> str | None:
     return None
 
 
-def _line_at(data: bytes, place: int) -> int:
-    return len(re.findall(rb'\r\n?|\n', data[:place])) + 1
+def _line_at(data: bytes, offset: int) -> int:
+    return len(re.findall(rb'\r\n?|\n', data[:offset])) + 1

@@ -129,7 +129,7 @@ def test_what_is_not_understood_is_refused(place, value, said):
 
 
 def test_a_model_of_another_kind_is_refused():
-    with pytest.raises(InputError, match='no JSON'):
+    with pytest.raises(InputError, match='not JSON'):
         SCHEME.parse(b'{', 'x.json')
     with pytest.raises(InputError, match='not a vocabulary of byte pair encoding'):
         SCHEME.parse(b'abc\n', 'x.json')

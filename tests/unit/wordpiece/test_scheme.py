@@ -31,7 +31,7 @@ def test_it_is_made_of_the_names_in_python_too():
         'bert-original', False, 'yes', False
     )
     assert WordPieceScheme.of(strip_accents=False).strip_accents == 'no'
-    with pytest.raises(ValueError, match="'t5' is no normalizer of words; give bert or bert-orig"):
+    with pytest.raises(ValueError, match="'t5' is not a normalizer; give bert or bert-orig"):
         WordPieceScheme.of('t5')
 
 
