@@ -2,10 +2,8 @@
 
 import importlib
 import os
-from pathlib import Path
 
 import pytest
-from earlier_revisions import MissingRevisionError, packages_of
 
 pytest.register_assert_rewrite('corpus_specification', 'dataset_files', 'jobs')
 
@@ -21,15 +19,6 @@ def _miss(reason: str) -> None:
     if os.environ.get('CI') == 'true':
         pytest.fail(reason)
     pytest.skip(reason)
-
-
-@pytest.fixture(scope='session')
-def packages_of_6b30307() -> Path:
-    """A folder with the packages of version 0.1.0 at 6b30307, whose work is still taken up."""
-    try:
-        return packages_of('6b30307')
-    except MissingRevisionError as error:
-        _miss(f'the packages of 6b30307 cannot be had: {error}')
 
 
 @pytest.fixture(scope='session')

@@ -7,6 +7,7 @@ import google_crc32c
 import numpy as np
 
 from tokcore.encoding.encoder import EncodedSide
+from tokcore.format_numbers import DATASET
 from tokcore.kernels.bytes import row_offsets
 from tokcore.reading.shards import EncodedRows, write_parquet
 from tokcore.records.tfrecord import frame_examples
@@ -63,7 +64,7 @@ def write_files(folder, files, paired=False, options=None):
         (folder / name).write_bytes(data)
     manifest = {
         'stage': 'encode',
-        'format': 1,
+        'format': DATASET,
         'options': {'scheme': 'byte'} | (options or {}),
         'inputs': [input_entry('tsv' if paired else 'text')],
         'files': [file_entry(*each) for each in files],

@@ -19,7 +19,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as parquet
 
-from pipelines.artifacts.manifest import earlier_rules, read_manifest
+from pipelines.artifacts.manifest import read_manifest
 from pipelines.artifacts.outputs import InputState
 from pipelines.files import filesystem
 from pipelines.files.filesystem import StoredFile
@@ -102,19 +102,9 @@ class _Look:
     crc32c: str
     is_parquet: bool
     unicode: str | None  # as it records it
-    recorded_rules: TokenRules | None
+    rules: TokenRules | None  # by which its tokens were found, as it records them
     tokens: int
     text_bytes: int
-
-    @property
-    def rules(self) -> TokenRules | None:
-        """The rules that found the tokens; None if this is no file of ours.
-
-        Version 0.1.0 at 6b30307 recorded the Unicode version and no rules.
-        """
-        if self.recorded_rules is None and self.unicode is not None:
-            return earlier_rules()
-        return self.recorded_rules
 
 
 @dataclass(frozen=True)
@@ -191,9 +181,7 @@ class CountFiles:
         look = self.look(file)
         check_unicode(look.unicode, f'the count file {file.path}')
         unicode = look.unicode or 'not recorded'
-        return InputText(
-            'train', 'counts', file.name, look.bytes, look.crc32c, unicode, look.recorded_rules
-        )
+        return InputText('train', 'counts', file.name, look.bytes, look.crc32c, unicode, look.rules)
 
 
 def read_counts(counts: CountFiles, unstorable: str = '') -> TokenTable:

@@ -9,9 +9,7 @@ import json
 from dataclasses import dataclass, field
 
 from pipelines.files import filesystem
-from tokcore.encoding.scheme import TokenRules
 from tokcore.records.manifest import Manifest, json_bytes
-from tokcore.schemes import DEFAULT_SCHEME, find_scheme
 
 RUN_NAME = 'tokbeam.run.json'
 
@@ -58,8 +56,3 @@ def read_run(path: str) -> RunRecord | None:
     if not filesystem.exists(path):
         return None
     return RunRecord.from_json(filesystem.read_bytes(path))
-
-
-def earlier_rules() -> TokenRules:
-    """Returns the rules of what this tool made before it recorded any."""
-    return find_scheme(DEFAULT_SCHEME).rules

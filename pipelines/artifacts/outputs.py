@@ -12,9 +12,7 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
-import google_crc32c
-
-from pipelines.artifacts.manifest import RUN_NAME, RunRecord, earlier_rules, read_manifest, read_run
+from pipelines.artifacts.manifest import RUN_NAME, RunRecord, read_manifest, read_run
 from pipelines.files import filesystem
 from pipelines.files.attempts import Attempt, sweep_attempts
 from pipelines.files.claims import CLAIM_NAME, Claim
@@ -36,7 +34,7 @@ from tokcore.records.manifest import (
     Manifest,
     OutputFile,
 )
-from tokcore.schemes import DEFAULT_SCHEME, VOCABULARY_FILE
+from tokcore.schemes import VOCABULARY_FILE
 from tokcore.text.unicode import UNICODE_VERSION
 
 _LOGGER = logging.getLogger(__name__)
@@ -81,7 +79,7 @@ class StageKey:
             made: other fields of the manifest: what came out.
         """
         return Manifest(
-            self.stage, UNICODE_VERSION, self.options, inputs, lines, rules=self.rules, **made
+            self.stage, UNICODE_VERSION, self.options, inputs, self.rules, lines, **made
         )
 
     def run_record(self, seconds: dict[str, float], runner: Sequence[str]) -> RunRecord:
@@ -306,8 +304,7 @@ def _refuse_foreign(output: StageOutput, final_names: Sequence[str]) -> None:
 
 def _refuse_other(output: StageOutput, manifest: Manifest, wanted: StageKey) -> None:
     options = _as_read(wanted.options)
-    there = _options_there(manifest)
-    rules = manifest.rules or earlier_rules()
+    there, rules = manifest.options, manifest.rules
     for what, before, now in [
         ('command', manifest.stage, wanted.stage),
         ('Unicode version', manifest.unicode, UNICODE_VERSION),
@@ -345,13 +342,6 @@ def _has_read_inputs(
                 f'{text.crc32c} now; give another output, or --overwrite to replace it'
             )
     return has_read
-
-
-def _options_there(manifest: Manifest) -> dict[str, object]:
-    """A manifest's options; before any recorded it, the scheme of what has a vocabulary was one."""
-    if manifest.rules is None and manifest.stage != 'count':
-        return {'scheme': DEFAULT_SCHEME, **manifest.options}
-    return manifest.options
 
 
 def _as_read(options: dict[str, object]) -> dict[str, object]:
@@ -394,7 +384,6 @@ def publish(
         InputError: the claim was lost, or something is in a file's place.
     """
     output, names = task.output, task.names
-    earlier = output.earlier_manifest()
     before = output.earlier_files()
     # All is written before anything has its final name: the disk may be full.
     for name, data in [
@@ -411,7 +400,6 @@ def publish(
         attempt.delete_final(output.folder, name)
     attempt.publish(names)
     _publish_rejected(output, attempt, [file.name for file in rejected])
-    _delete_shared_rejected(output, attempt, earlier)
     claim.check()
     attempt.publish_as(_WHOLE, output.folder, output.manifest_name)
     attempt.publish_as(_ENDED, output.folder, output.run_name)
@@ -435,20 +423,6 @@ def _publish_rejected(output: StageOutput, attempt: Attempt, names: Sequence[str
         if path not in kept:
             attempt.delete_final(folder, f'{base}/{filesystem.split_path(path)[1]}')
     delete_if_empty(output.rejected_folder)
-
-
-def _delete_shared_rejected(
-    output: StageOutput, attempt: Attempt, earlier: Manifest | None
-) -> None:
-    """Deletes what a vocabulary of 6b30307 had in `rejected`, which all in a folder shared."""
-    for file in earlier.rejected if earlier and output.file_name else ():
-        path = filesystem.join(output.folder, *file.name.split('/'))
-        is_shared = file.name.startswith(f'{REJECTED_FOLDER}/')
-        if is_shared and filesystem.stored_size(path) == file.bytes:
-            data = filesystem.read_bytes(path)
-            if f'{google_crc32c.value(data):08x}' == file.crc32c:
-                attempt.delete_final(output.folder, file.name)
-                delete_if_empty(filesystem.split_path(path)[0])
 
 
 def refuse_replaced(read: Iterable[str], replaced: Iterable[str]) -> None:

@@ -53,7 +53,7 @@ def scheme_of(
     for path in paths:
         _, record = _recorded(path)
         if record is not None:
-            scheme = record.scheme or DEFAULT_SCHEME
+            scheme = record.scheme
             found[f'the vocabulary {path} was made with --scheme {scheme}'] = scheme
             recorded_options |= record.scheme_options or {}
         elif asked is None:

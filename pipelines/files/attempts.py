@@ -4,7 +4,7 @@ A file inside says what the folder is an attempt at, and the folder gets its nam
 file is written; so a folder of somebody else that only looks like an attempt is left alone. Files
 kept for a later run are checked: a length and a CRC-32C stand before the content.
 
-    8 bytes   magic; its last byte is the version
+    8 bytes   magic; its last byte is the number of the format
     8 bytes   length of the content, little-endian
     4 bytes   CRC-32C of these 16 bytes and the content, little-endian
     ...       the content
@@ -23,6 +23,7 @@ from pipelines.files.filesystem import delete_empty_folders, join, make_folders
 from pipelines.files.local_folder import ATTEMPT_PREFIX, LinkError, LocalFolder, attempt_name
 from pipelines.system_errors import telling
 from tokcore.errors import InputError
+from tokcore.format_numbers import CHECKED_FILE
 
 _MARK_NAME = '.tokbeam-attempt.json'
 _NEW_PREFIX = '.tokbeam-new-'
@@ -32,28 +33,9 @@ _NEW = re.compile(re.escape(_NEW_PREFIX) + _UUID)
 
 _MOST_MARK_BYTES = 1 << 20
 
-# What a run of version 0.1.0 at 6b30307, which marked nothing, can have left in an attempt's folder:
-# reports, files in the making, results, and a learner's own folders.
-_HALF = rf'\.tokbeam-attempt-.+-{_UUID}'
-_EARLIER_FILES = [
-    'probe', 'line-counts', 'stats', 'rejected-files', 'files', 'shards', 'runs',
-    rf'table-{_UUID}',
-    r'.+-(train|dev|test)-\d{5,}-of-\d{5,}(\.bucket-\d{8,})?',
-    r'vocab\..+\.\d+\.subwords(\.inputs|\.targets)?',
-    r'counts-\d{5}-of-\d{5}\.parquet',
-    r'(train|dev|test)\.(invalid_utf8|missing_column)\.jsonl',
-    r'tokbeam(\.run)?\.json', r'vocabulary\.json',
-    rf'substrings-{_UUID}\.parquet',
-    _HALF,
-]  # fmt: skip
-_EARLIER_FILE = re.compile('|'.join(f'(?:{each})' for each in _EARLIER_FILES))
-_EARLIER_FOLDER = re.compile(
-    rf'overflow|rejected|counts|learner(\.(both|inputs|targets))?|alphabet|\d+-\d+|{_UUID}|{_HALF}'
-)
-
 _HEAD = struct.Struct('<8sQ')
 _CRC32C = struct.Struct('<I')
-_MAGIC = b'\x89TKF\r\n\x1a\x01'
+_MAGIC = b'\x89TKF\r\n\x1a' + bytes([CHECKED_FILE])
 
 
 class Attempt:
@@ -198,8 +180,7 @@ class Attempt:
 def sweep_attempts(folder: str, names: Sequence[str] = (), held: LocalFolder | None = None) -> None:
     """Deletes what killed runs left in an output's folder, or only that of the files named.
 
-    Deleted is what says of itself that it is an attempt at this output, what 6b30307 is sure to have
-    made for it, and links that have such a name.
+    Deleted is what says of itself that it is an attempt at this output, and links of such a name.
 
     Args:
         folder: the output's.
@@ -215,33 +196,25 @@ def sweep_attempts(folder: str, names: Sequence[str] = (), held: LocalFolder | N
         for name, is_folder in there.entries():
             if is_folder:
                 _sweep_folder(there, name, names)
-            elif _is_our_file(there, name, names):
+            elif _is_our_link(there, name, names):
                 there.delete(name)
 
 
 def _sweep_folder(above: LocalFolder, name: str, names: Sequence[str]) -> None:
     is_new, is_attempt = _NEW.fullmatch(name), _ATTEMPT.fullmatch(name)
-    is_earlier = _earlier_attempt(names).fullmatch(name)
-    if not (is_new or is_attempt or is_earlier):
+    if not (is_new or is_attempt):
         return
     with above.below(name) as folder:
         if is_new:
             _sweep_unnamed(above, name, folder)
-        elif is_attempt:
-            if _is_marked(folder.read(_MARK_NAME, _MOST_MARK_BYTES), names):
-                _delete_marked(above, name, folder)
-        elif _is_all_earlier(folder, names):
-            folder.delete_all()
-            above.delete_if_empty(name)
+        elif _is_marked(folder.read(_MARK_NAME, _MOST_MARK_BYTES), names):
+            _delete_marked(above, name, folder)
 
 
-def _is_our_file(folder: LocalFolder, name: str, names: Sequence[str]) -> bool:
-    """Tells it of a link, or of a manifest or a run record of 6b30307 that was not whole."""
-    is_earlier = bool(_earlier_attempt(names).fullmatch(name))
-    if folder.is_link(name):
-        is_alike = not names and name.startswith(ATTEMPT_PREFIX)
-        return bool(_ATTEMPT.fullmatch(name)) or is_earlier or is_alike
-    return is_earlier and folder.read(name, 1) in (b'', b'{')
+def _is_our_link(folder: LocalFolder, name: str, names: Sequence[str]) -> bool:
+    """Returns whether an entry is a link in the place of an attempt."""
+    has_our_name = bool(_ATTEMPT.fullmatch(name)) or (not names and name.startswith(ATTEMPT_PREFIX))
+    return has_our_name and folder.is_link(name)
 
 
 def _delete_marked(above: LocalFolder, name: str, own: LocalFolder) -> None:
@@ -272,26 +245,6 @@ def _delete_objects(path: str) -> None:
     files = filesystem.list_folder(path)
     for file in sorted(files, key=lambda file: file.name == _MARK_NAME):
         filesystem.delete_file(file.path)
-
-
-def _earlier_attempt(names: Sequence[str]) -> re.Pattern:
-    of = names or ('run', 'tokbeam.json', 'tokbeam.run.json')
-    return re.compile(rf'\.tokbeam-attempt-({"|".join(map(re.escape, of))})-{_UUID}')
-
-
-def _is_all_earlier(folder: LocalFolder, names: Sequence[str]) -> bool:
-    """Tells whether 6b30307 can have made all that is in a folder."""
-    for name, is_folder in folder.entries():
-        if not is_folder:
-            if not (_EARLIER_FILE.fullmatch(name) or name in names):
-                return False
-        elif not _EARLIER_FOLDER.fullmatch(name):
-            return False
-        else:
-            with folder.below(name) as below:
-                if not _is_all_earlier(below, names):
-                    return False
-    return True
 
 
 def _is_marked(mark: bytes | None, names: Sequence[str]) -> bool:
@@ -337,10 +290,8 @@ def read_checked(path: str) -> bytes:
         if filesystem.exists(path):
             raise
         raise InputError(f'{path} is missing; run again, and it is made anew') from error
-    if not data.startswith(_MAGIC):
-        return data
     start = _HEAD.size + _CRC32C.size
-    if len(data) < start:
+    if len(data) < start or not data.startswith(_MAGIC):
         raise damaged(path)
     _, length = _HEAD.unpack_from(data)
     (crc32c,) = _CRC32C.unpack_from(data, _HEAD.size)

@@ -33,6 +33,7 @@ from pipelines.files.transfer import (
 )
 from pipelines.system_errors import telling
 from tokcore.errors import InputError
+from tokcore.format_numbers import FETCHED_FILE
 
 _LOGGER = logging.getLogger(__name__)
 
@@ -152,6 +153,7 @@ class FetchedFiles:
             )
         transfer.move(address.file_name)
         record = {
+            'format': FETCHED_FILE,
             'address': address.name,
             'bytes': came.bytes,
             'modified_ns': came.modified_ns,

@@ -38,6 +38,7 @@ from pipelines.options.beam import HIDDEN, url_without_secrets
 from pipelines.system_errors import telling
 from tokcore.corpus.archives import archive_and_member
 from tokcore.errors import InputError, OperatingSystemError
+from tokcore.format_numbers import FETCHED_FILE
 
 _LOGGER = logging.getLogger(__name__)
 
@@ -275,7 +276,7 @@ class Transfer:
         with telling(self._writing):
             os.close(self._folder.open_file(self._name, os.O_WRONLY | os.O_CREAT | os.O_EXCL))
             with self._folder.create(self._state_name) as file:
-                file.write(json.dumps(asdict(state)).encode())
+                file.write(json.dumps({'format': FETCHED_FILE, **asdict(state)}).encode())
 
     def _write(self, answer: requests.Response, held: int, total: int | None) -> None:
         """Writes what comes behind the bytes that are there.
@@ -309,8 +310,7 @@ class Transfer:
         kinds_fit = isinstance(etag, str) and isinstance(modified, str)
         if not kinds_fit or not isinstance(total, int | None):
             return _State()
-        # Version 0.1.0 noted settled times only.
-        return _State(etag, modified, noted.get('is_settled', True) is True, total)
+        return _State(etag, modified, noted.get('is_settled') is True, total)
 
     def _summary(self) -> Fetched:
         with telling(f'read {os.path.join(self._folder.path, self._name)}'):
@@ -435,13 +435,14 @@ def regular_state(folder: LocalFolder, name: str) -> os.stat_result | None:
 
 
 def read_record(folder: LocalFolder, name: str) -> Mapping[str, object]:
-    """Returns the fields of a file of JSON; none where it is missing or damaged."""
+    """Returns the fields of a file of JSON; none where it is missing, damaged or of another format."""
     data = folder.read(name, _MOST_RECORD_BYTES + 1) or b''
     try:
         fields = json.loads(data) if len(data) <= _MOST_RECORD_BYTES else None
     except (ValueError, RecursionError):
         return {}
-    return fields if isinstance(fields, dict) else {}
+    is_known = isinstance(fields, dict) and fields.get('format') == FETCHED_FILE
+    return fields if is_known else {}
 
 
 def sha256_of(folder: LocalFolder, name: str) -> str:

@@ -21,6 +21,7 @@ from pipelines.files.claims import WORK_FOLDER, Claim, delete_own_if_empty, swee
 from pipelines.files.filesystem import delete_known
 from pipelines.system_errors import system_error
 from tokcore.errors import InputError, OperatingSystemError
+from tokcore.format_numbers import LEARNER_ROUNDS
 from tokcore.subword.partitioned.suffix_tables import PrefixPartitions, SuffixTable
 from tokcore.subword.partitioned.sweep import PartitionSelection
 
@@ -33,11 +34,10 @@ _ASKED_NAME = 'asked.json'
 _SIZE = struct.Struct('<Q')
 
 _NAME = re.compile(
-    r'survey\.json|reserved\.json|first-\d{5,}\.json|sizes-\d+(-\d+)?'
+    r'survey\.json|reserved\.json|first-\d{5,}\.json|sizes-\d+-\d+'
     r'|(first|round-\d+/groups)/group-\d{5,}'
-    r'|round-\d+/(heavy|sizes\.json|vocabulary-\d|claims-\d-\d{5,}(-\d{5,})?)'
-    # In the making, when a run was killed; 6b30307 had the name of what it becomes in the middle.
-    r'|((first|round-\d+(/groups)?)/)?\.tokbeam-attempt-([a-z]+[-.\da-z]*-)?[0-9a-f]{32}'
+    r'|round-\d+/(heavy|sizes\.json|vocabulary-\d|claims-\d-\d{5,}-\d{5,})'
+    r'|((first|round-\d+(/groups)?)/)?\.tokbeam-attempt-[0-9a-f]{32}'  # not whole yet
 )
 
 
@@ -105,12 +105,10 @@ class KeptRounds:
 
     Attributes:
         place: where they are kept.
-        content: all that their files depend on, as JSON takes it; 6b30307 told them by that alone.
-        search: what is looked for in them.
+        search: all that their files depend on, as JSON.
     """
 
     place: RoundsPlace
-    content: Mapping[str, object]
     search: Mapping[str, object]
 
     @property
@@ -119,12 +117,8 @@ class KeptRounds:
         return filesystem.join(self.place.work, _PREFIX + _id(self._asked))
 
     @property
-    def _earlier_folder(self) -> str:
-        return filesystem.join(self.place.work, _PREFIX + _id(self.content))
-
-    @property
     def _asked(self) -> dict[str, object]:
-        return {**self.content, **self.search, 'output': self.place.output}
+        return {'format': LEARNER_ROUNDS, **self.search, 'output': self.place.output}
 
     @contextlib.contextmanager
     def claimed(self) -> Iterator[Claim]:
@@ -135,20 +129,10 @@ class KeptRounds:
         """
         with _claim(self.folder) as claim:
             claim.require()
-            self._take_up_earlier()
             _delete_links(self.folder)
             asked_path = filesystem.join(self.folder, _ASKED_NAME)
             write_checked(asked_path, json.dumps(self._asked).encode())
             yield claim
-
-    def _take_up_earlier(self) -> None:
-        """Gives the folder of 6b30307 its new name; of two searches that want it one gets it."""
-        earlier = self._earlier_folder
-        if not filesystem.is_local(earlier) or os.path.lexists(self.folder):
-            return
-        if os.path.isdir(earlier) and not os.path.islink(earlier):
-            with contextlib.suppress(InputError):  # then all is made anew, or cannot be
-                filesystem.rename(earlier, self.folder)
 
 
 def _id(asked: Mapping[str, object]) -> str:
@@ -379,7 +363,9 @@ class RoundFiles:
     ) -> None:
         shared = [(prefix.decode(), *sums) for prefix, *sums in selected.shared]
         line = json.dumps(shared).encode() + b'\n'
-        write_checked(self.selection_path(iteration, group_range), line, selected.strings.to_bytes())
+        write_checked(
+            self.selection_path(iteration, group_range), line, selected.strings.to_bytes()
+        )
 
     def read_selection(self, iteration: int, group_range: tuple[int, int]) -> PartitionSelection:
         with _content(self.selection_path(iteration, group_range)) as content:

@@ -54,9 +54,6 @@ from tokcore.warm_up import compile_learner_kernels
 
 _LOGGER = logging.getLogger(__name__)
 
-_ROUNDS_FORMAT = 1
-"""Goes up when files of a learner's rounds change their meaning: then nothing old is taken up."""
-
 RunPipeline = Callable[[Callable[[beam.Pipeline], None]], None]
 
 _LARGEST = 2**63 - 1
@@ -351,7 +348,6 @@ class _Claimed:
 def _kept_rounds(search: VocabularySearch) -> KeptRounds:
     options = search.options
     content = {
-        'format': _ROUNDS_FORMAT,
         'unicode': UNICODE_VERSION,
         'counts': [
             (text.bytes, text.crc32c)
@@ -361,13 +357,11 @@ def _kept_rounds(search: VocabularySearch) -> KeptRounds:
         'reserved': RESERVED_TOKENS + options.reserved_tokens,
         'lowest': options.lowest_min_count,
         'group_bytes': Limits().group_bytes,
-    }
-    asked = {
         'vocab_size': options.vocab_size,
         'search': options.search,
         'min_count_range': options.min_count_range,
     }
-    return KeptRounds(search.place, content, asked)
+    return KeptRounds(search.place, content)
 
 
 def _parquet_paths(search: VocabularySearch, table: TokenTable | None = None) -> list[str]:

@@ -16,7 +16,6 @@ from dataclasses import dataclass
 
 import google_crc32c
 
-from pipelines.artifacts.manifest import earlier_rules
 from pipelines.files import filesystem
 from pipelines.files.claims import CLAIM_NAME, Claim, delete_own_if_empty, sweep_claim
 from pipelines.files.filesystem import delete_if_empty, delete_known, names_below
@@ -26,12 +25,12 @@ from pipelines.jobs.read_plan import ReadPlan
 from pipelines.jobs.shuffle_memory import ShuffleMemory
 from pipelines.shuffle.disk_room import find_room
 from pipelines.transforms.encode_blocks import BlockEncoder, EncodedFeature, SplitShards
-from tokcore.corpus.corpus import MAX_LINE_BYTES, Split, WorkItem, split_of
+from tokcore.corpus.corpus import Split, WorkItem, split_of
 from tokcore.errors import InputError
-from tokcore.kernels.jit import earlier_digests, source_digest
+from tokcore.format_numbers import SHUFFLE
+from tokcore.kernels.jit import source_digest
 from tokcore.options import recorded
-from tokcore.records.sorted_runs import FORMAT, recorded_fingerprint
-from tokcore.schemes import DEFAULT_SCHEME
+from tokcore.records.sorted_runs import recorded_fingerprint
 from tokcore.text.unicode import UNICODE_VERSION
 
 _RUN_PARTS = 4
@@ -46,8 +45,7 @@ _RUN_PREFIX = 'run-'
 
 _FOLDER = re.compile(rf'{FOLDER_PREFIX}[0-9a-f]{{32}}')
 _RUN = re.compile(rf'{_RUN_PREFIX}\d{{6,}}-\d{{4,}}')
-# Of 6b30307 a half file has the whole one's name in its own.
-_HALF = re.compile(rf'\.tokbeam-attempt-((plan\.json|{_RUN.pattern})-)?[0-9a-f]+')
+_HALF = re.compile(r'\.tokbeam-attempt-[0-9a-f]{32}')
 _MADE = re.compile(f'{_RUN.pattern}|{_HALF.pattern}')
 
 _PLAN_BEGINNING = b'{"block_bytes": '
@@ -116,7 +114,7 @@ def plan_shuffle(
         run_bytes = earlier.content.get('run_bytes')
         if isinstance(run_bytes, int) and 0 < run_bytes <= memory.run_bytes:
             cut = {**content, **_cut(read_plan, run_bytes, memory.processes)}
-            if any(earlier.content == {**cut, 'code': code} for code in _codes()):
+            if plan_json(earlier.content) == plan_json(cut):
                 content, fingerprint = earlier.content, earlier.fingerprint
                 break
     run_bytes = content['run_bytes']
@@ -157,10 +155,7 @@ def _cut(read_plan: ReadPlan, run_bytes: int, processes: int) -> dict[str, objec
     return {'run_bytes': run_bytes, 'items': sizes}
 
 
-@functools.cache
-def _codes() -> tuple[str, ...]:
-    """The digests of sources that give the same runs: these, and earlier ones."""
-    return (source_digest(), *earlier_digests())
+_source_digest = functools.cache(source_digest)
 
 
 def _content(
@@ -177,9 +172,9 @@ def _content(
     }
     items = plan_json([item.key for item in read_plan.all_items])
     checksums = InputChecksums(reading.corpus.inputs)
-    content = {
-        'format': FORMAT,
-        'code': _codes()[0],
+    return {
+        'format': SHUFFLE,
+        'code': _source_digest(),
         'unicode': UNICODE_VERSION,
         'seed': options.seed,
         'on_error': reading.on_error,
@@ -201,35 +196,25 @@ def _content(
             ]
             for each in reading.corpus.inputs
         ],
+        'max_line_bytes': reading.max_line_bytes,
+        'scheme': reading.scheme.name,
+        'rules': reading.scheme.rules.metadata(),
+        'datasets': [_dataset_content(split) for split in reading.corpus.splits],
+        'encoding': recorded(options.encoding),
     }  # fmt: skip
-    # Newer options: by default plans stay what they were before them.
-    if reading.max_line_bytes != MAX_LINE_BYTES:
-        content['max_line_bytes'] = reading.max_line_bytes
-    if reading.scheme.name != DEFAULT_SCHEME:
-        content['scheme'] = reading.scheme.name
-    if reading.scheme.rules != earlier_rules():
-        content['rules'] = reading.scheme.rules.metadata()
-    if datasets := [each for each in map(_dataset_content, reading.corpus.splits) if each]:
-        content['datasets'] = datasets
-    if asked := recorded(options.encoding):
-        content['encoding'] = asked
-    return content
 
 
-def _dataset_content(split: Split) -> list[object] | None:
-    plain = dataclasses.replace(split, dataset='', prefixes=(), max_examples=None, filters=())
-    if split == dataclasses.replace(plain, keeps_dropped=False):
-        return None
-    content = [
+def _dataset_content(split: Split) -> list[object]:
+    filters = [[each.spec, each.stamp] for each in split.filters]
+    return [
         split.name,
         split.dataset,
         split.first_file_index,
         split.prefixes,
         split.max_examples,
+        filters,
+        split.keeps_dropped,
     ]
-    if split.filters:
-        content += [[[each.spec, each.stamp] for each in split.filters], split.keeps_dropped]
-    return content
 
 
 def _run_items(read_plan: ReadPlan, run_bytes: int, processes: int) -> list[RunItem]:
@@ -286,8 +271,8 @@ def sweep_unbegun(work: str, output: str) -> None:
 def _sweep_unplanned(work: str, output: str, keep: str | None) -> None:
     """Deletes what is ours in folders of runs of which no plan tells, but for one.
 
-    Either there is none, since a run was killed when it had its claim at most, or one of 6b30307 while
-    it deleted its runs; or it was damaged, and no rerun goes on with it.
+    Either there is none, since a run was killed when it had its claim at most; or it was damaged, and
+    no rerun goes on with it.
     """
     if not filesystem.is_local(work) or not os.path.isdir(work):
         return
@@ -390,9 +375,7 @@ def stored_plans(work: str) -> Iterator[StoredPlan]:
         if not isinstance(content, dict):
             continue
         fingerprint = _fingerprint_in(folder)
-        # That of 6b30307 left out the output.
-        without_output = {name: value for name, value in content.items() if name != 'output'}
-        if fingerprint in (fingerprint_of(content), fingerprint_of(without_output)):
+        if fingerprint == fingerprint_of(content):
             yield StoredPlan(filesystem.join(work, folder), fingerprint, content)
 
 

@@ -18,7 +18,7 @@ from pipelines.transforms.encode_blocks import LoadedBlockEncoder
 from pipelines.transforms.read import READING, read_counted
 from pipelines.transforms.stats import RejectionBudget
 from tokcore.corpus.corpus import Block
-from tokcore.errors import FullDiskError, InputError
+from tokcore.errors import FullDiskError
 from tokcore.records.examples import EncodedBlock
 from tokcore.records.sorted_runs import (
     RunBuffer,
@@ -125,18 +125,9 @@ class RunWriter:
         self._calls.close()
 
     def _skip(self, blocks: Iterator[Block], done: list[WrittenPart]) -> int:
-        """Reads over the blocks that finished parts were made of; returns how many they are.
-
-        Raises:
-            InputError: these are not the same bytes: up to 6b30307 there was no `--max-line-size`.
-        """
+        """Reads past the blocks of which the finished parts were made; returns how many they are."""
         count = done[-1].stats.blocks if done else 0
-        read = sum(block.read_bytes for block in itertools.islice(blocks, count))
-        if read != sum(checksum.length for part in done for checksum in part.stats.checksums):
-            raise InputError(
-                f'the runs in {self._plan.folder} were made by an earlier version, of a line '
-                'longer than --max-line-size; they are given up, so run again'
-            )
+        collections.deque(itertools.islice(blocks, count), maxlen=0)
         return count
 
     def _read(self, item: RunItem) -> Iterator[Block]:

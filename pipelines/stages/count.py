@@ -23,7 +23,7 @@ from pipelines.artifacts.counts import (
     log_sample,
     read_counts_or_empty,
 )
-from pipelines.artifacts.manifest import earlier_rules, read_manifest
+from pipelines.artifacts.manifest import read_manifest
 from pipelines.artifacts.outputs import StageOutput, StageTask
 from pipelines.engines.engine import Engine
 from pipelines.engines.progress import advance, track_work
@@ -309,7 +309,7 @@ def _common_rules(manifests: Mapping[str, Manifest]) -> TokenRules:
     Raises:
         InputError: two folders have different rules; both are named.
     """
-    rules = {folder: manifest.rules or earlier_rules() for folder, manifest in manifests.items()}
+    rules = {folder: manifest.rules for folder, manifest in manifests.items()}
     first, *others = rules
     for folder in others:
         if rules[folder] != rules[first]:

@@ -102,10 +102,10 @@ def vocabulary_records(
                 vocabulary.entries.vocab_size,
                 len(vocabulary.data),
                 vocabulary.crc32c,
+                scheme.name,
+                vocabulary.entries.special_ids._asdict(),
                 vocabulary.unicode,
-                scheme=scheme.name,
-                rules=scheme.rules,
-                special_ids=vocabulary.entries.special_ids._asdict(),
+                scheme.rules,
                 scheme_options=recorded(scheme) or None,
                 beside=vocabulary.beside,
             )

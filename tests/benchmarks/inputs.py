@@ -14,6 +14,7 @@ import numpy as np
 from tokcore.corpus.line_rows import text_rows
 from tokcore.counts.token_table import TokenTable
 from tokcore.encoding.encoder import EncodedSide
+from tokcore.format_numbers import DATASET
 from tokcore.learning.size_search import SearchResult
 from tokcore.records.tfrecord import frame_examples
 from tokcore.subword.text_encoder import EOS_ID, SubwordTextEncoder, dump_vocabulary
@@ -181,7 +182,7 @@ def _write_shards(folder: Path, rows: int) -> None:
         crc32c = f'{google_crc32c.value(data):08x}'
         files.append({'name': name, 'rows': rows, 'bytes': len(data), 'crc32c': crc32c})
     manifest = {'stage': 'encode', 'options': {'scheme': 'byte'}, 'inputs': [{'role': 'text'}]}
-    manifest |= {'format': 1, 'files': files, 'vocabularies': [], 'vocabularies_used': []}
+    manifest |= {'format': DATASET, 'files': files, 'vocabularies': [], 'vocabularies_used': []}
     (folder / 'tokbeam.json').write_text(json.dumps(manifest))
 
 

@@ -1,6 +1,10 @@
 """Rows against an earlier revision of this project, in place of peers or beside them."""
 
+import json
 import math
+import os
+import re
+import shutil
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -12,7 +16,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from earlier_revisions import MissingRevisionError, packages_of  # noqa: E402
 
 from .comparing import RowResult  # noqa: E402
-from .contenders import Row  # noqa: E402
+from .contenders import Contender, Row  # noqa: E402
+from .inputs import Inputs  # noqa: E402
 
 __all__ = [
     'MissingRevisionError',
@@ -57,11 +62,40 @@ def against(rows: Sequence[Row], revision: str, root: Path) -> list[Row]:
     return [
         replace(
             row,
-            peers=(*row.peers, replace(row.ours, label=revision, root=root)),
+            peers=(*row.peers, _at(row.ours, revision, root)),
             patience='wait' if not row.peers else row.patience,
         )
         for row in rows
     ]
+
+
+def _at(ours: Contender, revision: str, root: Path) -> Contender:
+    """Returns this project's contender as it was at a revision, given what that can read."""
+
+    def options(inputs: Inputs) -> dict:
+        values = ours.options(inputs)
+        folder = values.get('folder')
+        return values if folder is None else {**values, 'folder': _dataset_for(root, Path(folder))}
+
+    return replace(ours, label=revision, root=root, options=options)
+
+
+def _dataset_for(root: Path, folder: Path) -> str:
+    """Returns a dataset whose manifest has the format number that a revision reads; else the same."""
+    numbers, before = root / 'tokcore/format_numbers.py', root / 'pipelines/artifacts/manifest.py'
+    if numbers.exists():
+        found = re.search(r'^DATASET = (\d+)', numbers.read_text(), re.MULTILINE)
+    else:
+        found = re.search(r'^FORMAT = (\d+)', before.read_text(), re.MULTILINE)
+    manifest = json.loads((folder / 'tokbeam.json').read_text())
+    if found is None or int(found[1]) == manifest['format']:
+        return str(folder)
+    copy = folder.with_name(f'{folder.name}.format{found[1]}')
+    shutil.rmtree(copy, ignore_errors=True)
+    shutil.copytree(folder, copy, copy_function=os.link)
+    (copy / 'tokbeam.json').unlink()
+    (copy / 'tokbeam.json').write_text(json.dumps({**manifest, 'format': int(found[1])}))
+    return str(copy)
 
 
 def speed_ratio(results: Sequence[RowResult], revision: str) -> SpeedRatio | None:

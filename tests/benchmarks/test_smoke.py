@@ -16,7 +16,7 @@ from .__main__ import main, wanted_rows
 from .comparing import Comparison, Figure, RowResult
 from .contenders import OURS, Contender, Row
 from .goals import mean_ratios
-from .revisions import speed_ratio
+from .revisions import MissingRevisionError, root_of, speed_ratio
 from .rows import all_rows
 from .running import ROOT
 from .scale import FULL, SMOKE
@@ -109,7 +109,11 @@ def test_an_unknown_row_is_refused(capsys):
     assert '--list' in capsys.readouterr().err
 
 
-def test_a_row_is_compared_with_an_earlier_revision(capsys, tmp_path, packages_of_6b30307):
+def test_a_row_is_compared_with_an_earlier_revision(capsys, tmp_path):
+    try:
+        root_of('6b30307')
+    except MissingRevisionError as error:
+        pytest.skip(f'the packages of 6b30307 cannot be had: {error}')
     arguments = ['--rows', 'count/enzh/1', '--smoke', '--no-peers', '--against', '6b30307']
     figures = tmp_path / 'figures.json'
     assert main([*arguments, '--output', str(figures)]) == 0

@@ -34,10 +34,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument(
         '--only', default='', metavar='PREFIX', help='jobs whose names begin so, and what they need'
     )
-    parser.add_argument(
-        '--without-new-records', action='store_true',
-        help='leave out what is recorded of schemes, and compare count tables by content',
-    )  # fmt: skip
     parser.add_argument('--keep', type=Path, metavar='DIR', help='keep texts and results there')
     parser.add_argument('--all', action='store_true', help='name the files that are equal, too')
     options = parser.parse_args(arguments)
@@ -58,7 +54,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
             options.small,
             options.workers,
             options.only,
-            options.without_new_records,
         )
     for line in table_lines(rows, options.all):
         print(line)

@@ -20,7 +20,6 @@ def compare_with(
     small: bool = False,
     workers: Sequence[int] = (1, 2),
     only: str = '',
-    new_records: bool = False,
 ) -> dict[str, list[Compared]]:
     """Runs all jobs with both and returns, for each with each number of workers, its files.
 
@@ -31,7 +30,6 @@ def compare_with(
         small: whether only the beginning of each corpus is taken.
         workers: numbers of work items in flight.
         only: the beginning of the names of jobs that are compared.
-        new_records: whether what is recorded since there are schemes may differ.
     """
     texts = folder / 'texts'
     texts.mkdir(parents=True)
@@ -46,10 +44,7 @@ def compare_with(
         for job in jobs:
             if job.name.startswith(only):
                 rows[f'{job.name}, workers {number}'] = compare_results(
-                    roots['before'] / job.name,
-                    roots['now'] / job.name,
-                    job.command,
-                    new_records=new_records,
+                    roots['before'] / job.name, roots['now'] / job.name
                 )
     return rows
 

@@ -1,5 +1,6 @@
 """A second run: skipped where it would give the same, refused where not, or told to overwrite."""
 
+import json
 import os
 import shutil
 
@@ -7,6 +8,8 @@ import pytest
 from dataset_files import files_of, manifest_of, read_shards, shards_and_vocabularies, texts_of
 from generated_text import as_tsv, distinct_pairs, kept_pairs
 from jobs import refuse, succeed, write
+
+from tokcore import format_numbers as formats
 
 DATASET = ['--name', 'x', '--shards', 3]
 VOCABULARY = ['--vocab-size', 900]
@@ -63,6 +66,23 @@ def test_every_command_is_skipped(small, tmp_path):
         assert f'{each[0]}: already done in {each[-1]}' in succeed(*each)
     assert states_of(tmp_path) == before
     read_shards(output)
+
+
+def test_a_result_of_another_format_is_refused_with_both_numbers_and_can_be_replaced(job):
+    output = job[1]
+    path = output / 'tokbeam.json'
+    path.write_text(json.dumps({**json.loads(path.read_bytes()), 'format': 1}))
+    kept = states_of(output)
+    sentence = refuse(*command(job))
+    assert (
+        f'{path} has format 1, and this version of tokbeam reads format {formats.DATASET}'
+        in sentence
+    )
+    assert '--overwrite' in sentence
+    assert states_of(output) == kept
+    succeed(*command(job, '--overwrite', shards=2))
+    assert manifest_of(output)['format'] == formats.DATASET
+    assert len(read_shards(output)) == 2  # none of the three is left
 
 
 def test_a_build_without_its_manifest_keeps_the_counts(job):

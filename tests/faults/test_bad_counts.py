@@ -1,5 +1,6 @@
 """Counts that were changed, damaged, or never were counts: one sentence, and nothing is made."""
 
+import dataclasses
 import gzip
 import io
 import json
@@ -14,6 +15,9 @@ import pytest
 from forked_commands import ForkedCommands, Lane
 from jobs import refuse, run, succeed, write
 from leftovers import assert_nothing_made
+
+from tokcore.format_numbers import COUNTS
+from tokcore.schemes import find_scheme
 
 WORDS = ['ka', 'to', 'kato', 'ing', 'sting', '中文字', '文字', 'kaing', 'toing', 'st']
 LEARNERS = [('--learner', 'memory'), ('--learner', 'beam', '--min-count-range', '1:4')]
@@ -197,9 +201,9 @@ def manifest_of_counts(files: list[dict]) -> dict:
     from tokcore.text.unicode import UNICODE_VERSION
 
     return {
-        'format': 1, 'stage': 'count', 'unicode': UNICODE_VERSION, 'options': {'side': 'text'},
+        'format': COUNTS, 'stage': 'count', 'unicode': UNICODE_VERSION, 'options': {'side': 'text'},
         'inputs': [], 'lines': [], 'tokens': 1 << 62, 'vocabularies': [], 'vocabularies_used': [],
-        'files': files, 'rejected': [],
+        'files': files, 'rejected': [], **dataclasses.asdict(find_scheme('subword').rules),
     }  # fmt: skip
 
 

@@ -1,10 +1,7 @@
 """A learner on Beam that was killed goes on where it was: no finished round is made again."""
 
 import contextlib
-import hashlib
-import json
 import os
-import re
 import shutil
 import signal
 from pathlib import Path
@@ -15,8 +12,6 @@ from forked_commands import ForkedCommands
 from killed_runs import Moment, run_until
 from learner_runs import FINISHED, ROUNDS, SEARCHES, kill_after_round, learning, stop_after_round
 from leftovers import attempts, result_files
-
-from pipelines.files.attempts import read_checked
 
 LAST_ITERATION = 'vocabulary-4'
 BEAM = ('--learner', 'beam')
@@ -148,32 +143,3 @@ def test_killed_when_its_output_was_whole(lanes, counts, reference, tmp_path):
     assert 'already done' in learner_runs.succeed(lanes[0], command, tmp_path)
     assert not (tmp_path / '.tokbeam').exists()
     assert result_files(tmp_path) == reference()
-
-
-def test_rounds_of_6b30307_are_taken_up(lanes, counts, reference, tmp_path):
-    command = learning(counts, *BEAM)
-    kill_after_round(lanes[0], command, tmp_path, 2)
-    finished = len(finished_rounds(tmp_path / '.tokbeam'))
-    [folder] = (tmp_path / '.tokbeam').glob('learner-????????????????')
-    as_of_6b30307(folder)
-    said = learner_runs.succeed(lanes[0], command, tmp_path)
-    assert said.count(FINISHED) == finished >= 2
-    assert result_files(tmp_path) == reference()
-    assert not (tmp_path / '.tokbeam').exists()
-
-
-def as_of_6b30307(folder: Path) -> None:
-    """Makes a learner's folder what that version would have left: other names, and no checksums."""
-    asked = json.loads(read_checked(str(folder / 'asked.json')))
-    (folder / 'asked.json').unlink()
-    folder.with_name(f'{folder.name}.lock').unlink()
-    for name in ('vocab_size', 'search', 'min_count_range', 'output'):
-        del asked[name]
-    for path in folder.rglob('*'):
-        if path.is_file():
-            path.write_bytes(read_checked(str(path)))
-            claims = re.fullmatch(r'(claims-\d)-\d{5}-\d{5}', path.name)
-            if claims:
-                path.rename(path.with_name(f'{claims[1]}-00000'))
-    digest = hashlib.sha256(json.dumps(asked, sort_keys=True).encode()).hexdigest()
-    folder.rename(folder.with_name(f'learner-{digest[:16]}'))

@@ -15,7 +15,6 @@ import pytest
 from jobs import run, write
 from planted_links import HARD_LINK, LINK, Planter, make_victim, state_of
 
-from pipelines.artifacts.manifest import earlier_rules
 from pipelines.artifacts.outputs import StageKey, StageOutput, StageTask
 from pipelines.files import filesystem
 from pipelines.files.claims import CLAIM_NAME, Claim, WorkFolder
@@ -25,12 +24,13 @@ from pipelines.shuffle.plan import PLAN_NAME, fingerprint_of, plan_json
 from pipelines.stages.run_stage import StageResult, run_stage
 from tokcore.errors import InputError
 from tokcore.records.manifest import OutputFile
+from tokcore.schemes import find_scheme
 
 
 def make_result(folder, shards, seed):
     """Runs a stage without a pipeline, which makes and sweeps all that the stages do."""
     output = StageOutput.of_dataset(folder)
-    key = StageKey('encode', {'seed': seed}, (), earlier_rules())
+    key = StageKey('encode', {'seed': seed}, (), find_scheme('subword').rules)
     names = [f'n-train-{number:05d}-of-{shards:05d}' for number in range(shards)]
     work = WorkFolder(None, folder)
     place = RoundsPlace.of(folder, 'vocabulary')
@@ -47,7 +47,7 @@ def make_result(folder, shards, seed):
             claim.require()
             filesystem.write_bytes(filesystem.join(runs, PLAN_NAME), plan_json(content))
             filesystem.write_bytes(filesystem.join(runs, 'run-000000-0000'), b'sorted')
-        rounds = KeptRounds(place, {}, {'seed': seed})
+        rounds = KeptRounds(place, {'seed': seed})
         with rounds.claimed():
             LearnerFiles(rounds.folder).round(3).write_sizes({1: 2})
         files = tuple(entry(attempt, name) for name in names)

@@ -79,7 +79,7 @@ def test_finished_runs_are_not_written_again(arguments, whole, tmp_path, keeping
     before = kill_after([*arguments, *CUT, '--workers', 2], folder, runs=20)
     assert len(before) >= 20
     [shuffle] = (folder / '.tokbeam').iterdir()
-    (shuffle / '.tokbeam-attempt-run-000999-0000-ab').write_bytes(b'half')
+    (shuffle / f'.tokbeam-attempt-{"0123456789abcdef" * 2}').write_bytes(b'half')
     succeed(*arguments, *CUT, '--workers', workers, '--output', folder)
     after = runs_of(folder)
     assert {name: after[name] for name in before} == before
@@ -182,7 +182,7 @@ def test_runs_whose_plan_is_damaged_are_swept(killed, tmp_path, damage):
     [shuffle] = (folder / '.tokbeam').iterdir()
     plan = shuffle / 'plan.json'
     plan.write_bytes(DAMAGES[damage](plan.read_bytes()))
-    (shuffle / '.tokbeam-attempt-0123456789abcdef').write_bytes(b'half')
+    (shuffle / f'.tokbeam-attempt-{"0123456789abcdef" * 2}').write_bytes(b'half')
     assert runs_of(folder)
     sweep_shuffles(str(folder / '.tokbeam'), str(killed.parent))
     assert not (folder / '.tokbeam').exists()

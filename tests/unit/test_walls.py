@@ -19,6 +19,7 @@ ROOT = pathlib.Path(__file__).parents[2]
 FLOORS = [
     'tokcore/lazy_exports.py',
     'tokcore/errors.py',
+    'tokcore/format_numbers.py',
     'tokcore/regular_files.py',
     'tokcore/checked_json.py',
     'tokcore/options.py',

@@ -22,6 +22,7 @@ import numpy as np
 from tokcore.checked_json import Within, WrongValue, checked
 from tokcore.corpus.order_keys import splitmix64
 from tokcore.errors import InputError
+from tokcore.format_numbers import ITERATOR_STATE, check_format
 from tokcore.reading.batching import (
     LEFT_OUT,
     Batch,
@@ -33,9 +34,6 @@ from tokcore.reading.batching import (
     waiting_rows,
 )
 from tokcore.reading.shards import EncodedRows, ShardFile, open_shard
-
-STATE_FORMAT = 2
-"""Of `BatchIterator.state`; goes up when the meaning of a field changes."""
 
 _MOST_EMPTY_EPOCHS = 100
 """Epochs without a batch until an iterator gives up; it would seem to hang if it went on."""
@@ -97,7 +95,7 @@ class IteratorState:
     """The state of a `BatchIterator`, as JSON holds it.
 
     Attributes:
-        format: `STATE_FORMAT`.
+        format: `ITERATOR_STATE` of `format_numbers`.
         arguments: of `Dataset.batches`, and the split.
         dataset: the identity of the split's shards.
         place: where the iterator is.
@@ -117,12 +115,9 @@ class IteratorState:
     def read(cls, state: object) -> IteratorState:
         """Checks a value of JSON; raises InputError if it is not a state of this format."""
         try:
-            format_ = checked(state, _Format, 'the state').format
-            if format_ != STATE_FORMAT:
-                raise InputError(
-                    f'the state has format {format_}, this version reads {STATE_FORMAT}; begin the '
-                    'epoch again, and keep a new state'
-                )
+            number = checked(state, _Format, 'the state').format
+            remedy = 'begin the epoch again, and keep a new state'
+            check_format('the state', number, ITERATOR_STATE, remedy)
             return checked(state, cls, 'the state')
         except WrongValue as error:
             raise InputError(
@@ -270,7 +265,7 @@ class BatchIterator:
         """Returns the state as a value of JSON, from which `Dataset.from_state` goes on."""
         place = self._place
         return {
-            'format': STATE_FORMAT,
+            'format': ITERATOR_STATE,
             'arguments': self._arguments,
             'dataset': self._options.identity,
             'place': {

@@ -29,11 +29,11 @@ from tokcore.encoding.vocabulary import (
     template,
 )
 from tokcore.errors import InputError
+from tokcore.format_numbers import DATASET, check_format
 from tokcore.options import declared
 from tokcore.reading.record_kernels import SMALLEST_RECORD
 from tokcore.reading.shards import ShardFile
 from tokcore.records.manifest import (
-    FORMAT,
     MANIFEST_NAME,
     SHARD_NAME,
     InputText,
@@ -151,12 +151,9 @@ def _check_stage(path: str, fields: object) -> None:
             f'{path} is of `{stage:.60}` and not of a dataset; give a folder of `tokbeam build` or '
             '`tokbeam encode`'
         )
-    recorded = fields_of(fields, Manifest, only=['format'])['format']
-    if recorded != FORMAT:
-        raise InputError(
-            f'{path} has manifest format {shown(recorded)}, this version reads {FORMAT}; make the '
-            'dataset again with this version, or read it with the one that made it'
-        )
+    number = checked(fields, dict[str, object])['format']
+    remedy = 'make the dataset again with this version, or read it with the one that made it'
+    check_format(path, number, DATASET, remedy)
 
 
 def _check_output_format(folder: str, output_format: str) -> None:

@@ -20,14 +20,18 @@ from tokcore.checked_json import Matches, Within
 from tokcore.corpus.stats import LineTally
 from tokcore.encoding.scheme import Component, TokenRules
 from tokcore.errors import InputError
+from tokcore.format_numbers import MANIFESTS, check_format
 
-FORMAT = 1
 MANIFEST_NAME = 'tokbeam.json'
 
 SHARD_NAME = r'[^/]+-(?P<split>train|dev|test)-(?P<number>\d{5,9})-of-(?P<count>\d{5,9})'
 """The names of shards, as a regular expression; an ending may follow, as `.parquet`."""
 
 _RULES = ('normalizer', 'pre_tokenizer')
+
+_OTHER_FORMAT = (
+    'make it again with this version (--overwrite replaces it), or use the version that made it'
+)
 
 # Sizes are bounded so that their sums are numbers of 64 bits.
 _Count = Annotated[int, Within(0, 1 << 40)]
@@ -88,12 +92,12 @@ class VocabularyRecord:
     size: Annotated[int, Within(1, 1 << 31)]
     bytes: _Count
     crc32c: _Checksum
+    scheme: str
+    special_ids: dict[str, _Id | None]
     unicode: str | None = None  # of the Python whose tables cut its tokens, None if not recorded
+    rules: TokenRules | None = None  # by which its tokens are found
     min_count: int | None = None
     tried: tuple[tuple[int, int], ...] = ()  # (min_count, size)
-    scheme: str | None = None  # None before there were others than subword
-    rules: TokenRules | None = None  # by which its tokens are found, None if not recorded
-    special_ids: dict[str, _Id | None] | None = None
     scheme_options: dict[str, object] | None = None  # None if the scheme has none
     beside: tuple[OutputFile, ...] = ()  # other files that it needs, as that of its ids
 
@@ -122,14 +126,13 @@ class Manifest:
     unicode: str
     options: dict[str, object]
     inputs: tuple[InputText, ...]
+    rules: TokenRules  # by which tokens were found
     lines: tuple[LineTally, ...] = ()
     tokens: int | None = None  # running tokens counted
     vocabularies: tuple[VocabularyRecord, ...] = ()
     vocabularies_used: tuple[VocabularyRecord, ...] = ()  # given, so in another folder
     files: tuple[OutputFile, ...] = ()
     rejected: tuple[OutputFile, ...] = ()  # rows are lines
-    rules: TokenRules | None = None  # by which tokens were found, None if not recorded
-    format: int = FORMAT
     datasets: tuple[LineTally, ...] = ()  # the lines of each dataset that has a name
     sample: tuple[SampleRecord, ...] = ()  # what vocabularies were counted from, if not from all
 
@@ -141,7 +144,7 @@ class Manifest:
 
     def to_json(self) -> bytes:
         """Returns the bytes of the file."""
-        fields = dataclasses.asdict(self)
+        fields = {**dataclasses.asdict(self), 'format': MANIFESTS[self.stage]}
         for name in ('lines', 'datasets'):
             fields[name] = [tally.record() for tally in getattr(self, name)]
         _omit_unset(fields, 'datasets', 'sample')
@@ -151,7 +154,7 @@ class Manifest:
             _omit_unset(record, 'stored_bytes', 'sha256')
         for record in (*fields['vocabularies'], *fields['vocabularies_used']):
             rules_to_json(record)
-            _omit_unset(record, 'scheme', 'special_ids', 'scheme_options', 'beside')
+            _omit_unset(record, 'scheme_options', 'beside')
         return json_bytes(fields)
 
     @classmethod
@@ -161,11 +164,7 @@ class Manifest:
             fields = json.loads(data)
             if not isinstance(fields, dict):
                 raise TypeError('not a JSON object')
-            if fields['format'] != FORMAT:
-                raise InputError(
-                    f'{path} has manifest format {fields["format"]}, this version reads {FORMAT}; '
-                    'use another output or --overwrite'
-                )
+            check_format(path, fields.pop('format'), MANIFESTS[fields['stage']], _OTHER_FORMAT)
             values = rules_from_json(fields)
             for name, (kind, is_optional) in _RECORDS.items():
                 values[name] = _records(kind, fields.get(name, []) if is_optional else fields[name])

@@ -31,6 +31,7 @@ from tokcore.corpus.corpus import OpenBinary
 from tokcore.corpus.stats import LineTally, RangeChecksum, RejectedLines, add_tallies, join_adjacent
 from tokcore.corpus.storage import open_path
 from tokcore.errors import InputError
+from tokcore.format_numbers import SHUFFLE
 from tokcore.kernels.bytes import row_offsets
 from tokcore.kernels.sorting import SortedRows
 from tokcore.records.examples import EncodedBlock
@@ -40,13 +41,10 @@ BUFFERED_ROW_BYTES = 48
 """What a row takes beside its record, at most: key, length, start, place in the order, and of three
 of these a copy while they are sorted."""
 
-FORMAT = 1
-"""Goes up with every change of the bytes that a plan leads to."""
-
 ROW_BYTES = 12
 """What a row takes beside its record: its key and its length."""
 
-_MAGIC = b'tbrun\x00\x00' + bytes([FORMAT])
+_MAGIC = b'tbrun\x00\x00' + bytes([SHUFFLE])
 _FOOTER = struct.Struct('<8s16s7Q3I')
 _CHECK = struct.Struct('<I')
 

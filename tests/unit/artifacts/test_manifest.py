@@ -10,25 +10,38 @@ from hypothesis import strategies as st
 from pipelines.artifacts.manifest import RunRecord, read_manifest, read_run
 from tokcore.corpus.stats import LineTally
 from tokcore.errors import InputError
+from tokcore.format_numbers import MANIFESTS
 from tokcore.records.manifest import (
-    FORMAT,
     InputText,
     Manifest,
     OutputFile,
     VocabularyRecord,
     is_plain_name,
 )
+from tokcore.schemes import find_scheme
 
+RULES = find_scheme('subword').rules
 MANIFEST = Manifest(
     'build',
     '14.0.0',
     {'seed': 0, 'source_prefix': 'to 中文: ', 'min_count_range': None, 'columns': [0, 1]},
     (InputText('train', 'tsv', 'a/中.tsv', 100, '0000abcd'),),
+    RULES,
     (LineTally('train', 12, 9, 1, {'invalid_utf8': 1, 'missing_column': 1}),),
     tokens=70,
     vocabularies=(
         VocabularyRecord(
-            'both', 'vocab', 90, 800, '00000001', min_count=3, tried=((500, 60), (3, 90))
+            'both',
+            'vocab',
+            90,
+            800,
+            '00000001',
+            'subword',
+            {'pad': 0},
+            None,
+            RULES,
+            min_count=3,
+            tried=((500, 60), (3, 90)),
         ),
     ),
     files=(OutputFile('x-train-00000-of-00001', 900, '12345678', 9),),
@@ -55,8 +68,9 @@ left_out = st.dictionaries(
 
 manifests = st.builds(
     Manifest,
-    stage=texts,
+    stage=st.sampled_from(list(MANIFESTS)),
     unicode=texts,
+    rules=st.just(RULES),
     options=st.dictionaries(
         texts, st.none() | sizes | texts | st.lists(sizes, max_size=3), max_size=4
     ),
@@ -71,6 +85,10 @@ manifests = st.builds(
             sizes,
             sizes,
             texts,
+            texts,
+            st.dictionaries(texts, st.none() | sizes, max_size=2),
+            st.none() | texts,
+            st.just(RULES),
             min_count=st.none() | sizes,
             tried=tuples(st.tuples(sizes, sizes)),
         )
@@ -93,7 +111,7 @@ def test_it_is_json_for_people_with_sorted_names_and_a_last_line_end():
     assert '中文'.encode() in data
     fields = json.loads(data)
     assert list(fields) == sorted(fields)
-    assert fields['format'] == FORMAT
+    assert fields['format'] == MANIFESTS['build']
 
 
 def test_the_order_of_options_changes_no_byte():
@@ -127,6 +145,7 @@ FIELDS = json.loads(MANIFEST.to_json())
         json.dumps({**FIELDS, 'files': [{'name': 'x'}]}).encode(),
         json.dumps({**FIELDS, 'vocabularies': [{}]}).encode(),
         json.dumps({name: FIELDS[name] for name in FIELDS if name != 'stage'}).encode(),
+        json.dumps({**FIELDS, 'stage': 'other'}).encode(),
         RUN.to_json(),
     ],
 )
@@ -135,10 +154,16 @@ def test_what_is_no_manifest_is_refused_by_name(data):
         Manifest.from_json(data, 'out/tokbeam.json')
 
 
-def test_another_format_is_refused_with_both_numbers():
-    data = json.dumps({**FIELDS, 'format': FORMAT + 1}).encode()
-    with pytest.raises(InputError, match=f'format {FORMAT + 1}.* reads {FORMAT}'):
+@pytest.mark.parametrize('stage', MANIFESTS)
+@pytest.mark.parametrize('number', [0, 1, 3, '2', None])
+def test_another_format_is_refused_with_both_numbers(stage, number):
+    data = json.dumps({**FIELDS, 'stage': stage, 'format': number}).encode()
+    with pytest.raises(InputError) as refused:
         Manifest.from_json(data, 'there')
+    assert str(refused.value).startswith(
+        f'there has format {number!r}, and this version of tokbeam reads format {MANIFESTS[stage]}; '
+        'make it again with this version (--overwrite replaces it)'
+    )
 
 
 def test_a_manifest_that_is_not_there_is_none(tmp_path):

@@ -97,13 +97,13 @@ def test_a_file_that_was_only_copied_is_not(server, tmp_path):
     assert len(server.asked) == 1
 
 
-def test_records_of_earlier_versions_have_no_time(server, tmp_path):
+@pytest.mark.parametrize('number', [0, None])
+def test_a_file_with_a_record_of_another_format_is_fetched_again(server, tmp_path, number):
     first = fetched(server, tmp_path)
     [record] = tmp_path.rglob('.fetched.json')
     fields = json.loads(record.read_bytes())
-    del fields['modified_ns']
-    record.write_text(json.dumps(fields))
-    assert fetched(server, tmp_path) == first and len(server.asked) == 1
+    record.write_text(json.dumps({**fields, 'format': number}))
+    assert fetched(server, tmp_path) == first and len(server.asked) == 2
 
 
 @pytest.mark.parametrize('name', ['.fetched.json', '.part', '.part.json'])

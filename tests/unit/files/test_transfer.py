@@ -17,6 +17,7 @@ from pipelines.files.local_folder import LocalFolder
 from pipelines.files.paced_session import WINDOW_SECONDS
 from pipelines.files.transfer import Transfer, is_web_address, web_address
 from tokcore.errors import InputError, OperatingSystemError
+from tokcore.format_numbers import FETCHED_FILE
 
 CONTENT = random.Random(1).randbytes(300_000)
 OTHER = random.Random(2).randbytes(300_000)
@@ -248,7 +249,7 @@ def test_the_note_says_what_the_server_did(server, tmp_path):
     leave_part(server, tmp_path, Page(CONTENT), 1000)
     note = json.loads((tmp_path / 'part.json').read_bytes())
     assert note == {
-        'etag': '"one"', 'modified': '', 'is_settled': False, 'total': len(CONTENT)
+        'format': FETCHED_FILE, 'etag': '"one"', 'modified': '', 'is_settled': False, 'total': len(CONTENT)
     }  # fmt: skip
 
 

@@ -23,7 +23,7 @@ from tokcore.subword.partitioned.sweep import PartitionSelection
 TABLE = SuffixTable.from_items([(b'the', 5), (b'then', 2), ('文字'.encode(), 7)])
 STATS = TokenStats('aeht文', 3, 12, 40, 7, 1000, (b'b', b'th', '文'.encode()))
 
-CONTENT = {'format': 1, 'counts': [(17, '0badcafe')], 'reserved': ('<pad>', '<EOS>')}
+SEARCH = {'counts': [(17, '0badcafe')], 'reserved': ('<pad>', '<EOS>')}
 
 
 def stats(files: LearnerFiles) -> tuple:
@@ -133,12 +133,6 @@ def test_a_lost_end_is_told(written):
             read()
 
 
-def test_is_read_as_6b30307_wrote_it(written):
-    path, read, expected = written
-    path.write_bytes(path.read_bytes()[20:])
-    assert read() == expected
-
-
 def test_borders_that_do_not_ascend_are_told(tmp_path):
     path = tmp_path / 'survey.json'
     path.write_bytes(json.dumps({**json.loads(STATS.to_json()), 'borders': ['th', 'b']}).encode())
@@ -152,12 +146,6 @@ def test_borders_that_do_not_ascend_are_told(tmp_path):
         '.tokbeam-attempt-0123456789abcdef0123456789abcdef',
         'first/.tokbeam-attempt-0123456789abcdef0123456789abcdef',
         'round-17/groups/.tokbeam-attempt-0123456789abcdef0123456789abcdef',
-        # Of 6b30307.
-        '.tokbeam-attempt-survey.json-0123456789abcdef0123456789abcdef',
-        'round-17/.tokbeam-attempt-claims-2-00000-0123456789abcdef0123456789abcdef',
-        'round-17/groups/.tokbeam-attempt-group-00003-0123456789abcdef0123456789abcdef',
-        'round-17/claims-2-00000',
-        'sizes-0',
     ],
 )
 def test_what_killed_runs_leave_is_known(name):
@@ -168,14 +156,14 @@ def test_what_killed_runs_leave_is_known(name):
     'name',
     ['thesis', 'survey.json.bak', 'first', 'round-17', 'round-17/thesis', 'first/round-17/heavy',
      'vocabulary-4', 'round-/heavy', '../round-17/heavy', 'round-17/groups/group-1',
-     '.tokbeam-attempt-thesis', 'groups/group-00001', 'asked.json\n'],
+     '.tokbeam-attempt-thesis', 'groups/group-00001', 'sizes-0', 'round-17/claims-2-00000', 'asked.json\n'],
 )  # fmt: skip
 def test_no_other_name_is_known(name):
     assert not is_learner_file(name)
 
 
 def kept(work: Path, output: str = 'v', size: int = 500) -> KeptRounds:
-    return KeptRounds(RoundsPlace(str(work), output), CONTENT, {'vocab_size': size})
+    return KeptRounds(RoundsPlace(str(work), output), {**SEARCH, 'vocab_size': size})
 
 
 def begin(rounds: KeptRounds) -> Path:
@@ -334,6 +322,14 @@ def test_a_folder_whose_name_is_not_the_digest_of_what_it_says_is_nobodys(tmp_pa
     assert names(renamed) == before
 
 
+def test_rounds_of_another_format_are_not_used(tmp_path, monkeypatch):
+    folder = begin(kept(tmp_path))
+    monkeypatch.setattr('pipelines.learning.rounds.LEARNER_ROUNDS', 1)
+    assert kept(tmp_path).folder != str(folder)
+    RoundsPlace(str(tmp_path), 'v').sweep()
+    assert not folder.exists()
+
+
 @pytest.mark.parametrize('asked', [b'', b'[]', b'"v"', b'{"output": "v"}', b'[' * 100_000, b'\xff'])
 def test_a_folder_that_says_nothing_sound_is_nobodys(tmp_path, asked):
     folder = begin(kept(tmp_path))
@@ -341,44 +337,6 @@ def test_a_folder_that_says_nothing_sound_is_nobodys(tmp_path, asked):
     before = names(folder)
     RoundsPlace(str(tmp_path), 'v').sweep()
     assert names(folder) == before
-
-
-def earlier_folder(work: Path) -> Path:
-    """What 6b30307 leaves: the same, by a digest of less, and without a word of what it is."""
-    rounds = KeptRounds(RoundsPlace(str(work), 'v'), CONTENT, {})
-    earlier = Path(rounds._earlier_folder)
-    (earlier / 'round-7').mkdir(parents=True)
-    (earlier / 'survey.json').write_text('')
-    (earlier / 'round-7' / 'vocabulary-4').write_text('of 6b30307')
-    return earlier
-
-
-def test_rounds_of_6b30307_are_taken_up_by_one_search(tmp_path):
-    earlier = earlier_folder(tmp_path)
-    first, second = kept(tmp_path), kept(tmp_path, size=501)
-    with first.claimed(), second.claimed():
-        assert (Path(first.folder) / 'round-7' / 'vocabulary-4').read_text() == 'of 6b30307'
-        assert names(Path(second.folder)) == ['asked.json']
-    assert not earlier.exists()
-
-
-def test_rounds_of_this_version_come_before_those_of_6b30307(tmp_path):
-    folder = begin(kept(tmp_path))
-    earlier = earlier_folder(tmp_path)
-    with kept(tmp_path).claimed():
-        assert (folder / 'round-7' / 'vocabulary-4').read_text() == str(folder)
-    assert (earlier / 'round-7' / 'vocabulary-4').exists()
-
-
-def test_a_link_in_place_of_the_rounds_of_6b30307_is_not_taken_up(tmp_path):
-    victim = earlier_folder(tmp_path / 'victim')
-    work = tmp_path / 'work'
-    earlier = earlier_folder(work)
-    earlier.rename(tmp_path / 'aside')
-    earlier.symlink_to(victim)
-    with kept(work).claimed():
-        assert names(Path(kept(work).folder)) == ['asked.json']
-    assert names(victim) == ['round-7', 'round-7/vocabulary-4', 'survey.json']
 
 
 @pytest.mark.parametrize(

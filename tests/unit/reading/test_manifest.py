@@ -10,6 +10,7 @@ from written_dataset import file_entry, framed, input_entry, write_dataset, writ
 
 from tokcore import open_dataset
 from tokcore.errors import InputError
+from tokcore.format_numbers import DATASET
 
 ROWS = [{'targets': [5 + number, 1]} for number in range(6)]
 SHARDS = [ROWS[:4], ROWS[4:]]
@@ -40,7 +41,10 @@ def setting(*path_and_value):
     return alter
 
 
-VOCABULARY = {'side': 'targets', 'name': 'v', 'size': 258, 'bytes': 3, 'crc32c': '00000000'}
+VOCABULARY = {
+    'side': 'targets', 'name': 'v', 'size': 258, 'bytes': 3, 'crc32c': '00000000',
+    'scheme': 'byte', 'special_ids': {'pad': 0, 'end': 1},
+}  # fmt: skip
 
 
 def with_vocabulary(**changes):
@@ -79,7 +83,7 @@ def test_what_is_no_manifest(tmp_path, data):
         *[setting('options', 'output_format', wrong) for wrong in (None, 5, 'arrow')],
         *[setting('inputs', wrong) for wrong in
           (None, [], {}, [5], [{}], [input_entry('none')], [input_entry(None)], [input_entry([])])],
-        *[setting('format', wrong) for wrong in (0, 2, 10**5000 // 3**9000, '1', None)],
+        *[setting('format', wrong) for wrong in (0, 1, DATASET + 1, True, 10**5000 // 3**9000, '1', None)],
         *[setting('vocabularies', wrong) for wrong in (None, 'x', {}, [5], [{}], [[]])],
         with_vocabulary(size=0), with_vocabulary(size=10**12), with_vocabulary(size='258'),
         with_vocabulary(side='neither'), with_vocabulary(name='/dev/zero'), with_vocabulary(name='../v'),

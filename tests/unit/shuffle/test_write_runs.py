@@ -75,14 +75,6 @@ def test_lines_left_out_of_finished_parts_count_too_and_once(writing, finished):
     writing(text, 1000, budget=RejectionBudget(rejection_limit('6'), None))
 
 
-def test_parts_with_a_line_that_is_too_long_now_are_given_up(writing):
-    text = LINE * 30 + LONG + LINE * 100
-    made = writing(text, 1 << 20, parts=2)
-    assert sum(part.stats.tally.lines for part in made) > 31
-    with pytest.raises(InputError, match='of a line longer than --max-line-size; .* run again'):
-        writing(text, 1000)
-
-
 def test_what_an_earlier_attempt_has_finished_is_work_done(writing, tmp_path):
     text = LINE * 200
     for parts in (1, 3, None, None):  # the last time, the run is whole

@@ -1,0 +1,64 @@
+"""The number of each format that tokbeam stores, apart from the program's own version.
+
+A number goes up with each change after which a file of the number before would be misread. Nothing
+is converted: results and states of another number are refused in one sentence, and half-done work of
+another number is not used. `tokbeam.run.json` has no number: what does not fit there is ignored.
+"""
+
+import reprlib
+
+from tokcore.errors import InputError
+
+DATASET = 2
+"""`tokbeam.json` of `build` and `encode`."""
+
+COUNTS = 2
+"""`tokbeam.json` of a COUNTS folder, with the Parquet files that it lists."""
+
+VOCABULARY = 2
+"""`FILE.tokbeam.json` beside a vocabulary."""
+
+PIECE_COUNTS = 2
+"""`FILE.tokbeam.json` beside the counts of a vocabulary's pieces."""
+
+MANIFESTS = {
+    'build': DATASET,
+    'encode': DATASET,
+    'count': COUNTS,
+    'vocab': VOCABULARY,
+    'pieces': PIECE_COUNTS,
+}
+"""The number of the manifest that each command writes."""
+
+ITERATOR_STATE = 2
+"""What `state()` of an iterator over batches returns."""
+
+SHUFFLE = 2
+"""`plan.json` of a shuffle, and its sorted runs: any change of the bytes that a plan leads to."""
+
+LEARNER_ROUNDS = 2
+"""The files of a learner on Beam, in `learner-…` of the work folder."""
+
+CHECKED_FILE = 1
+"""The head of a file that stores its own checksum."""
+
+FETCHED_FILE = 2
+"""`.fetched.json` and `.part.json` beside a file from the web."""
+
+
+def check_format(what: str, number: object, known: int, remedy: str) -> None:
+    """Raises InputError, with both numbers, if something is not of the format that is read here.
+
+    Args:
+        what: is read: a path, or `the state`.
+        number: that it states, any value of JSON.
+        known: the number that this version reads.
+        remedy: what to do.
+    """
+    if type(number) is int and number == known:
+        return
+    is_huge = isinstance(number, int) and number.bit_length() > 128
+    shown = f'a number of {number.bit_length()} bits' if is_huge else reprlib.repr(number)
+    raise InputError(
+        f'{what} has format {shown}, and this version of tokbeam reads format {known}; {remedy}'
+    )
