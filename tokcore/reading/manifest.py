@@ -144,6 +144,11 @@ class _Options:
     datasets: tuple[dict[str, object], ...] = ()
 
 
+@dataclass(frozen=True)
+class _Format:
+    format: int
+
+
 def _check_stage(path: str, fields: object) -> None:
     stage = fields_of(fields, Manifest, only=['stage'])['stage']
     if stage not in ('build', 'encode'):
@@ -151,7 +156,7 @@ def _check_stage(path: str, fields: object) -> None:
             f'{path} is of `{stage:.60}` and not of a dataset; give a folder of `tokbeam build` or '
             '`tokbeam encode`'
         )
-    number = checked(fields, dict[str, object])['format']
+    number = fields_of(fields, _Format)['format']
     remedy = 'make the dataset again with this version, or read it with the one that made it'
     check_format(path, number, DATASET, remedy)
 
