@@ -5,7 +5,15 @@ import io
 from dataclasses import dataclass
 
 from tokcore.corpus.corpus import MAX_LINE_BYTES, Block, CorpusFile, Split
-from tokcore.corpus.formats import CorpusFormat, block_rows, index_ranges, plan_items, read_blocks
+from tokcore.corpus.formats import (
+    CorpusFormat,
+    block_rows,
+    check_files,
+    index_range,
+    index_ranges,
+    plan_items,
+    read_blocks,
+)
 from tokcore.corpus.stats import block_checksums, join_checksums
 from tokcore.text.normalizers import RAW_LINES
 
@@ -42,8 +50,10 @@ def became_of(
         assert path == 'corpus'
         return io.BytesIO(stored)
 
-    corpus_format.check((file,), open_binary)
-    index = [corpus_format.index(part, open_binary) for part in index_ranges(split, item_bytes)]
+    check_files(corpus_format, (file,), open_binary)
+    index = [
+        index_range(corpus_format, part, open_binary) for part in index_ranges(split, item_bytes)
+    ]
     blocks = [
         block
         for item in plan_items(split, index, item_bytes)

@@ -20,9 +20,9 @@ from tokcore.bpe.files import AnyVocabulary, parse_bpe_file
 from tokcore.bpe.scheme import SCHEME as BPE_SCHEME
 from tokcore.bpe.vocabulary import BpeVocabulary
 from tokcore.byte.scheme import SCHEME as BYTE_SCHEME
-from tokcore.corpus.corpus import CorpusFile, Split
-from tokcore.corpus.formats import Lines, index_ranges, plan_items, read_blocks
-from tokcore.corpus.line_reading import ITEM_BYTES
+from tokcore.corpus.corpus import ITEM_BYTES, CorpusFile, Split
+from tokcore.corpus.formats import index_range, index_ranges, plan_items, read_blocks
+from tokcore.corpus.plain_text import PlainText
 from tokcore.corpus.storage import compression_of
 from tokcore.counts.counting import TokenAccumulator
 from tokcore.counts.tables import BlockCounter
@@ -304,9 +304,11 @@ def _side(rows: list[bytes]) -> Side:
 
 def _count_files(paths: list[str], scheme: WordPieceScheme) -> TokenTable:
     files = tuple((_corpus_file(path),) for path in paths)
-    split = Split('text', Lines(), files)
+    split = Split('text', PlainText(), files)
     counter = BlockCounter(((0,),), scheme.normalizer, scheme.pre_tokenizer)
-    index = [split.format.index(part, open_regular) for part in index_ranges(split, ITEM_BYTES)]
+    index = [
+        index_range(split.format, part, open_regular) for part in index_ranges(split, ITEM_BYTES)
+    ]
     for item in plan_items(split, index):
         for block in read_blocks(item, open_regular):
             counter.add(block, (split,))

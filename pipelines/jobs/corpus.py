@@ -19,7 +19,7 @@ from tokcore.corpus.archive_reading import in_passes, reading_on
 from tokcore.corpus.archives import ArchiveLists
 from tokcore.corpus.corpus import CorpusFile, FilterSpec, MemberFile, Split
 from tokcore.corpus.filters.registry import asked_filters, try_filters
-from tokcore.corpus.formats import CorpusFormat, corpus_format
+from tokcore.corpus.formats import CorpusFormat, check_files, corpus_format
 from tokcore.corpus.seekable import may_have_index
 from tokcore.corpus.stats import RangeChecksum, TextSummary, checksum_file, join_checksums
 from tokcore.corpus.storage import MOST_RATIO, Compression
@@ -267,7 +267,7 @@ def _check(chosen: CorpusFormat, files: Sequence[tuple[CorpusFile, ...]]) -> Non
     for together in in_passes(files, lambda place: place, sys.maxsize):
         with reading_on(filesystem.open_binary, together) as open_binary:
             for place in together:
-                chosen.check(place, open_binary)
+                check_files(chosen, place, open_binary)
 
 
 def _find(

@@ -8,10 +8,9 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Literal, get_args
 
-from tokcore.corpus.corpus import MAX_LINE_BYTES
+from tokcore.corpus.corpus import ITEM_BYTES, MAX_LINE_BYTES
 from tokcore.corpus.filters.registry import filter_forms, filter_list
 from tokcore.corpus.formats import all_formats, format_names
-from tokcore.corpus.line_reading import ITEM_BYTES
 from tokcore.errors import InputError
 from tokcore.options import (
     LARGEST_BLOCK,

@@ -18,9 +18,17 @@ from pipelines.transforms.stats import WriteStats
 from tokcore.corpus.archive_reading import in_passes, reading_on
 from tokcore.corpus.archives import ArchiveLists, archive_and_member
 from tokcore.corpus.bitext import Bitext
-from tokcore.corpus.corpus import MAX_LINE_BYTES, Block, CorpusFile, OpenBinary, Split, WorkItem
-from tokcore.corpus.formats import Lines, index_ranges, plan_items, read_blocks
-from tokcore.corpus.line_reading import ITEM_BYTES
+from tokcore.corpus.corpus import (
+    ITEM_BYTES,
+    MAX_LINE_BYTES,
+    Block,
+    CorpusFile,
+    OpenBinary,
+    Split,
+    WorkItem,
+)
+from tokcore.corpus.formats import index_range, index_ranges, plan_items, read_blocks
+from tokcore.corpus.plain_text import PlainText
 from tokcore.corpus.sampling import numbered_blocks
 from tokcore.corpus.storage import compression_of
 from tokcore.corpus.tsv import Tsv
@@ -134,11 +142,11 @@ class ReadCorpus(beam.PTransform):
         if targets:
             split = Split(self.split, Bitext(), tuple(zip(sources, targets)))
         else:
-            chosen = Tsv(tuple(self.columns)) if self.columns else Lines()
+            chosen = Tsv(tuple(self.columns)) if self.columns else PlainText()
             split = Split(self.split, chosen, tuple((each,) for each in sources))
         parts = index_ranges(split, self.item_bytes)
         with reading_on(filesystem.open_binary, [(part.file,) for part in parts]) as open_binary:
-            index = [split.format.index(part, open_binary) for part in parts]
+            index = [index_range(split.format, part, open_binary) for part in parts]
         self.splits = (split,)
         """What `CountTokens` and `EncodeBlocks` take as the corpus."""
         self._items = plan_items(split, index, self.item_bytes)

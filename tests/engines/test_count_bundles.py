@@ -12,7 +12,8 @@ from pipelines.engines.pool import BUNDLE_BYTES, MOST_BUNDLE_BYTES, PackedCoder
 from pipelines.transforms.count_tokens import METRICS, REJECTED, TABLES, CountTokens, TableMessage
 from pipelines.transforms.read import ReadBlocks
 from tokcore.corpus.corpus import CorpusFile, Split
-from tokcore.corpus.formats import Lines, plan_items
+from tokcore.corpus.formats import plan_items
+from tokcore.corpus.plain_text import PlainText
 from tokcore.counts.tables import merge_tables
 from tokcore.counts.token_table import TokenTable
 
@@ -27,7 +28,7 @@ def split(tmp_path):
     text = ''.join(f'the {first} {second}\n' for first, second in zip(words, words[1:]))
     path = write(tmp_path / 'text.txt', text.encode())
     file = CorpusFile(str(path), path.name, path.stat().st_size, compressed=False)
-    return Split('train', Lines(), ((file,),))
+    return Split('train', PlainText(), ((file,),))
 
 
 def count(split, folder, **options):
@@ -82,7 +83,7 @@ def test_too_many_rejected_lines_are_refused(tmp_path):
     file = CorpusFile(str(path), path.name, path.stat().st_size, compressed=False)
     with pytest.raises(Exception, match='cannot be used are more than a worker may send'):
         count(
-            Split('train', Lines(), ((file,),)),
+            Split('train', PlainText(), ((file,),)),
             tmp_path,
             on_error='skip',
             most_bundle_bytes=5000,

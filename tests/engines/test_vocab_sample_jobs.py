@@ -15,7 +15,8 @@ from jobs import refuse, succeed, succeed_elsewhere, write
 from pipelines.transforms.count_tokens import TABLES, CountTokens, CountTokensByElement
 from pipelines.transforms.read import ReadBlocks
 from tokcore.corpus.corpus import CorpusFile, Split
-from tokcore.corpus.formats import Lines, plan_items
+from tokcore.corpus.formats import plan_items
+from tokcore.corpus.plain_text import PlainText
 from tokcore.corpus.sampling import LineSample, TakenLines, UniformSample, number_items
 from tokcore.text.t2t import tokenize
 
@@ -311,7 +312,7 @@ def test_counts_of_a_sample_are_learned_from_as_others(small, sample, tmp_path):
 def test_packed_counts_of_a_sample_are_the_textbook_counts(small, taken):
     path = small.source
     file = CorpusFile(str(path), path.name, path.stat().st_size, compressed=False)
-    split = Split('train', Lines(), ((file,),))
+    split = Split('train', PlainText(), ((file,),))
     items = number_items(plan_items(split), {0: [0]})
     with beam.Pipeline(runner='FnApiRunner') as pipeline:
         blocks = pipeline | ReadBlocks(items, 1 << 20)

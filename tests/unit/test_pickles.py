@@ -40,7 +40,7 @@ from tokcore import (
 )
 from tokcore.bpe.vocabulary import AddedToken, BpeVocabulary, TokenizerParts
 from tokcore.corpus.corpus import BlockText, TextRange
-from tokcore.corpus.formats import Lines
+from tokcore.corpus.plain_text import PlainText
 from tokcore.schemes import find_scheme
 from tokcore.subword.partitioned.suffix_tables import PrefixPartitions
 from tokcore.text.byte_level import BYTE_TO_CHARACTER
@@ -50,9 +50,9 @@ from tokcore.wordpiece.vocabulary import WordPieceVocabulary
 TEXT = 'the cat <|end|> sat'
 
 FILE = CorpusFile('/corpus/a', 'a', 8, False)
-SPLIT = Split('train', Lines(), ((FILE,),))
-ITEM = WorkItem('train', Lines(), 0, (TextRange(FILE, 0, 8),))
-BLOCK = Block('train', Lines(), 0, (BlockText(0, b'the cat\n'),))
+SPLIT = Split('train', PlainText(), ((FILE,),))
+ITEM = WorkItem('train', PlainText(), 0, (TextRange(FILE, 0, 8),))
+BLOCK = Block('train', PlainText(), 0, (BlockText(0, b'the cat\n'),))
 LAYOUT = (SplitShards('train', 1, 1),)
 FEATURE = EncodedFeature(Feature('targets', 0), '')
 TABLE = TokenTable.from_items([('the', 3), ('cat', 2)])

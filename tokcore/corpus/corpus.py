@@ -1,8 +1,8 @@
-"""What a corpus consists of, and the pieces in which it is read.
+"""What a corpus consists of: splits of files, work items, blocks of text, rows.
 
-A split (train, dev, test) has files; its files are cut into work items, of which only places and
-sizes are known; reading an item gives blocks, and a format makes rows of a block. All of these
-cross process borders, so they are frozen and hold plain values.
+A split (train, dev, test) has files. They are cut into work items, which name byte ranges; reading
+an item gives blocks of bytes, and the format turns a block into rows. All of these classes are sent
+between processes, so they are frozen and hold plain values.
 """
 
 from __future__ import annotations
@@ -19,60 +19,67 @@ if typing.TYPE_CHECKING:
     import numpy as np
 
 OpenBinary = Callable[[str], BinaryIO]
-"""Opens a path for reading: a seekable file of the bytes as they are stored, not decompressed."""
+"""Opens a path for reading: a seekable file of the stored bytes, not decompressed."""
 
 OnError = Literal['stop', 'skip']
-"""What happens where a line cannot be used."""
+"""What a job does at a line that it cannot use."""
 
 MAX_LINE_BYTES = 16 << 20
-"""The longest line that is read, if nothing else is asked for. A line is held as a whole with its
-ids and its record: at this size in up to 256 MiB, as much as the shuffle's buffer. Half would
-refuse documents that are text; twice would make small machines fail at what is mostly none."""
+"""The default of `--max-line-size`. A line is held in memory together with its ids and its record, up
+to 256 MiB for a line of this size, as much as the shuffle's buffer. Half would refuse documents that
+are text; with twice, small machines would fail at lines that mostly are not text."""
+
+ITEM_BYTES = 8 << 20
+"""The default size of a work item. From 8 to 16 MiB on, the fixed costs of a block vanish; the smallest
+such size is best, since larger ones take more memory for each thread and leave the last workers idle."""
+
+BLOCK_BYTES = ITEM_BYTES
+"""The default size of the blocks in which a compressed file is read."""
 
 OUTSIDE_SEGMENT = 'outside_segment'
-"""The line has text, and that in no segment."""
+"""The line has text outside of a segment."""
 
 INVALID_UTF8, TOO_LONG = 'invalid_utf8', 'too_long'
-"""Why a row of any format may be left out. A format may have reasons of its own."""
+"""Reasons to leave out a row of any format. A format may have reasons of its own."""
 
 UNSTORABLE_TOKEN = 'unstorable_token'
-"""A token of it cannot be an entry of the vocabulary that is to be learned."""
+"""One of its tokens cannot be an entry of the vocabulary to be learned."""
 
 FILTER_TOO_LONG, FILTER_NO_ROW = 'filter_too_long', 'filter_no_row'
-"""A filter made more of it than a row may have, or what cannot be a row."""
+"""A filter returned a row longer than allowed, or a value that cannot be a row."""
 
 OF_ALL_FORMATS = (INVALID_UTF8, TOO_LONG, UNSTORABLE_TOKEN, FILTER_TOO_LONG, FILTER_NO_ROW)
 
 MISSING_COLUMN = 'missing_column'
-"""That of formats with columns."""
+"""The line has too few columns."""
 
 
 @dataclass(frozen=True)
 class CorpusFile:
-    """One input file as the planner found it."""
+    """One input file, as it was when the job was planned."""
 
     path: str  # what `OpenBinary` opens
     name: str  # relative, for manifests: the same wherever the corpus lies
-    size: int  # bytes as stored
-    compressed: bool | str  # False, True for gzip, or a name; see `storage.compression`
+    size: int  # stored bytes
+    compressed: bool | str  # False, True for gzip, or a name; see `storage.Compression`
 
     @property
     def is_stream(self) -> bool:
-        """Whether it is read from its beginning to its end, and not from any byte on."""
+        """Whether it can only be read from its beginning, not from any byte on."""
         return bool(self.compressed)
 
 
 @dataclass(frozen=True)
 class MemberFile(CorpusFile):
-    """A file in an archive. Its size, and whether it is compressed, are its own.
+    """A file in an archive; `size` and `compressed` are those of the member.
 
     Attributes:
-        archive: the archive as it is stored.
-        start: where the member begins: a byte of the tar's text, or of a zip the byte of its header.
-        entry: the last byte up to `start` from which the archive can be read: 0 where that is its
-            beginning alone, as of a tar.gz.
-        extents: of a sparse file in a tar, (offset, size) of the bytes that are not zeros; these
-            stand in the tar one after the other.
+        archive: the archive itself.
+        start: the member's first byte in the decompressed tar; in a zip, that of its header.
+        access_point: the last byte up to `start` from which the archive can be read; 0 if it can only
+            be read from its beginning, as a tar.gz.
+        extents: (offset, size) of the data in a sparse file of a tar, which holds only these parts,
+            one after another.
     """
 
     archive: CorpusFile
@@ -87,11 +94,11 @@ class MemberFile(CorpusFile):
 
 @dataclass(frozen=True)
 class FilterSpec:
-    """A filter of rows as it was asked for; `filters.registry` makes it.
+    """A filter of rows as named in the options; `filters.registry` makes the filter.
 
     Attributes:
         spec: its name with its options, as `length:1:200`.
-        stamp: what its results depend on beside these; empty if it is nothing.
+        stamp: what else its results depend on, as the version of a table; may be empty.
     """
 
     spec: str
@@ -100,22 +107,23 @@ class FilterSpec:
 
 @dataclass(frozen=True)
 class Split:
-    """The files of one split, or of one dataset of those that make a split.
+    """The files of one split, or of one of the datasets that form a split.
 
     Attributes:
         name: of the split.
         format: with its options.
-        files: by place; of each place one for each of the format's roles.
-        dataset: its name, where a split has several.
-        first_place: of its files: places count through all datasets of a split.
-        prefixes: put before the texts of each side; None, or none: what is put before all others.
-        max_examples: as many of its rows are taken, the first by place and offset; None: all.
-        end: place and identity of the first row that is not taken any more, once it is known.
-        filters: what its rows go through, in this order; `max_examples` are of those that come out.
-        keeps_dropped: whether what filters drop is kept beside the result.
+        files: a tuple for each file index, with one file for each of the format's roles.
+        dataset: its name, if the split has several.
+        first_file_index: of its files; file indexes count through all datasets of a split.
+        prefixes: put before the texts of each side, instead of the job's prefixes; None for a side
+            that has the job's.
+        max_examples: takes only the first rows, by file index and offset; None takes all.
+        end: file index and identity of the first row beyond `max_examples`, once it is known.
+        filters: applied to the rows in this order; `max_examples` counts the rows that they return.
+        keeps_dropped: whether the rows that filters drop are written to files of their own.
 
     Raises:
-        ValueError: places with another number of files than the format has.
+        ValueError: another number of files than the format has roles.
     """
 
     name: str
@@ -139,28 +147,30 @@ class Split:
 
     @property
     def file_indexes(self) -> range:
-        """The places of its files."""
+        """The indexes of its files."""
         return range(self.first_file_index, self.first_file_index + len(self.files))
 
     def files_at(self, file_index: int) -> tuple[CorpusFile, ...]:
-        """Returns the files of one of its places."""
+        """Returns the files of one index."""
         return self.files[file_index - self.first_file_index]
 
 
 def split_of(splits: Sequence[Split], name: str, file_index: int) -> Split | None:
-    """Returns the dataset that has a place in a split, of a whole corpus; None if none has."""
-    found = (each for each in splits if each.name == name and file_index in each.file_indexes)
-    return next(found, None)
+    """Returns the split or dataset that a file belongs to; None if the corpus has no such file."""
+    for split in splits:
+        if split.name == name and file_index in split.file_indexes:
+            return split
+    return None
 
 
 @dataclass(frozen=True)
 class TextRange:
-    """A piece of one file.
+    """A range of one file.
 
-    Without `lines`: the lines that *start* in bytes [start, end). With `lines`: that many lines, after
-    the `skip_lines`-th line feed at or after `start` (from `start` itself if 0); all of them end at or
-    before `end`. A file that is a stream is always whole, unless it is cut by an index: then the bytes
-    are those of its text.
+    Without `lines`: the lines that *start* in bytes [start, end). With `lines`: that many lines after
+    the `skip_lines`-th line feed at or after `start` (from `start` itself if 0), all of which end at
+    or before `end`. A file that is a stream is one range, unless an index of its parts allows to cut
+    its decompressed text.
     """
 
     file: CorpusFile
@@ -168,65 +178,67 @@ class TextRange:
     end: int
     skip_lines: int = 0
     lines: int | None = None
-    decompressed: bool = False  # whether start and end count what is decompressed
+    decompressed: bool = False  # whether start and end count bytes of the decompressed text
 
     @property
     def key(self) -> tuple[object, ...]:
-        """All of it as plain values; `of_text` if it is so, since plans of old know none."""
+        """Its fields as plain values; `decompressed` only if it is set."""
         values = astuple(self)
         return values if self.decompressed else values[:-1]
 
 
 @dataclass(frozen=True)
 class WorkItem:
-    """What one worker reads at a time. The items of a split hold each of its rows once."""
+    """What one worker reads at a time. Each row of a split is in exactly one item."""
 
     split: str
     format: Format
     file_index: int
-    ranges: tuple[TextRange, ...]  # of each file of that place
-    first_line: int | None = None  # its number in its files, from 0, where lines are numbered
+    ranges: tuple[TextRange, ...]  # of each of its files
+    first_line: int | None = None  # 0-based, in its files, if lines are numbered
 
     @property
     def stored_bytes(self) -> int:
-        """The bytes of its ranges, as stored, or of text where they are ranges of that."""
-        return sum(each.end - each.start for each in self.ranges)
+        """The length of its ranges: stored bytes, or decompressed ones where they count those."""
+        return sum(text_range.end - text_range.start for text_range in self.ranges)
 
     @property
     def key(self) -> tuple[object, ...]:
-        """All that its rows depend on, as plain values: fingerprints are made of it.
+        """All that its rows depend on, as plain values, for fingerprints.
 
-        Where there is one range, a second one is None.
+        The key has two ranges; the second is None where there is one.
         """
-        ranges = [each.key for each in self.ranges] + [None] * (2 - len(self.ranges))
+        ranges = [text_range.key for text_range in self.ranges] + [None] * (2 - len(self.ranges))
         return (self.split, self.format.name, self.format.key, self.file_index, *ranges)
 
     @property
     def is_compressed(self) -> bool:
-        """Whether one of its files is compressed, and its bytes are those that are stored."""
-        return any(each.file.compressed and not each.decompressed for each in self.ranges)
+        """Whether its ranges count stored bytes of a compressed file."""
+        return any(
+            text_range.file.compressed and not text_range.decompressed for text_range in self.ranges
+        )
 
     @property
     def files(self) -> tuple[CorpusFile, ...]:
-        """The files of its place."""
-        return tuple(each.file for each in self.ranges)
+        """The files that are read side by side."""
+        return tuple(text_range.file for text_range in self.ranges)
 
 
 @dataclass(frozen=True)
 class LongLine:
-    """A line longer than a job takes, which was read over and not kept."""
+    """A line longer than a job allows: it was read, and not held."""
 
     side: int  # 0 source, 1 target
     offset: int  # of its first byte in the decompressed file
     bytes: int  # without its line feed
-    length: int  # of what was read for it: its line feed included, if it has one
-    crc32c: int  # of what was read for it
+    length: int  # with its line feed, if it has one
+    crc32c: int  # of these `length` bytes
     beginning: bytes  # its first bytes, `line_reading.BEGINNING_BYTES` at most
 
 
 @dataclass(frozen=True)
 class ReadRange:
-    """Stored bytes of a file that were read for a block which does not hold them as they are."""
+    """Stored bytes that were read for a block whose data is not these bytes, as of Parquet."""
 
     side: int
     offset: int
@@ -236,7 +248,7 @@ class ReadRange:
 
 @dataclass(frozen=True)
 class BlockText:
-    """Bytes of one file, and the place of the first of them in the decompressed file."""
+    """Bytes of one file, and the offset of the first in the decompressed file."""
 
     offset: int
     data: bytes
@@ -244,44 +256,58 @@ class BlockText:
 
 @dataclass(frozen=True)
 class Block:
-    """Whole rows of one file, or the same rows of all files of a place.
+    """Whole rows of one file, or the same rows of the files that are read side by side.
 
-    In formats of lines only a file's last line may lack its line feed. A block with `line_reading` is
-    one row: those in `line_reading` are not in `texts`, whose data is empty then. Others may hold
-    lines beyond `max_line_bytes` too, where a block has room for these.
+    In formats of lines only a file's last line may lack its line feed. A block with `long_lines` is
+    one row; the data of a side with a long line is empty. Other blocks may hold lines longer than
+    `max_line_bytes` too, if they fit in the block.
     """
 
     split: str
     format: Format
     file_index: int
-    texts: tuple[BlockText, ...]  # of each file of that place
+    texts: tuple[BlockText, ...]  # of each of its files
     max_line_bytes: int = MAX_LINE_BYTES  # without the line feed
     long_lines: tuple[LongLine, ...] = ()
-    read_ranges: tuple[ReadRange, ...] | None = None  # None: what is in `texts`
-    first_line: int | None = None  # its number, if its item has one
+    read_ranges: tuple[ReadRange, ...] | None = None  # None: `texts` are what was read
+    first_line: int | None = None  # 0-based, if lines are numbered
 
     @property
     def offset(self) -> int:
-        """Where it begins in its (first) file; with `place` it orders the blocks of a split."""
+        """Where it begins in its (first) file; blocks are ordered by file index and offset."""
         return self.texts[0].offset
 
     @property
     def held_bytes(self) -> int:
-        """The bytes of text in it."""
+        """The bytes that it holds."""
         return sum(len(text.data) for text in self.texts)
 
     @property
     def read_bytes(self) -> int:
-        """The bytes of text that it was made of, those of long lines among them."""
+        """The bytes that it was made from, with those of long lines."""
         return self.held_bytes + sum(line.length for line in self.long_lines)
 
 
 class Format(Protocol):
-    """What is to be known here of a `formats.corpus_format.CorpusFormat`, which all of them are."""
+    """What `formats.CorpusFormat` has to offer to users of splits, items and blocks."""
 
-    name: str
-    roles: tuple[str, ...]
-    identity: str
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def what(self) -> str: ...
+
+    @property
+    def roles(self) -> tuple[str, ...]: ...
+
+    @property
+    def identity(self) -> str: ...
+
+    @property
+    def rows_are_lines(self) -> bool: ...
+
+    @property
+    def sides(self) -> tuple[str, ...]: ...
 
     @property
     def key(self) -> tuple[object, ...]: ...
@@ -289,23 +315,31 @@ class Format(Protocol):
     @property
     def forbidden_characters(self) -> str: ...
 
+    def explain(self, reject: Reject) -> str: ...
+
 
 @dataclass(frozen=True)
 class Reject:
-    """A line that cannot be used: why, and where it stands in its decompressed file."""
+    """A line that cannot be used: the reason, and where it is in the decompressed file."""
 
     reason: str
     side: int  # which file of a pair, 0 for one file
     offset: int  # byte offset of the line's start in that file
-    position: int  # byte offset of the first byte there that is not UTF-8; else `offset`
-    line: bytes  # the line as it was read, without its '\n'; of one too long, its beginning
-    size: int | None = None  # bytes of the line, without its '\n', if it is too long
-    why: str = ''  # what an error says of it behind its place; '' where format and reason tell it
+    position: int  # byte offset of its first byte that is not UTF-8; else `offset`
+    line: bytes  # the line without its '\n'; the beginning of a line that is too long
+    size: int | None = None  # of a line that is too long: its bytes without the '\n'
+    why: str = ''  # text for the error; '' where the format explains the reason
+
+    @property
+    def excerpt(self) -> str:
+        """The line, or its beginning, quoted for an error."""
+        text = self.line.decode('utf-8', 'replace')
+        return repr(text if len(text) <= 60 else text[:57] + '...')
 
 
 @dataclass(frozen=True)
 class ExtraFeature:
-    """What goes along with each of some rows.
+    """A feature of examples beside their text, as a label: one value for each row.
 
     Attributes:
         name: of the feature.
@@ -316,10 +350,9 @@ class ExtraFeature:
     values: np.ndarray | Side
 
     def select(self, rows: np.ndarray | slice) -> ExtraFeature:
-        """Returns it for some of the rows."""
+        """Returns the values of some of the rows."""
         if isinstance(self.values, Side):
-            side = self.values
-            return ExtraFeature(self.name, side.take(rows))
+            return ExtraFeature(self.name, self.values.take(rows))
         return ExtraFeature(self.name, self.values[rows])
 
 
@@ -330,7 +363,7 @@ class DroppedRow:
     Attributes:
         filter: its name.
         offset: of the row's line in the (source) file.
-        texts: of each side, as the filter was given them; of an empty piece, as it made them.
+        texts: of each side, as the filter received them; of an empty row that it returned, that row.
     """
 
     filter: str
@@ -340,51 +373,51 @@ class DroppedRow:
 
 @dataclass(frozen=True)
 class Rows:
-    """What a block's lines (or pairs of lines) became.
+    """The rows of a block, and what became of its other lines (or pairs of lines).
 
-    `lines + added == rows + empty + len(rejects) + beyond + not_sampled + those filtered`
+    `lines + added == rows + empty + len(rejects) + beyond_max_examples + not_sampled + filtered`
     """
 
     sides: tuple[Side, ...]
     offset: int  # of the block in the (source) file
-    line_starts: np.ndarray  # int64[rows], ascending: where the row's line begins in that block
+    line_starts: np.ndarray  # int64[rows], ascending: where the row's line begins in the block
     lines: int
     empty: int
     rejects: tuple[Reject, ...]  # in the order of the lines
-    beyond_max_examples: int = 0  # rows and rejects behind the last that is taken of a dataset
+    beyond_max_examples: int = 0  # rows and rejects after the last one that `max_examples` takes
     extra_features: tuple[ExtraFeature, ...] = ()  # of the same rows
     not_sampled: int = 0  # rows outside a sample for the vocabulary
-    filtered: Mapping[str, int] = field(default_factory=dict)  # by filter, rows that it dropped
-    added: int = 0  # rows that came of others, beside the first of each
-    dropped: tuple[DroppedRow, ...] = ()  # of those filtered, if they are kept; in their order
-    assigned_identities: np.ndarray | None = (
-        None  # int64[rows], ascending: identities where pieces have any
-    )
+    filtered: Mapping[str, int] = field(default_factory=dict)  # rows that each filter dropped
+    added: int = 0  # rows that filters returned for one row, beside the first of each
+    dropped: tuple[
+        DroppedRow, ...
+    ] = ()  # the rows that filters dropped, if they are kept, in order
+    assigned_identities: np.ndarray | None = None  # int64[rows], ascending: where rows were split
 
     def __len__(self) -> int:
         return len(self.line_starts)
 
-    def select(self, chosen: np.ndarray | slice) -> Rows:
-        """Returns those of the rows that are chosen, with all else that is told of the block."""
+    def select(self, rows: np.ndarray | slice) -> Rows:
+        """Returns the rows with these numbers (or mask or slice); all other fields stay."""
         return dataclasses.replace(
             self,
-            sides=tuple(each.take(chosen) for each in self.sides),
-            line_starts=self.line_starts[chosen],
-            extra_features=tuple(each.select(chosen) for each in self.extra_features),
+            sides=tuple(side.take(rows) for side in self.sides),
+            line_starts=self.line_starts[rows],
+            extra_features=tuple(feature.select(rows) for feature in self.extra_features),
             assigned_identities=None
             if self.assigned_identities is None
-            else self.assigned_identities[chosen],
+            else self.assigned_identities[rows],
         )
 
     @property
     def offsets(self) -> np.ndarray:
         """Where the row's line begins in the (source) file: int64[rows], ascending.
 
-        Those that came of one line are at one place.
+        Rows that a filter made from one line have the same offset.
         """
         return self.line_starts + self.offset
 
     @property
     def identities(self) -> np.ndarray:
-        """What no other row of the file has: int64[rows], ascending. Order keys are made of it."""
+        """A number for each row, unique in its file: int64[rows], ascending. Order keys hash it."""
         return self.offsets if self.assigned_identities is None else self.assigned_identities

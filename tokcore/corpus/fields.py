@@ -1,6 +1,6 @@
-r"""Named fields of a row: which are its text, its label, and the features of its example.
+r"""The options that choose fields of a row: its texts, its label, and extra features.
 
-A name is typed as `text` or `translation.en`, with `\.` for a dot within a name.
+A field is written as `text` or `translation.en`, with `\.` for a dot within a name.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ import argparse
 import dataclasses
 import re
 from dataclasses import dataclass
+from typing import Any
 
 from tokcore.errors import InputError
 from tokcore.options import option, shown
@@ -20,13 +21,13 @@ INVALID_JSON, MISSING_FIELD, NOT_A_STRING, LONE_SURROGATE = (
     'not_a_string',
     'lone_surrogate',
 )
-"""Of JSON lines."""
+"""Reasons of JSON lines."""
 
 INVALID_CSV = 'invalid_csv'
-"""Of columns in quotes."""
+"""The reason of columns with CSV's quotes."""
 
 NULL = 'null'
-"""Of Parquet."""
+"""The reason of Parquet."""
 
 FieldPath = tuple[str, ...]
 """The names from the outermost to the innermost."""
@@ -34,7 +35,7 @@ FieldPath = tuple[str, ...]
 _DOT = re.compile(r'(?<!\\)\.')
 
 WRONG_TYPE, UNKNOWN_LABEL = 'wrong_type', 'unknown_label'
-"""Why a row may be left out for a field that goes along."""
+"""Reasons to leave out a row for the value of an extra field."""
 
 EXTRA_FIELD_REASONS = (UNKNOWN_LABEL, WRONG_TYPE)
 
@@ -46,8 +47,8 @@ _WORD = re.compile(
 )
 
 
-def fields_option() -> dataclasses.Field:
-    """Returns the option of which field is the text, or which two are a pair."""
+def fields_option() -> Any:
+    """Returns the option that chooses the field of the text, or the two of a pair."""
     return option(
         'field of the text, or of source and target, of each object or row; dots lead into objects, '
         '\\. is a dot in a name',
@@ -72,21 +73,21 @@ def field_path(text: str) -> FieldPath:
 
 
 def fields(text: str) -> tuple[str, ...]:
-    """One field, or source and target with a comma between them; a kind of option."""
-    found = tuple(text.split(','))
+    """Parses one field, or source and target with a comma between them; a type of option."""
+    names = tuple(text.split(','))
     try:
-        paths = [field_path(each) for each in found]
+        paths = [field_path(name) for name in names]
     except ValueError:
         paths = []
     if not 1 <= len(paths) <= 2 or len(set(paths)) < len(paths):
         raise argparse.ArgumentTypeError(
             f'{shown(text)} is neither a field, as text, nor two, as translation.en,translation.zh'
         )
-    return found
+    return names
 
 
-def labels_option() -> dataclasses.Field:
-    """Returns the option of the labels' names, of all formats whose rows may have a label."""
+def labels_option() -> Any:
+    """Returns the option with the names of labels, for all formats whose rows may have a label."""
     return option(
         'with --label or --line-labels: a file with a name on each line; labels are names then, '
         'and the targets their places from 0 on',
@@ -99,10 +100,10 @@ def labels_option() -> dataclasses.Field:
 
 
 def extra_fields(text: str) -> tuple[str, ...]:
-    """Fields with their kinds, as `id,score:float`; a kind of option."""
-    found = tuple(text.split(','))
+    """Parses fields with their kinds, as `id,score:float`; a type of option."""
+    words = tuple(text.split(','))
     try:
-        names = [parse_extra_field(each).name for each in found]
+        names = [parse_extra_field(word).name for word in words]
     except ValueError:
         raise argparse.ArgumentTypeError(
             f'{shown(text)} are no fields, as id, score:float or meta.id=id:int'
@@ -112,11 +113,11 @@ def extra_fields(text: str) -> tuple[str, ...]:
             raise argparse.ArgumentTypeError(f'{name} is the name of what the text becomes')
         if names.count(name) > 1:
             raise argparse.ArgumentTypeError(f'{shown(name)} is named twice')
-    return found
+    return words
 
 
 def label_field(text: str) -> str:
-    """A field with a number, as `label` or `score:float`; a kind of option."""
+    """Checks a field with a number, as `label` or `score:float`; a type of option."""
     match = _WORD.fullmatch(text)
     if ',' in text or not match or match['name'] or match['kind'] == BYTES:
         raise argparse.ArgumentTypeError(
@@ -126,7 +127,7 @@ def label_field(text: str) -> str:
 
 
 class LabelNames(tuple):
-    """The lines of a file of labels, in order; a label's number is its place.
+    """The lines of a file of labels; a label's number is its index.
 
     Attributes:
         path: of the file.
@@ -136,7 +137,7 @@ class LabelNames(tuple):
 
 
 def label_names(path: str) -> LabelNames:
-    """A file with the name of a label on each line; a kind of option."""
+    """Reads a file with the name of a label on each line; a type of option."""
     try:
         text = read_regular(path).decode()
         names = LabelNames(text.removesuffix('\n').replace('\r\n', '\n').split('\n'))
@@ -151,9 +152,9 @@ def label_names(path: str) -> LabelNames:
         ) from None
     for number, name in enumerate(names):
         if not name or name in names[:number]:
-            what = 'stands on two lines' if name else 'is no name'
+            problem = 'stands on two lines' if name else 'is no name'
             raise argparse.ArgumentTypeError(
-                f'{shown(path)}, line {number + 1}: {shown(name)} {what}'
+                f'{shown(path)}, line {number + 1}: {shown(name)} {problem}'
             )
     names.path = path
     return names
@@ -161,12 +162,12 @@ def label_names(path: str) -> LabelNames:
 
 @dataclass(frozen=True, kw_only=True)
 class ExtraFieldOptions:
-    """What a format with fields may be asked for beside the text.
+    """The options of a format with fields beside those of its texts.
 
     Attributes:
-        keep: fields that become features, with their names and kinds as they are typed.
-        label: the field that the targets are; the text is the inputs then.
-        labels: the names that stand in it, of the numbers from 0 on.
+        keep: fields that become features, with their names and kinds as they were given.
+        label: the field that becomes the targets; the text becomes the inputs then.
+        labels: the names of the numbers from 0 on, if the label's field holds names.
     """
 
     keep: tuple[str, ...] = option(
@@ -190,10 +191,10 @@ class ExtraFieldOptions:
     labels: tuple[str, ...] | None = labels_option()
 
     def check_extra_fields(self, texts: int) -> None:
-        """Refuses what does not go together, for a format with so many texts in a row.
+        """Checks that the options go together, in a format with so many texts in a row.
 
         Raises:
-            InputError: names of labels without a label, or a label of a pair or of floats.
+            InputError: names of labels without a label, a label of a pair, or names of floats.
         """
         if self.label is None:
             if self.labels:
@@ -206,9 +207,9 @@ class ExtraFieldOptions:
 
     @property
     def extra_field_options(self) -> dict[str, object]:
-        """What is asked for, by name, for manifests and fingerprints: nothing by default."""
-        asked = {'keep': self.keep, 'label': self.label, 'labels': self.labels}
-        return {name: value for name, value in asked.items() if value}
+        """The options that are not the defaults, for manifests and fingerprints."""
+        options = {'keep': self.keep, 'label': self.label, 'labels': self.labels}
+        return {name: value for name, value in options.items() if value}
 
     @property
     def extra_field_key(self) -> tuple[object, ...]:
@@ -221,37 +222,37 @@ class ExtraFieldOptions:
 
     @property
     def extra_fields(self) -> tuple[ExtraField, ...]:
-        """The fields that go along, the label first."""
-        found = [parse_extra_field(each) for each in self.keep]
+        """The fields that become features, the label first."""
+        fields = [parse_extra_field(word) for word in self.keep]
         if self.label is not None:
-            of_label = parse_extra_field(self.label, INT)
+            label = parse_extra_field(self.label, INT)
             labels = tuple(self.labels or ())
-            found.insert(0, dataclasses.replace(of_label, name=TARGETS, labels=labels))
-        return tuple(found)
+            fields.insert(0, dataclasses.replace(label, name=TARGETS, labels=labels))
+        return tuple(fields)
 
     def sides_of(self, texts: int) -> tuple[str, ...]:
-        """Returns what so many texts of a row become."""
+        """Returns the features that so many texts of a row become."""
         if self.label is not None:
             return ('inputs',)
         return ('targets',) if texts == 1 else ('inputs', 'targets')
 
     def explain_extra_field(self, reason: str) -> str:
-        """Returns what an error says of a row left out for one of `EXTRA_FIELD_REASONS`."""
+        """Returns the text of an error about a row left out for one of `EXTRA_FIELD_REASONS`."""
         if reason == UNKNOWN_LABEL:
             return f'has a label in {self.label} that is none of the {len(self.labels or ())} names'
-        asked = [*([self.label] if self.label else []), *self.keep]
-        return f'has a value that does not fit one of the fields {",".join(asked)}'
+        fields = [*([self.label] if self.label else []), *self.keep]
+        return f'has a value that does not fit one of the fields {",".join(fields)}'
 
 
 @dataclass(frozen=True)
 class ExtraField:
-    """A field that goes along.
+    """A field that becomes a feature beside the text.
 
     Attributes:
-        field: as it is typed: with dots and backslashes, or a column's name or number.
+        field: as it was given: with dots and backslashes, or a column's name or number.
         name: of the feature.
         kind: `bytes`, `int` for int64, or `float` for 32 bits of it.
-        labels: what the numbers stand for, if the field holds names.
+        labels: the names of the numbers from 0 on, if the field holds names.
     """
 
     field: str
@@ -260,14 +261,15 @@ class ExtraField:
     labels: tuple[str, ...] = ()
 
 
-def parse_extra_field(word: str, usual: str = BYTES) -> ExtraField:
-    r"""Returns what a word means, of a kind if it says none; raises ValueError if it means nothing.
+def parse_extra_field(word: str, default_kind: str = BYTES) -> ExtraField:
+    r"""Parses a field with its name and kind; raises ValueError if it has no name.
 
-    >>> kept_field('meta.score=score:float')
+    >>> parse_extra_field('meta.score=score:float')
     ExtraField(field='meta.score', name='score', kind='float', labels=())
     """
     match = _WORD.fullmatch(word)
     if match is None:
         raise ValueError(f'{word!r} names no field')
     field = match['field']
-    return ExtraField(field, match['name'] or field.replace('\\.', '.'), match['kind'] or usual)
+    name = match['name'] or field.replace('\\.', '.')
+    return ExtraField(field, name, match['kind'] or default_kind)

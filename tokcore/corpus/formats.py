@@ -1,31 +1,32 @@
-"""The formats by name, and what one is: how files are cut, read as blocks, and given as rows.
+"""The formats by name, and what one consists of.
 
-To add one (`tests/engines/paragraphs_format` is a whole example):
+A format is a declaration and a reader. The declaration (`tsv.py`) is a frozen dataclass of the
+options, with names, sides and reasons. `--help` imports it, so it imports neither numpy nor kernels,
+and it is sent to other processes with each split, work item and block. The reader
+(`tsv_reading.py`) cuts files into work items, reads blocks and makes rows of them; `format_reader`
+imports it when the first file is read. A format that needs nothing heavy may be both in one class.
 
-1. A module with a frozen dataclass that is a `CorpusFormat`. Its fields are the format's options;
-   an instance goes with every split, work item and block, and so crosses process borders. For its
-   help the command imports the module: what is heavy (kernels: anything that imports numba) is
-   imported in the method that needs it.
-2. Its name and where it is, as one line of `_ORIGINS` or by a call of `register` before the command
-   begins.
-
-The command then has an option for each of its `roles`. For files of lines, `line_reading` plans and
-reads, and `line_rows` makes rows.
+To add a format, name its declaration in `_FORMATS`, or call `register` before the command begins;
+`tests/engines/paragraphs_format` is a whole example. The command then has an option for each role.
 """
+
+from __future__ import annotations
 
 import abc
 import dataclasses
 import functools
 import importlib
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from tokcore.corpus.corpus import (
+    BLOCK_BYTES,
+    ITEM_BYTES,
     MAX_LINE_BYTES,
     OF_ALL_FORMATS,
     Block,
     CorpusFile,
+    Format,
     OpenBinary,
     Reject,
     Rows,
@@ -34,17 +35,9 @@ from tokcore.corpus.corpus import (
     WorkItem,
 )
 from tokcore.corpus.fields import ExtraField
-from tokcore.corpus.line_reading import (
-    BLOCK_BYTES,
-    ITEM_BYTES,
-    PartIndex,
-    byte_ranges,
-    part_indexes,
-    read_lines,
-)
 from tokcore.text.rows import Normalizer
 
-_ORIGINS = {
+_FORMATS = {
     'bitext': 'tokcore.corpus.bitext:Bitext',
     'tsv': 'tokcore.corpus.tsv:Tsv',
     'jsonl': 'tokcore.corpus.jsonl:JsonLines',
@@ -53,30 +46,32 @@ _ORIGINS = {
     'tmx': 'tokcore.corpus.tmx:Tmx',
     'tmx-lines': 'tokcore.corpus.tmx_lines:TmxLines',
     'labelled': 'tokcore.corpus.labelled:Labelled',
-    'text': 'tokcore.corpus.formats:Lines',
+    'text': 'tokcore.corpus.plain_text:PlainText',
 }
-"""By name, in the order of the help: the module, and the class in it."""
+"""The module and class of each declaration, in the order of the help."""
 
 
 class CorpusFormat(abc.ABC):
-    """A format with its options.
+    """The declaration of a format: a frozen dataclass, whose fields are its options.
 
     Attributes:
-        name: by which registry, fingerprints and errors know it.
-        what: its files, as a list in the help tells them.
-        roles: of the files that belong together at each place, one or several: an option each, and
-            what manifests call such a file.
+        name: in the registry, in fingerprints and errors.
+        what: its files, for a list in the help.
+        roles: of the files that are read side by side; each role is an option of the command and a
+            name in manifests.
         help: of these options, in the same order.
+        reader: 'module:class' of its `FormatReader`; not needed by a format that is its own reader.
         reasons: for which it leaves out rows, beside those of all formats.
-        identity: what a row is known by: `offset`, where it begins, or `row`, its number.
-        takes_any_text: whether any lines are rows of it: such a format is compiled with some.
-        rows_are_lines: whether the n-th line of each of its files is a side of the n-th row, whole.
+        identity: what identifies a row in its file: `offset`, where it begins, or `row`, its number.
+        takes_any_text: whether any lines are rows of it; warming up compiles kernels with such lines.
+        rows_are_lines: whether the n-th line of each file, whole, is a side of the n-th row.
     """
 
     name: ClassVar[str]
     what: ClassVar[str]
     roles: ClassVar[tuple[str, ...]]
     help: ClassVar[tuple[str, ...]]
+    reader: ClassVar[str] = ''
     reasons: ClassVar[tuple[str, ...]] = ()
     identity: ClassVar[str] = 'offset'
     takes_any_text: ClassVar[bool] = True
@@ -89,45 +84,60 @@ class CorpusFormat(abc.ABC):
 
     @property
     def forbidden_characters(self) -> str:
-        """Characters of ASCII that no row can have, so that no filter can make such; none by default."""
+        """ASCII characters that no row can have, so that no filter may return them; '' by default."""
         return ''
 
     @property
     def extra_fields(self) -> tuple[ExtraField, ...]:
-        """The fields that go along with the text; none by default."""
+        """The fields that become features beside the text; none by default."""
         return ()
 
     @property
     def features(self) -> tuple[str, ...]:
-        """The names of all that its examples hold."""
-        return (*self.sides, *(each.name for each in self.extra_fields))
+        """The names of all features of its examples."""
+        return (*self.sides, *(field.name for field in self.extra_fields))
 
     @property
     def key(self) -> tuple[object, ...]:
         """Its options as plain values, for fingerprints."""
-        return dataclasses.astuple(self)
+        return dataclasses.astuple(self)  # type: ignore[call-overload]  # a format is a dataclass
 
     @property
     def options(self) -> dict[str, object]:
         """Its options by name, for manifests."""
-        return {each.name: getattr(self, each.name) for each in dataclasses.fields(self)}
+        names = (field.name for field in dataclasses.fields(self))  # type: ignore[arg-type]
+        return {name: getattr(self, name) for name in names}
 
-    def check(self, files: tuple[CorpusFile, ...], open_binary: OpenBinary) -> None:
-        """Looks at the files of a place before any work; nothing by default.
+    def explain(self, reject: Reject) -> str:
+        """Returns the text of an error about a row that was left out for one of its own `reasons`.
+
+        It follows the file's name, and says where the row is, what is wrong and what to do.
+        """
+        raise NotImplementedError
+
+
+class FormatReader(abc.ABC):
+    """Checks, cuts and reads the files of a format, and makes rows of their blocks."""
+
+    def __init__(self, format: Format):
+        self.format: Any = format
+
+    def check(self, files: tuple[CorpusFile, ...], open_binary: OpenBinary) -> None:  # noqa: B027
+        """Checks files that are read side by side, before any work; does nothing by default.
 
         Raises:
-            InputError: they are none of this format, as far as their beginning or end tells.
+            InputError: their beginning or end shows that they are not of this format.
         """
 
     def index_ranges(self, split: Split, item_bytes: int) -> Sequence[Any]:
-        """Returns what has to be read before a split can be planned, in parts that can be pickled.
+        """Returns the ranges that must be indexed before a split can be cut; none by default.
 
-        Each has the `file` that is read, and `stored_bytes`, how much of it. Nothing by default.
+        They can be pickled. Each has a `file`, and `stored_bytes`, how much of it is read.
         """
         return ()
 
     def index(self, part: Any, open_binary: OpenBinary) -> tuple[Any, ...]:
-        """Reads one of `index_ranges`; returns what `plan` is to know of it, as JSON can hold it.
+        """Reads one of `index_ranges`; returns its index, of values that JSON can hold.
 
         Raises:
             InputError: the file cannot be read, or is damaged.
@@ -138,165 +148,152 @@ class CorpusFormat(abc.ABC):
     def plan(
         self, split: Split, index: Sequence[tuple[Any, ...]], item_bytes: int
     ) -> list[WorkItem]:
-        """Cuts a split into items of about so many bytes, in the order of places and rows.
+        """Cuts a split into items of about `item_bytes`, in the order of files and rows.
 
-        `index` is what `index` returned, one for each of `index_ranges`.
+        `index` has the result of `index` for each of `index_ranges`.
 
         Raises:
-            InputError: the files do not go together.
+            InputError: files that are read side by side do not match.
         """
 
     @abc.abstractmethod
     def read(
         self, item: WorkItem, open_binary: OpenBinary, block_bytes: int, max_line_bytes: int
     ) -> Iterator[Block]:
-        """Yields an item's blocks in the order of rows, as `read_blocks` says."""
+        """Yields an item's blocks in the order of rows; see `read_blocks`."""
 
     def first_block(
         self,
         split: Split,
-        place: int,
+        file_index: int,
         open_binary: OpenBinary,
         block_bytes: int,
         max_line_bytes: int,
     ) -> Block | None:
-        """Returns the first block of a place, read without an index; None if there is none.
+        """Returns the first block of a file, read without an index; None if there is none.
 
-        Raises InputError as `read_blocks` does.
+        Raises InputError as `read_blocks`.
         """
         ranges = tuple(
             TextRange(file, 0, file.size if file.is_stream else min(file.size, block_bytes))
-            for file in split.files_at(place)
+            for file in split.files_at(file_index)
         )
-        item = WorkItem(split.name, self, place, ranges)
+        item = WorkItem(split.name, split.format, file_index, ranges)
         return next(iter(self.read(item, open_binary, block_bytes, max_line_bytes)), None)
 
     @abc.abstractmethod
     def rows(self, block: Block, normalizer: Normalizer) -> Rows:
-        """Returns a block's rows, each with what it is known by: where it begins, or its number.
+        """Returns a block's rows.
 
-        The normalizer is given the bytes of rows as they were read, whatever is in them.
+        The normalizer gets the bytes of each row as they are in the file, valid text or not.
         """
 
-    def explain(self, reject: Reject) -> str:
-        """Returns what an error says of a row left out for one of its own `reasons`.
 
-        It follows the file's name, and tells the place, what is wrong and what helps.
-        """
-        raise NotImplementedError
-
-
-class LinesOfOneFile(CorpusFormat):
-    """A format whose rows are lines of one file each, wherever it is cut."""
-
-    def index_ranges(self, split: Split, item_bytes: int) -> Sequence[PartIndex]:
-        return part_indexes(split, item_bytes)
-
-    def index(self, part: PartIndex, open_binary: OpenBinary) -> tuple[Any, ...]:
-        """Returns where a compressed file can be cut, in bytes of its text."""
-        return part.cuts(open_binary)
-
-    def plan(
-        self, split: Split, index: Sequence[tuple[Any, ...]], item_bytes: int
-    ) -> list[WorkItem]:
-        return byte_ranges(split, item_bytes, index)
-
-    def read(
-        self, item: WorkItem, open_binary: OpenBinary, block_bytes: int, max_line_bytes: int
-    ) -> Iterator[Block]:
-        return read_lines(item, open_binary, block_bytes, max_line_bytes)
-
-
-@dataclass(frozen=True)
-class Lines(LinesOfOneFile):
-    """Rows of one side."""
-
-    name = 'text'
-    what = 'plain lines'
-    roles = ('text',)
-    help = ('text without a source side',)
-    sides = ('targets',)
-    forbidden_characters = '\n'
-    rows_are_lines = True
-
-    def rows(self, block: Block, normalizer: Normalizer) -> Rows:
-        from tokcore.corpus.line_rows import long_rows, text_rows
-
-        if block.long_lines:
-            return long_rows(block.long_lines[0], len(self.sides), block.offset)
-        [text] = block.texts
-        return text_rows(text.data, text.offset, normalizer, block.max_line_bytes)
+def whole_file_items(split: Split) -> list[WorkItem]:
+    """Returns an item for each file, for formats whose files cannot be cut."""
+    return [
+        WorkItem(split.name, split.format, file_index, (TextRange(file, 0, file.size),))
+        for file_index, (file,) in zip(split.file_indexes, split.files, strict=True)
+    ]
 
 
 def format_names() -> tuple[str, ...]:
     """Returns the names of all formats."""
-    return tuple(_ORIGINS)
+    return tuple(_FORMATS)
 
 
 def corpus_format(name: str) -> type[CorpusFormat]:
-    """Returns a format: called with its options it gives what a `Split` takes.
+    """Returns the declaration of a format; an instance, made of its options, is for a `Split`.
 
     Raises:
-        ValueError: there is none of this name.
+        ValueError: there is no such format.
     """
-    if name not in _ORIGINS:
-        raise ValueError(f'format {name!r} is none of {", ".join(_ORIGINS)}')
-    return _loaded(_ORIGINS[name])
+    if name not in _FORMATS:
+        raise ValueError(f'format {name!r} is none of {", ".join(_FORMATS)}')
+    return _import(_FORMATS[name])
 
 
 def all_formats() -> tuple[type[CorpusFormat], ...]:
-    """Returns all formats."""
-    return tuple(map(corpus_format, _ORIGINS))
+    """Returns the declarations of all formats."""
+    return tuple(map(corpus_format, _FORMATS))
 
 
 def all_reasons() -> tuple[str, ...]:
-    """Returns for which reasons lines may be left out, in alphabetical order."""
-    of_formats = {reason for each in all_formats() for reason in each.reasons}
+    """Returns all reasons for which lines may be left out, in alphabetical order."""
+    of_formats = {reason for declaration in all_formats() for reason in declaration.reasons}
     return tuple(sorted({*OF_ALL_FORMATS, *of_formats}))
 
 
 def register(name: str, origin: str) -> None:
-    """Adds a format, `register('paragraphs', 'package.module:Paragraphs')`.
+    """Adds a format to this process: `register('paragraphs', 'package.module:Paragraphs')`.
 
-    It holds for this process; in those of other workers its module must be importable.
+    Other workers must be able to import the module.
     """
-    _ORIGINS[name] = origin
+    _FORMATS[name] = origin
+
+
+def format_reader(declaration: Format) -> FormatReader:
+    """Returns the reader of a format, whose module is imported at the first call."""
+    if isinstance(declaration, FormatReader):
+        return declaration
+    assert isinstance(declaration, CorpusFormat)
+    return _import(declaration.reader)(declaration)
 
 
 @functools.cache
-def _loaded(origin: str) -> type[CorpusFormat]:
+def _import(origin: str) -> Any:
     module, _, attribute = origin.partition(':')
     return getattr(importlib.import_module(module), attribute)
 
 
+def check_files(
+    declaration: Format, files: tuple[CorpusFile, ...], open_binary: OpenBinary
+) -> None:
+    """Checks files that are read side by side, before any work.
+
+    Raises:
+        InputError: their beginning or end shows that they are not of this format.
+    """
+    format_reader(declaration).check(files, open_binary)
+
+
 def index_ranges(split: Split, item_bytes: int) -> Sequence[Any]:
-    """Returns what has to be read before a split can be planned.
+    """Returns the ranges that must be indexed before a split can be cut; many splits have none.
 
     Raises:
         ValueError: `item_bytes` is below 1.
     """
     if item_bytes < 1:
         raise ValueError(f'item_bytes must be at least 1, not {item_bytes}')
-    return split.format.index_ranges(split, item_bytes)
+    return format_reader(split.format).index_ranges(split, item_bytes)
+
+
+def index_range(declaration: Format, part: Any, open_binary: OpenBinary) -> tuple[Any, ...]:
+    """Reads one of `index_ranges`; returns its index, of values that JSON can hold.
+
+    Raises:
+        InputError: the file cannot be read, or is damaged.
+    """
+    return format_reader(declaration).index(part, open_binary)
 
 
 def plan_items(
     split: Split, index: Sequence[tuple[Any, ...]] = (), item_bytes: int = ITEM_BYTES
 ) -> list[WorkItem]:
-    """Cuts a split into work items, in the order of places and rows.
+    """Cuts a split into work items, in the order of files and rows.
 
     Args:
         split: the files.
-        index: what is known of each of `index_ranges`, with the same `item_bytes`.
-        item_bytes: each file's share of an item is of no more bytes, unless it is one row.
+        index: the index of each of `index_ranges`, made with the same `item_bytes`.
+        item_bytes: no file's range in an item is longer, unless it is a single row.
 
     Raises:
-        InputError: files that belong together have different numbers of lines.
+        InputError: files that are read side by side have different numbers of lines.
         ValueError: `item_bytes` is below 1, or the index is not that of the split's files.
     """
     if item_bytes < 1:
         raise ValueError(f'item_bytes must be at least 1, not {item_bytes}')
-    return split.format.plan(split, index, item_bytes)
+    return format_reader(split.format).plan(split, index, item_bytes)
 
 
 def read_blocks(
@@ -307,15 +304,15 @@ def read_blocks(
 ) -> Iterator[Block]:
     """Yields a work item's blocks in the order of rows.
 
-    The blocks of all items hold every byte of a file once, whatever the items' size. A plain item
-    is one block, or none if no row starts in it. A gzip file gives blocks of as few rows as reach
-    `block_bytes` (for a pair: on one side or the other). A line of more than `max_line_bytes` bytes
-    that a block has no room for is a block of its own and not held; to find others is for
-    `block_rows`.
+    The blocks of all items hold each byte of a file once, whatever the size of the items. An item
+    of an uncompressed file is one block, or none if no row starts in it. A compressed file is cut
+    into blocks of as few rows as reach `block_bytes` (on either side of a pair). A line of more than
+    `max_line_bytes` bytes that does not fit in a block is a block of its own, without the line's
+    bytes; `block_rows` finds the others.
 
     Raises:
-        InputError: a file cannot be read, has changed since it was planned, is a gzip file cut off
-            or damaged, or has another number of lines than the other file of its pair.
+        InputError: a file cannot be read, has changed since the job was planned, is compressed and
+            cut off or damaged, or has another number of lines than the other file of its pair.
         ValueError: `block_bytes` or `max_line_bytes` is below 1.
     """
     if min(block_bytes, max_line_bytes) < 1:
@@ -323,9 +320,24 @@ def read_blocks(
             'block_bytes and max_line_bytes must be at least 1, not '
             f'{block_bytes} and {max_line_bytes}'
         )
-    return item.format.read(item, open_binary, block_bytes, max_line_bytes)
+    return format_reader(item.format).read(item, open_binary, block_bytes, max_line_bytes)
+
+
+def read_first_block(
+    split: Split,
+    file_index: int,
+    open_binary: OpenBinary,
+    block_bytes: int = BLOCK_BYTES,
+    max_line_bytes: int = MAX_LINE_BYTES,
+) -> Block | None:
+    """Returns the first block of a file, read without an index; None if there is none.
+
+    Raises InputError as `read_blocks`.
+    """
+    reader = format_reader(split.format)
+    return reader.first_block(split, file_index, open_binary, block_bytes, max_line_bytes)
 
 
 def block_rows(block: Block, normalizer: Normalizer) -> Rows:
-    """Returns a block's rows: by its format, as text by the normalizer."""
-    return block.format.rows(block, normalizer)
+    """Returns a block's rows, as its format finds them and the normalizer makes text of them."""
+    return format_reader(block.format).rows(block, normalizer)

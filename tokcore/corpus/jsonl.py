@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tokcore.corpus.corpus import Block, Reject, Rows
+from tokcore.corpus.corpus import Reject
 from tokcore.corpus.fields import (
     EXTRA_FIELD_REASONS,
     INVALID_JSON,
@@ -12,13 +12,11 @@ from tokcore.corpus.fields import (
     MISSING_FIELD,
     NOT_A_STRING,
     ExtraFieldOptions,
-    field_path,
     fields_option,
 )
-from tokcore.corpus.formats import LinesOfOneFile
-from tokcore.text.rows import Normalizer
+from tokcore.corpus.formats import CorpusFormat
 
-_SAID = {
+_PROBLEMS = {
     INVALID_JSON: 'is no JSON object',
     MISSING_FIELD: 'lacks a field of {fields}',
     NOT_A_STRING: 'has no string in a field of {fields}',
@@ -27,11 +25,11 @@ _SAID = {
 
 
 @dataclass(frozen=True)
-class JsonLines(ExtraFieldOptions, LinesOfOneFile):
-    r"""Rows of a side or two; of a name that an object has twice the last counts, as in Python.
+class JsonLines(ExtraFieldOptions, CorpusFormat):
+    r"""Rows of one side or two; if an object has a name twice, the last one counts, as in Python.
 
     Attributes:
-        fields: which ones; dots lead into objects, `\.` is a dot in a name.
+        fields: of the text; a dot leads into an object, `\.` is a dot in a name.
     """
 
     fields: tuple[str, ...] = fields_option()
@@ -40,7 +38,8 @@ class JsonLines(ExtraFieldOptions, LinesOfOneFile):
     what = 'JSON lines'
     roles = ('jsonl',)
     help = ('JSON lines, an object on each line',)
-    reasons = (*_SAID, *EXTRA_FIELD_REASONS)
+    reader = 'tokcore.corpus.jsonl_reading:JsonLinesReader'
+    reasons = (*_PROBLEMS, *EXTRA_FIELD_REASONS)
     takes_any_text = False
 
     def __post_init__(self):
@@ -58,28 +57,13 @@ class JsonLines(ExtraFieldOptions, LinesOfOneFile):
     def options(self) -> dict[str, object]:
         return {'fields': self.fields, **self.extra_field_options}
 
-    def rows(self, block: Block, normalizer: Normalizer) -> Rows:
-        from tokcore.corpus.jsonl_rows import json_rows
-        from tokcore.corpus.line_rows import long_rows
-
-        if block.long_lines:
-            return long_rows(block.long_lines[0], len(self.sides), block.offset)
-        [text] = block.texts
-        paths = tuple(map(field_path, self.fields))
-        return json_rows(
-            text.data, text.offset, paths, normalizer, block.max_line_bytes, self.extra_fields
-        )
-
     def explain(self, reject: Reject) -> str:
-        line = reject.line.decode('utf-8', 'replace')
-        shown = repr(line if len(line) <= 60 else line[:57] + '...')
+        if reject.reason in EXTRA_FIELD_REASONS:
+            problem = self.explain_extra_field(reject.reason)
+        else:
+            names = ','.join((*self.fields, *(field.field for field in self.extra_fields)))
+            problem = _PROBLEMS[reject.reason].replace('{fields}', names)
         return (
-            f'the line at byte {reject.offset} {self._said(reject.reason)}: {shown}; mend the line, '
+            f'the line at byte {reject.offset} {problem}: {reject.excerpt}; mend the line, '
             'choose other fields, or give --on-error=skip'
         )
-
-    def _said(self, reason: str) -> str:
-        if reason in EXTRA_FIELD_REASONS:
-            return self.explain_extra_field(reason)
-        fields = (*self.fields, *(each.field for each in self.extra_fields))
-        return _SAID[reason].replace('{fields}', ','.join(fields))

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tokcore.corpus.bitext import Bitext
-from tokcore.corpus.corpus import BlockText, Reject, Rows
+from tokcore.corpus.corpus import Reject
 from tokcore.corpus.fields import (
     EXTRA_FIELD_REASONS,
     INT,
@@ -17,7 +17,6 @@ from tokcore.corpus.fields import (
     ExtraField,
     labels_option,
 )
-from tokcore.text.rows import Normalizer
 
 
 @dataclass(frozen=True)
@@ -38,6 +37,7 @@ class Labelled(Bitext):
         'its labels, the same number of files and of lines: whole numbers, or names with --labels',
     )
     sides = ('inputs',)
+    reader = 'tokcore.corpus.labelled_rows:LabelledReader'
     reasons = EXTRA_FIELD_REASONS
     takes_any_text = False
 
@@ -53,21 +53,12 @@ class Labelled(Bitext):
     def options(self) -> dict[str, object]:
         return {'labels': self.labels} if self.labels else {}
 
-    def rows_of_lines(
-        self, source: BlockText, target: BlockText, normalizer: Normalizer, max_line_bytes: int
-    ) -> Rows:
-        from tokcore.corpus.labelled_rows import labelled_rows
-
-        return labelled_rows(source, target, self.extra_fields[0], normalizer, max_line_bytes)
-
     def explain(self, reject: Reject) -> str:
-        label = reject.line.decode('utf-8', 'replace')
-        shown = repr(label if len(label) <= 60 else label[:57] + '...')
         wrong = 'no whole number of 64 bits'
         if reject.reason == UNKNOWN_LABEL:
             wrong = f'none of the {len(self.labels or ())} names'
         remedy = 'mend the line' if self.labels else 'mend the line, give --labels if it is a name'
         return (
-            f'the label at byte {reject.offset} is {wrong}: {shown}; {remedy}, or give '
+            f'the label at byte {reject.offset} is {wrong}: {reject.excerpt}; {remedy}, or give '
             '--on-error=skip'
         )

@@ -1,17 +1,18 @@
-"""Reads files of lines: byte ranges as work items, and their whole lines as blocks.
+"""Reads files of lines: byte ranges as work items, whole lines as blocks.
 
-A line belongs to the range that it starts in. Of a plain file both ends are looked for first, so
-that lines are read once and never copied. A compressed file is one item, or as many as its index of
-parts allows, and is read as a stream. Lines longer than a job takes are skipped piece by piece and
-never held whole; what is kept says where such a line is, and proves that each byte was read once.
+A line belongs to the range in which it starts. In an uncompressed file both ends of a range's lines
+are looked for first, so that lines are read once and never copied. A compressed file is one item, or
+several if it has an index of its parts, and is read as a stream. A line longer than a job allows is
+read piece by piece and never held whole: a `LongLine` says where it is, and has its checksum.
 """
 
 import itertools
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 import google_crc32c
+import numpy as np
 
 from tokcore.corpus.archive_reading import text_pieces
 from tokcore.corpus.corpus import (
@@ -25,41 +26,57 @@ from tokcore.corpus.corpus import (
     TextRange,
     WorkItem,
 )
+from tokcore.corpus.formats import FormatReader
 from tokcore.corpus.seekable import may_have_index, part_ends, text_from
 from tokcore.corpus.storage import PIECE_BYTES, open_stored, read_range
 from tokcore.errors import InputError
 
-ITEM_BYTES = 8 << 20
-"""The default size of a work item. At 8 to 16 MiB a block's fixed costs vanish; of these the least,
-since larger ones hold more memory for each thread and leave the last workers waiting."""
-
-BLOCK_BYTES = ITEM_BYTES
-"""The default size of the blocks that a compressed file is read in."""
-
-PlacedLines = tuple[int, bytes | LongLine]
-"""Lines, or one that is too long, with the offset of their first byte."""
+Lines = tuple[int, bytes | LongLine]
+"""The offset of some lines and their bytes, or of one line that is too long."""
 
 _LINE_BYTES = 64 << 10
-"""What is read at a time to find where a line ends."""
+"""The bytes read at a time in looking for the end of a line."""
 
 BEGINNING_BYTES = 1000
-"""What is kept of a long line: enough to know it again, and a block of nothing but such lines is
-still smaller than its text."""
+"""The beginning of a long line that is kept: enough to recognize the line, and a block with nothing but
+such lines is still smaller than its text."""
+
+
+class LineReader(FormatReader):
+    """Reads formats whose rows are lines of one file, wherever the file is cut."""
+
+    def index_ranges(self, split: Split, item_bytes: int) -> Sequence[Any]:
+        return part_indexes(split, item_bytes)
+
+    def index(self, part: Any, open_binary: OpenBinary) -> tuple[Any, ...]:
+        """Returns where a compressed file can be cut, in bytes of its text."""
+        return part.cuts(open_binary)
+
+    def plan(
+        self, split: Split, index: Sequence[tuple[Any, ...]], item_bytes: int
+    ) -> list[WorkItem]:
+        return byte_ranges(split, item_bytes, index)
+
+    def read(
+        self, item: WorkItem, open_binary: OpenBinary, block_bytes: int, max_line_bytes: int
+    ) -> Iterator[Block]:
+        for lines in _read_lines(item, open_binary, block_bytes, max_line_bytes):
+            yield line_block(item, max_line_bytes, (lines,))
 
 
 @dataclass(frozen=True)
 class PartIndex:
-    """A compressed file of which it is to be found out whether it can be cut."""
+    """A compressed file that may have an index of parts, between which it can be cut."""
 
     file_index: int
     file: CorpusFile
     item_bytes: int
-    stored_bytes = 0  # an index is little
+    stored_bytes = 0  # an index is small
 
     def cuts(self, open_binary: OpenBinary) -> tuple[int, ...]:
-        """Returns where ranges of its text end, of as few parts as reach `item_bytes`.
+        """Returns where the ranges of its text end, each of as few parts as reach `item_bytes`.
 
-        Nothing if the file has no index, or one of a single range.
+        Empty if the file has no index, or if all of it is one range.
 
         Raises:
             InputError: it cannot be read, or has changed its size.
@@ -75,13 +92,10 @@ class PartIndex:
 
 
 def part_indexes(split: Split, item_bytes: int) -> list[PartIndex]:
-    """Returns the files of a split of one file a place that may be cut by an index of parts.
-
-    A file that is no larger than an item is one.
-    """
+    """Returns the files of a split that may have an index of parts, and are larger than an item."""
     return [
-        PartIndex(place, file, item_bytes)
-        for place, (file,) in zip(split.file_indexes, split.files, strict=True)
+        PartIndex(file_index, file, item_bytes)
+        for file_index, (file,) in zip(split.file_indexes, split.files, strict=True)
         if may_have_index(file) and file.size > item_bytes
     ]
 
@@ -89,39 +103,28 @@ def part_indexes(split: Split, item_bytes: int) -> list[PartIndex]:
 def byte_ranges(
     split: Split, item_bytes: int, cuts: Sequence[Sequence[int]] | None = None
 ) -> list[WorkItem]:
-    """Cuts a split of one file a place into items of at most so many bytes, in order.
+    """Cuts a split, of files read one by one, into items of at most `item_bytes`, in order.
 
-    `cuts` are those of each of `part_indexes`; without, each compressed file is one item.
+    `cuts` has those of each of `part_indexes`; without it, each compressed file is one item.
 
     Raises:
-        ValueError: they are those of other files.
+        ValueError: the cuts are of other files.
     """
-    of_place: dict[int, Sequence[int]] = {}
+    cuts_of: dict[int, Sequence[int]] = {}
     if cuts is not None:
         parts = part_indexes(split, item_bytes)
-        of_place = {part.file_index: found for part, found in zip(parts, cuts, strict=True)}
+        cuts_of = {part.file_index: ends for part, ends in zip(parts, cuts, strict=True)}
     return [
-        WorkItem(split.name, split.format, place, (text_range,))
-        for place, (file,) in zip(split.file_indexes, split.files, strict=True)
-        for text_range in _ranges_of(file, item_bytes, of_place.get(place, ()))
+        WorkItem(split.name, split.format, file_index, (text_range,))
+        for file_index, (file,) in zip(split.file_indexes, split.files, strict=True)
+        for text_range in _ranges_of(file, item_bytes, cuts_of.get(file_index, ()))
     ]
 
 
-def read_lines(
-    item: WorkItem, open_binary: OpenBinary, block_bytes: int, max_line_bytes: int
-) -> Iterator[Block]:
-    """Yields the blocks of an item of one file, in the order of its lines.
-
-    Raises InputError as `read_blocks` does.
-    """
-    for found in _read_lines(item, open_binary, block_bytes, max_line_bytes):
-        yield line_block(item, max_line_bytes, (found,))
-
-
-def line_block(item: WorkItem, max_line_bytes: int, sides: tuple[PlacedLines, ...]) -> Block:
-    """Returns the block of lines of a file, or of the same lines of all files of a place."""
+def line_block(item: WorkItem, max_line_bytes: int, sides: tuple[Lines, ...]) -> Block:
+    """Returns the block of lines of one file, or of the same lines of two files."""
     if any(isinstance(lines, LongLine) for _, lines in sides):
-        # Here a side is a line, and that of the other file may be too long too.
+        # Each side is one line here, and the other one may be too long too.
         sides = tuple(
             (offset, long_line(side, offset, [lines]))
             if isinstance(lines, bytes) and is_longer(lines, max_line_bytes)
@@ -143,7 +146,8 @@ def line_block(item: WorkItem, max_line_bytes: int, sides: tuple[PlacedLines, ..
 
 def _ranges_of(file: CorpusFile, item_bytes: int, cuts: Sequence[int]) -> list[TextRange]:
     if cuts:
-        # One byte into the next part, which then holds the byte that tells whether a line starts.
+        # Each cut is one byte after a part's end: the range's own part then has the byte before its
+        # start, which shows whether a line starts there.
         bounds = [0, *(end + 1 for end in cuts[:-1]), cuts[-1]]
         return [
             TextRange(file, start, end, decompressed=True)
@@ -159,7 +163,7 @@ def _ranges_of(file: CorpusFile, item_bytes: int, cuts: Sequence[int]) -> list[T
 
 def _read_lines(
     item: WorkItem, open_binary: OpenBinary, block_bytes: int, max_line_bytes: int
-) -> Iterator[PlacedLines]:
+) -> Iterator[Lines]:
     [text_range] = item.ranges
     file = text_range.file
     if not file.is_stream:
@@ -169,9 +173,9 @@ def _read_lines(
     if text_range.decompressed:
         start, end = text_range.start, text_range.end
         text = text_from(file, max(0, start - 1), open_binary)
-        placed = starting_lines(text, start, end)
-        offset, first = next(placed, (0, b''))
-        pieces = itertools.chain([first], (piece for _, piece in placed))
+        starting = starting_lines(text, start, end)
+        offset, first = next(starting, (0, b''))
+        pieces = itertools.chain([first], (piece for _, piece in starting))
     for lines in whole_lines(pieces, block_bytes, max_line_bytes, offset=offset):
         yield offset, lines
         offset += lines.length if isinstance(lines, LongLine) else len(lines)
@@ -179,16 +183,14 @@ def _read_lines(
 
 def read_counted_lines(
     side: int, text_range: TextRange, open_binary: OpenBinary, max_line_bytes: int
-) -> tuple[int, bytes | LongLine]:
-    """Returns a range's lines, as many as it says, with the offset of the first.
+) -> Lines:
+    """Returns the lines of a range that has a number of lines.
 
-    More than one are no more than a work item; one of more than `max_line_bytes` is read over.
+    Several lines fit in a work item; a single one of more than `max_line_bytes` is not held.
 
     Raises:
-      InputError: if the file cannot be read, or no longer has these lines.
+        InputError: the file cannot be read, or no longer has these lines.
     """
-    from tokcore.corpus.line_index import after_newlines
-
     file, lines = text_range.file, text_range.lines
     with open_stored(file, open_binary) as stream:
         if lines == 1 and text_range.end - text_range.start > max_line_bytes:
@@ -215,14 +217,14 @@ def read_counted_lines(
 
 def read_starting_lines(
     text_range: TextRange, open_binary: OpenBinary, max_line_bytes: int
-) -> list[tuple[int, bytes | LongLine]]:
-    """Returns the lines that start in a range, with their offset; nothing if there are none.
+) -> list[Lines]:
+    """Returns the lines that start in a range; empty if there are none.
 
-    Where the last of them crosses the range's end and is longer than `max_line_bytes`, it comes by
-    itself.
+    If the last one crosses the range's end and is longer than `max_line_bytes`, it is an element of
+    its own.
 
     Raises:
-      InputError: if the file cannot be read, or has changed its size.
+        InputError: the file cannot be read, or has changed its size.
     """
     file, start, end = text_range.file, text_range.start, text_range.end
     with open_stored(file, open_binary) as stream:
@@ -230,35 +232,35 @@ def read_starting_lines(
         first = _after_newlines(stream, file, start - 1, end) if start else 0
         if first is None or first == end:
             return []
-        feed = _after_newlines(stream, file, end - 1, file.size)
-        until = feed or file.size
+        newline = _after_newlines(stream, file, end - 1, file.size)
+        until = newline or file.size
         last = until
         if until - first > max_line_bytes:
             last = _last_line(stream, file, first, end - 1)
-            if until - last - (feed is not None) <= max_line_bytes:
+            if until - last - (newline is not None) <= max_line_bytes:
                 last = until
-        found = []
+        lines: list[Lines] = []
         if first < last:
-            found.append((first, read_range(stream, file, first, last)))
+            lines.append((first, read_range(stream, file, first, last)))
         if last < until:
-            found.append((last, long_line(0, last, _pieces(stream, file, last, until))))
-    return found
+            lines.append((last, long_line(0, last, _pieces(stream, file, last, until))))
+    return lines
 
 
 def _read_line(
     stream: BinaryIO, side: int, text_range: TextRange, max_line_bytes: int
-) -> tuple[int, bytes | LongLine] | None:
-    """A range's only line with its offset; None if it is not there."""
+) -> Lines | None:
+    """Returns the only line of a range; None if the file has no such line."""
     file, end = text_range.file, text_range.end
     first = _after_newlines(stream, file, text_range.start, end, text_range.skip_lines)
     if first is None:
         return None
-    feed = _after_newlines(stream, file, first, end)
+    newline = _after_newlines(stream, file, first, end)
     # The file's last line may lack its line feed.
-    if feed is None and (end < file.size or first == file.size):
+    if newline is None and (end < file.size or first == file.size):
         return None
-    until = feed or file.size
-    if until - first - (feed is not None) <= max_line_bytes:
+    until = newline or file.size
+    if until - first - (newline is not None) <= max_line_bytes:
         return first, read_range(stream, file, first, until)
     return first, long_line(side, first, _pieces(stream, file, first, until))
 
@@ -266,33 +268,49 @@ def _read_line(
 def _after_newlines(
     stream: BinaryIO, file: CorpusFile, start: int, end: int, count: int = 1
 ) -> int | None:
-    """The place behind the `count`-th line feed of bytes [start, end) of a file, None if fewer."""
-    from tokcore.corpus.line_index import after_newlines
-
+    """Returns the offset after the `count`-th line feed of bytes [start, end); None if fewer."""
     if not count:
         return start
-    for place in range(start, end, _LINE_BYTES):
-        piece = read_range(stream, file, place, min(place + _LINE_BYTES, end))
-        found = after_newlines(piece, count)
-        if found is not None:
-            return place + found
+    for offset in range(start, end, _LINE_BYTES):
+        piece = read_range(stream, file, offset, min(offset + _LINE_BYTES, end))
+        after = after_newlines(piece, count)
+        if after is not None:
+            return offset + after
         count -= piece.count(b'\n')
     return None
 
 
+def after_newlines(data: bytes, count: int, start: int = 0) -> int | None:
+    r"""Returns the position after the `count`-th line feed from `start` on; None if there are fewer.
+
+    >>> after_newlines(b'a\nb\nc\n', 2)
+    4
+    """
+    if count == 0:
+        return start
+    for piece_start in range(start, len(data), PIECE_BYTES):
+        size = min(PIECE_BYTES, len(data) - piece_start)
+        is_newline = np.frombuffer(data, np.uint8, size, piece_start) == ord('\n')
+        in_piece = int(np.count_nonzero(is_newline))
+        if in_piece >= count:
+            return piece_start + int(np.flatnonzero(is_newline)[count - 1]) + 1
+        count -= in_piece
+    return None
+
+
 def _last_line(stream: BinaryIO, file: CorpusFile, start: int, end: int) -> int:
-    """The place behind the last line feed of bytes [start, end) of a file, or `start`."""
-    for place in range(end, start, -_LINE_BYTES):
-        piece_start = max(start, place - _LINE_BYTES)
-        piece = read_range(stream, file, piece_start, place)
+    """Returns the offset after the last line feed of bytes [start, end) of a file, or `start`."""
+    for piece_end in range(end, start, -_LINE_BYTES):
+        piece_start = max(start, piece_end - _LINE_BYTES)
+        piece = read_range(stream, file, piece_start, piece_end)
         if b'\n' in piece:
             return piece_start + piece.rindex(b'\n') + 1
     return start
 
 
 def _pieces(stream: BinaryIO, file: CorpusFile, start: int, end: int) -> Iterator[bytes]:
-    for place in range(start, end, PIECE_BYTES):
-        yield read_range(stream, file, place, min(place + PIECE_BYTES, end))
+    for offset in range(start, end, PIECE_BYTES):
+        yield read_range(stream, file, offset, min(offset + PIECE_BYTES, end))
 
 
 def whole_lines(
@@ -304,16 +322,17 @@ def whole_lines(
 ) -> Iterator[bytes | LongLine]:
     r"""Joins and cuts the pieces of a text into blocks of whole lines.
 
-    A block is as few lines as have `block_bytes` bytes together. Where the last of these is longer
-    than `max_line_bytes`, the block ends before it, and what is kept of that line, as one of the
-    given side in a text whose first byte here is at `offset`, comes by itself. So blocks depend on the text alone. The last one may be smaller and
-    lack its line feed. Memory: the larger of a block and its longest line, twice.
+    A block has as few lines as reach `block_bytes` bytes. If the last of these is longer than
+    `max_line_bytes`, the block ends before it, and the line follows as a `LongLine` of `side`, with
+    offsets that count from `offset`, that of the first byte here. The blocks do not depend on the
+    pieces. The last block may be smaller and lack its line feed. Memory: twice the larger of a block
+    and the longest line that is held.
 
     >>> list(whole_lines([b'a\nb', b'b\n\nc'], 3))
     [b'a\nbb\n', b'\nc']
 
     Raises:
-      ValueError: if `block_bytes` is below 1.
+        ValueError: `block_bytes` is below 1.
     """
     if block_bytes < 1:
         raise ValueError(f'block_bytes must be at least 1, not {block_bytes}')
@@ -321,24 +340,24 @@ def whole_lines(
 
 
 def starting_lines(pieces: Iterable[bytes], start: int, end: int) -> Iterator[tuple[int, bytes]]:
-    r"""Yields the lines of a text that start in its bytes [start, end), in pieces with their offset.
+    r"""Yields the lines that start in bytes [start, end) of a text, as pieces with their offset.
 
-    `pieces` are of the text from the byte before `start` on, if there is one: it tells whether a line
-    starts there. No more of them is taken than is needed.
+    `pieces` are the text from the byte before `start` on, which shows whether a line starts there, or
+    from its beginning. No more of them are read than needed.
 
     >>> list(starting_lines([b'a\nb', b'b\n\nc'], 1, 6))
     [(2, b'b'), (3, b'b\n\n')]
     """
-    offset, begun = max(0, start - 1), not start
+    offset, has_begun = max(0, start - 1), not start
     for piece in pieces:
         first = 0
-        if not begun:
+        if not has_begun:
             first = piece.find(b'\n') + 1
-            begun = first > 0
-            if offset + (first if begun else len(piece)) >= end:
+            has_begun = first > 0
+            if offset + (first if has_begun else len(piece)) >= end:
                 return
-        until = piece.find(b'\n', max(first, end - 1 - offset)) + 1 if begun else 0
-        if begun and first < len(piece):
+        until = piece.find(b'\n', max(first, end - 1 - offset)) + 1 if has_begun else 0
+        if has_begun and first < len(piece):
             yield offset + first, piece[first : until or len(piece)]
         if until:
             return
@@ -346,80 +365,79 @@ def starting_lines(pieces: Iterable[bytes], start: int, end: int) -> Iterator[tu
 
 
 class _OpenBlock:
-    """The block that is being filled, from the pieces of a text."""
+    """A block that is filled with pieces of a text."""
 
     def __init__(self, block_bytes: int):
         self._block_bytes = block_bytes
-        self._held: list[bytes] = []
+        self._pieces: list[bytes] = []
         self._last = 0  # where its last line begins
         self.size = 0
-        self.is_whole = False
+        self.is_complete = False
 
-    def take(self, piece: bytes, start: int) -> int:
-        """Takes piece[start:] as far as it belongs here; returns where it does not any more."""
+    def add(self, piece: bytes, start: int) -> int:
+        """Adds the part of piece[start:] that belongs to the block; returns where that ends."""
         end = piece.find(b'\n', max(start, start + self._block_bytes - 1 - self.size)) + 1
-        self.is_whole = end > 0
+        self.is_complete = end > 0
         end = end or len(piece)
-        last = piece.rfind(b'\n', start, end - self.is_whole) + 1
+        last = piece.rfind(b'\n', start, end - self.is_complete) + 1
         if last:
             self._last = self.size + last - start
-        self._held.append(piece[start:end])
+        self._pieces.append(piece[start:end])
         self.size += end - start
         return end
 
-    def ends_in_longer(self, max_line_bytes: int) -> bool:
-        """Tells whether the line that makes it whole, or will, has more bytes than that so far."""
-        held = self.size - self.is_whole - self._last
-        return self.size >= self._block_bytes and held > max_line_bytes
+    def last_line_is_longer(self, max_line_bytes: int) -> bool:
+        """Returns whether the line that completes the block already has more bytes than allowed."""
+        last_bytes = self.size - self.is_complete - self._last
+        return self.size >= self._block_bytes and last_bytes > max_line_bytes
 
     def cut(self) -> tuple[bytes, bytes]:
-        """Returns the lines before the last one, and that."""
+        """Returns the lines before the last one, and the last one."""
         data = self.data()
         return data[: self._last], data[self._last :]
 
     def data(self) -> bytes:
-        return b''.join(self._held)
+        return b''.join(self._pieces)
 
 
 def _whole_lines(
     pieces: Iterable[bytes], block_bytes: int, max_line_bytes: int, side: int, offset: int
 ) -> Iterator[bytes | LongLine]:
-    # The offset is that of the block.
-    block = _OpenBlock(block_bytes)
-    over: LongLineReader | None = None  # takes a line that is too long
+    block = _OpenBlock(block_bytes)  # begins at `offset`
+    long: LongLineReader | None = None  # reads a line that is too long
     for piece in pieces:
         start = 0
         while start < len(piece):
-            if over is None:
-                start = block.take(piece, start)
-                if block.ends_in_longer(max_line_bytes):
-                    before, begun = block.cut()
+            if long is None:
+                start = block.add(piece, start)
+                if block.last_line_is_longer(max_line_bytes):
+                    before, beginning = block.cut()
                     block = _OpenBlock(block_bytes)
                     offset += len(before)
-                    over = LongLineReader(side, offset)
-                    over.add(begun)
-                    del begun
+                    long = LongLineReader(side, offset)
+                    long.add(beginning)
+                    del beginning
                     if before:
                         yield before
-                elif block.is_whole:
+                elif block.is_complete:
                     yield block.data()
                     offset += block.size
                     block = _OpenBlock(block_bytes)
             else:
-                start = over.take(piece, start)
-            if over is not None and over.is_ended:
-                line = over.line()
+                start = long.add_up_to_end(piece, start)
+            if long is not None and long.is_complete:
+                line = long.line()
                 yield line
                 offset += line.length
-                over = None
-    if over is not None:
-        yield over.line()
+                long = None
+    if long is not None:
+        yield long.line()
     elif block.size:
         yield block.data()
 
 
 class LongLineReader:
-    """Takes a line piece by piece, and forgets all but its beginning.
+    """Reads a line piece by piece, and keeps only its beginning, its length and its checksum.
 
     Args:
         side: 0 source, 1 target.
@@ -430,30 +448,30 @@ class LongLineReader:
         self._side, self._offset = side, offset
         self._length = self._crc32c = 0
         self._beginning = b''
-        self.is_ended = False
+        self.is_complete = False
 
     def add(self, piece: bytes) -> None:
-        """Takes the next bytes of the line; its line feed ends it."""
+        """Adds the next bytes of the line; a line feed completes it."""
         self._crc32c = google_crc32c.extend(self._crc32c, piece)
         self._length += len(piece)
         self._beginning += piece[: BEGINNING_BYTES - len(self._beginning)]
-        self.is_ended = piece.endswith(b'\n')
+        self.is_complete = piece.endswith(b'\n')
 
-    def take(self, piece: bytes, start: int) -> int:
-        """Takes piece[start:] up to the line's end; returns where that is."""
+    def add_up_to_end(self, piece: bytes, start: int) -> int:
+        """Adds piece[start:] up to the line's end; returns where that is."""
         end = piece.find(b'\n', start) + 1 or len(piece)
         self.add(piece[start:end])
         return end
 
     def line(self) -> LongLine:
-        """Returns what was read, be it ended or the last of its file."""
-        size = self._length - self.is_ended
+        """Returns the line, complete or the last of its file."""
+        size = self._length - self.is_complete
         beginning = self._beginning[:size]
         return LongLine(self._side, self._offset, size, self._length, self._crc32c, beginning)
 
 
 def long_line(side: int, offset: int, pieces: Iterable[bytes]) -> LongLine:
-    r"""Returns what is kept of a line that is given in pieces, with its line feed if it has one.
+    r"""Returns the `LongLine` of a line in pieces, with its line feed if it has one.
 
     >>> long_line(0, 5, [b'ab', b'c\n']).bytes
     3
@@ -465,5 +483,5 @@ def long_line(side: int, offset: int, pieces: Iterable[bytes]) -> LongLine:
 
 
 def is_longer(line: bytes, most: int) -> bool:
-    """Tells whether a line has more than so many bytes before its line feed."""
+    """Returns whether a line has more than `most` bytes, without its line feed."""
     return len(line) - line.endswith(b'\n') > most

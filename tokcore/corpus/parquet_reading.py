@@ -1,12 +1,17 @@
-"""Row groups of Parquet files to blocks, in batches that stay small whatever the dictionaries hold."""
+"""Reads Parquet: row groups to blocks of the wanted columns, and these to rows.
+
+A file is cut between row groups. It is read twice: all of its bytes, of which each row group has a
+share, for the checksum of the file, and the pages of the wanted columns. A block holds some rows of
+these columns in Arrow's stream format. Batches stay small even if a dictionary has very long strings.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 import google_crc32c
 import numpy as np
@@ -14,6 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from tokcore.corpus.arrow_columns import array_side, extra_features
 from tokcore.corpus.corpus import (
     INVALID_UTF8,
     MAX_LINE_BYTES,
@@ -25,12 +31,14 @@ from tokcore.corpus.corpus import (
     ReadRange,
     Reject,
     Rows,
+    Split,
     TextRange,
     WorkItem,
 )
-from tokcore.corpus.field_columns import array_side, extra_features
 from tokcore.corpus.fields import BYTES, FLOAT, INT, NULL, ExtraField, FieldPath, field_path
+from tokcore.corpus.formats import FormatReader
 from tokcore.corpus.line_reading import BEGINNING_BYTES
+from tokcore.corpus.parquet import Parquet
 from tokcore.corpus.storage import PIECE_BYTES, open_stored, read_range
 from tokcore.errors import InputError
 from tokcore.kernels.jit import read_only
@@ -38,9 +46,93 @@ from tokcore.text.rows import Normalizer, Side
 
 _PAGE_BUFFER = 1 << 20
 _BATCH_BYTES = 1 << 18
-"""About as many are in a batch: rows may be far longer than most others are, and what a batch holds
-is known once it was read. With smaller ones reading takes longer."""
+"""About the size of a batch. Some rows may be far longer than most, and the size of a batch is only
+known after it was read. With smaller batches reading takes longer."""
 _MOST_ROWS = 1 << 16
+
+
+class ParquetReader(FormatReader):
+    """Reads the columns of one or two texts, and those of extra fields."""
+
+    format: Parquet
+
+    @property
+    def _wanted(self) -> WantedColumns:
+        return WantedColumns(tuple(map(field_path, self.format.fields)), self.format.extra_fields)
+
+    def check(self, files: tuple[CorpusFile, ...], open_binary: OpenBinary) -> None:
+        read_shares(files[0], open_binary, self._wanted)
+
+    def index_ranges(self, split: Split, item_bytes: int) -> Sequence[Any]:
+        return [_FooterRange(file) for (file,) in split.files]
+
+    def index(self, part: _FooterRange, open_binary: OpenBinary) -> tuple[Any, ...]:
+        """Returns where each row group's share of the file begins; the file is cut there."""
+        return read_shares(part.file, open_binary, self._wanted)
+
+    def plan(
+        self, split: Split, index: Sequence[tuple[Any, ...]], item_bytes: int
+    ) -> list[WorkItem]:
+        items = []
+        for file_index, (file,), starts in zip(split.file_indexes, split.files, index, strict=True):
+            bounds = [0, *starts[1:], file.size]  # the first item has the file's first bytes too
+            groups = len(starts)
+            first = 0
+            while first < max(groups, 1):
+                end = min(first + 1, groups)
+                while end < groups and bounds[end + 1] - bounds[first] <= item_bytes:
+                    end += 1
+                text_range = TextRange(
+                    file, bounds[first], bounds[end] if groups else file.size, first, end - first
+                )
+                items.append(WorkItem(split.name, split.format, file_index, (text_range,)))
+                first = max(end, 1)
+        return items
+
+    def read(
+        self, item: WorkItem, open_binary: OpenBinary, block_bytes: int, max_line_bytes: int
+    ) -> Iterator[Block]:
+        return read_row_groups(item, self._wanted, open_binary, block_bytes, max_line_bytes)
+
+    def first_block(
+        self,
+        split: Split,
+        file_index: int,
+        open_binary: OpenBinary,
+        block_bytes: int,
+        max_line_bytes: int,
+    ) -> Block | None:
+        [file] = split.files_at(file_index)
+        starts = read_shares(file, open_binary, self._wanted)
+        end = starts[1] if len(starts) > 1 else file.size
+        text_range = TextRange(file, 0, end, 0, min(1, len(starts)))
+        item = WorkItem(split.name, split.format, file_index, (text_range,))
+        return next(self.read(item, open_binary, block_bytes, max_line_bytes), None)
+
+    def rows(self, block: Block, normalizer: Normalizer) -> Rows:
+        [text] = block.texts
+        return column_rows(text.data, text.offset, self._wanted, normalizer, block.max_line_bytes)
+
+
+@dataclass(frozen=True)
+class WantedColumns:
+    """The columns that are read: those of texts, then those of extra fields."""
+
+    texts: tuple[FieldPath, ...]
+    extra: tuple[ExtraField, ...]
+
+    @property
+    def paths(self) -> list[FieldPath]:
+        """The paths of all columns, in the order of a block's columns."""
+        return [*self.texts, *(field_path(field.field) for field in self.extra)]
+
+
+@dataclass(frozen=True)
+class _FooterRange:
+    """A file whose footer is read before its rows."""
+
+    file: CorpusFile
+    stored_bytes = 0  # a footer is small
 
 
 def read_shares(
@@ -48,20 +140,21 @@ def read_shares(
 ) -> tuple[int, ...]:
     """Returns where each row group's share of a file's bytes begins, ascending from 0.
 
-    The row groups share all of them by their sizes. Where they are themselves only their columns
-    tell, and Arrow ends the process where a column's statistics do not go with the schema.
+    The row groups share all bytes in proportion to their sizes. Their own offsets are only known from
+    the metadata of their columns, and Arrow aborts the process if a column's statistics do not match
+    the schema.
 
     Raises:
-        InputError: the file is no Parquet, or has no such columns.
+        InputError: the file is not Parquet, or has no such columns.
     """
     with _opened(file, open_binary) as stream:
         parquet = open_parquet(stream)
         _check_columns(file, parquet.schema_arrow, wanted)
         metadata = parquet.metadata
         groups = map(metadata.row_group, range(metadata.num_row_groups))
-        ends = list(itertools.accumulate(max(each.total_byte_size, 0) for each in groups))
+        ends = list(itertools.accumulate(max(group.total_byte_size, 0) for group in groups))
     spread = max(file.size - len(ends), 0)
-    shares = [place + spread * end // max(ends[-1], 1) for place, end in enumerate(ends, 1)]
+    shares = [number + spread * end // max(ends[-1], 1) for number, end in enumerate(ends, 1)]
     return tuple([0, *shares][: len(ends)])
 
 
@@ -72,7 +165,7 @@ def read_row_groups(
     block_bytes: int,
     max_line_bytes: int,
 ) -> Iterator[Block]:
-    """Yields the blocks of an item's row groups; a file without rows gives one without any.
+    """Yields the blocks of an item's row groups; without rows, one block with none.
 
     Raises:
         InputError: the file is damaged, or not what was planned.
@@ -95,15 +188,15 @@ def read_row_groups(
         last = row + sum(rows[first : first + count])
         groups = range(first, first + count)
         batches = group_batches(stream, metadata, groups, wanted.paths, block_bytes)
-        for block in _joined(batches, block_bytes):
-            yield _block(item, row, block, max_line_bytes, read)
-            row, read = row + len(block), ()
+        for table in _joined(batches, block_bytes):
+            yield _block(item, row, table, max_line_bytes, read)
+            row, read = row + len(table), ()
         if read or row != last:
             if row != last:
                 raise InputError(f'{file.path} has {row} rows where its footer tells {last}')
             schema = parquet.schema_arrow
             none = pa.RecordBatch.from_arrays(
-                [pa.array([], each.type) for each in schema], schema=schema
+                [pa.array([], column.type) for column in schema], schema=schema
             )
             empty = pa.Table.from_batches([wanted_columns(none, wanted.paths)])
             yield _block(item, row, empty, max_line_bytes, read)
@@ -112,8 +205,8 @@ def read_row_groups(
 @contextlib.contextmanager
 def _opened(file: CorpusFile, open_binary: OpenBinary) -> Iterator[BinaryIO]:
     if file.is_stream:
-        # Of a member of an archive too only the text from its beginning on can be had, and the footer,
-        # by which columns are found, is at the end.
+        # A member of an archive can only be read from its beginning too, but the footer, which says
+        # where the columns are, is at the end.
         raise InputError(
             f'{file.path} is compressed as a whole, and Parquet is compressed inside; unpack it'
         )
@@ -123,7 +216,7 @@ def _opened(file: CorpusFile, open_binary: OpenBinary) -> Iterator[BinaryIO]:
 
 @contextlib.contextmanager
 def _named(file: CorpusFile) -> Iterator[None]:
-    """Names the file where Arrow refuses something."""
+    """Raises an InputError with the file's name for errors of Arrow."""
     try:
         yield
     except (pa.ArrowException, OSError, EOFError, ValueError) as error:
@@ -138,30 +231,30 @@ def _named(file: CorpusFile) -> Iterator[None]:
 def _check_columns(file: CorpusFile, schema: pa.Schema, wanted: WantedColumns) -> None:
     for path in wanted.texts:
         _check_column(file, schema, path, 'text', '--fields')
-    for each in wanted.kept:
-        what = 'text' if each.labels or each.kind == BYTES else each.kind
-        _check_column(file, schema, field_path(each.field), what, '--keep or --label')
+    for field in wanted.extra:
+        what = 'text' if field.labels or field.kind == BYTES else field.kind
+        _check_column(file, schema, field_path(field.field), what, '--keep or --label')
 
 
 def _check_column(
-    file: CorpusFile, schema: pa.Schema, path: FieldPath, what: str, asked_by: str
+    file: CorpusFile, schema: pa.Schema, path: FieldPath, what: str, option: str
 ) -> None:
     kind: pa.DataType | pa.Schema = schema
     for depth, name in enumerate(path):
         is_node = isinstance(kind, pa.Schema) or pa.types.is_struct(kind)
-        names = [each.name for each in kind] if is_node else []
+        names = [column.name for column in kind] if is_node else []
         if names.count(name) != 1:
             above = '.'.join(path[:depth])
             where = f'{above} of {file.path}' if above else file.path
-            said = 'several columns' if name in names else 'no column'
-            there = f'; there are {", ".join(names[:50])}' if names else ''
-            raise InputError(f'{where} has {said} {name!r} ({asked_by}){there}')
+            problem = 'several columns' if name in names else 'no column'
+            others = f'; there are {", ".join(names[:50])}' if names else ''
+            raise InputError(f'{where} has {problem} {name!r} ({option}){others}')
         kind = kind.field(name).type
-    said, fits = _FITTING[what]
+    types, fits = _TYPES[what]
     if not fits(kind):
         raise InputError(
-            f'{file.path}: the column {".".join(path)} is {kind}, not {said}; choose another with '
-            f'{asked_by}'
+            f'{file.path}: the column {".".join(path)} is {kind}, not {types}; choose another with '
+            f'{option}'
         )
 
 
@@ -180,7 +273,7 @@ def _is_number(kind: pa.DataType) -> bool:
     return pa.types.is_integer(kind) or pa.types.is_floating(kind)
 
 
-_FITTING = {
+_TYPES: dict[str, tuple[str, Callable[[pa.DataType], bool]]] = {
     'text': ('text or bytes', _is_text),
     INT: ('whole numbers', _is_whole),
     FLOAT: ('numbers', _is_number),
@@ -188,17 +281,18 @@ _FITTING = {
 
 
 def _joined(batches: Iterator[pa.RecordBatch], block_bytes: int) -> Iterator[pa.Table]:
-    """Yields the rows of batches in blocks of the size asked for, or of one row."""
-    held, size, rows = [], 0, 0
+    """Yields the rows of batches in tables of at most `block_bytes`, or of one row."""
+    parts: list[pa.RecordBatch] = []
+    size = rows = 0
     for batch in batches:
         for part in _halves(batch, block_bytes):
-            if held and (size + part.nbytes > block_bytes or rows + len(part) > _MOST_ROWS):
-                yield pa.Table.from_batches(held)
-                held, size, rows = [], 0, 0
-            held.append(part)
+            if parts and (size + part.nbytes > block_bytes or rows + len(part) > _MOST_ROWS):
+                yield pa.Table.from_batches(parts)
+                parts, size, rows = [], 0, 0
+            parts.append(part)
             size, rows = size + part.nbytes, rows + len(part)
-    if held:
-        yield pa.Table.from_batches(held)
+    if parts:
+        yield pa.Table.from_batches(parts)
 
 
 def _halves(batch: pa.RecordBatch, most_bytes: int) -> Iterator[pa.RecordBatch]:
@@ -212,7 +306,7 @@ def _halves(batch: pa.RecordBatch, most_bytes: int) -> Iterator[pa.RecordBatch]:
 
 def _block(
     item: WorkItem,
-    row: int,
+    first_row: int,
     rows: pa.Table,
     max_line_bytes: int,
     read: tuple[ReadRange, ...],
@@ -220,7 +314,7 @@ def _block(
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, rows.schema) as writer:
         writer.write_table(rows.combine_chunks())
-    text = BlockText(row, sink.getvalue().to_pybytes())
+    text = BlockText(first_row, sink.getvalue().to_pybytes())
     return Block(
         item.split, item.format, item.file_index, (text,), max_line_bytes, read_ranges=read
     )
@@ -235,19 +329,19 @@ def _checksum(text_range: TextRange, open_binary: OpenBinary) -> ReadRange:
 
 
 def _pieces(stream: BinaryIO, text_range: TextRange) -> Iterator[bytes]:
-    for place in range(text_range.start, text_range.end, PIECE_BYTES):
-        yield read_range(stream, text_range.file, place, min(place + PIECE_BYTES, text_range.end))
+    for start in range(text_range.start, text_range.end, PIECE_BYTES):
+        yield read_range(stream, text_range.file, start, min(start + PIECE_BYTES, text_range.end))
 
 
 def open_parquet(
     stream: BinaryIO, metadata: pq.FileMetaData | None = None, dictionaries: Sequence[str] = ()
 ) -> pq.ParquetFile:
-    """Opens a file whose pages are held against their checksums, where they have some.
+    """Opens a Parquet file; the checksums of its pages, if it has some, are verified.
 
     Args:
-        stream: of the file; who opened it closes it.
-        metadata: its footer, if it is read already.
-        dictionaries: the columns that are given as dictionaries and places in them.
+        stream: of the file; whoever opened it closes it.
+        metadata: its footer, if it was read before.
+        dictionaries: the columns to be returned as dictionary arrays.
     """
     return pq.ParquetFile(
         stream,
@@ -266,14 +360,14 @@ def group_batches(
     paths: Sequence[FieldPath],
     block_bytes: int,
 ) -> Iterator[pa.RecordBatch]:
-    """Yields the rows of row groups: of each path a column, of values and not of dictionaries.
+    """Yields the rows of row groups, with a column of plain values for each path.
 
-    A batch is of one row group: Arrow cannot read a dictionary within a struct from two.
+    A batch has rows of one row group: Arrow cannot read a dictionary within a struct from two.
 
     Raises:
         OSError: the file is damaged; or another of Arrow's exceptions.
     """
-    # Names may have dots themselves: what is read besides is passed over below.
+    # Names may have dots themselves, so other columns may be read too; `wanted_columns` drops them.
     names = sorted({'.'.join(path) for path in paths})
     schema = metadata.schema
     leaves = [
@@ -282,7 +376,7 @@ def group_batches(
         if any(f'{schema.column(number).path}.'.startswith(f'{name}.') for name in names)
     ]
     columns = [schema.column(number) for number in leaves]
-    strings = [each.path for each in columns if each.physical_type == 'BYTE_ARRAY']
+    strings = [column.path for column in columns if column.physical_type == 'BYTE_ARRAY']
     parquet = open_parquet(stream, metadata)
     coded = open_parquet(stream, metadata, strings)
     for group in groups:
@@ -298,9 +392,9 @@ def _rows_at_once(
     leaves: Sequence[int],
     block_bytes: int,
 ) -> int:
-    """Returns how many rows of a row group are in memory at once.
+    """Returns how many rows of a row group are read at once.
 
-    Its size does not tell: a long string that is in a dictionary is there once for all of its rows.
+    Its size is not enough to know: a long string in a dictionary is stored once for all of its rows.
     """
     metadata = coded.metadata.row_group(group)
     if 0 < metadata.num_rows * metadata.total_byte_size <= block_bytes:
@@ -309,7 +403,7 @@ def _rows_at_once(
     if first is None:
         return 1
     longest = sum(map(_longest, first.columns))
-    # That Arrow has read them is what makes these safe to ask: see `read_shares`.
+    # These metadata are safe, see `read_shares`, after Arrow has read the columns.
     size = sum(max(metadata.column(number).total_uncompressed_size, 0) for number in leaves)
     rows = min(_BATCH_BYTES * metadata.num_rows // max(size, 1), block_bytes // max(longest, 1))
     return max(1, min(rows, _MOST_ROWS))
@@ -318,7 +412,7 @@ def _rows_at_once(
 def _longest(array: pa.Array) -> int:
     """Returns the bytes of the longest string in an array's dictionaries."""
     if pa.types.is_struct(array.type):
-        return sum(_longest(array.field(place)) for place in range(array.type.num_fields))
+        return sum(_longest(array.field(number)) for number in range(array.type.num_fields))
     if not pa.types.is_dictionary(array.type):
         return 0
     values = array.dictionary
@@ -330,7 +424,7 @@ def _longest(array: pa.Array) -> int:
 
 
 def wanted_columns(batch: pa.RecordBatch, paths: Sequence[FieldPath]) -> pa.RecordBatch:
-    """Returns columns by their paths, in their order; null is what is null at any depth."""
+    """Returns the columns of paths, in this order; a value is null if it is at any depth."""
     arrays = [_column_at(batch, path) for path in paths]
     return pa.RecordBatch.from_arrays(arrays, ['.'.join(path) for path in paths])
 
@@ -344,19 +438,6 @@ def _column_at(batch: pa.RecordBatch, path: FieldPath) -> pa.Array:
     return column
 
 
-@dataclass(frozen=True)
-class WantedColumns:
-    """The columns that are read: those of text, and those that go along."""
-
-    texts: tuple[FieldPath, ...]
-    kept: tuple[ExtraField, ...]
-
-    @property
-    def paths(self) -> list[FieldPath]:
-        """Where they are, in this order: a block's columns are these."""
-        return [*self.texts, *(field_path(each.field) for each in self.kept)]
-
-
 def column_rows(
     data: bytes,
     first_row: int,
@@ -364,59 +445,59 @@ def column_rows(
     normalizer: Normalizer,
     max_line_bytes: int = MAX_LINE_BYTES,
 ) -> Rows:
-    """Returns the rows of a block; they are known by their numbers in the file.
+    """Returns the rows of a block; their numbers in the file identify them.
 
-    A row with an empty string in a column is empty. Strings may hold line feeds.
+    A row with an empty string as a text is empty. Strings may hold line feeds.
 
     Args:
-        data: record batches in Arrow's stream format, a column for each of the wanted ones.
+        data: record batches in Arrow's stream format, with one column for each wanted one.
         first_row: the number of the block's first row.
         wanted: the columns.
-        normalizer: what makes text of strings.
-        max_line_bytes: a row with a longer string is a reject.
+        normalizer: makes text of strings.
+        max_line_bytes: a row with a longer string is rejected.
     """
     table = pa.ipc.open_stream(data).read_all()
-    columns = [_whole(column) for column in table.columns]
+    columns = [_concatenated(column) for column in table.columns]
     arrays = [column.cast(pa.large_binary()) for column in columns[: len(wanted.texts)]]
-    further = [
-        column.cast(pa.large_binary()) if each.labels or each.kind == BYTES else column
-        for each, column in zip(wanted.kept, columns[len(arrays) :], strict=True)
+    extra_arrays = [
+        column.cast(pa.large_binary()) if field.labels or field.kind == BYTES else column
+        for field, column in zip(wanted.extra, columns[len(arrays) :], strict=True)
     ]
-    features, unfit = extra_features(further, wanted.kept)
-    count = table.num_rows
-    bad: dict[int, tuple[str, int]] = {}  # by row its reason and side
-    given = [array_side(array) for array in arrays]
-    sides = []
-    for number, side in reversed([*enumerate(given)]):
-        too_long = np.flatnonzero(side.ends - side.starts > max_line_bytes)
-        ends = side.ends.copy()
-        ends[too_long] = side.starts[too_long]  # nobody looks at what is too long
-        normalized = normalizer.apply(Side(side.text, side.starts, read_only(ends)))
+    features, unfit = extra_features(extra_arrays, wanted.extra)
+    bad: dict[int, tuple[str, int]] = {}  # the reason and side of each rejected row
+    # The first side with a problem is reported, so later ones come first here.
+    sides: list[Side] = []
+    for number, array in reversed([*enumerate(arrays)]):
+        raw = array_side(array)
+        too_long = np.flatnonzero(raw.ends - raw.starts > max_line_bytes)
+        ends = raw.ends.copy()
+        ends[too_long] = raw.starts[too_long]  # too long to be normalized
+        normalized = normalizer.apply(Side(raw.text, raw.starts, read_only(ends)))
         sides.insert(0, normalized.side)
         bad |= dict.fromkeys(normalized.damages, (INVALID_UTF8, number))
         bad |= dict.fromkeys(too_long.tolist(), (TOO_LONG, number))
     for number, array in reversed([*enumerate(arrays)]):
         bad |= dict.fromkeys(_nulls(array), (NULL, number))
-    # What goes along is looked at where the text can be used.
-    for array in further:
+    # Extra fields matter only where the texts can be used.
+    for array in extra_arrays:
         bad = dict.fromkeys(_nulls(array), (NULL, 0)) | bad
     bad = {row: (reason, 0) for row, reason in unfit.items()} | bad
-    is_kept = np.ones(count, bool)
+    is_row = np.ones(table.num_rows, bool)
     for side in sides:
-        is_kept &= side.ends > side.starts
-    is_kept[list(bad)] = False
-    kept = np.flatnonzero(is_kept)
+        is_row &= side.ends > side.starts
+    is_row[list(bad)] = False
+    rows = np.flatnonzero(is_row)
     return Rows(
-        tuple(side.take(kept) for side in sides),
-        first_row,
-        kept.astype(np.int64),
-        count,
-        count - len(kept) - len(bad),
-        tuple(
+        sides=tuple(side.take(rows) for side in sides),
+        offset=first_row,
+        line_starts=rows.astype(np.int64),
+        lines=table.num_rows,
+        empty=table.num_rows - len(rows) - len(bad),
+        rejects=tuple(
             _reject(reason, first_row + row, arrays[side][row].as_py() or b'')
             for row, (reason, side) in sorted(bad.items())
         ),
-        extra_features=tuple(each.select(kept) for each in features),
+        extra_features=tuple(feature.select(rows) for feature in features),
     )
 
 
@@ -426,7 +507,7 @@ def _nulls(array: pa.Array) -> list[int]:
     return np.flatnonzero(array.is_null().to_numpy(zero_copy_only=False)).tolist()
 
 
-def _whole(column: pa.ChunkedArray) -> pa.Array:
+def _concatenated(column: pa.ChunkedArray) -> pa.Array:
     return pa.concat_arrays(column.chunks) if column.chunks else pa.array([], column.type)
 
 

@@ -10,9 +10,8 @@ from dataclasses import dataclass
 from typing import Literal, get_args
 
 from tokcore.corpus.bitext import Bitext
-from tokcore.corpus.corpus import OUTSIDE_SEGMENT, BlockText, Reject, Rows
+from tokcore.corpus.corpus import OUTSIDE_SEGMENT, Reject
 from tokcore.options import option
-from tokcore.text.rows import Normalizer
 
 Entities = Literal['keep', 'decode']
 
@@ -41,21 +40,12 @@ class Sgm(Bitext):
         'source side of SGM, a <seg> a line',
         'target side, the same number of files and of lines',
     )
+    reader = 'tokcore.corpus.sgm_rows:SgmReader'
     reasons = (OUTSIDE_SEGMENT,)
     takes_any_text = False
 
-    def rows_of_lines(
-        self, source: BlockText, target: BlockText, normalizer: Normalizer, max_line_bytes: int
-    ) -> Rows:
-        from tokcore.corpus.sgm_rows import sgm_rows
-
-        decodes = self.entities == 'decode'
-        return sgm_rows(source, target, normalizer, decodes, max_line_bytes)
-
     def explain(self, reject: Reject) -> str:
-        line = reject.line.decode('utf-8', 'replace')
-        shown = repr(line if len(line) <= 60 else line[:57] + '...')
         return (
-            f'the line at byte {reject.offset} has text that is in no <seg>…</seg>: {shown}; put '
+            f'the line at byte {reject.offset} has text that is in no <seg>…</seg>: {reject.excerpt}; put '
             'each segment on one line, or give --on-error=skip'
         )

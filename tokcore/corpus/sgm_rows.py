@@ -12,9 +12,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tokcore.corpus.bitext_reading import BitextReader
 from tokcore.corpus.corpus import MAX_LINE_BYTES, OUTSIDE_SEGMENT, BlockText, Reject, Rows
 from tokcore.corpus.entities import decode_references
 from tokcore.corpus.line_rows import BlockLines, line_reject, lines_of, select_lines
+from tokcore.corpus.sgm import Sgm
 from tokcore.kernels.jit import kernel_without_allocation
 from tokcore.text.normalizers import T2T_LINES
 from tokcore.text.rows import Normalizer, Side
@@ -23,6 +25,18 @@ from tokcore.text.rows import Normalizer, Side
 MARKUP = 0
 SEGMENT = 1
 OUTSIDE = 2
+
+
+class SgmReader(BitextReader):
+    """Reads the segments of two files side by side."""
+
+    format: Sgm
+
+    def rows_of_lines(
+        self, source: BlockText, target: BlockText, normalizer: Normalizer, max_line_bytes: int
+    ) -> Rows:
+        decodes = self.format.entities == 'decode'
+        return sgm_rows(source, target, normalizer, decodes, max_line_bytes)
 
 
 def sgm_rows(

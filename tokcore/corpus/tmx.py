@@ -9,15 +9,13 @@ from __future__ import annotations
 
 import argparse
 import re
-from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, get_args
+from typing import Literal, get_args
 
-from tokcore.corpus.corpus import Block, OpenBinary, Reject, Rows, Split, TextRange, WorkItem
+from tokcore.corpus.corpus import Reject
 from tokcore.corpus.formats import CorpusFormat
 from tokcore.errors import InputError
 from tokcore.options import LANGUAGE, option, shown
-from tokcore.text.rows import Normalizer
 
 Markup = Literal['drop', 'text']
 
@@ -63,6 +61,7 @@ class Tmx(CorpusFormat):
     what = 'TMX'
     roles = ('tmx',)
     help = ('TMX files, a row for each translation unit',)
+    reader = 'tokcore.corpus.tmx_reading:TmxReader'
     reasons = ('undefined_entity',)
     forbidden_characters = '\0'  # not even by its number
     takes_any_text = False
@@ -77,33 +76,6 @@ class Tmx(CorpusFormat):
     @property
     def sides(self) -> tuple[str, ...]:
         return ('inputs', 'targets') if len(self.languages) == 2 else ('targets',)
-
-    def plan(
-        self, split: Split, index: Sequence[tuple[Any, ...]], item_bytes: int
-    ) -> list[WorkItem]:
-        return [
-            WorkItem(split.name, self, place, (TextRange(file, 0, file.size),))
-            for place, (file,) in zip(split.file_indexes, split.files, strict=True)
-        ]
-
-    def read(
-        self, item: WorkItem, open_binary: OpenBinary, block_bytes: int, max_line_bytes: int
-    ) -> Iterator[Block]:
-        from tokcore.corpus.tmx_reading import read_units
-
-        return read_units(item, open_binary, block_bytes, max_line_bytes)
-
-    def rows(self, block: Block, normalizer: Normalizer) -> Rows:
-        from tokcore.corpus.line_rows import long_rows
-        from tokcore.corpus.tmx_reading import unit_rows
-
-        if block.long_lines:
-            return long_rows(block.long_lines[0], len(self.sides), block.offset)
-        [text] = block.texts
-        wanted = tuple(each.lower().replace('_', '-') for each in self.languages)
-        return unit_rows(
-            text.data, text.offset, wanted, self.markup == 'drop', normalizer, block.max_line_bytes
-        )
 
     def explain(self, reject: Reject) -> str:
         text = reject.line.decode('utf-8', 'replace')

@@ -7,13 +7,10 @@ other lines are none. Where the format itself is meant, it is `tmx`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
-from tokcore.corpus.corpus import Block, OpenBinary, Reject, Rows, Split, TextRange, WorkItem
+from tokcore.corpus.corpus import Reject
 from tokcore.corpus.formats import CorpusFormat
-from tokcore.text.rows import Normalizer
 
 UNMATCHED_SEGMENT = 'unmatched_segment'
 
@@ -26,32 +23,11 @@ class TmxLines(CorpusFormat):
     what = 'TMX by lines, as Tensor2Tensor reads it'
     roles = ('tmx_lines',)
     help = ('TMX with each <seg> on a line of its own, in turns source and target',)
+    reader = 'tokcore.corpus.tmx_segment_lines:TmxLinesReader'
     reasons = (UNMATCHED_SEGMENT,)
     sides = ('inputs', 'targets')
     forbidden_characters = '\n'
     takes_any_text = False
-
-    def plan(
-        self, split: Split, index: Sequence[tuple[Any, ...]], item_bytes: int
-    ) -> list[WorkItem]:
-        # Which lines pair up depends on all before them.
-        return [
-            WorkItem(split.name, self, place, (TextRange(file, 0, file.size),))
-            for place, (file,) in zip(split.file_indexes, split.files, strict=True)
-        ]
-
-    def read(
-        self, item: WorkItem, open_binary: OpenBinary, block_bytes: int, max_line_bytes: int
-    ) -> Iterator[Block]:
-        from tokcore.corpus.tmx_segment_lines import read_segment_lines
-
-        return read_segment_lines(item, open_binary, block_bytes, max_line_bytes)
-
-    def rows(self, block: Block, normalizer: Normalizer) -> Rows:
-        from tokcore.corpus.tmx_segment_lines import segment_rows
-
-        [text] = block.texts
-        return segment_rows(text.data, text.offset, normalizer, UNMATCHED_SEGMENT)
 
     def explain(self, reject: Reject) -> str:
         return (

@@ -9,7 +9,8 @@ section or tag is cut. A unit that is too long is not held, nor is what stands o
 from __future__ import annotations
 
 import codecs
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
 from xml.parsers import expat
 
 import google_crc32c
@@ -26,9 +27,13 @@ from tokcore.corpus.corpus import (
     ReadRange,
     Reject,
     Rows,
+    Split,
     WorkItem,
 )
+from tokcore.corpus.formats import FormatReader, whole_file_items
 from tokcore.corpus.line_reading import BEGINNING_BYTES
+from tokcore.corpus.line_rows import long_rows
+from tokcore.corpus.tmx import Tmx
 from tokcore.corpus.tmx_kernels import (
     SCAN,
     TEXT,
@@ -53,6 +58,32 @@ _LEAST_UNIT = 5  # `<tu/>`
 UNDEFINED_ENTITY = 'undefined_entity'
 
 _ENCODINGS = {'utf-8', 'utf8', 'us-ascii', 'ascii', 'utf-16'}
+
+
+class TmxReader(FormatReader):
+    """Reads a file as one item, as XML must be read."""
+
+    format: Tmx
+
+    def plan(
+        self, split: Split, index: Sequence[tuple[Any, ...]], item_bytes: int
+    ) -> list[WorkItem]:
+        return whole_file_items(split)
+
+    def read(
+        self, item: WorkItem, open_binary: OpenBinary, block_bytes: int, max_line_bytes: int
+    ) -> Iterator[Block]:
+        return read_units(item, open_binary, block_bytes, max_line_bytes)
+
+    def rows(self, block: Block, normalizer: Normalizer) -> Rows:
+        if block.long_lines:
+            return long_rows(block.long_lines[0], len(self.format.sides), block.offset)
+        [text] = block.texts
+        languages = tuple(name.lower().replace('_', '-') for name in self.format.languages)
+        drops_markup = self.format.markup == 'drop'
+        return unit_rows(
+            text.data, text.offset, languages, drops_markup, normalizer, block.max_line_bytes
+        )
 
 
 def read_units(

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -15,16 +16,37 @@ from tokcore.corpus.corpus import (
     OpenBinary,
     Reject,
     Rows,
+    Split,
     WorkItem,
 )
 from tokcore.corpus.entities import ParaCrawl
+from tokcore.corpus.formats import FormatReader, whole_file_items
 from tokcore.corpus.line_reading import whole_lines
+from tokcore.corpus.tmx_lines import UNMATCHED_SEGMENT
 from tokcore.errors import InputError
 from tokcore.kernels.jit import kernel_without_allocation, read_only
 from tokcore.text.rewriting import join_lines
 from tokcore.text.rows import Normalizer, Side
 
 _LEAST_LINE = 12  # bytes of ` <seg></seg>`
+
+
+class TmxLinesReader(FormatReader):
+    """Reads a file as one item: which lines pair up depends on all lines before them."""
+
+    def plan(
+        self, split: Split, index: Sequence[tuple[Any, ...]], item_bytes: int
+    ) -> list[WorkItem]:
+        return whole_file_items(split)
+
+    def read(
+        self, item: WorkItem, open_binary: OpenBinary, block_bytes: int, max_line_bytes: int
+    ) -> Iterator[Block]:
+        return read_segment_lines(item, open_binary, block_bytes, max_line_bytes)
+
+    def rows(self, block: Block, normalizer: Normalizer) -> Rows:
+        [text] = block.texts
+        return segment_rows(text.data, text.offset, normalizer, UNMATCHED_SEGMENT)
 
 
 @kernel_without_allocation

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tokcore.corpus.corpus import UNSTORABLE_TOKEN, Block, OnError, Reject, Split
-from tokcore.corpus.line_index import line_bounds
+from tokcore.corpus.line_rows import line_bounds
 from tokcore.corpus.sampling import CountedRows, RowSample, counted_rows
 from tokcore.corpus.stats import BlockStats, block_stats
 from tokcore.counts.counting import TokenAccumulator, TokenIndex

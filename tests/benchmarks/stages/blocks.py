@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from pipelines.engines.machine import keep_freed_memory
-from tokcore.corpus.line_reading import BLOCK_BYTES
+from tokcore.corpus.corpus import BLOCK_BYTES
 from tokcore.encoding.scheme import Scheme
 from tokcore.schemes import find_scheme
 from tokcore.warm_up import compile_kernels

@@ -10,9 +10,23 @@ from xml.sax.saxutils import escape
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from tokcore.corpus.corpus import MAX_LINE_BYTES, CorpusFile, Split, WorkItem
-from tokcore.corpus.formats import CorpusFormat, corpus_format, index_ranges, plan_items
-from tokcore.corpus.line_reading import BLOCK_BYTES, ITEM_BYTES
+from tokcore.corpus.corpus import (
+    BLOCK_BYTES,
+    ITEM_BYTES,
+    MAX_LINE_BYTES,
+    CorpusFile,
+    Split,
+    WorkItem,
+)
+from tokcore.corpus.formats import (
+    CorpusFormat,
+    block_rows,
+    corpus_format,
+    index_range,
+    index_ranges,
+    plan_items,
+    read_blocks,
+)
 from tokcore.counts.counting import TokenAccumulator
 from tokcore.counts.token_table import TokenTable
 from tokcore.text.normalizers import T2T_LINES
@@ -75,7 +89,7 @@ def count(ready: Callable[[], None], *, kind: str, path: str, threads: int) -> O
     made = FORMATS[kind]()
     file = CorpusFile(path, path, Path(path).stat().st_size, False)
     split = Split('train', made, ((file,),))
-    index = [made.index(each, _open) for each in index_ranges(split, ITEM_BYTES)]
+    index = [index_range(made, each, _open) for each in index_ranges(split, ITEM_BYTES)]
     items = plan_items(split, index, ITEM_BYTES)
     first = TokenAccumulator()
     sums = [first, *(TokenAccumulator(first.index) for _ in range(threads - 1))]
@@ -97,8 +111,8 @@ def count(ready: Callable[[], None], *, kind: str, path: str, threads: int) -> O
 def _count_items(share: tuple[TokenAccumulator, list[WorkItem]]) -> None:
     sums, items = share
     for item in items:
-        for block in item.format.read(item, _open, BLOCK_BYTES, MAX_LINE_BYTES):
-            (side,) = item.format.rows(block, T2T_LINES).sides
+        for block in read_blocks(item, _open, BLOCK_BYTES, MAX_LINE_BYTES):
+            (side,) = block_rows(block, T2T_LINES).sides
             sums.add_rows(side.text, side.starts, side.ends, T2TPreTokenizer())
 
 

@@ -9,9 +9,8 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from tokcore.corpus.corpus import Block, BlockText, CorpusFile, Split
-from tokcore.corpus.formats import Lines
-from tokcore.corpus.line_reading import BLOCK_BYTES
+from tokcore.corpus.corpus import BLOCK_BYTES, Block, BlockText, CorpusFile, Split
+from tokcore.corpus.plain_text import PlainText
 from tokcore.encoding.encoder import RowEncoder
 from tokcore.encoding.vocabulary import Template
 from tokcore.records.examples import EncodedBlock, Feature, FeatureEncoder, encode_block
@@ -60,14 +59,14 @@ def encode_and_shuffle(
 
 def _encoded_blocks(path: Path, encoder: RowEncoder) -> Iterator[EncodedBlock]:
     file = CorpusFile(str(path), str(path), path.stat().st_size, compressed=False)
-    splits = (Split(_SPLIT, Lines(), ((file,),)),)
+    splits = (Split(_SPLIT, PlainText(), ((file,),)),)
     template = Template(after=(EOS_ID,))
     features = (FeatureEncoder(Feature('targets', 0), encoder, template),)
     offset = 0
     with open(path, 'rb') as text:
         while data := text.read(BLOCK_BYTES):
             data += text.readline()
-            block = Block(_SPLIT, Lines(), 0, (BlockText(offset, data),))
+            block = Block(_SPLIT, PlainText(), 0, (BlockText(offset, data),))
             yield encode_block(block, features, 0, splits, T2T_LINES)
             offset += len(data)
 

@@ -18,7 +18,7 @@ from tokcore.corpus.corpus import (
     TextRange,
     WorkItem,
 )
-from tokcore.corpus.formats import CorpusFormat
+from tokcore.corpus.formats import CorpusFormat, FormatReader
 from tokcore.corpus.line_reading import byte_ranges
 from tokcore.corpus.storage import open_stored, read_range
 from tokcore.text.rows import Normalizer
@@ -29,8 +29,8 @@ _PARAGRAPH = re.compile(rb'[^\n]+(?:\n[^\n]+)*')
 
 
 @dataclass(frozen=True)
-class Paragraphs(CorpusFormat):
-    """Rows of one side; a paragraph that begins with `%` is none."""
+class Paragraphs(CorpusFormat, FormatReader):
+    """Declares the format and reads it; a paragraph that begins with `%` is rejected."""
 
     name = 'paragraphs'
     what = 'paragraphs'
@@ -51,7 +51,7 @@ class Paragraphs(CorpusFormat):
         offset, data = _beginning_in(text_range, open_binary)
         if data:
             text = BlockText(offset, data)
-            yield Block(item.split, self, item.file_index, (text,), max_line_bytes)
+            yield Block(item.split, item.format, item.file_index, (text,), max_line_bytes)
 
     def rows(self, block: Block, normalizer: Normalizer) -> Rows:
         import numpy as np

@@ -8,8 +8,7 @@ import pytest
 from pipelines.cli.main import main
 from pipelines.cli.parser import as_markdown, as_text, command_parser, parse_command, scheme_table
 from pipelines.options.commands import known_commands
-from tokcore.corpus.corpus import MAX_LINE_BYTES
-from tokcore.corpus.line_reading import ITEM_BYTES
+from tokcore.corpus.corpus import ITEM_BYTES, MAX_LINE_BYTES
 from tokcore.errors import InputError
 
 DATASET = ['--name', 'enzh', '--output', 'out']

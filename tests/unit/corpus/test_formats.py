@@ -2,7 +2,6 @@
 
 import gzip
 import io
-import pathlib
 import subprocess
 import sys
 
@@ -13,23 +12,20 @@ from hypothesis import strategies as st
 from tokcore.corpus.bitext import Bitext
 from tokcore.corpus.corpus import Block, BlockText, CorpusFile, Split, TextRange, WorkItem
 from tokcore.corpus.formats import (
-    Lines,
     all_reasons,
     block_rows,
     corpus_format,
     format_names,
+    index_range,
     index_ranges,
     plan_items,
     read_blocks,
 )
+from tokcore.corpus.plain_text import PlainText
 from tokcore.corpus.stats import LineTally
 from tokcore.corpus.tsv import Tsv
 from tokcore.errors import InputError
 from tokcore.text.normalizers import T2T_LINES
-
-ROOT = pathlib.Path(__file__).parents[3]
-
-NAMES = {'both', 'lines', 'source', 'target', *format_names()}
 
 line = st.one_of(
     st.binary(max_size=12).map(lambda line: line.replace(b'\n', b'')),
@@ -111,7 +107,7 @@ def stored(text, path, compressed):
 
 def blocks_of(text, item_bytes, block_bytes=1, compressed=False):
     file, content = stored(text, 'corpus', compressed)
-    items = plan_items(Split('train', Lines(), ((file,),)), (), item_bytes)
+    items = plan_items(Split('train', PlainText(), ((file,),)), (), item_bytes)
     return [
         list(read_blocks(item, lambda path: io.BytesIO(content), block_bytes)) for item in items
     ]
@@ -128,7 +124,9 @@ def pair_blocks(source, target, item_bytes, block_bytes=1, zipped=(False, False)
     def open_binary(path):
         return io.BytesIO(contents[path])
 
-    index = [split.format.index(part, open_binary) for part in index_ranges(split, item_bytes)]
+    index = [
+        index_range(split.format, part, open_binary) for part in index_ranges(split, item_bytes)
+    ]
     items = plan_items(split, index, item_bytes)
     return [block for item in items for block in read_blocks(item, open_binary, block_bytes)]
 
@@ -230,7 +228,7 @@ def test_files_that_lost_lines_since_they_were_counted_are_refused():
     file, _ = stored(split_lines, 's', False)
     split = Split('train', Bitext(), ((file, file),))
     index = [
-        split.format.index(part, lambda path: io.BytesIO(split_lines))
+        index_range(split.format, part, lambda path: io.BytesIO(split_lines))
         for part in index_ranges(split, 64)
     ]
     joined = b'abc' * 100
@@ -258,7 +256,7 @@ def test_streams_that_lost_lines_since_they_were_counted_are_refused():
 @pytest.mark.parametrize('size', [1, 200, 400])
 def test_a_plain_file_of_another_size_than_planned_is_refused(size):
     file, _ = stored(b'ab\n' * 100, 'corpus', False)
-    for item in plan_items(Split('train', Lines(), ((file,),)), (), 64):
+    for item in plan_items(Split('train', PlainText(), ((file,),)), (), 64):
         with pytest.raises(InputError, match=f'corpus has {size} bytes but had 300'):
             list(read_blocks(item, lambda path: io.BytesIO(bytes(size))))
 
@@ -274,7 +272,7 @@ def test_a_cut_off_gzip_file_is_refused_in_a_pair_too():
 def test_a_block_has_at_least_a_byte():
     part = TextRange(CorpusFile('s', 's', 1, False), 0, 1)
     with pytest.raises(ValueError, match='block_bytes'):
-        read_blocks(WorkItem('train', Lines(), 0, (part,)), io.BytesIO, 0)
+        read_blocks(WorkItem('train', PlainText(), 0, (part,)), io.BytesIO, 0)
 
 
 def row_texts(block):
@@ -285,7 +283,7 @@ def row_texts(block):
 
 
 def test_rows_follow_the_kind_of_the_block():
-    assert row_texts(Block('train', Lines(), 0, (BlockText(5, b'a\tb\n'),))) == [[b'a\tb']]
+    assert row_texts(Block('train', PlainText(), 0, (BlockText(5, b'a\tb\n'),))) == [[b'a\tb']]
     assert row_texts(Block('train', Tsv((1, 0)), 0, (BlockText(5, b'a\tb\n'),))) == [[b'b'], [b'a']]
     pair = Block('train', Bitext(), 0, (BlockText(5, b'a\nb\n'), BlockText(9, b'c\nd')))
     assert row_texts(pair) == [[b'a', b'b'], [b'c', b'd']]

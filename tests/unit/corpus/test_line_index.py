@@ -11,8 +11,10 @@ from hypothesis import strategies as st
 
 from tokcore.corpus.bitext import Bitext
 from tokcore.corpus.corpus import CorpusFile, Split
-from tokcore.corpus.formats import Lines, index_ranges
-from tokcore.corpus.line_index import after_newlines, count_lines, index_items, join_counts
+from tokcore.corpus.formats import index_ranges
+from tokcore.corpus.line_index import count_lines, index_items, join_counts
+from tokcore.corpus.line_reading import after_newlines
+from tokcore.corpus.plain_text import PlainText
 from tokcore.corpus.tsv import Tsv
 from tokcore.errors import InputError
 
@@ -98,7 +100,7 @@ def test_a_unit_is_8_to_16_mib_by_default():
 
 def test_only_bitext_is_indexed():
     file = CorpusFile('s', 's', 100, False)
-    for other in (Lines(), Tsv()):
+    for other in (PlainText(), Tsv()):
         assert not index_ranges(Split('train', other, ((file,),)), 64)
 
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from tokcore.corpus.bitext import Bitext
 from tokcore.corpus.corpus import CorpusFile, LongLine, Split, TextRange, WorkItem
-from tokcore.corpus.formats import Lines, index_ranges, plan_items, read_blocks
+from tokcore.corpus.formats import index_range, index_ranges, plan_items, read_blocks
 from tokcore.corpus.line_reading import (
     BEGINNING_BYTES,
     LongLineReader,
@@ -21,6 +21,7 @@ from tokcore.corpus.line_reading import (
     long_line,
     whole_lines,
 )
+from tokcore.corpus.plain_text import PlainText
 from tokcore.corpus.tsv import Tsv
 from tokcore.errors import InputError
 
@@ -114,8 +115,8 @@ def test_a_long_line_is_known_by_its_beginning():
 
 def test_a_line_ends_within_a_piece():
     reader = LongLineReader(0, 0)
-    assert reader.take(b'ab', 0) == 2 and not reader.is_ended
-    assert reader.take(b'b\nc\n', 0) == 2 and reader.is_ended
+    assert reader.add_up_to_end(b'ab', 0) == 2 and not reader.is_complete
+    assert reader.add_up_to_end(b'b\nc\n', 0) == 2 and reader.is_complete
 
 
 @pytest.mark.parametrize('line, expected', [(b'abc', False), (b'abc\n', False), (b'abcd', True)])
@@ -136,7 +137,9 @@ def plan(pairs, item_bytes, zipped=(False, False)):
     def open_binary(path):
         return io.BytesIO(contents[path])
 
-    index = [split.format.index(part, open_binary) for part in index_ranges(split, item_bytes)]
+    index = [
+        index_range(split.format, part, open_binary) for part in index_ranges(split, item_bytes)
+    ]
     items = plan_items(split, index, item_bytes)
     return [(item, *read_blocks(item, open_binary)) for item in items]
 
@@ -166,7 +169,7 @@ def test_ranges_of_plain_files_tile_them_in_order(sizes, item_bytes):
 
 def test_a_gzip_file_is_one_item():
     file = CorpusFile('a', 'a', 1000, True)
-    (item,) = plan_items(Split('train', Lines(), ((file,),)), (), 64)
+    (item,) = plan_items(Split('train', PlainText(), ((file,),)), (), 64)
     assert item.ranges == (TextRange(file, 0, 1000),)
 
 
@@ -236,7 +239,7 @@ def test_an_index_that_lacks_a_part_is_a_programmers_mistake():
     file = CorpusFile('s', 's', len(content), False)
     split = Split('train', Bitext(), ((file, file),))
     parts = index_ranges(split, 64)
-    index = [split.format.index(part, lambda path: io.BytesIO(content)) for part in parts]
+    index = [index_range(split.format, part, lambda path: io.BytesIO(content)) for part in parts]
     assert plan_items(split, index, 64)
     with pytest.raises(ValueError, match='line counts'):
         plan_items(split, index[1:], 64)
@@ -249,7 +252,7 @@ def test_items_cross_process_borders():
 
 
 @pytest.mark.parametrize(
-    ('format', 'files'), [(Bitext(), (FILE,)), (Lines(), (FILE, OTHER)), (Tsv(), (FILE, OTHER))]
+    ('format', 'files'), [(Bitext(), (FILE,)), (PlainText(), (FILE, OTHER)), (Tsv(), (FILE, OTHER))]
 )
 def test_as_many_files_belong_together_as_the_format_says(format, files):
     with pytest.raises(ValueError, match='do not go with'):
@@ -265,7 +268,7 @@ def test_columns_are_at_least_one_from_0_on(columns):
 def test_what_fingerprints_know_of_an_item_is_what_they_always_knew():
     source, target = TextRange(FILE, 2, 7), TextRange(OTHER, 0, 1, 3, 4)
     items = [
-        WorkItem('train', Lines(), 0, (source,)),
+        WorkItem('train', PlainText(), 0, (source,)),
         WorkItem('dev', Tsv((1, 0)), 3, (source,)),
         WorkItem('train', Bitext(), 1, (source, target)),
     ]

@@ -7,8 +7,10 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from tokcore.corpus.bitext_reading import bitext_rows
 from tokcore.corpus.corpus import Reject, Rows
-from tokcore.corpus.line_rows import bitext_rows, text_rows, tsv_rows
+from tokcore.corpus.line_rows import text_rows
+from tokcore.corpus.tsv_reading import tsv_rows
 from tokcore.text.normalizers import T2T_LINES
 from tokcore.text.rewriting import prepend
 from tokcore.text.unicode import valid_utf8_prefix

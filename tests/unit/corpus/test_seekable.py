@@ -11,9 +11,10 @@ from hypothesis import strategies as st
 from packed_in_parts import PACKERS, xz_of_blocks, zstd_with_table
 
 from tokcore.corpus.corpus import CorpusFile, Split
-from tokcore.corpus.formats import Lines, block_rows, index_ranges, plan_items, read_blocks
+from tokcore.corpus.formats import block_rows, index_range, index_ranges, plan_items, read_blocks
 from tokcore.corpus.jsonl import JsonLines
 from tokcore.corpus.line_reading import starting_lines
+from tokcore.corpus.plain_text import PlainText
 from tokcore.corpus.seekable import part_ends, text_from
 from tokcore.corpus.stats import block_checksums, join_checksums
 from tokcore.corpus.tsv import Tsv
@@ -32,7 +33,7 @@ def packed_file(packer, texts):
 
 def items_of(chosen, file, opened, item_bytes):
     split = Split('train', chosen, ((file,),))
-    index = [chosen.index(part, opened) for part in index_ranges(split, item_bytes)]
+    index = [index_range(chosen, part, opened) for part in index_ranges(split, item_bytes)]
     return plan_items(split, index, item_bytes)
 
 
@@ -59,7 +60,7 @@ def rows_of(chosen, file, opened, item_bytes, block_bytes=1 << 20):
 def test_every_line_is_read_once_wherever_a_file_is_cut(packer, texts, item_bytes, block_bytes):
     text = b''.join(texts)
     file, opened = packed_file(packer, texts)
-    rows, read = rows_of(Lines(), file, opened, item_bytes, block_bytes)
+    rows, read = rows_of(PlainText(), file, opened, item_bytes, block_bytes)
     places = itertools.accumulate((len(line) + 1 for line in text.split(b'\n')), initial=0)
     lines = zip(places, text.split(b'\n'), strict=False)
     assert rows == [(place, line.decode()) for place, line in lines if line]
@@ -74,7 +75,7 @@ def test_lines_that_are_too_long_have_their_places(packer, texts, item_bytes, bl
     file, opened = packed_file(packer, texts)
     rejects = [
         (reject.offset, reject.reason)
-        for item in items_of(Lines(), file, opened, item_bytes)
+        for item in items_of(PlainText(), file, opened, item_bytes)
         for block in read_blocks(item, opened, block_bytes, longest)
         for reject in block_rows(block, RAW_LINES).rejects
     ]
@@ -87,12 +88,12 @@ def test_lines_that_are_too_long_have_their_places(packer, texts, item_bytes, bl
 def test_there_are_as_many_items_as_parts_where_these_are_large(packer):
     texts = [b'a line\n' * 10, b'and one without an end', b' here\n' * 20, b'', b'the last\n']
     file, opened = packed_file(packer, texts)
-    items = items_of(Lines(), file, opened, 50)
+    items = items_of(PlainText(), file, opened, 50)
     assert [item.ranges[0].start for item in items] == [0, 71, 213]
     assert {item.ranges[0].decompressed for item in items} == {True}
     assert sum(item.stored_bytes for item in items) == len(b''.join(texts))
     assert not any(item.is_compressed for item in items)
-    assert len(items_of(Lines(), file, opened, file.size)) == 1
+    assert len(items_of(PlainText(), file, opened, file.size)) == 1
 
 
 @PACKED
@@ -174,10 +175,10 @@ def test_an_index_of_a_bomb_is_not_used():
 def test_indexes_of_other_files_are_refused():
     file, opened = packed_file('blocks of xz', [b'text\n' * 9, b'more\n' * 9])
     with pytest.raises(ValueError):
-        plan_items(Split('train', Lines(), ((file,),)), (), 10)
+        plan_items(Split('train', PlainText(), ((file,),)), (), 10)
     plain = dataclasses.replace(file, compressed=False)
     with pytest.raises(ValueError):
-        plan_items(Split('train', Lines(), ((plain,),)), [(10, 20)], 10)
+        plan_items(Split('train', PlainText(), ((plain,),)), [(10, 20)], 10)
 
 
 @given(st.text('a\n', max_size=20).map(str.encode), st.data())

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from tokcore.corpus.bitext import Bitext
 from tokcore.corpus.corpus import Block, BlockText, CorpusFile, Split
-from tokcore.corpus.formats import Lines, plan_items, read_blocks
+from tokcore.corpus.formats import plan_items, read_blocks
+from tokcore.corpus.plain_text import PlainText
 from tokcore.corpus.stats import (
     MOST_UNKNOWN_WORDS,
     LineTally,
@@ -135,7 +136,7 @@ def test_the_checksum_is_that_of_the_text_however_stored_or_cut(
     def open_binary(path):
         return io.BytesIO(content)
 
-    items = plan_items(Split('train', Lines(), ((file,),)), (), item_bytes)
+    items = plan_items(Split('train', PlainText(), ((file,),)), (), item_bytes)
     blocks = [block for item in items for block in read_blocks(item, open_binary, block_bytes)]
     joined = join_checksums(checksum for block in blocks for checksum in block_checksums(block))
     assert joined == checksum_file(file, open_binary)

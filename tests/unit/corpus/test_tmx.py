@@ -12,7 +12,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from tokcore.corpus.corpus import TOO_LONG, CorpusFile, Split
-from tokcore.corpus.formats import plan_items
+from tokcore.corpus.formats import plan_items, read_blocks
 from tokcore.corpus.stats import block_checksums, join_checksums
 from tokcore.corpus.tmx import Tmx
 from tokcore.corpus.tmx_reading import unit_rows
@@ -137,7 +137,7 @@ def read(data, form, piece=1 << 20, block_bytes=1 << 20, max_line_bytes=1 << 20)
     split = Split('train', form, ((file,),))
     blocks = []
     for item in plan_items(split):
-        blocks += item.format.read(item, lambda _: Pieces(data, piece), block_bytes, max_line_bytes)
+        blocks += read_blocks(item, lambda _: Pieces(data, piece), block_bytes, max_line_bytes)
     checksums = [each for block in blocks for each in block_checksums(block)]
     summary = join_checksums(checksums, len(data))
     assert (summary.bytes, summary.crc32c) == (len(data), google_crc32c.value(data))

@@ -6,8 +6,8 @@ from hypothesis import strategies as st
 from read_format import became_of
 
 from tokcore.corpus.fields import ExtraField
-from tokcore.corpus.line_rows import tsv_rows
 from tokcore.corpus.tsv import Tsv
+from tokcore.corpus.tsv_reading import tsv_rows
 from tokcore.errors import InputError
 from tokcore.text.normalizers import T2T_LINES
 
@@ -160,7 +160,7 @@ def test_the_last_column_is_the_rest_of_the_line(lines, columns):
 
 def test_it_may_be_a_field_that_goes_along():
     field = ExtraField('2', 'note', 'bytes')
-    rows = tsv_rows(b'a\tb\tc\td\r\n', 0, (0,), T2T_LINES, kept=[field], keep_tabs=True)
+    rows = tsv_rows(b'a\tb\tc\td\r\n', 0, (0,), T2T_LINES, extra_fields=[field], keep_tabs=True)
     [note] = rows.extra_features
     assert (rows.sides[0].row(0), note.values.row(0)) == ('a', 'c\td')
 

@@ -13,8 +13,9 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from tests.unit.counts.test_token_table import assert_sound, valid_characters
+from tokcore.corpus.bitext_reading import bitext_rows
 from tokcore.corpus.corpus import Rows
-from tokcore.corpus.line_rows import bitext_rows, text_rows
+from tokcore.corpus.line_rows import text_rows
 from tokcore.counts.counting import TokenAccumulator, TokenIndex
 from tokcore.counts.kernels import slot_shift, slot_tag
 from tokcore.counts.tables import merge_tables

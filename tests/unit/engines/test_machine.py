@@ -15,7 +15,7 @@ from pipelines.jobs.corpus import Corpus, CorpusInput
 from pipelines.jobs.job import CorpusReading, Execution
 from pipelines.jobs.shuffle_memory import refuse_too_large
 from tokcore.corpus.corpus import CorpusFile, Split
-from tokcore.corpus.formats import Lines
+from tokcore.corpus.plain_text import PlainText
 from tokcore.errors import InputError
 
 MIB = 1 << 20
@@ -244,7 +244,8 @@ def test_a_shuffle_in_memory_has_to_fit_into_what_is_left(monkeypatch, left, fit
     file = CorpusFile('/data/a', 'a', 100 * MIB, False)
     stored = StoredFile(file.path, file.name, file.size, 0)
     corpus = Corpus(
-        (Split('train', Lines(), ((file,),)),), (CorpusInput('train', 'text', 0, 0, file, stored),)
+        (Split('train', PlainText(), ((file,),)),),
+        (CorpusInput('train', 'text', 0, 0, file, stored),),
     )
     execution = Execution(choose_engine([], 1), item_bytes=8 * MIB, shuffle='engine')
     monkeypatch.setattr('pipelines.engines.runners.available_bytes', lambda: left)

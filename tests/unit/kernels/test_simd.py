@@ -25,7 +25,7 @@ USE_ALL = """
 import hashlib, random
 from tokcore import schemes, warm_up
 from tokcore.corpus.corpus import Block, BlockText, CorpusFile, Split
-from tokcore.corpus.formats import Lines
+from tokcore.corpus.plain_text import PlainText
 from tokcore.counts.tables import BlockCounter
 from tokcore.records.examples import Feature, FeatureEncoder, encode_block
 from tokcore.subword.learner import MemoryLearner
@@ -40,8 +40,8 @@ text = ''.join(
     for _ in range(150)
 ).encode()
 scheme = schemes.find_scheme()
-splits = (Split('train', Lines(), ((CorpusFile('text', 'text', len(text), False),),)),)
-block = Block('train', Lines(), 0, (BlockText(0, text),))
+splits = (Split('train', PlainText(), ((CorpusFile('text', 'text', len(text), False),),)),)
+block = Block('train', PlainText(), 0, (BlockText(0, text),))
 counter = BlockCounter(((0,),), scheme.normalizer, scheme.pre_tokenizer)
 counter.add(block, splits)
 [table] = counter.finish()

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from tokcore.corpus.bitext import Bitext
 from tokcore.corpus.corpus import Block, BlockText, CorpusFile, Split
-from tokcore.corpus.formats import Lines
+from tokcore.corpus.plain_text import PlainText
 from tokcore.encoding.vocabulary import NO_TEMPLATE
 from tokcore.errors import InputError
 from tokcore.records.examples import (
@@ -116,8 +116,8 @@ def encode(block, splits, sides):
 
 
 def test_the_first_line_that_is_not_spelled_is_named():
-    splits = (Split('train', Lines(), ((SOURCE,),)),)
-    block = Block('train', Lines(), 0, (BlockText(10, b'a\n\na a\nab\nb\n'),))
+    splits = (Split('train', PlainText(), ((SOURCE,),)),)
+    block = Block('train', PlainText(), 0, (BlockText(10, b'a\n\na a\nab\nb\n'),))
     with pytest.raises(InputError, match="^/source: the line at byte 17: no subtoken .*'ab'.*; "):
         encode(block, splits, 1)
 

@@ -12,7 +12,8 @@ from pipelines.transforms.encode_blocks import BlockEncoder, EncodedFeature, Spl
 from pipelines.transforms.read import READING
 from pipelines.transforms.stats import RejectionBudget
 from tokcore.corpus.corpus import CorpusFile, Split
-from tokcore.corpus.formats import Lines, plan_items
+from tokcore.corpus.formats import plan_items
+from tokcore.corpus.plain_text import PlainText
 from tokcore.errors import InputError
 from tokcore.records.examples import Feature
 from tokcore.schemes import find_scheme
@@ -37,7 +38,7 @@ def writing(tmp_path, vocabulary):
         path = tmp_path / 'text.gz'
         path.write_bytes(gzip.compress(text, mtime=0))
         file = CorpusFile(str(path), 'text.gz', path.stat().st_size, True)
-        split = Split('train', Lines(), ((file,),))
+        split = Split('train', PlainText(), ((file,),))
         layout = (SplitShards('train', 1, 1),)
         plan = ShufflePlan(
             str(tmp_path / 'runs'), bytes(16), layout, 4000, BLOCK_BYTES, max_line_bytes

@@ -8,10 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tokcore.corpus.fields import field_path
-from tokcore.corpus.jsonl_rows import json_rows
+from tokcore.corpus.jsonl_reading import WantedFields, json_rows
 from tokcore.text.normalizers import RAW_LINES
 
-PATHS = (('a',), ('b', 'c'))
+FIELDS = WantedFields((('a',), ('b', 'c')))
 
 TEXTS = st.text(st.characters(exclude_categories=['Cs']), max_size=8)
 VALUES = st.recursive(
@@ -50,7 +50,7 @@ def plain(line):
     if not isinstance(found, dict):
         return 'invalid_json'
     strings = []
-    for path in PATHS:
+    for path in FIELDS.paths:
         value = found
         for name in path:
             if not isinstance(value, dict) or name not in value:
@@ -66,7 +66,7 @@ def plain(line):
 
 def found_in(data, offset=0):
     """By the place of each line what became of it; lines that are empty lack."""
-    rows = json_rows(data, offset, PATHS, RAW_LINES)
+    rows = json_rows(data, offset, FIELDS, RAW_LINES)
     found = {reject.offset: reject.reason for reject in rows.rejects}
     for row, place in enumerate(rows.offsets.tolist()):
         found[place] = tuple(side.row(row) for side in rows.sides)

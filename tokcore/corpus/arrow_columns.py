@@ -1,4 +1,4 @@
-"""Columns of Arrow as rows of text, and as the features that go along with them."""
+"""Converts columns of Arrow to rows of text and to extra features, and rows to columns."""
 
 from __future__ import annotations
 
@@ -23,44 +23,43 @@ _LINE_FEED = read_only(np.frombuffer(b'\n', np.uint8))
 def extra_features(
     arrays: Sequence[pa.Array], fields: Sequence[ExtraField]
 ) -> tuple[list[ExtraFeature], dict[int, str]]:
-    """Returns columns, and by row the first reason why a value is none.
+    """Returns the features of fields, and the reason of each row with a value that does not fit.
 
-    Of such rows, and of those that are null, what is in the columns means nothing.
+    The values of such rows, and of null ones, have no meaning.
 
     Args:
-        arrays: of each field: text, or numbers.
-        fields: what they are to be.
+        arrays: of each field, with text or numbers.
+        fields: their names and kinds.
     """
-    bad: dict[int, str] = {}
-    columns = []
+    reasons: dict[int, str] = {}
+    features = []
     for array, field in zip(arrays, fields, strict=True):
-        values, wrong = _values(array, field)
-        columns.append(ExtraFeature(field.name, values))
+        values, does_not_fit = _values(array, field)
+        features.append(ExtraFeature(field.name, values))
         reason = UNKNOWN_LABEL if field.labels else WRONG_TYPE
-        for row in np.flatnonzero(wrong).tolist():
-            bad.setdefault(row, reason)
-    return columns, bad
+        for row in np.flatnonzero(does_not_fit).tolist():
+            reasons.setdefault(row, reason)
+    return features, reasons
 
 
 def extra_features_of_cells(
     cells: Sequence[Side], fields: Sequence[ExtraField]
 ) -> tuple[list[ExtraFeature], dict[int, str]]:
-    """Returns what `extra_features` does of texts in a row's line, that of the last without its '\\r'."""
+    """Does as `extra_features` with columns of lines; a '\\r' at the end of a cell is not part of it."""
     arrays = []
-    for each in cells:
-        ends = each.ends.copy()
-        if len(each.text):
-            ends -= (ends > each.starts) & (each.text[np.maximum(ends - 1, 0)] == 13)
-        arrays.append(side_array(Side(each.text, each.starts, ends)))
+    for cell in cells:
+        ends = cell.ends.copy()
+        if len(cell.text):
+            ends -= (ends > cell.starts) & (cell.text[np.maximum(ends - 1, 0)] == 13)
+        arrays.append(side_array(Side(cell.text, cell.starts, ends)))
     return extra_features(arrays, fields)
 
 
 def _values(array: pa.Array, field: ExtraField) -> tuple[np.ndarray | Side, np.ndarray]:
-    """Returns the values, and of which rows there is none: bool[rows]."""
+    """Returns the values, and the rows whose value does not fit: bool[rows]."""
     if field.labels:
-        names = pa.array([each.encode() for each in field.labels], pa.large_binary())
-        found = pc.index_in(array.cast(pa.large_binary()), names)
-        return _numbers(found, np.int64)
+        names = pa.array([label.encode() for label in field.labels], pa.large_binary())
+        return _numbers(pc.index_in(array.cast(pa.large_binary()), names), np.int64)
     if field.kind == BYTES:
         return array_side(array), np.zeros(len(array), bool)
     if pa.types.is_large_binary(array.type):
@@ -72,40 +71,38 @@ def _values(array: pa.Array, field: ExtraField) -> tuple[np.ndarray | Side, np.n
         return _numbers(array.cast(pa.int64()), np.int64)
     assert field.kind == FLOAT
     with np.errstate(over='ignore'):
-        values, wrong = _numbers(array.cast(pa.float64(), safe=False), np.float32)
-    return values, wrong | ~np.isfinite(values)
+        values, is_null = _numbers(array.cast(pa.float64(), safe=False), np.float32)
+    return values, is_null | ~np.isfinite(values)
 
 
 def _parsed(array: pa.LargeBinaryArray, kind: str) -> pa.Array:
-    """Returns texts as numbers, null where they are none."""
+    """Parses texts as numbers; null where they are not numbers."""
     pattern = _WHOLE if kind == INT else _NUMBER
     fits = pc.match_substring_regex(array, pattern)
-    kept = pc.if_else(fits, array, pa.scalar(None, pa.large_binary())).cast(pa.large_string())
-    plain = pc.replace_substring_regex(kept, r'^\+', '')
+    numbers = pc.if_else(fits, array, pa.scalar(None, pa.large_binary())).cast(pa.large_string())
+    plain = pc.replace_substring_regex(numbers, r'^\+', '')
     if kind == FLOAT:
         return plain.cast(pa.float64())
     try:
         return plain.cast(pa.int64())
     except pa.ArrowInvalid:
-        # Of 19 digits some are beyond 64 bits.
+        # Some numbers of 19 digits do not fit in 64 bits.
         words = plain.to_pylist()
-        return pa.array(
-            [
-                int(each) if each is not None and -(1 << 63) <= int(each) < 1 << 63 else None
-                for each in words
-            ],
-            pa.int64(),
-        )
+        fitting = [
+            int(word) if word is not None and -(1 << 63) <= int(word) < 1 << 63 else None
+            for word in words
+        ]
+        return pa.array(fitting, pa.int64())
 
 
 def _numbers(array: pa.Array, kind: type) -> tuple[np.ndarray, np.ndarray]:
-    wrong = array.is_null().to_numpy(zero_copy_only=False)
+    is_null = array.is_null().to_numpy(zero_copy_only=False)
     filled = array.fill_null(0).to_numpy(zero_copy_only=False)
-    return read_only(filled.astype(kind)), wrong
+    return read_only(filled.astype(kind)), is_null
 
 
 def array_side(array: pa.LargeBinaryArray) -> Side:
-    """Returns strings as rows, a line feed between them; what is null is empty."""
+    """Returns strings as rows with a line feed between them; null is an empty row."""
     _, offsets, values = array.buffers()
     bounds = np.zeros(1, np.int64)
     if len(array):
@@ -113,7 +110,7 @@ def array_side(array: pa.LargeBinaryArray) -> Side:
     text = np.frombuffer(values, np.uint8) if values else np.empty(0, np.uint8)
     ends = bounds[1:].copy()
     if array.null_count:
-        # What stands under a null is none of its row's.
+        # The buffer may have bytes for a null value.
         nulls = array.is_null().to_numpy(zero_copy_only=False)
         ends[nulls] = bounds[:-1][nulls]
     joined, starts, ends = prepend_rows(
@@ -123,7 +120,7 @@ def array_side(array: pa.LargeBinaryArray) -> Side:
 
 
 def side_array(side: Side) -> pa.LargeBinaryArray:
-    """Returns rows as strings of their own."""
+    """Returns rows as an array of strings, which copies their bytes."""
     data, offsets = pick_ranges(side.text, side.starts, side.ends)
     return pa.LargeBinaryArray.from_buffers(
         pa.large_binary(), len(side.starts), [None, pa.py_buffer(offsets), pa.py_buffer(data)]

@@ -1,0 +1,490 @@
+"""Reads tab-separated columns, with and without CSV's quotes.
+
+Without quotes a kernel finds the columns of each line. With quotes a kernel finds where records end,
+since a file is read in blocks, and Python's csv cuts each record into fields. Both follow one rule: a
+quote is special only at the beginning of a field, and within a field that began with one.
+"""
+
+from __future__ import annotations
+
+import csv
+import dataclasses
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from tokcore.corpus.archive_reading import text_pieces
+from tokcore.corpus.arrow_columns import extra_features, extra_features_of_cells
+from tokcore.corpus.corpus import (
+    INVALID_UTF8,
+    MAX_LINE_BYTES,
+    MISSING_COLUMN,
+    TOO_LONG,
+    Block,
+    BlockText,
+    CorpusFile,
+    ExtraFeature,
+    OpenBinary,
+    Reject,
+    Rows,
+    Split,
+    WorkItem,
+)
+from tokcore.corpus.fields import INVALID_CSV, ExtraField
+from tokcore.corpus.line_reading import BEGINNING_BYTES, LineReader, byte_ranges
+from tokcore.corpus.line_rows import line_reject, lines_of, long_rows, select_lines
+from tokcore.corpus.tsv import Tsv
+from tokcore.errors import InputError
+from tokcore.kernels.bytes import prepend_rows, row_offsets
+from tokcore.kernels.jit import kernel_without_allocation, read_only
+from tokcore.kernels.simd import CHUNK, byte_range_mask, trailing_zeros
+from tokcore.text.rows import Normalizer, Side
+
+_MOST_HEADER_BYTES = 1 << 20
+
+_FIELD_START, _PLAIN, _QUOTED, _CLOSED = range(4)
+_TAB, _NEWLINE, _QUOTE = 9, 10, 34
+_LINE_FEED = read_only(np.frombuffer(b'\n', np.uint8))
+
+_CHUNK = np.uint64(CHUNK)
+_0, _1 = np.uint64(0), np.uint64(1)
+
+COVERED, WITH_OTHERS, MISSING_COLUMN_CODE = range(3)
+"""What `cut_columns` says of a line: it has the wanted columns, others too, or too few."""
+
+
+class TsvReader(LineReader):
+    """Reads the columns of one or two texts, and those of extra fields."""
+
+    format: Tsv
+
+    def check(self, files: tuple[CorpusFile, ...], open_binary: OpenBinary) -> None:
+        if self.format.header:
+            _with_numbers(self.format, files[0], open_binary)
+            return
+        names = [column for column in self.format.all_columns if isinstance(column, str)]
+        if names:
+            raise InputError(
+                f'{", ".join(names)} is a name, and not a number from 0 on; give --header if the '
+                'first line names the columns'
+            )
+
+    def index_ranges(self, split: Split, item_bytes: int) -> Sequence[Any]:
+        return () if self.format.is_quoted else super().index_ranges(split, item_bytes)
+
+    def plan(
+        self, split: Split, index: Sequence[tuple[Any, ...]], item_bytes: int
+    ) -> list[WorkItem]:
+        if self.format.is_quoted:
+            return byte_ranges(split, max([1, *(file.size for (file,) in split.files)]))
+        return super().plan(split, index, item_bytes)
+
+    def read(
+        self, item: WorkItem, open_binary: OpenBinary, block_bytes: int, max_line_bytes: int
+    ) -> Iterator[Block]:
+        if self.format.header:
+            [text_range] = item.ranges
+            numbered = _with_numbers(self.format, text_range.file, open_binary)
+            item = dataclasses.replace(item, format=numbered)
+        if self.format.is_quoted:
+            return _read_records(item, open_binary, block_bytes, max_line_bytes)
+        return super().read(item, open_binary, block_bytes, max_line_bytes)
+
+    def rows(self, block: Block, normalizer: Normalizer) -> Rows:
+        declared = self.format
+        [text] = block.texts
+        data, offset = text.data, text.offset
+        if block.long_lines:
+            if declared.header and not offset:
+                return tsv_rows(b'', offset, declared.columns, normalizer)
+            return long_rows(block.long_lines[0], len(declared.sides), block.offset)
+        if declared.header and not offset:
+            offset = data.find(b'\n') + 1 or len(data)
+            data = data[offset:]
+        options = (declared.columns, normalizer, block.max_line_bytes, declared.extra_fields)
+        if declared.is_quoted:
+            rows = quoted_rows(data, offset, *options)
+        else:
+            rows = tsv_rows(data, offset, *options, declared.keep_tabs)
+        header_bytes = offset - text.offset
+        if not header_bytes:
+            return rows
+        # The rows' positions count from the beginning of the block, which has the header too.
+        return dataclasses.replace(
+            rows, offset=text.offset, line_starts=rows.line_starts + header_bytes
+        )
+
+
+def tsv_rows(
+    data: bytes,
+    offset: int,
+    columns: Sequence[int | str],
+    normalizer: Normalizer,
+    max_line_bytes: int = MAX_LINE_BYTES,
+    extra_fields: Sequence[ExtraField] = (),
+    keep_tabs: bool = False,
+) -> Rows:
+    """Returns the rows of a block of TAB-separated lines, one side for each 0-based column.
+
+    A blank line, or one with a blank column among these, is empty. A line with too few columns is
+    rejected, and so is one where the column of an extra field has a value of another kind. With
+    `keep_tabs` the last of all these columns is the rest of its line, tabs included.
+
+    Raises:
+        ValueError: no column, a negative one, or one that is a name.
+    """
+    numbers = [column for column in columns if isinstance(column, int)]
+    if len(numbers) < len(columns) or min(numbers, default=-1) < 0:
+        raise ValueError(f'columns must be at least one number from 0 on, not {columns!r}')
+    lines = lines_of(data, offset, max_line_bytes)
+    wanted = sorted({*numbers, *(int(field.field) for field in extra_fields)})
+    text = lines.side()
+    starts = np.empty((len(lines), len(wanted)), np.int64)
+    ends = np.empty((len(lines), len(wanted)), np.int64)
+    coverage = np.empty(len(lines), np.uint8)
+    wanted_array = np.array(wanted, np.int64)
+    cut_columns(text.text, text.starts, text.ends, wanted_array, keep_tabs, starts, ends, coverage)
+    cells = normalizer.apply(Side(text.text, starts.reshape(-1), ends.reshape(-1)))
+    damages = {}
+    for cell in sorted(cells.damages, reverse=True):  # the first one of a line remains
+        damages[cell // len(wanted)] = cells.damages[cell]
+    missing = _check_whole_lines(text, coverage, damages, normalizer)
+    sides = [
+        Side(
+            cells.side.text,
+            np.ascontiguousarray(cells.side.starts.reshape(starts.shape)[:, place]),
+            np.ascontiguousarray(cells.side.ends.reshape(ends.shape)[:, place]),
+        )
+        for place in map(wanted.index, numbers)
+    ]
+    is_row = np.ones(len(lines), bool)
+    for side in sides:
+        is_row &= side.ends > side.starts
+    is_row[list(damages)] = False
+    reasons = dict.fromkeys(missing, MISSING_COLUMN)
+    features: list[ExtraFeature] = []
+    if extra_fields:
+        rows = np.flatnonzero(is_row)
+        places = [wanted.index(int(field.field)) for field in extra_fields]
+        raw = [Side(text.text, starts[rows, place], ends[rows, place]) for place in places]
+        features, unfit = extra_features_of_cells(raw, extra_fields)
+        reasons |= {int(rows[row]): reason for row, reason in unfit.items()}
+        fits = np.ones(len(rows), bool)
+        fits[list(unfit)] = False
+        is_row[rows[~fits]] = False
+        features = [feature.select(fits) for feature in features]
+    rejects = (
+        lines.reject(line, reasons[line], 0)
+        if line in reasons
+        else line_reject([lines], [damages], line)
+        for line in sorted({*reasons, *damages, *lines.too_long})
+    )
+    selected = select_lines(lines, is_row, sides, rejects)
+    return dataclasses.replace(selected, extra_features=tuple(features)) if features else selected
+
+
+def _check_whole_lines(
+    text: Side, coverage: np.ndarray, damages: dict[int, int], normalizer: Normalizer
+) -> set[int]:
+    """Checks lines with columns beside the wanted ones, or with too few.
+
+    Adds invalid UTF-8 in other columns to `damages`. Returns the lines that lack a column and are
+    neither damaged nor blank.
+    """
+    unchecked = np.union1d(np.flatnonzero(coverage), np.array(list(damages), np.int64))
+    if not len(unchecked):
+        return set()
+    whole = normalizer.apply(text.take(unchecked))
+    damages.update((int(unchecked[row]), position) for row, position in whole.damages.items())
+    has_text = whole.side.ends > whole.side.starts
+    lacking = unchecked[has_text & (coverage[unchecked] == MISSING_COLUMN_CODE)]
+    return set(lacking.tolist()) - damages.keys()
+
+
+def _with_numbers(declared: Tsv, file: CorpusFile, open_binary: OpenBinary) -> Tsv:
+    """Returns the format of one file, with numbers for the columns that were given by name."""
+    numbers = column_numbers(file, open_binary, declared.all_columns, declared.is_quoted)
+    texts = len(declared.columns)
+    extra = [
+        f'{number}={field.name}:{field.kind}'
+        for number, field in zip(numbers[texts:], declared.extra_fields, strict=True)
+    ]
+    if declared.label is None:
+        return dataclasses.replace(declared, columns=numbers[:texts], keep=tuple(extra))
+    label = f'{numbers[texts]}:{declared.extra_fields[0].kind}'
+    return dataclasses.replace(
+        declared, columns=numbers[:texts], keep=tuple(extra[1:]), label=label
+    )
+
+
+def column_numbers(
+    file: CorpusFile, open_binary: OpenBinary, columns: Sequence[int | str], is_quoted: bool
+) -> tuple[int, ...]:
+    """Returns the numbers of columns, some of which are given by name.
+
+    Raises:
+        InputError: the file cannot be read, or its header lacks a name or has it twice.
+    """
+    names = _header(file, open_binary, is_quoted)
+    numbers = []
+    for column in columns:
+        if isinstance(column, str) and names.count(column) != 1:
+            problem = 'no column' if column not in names else 'several columns'
+            raise InputError(
+                f'{file.path} has {problem} {column!r} in its header, which is '
+                f'{", ".join(names[:50])}; choose others with --columns'
+            )
+        numbers.append(names.index(column) if isinstance(column, str) else column)
+    return tuple(numbers)
+
+
+def _header(file: CorpusFile, open_binary: OpenBinary, is_quoted: bool) -> list[str]:
+    line = b''
+    for piece in text_pieces(file, open_binary):
+        line += piece
+        if b'\n' in piece or len(line) > _MOST_HEADER_BYTES:
+            break
+    line = line.partition(b'\n')[0].removesuffix(b'\r').removeprefix(b'\xef\xbb\xbf')
+    try:
+        text = line[:_MOST_HEADER_BYTES].decode()
+    except UnicodeDecodeError as error:
+        raise InputError(
+            f'{file.path}: the header is not UTF-8 at byte {error.start}; mend it'
+        ) from error
+    return _quoted_names(file, text) if is_quoted else text.split('\t')
+
+
+def _quoted_names(file: CorpusFile, text: str) -> list[str]:
+    # The empty line is read as part of a field whose quote is not closed.
+    reader = csv.reader([text + '\n', ''], delimiter='\t')
+    try:
+        csv.field_size_limit(max(csv.field_size_limit(), len(text) + 1))
+        names = next(reader)
+    except csv.Error as error:
+        raise InputError(f'{file.path}: the header is no CSV ({error}); mend it') from error
+    if reader.line_num > 1:
+        raise InputError(f'{file.path}: a quote in the header is not closed in its line; mend it')
+    return names
+
+
+def _read_records(
+    item: WorkItem, open_binary: OpenBinary, block_bytes: int, max_line_bytes: int
+) -> Iterator[Block]:
+    """Yields the blocks of a whole file, of whole records.
+
+    Raises:
+        InputError: the file cannot be read, or a record is longer than a line may be.
+    """
+    [text_range] = item.ranges
+    file, state, offset, data = text_range.file, 0, 0, bytearray()
+    for piece in text_pieces(file, open_binary):
+        ends = np.empty(len(piece), np.int64)
+        count, state = end_records(np.frombuffer(piece, np.uint8), state, ends)
+        before = len(data)
+        data += piece
+        if count:
+            complete = before + int(ends[count - 1])
+            if complete >= block_bytes:
+                yield _block(item, offset, bytes(data[:complete]), max_line_bytes)
+                offset += complete
+                del data[:complete]
+        elif len(data) > block_bytes + max_line_bytes:
+            raise InputError(
+                f'{file.path}: what begins at or behind byte {offset} has no end within '
+                f'{len(data)} bytes; is a quote not closed? give --quoting=none if quotes are text'
+            )
+    if data:
+        yield _block(item, offset, bytes(data), max_line_bytes)
+
+
+def _block(item: WorkItem, offset: int, data: bytes, max_line_bytes: int) -> Block:
+    text = BlockText(offset, data)
+    return Block(item.split, item.format, item.file_index, (text,), max_line_bytes)
+
+
+def quoted_rows(
+    data: bytes,
+    offset: int,
+    columns: Sequence[int | str],
+    normalizer: Normalizer,
+    max_line_bytes: int = MAX_LINE_BYTES,
+    extra_fields: Sequence[ExtraField] = (),
+) -> Rows:
+    """Returns the rows of a block of whole records, one side for each 0-based column.
+
+    A blank record, or one with a blank column among these, is empty. A record is rejected if it has
+    too few columns, if Python's csv refuses it, if its last quote is not closed, or if the value of
+    an extra field is of another kind.
+    """
+    ends = np.empty(len(data), np.int64)
+    count, state = end_records(np.frombuffer(data, np.uint8), 0, ends)
+    bounds = [0, *ends[:count].tolist()]
+    if bounds[-1] < len(data):
+        bounds.append(len(data))
+    unclosed = len(bounds) - 2 if state == _QUOTED else None
+    reasons: dict[int, str] = {}
+    records: list[int] = []
+    wanted = [*map(int, columns), *(int(field.field) for field in extra_fields)]
+    cells: list[list[bytes]] = [[] for _ in wanted]
+    for number, (start, end) in enumerate(zip(bounds, bounds[1:], strict=False)):
+        record = data[start:end].removesuffix(b'\n')
+        if len(record) > max_line_bytes:
+            reasons[number] = TOO_LONG
+            continue
+        fields = _fields(record) if number != unclosed else None
+        if fields is None:
+            reasons[number] = INVALID_CSV
+        elif (text := _decoded(record)) is None:
+            reasons[number] = INVALID_UTF8
+        elif not text.strip():
+            continue
+        elif len(fields) <= max(wanted):
+            reasons[number] = MISSING_COLUMN
+        else:
+            records.append(number)
+            for cell, column in zip(cells, wanted, strict=True):
+                cell.append(fields[column])
+    is_row = np.ones(len(records), bool)
+    arrays = [pa.array(cell, pa.large_binary()) for cell in cells[len(columns) :]]
+    features, unfit = extra_features(arrays, extra_fields)
+    for row, reason in unfit.items():
+        reasons[records[row]] = reason
+        is_row[row] = False
+    sides = [normalizer.apply(_side(cell)).side for cell in cells[: len(columns)]]
+    for side in sides:
+        is_row &= side.ends > side.starts
+    rows = np.flatnonzero(is_row)
+    line_starts = np.array(bounds[:-1], np.int64)[np.array(records, np.int64)[rows]]
+    lines = len(bounds) - 1
+    return Rows(
+        sides=tuple(side.take(rows) for side in sides),
+        offset=offset,
+        line_starts=line_starts,
+        lines=lines,
+        empty=lines - len(rows) - len(reasons),
+        rejects=tuple(
+            _reject(reason, offset + bounds[number], data[bounds[number] : bounds[number + 1]])
+            for number, reason in sorted(reasons.items())
+        ),
+        extra_features=tuple(feature.select(rows) for feature in features),
+    )
+
+
+def _fields(record: bytes) -> list[bytes] | None:
+    # As Latin-1 each byte is a character, and csv gives a meaning to its separators only.
+    text = record.removesuffix(b'\r').decode('latin-1')
+    csv.field_size_limit(max(csv.field_size_limit(), len(text) + 1))
+    try:
+        # As one line: of several, csv would take a lone carriage return for the record's end.
+        fields = next(csv.reader([text], delimiter='\t'), [])
+    except csv.Error:
+        return None
+    return [field.encode('latin-1') for field in fields]
+
+
+def _decoded(record: bytes) -> str | None:
+    try:
+        return record.decode()
+    except UnicodeDecodeError:
+        return None
+
+
+def _side(strings: Sequence[bytes]) -> Side:
+    """Returns strings as rows, with a line feed between them."""
+    offsets = row_offsets(np.array([len(string) for string in strings], np.int64))
+    text = read_only(np.frombuffer(b''.join(strings), np.uint8))
+    joined, starts, ends = prepend_rows(
+        text, read_only(offsets[:-1].copy()), read_only(offsets[1:].copy()), _LINE_FEED
+    )
+    return Side(joined, starts + 1, ends)
+
+
+def _reject(reason: str, offset: int, record: bytes) -> Reject:
+    line = record.removesuffix(b'\n')
+    if reason == TOO_LONG:
+        return Reject(reason, 0, offset, offset, line[:BEGINNING_BYTES], len(line))
+    damage = 0
+    if reason == INVALID_UTF8:
+        try:
+            line.decode()
+        except UnicodeDecodeError as error:
+            damage = error.start
+    return Reject(reason, 0, offset, offset + damage, line)
+
+
+@kernel_without_allocation
+def end_records(data, state, ends):
+    """Writes the position after each record to `ends`; returns their number and the new state.
+
+    `state` is that before `data`, 0 at the beginning of a record; `ends` is int64[len(data)].
+    """
+    count = 0
+    for position in range(len(data)):
+        byte = data[position]
+        if state == _QUOTED:
+            if byte == _QUOTE:
+                state = _CLOSED
+        elif byte == _NEWLINE:
+            ends[count] = position + 1
+            count += 1
+            state = _FIELD_START
+        elif byte == _TAB:
+            state = _FIELD_START
+        elif byte == _QUOTE and state != _PLAIN:
+            state = _QUOTED  # a field's first, or the second of two
+        else:
+            state = _PLAIN
+    return count, state
+
+
+@kernel_without_allocation
+def cut_columns(data, starts, ends, columns, keeps_tabs, cell_starts, cell_ends, coverage):
+    """Finds the wanted columns of each line, and whether the line has others.
+
+    `columns` int64[c], ascending; with `keeps_tabs` the last of them ends at the line's end.
+    Written are `cell_starts` and `cell_ends`, int64[lines, c], where a missing column is empty, at the
+    line's end; and `coverage`, uint8[lines]: `COVERED`, `WITH_OTHERS` or `MISSING_COLUMN_CODE`.
+    """
+    for line in range(len(starts)):
+        end = ends[line]
+        start = starts[line]
+        column = 0
+        found = 0
+        coverage[line] = COVERED
+        while found < len(columns) and start <= end:
+            tab = find_tab(data, start, end)
+            if columns[found] == column:
+                if keeps_tabs and found + 1 == len(columns):
+                    tab = end
+                cell_starts[line, found] = start
+                cell_ends[line, found] = tab
+                found += 1
+            else:
+                coverage[line] = WITH_OTHERS
+            start = tab + 1
+            column += 1
+        if start <= end:
+            coverage[line] = WITH_OTHERS
+        if found < len(columns):
+            coverage[line] = MISSING_COLUMN_CODE
+        for missing in range(found, len(columns)):
+            cell_starts[line, missing] = end
+            cell_ends[line, missing] = end
+
+
+@kernel_without_allocation
+def find_tab(data, start, end):
+    """Returns the position of the first TAB in data[start:end], or `end`."""
+    position, last = np.uint64(start), np.uint64(end)
+    while position < last and position + _CHUNK <= np.uint64(len(data)):
+        tabs = byte_range_mask(data, position, 0x09, 0x09)
+        if tabs != _0:
+            return np.int64(min(position + trailing_zeros(tabs), last))
+        position += _CHUNK
+    while position < last:
+        if data[position] == 0x09:
+            return np.int64(position)
+        position += _1
+    return np.int64(last)
