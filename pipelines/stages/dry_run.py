@@ -85,9 +85,7 @@ def _first_block(
     reading: CorpusReading, item_bytes: int, split: Split, file_index: int, open_binary: OpenBinary
 ) -> str:
     paths = ' and '.join(file.path for file in split.files_at(file_index))
-    block = read_first_block(
-        split, file_index, open_binary, item_bytes, reading.max_line_bytes
-    )
+    block = read_first_block(split, file_index, open_binary, item_bytes, reading.max_line_bytes)
     if block is None:
         return f'{paths}: empty'
     rows = select_rows(block, reading.corpus.splits, reading.scheme.normalizer)

@@ -194,7 +194,10 @@ output = "out"
 def test_a_dry_run_tells_the_sample(small, tmp_path, capsys):
     asked = ['build', *pairs_of(small), *DATASET, '--dry-run', '--output', tmp_path / 'out']
     for sample, said in (
-        ('t2t:100MB', 'every n-th line of each training file until they have 100,000,000 characters'),
+        (
+            't2t:100MB',
+            'every n-th line of each training file until they have 100,000,000 characters',
+        ),
         ('uniform:0.25', '0.25 of the training rows'),
     ):
         capsys.readouterr()

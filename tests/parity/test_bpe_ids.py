@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tokcore.bpe.codes import NmtVocabulary, CodesSegmenter, parse_nmt_codes
+from tokcore.bpe.codes import CodesSegmenter, NmtVocabulary, parse_nmt_codes
 from tokcore.bpe.options import BpeOptions
 from tokcore.bpe.scheme import BpeScheme
 from tokcore.bpe.vocabulary import SPLIT_PATTERNS
