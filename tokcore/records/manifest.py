@@ -9,6 +9,7 @@ between two equal runs: no path, no time. This module declares what it holds, an
 from __future__ import annotations
 
 import dataclasses
+import functools
 import json
 import types
 import typing
@@ -235,16 +236,26 @@ def _records(kind: type, fields: object) -> tuple[Any, ...]:
 
 def _check_types(record: Any) -> None:
     """Raises TypeError if a field is not of its type; JSON may hold anything."""
-    hints = typing.get_type_hints(type(record))
-    for field in dataclasses.fields(record):
+    for name, kinds in _field_types(type(record)):
+        if not isinstance(getattr(record, name), kinds):
+            raise TypeError(
+                f'{name} is not of the type {" | ".join(kind.__name__ for kind in kinds)}'
+            )
+
+
+@functools.cache
+def _field_types(record_type: type) -> tuple[tuple[str, tuple[type, ...]], ...]:
+    """Returns each field's name and the types that its value may have; slow, so once for a class."""
+    hints = typing.get_type_hints(record_type)
+    types_of = []
+    for field in dataclasses.fields(record_type):
         hint = hints[field.name]
         is_union = typing.get_origin(hint) in (typing.Union, types.UnionType)
-        kinds = [
-            typing.get_origin(kind) or kind
-            for kind in (typing.get_args(hint) if is_union else [hint])
-        ]
-        if not isinstance(getattr(record, field.name), tuple(kinds)):
-            raise TypeError(f'{field.name} is not of the type {hint}')
+        alternatives = typing.get_args(hint) if is_union else (hint,)
+        types_of.append(
+            (field.name, tuple(typing.get_origin(kind) or kind for kind in alternatives))
+        )
+    return tuple(types_of)
 
 
 def _reason(error: Exception) -> str:
