@@ -1,4 +1,4 @@
-"""The input files that a command line names, as the corpus of a job.
+"""The input files of a command line or a job file, as the corpus of a job.
 
 Each format has options of its own. Files on the web are fetched first, and names that the
 filesystem cannot hold are refused before any work.
@@ -21,32 +21,31 @@ from tokcore.corpus.formats import CorpusFormat, all_formats
 from tokcore.errors import InputError
 from tokcore.options import shown
 
-_USUAL_NAME = 255  # bytes, where the system does not tell; all usual filesystems have this
+_USUAL_NAME = 255  # bytes, if the system states no limit; all usual filesystems have this one
 _USUAL_PATH = 4096
 
 _ROOM_BELOW = 512
-"""Bytes of path that a run takes below its output or work folder: folders of attempts and of a
-learner's rounds, and in them a name of at most 255."""
+"""Bytes of path that a run needs below its output or work folder: for folders of attempts and of a
+learner's rounds, and a name of at most 255 in them."""
 
 
 def resolve_corpus(
     options: argparse.Namespace, splits: Sequence[str], folder: str
 ) -> Corpus | None:
-    """Returns the corpus of some splits; None of a dry run where not all of it is there.
+    """Returns the corpus of some splits; None for a dry run if inputs still have to be fetched.
 
-    What would be fetched is printed then, and all other paths are looked for.
+    A dry run then prints what would be fetched, and all other paths are looked up.
 
     Args:
         options: of a command.
-        splits: that it reads.
-        folder: of its output, where the work folder is if none is given.
+        splits: that the command reads.
+        folder: of the output; the default work folder is in it.
 
     Raises:
-        InputError: what is given for the splits does not go together, is not there, or cannot be
-            fetched.
+        InputError: the inputs of the splits do not go together, do not exist, or cannot be fetched.
     """
-    corpus = _found_corpus(options, splits, folder)
-    if corpus and options.keep_rejected and not any(each.filters for each in corpus.splits):
+    corpus = _find_or_fetch(options, splits, folder)
+    if corpus and options.keep_rejected and not any(split.filters for split in corpus.splits):
         raise InputError(
             '--keep-rejected keeps what --clean drops, and no split has it; leave it out (with '
             '--on-error=skip lines that cannot be used are kept in any case)'
@@ -54,17 +53,19 @@ def resolve_corpus(
     return corpus
 
 
-def _found_corpus(options: argparse.Namespace, splits: Sequence[str], folder: str) -> Corpus | None:
-    given, keeps = split_paths(options, splits), options.keep_rejected
+def _find_or_fetch(
+    options: argparse.Namespace, splits: Sequence[str], folder: str
+) -> Corpus | None:
+    datasets, keeps = split_paths(options, splits), options.keep_rejected
     if not options.fetch:
-        return find_corpus(given, keeps_dropped=keeps)
-    paths = [path for each in given for paths in each.paths.values() for path in paths]
+        return find_corpus(datasets, keeps_dropped=keeps)
+    paths = [path for dataset in datasets for role in dataset.paths.values() for path in role]
     work = WorkFolder(filesystem.absolute(options.work) if options.work else None, folder).path
     if not options.dry_run:
-        return find_corpus(given, fetch_all(paths, work), keeps)
-    there, missing = fetched_before(paths, work)
+        return find_corpus(datasets, fetch_all(paths, work), keeps)
+    fetched, missing = fetched_before(paths, work)
     if not missing:
-        return find_corpus(given, there, keeps)
+        return find_corpus(datasets, fetched, keeps)
     for path in paths:
         if not is_web_address(path):
             find_files(path)
@@ -73,113 +74,108 @@ def _found_corpus(options: argparse.Namespace, splits: Sequence[str], folder: st
 
 
 def names_files(options: argparse.Namespace) -> bool:
-    """Tells whether files of a training corpus are given, or what is to be done with their rows."""
+    """Returns whether the options name files of a training corpus, or filters of their rows."""
     return bool(
-        'train' in getattr(options, 'datasets', {})
+        'train' in options.datasets
         or options.clean
-        or any(getattr(options, role) for each in all_formats() for role in each.roles)
+        or any(getattr(options, role) for kind in all_formats() for role in kind.roles)
     )
 
 
 def split_paths(options: argparse.Namespace, splits: Sequence[str]) -> list[SplitPaths]:
-    """Returns what is given for each split, of those for which files are given.
+    """Returns the datasets of the splits for which there are files.
 
-    Files of a split on the command line take the place of a job file's, and so do filters.
+    Files and filters of a split on the command line take the place of those in a job file.
 
     Raises:
         InputError: no training corpus, options that do not go together, or splits of another shape.
     """
-    chosen = {split: _chosen_format(options, split) for split in splits}
-    of_job = getattr(options, 'datasets', {})
-    if chosen['train'] is None and 'train' not in of_job:
+    formats = {split: _chosen_format(options, split) for split in splits}
+    if formats['train'] is None and 'train' not in options.datasets:
         choices = [
-            ' with '.join(split_flag('train', role) for role in each.roles)
-            for each in all_formats()
+            ' with '.join(split_flag('train', role) for role in kind.roles)
+            for kind in all_formats()
         ]
         raise InputError(f'no training corpus given: {", or ".join(choices)}')
-    found: list[SplitPaths] = []
-    for split, given in chosen.items():
+    datasets: list[SplitPaths] = []
+    for split, kind in formats.items():
         clean = getattr(options, option_name(split, 'clean'))
-        if given is None:
-            of_split = of_job.get(split, ())
-            if clean and not of_split:
-                raise InputError(
-                    f'{split_flag(split, "clean")} is for the rows of a {split} corpus, and there '
-                    'is none; leave it out, or give one'
-                )
-            if clean is not None:
-                of_split = [dataclasses.replace(each, clean=clean) for each in of_split]
-            found += of_split
+        if kind is not None:
+            paths = {role: getattr(options, option_name(split, role)) for role in kind.roles}
+            format_options = _format_options(options, split, kind)
+            datasets.append(SplitPaths(split, kind.name, paths, format_options, clean=clean or ()))
             continue
-        paths = {role: getattr(options, option_name(split, role)) for role in given.roles}
-        found.append(
-            SplitPaths(
-                split, given.name, paths, _format_options(options, split, given), clean=clean or ()
+        of_job = options.datasets.get(split, ())
+        if clean and not of_job:
+            raise InputError(
+                f'{split_flag(split, "clean")} is for the rows of a {split} corpus, and there '
+                'is none; leave it out, or give one'
             )
-        )
-    _check_sides(found)
-    return found
+        if clean is not None:
+            of_job = [dataclasses.replace(dataset, clean=clean) for dataset in of_job]
+        datasets += of_job
+    _check_same_shape(datasets)
+    return datasets
 
 
 def _chosen_format(options: argparse.Namespace, split: str) -> type[CorpusFormat] | None:
-    """The format of which files are given for a split."""
-    given = {
-        each: [role for role in each.roles if getattr(options, option_name(split, role))]
-        for each in all_formats()
+    """Returns the format of the files of a split on the command line."""
+    roles = {
+        kind: [role for role in kind.roles if getattr(options, option_name(split, role))]
+        for kind in all_formats()
     }
-    chosen = [each for each, roles in given.items() if roles]
+    chosen = [kind for kind in roles if roles[kind]]
     if len(chosen) > 1:
-        names = ['/'.join(split_flag(split, role) for role in each.roles) for each in chosen]
+        names = ['/'.join(split_flag(split, role) for role in kind.roles) for kind in chosen]
         raise InputError(f'{" and ".join(names)} exclude each other; give one of them')
-    for each in chosen:
-        for role in each.roles:
-            if role not in given[each]:
+    for kind in chosen:
+        for role in kind.roles:
+            if role not in roles[kind]:
                 missing = split_flag(split, role)
-                raise InputError(f'{missing} is missing: {each.name} needs both sides')
+                raise InputError(f'{missing} is missing: {kind.name} needs both sides')
     return chosen[0] if chosen else None
 
 
-def _option_names(each: type[CorpusFormat]) -> list[str]:
-    return [field.name for field in dataclasses.fields(each)]
-
-
 def _format_options(
-    options: argparse.Namespace, split: str, given: type[CorpusFormat]
+    options: argparse.Namespace, split: str, kind: type[CorpusFormat]
 ) -> Mapping[str, object]:
-    """A split's options of its format; what is not given is the training corpus's."""
-    found = {}
-    for name in _option_names(given):
-        values = [getattr(options, option_name(each, name)) for each in (split, 'train')]
-        value = next((each for each in values if each is not None), None)
-        if value is not None:
-            found[name] = value
-    return found
+    """Returns the options of a split's format; those of the training corpus are the defaults."""
+    values = {}
+    for declaration in dataclasses.fields(kind):
+        name = declaration.name
+        for owner in (split, 'train'):
+            value = getattr(options, option_name(owner, name))
+            if value is not None:
+                values[name] = value
+                break
+    return values
 
 
-def _check_sides(found: Sequence[SplitPaths]) -> None:
-    if len({len(each.chosen_format.sides) for each in found}) > 1:
-        single = [each for each in all_formats() if len(each().sides) == 1]
-        names = ' or '.join(split_flag('train', each.roles[0]) for each in single)
+def _check_same_shape(datasets: Sequence[SplitPaths]) -> None:
+    if len({len(dataset.chosen_format.sides) for dataset in datasets}) > 1:
+        single = [kind for kind in all_formats() if len(kind().sides) == 1]
+        names = ' or '.join(split_flag('train', kind.roles[0]) for kind in single)
         raise InputError(f'the splits must all be pairs, or all {names}')
-    for each in found[1:]:
-        features = [one.chosen_format.features for one in (found[0], each)]
+    for dataset in datasets[1:]:
+        pair = (datasets[0], dataset)
+        features = [each.chosen_format.features for each in pair]
         if features[0] != features[1]:
-            named = ' and '.join(
-                f'{one.dataset or one.split} {", ".join(names)}'
-                for one, names in zip((found[0], each), features, strict=True)
+            described = ' and '.join(
+                f'{each.dataset or each.split} {", ".join(names)}'
+                for each, names in zip(pair, features, strict=True)
             )
-            raise InputError(f'all examples must have the same features, and there are of {named}')
+            raise InputError(
+                f'all examples must have the same features, and there are of {described}'
+            )
 
 
 def refuse_long_names(folder: str, names: Iterable[str], option: str) -> None:
-    """Refuses names that the filesystem of a folder, which need not exist yet, cannot hold.
-
-    On object stores, which have no folders, nothing is refused.
+    """Refuses names that the filesystem of a folder cannot hold; an object store refuses none.
 
     Args:
-        folder: an absolute path.
+        folder: an absolute path; the folder need not exist.
         names: of files to be made in it.
-        option: that decides the names, as `--name`.
+        option: that determines the names, as `--name`.
 
     Raises:
         InputError: a name, or the path, is too long.
@@ -192,10 +188,10 @@ def refuse_long_names(folder: str, names: Iterable[str], option: str) -> None:
     longest = _limit(above, 'PC_NAME_MAX', _USUAL_NAME)
     for part in folder.split(os.sep):
         if len(os.fsencode(part)) > longest:
-            raise InputError(_sentence(part, above, longest, '--output or --work'))
+            raise _too_long(part, above, longest, '--output or --work')
     for name in names:
         if len(os.fsencode(name)) > longest:
-            raise InputError(_sentence(name, above, longest, option))
+            raise _too_long(name, above, longest, option)
     whole = _limit(above, 'PC_PATH_MAX', _USUAL_PATH)
     size = len(os.fsencode(folder))
     if size + _ROOM_BELOW > whole:
@@ -208,13 +204,13 @@ def refuse_long_names(folder: str, names: Iterable[str], option: str) -> None:
 def _limit(folder: str, name: str, usual: int) -> int:
     try:
         limit = os.pathconf(folder, name)
-    except (AttributeError, OSError, ValueError):  # not on this system, or not for this folder
+    except (AttributeError, OSError, ValueError):  # unknown to this system, or for this folder
         return usual
     return limit if limit > 0 else usual
 
 
-def _sentence(name: str, folder: str, longest: int, option: str) -> str:
-    return (
+def _too_long(name: str, folder: str, longest: int, option: str) -> InputError:
+    return InputError(
         f'the name {shown(name)} would have {len(os.fsencode(name))} bytes, and names in {folder} '
         f'have at most {longest}; give a shorter {option}'
     )

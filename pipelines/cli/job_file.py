@@ -7,8 +7,9 @@ import difflib
 import os
 import re
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from pipelines.files import filesystem
 from pipelines.jobs.corpus import SplitPaths
@@ -32,7 +33,7 @@ from tokcore.options import (
 )
 
 _PATHS = (path, output_path, vocabulary_path, work_path)
-_NO_UTF8 = 'a path is not UTF-8, and a job file cannot hold it; rename the file'
+_NOT_UTF8 = 'a path is not UTF-8, and a job file cannot hold it; rename the file'
 _NOT_OF_A_JOB = ('print_job', 'dry_run')
 
 if sys.version_info >= (3, 11):
@@ -44,10 +45,10 @@ _HEADER = re.compile(r'\s*(\[\[?)\s*([^\[\]]+?)\s*\]\]?\s*(?:#.*)?$')
 _KEY = re.compile(r'\s*(?:"([^"]*)"|\'([^\']*)\'|([A-Za-z0-9_-]+))\s*[=.]')
 
 _MOST_BYTES = 8 << 20
-"""Fifty thousand paths; what is made of a file takes up to a hundred times as much memory."""
+"""Fifty thousand paths; a file takes up to a hundred times its size of memory when it is parsed."""
 
 _MOST_PARTS = 16
-"""Of a key, as `a.b.c`. Job files have two; time and memory are as the square of them."""
+"""Of a key, as `a.b.c`. Job files have two; time and memory grow with the square."""
 
 _STRING_OR_COMMENT = re.compile(
     r"""\"{3}(?:[^\\]|\\.)*?(?:\"{3}|\Z) | '{3}.*?(?:'{3}|\Z)
@@ -58,17 +59,17 @@ _PART = r'[A-Za-z0-9_-]+'
 _LONG_KEY = re.compile(rf'(?<![A-Za-z0-9_-]){_PART}(?:[ \t]*\.[ \t]*{_PART}){{{_MOST_PARTS}}}')
 
 _LARGEST = (1 << 63) - 1
-"""As TOML has it. Python reads larger numbers, but of some thousand digits makes no text again."""
+"""The bound of TOML. Python reads larger numbers, but cannot print those of thousands of digits."""
 
 
 def job_text(command: Command, given: Mapping[str, object], datasets: Sequence[SplitPaths]) -> str:
-    """Returns the job file of what was given to a command.
+    """Returns the job file that stands for the options given to a command.
 
-    Paths are made absolute, since nobody knows where the file will lie.
+    Paths are made absolute, because the file may be stored anywhere.
 
     Args:
         command: whose options these are.
-        given: values by `Declared.key`; what has its default is not there.
+        given: values by `Declared.key`, without defaults.
         datasets: of all splits.
 
     Raises:
@@ -76,9 +77,9 @@ def job_text(command: Command, given: Mapping[str, object], datasets: Sequence[S
     """
     import tomli_w
 
-    tables: dict[str, object] = {}
-    for each in datasets:
-        tables.setdefault(each.split, []).append(_dataset_table(each))
+    tables: dict[str, Any] = {}
+    for dataset in datasets:
+        tables.setdefault(dataset.split, []).append(_dataset_table(dataset))
     for section in command.sections:
         for option in command.of_section(section):
             if option.key in given and option.key not in _NOT_OF_A_JOB:
@@ -88,29 +89,29 @@ def job_text(command: Command, given: Mapping[str, object], datasets: Sequence[S
     try:
         text.encode()
     except UnicodeEncodeError:
-        raise InputError(_NO_UTF8) from None
+        raise InputError(_NOT_UTF8) from None
     return text
 
 
-def _dataset_table(given: SplitPaths) -> dict[str, object]:
-    own = {each.field: each for each in declared(type(given.chosen_format))}
-    paths = {role: [_absolute(each) for each in found] for role, found in given.paths.items()}
+def _dataset_table(dataset: SplitPaths) -> dict[str, object]:
+    own = {option.field: option for option in declared(type(dataset.chosen_format))}
+    paths = {role: [_absolute(path) for path in paths] for role, paths in dataset.paths.items()}
     table: dict[str, object] = {}
-    if given.dataset:
-        table['name'] = given.dataset
-    table['format'] = given.format
+    if dataset.dataset:
+        table['name'] = dataset.dataset
+    table['format'] = dataset.format
     table['paths'] = paths if len(paths) > 1 else next(iter(paths.values()))
-    for name, value in given.options.items():
+    for name, value in dataset.options.items():
         table[own[name].key] = _value(own[name], value)
     for name in ('max_examples', 'source_prefix', 'target_prefix'):
-        if getattr(given, name) is not None:
-            table[name] = getattr(given, name)
-    if given.clean:
-        table['clean'] = list(given.clean)
+        if getattr(dataset, name) is not None:
+            table[name] = getattr(dataset, name)
+    if dataset.clean:
+        table['clean'] = list(dataset.clean)
     return table
 
 
-def _value(option: Declared, value: object) -> object:
+def _value(option: Declared, value: Any) -> object:
     kind = option.option.kind
     if kind in _PATHS:
         return [*map(_absolute, value)] if option.option.many else _absolute(value)
@@ -126,27 +127,27 @@ def _value(option: Declared, value: object) -> object:
         return list(value)
     if isinstance(value, RejectionLimit):
         return str(value)
-    # What else a kind makes of a word is a number or the word itself; None stands for `none`.
+    # Other kinds make a number of a word, or keep the word; None stands for `none`.
     return 'none' if value is None else value
 
 
-def _absolute(given: str) -> str:
-    if '://' in given:
-        return given
+def _absolute(path: str) -> str:
+    if '://' in path:
+        return path
     try:
-        # What the locale makes of it is another thing.
-        return os.fsencode(filesystem.absolute(given)).decode()
+        # Whatever the locale's encoding is.
+        return os.fsencode(filesystem.absolute(path)).decode()
     except UnicodeError:
-        raise InputError(_NO_UTF8) from None
+        raise InputError(_NOT_UTF8) from None
 
 
 @dataclass(frozen=True)
 class JobFile:
-    """What a job file asks of a command.
+    """The options and datasets of a job file, for one command.
 
     Attributes:
         values: of options, by `Declared.key`.
-        datasets: of each split that it has.
+        datasets: by split.
     """
 
     values: Mapping[str, object] = field(default_factory=dict)
@@ -154,10 +155,10 @@ class JobFile:
 
 
 def read_job(job_path: str, commands: Mapping[str, Command], command: str) -> JobFile:
-    """Reads a job file for one command; what is another command's is passed over.
+    """Reads a job file for one command; options of other commands are ignored.
 
     Raises:
-        InputError: the file cannot be read, has a key that there is not, or a value that cannot be.
+        InputError: the file cannot be read, has an unknown key, or a value that a key cannot have.
     """
     toml = read_toml(job_path)
     folder = filesystem.split_path(filesystem.absolute(job_path))[0]
@@ -193,7 +194,7 @@ def _sections(commands: Mapping[str, Command]) -> dict[str, set[str]]:
     return found
 
 
-def _unknown(name: str, known: Sequence[str], where: str) -> str:
+def _unknown(name: str, known: Iterable[str], where: str) -> str:
     nearest = difflib.get_close_matches(name.replace('-', '_'), sorted(known), 1, 0.5)
     hint = f'; did you mean {nearest[0]}?' if nearest else f'; there are {", ".join(sorted(known))}'
     return f'{where} has no {shown(name)}{hint}'
@@ -201,40 +202,40 @@ def _unknown(name: str, known: Sequence[str], where: str) -> str:
 
 @dataclass(frozen=True)
 class TomlFile:
-    """A file of TOML.
+    """A TOML file.
 
     Attributes:
-        path: for sentences about it.
-        text: as it is.
-        tables: what it holds.
+        path: for errors.
+        text: of the file.
+        tables: the parsed text.
     """
 
     path: str
     text: str
-    tables: dict[str, object]
+    tables: dict[str, Any]
 
     def error(self, what: str, table: str, number: int = 0, key: str | None = None) -> InputError:
-        """Returns an error about a key of the so-manieth table of a name, or about the table."""
+        """Returns an error about a table, by its name and number, or about one of its keys."""
         line = self._line(table, number, key)
         place = self.path if line is None else f'{self.path}, line {line}'
         return InputError(f'{place}: {what}')
 
     def _line(self, table: str, number: int, key: str | None) -> int | None:
-        """Where a key is written; a guess, good enough to be looked at, in strings of many lines."""
-        now, seen = '', dict.fromkeys([table], -1)
+        """Returns the line of a key; inside a string of several lines it may be a wrong guess."""
+        current, seen = '', dict.fromkeys([table], -1)
         begins = None
         for place, line in enumerate(self.text.splitlines(), 1):
             if header := _HEADER.match(line):
-                now = header[2].strip('"\'')
-                seen[now] = seen.get(now, -1) + 1
-                if (now, seen[now]) == (table, number):
+                current = header[2].strip('"\'')
+                seen[current] = seen.get(current, -1) + 1
+                if (current, seen[current]) == (table, number):
                     begins = place
                     if key is None:
                         return place
-            elif found := _KEY.match(line):
-                name = next(each for each in found.groups() if each is not None)
-                inside = now == table and seen[now] == number
-                if (inside and name == key) or (not now and key is None and name == table):
+            elif match := _KEY.match(line):
+                name = next(group for group in match.groups() if group is not None)
+                inside = current == table and seen[current] == number
+                if (inside and name == key) or (not current and key is None and name == table):
                     return place
         return begins
 
@@ -247,51 +248,53 @@ def _read(
     if option.option.kind is label_names and isinstance(value, str):
         value = _beside(folder, value)  # it is read at once
     try:
-        found = option_value(option, value, place[2])
+        read = option_value(option, value, place[2])
     except InputError as error:
         raise toml.error(str(error), *place) from None
     if option.option.kind not in _PATHS:
-        return found
-    if isinstance(found, tuple):
-        return tuple(_beside(folder, each) for each in found)
-    return _beside(folder, found)
+        return read
+    if isinstance(read, tuple):
+        return tuple(_beside(folder, path) for path in read)
+    return _beside(folder, str(read))
 
 
-def _beside(folder: str, given: str) -> str:
-    """Returns a path of a file's; relative ones are relative to its folder.
+def _beside(folder: str, text: str) -> str:
+    """Returns a path in a job file; relative paths are relative to the file's folder.
 
-    A job file is UTF-8, and so are the names of files that it means, whatever the locale is.
+    A job file is UTF-8, and so are the file names in it, whatever the locale is.
     """
-    if '://' in given:
-        return given
-    path = os.fsdecode(given.encode())
+    if '://' in text:
+        return text
+    path = os.fsdecode(text.encode())
     return path if path.startswith('/') else filesystem.join(folder, path)
 
 
 def _datasets(toml: TomlFile, split: str, content: object, folder: str) -> list[SplitPaths]:
     tables = content if isinstance(content, list) else [content]
-    if not all(isinstance(each, dict) for each in tables):
+    if not all(isinstance(table, dict) for table in tables):
         raise toml.error(f'{split} is a list of tables, each as [[{split}]]', split)
-    found = [_read_dataset(toml, split, number, each, folder) for number, each in enumerate(tables)]
+    datasets = [
+        _read_dataset(toml, split, number, table, folder) for number, table in enumerate(tables)
+    ]
     names: set[str] = set()
-    for number, each in enumerate(found):
-        if len(found) > 1 and not each.dataset:
+    for number, dataset in enumerate(datasets):
+        if len(datasets) > 1 and not dataset.dataset:
             raise toml.error('a name is missing: of several datasets each has one', split, number)
-        if each.dataset in names:
-            what = f'{shown(each.dataset)} is the name of two datasets of {split}'
+        if dataset.dataset in names:
+            what = f'{shown(dataset.dataset)} is the name of two datasets of {split}'
             raise toml.error(what, split, number, 'name')
-        names.add(each.dataset)
-    return found
+        names.add(dataset.dataset)
+    return datasets
 
 
 def _read_dataset(
-    toml: TomlFile, split: str, number: int, table: Mapping[str, object], folder: str
+    toml: TomlFile, split: str, number: int, table: Mapping[str, Any], folder: str
 ) -> SplitPaths:
     def error(what: str, key: str | None = None) -> InputError:
         return toml.error(what, split, number, key)
 
-    own = {each.key: each for each in declared(DatasetSource)}
-    of_formats = {each.key for kind in all_formats() for each in declared(kind)}
+    own = {option.key: option for option in declared(DatasetSource)}
+    of_formats = {option.key for kind in all_formats() for option in declared(kind)}
     for key in table:
         if key not in own and key not in of_formats and key != 'paths':
             known = [*own, *of_formats, 'paths']
@@ -299,17 +302,17 @@ def _read_dataset(
     for needed in ('format', 'paths'):
         if needed not in table:
             raise error(f'{needed} is missing from a dataset of {split}')
-    values = {
+    values: dict[str, Any] = {
         key: _read(toml, (split, number, key), own[key], table[key], folder)
         for key in table
         if key in own
     }
     chosen = corpus_format(values['format'])
-    options = {each.key: each for each in declared(chosen)}
+    options = {option.key: option for option in declared(chosen)}
     for key in table:
         if key in of_formats and key not in options and key not in own:
             fitting = [
-                kind.name for kind in all_formats() if key in {o.key for o in declared(kind)}
+                kind.name for kind in all_formats() if key in {each.key for each in declared(kind)}
             ]
             raise error(f'{key} goes with the format {" or ".join(fitting)}', key)
     given = {
@@ -323,55 +326,55 @@ def _read_dataset(
     if set(paths) != set(chosen.roles):
         form = ', '.join(f'{role} = […]' for role in chosen.roles)
         raise error(f'paths of {chosen.name} are {{ {form} }}', 'paths')
-    found = {role: _paths(each, folder) for role, each in paths.items()}
-    if not all(found.values()):
+    by_role = {role: _paths(words, folder) for role, words in paths.items()}
+    if not all(by_role.values()):
         raise error('paths are texts: one, or several as ["a", "b"]', 'paths')
-    named = {'dataset': values.pop('name', '')}
-    return SplitPaths(split, values.pop('format'), found, given, **named, **values)
+    name = values.pop('name', '')
+    return SplitPaths(split, values.pop('format'), by_role, given, dataset=name, **values)
 
 
-def _paths(given: object, folder: str) -> tuple[str, ...]:
-    words = given if isinstance(given, list) else [given]
+def _paths(value: Any, folder: str) -> tuple[str, ...]:
+    words = value if isinstance(value, list) else [value]
     if not all(isinstance(word, str) and word and '\0' not in word for word in words):
         return ()
     return tuple(_beside(folder, word) for word in words)
 
 
 def read_toml(path: str) -> TomlFile:
-    """Reads a file of TOML.
+    """Reads a TOML file.
 
     Raises:
-        InputError: it cannot be read, or is no TOML.
+        InputError: it cannot be read, or is not TOML.
     """
-    found, *others = filesystem.find(path)
+    file, *others = filesystem.find(path)
     if others:
         raise InputError(f'{path} names {len(others) + 1} files, and a job is one; give its file')
-    if found.size > _MOST_BYTES:
+    if file.size > _MOST_BYTES:
         raise InputError(
-            f'{path} has {found.size:,} bytes, and a job file has at most {_MOST_BYTES:,}; name files '
+            f'{path} has {file.size:,} bytes, and a job file has at most {_MOST_BYTES:,}; name files '
             'by patterns, as "texts/*.gz"'
         )
-    data = filesystem.read_bytes(found.path)
+    data = filesystem.read_bytes(file.path)
     try:
         text = data.decode()
     except UnicodeDecodeError as error:
         raise InputError(
-            f'{path} is no job file: byte {error.start} is no UTF-8; write it as UTF-8'
+            f'{path} is not a job file: byte {error.start} is not UTF-8; write it as UTF-8'
         ) from error
     _check_keys(path, text)
     try:
         tables = tomllib.loads(text)
     except (tomllib.TOMLDecodeError, RecursionError) as error:
-        raise InputError(f'{path} is no TOML: {error}; mend the file') from error
+        raise InputError(f'{path} is not TOML: {error}; mend the file') from error
     except ValueError as error:
         raise InputError(_too_large(path)) from error
-    if any(abs(each) > _LARGEST for each in _whole_numbers(tables)):
+    if any(abs(number) > _LARGEST for number in _whole_numbers(tables)):
         raise InputError(_too_large(path))
     return TomlFile(path, text, tables)
 
 
 def _too_large(path: str) -> str:
-    return f'{path} is no TOML: a whole number has more than 64 bits; mend the file'
+    return f'{path} is not TOML: a whole number has more than 64 bits; mend the file'
 
 
 def _whole_numbers(tables: object) -> Iterator[int]:
@@ -388,10 +391,10 @@ def _whole_numbers(tables: object) -> Iterator[int]:
 
 def _check_keys(path: str, text: str) -> None:
     """Raises InputError for a key of so many parts that it would take long to read."""
-    # Strings stand for parts too, and what is in them for nothing; line feeds stay.
-    plain = _STRING_OR_COMMENT.sub(lambda found: 's' + '\n' * found[0].count('\n'), text)
-    if found := _LONG_KEY.search(plain):
-        line = plain.count('\n', 0, found.start()) + 1
+    # A string counts as one part, whatever is in it; line feeds stay, so that lines can be counted.
+    plain = _STRING_OR_COMMENT.sub(lambda match: 's' + '\n' * match[0].count('\n'), text)
+    if match := _LONG_KEY.search(plain):
+        line = plain.count('\n', 0, match.start()) + 1
         raise InputError(
             f'{path}, line {line}: a key has more than {_MOST_PARTS} parts; mend the file'
         )

@@ -18,15 +18,15 @@ from collections.abc import Sequence
 
 from pipelines.cli.parser import parse_command
 from pipelines.cli.printable import LogFormatter, printable, printable_lines
-from pipelines.cli.terminal import KEPT, end_on_signals, flush_printed, wait_if_ending
+from pipelines.cli.terminal import RESUME_HINT, end_on_signals, flush_printed, wait_if_ending
 from pipelines.options.beam import text_without_secrets, without_secrets
 from pipelines.system_errors import as_input_error
 from tokcore.errors import InputError
 
 _FILTERS = ('tokenize', 'detokenize')
 
-# What Beam says, as warnings, whenever it starts and ends a job server of its own.
-_JOB_SERVER_NEWS = (
+# Warnings that Beam logs whenever it starts and ends a job server of its own.
+_JOB_SERVER_WARNINGS = (
     'Really starting service',
     'Really destroying service',
     'Waiting for grpc channel',
@@ -36,16 +36,17 @@ _JOB_SERVER_NEWS = (
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs one command line; returns its exit status: 0, 2 for a user's mistake, 1 for a failure.
 
-    Without `arguments` it is the process's own, which then ends on SIGINT and SIGTERM by itself.
+    Without `arguments` it runs the command line of the process, which then ends on SIGINT and
+    SIGTERM with one line.
     """
     is_process = arguments is None
     arguments = sys.argv[1:] if is_process else list(arguments)
-    if sys.stderr is None:  # closed by who started this; else a sentence would go to stdout
+    if sys.stderr is None:  # closed by the parent; a message would go to stdout
         sys.stderr = open(os.devnull, 'w')
     if sys.flags.optimize > 1:
         _import_beam_without_docstrings()
     if is_process:
-        end_on_signals('' if arguments[:1] and arguments[0] in _FILTERS else KEPT)
+        end_on_signals('' if arguments[:1] and arguments[0] in _FILTERS else RESUME_HINT)
     _log_to_stderr()
     try:
         try:
@@ -55,8 +56,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except InputError as error:
         return _refuse(error)
     except BrokenPipeError:
-        # The reader of our output has had enough, as `head` has; the interpreter would complain
-        # once more when it flushes.
+        # The reader has closed our output, as `head` does; the interpreter would report that again
+        # when it flushes.
         sys.stderr.close()
         return 1
     except Exception as error:
@@ -65,9 +66,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _import_beam_without_docstrings() -> None:
-    """Imports Beam where Python leaves docstrings out (`python -OO`); it takes those of pandas apart.
+    """Imports Beam under `python -OO`, which drops docstrings; Beam parses those of pandas.
 
-    Without pandas it goes without. Processes that Beam starts keep their docstrings.
+    Beam does without pandas if it cannot be imported. Processes that Beam starts keep docstrings.
     """
     os.environ['PYTHONOPTIMIZE'] = '1'
     known = sys.modules.get('pandas')
@@ -93,38 +94,37 @@ def _fail(error: Exception, arguments: list[str]) -> int:
         text = ''.join(traceback.format_exception(error))
         print(printable_lines(text.rstrip('\n'), sys.stderr), file=sys.stderr)
         where = 'no file could be written for its traceback'
-    said = f'tokbeam: failed: {in_a_line(error)}; {where}'
-    print(printable(said, sys.stderr), file=sys.stderr)
+    message = f'tokbeam: failed: {in_a_line(error)}; {where}'
+    print(printable(message, sys.stderr), file=sys.stderr)
     return 1
 
 
 def _log_to_stderr() -> None:
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(LogFormatter(sys.stderr))
-    handler.addFilter(_is_news)
+    handler.addFilter(_is_shown)
     logging.getLogger().handlers[:] = [handler]
     logging.getLogger('pipelines').setLevel(logging.INFO)
 
 
-def _is_news(record: logging.LogRecord) -> bool:
-    """Leaves out what Beam logs on every import, and what is told anyway.
+def _is_shown(record: logging.LogRecord) -> bool:
+    """Hides what Beam logs on every import, and what is printed in another way.
 
-    A user's mistake comes to `main` as an exception too, and is told there in one sentence; worker
-    processes write to stderr themselves what Beam repeats for them.
+    A user error reaches `main` as an exception too, which prints it as one sentence; worker
+    processes write to stderr themselves what Beam logs again for them.
     """
     if record.name.startswith('urllib3'):
-        return (
-            False  # of headers that it cannot read, with the whole address; a fetch tells its own
-        )
+        # Headers that it cannot read, with the whole address; a fetch reports its own errors.
+        return False
     if not record.name.startswith(('apache_beam', 'root')):
         return True
     if record.exc_info and isinstance(record.exc_info[1], InputError):
         return False
     message = record.getMessage()
-    if message.startswith(_JOB_SERVER_NEWS):
+    if message.startswith(_JOB_SERVER_WARNINGS):
         return False
     chatter = ('apitools not found', 'tokcore.errors.', 'Worker: severity: ')
-    return not any(each in message for each in chatter)
+    return not any(text in message for text in chatter)
 
 
 def _run(arguments: Sequence[str]) -> int:
@@ -139,9 +139,9 @@ def _run(arguments: Sequence[str]) -> int:
     if options.print_job:
         _import_commands().print_job(options)
         return 0
-    # Beam takes seconds to import; help and a wrong option need not wait for it.
+    # Importing Beam takes seconds; help and a wrong option do not wait for it.
     commands = _import_commands()
-    # An interpreter that ends looks through all objects once more; of Beam and numba, half a second.
+    # At its end the interpreter looks through all objects; for Beam and numba half a second.
     atexit.register(gc.freeze)
 
     from pipelines.cli.terminal import shown_progress
@@ -154,9 +154,9 @@ def _run(arguments: Sequence[str]) -> int:
 
 
 def _import_commands() -> types.ModuleType:
-    """Imports what runs pipelines; its objects stay, so the garbage collector passes them over.
+    """Imports what runs pipelines, and lets the garbage collector ignore the imported objects.
 
-    It would look through all of them at each of its turns: a third of a second until work begins.
+    It would look through all of them at each collection: a third of a second until work begins.
     """
     name = 'pipelines.cli.commands'
     if name in sys.modules:
@@ -170,11 +170,9 @@ def _import_commands() -> types.ModuleType:
 
 
 def keep_traceback(error: BaseException, arguments: Sequence[str]) -> str | None:
-    """Writes a traceback, with what led to it, to a new file that only this user can read.
+    """Writes a traceback and the command line to a new file that only this user can read.
 
-    What looks like a secret, in the arguments or in the text, is left out.
-
-    Returns its path, or None where no file can be written.
+    What looks like a secret is hidden. Returns the path, or None if no file can be written.
     """
     text = text_without_secrets(''.join(traceback.format_exception(error)), arguments)
     command = ' '.join(map(repr, without_secrets(arguments)))
@@ -188,8 +186,8 @@ def keep_traceback(error: BaseException, arguments: Sequence[str]) -> str | None
 
 
 def in_a_line(error: BaseException) -> str:
-    """Returns what kind of error it is and the beginning of what it says."""
-    said = ' '.join(str(error).split())
-    if len(said) > 300:
-        said = said[:297] + '...'
-    return f'{type(error).__name__}: {said}' if said else type(error).__name__
+    """Returns the type of an error and the beginning of its message."""
+    message = ' '.join(str(error).split())
+    if len(message) > 300:
+        message = message[:297] + '...'
+    return f'{type(error).__name__}: {message}' if message else type(error).__name__

@@ -54,20 +54,20 @@ def parse_command(arguments: Sequence[str]) -> tuple[argparse.Namespace, list[st
         cut = arguments.index('--')
         arguments, job_server = arguments[:cut], arguments[cut + 1 :]
     known = known_commands()
-    named = [each for each in arguments[:1] if each in known]
-    parser = command_parser(known, named[0] if named else None)
+    command = arguments[0] if arguments and arguments[0] in known else None
+    parser = command_parser(known, command)
     own = _own_options(parser, arguments)
     job_path = None
-    if named and named[0] not in _EPILOGS and arguments[1:] and not arguments[1].startswith('-'):
+    if command and command not in _EPILOGS and arguments[1:] and not arguments[1].startswith('-'):
         # Only here: elsewhere it might be a value of one of Beam's options.
         job_path = arguments.pop(1)
-    strange = [each for each in map(_option_name, arguments) if each and each not in own]
-    # What is Beam's takes its time to import, and mostly there is none.
-    if own and strange:
+    others = [name for name in map(_option_name, arguments) if name and name not in own]
+    # Importing Beam takes seconds, and mostly there are no options of Beam.
+    if own and others:
         from pipelines.options.beam import check_names
 
-        # Before anything else is missed: what is missing may be what was mistyped.
-        check_names(strange, own, arguments[0])
+        # Before a missing option is reported: it may be the one that was mistyped.
+        check_names(others, own, arguments[0])
     options, unknown = parser.parse_known_args(arguments)
     if options.command is None and not options.version:
         parser.print_help(sys.stderr)
@@ -83,8 +83,8 @@ def parse_command(arguments: Sequence[str]) -> tuple[argparse.Namespace, list[st
     return options, unknown + job_server
 
 
-class _TellingParser(Parser):
-    """Says so where its help cannot be written, which argparse passes over."""
+class _HelpParser(Parser):
+    """Raises an error if its help cannot be written, which argparse ignores."""
 
     def print_help(self, file: TextIO | None = None) -> None:
         if file is None:
@@ -102,18 +102,18 @@ def command_parser(known: Mapping[str, Command] | None = None, only: str | None 
     """
     known = known or known_commands()
     table = '' if only else f'\n{_TABLE_TITLE}\n{as_text(scheme_table(known))}'
-    parser = _TellingParser(
+    parser = _HelpParser(
         prog='tokbeam',
         description=_DESCRIPTION,
         epilog=_EPILOG + table,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument('--version', action='store_true', help='print the version and exit')
-    commands = parser.add_subparsers(dest='command', metavar='COMMAND', parser_class=_TellingParser)
+    commands = parser.add_subparsers(dest='command', metavar='COMMAND', parser_class=_HelpParser)
 
     for name, command in known.items():
         summary = command.summary
-        made = commands.add_parser(
+        subparser = commands.add_parser(
             name,
             help=summary,
             description=f'{summary[0].upper()}{summary[1:]}.',
@@ -121,18 +121,19 @@ def command_parser(known: Mapping[str, Command] | None = None, only: str | None 
             formatter_class=argparse.RawDescriptionHelpFormatter,
         )
         if only in (None, name):
-            add_groups(made, command.groups)
+            add_groups(subparser, command.groups)
     return parser
 
 
 def _with_job(
     known: Mapping[str, Command], typed: argparse.Namespace, job_path: str | None
 ) -> argparse.Namespace:
-    """Returns a command's options: what was typed, else what a job file has, else defaults.
+    """Returns a command's options: as typed, or as a job file has them, or their defaults.
 
-    Beside them are `given`, without the defaults, `datasets` of a job file, and its `job_path`.
+    `given` are the options without the defaults, `datasets` those of the job file at `job_path`.
     """
-    given, datasets = dict(vars(typed)), {}
+    given: dict[str, object] = dict(vars(typed))
+    datasets: Mapping[str, Sequence[object]] = {}
     if job_path is not None:
         from pipelines.cli.job_file import read_job
 
@@ -144,7 +145,7 @@ def _with_job(
 
 
 def _own_options(parser: Parser, arguments: Sequence[str]) -> list[str]:
-    """The long options of the command that a command line names; none if it names none."""
+    """The long options of the command that a command line names; empty if it names none."""
     [subparsers] = [
         action for action in parser._actions if isinstance(action, argparse._SubParsersAction)
     ]
@@ -159,24 +160,24 @@ def _option_name(argument: str) -> str | None:
 
 
 def scheme_table(commands: Mapping[str, Command]) -> list[tuple[str, str, str]]:
-    """Returns (option, schemes, commands) of all options that a scheme brings, in their order."""
-    found: dict[str, tuple[list[str], list[str]]] = {}
+    """Returns (option, schemes, commands) for all options of schemes, in the order of the help."""
+    rows: dict[str, tuple[list[str], list[str]]] = {}
     for command, about in commands.items():
         for kind in (kind for group in about.groups for kind in group.kinds):
             if isinstance(kind, Choice):
                 for scheme, chosen in kind.kinds.items():
-                    for each in declared(chosen):
-                        schemes, takers = found.setdefault(flag(each.name), ([], []))
+                    for option in declared(chosen):
+                        schemes, takers = rows.setdefault(flag(option.name), ([], []))
                         schemes += [scheme] if scheme not in schemes else []
                         takers += [command] if command not in takers else []
     every = next(
-        (list(kind.kinds) for each in commands.values() for group in each.groups
+        (list(kind.kinds) for about in commands.values() for group in about.groups
          for kind in group.kinds if isinstance(kind, Choice)),
         [],
     )  # fmt: skip
     return [
         (option, 'all' if schemes == every else ', '.join(schemes), ', '.join(takers))
-        for option, (schemes, takers) in found.items()
+        for option, (schemes, takers) in rows.items()
     ]
 
 

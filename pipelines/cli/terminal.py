@@ -15,8 +15,8 @@ import sys
 import threading
 import time
 import typing
-from collections.abc import Callable, Iterable, Iterator
-from typing import BinaryIO, NoReturn, TextIO
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, BinaryIO, NoReturn, TextIO
 
 from pipelines.cli.printable import escaped, printable
 from pipelines.engines.progress import (
@@ -41,7 +41,7 @@ _LOOK_SECONDS = 0.5
 
 Clock = Callable[[], float]
 
-KEPT = 'what is finished is kept, and the same command goes on from there'
+RESUME_HINT = 'what is finished is kept, and the same command goes on from there'
 
 _LAST_SECONDS = 2
 _GRACE_SECONDS = 0.5
@@ -80,13 +80,13 @@ def shown_progress(stream: TextIO) -> Iterator[None]:
 
 
 class ProgressState:
-    """What a job is at, as the events tell it.
+    """What a job is doing, according to its progress events.
 
     Attributes:
-        stages: that have begun and not ended; the last is a part of those before it.
-        work: the last that was told of work that is not at its end, None if nothing is counted.
+        stages: those that run; each is a part of the one before it.
+        work: the last event of work that has not ended; None if no work is counted.
         began: when that work began, or else the stage.
-        rounds: of a search, that the last stage has seen.
+        rounds: how many rounds of a search the innermost stage has ended.
     """
 
     def __init__(self, clock: Clock):
@@ -123,7 +123,7 @@ class ProgressState:
 
     @property
     def label(self) -> str:
-        """What the job is at, in some words; nothing between stages."""
+        """What the job is doing, in a few words; empty between stages."""
         if self.work is not None:
             return self.work.stage
         stage = self.stages[-1] if self.stages else ''
@@ -131,7 +131,7 @@ class ProgressState:
 
 
 class ProgressLog:
-    """Writes a line for each half minute that a job takes."""
+    """Logs a line of progress every half minute."""
 
     def __init__(self, clock: Clock = time.monotonic, write: Callable[[str], None] = _LOGGER.info):
         self._clock, self._write = clock, write
@@ -145,7 +145,7 @@ class ProgressLog:
         self.look()
 
     def look(self) -> None:
-        """Writes the line if it is due."""
+        """Logs the line if it is due."""
         with self._lock:
             if self._clock() - self._last < _LINE_SECONDS:
                 return
@@ -155,23 +155,23 @@ class ProgressLog:
             self._write(line)
 
     def close(self) -> None:
-        """Nothing is left to be done."""
+        """Does nothing: there is no bar to remove."""
 
     def _line(self) -> str:
         now, seconds = self._now, self._clock() - self._now.began
         work = now.work
         if work is None:
-            return f'{now.label}, for {said_time(seconds)}' if now.label else ''
-        line = f'{now.label}: {100 * work.done // work.total} % of {_said(work.total, work.unit)}'
+            return f'{now.label}, for {format_time(seconds)}' if now.label else ''
+        line = f'{now.label}: {100 * work.done // work.total} % of {_format_amount(work.total, work.unit)}'
         if not work.done or seconds <= 0:
             return line
         rate = work.done / seconds
         left = (work.total - work.done) / rate
-        return f'{line}, {_said(rate, work.unit)}/s, {said_time(left)} left'
+        return f'{line}, {_format_amount(rate, work.unit)}/s, {format_time(left)} left'
 
 
 class Bar:
-    """Draws a bar on a terminal; what is logged is written above it."""
+    """Draws a progress bar on a terminal; log lines are written above it."""
 
     def __init__(self, terminal: TextIO, clock: Clock = time.monotonic):
         self._terminal = terminal
@@ -192,13 +192,13 @@ class Bar:
                 self._draw()
 
     def look(self) -> None:
-        """Draws the bar with the time that it is now."""
+        """Draws the bar again, with the current time."""
         with self._lock:
             if self._bar is not None and not is_ending():
                 self._bar.refresh()
 
     def close(self) -> None:
-        """Takes the bar away, and gives the log its terminal back."""
+        """Removes the bar, and gives the terminal back to the log."""
         with self._lock:
             self._end_bar()
             for handler, stream in self._replaced:
@@ -206,7 +206,7 @@ class Bar:
 
     @contextlib.contextmanager
     def aside(self) -> Iterator[None]:
-        """Around what else is written to the terminal."""
+        """Removes the bar while something else is written to the terminal."""
         with self._lock:
             if self._bar is not None:
                 self._bar.clear()
@@ -216,31 +216,35 @@ class Bar:
 
     def _draw(self) -> None:
         now = self._now
-        wanted = (now.label, now.began) if now.label else None
-        if wanted != self._shown:
+        current = (now.label, now.began) if now.label else None
+        if current != self._shown:
             self._end_bar()
-            if wanted is not None:
+            if current is not None:
                 self._begin_bar()
-            self._shown = wanted
+            self._shown = current
         elif self._bar is not None and now.work is not None:
             self._bar.update(now.work.done - self._bar.n)
 
     def _begin_bar(self) -> None:
-        # It takes its time to import, and who has no terminal needs none.
+        # Its import is slow, and without a terminal there is no bar.
         from tqdm import tqdm
 
-        tqdm.monitor_interval = 0  # a thread of its own, and here is one already
+        tqdm.monitor_interval = 0  # its monitor is a second thread like the one of `shown_progress`
         work = self._now.work
-        how: dict[str, object] = {'desc': self._now.label, 'file': self._terminal, 'leave': False}
+        arguments: dict[str, Any] = {
+            'desc': self._now.label,
+            'file': self._terminal,
+            'leave': False,
+        }
         if work is None:
-            how |= {'total': None, 'bar_format': '{desc} [{elapsed}]'}
+            arguments |= {'total': None, 'bar_format': '{desc} [{elapsed}]'}
         else:
             is_bytes = work.unit == BYTES
-            how |= {'total': work.total, 'initial': work.done, 'unit_scale': True}
-            how['unit'] = work.unit if is_bytes else f' {work.unit}'
-            how['unit_divisor'] = 1024 if is_bytes else 1000
+            arguments |= {'total': work.total, 'initial': work.done, 'unit_scale': True}
+            arguments['unit'] = work.unit if is_bytes else f' {work.unit}'
+            arguments['unit_divisor'] = 1024 if is_bytes else 1000
         line_is_open.set()
-        self._bar = tqdm(dynamic_ncols=True, **how)
+        self._bar = tqdm(dynamic_ncols=True, **arguments)
 
     def _end_bar(self) -> None:
         if self._bar is not None:
@@ -250,7 +254,7 @@ class Bar:
 
 
 class _AboveBar(io.TextIOBase):
-    """A terminal to write lines to, above the bar on it."""
+    """A stream that writes to a terminal above the bar."""
 
     def __init__(self, bar: Bar, terminal: TextIO):
         self._bar, self._terminal = bar, terminal
@@ -265,15 +269,15 @@ class _AboveBar(io.TextIOBase):
         self._terminal.flush()
 
 
-def said_time(seconds: float) -> str:
-    """Returns a time as people say it: `40 s`, `3 min`, `2 h 5 min`."""
+def format_time(seconds: float) -> str:
+    """Returns a time for a reader: `40 s`, `3 min`, `2 h 5 min`."""
     minutes = round(seconds / 60)
     if seconds < 90:
         return f'{round(seconds)} s'
     return f'{minutes} min' if minutes < 60 else f'{minutes // 60} h {minutes % 60} min'
 
 
-def _said(amount: float, unit: str) -> str:
+def _format_amount(amount: float, unit: str) -> str:
     if unit != BYTES:
         return f'{amount:,.0f} {unit}'
     for name, size in (('GiB', 1 << 30), ('MiB', 1 << 20), ('KiB', 1 << 10)):
@@ -282,48 +286,48 @@ def _said(amount: float, unit: str) -> str:
     return f'{amount:.0f} B'
 
 
-def end_on_signals(kept: str) -> None:
+def end_on_signals(hint: str) -> None:
     """Makes SIGINT and SIGTERM end this process with one line and status 130 or 143.
 
-    One that is ignored, as `nohup` and shells without job control make it for SIGINT, stays ignored.
+    A signal that is ignored stays ignored: `nohup` and shells without job control ignore SIGINT.
 
     Args:
-        kept: what the line says after the signal, or nothing.
+        hint: what the line says after the signal, or nothing.
     """
-    threading.excepthook = _tell_of_thread
+    threading.excepthook = _report_thread_error
     numbers = [signal.SIGINT, signal.SIGTERM]
-    numbers = [each for each in numbers if signal.getsignal(each) != signal.SIG_IGN]
+    numbers = [number for number in numbers if signal.getsignal(number) != signal.SIG_IGN]
     if sys.platform == 'linux' and signal.SIGINT in numbers:
         numbers.remove(signal.SIGINT)
-        _wait_for_blocked(signal.SIGINT, kept)
-    _wait_for_handled(numbers, kept)
+        _wait_for_blocked(signal.SIGINT, hint)
+    _wait_for_handled(numbers, hint)
 
 
 def wait_if_ending() -> None:
-    """Waits for the end if a signal has come: what breaks then is not to be told."""
+    """Waits for the end of the process if a signal has come: errors after it are not reported."""
     if _ending.wait(_GRACE_SECONDS):
         threading.Event().wait()
 
 
-def _wait_for_blocked(number: int, kept: str) -> None:
+def _wait_for_blocked(number: int, hint: str) -> None:
     """Ends this process on a signal that its child processes ignore.
 
-    A terminal sends Ctrl-C to them too, and a worker of Beam's would tell of it with a traceback
-    before it is ended by this process. What is ignored here they ignore; and what is blocked as well
-    Linux keeps for the thread that waits for it.
+    A terminal sends Ctrl-C to them too, and a worker of Beam would print a traceback before this
+    process ends it. They ignore what is ignored here; and Linux keeps a signal that is also blocked
+    for the thread that waits for it.
     """
     signal.pthread_sigmask(signal.SIG_BLOCK, [number])  # inherited by all threads from here on
     signal.signal(number, signal.SIG_IGN)
 
     def wait() -> None:
         signal.sigwait([number])
-        _end(number, kept)
+        _end(number, hint)
 
     threading.Thread(target=wait, daemon=True).start()
 
 
-def _wait_for_handled(numbers: list[int], kept: str) -> None:
-    """Ends this process on signals whose numbers the system's handler writes to a pipe."""
+def _wait_for_handled(numbers: Sequence[int], hint: str) -> None:
+    """Ends this process on signals; the interpreter's handler writes their numbers to a pipe."""
     receiver, sender = os.pipe()
     os.set_blocking(sender, False)
     signal.set_wakeup_fd(sender, warn_on_full_buffer=False)
@@ -331,35 +335,35 @@ def _wait_for_handled(numbers: list[int], kept: str) -> None:
         signal.signal(number, _leave_to_the_thread)
 
     def wait() -> None:
-        _end(os.read(receiver, 1)[0], kept)
+        _end(os.read(receiver, 1)[0], hint)
 
     threading.Thread(target=wait, daemon=True).start()
 
 
 def _leave_to_the_thread(number: int, frame: object) -> None:
-    """A handler must be there, or the number would not be written."""
+    """Does nothing; without a handler the number would not be written."""
 
 
 def is_ending() -> bool:
-    """Whether a signal has come, after which nothing more is to be shown."""
+    """Returns whether a signal has come, after which nothing more is shown."""
     return _ending.is_set()
 
 
-def _tell_of_thread(arguments: threading.ExceptHookArgs) -> None:
+def _report_thread_error(arguments: threading.ExceptHookArgs) -> None:
     # A worker process that got the same signal is gone before this process knows of it.
     wait_if_ending()
     threading.__excepthook__(arguments)
 
 
-def _end(number: int, kept: str) -> None:
+def _end(number: int, hint: str) -> None:
     _ending.set()
-    # Whatever becomes of the line: who reads stderr may have stopped.
+    # Whatever happens to the line: the reader of stderr may have stopped.
     threading.Timer(_LAST_SECONDS, os._exit, [128 + number]).start()
-    # Else a bar that is being drawn would follow the line. A terminal that takes nothing is not
+    # Otherwise a bar that is being drawn would follow the line. A terminal that is stuck is not
     # waited for.
     terminal_lock.acquire(timeout=_GRACE_SECONDS)
     name = 'interrupted' if number == signal.SIGINT else 'terminated'
-    line = f'tokbeam: {name}{"; " * bool(kept)}{kept}\n'
+    line = f'tokbeam: {name}{"; " * bool(hint)}{hint}\n'
     with contextlib.suppress(OSError, ValueError):
         os.write(sys.stderr.fileno(), ('\n' * line_is_open.is_set() + line).encode())
     try:
@@ -370,12 +374,12 @@ def _end(number: int, kept: str) -> None:
 
 def _end_children() -> None:
     """Ends the processes that this one has started: Beam's workers, a job server."""
-    import psutil  # not before it is needed: help and filters start without it
+    import psutil  # only here: `--help` and `tokenize` start without it
 
     stopped: dict[int, psutil.Process] = {}
     quiet = 0
-    # A thread may be about to start the next one, and a shell that is killed while it starts its
-    # command leaves that behind. So they are all stopped before the first is killed.
+    # A thread may be about to start another process, and a shell that is killed while it starts its
+    # command leaves that running. So all processes are stopped before the first is killed.
     while quiet < _QUIET_LOOKS:
         children = psutil.Process().children(recursive=True)
         new = [child for child in children if child.pid not in stopped]
@@ -391,20 +395,22 @@ def _end_children() -> None:
 
 
 class StandardOutput:
-    """Takes bytes for standard output while the block runs.
+    """A context whose `write` writes bytes to standard output.
+
+    Write errors are user errors, except a closed pipe.
 
     Raises:
-        InputError: it is closed, or they cannot be written.
-        BrokenPipeError: nobody reads them any more.
+        InputError: standard output is closed, or cannot be written to.
+        BrokenPipeError: the reader has closed the pipe.
     """
 
     def __init__(self):
         if sys.stdout is None:
             raise InputError('standard output is closed; give a place to write the lines to')
         self._stream: BinaryIO = sys.stdout.buffer
-        self._at_once = isinstance(self._stream, io.RawIOBase)  # python -u
-        if self._at_once:
-            # Unbuffered, a write may stop half way without an error.
+        self._is_unbuffered = isinstance(self._stream, io.RawIOBase)  # python -u
+        if self._is_unbuffered:
+            # An unbuffered write may write less without an error.
             self._stream = open(self._stream.fileno(), 'wb', closefd=False)
 
     def __enter__(self) -> 'StandardOutput':
@@ -413,7 +419,7 @@ class StandardOutput:
     def write(self, data: bytes) -> None:
         try:
             self._stream.write(data)
-            if self._at_once:
+            if self._is_unbuffered:
                 self._stream.flush()
         except OSError as error:
             _give_up(error)
@@ -428,19 +434,19 @@ class StandardOutput:
 
 
 def print_lines(lines: Iterable[str]) -> None:
-    """Writes lines; raises as `StandardOutput`, but where it is closed nothing is written."""
+    """Writes lines to standard output, unless it is closed; raises as `StandardOutput`."""
     _print(''.join(f'{printable(line, sys.stdout)}\n' for line in lines))
 
 
 def print_toml(text: str) -> None:
-    r"""Writes TOML, as `print_lines`; in its strings `\u00FC` stands for what cannot be shown."""
-    # Only strings hold such characters, and all of them are in double quotes.
+    r"""Writes TOML as `print_lines` does; `\u00FC` stands for a character that cannot be shown."""
+    # Only strings have such characters, and all strings are in double quotes.
     lines = text.split('\n')
     _print('\n'.join(escaped(line, sys.stdout, _toml_escape) for line in lines))
 
 
 def flush_printed() -> None:
-    """Writes what was printed, which the interpreter would do last; raises as `StandardOutput`."""
+    """Flushes standard output before the interpreter would; raises as `StandardOutput`."""
     try:
         if sys.stdout is not None:
             sys.stdout.flush()

@@ -23,8 +23,8 @@ def read(tmp_path, text):
         (f'a = {"9" * 6_000}', 'a whole number has more than 64 bits; mend'),
         (f'a = [{{ b = 0x{"f" * 6_000} }}]', 'a whole number has more than 64 bits; mend'),
         ('#' * (9 << 20), 'has 9,437,184 bytes, and a job file has at most 8,388,608; name files'),
-        ('"""' * 100_000 + '"', 'is no TOML'),
-        ('a' * 1_000_000, 'is no TOML'),
+        ('"""' * 100_000 + '"', 'is not TOML'),
+        ('a' * 1_000_000, 'is not TOML'),
     ],
     ids=['parts', 'header', 'inline', 'digits', 'hexadecimal', 'bytes', 'quotes', 'word'],
 )

@@ -7,7 +7,7 @@ import time
 import pytest
 from pseudo_terminal import PseudoTerminal
 
-from pipelines.cli.terminal import ProgressLog, line_is_open, said_time, shown_progress
+from pipelines.cli.terminal import ProgressLog, line_is_open, format_time, shown_progress
 from pipelines.engines.progress import (
     RoundEnded,
     StageBegan,
@@ -108,7 +108,7 @@ def test_nothing_is_said_between_stages(lines, clock):
 
 def test_times_are_said_in_their_largest_units():
     said = {0.2: '0 s', 89: '89 s', 100: '2 min', 3599: '1 h 0 min', 7500: '2 h 5 min'}
-    assert {seconds: said_time(seconds) for seconds in said} == said
+    assert {seconds: format_time(seconds) for seconds in said} == said
 
 
 @pytest.fixture
