@@ -85,6 +85,9 @@ _TELLING_LOGGERS = (
 # Beam's module that logs what a step raised, with its traceback, and raises it too.
 _RAISING_LOGGER = 'apache_beam.runners.common'
 
+RunPipeline = Callable[[Callable[[beam.Pipeline], None]], None]
+"""As `Engine.run`: runs a pipeline, which it builds by a function, and waits for its end."""
+
 
 @dataclass(frozen=True)
 class Engine:

@@ -1,21 +1,22 @@
-"""Learning a vocabulary on Beam in the plain form: each candidate substring with its weight.
+"""The plain subword learner on Beam: an element for each candidate substring and its weight.
 
-Each iteration is one pipeline: workers cut the tokens by the vocabulary so far and emit substrings,
-`CombinePerKey(sum)` adds them up, and what can still matter goes to files, which the driver prunes.
-It is slow by nature (quadratic in a token's length, an element per substring), and is the reference
-for the packed learner.
+Each iteration is a pipeline: workers segment the tokens by the vocabulary so far and emit
+substrings, `CombinePerKey(sum)` adds them up, and the frequent ones are written to files, from
+which the driver selects. It is slow (quadratic in the length of tokens, an element per substring),
+and the reference for the packed learner.
 """
 
 import functools
 import json
 import uuid
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import apache_beam as beam
 import pyarrow as pa
 import pyarrow.parquet as parquet
 
+from pipelines.engines.engine import RunPipeline
 from pipelines.engines.pool import in_global_window
 from pipelines.files import filesystem
 from pipelines.transforms.read import CreateReshuffled
@@ -23,30 +24,28 @@ from tokcore.subword.learner import ITERATIONS, RESERVED_TOKENS, longest_candida
 from tokcore.subword.plain_iteration import PlainSegmenter, candidate_substrings, select_substrings
 from tokcore.text.t2t import alphabet_of, escape_token
 
-RunPipeline = Callable[[Callable[[beam.Pipeline], None]], None]
-
 _FILE_PREFIX = 'substrings-'
 
 _ROWS_PER_FILE = 200_000
-"""Some 10 MB of Python strings wait in a worker; a tenth would make ten times the files, and the
-driver opens each."""
+"""Some 10 MB of Python strings in a worker; a tenth would give the driver ten times the files."""
 
-_SUMS_AT_ONCE = 500_000
-"""Substrings that a worker adds up before it sends them on: some 100 MB. With 100,000, English
-text's frequent ones are sent twice as often."""
+_MAX_SUMS = 500_000
+"""Substrings that a worker adds up before it sends them: some 100 MB. With 100,000, the frequent
+ones of English text would be sent twice as often."""
 
 _SCHEMA = pa.schema([('substring', pa.string()), ('count', pa.int64())])
 
 
 class BeamLearner:
-    """Learns what `MemoryLearner` learns, with every iteration a Beam pipeline.
+    """Learns the same vocabularies as `MemoryLearner`, each iteration in a Beam pipeline.
 
     Args:
-        paths: Parquet files of token counts; a token may stand in several.
-        work: a folder that driver and workers reach; it is left with the learner's files in it.
-        run: builds a pipeline by the function it is given, runs it and waits for its end.
-        max_subtoken_length: as `MemoryLearner`'s.
-        reserved_tokens: as `MemoryLearner`'s.
+        paths: Parquet files of token counts; a token may occur in several.
+        work: a folder reached by driver and workers, where the learner leaves its files.
+        run: runs a pipeline, which it builds by the function that it is given, and waits for its
+          end.
+        max_subtoken_length: as for `MemoryLearner`.
+        reserved_tokens: as for `MemoryLearner`.
 
     Raises:
         ValueError: `max_subtoken_length` is below 1.
@@ -62,7 +61,7 @@ class BeamLearner:
         reserved_tokens: Sequence[str] = (),
     ):
         self._paths = tuple(paths)
-        # A process keeps vocabularies by path, so no other learner may use the same ones.
+        # Processes cache vocabularies by path, so each learner needs paths of its own.
         self._work = filesystem.join(work, uuid.uuid4().hex)
         self._run = run
         self._longest = longest_candidate(max_subtoken_length)
@@ -72,11 +71,11 @@ class BeamLearner:
 
     @property
     def smallest_size(self) -> int:
-        """The size that no min-count gets below: reserved tokens and alphabet."""
+        """The size of the smallest vocabulary: the reserved tokens and the alphabet."""
         return len(self._fixed)
 
     def build(self, min_count: int) -> tuple[str, ...]:
-        """Returns the subtokens in the order of their ids, as `MemoryLearner.build` does."""
+        """Returns the subtokens by id, as `MemoryLearner.build`."""
         min_count = max(1, min_count)
         subtokens = tuple(self._fixed.alphabet)
         for iteration in range(ITERATIONS):
@@ -84,8 +83,9 @@ class BeamLearner:
             vocabulary_path = filesystem.join(folder, 'vocabulary.json')
             filesystem.write_bytes(vocabulary_path, json.dumps(subtokens).encode())
             self._run(functools.partial(self._count, vocabulary_path, folder, min_count))
-            kept = select_substrings(_read_substrings(folder), min_count, self._fixed.alphabet)
-            subtokens = self._fixed.reserved + tuple(kept)
+            counts = _read_substrings(folder)
+            selected = select_substrings(counts, min_count, self._fixed.alphabet)
+            subtokens = self._fixed.reserved + tuple(selected)
         return subtokens
 
     def _count(
@@ -112,7 +112,7 @@ class ReadCounts(beam.PTransform):
     def expand(self, begin) -> beam.PCollection[tuple[str, int]]:
         return (
             begin
-            | CreateReshuffled(self.paths)
+            | CreateReshuffled(self.paths)  # path
             | 'Read' >> beam.FlatMap(_read_counts)  # (token, count)
         )
 
@@ -126,13 +126,13 @@ def _read_counts(path: str) -> Iterator[tuple[str, int]]:
 
 @dataclass(eq=False)
 class CountSubstringsByElement(beam.PTransform):
-    """Counts every substring that starts at a cut: (token, count) to (substring, weight).
+    """Counts every substring that starts at a segment: (token, count) to (substring, weight).
 
-    The textbook form, an element a substring: the reference that `CountSubstrings` equals.
+    The textbook form, with an element for each substring: the reference for `CountSubstrings`.
 
     Attributes:
-        vocabulary_path: the subtokens that cut, a JSON list; loaded once for each process.
-        longest: the longest substring counted, in characters.
+        vocabulary_path: the subtokens to segment by, a JSON list; loaded once in each process.
+        longest: of the substrings counted, in characters.
     """
 
     vocabulary_path: str
@@ -145,7 +145,10 @@ class CountSubstringsByElement(beam.PTransform):
     def expand(self, token_to_count) -> beam.PCollection[tuple[str, int]]:
         return (
             token_to_count
-            | 'Emit' >> beam.ParDo(_EmitSubstringsFn(self.vocabulary_path, self.longest))
+            | 'Emit'
+            >> beam.ParDo(
+                _EmitSubstringsFn(self.vocabulary_path, self.longest)
+            )  # (substring, count)
             | 'Sum' >> beam.CombinePerKey(_SumFn())  # (substring, weight)
         )
 
@@ -167,7 +170,7 @@ class _EmitSubstringsFn(beam.DoFn):
         sums = self._sums
         for substring in candidate_substrings(escaped, self._segmenter, self._longest):
             sums[substring] = sums.get(substring, 0) + count
-        if len(sums) >= _SUMS_AT_ONCE:
+        if len(sums) >= _MAX_SUMS:
             yield from sums.items()
             self._sums = {}
 
@@ -177,7 +180,7 @@ class _EmitSubstringsFn(beam.DoFn):
 
 
 class _SumFn(beam.CombineFn):
-    """`sum` with a number as accumulator: Beam's own keeps, and sends, lists."""
+    """`sum` with a number as accumulator, where Beam's own has a list."""
 
     def create_accumulator(self) -> int:
         return 0
@@ -195,7 +198,7 @@ class _SumFn(beam.CombineFn):
         return beam.coders.VarIntCoder()
 
 
-# The vocabulary of one iteration, and of the one before for a worker that lags.
+# Two, since a slow worker may still use the vocabulary of the iteration before.
 @functools.lru_cache(maxsize=2)
 def _load_segmenter(path: str) -> PlainSegmenter:
     return PlainSegmenter.of(json.loads(filesystem.read_bytes(path)))
@@ -203,12 +206,12 @@ def _load_segmenter(path: str) -> PlainSegmenter:
 
 @dataclass(eq=False)
 class WriteSubstrings(beam.PTransform):
-    """Writes the (substring, weight) that reach a weight, and all single characters, to a folder.
+    """Writes frequent substrings, and all single characters, to Parquet files: (substring, weight).
 
-    A retried bundle may write a row again, in another file: it is the same row.
+    A retried bundle may write the same rows again, to another file.
 
     Attributes:
-        folder: gets Parquet files of any names.
+        folder: of the files, whose names are random.
         min_weight: the least weight of a substring of two characters or more.
     """
 
@@ -252,14 +255,14 @@ class _WriteSubstringsFn(beam.DoFn):
 
 @dataclass(eq=False)
 class _WriteAlphabet(beam.PTransform):
-    """Writes the distinct characters of all tokens, as substrings without weight."""
+    """Writes the distinct characters of all tokens, as substrings of weight 0."""
 
     folder: str
 
     def expand(self, token_to_count) -> beam.PCollection:
         return (
             token_to_count
-            | 'Characters' >> beam.FlatMapTuple(_characters)
+            | 'SplitCharacters' >> beam.FlatMapTuple(_characters)  # (character, 0)
             | 'Distinct' >> beam.CombinePerKey(max)  # (character, 0)
             | 'Write' >> WriteSubstrings(self.folder, 0)
         )
@@ -282,18 +285,18 @@ def _read_substrings(folder: str) -> dict[str, int]:
 
 @dataclass(frozen=True)
 class FixedSubtokens:
-    """The subtokens that a learner need not learn."""
+    """The subtokens that are in every vocabulary of a learner."""
 
     reserved: tuple[str, ...]  # escaped, in the order of their ids
     alphabet: str  # every character of all tokens, and of escaping, ascending
 
     @classmethod
     def of(cls, reserved_tokens: Sequence[str], characters: Iterable[str]) -> 'FixedSubtokens':
-        """Returns those of a learner.
+        """Returns the fixed subtokens of a learner.
 
         Args:
-            reserved_tokens: those beyond `RESERVED_TOKENS`.
-            characters: those of the tokens to learn from.
+            reserved_tokens: reserved tokens after `RESERVED_TOKENS`.
+            characters: of the tokens to learn from.
         """
         reserved = RESERVED_TOKENS + tuple(reserved_tokens)
         alphabet = alphabet_of([*reserved, *characters])

@@ -1,4 +1,4 @@
-"""Searches a vocabulary: token counts in, subtokens out, by the learner that fits into memory."""
+"""The search for a vocabulary: from token counts, by the learner in memory or the one on Beam."""
 
 import importlib
 import logging
@@ -12,7 +12,9 @@ from pipelines.artifacts.counts import CountedSize, CountFiles, check_recorded, 
 from pipelines.engines.engine import Engine
 from pipelines.engines.machine import available_bytes, peak_bytes
 from pipelines.engines.progress import RoundEnded, WorkDone, notify
-from pipelines.learning.rounds import RoundsPlace
+from pipelines.files import filesystem
+from pipelines.learning.rounds import OutputRounds
+from pipelines.transforms.count_tokens import write_counts_file
 from tokcore.counts.token_table import TokenTable
 from tokcore.encoding.scheme import Learned, LearningOptions, Scheme
 from tokcore.errors import InputError
@@ -25,23 +27,23 @@ _LOGGER = logging.getLogger(__name__)
 LEARNERS = ('auto', 'memory', 'beam')
 
 _SHARE = 0.7
-"""Of the memory at hand that the learner in memory may be predicted to take: texts differ from those
-measured, and other processes come and go."""
+"""Of the available memory that the learner in memory may be predicted to take: texts differ from
+those measured, and other processes need memory too."""
 
 _BYTES_OF_PROCESS = 350 << 20
-"""A driver with Beam, pyarrow and compiled kernels in it."""
+"""A driver with Beam, pyarrow and compiled kernels."""
 
 _BYTES_PER_TOKEN = 40
-"""The table itself, beside the learner."""
+"""The table itself, in addition to the learner."""
 
 
 @dataclass(frozen=True)
 class LearnerChoice:
-    """A learner and why it was taken."""
+    """The learner to be used, and why."""
 
     learner: str  # 'memory' or 'beam'
     reason: str
-    memory_bytes: int  # what the learner in memory is predicted to take
+    memory_bytes: int  # predicted for the learner in memory
 
 
 @dataclass(frozen=True)
@@ -50,12 +52,12 @@ class VocabularySearch:
 
     Attributes:
         counts: the files to learn from.
-        options: what is asked for.
-        label: for messages, the vocabulary's file name.
+        options: of learning and of the search.
+        label: begins messages: the vocabulary's file name.
         engine: runs a learner on Beam.
         work: a folder of this run.
-        place: where rounds on Beam are kept, which outlive this run.
-        scheme: whose vocabulary is learned.
+        rounds: of learners on Beam for this output; they outlive a run that is killed.
+        scheme: the scheme of the vocabulary.
     """
 
     counts: CountFiles
@@ -63,22 +65,22 @@ class VocabularySearch:
     label: str
     engine: Engine
     work: str
-    place: RoundsPlace
+    rounds: OutputRounds
     scheme: Scheme
 
     def run(self) -> Learned:
-        """Learns with the learner that fits.
+        """Chooses a learner by the available memory, and learns the vocabulary.
 
         Raises:
-            InputError: counts that cannot be read or were made for another scheme, a token that a
-                vocabulary file cannot hold, a size below the alphabet, or another run that is at
-                work on the same rounds.
-            OverflowError: counts that are too large in sum.
+            InputError: counts cannot be read or were made for another scheme, a token cannot be
+                stored in a vocabulary file, the size is below the alphabet, or another run uses the
+                rounds.
+            OverflowError: the sum of the counts is too large.
         """
         started = time.monotonic()
         counts, options = self.counts, self.options
-        self._check_recorded()
-        choice = self._choice()
+        self._check_rules()
+        choice = self._choose_learner()
         where = 'in memory' if choice.learner == 'memory' else options.on_beam
         _LOGGER.info('%s: learning %s: %s', self.label, where, choice.reason)
         report = _reporter(self.label, options)
@@ -99,14 +101,14 @@ class VocabularySearch:
         )
         return learned
 
-    def _check_recorded(self) -> None:
-        """Refuses counts made by other rules, and logs which files record none."""
+    def _check_rules(self) -> None:
+        """Refuses counts that were made by other rules, and logs which files record none."""
         check_recorded(self.counts, self.scheme.rules)
         paths = [file.path for file in self.counts.files if self.counts.look(file).rules is None]
         if not paths:
             return
         _LOGGER.info(
-            '%s: %s how tokens were found: they are taken for those of --scheme %s (%s)',
+            '%s: %s by which rules tokens were made; assuming those of --scheme %s (%s)',
             self.label,
             f'{paths[0]} does not record'
             if len(paths) == 1
@@ -115,7 +117,7 @@ class VocabularySearch:
             self.scheme.rules,
         )
 
-    def _choice(self) -> LearnerChoice:
+    def _choose_learner(self) -> LearnerChoice:
         size = self.counts.size()
         if self.scheme.beam_learner is not None:
             return choose_learner(
@@ -127,21 +129,36 @@ class VocabularySearch:
         )
 
     def _refuse_too_large(self, table: TokenTable) -> None:
-        """Refuses a table for which there is not memory enough, and no other learner."""
+        """Refuses a table that does not fit in memory, for a scheme with no learner on Beam."""
         per_character, option = self.scheme.learner_bytes_per_character, self.options.rarest_option
         if option is None:
             return
-        at_hand = available_bytes()
-        kept = self.options.kept(table)
-        need = predicted_bytes(CountedSize(len(kept), len(kept.data), False), per_character)
-        if need <= at_hand:
+        available = available_bytes()
+        learned = self.options.kept(table)
+        need = predicted_bytes(CountedSize(len(learned), len(learned.data), False), per_character)
+        if need <= available:
             return
-        fitting = fitting_min_count(table, per_character, at_hand)
+        fitting = _fitting_min_count(table, per_character, available)
         instead = f'give {flag(option)} {fitting}' if fitting else 'take a larger machine'
         raise InputError(
-            f'{len(kept)} tokens need some {need >> 20} MB to learn from, and {at_hand >> 20} MB are '
-            f'at hand; {instead}'
+            f'{len(learned)} tokens need some {need >> 20} MB to learn from, and '
+            f'{available >> 20} MB are at hand; {instead}'
         )
+
+    def parquet_paths(self, table: TokenTable | None = None) -> list[str]:
+        """Returns the paths of the counts, written as Parquet for the workers if necessary.
+
+        Args:
+            table: the counts, if they have been read.
+        """
+        counts = self.counts
+        if counts.size().all_parquet:
+            counts.let_go(*counts.files)  # only the workers read them
+            return [file.path for file in counts.files]
+        if table is None:
+            table = read_counts(counts, self.scheme.unstorable)
+        written = write_counts_file(self.work, 0, table, self.scheme.rules)
+        return [filesystem.join(self.work, written.name)]
 
     def _learn_on_beam(self, report: Progress) -> tuple[Learned, int]:
         module, _, name = self.scheme.beam_learner.partition(':')
@@ -156,7 +173,7 @@ def _reporter(label: str, options: LearningOptions) -> Callable[[int, int, int],
 
     def report(min_count: int, size: int, target: int) -> None:
         nonlocal widened, rounds, started
-        if not min_count:  # nothing is searched: so many of so many are learned
+        if not min_count:  # of a learner without a search
             notify(WorkDone('vocab', f'merges of {label}', min(size, target), target, 'merges'))
             return
         if not widened and options.is_beyond(min_count):
@@ -187,39 +204,39 @@ def _reporter(label: str, options: LearningOptions) -> Callable[[int, int, int],
 
 
 def choose_learner(
-    wanted: str, size: CountedSize, per_character: int, available: int | None = None
+    learner: str, size: CountedSize, per_character: int, available: int | None = None
 ) -> LearnerChoice:
-    """Returns the learner wanted, or for `auto` the one in memory if it is sure to fit.
+    """Returns the learner of the option `--learner`; for `auto`, the one in memory if it fits.
 
     Args:
-        wanted: one of LEARNERS.
-        size: what is to be learned from.
-        per_character: what the learner in memory takes for each byte of distinct tokens.
-        available: bytes of memory at hand; None asks the machine.
+        learner: one of LEARNERS.
+        size: of the counts to learn from.
+        per_character: memory of the learner in memory, in bytes per byte of distinct tokens.
+        available: bytes of memory; None measures them.
     """
-    if wanted not in LEARNERS:
-        raise InputError(f'no learner {wanted!r}; there are {", ".join(LEARNERS)}')
+    if learner not in LEARNERS:
+        raise InputError(f'no learner {learner!r}; there are {", ".join(LEARNERS)}')
     need = predicted_bytes(size, per_character)
-    at_hand = available_bytes() if available is None else available
-    compared = (
+    available = available_bytes() if available is None else available
+    reason = (
         f'{size.tokens} tokens need some {_megabytes(need)} in memory, '
-        f'{_megabytes(at_hand)} are at hand'
+        f'{_megabytes(available)} are at hand'
     )
-    if wanted != 'auto':
-        return LearnerChoice(wanted, f'as asked for; {compared}', need)
-    learner = 'memory' if need <= _SHARE * at_hand else 'beam'
-    return LearnerChoice(learner, compared, need)
+    if learner != 'auto':
+        return LearnerChoice(learner, f'as asked for; {reason}', need)
+    fits = need <= _SHARE * available
+    return LearnerChoice('memory' if fits else 'beam', reason, need)
 
 
 def predicted_bytes(size: CountedSize, per_character: int) -> int:
-    """Returns the peak of a process that learns in memory; `per_character` as of `choose_learner`."""
-    # Of a token's text a character is a byte or more; its end is a character too.
+    """Returns the predicted peak memory of a process that learns in memory, in bytes."""
+    # A character has at least one byte; the end of a token is a character too.
     characters = size.bytes + size.tokens
     return _BYTES_OF_PROCESS + per_character * characters + _BYTES_PER_TOKEN * size.tokens
 
 
-def fitting_min_count(table: TokenTable, per_character: int, available: int) -> int | None:
-    """Returns the smallest count such that the tokens that occur so often fit; None if none do."""
+def _fitting_min_count(table: TokenTable, per_character: int, available: int) -> int | None:
+    """Returns the least min-count whose tokens fit in memory; None if there is none."""
     order = np.argsort(-table.counts, kind='stable')
     counts = table.counts[order]
     ends = np.cumsum(np.diff(table.offsets)[order])
@@ -228,9 +245,9 @@ def fitting_min_count(table: TokenTable, per_character: int, available: int) -> 
     fitting = int(np.searchsorted(need, available, side='right'))
     if fitting == len(counts):
         return 1
-    # All tokens of one count go together.
-    least = int(counts[fitting]) + 1
-    return least if fitting and counts[0] >= least else None
+    # Tokens of equal counts are all learned from, or none of them.
+    min_count = int(counts[fitting]) + 1
+    return min_count if fitting and counts[0] >= min_count else None
 
 
 def _megabytes(size: int) -> str:
@@ -238,5 +255,5 @@ def _megabytes(size: int) -> str:
 
 
 BeamSearch = Callable[[VocabularySearch, Progress], tuple[Learned, int]]
-"""What a scheme's `beam_learner` names: gives what was learned, and the memory in bytes that was
-predicted of this process."""
+"""The function that a scheme's `beam_learner` names: returns the result, and the predicted memory
+of this process in bytes."""

@@ -1,9 +1,9 @@
-"""The subword learner on Beam in the packed form: one min-count a round, four iterations a round.
+"""The subword learner on Beam, with packed tables of suffixes.
 
-A survey of the token counts chooses the borders of the prefix groups. The first iteration cuts
-before every character, so its tables are the same for every min-count: they are made once, and
-what one round finds frequent enough serves all rounds of a higher min-count. All that is finished
-lies in a folder, and a driver that is started again goes on from there.
+A survey of the token counts chooses the borders of the prefix groups. A round learns the vocabulary
+of one min-count, in four iterations. In the first, every character is a segment, so its tables do
+not depend on the min-count: they are made once, and the frequent suffixes of one round serve all
+rounds of a higher min-count. Finished work is in a folder, where a new run of the driver continues.
 """
 
 import functools
@@ -16,14 +16,15 @@ from dataclasses import dataclass
 import apache_beam as beam
 
 from pipelines.artifacts.counts import ROWS_AT_ONCE, read_counts, read_new_batches, stored_rows
+from pipelines.engines.engine import RunPipeline
 from pipelines.engines.pool import MOST_BUNDLE_BYTES, OversizedBundleError
 from pipelines.files import filesystem
 from pipelines.files.claims import Claim
 from pipelines.learning.plain_learner import BeamLearner, FixedSubtokens
-from pipelines.learning.rounds import GroupFiles, KeptRounds, LearnerFiles, RoundFiles, TokenStats
+from pipelines.learning.rounds import GroupFiles, LearnerFiles, RoundFiles, SearchRounds, TokenStats
 from pipelines.learning.search import VocabularySearch, predicted_bytes
 from pipelines.learning.suffix_transforms import (
-    HEAVY_NODES,
+    FREQUENT_NODES,
     CountAndSelect,
     CountSubstrings,
     SelectFromStored,
@@ -31,10 +32,8 @@ from pipelines.learning.suffix_transforms import (
     StoredGroup,
     StoreGroups,
 )
-from pipelines.transforms.count_tokens import write_counts_file
 from pipelines.transforms.read import CreateReshuffled
 from pipelines.transforms.stats import GatherToDriver, read_stats
-from tokcore.counts.token_table import TokenTable
 from tokcore.encoding.scheme import Learned
 from tokcore.errors import InputError
 from tokcore.learning.size_search import Progress
@@ -54,33 +53,30 @@ from tokcore.warm_up import compile_learner_kernels
 
 _LOGGER = logging.getLogger(__name__)
 
-RunPipeline = Callable[[Callable[[beam.Pipeline], None]], None]
-
 _LARGEST = 2**63 - 1
 
-_UNLIMITED_BYTES = 2**31 - 1
+_UNLIMITED_LENGTH = 2**31 - 1
 
 _BYTES_OF_PROCESS = 400 << 20
 """Python, Beam, pyarrow, compiled kernels."""
 
 _BYTES_PER_CHARACTER = 40
-"""Of a batch in flight: its suffixes while they are sorted, and packed."""
+"""Of a batch in memory: its suffixes while they are sorted, and packed."""
 
 _COPIES = 4
-"""Of the merged tables, where one process is runner and worker: those in the worker, as bytes sent,
-as bytes grouped, and as values."""
+"""Of the merged tables, if one process is runner and worker: in the worker, as bytes sent, as bytes
+grouped, and as values."""
 
 GROUP_BYTES = 4 << 20
-"""What a group's table is to take: streamed through in a tenth of a second, and a cluster has some
-hundred to share out for each GB. With half, twice as many small tables are merged for each
-batch."""
+"""Intended size of a group's table: it is swept in a tenth of a second, and a cluster has some
+hundred groups per GB to share. With half of it, a batch gives twice as many small tables to merge."""
 
-MOST_GROUPS = 4096
-"""Each is a file and two elements in every iteration; beyond, groups get larger instead."""
+MAX_GROUPS = 4096
+"""A group is a file, and two elements in every iteration; beyond this number, groups get larger."""
 
 
 def search_on_beam(search: VocabularySearch, report: Progress) -> tuple[Learned, int]:
-    """Learns on the workers; returns the memory too that was predicted of this process, in bytes.
+    """Learns on the workers; returns the result and the predicted memory of this process, in bytes.
 
     Raises:
         InputError, OverflowError: as `VocabularySearch.run`.
@@ -88,61 +84,61 @@ def search_on_beam(search: VocabularySearch, report: Progress) -> tuple[Learned,
     options = search.options
     if options.substring_counting != 'packed':
         table = read_counts(search.counts, search.scheme.unstorable)
-        paths = _parquet_paths(search, table)
+        paths = search.parquet_paths(table)
         learner = BeamLearner(paths, search.work, search.engine.run, **options.learned)
         learned = search_subwords(learner, largest_count(table), options, report)
         return learned, predicted_bytes(
             search.counts.size(), search.scheme.learner_bytes_per_character
         )
     search.counts.let_go(*search.counts.files)  # the workers read them
-    kept = _kept_rounds(search)
-    with kept.claimed() as claim:
+    rounds = _search_rounds(search)
+    with rounds.claimed() as claim:
         search.engine.compile_first(compile_learner_kernels)
         packed = PackedLearner(
-            _parquet_paths(search),
-            kept.folder,
+            search.parquet_paths(),
+            rounds.folder,
             search.engine.run,
             **options.learned,
             lowest=options.lowest_min_count,
             workers=search.engine.workers,
             label=search.label,
         )
-        learner = _Claimed(packed, claim)
-        return search_subwords(
-            learner, packed.largest_count, options, report
-        ), packed.predicted_peak
+        learner = _ClaimedLearner(packed, claim)
+        learned = search_subwords(learner, packed.largest_count, options, report)
+        return learned, packed.predicted_peak
 
 
 @dataclass(frozen=True)
-class Limits:
-    """How much a learner takes at once; nothing that it gives depends on it."""
+class LearnerLimits:
+    """How much a learner does at a time; the results do not depend on it."""
 
     sampled_tokens: int = 200_000
-    """Their suffixes take some 10 MB in a worker; the borders of 4,096 groups need no more."""
+    """Their suffixes take some 10 MB in a worker, and suffice for the borders of 4,096 groups."""
     group_bytes: int = GROUP_BYTES
     bundle_bytes: int = MOST_BUNDLE_BYTES
-    frequent_nodes: int = HEAVY_NODES
+    frequent_nodes: int = FREQUENT_NODES
 
 
 class PackedLearner:
-    """Learns what `MemoryLearner` learns, with every round a Beam pipeline.
+    """Learns the same vocabularies as `MemoryLearner`, each round in a Beam pipeline.
 
     Args:
-        paths: Parquet files of token counts; a token may stand in several.
-        folder: one that driver and workers reach; what an earlier learner of the same counts and
-            the same options, but for the next three, has finished there is taken up.
-        run: builds a pipeline by the function it is given, runs it and waits for its end.
-        max_subtoken_length: as `MemoryLearner`'s.
-        reserved_tokens: as `MemoryLearner`'s.
-        lowest: no lower min-count will be asked for.
-        workers: batches in flight in a worker.
-        label: begins the lines that tell of progress.
-        limits: how much is done at once.
+        paths: Parquet files of token counts; a token may occur in several.
+        folder: reached by driver and workers. Work that a learner of the same counts and options
+            has finished there is used.
+        run: runs a pipeline, which it builds by the function that it is given, and waits for its
+          end.
+        max_subtoken_length: as for `MemoryLearner`.
+        reserved_tokens: as for `MemoryLearner`.
+        lowest: the lowest min-count that `build` will be called with.
+        workers: batches at a time in a worker.
+        label: begins log messages.
+        limits: how much is done at a time.
 
     Raises:
         ValueError: `max_subtoken_length` is below 1.
-        OverflowError: the counts could sum up to more than 2^63 - 1.
-        InputError: a file that is no Parquet file of counts, no token in any, or one that cannot be
+        OverflowError: count times escaped length, summed over the tokens, exceeds 2^63 - 1.
+        InputError: a file is not a Parquet file of counts, there is no token, or a token cannot be
             stored in a vocabulary.
     """
 
@@ -157,7 +153,7 @@ class PackedLearner:
         lowest: int = 1,
         workers: int = 1,
         label: str = 'vocab',
-        limits: Limits = Limits(),
+        limits: LearnerLimits = LearnerLimits(),
     ):
         self._paths = tuple(paths)
         self._run, self._workers, self._label, self._limits = run, workers, label, limits
@@ -175,25 +171,25 @@ class PackedLearner:
 
     @property
     def smallest_size(self) -> int:
-        """The size that no min-count gets below: reserved tokens and alphabet."""
+        """The size of the smallest vocabulary: the reserved tokens and the alphabet."""
         return len(self._fixed)
 
     @property
     def largest_count(self) -> int:
-        """No substring is counted more often."""
-        return self._stats.most
+        """An upper bound of the count of any substring."""
+        return self._stats.largest_count
 
     @property
     def predicted_peak(self) -> int:
-        """The bytes that a process with runner, driver and worker in it is predicted to take."""
+        """The predicted memory of a process that is runner, driver and worker, in bytes."""
         stats = self._stats
         share = min(1, ROWS_AT_ONCE / max(1, stats.tokens))
         batches = _BYTES_PER_CHARACTER * stats.characters * share * self._workers
-        held = min(stats.predicted_bytes, self._pass_bytes)
-        return round(_BYTES_OF_PROCESS + batches + _COPIES * held)
+        tables = min(stats.predicted_bytes, self._pass_bytes)
+        return round(_BYTES_OF_PROCESS + batches + _COPIES * tables)
 
     def build(self, min_count: int) -> tuple[str, ...]:
-        """Returns the subtokens in the order of their ids, as `MemoryLearner.build` does."""
+        """Returns the subtokens by id, as `MemoryLearner.build`."""
         min_count = min(max(1, min_count), _LARGEST)
         if min_count < self._lowest:
             raise ValueError(f'min-count {min_count} is below {self._lowest}, the lowest allowed')
@@ -216,9 +212,9 @@ class PackedLearner:
         return self._fixed.reserved + order_subtokens(files.read_vocabulary(ITERATIONS))
 
     def _survey(self) -> TokenStats:
-        path = self._files.stats_path
+        path = self._files.survey_path
         if not filesystem.exists(path):
-            self._files.clear()  # what was left when all was to be deleted
+            self._files.clear()  # the remains of a deletion that was killed
             rows = stored_rows(self._paths)
             if rows == 0:
                 raise InputError(
@@ -226,8 +222,8 @@ class PackedLearner:
                 )
             started = time.monotonic()
             bits = max(0, (rows // self._limits.sampled_tokens).bit_length())
-            surveying = SurveyTokens(path, bits, self._longest, self._limits.group_bytes)
-            self._run(lambda pipeline: pipeline | CreateReshuffled(self._paths) | surveying)
+            survey_tokens = SurveyTokens(path, bits, self._longest, self._limits.group_bytes)
+            self._run(lambda pipeline: pipeline | CreateReshuffled(self._paths) | survey_tokens)
             _LOGGER.info(
                 '%s: %d tokens surveyed in %.1f s', self._label, rows, time.monotonic() - started
             )
@@ -236,7 +232,8 @@ class PackedLearner:
     def _store_first(self, min_count: int) -> None:
         """Makes the first iteration's tables, in as many passes as they need.
 
-        A round of this min-count or a lower one has left all of them that count.
+        They are not needed after a round of this min-count or a lower one, which leaves the tables
+        of its frequent suffixes.
         """
         if any(min_weight <= min_count for min_weight in self._stored):
             return
@@ -254,8 +251,8 @@ class PackedLearner:
                 done = self._files.finished_pass(first)
                 if done is None:
                     continue  # in smaller passes
-            first, found = done
-            sizes.update(found)
+            first, pass_sizes = done
+            sizes.update(pass_sizes)
         self._stored[self._lowest] = self._files.first, sizes
         _LOGGER.info(
             '%s: first tables of %d groups take %d MB, predicted %d MB, in %.1f s',
@@ -269,11 +266,18 @@ class PackedLearner:
     def _store_pass(self, first: int, last: int) -> None:
         sizes_path = self._files.pass_sizes_path(first, last)
         filesystem.delete_file(sizes_path)
-        counting = self._counting(None, 1, (first, last))
-        storing = StoreGroups(self._files.first, sizes_path, self._stats.groups, self._lowest)
-        self._run(lambda pipeline: pipeline | CreateReshuffled(self._paths) | counting | storing)
+        count_substrings = self._count_substrings(None, 1, (first, last))
+        store_groups = StoreGroups(self._files.first, sizes_path, self._stats.groups, self._lowest)
+        self._run(
+            lambda pipeline: (
+                pipeline
+                | CreateReshuffled(self._paths)  # path
+                | count_substrings  # (group, table)
+                | store_groups
+            )
+        )
         stored = read_stats(sizes_path, StoredGroup)
-        self._files.finish_pass(first, last, [(each.group, each.bytes) for each in stored])
+        self._files.finish_pass(first, last, [(group.group, group.bytes) for group in stored])
         filesystem.delete_file(sizes_path)
 
     def _learn_round(self, files: RoundFiles, min_count: int) -> None:
@@ -286,24 +290,24 @@ class PackedLearner:
             done += 1
         min_weight = max(min_weight for min_weight in self._stored if min_weight <= min_count)
         stored, sizes = self._stored[min_weight]
-        selecting = SelectionPlan(
+        plan = SelectionPlan(
             files, self._stats.groups, self._fixed.alphabet, min_count, self._workers,
             self._limits.frequent_nodes,
         )  # fmt: skip
         steps: dict[str, beam.PTransform] = {}
         if done == 0:
-            steps['Iteration1'] = SelectFromStored(selecting, stored, sorted(sizes))
-        every = [sizes.get(group, 0) for group in range(len(self._stats.groups))]
-        ranges = list(pass_ranges(every, self._pass_bytes))
+            steps['Iteration1'] = SelectFromStored(plan, stored, sorted(sizes))
+        group_bytes = [sizes.get(group, 0) for group in range(len(self._stats.groups))]
+        ranges = list(pass_ranges(group_bytes, self._pass_bytes))
         for iteration in range(max(2, done + 1), ITERATIONS + 1):
-            for part, each in enumerate(ranges):
-                counting = self._counting(files, iteration, each)
+            for part, group_range in enumerate(ranges):
+                count_substrings = self._count_substrings(files, iteration, group_range)
                 steps[f'Iteration{iteration}Part{part}'] = CountAndSelect(
-                    selecting, counting, self._paths, part, ranges
+                    plan, count_substrings, self._paths, part, ranges
                 )
         self._run(functools.partial(_build_chain, steps))
 
-    def _counting(
+    def _count_substrings(
         self, files: RoundFiles | None, iteration: int, group_range: tuple[int, int]
     ) -> CountSubstrings:
         return CountSubstrings(
@@ -311,13 +315,13 @@ class PackedLearner:
             iteration,
             self._stats.groups,
             group_range,
-            min(self._longest, _UNLIMITED_BYTES),
+            min(self._longest, _UNLIMITED_LENGTH),
             self._workers,
             self._limits.bundle_bytes,
         )
 
     def _run_bounded(self, run: Callable[[], None]) -> None:
-        """Runs jobs; where a bundle would put out too much, passes are halved for the next try."""
+        """Runs a job; if a bundle's output would be too large, halves the passes for a retry."""
         try:
             run()
         except Exception as error:
@@ -333,8 +337,8 @@ class PackedLearner:
             )
 
 
-class _Claimed:
-    """A learner that looks before each round whether its rounds are still its own."""
+class _ClaimedLearner:
+    """A learner that checks before each round that the claim to its folder still holds."""
 
     def __init__(self, learner: PackedLearner, claim: Claim):
         self._learner, self._claim = learner, claim
@@ -345,38 +349,27 @@ class _Claimed:
         return self._learner.build(min_count)
 
 
-def _kept_rounds(search: VocabularySearch) -> KeptRounds:
+def _search_rounds(search: VocabularySearch) -> SearchRounds:
     options = search.options
-    content = {
+    description = {
         'unicode': UNICODE_VERSION,
         'counts': [
             (text.bytes, text.crc32c)
-            for text in (each.checksum() for each in search.counts.wanted_inputs())
+            for text in (counts.checksum() for counts in search.counts.wanted_inputs())
         ],
         'longest': longest_candidate(options.max_subtoken_length),
         'reserved': RESERVED_TOKENS + options.reserved_tokens,
         'lowest': options.lowest_min_count,
-        'group_bytes': Limits().group_bytes,
+        'group_bytes': LearnerLimits().group_bytes,
         'vocab_size': options.vocab_size,
         'search': options.search,
         'min_count_range': options.min_count_range,
     }
-    return KeptRounds(search.place, content)
-
-
-def _parquet_paths(search: VocabularySearch, table: TokenTable | None = None) -> list[str]:
-    """The count files as Parquet, which is what workers read."""
-    counts = search.counts
-    if counts.size().all_parquet:
-        return [file.path for file in counts.files]
-    if table is None:
-        table = read_counts(counts, search.scheme.unstorable)
-    written = write_counts_file(search.work, 0, table, search.scheme.rules)
-    return [filesystem.join(search.work, written.name)]
+    return SearchRounds(search.rounds, description)
 
 
 def _build_chain(steps: Mapping[str, beam.PTransform], pipeline: beam.Pipeline) -> None:
-    """Builds iterations, or passes of one, each after the one before."""
+    """Builds iterations, or passes of one, each of which waits for the one before."""
     signal = pipeline | 'Begin' >> beam.Create([0], reshuffle=False)
     for label, step in steps.items():
         signal = signal | label >> step
@@ -384,16 +377,16 @@ def _build_chain(steps: Mapping[str, beam.PTransform], pipeline: beam.Pipeline) 
 
 @dataclass(eq=False)
 class SurveyTokens(beam.PTransform):
-    """Writes the stats about all tokens of count files, and chooses the prefix groups.
+    """Surveys the tokens of count files (paths), and writes `TokenStats` with the prefix groups.
 
     Attributes:
-        stats_path: gets the stats.
+        survey_path: the file to be written.
         bits: one token in 2^bits is sampled.
-        longest: the longest substring counted, in characters.
-        group_bytes: what a group's table is to take.
+        longest: of the substrings counted, in characters.
+        group_bytes: intended size of a group's table.
     """
 
-    stats_path: str
+    survey_path: str
     bits: int
     longest: int
     group_bytes: int = GROUP_BYTES
@@ -401,9 +394,9 @@ class SurveyTokens(beam.PTransform):
     def expand(self, paths: beam.PCollection) -> beam.PCollection:
         return (
             paths
-            | 'Survey' >> beam.Map(_survey, self.bits, self.longest)
+            | 'Survey' >> beam.Map(_survey, self.bits, self.longest)  # packed survey
             | 'Gather' >> GatherToDriver()  # (0, [packed survey])
-            | 'Finish' >> beam.Map(_finish, self)
+            | 'Write' >> beam.Map(_write_stats, self)
         )
 
 
@@ -416,10 +409,10 @@ def _survey(path: str, bits: int, longest: int) -> tuple:
     return (survey.alphabet, *sums, survey.sample.to_bytes(), survey.smaller_sample.to_bytes())
 
 
-def _finish(gathered: tuple[int, Iterable[tuple]], surveying: SurveyTokens) -> None:
-    survey = add_surveys(map(_unpacked, gathered[1]))
-    predicted = survey.predicted_bytes(surveying.bits)
-    groups = min(MOST_GROUPS, math.ceil(predicted / surveying.group_bytes))
+def _write_stats(gathered: tuple[int, Iterable[tuple]], options: SurveyTokens) -> None:
+    survey = add_surveys(map(_unpack_survey, gathered[1]))
+    predicted = survey.predicted_bytes(options.bits)
+    groups = min(MAX_GROUPS, math.ceil(predicted / options.group_bytes))
     stats = TokenStats(
         survey.alphabet,
         survey.tokens,
@@ -429,12 +422,17 @@ def _finish(gathered: tuple[int, Iterable[tuple]], surveying: SurveyTokens) -> N
         predicted,
         choose_groups(survey.sample, groups).borders,
     )
-    stats.write(surveying.stats_path)
+    stats.write(options.survey_path)
 
 
-def _unpacked(packed: Sequence) -> TokenSurvey:
-    alphabet, tokens, characters, weight, most, sample, smaller = packed
+def _unpack_survey(packed: Sequence) -> TokenSurvey:
+    alphabet, tokens, characters, weight, largest_count, sample, smaller = packed
     return TokenSurvey(
-        alphabet, tokens, characters, int(weight), int(most),
-        SuffixTable.from_bytes(sample), SuffixTable.from_bytes(smaller),
-    )  # fmt: skip
+        alphabet,
+        tokens,
+        characters,
+        int(weight),
+        int(largest_count),
+        SuffixTable.from_bytes(sample),
+        SuffixTable.from_bytes(smaller),
+    )

@@ -1,8 +1,9 @@
-"""WordPiece vocabularies on Beam: every iteration is a pipeline over the partitions of the words.
+"""The WordPiece learner on Beam: each iteration is a pipeline over the partitions of the words.
 
-The words are partitioned once. One pipeline does the first iteration, whose weights hold for every
-min-count, and one each later iteration of each min-count, with the pieces so far in a file. The
-results are tables of weights, added up like tables of counts, without what is too rare to matter.
+The words are partitioned once. The first iteration's counts serve all min-counts; each later
+iteration of a min-count is a pipeline of its own, which reads the pieces so far from a file. The
+results are tables of counts, which are added up like those of tokens, without pieces below the
+min-count.
 """
 
 import json
@@ -13,7 +14,7 @@ from dataclasses import dataclass
 import apache_beam as beam
 import pyarrow.parquet as parquet
 
-from pipelines.artifacts.counts import read_counts
+from pipelines.engines.engine import RunPipeline
 from pipelines.engines.pool import MOST_BUNDLE_BYTES, BundleOutput, with_output_types
 from pipelines.files import filesystem
 from pipelines.learning.search import VocabularySearch, predicted_bytes
@@ -23,7 +24,6 @@ from pipelines.transforms.count_tokens import (
     WriteCounts,
     WrittenCounts,
     pack_or_spill,
-    write_counts_file,
 )
 from pipelines.transforms.read import CreateReshuffled, MapToStats
 from pipelines.transforms.stats import WriteStats, read_stats
@@ -44,57 +44,39 @@ from tokcore.wordpiece.learner_kernels import character_counts, most_frequent_ch
 from tokcore.wordpiece.options import WordPieceOptions
 from tokcore.wordpiece.vocabulary import WordPieceVocabulary
 
-RunPipeline = Callable[[Callable[[beam.Pipeline], None]], None]
-
 _METRICS = 'tokbeam.wordpiece'
 
 
 def search_on_beam(search: VocabularySearch, report: Progress) -> tuple[Learned, int]:
-    """Learns on the workers; returns the memory too that was predicted of one in this process.
+    """Learns on the workers; returns the result and the predicted memory of learning in memory.
 
     Raises:
         InputError: as `VocabularySearch.run`.
     """
-    counts, options = search.counts, search.options
-    size = counts.size()
-    if size.all_parquet:
-        paths = [file.path for file in counts.files]
-        counts.let_go(*counts.files)  # the workers read them
-    else:
-        table = read_counts(counts, search.scheme.unstorable)
-        written = write_counts_file(search.work, 0, table, search.scheme.rules)
-        paths = [filesystem.join(search.work, written.name)]
+    options, size = search.options, search.counts.size()
+    paths = search.parquet_paths()
     learner = BeamPieceLearner(paths, search.work, search.engine.run, search.scheme, options)
-    found = search_pieces(learner.build, learner.smallest_size, learner.bounds, options, report)
+    result = search_pieces(learner.build, learner.smallest_size, learner.bounds, options, report)
     learned = Learned(
-        WordPieceVocabulary(found.pieces, options.joiner),
-        found.min_count,
-        found.tried,
-        found.reachable,
-        found.smallest_size,
+        WordPieceVocabulary(result.pieces, options.joiner),
+        result.min_count,
+        result.tried,
+        result.reachable,
+        result.smallest_size,
     )
     return learned, predicted_bytes(size, search.scheme.learner_bytes_per_character)
 
 
-@dataclass(frozen=True)
-class WordSurvey:
-    """What a partition tells of its words."""
-
-    words: int
-    least: int
-    largest: int
-    characters: dict[str, int]  # by their weights, in words that are learned from
-
-
 class BeamPieceLearner:
-    """Learns what `PieceLearner` learns by endings, on the workers.
+    """Learns the same pieces as `PieceLearner` by endings, on the workers.
 
     Args:
-        paths: Parquet files of token counts; a word may stand in several.
-        work: a folder that driver and workers reach; it is left with the learner's files in it.
-        run: builds a pipeline by the function it is given, runs it and waits for its end.
-        scheme: whose words they are.
-        options: what is asked for, all but the size and the search.
+        paths: Parquet files of token counts; a word may occur in several.
+        work: a folder reached by driver and workers, where the learner leaves its files.
+        run: runs a pipeline, which it builds by the function that it is given, and waits for its
+          end.
+        scheme: the scheme of the counts.
+        options: of learning; size and search are not used.
 
     Raises:
         InputError: there is no word, or more than `max_words`.
@@ -110,10 +92,10 @@ class BeamPieceLearner:
     ):
         self._work = filesystem.join(work, f'wordpiece-{uuid.uuid4().hex}')
         self._run, self._options = run, options
-        self._paths = self._gathered(paths, scheme)
-        chosen = WordFilter(frozenset(options.first_entries), options.max_learned_word_length)
-        surveys = self._surveyed(chosen)
-        words = sum(each.words for each in surveys)
+        self._paths = self._partition_words(paths, scheme)
+        word_filter = WordFilter(frozenset(options.first_entries), options.max_learned_word_length)
+        surveys = self._survey_words(word_filter, 'survey')
+        words = sum(survey.words for survey in surveys)
         if not words:
             raise InputError('there is no word to learn from; check the text and its counts')
         if options.max_words is not None and words > options.max_words:
@@ -123,120 +105,132 @@ class BeamPieceLearner:
             )
         low, high = options.min_count_range
         self.bounds = (
-            max(low, min(each.least for each in surveys if each.words)),
-            min(high, max(each.largest for each in surveys)),
+            max(low, min(survey.smallest_count for survey in surveys if survey.words)),
+            min(high, max(survey.largest_count for survey in surveys)),
         )
-        weights: dict[str, int] = {}
-        for each in surveys:
-            for character, weight in each.characters.items():
-                weights[character] = weights.get(character, 0) + weight
-        commonest = most_frequent_characters(weights, options.max_characters)
-        self._chosen = WordFilter(chosen.special_tokens, chosen.max_length, commonest)
-        least = max(1, min(self.bounds[0], sum(self.bounds) // 2))
-        self._words, self._first_endings, self._characters = self._first(least)
-
-    def _gathered(self, paths: Sequence[str], scheme: Scheme) -> list[str]:
-        """Puts each word into one file of a partition; returns their paths."""
-        folder, report = (filesystem.join(self._work, name) for name in ('words', 'gathered'))
-
-        def build(pipeline: beam.Pipeline) -> None:
-            (
-                pipeline
-                | CreateReshuffled(list(paths))
-                | 'ReadCounts' >> beam.ParDo(_TablesFn(_read_table, self._work))
-                | with_output_types(tuple[int, TableMessage])
-                | 'MergeTables' >> beam.CombinePerKey(MergeTablesFn())  # (partition, table)
-                | 'WriteWords' >> WriteCounts([folder], 1, scheme)
-                | 'Report' >> WriteStats(report)
-            )
-
-        self._run(build)
-        written = read_stats(report, WrittenCounts)
-        return sorted(filesystem.join(folder, each.name) for each in written)
-
-    def _surveyed(self, chosen: WordFilter) -> list[WordSurvey]:
-        report = filesystem.join(self._work, 'survey')
-        self._run(lambda pipeline: pipeline | MapToStats(self._paths, _Survey(chosen), report))
-        return list(read_stats(report, WordSurvey))
-
-    def _first(self, least: int) -> tuple[dict[str, int], dict[str, int], list[str]]:
-        """The weights of words and endings of the first iteration, and all characters of words."""
-        words, endings = split_counts(self._weighed('first', _FirstWeights(self._chosen), least))
-        report = filesystem.join(self._work, 'characters')
-        chosen = self._chosen
-        self._run(lambda pipeline: pipeline | MapToStats(self._paths, _Survey(chosen), report))
-        found = {each for survey in read_stats(report, WordSurvey) for each in survey.characters}
-        return words, endings, sorted(found)
+        character_sums: dict[str, int] = {}
+        for survey in surveys:
+            for character, count in survey.characters.items():
+                character_sums[character] = character_sums.get(character, 0) + count
+        alphabet = most_frequent_characters(character_sums, options.max_characters)
+        self._filter = WordFilter(word_filter.special_tokens, word_filter.max_length, alphabet)
+        # The least min-count that a search can try.
+        min_count = max(1, min(self.bounds[0], sum(self.bounds) // 2))
+        tables = self._sum_frequent('first', _CountFirst(self._filter), min_count)
+        self._words, self._first_endings = split_counts(tables)
+        surveys = self._survey_words(self._filter, 'characters')
+        self._characters = sorted(set().union(*(survey.characters for survey in surveys)))
 
     @property
     def smallest_size(self) -> int:
-        """The size that no min-count gets below."""
+        """The size of the smallest vocabulary."""
         return len(pieces_by_id({}, self._characters, self._options))
 
     def build(self, min_count: int) -> tuple[str, ...]:
-        """Returns the pieces by id, as `PieceLearner.build` does."""
+        """Returns the pieces by id, as `PieceLearner.build`."""
         endings = self._first_endings
-        for iteration in range(self._options.iterations):
-            if iteration:
-                endings = self._later(self._kept(endings, min_count), min_count, iteration)
-        return pieces_by_id(self._kept(endings, min_count), self._characters, self._options)
+        for iteration in range(1, self._options.iterations):
+            pieces = self._frequent_pieces(endings, min_count)
+            endings = self._count_endings(pieces, min_count, iteration)
+        pieces = self._frequent_pieces(endings, min_count)
+        return pieces_by_id(pieces, self._characters, self._options)
 
-    def _kept(self, endings: dict[str, int], min_count: int) -> dict[str, int]:
-        kept = {word: weight for word, weight in self._words.items() if weight >= min_count}
-        joiner = self._options.joiner
-        return kept | {
-            joiner + ending: weight for ending, weight in endings.items() if weight >= min_count
-        }
-
-    def _later(self, kept: dict[str, int], min_count: int, iteration: int) -> dict[str, int]:
-        joiner = self._options.joiner
-        joined = (joiner + each for each in self._characters)
-        pieces = [*dict.fromkeys([*kept, *self._characters, *joined])]
-        name = f'{min_count}-{iteration}'
-        path = filesystem.join(self._work, f'pieces-{name}.json')
-        filesystem.write_bytes(path, json.dumps(pieces).encode())
-        weights = _LaterWeights(self._chosen, path, joiner)
-        return split_counts(self._weighed(name, weights, min_count))[1]
-
-    def _weighed(
-        self, name: str, weigh: Callable[[str], TokenTable], least: int
-    ) -> list[TokenTable]:
-        """The sums of what a function gives for all partitions, of at least some weight."""
-        folder = filesystem.join(self._work, f'weights-{name}')
-        report = filesystem.join(self._work, f'weighed-{name}')
+    def _partition_words(self, paths: Sequence[str], scheme: Scheme) -> list[str]:
+        """Writes the words to files, each word to that of its partition; returns the paths."""
+        folder, stats_path = (filesystem.join(self._work, name) for name in ('words', 'partitions'))
 
         def build(pipeline: beam.Pipeline) -> None:
             (
                 pipeline
-                | CreateReshuffled(self._paths)
-                | 'Weigh' >> beam.ParDo(_TablesFn(weigh, self._work))
+                | CreateReshuffled(list(paths))  # path
+                | 'ReadCounts' >> beam.ParDo(_PartitionTableFn(_read_table, self._work))
                 | with_output_types(tuple[int, TableMessage])
                 | 'MergeTables' >> beam.CombinePerKey(MergeTablesFn())  # (partition, table)
-                | 'Write' >> beam.Map(_write_frequent, folder, least)
-                | 'Report' >> WriteStats(report)
+                | 'WriteWords' >> WriteCounts([folder], 1, scheme)  # WrittenCounts
+                | 'WriteStats' >> WriteStats(stats_path)
             )
 
         self._run(build)
-        names = sorted(each.name for each in read_stats(report, WrittenWeights))
+        written = read_stats(stats_path, WrittenCounts)
+        return sorted(filesystem.join(folder, file.name) for file in written)
+
+    def _survey_words(self, word_filter: WordFilter, name: str) -> list['_WordSurvey']:
+        stats_path = filesystem.join(self._work, name)
+        survey = _SurveyWords(word_filter)
+        self._run(lambda pipeline: pipeline | MapToStats(self._paths, survey, stats_path))
+        return list(read_stats(stats_path, _WordSurvey))
+
+    def _frequent_pieces(self, endings: dict[str, int], min_count: int) -> dict[str, int]:
+        """Returns the counts of the frequent words and of the frequent endings, with joiners."""
+        joiner = self._options.joiner
+        words = {word: count for word, count in self._words.items() if count >= min_count}
+        return words | {
+            joiner + ending: count for ending, count in endings.items() if count >= min_count
+        }
+
+    def _count_endings(
+        self, frequent_pieces: dict[str, int], min_count: int, iteration: int
+    ) -> dict[str, int]:
+        """Segments the words by the pieces so far, and returns the counts of frequent endings."""
+        joiner = self._options.joiner
+        joined = (joiner + character for character in self._characters)
+        pieces = [*dict.fromkeys([*frequent_pieces, *self._characters, *joined])]
+        name = f'{min_count}-{iteration}'
+        path = filesystem.join(self._work, f'pieces-{name}.json')
+        filesystem.write_bytes(path, json.dumps(pieces).encode())
+        count = _CountLater(self._filter, path, joiner)
+        _, endings = split_counts(self._sum_frequent(name, count, min_count))
+        return endings
+
+    def _sum_frequent(
+        self, name: str, count: Callable[[str], TokenTable], min_count: int
+    ) -> list[TokenTable]:
+        """Adds up the tables that a function makes of paths, without counts below `min_count`."""
+        folder = filesystem.join(self._work, f'counts-{name}')
+        stats_path = filesystem.join(self._work, f'counted-{name}')
+
+        def build(pipeline: beam.Pipeline) -> None:
+            (
+                pipeline
+                | CreateReshuffled(self._paths)  # path
+                | 'Count' >> beam.ParDo(_PartitionTableFn(count, self._work))
+                | with_output_types(tuple[int, TableMessage])
+                | 'MergeTables' >> beam.CombinePerKey(MergeTablesFn())  # (partition, table)
+                | 'WriteFrequent' >> beam.Map(_write_frequent, folder, min_count)  # _WrittenTable
+                | 'WriteStats' >> WriteStats(stats_path)
+            )
+
+        self._run(build)
+        names = sorted(file.name for file in read_stats(stats_path, _WrittenTable))
         return [
-            TokenTable.from_bytes(filesystem.read_bytes(filesystem.join(folder, each)))
-            for each in names
+            TokenTable.from_bytes(filesystem.read_bytes(filesystem.join(folder, name)))
+            for name in names
         ]
 
 
 @dataclass(frozen=True)
-class WrittenWeights:
-    """A file of weights."""
+class _WordSurvey:
+    """A survey of the words of a partition."""
+
+    words: int
+    smallest_count: int
+    largest_count: int
+    characters: dict[str, int]  # counts of the characters of the words to learn from
+
+
+@dataclass(frozen=True)
+class _WrittenTable:
+    """A file of a packed table."""
 
     name: str
 
 
-def _write_frequent(element: tuple[int, TokenTable], folder: str, least: int) -> WrittenWeights:
+def _write_frequent(element: tuple[int, TokenTable], folder: str, min_count: int) -> _WrittenTable:
     partition, table = element
-    kept = table.pick((table.counts >= least).nonzero()[0])
-    name = f'weights-{partition:05d}'
-    filesystem.write_bytes(filesystem.join(folder, name), kept.to_bytes())
-    return WrittenWeights(name)
+    frequent = table.pick((table.counts >= min_count).nonzero()[0])
+    name = f'counts-{partition:05d}'
+    filesystem.write_bytes(filesystem.join(folder, name), frequent.to_bytes())
+    return _WrittenTable(name)
 
 
 def _read_table(path: str) -> TokenTable:
@@ -245,39 +239,38 @@ def _read_table(path: str) -> TokenTable:
 
 
 @dataclass(frozen=True)
-class _Survey:
-    chosen: WordFilter
+class _SurveyWords:
+    word_filter: WordFilter
 
-    def __call__(self, path: str) -> list[WordSurvey]:
+    def __call__(self, path: str) -> list[_WordSurvey]:
         table = _read_table(path)
-        words = self.chosen.select(table)
-        least, largest = (
-            (int(table.counts.min()), int(table.counts.max())) if len(table) else (0, 0)
-        )
-        return [WordSurvey(len(table), least, largest, character_counts(words))]
+        characters = character_counts(self.word_filter.select(table))
+        smallest = int(table.counts.min()) if len(table) else 0
+        largest = int(table.counts.max()) if len(table) else 0
+        return [_WordSurvey(len(table), smallest, largest, characters)]
 
 
 @dataclass(frozen=True)
-class _FirstWeights:
-    chosen: WordFilter
+class _CountFirst:
+    word_filter: WordFilter
 
     def __call__(self, path: str) -> TokenTable:
-        return first_counts(self.chosen.select(_read_table(path)))
+        return first_counts(self.word_filter.select(_read_table(path)))
 
 
 @dataclass(frozen=True)
-class _LaterWeights:
-    chosen: WordFilter
+class _CountLater:
+    word_filter: WordFilter
     pieces_path: str
     joiner: str
 
     def __call__(self, path: str) -> TokenTable:
         pieces = json.loads(filesystem.read_bytes(self.pieces_path))
-        return later_counts(self.chosen.select(_read_table(path)), pieces, self.joiner)
+        return later_counts(self.word_filter.select(_read_table(path)), pieces, self.joiner)
 
 
-class _TablesFn(beam.DoFn):
-    """Gives the partitions of the table that a function makes of each element."""
+class _PartitionTableFn(beam.DoFn):
+    """Emits the partitions of the table that a function makes of each path."""
 
     def __init__(self, make: Callable[[str], TokenTable], overflow: str):
         self._make, self._overflow = make, overflow

@@ -12,7 +12,7 @@ from pipelines.files.claims import WorkFolder
 from pipelines.jobs.job import BuildJob, CountJob
 from pipelines.jobs.read_plan import ReadPlan, plan_reading
 from pipelines.jobs.shuffle_memory import refuse_too_large
-from pipelines.learning.rounds import RoundsPlace
+from pipelines.learning.rounds import OutputRounds
 from pipelines.learning.search import VocabularySearch
 from pipelines.shuffle.merge_runs import KeptRuns
 from pipelines.stages.count import count_folders
@@ -37,7 +37,7 @@ def build_stage(job: BuildJob) -> None:
     output = StageOutput.of_dataset(job.output)
     key = job.key()
     rounds = {
-        side: RoundsPlace.of(job.output, name, execution.work) for side, name in names.items()
+        side: OutputRounds.of(job.output, name, execution.work) for side, name in names.items()
     }
 
     def make(attempt: Attempt) -> list[StageResult]:
@@ -90,7 +90,7 @@ def _count(job: BuildJob, plan: ReadPlan) -> None:
 
 
 def _learn(
-    job: BuildJob, rounds: dict[str, RoundsPlace], path: str
+    job: BuildJob, rounds: dict[str, OutputRounds], path: str
 ) -> tuple[VocabularyRecord, ...]:
     """Learns the vocabularies from their COUNTS folders into an attempt's folder."""
     records = []

@@ -31,7 +31,7 @@ from pipelines.jobs.job import (
     VocabJob,
     VocabularyPaths,
 )
-from pipelines.learning.rounds import RoundsPlace
+from pipelines.learning.rounds import OutputRounds
 from pipelines.learning.search import VocabularySearch
 from pipelines.options.job import PairSide
 from pipelines.stages.count import count_folders
@@ -57,7 +57,7 @@ def vocabulary_stage(job: VocabJob) -> None:
     """
     source, execution, key = job.source, job.execution, job.key()
     output, name = _file_output(job.output)
-    rounds = RoundsPlace.of(output.folder, name, execution.work)
+    rounds = OutputRounds.of(output.folder, name, execution.work)
 
     def make(attempt: Attempt) -> list[StageResult]:
         if isinstance(source, CountFiles):

@@ -1,4 +1,4 @@
-"""The packed learner on Beam gives what the one in memory gives, however it is cut up."""
+"""The packed learner on Beam equals the one in memory, however it is partitioned."""
 
 import functools
 import gzip
@@ -20,7 +20,7 @@ from pipelines.files.filesystem import names_below
 from pipelines.files.local_folder import LocalFolder
 from pipelines.learning.plain_learner import BeamLearner
 from pipelines.learning.rounds import is_learner_file
-from pipelines.learning.subword_on_beam import Limits, PackedLearner
+from pipelines.learning.subword_on_beam import LearnerLimits, PackedLearner
 from pipelines.learning.suffix_transforms import METRICS, SELECTION_METRICS, load_segmenter
 from tokcore.corpus.line_rows import text_rows
 from tokcore.counts.counting import TokenAccumulator
@@ -34,14 +34,14 @@ from tokcore.text.t2t import T2TPreTokenizer, alphabet_of, escape_token
 
 CORPORA = Path(__file__).resolve().parents[2].parent / 'shared' / 'corpora'
 
-# Groups of a few dozen bytes; suffixes sent in full where no heavy ones are known; several passes.
-SMALL_GROUPS = Limits(group_bytes=60)
-IN_FULL = Limits(group_bytes=60, frequent_nodes=0)
-IN_PASSES = Limits(group_bytes=400, frequent_nodes=0, bundle_bytes=3000)
+# Groups of a few dozen bytes; suffixes sent in full, without frequent ones; several passes.
+SMALL_GROUPS = LearnerLimits(group_bytes=60)
+IN_FULL = LearnerLimits(group_bytes=60, frequent_nodes=0)
+IN_PASSES = LearnerLimits(group_bytes=400, frequent_nodes=0, bundle_bytes=3000)
 
 
 class Runs:
-    """Runs pipelines, and remembers how many, and what their bundles put out."""
+    """Runs pipelines; counts them, and records the largest output of a bundle."""
 
     def __init__(self):
         self.jobs = 0
@@ -53,11 +53,11 @@ class Runs:
         build_pipeline(pipeline)
         result = pipeline.run()
         result.wait_until_finish()
-        for found in result.metrics().query()['distributions']:
-            name = found.key.metric
+        for metric in result.metrics().query()['distributions']:
+            name = metric.key.metric
             if name.name == BUNDLE_BYTES:
                 self.largest[name.namespace] = max(
-                    self.largest.get(name.namespace, 0), found.result.max
+                    self.largest.get(name.namespace, 0), metric.result.max
                 )
 
 
@@ -99,7 +99,7 @@ def long_counts():
     return {part * 3: 4, part + 'x' + part: 5, 'ab' * 1500: 3, 'a' * 2500: 2, 'ab': 7, '': 1}
 
 
-@pytest.mark.parametrize('limits', [Limits(), SMALL_GROUPS, IN_FULL, IN_PASSES],
+@pytest.mark.parametrize('limits', [LearnerLimits(), SMALL_GROUPS, IN_FULL, IN_PASSES],
                          ids=['one group', 'small groups', 'in full', 'in passes'])  # fmt: skip
 @pytest.mark.parametrize(
     ('counts', 'limit', 'reserved', 'min_counts'),
@@ -124,7 +124,7 @@ def test_equals_the_learner_in_memory(tmp_path, counts, limit, reserved, min_cou
 
 
 @pytest.mark.parametrize(
-    'limits', [Limits(group_bytes=1 << 20), Limits(1, 50_000, frequent_nodes=0)]
+    'limits', [LearnerLimits(group_bytes=1 << 20), LearnerLimits(1, 50_000, frequent_nodes=0)]
 )
 def test_tokens_of_thousands_of_characters(tmp_path, limits):
     counts = long_counts()
@@ -138,14 +138,14 @@ def test_tokens_of_thousands_of_characters(tmp_path, limits):
 
 @st.composite
 def problems(draw):
-    """Tables in which one first character is hot, some tokens long, and options of the learner."""
+    """Tables in which one first character is frequent, some tokens long, and options of the learner."""
     words = st.text('ab中_\n', max_size=5)
-    hot = st.builds(str.__add__, st.sampled_from(['aa', 'aab', 'a中']), words)
+    frequent = st.builds(str.__add__, st.sampled_from(['aa', 'aab', 'a中']), words)
     tokens = draw(
-        st.dictionaries(st.one_of(words, hot), st.integers(0, 40), min_size=1, max_size=25)
+        st.dictionaries(st.one_of(words, frequent), st.integers(0, 40), min_size=1, max_size=25)
     )
     limit = draw(st.sampled_from([2, 3, 5, 200, None]))
-    # All substrings of thousands of characters are more than the plain form can count.
+    # The plain learner cannot count all substrings of thousands of characters.
     longest = 150 if limit is None else 3000
     for seed in draw(st.lists(st.integers(0, 99), max_size=2)):
         dice = random.Random(seed)
@@ -158,7 +158,7 @@ def problems(draw):
         if any(tokens)
         else st.just([])
     )
-    limits = Limits(
+    limits = LearnerLimits(
         group_bytes=draw(st.integers(20, 400)), frequent_nodes=draw(st.sampled_from([0, 1000]))
     )
     return tokens, limit, reserved, limits
@@ -196,24 +196,24 @@ def test_a_token_in_several_files_has_the_sum_of_its_counts(tmp_path):
     assert 'the_' in learner.build(6)
 
 
-def test_no_bundle_puts_out_more_than_its_bound(tmp_path):
+def test_the_output_of_bundles_is_bounded(tmp_path):
     dice = random.Random(4)
     counts = {''.join(dice.choices('abcdefgh', k=12)): dice.randint(1, 5) for _ in range(1000)}
     paths = write_counts(tmp_path, counts, 4)
     bound = 20_000
     runs = Runs()
-    limits = Limits(group_bytes=3000, frequent_nodes=0, bundle_bytes=bound)
+    limits = LearnerLimits(group_bytes=3000, frequent_nodes=0, bundle_bytes=bound)
     learner = PackedLearner(paths, str(tmp_path / 'work'), runs, workers=2, limits=limits)
     expected = MemoryLearner(TokenTable.from_items(counts.items())).build(2)
     assert learner.build(2) == expected
-    # All at once it would have been more, and the passes are not much smaller than they may be.
+    # A single pass would exceed the bound, and passes are not much smaller than necessary.
     assert sum(learner._stored[1][1].values()) > 2 * bound
     assert bound / 4 < runs.largest[METRICS] <= bound
-    # What groups keep follows the vocabulary, and has the general bound.
+    # Selections have the general bound.
     assert 0 < runs.largest[SELECTION_METRICS] < MOST_BUNDLE_BYTES
 
 
-def test_a_round_is_one_job_and_a_known_one_none(tmp_path):
+def test_a_round_is_one_job_and_a_finished_one_none(tmp_path):
     runs = Runs()
     paths = write_counts(tmp_path, sample_counts(), 2)
     learner = PackedLearner(paths, str(tmp_path / 'work'), runs)
@@ -226,7 +226,7 @@ def test_a_round_is_one_job_and_a_known_one_none(tmp_path):
     assert runs.jobs == 4
 
 
-# Some words that share beginnings, so that rounds of neighbouring min-counts differ.
+# Some words with common prefixes, so that rounds of neighboring min-counts differ.
 FEW_COUNTS = {
     word: 3 + 7 * number % 29
     for number, word in enumerate(
@@ -242,9 +242,9 @@ FEW_COUNTS = {
     steps=st.lists(
         st.tuples(st.sampled_from([4, 9, 15, 30]), st.booleans()), min_size=2, max_size=3
     ),
-    limits=st.sampled_from([Limits(), SMALL_GROUPS, IN_PASSES]),
+    limits=st.sampled_from([LearnerLimits(), SMALL_GROUPS, IN_PASSES]),
 )
-@example(steps=[(30, True), (9, True), (15, True), (4, False)], limits=Limits())
+@example(steps=[(30, True), (9, True), (15, True), (4, False)], limits=LearnerLimits())
 @example(steps=[(9, True), (30, False), (4, True), (15, True)], limits=IN_PASSES)
 def test_min_counts_in_any_order_with_other_learners_in_between(tmp_path_factory, steps, limits):
     folder = tmp_path_factory.mktemp('orders')
@@ -252,29 +252,29 @@ def test_min_counts_in_any_order_with_other_learners_in_between(tmp_path_factory
     memory = MemoryLearner(TokenTable.from_items(FEW_COUNTS.items()))
     runs = Runs()
     learner = PackedLearner(paths, str(folder / 'work'), runs, limits=limits)
-    known = []
+    finished = []
     for min_count, is_resumed in steps:
         before = runs.jobs
         if is_resumed:
             learner = PackedLearner(paths, str(folder / 'work'), runs, limits=limits)
-            # A search that is run again first asks for what it has asked for.
-            for finished in known:
-                assert learner.build(finished) == memory.build(finished)
+            # A search that is run again first repeats its min-counts.
+            for earlier in finished:
+                assert learner.build(earlier) == memory.build(earlier)
             assert runs.jobs == before
         assert learner.build(min_count) == memory.build(min_count)
-        assert (runs.jobs == before) == (min_count in known)
-        known.append(min_count)
+        assert (runs.jobs == before) == (min_count in finished)
+        finished.append(min_count)
 
 
 class StoppedError(RuntimeError):
-    """Stands for the death of driver and workers: nothing gets its name any more."""
+    """Stands for the death of driver and workers: no file gets its final name any more."""
 
     def __init__(self):
         super().__init__(type(self).__name__)
 
 
 class StopAfter:
-    """Lets so many files get their names, as if a kill came before the next one did."""
+    """Lets a number of files get their final names, as if a kill came before the next."""
 
     def __init__(self, files):
         self._left = itertools.count(files, -1)
@@ -291,7 +291,7 @@ class StopAfter:
 
 
 @pytest.mark.parametrize('files', [3, 10, 19, 24])
-def test_stopped_after_any_file_it_goes_on(tmp_path, files, monkeypatch):
+def test_a_learner_killed_after_any_file_can_be_resumed(tmp_path, files, monkeypatch):
     paths = write_counts(tmp_path, FEW_COUNTS, 2)
     memory = MemoryLearner(TokenTable.from_items(FEW_COUNTS.items()))
     arguments = paths, str(tmp_path / 'work'), Runs()
@@ -307,11 +307,11 @@ def test_stopped_after_any_file_it_goes_on(tmp_path, files, monkeypatch):
     assert all(map(is_learner_file, names_below(str(tmp_path / 'work'))))
 
 
-def test_what_a_killed_deletion_left_counts_for_nothing(tmp_path):
+def test_the_remains_of_a_killed_deletion_are_ignored(tmp_path):
     paths = write_counts(tmp_path, FEW_COUNTS, 2)
     work = tmp_path / 'work'
     PackedLearner(paths, str(work), Runs()).build(15)
-    # The stats go first; of the rest any part may be gone.
+    # The survey is deleted first; of the others, any part may be deleted.
     (work / 'survey.json').unlink()
     (work / 'first' / 'group-00000').unlink()
     (work / 'round-15' / 'groups' / 'group-00000').write_bytes(b'')
@@ -322,9 +322,9 @@ def test_what_a_killed_deletion_left_counts_for_nothing(tmp_path):
 
 
 @pytest.mark.parametrize(
-    'name', ['first/group-00000', 'round-15/groups/group-00000', 'round-15/heavy']
+    'name', ['first/group-00000', 'round-15/groups/group-00000', 'round-15/frequent']
 )
-def test_a_damaged_file_that_workers_read_is_told(tmp_path, name):
+def test_a_damaged_file_that_workers_read_is_an_error(tmp_path, name):
     paths = write_counts(tmp_path, FEW_COUNTS, 2)
     folder = tmp_path / 'work'
     PackedLearner(paths, str(folder), Runs()).build(15)
@@ -333,7 +333,7 @@ def test_a_damaged_file_that_workers_read_is_told(tmp_path, name):
     (folder / name).write_bytes(data)
     min_count = 9 if name.startswith('first') else 30
     learner = PackedLearner(paths, str(folder), Runs())
-    if name.endswith('heavy'):
+    if name.endswith('frequent'):
         # As a kill after the first iteration leaves it.
         min_count = 15
         for iteration in (2, 3, 4):
@@ -345,7 +345,7 @@ def test_a_damaged_file_that_workers_read_is_told(tmp_path, name):
         learner.build(min_count)
 
 
-def test_every_character_is_counted_once_for_each_time_it_stands_in_a_token(tmp_path):
+def test_every_occurrence_of_a_character_is_counted_once(tmp_path):
     counts = sample_counts()
     escaped = {word: escape_token(word, alphabet_of([word])) for word in counts}
     total = sum(n * len(escaped[word]) for word, n in counts.items())
@@ -395,7 +395,7 @@ def test_counts_that_are_too_large_in_sum_are_refused(tmp_path):
 
 
 @pytest.mark.parametrize('counts', [[-1, 2], [None, 2]])
-def test_counts_that_are_none_are_refused(tmp_path, counts):
+def test_invalid_counts_are_refused(tmp_path, counts):
     path = str(tmp_path / 'counts.parquet')
     table = pa.table({'token': ['a', 'b'], 'count': pa.array(counts, pa.int64())})
     parquet.write_table(table, path)
@@ -437,18 +437,18 @@ def test_whole_searches_on_the_corpora(tmp_path, name, size):
 
 @pytest.mark.corpora
 @pytest.mark.parametrize('name', ['english', 'chinese'])
-def test_the_columns_give_what_tensor2tensor_gives(t2t_text_encoder, tmp_path, name):
+def test_the_columns_give_the_vocabularies_of_tensor2tensor(t2t_text_encoder, tmp_path, name):
     # That the searches try the same min-counts is tested elsewhere; one build takes it a minute.
     table = corpus_counts(name)
     packed = learner_of(table, tmp_path, PackedLearner, workers=2)
-    found = search_vocabulary(
+    result = search_vocabulary(
         packed.build,
         8000,
         smallest_size=packed.smallest_size,
         largest_count=packed.largest_count,
     )
-    theirs = t2t_subtokens(t2t_text_encoder, dict(table.items()), found.min_count, 200, [])
-    assert found.subtokens == tuple(theirs)
+    theirs = t2t_subtokens(t2t_text_encoder, dict(table.items()), result.min_count, 200, [])
+    assert result.subtokens == tuple(theirs)
 
 
 @pytest.mark.corpora

@@ -1,4 +1,4 @@
-"""The learner on Beam equals the one in memory, and its counts are conserved."""
+"""The plain learner on Beam equals the one in memory, and its counts are conserved."""
 
 import json
 import random
@@ -63,7 +63,7 @@ def test_a_token_in_several_files_has_the_sum_of_its_counts(tmp_path):
     assert 'the_' in learner.build(6)
 
 
-def test_every_character_is_counted_once_for_each_time_it_stands_in_a_token(tmp_path):
+def test_every_occurrence_of_a_character_is_counted_once(tmp_path):
     counts = sample_counts()
     path = tmp_path / 'vocabulary.json'
     letters = sorted(set('_u\\').union(*counts))

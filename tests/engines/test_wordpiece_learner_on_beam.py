@@ -1,4 +1,4 @@
-"""WordPiece's learner on Beam gives the pieces of the one in memory, and counts nothing twice."""
+"""The WordPiece learner on Beam learns the pieces of the one in memory."""
 
 import random
 
@@ -40,7 +40,7 @@ def write_counts(folder, counts, files):
 
 
 @pytest.mark.parametrize(
-    'options',
+    'changes',
     [
         {},
         {'joiner': 'k', 'special_tokens': ('kato', '中')},
@@ -48,32 +48,32 @@ def write_counts(folder, counts, files):
     ],
     ids=str,
 )
-def test_equals_the_learner_in_memory(tmp_path, options):
+def test_equals_the_learner_in_memory(tmp_path, changes):
     counts = sample_counts()
-    asked = WordPieceOptions(vocab_size=99, min_count_range=(2, 1000), **options)
+    options = WordPieceOptions(vocab_size=99, min_count_range=(2, 1000), **changes)
     paths = write_counts(tmp_path, counts, 3)
-    on_beam = BeamPieceLearner(paths, str(tmp_path / 'work'), run, SCHEME, asked)
+    on_beam = BeamPieceLearner(paths, str(tmp_path / 'work'), run, SCHEME, options)
     table = TokenTable.from_items([*counts.items(), ('shared', 15)])
-    memory = PieceLearner(table, asked)
+    memory = PieceLearner(table, options)
     assert on_beam.smallest_size == memory.smallest_size
     for min_count in (2, 40, 500):
         assert on_beam.build(min_count) == memory.build(min_count)
 
 
-def test_more_words_than_may_be_are_refused(tmp_path):
+def test_too_many_words_are_refused(tmp_path):
     paths = write_counts(tmp_path, sample_counts(), 1)
-    asked = WordPieceOptions(vocab_size=99, max_words=10)
+    options = WordPieceOptions(vocab_size=99, max_words=10)
     with pytest.raises(InputError, match='are more than the 10 of --max-words'):
-        BeamPieceLearner(paths, str(tmp_path / 'work'), run, SCHEME, asked)
+        BeamPieceLearner(paths, str(tmp_path / 'work'), run, SCHEME, options)
 
 
-def test_the_command_gives_one_vocabulary_by_both(tmp_path):
+def test_the_command_learns_one_vocabulary_by_both(tmp_path):
     text = write(tmp_path / 'text', '\n'.join(english_lines(300, seed=3)).encode())
-    asked = ['--scheme', 'wordpiece', '--vocab-size', 400, '--min-count-range', '3:6']
+    options = ['--scheme', 'wordpiece', '--vocab-size', 400, '--min-count-range', '3:6']
     paths = {learner: tmp_path / learner for learner in ('memory', 'beam')}
     for learner, path in paths.items():
-        command = ['vocab', '--text', text, *asked, '--learner', learner, '--output', path]
+        command = ['vocab', '--text', text, *options, '--learner', learner, '--output', path]
         succeed(*command)
     assert paths['memory'].read_bytes() == paths['beam'].read_bytes()
-    said = refuse(*command, '--overwrite', '--selection', 'kept')
-    assert '--selection kept is learned in memory only' in said
+    message = refuse(*command, '--overwrite', '--selection', 'kept')
+    assert '--selection kept is learned in memory only' in message

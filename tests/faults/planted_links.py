@@ -26,7 +26,7 @@ _RANDOM = re.compile(r'[0-9a-f]{16,}')
 _VICTIMS = [
     'thesis', 'chapters/1', 'tokbeam.json', 'tokbeam.run.json', '.tokbeam-attempt.json', '.tokbeam-lock',
     'n-train-00000-of-00001', 'n-train-00001-of-00002', 'rejected/train.invalid_utf8.jsonl', 'train.invalid_utf8.jsonl',
-    'plan.json', 'run-000000-0000', 'asked.json', 'survey.json', 'round-3/sizes.json', 'sizes.json',
+    'plan.json', 'run-000000-0000', 'search.json', 'survey.json', 'round-3/sizes.json', 'sizes.json',
     'counts-00000-of-00032.parquet', 'vocabulary', 'empty/',
 ]  # fmt: skip
 

@@ -53,7 +53,7 @@ WITHIN_SECOND = ['round-8/vocabulary-2', 'round-8/vocabulary-3', 'round-8/vocabu
         ('round-8/sizes.json', []),
         ('round-8/groups/group-00000', []),
         ('round-8/vocabulary-1', WITHIN_SECOND),
-        ('round-8/heavy', WITHIN_SECOND),
+        ('round-8/frequent', WITHIN_SECOND),
         ('first-00000.json', BEFORE_SECOND),
         ('first/group-00000', BEFORE_SECOND),
     ],
@@ -74,7 +74,7 @@ def test_what_is_written_anew_or_not_read_again_may_be_damaged(
 ):
     rounds = restore(killed, tmp_path, [])
     for name in [
-        'asked.json', 'reserved.json', 'first/group-00000', 'first-00000.json', 'round-8/heavy',
+        'search.json', 'reserved.json', 'first/group-00000', 'first-00000.json', 'round-8/frequent',
         'round-8/vocabulary-1', 'round-12/groups/group-00000',
     ]:  # fmt: skip
         flip_bit(rounds / name, random.Random(name))

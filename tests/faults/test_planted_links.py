@@ -18,7 +18,7 @@ from planted_links import HARD_LINK, LINK, Planter, make_victim, state_of
 from pipelines.artifacts.outputs import StageKey, StageOutput, StageTask
 from pipelines.files import filesystem
 from pipelines.files.claims import CLAIM_NAME, Claim, WorkFolder
-from pipelines.learning.rounds import KeptRounds, LearnerFiles, RoundsPlace
+from pipelines.learning.rounds import SearchRounds, LearnerFiles, OutputRounds
 from pipelines.shuffle.merge_runs import KeptRuns
 from pipelines.shuffle.plan import PLAN_NAME, fingerprint_of, plan_json
 from pipelines.stages.run_stage import StageResult, run_stage
@@ -33,7 +33,7 @@ def make_result(folder, shards, seed):
     key = StageKey('encode', {'seed': seed}, (), find_scheme('subword').rules)
     names = [f'n-train-{number:05d}-of-{shards:05d}' for number in range(shards)]
     work = WorkFolder(None, folder)
-    place = RoundsPlace.of(folder, 'vocabulary')
+    place = OutputRounds.of(folder, 'vocabulary')
 
     def entry(attempt, name):
         data = f'{name} of seed {seed}'.encode()
@@ -47,7 +47,7 @@ def make_result(folder, shards, seed):
             claim.require()
             filesystem.write_bytes(filesystem.join(runs, PLAN_NAME), plan_json(content))
             filesystem.write_bytes(filesystem.join(runs, 'run-000000-0000'), b'sorted')
-        rounds = KeptRounds(place, {'seed': seed})
+        rounds = SearchRounds(place, {'seed': seed})
         with rounds.claimed():
             LearnerFiles(rounds.folder).round(3).write_sizes({1: 2})
         files = tuple(entry(attempt, name) for name in names)

@@ -252,7 +252,7 @@ def test_a_table_of_somebody_elses_is_taken_for_the_scheme_asked_for(tmp_path):
     counts = write(tmp_path / 'counts.txt', b'und 3\nnoch 4\n')
     path = tmp_path / 'vocab'
     said = succeed('vocab', '--counts', counts, *REVERSE, '--vocab-size', 6, '--output', path)
-    assert said.count('does not record how tokens were found: they are taken for those of') == 1
+    assert said.count('does not record by which rules tokens were made; assuming those of') == 1
     assert '--scheme reverse (normalizer t2t-lines and pre-tokenizer spaces {"byte": 32})' in said
     assert path.read_text().splitlines()[SPECIAL:] == ['hcon', 'dnu']
 

@@ -1,4 +1,4 @@
-"""A learner's folder: whole files or none, resumed by the search that it belongs to."""
+"""A learner's files: whole or absent, and resumed only by the search that they belong to."""
 
 import json
 import random
@@ -10,9 +10,9 @@ import pytest
 
 from pipelines.files.claims import Claim
 from pipelines.learning.rounds import (
-    KeptRounds,
     LearnerFiles,
-    RoundsPlace,
+    OutputRounds,
+    SearchRounds,
     TokenStats,
     is_learner_file,
 )
@@ -27,8 +27,8 @@ SEARCH = {'counts': [(17, '0badcafe')], 'reserved': ('<pad>', '<EOS>')}
 
 
 def stats(files: LearnerFiles) -> tuple:
-    STATS.write(files.stats_path)
-    return files.stats_path, lambda: TokenStats.read(files.stats_path), STATS
+    STATS.write(files.survey_path)
+    return files.survey_path, lambda: TokenStats.read(files.survey_path), STATS
 
 
 def reserved(files: LearnerFiles) -> tuple:
@@ -46,7 +46,7 @@ def first_table(files: LearnerFiles) -> tuple:
     return files.first.path(4), lambda: list(files.first.read(4).items()), list(TABLE.items())
 
 
-def heavy_table(files: LearnerFiles) -> tuple:
+def frequent_table(files: LearnerFiles) -> tuple:
     groups = files.round(3).groups
     groups.write(12345, TABLE)
     return groups.path(12345), lambda: list(groups.read(12345).items()), list(TABLE.items())
@@ -59,17 +59,17 @@ def sizes(files: LearnerFiles) -> tuple:
 
 def frequent(files: LearnerFiles) -> tuple:
     tables = [TABLE, SuffixTable.empty(), TABLE]
-    files.round(3).write_heavy(tables)
+    files.round(3).write_frequent(tables)
 
     def read() -> list[list]:
-        return [list(table.items()) for table in files.round(3).read_heavy()]
+        return [list(table.items()) for table in files.round(3).read_frequent()]
 
     return files.round(3).frequent_path, read, [list(table.items()) for table in tables]
 
 
-def unknown_heavy(files: LearnerFiles) -> tuple:
-    files.round(3).write_heavy(None)
-    return files.round(3).frequent_path, files.round(3).read_heavy, None
+def unknown_frequent(files: LearnerFiles) -> tuple:
+    files.round(3).write_frequent(None)
+    return files.round(3).frequent_path, files.round(3).read_frequent, None
 
 
 def vocabulary(files: LearnerFiles) -> tuple:
@@ -83,21 +83,21 @@ def selected(files: LearnerFiles) -> tuple:
     files.round(3).write_selection(2, (0, 7), PartitionSelection(TABLE, shared))
 
     def read() -> tuple:
-        found = files.round(3).read_selection(2, (0, 7))
-        return list(found.strings.items()), found.shared
+        selection = files.round(3).read_selection(2, (0, 7))
+        return list(selection.strings.items()), selection.shared
 
     return files.round(3).selection_path(2, (0, 7)), read, (list(TABLE.items()), shared)
 
 
 KINDS = [
-    stats, reserved, finished_pass, first_table, heavy_table, sizes, frequent, unknown_heavy,
+    stats, reserved, finished_pass, first_table, frequent_table, sizes, frequent, unknown_frequent,
     vocabulary, selected,
 ]  # fmt: skip
 
 
 @pytest.fixture(params=KINDS, ids=lambda kind: kind.__name__)
 def written(request, tmp_path) -> tuple[Path, Callable[[], object], object]:
-    """A file of a kind: its path, what reads it, and what is to be read."""
+    """A file of each kind: its path, a function that reads it, and the expected value."""
     path, read, expected = request.param(LearnerFiles(str(tmp_path)))
     return Path(path), read, expected
 
@@ -107,12 +107,12 @@ def test_is_read_as_it_was_written(written):
     assert read() == expected
 
 
-def test_is_known_by_its_name(written, tmp_path):
+def test_is_recognized_by_its_name(written, tmp_path):
     path, _, _ = written
     assert is_learner_file(str(path.relative_to(tmp_path)))
 
 
-def test_a_flipped_bit_is_told(written):
+def test_a_flipped_bit_is_an_error(written):
     path, read, _ = written
     whole = path.read_bytes()
     for bit in random.Random(3).sample(range(8 * len(whole)), min(200, 8 * len(whole))):
@@ -123,17 +123,17 @@ def test_a_flipped_bit_is_told(written):
             read()
 
 
-def test_a_lost_end_is_told(written):
+def test_a_truncated_file_is_an_error(written):
     path, read, expected = written
     whole = path.read_bytes()
-    # Of nothing at all, a reader of heavy suffixes learns that they are not known, as may be.
+    # From 1 on: an empty file of frequent suffixes means that they are unknown.
     for length in range(1, len(whole)):
         path.write_bytes(whole[:length])
         with pytest.raises(InputError, match='is damaged'):
             read()
 
 
-def test_borders_that_do_not_ascend_are_told(tmp_path):
+def test_borders_that_do_not_ascend_are_an_error(tmp_path):
     path = tmp_path / 'survey.json'
     path.write_bytes(json.dumps({**json.loads(STATS.to_json()), 'borders': ['th', 'b']}).encode())
     with pytest.raises(InputError, match='is damaged'):
@@ -148,26 +148,27 @@ def test_borders_that_do_not_ascend_are_told(tmp_path):
         'round-17/groups/.tokbeam-attempt-0123456789abcdef0123456789abcdef',
     ],
 )
-def test_what_killed_runs_leave_is_known(name):
+def test_files_that_killed_runs_leave_are_recognized(name):
     assert is_learner_file(name)
 
 
 @pytest.mark.parametrize(
     'name',
-    ['thesis', 'survey.json.bak', 'first', 'round-17', 'round-17/thesis', 'first/round-17/heavy',
-     'vocabulary-4', 'round-/heavy', '../round-17/heavy', 'round-17/groups/group-1',
-     '.tokbeam-attempt-thesis', 'groups/group-00001', 'sizes-0', 'round-17/claims-2-00000', 'asked.json\n'],
+    ['thesis', 'survey.json.bak', 'first', 'round-17', 'round-17/thesis', 'first/round-17/frequent',
+     'vocabulary-4', 'round-/frequent', '../round-17/frequent', 'round-17/groups/group-1',
+     '.tokbeam-attempt-thesis', 'groups/group-00001', 'sizes-0', 'round-17/selection-2-00000',
+     'search.json\n'],
 )  # fmt: skip
-def test_no_other_name_is_known(name):
+def test_other_names_are_not_recognized(name):
     assert not is_learner_file(name)
 
 
-def kept(work: Path, output: str = 'v', size: int = 500) -> KeptRounds:
-    return KeptRounds(RoundsPlace(str(work), output), {**SEARCH, 'vocab_size': size})
+def rounds_of(work: Path, output: str = 'v', size: int = 500) -> SearchRounds:
+    return SearchRounds(OutputRounds(str(work), output), {**SEARCH, 'vocab_size': size})
 
 
-def begin(rounds: KeptRounds) -> Path:
-    """Leaves what a killed learner leaves."""
+def begin(rounds: SearchRounds) -> Path:
+    """Writes the files that a killed learner leaves."""
     folder = Path(rounds.folder)
     with rounds.claimed():
         (folder / 'round-7' / 'groups').mkdir(parents=True)
@@ -182,160 +183,162 @@ def names(folder: Path) -> list[str]:
 
 def test_each_output_and_each_search_has_a_folder_of_its_own(tmp_path):
     folders = {
-        kept(tmp_path).folder,
-        kept(tmp_path, size=501).folder,
-        kept(tmp_path, output='w').folder,
-        kept(tmp_path / 'other').folder,
+        rounds_of(tmp_path).folder,
+        rounds_of(tmp_path, size=501).folder,
+        rounds_of(tmp_path, output='w').folder,
+        rounds_of(tmp_path / 'other').folder,
     }
     assert len(folders) == 4
-    assert kept(tmp_path).folder in folders
+    assert rounds_of(tmp_path).folder in folders
 
 
-def test_the_place_beside_an_output_moves_with_it(tmp_path):
-    places = [RoundsPlace.of(str(tmp_path / folder), 'v') for folder in 'ab']
-    assert [Path(each.work) for each in places] == [
+def test_rounds_beside_an_output_move_with_it(tmp_path):
+    places = [OutputRounds.of(str(tmp_path / folder), 'v') for folder in 'ab']
+    assert [Path(rounds.work) for rounds in places] == [
         tmp_path / 'a' / '.tokbeam', tmp_path / 'b' / '.tokbeam',
     ]  # fmt: skip
     assert places[0].output == places[1].output
-    given = [RoundsPlace.of(str(tmp_path / folder), 'v', str(tmp_path)) for folder in 'ab']
-    assert given[0].work == given[1].work
-    assert given[0].output != given[1].output
+    shared = [OutputRounds.of(str(tmp_path / folder), 'v', str(tmp_path)) for folder in 'ab']
+    assert shared[0].work == shared[1].work
+    assert shared[0].output != shared[1].output
 
 
 def test_the_second_of_two_runs_on_the_same_rounds_is_refused(tmp_path):
-    with kept(tmp_path).claimed():
+    with rounds_of(tmp_path).claimed():
         with pytest.raises(InputError, match='is being written by process'):
-            with kept(tmp_path).claimed():
+            with rounds_of(tmp_path).claimed():
                 pass
-        with kept(tmp_path, size=501).claimed(), kept(tmp_path, output='w').claimed():
+        with rounds_of(tmp_path, size=501).claimed(), rounds_of(tmp_path, output='w').claimed():
             pass
-    with kept(tmp_path).claimed():
+    with rounds_of(tmp_path).claimed():
         pass
 
 
-def test_a_work_folder_that_cannot_be_written_to_is_told(tmp_path):
+def test_a_work_folder_that_cannot_be_written_to_is_an_error(tmp_path):
     (tmp_path / 'file').write_text('')
-    with pytest.raises(InputError, match='cannot '), kept(tmp_path / 'file').claimed():
+    with pytest.raises(InputError, match='cannot '), rounds_of(tmp_path / 'file').claimed():
         pass
 
 
 def test_a_sweep_leaves_other_outputs_and_strange_files(tmp_path):
-    mine, others = begin(kept(tmp_path)), begin(kept(tmp_path, output='w'))
+    mine, others = begin(rounds_of(tmp_path)), begin(rounds_of(tmp_path, output='w'))
     (mine / 'thesis').write_text('')
     (mine / 'round-7' / 'thesis').write_text('')
     (tmp_path / 'learner-thesis').mkdir()
     (tmp_path / 'learner-0123456789abcdef').mkdir()
     (tmp_path / 'learner-0123456789abcdef' / 'survey.json').write_text('')
     before = names(others)
-    RoundsPlace(str(tmp_path), 'v').sweep()
+    OutputRounds(str(tmp_path), 'v').sweep()
     assert names(mine) == ['round-7', 'round-7/thesis', 'thesis']
     assert names(others) == before
     assert (tmp_path / 'learner-thesis').is_dir()
     assert (tmp_path / 'learner-0123456789abcdef' / 'survey.json').exists()
 
 
-def test_a_sweep_takes_all_searches_for_an_output(tmp_path):
-    begin(kept(tmp_path))
-    begin(kept(tmp_path, size=501))
-    RoundsPlace(str(tmp_path), 'v').sweep()
+def test_a_sweep_deletes_all_searches_for_an_output(tmp_path):
+    begin(rounds_of(tmp_path))
+    begin(rounds_of(tmp_path, size=501))
+    OutputRounds(str(tmp_path), 'v').sweep()
     assert names(tmp_path) == []
 
 
-def test_a_sweep_leaves_what_another_run_is_at_work_on(tmp_path):
-    folder = begin(kept(tmp_path))
+def test_a_sweep_leaves_rounds_that_another_run_uses(tmp_path):
+    folder = begin(rounds_of(tmp_path))
     before = names(folder)
-    with kept(tmp_path).claimed():
-        RoundsPlace(str(tmp_path), 'v').sweep()
+    with rounds_of(tmp_path).claimed():
+        OutputRounds(str(tmp_path), 'v').sweep()
     assert names(folder) == before
 
 
-def test_a_sweep_that_was_killed_is_taken_up(tmp_path):
-    folder = begin(kept(tmp_path))
+def test_a_sweep_that_was_killed_can_be_repeated(tmp_path):
+    folder = begin(rounds_of(tmp_path))
     for name in ['survey.json', 'round-7/vocabulary-4', 'round-7/groups/group-00000']:
         (folder / name).unlink()
         folder.with_name(f'{folder.name}.lock').write_text('of a process that is gone')
         shutil.copytree(tmp_path, tmp_path.with_name(f'{tmp_path.name}-{len(name)}'))
     for copy in [tmp_path, *tmp_path.parent.glob(f'{tmp_path.name}-*')]:
-        RoundsPlace(str(copy), 'v').sweep()
+        OutputRounds(str(copy), 'v').sweep()
         assert names(copy) == []
 
 
-def test_a_claim_of_a_run_that_was_killed_before_all_else_is_swept(tmp_path):
+def test_the_lock_of_a_run_that_was_killed_at_its_start_is_swept(tmp_path):
     left = tmp_path / 'learner-0123456789abcdef.lock'
     left.write_text('of a process that is gone')
-    with kept(tmp_path, output='w').claimed():
-        RoundsPlace(str(tmp_path), 'v').sweep()
+    with rounds_of(tmp_path, output='w').claimed():
+        OutputRounds(str(tmp_path), 'v').sweep()
         assert not left.exists()
         assert len([name for name in names(tmp_path) if name.endswith('.lock')]) == 1
 
 
 def test_only_the_tools_own_work_folder_is_deleted(tmp_path):
-    own, given = tmp_path / '.tokbeam', tmp_path / 'given'
-    for work in (own, given):
-        begin(kept(work))
-        RoundsPlace(str(work), 'v').sweep()
+    own, shared = tmp_path / '.tokbeam', tmp_path / 'shared'
+    for work in (own, shared):
+        begin(rounds_of(work))
+        OutputRounds(str(work), 'v').sweep()
     assert not own.exists()
-    assert names(given) == []
+    assert names(shared) == []
     own.mkdir()
     (own / 'thesis').write_text('')
-    RoundsPlace(str(own), 'v').sweep()
+    OutputRounds(str(own), 'v').sweep()
     assert names(own) == ['thesis']
 
 
 def test_links_are_removed_and_not_followed(tmp_path):
     victim, work = tmp_path / 'victim', tmp_path / 'work'
-    begin(kept(victim))
+    begin(rounds_of(victim))
     before = names(victim)
-    rounds = kept(work)
+    rounds = rounds_of(work)
     folder = begin(rounds)
-    (folder / 'round-8').symlink_to(Path(kept(victim).folder) / 'round-7')
+    (folder / 'round-8').symlink_to(Path(rounds_of(victim).folder) / 'round-7')
     (folder / 'first-00000.json').symlink_to(victim)
     with rounds.claimed():
         assert not (folder / 'round-8').is_symlink()
         assert not (folder / 'first-00000.json').is_symlink()
-        (folder / 'round-8').symlink_to(Path(kept(victim).folder) / 'round-7')
-        (folder / 'round-8').rename(folder / 'heavy')
-    rounds.place.sweep()
-    assert (folder / 'heavy').is_symlink()  # of no name that a learner makes there
+        (folder / 'round-8').symlink_to(Path(rounds_of(victim).folder) / 'round-7')
+        (folder / 'round-8').rename(folder / 'frequent')
+    rounds.output_rounds.sweep()
+    assert (folder / 'frequent').is_symlink()  # not a name of a learner's file
     assert names(victim) == before
 
 
 def test_a_link_in_place_of_the_folder_is_removed(tmp_path):
-    victim = begin(kept(tmp_path / 'victim'))
+    victim = begin(rounds_of(tmp_path / 'victim'))
     before = names(victim)
     work = tmp_path / 'work'
     work.mkdir()
-    rounds = kept(work)
+    rounds = rounds_of(work)
     Path(rounds.folder).symlink_to(victim)
-    rounds.place.sweep()
+    rounds.output_rounds.sweep()
     assert names(victim) == before
     with rounds.claimed():
         assert not Path(rounds.folder).is_symlink()
     assert names(victim) == before
 
 
-def test_a_folder_whose_name_is_not_the_digest_of_what_it_says_is_nobodys(tmp_path):
-    folder = begin(kept(tmp_path))
+def test_a_folder_whose_name_is_not_the_digest_of_its_search_is_not_swept(tmp_path):
+    folder = begin(rounds_of(tmp_path))
     renamed = folder.rename(tmp_path / 'learner-0123456789abcdef')
     before = names(renamed)
-    RoundsPlace(str(tmp_path), 'v').sweep()
+    OutputRounds(str(tmp_path), 'v').sweep()
     assert names(renamed) == before
 
 
 def test_rounds_of_another_format_are_not_used(tmp_path, monkeypatch):
-    folder = begin(kept(tmp_path))
+    folder = begin(rounds_of(tmp_path))
     monkeypatch.setattr('pipelines.learning.rounds.LEARNER_ROUNDS', 1)
-    assert kept(tmp_path).folder != str(folder)
-    RoundsPlace(str(tmp_path), 'v').sweep()
+    assert rounds_of(tmp_path).folder != str(folder)
+    OutputRounds(str(tmp_path), 'v').sweep()
     assert not folder.exists()
 
 
-@pytest.mark.parametrize('asked', [b'', b'[]', b'"v"', b'{"output": "v"}', b'[' * 100_000, b'\xff'])
-def test_a_folder_that_says_nothing_sound_is_nobodys(tmp_path, asked):
-    folder = begin(kept(tmp_path))
-    (folder / 'asked.json').write_bytes(asked)
+@pytest.mark.parametrize(
+    'content', [b'', b'[]', b'"v"', b'{"output": "v"}', b'[' * 100_000, b'\xff']
+)
+def test_a_folder_without_a_valid_search_is_not_swept(tmp_path, content):
+    folder = begin(rounds_of(tmp_path))
+    (folder / 'search.json').write_bytes(content)
     before = names(folder)
-    RoundsPlace(str(tmp_path), 'v').sweep()
+    OutputRounds(str(tmp_path), 'v').sweep()
     assert names(folder) == before
 
 
@@ -349,30 +352,30 @@ def test_a_folder_that_says_nothing_sound_is_nobodys(tmp_path, asked):
         (KeyboardInterrupt(), True),
     ],
 )
-def test_rounds_stay_where_a_rerun_goes_on_with_them(tmp_path, error, is_kept):
-    rounds = kept(tmp_path / '.tokbeam')
+def test_rounds_stay_if_a_new_run_may_resume_them(tmp_path, error, is_kept):
+    rounds = rounds_of(tmp_path / '.tokbeam')
     folder = begin(rounds)
     try:
-        with rounds.place.swept():
+        with rounds.output_rounds.swept():
             if error is not None:
                 raise error
     except BaseException as raised:
         assert raised is error
     assert folder.exists() == is_kept
-    assert Path(rounds.place.work).exists() == is_kept
+    assert Path(rounds.output_rounds.work).exists() == is_kept
 
 
-def test_where_nothing_is_begun_nothing_stays(tmp_path):
-    rounds = kept(tmp_path / '.tokbeam')
-    with pytest.raises(FullDiskError), rounds.place.swept(), rounds.claimed():
+def test_no_folder_stays_if_nothing_was_begun(tmp_path):
+    rounds = rounds_of(tmp_path / '.tokbeam')
+    with pytest.raises(FullDiskError), rounds.output_rounds.swept(), rounds.claimed():
         raise FullDiskError('no room for the survey')
     assert names(tmp_path) == []
 
 
-def test_a_claim_that_is_held_is_no_hindrance_to_its_holder(tmp_path):
-    rounds = kept(tmp_path)
+def test_a_refused_claim_leaves_the_rounds_to_a_later_run(tmp_path):
+    rounds = rounds_of(tmp_path)
     with Claim(f'{rounds.folder}.lock', 'this'), pytest.raises(InputError):
-        with rounds.place.swept(), rounds.claimed():
+        with rounds.output_rounds.swept(), rounds.claimed():
             pass
     with rounds.claimed():
         pass

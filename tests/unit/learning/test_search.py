@@ -1,4 +1,4 @@
-"""The choice of a learner by memory, and the memory that it predicts."""
+"""The choice of a learner by memory, and the prediction of memory."""
 
 import subprocess
 import sys
@@ -28,8 +28,8 @@ learn_merges(TokenTable.from_items([('warm', 2)]), rules)
 tokens, length = map(int, sys.argv[1:])
 dice = np.random.Generator(np.random.PCG64(1))
 letters = dice.integers(97, 123, tokens * length, np.uint8)
-for place in range(5):  # all distinct
-    letters[place::length] = np.arange(tokens, dtype=np.int32) // 26**place % 26 + 97
+for position in range(5):  # all distinct
+    letters[position::length] = np.arange(tokens, dtype=np.int32) // 26**position % 26 + 97
 table = TokenTable(letters, length * np.arange(tokens + 1), 1 + dice.integers(0, 9, tokens))
 before = resident_bytes()
 learn_merges(table, rules)
@@ -41,13 +41,13 @@ SMALL = CountedSize(100_000, 900_000, True)
 HUGE = CountedSize(500_000_000, 5_000_000_000, True)
 
 
-def test_a_large_table_takes_no_more_than_is_predicted():
+def test_a_large_table_takes_no_more_than_predicted():
     command = [sys.executable, '-c', LEARN, str(TOKENS), str(LENGTH)]
-    taken = int(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+    used = int(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
     nothing = predicted_bytes(CountedSize(0, 0, False), SCHEME.learner_bytes_per_character)
     size = CountedSize(TOKENS, TOKENS * LENGTH, False)
     predicted = predicted_bytes(size, SCHEME.learner_bytes_per_character) - nothing
-    assert predicted / 4 < taken < predicted
+    assert predicted / 4 < used < predicted
 
 
 def test_a_small_table_is_learned_in_memory_and_a_huge_one_on_beam():
@@ -61,14 +61,14 @@ def test_less_memory_at_hand_can_change_the_choice():
     assert choose_learner('auto', size, 50, 4 * GIB).learner == 'beam'
 
 
-def test_says_what_it_compared():
+def test_the_reason_names_both_amounts_of_memory():
     choice = choose_learner('auto', SMALL, 50, 8 * GIB)
     assert choice.memory_bytes == predicted_bytes(SMALL, 50)
     for part in ('100000 tokens', f'{choice.memory_bytes >> 20} MB', '8192 MB'):
         assert part in choice.reason
 
 
-def test_what_is_asked_for_is_taken():
+def test_an_explicit_choice_is_used():
     assert choose_learner('memory', HUGE, 50, GIB).learner == 'memory'
     assert choose_learner('beam', SMALL, 50, GIB).learner == 'beam'
     with pytest.raises(InputError, match='no learner'):
