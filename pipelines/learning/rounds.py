@@ -268,9 +268,9 @@ class RoundFiles:
 
     def read_selection(self, iteration: int, group_range: tuple[int, int]) -> PartitionSelection:
         with _content(self.selection_path(iteration, group_range)) as content:
-            shared, _, kept = content.partition(b'\n')
+            shared, _, strings = content.partition(b'\n')
             sums = tuple((prefix.encode(), *sums) for prefix, *sums in json.loads(shared))
-            return PartitionSelection(SuffixTable.from_bytes(kept), sums)
+            return PartitionSelection(SuffixTable.from_bytes(strings), sums)
 
 
 @dataclass(frozen=True)

@@ -58,7 +58,7 @@ def search_vocabulary(
       min_count_range: lowest and highest min-count; None sets no limit.
       smallest_size: no vocabulary of this learner is smaller.
       largest_count: a larger min-count gives the smallest vocabulary.
-      report: told (min-count, size, target) after each build.
+      report: called with (min-count, size, target) after each build.
 
     Raises:
       InputError: the target is below 1, the range is empty or begins below 1, or without a range
