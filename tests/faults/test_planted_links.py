@@ -18,7 +18,7 @@ from planted_links import HARD_LINK, LINK, Planter, make_victim, state_of
 from pipelines.artifacts.outputs import StageKey, StageOutput, StageTask
 from pipelines.files import filesystem
 from pipelines.files.claims import CLAIM_NAME, Claim, WorkFolder
-from pipelines.learning.rounds import SearchRounds, LearnerFiles, OutputRounds
+from pipelines.learning.rounds import LearnerFiles, OutputRounds, SearchRounds
 from pipelines.shuffle.merge_runs import KeptRuns
 from pipelines.shuffle.plan import PLAN_NAME, fingerprint_of, plan_json
 from pipelines.stages.run_stage import StageResult, run_stage
