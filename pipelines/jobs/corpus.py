@@ -1,6 +1,6 @@
-"""The paths that the user gave for each dataset, as the files of a corpus.
+"""The files of a corpus, found from the paths of its datasets.
 
-All files are looked at before any work, so that a typing error in the last split costs seconds and
+All files are looked up before any work, so that a mistyped path of the last split costs seconds and
 not the hours of a count.
 """
 
@@ -27,25 +27,25 @@ from tokcore.errors import InputError
 from tokcore.records.manifest import InputText
 
 _GZIP_RATIO = 5
-"""Text compresses three- to fourfold with gzip; a little more is a safe guess of its size."""
+"""gzip compresses text three- to fourfold; a little more is a safe guess of the text's size."""
 
 _MOST_GZIP_RATIO = 1032
-"""No more than 258 bytes come of two bits (RFC 1951: the longest match)."""
+"""Two bits expand to at most 258 bytes (RFC 1951: the longest match)."""
 
 
 @dataclass(frozen=True)
 class CorpusInput:
-    """One input file with its place in the corpus and its state on its filesystem."""
+    """An input file, its position in the corpus and its state on its filesystem."""
 
     split: str
-    role: str  # one of its format's
+    role: str  # of its format
     file_index: int
     side: int
     file: CorpusFile
     stored: StoredFile
 
     def text(self, summary: TextSummary) -> InputText:
-        """Returns the manifest's entry from the checksum of all of it."""
+        """Returns the manifest's entry of the file; `summary` is of its whole text."""
         sha256 = self.stored.sha256
         return InputText(
             self.split,
@@ -60,31 +60,31 @@ class CorpusInput:
 
 @dataclass(frozen=True)
 class Corpus:
-    """The splits of a job and their files, in the order of splits, places and sides."""
+    """The splits of a job and their files, in the order of splits, files and sides."""
 
-    splits: tuple[Split, ...]  # a split of several datasets is as many of these
+    splits: tuple[Split, ...]  # one for each dataset of a split
     inputs: tuple[CorpusInput, ...]
 
     def only(self, split: str) -> 'Corpus':
         """Returns the corpus of one split."""
         return Corpus(
-            tuple(each for each in self.splits if each.name == split),
-            tuple(each for each in self.inputs if each.split == split),
+            tuple(part for part in self.splits if part.name == split),
+            tuple(file for file in self.inputs if file.split == split),
         )
 
     @property
     def split_names(self) -> tuple[str, ...]:
-        """The names of its splits; each may have several datasets."""
-        return tuple(dict.fromkeys(each.name for each in self.splits))
+        """The names of its splits, each once."""
+        return tuple(dict.fromkeys(split.name for split in self.splits))
 
     @property
     def format(self) -> CorpusFormat:
-        """The format of the first split; its rows have as many sides as those of all others."""
+        """The format of the first split; the rows of all splits have the same number of sides."""
         return self.splits[0].format
 
     @property
     def is_paired(self) -> bool:
-        """Whether its rows are pairs, of a source and a target."""
+        """Whether its rows are pairs of a source and a target."""
         return len(self.format.sides) > 1
 
     @property
@@ -94,7 +94,7 @@ class Corpus:
 
     @property
     def may_have_parts(self) -> bool:
-        """Whether there are files that several workers may read, though they are compressed."""
+        """Whether several workers may read one compressed file."""
         return any(may_have_index(each.file) for each in self.inputs)
 
     def text_bytes(self, split: str) -> int:
@@ -106,7 +106,7 @@ class Corpus:
         )
 
     def wanted_inputs(self) -> tuple[InputState, ...]:
-        """Returns the files' state, by which a stage knows them again."""
+        """Returns the states of the files, by which a stage recognizes them."""
         checksums = InputChecksums(self.inputs)
         return tuple(
             InputState(each.split, each.role, each.stored, lambda each=each: checksums.of(each))
@@ -116,18 +116,18 @@ class Corpus:
 
 @dataclass(frozen=True)
 class SplitPaths:
-    """A dataset as the command line or a job file has it.
+    """A dataset as a command line or a job file describes it.
 
     Attributes:
-        split: whose it is.
-        format: that of its files, by name.
-        paths: for each of the format's roles.
-        options: of the format, by name, as far as they are given.
-        dataset: its name; empty where it needs none.
-        max_examples: as many of its rows are taken; None: all.
-        source_prefix: put before its source texts; None: the job's.
-        target_prefix: put before its target texts; None: the job's.
-        clean: filters that its rows go through, each by its name with options.
+        split: that it belongs to.
+        format: of its files, by name.
+        paths: by the roles of the format.
+        options: of the format, by name; others have their defaults.
+        dataset: its name; may be empty if it is the only one of its split.
+        max_examples: use only so many of its rows; None: all.
+        source_prefix: is put before its source texts; None: the prefix of the job.
+        target_prefix: is put before its target texts; None: the prefix of the job.
+        clean: filters of its rows, each a name with options.
     """
 
     split: str
@@ -141,7 +141,7 @@ class SplitPaths:
     clean: Sequence[str] = ()
 
     def option(self, name: str) -> str:
-        """Returns the name of one of this split's options: `--source`, `--dev-source`."""
+        """Returns an option of its split, as users type it: `--source`, `--dev-source`."""
         return split_flag(self.split, name)
 
     @property
@@ -151,60 +151,58 @@ class SplitPaths:
 
 
 def find_corpus(
-    paths: Sequence[SplitPaths],
+    datasets: Sequence[SplitPaths],
     fetched: Mapping[str, FetchedFile] | None = None,
     keeps_dropped: bool = False,
 ) -> Corpus:
     """Finds the files of all splits.
 
     Args:
-        paths: of each dataset.
-        fetched: the files of those paths that are addresses.
-        keeps_dropped: whether what filters drop is kept.
+        datasets: of all splits.
+        fetched: the files of those paths that are web addresses.
+        keeps_dropped: whether the rows that filters drop are kept.
 
     Raises:
         InputError: a path that does not exist or cannot be read, files that do not pair, or a
-            filter that there is not or that is not for such rows.
+            filter that does not exist or is not for such rows.
     """
     splits: list[Split] = []
     inputs: list[CorpusInput] = []
     archives = archive_lists()
-    for given in paths:
-        chosen = given.chosen_format
-        found = [
+    for dataset in datasets:
+        kind = dataset.chosen_format
+        by_role = [
             [
-                each
-                for pattern in given.paths[role]
-                for each in _find(pattern, fetched or {}, archives)
+                file
+                for pattern in dataset.paths[role]
+                for file in _find(pattern, fetched or {}, archives)
             ]
-            for role in chosen.roles
+            for role in kind.roles
         ]
-        _check_numbers(given, chosen, [len(each) for each in found])
-        places = list(zip(*found, strict=True))
-        files = [tuple(each.file for each in place) for place in places]
-        _check(chosen, files)
+        _check_numbers(dataset, kind, [len(files) for files in by_role])
+        rows = list(zip(*by_role, strict=True))  # of files that are read together
+        files = [tuple(file.file for file in row) for row in rows]
+        _check(kind, files)
         if not any(first.size or first.compressed for first, *_ in files):
             names = ', '.join(first.path for first, *_ in files)
             raise InputError(
-                f'the {given.split} corpus is empty: no byte in {names}; check the files'
+                f'the {dataset.split} corpus is empty: no byte in {names}; check the files'
             )
-        first = sum(len(each.files) for each in splits if each.name == given.split)
-        split = _split_of(given, chosen, tuple(files), first)
+        first = sum(len(split.files) for split in splits if split.name == dataset.split)
+        split = _split_of(dataset, kind, tuple(files), first)
         splits.append(
             dataclasses.replace(split, keeps_dropped=keeps_dropped and bool(split.filters))
         )
         inputs += [
-            CorpusInput(
-                given.split, role, first + number, side, place[side].file, place[side].stored
-            )
-            for number, place in enumerate(places)
-            for side, role in enumerate(chosen.roles)
+            CorpusInput(dataset.split, role, first + number, side, row[side].file, row[side].stored)
+            for number, row in enumerate(rows)
+            for side, role in enumerate(kind.roles)
         ]
     return Corpus(tuple(splits), tuple(inputs))
 
 
 def input_texts(corpus: Corpus, checksums: Sequence[RangeChecksum]) -> tuple[InputText, ...]:
-    """Returns the manifest's inputs from what was read.
+    """Returns the manifest's inputs from the checksums of the ranges that were read.
 
     Raises:
         RuntimeError: a file was not read exactly once, from its first byte to its last.
@@ -228,32 +226,34 @@ def input_texts(corpus: Corpus, checksums: Sequence[RangeChecksum]) -> tuple[Inp
 
 
 class InputChecksums:
-    """The manifest's entries of inputs, by reading these from beginning to end.
+    """The manifest's entries of inputs, made by reading them from beginning to end.
 
-    Where one is a member of an archive, all of that archive are read with it, and are known then.
+    All members of an archive are read when the first of them is asked for.
     """
 
     def __init__(self, inputs: Sequence[CorpusInput]):
         self._inputs = inputs
         self._of_members: dict[CorpusInput, InputText] = {}
 
-    def of(self, asked: CorpusInput) -> InputText:
+    def of(self, corpus_input: CorpusInput) -> InputText:
         """Returns the entry of one of the inputs; raises InputError if it cannot be read."""
-        if not isinstance(asked.file, MemberFile):
-            return asked.text(checksum_file(asked.file, filesystem.open_binary))
-        if asked not in self._of_members:
-            of_archive = [
-                each
-                for each in self._inputs
-                if isinstance(each.file, MemberFile) and each.file.archive == asked.file.archive
-            ]
-            [together] = in_passes(of_archive, lambda each: (each.file,), sys.maxsize)
-            with reading_on(
-                filesystem.open_binary, [(each.file,) for each in together]
-            ) as open_binary:
-                for each in together:
-                    self._of_members[each] = each.text(checksum_file(each.file, open_binary))
-        return self._of_members[asked]
+        if not isinstance(corpus_input.file, MemberFile):
+            return corpus_input.text(checksum_file(corpus_input.file, filesystem.open_binary))
+        if corpus_input not in self._of_members:
+            self._read_archive(corpus_input.file.archive)
+        return self._of_members[corpus_input]
+
+    def _read_archive(self, archive: CorpusFile) -> None:
+        members = [
+            member
+            for member in self._inputs
+            if isinstance(member.file, MemberFile) and member.file.archive == archive
+        ]
+        [in_order] = in_passes(members, lambda member: (member.file,), sys.maxsize)
+        files = [(member.file,) for member in in_order]
+        with reading_on(filesystem.open_binary, files) as open_binary:
+            for member in in_order:
+                self._of_members[member] = member.text(checksum_file(member.file, open_binary))
 
 
 def _most_ratio(compressed: Compression) -> int:
@@ -262,12 +262,12 @@ def _most_ratio(compressed: Compression) -> int:
     return _MOST_GZIP_RATIO if compressed is True else MOST_RATIO
 
 
-def _check(chosen: CorpusFormat, files: Sequence[tuple[CorpusFile, ...]]) -> None:
-    """Looks at the files of each place, at those of an archive in its order."""
-    for together in in_passes(files, lambda place: place, sys.maxsize):
-        with reading_on(filesystem.open_binary, together) as open_binary:
-            for place in together:
-                check_files(chosen, place, open_binary)
+def _check(kind: CorpusFormat, files: Sequence[tuple[CorpusFile, ...]]) -> None:
+    """Checks the files that are read together, those of an archive in its order."""
+    for rows in in_passes(files, lambda row: row, sys.maxsize):
+        with reading_on(filesystem.open_binary, rows) as open_binary:
+            for row in rows:
+                check_files(kind, row, open_binary)
 
 
 def _find(
@@ -275,7 +275,7 @@ def _find(
 ) -> list[FoundFile]:
     if pattern not in fetched:
         return find_files(pattern, archives)
-    # A name is the same wherever the work folder is: the address, and the member if there is one.
+    # A name does not depend on the work folder: it is the address, and the member if there is one.
     file = fetched[pattern]
     inside = '' if file.member is None else f'!{file.member}'
     return [
@@ -285,39 +285,40 @@ def _find(
 
 
 def _split_of(
-    given: SplitPaths, chosen: CorpusFormat, files: tuple[tuple[CorpusFile, ...], ...], first: int
+    dataset: SplitPaths, kind: CorpusFormat, files: tuple[tuple[CorpusFile, ...], ...], first: int
 ) -> Split:
-    of_sides = {'inputs': given.source_prefix}
-    prefixes = tuple(of_sides.get(side, given.target_prefix) for side in chosen.sides)
+    prefixes = tuple(
+        dataset.source_prefix if side == 'inputs' else dataset.target_prefix for side in kind.sides
+    )
     return Split(
-        given.split,
-        chosen,
+        dataset.split,
+        kind,
         files,
-        given.dataset,
+        dataset.dataset,
         first,
         () if set(prefixes) == {None} else prefixes,
-        given.max_examples,
-        filters=_filters(given, chosen),
+        dataset.max_examples,
+        filters=_filters(dataset, kind),
     )
 
 
-def _filters(given: SplitPaths, chosen: CorpusFormat) -> tuple[FilterSpec, ...]:
-    if not given.clean:
+def _filters(dataset: SplitPaths, kind: CorpusFormat) -> tuple[FilterSpec, ...]:
+    if not dataset.clean:
         return ()
     try:
-        asked = asked_filters(given.clean)
-        # Kernels are compiled by that too, before there are workers.
-        try_filters(asked, len(chosen.sides))
+        filters = asked_filters(dataset.clean)
+        # This also compiles their kernels, before there are workers.
+        try_filters(filters, len(kind.sides))
     except InputError as error:
-        raise InputError(f'{given.option("clean")}: {error}') from error
-    return asked
+        raise InputError(f'{dataset.option("clean")}: {error}') from error
+    return filters
 
 
-def _check_numbers(given: SplitPaths, chosen: CorpusFormat, numbers: Sequence[int]) -> None:
-    for role, number in zip(chosen.roles, numbers, strict=True):
+def _check_numbers(dataset: SplitPaths, kind: CorpusFormat, numbers: Sequence[int]) -> None:
+    for role, number in zip(kind.roles, numbers, strict=True):
         if number != numbers[0]:
             raise InputError(
-                f'{given.option(chosen.roles[0])} names {numbers[0]} files but '
-                f'{given.option(role)} names {number}; they pair in the order given, so give as '
+                f'{dataset.option(kind.roles[0])} names {numbers[0]} files but '
+                f'{dataset.option(role)} names {number}; they pair in the order given, so give as '
                 'many of each'
             )

@@ -1,4 +1,4 @@
-"""The input of a job cut into work items; for some formats that takes a pass over the bytes."""
+"""The work items of a job; for some formats they take a pass over the bytes."""
 
 import bisect
 import dataclasses
@@ -26,12 +26,12 @@ _Numbered = tuple[int, tuple[CorpusFormat, Any]]
 
 @dataclass(frozen=True)
 class ReadPlan:
-    """A reading cut into work items.
+    """The work items of what is read.
 
     Attributes:
         reading: what is read.
-        items: by split its work items, in their order.
-        item_bytes: about the size of an item, and of what is read at once of a gzip stream.
+        items: of each split, in their order.
+        item_bytes: the size of an item, about, and of a read from a gzip stream.
         workers: threads of a worker.
     """
 
@@ -46,13 +46,13 @@ class ReadPlan:
         return [item for split in self.reading.corpus.split_names for item in self.items[split]]
 
     def passes(self, split: str) -> list[tuple[WorkItem, ...]]:
-        """Returns a split's work items as one worker each is to read them, one after the other.
+        """Returns a split's work items in groups; one worker reads a group, item after item.
 
-        Those of an archive are together, as far as that is read from its beginning. No pass is of two
-        datasets: each of these reads an archive for itself.
+        The items of an archive that has to be read from its beginning are in one group. Each dataset
+        has groups of its own, and reads an archive for itself.
         """
         firsts = sorted(
-            each.first_file_index for each in self.reading.corpus.splits if each.name == split
+            part.first_file_index for part in self.reading.corpus.splits if part.name == split
         )
         of_datasets = itertools.groupby(
             self.items[split], lambda item: bisect.bisect_right(firsts, item.file_index)
@@ -65,8 +65,8 @@ class ReadPlan:
 
     @property
     def stored_bytes(self) -> int:
-        """How much all items read, of files as they are stored."""
-        return sum(each.stored_bytes for each in self.all_items)
+        """The bytes that all items read, of files as they are stored."""
+        return sum(item.stored_bytes for item in self.all_items)
 
     def only(self, split: str) -> 'ReadPlan':
         """Returns the plan of one split."""
@@ -82,31 +82,31 @@ class ReadPlan:
 
 
 def plan_reading(reading: CorpusReading, execution: Execution, folder: str) -> ReadPlan:
-    """Cuts what is read into work items.
+    """Cuts the files into work items.
 
     Args:
         reading: what is read.
         execution: the size of an item, and the engine that runs the pass.
-        folder: for what the workers report.
+        folder: for the stats of the workers.
 
     Raises:
         InputError: the two files of a pair have different numbers of lines, or a gzip is damaged.
     """
     splits, item_bytes = reading.corpus.splits, execution.item_bytes
     ranges = [(split.format, part) for split in splits for part in index_ranges(split, item_bytes)]
-    found: dict[int, tuple] = {}
+    indexes: dict[int, tuple] = {}
     if ranges:
         report = filesystem.join(folder, 'line-counts')
         passes = in_passes(list(enumerate(ranges)), _files_of, item_bytes)
         indexing = MapToStats(passes, _index_ranges, report)
         with track_work('index', _INDEXING, sum(part.stored_bytes for _, part in ranges)):
             execution.engine.run(lambda pipeline: pipeline | 'IndexLines' >> indexing)
-        found = {each.number: each.found for each in read_stats(report, _Indexed)}
-    indexed = (found[number] for number in range(len(ranges)))
+        indexes = {index.number: index.lines for index in read_stats(report, _Index)}
+    in_order = (indexes[number] for number in range(len(ranges)))
     items: dict[str, list[WorkItem]] = {}
     ended = []
     for split in splits:
-        index = [next(indexed) for _ in index_ranges(split, item_bytes)]
+        index = [next(in_order) for _ in index_ranges(split, item_bytes)]
         own = plan_items(split, index, item_bytes)
         ended.append(_ended(split, own, reading, item_bytes))
         items.setdefault(split.name, []).extend(own)
@@ -118,10 +118,10 @@ def plan_reading(reading: CorpusReading, execution: Execution, folder: str) -> R
 def _ended(
     split: Split, items: Sequence[WorkItem], reading: CorpusReading, item_bytes: int
 ) -> Split:
-    """Returns a dataset with its end, for which its beginning is read here."""
+    """Returns a split that ends after its `max_examples`; its beginning is read for that."""
     if split.max_examples is None:
         return split
-    # In the order of places, which is that of names; what an archive has in another one is kept.
+    # In the order of names; members that an archive has in another order are kept until then.
     with reading_on(filesystem.open_binary, [item.files for item in items]) as open_binary:
         blocks = (
             block
@@ -133,20 +133,20 @@ def _ended(
 
 
 @dataclass(frozen=True)
-class _Indexed:
-    """What a format found in the range of this number."""
+class _Index:
+    """What the index of a format says about a range of lines."""
 
-    number: int
-    found: tuple
+    number: int  # of the range
+    lines: tuple
 
 
 def _files_of(numbered: _Numbered) -> tuple[CorpusFile]:
     return (numbered[1][1].file,)
 
 
-def _index_ranges(together: Sequence[_Numbered]) -> Iterator[_Indexed]:
-    with reading_on(filesystem.open_binary, list(map(_files_of, together))) as open_binary:
-        for number, (indexing, part) in together:
-            found = indexing.index(part, open_binary)
+def _index_ranges(ranges: Sequence[_Numbered]) -> Iterator[_Index]:
+    with reading_on(filesystem.open_binary, list(map(_files_of, ranges))) as open_binary:
+        for number, (indexing, part) in ranges:
+            lines = indexing.index(part, open_binary)
             advance(_INDEXING, part.stored_bytes)
-            yield _Indexed(number, found)
+            yield _Index(number, lines)

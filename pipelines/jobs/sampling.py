@@ -1,4 +1,4 @@
-"""The sample that a vocabulary is counted from: what it can be of, how it is found and told."""
+"""The sample that a vocabulary is counted from: when it is possible, and which lines it has."""
 
 import dataclasses
 from collections.abc import Iterator, Sequence
@@ -34,12 +34,12 @@ _SAMPLING = 'sampling'
 
 @dataclass(frozen=True)
 class SampledPlan:
-    """What is to be read, and what of it is counted.
+    """What is read, and which of its rows are counted.
 
     Attributes:
-        plan: with numbered lines, if the sample is one of lines.
-        how: the sample was asked for; None: there is none.
-        sample: for workers.
+        plan: with numbered lines, for a sample of lines.
+        how: the value of `--vocab-sample`; None: all rows are counted.
+        sample: for the workers.
     """
 
     plan: ReadPlan
@@ -49,16 +49,16 @@ class SampledPlan:
     def records(
         self, side: str, sides: Sequence[int], lines: LineTally, tokens: int
     ) -> tuple[SampleRecord, ...]:
-        """Returns what manifests tell of the sample; nothing if there is none.
+        """Returns the manifest's records of the sample; empty if there is none.
 
         Args:
-            side: which is counted of the corpus, by name.
-            sides: the same by numbers.
-            lines: what was read of the training corpus.
-            tokens: that were counted.
+            side: that is counted, by name.
+            sides: the same by number.
+            lines: the tally of the training corpus.
+            tokens: the number of tokens counted.
 
         Raises:
-            InputError: nothing was taken.
+            InputError: the sample is empty.
         """
         if not isinstance(self.sample, LineSample):
             if self.how is None:
@@ -87,10 +87,10 @@ class SampledPlan:
 
 
 def refuse_unfit(how: str | None, corpus: Corpus) -> None:
-    """Refuses a sample that cannot be had of a training corpus.
+    """Refuses a sample that a training corpus cannot give.
 
     Raises:
-        InputError: lines of files are asked for, and not all rows are such, or not all are taken.
+        InputError: a sample of lines, of rows that are not lines, or of a limited number of rows.
     """
     if how is None or isinstance(asked_sample(how), UniformShare):
         return
@@ -114,17 +114,17 @@ def refuse_unfit(how: str | None, corpus: Corpus) -> None:
 def plan_sample(
     plan: ReadPlan, how: str | None, execution: Execution, folder: str, sides: frozenset[int]
 ) -> SampledPlan:
-    """Finds what is taken of a training corpus; of lines that takes a pass over the files.
+    """Determines the sample of a training corpus; a sample of lines takes a pass over the files.
 
     Args:
         plan: of the training corpus.
-        how: `refuse_unfit` has let pass; None for all of it.
+        how: the value of `--vocab-sample`, checked by `refuse_unfit`; None: all rows.
         execution: runs the pass.
-        folder: for what the workers report.
+        folder: for the stats of the workers.
         sides: that are counted.
 
     Raises:
-        InputError: a file cannot be read, is damaged, or none of a side's lines are taken.
+        InputError: a file cannot be read or is damaged, or the sample has no line of a side.
     """
     if how is None:
         return SampledPlan(plan)
@@ -133,21 +133,21 @@ def plan_sample(
         return SampledPlan(plan, how, UniformSample(asked.threshold))
     execution.engine.compile_first(compile_sampling_kernels)
     parts = _parts(plan, asked, sides)
-    found = _sample_files(parts, execution, folder)
+    samples = _sample_files(parts, execution, folder)
     for side in sides:
-        of_side = [(part, found[part.key]) for part in parts if part.side == side]
-        if not any(each.taken.lines for _, each in of_side):
+        of_side = [(part, samples[part.key]) for part in parts if part.side == side]
+        if not any(sample.taken.lines for _, sample in of_side):
             _refuse_empty(how, of_side)
-    first_lines = {place: each.first_lines for (place, _), each in found.items()}
+    first_lines = {index: sample.first_lines for (index, _), sample in samples.items()}
     items = number_items(plan.items['train'], first_lines)
     numbered = dataclasses.replace(plan, items={**plan.items, 'train': items})
-    taken = {key: each.taken for key, each in found.items()}
+    taken = {key: sample.taken for key, sample in samples.items()}
     return SampledPlan(numbered, how, LineSample(taken))
 
 
 @dataclass(frozen=True)
 class _Part:
-    """A file that is to be sampled."""
+    """A file to be sampled."""
 
     file_index: int
     side: int
@@ -200,21 +200,21 @@ def _sample_files(
 
 
 def _sample_parts(parts: Sequence[_Part]) -> Iterator[_Sampled]:
-    # A compressed file is read twice, so of an archive two readers go on from member to member.
+    # A compressed file is read twice, so two readers go through an archive, member by member.
     twice = [(part.file, part.file) if part.file.compressed else (part.file,) for part in parts]
     with reading_on(filesystem.open_binary, twice) as open_binary:
         for part in parts:
-            found = sample_file(
+            sample = sample_file(
                 part.file, part.budget, open_binary, part.max_line_bytes, part.starts
             )
             advance(_SAMPLING, part.file.size)
-            lines = list(found.first_lines)
-            yield _Sampled(*part.key, found.taken.period, found.taken.lines, lines)
+            lines = list(sample.first_lines)
+            yield _Sampled(*part.key, sample.taken.period, sample.taken.lines, lines)
 
 
 def _refuse_empty(how: str, of_side: Sequence[tuple[_Part, FileSample]]) -> None:
-    part, found = max(of_side, key=lambda each: each[1].taken.period)
+    part, sample = max(of_side, key=lambda pair: pair[1].taken.period)
     raise InputError(
         f'--vocab-sample {how} takes no line: of {part.file.path} it would be one line in '
-        f'{found.taken.period:,}, and there are fewer; give a larger budget'
+        f'{sample.taken.period:,}, and there are fewer; give a larger budget'
     )

@@ -8,19 +8,19 @@ from tokcore.encoding.encoder import DEFAULT_CACHE_BYTES
 from tokcore.errors import InputError
 
 _LEAST_RUN_BYTES = 4 << 20
-"""A memory that is too small for this is refused: more runs than that would be all seeking."""
+"""Less memory than for this is refused: the merge of so many runs would do nothing but seek."""
 
 _LARGEST_GROUP = 32 << 20
-"""Buckets joined for one range read of each run. Twice as much takes twice the time to merge, since
-from there on the allocator gives pages back each time and gets them anew."""
+"""Buckets that are read together from each run. Twice as much takes twice the time to merge, because
+from there on the allocator returns pages each time and gets them again."""
 
 _BLOCK_FACTOR = 8
-"""What a thread takes for a block, over its text: the cleaned text, ids, their growth, records;
-measured, with what the allocator keeps."""
+"""Memory of a thread for a block, as a multiple of its text: normalized text, ids, records, and what
+the allocator keeps; measured."""
 
 _LINE_FACTOR = 16
-"""What a thread takes for a line that is much longer than an item, at most, over its text; measured
-with 16 MiB. Only of characters that no vocabulary has seen, each spelled in digits, it is more."""
+"""Memory of a thread for a line much longer than an item, at most, as a multiple of its text; measured
+with 16 MiB. It is more only for characters that no vocabulary has, which are spelled in digits."""
 
 
 @dataclass(frozen=True)
@@ -39,9 +39,9 @@ def fit_memory(
     """Returns the largest buffers, and with them the most threads, that fit.
 
     Args:
-        execution: the buffer wanted and the limit, the threads wanted and the size of a work item.
-        longest_line: the most bytes that a line can have; one at a time has so many.
-        vocabularies: how many there are; each thread remembers tokens of each.
+        execution: the requested buffer and threads, the limit, and the size of a work item.
+        longest_line: the most bytes that a line can have; one line at a time has so many.
+        vocabularies: how many; each thread caches tokens of each.
         reads_ahead: whether parts of compressed files may be read ahead.
 
     Raises:
@@ -50,11 +50,11 @@ def fit_memory(
     runner, item_bytes = execution.engine.runner, execution.item_bytes
     share = runner.memory_share(execution.memory_bytes)
     least = min(_LEAST_RUN_BYTES, execution.buffer_bytes // 2)
-    # What the longest line takes beyond the block that it stands for.
+    # The memory of the longest line, beyond that of the block in its place.
     line = max(0, _LINE_FACTOR * longest_line - _BLOCK_FACTOR * item_bytes)
     needed = 0
     for workers in range(execution.engine.workers, 0, -1):
-        # A block of each thread, one that is read and one that waits.
+        # A block for each thread, one that is being read and one that waits.
         threads = workers * vocabularies * DEFAULT_CACHE_BYTES
         blocks = (workers + 2) * item_bytes * _BLOCK_FACTOR // 2
         if reads_ahead and workers > 1:
@@ -64,7 +64,7 @@ def fit_memory(
             buffers = execution.buffer_bytes
             if share is not None:
                 buffers = min(buffers, share - threads - blocks - line)
-            # A group is held as it was read and as it is written, by each thread and once more.
+            # Each thread, and the reader, holds a group as it was read and as it is written.
             group = min(_LARGEST_GROUP, max(1, buffers // (2 * (workers + 1))))
             return ShuffleMemory(max(1, buffers // 2), group, workers, runner.processes)
     raise InputError(
@@ -75,11 +75,11 @@ def fit_memory(
 
 
 def refuse_too_large(reading: CorpusReading, execution: Execution, vocabularies: int) -> None:
-    """Refuses a shuffle that cannot be held, before anything is read for it.
+    """Refuses a shuffle that is too large, before anything is read for it.
 
-    Through files that is one of too little memory for the least buffers; else the runner says what
-    it can take. Records are about as large as their text: subtokens take two bytes where the text
-    took three or four, and each example some fifty.
+    Through files, the memory must hold the least buffers; otherwise the runner knows its limit.
+    Records are about as large as their text: a subtoken has two bytes for three or four of text, and
+    an example some fifty more.
 
     Raises:
         InputError: it would not fit.
@@ -88,11 +88,11 @@ def refuse_too_large(reading: CorpusReading, execution: Execution, vocabularies:
         fit_memory(execution, reading.longest_line, vocabularies, reading.corpus.may_have_parts)
         return
     corpus = reading.corpus
-    # A work item is not cut further, and a gzip file is one, or a member of an archive.
+    # A work item is not cut further; a gzip file is one item, and so is a member of an archive.
     items = sum(
-        1 if each.file.is_stream else -(-each.file.size // execution.item_bytes)
-        for each in corpus.inputs
-        if each.side == 0
+        1 if source.file.is_stream else -(-source.file.size // execution.item_bytes)
+        for source in corpus.inputs
+        if source.side == 0
     )
     size = sum(map(corpus.text_bytes, corpus.split_names))
     execution.engine.runner.refuse_shuffle(size, items)

@@ -33,35 +33,35 @@ _REJECTED_NAME = 'rejected-files'
 
 @dataclass(frozen=True)
 class ReadStats:
-    """What a pipeline's workers reported of the lines that they read."""
+    """The stats that a pipeline's workers wrote about the lines that they read."""
 
     inputs: tuple[InputText, ...]
     lines: tuple[LineTally, ...]
     rejected: tuple[OutputFile, ...] = ()
-    unknown_words: tuple[Mapping[str, int], ...] = ()  # of each split, the commonest
+    unknown_words: tuple[Mapping[str, int], ...] = ()  # the most frequent of each split
     datasets: tuple[LineTally, ...] = ()  # of each dataset that has a name
 
 
 def write_stats(outputs: Mapping[str, beam.PCollection], path: str) -> None:
-    """Adds the steps that report a pipeline's stats and write its rejected lines to a folder."""
+    """Adds the steps that write a pipeline's stats and its rejected lines to a folder."""
     write_read_stats(outputs[STATS], path)
     write_rejected_stats(outputs[REJECTED] | 'WriteRejected' >> WriteRejected(path), path)
 
 
 def write_read_stats(stats: beam.PCollection, path: str) -> None:
-    """Adds the step that reports what was read."""
+    """Adds the step that writes the stats of what was read."""
     stats | 'WriteStats' >> WriteStats(filesystem.join(path, _STATS_NAME))
 
 
 def write_rejected_stats(files: beam.PCollection, path: str) -> None:
-    """Adds the step that reports the files of rejected lines."""
+    """Adds the step that writes the stats of the files of rejected lines."""
     files | 'WriteRejectedStats' >> WriteStats(filesystem.join(path, _REJECTED_NAME))
 
 
 def read_job_stats(
     corpus: Corpus, path: str, max_rejected: RejectionLimit | None = None
 ) -> ReadStats:
-    """Returns what a pipeline reported of its blocks to a folder.
+    """Returns what the workers of a pipeline wrote to a folder about the lines that they read.
 
     Raises:
         InputError: a split, or one of its datasets, has no line to encode, or too many lines were
@@ -71,23 +71,23 @@ def read_job_stats(
     rows = list(read_stats(filesystem.join(path, _STATS_NAME), LineTally, RangeChecksum))
     checksums = [row for row in rows if isinstance(row, RangeChecksum)]
     tallies = [row for row in rows if isinstance(row, LineTally)]
-    left_out = sum(each.rejected for each in tallies)
+    rejected_lines = sum(tally.rejected for tally in tallies)
     if max_rejected is not None:
         refuse_losses(max_rejected, tallies)
     datasets = []
     for split in corpus.splits:
-        of_it = [each for each in tallies if each.dataset == split.dataset]
-        tally = add_tallies(split.name, of_it)
+        own = [tally for tally in tallies if tally.dataset == split.dataset]
+        tally = add_tallies(split.name, own)
         if tally.examples + tally.not_sampled == 0:
             names = ', '.join(
-                each.stored.path
-                for each in corpus.inputs
-                if each.split == split.name and each.file_index in split.file_indexes
+                file.stored.path
+                for file in corpus.inputs
+                if file.split == split.name and file.file_index in split.file_indexes
             )
             what = (
                 f'dataset {split.dataset} of {split.name}'
                 if split.dataset
-                else (f'{split.name} corpus')
+                else f'{split.name} corpus'
             )
             dropped = _in_brackets('filters dropped', tally.filtered)
             left_out = _in_brackets('left out', tally.left_out)
@@ -103,15 +103,21 @@ def read_job_stats(
     ]
     written = read_stats(filesystem.join(path, _REJECTED_NAME), WrittenFile)
     rejected = tuple(map(OutputFile.of, written))
-    keeping = {(each.name, each.dataset) for each in corpus.splits if each.keeps_dropped}
-    kept = left_out + sum(
-        sum(each.filtered.values()) for each in tallies if (each.split, each.dataset) in keeping
+    keeping = {(split.name, split.dataset) for split in corpus.splits if split.keeps_dropped}
+    kept = rejected_lines + sum(
+        sum(tally.filtered.values()) for tally in tallies if (tally.split, tally.dataset) in keeping
     )
     if kept != sum(file.rows for file in rejected):
         raise RuntimeError(f'{kept} lines were rejected, but not as many written: {rejected}')
-    # Which words are told depends on how blocks were cut, and no byte of a result may.
-    words = tuple(each.unknown_words for each in lines)
-    return ReadStats(input_texts(corpus, checksums), _told(lines), rejected, words, _told(datasets))
+    # Which words are counted depends on the blocks, and no byte of a result may depend on these.
+    words = tuple(tally.unknown_words for tally in lines)
+    return ReadStats(
+        input_texts(corpus, checksums),
+        _without_words(lines),
+        rejected,
+        words,
+        _without_words(datasets),
+    )
 
 
 def log_filtered(lines: Sequence[LineTally]) -> None:
@@ -127,37 +133,37 @@ def log_filtered(lines: Sequence[LineTally]) -> None:
 
 
 def refuse_losses(limit: RejectionLimit, tallies: Iterable[LineTally]) -> None:
-    """Raises InputError if more lines were left out of all splits together than may be."""
+    """Raises InputError if more lines of all splits together were left out than the limit allows."""
     reasons: collections.Counter[str] = collections.Counter()
     lines = 0
-    for each in tallies:
-        reasons.update(each.left_out)
-        lines += each.lines
+    for tally in tallies:
+        reasons.update(tally.left_out)
+        lines += tally.lines
     limit.refuse(reasons, lines)
 
 
-def _told(tallies: Sequence[LineTally]) -> tuple[LineTally, ...]:
-    return tuple(dataclasses.replace(each, unknown_words={}) for each in tallies)
+def _without_words(tallies: Sequence[LineTally]) -> tuple[LineTally, ...]:
+    return tuple(dataclasses.replace(tally, unknown_words={}) for tally in tallies)
 
 
 def _in_brackets(what: str, counts: Mapping[str, int]) -> str:
-    """Returns counts by reason or by filter for a sentence, nothing if there are none."""
-    told = ', '.join(f'{name} {count}' for name, count in counts.items())
-    return f' ({what}: {told})' if told else ''
+    """Returns counts by reason or by filter, in brackets; empty if there are none."""
+    items = ', '.join(f'{name} {count}' for name, count in counts.items())
+    return f' ({what}: {items})' if items else ''
 
 
 def rejection_budget(plan: ReadPlan, execution: Execution) -> RejectionBudget | None:
-    """Returns what the workers of a pipeline that reads a plan may leave out; None: any number."""
+    """Returns how many lines the workers of a pipeline may reject; None: any number."""
     if execution.max_rejected is None:
         return None
-    firsts = [each for each in plan.reading.corpus.inputs if each.side == 0]
-    splits = {(each.split, each.file_index) for each in firsts}
+    firsts = [file for file in plan.reading.corpus.inputs if file.side == 0]
+    files = {(file.split, file.file_index) for file in firsts}
     known = {
-        (split.name, place)
+        (split.name, index)
         for split in plan.reading.corpus.splits
-        for place in split.file_indexes
+        for index in split.file_indexes
         if split.format.identity == 'offset'
     }
-    is_known = splits <= known and not any(each.file.compressed for each in firsts)
-    size = sum(each.file.size for each in firsts) if is_known else None
+    is_known = files <= known and not any(file.file.compressed for file in firsts)
+    size = sum(file.file.size for file in firsts) if is_known else None
     return RejectionBudget(execution.max_rejected, size)

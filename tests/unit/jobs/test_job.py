@@ -1,12 +1,28 @@
-"""Which form the shuffle takes, and what it takes of the memory."""
+"""Jobs: their keys and files; which form the shuffle takes, and how much memory."""
+
+import dataclasses
 
 import pytest
 
+from pipelines.artifacts.counts import CountsFolder
 from pipelines.engines.engine import choose_engine
 from pipelines.jobs.corpus import SplitPaths, find_corpus
-from pipelines.jobs.job import CorpusReading, Execution
+from pipelines.jobs.job import (
+    BuildJob,
+    CorpusReading,
+    CountJob,
+    EncodeJob,
+    EncodeOptions,
+    Execution,
+    TextToCount,
+    VocabJob,
+    VocabularyPaths,
+)
 from pipelines.jobs.shuffle_memory import fit_memory
+from pipelines.options.vocabulary import SampleOptions
 from tokcore.errors import InputError
+from tokcore.records.manifest import VocabularyRecord
+from tokcore.schemes import find_scheme
 
 MIB = 1 << 20
 PROCESSES = ['--direct_running_mode=multi_processing', '--direct_num_workers=3']
@@ -114,3 +130,82 @@ def test_processes_share_what_is_free():
 
 def test_nothing_is_assumed_of_a_cluster_and_its_memory():
     assert fit(1, ['--runner=DataflowRunner']).run_bytes == 128 * MIB
+
+
+TEXT = ''.join(f'{number} words\n' for number in range(5))
+
+
+@pytest.fixture
+def reading(tmp_path):
+    """Two splits of the same text."""
+    path = tmp_path / 'text'
+    path.write_text(TEXT)
+    paths = {'text': (str(path),)}
+    corpus = find_corpus([SplitPaths(split, 'text', paths) for split in ('train', 'dev')])
+    return CorpusReading(corpus, on_error='skip')
+
+
+EXECUTION = Execution(choose_engine([], 1), overwrite=True)
+DATASET = EncodeOptions(name='x', shards=3, test_shards=7, seed=5)
+LEARNING = find_scheme().options(vocab_size=300)
+
+
+def test_the_key_of_a_build_has_all_that_its_bytes_depend_on_and_nothing_else(reading):
+    job = BuildJob(
+        reading=reading, dataset=DATASET, output='/out', execution=EXECUTION, learning=LEARNING
+    )
+    options = job.key().options
+    assert list(options) == [
+        'name', 'shards', 'dev_shards', 'source_prefix', 'target_prefix', 'seed', 'on_error',
+        'vocab_size', 'search', 'min_count_range', 'max_subtoken_length', 'reserved_token',
+        'shared_vocab', 'scheme',
+    ]  # fmt: skip
+    assert (options['shards'], options['seed'], options['on_error']) == (3, 5, 'skip')
+    assert [each.split for each in job.key().inputs] == ['train', 'dev']
+
+
+def test_newer_options_are_in_the_key_only_if_they_are_given(reading):
+    sample = SampleOptions(vocab_sample='uniform:0.5')
+    dataset = dataclasses.replace(DATASET, output_format='text')
+    job = BuildJob(
+        reading=reading, dataset=dataset, output='/out', execution=EXECUTION,
+        learning=LEARNING, sample=sample,
+    )  # fmt: skip
+    assert job.key().options['output_format'] == 'text'
+    assert job.key().options['vocab_sample'] == 'uniform:0.5'
+
+
+def test_the_keys_of_the_other_jobs(reading):
+    training = reading.only('train')
+    folder = CountsFolder('/counts', 'text')
+    count = CountJob(reading=training, folders=[folder], execution=EXECUTION)
+    assert count.key(folder).options == {'side': 'text', 'on_error': 'skip'}
+    vocab = VocabJob(
+        source=TextToCount(training, 'text'), scheme=find_scheme(), learning=LEARNING,
+        output='/vocab', execution=EXECUTION,
+    )  # fmt: skip
+    assert list(vocab.key().options)[:3] == ['scheme', 'side', 'on_error']
+    encode = EncodeJob(
+        reading=reading, vocabularies=VocabularyPaths('/vocab'), dataset=DATASET, output='/out',
+        execution=EXECUTION,
+    )  # fmt: skip
+    record = VocabularyRecord(
+        'targets', 'vocab', 300, 1234, '0badcafe', scheme='subword', special_ids={}
+    )
+    options = encode.key([record]).options
+    assert options['vocabularies'] == [['targets', 'vocab', 1234, '0badcafe']]
+    assert 'vocab_size' not in options and options['scheme'] == 'subword'
+
+
+def test_the_files_of_a_build_are_its_vocabularies_and_shards(reading):
+    job = BuildJob(
+        reading=reading, dataset=DATASET, output='/out', execution=EXECUTION, learning=LEARNING
+    )
+    assert job.vocabulary_names == {'both': 'vocab.x.300.subwords'}
+    assert job.vocabulary_paths('/out') == VocabularyPaths('/out/vocab.x.300.subwords')
+    assert [folder.path for folder in job.counts_folders.values()] == ['/out/counts']
+    assert job.file_names == [
+        'vocab.x.300.subwords',
+        *(f'x-train-{shard:05d}-of-00003' for shard in range(3)),
+        'x-dev-00000-of-00001',
+    ]
