@@ -1,10 +1,10 @@
 """A file's stored bytes, and its decompressed text as a stream.
 
-The first bytes tell the compression. gzip is inflated here member by member, bzip2 and xz are
-Python's, zstd is the package zstandard. A file must end where a member or frame ends, and errors
-name the byte; Beam reads a truncated gzip file without an error. Memory is bounded by the pieces,
-and a file that unpacks to thousands of times its size is refused. A file that no longer has its
-planned size is refused too, since its work items and its line index are about another text.
+The first bytes show the compression. gzip is decompressed here member by member, bzip2 and xz by
+Python, zstd by the package zstandard. A file must end where a member or frame ends, and errors name
+the byte; Beam reads a truncated gzip file without an error. Memory is bounded by the size of the
+pieces, and a file that unpacks to thousands of times its size is refused. So is a file that no longer
+has the size it was planned with, since its work items and line index are those of another text.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ if typing.TYPE_CHECKING:
     import zstandard
 
 Compression = bool | str
-"""False; True for gzip, as runs of earlier versions have it in their plans; else a name."""
+"""False, True for gzip, or one of the names below."""
 
 BZIP2, XZ, ZSTD = 'bzip2', 'xz', 'zstd'
 
 _HEAD_BYTES = 10
-_MAGIC = {
+_MAGIC: dict[Compression, re.Pattern[bytes]] = {
     True: re.compile(rb'\x1f\x8b'),
-    # What follows the level is the first block, or the end of an empty file: no text begins so.
+    # After the level comes the first block, or the end of an empty file: no text begins like this.
     BZIP2: re.compile(rb'BZh[1-9](1AY&SY|\x17rE8P\x90)'),
     XZ: re.compile(rb'\xfd7zXZ\x00'),
     ZSTD: re.compile(rb'\x28\xb5\x2f\xfd|[\x50-\x5f]\x2a\x4d\x18'),
@@ -46,46 +46,54 @@ _SUFFIXES: dict[Compression, tuple[bytes, str]] = {
 }
 
 _READ_BYTES = 4 << 10
-"""At a time. What follows a stream is copied when that ends: files of many tiny streams stay linear."""
+"""The bytes read at a time. What follows a stream is copied when that ends; with small reads, the time
+for a file of many tiny streams stays linear."""
 
-_FED_BYTES = 512
-"""Of zstd at a time: a block of three bytes may unpack to 128 KiB, and all at once."""
+_ZSTD_INPUT_BYTES = 512
+"""The bytes decompressed at a time: a block of three bytes may unpack to 128 KiB, in one piece."""
 
 _MOST_EMPTY_STREAMS = 100_000
-"""One after the other, without any text: no tool writes such a file, and it takes time for nothing."""
+"""The limit for streams without text, one after another: no tool writes such a file, and reading it
+takes time for nothing."""
 
 _XZ_MEMORY = 1 << 30
 _ZSTD_WINDOW = 1 << 27
 
 MOST_RATIO = 10_000
-"""Of the bytes of text to those stored, beyond which a file is refused; gzip does not reach it."""
+"""The ratio of text to stored bytes beyond which a file is refused; gzip cannot reach it."""
 
 _FREE_BYTES = 256 << 20
-"""So much is never too much, whatever it came from."""
+"""A text of at most this size is allowed at any ratio."""
 
 _LONG_RATIO = 2_000
 _LONG_BYTES = 1 << 30
-"""A text longer than this may be no more than `_LONG_RATIO` times what has been read so far: xz never
-reaches `MOST_RATIO`, and of a large file that would be met after terabytes. Repeated lines, made for a
-test, get beyond this ratio; a gigabyte of text that somebody wrote does not."""
+"""A longer text may have at most `_LONG_RATIO` times the bytes read so far. xz cannot reach `MOST_RATIO`,
+and a large file would reach it only after terabytes. Lines repeated for a test exceed this ratio; a
+gigabyte of text that somebody wrote does not."""
 
 _Failures = tuple[type[Exception], ...]
 
 _GZIP_MAGIC = b'\x1f\x8b'
 
-# zlib copies what follows a member, so small reads keep files of many tiny members linear; 32 KiB
-# still inflate to about 100 KiB, enough to make the calls' overhead vanish.
-_STORED_BYTES = 32 << 10
+_GZIP_READ_BYTES = 32 << 10
+"""zlib copies what follows a member, so small reads keep the time for many tiny members linear; 32 KiB
+still unpack to about 100 KiB, at which the overhead of the calls vanishes."""
 
 PIECE_BYTES = 1 << 20
-"""The largest piece of text at a time: fits a processor's cache, and bounds what a tiny file that
-inflates a thousandfold may hold."""
+"""The largest piece of text: it fits in a processor's cache, and bounds the memory for a tiny file that
+unpacks to a thousand times its size."""
+
+
+class Readable(Protocol):
+    """The part of a binary file that decompression needs."""
+
+    def read(self, size: int = -1, /) -> bytes: ...
 
 
 def compression_of(path: str, open_binary: OpenBinary) -> Compression:
-    """Tells how a file is compressed, by bytes that no UTF-8 text begins with.
+    """Returns how a file is compressed, by first bytes with which no UTF-8 text begins.
 
-    Of a file too short to tell, only the name can say that it was cut off at once.
+    If the file is too short for that, its name shows that it was cut off at its beginning.
 
     Raises:
         InputError: the file cannot be opened.
@@ -95,94 +103,95 @@ def compression_of(path: str, open_binary: OpenBinary) -> Compression:
     for kind, magic in _MAGIC.items():
         if magic.match(head) and (head[:1] >= b'\x80' or kind != ZSTD or _is_zstd(path, head)):
             return kind
-    for kind, (magic, suffix) in _SUFFIXES.items():
-        if path.endswith(suffix) and magic.startswith(head[: len(magic)]):
+    for kind, (first_bytes, suffix) in _SUFFIXES.items():
+        if path.endswith(suffix) and first_bytes.startswith(head[: len(first_bytes)]):
             return kind
     return False
 
 
 def unpacked_pieces(file: CorpusFile, open_binary: OpenBinary) -> Iterator[bytes]:
-    """Yields the (decompressed) text of a file of its own in pieces, as `archive_reading.text_pieces`.
+    """Yields the decompressed text of a file, not of a member of an archive, in pieces.
+
+    `archive_reading.text_pieces` does so for both.
 
     Raises:
         InputError: the file cannot be read, has changed its size, or is compressed and cut off,
-            damaged, followed by something else, or unpacks to far more than it is.
+            damaged, followed by something else, or unpacks to far more than its size.
     """
-    if not file.compressed:
-        return stored(file, open_binary)
-    if file.compressed is True:
-        return inflated(file, open_binary)
-    return _bounded_by_reads(file, open_binary)
+    with open_stored(file, open_binary) as stream:
+        if not file.compressed:
+            while piece := stream.read(PIECE_BYTES):
+                yield piece
+        elif file.compressed is True:
+            yield from _gunzip(file, stream)
+        else:
+            counting = _CountingReader(stream)
+            pieces = _decompress(file, counting)
+            yield from bounded(file, pieces, lambda: counting.bytes_read)
 
 
 def compression_of_bytes(beginning: bytes) -> Compression:
-    """Tells how bytes are compressed that begin as compressed ones do, and as no UTF-8 text does."""
+    """Returns how bytes are compressed, by first bytes with which no UTF-8 text begins."""
     for kind, magic in _MAGIC.items():
         if magic.match(beginning) and (kind != ZSTD or _is_zstd('', beginning)):
             return kind
     return False
 
 
-def unpacked_stream(file: CorpusFile, stream: BinaryIO, begin: int = 0) -> Iterator[bytes]:
-    """Yields the text of a compressed file from its bytes, whatever these come from.
+def unpacked_stream(file: CorpusFile, stream: Readable, begin: int = 0) -> Iterator[bytes]:
+    """Yields the text of a compressed file, whose bytes come from any stream.
 
-    It is as strict as `unpacked_pieces`, but sets no bound to the text. Other than of gzip, the first
-    byte may be any of the file's.
+    Checks as `unpacked_pieces`, but sets no limit to the text. `begin` is the position in the file of
+    the stream's first byte, for errors; of gzip the stream must be the whole file.
     """
     if file.compressed is True:
-        return inflated_stream(file, stream)
-    return _unpacked(file, stream, begin)
+        return _gunzip(file, stream)
+    return _decompress(file, stream, begin)
 
 
 def is_bomb(file: CorpusFile, text_bytes: int) -> bool:
-    """Tells whether so much text is far too much for what a file stores."""
-    return _too_much(file, text_bytes, file.size) is not None
+    """Returns whether so much text is too much for the size of its file."""
+    return _exceeded_limit(file, text_bytes, file.size) is not None
 
 
 def bounded(
     file: CorpusFile, pieces: Iterator[bytes], read_bytes: Callable[[], int] | None = None
 ) -> Iterator[bytes]:
-    """Yields small pieces of a file's; raises InputError if they are far more than it stores.
+    """Yields pieces of at most `PIECE_BYTES`; raises InputError if they are too much for their file.
 
-    `read_bytes` tells how much of it has been read for them; without, all of it counts.
+    `read_bytes` returns how many bytes of the file have been read for them; all of them by default.
     """
     size = 0
     for piece in pieces:
         size += len(piece)
-        if said := _too_much(file, size, read_bytes() if read_bytes else file.size):
+        if limit := _exceeded_limit(file, size, read_bytes() if read_bytes else file.size):
             raise InputError(
-                f'{file.path} unpacks to more than {said}; if that is right, unpack it first'
+                f'{file.path} unpacks to more than {limit}; if that is right, unpack it first'
             )
         for start in range(0, len(piece), PIECE_BYTES):
             yield piece[start : start + PIECE_BYTES]
 
 
 def _is_zstd(path: str, head: bytes) -> bool:
-    # A skippable frame is all ASCII: the name must say so too.
+    # A skippable frame is ASCII, so the name must show it too.
     return head.startswith(b'\x28\xb5\x2f\xfd') or path.endswith('.zst')
 
 
-def _bounded_by_reads(file: CorpusFile, open_binary: OpenBinary) -> Iterator[bytes]:
-    with open_stored(file, open_binary) as stream:
-        counted = _CountedStream(stream)
-        yield from bounded(file, _unpacked(file, counted), lambda: counted.bytes)
-
-
-class _CountedStream:
-    """Counts the bytes that are read of a stream."""
+class _CountingReader:
+    """Counts the bytes that are read from a stream."""
 
     def __init__(self, stream: BinaryIO):
         self._stream = stream
-        self.bytes = 0
+        self.bytes_read = 0
 
-    def read(self, size: int) -> bytes:
+    def read(self, size: int = -1, /) -> bytes:
         data = self._stream.read(size)
-        self.bytes += len(data)
+        self.bytes_read += len(data)
         return data
 
 
-def _too_much(file: CorpusFile, text_bytes: int, read_bytes: int) -> str | None:
-    """Says of what so much text is far too much; None if it is not."""
+def _exceeded_limit(file: CorpusFile, text_bytes: int, read_bytes: int) -> str | None:
+    """Returns the limit that a text exceeds, in words; None if it exceeds none."""
     if text_bytes > max(_FREE_BYTES, MOST_RATIO * file.size):
         return f'{MOST_RATIO:,} times its {file.size} bytes'
     if text_bytes > max(_LONG_BYTES, _LONG_RATIO * read_bytes):
@@ -190,23 +199,31 @@ def _too_much(file: CorpusFile, text_bytes: int, read_bytes: int) -> str | None:
     return None
 
 
-class _Decoder(Protocol):
-    """One stream or frame, as `bz2` and `lzma` have them."""
+class _Decompressor(Protocol):
+    """A decompressor of one stream or frame, as in `bz2` and `lzma`."""
 
-    eof: bool
-    unused_data: bytes
+    @property
+    def eof(self) -> bool: ...
+
+    @property
+    def needs_input(self) -> bool: ...
+
+    @property
+    def unused_data(self) -> bytes: ...
 
     def decompress(self, data: bytes, max_length: int = -1) -> bytes: ...
 
 
 class _ZstdFrame:
-    """A frame of zstd; data is fed by little, which bounds what comes out at once."""
-
-    needs_input = True
+    """A decompressor of one frame of zstd, with small inputs, which bound its outputs."""
 
     def __init__(self, decompressor: zstandard.ZstdDecompressor):
         self._frame = decompressor.decompressobj()
-        self._left = b''
+        self._left = b''  # input that is not decompressed yet
+
+    @property
+    def needs_input(self) -> bool:
+        return not self._left
 
     @property
     def eof(self) -> bool:
@@ -217,14 +234,13 @@ class _ZstdFrame:
         return self._frame.unused_data + self._left
 
     def decompress(self, data: bytes, max_length: int = -1) -> bytes:
-        fed, self._left = (self._left + data)[:_FED_BYTES], (self._left + data)[_FED_BYTES:]
-        found = self._frame.decompress(fed)
-        self.needs_input = not self._left
-        return found
+        data = self._left + data
+        self._left = data[_ZSTD_INPUT_BYTES:]
+        return self._frame.decompress(data[:_ZSTD_INPUT_BYTES])
 
 
-def _kind(name: str) -> tuple[Callable[[], _Decoder], _Failures, bytes]:
-    """Returns what decodes a stream, what that raises, and what begins one."""
+def _decompressors(name: str) -> tuple[Callable[[], _Decompressor], _Failures, bytes]:
+    """Returns the constructor of a decompressor, its exceptions, and the first bytes of a stream."""
     if name == BZIP2:
         return bz2.BZ2Decompressor, (OSError, ValueError), b'BZh'
     if name == XZ:
@@ -235,25 +251,25 @@ def _kind(name: str) -> tuple[Callable[[], _Decoder], _Failures, bytes]:
         )
     import zstandard
 
-    # One for all frames of a file: to make one takes longer than to decode a small frame.
+    # One for all frames of a file: constructing it takes longer than decompressing a small frame.
     decompressor = zstandard.ZstdDecompressor(max_window_size=_ZSTD_WINDOW)
     return lambda: _ZstdFrame(decompressor), (zstandard.ZstdError,), b''
 
 
-def _unpacked(file: CorpusFile, stream: BinaryIO, begin: int = 0) -> Iterator[bytes]:
-    make, failures, magic = _kind(str(file.compressed))
-    begun, pending = 0, b''  # how many streams have, and what of this one is not decoded yet
-    empty = 0  # the latest streams that have no text
+def _decompress(file: CorpusFile, stream: Readable, begin: int = 0) -> Iterator[bytes]:
+    make, failures, magic = _decompressors(str(file.compressed))
+    streams, pending = 0, b''  # the streams so far, and the bytes read but not decompressed
+    empty = 0  # the number of latest streams without text
     position = begin  # of the first byte in `pending`
     while True:
         pending = pending or read_up_to(stream, _READ_BYTES)
-        if begun and pending:
+        if streams and pending:
             padding = len(pending) - len(pending.lstrip(b'\0'))
             position, pending = position + padding, pending[padding:]
             if not pending:
                 continue
         if not pending:
-            if not begun:
+            if not streams:
                 raise _cut_off(file, begin, begin)
             return
         pending += _rest_of_magic(stream, pending, magic)
@@ -263,11 +279,11 @@ def _unpacked(file: CorpusFile, stream: BinaryIO, begin: int = 0) -> Iterator[by
                 f'{position}, after its last stream; remove what was appended, or get the file '
                 'again'
             )
-        decoder, start = make(), position
+        decompressor, start = make(), position
         position, pending, has_text = yield from _one_stream(
-            file, stream, decoder, failures, (start, position, pending)
+            file, stream, decompressor, failures, start, pending
         )
-        begun += 1
+        streams += 1
         empty = 0 if has_text else empty + 1
         if empty > _MOST_EMPTY_STREAMS:
             raise InputError(
@@ -276,31 +292,32 @@ def _unpacked(file: CorpusFile, stream: BinaryIO, begin: int = 0) -> Iterator[by
             )
 
 
-def _rest_of_magic(stream: BinaryIO, pending: bytes, magic: bytes) -> bytes:
+def _rest_of_magic(stream: Readable, pending: bytes, magic: bytes) -> bytes:
     missing = len(magic) - len(pending)
     return read_up_to(stream, missing) if missing > 0 else b''
 
 
 def _one_stream(
     file: CorpusFile,
-    stream: BinaryIO,
-    decoder: _Decoder,
+    stream: Readable,
+    decompressor: _Decompressor,
     failures: _Failures,
-    place: tuple[int, int, bytes],
+    start: int,
+    pending: bytes,
 ) -> Generator[bytes, None, tuple[int, bytes, bool]]:
-    """Yields the text of one stream.
+    """Yields the text of the stream that begins at `start`, with the bytes of `pending`.
 
-    Returns the place behind it, what was read of the rest, and whether it has any text.
+    Returns the position after it, the bytes read from there on, and whether it has any text.
     """
-    start, position, pending = place
+    position = start
     has_text = False
-    while not decoder.eof:
-        if not pending and getattr(decoder, 'needs_input', True):
+    while not decompressor.eof:
+        if not pending and decompressor.needs_input:
             pending = read_up_to(stream, _READ_BYTES)
             if not pending:
                 raise _cut_off(file, position, start)
         try:
-            piece = decoder.decompress(pending, PIECE_BYTES)
+            piece = decompressor.decompress(pending, PIECE_BYTES)
         except failures as error:
             raise InputError(
                 f'{file.path} is damaged within {len(pending) or _READ_BYTES} bytes after byte '
@@ -311,7 +328,7 @@ def _one_stream(
         if piece:
             has_text = True
             yield piece
-    unused = decoder.unused_data
+    unused = decompressor.unused_data
     return position - len(unused), unused, has_text
 
 
@@ -322,32 +339,18 @@ def _cut_off(file: CorpusFile, position: int, start: int) -> InputError:
     )
 
 
-def stored(file: CorpusFile, open_binary: OpenBinary) -> Iterator[bytes]:
-    """Yields the text of a plain file; raises InputError as `archive_reading.text_pieces`."""
-    with open_stored(file, open_binary) as stream:
-        while piece := stream.read(PIECE_BYTES):
-            yield piece
-
-
-def inflated(file: CorpusFile, open_binary: OpenBinary) -> Iterator[bytes]:
-    """Yields the text of a gzip file; raises InputError as `archive_reading.text_pieces`."""
-    with open_stored(file, open_binary) as stream:
-        yield from inflated_stream(file, stream)
-
-
-def inflated_stream(file: CorpusFile, stream: BinaryIO) -> Iterator[bytes]:
-    """Yields the same from the bytes of a gzip file, whatever these come from."""
+def _gunzip(file: CorpusFile, stream: Readable) -> Iterator[bytes]:
     position = 0  # of the first byte in `pending`
     pending = b''
     member_start = 0
-    member = zlib.decompressobj(wbits=31)  # None between members
+    member: zlib._Decompress | None = zlib.decompressobj(wbits=31)  # None between members
     while True:
         if not pending:
-            pending = read_up_to(stream, _STORED_BYTES)
+            pending = read_up_to(stream, _GZIP_READ_BYTES)
             if not pending:
                 break
         if member is None:
-            # Tapes and disk images pad a file with zero bytes, and `gzip` accepts that.
+            # Tapes and disk images pad a file with zero bytes, which the gzip program accepts.
             padding = len(pending) - len(pending.lstrip(b'\0'))
             position += padding
             pending = pending[padding:]
@@ -386,7 +389,7 @@ def inflated_stream(file: CorpusFile, stream: BinaryIO) -> Iterator[bytes]:
 
 @contextlib.contextmanager
 def open_path(path: str, open_binary: OpenBinary) -> Iterator[BinaryIO]:
-    """Opens a path as it is stored; an `OSError` on opening or reading is an `InputError`."""
+    """Opens a path; raises InputError for an `OSError` in opening it, or within the context."""
     try:
         with open_binary(path) as stream:
             yield stream
@@ -399,10 +402,10 @@ def open_path(path: str, open_binary: OpenBinary) -> Iterator[BinaryIO]:
 
 @contextlib.contextmanager
 def open_stored(file: CorpusFile, open_binary: OpenBinary) -> Iterator[BinaryIO]:
-    """Opens a corpus file as it is stored, at its beginning.
+    """Opens the stored bytes of a corpus file, at their beginning.
 
     Raises:
-      InputError: if it cannot be opened or read, or no longer has the size it was planned with.
+        InputError: it cannot be opened or read, or no longer has the size it was planned with.
     """
     with open_path(file.path, open_binary) as stream:
         stream.seek(0, os.SEEK_END)
@@ -416,8 +419,8 @@ def open_stored(file: CorpusFile, open_binary: OpenBinary) -> Iterator[BinaryIO]
         yield stream
 
 
-def read_up_to(stream: BinaryIO, size: int) -> bytes:
-    """Reads `size` bytes, or fewer only at the end of the file: remote files may read short."""
+def read_up_to(stream: Readable, size: int) -> bytes:
+    """Reads `size` bytes, or fewer only at the end of the file; a remote file may return fewer."""
     data = stream.read(size)
     if len(data) == size or not data:
         return data
@@ -433,7 +436,7 @@ def read_range(stream: BinaryIO, file: CorpusFile, start: int, end: int) -> byte
     """Reads bytes [start, end) of a corpus file, all of them.
 
     Raises:
-      InputError: if the file ends before.
+        InputError: the file ends before.
     """
     stream.seek(start)
     data = read_up_to(stream, end - start)
