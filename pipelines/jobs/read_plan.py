@@ -17,7 +17,7 @@ from pipelines.transforms.stats import read_stats
 from tokcore.corpus.archive_reading import in_passes, reading_on
 from tokcore.corpus.corpus import CorpusFile, Split, WorkItem
 from tokcore.corpus.filters.applying import find_end
-from tokcore.corpus.formats import CorpusFormat, index_ranges, plan_items, read_blocks
+from tokcore.corpus.formats import CorpusFormat, index_range, index_ranges, plan_items, read_blocks
 
 _INDEXING = 'indexing'
 
@@ -146,7 +146,7 @@ def _files_of(numbered: _Numbered) -> tuple[CorpusFile]:
 
 def _index_ranges(ranges: Sequence[_Numbered]) -> Iterator[_Index]:
     with reading_on(filesystem.open_binary, list(map(_files_of, ranges))) as open_binary:
-        for number, (indexing, part) in ranges:
-            lines = indexing.index(part, open_binary)
+        for number, (declaration, part) in ranges:
+            lines = index_range(declaration, part, open_binary)
             advance(_INDEXING, part.stored_bytes)
             yield _Index(number, lines)
