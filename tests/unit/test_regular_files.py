@@ -22,7 +22,7 @@ def test_files_and_links_to_them_are_read(tmp_path):
 def test_what_is_no_regular_file_is_refused(tmp_path):
     os.mkfifo(tmp_path / 'fifo')
     for path, what in ((tmp_path, 'a folder'), (tmp_path / 'fifo', 'a pipe or a device'),
-                       ('/dev/zero', 'a pipe or a device'), ('a\0b', 'no name of a file')):  # fmt: skip
+                       ('/dev/zero', 'a pipe or a device'), ('a\0b', 'not the name of a file')):  # fmt: skip
         with pytest.raises(InputError, match=what):
             read_regular(path)
         with pytest.raises(InputError, match=what):

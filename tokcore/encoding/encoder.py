@@ -1,7 +1,7 @@
-"""Rows of text to rows of ids, a whole block at once and without Python on the way.
+"""Encodes the rows of a block at once, without a step of Python for each row.
 
-Most tokens of a text occurred before, so each encoder keeps the ids of tokens in a bounded cache; a
-new token is segmented by the model. Tokens that the vocabulary did not know can be listed.
+Most tokens of a text have occurred before, so an encoder keeps the ids of tokens in a cache of
+bounded size; the model segments the others. `unknown_tokens` lists those that became the unknown id.
 """
 
 from __future__ import annotations
@@ -39,18 +39,18 @@ DEFAULT_CACHE_BYTES = 8 << 20
 """Some 260,000 tokens."""
 
 LONG_ROW_BYTES = 256 << 10
-"""Longer rows are encoded in parts, at a hundredth of a second for a megabyte more. What a row of
-this length may take at once, should it be one token, is less than a block takes anyhow."""
+"""Longer rows are encoded in parts, which costs a hundredth of a second a megabyte. A row of this
+length, even if it is one token, takes less memory than a block does."""
 
 LONG_TOKEN_BYTES = 1 << 10
-"""Beyond this the model gets a token of a long row by itself: a thousand tokens of it, which are
-segmented at once, take little memory, and by itself one takes as long as ten of them together."""
+"""Longer tokens of a long row are segmented one by one. A thousand tokens of this length, which are
+segmented at once, take little memory; one by one, each takes as long as ten of them together."""
 
 _UINT16_IDS = 1 << 16
 
-_AT_ONCE = 256
-_LONGEST = 1 << 10
-"""Bytes of a token that is looked at; longer ones are not among the commonest."""
+_SEGMENTED_AT_ONCE = 256
+_LONGEST_UNKNOWN = 1 << 10
+"""Bytes of a token; longer ones are not among the commonest."""
 
 
 class RowEncoder:
@@ -59,9 +59,9 @@ class RowEncoder:
     def __init__(
         self, pre_tokenizer: PreTokenizer, model: Model, cache_bytes: int = DEFAULT_CACHE_BYTES
     ):
-        """Takes the scheme's two parts, and about how much memory to remember tokens in.
+        """Takes the two parts of a scheme, and about how many bytes the cache of tokens may have.
 
-        A full cache forgets what came once; results do not depend on its size.
+        Results do not depend on the size of the cache.
         """
         self._pre_tokenizer = pre_tokenizer
         self._model = model
@@ -71,7 +71,7 @@ class RowEncoder:
 
     @property
     def parts(self) -> tuple[PreTokenizer, Model]:
-        """What it was made of."""
+        """The pre-tokenizer and the model."""
         return self._pre_tokenizer, self._model
 
     def encode_side(
@@ -81,11 +81,13 @@ class RowEncoder:
         before: Sequence[int] = (),
         after: Sequence[int] = (),
     ) -> EncodedSide:
-        """Returns the ids of each row, of `prefix` and text as one, between these other ids.
+        """Returns the ids of each row: those before it, those of its prefix and text, those after.
 
         They are int32, or uint16 if a row is longer than `LONG_ROW_BYTES` and all ids of the model
-        are below 65,536. Raises ValueError with the model's sentence about a token that it cannot
-        spell.
+        are below 65,536.
+
+        Raises:
+            ValueError: with a sentence of the model, if it cannot spell a token.
         """
         side = prepend(side, prefix)
         surround = Surround.of(before, after)
@@ -100,7 +102,7 @@ class RowEncoder:
         return encoded.side()
 
     def _id_type(self, side: Side) -> type[np.integer]:
-        # A long row may have five ids for a byte, at four bytes each more than a job may take.
+        # A long row may have five ids for a byte; at four bytes each they would take too much memory.
         is_long = (side.ends - side.starts).max(initial=0) > LONG_ROW_BYTES
         return np.uint16 if is_long and self._model.size <= _UINT16_IDS else np.int32
 
@@ -127,26 +129,27 @@ class RowEncoder:
     ) -> None:
         out.add(surround.before)
         part, nothing = GrowingSide(0, 1), Surround.of((), ())
-        for each in self._pre_tokenizer.row_parts(rows, row, LONG_TOKEN_BYTES):
-            if each.is_long_token:
-                for ids in self._model.segment_long_token(each):
+        for row_part in self._pre_tokenizer.row_parts(rows, row, LONG_TOKEN_BYTES):
+            if row_part.is_long_token:
+                for ids in self._model.segment_long_token(row_part):
                     out.add(ids)
                 continue
             part.used = part.rows = 0
-            self._encode_rows(one_row(each.text, each.start, each.end), nothing, part)
+            text = one_row(row_part.text, row_part.start, row_part.end)
+            self._encode_rows(text, nothing, part)
             out.add(part.ids[: part.used])
         out.add(surround.after)
         out.end_row()
 
 
 class SharedEncoder:
-    """Encodes single texts, for any number of threads: each takes out an encoder that is idle.
+    """Encodes single texts, for any number of threads: each call uses an encoder that is idle.
 
-    Pickled, it is what makes encoders; a copy makes its own.
+    A pickle has no encoders; its copy makes its own.
     """
 
     def __init__(self, make: Callable[[], RowEncoder]):
-        """Takes what makes an encoder, which takes a while; no lambda, for those have no pickles."""
+        """Takes a function that makes an encoder; not a lambda, which cannot be pickled."""
         self._make = make
         self._idle: list[RowEncoder] = []
 
@@ -154,7 +157,7 @@ class SharedEncoder:
         return {**self.__dict__, '_idle': []}
 
     def encode(self, text: str, before: Sequence[int] = (), after: Sequence[int] = ()) -> list[int]:
-        """Returns the ids of a text, as it stands, between others; ValueError as `encode_side`."""
+        """Returns the ids of a text as it is, between other ids; raises ValueError as `encode_side`."""
         data = np.frombuffer(text.encode('utf-8', 'surrogatepass'), np.uint8)
         row = Side(data, np.zeros(1, np.int64), np.full(1, len(data), np.int64))
         try:
@@ -170,9 +173,9 @@ class SharedEncoder:
 def unspelled_row(
     encoder: RowEncoder, side: Side, prefix: str = ''
 ) -> tuple[int, ValueError] | None:
-    """Returns the first row that the model cannot spell, and what `encode_side` says.
+    """Returns the first row that the model cannot spell, and the error of `encode_side`.
 
-    It encodes row by row, so it is for a side of which it is known that there is one.
+    It encodes row by row, which is slow: call it once `encode_side` has failed.
     """
     for row in range(len(side)):
         one = side.take(slice(row, row + 1))
@@ -191,15 +194,14 @@ def unknown_tokens(
     unknown: int,
     most: int,
 ) -> dict[str, int]:
-    """Returns the commonest tokens of rows that have the unknown id alone, with their counts.
+    """Returns the commonest tokens whose only id is the unknown one, with their counts.
 
     Args:
         side: the rows.
         encoded: their ids.
-        pre_tokenizer: what cut them into tokens.
-        model: what gave the ids.
-        unknown: the id that stands for unknown tokens.
-        most: so many at most; of equal counts those that are first by their bytes.
+        pre_tokenizer, model: of the encoder that encoded them.
+        unknown: the id of unknown tokens.
+        most: how many tokens at most; of equal counts, the first by their bytes.
     """
     places = np.flatnonzero(encoded.ids == unknown)
     rows = np.unique(np.searchsorted(encoded.offsets, places, 'right') - 1)
@@ -207,17 +209,17 @@ def unknown_tokens(
     counted.add_rows(side.text, side.starts[rows], side.ends[rows], pre_tokenizer)
     data, offsets, counts = counted.finish()
     tokens = [
-        (data[offsets[each] : offsets[each + 1]].tobytes(), int(counts[each]))
-        for each in np.flatnonzero(np.diff(offsets) <= _LONGEST).tolist()
+        (data[offsets[token] : offsets[token + 1]].tobytes(), int(counts[token]))
+        for token in np.flatnonzero(np.diff(offsets) <= _LONGEST_UNKNOWN).tolist()
     ]
     tokens.sort(key=lambda token: (-token[1], token[0]))
-    found: dict[str, int] = {}
-    for first in range(0, len(tokens), _AT_ONCE):
-        for token, count in _unknown(tokens[first : first + _AT_ONCE], model, unknown):
-            found[token.decode('utf-8', 'replace')] = count
-            if len(found) == most:
-                return found
-    return found
+    commonest: dict[str, int] = {}
+    for first in range(0, len(tokens), _SEGMENTED_AT_ONCE):
+        for token, count in _unknown(tokens[first : first + _SEGMENTED_AT_ONCE], model, unknown):
+            commonest[token.decode('utf-8', 'replace')] = count
+            if len(commonest) == most:
+                return commonest
+    return commonest
 
 
 def _unknown(
@@ -251,16 +253,16 @@ class EncodedSide:
 
 
 class GrowingSide:
-    """An encoded side in the making."""
+    """An encoded side to which ids are added."""
 
     def __init__(self, text_bytes: int, rows: int, dtype: type[np.integer] = np.int32):
-        # Room that is not written to takes no memory, and text seldom has more ids than this.
+        # Memory that is not written to is not taken, and text seldom has more ids than this.
         self.ids = np.empty(text_bytes // 2 + rows, dtype)
         self.offsets = np.zeros(rows + 1, np.int64)
         self.rows = self.used = 0
 
     def add(self, ids: np.ndarray) -> None:
-        """Adds ids to the row that is open."""
+        """Adds ids to the current row."""
         self._make_room(len(ids))
         self.ids[self.used : self.used + len(ids)] = ids
         self.used += len(ids)
@@ -284,7 +286,7 @@ class GrowingSide:
             return
         wanted = self.used + size + len(self.ids) // 32
         if self.ids.flags.owndata:
-            # In place: the system moves large memory without a copy.
+            # In place: the operating system moves large memory without a copy.
             self.ids.resize(wanted, refcheck=False)
         else:
             larger = np.empty(wanted, self.ids.dtype)

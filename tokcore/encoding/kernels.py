@@ -1,11 +1,13 @@
-"""Rows of text to rows of ids, some thousand tokens a pass; the token cache; what a model is.
+"""Kernels that encode rows, some thousand tokens at a time; the token cache; what a model is.
 
-The passes: find the tokens, look them up, segment those that the cache does not have, put the ids
-in order. Each is a loop over all of these tokens: memory is waited for once, and the processor
-predicts the branches of a pass. How tokens are found and segmented is chosen by the types of two
-states, see `tokcore.encoding`. The cache is 2-way set-associative: a row of `slots` is one cache
-line with two entries, the first the one used again and the second the newest. A token of up to 15
-bytes is two words: its bytes, zeros, and its length as the last byte.
+For these tokens there is a loop that finds them, one that looks them up in the cache, one that
+segments those that it lacks, and one that writes the ids in order: so each loop waits for memory
+once, and the processor predicts its branches. The types of two states choose how tokens are found
+and segmented, see `tokcore.encoding`.
+
+The cache is 2-way set-associative: a row of `slots` is one cache line with two entries, the first
+the last one that was used again, the second the newest. A token of up to 15 bytes is two words: its
+bytes, zeros, and its length as the last byte.
 """
 
 import functools
@@ -20,24 +22,24 @@ from tokcore.kernels.simd import load_word, prefetch, store_pair
 from tokcore.text.pre_tokenizer import CHUNK_TOKENS, RowPart, scan_tokens
 
 TOKENS = 1024 + CHUNK_TOKENS
-"""Places for the tokens of one pass."""
+"""The tokens of one pass, at most."""
 
 _0, _1, _2, _32 = np.uint64(0), np.uint64(1), np.uint64(2), np.uint64(32)
 
 NO_ROOM = -1
 
 LONGEST_REMEMBERED = 15
-"""Bytes."""
+"""Bytes of a token in the cache."""
 
 IDS_REMEMBERED = 3
-"""Tokens of more ids are segmented each time."""
+"""Ids of a token in the cache; a token of more is segmented each time."""
 
 ROW_WORDS = 8
 GROUP = 64
-"""Tokens whose rows are called for before any is read."""
+"""Tokens whose cache rows are prefetched before the first is read."""
 
 _TOKEN, _TOKEN_END, _IDS, _MORE = 0, 1, 2, 3  # words of an entry
-_NEWEST = 4  # the second entry's words come behind the first's
+_NEWEST = 4  # the words of the second entry follow those of the first
 
 _SPREAD, _MIXER = np.uint64(GOLDEN_RATIO), np.uint64(MIXER)
 _3, _8 = np.uint64(3), np.uint64(8)
@@ -61,22 +63,29 @@ class Surround(NamedTuple):
 
 
 class IdRows(NamedTuple):
-    """Where rows of ids go: row r is ids[offsets[r]:offsets[r + 1]]."""
+    """Rows of ids that are being written: row r is ids[offsets[r]:offsets[r + 1]]."""
 
-    ids: np.ndarray  # int32, of which so many are used
-    used: int
+    ids: np.ndarray  # int32
+    used: int  # how many of `ids` are written
     offsets: np.ndarray  # int64[rows + 1], of which the first is set
 
 
 @kernel
 def encode_rows(rows, surround, pre_tokenizer, model, cache, tokens, work, out):
-    """Encodes `TextRows`, each with its `Surround`, to `IdRows` behind those that there are.
+    """Encodes rows, and appends their ids and those of the surround to `out`.
 
-    `pre_tokenizer` and `model` are states, `tokens` (`ScannedTokens`, of `TOKENS` places), `work`
-    and what `TokenCache` has beside its slots are for its own use. Of out.offsets all but the first
-    are set. Returns (ids, used, start, end, left); the array is the one given or a larger one.
-    Where tokens.text[start:end] cannot be spelt it stops, `left` as `segment_tokens` says; else
-    that is 0.
+    Args:
+        rows: `TextRows`.
+        surround: `Surround`.
+        pre_tokenizer, model: the states.
+        cache: `TokenCache`.
+        tokens: `ScannedTokens` with room for `TOKENS`, which is overwritten.
+        work: the model's workspace, which is overwritten.
+        out: `IdRows`; all but the first of its offsets are set.
+
+    Returns (ids, used, start, end, left): the array, which may be a larger copy, and how much of it
+    is written. If tokens.text[start:end] cannot be spelt, it stops there and `left` is as in
+    `segment_tokens`; otherwise `left` is 0.
     """
     ids = grown(out.ids, out.used, len(surround.before))
     used = out.used + len(surround.before)
@@ -113,11 +122,11 @@ def _surround(before: tuple[int, ...], after: tuple[int, ...]) -> Surround:
 
 @kernel_without_allocation
 def _put_rows(found, segmented_ids, row_tokens, done, row, count, surround, out):
-    """Puts the ids of so many tokens behind those of `IdRows`; returns how many are used then.
+    """Appends the ids of `count` tokens to `out`; returns how many ids are written then.
 
-    The rows from `done` up to `row` end among them, by row_tokens[r + 1]; places are left for their
-    `Surround`, and for what stands before the row behind them. Always writes three ids for a token
-    and advances by the true number: a branch on it is mispredicted too often.
+    Rows `done` up to `row` end among these tokens, at row_tokens[r + 1]; places are left for their
+    surround, and for the ids before the next row. Three ids are written for each token, whatever
+    their number, since a branch on it would be mispredicted too often.
     """
     before, after = np.uint64(len(surround.before)), np.uint64(len(surround.after))
     token, used = _0, np.uint64(out.used)
@@ -146,7 +155,7 @@ def _put_rows(found, segmented_ids, row_tokens, done, row, count, surround, out)
 
 @kernel_without_allocation
 def _put_surround(surround, done, row, ids, offsets):
-    """Puts the ids around the rows from `done` up to `row`, when what is between is there."""
+    """Writes the ids before and after rows `done` up to `row`, whose own ids are written."""
     before, after = np.uint64(len(surround.before)), np.uint64(len(surround.after))
     while done < row:
         start, end = np.uint64(offsets[done]), np.uint64(offsets[done + 1]) - after
@@ -158,7 +167,7 @@ def _put_surround(surround, done, row, ids, offsets):
 
 
 class MissedTokens(NamedTuple):
-    """Tokens that the cache did not have: numbers[:count], of so many bytes in all."""
+    """The numbers of the tokens that the cache lacks, numbers[:count], and their bytes in all."""
 
     numbers: np.ndarray  # uint64
     count: int
@@ -167,59 +176,60 @@ class MissedTokens(NamedTuple):
 
 @kernel_family('model')
 def segment_tokens(tokens, missed, model, work):
-    """Segments the `MissedTokens` among the `ScannedTokens`; see `Model.workspace` for how many.
+    """Segments the `missed` of the scanned tokens, no more than the workspace is for.
 
-    Puts the ids of the m-th of them into work.ids, from work.id_bounds[m] up to id_bounds[m + 1].
-    Returns (number, left). Where one cannot be spelt, `number` says which of the missed and `left`,
-    as the model counts, how much of it; otherwise `left` is 0, or `NO_ROOM` if `work` is too small.
+    Writes the ids of the m-th of them to work.ids[work.id_bounds[m]:work.id_bounds[m + 1]]. Returns
+    (number, left). If a token cannot be spelt, `number` is its number among the missed ones and
+    `left` how much of it is left, as the model counts; otherwise `left` is 0, or `NO_ROOM` if
+    `work` is too small.
     """
 
 
 @kernel_family('model')
 def larger_workspace(missed, model, work):
-    """Returns a workspace of the type of `work` that has room to segment these `MissedTokens`."""
+    """Returns a workspace of the type of `work` that has room for these `MissedTokens`."""
 
 
 class Model(Protocol):
-    """Gives the ids of tokens. Threads share it, and what kernels write is not kept in it."""
+    """Gives the ids of tokens. Threads share it, so kernels write to a workspace instead."""
 
     @property
     def size(self) -> int:
-        """All ids are below."""
+        """The number of ids."""
 
     @property
     def state(self) -> NamedTuple:
-        """What is read only, of the type that selects the body of `segment_tokens`."""
+        """Its read-only arrays, in a type that selects the body of `segment_tokens`."""
 
     def workspace(self, tokens: int) -> NamedTuple:
-        """Returns arrays that a body writes, to segment so many tokens at once.
+        """Returns the arrays that `segment_tokens` writes for so many tokens at once.
 
         Among them are `ids` (int32, of any size) and `id_bounds` (uint64[tokens + 1]).
         """
 
     def segment_long_token(self, part: RowPart) -> Iterator[np.ndarray]:
-        """Yields the ids (integers) of a long token, as many as come at once.
+        """Yields the ids of a long token, in arrays of integers.
 
-        Raises ValueError with a sentence, as `unspelled`, if it cannot be spelt.
+        Raises ValueError with the sentence of `unspelled` if it cannot be spelt.
         """
 
     def unspelled(self, token: str, left: int) -> str:
-        """Returns a sentence about a token that cannot be spelt, `left` as of `segment_tokens`."""
+        """Returns a sentence about a token that cannot be spelt; `left` is that of `segment_tokens`."""
 
 
 class TokenCache(NamedTuple):
-    """The slots, and what was asked for last: `look_up` writes it and `insert_ids` reads it."""
+    """The slots, and the tokens of the last `look_up`, which `insert_ids` reads."""
 
     slots: np.ndarray  # uint64[a power of two, 8]
     shift: np.uint64  # 64 - log2 of the rows in `slots`
-    found: np.ndarray  # uint64[2 * tokens]: the two words of ids of each token
+    found: np.ndarray  # uint64[2 * tokens]: two words for each token, its ids and their number
     words: np.ndarray  # uint64[2 * tokens]: the two words of each token
-    missed: np.ndarray  # uint64[tokens]: numbers of tokens that were not found
-    rows: np.ndarray  # uint64[GROUP]: of the tokens of a group
+    missed: np.ndarray  # uint64[tokens]: the numbers of the tokens that are not in the cache
+    rows: np.ndarray  # uint64[GROUP]: the row of each token of a group
 
 
 def empty_cache(nbytes: int, tokens: int) -> TokenCache:
-    """Returns a cache of about so many bytes, 2 rows at least, for so many tokens at once."""
+    """Returns a cache of about `nbytes`, at least 2 rows, for `tokens` at once."""
     row_bytes = 8 * ROW_WORDS
     bits = max(1, (nbytes // row_bytes).bit_length() - 1)
     memory = np.zeros((row_bytes << bits) + _CACHE_LINE, np.uint8)
@@ -232,10 +242,10 @@ def empty_cache(nbytes: int, tokens: int) -> TokenCache:
 
 @kernel_without_allocation
 def token_words(word, next_word, length):
-    """The two words of a token, from the 16 bytes that begin with it; (1, 0) if it has no place.
+    """The two words of a token, from the 16 bytes at its start; (1, 0) if it is not cached.
 
-    Longer tokens have none, nor have those of more than 8 bytes whose characters take three or
-    more: unspaced scripts, where such a token is a phrase that hardly comes back.
+    Longer tokens are not cached, nor are tokens of more than 8 bytes whose characters take three or
+    more: in scripts without spaces such a token is a phrase that hardly occurs again.
     """
     # No branches: how long a token is cannot be guessed. No shift is by 64, which is undefined.
     low = min(length, _8)
@@ -249,17 +259,17 @@ def token_words(word, next_word, length):
 
 @kernel_without_allocation
 def memo_row(first, second, shift):
-    """The row where a token belongs, of 2 ** (64 - shift)."""
+    """The row of the cache for a token, of 2 ** (64 - shift)."""
     mixed = second * _MIXER
     return ((first ^ mixed ^ (mixed >> _32)) * _SPREAD) >> shift
 
 
 @kernel_without_allocation
 def look_up(tokens, count, cache):
-    """Looks for the first so many `ScannedTokens` in the cache.
+    """Looks up the first `count` of the scanned tokens in the cache.
 
-    Sets the words in cache.found of those that are there, and in cache.words of all. Puts the
-    numbers of the others into cache.missed; returns how many they are and how many bytes they have.
+    Sets cache.words for all of them and cache.found for those that are there, and writes the
+    numbers of the others to cache.missed. Returns how many are missed and their bytes.
     """
     slots, found, words, rows = cache.slots, cache.found, cache.words, cache.rows
     misses = missed_bytes = _0
@@ -299,10 +309,10 @@ def look_up(tokens, count, cache):
 
 @kernel_without_allocation
 def insert_ids(missed, ids, id_bounds, cache):
-    """Sets the words in cache.found of the `MissedTokens`, and enters those that have a place.
+    """Sets cache.found for the missed tokens, and inserts those that can be cached.
 
-    ids[id_bounds[m]:id_bounds[m + 1]] are the ids of the m-th. Where they are too many for two
-    words, these are where they begin and their number << 32.
+    ids[id_bounds[m]:id_bounds[m + 1]] are the ids of the m-th. If they do not fit into two words,
+    the words are their first index and their number << 32.
     """
     slots, found, words = cache.slots, cache.found, cache.words
     for miss in range(np.uint64(missed.count)):
@@ -324,7 +334,7 @@ def insert_ids(missed, ids, id_bounds, cache):
         first, second = words[_2 * token], words[_2 * token + _1]
         if second != _0:
             row = memo_row(first, second, cache.shift)
-            # It may have been missed some tokens ago too, and be there by now.
+            # The same token may occur twice among the missed ones.
             if slots[row, _TOKEN] == first and slots[row, _TOKEN_END] == second:
                 continue
             entry = 0 if slots[row, _TOKEN_END] == _0 else _NEWEST

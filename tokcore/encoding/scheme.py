@@ -8,17 +8,16 @@ A scheme has five parts, named as Hugging Face's tokenizers name them:
 and a vocabulary file, a learner, and options. `tokcore.schemes` has them by name. To add one
 (`tests/engines/reverse_scheme` is a whole example):
 
-1. A module with a frozen dataclass that is a `Scheme`, and an instance of it as `SCHEME`. For its
-   help the command imports the module: what is heavy (kernels: anything that imports numba) is
-   imported in the method that needs it. The instance goes to workers with the steps of a pipeline.
-   Its fields are options that every command takes.
+1. A module with a frozen dataclass that is a `Scheme`, and an instance of it as `SCHEME`. Its fields
+   are options of every command. `--help` imports the module, so whatever imports numba is imported
+   in the method that needs it. The instance is sent to workers with the steps of a pipeline.
 2. Dataclasses of the options of its learner, a `LearningOptions` with more fields, and of its
    encoder, an `EncodingOptions`.
 3. A `Vocabulary`, whose `model` gives the ids of tokens (`encoding.kernels`), and a pre-tokenizer
-   (`text.pre_tokenizer`): each with a state, a `NamedTuple` whose type selects the kernel's body.
-   States of one scheme are defined in a folder with all the kernels that they select.
-4. Its name and where it is, as one line of `schemes._MODULES` or by a call of `schemes.register`
-   before the command begins.
+   (`text.pre_tokenizer`). Each has a state, a `NamedTuple` whose type selects the kernel's body. The
+   states of a scheme are defined in one folder with all the kernels that they select.
+4. Its name and module, as a line of `schemes._MODULES` or by a call of `schemes.register` before
+   the command begins.
 """
 
 from __future__ import annotations
@@ -52,14 +51,14 @@ if typing.TYPE_CHECKING:
 
 NORMALIZER_KEY = 'tokbeam.normalizer'
 PRE_TOKENIZER_KEY = 'tokbeam.pre_tokenizer'
-"""Where a count file's Parquet schema records them, as JSON."""
+"""The keys under which the Parquet schema of a count file records them, as JSON."""
 
 
 class PieceWriter(Protocol):
-    """Writes text as pieces."""
+    """Writes text as lines of pieces, and reads them."""
 
     def lines(self, lines: Sequence[str]) -> list[str]:
-        """Returns the pieces of each line, as a line."""
+        """Returns for each line of text the line of its pieces."""
 
     def text(self, line: str) -> str:
         """Returns the text of a line of pieces."""
@@ -67,14 +66,14 @@ class PieceWriter(Protocol):
 
 @dataclass(frozen=True)
 class Learned:
-    """A vocabulary and how it was found.
+    """A vocabulary, and how it was learned.
 
     Attributes:
-        vocabulary: the entries.
-        min_count: that a search ended at; None where nothing was searched.
-        tried: (min-count, size) of each vocabulary that a search looked at.
-        reachable: (min-count, size) around what was asked for.
-        smallest_size: of all vocabularies that these tokens can give, None if any size is possible.
+        vocabulary: the vocabulary.
+        min_count: with which the search ended; None if there was no search.
+        tried: (min-count, size) of each vocabulary that the search made.
+        reachable: (min-count, size) of the vocabularies nearest to the size that is wanted.
+        smallest_size: of any vocabulary of these tokens; None if every size is possible.
     """
 
     vocabulary: Vocabulary
@@ -86,7 +85,7 @@ class Learned:
 
 @dataclass(frozen=True)
 class EncodingOptions:
-    """How a vocabulary encodes, where that changes no token; a scheme's own are a subclass's."""
+    """Options of encoding that do not change tokens; a scheme's own are fields of a subclass."""
 
     template: str | None = option(
         "what surrounds each row's ids ($A), as '[CLS] $A [SEP]' (default: the scheme's; of lines, "
@@ -101,115 +100,107 @@ class EncodingOptions:
 
 @dataclass(frozen=True)
 class Scheme(abc.ABC):
-    """How text becomes ids. A subclass's fields are the options of its parts that change tokens.
+    """How text becomes ids. The fields of a subclass are the options that change tokens.
 
-    They are declared as options (`options.option_fields`), so that every command takes them, and are
-    recorded with what was made. It is pickled to workers, so all that is heavy is imported where it
-    is used.
+    They are declared as options (`options.option`), so every command has them, and results record
+    them. A scheme is pickled to workers.
     """
 
     name: ClassVar[str]
-    """As `--scheme` has it."""
+    """Its value of `--scheme`."""
 
     file_suffix: ClassVar[str]
-    """What ends the name of a vocabulary's file in a dataset: `vocab.NAME.SIZE.suffix`."""
+    """The ending of a vocabulary's file name in a dataset: `vocab.NAME.SIZE.suffix`."""
 
     options: ClassVar[type[LearningOptions] | None]
-    """What is asked of its learner; None where nothing is learned."""
+    """The options of its learner; None if nothing is learned."""
 
     encoding: ClassVar[type[EncodingOptions]] = EncodingOptions
-    """What is asked of its encoder."""
+    """The options of its encoder."""
 
     @property
     def unstorable(self) -> str:
-        """The characters, of ASCII, that no token in its vocabulary's file can have."""
+        """The ASCII characters that no token in its vocabulary's file can have."""
         return '\n\r'
 
     @property
     def rows_have_unstorable(self) -> bool:
-        """Whether its tokens can have such characters, if a row has them.
-
-        Where they can, rows that give such tokens are left out when tokens are counted.
-        """
+        """Whether tokens of a row can have such characters; such rows are then not counted."""
         return True
 
     default_template: ClassVar[str] = '$A'
-    """What surrounds a row of an example, if nothing else is asked for; see `vocabulary`."""
+    """The ids around a row of an example by default; see `vocabulary`."""
 
     beam_learner: ClassVar[str | None] = None
-    """`module:name` of a learner on Beam, a string since these packages know no Beam; or None."""
+    """`module:name` of its learner on Beam, a string since `tokcore` does not import Beam; or None."""
 
     learner_bytes_per_character: ClassVar[int] = 50
-    """What the learner in memory takes at most for each byte of the distinct tokens: of subwords, if
-    a search goes down to min-count 1, places and a tree of every string. On 10 million tokens of 13
+    """Bytes of memory of the learner for each byte of the distinct tokens, at most. The subword learner
+    keeps a tree of all their substrings in a search down to min-count 1: on 10 million tokens of 13
     characters 50 were measured, and 24 down to min-count 50."""
 
     @property
     @abc.abstractmethod
     def normalizer(self) -> Normalizer:
-        """What makes text of a row's bytes, and says which rows are empty."""
+        """Makes text of the bytes of rows."""
 
     @property
     @abc.abstractmethod
     def pre_tokenizer(self) -> PreTokenizer:
-        """What cuts rows into tokens."""
+        """Cuts rows into tokens."""
 
     @property
     def rules(self) -> TokenRules:
-        """The normalizer and the pre-tokenizer as records name them."""
+        """The normalizer and the pre-tokenizer, as results record them."""
         parts = (self.normalizer, self.pre_tokenizer)
-        return TokenRules(*(Component(each.name, dict(each.options)) for each in parts))
+        return TokenRules(*(Component(part.name, dict(part.options)) for part in parts))
 
-    def check(self, options: LearningOptions) -> None:
-        """Refuses, before anything is counted, what this scheme cannot learn.
-
-        Raises:
-            InputError: options that do not go together.
-        """
+    def check(self, options: LearningOptions) -> None:  # noqa: B027 - most schemes learn anything
+        """Raises InputError, before anything is counted, if options contradict each other."""
 
     @abc.abstractmethod
     def learn(self, table: TokenTable, options: LearningOptions, report: Progress) -> Learned:
         """Learns a vocabulary from distinct tokens and their counts, in memory.
 
         Args:
-            table: the tokens that the pre-tokenizer cuts.
+            table: the tokens of the pre-tokenizer.
             options: an instance of `self.options`.
-            report: is told (min-count, size, size asked for) of each vocabulary looked at.
+            report: is called with (min-count, size, wanted size) for each vocabulary that is made.
 
         Raises:
-            InputError: no such vocabulary can be had.
+            InputError: there is no such vocabulary of these tokens.
         """
 
     @abc.abstractmethod
     def parse(self, data: bytes, path: str, read: ReadBeside = read_if_there) -> Vocabulary:
-        """Reads a vocabulary's file.
+        """Parses a vocabulary's file.
 
         Args:
-            data: what it holds.
+            data: its bytes.
             path: of the file.
-            read: gives what another file holds, one that belongs to it, or None if there is none.
+            read: returns the bytes of another file of the vocabulary, None if there is none.
 
         Raises:
-            InputError: naming `path`, if this is none of this scheme's.
+            InputError: naming `path`, if it is not a vocabulary of this scheme.
         """
 
     def recognizes(self, data: bytes) -> bool:
-        """Whether a file without a record is a vocabulary of this scheme beyond any doubt."""
+        """Whether a file of which there is no record must be a vocabulary of this scheme."""
         return False
 
     def options_from_file(
         self, data: bytes, path: str, read: ReadBeside = read_if_there
     ) -> Mapping[str, object]:
-        """Returns the options of this scheme that a vocabulary's file tells by itself, by their keys.
+        """Returns the options of this scheme that a vocabulary's file states, by their keys.
 
         Raises:
-            InputError: naming `path`, if the file is none of this scheme's.
+            InputError: naming `path`, if it is not a vocabulary of this scheme.
         """
         return {}
 
     @property
     def fixed(self) -> Vocabulary | None:
-        """The only vocabulary of a scheme that has no files of any."""
+        """The only vocabulary of a scheme that has no vocabulary files."""
         return None
 
     def encoder(self, vocabulary: Vocabulary, options: EncodingOptions | None = None) -> RowEncoder:
@@ -219,34 +210,38 @@ class Scheme(abc.ABC):
         return RowEncoder(self.pre_tokenizer, vocabulary.model)
 
     def piece_writer(self, vocabulary: Vocabulary) -> PieceWriter | None:
-        """Returns what writes lines of pieces if a scheme has a form of its own for these."""
+        """Returns the writer of lines of pieces, if the scheme has a form of its own for them."""
         return None
 
     def entries_name(self, name: str) -> str | None:
-        """Returns the name of the file with a vocabulary's ids, if its own, of this name, has none."""
+        """Returns the name of the file with a vocabulary's ids, if its own file has none."""
         return None
 
     def entries(self, vocabulary: Vocabulary, table: TokenTable) -> bytes:
-        """Returns the file with a vocabulary's ids, by what it makes of the tokens of a table."""
+        """Returns the bytes of the file with the ids, which depend on the tokens that are encoded."""
         raise NotImplementedError(f'vocabularies of --scheme {self.name} have ids')
 
-    def template(self, vocabulary: Vocabulary, asked: str | None = None) -> Template:
-        """Returns what surrounds each row of an example: as asked for, or by default.
+    def template(self, vocabulary: Vocabulary, text: str | None = None) -> Template:
+        """Returns the ids around each row of an example.
+
+        Args:
+            vocabulary: whose ids they are.
+            text: the value of `--template`; None: the scheme's own.
 
         Raises:
-            InputError: a token was asked for that the vocabulary does not have.
+            InputError: the vocabulary does not have a token of `text`.
         """
-        if asked is not None:
-            return template_ids(asked, vocabulary)
+        if text is not None:
+            return template_ids(text, vocabulary)
         return default_template_ids(self.default_template, vocabulary)
 
     @abc.abstractmethod
     def tokens(self, text: str) -> Iterable[str]:
-        """Cuts a row into tokens in plain Python: the oracle of the pre-tokenizer's kernel."""
+        """Cuts a row into tokens in plain Python, as the pre-tokenizer's kernel does."""
 
     @abc.abstractmethod
     def vocabulary_of(self, characters: Sequence[str]) -> Vocabulary:
-        """Returns a small vocabulary that spells these characters, to compile kernels with."""
+        """Returns a small vocabulary that spells these characters, with which kernels are compiled."""
 
     def vocabulary_name(self, dataset: str, size: str, side: str | None = None) -> str:
         """Returns the file name of a dataset's vocabulary, or of one side's."""
@@ -261,32 +256,32 @@ class LearningOptions:
     vocab_size: int = option('entries to aim for, {range}', positive, 'N', changes_bytes=True)
 
     def is_met(self, size: int) -> bool:
-        """Whether a size is as near to the one asked for as a search is to come."""
+        """Whether a size is near enough to the wanted one to end a search."""
         return self.vocab_size is None or abs(size - self.vocab_size) * 100 < self.vocab_size
 
     @property
     def size_label(self) -> str:
-        """What the name of a vocabulary's file tells of its size."""
+        """The size in the name of a vocabulary's file."""
         return str(self.vocab_size)
 
     @property
     def on_beam(self) -> str:
-        """Where a learner on Beam is said to learn."""
+        """How messages call learning on Beam."""
         return 'on Beam'
 
     rarest_option: ClassVar[str | None] = None
-    """The option that leaves rare tokens out, if there is one."""
+    """The name of the option that leaves rare tokens out, if there is one."""
 
     def kept(self, table: TokenTable) -> TokenTable:
         """Returns the tokens that are learned from."""
         return table
 
     def for_manifest(self) -> dict[str, object]:
-        """Returns what the vocabulary's bytes depend on; all learners give the same."""
+        """Returns the options that the vocabulary's bytes depend on."""
         return recorded(self)
 
     def is_beyond(self, min_count: int) -> bool:
-        """Whether a search that asks for a min-count has left the range it began in."""
+        """Whether a min-count is outside the range in which the search began."""
         return False
 
 
@@ -297,7 +292,7 @@ class NothingToLearn:
 
 @dataclass(frozen=True)
 class Component:
-    """A part of a scheme as records name it: which one, and what was asked of it."""
+    """A normalizer or a pre-tokenizer, as results record it: its name and its options."""
 
     name: str
     options: Mapping[str, object] = dataclasses.field(default_factory=dict)
@@ -308,14 +303,14 @@ class Component:
         )
 
     def to_record(self) -> dict[str, object]:
-        """Returns what JSON holds of it."""
+        """Returns it as JSON holds it."""
         return {'name': self.name, 'options': dict(self.options)}
 
     @classmethod
     def from_record(cls, record: object) -> Component:
-        """Raises TypeError or KeyError for what `to_record` cannot have given."""
+        """Raises TypeError or KeyError if `to_record` cannot have returned this."""
         if not isinstance(record, dict):
-            raise TypeError('a normalizer or pre-tokenizer is no JSON object')
+            raise TypeError('a normalizer or pre-tokenizer is not a JSON object')
         name, options = record['name'], record['options']
         if not isinstance(name, str) or not isinstance(options, dict):
             raise TypeError('a normalizer or pre-tokenizer has no name or options')
@@ -324,7 +319,7 @@ class Component:
 
 @dataclass(frozen=True)
 class TokenRules:
-    """All that the tokens of a line depend on."""
+    """What the tokens of a line depend on."""
 
     normalizer: Component
     pre_tokenizer: Component
@@ -333,7 +328,7 @@ class TokenRules:
         return f'normalizer {self.normalizer} and pre-tokenizer {self.pre_tokenizer}'
 
     def metadata(self) -> dict[str, str]:
-        """Returns what a count file's Parquet schema says of them."""
+        """Returns the metadata of a count file's Parquet schema."""
         return {
             NORMALIZER_KEY: json.dumps(self.normalizer.to_record(), sort_keys=True),
             PRE_TOKENIZER_KEY: json.dumps(self.pre_tokenizer.to_record(), sort_keys=True),
@@ -344,22 +339,18 @@ class TokenRules:
         """Returns the rules of a count file's schema, None if it records none.
 
         Raises:
-            ValueError, TypeError, KeyError: what is there is no such record.
+            ValueError, TypeError, KeyError: the records are damaged.
         """
-        found = [metadata.get(key) for key in (NORMALIZER_KEY, PRE_TOKENIZER_KEY)]
-        if found == [None, None]:
+        records = [metadata.get(key) for key in (NORMALIZER_KEY, PRE_TOKENIZER_KEY)]
+        if records == [None, None]:
             return None
-        return cls(*(Component.from_record(json.loads(each or 'null')) for each in found))
+        return cls(*(Component.from_record(json.loads(record or 'null')) for record in records))
 
 
 def check_rules(recorded: TokenRules | None, wanted: TokenRules, what: str) -> None:
-    """Holds rules that a file records against those that are asked for; None records none.
-
-    Raises:
-        InputError: its tokens were found by other rules; both are named.
-    """
+    """Raises InputError if a file records other rules than the wanted ones; None: it records none."""
     if recorded is not None and recorded != wanted:
         raise InputError(
-            f'{what} was made with {recorded}, but {wanted} are asked for; count the text again, or '
+            f'{what} was made with {recorded}, but the command has {wanted}; count the text again, or '
             'give the --scheme that it was made for'
         )

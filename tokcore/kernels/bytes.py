@@ -1,21 +1,22 @@
 """Kernels over bytes: rows of any length in one array, hashes, CRCs, varints.
 
-Hashes and comparisons work on words and chunks at a time, so texts have a margin of readable bytes
-after them. CRCs have 32 bits, reversed and inverted before and after: zlib's, and CRC32C. Varints
-are LEB128: numbers >= 0 in 7 bits a byte, low first, the high bit on all bytes but the last.
+Hashes and comparisons read words and chunks, so texts are followed by a margin of readable bytes.
+CRCs have 32 bits, reflected, and inverted at both ends: zlib's and CRC32C. Varints are LEB128:
+numbers >= 0 in 7 bits a byte, low bits first, the high bit set on all bytes but the last.
 """
 
+from collections.abc import Sequence
+
 import numpy as np
-from numpy.typing import ArrayLike
 
 from tokcore.kernels.jit import kernel, kernel_without_allocation, read_only
 from tokcore.kernels.simd import WIDE_BYTES, copy_chunk, load_word, mismatch_mask, store_word
 
 GOLDEN_RATIO = 0x9E3779B97F4A7C15
-"""2^64 over the golden ratio: as a multiplier it spreads consecutive keys (Knuth)."""
+"""2^64 divided by the golden ratio: multiplied by it, consecutive keys spread (Knuth)."""
 
 MIXER = 0xD6E8FEB86659FD93
-"""An odd multiplier that brings the bits of a word into its highest."""
+"""An odd multiplier that mixes all bits of a word into the highest."""
 
 _SPREAD, _MIXER = np.uint64(GOLDEN_RATIO), np.uint64(MIXER)
 _HALF = np.uint64(32)
@@ -23,10 +24,10 @@ _ZERO, _ONE, _THREE = np.uint64(0), np.uint64(1), np.uint64(3)
 _WORD, _CHUNK = np.uint64(8), np.uint64(WIDE_BYTES)
 
 CRC32 = 0xEDB88320
-"""zlib's polynomial, the highest bit standing for x^0."""
+"""zlib's polynomial; the highest bit is x^0."""
 
 CRC32C = 0x82F63B78
-"""Castagnoli's, of which `google_crc32c` has the checksums of whole buffers."""
+"""Castagnoli's polynomial; `google_crc32c` computes the same of whole buffers."""
 
 _8 = np.uint64(8)
 _BYTE = np.uint64(0xFF)
@@ -34,12 +35,12 @@ _BYTE = np.uint64(0xFF)
 _0 = np.uint64(0)
 
 READABLE = 64 + 8
-"""So many bytes from any place of a row on must be readable."""
+"""Bytes that must be readable from any byte of a row on."""
 
 
 @kernel_without_allocation
 def hash_bytes(text, start, end):
-    """A 64-bit hash of text[start:end], good in its high bits; eight bytes may be read behind."""
+    """A 64-bit hash of text[start:end], good in its high bits; reads up to eight bytes after it."""
     value = (end - start) * _SPREAD
     while start + _WORD < end:
         value = (value ^ load_word(text, start)) * _SPREAD
@@ -59,7 +60,7 @@ def same_bytes(text, start, data, begin, length):
         start += _CHUNK
         begin += _CHUNK
         length -= _CHUNK
-    # Most tokens end here, with no branch on their length.
+    # Most tokens are compared here, without a branch on their length.
     return mismatch_mask(text, start, data, begin) & ((_ONE << length) - _ONE) == _ZERO
 
 
@@ -88,7 +89,7 @@ def crc_table(polynomial: int) -> np.ndarray:
 
 @kernel_without_allocation
 def word_change(word, table, zeros):
-    """A checksum's change by eight bytes, lowest first, that so many zero bytes follow."""
+    """A checksum's change by eight bytes, lowest first, that `zeros` zero bytes follow."""
     return (
         table[zeros + 7, word & _BYTE]
         ^ table[zeros + 6, word >> np.uint64(8) & _BYTE]
@@ -124,8 +125,8 @@ def crc_bytes(data, start, end, table):
 def copy_bytes(target, to, source, start, length):
     """Copies source[start:start + length] to target[to:], places in uint64.
 
-    By chunks or words of which the last may cover bytes that were copied already: what is copied is
-    short, and a loop over its bytes would mostly begin and end.
+    It copies chunks or words; the last may overlap the one before. What is copied is mostly short,
+    and a loop over its bytes would be slower.
     """
     if length < _WORD:
         for byte in range(length):
@@ -146,13 +147,11 @@ def copy_bytes(target, to, source, start, length):
         copy_chunk(target, to + last, source, start + last)
 
 
-def row_offsets(lengths: ArrayLike) -> np.ndarray:
-    """Returns where rows of these lengths begin, one after another, and where they end.
+def row_offsets(lengths: Sequence[int] | np.ndarray) -> np.ndarray:
+    """Returns where adjacent rows of these lengths begin, and where the last ends: int64[rows + 1].
 
     >>> row_offsets([3, 0, 2])
     array([0, 3, 3, 5])
-
-    int64[rows + 1].
     """
     offsets = np.zeros(len(lengths) + 1, np.int64)
     np.cumsum(lengths, out=offsets[1:])
@@ -161,7 +160,7 @@ def row_offsets(lengths: ArrayLike) -> np.ndarray:
 
 @kernel
 def prepend_rows(text, starts, ends, prefix):
-    """Returns the rows one after another, a prefix in front of each, with their starts and ends."""
+    """Returns the rows, each after the prefix, one after another, with their starts and ends."""
     rows = len(starts)
     size = rows * len(prefix)
     for row in range(rows):
@@ -197,10 +196,10 @@ def pick_ranges(data, starts, ends):
 
 @kernel
 def grown(array, used, size):
-    """The array, or a larger copy if it has no `size` places behind the first `used`."""
+    """The array, or a larger copy if it has no room for `size` more after the first `used`."""
     if used + size <= len(array):
         return array
-    # By half and not twofold: blocks of rare characters decide on how much memory a job takes.
+    # By half and not twofold, since blocks of rare characters determine the memory of a job.
     larger = np.empty(max(len(array) + len(array) // 2, used + size), array.dtype)
     larger[:used] = array[:used]
     return larger
@@ -208,7 +207,7 @@ def grown(array, used, size):
 
 @kernel_without_allocation
 def varint_size(number):
-    """The bytes that a number takes."""
+    """The size of a number in bytes."""
     size = 1
     while number >= 128:
         number >>= 7
@@ -218,7 +217,7 @@ def varint_size(number):
 
 @kernel_without_allocation
 def put_varint(out, at, number):
-    """Writes a number to out[at:]; returns the place behind it."""
+    """Writes a number to out[at:]; returns where it ends."""
     while number >= 0x80:
         out[np.uint64(at)] = np.uint8((number & 0x7F) | 0x80)
         number >>= 7
@@ -229,7 +228,7 @@ def put_varint(out, at, number):
 
 @kernel_without_allocation
 def read_varint(data, place):
-    """Reads a number that is whole; returns it and the place behind it."""
+    """Reads a number; returns it and where it ends."""
     number, shift = np.int64(0), np.int64(0)
     while True:
         byte = np.int64(data[np.uint64(place)])
@@ -254,7 +253,7 @@ def write_varints(numbers, output):
 
 @kernel_without_allocation
 def read_varints(data, position, numbers):
-    """Fills in numbers from LEB128; returns where they end, or -1 if cut off or too large."""
+    """Reads as many numbers as the array has; returns where they end, or -1 if damaged."""
     for index in range(len(numbers)):
         number = np.int64(0)
         shift = 0
@@ -272,7 +271,7 @@ def read_varints(data, position, numbers):
 
 
 def with_margin(text: np.ndarray) -> np.ndarray:
-    """Returns a copy of some bytes (uint8) with `READABLE` more behind them."""
+    """Returns a copy of bytes (uint8) with `READABLE` more after them."""
     copy = np.empty(len(text) + READABLE, np.uint8)
     copy[: len(text)] = text
     copy[len(text) :] = 0

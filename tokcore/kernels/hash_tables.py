@@ -34,7 +34,7 @@ ABSENT = -1
 
 
 class PairTable(NamedTuple):
-    """The state that kernels read; threads share it."""
+    """A table from pairs of numbers to numbers; threads share it."""
 
     slots: np.ndarray  # uint64[2 * 2 ** (64 - shift)], read-only
     shift: np.uint64
@@ -136,15 +136,15 @@ def _insert_tokens(table, slots):
 
 
 class Edges(NamedTuple):
-    """The edge of a parent and a code point has the key parent << 21 | code point, and 1 added."""
+    """The edges of a trie; the key is (parent << 21 | code point) + 1."""
 
-    keys: np.ndarray  # uint64[a power of two]: 0 where there is none
+    keys: np.ndarray  # uint64[a power of two]: 0 where the slot is free
     children: np.ndarray  # int32, as many
     shift: np.uint64  # 64 - log2 of their number
 
 
 def empty_edges(most: int) -> Edges:
-    """Returns room for so many edges."""
+    """Returns a table without edges that has room for `most`."""
     bits = max(4, (2 * most).bit_length())
     return Edges(
         np.zeros(1 << bits, np.uint64), np.empty(1 << bits, np.int32), np.uint64(64 - bits)
@@ -170,7 +170,7 @@ def child_or_new(edges, parent, code, new):
 
 @kernel_without_allocation
 def find_slot(edges, parent, code):
-    """The slot of an edge: where it is, or where it belongs."""
+    """The slot of an edge and its key; the slot is free if there is no such edge."""
     mask = np.uint64(len(edges.keys) - 1)
     key = (np.uint64(parent) << _CODE_BITS | np.uint64(code)) + _1
     slot = (key ^ key >> np.uint64(29)) * _SPREAD >> edges.shift

@@ -1,8 +1,8 @@
 """Wide loads and stores, bit masks of 64 bytes, prefetching, and atomic operations.
 
-The lowest byte comes first, as on every machine that numba compiles for. Up to 7 or 31 bytes may be
-read or written after the last place. What a thread wrote before `store_released` is seen by whoever
-reads the stored number by `load_acquired` or `exchange_if`.
+The lowest byte comes first, as on every machine that numba compiles for. Up to 7 or 31 bytes after
+the last place may be read or written. A thread that reads a number by `load_acquired` or
+`exchange_if` sees all that another wrote before it stored this number by `store_released`.
 """
 
 import numpy as np
@@ -13,7 +13,7 @@ from numba.core.errors import TypingError
 from tokcore.kernels.jit import intrinsic, kernel_without_allocation
 
 CHUNK = 64
-"""Bytes that are classed at once."""
+"""Bytes that are classified at once."""
 
 _AT_ONCE = 8
 
@@ -30,7 +30,7 @@ def _load_acquired(numbers, index):
 
 @intrinsic(_load_acquired)
 def load_acquired(typing_context, numbers, index):
-    """The number at `numbers[index]` of an array of integers; none that is half written."""
+    """The integer at `numbers[index]`, never half written."""
 
     def generate(context, builder, signature, arguments):
         place = _place(context, builder, signature.args[0], *arguments)
@@ -66,7 +66,7 @@ def _exchange_if(numbers, index, expected, number):
 
 @intrinsic(_exchange_if)
 def exchange_if(typing_context, numbers, index, expected, number):
-    """Writes a number to `numbers[index]` if the expected one stands there; returns what stood."""
+    """Writes a number to `numbers[index]` if it holds the expected one; returns what it held."""
 
     def generate(context, builder, signature, arguments):
         array, index, expected, number = arguments
@@ -159,10 +159,10 @@ def byte_range_mask(typing_context, text, place, lowest, highest):
 
 @kernel_without_allocation
 def put_places(bits, place, places, count):
-    """Puts `place` + the number of each bit that is set into places[count:]; returns the count."""
+    """Appends `place` + i for each set bit i to places[:count]; returns the new count."""
     end = count + popcount(bits)
     while True:
-        # Eight whether there are or not: how many eights there are is easily guessed right.
+        # Eight at a time, even if there are fewer: that branch is easily predicted.
         for k in range(np.uint64(_AT_ONCE)):
             places[count + k] = place + trailing_zeros(bits)
             bits &= bits - np.uint64(1)
@@ -217,15 +217,14 @@ def store_word(typing_context, text, place, word):
 
 
 def _prefetch(array, index):
-    """Nothing: it only makes memory faster."""
+    """Nothing: prefetching changes no value."""
 
 
 @intrinsic(_prefetch)
 def prefetch(typing_context, array, index):
-    """Asks the processor to bring an element near, without waiting for it.
+    """Asks the processor to load an element into its cache, without waiting for it.
 
-    Elements of an array of several axes are counted as they lie in memory. There need be none at
-    the index: nothing happens then.
+    The index counts elements in memory order. It may be out of bounds; then nothing happens.
     """
 
     def generate(context, builder, signature, arguments):
@@ -250,7 +249,7 @@ def _mismatch_mask(text, place, other, other_place):
 
 @intrinsic(_mismatch_mask)
 def mismatch_mask(typing_context, text, place, other, other_place):
-    """Bit i of the uint64 says whether byte i of 32 of a uint8 array is another in the other."""
+    """Bit i of the uint64 says whether byte i of 32 differs between two uint8 arrays."""
     _check_bytes(text)
     _check_bytes(other)
 

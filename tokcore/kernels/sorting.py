@@ -1,7 +1,7 @@
-"""Sorting by integer keys: positions in place, and rows of bytes, which are copied once.
+"""Sorts by integer keys: pairs in place, and rows of bytes, which are copied once.
 
-Order keys are spread evenly, so one pass over their leading bits puts each almost at its place and
-an insertion sort of a few steps finishes: five to ten times as fast as a comparison sort.
+Order keys are spread evenly, so a pass by their leading bits puts each near its place, and an
+insertion sort of a few steps finishes: five to ten times as fast as a comparison sort.
 """
 
 from __future__ import annotations
@@ -14,20 +14,20 @@ from tokcore.kernels.bytes import copy_bytes
 from tokcore.kernels.jit import kernel, kernel_without_allocation, read_only
 from tokcore.kernels.simd import prefetch
 
-# Up to so many, inserting one by one is faster than parting; most classes of suffixes are smaller.
 _FEW = 24
+"""Up to so many keys, insertion sort is faster; most classes of suffixes are smaller."""
 
 _MAX_BIN_BITS = 22
-"""Four million bins take 16 MB, no more than a processor's cache; keys beyond share bins."""
+"""Four million bins take 16 MB, as much as a processor's cache; more keys share bins."""
 
-# A bin holds a handful of even keys; with so many in one they are not even, and moving them one by
-# one would take a time that grows with the square.
 LARGEST_BIN = 64
+"""A bin holds a handful of evenly spread keys. With more in one they are not evenly spread, and the
+insertion sort would take time that grows with the square."""
 
-# Keys between asking for a bin, then for the key's place, and putting it there.
+# Keys between prefetching a bin, prefetching the key's place, and writing it there.
 _BINS_AHEAD = np.uint64(32)
 _PLACES_AHEAD = np.uint64(16)
-# Rows between asking for where a row lies, then for its record, and copying it.
+# Rows between prefetching where a row is, prefetching its record, and copying it.
 _ENTRIES_AHEAD = 24
 _ROWS_AHEAD = 8
 _CACHE_LINE = np.uint64(64)
@@ -35,10 +35,10 @@ _CACHE_LINE = np.uint64(64)
 
 @kernel
 def sort_pairs(keys, order, offset, size):
-    """Sorts keys[:size] and, along with them, order[offset:offset + size], by bits from the top.
+    """Sorts keys[:size] and, along with them, order[offset:offset + size].
 
-    Each step parts a range by the highest bit in which its keys differ: at most 63 deep, whatever
-    the keys are.
+    Each step partitions a range by the highest bit in which its keys differ, so it is at most 63
+    deep.
     """
     if size <= _FEW:
         _insert_pairs(keys, order, offset, 0, size)
@@ -95,7 +95,7 @@ def sort_keys(keys: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     >>> sort_keys(np.array([30, 10, 20], np.uint64))
     (array([10, 20, 30], dtype=uint64), array([1, 2, 0], dtype=int32))
 
-    Raises ValueError if two keys are equal: keys come from a bijection, so a row came twice.
+    Raises ValueError if two keys are equal: keys are of a bijection, so a row came twice.
     """
     ordered, order = _sorted(np.ascontiguousarray(keys, np.uint64))
     equal = np.flatnonzero(ordered[1:] == ordered[:-1])
@@ -108,7 +108,7 @@ def sort_keys(keys: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class SortedRows:
-    """Rows in ascending order of their keys, whose records still lie where they came from."""
+    """Rows in ascending order of their keys; their records are still in the order of the input."""
 
     keys: np.ndarray
     """uint64[n], ascending"""
@@ -117,7 +117,7 @@ class SortedRows:
     """uint32[n]: of the records, in the order of the keys"""
 
     order: np.ndarray
-    """int32[n]: the number of each row in `starts` and `unsorted_lengths`"""
+    """int32[n]: the index of each row in `starts` and `unsorted_lengths`"""
 
     source: np.ndarray
     """uint8: the records"""
@@ -132,7 +132,7 @@ class SortedRows:
     def of(
         cls, keys: np.ndarray, source: np.ndarray, starts: np.ndarray, lengths: np.ndarray
     ) -> SortedRows:
-        """Sorts rows, none of which is moved. Raises ValueError if two keys are equal."""
+        """Sorts rows without moving their records; raises ValueError if two keys are equal."""
         ordered, order = sort_keys(keys)
         return cls(ordered, lengths[order], order, source, starts, lengths)
 
@@ -140,7 +140,7 @@ class SortedRows:
         return len(self.keys)
 
     def records(self, first: int = 0, end: int | None = None) -> np.ndarray:
-        """Returns the records of sorted rows [first, end), one after another: uint8."""
+        """Returns the records of sorted rows `first` up to `end`, one after another: uint8."""
         out = np.empty(int(self.lengths[first:end].sum(dtype=np.int64)), np.uint8)
         gather_rows(
             read_only(self.source),
@@ -194,7 +194,7 @@ def sort_even_keys(keys, low, shift, bins, sorted_keys, order):
         bins[b] = at + np.uint64(1)
         sorted_keys[at] = keys[i]
         order[at] = i
-    # Bins stand in order, so no key leaves its bin.
+    # Bins are in order, so no key leaves its bin.
     for i in range(1, len(keys)):
         key = sorted_keys[i]
         row = order[i]

@@ -1,1 +1,1 @@
-"""tf.train.Example bytes, TFRecord framing, and sorted runs of them."""
+"""Files of results: tf.train.Examples in TFRecords, sorted runs of them, and the manifest."""

@@ -1,7 +1,7 @@
-"""A block of rows to framed TFRecords with their order keys, collected by bucket.
+"""Encodes a block of lines to TFRecords with their order keys, and collects them by bucket.
 
-Blocks are cut finely, so one block has little for one bucket. Waiting for several blocks makes
-fewer and larger pieces; when the memory limit is reached the fullest bucket is sent first.
+A block has little for one bucket, so `BucketBuffer` holds the rows of several blocks, and sends
+the fullest bucket when its memory limit is reached.
 """
 
 import dataclasses
@@ -18,6 +18,7 @@ from tokcore.encoding.encoder import EncodedSide, RowEncoder, unknown_tokens, un
 from tokcore.encoding.vocabulary import Template
 from tokcore.errors import InputError
 from tokcore.records.tfrecord import (
+    FeatureMessages,
     FramedRows,
     feature_messages,
     frame_examples,
@@ -26,16 +27,16 @@ from tokcore.records.tfrecord import (
 )
 from tokcore.text.rows import Normalizer
 
-# Some thirty blocks of 8 MiB: with 1,000 buckets a piece is 256 KiB, large against the cost of an
-# element. Half makes pieces half as large; twice matters where each worker thread has a buffer.
 DEFAULT_BYTE_LIMIT = 256 << 20
+"""Some thirty blocks of 8 MiB: with 1,000 buckets an element of Beam has 256 KiB, large against its
+cost. With half of it elements are half as large; twice is much where each thread has a buffer."""
 
 PART_OVERHEAD = 512
-"""Bytes that the objects around a part's three arrays take, most of it with many buckets."""
+"""Bytes of the Python objects around a part's three arrays, which matter with many buckets."""
 
 
 class BucketBuffer:
-    """Rows waiting by bucket, `(key * buckets) >> 64`, in the order in which they were added.
+    """Holds rows by bucket, `(key * buckets) >> 64`, in the order in which they were added.
 
     Raises ValueError if the number of buckets is not within 1 to 2^32, or the limit is negative.
     """
@@ -53,13 +54,13 @@ class BucketBuffer:
 
     @property
     def nbytes(self) -> int:
-        """Bytes of memory that the waiting rows take."""
+        """Bytes of memory of the rows."""
         return self._nbytes
 
     def add(self, rows: FramedRows) -> list[tuple[int, FramedRows]]:
-        """Takes rows and returns what must go: the fullest buckets, until the rest fits the limit.
+        """Adds rows; returns and removes the fullest buckets until the others fit the limit.
 
-        The fullest comes first, of equal ones the lower number.
+        The fullest comes first; of equal ones, that of the lower number.
         """
         for bucket, part in split_by_bucket(rows, self._buckets):
             self._parts.setdefault(bucket, []).append(part)
@@ -76,7 +77,7 @@ class BucketBuffer:
         return flushed
 
     def flush_all(self) -> list[tuple[int, FramedRows]]:
-        """Returns all that waits, by bucket number; the buffer is empty afterwards."""
+        """Returns and removes all rows, by bucket number."""
         return [self._flush(bucket) for bucket in sorted(self._sizes)]
 
     def _flush(self, bucket: int) -> tuple[int, FramedRows]:
@@ -86,7 +87,7 @@ class BucketBuffer:
 
 @dataclass(frozen=True)
 class Feature:
-    """One feature of the examples: which side's text, under which name, after which prefix."""
+    """A feature of the examples: its name, the side whose text it has, and the prefix of each text."""
 
     name: str
     side: int
@@ -95,13 +96,13 @@ class Feature:
 
 @dataclass(frozen=True)
 class FeatureEncoder:
-    """What makes a feature's ids, for one thread.
+    """Makes the ids of a feature, for one thread.
 
     Attributes:
-        feature: which text it is.
-        encoder: gives the ids of its rows.
-        template: what surrounds each row.
-        unknown: the id that stands for unknown tokens, if there is one.
+        feature: the feature.
+        encoder: encodes its text.
+        template: the ids around each row.
+        unknown: the id of unknown tokens, if there is one.
     """
 
     feature: Feature
@@ -110,16 +111,16 @@ class FeatureEncoder:
     unknown: int | None = None
 
     def encode(self, rows: Rows, prefix: str) -> EncodedSide:
-        """Raises ValueError with the model's sentence about a token that it cannot spell."""
+        """Returns the ids of rows; raises ValueError as `RowEncoder.encode_side`."""
         return self.encoder.encode_side(rows.sides[self.feature.side], prefix, *self.template)
 
     def prefix_in(self, split: Split | None) -> str:
-        """Returns what is put before this feature's texts of a dataset."""
+        """Returns the prefix of this feature's texts in a dataset."""
         own = split.prefixes[self.feature.side] if split and split.prefixes else None
         return self.feature.prefix if own is None else own
 
-    def told(self, tally: LineTally, rows: Rows, encoded: EncodedSide) -> LineTally:
-        """Returns a block's tally with what became of this feature's text."""
+    def add_to_tally(self, tally: LineTally, rows: Rows, encoded: EncodedSide) -> LineTally:
+        """Returns a block's tally with the counts of this feature's ids."""
         count = len(encoded.offsets) - 1
         no_token = int(np.count_nonzero(np.diff(encoded.offsets) == self.template.size))
         tally = dataclasses.replace(tally, no_token=tally.no_token + no_token)
@@ -130,10 +131,10 @@ class FeatureEncoder:
         words = tally.unknown_words
         if unknown:
             side = rows.sides[self.feature.side]
-            found = unknown_tokens(
+            counts = unknown_tokens(
                 side, encoded, *self.encoder.parts, self.unknown, MOST_UNKNOWN_WORDS
             )
-            words = commonest([words, found])
+            words = commonest([words, counts])
         return dataclasses.replace(
             tally,
             ids=(tally.ids or 0) + len(encoded.ids) - self.template.size * count,
@@ -144,6 +145,8 @@ class FeatureEncoder:
 
 @dataclass(frozen=True)
 class EncodedBlock:
+    """The TFRecords of a block, and its statistics."""
+
     rows: FramedRows
     stats: BlockStats
 
@@ -156,15 +159,15 @@ def encode_block(
     normalizer: Normalizer,
     on_error: OnError = 'stop',
 ) -> EncodedBlock:
-    """Encodes a block's kept rows as framed `tf.train.Example`s.
+    """Encodes the rows of a block as tf.train.Examples in TFRecords.
 
     Args:
         block: whole lines.
-        features: what an example holds.
+        features: those of an example.
         seed: of the order keys.
-        splits: the corpus, for the names in errors.
-        normalizer: what makes text of rows.
-        on_error: what to do where a line cannot be used.
+        splits: of the corpus.
+        normalizer: makes text of rows.
+        on_error: what to do with lines that cannot be used.
 
     Raises:
         InputError: a line is not UTF-8 or lacks a column, and `on_error` is 'stop'; or a
@@ -174,17 +177,19 @@ def encode_block(
     stats = block_stats(block, rows, splits, on_error)
     split = split_of(splits, block.split, block.file_index)
     try:
-        encoded = [each.encode(rows, each.prefix_in(split)) for each in features]
+        encoded = [encoder.encode(rows, encoder.prefix_in(split)) for encoder in features]
     except ValueError as error:
-        place = _unspelled_line(block, rows, features, splits)
-        raise InputError(f'{place}{error}') from error
+        line = _unspelled_line(block, rows, features, splits)
+        raise InputError(f'{line}{error}') from error
     tally = stats.tally
-    for each, ids in zip(features, encoded, strict=True):
-        tally = each.told(tally, rows, ids)
+    for encoder, ids in zip(features, encoded, strict=True):
+        tally = encoder.add_to_tally(tally, rows, ids)
     keys = order_keys(block.file_index, rows.identities, seed)
-    named = [(each.feature.name, ids) for each, ids in zip(features, encoded, strict=True)]
-    named += [(each.name, feature_messages(each)) for each in rows.extra_features]
-    return EncodedBlock(frame_examples(named, keys), dataclasses.replace(stats, tally=tally))
+    columns: list[tuple[str, EncodedSide | FeatureMessages]] = [
+        (encoder.feature.name, ids) for encoder, ids in zip(features, encoded, strict=True)
+    ]
+    columns += [(column.name, feature_messages(column)) for column in rows.extra_features]
+    return EncodedBlock(frame_examples(columns, keys), dataclasses.replace(stats, tally=tally))
 
 
 def _unspelled_line(
@@ -193,15 +198,17 @@ def _unspelled_line(
     features: Sequence[FeatureEncoder],
     splits: Sequence[Split],
 ) -> str:
-    """Returns what begins a sentence about the line that a vocabulary does not spell."""
+    """Returns the beginning of the sentence about a line that cannot be spelt: where it is."""
     split = split_of(splits, block.split, block.file_index)
     files = split.files_at(block.file_index)
     source = files[0].path
-    for each in features:
-        feature = each.feature
-        found = unspelled_row(each.encoder, rows.sides[feature.side], each.prefix_in(split))
-        if found is not None:
-            line = f'the line at byte {rows.offsets[found[0]]}'
+    for encoder in features:
+        feature = encoder.feature
+        unspelled = unspelled_row(
+            encoder.encoder, rows.sides[feature.side], encoder.prefix_in(split)
+        )
+        if unspelled is not None:
+            line = f'the line at byte {rows.offsets[unspelled[0]]}'
             if feature.side and len(files) > 1:
                 return f'{files[feature.side].path}: the pair of {line} of {source}: '
             return f'{source}: {line}: '

@@ -1,19 +1,19 @@
-"""Sorted runs and their merge: a part of the corpus as TFRecords by key, in one file.
+"""Sorted runs and their merge: a run is a part of the corpus as TFRecords in the order of keys.
 
-    bucket, for each that has rows:
+    for each bucket that has rows:
         keys        uint64[rows], ascending
         lengths     uint32[rows], of whole TFRecords
         records     the TFRecords, one after another
-    rejected        lines of JSON, for each split's reason
-    stats           JSON: what `RunStats` holds
-    index           an entry of 32 bytes for each bucket, with a checksum that begins with the fingerprint
+    rejected        lines of JSON, by the reason for which they were left out
+    stats           JSON: `RunStats`
+    index           32 bytes for each bucket: `ENTRY`
     footer          96 bytes: magic 8 | fingerprint 16 | run, part, last, buckets, rows: 5 of
                     uint64 | stats: offset, size: 2 of uint64 | CRC32C of stats, of index, 4 bytes
                     of zeros, CRC32C of the footer up to here
 
-Numbers are little-endian. A run depends on the plan of the fingerprint alone, and is whole if its
-footer is, which is written last. A shard is a contiguous range of buckets, so its slice of a run's
-index is one small read, and the rows of some buckets of all runs, sorted, are a piece of the shard.
+Numbers are little-endian. A run is determined by the plan that its fingerprint names. The footer is
+written last, so a file with a footer is whole. A shard is a range of buckets: its part of a run's
+index is one small read, and the rows of some buckets of all runs, sorted, are a piece of it.
 """
 
 from __future__ import annotations
@@ -38,33 +38,33 @@ from tokcore.records.examples import EncodedBlock
 from tokcore.records.tfrecord import FramedRows
 
 BUFFERED_ROW_BYTES = 48
-"""What a row takes beside its record, at most: key, length, start, place in the order, and of three
-of these a copy while they are sorted."""
+"""Memory of a row besides its record, at most: its key, length, start and place in the order, and
+copies of three of these during the sort."""
 
 ROW_BYTES = 12
-"""What a row takes beside its record: its key and its length."""
+"""Bytes of a row in a file besides its record: its key and its length."""
 
 _MAGIC = b'tbrun\x00\x00' + bytes([SHUFFLE])
 _FOOTER = struct.Struct('<8s16s7Q3I')
 _CHECK = struct.Struct('<I')
 
 _PIECE_BYTES = 1 << 20
-"""Records are gathered, summed up and written by pieces that stay in a processor's cache: with four
-times as much, writing takes a fifth longer."""
+"""Records are gathered, checksummed and written in pieces that stay in the processor's cache: with
+pieces four times as large, writing takes a fifth longer."""
 
 # offset | rows | bytes | CRC32C of the bucket | CRC32C of fingerprint and the entry up to here
 ENTRY = np.dtype([
     ('offset', '<u8'), ('rows', '<u8'), ('bytes', '<u8'), ('crc32c', '<u4'), ('check', '<u4'),
 ])  # fmt: skip
 
-FOOTER_BYTES = 96
-"""What follows the index, to the file's end: `runs` draws it."""
+FOOTER_BYTES = _FOOTER.size + _CHECK.size
+"""Size of the footer, which the drawing above describes."""
 
 
 class RunBuffer:
-    """Rows of one split in one array of a given size, and what was read for them.
+    """Collects the rows of one split, up to a size, for a part of a run, and their statistics.
 
-    What fits depends on the rows alone, so a run is cut into the same parts wherever it is made.
+    What fits depends on the rows alone, so a run is cut into the same parts on every machine.
     """
 
     def __init__(self, byte_limit: int):
@@ -74,7 +74,7 @@ class RunBuffer:
         self.clear()
 
     def clear(self) -> None:
-        """Forgets everything, and keeps the memory."""
+        """Removes all rows; the memory stays."""
         self._used = 0
         self._rows = 0
         self._rejected_bytes = 0
@@ -85,22 +85,23 @@ class RunBuffer:
         self.rejected: list[RejectedLines] = []
 
     def fits(self, encoded: EncodedBlock) -> bool:
-        """Tells whether a block may be added; the first one always may."""
+        """Whether a block may be added; the first one always may."""
         if not self._tallies:
             return True
         size = self._used + self._rejected_bytes + BUFFERED_ROW_BYTES * self._rows
         return size + _size(encoded) <= self._byte_limit
 
     def add(self, encoded: EncodedBlock) -> None:
+        """Adds a block."""
         rows: FramedRows = encoded.rows
         end = self._used + len(rows.records)
         if end > len(self._records):
-            # Only a first block larger than the limit comes here, and then nothing is copied.
+            # Only if the first block is larger than the limit: then nothing else is copied.
             self._records = np.concatenate([self._records[: self._used], rows.records])
         self._records[self._used : end] = rows.records
         self._used = end
         self._rows += len(rows)
-        self._rejected_bytes += sum(len(each.json_lines) for each in encoded.stats.rejected)
+        self._rejected_bytes += sum(len(lines.json_lines) for lines in encoded.stats.rejected)
         self._keys.append(rows.keys)
         self._lengths.append(rows.lengths.astype(np.uint32))
         self._tallies.append(encoded.stats.tally)
@@ -108,7 +109,7 @@ class RunBuffer:
         self.rejected += encoded.stats.rejected
 
     def sorted_rows(self) -> SortedRows:
-        """Returns the rows by their keys; they are valid until the buffer is changed.
+        """Returns the rows in the order of their keys; they are valid until the buffer changes.
 
         Raises ValueError if two keys are equal.
         """
@@ -119,18 +120,18 @@ class RunBuffer:
         return SortedRows.of(keys, self._records[: self._used], starts, lengths)
 
     def stats(self, split: str, blocks: int) -> RunStats:
-        """Returns what was read for these rows; `blocks` is for `RunStats`."""
+        """Returns the statistics of the rows; `blocks` as in `RunStats`."""
         return RunStats(blocks, add_tallies(split, self._tallies), tuple(self._checksums))
 
 
 def _size(encoded: EncodedBlock) -> int:
-    rejected = sum(len(each.json_lines) for each in encoded.stats.rejected)
+    rejected = sum(len(lines.json_lines) for lines in encoded.stats.rejected)
     return len(encoded.rows.records) + BUFFERED_ROW_BYTES * len(encoded.rows) + rejected
 
 
 @dataclasses.dataclass(frozen=True)
 class RunHead:
-    """Which file of which plan."""
+    """Names a run file: its plan, run and part."""
 
     fingerprint: bytes  # 16
     run: int
@@ -141,7 +142,7 @@ class RunHead:
 
 @dataclasses.dataclass(frozen=True)
 class RejectedSection:
-    """Lines of JSON in a run file: those that one reason left out, in identity order."""
+    """The lines in a run file that were left out for one reason, as JSON, in the order of the input."""
 
     reason: str
     offset: int
@@ -152,7 +153,7 @@ class RejectedSection:
 
 @dataclasses.dataclass(frozen=True)
 class RunStats:
-    """What was read for a part: `blocks` counts from the run's beginning."""
+    """Statistics of a part; `blocks` counts all blocks of the run up to its end."""
 
     blocks: int
     tally: LineTally
@@ -169,8 +170,8 @@ class RunStats:
         return cls(
             fields['blocks'],
             LineTally.of_record(fields['tally']),
-            tuple(RangeChecksum(**each) for each in fields['checksums']),
-            tuple(RejectedSection(**each) for each in fields['rejected']),
+            tuple(RangeChecksum(**values) for values in fields['checksums']),
+            tuple(RejectedSection(**values) for values in fields['rejected']),
         )
 
 
@@ -181,14 +182,14 @@ def write_run(
     stats: RunStats,
     rejected: Sequence[RejectedLines] = (),
 ) -> tuple[int, RunStats]:
-    """Writes a part's file from its beginning to its end; returns its size and its stats.
+    """Writes the file of a part; returns its size and its statistics.
 
     Args:
         stream: at the beginning of a new file.
-        head: which part it is.
-        rows: the part's rows.
-        stats: what was read for it, its `rejected` still empty.
-        rejected: the lines left out, in identity order.
+        head: names the part.
+        rows: its rows.
+        stats: its statistics, without `rejected`.
+        rejected: the lines left out, in the order of the input.
     """
     entries = np.zeros(head.buckets, ENTRY)
     at = 0
@@ -206,24 +207,24 @@ def write_run(
         stream.write(data)
         at += len(data)
     stats = dataclasses.replace(stats, rejected=tuple(sections))
-    told = stats.to_json()
-    stream.write(told)
+    stats_json = stats.to_json()
+    stream.write(stats_json)
     set_entry_checksums(entries, head.fingerprint)
     index = entries.tobytes()
     stream.write(index)
     footer = _FOOTER.pack(
         _MAGIC, head.fingerprint, head.run, head.part, head.last, head.buckets, len(rows),
-        at, len(told), google_crc32c.value(told), google_crc32c.value(index), 0,
+        at, len(stats_json), google_crc32c.value(stats_json), google_crc32c.value(index), 0,
     )  # fmt: skip
     stream.write(footer + _CHECK.pack(google_crc32c.value(footer)))
-    return at + len(told) + len(index) + FOOTER_BYTES, stats
+    return at + len(stats_json) + len(index) + FOOTER_BYTES, stats
 
 
 def read_run_stats(stream: BinaryIO, size: int, head: RunHead) -> tuple[RunStats, bool] | None:
-    """Returns the stats of a file, and whether it is its run's last part, if the file is whole.
+    """Returns the statistics of a run file, and whether it is the run's last part.
 
-    None if it is not the whole file of this fingerprint, run, part and number of buckets; of `head`
-    all but `last` is asked for. The buckets' own checksums are for those that read the buckets.
+    Returns None if it is not whole, or not the file that `head` names; `last` of it is ignored. The
+    checksums of buckets are compared when these are read.
     """
     if size < FOOTER_BYTES + head.buckets * ENTRY.itemsize:
         return None
@@ -233,40 +234,37 @@ def read_run_stats(stream: BinaryIO, size: int, head: RunHead) -> tuple[RunStats
     index, footer = data[:-FOOTER_BYTES], data[-FOOTER_BYTES:]
     if len(data) != size - tail or not _is_footer(footer):
         return None
-    (_, fingerprint, run, part, last, buckets, _, at, told, stats_crc32c, index_crc32c, _) = (
+    (_, fingerprint, run, part, last, buckets, _, at, stats_size, stats_crc32c, index_crc32c, _) = (
         _FOOTER.unpack(footer[: _FOOTER.size])
     )
-    found = RunHead(fingerprint, run, part, head.last, buckets)
-    if found != head or at + told != tail or google_crc32c.value(index) != index_crc32c:
+    own_head = RunHead(fingerprint, run, part, head.last, buckets)
+    if own_head != head or at + stats_size != tail or google_crc32c.value(index) != index_crc32c:
         return None
     stream.seek(at)
-    stats = stream.read(told)
+    stats = stream.read(stats_size)
     if google_crc32c.value(stats) != stats_crc32c:
         return None
     return RunStats.from_json(stats), bool(last)
 
 
 def recorded_fingerprint(stream: BinaryIO, size: int) -> bytes | None:
-    """Returns the fingerprint of the plan that a whole file belongs to; None if it is no run."""
+    """Returns the fingerprint in the footer of a run file; None if the file is not a whole run."""
     stream.seek(max(0, size - FOOTER_BYTES))
     footer = stream.read(FOOTER_BYTES)
     return _FOOTER.unpack(footer[: _FOOTER.size])[1] if _is_footer(footer) else None
 
 
-assert _FOOTER.size + _CHECK.size == FOOTER_BYTES
-
-
 def bucket_bounds(keys: np.ndarray, buckets: int) -> np.ndarray:
     """Returns the first row of each bucket, `(key * buckets) >> 64`, among ascending keys.
 
-    int64[buckets + 1]: bucket b has rows [bounds[b], bounds[b + 1]).
+    Bucket b has rows bounds[b] up to bounds[b + 1]: int64[buckets + 1].
     """
     least = np.array([-(-(bucket << 64) // buckets) for bucket in range(buckets)], np.uint64)
     return np.append(np.searchsorted(keys, least), len(keys))
 
 
 def _write_bucket(stream: BinaryIO, rows: SortedRows, first: int, end: int) -> tuple[int, int]:
-    """Writes sorted rows [first, end) as a bucket; returns its size and its CRC32C."""
+    """Writes sorted rows `first` up to `end` as a bucket; returns its size and its CRC32C."""
     size = crc32c = 0
     for piece in _bucket_pieces(rows, first, end):
         stream.write(piece.data)
@@ -295,14 +293,14 @@ def _is_footer(data: bytes) -> bool:
 
 @dataclasses.dataclass(frozen=True)
 class RunSlice:
-    """The buckets [first, end) of one run: where they lie."""
+    """Where some consecutive buckets of a run are."""
 
     run: RunFile
     first: int
-    entries: np.ndarray  # of `ENTRY`
+    entries: np.ndarray  # of `ENTRY`, from bucket `first` on
 
     def part(self, first: int, end: int) -> RunSlice:
-        """Returns the buckets [first, end) of these."""
+        """Returns buckets `first` up to `end` of these."""
         entries = self.entries[first - self.first : end - self.first]
         return RunSlice(self.run, first, entries)
 
@@ -319,10 +317,10 @@ def read_slices(
     end: int,
     open_binary: OpenBinary,
 ) -> list[RunSlice]:
-    """Returns where each run has the buckets [first, end) of `buckets`; one small read for each.
+    """Returns where each run has buckets `first` up to `end`; one small read for each.
 
     Raises:
-        InputError: a run cannot be read or is not what was written.
+        InputError: a run cannot be read or is damaged.
     """
     slices = []
     for run in runs:
@@ -335,9 +333,9 @@ def read_slices(
 def bucket_groups(
     slices: Sequence[RunSlice], first: int, end: int, group_bytes: int
 ) -> list[tuple[int, int]]:
-    """Cuts the buckets [first, end) into as few groups as have at most `group_bytes` each.
+    """Cuts buckets `first` up to `end` into the fewest groups of at most `group_bytes`.
 
-    A larger bucket is a group of its own; buckets without rows at the ends are left out.
+    A larger bucket is a group of its own; empty buckets at the ends of groups are left out.
     """
     sizes = np.zeros(end - first, np.int64)
     for each in slices:
@@ -358,18 +356,20 @@ def bucket_groups(
 
 @dataclasses.dataclass(frozen=True)
 class MergedRows:
+    """The rows of a group of buckets."""
+
     records: np.ndarray
-    """uint8: TFRecords in the order of their keys"""
+    """uint8: TFRecords in the order of their keys."""
 
     rows: int
 
 
 def merge_buckets(slices: Sequence[RunSlice], open_binary: OpenBinary) -> MergedRows:
-    """Returns the rows of a group of buckets out of all runs, in the order of their keys.
+    """Merges a group of buckets of all runs, by the keys of their rows.
 
     Raises:
-        InputError: a run cannot be read or is not what was written.
-        ValueError: two rows have one key.
+        InputError: a run cannot be read or is damaged.
+        ValueError: two rows have the same key.
     """
     slices = [each for each in slices if each.bytes]
     data = np.empty(sum(each.bytes for each in slices), np.uint8)
@@ -396,7 +396,7 @@ def merge_buckets(slices: Sequence[RunSlice], open_binary: OpenBinary) -> Merged
 
 
 def _read_range(each: RunSlice, out: np.ndarray, open_binary: OpenBinary) -> None:
-    """Fills `out` with a slice's buckets, which lie one after another."""
+    """Reads the buckets of a slice, which are adjacent, into `out`."""
     offsets = each.entries['offset'][each.entries['rows'] > 0]
     with open_path(each.run.path, open_binary) as stream:
         stream.seek(int(offsets[0]))
@@ -409,13 +409,13 @@ def _read_range(each: RunSlice, out: np.ndarray, open_binary: OpenBinary) -> Non
 
 
 def damaged(path: str, what: str) -> InputError:
-    """Returns the error of a run file that is not what was written."""
-    return InputError(f'{path} is damaged: {what}; run again, and it is made anew')
+    """Returns the error about a damaged run file."""
+    return InputError(f'{path} is damaged: {what}; run again, and it is written again')
 
 
 @dataclasses.dataclass(frozen=True)
 class RunFile:
-    """A whole run file as its readers are told of it."""
+    """A whole run file."""
 
     path: str
     size: int
@@ -423,9 +423,9 @@ class RunFile:
     def read_index(
         self, stream: BinaryIO, fingerprint: bytes, buckets: int, first: int, end: int
     ) -> np.ndarray:
-        """Returns the entries of buckets [first, end), an array of `ENTRY`.
+        """Returns the entries of buckets `first` up to `end`, an array of `ENTRY`.
 
-        Raises InputError if an entry is not what was written under this fingerprint.
+        Raises InputError if an entry is damaged, or of another fingerprint.
         """
         stream.seek(index_offset(self.size, buckets) + first * ENTRY.itemsize)
         data = stream.read((end - first) * ENTRY.itemsize)
@@ -439,7 +439,7 @@ class RunFile:
 
 
 def set_entry_checksums(entries: np.ndarray, fingerprint: bytes) -> None:
-    """Sets the check of each entry."""
+    """Sets the checksum of each entry."""
     for number in range(len(entries)):
         entries[number]['check'] = _check(entries[number], fingerprint)
 

@@ -1,11 +1,11 @@
-"""TFRecords of tf.train.Example: rows are framed, cut by bucket, sorted, joined, and read.
+"""TFRecords of tf.train.Examples: how rows are framed, split by bucket, sorted, joined, and read.
 
     uint64 length | uint32 CRC32C of the length | payload | uint32 CRC32C of the payload
 
-Numbers are little-endian, the checksums masked. A record stands on its own, so rows are framed
-once, where they are encoded, and only whole records move from there on. Kernels compute the exact
-sizes first, so that every row is written once, at its place; their inner loops index by unsigned
-numbers, which makes them two to five times as fast. Features beside the ids are one value each:
+Numbers are little-endian, the checksums masked. Rows are framed once, where they are encoded; from
+there on whole records are moved. The kernels compute the exact sizes first, so that each row is
+written once, in its place; their inner loops index by unsigned numbers, which makes them two to
+five times as fast. Other features than ids hold one value each:
 
     1a size (0a size varint)    int64_list
     12 06   (0a 04 float32)     float_list
@@ -45,13 +45,13 @@ from tokcore.text.rows import Side
 
 _CRC_TABLE = crc_table(CRC32C)
 
-# The last byte is the version of the layout in `FramedRows.to_bytes`.
+# The last byte is the version of the layout that `FramedRows.to_bytes` writes.
 _MAGIC = b'tbframe\x01'
 
-# protobuf parses no message of 2 GiB or more; it also lets lengths travel in four bytes.
+# protobuf parses no message of 2 GiB or more; and lengths fit into four bytes.
 _MAX_LENGTH = (1 << 31) - 1
 
-# A frame before its payload: uint64 length, uint32 checksum of the length; behind it one checksum.
+# Before the payload uint64 length and uint32 checksum of the length; after it a checksum.
 HEADER_SIZE = 12
 FOOTER_SIZE = 4
 
@@ -75,8 +75,12 @@ _VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
 class FramedRows:
     """Rows as TFRecords, one after another, with the keys that order them.
 
-    `keys` is uint64[rows]; `lengths`, int64[rows], is the size of each whole record, both checksums
-    included; `records` is uint8[sum of lengths]. Raises ValueError if these do not fit together.
+    Attributes:
+        keys: uint64[rows].
+        lengths: int64[rows], the size of each whole record.
+        records: uint8[sum of lengths].
+
+    Raises ValueError if these do not fit together.
     """
 
     keys: np.ndarray
@@ -95,11 +99,11 @@ class FramedRows:
 
     @property
     def nbytes(self) -> int:
-        """Bytes of memory that the three arrays take."""
+        """Bytes of memory of the three arrays."""
         return self.keys.nbytes + self.lengths.nbytes + self.records.nbytes
 
     def to_bytes(self) -> bytes:
-        """Packs the rows: magic, number of rows, keys, lengths (uint32), records; little-endian."""
+        """Returns magic, number of rows, keys, lengths (uint32) and records; little-endian."""
         return b''.join(
             (
                 _MAGIC,
@@ -112,10 +116,10 @@ class FramedRows:
 
     @classmethod
     def from_bytes(cls, data: bytes) -> FramedRows:
-        """Unpacks `to_bytes`; the arrays are read-only. Raises ValueError for any other bytes."""
+        """Returns the rows of `to_bytes`, in read-only arrays; raises ValueError for other bytes."""
         head = len(_MAGIC) + 8
         if data[: len(_MAGIC)] != _MAGIC or len(data) < head:
-            raise ValueError(f'these {len(data)} bytes are no framed rows: {data[:head]!r}')
+            raise ValueError(f'these {len(data)} bytes are not framed rows: {data[:head]!r}')
         rows = int.from_bytes(data[len(_MAGIC) : head], 'little')
         if len(data) < head + 12 * rows:
             raise ValueError(f'{len(data)} bytes cannot hold {rows} framed rows; they are cut off')
@@ -130,9 +134,9 @@ def frame_examples(
 ) -> FramedRows:
     """Frames each row as a TFRecord of a tf.train.Example with these features, in row order.
 
-    `features` are names with their ids, which become int64 features, or with features that are
-    ready, all with one row per key (uint64[rows]). The payload is as
-    in protobuf's deterministic serialization, with map entries sorted by the bytes of their names:
+    `features` are names with ids, which become int64 features, or with serialized features; all have
+    a row for each key (uint64[rows]). The payload is that of protobuf's deterministic serialization,
+    with map entries sorted by the bytes of their names:
 
         Example    0a size Features
         Features   0a size entry, for each name
@@ -145,8 +149,8 @@ def frame_examples(
     """
     keys = np.array(keys, np.uint64)
     rows = len(keys)
-    # (name field, ids or ready features, offsets, bytes of varints per row)
-    columns = []
+    # (name field, ids or serialized features, offsets, bytes of varints per row or None)
+    columns: list[tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray | None]] = []
     feature_sizes = np.zeros(rows, np.int64)
     for name, encoded in _sorted_features(features):
         if isinstance(encoded, FeatureMessages):
@@ -169,19 +173,19 @@ def frame_examples(
     records = np.empty(int(lengths.sum()), np.uint8)
     positions = row_offsets(lengths)[:-1]
     put_headers(feature_sizes, lengths, _CRC_TABLE, records, positions)
-    for field, ids, offsets, packed_sizes in columns:
-        if packed_sizes is None:
-            put_messages(ids, offsets, field, records, positions)
+    for field, data, offsets, sizes in columns:
+        if sizes is None:
+            put_messages(data, offsets, field, records, positions)
         else:
-            put_entries(ids, offsets, field, packed_sizes, records, positions)
+            put_entries(data, offsets, field, sizes, records, positions)
     put_footers(lengths, _CRC_TABLE, records, positions)
     return FramedRows(keys, lengths, records)
 
 
 def split_by_bucket(rows: FramedRows, buckets: int) -> list[tuple[int, FramedRows]]:
-    """Returns the rows of each bucket that has any, `(key * buckets) >> 64`, by bucket number.
+    """Returns the rows of each bucket, `(key * buckets) >> 64`, that has any, by bucket number.
 
-    Rows of a bucket keep their order, in arrays of their own. Raises ValueError if `buckets` is not
+    Rows of a bucket stay in order, in arrays of their own. Raises ValueError if `buckets` is not
     within 1 to 2^32.
     """
     bucket = shard_of(rows.keys, buckets)
@@ -201,7 +205,7 @@ def split_by_bucket(rows: FramedRows, buckets: int) -> list[tuple[int, FramedRow
     byte_bounds = np.append(offsets[firsts], len(records)).tolist()
     if len(firsts) == 1:
         return [(int(bucket[0]), FramedRows(keys, lengths, records))]
-    # Copies, since a view would keep all of the block in memory for as long as one bucket waits.
+    # Copies: a view would keep the whole block in memory until the last bucket is sent.
     return [
         (
             number,
@@ -230,7 +234,7 @@ def join_rows(parts: Iterable[FramedRows]) -> FramedRows:
 def sort_rows(parts: Iterable[FramedRows]) -> FramedRows:
     """Returns the rows of all parts in ascending order of their keys.
 
-    Raises ValueError if two keys are equal: keys come from a bijection, so a row came twice.
+    Raises ValueError if two keys are equal: keys are of a bijection, so a row came twice.
     """
     parts = list(parts)
     keys = np.concatenate([np.empty(0, np.uint64), *(part.keys for part in parts)])
@@ -242,7 +246,7 @@ def sort_rows(parts: Iterable[FramedRows]) -> FramedRows:
     records = np.empty(int(lengths.sum()), np.uint8)
     first = 0
     for part in parts:
-        # Straight from each part to its place: the parts are never joined in memory.
+        # From each part straight to the end: the parts are never joined in memory.
         last = first + len(part)
         starts = row_offsets(part.lengths)[:-1]
         _copy(part.records, starts, part.lengths, destinations[first:last], records)
@@ -320,8 +324,8 @@ def add_entry_sizes(ids, offsets, name_size, packed_sizes, feature_sizes):
         for i in range(np.uint64(offsets[row]), np.uint64(offsets[row + 1])):
             value = ids[i]
             signs |= value
-            # An int32 takes up to five varint bytes. No branch: the loop becomes vector code. As
-            # numbers, since where nothing is compiled numpy makes one truth of two.
+            # An int32 takes up to five varint bytes. Without a branch the loop is vectorized. The
+            # truths become integers, since without compilation numpy adds two of them to one.
             size += (
                 np.int64(value >= 1 << 7)
                 + np.int64(value >= 1 << 14)
@@ -346,7 +350,7 @@ def add_frame_sizes(feature_sizes, lengths):
 
 @kernel_without_allocation
 def put_headers(feature_sizes, lengths, table, out, positions):
-    """Writes each row's frame header and the head of its Example; positions move behind them."""
+    """Writes each row's frame header and the head of its Example; positions move to its end."""
     for row in range(len(lengths)):
         at = positions[row]
         payload = lengths[row] - HEADER_SIZE - FOOTER_SIZE
@@ -359,7 +363,7 @@ def put_headers(feature_sizes, lengths, table, out, positions):
 
 @kernel_without_allocation
 def put_entries(ids, offsets, name, packed_sizes, out, positions):
-    """Writes one feature's map entry of each row at its position; positions move behind them.
+    """Writes one feature's map entry of each row at its position; positions move to its end.
 
     `name` is the entry's name field, with its tag and length.
     """
@@ -384,7 +388,7 @@ def put_entries(ids, offsets, name, packed_sizes, out, positions):
             value = ids[i]
             if value < 1 << 14:
                 # Two bytes without a branch on which of the two sizes it is. The second may be
-                # one too many: what stands behind (an entry or the checksum) is written later.
+                # one too many: what follows (an entry or the checksum) is written later.
                 more = np.int64(value >= 1 << 7)
                 out[end] = (value & 127) | (more << 7)
                 out[end + np.uint64(1)] = value >> 7
@@ -396,7 +400,7 @@ def put_entries(ids, offsets, name, packed_sizes, out, positions):
 
 @kernel_without_allocation
 def add_message_sizes(offsets, name_size, feature_sizes):
-    """Adds the bytes of map entries around ready Features to feature_sizes, as `add_entry_sizes`."""
+    """Adds the bytes of map entries of serialized Features to feature_sizes, as `add_entry_sizes`."""
     for row in range(len(offsets) - 1):
         feature = offsets[row + 1] - offsets[row]
         entry = name_size + 1 + varint_size(feature) + feature
@@ -405,7 +409,7 @@ def add_message_sizes(offsets, name_size, feature_sizes):
 
 @kernel_without_allocation
 def put_messages(data, offsets, name, out, positions):
-    """Writes a map entry around each row's ready Feature; positions move behind them."""
+    """Writes the map entry of each row's serialized Feature; positions move to its end."""
     for row in range(len(offsets) - 1):
         feature = offsets[row + 1] - offsets[row]
         at = positions[row]
@@ -422,7 +426,7 @@ def put_messages(data, offsets, name, out, positions):
 
 @kernel_without_allocation
 def put_footers(lengths, table, out, positions):
-    """Writes the checksum behind each payload; positions are where the payloads end."""
+    """Writes the checksum after each payload; positions are where the payloads end."""
     for row in range(len(lengths)):
         end = positions[row]
         start = end + FOOTER_SIZE - lengths[row] + HEADER_SIZE
@@ -443,7 +447,7 @@ def copy_slices(source, starts, lengths, destinations, out):
 
 
 def feature_messages(column: ExtraFeature) -> FeatureMessages:
-    """Returns the Features of a column."""
+    """Returns the serialized Features of a column."""
     values = column.values
     if isinstance(values, Side):
         return _bytes_messages(values)
@@ -459,11 +463,11 @@ def feature_messages(column: ExtraFeature) -> FeatureMessages:
 
 @dataclass(frozen=True)
 class FeatureMessages:
-    """A Feature for each of some rows.
+    """A serialized Feature for each row.
 
     Attributes:
         data: uint8, one after another.
-        offsets: int64[rows + 1], where they are.
+        offsets: int64[rows + 1], row r is data[offsets[r]:offsets[r + 1]].
     """
 
     data: np.ndarray
@@ -471,7 +475,7 @@ class FeatureMessages:
 
 
 def _int_messages(values: np.ndarray) -> FeatureMessages:
-    """Those of int64[rows]; negative numbers take ten bytes, as protobuf has them."""
+    """Returns the Features of int64[rows]; negative numbers take ten bytes, as in protobuf."""
     shifts = 7 * np.arange(_MOST_VARINT, dtype=np.uint64)
     shifted = values.view(np.uint64)[:, None] >> shifts
     sizes = 1 + np.count_nonzero(shifted[:, 1:], axis=1)
@@ -499,7 +503,7 @@ def _bytes_messages(side: Side) -> FeatureMessages:
 
 @kernel_without_allocation
 def _bytes_message_sizes(lengths, sizes):
-    """Sets sizes[row] to the bytes of the Feature of so many bytes."""
+    """Sets sizes[row] to the size of a Feature that holds lengths[row] bytes."""
     for row in range(len(lengths)):
         inner = 1 + varint_size(lengths[row]) + lengths[row]
         sizes[row] = 1 + varint_size(inner) + inner
@@ -521,8 +525,8 @@ def _put_bytes_messages(text, starts, lengths, offsets, out):
 def parse_example(record: bytes) -> dict[str, list[int]]:
     """Returns the int64 features of a serialized tf.train.Example, packed or not.
 
-    As in protobuf, the last entry of a name wins and unknown fields are passed over. Raises
-    ValueError if the bytes are no such message, or a feature holds floats or strings.
+    As in protobuf, the last entry of a name wins and unknown fields are skipped. Raises ValueError if
+    the bytes are not such a message, or a feature holds floats or strings.
     """
     parsed: dict[str, list[int]] = {}
     for features in _fields(record, 1):
@@ -532,7 +536,7 @@ def parse_example(record: bytes) -> dict[str, list[int]]:
             values: list[int] = []
             for feature in _fields(entry, 2):
                 if _fields(feature, 1) or _fields(feature, 2):
-                    raise ValueError(f'feature {name!r} is no list of int64')
+                    raise ValueError(f'feature {name!r} is not a list of int64')
                 for int64_list in _fields(feature, 3):
                     values += _int64_values(int64_list)
             parsed[name] = values
@@ -540,10 +544,10 @@ def parse_example(record: bytes) -> dict[str, list[int]]:
 
 
 def read_records(data: bytes, name: str) -> Iterator[bytes]:
-    """Yields the payload of each TFRecord in a file's bytes, both checksums checked.
+    """Yields the payload of each TFRecord in the bytes of a file.
 
-    Raises InputError, with the file's `name` and the byte offset of the record, if a record is cut
-    off or a checksum does not match.
+    Raises InputError, naming the file (`name`) and the record's byte, if a record is cut off or a
+    checksum does not match.
     """
     at = 0
     while at < len(data):
@@ -581,7 +585,7 @@ def _int64_values(message: bytes) -> list[int]:
     for number, wire, content in _wire_fields(message):
         if number != 1:
             continue
-        if wire == _VARINT:
+        if isinstance(content, int):
             values.append(_signed(content))
         elif wire == _BYTES:
             at = 0
@@ -589,7 +593,7 @@ def _int64_values(message: bytes) -> list[int]:
                 value, at = _varint(content, at)
                 values.append(_signed(value))
         else:
-            raise ValueError(f'an int64 list with wire type {wire} is no tf.train.Example')
+            raise ValueError(f'an int64 list with wire type {wire} is not a tf.train.Example')
     return values
 
 
@@ -598,8 +602,8 @@ def _fields(message: bytes, wanted: int) -> list[bytes]:
     contents = []
     for number, wire, content in _wire_fields(message):
         if number == wanted:
-            if wire != _BYTES:
-                raise ValueError(f'field {wanted} with wire type {wire} is no tf.train.Example')
+            if wire != _BYTES or isinstance(content, int):
+                raise ValueError(f'field {wanted} with wire type {wire} is not a tf.train.Example')
             contents.append(content)
     return contents
 
@@ -609,6 +613,7 @@ def _wire_fields(message: bytes) -> Iterator[tuple[int, int, int | bytes]]:
     while at < len(message):
         tag, at = _varint(message, at)
         wire = tag & 7
+        content: int | bytes
         if wire == _VARINT:
             content, at = _varint(message, at)
         elif wire in (_BYTES, _FIXED64, _FIXED32):
@@ -616,12 +621,12 @@ def _wire_fields(message: bytes) -> Iterator[tuple[int, int, int | bytes]]:
                 size, at = _varint(message, at)
             else:
                 size = 8 if wire == _FIXED64 else 4
+            if len(message) - at < size:
+                raise ValueError(f'a field of {size} bytes is cut off at {len(message) - at}')
             content = message[at : at + size]
-            if len(content) != size:
-                raise ValueError(f'a field of {size} bytes is cut off at {len(content)}')
             at += size
         else:
-            raise ValueError(f'wire type {wire} is no tf.train.Example')
+            raise ValueError(f'wire type {wire} is not a tf.train.Example')
         yield tag >> 3, wire, content
 
 
