@@ -1,6 +1,6 @@
-"""The tokenizers of the schemes for use from Python: text to ids or pieces, and back.
+"""Tokenizers for use from Python: text to ids or pieces, and back.
 
-A WordPiece vocabulary can be learned from one's own text, in one call and in memory.
+`learn_wordpiece_vocabulary` learns a WordPiece vocabulary of texts and files in one call.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ import functools
 import os
 import pathlib
 import secrets
+import typing
 import unicodedata
 from collections.abc import Iterable, Iterator
 
@@ -44,11 +45,11 @@ from tokcore.wordpiece.scheme import WordPieceEncodingOptions, WordPieceScheme
 from tokcore.wordpiece.vocabulary import WordPieceVocabulary, parse_pieces
 
 _BLOCK_BYTES = 1 << 20
-"""Of texts that are counted together: calls hardly cost then."""
+"""Bytes of texts that are counted together, so that a call costs little for each text."""
 
 
 class BpeTokenizer:
-    """Gives the ids that `tokenizers` gives with the same file; threads can share it.
+    """Encodes as Hugging Face's `tokenizers` does with the same file; threads can share it.
 
     Example: with a file whose merges are `t h` and `th e`, `tokenize('the')` gives `['the']`.
     """
@@ -57,11 +58,10 @@ class BpeTokenizer:
         """Takes a vocabulary.
 
         Args:
-            vocabulary: of any kind; codes have ids if a list of their pieces is there.
-            allow_special_tokens: `<|endoftext|>` in text is that token, as in `tokenizers`, and not
-                text.
+            vocabulary: of any kind; codes have ids if there is a list of their pieces.
+            allow_special_tokens: whether `<|endoftext|>` in text is that token, as in `tokenizers`.
 
-        Raises InputError for an added token that is to be found in a way that is not supported.
+        Raises InputError if an added token has options that are not supported.
         """
         self.vocabulary = vocabulary
         self._allow = allow_special_tokens
@@ -78,14 +78,14 @@ class BpeTokenizer:
     def load(cls, path: str | os.PathLike, allow_special_tokens: bool = False) -> BpeTokenizer:
         """Reads a tokenizer.json, a vocab.json or merges.txt with the other beside it, or codes.
 
-        Raises InputError if the file cannot be read, is none of these, or asks for what would not
-        be encoded exactly.
+        Raises InputError if the file cannot be read, is none of these, or has options with which
+        text would not be encoded exactly.
         """
         vocabulary = parse_bpe_file(read_vocabulary_file(path), os.fspath(path))
         return cls(vocabulary, allow_special_tokens=allow_special_tokens)
 
     def save(self, path: str | os.PathLike) -> None:
-        """Writes tokenizer.json, or codes, all of it or nothing."""
+        """Writes tokenizer.json, or codes; if it fails, the path is unchanged."""
         data = self.vocabulary.dump()
         path = pathlib.Path(path)
         temporary = path.with_name(f'.{path.name}.{secrets.token_hex(8)}')
@@ -110,7 +110,7 @@ class BpeTokenizer:
         return RowEncoder(self._scheme.pre_tokenizer, self.vocabulary.model, cache_bytes)
 
     def encode(self, text: str, add_special_tokens: bool = True) -> list[int]:
-        """Returns the ids of a text, with what the file's template puts around it if wanted.
+        """Returns the ids of a text, between those of the file's template unless they are not wanted.
 
         Raises InputError for codes without ids, ValueError for a piece that has none.
         """
@@ -151,7 +151,7 @@ class BpeTokenizer:
 
 
 class ByteTokenizer:
-    """Gives each byte of a text's UTF-8 an id, as Tensor2Tensor does; threads can share it.
+    """Encodes each byte of UTF-8 as an id, as Tensor2Tensor does; threads can share it.
 
     >>> ByteTokenizer().encode('a€')
     [99, 228, 132, 174]
@@ -163,7 +163,7 @@ class ByteTokenizer:
 
     @classmethod
     def load(cls) -> ByteTokenizer:
-        """Returns the only one there is: no file is needed."""
+        """Returns a tokenizer; there is no file to read."""
         return cls()
 
     @property
@@ -176,16 +176,16 @@ class ByteTokenizer:
         return self._encoder.encode(text)
 
     def tokenize(self, text: str) -> list[bytes]:
-        """Returns the bytes of a text, each by itself."""
+        """Returns the bytes of a text, one by one."""
         return [bytes([byte]) for byte in text.encode('utf-8', 'surrogatepass')]
 
     def decode(self, ids: Iterable[int]) -> str:
-        """Returns the text of ids, U+FFFD where their bytes are no UTF-8."""
+        """Returns the text of ids; bytes that are not UTF-8 become U+FFFD."""
         return self.vocabulary.decode(ids)
 
 
 class WordTokenizer:
-    """Gives each word its id; threads can share it.
+    """Encodes each word as an id; threads can share it.
 
     Example: with the words `<unk> <s> </s> the cat`, `encode('the black cat')` gives `[3, 0, 4]`.
     """
@@ -193,12 +193,12 @@ class WordTokenizer:
     def __init__(
         self, vocabulary: WordVocabulary, *, split: str = 'space', unknown: Unknown = 'token'
     ):
-        """Takes a vocabulary, and how text becomes words.
+        """Takes a vocabulary, and how text is split into words.
 
         Args:
             vocabulary: the words.
             split: 'space', at U+0020 alone, or 'unicode', as `str.split` does.
-            unknown: 'token', unknown words get that token's id; 'stop', they are a ValueError.
+            unknown: 'token', unknown words get the id of the unknown token; 'stop', they are errors.
         """
         self.vocabulary = vocabulary
         scheme, options = WordScheme(split), WordEncodingOptions(unknown=unknown)
@@ -208,7 +208,7 @@ class WordTokenizer:
     def load(cls, path: str | os.PathLike, **options) -> WordTokenizer:
         """Reads a file of words; `options` are those of the constructor.
 
-        Raises InputError if the file cannot be read or is no vocabulary of words.
+        Raises InputError if the file cannot be read or is not a vocabulary of words.
         """
         return cls(parse_words(read_vocabulary_file(path), os.fspath(path)), **options)
 
@@ -218,14 +218,14 @@ class WordTokenizer:
         return self.vocabulary.vocab_size
 
     def encode(self, text: str) -> list[int]:
-        """Returns the ids of a text's words, with nothing around them.
+        """Returns the ids of a text's words.
 
-        Raises ValueError naming a word that is not known, if there is no id for such.
+        Raises ValueError naming an unknown word, if there is no id for it.
         """
         return self._encoder.encode(text)
 
     def tokenize(self, text: str) -> list[str]:
-        """Returns the words that the ids of a text stand for."""
+        """Returns the words of a text, with the unknown token in place of unknown words."""
         return [self.vocabulary.words[id_] for id_ in self.encode(text)]
 
     def decode(self, ids: Iterable[int]) -> str:
@@ -245,21 +245,22 @@ def learn_wordpiece_vocabulary(
     split_cjk: bool = True,
     **learning,
 ) -> WordPieceVocabulary:
-    """Learns what TensorFlow Text's `bert_vocab_from_dataset` does, from BERT's own words.
+    """Learns the vocabulary of TensorFlow Text's `bert_vocab_from_dataset` from the words of BERT.
 
     Args:
-        texts: each may hold several lines.
-        vocab_size: pieces to aim for.
-        paths: files of lines, UTF-8, plain or gzip; their text is learned from too.
+        texts: may have several lines each.
+        vocab_size: wanted number of pieces.
+        paths: text files, UTF-8, plain or gzip, from which it learns too.
         special_tokens: the first pieces.
         normalizer: 'bert' or 'bert-original', and the next three as `WordPieceTokenizer` has them.
-        lower_case: letters become lower case.
-        strip_accents: accents are stripped; None: where letters become lower case.
-        split_cjk: ideographs are words of their own.
+        lower_case: whether letters become lower case.
+        strip_accents: whether accents are removed; None: if letters become lower case.
+        split_cjk: whether each ideograph is a word.
         learning: other fields of `WordPieceOptions`.
 
     Raises:
-        InputError: a text or file is not UTF-8 or cannot be read, or there is no such vocabulary.
+        InputError: a text or file is not UTF-8 or cannot be read, or there is no vocabulary of this
+            size.
     """
     options = WordPieceOptions(
         vocab_size=vocab_size, special_tokens=tuple(special_tokens), **learning
@@ -271,11 +272,12 @@ def learn_wordpiece_vocabulary(
         words.add_rows(rows.text, rows.starts, rows.ends, scheme.pre_tokenizer)
     in_files = _count_files([os.fspath(path) for path in paths], scheme)
     words.add_tokens(in_files.data, in_files.offsets, in_files.counts)
-    return scheme.learn(TokenTable(*words.finish()), options, lambda *_: None).vocabulary
+    learned = scheme.learn(TokenTable(*words.finish()), options, lambda *_: None)
+    return typing.cast(WordPieceVocabulary, learned.vocabulary)
 
 
 def _blocks(texts: Iterable[str]) -> Iterator[Side]:
-    """Yields texts, some together, as rows with a byte between them."""
+    """Yields texts as rows, several together with a byte between them."""
     if isinstance(texts, str):
         raise TypeError('texts are several strings; put a single one in a list')
     rows: list[bytes] = []
@@ -285,7 +287,7 @@ def _blocks(texts: Iterable[str]) -> Iterator[Side]:
             rows.append(text.encode())
         except UnicodeEncodeError as error:
             raise InputError(
-                f'text {number} has a lone surrogate at character {error.start}, which is no text; '
+                f'text {number} has a lone surrogate at character {error.start}, which is not text; '
                 'read it with another encoding'
             ) from None
         size += len(rows[-1])
@@ -322,7 +324,7 @@ def _corpus_file(path: str) -> CorpusFile:
 
 
 class WordPieceTokenizer:
-    """Gives the ids that transformers' `BertTokenizer` gives; threads can share it.
+    """Encodes as transformers' `BertTokenizer` does; threads can share it.
 
     Example: with the pieces `[UNK] [CLS] [SEP] un ##able`, `encode('Unable')` gives
     `[1, 3, 4, 2]`.
@@ -339,16 +341,16 @@ class WordPieceTokenizer:
         max_word_length: int | None = None,
         allow_special_tokens: bool = False,
     ):
-        """Takes a vocabulary, and how text becomes words.
+        """Takes a vocabulary, and how text is split into words.
 
         Args:
             vocabulary: the pieces.
             normalizer: 'bert' as transformers has it, or 'bert-original' as google-research has.
-            lower_case: letters become lower case.
-            strip_accents: accents are stripped; None: where letters become lower case.
-            split_cjk: ideographs are words of their own.
+            lower_case: whether letters become lower case.
+            strip_accents: whether accents are removed; None: if letters become lower case.
+            split_cjk: whether each ideograph is a word.
             max_word_length: longer words are unknown; None: 100, 200 with 'bert-original'.
-            allow_special_tokens: `[MASK]` in text is that token, as in transformers, and not text.
+            allow_special_tokens: whether `[MASK]` in text is that token, as in transformers.
         """
         self.vocabulary = vocabulary
         scheme = WordPieceScheme.of(normalizer, lower_case, strip_accents, split_cjk)
@@ -383,7 +385,7 @@ class WordPieceTokenizer:
         return RowEncoder(*self._parts, cache_bytes)
 
     def encode(self, text: str, add_special_tokens: bool = True) -> list[int]:
-        """Returns the ids of a text, between `[CLS]` and `[SEP]` unless these are not wanted.
+        """Returns the ids of a text, between `[CLS]` and `[SEP]` unless they are not wanted.
 
         Raises ValueError naming a word that cannot be spelt if the vocabulary has no `[UNK]`.
         """

@@ -170,7 +170,7 @@ class MissedTokens(NamedTuple):
     """The numbers of the tokens that the cache lacks, numbers[:count], and their bytes in all."""
 
     numbers: np.ndarray  # uint64
-    count: int
+    count: int  # type: ignore[assignment]  # nobody needs tuple.count
     nbytes: int
 
 
@@ -190,6 +190,18 @@ def larger_workspace(missed, model, work):
     """Returns a workspace of the type of `work` that has room for these `MissedTokens`."""
 
 
+class Workspace(Protocol):
+    """The arrays that `segment_tokens` writes, a `NamedTuple`; a model may need more than these."""
+
+    @property
+    def ids(self) -> np.ndarray:
+        """int32, of any size."""
+
+    @property
+    def id_bounds(self) -> np.ndarray:
+        """uint64[tokens + 1]."""
+
+
 class Model(Protocol):
     """Gives the ids of tokens. Threads share it, so kernels write to a workspace instead."""
 
@@ -201,11 +213,8 @@ class Model(Protocol):
     def state(self) -> NamedTuple:
         """Its read-only arrays, in a type that selects the body of `segment_tokens`."""
 
-    def workspace(self, tokens: int) -> NamedTuple:
-        """Returns the arrays that `segment_tokens` writes for so many tokens at once.
-
-        Among them are `ids` (int32, of any size) and `id_bounds` (uint64[tokens + 1]).
-        """
+    def workspace(self, tokens: int) -> Workspace:
+        """Returns the arrays that `segment_tokens` writes for so many tokens at once."""
 
     def segment_long_token(self, part: RowPart) -> Iterator[np.ndarray]:
         """Yields the ids of a long token, in arrays of integers.

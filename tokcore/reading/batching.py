@@ -260,7 +260,7 @@ class _NmtRows:
         if source is not None:
             is_allowed &= source.lengths > 0
             buckets = np.maximum(source.lengths // rule.bucket_width, buckets)
-        buckets = np.minimum(buckets, rule.num_buckets) if rule.num_buckets > 1 else 0
+        buckets = np.minimum(buckets, rule.num_buckets if rule.num_buckets > 1 else 0)
         self.buckets = np.where(is_allowed, buckets, LEFT_OUT)
 
     def batch(self, which: np.ndarray, bucket: int) -> Batch:

@@ -329,6 +329,7 @@ class BatchOptions:
     def _check(self, arguments: Mapping[str, object]) -> None:
         if (self.batch_size is None) == (self.tokens_per_batch is None):
             raise InputError('give batch_size, or tokens_per_batch, and not both')
+        others: tuple[str, ...]
         if self.batch_size:
             others, rule = _BUDGET_OPTIONS, 'tokens_per_batch'
         else:

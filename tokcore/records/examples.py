@@ -200,6 +200,7 @@ def _unspelled_line(
 ) -> str:
     """Returns the beginning of the sentence about a line that cannot be spelt: where it is."""
     split = split_of(splits, block.split, block.file_index)
+    assert split is not None  # its block has been encoded
     files = split.files_at(block.file_index)
     source = files[0].path
     for encoder in features:

@@ -402,7 +402,7 @@ def _read_range(each: RunSlice, out: np.ndarray, open_binary: OpenBinary) -> Non
         stream.seek(int(offsets[0]))
         filled = 0
         while filled < len(out):
-            read = stream.readinto(out[filled:].data)
+            read = stream.readinto(out[filled:].data)  # type: ignore[attr-defined]  # as io.RawIOBase
             if not read:
                 raise damaged(each.run.path, f'it ends at byte {int(offsets[0]) + filled}')
             filled += read
