@@ -299,7 +299,7 @@ def _modules_of(argument_types: Iterable[types.Type]) -> Iterator[str]:
         if isinstance(type_, types.BaseTuple):
             if hasattr(type_, 'instance_class'):
                 yield type_.instance_class.__module__
-            yield from _modules_of(tuple(type_))
+            yield from _modules_of(tuple(type_))  # type: ignore[arg-type]  # it has __iter__
 
 
 def _folder_of(module: str) -> pathlib.Path | None:
