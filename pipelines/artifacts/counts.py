@@ -300,7 +300,7 @@ def find_counts(paths: Sequence[str]) -> CountFiles:
         [
             (file.path, file.size)
             for file, entry in zip(files, stated, strict=True)
-            if entry is None and filesystem.is_local(file.path) and _is_parquet(file.path)
+            if entry is None and not filesystem.is_shared(file.path) and _is_parquet(file.path)
         ]
     )
     partitions = len(files) if len(paths) == 1 and None not in stated else 0

@@ -282,7 +282,7 @@ def up_to_date(
 def _refuse_folders(output: StageOutput, final_names: Sequence[str]) -> None:
     for name in (*final_names, output.manifest_name, output.run_name):
         path = filesystem.join(output.folder, name)
-        if filesystem.is_local(path) and os.path.isdir(path):
+        if filesystem.files_of(path).has_folder_at(path):
             raise InputError(f'{path} is a folder where a file of the result goes; move it away')
 
 
@@ -435,14 +435,14 @@ def refuse_replaced(read: Iterable[str], replaced: Iterable[str]) -> None:
     Raises:
         InputError: a file of this machine is both.
     """
-    here = [path for path in replaced if filesystem.is_local(path)]
+    here = [path for path in replaced if not filesystem.is_shared(path)]
     # The name itself is replaced, be it a link; what is above it is where links lead.
     places = {
         os.path.join(os.path.realpath(above), name) for above, name in map(os.path.split, here)
     }
     files = {identity for path in here if (identity := _identity(path))}
     for path in read:
-        if not filesystem.is_local(path):
+        if filesystem.is_shared(path):
             continue
         stored = _stored(path)
         if os.path.realpath(stored) in places or _identity(stored) in files:

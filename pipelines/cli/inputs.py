@@ -180,7 +180,7 @@ def refuse_long_names(folder: str, names: Iterable[str], option: str) -> None:
     Raises:
         InputError: a name, or the path, is too long.
     """
-    if not filesystem.is_local(folder):
+    if filesystem.is_shared(folder):
         return
     above = folder
     while not os.path.isdir(above) and above != os.path.dirname(above):

@@ -61,9 +61,11 @@ class Attempt:
         self._stack = contextlib.ExitStack()
         try:
             with telling(f'write to {self.folder}'):
-                if self._held is None and filesystem.is_local(self.folder):
+                if self._held is None:
                     self._made = make_folders(self.folder)
-                    self._held = self._stack.enter_context(LocalFolder.open(self.folder))
+                    self._held = filesystem.open_folder(self.folder)
+                    if self._held is not None:
+                        self._stack.enter_context(self._held)
                 sweep_attempts(self.folder, self._names, self._held)
                 self._begin()
         except BaseException:
@@ -187,12 +189,14 @@ def sweep_attempts(folder: str, names: Sequence[str] = (), held: LocalFolder | N
         names: of the files that are the output.
         held: the folder, if it is open.
     """
-    if not filesystem.is_local(folder):
-        _sweep_objects(folder, names)
-        return
     missing = contextlib.suppress(FileNotFoundError, NotADirectoryError)
     with telling(f'delete what is left in {folder}'), missing, contextlib.ExitStack() as stack:
-        there = held or stack.enter_context(LocalFolder.open(folder))
+        there = held or filesystem.open_folder(folder)
+        if there is None:
+            _sweep_objects(folder, names)
+            return
+        if held is None:
+            stack.enter_context(there)
         for name, is_folder in there.entries():
             if is_folder:
                 _sweep_folder(there, name, names)

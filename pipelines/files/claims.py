@@ -193,8 +193,7 @@ class Claim:
         while True:
             self._made += make_folders(above, self._root)
             try:
-                if filesystem.is_local(self._path):
-                    self.folder = LocalFolder.open(above, self._root)
+                self.folder = filesystem.open_folder(above, self._root)
                 if fcntl is None or self.folder is None or not self._try_lock():
                     self._write()
                 return
@@ -290,14 +289,13 @@ class WorkFolder:
         """
         if self.given is None:
             _refuse_other(self.path)
-        if self.given is None or not filesystem.is_local(self.given):
+        if self.given is None:
             yield
             return
         made: list[str] = []
         try:
             made = make_folders(self.given)
-            if not os.access(self.given, os.W_OK | os.X_OK):
-                raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+            filesystem.files_of(self.given).check_writable(self.given)
         except OSError as error:
             delete_empty_folders(made)
             raise system_error(error, f'write to {self.given}') from error
@@ -314,9 +312,8 @@ def delete_own_if_empty(work: str) -> None:
 
 
 def _refuse_other(folder: str) -> None:
-    if filesystem.is_local(folder) and os.path.lexists(folder):
-        if os.path.islink(folder) or not os.path.isdir(folder):
-            raise InputError(
-                f'{folder} is in the place of the work folder and no folder; move it away, or give '
-                '--work'
-            )
+    if filesystem.files_of(folder).is_obstructed(folder):
+        raise InputError(
+            f'{folder} is in the place of the work folder and no folder; move it away, or give '
+            '--work'
+        )

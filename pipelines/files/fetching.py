@@ -82,7 +82,7 @@ class FetchedFiles:
         clock: Clock = time.monotonic,
         wait: Callable[[float], None] = time.sleep,
     ):
-        if not filesystem.is_local(work):
+        if filesystem.is_shared(work):
             raise InputError(
                 f'{work} is no folder of this machine, and what is fetched goes to one; give '
                 'such a folder by --work'

@@ -1,130 +1,47 @@
-"""Files and folders wherever Beam's `FileSystems` reach, opened as they are stored.
+"""Files and folders by their paths, wherever they are; system errors become sentences.
 
-Beam decompresses by a file's name and reads a truncated gzip file without an error, so files are
-opened uncompressed here and decompressed by `tokcore.corpus.storage`. Output is written under a
-temporary name and renamed when it is whole. Folders are deleted file by file, by the names of what
-is known to be the program's own. System errors become `InputError`.
+A path with a scheme, as `gs://`, is of an object store; every other path is of this machine. Output
+is written under a temporary name and renamed when it is whole. Folders are deleted file by file, by
+the names of what is known to be the program's own.
 """
 
 import contextlib
-import os
 import re
-import stat
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
 from typing import BinaryIO
 
-from apache_beam.io.filesystem import CompressionTypes, FileMetadata
 from apache_beam.io.filesystems import FileSystems
 
-from pipelines.files.local_folder import LinkError, LocalFolder, attempt_name
+from pipelines.files.files import Files, StoredFile
+from pipelines.files.local import LocalFiles
+from pipelines.files.local_folder import LocalFolder
+from pipelines.files.objects import ObjectFiles, as_stored
 from pipelines.system_errors import telling
 from tokcore.errors import InputError
 
+__all__ = ['StoredFile']
+
 _WILDCARD = re.compile(r'[*?\[]')
+_LOCAL, _OBJECTS = LocalFiles(), ObjectFiles()
 
 
-def make_folders(folder: str, root: str | None = None) -> list[str]:
-    """Makes a folder and those above it; returns the ones that were not there, the lowest first.
-
-    On an object store there are none. Raises as `LocalFolder.open`, whose `root` this is.
-    """
-    if not is_local(folder):
-        return []
-    missing = []
-    above = folder
-    while not os.path.lexists(above):
-        missing.append(above)
-        above = os.path.dirname(above)
-    with LocalFolder.open(folder, root, make=True):
-        return missing
+def files_of(path: str) -> Files:
+    """Returns what a path belongs to: this machine's files, or those of object stores."""
+    return _LOCAL if FileSystems.get_scheme(path) is None else _OBJECTS
 
 
-def delete_empty_folders(folders: Sequence[str]) -> None:
-    """Deletes folders, the lowest first, as far as there is nothing in them."""
-    for folder in folders:
-        delete_if_empty(folder)
-
-
-def delete_if_empty(folder: str) -> None:
-    """Deletes a folder with nothing in it; on an object store there are none."""
-    if is_local(folder):
-        with contextlib.suppress(OSError, LinkError), LocalFolder.above(folder) as (above, name):
-            above.delete_if_empty(name)
-
-
-def delete_known(folder: str, is_known: Callable[[str], bool]) -> None:
-    """Deletes the files below a folder that are known by their names, and folders left empty.
-
-    What else is there stays. A link is a file here: it is removed and not followed.
-
-    Args:
-        folder: a folder, or a link, which is removed.
-        is_known: tells it of a file's name below the folder, with `/` between names.
-    """
-    if not is_local(folder):
-        for file in list_folder(folder):
-            if is_known(file.name):
-                delete_file(file.path)
-        return
-    missing = contextlib.suppress(FileNotFoundError, NotADirectoryError)
-    with telling(f'delete {folder}'), missing, LocalFolder.above(folder) as (above, name):
-        try:
-            own = above.below(name)
-        except LinkError:
-            above.delete(name)
-            return
-        with own:
-            own.delete_known(is_known)
-        above.delete_if_empty(name)
-
-
-def names_below(folder: str) -> list[str]:
-    """Returns the names of the files below a folder, links among them, with `/` between names."""
-    if not is_local(folder):
-        return [file.name for file in list_folder(folder)]
-    missing = contextlib.suppress(FileNotFoundError, NotADirectoryError)
-    with telling(f'look into {folder}'), missing, LocalFolder.open(folder) as own:
-        return sorted(own.names_below())
-    return []
-
-
-@dataclass(frozen=True)
-class StoredFile:
-    """A file as its filesystem lists it; `name` is what no move of its folder changes."""
-
-    path: str
-    name: str
-    size: int  # bytes as stored
-    modified: float  # seconds since 1970, 0 where the filesystem does not tell
-    sha256: str | None = None  # of one that was fetched
+def is_shared(path: str) -> bool:
+    """Returns whether other machines reach a file by the same path."""
+    return files_of(path).is_shared
 
 
 def absolute(path: str) -> str:
     """Returns a path that means the same in every worker's working directory.
 
     Raises:
-        InputError: it is of a filesystem that cannot be had here.
+        InputError: nothing here opens paths of its scheme.
     """
-    if is_local(path):
-        return os.path.abspath(path)
-    try:
-        FileSystems.get_filesystem(path)
-    except ValueError as error:
-        scheme = FileSystems.get_scheme(path)
-        remedy = {
-            'file': 'give the path without file://',
-            'gs': "install Google's: pip install 'apache-beam[gcp]'",
-            's3': "install Amazon's: pip install 'apache-beam[aws]'",
-            'azfs': "install Azure's: pip install 'apache-beam[azure]'",
-        }.get(scheme, 'Beam knows gs, s3, azfs and hdfs; copy the file to one of them, or here')
-        raise InputError(f'{path}: nothing here opens {scheme}:// paths; {remedy}') from error
-    return path
-
-
-def is_local(path: str) -> bool:
-    """Returns whether a path is one of this machine's own filesystem."""
-    return FileSystems.get_scheme(path) is None
+    return files_of(path).absolute(path)
 
 
 def join(folder: str, *names: str) -> str:
@@ -136,6 +53,24 @@ def split_path(path: str) -> tuple[str, str]:
     return FileSystems.split(path)
 
 
+def exists(path: str) -> bool:
+    with telling(f'look for {path}'):
+        return files_of(path).exists(path)
+
+
+def is_folder(path: str) -> bool:
+    """Returns whether a path is a folder, or on an object store the beginning of a file's name."""
+    return files_of(path).is_folder(path)
+
+
+def stored_size(path: str) -> int | None:
+    """Returns a file's size in bytes, or None if it is missing."""
+    if not exists(path):
+        return None
+    with telling(f'look at {path}'):
+        return files_of(path).size(path)
+
+
 def open_binary(path: str) -> BinaryIO:
     """Opens a file for reading as it is stored, seekable.
 
@@ -143,11 +78,7 @@ def open_binary(path: str) -> BinaryIO:
         InputError: there is no regular file that may be read.
     """
     with telling(f'read {path}'):
-        if is_local(path):
-            return _open_regular(path)
-        return FileSystems.open(
-            path, 'application/octet-stream', compression_type=CompressionTypes.UNCOMPRESSED
-        )
+        return files_of(path).open(path)
 
 
 def read_bytes(path: str) -> bytes:
@@ -161,26 +92,6 @@ def read_if_there(path: str) -> bytes | None:
     return read_bytes(path) if exists(path) else None
 
 
-def exists(path: str) -> bool:
-    with telling(f'look for {path}'):
-        return FileSystems.exists(path)
-
-
-def is_folder(path: str) -> bool:
-    """Returns whether a path is a folder, or on an object store the beginning of a file's name."""
-    if is_local(path):
-        return os.path.isdir(path)
-    return not exists(path) and bool(list_folder(path))
-
-
-def stored_size(path: str) -> int | None:
-    """Returns a file's size in bytes, or None if it is missing."""
-    if not exists(path):
-        return None
-    with telling(f'look at {path}'):
-        return FileSystems.get_filesystem(path).size(path)
-
-
 @contextlib.contextmanager
 def create(path: str) -> Iterator[BinaryIO]:
     """Writes a file that appears under its name only when it is whole.
@@ -191,16 +102,8 @@ def create(path: str) -> Iterator[BinaryIO]:
         FullDiskError: there is no room for it.
         InputError: it cannot be written otherwise.
     """
-    with telling(f'write {path}'):
-        if is_local(path):
-            with (
-                LocalFolder.above(path, make=True) as (folder, name),
-                folder.create(name) as stream,
-            ):
-                yield stream
-        else:
-            with _create_object(path) as stream:
-                yield stream
+    with telling(f'write {path}'), files_of(path).create(path) as stream:
+        yield stream
 
 
 def write_bytes(path: str, data: bytes) -> None:
@@ -212,14 +115,7 @@ def write_bytes(path: str, data: bytes) -> None:
 def rename(source: str, destination: str) -> None:
     """Moves a file over whatever has that name."""
     with telling(f'write {destination}'):
-        if is_local(source):
-            with (
-                LocalFolder.above(source) as (folder, name),
-                LocalFolder.above(destination) as (into, new_name),
-            ):
-                folder.replace(name, new_name, into)
-        else:
-            FileSystems.rename([source], [destination])
+        files_of(source).rename(source, destination)
 
 
 def delete_file(path: str) -> None:
@@ -229,23 +125,68 @@ def delete_file(path: str) -> None:
         InputError: it is a folder, or cannot be deleted.
     """
     with telling(f'delete {path}'):
-        if is_local(path):
-            with (
-                contextlib.suppress(FileNotFoundError),
-                LocalFolder.above(path) as (folder, name),
-            ):
-                folder.delete(name)
-        elif FileSystems.exists(path):
-            FileSystems.delete([path])
+        files_of(path).delete(path)
+
+
+def delete_known(folder: str, is_known: Callable[[str], bool]) -> None:
+    """Deletes the files below a folder that are known by their names, and folders left empty.
+
+    What else is there stays. A link is a file here: it is removed and not followed.
+
+    Args:
+        folder: a folder, or a link, which is removed.
+        is_known: tells it of a file's name below the folder, with `/` between names.
+    """
+    with telling(f'delete {folder}'):
+        files_of(folder).delete_known(folder, is_known)
+
+
+def delete_links(folder: str) -> None:
+    """Deletes the links in a folder, at any depth, or one that is in its place."""
+    with telling(f'delete {folder}'):
+        files_of(folder).delete_links(folder)
+
+
+def make_folders(folder: str, root: str | None = None) -> list[str]:
+    """Makes a folder and those above it; returns the ones that were not there, the lowest first.
+
+    On an object store there are none. Raises OSError and LinkError as `LocalFolder.open`, whose
+    `root` this is.
+    """
+    return files_of(folder).make_folders(folder, root)
+
+
+def delete_empty_folders(folders: Sequence[str]) -> None:
+    """Deletes folders, the lowest first, as far as there is nothing in them."""
+    for folder in folders:
+        delete_if_empty(folder)
+
+
+def delete_if_empty(folder: str) -> None:
+    """Deletes a folder with nothing in it; on an object store there are none."""
+    files_of(folder).delete_if_empty(folder)
+
+
+def open_folder(folder: str, root: str | None = None) -> LocalFolder | None:
+    """Opens a folder of this machine as `LocalFolder.open` does; None on an object store."""
+    return files_of(folder).open_folder(folder, root)
+
+
+def names_below(folder: str) -> list[str]:
+    """Returns the names of the files below a folder, links among them, with `/` between names."""
+    with telling(f'look into {folder}'):
+        return files_of(folder).names_below(folder)
+
+
+def entries(folder: str) -> list[str]:
+    """Returns the names in a folder, sorted; none if it is missing."""
+    with telling(f'look into {folder}'):
+        return files_of(folder).entries(folder)
 
 
 def list_folder(folder: str) -> list[StoredFile]:
     """Returns the files below a folder, at any depth, by the bytes of their names below it."""
-    prefix = folder.rstrip('/') + '/'
-    filesystem = FileSystems.get_filesystem(folder)
-    # `_list` is what every filesystem of Beam implements and `match` is made of; `match` itself
-    # would take a bracket in the folder's name for a pattern.
-    return _stored_files(filesystem._list(prefix), prefix)
+    return files_of(folder).list_folder(folder)
 
 
 def find(pattern: str) -> list[StoredFile]:
@@ -258,71 +199,20 @@ def find(pattern: str) -> list[StoredFile]:
         InputError: nothing is there.
     """
     path = absolute(pattern)
+    files = files_of(path)
     with telling(f'look for {pattern}'):
-        if not _WILDCARD.search(path) or FileSystems.exists(path):
-            filesystem = FileSystems.get_filesystem(path)
-            if not FileSystems.exists(path):
+        wildcard = _WILDCARD.search(path)
+        if wildcard is None or files.exists(path):
+            if not files.exists(path):
                 raise InputError(f'{pattern} does not exist; give an existing file or a glob')
-            if is_local(path) and not os.path.isfile(path):
-                raise InputError(_not_regular(pattern, os.path.isdir(path)))
+            files.check_regular(path, pattern)
             above = path.removesuffix(split_path(path)[1])
-            return _stored_files([filesystem.metadata(path)], above)
-        fixed = path[: _WILDCARD.search(path).start()].rpartition('/')[0] + '/'
+            return as_stored([FileSystems.get_filesystem(path).metadata(path)], above)
         [result] = FileSystems.match([path])
     if not result.metadata_list:
         raise InputError(f'no file matches {pattern}; check the pattern (quote it for the shell)')
-    files = _stored_files(result.metadata_list, fixed)
-    for file in files:
-        if is_local(file.path) and not os.path.isfile(file.path):
-            raise InputError(f'{pattern} matches {_not_regular(file.path, is_folder=False)}')
-    return files
-
-
-def _open_regular(path: str) -> BinaryIO:
-    # Opening a pipe that nobody writes to would wait for ever.
-    descriptor = os.open(path, os.O_RDONLY | getattr(os, 'O_NONBLOCK', 0))
-    mode = os.fstat(descriptor).st_mode
-    if not stat.S_ISREG(mode):
-        os.close(descriptor)
-        raise InputError(_not_regular(path, stat.S_ISDIR(mode)))
-    return os.fdopen(descriptor, 'rb')
-
-
-def _not_regular(path: str, is_folder: bool) -> str:
-    if is_folder:
-        return f'{path} is a folder, not a file; give an existing file or a glob'
-    return (
-        f'{path} is not a regular file, and a pipe or device cannot be read twice; '
-        'write it to a file first'
-    )
-
-
-@contextlib.contextmanager
-def _create_object(path: str) -> Iterator[BinaryIO]:
-    temporary = join(split_path(path)[0], attempt_name())
-    try:
-        with FileSystems.create(
-            temporary,
-            'application/octet-stream',
-            compression_type=CompressionTypes.UNCOMPRESSED,
-        ) as stream:
-            yield stream
-        FileSystems.rename([temporary], [path])
-    except BaseException:
-        with contextlib.suppress(InputError):  # what went wrong first is told
-            delete_file(temporary)
-        raise
-
-
-def _stored_files(listed: Iterable[FileMetadata], above: str) -> list[StoredFile]:
-    """The files that a filesystem lists below a path, by the bytes of their names below it."""
-    files = [
-        StoredFile(
-            found.path,
-            found.path[len(above) :],
-            found.size_in_bytes,
-            found.last_updated_in_seconds or 0,
-        )
-        for found in listed
-    ]
-    return sorted(files, key=lambda file: file.name.encode('utf-8', 'surrogateescape'))
+    fixed = path[: wildcard.start()].rpartition('/')[0] + '/'
+    stored = as_stored(result.metadata_list, fixed)
+    for file in stored:
+        files.check_regular(file.path, pattern)
+    return stored

@@ -21,7 +21,6 @@ from pipelines.files import filesystem
 from pipelines.files.attempts import damaged, read_checked, write_checked
 from pipelines.files.claims import WORK_FOLDER, Claim, delete_own_if_empty, sweep_claim
 from pipelines.files.filesystem import delete_known
-from pipelines.system_errors import system_error
 from tokcore.errors import InputError, OperatingSystemError
 from tokcore.format_numbers import LEARNER_ROUNDS
 from tokcore.subword.partitioned.suffix_tables import PrefixPartitions, SuffixTable
@@ -71,15 +70,15 @@ class OutputRounds:
         Args:
             keep_begun: keep those that a new run can resume.
         """
-        for name in filter(_FOLDER.fullmatch, _names(self.work)):
+        for name in filter(_FOLDER.fullmatch, filesystem.entries(self.work)):
             folder = filesystem.join(self.work, name)
             if _output_of(folder, name) == self.output:
                 if not (keep_begun and filesystem.exists(LearnerFiles(folder).survey_path)):
                     _delete(folder)
         # Locks of runs that were killed before they wrote anything; one that is in use stays.
-        for name in filter(_LOCK_FILE.fullmatch, _names(self.work)):
+        for name in filter(_LOCK_FILE.fullmatch, filesystem.entries(self.work)):
             lock = filesystem.join(self.work, name)
-            if filesystem.is_local(lock) and not os.path.lexists(lock.removesuffix(_LOCK)):
+            if not filesystem.is_shared(lock) and not os.path.lexists(lock.removesuffix(_LOCK)):
                 sweep_claim(lock)
         delete_own_if_empty(self.work)
 
@@ -131,7 +130,7 @@ class SearchRounds:
         """
         with _claim(self.folder) as claim:
             claim.require()
-            _delete_links(self.folder)
+            filesystem.delete_links(self.folder)  # a run would write through them
             path = filesystem.join(self.folder, _SEARCH_FILE)
             write_checked(path, json.dumps(self._description).encode())
             yield claim
@@ -356,27 +355,10 @@ def _claim(folder: str) -> Claim:
     return Claim(folder + _LOCK, folder)
 
 
-def _delete_links(folder: str) -> None:
-    """Deletes links in a folder, or in its place: a run would write through them."""
-    if filesystem.is_local(folder):
-        delete_known(folder, lambda name: os.path.islink(os.path.join(folder, name)))
-
-
-def _names(work: str) -> list[str]:
-    if not filesystem.is_local(work):
-        return sorted({file.name.partition('/')[0] for file in filesystem.list_folder(work)})
-    try:
-        return sorted(os.listdir(work))
-    except (FileNotFoundError, NotADirectoryError):
-        return []
-    except OSError as error:
-        raise system_error(error, f'look into {work}') from error
-
-
 def _output_of(folder: str, name: str) -> str | None:
     """Returns the output of the search whose folder this is; None if it is not one."""
     path = filesystem.join(folder, _SEARCH_FILE)
-    if filesystem.is_local(folder) and os.path.islink(folder) or not filesystem.exists(path):
+    if filesystem.files_of(folder).is_link(folder) or not filesystem.exists(path):
         return None
     try:
         description = json.loads(read_checked(path))

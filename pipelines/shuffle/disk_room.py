@@ -97,11 +97,11 @@ class _Use:
 def _uses(need: DiskNeed, runs_folder: str, output: str) -> list[_Use]:
     """Returns what is needed of each disk of this machine."""
     there = 0
-    if filesystem.is_local(runs_folder) and os.path.isdir(runs_folder):
+    if not filesystem.is_shared(runs_folder) and os.path.isdir(runs_folder):
         there = sum(entry.stat(follow_symlinks=False).st_size for entry in os.scandir(runs_folder))
     runs = _Use(runs_folder, 'the shuffle', '--work', max(0, need.runs - there))
     shards = _Use(output, 'the result', '--output', need.shards)
-    local = [use for use in (runs, shards) if filesystem.is_local(use.folder)]
+    local = [use for use in (runs, shards) if not filesystem.is_shared(use.folder)]
     if len({os.stat(_existing(use.folder)).st_dev for use in local}) == 2 or len(local) < 2:
         return local
     both = 'the shuffle and the result'

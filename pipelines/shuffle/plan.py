@@ -274,7 +274,7 @@ def _sweep_unplanned(work: str, output: str, keep: str | None) -> None:
     Either there is none, since a run was killed when it had its claim at most; or it was damaged, and
     no rerun goes on with it.
     """
-    if not filesystem.is_local(work) or not os.path.isdir(work):
+    if filesystem.is_shared(work) or not os.path.isdir(work):
         return
     planned = {keep, *(plan.folder for plan in stored_plans(work))}
     for name in filter(_FOLDER.fullmatch, os.listdir(work)):

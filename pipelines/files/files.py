@@ -1,0 +1,98 @@
+"""What a place for files can do: one protocol for this machine's disks and for object stores.
+
+`local.LocalFiles` and `objects.ObjectFiles` implement it, and `filesystem.files_of` returns the one
+that a path belongs to. Paths are absolute. Methods raise OSError as the system does; the functions of
+`filesystem` turn that into sentences.
+"""
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from typing import BinaryIO, Protocol
+
+from pipelines.files.local_folder import LocalFolder
+
+
+@dataclass(frozen=True)
+class StoredFile:
+    """A file as its filesystem lists it; `name` is what no move of its folder changes."""
+
+    path: str
+    name: str
+    size: int  # bytes as stored
+    modified: float  # seconds since 1970, 0 where the filesystem does not tell
+    sha256: str | None = None  # of one that was fetched
+
+
+class Files(Protocol):
+    """The files of this machine, or of the stores that Beam reaches.
+
+    Attributes:
+        is_shared: whether other machines reach a file by the same path. Such stores have no folders,
+            links or locks: what concerns those does nothing there.
+    """
+
+    is_shared: bool
+
+    def absolute(self, path: str) -> str:
+        """Returns a path that means the same in every worker's working directory."""
+
+    def exists(self, path: str) -> bool:
+        """Returns whether a file or a folder has a path."""
+
+    def is_folder(self, path: str) -> bool:
+        """Returns whether a path is a folder; on a store, whether names of files begin with it."""
+
+    def is_obstructed(self, folder: str) -> bool:
+        """Returns whether something that is not a folder, or a link, has the path of a folder."""
+
+    def is_link(self, path: str) -> bool:
+        """Returns whether a path is a symbolic link."""
+
+    def has_folder_at(self, path: str) -> bool:
+        """Returns whether a file cannot have a path, since a folder has it."""
+
+    def size(self, path: str) -> int:
+        """Returns the bytes of a file."""
+
+    def check_regular(self, path: str, pattern: str) -> None:
+        """Raises InputError if a path, found by a pattern, is not a regular file."""
+
+    def list_folder(self, folder: str) -> list[StoredFile]:
+        """Returns the files in a folder, at any depth, by the bytes of their names in it."""
+
+    def entries(self, folder: str) -> list[str]:
+        """Returns the first parts of all names in a folder, sorted; none if it is missing."""
+
+    def names_below(self, folder: str) -> list[str]:
+        """Returns the names of the files in a folder, at any depth, links among them, sorted."""
+
+    def open(self, path: str) -> BinaryIO:
+        """Opens a file to read it as it is stored; raises InputError if it is not a regular file."""
+
+    def create(self, path: str) -> AbstractContextManager[BinaryIO]:
+        """Writes a file that has its name only when it is whole."""
+
+    def rename(self, source: str, destination: str) -> None:
+        """Moves a file over whatever has that name."""
+
+    def delete(self, path: str) -> None:
+        """Deletes a file or a link if it is there."""
+
+    def delete_known(self, folder: str, is_known: Callable[[str], bool]) -> None:
+        """Deletes the files in a folder whose names are known, and folders left empty."""
+
+    def delete_links(self, folder: str) -> None:
+        """Deletes the links in a folder, at any depth, or one that is in its place."""
+
+    def make_folders(self, folder: str, root: str | None) -> list[str]:
+        """Makes a folder and those above it; returns the new ones, the lowest first."""
+
+    def check_writable(self, folder: str) -> None:
+        """Raises OSError if no file may be made in a folder."""
+
+    def delete_if_empty(self, folder: str) -> None:
+        """Deletes a folder with nothing in it."""
+
+    def open_folder(self, folder: str, root: str | None) -> LocalFolder | None:
+        """Opens a folder as `LocalFolder.open` does; None on a store."""

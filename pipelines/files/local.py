@@ -1,0 +1,141 @@
+"""The files of this machine, written and deleted by the descriptor of their folder."""
+
+import contextlib
+import errno
+import os
+import stat
+from collections.abc import Callable, Iterator
+from typing import BinaryIO
+
+from apache_beam.io.filesystems import FileSystems
+
+from pipelines.files.files import StoredFile
+from pipelines.files.local_folder import LinkError, LocalFolder
+from pipelines.files.objects import stored_files
+from tokcore.errors import InputError
+
+
+class LocalFiles:
+    """The `Files` of this machine."""
+
+    is_shared = False
+
+    def absolute(self, path: str) -> str:
+        return os.path.abspath(path)
+
+    def exists(self, path: str) -> bool:
+        return FileSystems.exists(path)
+
+    def is_folder(self, path: str) -> bool:
+        return os.path.isdir(path)
+
+    def is_obstructed(self, folder: str) -> bool:
+        is_there = os.path.lexists(folder)
+        return is_there and (os.path.islink(folder) or not os.path.isdir(folder))
+
+    def is_link(self, path: str) -> bool:
+        return os.path.islink(path)
+
+    def has_folder_at(self, path: str) -> bool:
+        return os.path.isdir(path)
+
+    def size(self, path: str) -> int:
+        return FileSystems.get_filesystem(path).size(path)
+
+    def check_regular(self, path: str, pattern: str) -> None:
+        if os.path.isfile(path):
+            return
+        if path == self.absolute(pattern):
+            raise _not_regular(pattern, os.path.isdir(path))
+        raise _not_regular(path, is_folder=False, prefix=f'{pattern} matches ')
+
+    def list_folder(self, folder: str) -> list[StoredFile]:
+        return stored_files(folder)
+
+    def entries(self, folder: str) -> list[str]:
+        try:
+            return sorted(os.listdir(folder))
+        except (FileNotFoundError, NotADirectoryError):
+            return []
+
+    def names_below(self, folder: str) -> list[str]:
+        with _missing_is_fine(), LocalFolder.open(folder) as own:
+            return sorted(own.names_below())
+        return []
+
+    def open(self, path: str) -> BinaryIO:
+        # Opening a pipe that nobody writes to would wait for ever.
+        descriptor = os.open(path, os.O_RDONLY | getattr(os, 'O_NONBLOCK', 0))
+        mode = os.fstat(descriptor).st_mode
+        if not stat.S_ISREG(mode):
+            os.close(descriptor)
+            raise _not_regular(path, stat.S_ISDIR(mode))
+        return os.fdopen(descriptor, 'rb')
+
+    @contextlib.contextmanager
+    def create(self, path: str) -> Iterator[BinaryIO]:
+        with (
+            LocalFolder.above(path, make=True) as (folder, name),
+            folder.create(name) as stream,
+        ):
+            yield stream
+
+    def rename(self, source: str, destination: str) -> None:
+        with (
+            LocalFolder.above(source) as (folder, name),
+            LocalFolder.above(destination) as (into, new_name),
+        ):
+            folder.replace(name, new_name, into)
+
+    def delete(self, path: str) -> None:
+        with contextlib.suppress(FileNotFoundError), LocalFolder.above(path) as (folder, name):
+            folder.delete(name)
+
+    def delete_known(self, folder: str, is_known: Callable[[str], bool]) -> None:
+        with _missing_is_fine(), LocalFolder.above(folder) as (above, name):
+            try:
+                own = above.below(name)
+            except LinkError:
+                above.delete(name)
+                return
+            with own:
+                own.delete_known(is_known)
+            above.delete_if_empty(name)
+
+    def delete_links(self, folder: str) -> None:
+        self.delete_known(folder, lambda name: os.path.islink(os.path.join(folder, name)))
+
+    def make_folders(self, folder: str, root: str | None) -> list[str]:
+        missing = []
+        above = folder
+        while not os.path.lexists(above):
+            missing.append(above)
+            above = os.path.dirname(above)
+        with LocalFolder.open(folder, root, make=True):
+            return missing
+
+    def check_writable(self, folder: str) -> None:
+        if not os.access(folder, os.W_OK | os.X_OK):
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+
+    def delete_if_empty(self, folder: str) -> None:
+        with contextlib.suppress(OSError, LinkError), LocalFolder.above(folder) as (above, name):
+            above.delete_if_empty(name)
+
+    def open_folder(self, folder: str, root: str | None) -> LocalFolder | None:
+        return LocalFolder.open(folder, root)
+
+
+def _missing_is_fine() -> contextlib.AbstractContextManager:
+    return contextlib.suppress(FileNotFoundError, NotADirectoryError)
+
+
+def _not_regular(path: str, is_folder: bool, prefix: str = '') -> InputError:
+    if is_folder:
+        return InputError(
+            f'{prefix}{path} is a folder, not a file; give an existing file or a glob'
+        )
+    return InputError(
+        f'{prefix}{path} is not a regular file, and a pipe or device cannot be read twice; '
+        'write it to a file first'
+    )
