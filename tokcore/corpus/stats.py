@@ -1,9 +1,9 @@
-"""Statistics of blocks: enough to prove that no line was lost, and that each byte was read once.
+"""Statistics of blocks, which prove that no line was lost and that each byte was read once.
 
-Each block has the CRC32C of each byte range that it read. For CRCs, appending n bytes is a
-multiplication by x^(8n) modulo the polynomial, so two checksums combine in O(log n) steps without
-the bytes. Joined, they prove that a file was read whole, once, and give a checksum of its
-decompressed text that does not depend on how the file was cut or compressed.
+A block has the CRC32C of each byte range that it read. For CRCs, appending n bytes is a multiplication
+by x^(8n) modulo the polynomial, so two checksums combine in O(log n) steps without the bytes. Joined,
+the checksums of a file prove that it was read exactly once, and give the checksum of its decompressed
+text, however the file was cut or compressed.
 """
 
 import base64
@@ -13,6 +13,7 @@ import functools
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
+from typing import Any
 
 import google_crc32c
 
@@ -34,46 +35,45 @@ from tokcore.corpus.corpus import (
 from tokcore.errors import InputError
 from tokcore.kernels.bytes import CRC32C
 
-_ALWAYS_TOLD = (INVALID_UTF8, MISSING_COLUMN)
-"""Records of before there were other reasons tell these two wherever nothing was left out."""
+_ALWAYS_RECORDED = (INVALID_UTF8, MISSING_COLUMN)
+"""Reasons that manifests record even with a count of 0."""
 
-_NEWER = (
+_RECORDED_IF_SET = (
     'no_token', 'ids', 'unknown', 'unknown_words', 'dataset', 'beyond_max_examples', 'not_sampled',
     'filtered', 'added',
 )  # fmt: skip
-"""What records tell only where there is something to tell."""
+"""Fields that manifests record only if they are not 0, empty or None."""
 
 MOST_UNKNOWN_WORDS = 100
-"""As many are kept of a block, and of all blocks, to tell the ten commonest."""
+"""The limit for a block and for all blocks; the ten commonest are reported."""
 
 _ONE = 1 << 31
 
 
 @dataclass(frozen=True)
 class LineTally:
-    """Lines of a split, or of one of its datasets.
+    """Counts of the lines of a split, or of one of its datasets.
 
-    lines + added = examples + empty + those left out for each reason + those filtered
-        + those beyond max_examples + those outside a sample
+    lines + added = examples + empty + rejected + filtered + beyond_max_examples + not_sampled
 
     Attributes:
-        split: whose.
-        lines: read.
-        examples: written.
-        empty: without text, on one side at least.
-        left_out: by reason, in alphabetical order.
+        split: its name.
+        lines: that were read.
+        examples: that were written.
+        empty: lines without text, on at least one side.
+        left_out: rejected lines by reason, in alphabetical order.
         no_token: sides of examples whose text has no token.
-        ids: of the text of examples; None where none of them can stand for an unknown token.
-        unknown: those of them that do.
-        unknown_words: the tokens that these are, the commonest of each block, with their counts.
-        dataset: whose, where a split has several.
-        beyond_max_examples: those behind the last that is taken of a dataset.
-        not_sampled: those outside the sample that a vocabulary is counted from.
-        filtered: by filter, in alphabetical order, rows that it dropped.
-        added: rows that filters made of others, beside the first of each.
+        ids: of the text of examples; None if no id stands for unknown tokens.
+        unknown: the ids that stand for an unknown token.
+        unknown_words: the unknown tokens with their counts, the commonest of each block.
+        dataset: its name, if a split has several.
+        beyond_max_examples: lines after the last one that a dataset's `max_examples` takes.
+        not_sampled: lines outside the sample from which a vocabulary is counted.
+        filtered: rows that each filter dropped, by its name, in alphabetical order.
+        added: rows that filters returned for one row, beside the first of each.
 
     Raises:
-        ValueError: a reason has the name of a field; they stand side by side in records.
+        ValueError: a reason has the name of a field; manifests have both side by side.
     """
 
     split: str
@@ -93,7 +93,7 @@ class LineTally:
 
     def __post_init__(self):
         counts = {reason: count for reason, count in sorted(self.left_out.items()) if count}
-        if clashing := counts.keys() & {each.name for each in fields(self)}:
+        if clashing := counts.keys() & {field.name for field in fields(self)}:
             raise ValueError(f'{sorted(clashing)} cannot be reasons to leave out lines')
         object.__setattr__(self, 'left_out', counts)
         filtered = {name: count for name, count in sorted(self.filtered.items()) if count}
@@ -101,46 +101,49 @@ class LineTally:
 
     @property
     def rejected(self) -> int:
-        """Lines that could not be used."""
+        """The number of lines that could not be used."""
         return sum(self.left_out.values())
 
     def record(self) -> dict[str, object]:
-        """Returns what JSON is to hold: reasons beside the other fields, two of them even if 0."""
-        counts = dict.fromkeys(_ALWAYS_TOLD, 0) | dict(self.left_out)
-        told = ('split', 'lines', 'examples', 'empty')
-        newer = {name: getattr(self, name) for name in _NEWER if getattr(self, name)}
+        """Returns the tally as JSON, with the reasons beside the other fields."""
+        reasons = dict.fromkeys(_ALWAYS_RECORDED, 0) | dict(self.left_out)
+        always = {name: getattr(self, name) for name in ('split', 'lines', 'examples', 'empty')}
+        if_set = {name: getattr(self, name) for name in _RECORDED_IF_SET if getattr(self, name)}
         if self.ids is not None:
-            newer |= {'ids': self.ids, 'unknown': self.unknown}
-        return {name: getattr(self, name) for name in told} | newer | counts
+            if_set |= {'ids': self.ids, 'unknown': self.unknown}
+        return always | if_set | reasons
 
     @classmethod
     def of_record(cls, record: Mapping[str, object]) -> 'LineTally':
-        """Raises KeyError or TypeError if it is not what `record` gives."""
-        known = {each.name for each in fields(cls)} - {'left_out'}
-        counts = {name: count for name, count in record.items() if name not in known}
-        if not all(isinstance(count, int) for count in counts.values()):
-            raise TypeError(f'{counts} are not numbers of lines')
-        of_it = {name: record[name] for name in known if name in record or name not in _NEWER}
-        return cls(**of_it, left_out=counts)
+        """Returns the tally of a `record`; raises KeyError or TypeError if it is not one."""
+        names = {field.name for field in fields(cls)} - {'left_out'}
+        reasons = {name: count for name, count in record.items() if name not in names}
+        if not all(isinstance(count, int) for count in reasons.values()):
+            raise TypeError(f'{reasons} are not numbers of lines')
+        required = names - {*_RECORDED_IF_SET}
+        values: dict[str, Any] = {
+            name: record[name] for name in names if name in record or name in required
+        }
+        return cls(**values, left_out=reasons)  # type: ignore[arg-type]  # checked above
 
 
 @dataclass(frozen=True)
 class RejectedLines:
-    """A block's lines left out for one reason, as lines of JSON in identity order.
+    """A block's lines that were left out for one reason, as lines of JSON in the order of the file.
 
-    Of rows that a filter dropped, if they are kept, its name is the reason.
+    For rows that a filter dropped, if those are written, the reason is the filter's name.
     """
 
     split: str
     reason: str  # after the dataset's name and a dot, where a split has several
     file_index: int
-    offset: int  # of the block in its (source) file: with `place` it orders the blocks
+    offset: int  # of the block in its (source) file
     json_lines: bytes
 
 
 @dataclass(frozen=True)
 class RangeChecksum:
-    """What one block read of one file: `length` bytes of its decompressed text from `offset` on."""
+    """The checksum of what a block read: `length` bytes of decompressed text from `offset` on."""
 
     split: str
     file_index: int
@@ -152,6 +155,8 @@ class RangeChecksum:
 
 @dataclass(frozen=True)
 class BlockStats:
+    """The statistics of one block."""
+
     tally: LineTally
     checksums: tuple[RangeChecksum, ...]
     rejected: tuple[RejectedLines, ...]
@@ -161,10 +166,10 @@ def block_stats(block: Block, rows: Rows, splits: Sequence[Split], on_error: OnE
     """Returns a block's tally of lines, the checksums of its bytes, and its rejected lines.
 
     Args:
-        block: the block that was read.
-        rows: its rows.
-        splits: the corpus, for the files' names.
-        on_error: what to do with rejected lines; what filters drop is none.
+        block: that was read.
+        rows: of the block.
+        splits: the corpus, for the names of files.
+        on_error: what to do at rejected lines; rows that filters drop are not rejected.
 
     Raises:
         InputError: there are rejected lines, and `on_error` is 'stop'.
@@ -188,10 +193,10 @@ def block_stats(block: Block, rows: Rows, splits: Sequence[Split], on_error: OnE
     )
     lines: dict[str, list[bytes]] = {reason: [] for reason in tally.left_out}
     for reject in rows.rejects:
-        name = _file_of(reject, block, splits).name
+        name = _files_of(block, splits)[reject.side].name
         lines[reject.reason].append(_json_line(reject, name, block.format.identity))
     for row in rows.dropped:
-        name = split.files_at(block.file_index)[0].name
+        name = _files_of(block, splits)[0].name
         lines.setdefault(row.filter, []).append(_dropped_line(row, name, block.format.identity))
     rejected = tuple(
         RejectedLines(
@@ -199,18 +204,18 @@ def block_stats(block: Block, rows: Rows, splits: Sequence[Split], on_error: OnE
             f'{dataset}.{reason}' if dataset else reason,
             block.file_index,
             block.offset,
-            b''.join(of_it),
+            b''.join(json_lines),
         )
-        for reason, of_it in lines.items()
+        for reason, json_lines in lines.items()
     )
     return BlockStats(tally, block_checksums(block), rejected)
 
 
 def add_tallies(split: str, tallies: Iterable[LineTally]) -> LineTally:
-    """Returns the sum of one split's tallies; it is a dataset's if all of them are.
+    """Returns the sum of a split's tallies; with the name of a dataset if all are of that one.
 
     Raises:
-        RuntimeError: lines read and lines accounted for differ.
+        RuntimeError: the lines read are not as many as those accounted for.
     """
     of_split = [tally for tally in tallies if tally.split == split]
     datasets = {tally.dataset for tally in of_split}
@@ -242,17 +247,17 @@ def add_tallies(split: str, tallies: Iterable[LineTally]) -> LineTally:
 
 
 def commonest(counts: Iterable[Mapping[str, int]]) -> dict[str, int]:
-    """Returns the words of the largest counts in sum, `MOST_UNKNOWN_WORDS` of them at most."""
+    """Returns the sum of counts, with the `MOST_UNKNOWN_WORDS` commonest words."""
     total: collections.Counter[str] = collections.Counter()
-    for each in counts:
-        total.update(each)
+    for words in counts:
+        total.update(words)
     ordered = sorted(total.items(), key=lambda item: (-item[1], item[0]))
     return dict(ordered[:MOST_UNKNOWN_WORDS])
 
 
 def reject_error(reject: Reject, block: Block, splits: Sequence[Split]) -> InputError:
     """Returns the error that stops a job at a rejected line."""
-    file = _file_of(reject, block, splits)
+    file = _files_of(block, splits)[reject.side]
     by_number = block.format.identity == 'row'
     line = f'row {reject.offset}' if by_number else f'the line that starts at byte {reject.offset}'
     if reject.why:
@@ -274,18 +279,20 @@ def reject_error(reject: Reject, block: Block, splits: Sequence[Split]) -> Input
 
 
 def _sum(numbers: Iterable[int | None]) -> int | None:
-    there = [number for number in numbers if number is not None]
-    return sum(there) if there else None
+    known = [number for number in numbers if number is not None]
+    return sum(known) if known else None
 
 
-def _file_of(reject: Reject, block: Block, splits: Sequence[Split]) -> CorpusFile:
-    return split_of(splits, block.split, block.file_index).files_at(block.file_index)[reject.side]
+def _files_of(block: Block, splits: Sequence[Split]) -> tuple[CorpusFile, ...]:
+    split = split_of(splits, block.split, block.file_index)
+    assert split is not None, 'a block is of a file of the corpus'
+    return split.files_at(block.file_index)
 
 
 def _json_line(reject: Reject, name: str, identity: str) -> bytes:
-    fields = {'file': name, identity: reject.offset}
+    fields: dict[str, object] = {'file': name, identity: reject.offset}
     what, data = 'line', reject.line
-    if reject.reason == TOO_LONG:
+    if reject.reason == TOO_LONG and reject.size is not None:
         fields['bytes'] = reject.size
         what, data = 'beginning', _whole_characters(data, reject.size)
     try:
@@ -302,7 +309,7 @@ def _dropped_line(row: DroppedRow, name: str, identity: str) -> bytes:
 
 
 def _whole_characters(beginning: bytes, size: int) -> bytes:
-    """A line's first bytes, without a last character that was cut; as they are if not UTF-8."""
+    """Returns the first bytes of a line without a character that was cut off, if they are UTF-8."""
     try:
         beginning.decode()
     except UnicodeDecodeError as error:
@@ -313,18 +320,14 @@ def _whole_characters(beginning: bytes, size: int) -> bytes:
 
 @dataclass(frozen=True)
 class TextSummary:
-    """Length and CRC32C of a file's whole decompressed text."""
+    """The length and the CRC32C of a file's decompressed text."""
 
     bytes: int
     crc32c: int
 
 
 def checksum_file(file: CorpusFile, open_binary: OpenBinary) -> TextSummary:
-    """Returns the summary of a file by reading it from beginning to end.
-
-    Raises:
-      InputError: as `text_pieces`.
-    """
+    """Returns the summary of a file by reading all of it; raises InputError as `text_pieces`."""
     length = crc = 0
     for piece in text_pieces(file, open_binary):
         crc = google_crc32c.extend(crc, piece)
@@ -333,7 +336,7 @@ def checksum_file(file: CorpusFile, open_binary: OpenBinary) -> TextSummary:
 
 
 def combine_crc32c(first: int, second: int, second_length: int) -> int:
-    """Returns the CRC32C of two byte strings, one after the other, from theirs.
+    """Returns the CRC32C of two byte strings, one after the other, from their CRC32Cs.
 
     >>> crc = google_crc32c.value
     >>> combine_crc32c(crc(b'ab'), crc(b'cde'), 3) == crc(b'abcde')
@@ -343,13 +346,13 @@ def combine_crc32c(first: int, second: int, second_length: int) -> int:
 
 
 def join_checksums(checksums: Iterable[RangeChecksum], length: int | None = None) -> TextSummary:
-    """Joins the checksums of one file, given in any order, to its summary.
+    """Joins the checksums of one file, in any order, to its summary.
 
-    `length` is the text's length where it is known (a plain file's size); without it, a
-    file that lost its end cannot be told.
+    `length` is that of the text, if known, as of an uncompressed file; without it, a lost end of the
+    file is not noticed.
 
     Raises:
-      ValueError: if a part of the file was lost or read twice, or the checksums are of two files.
+        ValueError: a part of the file was lost or read twice, or the checksums are of two files.
     """
     end = crc = 0
     previous = None
@@ -372,7 +375,7 @@ def join_checksums(checksums: Iterable[RangeChecksum], length: int | None = None
 def join_adjacent(checksums: Iterable[RangeChecksum]) -> list[RangeChecksum]:
     """Joins each checksum to an earlier one of the same file that ends where it begins.
 
-    Given in the order of reading, many checksums of a file become one; nothing is lost or checked.
+    In the order of reading, the checksums of a file become one; nothing is verified.
     """
     joined: dict[tuple[str, int, int, int], RangeChecksum] = {}  # by file and end
     for checksum in checksums:
@@ -384,32 +387,33 @@ def join_adjacent(checksums: Iterable[RangeChecksum]) -> list[RangeChecksum]:
                 length=before.length + checksum.length,
                 crc32c=combine_crc32c(before.crc32c, checksum.crc32c, checksum.length),
             )
-        joined[(*file, checksum.offset + checksum.length)] = checksum
+        file_and_end = (*file, checksum.offset + checksum.length)
+        joined[file_and_end] = checksum
     return list(joined.values())
 
 
 def block_checksums(block: Block) -> tuple[RangeChecksum, ...]:
-    """Returns a checksum for each file that a block is of."""
+    """Returns the checksum of each file that was read for a block."""
     if block.read_ranges is not None:
         return tuple(
-            RangeChecksum(block.split, block.file_index, *dataclasses.astuple(each))
-            for each in block.read_ranges
+            RangeChecksum(block.split, block.file_index, *dataclasses.astuple(read_range))
+            for read_range in block.read_ranges
         )
-    read = {line.side: (line.length, line.crc32c) for line in block.long_lines}
-    return tuple(
-        RangeChecksum(
-            block.split,
-            block.file_index,
-            side,
-            text.offset,
-            *(read[side] if side in read else (len(text.data), google_crc32c.value(text.data))),
+    long_lines = {line.side: line for line in block.long_lines}
+    checksums = []
+    for side, text in enumerate(block.texts):
+        if line := long_lines.get(side):
+            length, crc32c = line.length, line.crc32c
+        else:
+            length, crc32c = len(text.data), google_crc32c.value(text.data)
+        checksums.append(
+            RangeChecksum(block.split, block.file_index, side, text.offset, length, crc32c)
         )
-        for side, text in enumerate(block.texts)
-    )
+    return tuple(checksums)
 
 
 def _multiply(a: int, b: int) -> int:
-    """The product of two polynomials over GF(2) modulo the CRC's."""
+    """Returns the product of two polynomials over GF(2) modulo that of the CRC."""
     product = 0
     bit = _ONE
     while a:
@@ -423,7 +427,7 @@ def _multiply(a: int, b: int) -> int:
 
 @functools.cache
 def _squarings(count: int) -> int:
-    """x to the power 2^count."""
+    """Returns x to the power 2^count."""
     if count == 0:
         return _ONE >> 1
     root = _squarings(count - 1)
@@ -432,7 +436,7 @@ def _squarings(count: int) -> int:
 
 def _power_of_x(exponent: int) -> int:
     power = _ONE
-    for place in range(exponent.bit_length()):
-        if exponent >> place & 1:
-            power = _multiply(_squarings(place), power)
+    for bit in range(exponent.bit_length()):
+        if exponent >> bit & 1:
+            power = _multiply(_squarings(bit), power)
     return power
