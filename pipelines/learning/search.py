@@ -5,6 +5,7 @@ import logging
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Generic, Protocol, TypeVar, cast
 
 import numpy as np
 
@@ -46,8 +47,18 @@ class LearnerChoice:
     memory_bytes: int  # predicted for the learner in memory
 
 
+OptionsT = TypeVar('OptionsT', bound=LearningOptions)
+
+
+class _LearnerOption(Protocol):
+    """An option of the schemes that have a learner on Beam."""
+
+    @property
+    def learner(self) -> str: ...
+
+
 @dataclass(frozen=True)
-class VocabularySearch:
+class VocabularySearch(Generic[OptionsT]):
     """A search for a vocabulary.
 
     Attributes:
@@ -61,7 +72,7 @@ class VocabularySearch:
     """
 
     counts: CountFiles
-    options: LearningOptions
+    options: OptionsT
     label: str
     engine: Engine
     work: str
@@ -121,7 +132,9 @@ class VocabularySearch:
         size = self.counts.size()
         if self.scheme.beam_learner is not None:
             return choose_learner(
-                self.options.learner, size, self.scheme.learner_bytes_per_character
+                cast(_LearnerOption, self.options).learner,
+                size,
+                self.scheme.learner_bytes_per_character,
             )
         reason = f'--scheme {self.scheme.name} has no other learner'
         return LearnerChoice(
@@ -161,6 +174,7 @@ class VocabularySearch:
         return [filesystem.join(self.work, written.name)]
 
     def _learn_on_beam(self, report: Progress) -> tuple[Learned, int]:
+        assert self.scheme.beam_learner is not None
         module, _, name = self.scheme.beam_learner.partition(':')
         learn: BeamSearch = getattr(importlib.import_module(module), name)
         return learn(self, report)

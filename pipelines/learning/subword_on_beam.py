@@ -47,6 +47,7 @@ from tokcore.subword.learner import (
 from tokcore.subword.partitioned.suffix_tables import SuffixTable, choose_groups, pass_ranges
 from tokcore.subword.partitioned.survey import Surveyor, TokenSurvey, add_surveys
 from tokcore.subword.partitioned.sweep import order_subtokens
+from tokcore.subword.scheme import SubwordOptions
 from tokcore.subword.text_encoder import UNSTORABLE
 from tokcore.text.unicode import UNICODE_VERSION
 from tokcore.warm_up import compile_learner_kernels
@@ -75,7 +76,9 @@ MAX_GROUPS = 4096
 """A group is a file, and two elements in every iteration; beyond this number, groups get larger."""
 
 
-def search_on_beam(search: VocabularySearch, report: Progress) -> tuple[Learned, int]:
+def search_on_beam(
+    search: VocabularySearch[SubwordOptions], report: Progress
+) -> tuple[Learned, int]:
     """Learns on the workers; returns the result and the predicted memory of this process, in bytes.
 
     Raises:
@@ -85,8 +88,14 @@ def search_on_beam(search: VocabularySearch, report: Progress) -> tuple[Learned,
     if options.substring_counting != 'packed':
         table = read_counts(search.counts, search.scheme.unstorable)
         paths = search.parquet_paths(table)
-        learner = BeamLearner(paths, search.work, search.engine.run, **options.learned)
-        learned = search_subwords(learner, largest_count(table), options, report)
+        plain = BeamLearner(
+            paths,
+            search.work,
+            search.engine.run,
+            max_subtoken_length=options.max_subtoken_length,
+            reserved_tokens=options.reserved_tokens,
+        )
+        learned = search_subwords(plain, largest_count(table), options, report)
         return learned, predicted_bytes(
             search.counts.size(), search.scheme.learner_bytes_per_character
         )
@@ -98,7 +107,8 @@ def search_on_beam(search: VocabularySearch, report: Progress) -> tuple[Learned,
             search.parquet_paths(),
             rounds.folder,
             search.engine.run,
-            **options.learned,
+            max_subtoken_length=options.max_subtoken_length,
+            reserved_tokens=options.reserved_tokens,
             lowest=options.lowest_min_count,
             workers=search.engine.workers,
             label=search.label,
@@ -349,7 +359,7 @@ class _ClaimedLearner:
         return self._learner.build(min_count)
 
 
-def _search_rounds(search: VocabularySearch) -> SearchRounds:
+def _search_rounds(search: VocabularySearch[SubwordOptions]) -> SearchRounds:
     options = search.options
     description = {
         'unicode': UNICODE_VERSION,

@@ -114,17 +114,19 @@ class _CountFn(beam.DoFn):
         if self._round is not None and self._segmenter is None:
             # Not in `setup`, which may come before the vocabulary is written.
             self._segmenter = load_segmenter(self._round, self._iteration)
-        if self._has_frequent and self._range[0] > 0:
+        has_frequent = self._segmenter is not None and self._segmenter.has_frequent
+        if has_frequent and self._range[0] > 0:
             return  # all groups are counted in the first pass
         for arrays in read_batches(element):
             for tables in self._calls.submit(self._count, arrays):
                 self._merge(tables)
 
     def finish_bundle(self) -> Iterator:
-        for tables in self._calls.drain():
-            self._merge(tables)
-        if self._has_frequent:
-            tables = self._weighed_tables()
+        for counted in self._calls.drain():
+            self._merge(counted)
+        tables: Iterable[tuple[int, SuffixTable]]
+        if self._segmenter is not None and self._segmenter.has_frequent:
+            tables = self._weighed_tables(self._segmenter)
         else:
             tables = ((group, merger.merged()) for group, merger in self._mergers.items())
         for group, table in tables:
@@ -136,10 +138,6 @@ class _CountFn(beam.DoFn):
 
     def teardown(self) -> None:
         self._calls.close()
-
-    @property
-    def _has_frequent(self) -> bool:
-        return self._segmenter is not None and self._segmenter.has_frequent
 
     def _count(self, arrays: TokenArrays) -> list[tuple[int, SuffixTable]]:
         tables: list[tuple[int, SuffixTable]] = []
@@ -170,11 +168,11 @@ class _CountFn(beam.DoFn):
             merged = sum(merger.merged().nbytes for merger in self._mergers.values())
             self._output.refuse_excess(merged)
 
-    def _weighed_tables(self) -> Iterator[tuple[int, SuffixTable]]:
-        total = self._segmenter.empty_weights()
+    def _weighed_tables(self, segmenter: Segmenter) -> Iterator[tuple[int, SuffixTable]]:
+        total = segmenter.empty_weights()
         while not self._weights.empty():
             total += self._weights.get()
-        yield from self._segmenter.tables(total)
+        yield from segmenter.tables(total)
 
 
 # All bundles of a stage use the same one.

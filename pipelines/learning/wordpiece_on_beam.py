@@ -47,7 +47,9 @@ from tokcore.wordpiece.vocabulary import WordPieceVocabulary
 _METRICS = 'tokbeam.wordpiece'
 
 
-def search_on_beam(search: VocabularySearch, report: Progress) -> tuple[Learned, int]:
+def search_on_beam(
+    search: VocabularySearch[WordPieceOptions], report: Progress
+) -> tuple[Learned, int]:
     """Learns on the workers; returns the result and the predicted memory of learning in memory.
 
     Raises:

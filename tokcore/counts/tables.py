@@ -76,7 +76,7 @@ class BlockCounter:
         groups: SideGroups,
         normalizer: Normalizer,
         pre_tokenizer: PreTokenizer,
-        indexes: Sequence[TokenIndex] | None = None,
+        indexes: Sequence[TokenIndex | None] | None = None,
         sample: RowSample | None = None,
         unstorable: UnstorableTokens | None = None,
     ):
@@ -85,7 +85,7 @@ class BlockCounter:
         self._pre_tokenizer = pre_tokenizer
         self._sample, self._unstorable = sample, unstorable
         self._sides = frozenset(side for sides in groups for side in sides)
-        self._accumulators = [TokenAccumulator(index) for index in indexes or [None] * len(groups)]
+        self._accumulators = [TokenAccumulator(index) for index in indexes or (None,) * len(groups)]
 
     def for_another_thread(self) -> BlockCounter:
         """Returns a counter for another thread: it shares the tokens and has its own counts."""
@@ -161,7 +161,7 @@ class UnstorableTokens:
             return counted
         is_storable = np.ones(len(rows), bool)
         is_storable[list(rejects)] = False
-        storable = rows.at(np.flatnonzero(is_storable))
+        storable = rows.select(np.flatnonzero(is_storable))
         more = tuple(rejects[row] for row in sorted(rejects))
         storable = dataclasses.replace(storable, rejects=(*rows.rejects, *more))
         return CountedRows(storable, storable.sides)
@@ -307,15 +307,21 @@ def read_counts_text(lines: bytes, name: str) -> TokenTable:
     name and the line, for any other line and for a sum past 2^63 - 1.
     """
     data = np.frombuffer(lines, np.uint8)
-    bounds = tuple(map(read_only, line_bounds(data)))
-    size = len(bounds[0])
+    line_starts, line_ends = map(read_only, line_bounds(data))
+    size = len(line_starts)
     damaged = np.zeros(size, np.uint8)
-    check_rows(data, *bounds, damaged)
+    check_rows(data, line_starts, line_ends, damaged)
     starts = np.empty(size, np.int64)
     ends = np.empty(size, np.int64)
     counts = np.empty(size, np.int64)
     line, tokens, status = _parse_counts(
-        data, bounds, read_only(damaged), whitespace_table(), starts, ends, counts
+        data,
+        (line_starts, line_ends),
+        read_only(damaged),
+        whitespace_table(),
+        starts,
+        ends,
+        counts,
     )
     if status != _GOOD:
         raise InputError(f'{name}: line {line + 1} {_REASONS[status]}')

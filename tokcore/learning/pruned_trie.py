@@ -147,7 +147,7 @@ class PrunedSuffixTrie:
         count_active(self._ends, threshold, sizes)
         share_size = max(_MIN_FRONTIER, int(len(self._ends.node_of) * _SHARE))
         sums = np.append(0, np.cumsum(sizes))
-        shares = []  # (first node, where the list of each node begins)
+        shares: list[tuple[int, np.ndarray]] = []  # first node, and where its and later lists begin
         mark_of = np.zeros(len(sizes), np.uint16)
         begin = 0
         while begin < len(sizes):

@@ -119,8 +119,14 @@ def _number_from_root(
     numbers = np.empty(len(branches.depths), integer)
     _number_nodes(text, branches, np.empty((2, height + 1), np.int64), numbers, trie)
     _weigh_nodes(text, numbers, trie, node_of)
-    arrays = (trie.parents, trie.depths, trie.positions, trie.totals)
-    return SuffixTrie(letters, *map(read_only, arrays), node_of)
+    return SuffixTrie(
+        letters,
+        read_only(trie.parents),
+        read_only(trie.depths),
+        read_only(trie.positions),
+        read_only(trie.totals),
+        node_of,
+    )
 
 
 @kernel_without_allocation

@@ -18,7 +18,7 @@ from tokcore.encoding.scheme import Learned
 from tokcore.kernels.jit import kernel_without_allocation, read_only
 from tokcore.learning.pruned_trie import PrunedSuffixTrie
 from tokcore.learning.ranked_text import EscapedText, escape_tokens
-from tokcore.learning.size_search import Progress, search_vocabulary
+from tokcore.learning.size_search import Progress, Strategy, search_vocabulary
 from tokcore.learning.suffix_trie import FullSuffixTrie, select_first, select_next
 from tokcore.subword.text_encoder import SubwordTextEncoder
 from tokcore.text.t2t import alphabet_of, escape_token
@@ -306,9 +306,14 @@ class SubwordLearner(Protocol):
 class SearchOptions(Protocol):
     """Options of a search, as `search_vocabulary` takes them."""
 
-    vocab_size: int
-    search: str
-    min_count_range: tuple[int, int] | None
+    @property
+    def vocab_size(self) -> int: ...
+
+    @property
+    def search(self) -> Strategy: ...
+
+    @property
+    def min_count_range(self) -> tuple[int, int] | None: ...
 
 
 def search_subwords(

@@ -95,14 +95,6 @@ class SubwordOptions(LearningOptions):
         return self.search == 't2t' and self.min_count_range is None and min_count > T2T_RANGE[1]
 
     @property
-    def learned(self) -> dict[str, object]:
-        """The arguments of every learner."""
-        return {
-            'max_subtoken_length': self.max_subtoken_length,
-            'reserved_tokens': self.reserved_tokens,
-        }
-
-    @property
     def lowest_min_count(self) -> int:
         """The lowest min-count of a search: Tensor2Tensor's path may leave the range by one."""
         return max(1, self.min_count_range[0] - 1) if self.min_count_range else 1

@@ -176,9 +176,15 @@ def _suffix_rows(
     group_range: tuple[int, int],
 ) -> SuffixRows:
     lower, upper = groups.bounds(group_range[0])[0], groups.bounds(group_range[1] - 1)[1]
-    borders = (np.frombuffer(border, np.uint8) for border in (lower, upper))
     rows = SuffixRows.empty(batch.text, batch.counts)
-    size = _list_suffixes(batch.starts, edges, longest, *borders, rows)
+    size = _list_suffixes(
+        batch.starts,
+        edges,
+        longest,
+        np.frombuffer(lower, np.uint8),
+        np.frombuffer(upper, np.uint8),
+        rows,
+    )
     if size < 0:
         raise ValueError('a token has a character that the vocabulary lacks')
     return rows.first(size)

@@ -55,12 +55,13 @@ class SuffixRows(NamedTuple):
     @classmethod
     def empty(cls, text: np.ndarray, counts: np.ndarray) -> 'SuffixRows':
         """Returns uninitialized rows, one for each byte of the text."""
-        return cls(text, *(np.empty(len(text), np.int32) for _ in range(3)), counts)
+        positions, lengths, tokens = (np.empty(len(text), np.int32) for _ in range(3))
+        return cls(text, positions, lengths, tokens, counts)
 
     def first(self, rows: int) -> 'SuffixRows':
         """Returns the first rows, read-only."""
-        arrays = (self.positions[:rows], self.lengths[:rows], self.tokens[:rows])
-        return SuffixRows(self.text, *map(read_only, arrays), self.counts)
+        positions, lengths = read_only(self.positions[:rows]), read_only(self.lengths[:rows])
+        return SuffixRows(self.text, positions, lengths, read_only(self.tokens[:rows]), self.counts)
 
 
 @dataclass(frozen=True)

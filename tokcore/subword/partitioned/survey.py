@@ -89,8 +89,8 @@ class Surveyor:
         if not len(indices) or self._longest < 1:
             return
         starts, ends = read_only(offsets[indices]), read_only(offsets[indices + 1])
-        tokens = map(read_only, pick_ranges(data, starts, ends))
-        batches = escaped_batches(*tokens, read_only(counts[indices]), self._longest)
+        tokens, token_offsets = map(read_only, pick_ranges(data, starts, ends))
+        batches = escaped_batches(tokens, token_offsets, read_only(counts[indices]), self._longest)
         for batch in batches:
             for _, table in pack_all_suffixes(batch, self._longest, _ONE_GROUP, (0, 1)):
                 merger.add(table)

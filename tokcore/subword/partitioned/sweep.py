@@ -94,9 +94,12 @@ def select_partition(
         table is empty.
     """
     partition = _Partition(
-        read_only(table.data), *(np.frombuffer(border, np.uint8) for border in (lower, upper)),
-        min_count, min_weight,
-    )  # fmt: skip
+        read_only(table.data),
+        np.frombuffer(lower, np.uint8),
+        np.frombuffer(upper, np.uint8),
+        min_count,
+        min_weight,
+    )
     sweep = _Sweep(
         path=np.empty(table.longest + 1, np.uint8),
         nodes=np.empty(table.longest + 4, _NODE),
