@@ -36,7 +36,7 @@ def test_objects_are_dataclasses_and_lists_tuples():
 
 
 @pytest.mark.parametrize(
-    ('value', 'said'),
+    ('value', 'message'),
     [
         (None, 'it is None and not an object with names'),
         ({}, 'files is missing'),
@@ -56,8 +56,8 @@ def test_objects_are_dataclasses_and_lists_tuples():
         ({'files': [], 'further': {5: 6}}, 'and not an object with names'),
     ],
 )  # fmt: skip
-def test_what_is_otherwise_is_named(value, said):
-    with pytest.raises(WrongValue, match=said):
+def test_a_wrong_value_is_named(value, message):
+    with pytest.raises(WrongValue, match=message):
         checked(value, Folder)
 
 

@@ -19,7 +19,7 @@ def test_files_and_links_to_them_are_read(tmp_path):
         open_regular(tmp_path / 'none')
 
 
-def test_what_is_no_regular_file_is_refused(tmp_path):
+def test_other_files_than_regular_ones_are_refused(tmp_path):
     os.mkfifo(tmp_path / 'fifo')
     for path, what in ((tmp_path, 'a folder'), (tmp_path / 'fifo', 'a pipe or a device'),
                        ('/dev/zero', 'a pipe or a device'), ('a\0b', 'not the name of a file')):  # fmt: skip

@@ -338,8 +338,8 @@ def bucket_groups(
     A larger bucket is a group of its own; empty buckets at the ends of groups are left out.
     """
     sizes = np.zeros(end - first, np.int64)
-    for each in slices:
-        sizes += each.entries['bytes'].astype(np.int64)
+    for slice_ in slices:
+        sizes += slice_.entries['bytes'].astype(np.int64)
     groups: list[tuple[int, int]] = []
     held = 0
     for bucket, size in enumerate(sizes.tolist(), first):
@@ -371,17 +371,17 @@ def merge_buckets(slices: Sequence[RunSlice], open_binary: OpenBinary) -> Merged
         InputError: a run cannot be read or is damaged.
         ValueError: two rows have the same key.
     """
-    slices = [each for each in slices if each.bytes]
-    data = np.empty(sum(each.bytes for each in slices), np.uint8)
+    slices = [slice_ for slice_ in slices if slice_.bytes]
+    data = np.empty(sum(slice_.bytes for slice_ in slices), np.uint8)
     keys, lengths, starts = [], [], []
     begin = 0
-    for each in slices:
-        _read_range(each, data[begin : begin + each.bytes], open_binary)
-        for entry in each.entries[each.entries['rows'] > 0]:
+    for slice_ in slices:
+        _read_range(slice_, data[begin : begin + slice_.bytes], open_binary)
+        for entry in slice_.entries[slice_.entries['rows'] > 0]:
             rows, size = int(entry['rows']), int(entry['bytes'])
             bucket = data[begin : begin + size]
             if google_crc32c.value(bucket) != entry['crc32c']:
-                raise damaged(each.run.path, f'{size} bytes from {entry["offset"]} on')
+                raise damaged(slice_.run.path, f'{size} bytes from {entry["offset"]} on')
             keys.append(bucket[: 8 * rows].view('<u8'))
             lengths.append(bucket[8 * rows : 12 * rows].view('<u4'))
             starts.append(row_offsets(lengths[-1])[:-1] + (begin + 12 * rows))
@@ -395,16 +395,16 @@ def merge_buckets(slices: Sequence[RunSlice], open_binary: OpenBinary) -> Merged
     return MergedRows(ordered.records(), len(ordered))
 
 
-def _read_range(each: RunSlice, out: np.ndarray, open_binary: OpenBinary) -> None:
+def _read_range(slice_: RunSlice, out: np.ndarray, open_binary: OpenBinary) -> None:
     """Reads the buckets of a slice, which are adjacent, into `out`."""
-    offsets = each.entries['offset'][each.entries['rows'] > 0]
-    with open_path(each.run.path, open_binary) as stream:
+    offsets = slice_.entries['offset'][slice_.entries['rows'] > 0]
+    with open_path(slice_.run.path, open_binary) as stream:
         stream.seek(int(offsets[0]))
         filled = 0
         while filled < len(out):
             read = stream.readinto(out[filled:].data)  # type: ignore[attr-defined]  # as io.RawIOBase
             if not read:
-                raise damaged(each.run.path, f'it ends at byte {int(offsets[0]) + filled}')
+                raise damaged(slice_.run.path, f'it ends at byte {int(offsets[0]) + filled}')
             filled += read
 
 

@@ -40,20 +40,20 @@ def test_a_template_has_the_row_once():
             template(wrong)
 
 
-def test_its_tokens_are_entries_of_the_vocabulary():
+def test_tokens_of_a_template_must_be_in_the_vocabulary():
     assert template_ids('[CLS] word $A [SEP]', BERT) == Template((2, 4), (3,))
     assert template_ids('$A', BERT) == NO_TEMPLATE
     with pytest.raises(InputError, match="'\\[BOS\\]', which the vocabulary does not have"):
         template_ids('[BOS] $A', BERT)
 
 
-def test_a_schemes_own_falls_back_to_the_end():
+def test_the_default_template_falls_back_to_the_end():
     assert default_template_ids('[CLS] $A [SEP]', BERT) == Template((2,), (3,))
     assert default_template_ids('[CLS] $A [SEP]', Entries('<s>', '</s>')) == Template((), (1,))
     assert default_template_ids('[CLS] $A [SEP]', Entries('word')) == NO_TEMPLATE
 
 
-def test_what_it_put_there_is_taken_off():
+def test_a_template_is_removed_from_ids():
     around = Template((2, 4), (3,))
     assert around.size == 3
     assert around.stripped([2, 4, 7, 8, 3]) == [7, 8]
@@ -62,7 +62,7 @@ def test_what_it_put_there_is_taken_off():
     assert NO_TEMPLATE.stripped([3]) == [3]
 
 
-def test_roles_go_by_names():
+def test_special_ids_are_found_by_the_names_of_their_tokens():
     assert BERT.special_ids == SpecialIds(pad=0, begin=2, end=3, unknown=1)
     nmt = Entries('<unk>', '<s>', '</s>')
     assert nmt.special_ids == SpecialIds(begin=1, end=2, unknown=0)

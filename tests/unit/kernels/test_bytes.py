@@ -28,7 +28,7 @@ from tokcore.kernels.bytes import (
 @given(st.binary(max_size=300), st.integers(0, 20), st.integers(0, 20))
 @example(b'', 0, 0)
 @example(b'123456789', 0, 0)
-def test_equals_the_librarys(polynomial, checksum, data, before, after):
+def test_checksums_equal_those_of_the_library(polynomial, checksum, data, before, after):
     array = np.frombuffer(b'#' * before + data + b'#' * after, np.uint8)
     found = crc_bytes(array, before, before + len(data), crc_table(polynomial))
     assert found == checksum(data)
@@ -43,7 +43,7 @@ def plain_varint(number: int) -> bytes:
 @settings(deadline=None)
 @given(st.lists(st.one_of(st.integers(0, 300), st.integers(0, 2**63 - 1))))
 @example([0, 127, 128, 2**14 - 1, 2**14, 2**63 - 1])
-def test_numbers_are_written_in_the_plain_form_and_come_back(numbers):
+def test_varints_are_written_in_the_plain_form_and_read_back(numbers):
     expected = b''.join(map(plain_varint, numbers))
     out = np.empty(9 * len(numbers), np.uint8)
     used = write_varints(np.array(numbers, np.int64), out)
@@ -60,7 +60,7 @@ def test_numbers_are_written_in_the_plain_form_and_come_back(numbers):
         place += len(plain_varint(number))
 
 
-def test_numbers_cut_off_or_too_large_are_refused():
+def test_varints_that_are_cut_off_or_too_large_are_refused():
     numbers = np.empty(2, np.int64)
     for data in (b'\x01', b'\x01\x80', b'\x01' + b'\x80' * 9 + b'\x01'):
         assert read_varints(np.frombuffer(data, np.uint8), 0, numbers) == -1

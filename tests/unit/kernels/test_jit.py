@@ -173,7 +173,7 @@ def test_editing_a_kernel_renews_its_callers_in_other_files(tmp_path):
     assert run_python(code, tmp_path, **NO_BYTECODE) == '30\n'
 
 
-def test_fields_of_a_state_that_change_places_renew_the_kernels_that_read_it(tmp_path):
+def test_reordered_fields_of_a_state_renew_its_kernels(tmp_path):
     """numba alone would give 24: a named tuple's type is its class and the types of its fields."""
     small = small_room(tmp_path)
     (small / 'reader.py').write_text(textwrap.dedent(READER))
@@ -182,7 +182,7 @@ def test_fields_of_a_state_that_change_places_renew_the_kernels_that_read_it(tmp
         assert run_python(READ, tmp_path, **NO_BYTECODE) == '42\n'
 
 
-def test_what_calls_a_family_is_found_again_and_renewed_by_an_edit_of_a_body(tmp_path):
+def test_callers_of_a_family_are_cached_and_renewed_when_a_body_changes(tmp_path):
     small = small_room(tmp_path)
     (small / 'caller.py').write_text(textwrap.dedent(CALLER_OF_FAMILY))
     (small / 'family.py').write_text(textwrap.dedent(FAMILY.format(2)))
@@ -204,7 +204,7 @@ def test_the_digest_names_all_sources(tmp_path):
 
 
 @pytest.mark.parametrize('variable', ['NUMBA_CACHE_DIR', 'XDG_CACHE_HOME', 'HOME'])
-def test_the_cache_goes_where_the_environment_says(tmp_path, variable):
+def test_the_environment_chooses_the_cache_folder(tmp_path, variable):
     link_package(tmp_path)
     chosen = tmp_path / 'chosen'
     code = 'from tokcore.kernels.jit import CACHE_FOLDER; print(CACHE_FOLDER)'
@@ -213,7 +213,7 @@ def test_the_cache_goes_where_the_environment_says(tmp_path, variable):
     assert folder.name.startswith('kernels-')
 
 
-def test_nothing_breaks_where_nothing_is_writable(tmp_path):
+def test_kernels_run_without_a_writable_folder(tmp_path):
     """A read-only install and no home: a file stands where each folder would be made."""
     link_package(tmp_path)
     (tmp_path / 'file').touch()

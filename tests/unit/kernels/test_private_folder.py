@@ -23,13 +23,13 @@ def umask_of_0():
     os.umask(before)
 
 
-def test_it_is_made_for_this_user_alone_and_so_is_what_is_missing_above_it(tmp_path, umask_of_0):
+def test_the_folder_and_its_missing_parents_get_mode_0700(tmp_path, umask_of_0):
     path = tmp_path / 'above' / 'folder'
     assert private_folder(path) == path
     assert mode_of(path) == mode_of(path.parent) == 0o700
 
 
-def test_one_that_others_may_read_is_narrowed_and_keeps_what_it_holds(tmp_path):
+def test_a_folder_that_others_may_read_gets_mode_0700_and_keeps_its_files(tmp_path):
     path = tmp_path / 'folder'
     path.mkdir()
     (path / 'file').touch()
@@ -39,7 +39,7 @@ def test_one_that_others_may_read_is_narrowed_and_keeps_what_it_holds(tmp_path):
     assert (path / 'file').exists()
 
 
-def test_what_others_may_have_put_into_one_is_not_used(tmp_path):
+def test_a_folder_that_others_may_write_to_is_replaced(tmp_path):
     path = tmp_path / 'folder'
     path.mkdir()
     (path / 'inner').mkdir()
@@ -51,7 +51,7 @@ def test_what_others_may_have_put_into_one_is_not_used(tmp_path):
 
 
 @pytest.mark.parametrize('own', [True, False])
-def test_the_folder_above_is_narrowed_where_it_is_the_programs_own(tmp_path, own):
+def test_the_parent_gets_mode_0700_if_it_is_the_programs_own(tmp_path, own):
     above = tmp_path / 'above'
     above.mkdir()
     above.chmod(0o755)
@@ -59,7 +59,7 @@ def test_the_folder_above_is_narrowed_where_it_is_the_programs_own(tmp_path, own
     assert mode_of(above) == (0o700 if own else 0o755)
 
 
-def test_a_link_is_not_used_and_what_it_leads_to_stays_as_it_was(tmp_path):
+def test_a_link_is_not_used_and_its_target_is_unchanged(tmp_path):
     elsewhere = tmp_path / 'elsewhere'
     elsewhere.mkdir()
     (elsewhere / 'file').touch()
@@ -70,7 +70,7 @@ def test_a_link_is_not_used_and_what_it_leads_to_stays_as_it_was(tmp_path):
     assert (elsewhere / 'file').exists()
 
 
-def test_a_link_above_leads_where_it_leads(tmp_path):
+def test_links_in_the_path_are_followed(tmp_path):
     (tmp_path / 'elsewhere').mkdir()
     (tmp_path / 'link').symlink_to(tmp_path / 'elsewhere')
     assert private_folder(tmp_path / 'link' / 'folder') == tmp_path / 'elsewhere' / 'folder'
@@ -111,7 +111,7 @@ TMP = folder(ROOT, 0o1777)
     ],
     ids=['own', 'sticky', 'in-sticky', 'wide-in-private', 'strange-in-private', 'other-root'],
 )
-def test_what_others_cannot_rename_or_not_reach_is_safe(folders):
+def test_a_folder_that_others_cannot_rename_or_reach_is_safe(folders):
     assert only_owner_may_replace(folders)
 
 
@@ -127,5 +127,5 @@ def test_what_others_cannot_rename_or_not_reach_is_safe(folders):
     ],
     ids=['wide', 'private-in-wide', 'wide-of-root', 'a-group', 'strange', 'sticky-of-a-stranger'],
 )
-def test_what_others_can_rename_is_not(folders):
+def test_a_folder_that_others_can_rename_is_not_safe(folders):
     assert not only_owner_may_replace(folders)

@@ -116,7 +116,7 @@ def scan(word):
 
 @settings(deadline=None)
 @given(st.binary(min_size=64, max_size=100), st.data())
-def test_bytes_are_classed_at_any_place(data, draw):
+def test_bytes_are_classified_at_any_place(data, draw):
     place = draw.draw(st.integers(0, len(data) - 64))
     array = np.frombuffer(data, np.uint8)
     letters, high = letters_and_high_bytes(read_only(array), np.uint64(place))
@@ -153,7 +153,7 @@ def printed(**environment):
     return ended.stdout
 
 
-def test_all_of_them_give_what_the_compiled_ones_give():
+def test_plain_forms_compute_the_same_as_compiled_ones():
     plain = printed(NUMBA_DISABLE_JIT='1')
     assert len(plain.splitlines()) == 4
     assert plain == printed(NUMBA_DISABLE_JIT='0')
@@ -170,7 +170,7 @@ def masks(data, place, other):
 
 @settings(deadline=None)
 @given(st.binary(min_size=64, max_size=90), st.data())
-def test_each_of_a_chunk(data, draw):
+def test_intrinsics_on_chunks(data, draw):
     array = read_only(np.frombuffer(data, np.uint8))
     place, other = (np.uint64(draw.draw(st.integers(0, len(data) - 64))) for _ in range(2))
     assert masks(array, place, other) == (
@@ -187,6 +187,6 @@ def bits(word):
 
 @settings(deadline=None)
 @given(st.integers(0, 2**64 - 1) | st.sampled_from([0, 1 << 63, 2**64 - 1]))
-def test_each_of_a_word(word):
+def test_intrinsics_on_words(word):
     word = np.uint64(word)
     assert bits(word) == (simd._trailing_zeros(word), simd._popcount(word))

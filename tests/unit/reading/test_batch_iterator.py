@@ -83,7 +83,7 @@ WRONG = [
 
 
 @pytest.mark.parametrize(('path', 'wrong'), WRONG, ids=lambda each: repr(each)[:40])
-def test_each_field_is_looked_at_when_a_state_is_taken(dataset, path, wrong):
+def test_each_field_of_a_state_is_checked(dataset, path, wrong):
     state = state_after(dataset, 2)
     assert state['place']['window'] == 1 and state['place']['waiting']
     *above, name = path
@@ -97,7 +97,7 @@ def test_each_field_is_looked_at_when_a_state_is_taken(dataset, path, wrong):
 
 @pytest.mark.parametrize('path', [('format',), ('arguments',), ('dataset',), ('place',), ('left_out',),
                                   ('cells',), ('ids',), ('arguments', 'split')], ids=str)  # fmt: skip
-def test_no_field_may_lack(dataset, path):
+def test_no_field_may_be_missing(dataset, path):
     state = state_after(dataset, 2)
     within = state
     for each in path[:-1]:
@@ -108,12 +108,12 @@ def test_no_field_may_lack(dataset, path):
 
 
 @pytest.mark.parametrize('state', [None, 5, 'x', [], [{}], {}, {5: 6}], ids=str)
-def test_what_is_no_object_is_refused(dataset, state):
+def test_a_state_must_be_an_object(dataset, state):
     with pytest.raises(InputError, match='not a state of batches'):
         dataset.from_state(state)
 
 
-def test_a_state_is_a_value_that_nobody_alters(dataset):
+def test_a_state_does_not_change_with_its_iterator(dataset):
     iterator = dataset.batches('train', **ASKED)
     next(iterator)
     state = iterator.state()

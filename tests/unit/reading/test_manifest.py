@@ -16,8 +16,8 @@ ROWS = [{'targets': [5 + number, 1]} for number in range(6)]
 SHARDS = [ROWS[:4], ROWS[4:]]
 
 
-def ids_of(dataset, **asked):
-    return [row['targets'].tolist() for row in dataset.examples('train', **asked)]
+def ids_of(dataset, **arguments):
+    return [row['targets'].tolist() for row in dataset.examples('train', **arguments)]
 
 
 def altered(folder, alter, output_format='tfrecord'):
@@ -58,7 +58,7 @@ def with_vocabulary(**changes):
      b'{"stage": "encode", "rows": ' + b'1' * 5000 + b'}'],
     ids=lambda data: repr(data[:12]),
 )  # fmt: skip
-def test_what_is_no_manifest(tmp_path, data):
+def test_other_files_than_manifests_are_refused(tmp_path, data):
     (tmp_path / 'tokbeam.json').write_bytes(data)
     with pytest.raises(InputError, match='is not a manifest of a dataset'):
         open_dataset(tmp_path)
@@ -100,7 +100,7 @@ def test_what_is_no_manifest(tmp_path, data):
         lambda fields: fields['files'][0].pop('rows'),
     ],
 )  # fmt: skip
-def test_what_cannot_be_is_refused_on_opening(tmp_path, alter):
+def test_impossible_values_are_refused_on_opening(tmp_path, alter):
     with pytest.raises(InputError, match=str(tmp_path)):
         open_dataset(altered(tmp_path / 'd', alter))
 
@@ -157,15 +157,15 @@ def test_many_windows_are_never_listed(tmp_path):
 
 @pytest.mark.parametrize('epochs', [None, 10**15])
 @pytest.mark.parametrize(
-    'asked',
+    'arguments',
     [{'max_length': 1}, {'num_readers': 99, 'reader_index': 5}, {'drop_remainder': True}],
     ids=str,
 )
-def test_epochs_without_a_batch_come_to_an_end(tmp_path, epochs, asked):
+def test_epochs_without_a_batch_come_to_an_end(tmp_path, epochs, arguments):
     dataset = open_dataset(write_dataset(tmp_path / 'd', SHARDS))
     with pytest.raises(InputError, match='no batch came of 100 epochs of train'):
-        next(dataset.batches('train', tokens_per_batch=500, epochs=epochs, **asked))
-    assert [*dataset.batches('train', tokens_per_batch=500, epochs=2, **asked)] == []
+        next(dataset.batches('train', tokens_per_batch=500, epochs=epochs, **arguments))
+    assert [*dataset.batches('train', tokens_per_batch=500, epochs=2, **arguments)] == []
 
 
 def test_absurd_options_take_no_memory(tmp_path):
@@ -266,10 +266,10 @@ def test_ids_are_of_the_vocabulary(tmp_path):
             ids_of(open_dataset(folder))
 
 
-def test_numbers_of_numpy_are_taken(tmp_path):
+def test_numpys_numbers_are_accepted(tmp_path):
     dataset = open_dataset(write_dataset(tmp_path, SHARDS))
-    asked = {'tokens_per_batch': np.int64(8), 'shuffle': np.bool_(False), 'pad': np.int32(0)}
-    state = json.loads(json.dumps(dataset.batches('train', **asked).state()))
+    arguments = {'tokens_per_batch': np.int64(8), 'shuffle': np.bool_(False), 'pad': np.int32(0)}
+    state = json.loads(json.dumps(dataset.batches('train', **arguments).state()))
     assert state['arguments'] == {
         'split': 'train',
         'tokens_per_batch': 8,

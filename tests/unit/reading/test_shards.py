@@ -40,12 +40,14 @@ def dataset_of_bytes(folder, data, rows):
 
 def ways_to_read(dataset, on_error='stop'):
     yield lambda: [row['targets'].tolist() for row in dataset.examples('train', on_error=on_error)]
-    for asked in ({'tokens_per_batch': 20}, {'batch_size': 2, 'start': 0}):
-        yield lambda asked=asked: [*dataset.batches('train', on_error=on_error, **asked)]
+    for arguments in ({'tokens_per_batch': 20}, {'batch_size': 2, 'start': 0}):
+        yield lambda arguments=arguments: [
+            *dataset.batches('train', on_error=on_error, **arguments)
+        ]
 
 
 @pytest.mark.parametrize(
-    ('kind', 'rows', 'told'),
+    ('kind', 'rows', 'message'),
     [
         (pa.list_(pa.int32()), [*SOUND, [5, None]], 'row 3 holds None'),
         (pa.list_(pa.int32()), [*SOUND, None], 'row 3 is null'),
@@ -59,17 +61,17 @@ def ways_to_read(dataset, on_error='stop'):
     ],
     ids=str,
 )
-def test_what_is_no_id_is_told_with_its_row(tmp_path, kind, rows, told):
+def test_a_number_that_is_not_an_id_is_an_error_with_its_row(tmp_path, kind, rows, message):
     dataset = dataset_of(tmp_path, pa.table({'targets': pa.array(rows, kind)}))
     for read in ways_to_read(dataset):
-        with pytest.raises(InputError, match=f"{NAME}: its group 0, .*column 'targets' of {told}"):
+        with pytest.raises(InputError, match=f"{NAME}: its group 0, .*column 'targets' of {message}"):
             read()
     for read in ways_to_read(dataset, 'skip'):
         assert read() == []
 
 
 @pytest.mark.parametrize(
-    ('columns', 'told'),
+    ('columns', 'message'),
     [
         ({'targets': pa.array([['7']])}, 'is list<.*string>, not a list of whole numbers'),
         ({'targets': pa.array([[1.9]])}, 'double'),
@@ -88,9 +90,9 @@ def test_what_is_no_id_is_told_with_its_row(tmp_path, kind, rows, told):
     ids=str,
 )  # fmt: skip
 @pytest.mark.parametrize('on_error', ['stop', 'skip'])
-def test_columns_of_other_types(tmp_path, columns, told, on_error):
+def test_columns_of_other_types(tmp_path, columns, message, on_error):
     for read in ways_to_read(dataset_of(tmp_path, pa.table(columns)), on_error):
-        with pytest.raises(InputError, match=f'{NAME}: .*{told}'):
+        with pytest.raises(InputError, match=f'{NAME}: .*{message}'):
             read()
 
 
@@ -122,7 +124,7 @@ def test_a_row_is_counted_through_all_groups(tmp_path):
     assert [*skipping] == [] and skipping.left_out['damaged'] == 2
 
 
-def test_bytes_that_are_not_the_manifests_are_told(tmp_path):
+def test_a_file_with_another_checksum_is_an_error(tmp_path):
     """A page of Parquet has no checksum: its ids would be others, and within the vocabulary."""
     rows = [{'targets': np.random.default_rng(1).integers(2, 250, 90).tolist()} for _ in range(50)]
     data = bytearray(parquet_shard(rows, ['targets']))
@@ -136,7 +138,7 @@ def test_bytes_that_are_not_the_manifests_are_told(tmp_path):
     assert [*batches] == [] and batches.left_out['damaged'] == 50
 
 
-def test_a_false_number_of_rows_is_not_counted_through_where_damage_is_passed_over(tmp_path):
+def test_a_false_number_of_rows_is_refused_even_if_damage_is_skipped(tmp_path):
     dataset = dataset_of_bytes(tmp_path, parquet_shard([{'targets': [5]}] * 9, ['targets']), 10**12)
     path = tmp_path / NAME
     data = bytearray(path.read_bytes())
@@ -150,7 +152,7 @@ def test_a_false_number_of_rows_is_not_counted_through_where_damage_is_passed_ov
 @pytest.mark.parametrize(
     'data', [b'', b'PAR1', b'PAR1' * 9, b'x' * 400, b'PAR1' + b'\xff' * 90 + b'PAR1'], ids=str
 )
-def test_what_is_no_parquet(tmp_path, data):
+def test_other_files_than_parquet_are_refused(tmp_path, data):
     for read in ways_to_read(dataset_of_bytes(tmp_path, data, 3)):
         with pytest.raises(InputError, match=f'{NAME}: it cannot be opened'):
             read()
@@ -268,7 +270,7 @@ def test_a_shard_that_is_cut_off_is_read_to_there_if_asked_for(whole, tmp_path, 
     assert reader.read(3, 5)[0].tolist() == []
 
 
-def test_records_behind_the_last_are_an_error(whole, tmp_path):
+def test_records_after_the_last_are_an_error(whole, tmp_path):
     with pytest.raises(InputError, match='goes on at byte'):
         shard(tmp_path, whole[0], 4).read(0, 4)
 

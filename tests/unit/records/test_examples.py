@@ -76,14 +76,14 @@ def test_rows_are_conserved_in_order_and_the_limit_is_kept(batches, buckets, byt
     assert found == expected
 
 
-def test_nothing_goes_before_the_limit():
+def test_nothing_is_sent_below_the_limit():
     buffer = BucketBuffer(4, byte_limit=2 * (ROW + 10))
     assert buffer.add(framed([(key_in(0), b'0' * 10)])) == []
     assert buffer.add(framed([(key_in(3), b'3' * 10)])) == []
     assert [bucket for bucket, _ in buffer.flush_all()] == [0, 3]
 
 
-def test_the_fullest_goes_first_and_no_more_than_needed():
+def test_the_fullest_bucket_is_sent_first_and_no_more_than_needed():
     buffer = BucketBuffer(4, byte_limit=2 * ROW + 70)
     batch = [(key_in(0), b'a' * 20), (key_in(1), b'b' * 50), (key_in(2), b'c' * 50)]
     flushed = buffer.add(framed(batch))
@@ -92,7 +92,7 @@ def test_the_fullest_goes_first_and_no_more_than_needed():
     assert [bucket for bucket, _ in buffer.flush_all()] == [0, 2]
 
 
-def test_parts_of_a_bucket_leave_as_one():
+def test_the_parts_of_a_bucket_are_joined():
     buffer = BucketBuffer(2)
     first, second = [(3, b'one'), (1, b'two')], [(2, b'three')]
     assert buffer.add(framed(first)) == buffer.add(framed(second)) == []
@@ -100,7 +100,7 @@ def test_parts_of_a_bucket_leave_as_one():
     assert bucket == 0 and records_of(rows) == first + second
 
 
-def test_impossible_sizes():
+def test_impossible_sizes_are_refused():
     with pytest.raises(ValueError, match='buckets'):
         BucketBuffer(0)
     with pytest.raises(ValueError, match='negative'):
@@ -115,14 +115,14 @@ def encode(block, splits, sides):
     encode_block(block, features, 0, splits, T2T_LINES)
 
 
-def test_the_first_line_that_is_not_spelled_is_named():
+def test_the_first_line_that_cannot_be_spelt_is_named():
     splits = (Split('train', PlainText(), ((SOURCE,),)),)
     block = Block('train', PlainText(), 0, (BlockText(10, b'a\n\na a\nab\nb\n'),))
     with pytest.raises(InputError, match="^/source: the line at byte 17: no subtoken .*'ab'.*; "):
         encode(block, splits, 1)
 
 
-def test_of_a_pair_the_side_that_is_not_spelled_is_named():
+def test_the_side_of_a_pair_that_cannot_be_spelt_is_named():
     splits = (Split('train', Bitext(), ((SOURCE, TARGET),)),)
     block = Block('train', Bitext(), 0, (BlockText(0, b'a\naa\n'), BlockText(0, b'a\nb\n')))
     with pytest.raises(InputError, match='^/target: the pair of the line at byte 2 of /source: no'):

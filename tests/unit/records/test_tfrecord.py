@@ -119,7 +119,7 @@ def test_two_features_are_framed_as_the_formats_say(rows):
 
 @settings(deadline=None)
 @given(st.dictionaries(st.text(max_size=200), ID_LISTS, min_size=1, max_size=4), st.randoms())
-def test_features_stand_by_name_whatever_order_they_are_given_in(features, random):
+def test_features_are_sorted_by_name(features, random):
     given_order = list(features.items())
     random.shuffle(given_order)
     found = frame_examples([(name, encoded([ids])) for name, ids in given_order], keys_of([7]))
@@ -171,7 +171,7 @@ def test_misuse_is_refused():
 
 @settings(deadline=None)
 @given(KEYED_RECORDS)
-def test_bytes_there_and_back(records):
+def test_rows_survive_a_round_trip_through_bytes(records):
     rows = framed(records)
     data = rows.to_bytes()
     assert len(data) == 16 + 12 * len(records) + len(rows.records)
@@ -308,7 +308,7 @@ def test_unpacked_negative_and_unknown_fields_are_parsed():
     ],
     ids=['no size', 'cut', 'group', 'varint', 'long varint', 'floats'],
 )
-def test_what_is_no_example_of_int64_is_refused(record):
+def test_other_messages_than_examples_of_int64_are_refused(record):
     with pytest.raises(ValueError):
         parse_example(record)
 

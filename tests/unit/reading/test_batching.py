@@ -229,13 +229,13 @@ def test_sizes_are_divisors_of_the_number_that_has_most():
 
 
 def test_shapes_are_known_beforehand(dataset):
-    asked = {
+    arguments = {
         'tokens_per_batch': 600,
         'max_length': 50,
         'pad_to_boundary': True,
         'drop_remainder': True,
     }
-    iterator = dataset.batches('train', **asked)
+    iterator = dataset.batches('train', **arguments)
     bounds = growing_boundaries(50)
     shapes = {
         *zip(batch_sizes(600, (*bounds, 50)), (*(each - 1 for each in bounds), 50), strict=True)
@@ -289,7 +289,7 @@ def test_targets_alone_have_batches_of_targets(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ('asked', 'told'),
+    ('arguments', 'message'),
     [
         ({}, 'give batch_size, or tokens_per_batch'),
         ({'batch_size': 2, 'tokens_per_batch': 9}, 'and not both'),
@@ -303,12 +303,12 @@ def test_targets_alone_have_batches_of_targets(tmp_path):
         ({'tokens_per_batch': 9, 'on_error': 'go on'}, "give 'stop' or 'skip'"),
     ],
 )
-def test_what_cannot_be_asked_for_is_refused(dataset, asked, told):
-    with pytest.raises(InputError, match=told):
-        dataset.batches('train', **asked)
+def test_impossible_arguments_are_refused(dataset, arguments, message):
+    with pytest.raises(InputError, match=message):
+        dataset.batches('train', **arguments)
 
 
-def test_a_folder_that_is_no_whole_dataset_is_refused(dataset, tmp_path):
+def test_a_folder_without_a_whole_dataset_is_refused(dataset, tmp_path):
     with pytest.raises(InputError, match='has no tokbeam.json'):
         open_dataset(tmp_path)
     folder = write_dataset(tmp_path / 'd', [[{'targets': [1]}]])
