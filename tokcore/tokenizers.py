@@ -44,6 +44,8 @@ from tokcore.wordpiece.options import SPECIAL_TOKENS, WordPieceOptions
 from tokcore.wordpiece.scheme import WordPieceEncodingOptions, WordPieceScheme
 from tokcore.wordpiece.vocabulary import WordPieceVocabulary, parse_pieces
 
+_Form = typing.Literal['NFC', 'NFD', 'NFKC', 'NFKD']
+
 _BLOCK_BYTES = 1 << 20
 """Bytes of texts that are counted together, so that a call costs little for each text."""
 
@@ -67,9 +69,10 @@ class BpeTokenizer:
         self._allow = allow_special_tokens
         self._scheme = BPE_SCHEME.configured_for(vocabulary)
         self._template = self._scheme.template(vocabulary)
-        self._find = self._form = None
+        self._find = None
+        self._form: _Form | None = None
         if isinstance(vocabulary, BpeVocabulary):
-            self._form = vocabulary.parts.form
+            self._form = typing.cast('_Form | None', vocabulary.parts.form)
             before, _ = matched_tokens(vocabulary, allow_special_tokens)
             self._find = finder(before) if self._form else None
         self._encoder = SharedEncoder(functools.partial(self.row_encoder, cache_bytes=0))
@@ -129,6 +132,7 @@ class BpeTokenizer:
         yield from self._encode_part(data[end:])
 
     def _encode_part(self, data: bytes) -> list[int]:
+        assert self._form is not None  # `encode` saw to it
         text = unicodedata.normalize(self._form, data.decode('utf-8', 'surrogatepass'))
         return self._encoder.encode(text) if text else []
 
