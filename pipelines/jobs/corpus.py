@@ -14,7 +14,7 @@ from pipelines.files import filesystem
 from pipelines.files.fetching import FetchedFile
 from pipelines.files.filesystem import StoredFile
 from pipelines.options.job import split_flag
-from pipelines.transforms.read import FoundFile, archive_lists, find_files
+from pipelines.transforms.read import MatchedFile, archive_lists, find_files
 from tokcore.corpus.archive_reading import in_passes, reading_on
 from tokcore.corpus.archives import ArchiveLists
 from tokcore.corpus.corpus import CorpusFile, FilterSpec, MemberFile, Split
@@ -272,7 +272,7 @@ def _check(kind: CorpusFormat, files: Sequence[tuple[CorpusFile, ...]]) -> None:
 
 def _find(
     pattern: str, fetched: Mapping[str, FetchedFile], archives: ArchiveLists
-) -> list[FoundFile]:
+) -> list[MatchedFile]:
     if pattern not in fetched:
         return find_files(pattern, archives)
     # A name does not depend on the work folder: it is the address, and the member if there is one.

@@ -13,8 +13,9 @@ from pipelines.jobs.corpus import Corpus, input_texts
 from pipelines.jobs.job import Execution
 from pipelines.jobs.read_plan import ReadPlan
 from pipelines.options.job import RejectionLimit
-from pipelines.transforms.count_tokens import REJECTED, STATS
 from pipelines.transforms.stats import (
+    REJECTED,
+    STATS,
     RejectionBudget,
     WriteRejected,
     WriteStats,

@@ -20,7 +20,7 @@ from pipelines.files import filesystem
 from pipelines.learning.search import VocabularySearch, predicted_bytes
 from pipelines.transforms.count_tokens import (
     MergeTablesFn,
-    TableMessage,
+    TableOrPath,
     WriteCounts,
     WrittenCounts,
     pack_or_spill,
@@ -146,7 +146,7 @@ class BeamPieceLearner:
                 pipeline
                 | CreateReshuffled(list(paths))  # path
                 | 'ReadCounts' >> beam.ParDo(_PartitionTableFn(_read_table, self._work))
-                | with_output_types(tuple[int, TableMessage])
+                | with_output_types(tuple[int, TableOrPath])
                 | 'MergeTables' >> beam.CombinePerKey(MergeTablesFn())  # (partition, table)
                 | 'WriteWords' >> WriteCounts([folder], 1, scheme)  # WrittenCounts
                 | 'WriteStats' >> WriteStats(stats_path)
@@ -196,7 +196,7 @@ class BeamPieceLearner:
                 pipeline
                 | CreateReshuffled(self._paths)  # path
                 | 'Count' >> beam.ParDo(_PartitionTableFn(count, self._work))
-                | with_output_types(tuple[int, TableMessage])
+                | with_output_types(tuple[int, TableOrPath])
                 | 'MergeTables' >> beam.CombinePerKey(MergeTablesFn())  # (partition, table)
                 | 'WriteFrequent' >> beam.Map(_write_frequent, folder, min_count)  # _WrittenTable
                 | 'WriteStats' >> WriteStats(stats_path)
@@ -274,8 +274,8 @@ class _CountLater:
 class _PartitionTableFn(beam.DoFn):
     """Emits the partitions of the table that a function makes of each path."""
 
-    def __init__(self, make: Callable[[str], TokenTable], overflow: str):
-        self._make, self._overflow = make, overflow
+    def __init__(self, make: Callable[[str], TokenTable], spill_folder: str):
+        self._make, self._spill_folder = make, spill_folder
         self._output = BundleOutput(_METRICS, MOST_BUNDLE_BYTES)
 
     def start_bundle(self) -> None:
@@ -283,7 +283,7 @@ class _PartitionTableFn(beam.DoFn):
 
     def process(self, element: str):
         for partition, table in partition_table(self._make(element), COUNT_PARTITIONS):
-            yield partition, pack_or_spill(table.to_bytes(), self._output, self._overflow)
+            yield partition, pack_or_spill(table.to_bytes(), self._output, self._spill_folder)
 
     def finish_bundle(self) -> None:
         self._output.end()

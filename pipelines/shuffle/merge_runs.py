@@ -35,10 +35,11 @@ from pipelines.shuffle.plan import (
 )
 from pipelines.shuffle.write_runs import RunWriter, WrittenPart, full_disk_as_error
 from pipelines.system_errors import telling
-from pipelines.transforms.count_tokens import REJECTED, STATS
 from pipelines.transforms.encode_blocks import BlockEncoder, EncodedFeature
 from pipelines.transforms.read import CreateReshuffled
 from pipelines.transforms.stats import (
+    REJECTED,
+    STATS,
     GatherToDriver,
     RejectionBudget,
     WriteStats,

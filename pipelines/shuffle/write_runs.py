@@ -15,7 +15,7 @@ from pipelines.engines.progress import advance
 from pipelines.files import filesystem
 from pipelines.shuffle.plan import RunItem, ShufflePlan, run_name
 from pipelines.transforms.encode_blocks import LoadedBlockEncoder
-from pipelines.transforms.read import READING, read_counted
+from pipelines.transforms.read import READING, read_items
 from pipelines.transforms.stats import RejectionBudget
 from tokcore.corpus.corpus import Block
 from tokcore.errors import FullDiskError
@@ -131,7 +131,7 @@ class RunWriter:
         return count
 
     def _read(self, item: RunItem) -> Iterator[Block]:
-        return read_counted(item.items, self._plan.block_bytes, self._plan.max_line_bytes)
+        return read_items(item.items, self._plan.block_bytes, self._plan.max_line_bytes)
 
     def _encode(self, making: _OpenRun, block: Block) -> _EncodedStep:
         return _EncodedStep(making, self._encoder.encode(block))

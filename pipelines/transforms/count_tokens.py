@@ -1,7 +1,8 @@
-"""Blocks to token counts: packed tables by hash partition, and the textbook form beside it.
+"""Counts the tokens of blocks: packed tables by hash partition, and the textbook form as reference.
 
-Tables are added up within a bundle, so its output grows with the number of distinct tokens. What
-exceeds the bound of a bundle goes to files, and only their paths cross the shuffle.
+The tables of all blocks of a bundle are added up before they are sent on, so a bundle's output
+grows with the number of distinct tokens. Tables that exceed the bound of a bundle are written to
+files, and only their paths cross the shuffle.
 """
 
 import dataclasses
@@ -27,8 +28,8 @@ from pipelines.engines.pool import (
     with_output_types,
 )
 from pipelines.files import filesystem
-from pipelines.transforms.stats import RejectionBudget
-from tokcore.corpus.corpus import Block, Split
+from pipelines.transforms.stats import REJECTED, STATS, RejectionBudget, WrittenFile, tagged_stats
+from tokcore.corpus.corpus import Block, OnError, Split
 from tokcore.corpus.sampling import RowSample, counted_rows
 from tokcore.corpus.stats import BlockStats, reject_error
 from tokcore.counts.tables import (
@@ -47,151 +48,97 @@ from tokcore.schemes import find_scheme
 from tokcore.text.unicode import UNICODE_VERSION, check_unicode
 
 TABLES = 'tables'
-STATS = 'stats'
-REJECTED = 'rejected'
 
 UNICODE_KEY = 'tokbeam.unicode'
-"""Where a count file's Parquet schema records the Unicode version that cut its tokens."""
-
-_FLUSH_BYTES = 256 << 20
-"""What a worker's tables may hold before they are sent on: more costs memory for each worker, and
-half would send the frequent tokens twice as often."""
+"""Where the schema of a Parquet file of counts records the Unicode version of its tokens."""
 
 METRICS = 'tokbeam.count'
 
+_FLUSH_BYTES = 256 << 20
+"""What a worker's tables may take before they are sent on. More would cost memory in each worker,
+and half of it would send the frequent tokens twice as often."""
+
 _STATS_BYTES = 100
-"""Of a tally or a checksum: a name and some numbers."""
+"""The size of a tally or a checksum: a name and some numbers."""
 
 _TABLE_SHARE = 0.75
-"""Of what a bundle may put out. The rest is for paths, stats and rejected lines."""
+"""The share of a bundle's bytes that tables may take; the rest is for paths, stats and rejected
+lines."""
 
-_MARK = b'@'
-"""Begins a path among packed tables, which begin with their own mark."""
+_PATH_MARK = b'@'
+"""The first byte of a path that is sent in place of a packed table, which has a mark of its own."""
 
 
 @dataclass(eq=False)
 class CountTokens(beam.PTransform):
-    """Counts the tokens of blocks; gives `tables`, merged, one for each key, and `stats`.
+    """Counts the tokens of blocks.
 
-    A key is group * COUNT_PARTITIONS + partition. Stats are what `WriteStats` takes: `LineTally`
-    and `RangeChecksum`. `rejected` has the `RejectedLines`.
+    Returns a dictionary of PCollections: `tables` has (key, `TokenTable`), one merged table for each
+    key, which is group * COUNT_PARTITIONS + partition; `stats` has a `LineTally` and the
+    `RangeChecksum`s of each block; `rejected` has `RejectedLines`.
 
     Attributes:
-        groups: which sides are counted together.
-        splits: the corpus, for the names in errors.
-        workers: blocks in flight in a worker.
-        on_error: 'stop' or 'skip' where a line cannot be used.
-        overflow: the folder that tables are left in where a bundle would put out too much; workers
-            must reach it. Without one that is an `OversizedBundleError`.
-        most_bundle_bytes: what a bundle may put out.
-        scheme: how lines become tokens.
-        budget: of lines that may be left out; None: any number.
-        sample: what lines must be in to be counted; None: any.
+        groups: the sides that are counted together, such as ((0,), (1,)) or ((0, 1),).
+        splits: the corpus; errors name its files.
+        workers: threads of a worker process.
+        on_error: whether a line that cannot be used stops the job or is rejected.
+        spill_folder: a folder that all workers reach, for tables that exceed a bundle's bound; None:
+            such a table is an `OversizedBundleError`.
+        most_bundle_bytes: the bound on the output of a bundle.
+        scheme: splits rows into tokens.
+        budget: how many lines may be rejected; None: any number.
+        sample: the rows that are counted; None: all of them.
     """
 
     groups: SideGroups
     splits: Sequence[Split]
     workers: int = 1
-    on_error: str = 'stop'
-    overflow: str | None = None
+    on_error: OnError = 'stop'
+    spill_folder: str | None = None
     most_bundle_bytes: int = MOST_BUNDLE_BYTES
     scheme: Scheme = dataclasses.field(default_factory=find_scheme)
     budget: RejectionBudget | None = None
     sample: RowSample | None = None
 
-    def expand(self, blocks: beam.PCollection):
+    def __post_init__(self):
+        if self.workers < 1:
+            raise ValueError(f'{self.workers} workers; give at least 1')
+        if self.on_error not in ('stop', 'skip'):
+            raise ValueError(f"on_error is {self.on_error!r}; give 'stop' or 'skip'")
+
+    def expand(self, blocks: beam.PCollection) -> dict[str, beam.PCollection]:
         counting = beam.ParDo(_CountBlocksFn(self))
-        counted = blocks | 'CountBlocks' >> counting.with_outputs(STATS, REJECTED, main=TABLES)
+        outputs = blocks | 'CountBlocks' >> counting.with_outputs(STATS, REJECTED, main=TABLES)
         key_to_table = (
-            counted[TABLES]
-            | with_output_types(tuple[int, TableMessage])
-            | 'MergeTables' >> beam.CombinePerKey(MergeTablesFn())  # (key, table)
+            outputs[TABLES]  # (key, TableOrPath)
+            | with_output_types(tuple[int, TableOrPath])
+            | 'MergeTables' >> beam.CombinePerKey(MergeTablesFn())  # (key, TokenTable)
         )
-        return {TABLES: key_to_table, STATS: counted[STATS], REJECTED: counted[REJECTED]}
-
-
-def tagged_stats(stats: BlockStats) -> Iterator[beam.pvalue.TaggedOutput]:
-    """Yields a block's stats as the tagged outputs of a DoFn."""
-    for each in (stats.tally, *stats.checksums):
-        yield beam.pvalue.TaggedOutput(STATS, each)
-    for lines in stats.rejected:
-        yield beam.pvalue.TaggedOutput(REJECTED, lines)
-
-
-@dataclass(frozen=True)
-class WrittenCounts:
-    """One file of a count table; `tokens` is the sum of its counts."""
-
-    name: str
-    bytes: int
-    crc32c: int
-    rows: int
-    tokens: int
-    group: int = 0
-
-
-@dataclass(eq=False)
-class WriteCounts(beam.PTransform):
-    """Writes each partition's table, sorted by the tokens' bytes, as one Parquet file.
-
-    Gives a `WrittenCounts` for each.
-
-    Attributes:
-        folders: for each group the folder its files go to.
-        workers: files in the making in a worker.
-        scheme: whose rules found the tokens, which each file records.
-    """
-
-    folders: Sequence[str]
-    workers: int = 1
-    scheme: Scheme = dataclasses.field(default_factory=find_scheme)
-
-    def expand(self, key_to_table: beam.PCollection) -> beam.PCollection:
-        writing = functools.partial(_write_partition, tuple(self.folders), self.scheme.rules)
-        return key_to_table | 'Write' >> ThreadedMap(writing, self.workers)
-
-
-def counts_name(partition: int) -> str:
-    return f'counts-{partition:05d}-of-{COUNT_PARTITIONS:05d}.parquet'
-
-
-def write_counts_file(
-    folder: str, partition: int, table: TokenTable, rules: TokenRules
-) -> WrittenCounts:
-    """Writes one file of a count table, which records the rules that found its tokens."""
-    sink = pa.BufferOutputStream()
-    metadata = {UNICODE_KEY: UNICODE_VERSION, **rules.metadata()}
-    rows = table.sorted().to_arrow().replace_schema_metadata(metadata)
-    # No token stands there twice, so a dictionary of them would only be given up half way.
-    parquet.write_table(rows, sink, compression='zstd', use_dictionary=['count'])
-    data = sink.getvalue().to_pybytes()
-    name = counts_name(partition)
-    filesystem.write_bytes(filesystem.join(folder, name), data)
-    return WrittenCounts(name, len(data), google_crc32c.value(data), len(table), table.total)
+        return {TABLES: key_to_table, STATS: outputs[STATS], REJECTED: outputs[REJECTED]}
 
 
 class _CountBlocksFn(beam.DoFn):
-    """Counts blocks, all threads into the same tables, and sends these on when they are full."""
+    """Counts blocks in several threads, which share the tables; sends the tables on when full."""
 
-    def __init__(self, counting: CountTokens):
-        self._groups, self._splits = counting.groups, counting.splits
-        self._workers, self._on_error = counting.workers, counting.on_error
-        self._overflow = counting.overflow
-        self._scheme, self._budget = counting.scheme, counting.budget
-        self._sample = counting.sample
-        self._output = BundleOutput(METRICS, counting.most_bundle_bytes)
+    def __init__(self, transform: CountTokens):
+        self._groups, self._splits = transform.groups, transform.splits
+        self._workers, self._on_error = transform.workers, transform.on_error
+        self._spill_folder = transform.spill_folder
+        self._scheme, self._budget = transform.scheme, transform.budget
+        self._sample = transform.sample
+        self._output = BundleOutput(METRICS, transform.most_bundle_bytes)
         self._unicode = UNICODE_VERSION
 
     def setup(self) -> None:
         check_unicode(self._unicode, 'the driver', 'this worker')
-        self._calls: OrderedPool = OrderedPool(self._workers)
+        self._pool: OrderedPool = OrderedPool(self._workers)
 
     def start_bundle(self) -> None:
         self._output.begin()
         self._begin_tables()
 
     def process(self, element: Block) -> Iterator:
-        for stats in self._calls.submit(self._count, element):
+        for stats in self._pool.submit(self._count, element):
             yield from self._stats_outputs(stats)
         if self._counters[0].nbytes(self._counters[1:]) >= _FLUSH_BYTES:
             yield from self._end_tables()
@@ -204,7 +151,7 @@ class _CountBlocksFn(beam.DoFn):
         self._output.end()
 
     def teardown(self) -> None:
-        self._calls.close()
+        self._pool.close()
 
     def _begin_tables(self) -> None:
         scheme = self._scheme
@@ -227,25 +174,25 @@ class _CountBlocksFn(beam.DoFn):
             self._idle.put(counter)
 
     def _end_tables(self) -> Iterator:
-        """Yields what is left to be put out of all blocks so far."""
-        for stats in self._calls.drain():
+        """Yields the stats of the blocks in flight, and the tables of all blocks so far."""
+        for stats in self._pool.drain():
             yield from self._stats_outputs(stats)
         for group, table in enumerate(self._counters[0].finish(self._counters[1:])):
             for partition, packed in self._packed_partitions(table):
-                sent = pack_or_spill(packed, self._output, self._overflow)
-                yield group * COUNT_PARTITIONS + partition, sent
+                message = pack_or_spill(packed, self._output, self._spill_folder)
+                yield group * COUNT_PARTITIONS + partition, message
 
     def _packed_partitions(self, table: TokenTable) -> Iterator[tuple[int, bytes]]:
-        """Deals a table's tokens to partitions, and packs those, by all threads."""
+        """Yields the partitions of a table, each packed; all threads share the work."""
         cuts = [len(table) * share // self._workers for share in range(self._workers + 1)]
-        parts: dict[int, list[TokenTable]] = {}
-        shares = ((table, first, last) for first, last in zip(cuts, cuts[1:]))
-        for dealt in self._calls.each(_partition_share, shares):
-            for partition, part in dealt:
-                parts.setdefault(partition, []).append(part)
-        partitions = sorted(parts)
-        packed = self._calls.each(_packed, ((parts.pop(each),) for each in partitions))
-        return zip(partitions, packed, strict=True)
+        ranges = ((table, first, last) for first, last in zip(cuts, cuts[1:]))
+        partition_to_parts: dict[int, list[TokenTable]] = {}
+        for partitioned in self._pool.map(_partition_range, ranges):
+            for partition, part in partitioned:
+                partition_to_parts.setdefault(partition, []).append(part)
+        partitions = sorted(partition_to_parts)
+        parts = ((partition_to_parts.pop(partition),) for partition in partitions)
+        return zip(partitions, self._pool.map(_pack_parts, parts), strict=True)
 
     def _stats_outputs(self, stats: BlockStats) -> Iterator[beam.pvalue.TaggedOutput]:
         if self._budget is not None:
@@ -261,109 +208,62 @@ class _CountBlocksFn(beam.DoFn):
             yield output
 
 
-def _partition_share(table: TokenTable, first: int, last: int) -> list[tuple[int, TokenTable]]:
+def _partition_range(table: TokenTable, first: int, last: int) -> list[tuple[int, TokenTable]]:
     return partition_table(table.part(first, last), COUNT_PARTITIONS)
 
 
-def _packed(parts: Sequence[TokenTable]) -> bytes:
+def _pack_parts(parts: Sequence[TokenTable]) -> bytes:
     return concatenate_tables(parts).to_bytes()
 
 
-@dataclass(eq=False)
-class CountTokensByElement(beam.PTransform):
-    """The textbook form, one (token, 1) for each token: the reference that `CountTokens` equals.
-
-    Gives (token, count) over the sides named, as strings and numbers.
-    """
-
-    sides: tuple[int, ...]
-    splits: Sequence[Split]
-    scheme: Scheme = dataclasses.field(default_factory=find_scheme)
-    sample: RowSample | None = None
-
-    def expand(self, blocks: beam.PCollection) -> beam.PCollection:
-        asked = (self.sides, self.splits, self.scheme, self.sample)
-        return (
-            blocks
-            | 'Tokenize' >> beam.FlatMap(_tokens, *asked)  # (token, 1)
-            | 'Sum' >> beam.CombinePerKey(sum)
-        )
-
-
-def _tokens(
-    block: Block,
-    sides: tuple[int, ...],
-    splits: Sequence[Split],
-    scheme: Scheme,
-    sample: RowSample | None,
-) -> Iterator[tuple[str, int]]:
-    counted = counted_rows(block, splits, scheme.normalizer, frozenset(sides), sample)
-    if counted.rows.rejects:
-        raise reject_error(counted.rows.rejects[0], block, splits)
-    for side in (counted.sides[index] for index in sides):
-        for start, end in zip(side.starts, side.ends, strict=True):
-            for token in scheme.tokens(side.text[start:end].tobytes().decode()):
-                yield token, 1
-
-
-def _write_partition(
-    folders: Sequence[str], rules: TokenRules, element: tuple[int, TokenTable]
-) -> WrittenCounts:
-    key, table = element
-    group, partition = divmod(key, COUNT_PARTITIONS)
-    written = write_counts_file(folders[group], partition, table, rules)
-    return dataclasses.replace(written, group=group)
-
-
 @dataclass(frozen=True)
-class TableMessage:
-    """A packed table, or where it was left."""
+class TableOrPath:
+    """A packed table, or the path of a file that contains it."""
 
     packed: bytes
     path: str = ''
 
     def to_bytes(self) -> bytes:
-        """Returns the table's own bytes, or the path behind a mark."""
-        return self.packed or _MARK + self.path.encode()
+        """Returns the packed table, or the path after a mark."""
+        return self.packed or _PATH_MARK + self.path.encode()
 
     @classmethod
-    def from_bytes(cls, data: bytes) -> 'TableMessage':
-        """Returns what `to_bytes` gave."""
-        if data.startswith(_MARK):
-            return cls(b'', data[len(_MARK) :].decode())
+    def from_bytes(cls, data: bytes) -> 'TableOrPath':
+        """Returns the value whose `to_bytes` these are."""
+        if data.startswith(_PATH_MARK):
+            return cls(b'', data[len(_PATH_MARK) :].decode())
         return cls(data)
 
 
-def pack_or_spill(packed: bytes, output: BundleOutput, folder: str | None) -> TableMessage:
-    """Returns a packed table as it may be put out, and counts it as put out.
+def pack_or_spill(packed: bytes, output: BundleOutput, folder: str | None) -> TableOrPath:
+    """Returns a packed table, or writes it to a file if it would exceed the bundle's bound.
 
     Args:
         packed: the table's bytes.
-        output: what the bundle has put out.
-        folder: gets a file where the table would be too much; None if there is no such folder.
+        output: the bundle's output so far; the size of the result is added to it.
+        folder: gets the file; None if there is no such folder.
 
     Raises:
-        OversizedBundleError: it is too much, and there is no folder.
+        OversizedBundleError: the table exceeds the bound, and there is no folder.
     """
     if output.fits(len(packed), _TABLE_SHARE):
         output.add(len(packed))
-        return TableMessage(packed)
+        return TableOrPath(packed)
     if folder is None:
         raise OversizedBundleError(
-            'a bundle has counted more distinct tokens than it may put out; give CountTokens a '
-            'folder for its overflow'
+            'a bundle has more distinct tokens than it may put out; give CountTokens a spill_folder'
         )
     path = filesystem.join(folder, f'table-{uuid.uuid4().hex}')
     filesystem.write_bytes(path, packed)
     output.add(len(path))
-    return TableMessage(b'', path)
+    return TableOrPath(b'', path)
 
 
 class _TableAccumulator:
-    """The tables that came as such, added up, and the paths of the others.
+    """The sum of the tables that arrived as such, and the paths of the spilled ones.
 
-    As long as there is one table only it stays packed: mostly no other comes, and Beam packs and
-    unpacks a sum three times on its way.
+    A single table stays packed: mostly no other follows, and Beam packs and unpacks an accumulator
+    three times on its way.
     """
 
     def __init__(self, packed: bytes = b'', paths: Sequence[str] = ()):
@@ -372,7 +272,7 @@ class _TableAccumulator:
         self.paths = list(paths)
 
     def add(self, packed: bytes) -> None:
-        """Adds a packed table, or nothing."""
+        """Adds a packed table; does nothing for b''."""
         if not packed:
             return
         if self._merger is None and not self._packed:
@@ -385,37 +285,38 @@ class _TableAccumulator:
         self._merger.add(TokenTable.from_bytes(packed))
 
     def packed(self) -> bytes:
-        """Returns the sum, or nothing if there was none."""
+        """Returns the packed sum, or b'' if no table was added."""
         return self._packed if self._merger is None else self._merger.merged().to_bytes()
-
-    def to_bytes(self) -> bytes:
-        """Returns the length of the paths, the paths, and the sum."""
-        paths = '\n'.join(self.paths).encode()
-        return len(paths).to_bytes(8, 'little') + paths + self.packed()
-
-    @classmethod
-    def from_bytes(cls, data: bytes) -> '_TableAccumulator':
-        """Returns what `to_bytes` gave."""
-        end = 8 + int.from_bytes(data[:8], 'little')
-        return cls(data[end:], data[8:end].decode().split('\n') if end > 8 else [])
 
     def table(self) -> TokenTable:
         if self._merger is not None:
             return self._merger.merged()
         return TokenTable.from_bytes(self._packed) if self._packed else TokenTable.from_items(())
 
+    def to_bytes(self) -> bytes:
+        """Returns the length of the joined paths (8 bytes), the paths, and the packed sum."""
+        paths = '\n'.join(self.paths).encode()
+        return len(paths).to_bytes(8, 'little') + paths + self.packed()
+
+    @classmethod
+    def from_bytes(cls, data: bytes) -> '_TableAccumulator':
+        """Returns the accumulator whose `to_bytes` these are."""
+        end = 8 + int.from_bytes(data[:8], 'little')
+        return cls(data[end:], data[8:end].decode().split('\n') if end > 8 else [])
+
 
 class MergeTablesFn(beam.CombineFn):
-    """Adds up packed tables as they come: memory follows the distinct tokens alone.
+    """Adds up packed tables as they arrive, so that memory grows with the distinct tokens alone.
 
-    Files are read at the end, where the sum stays: combiners in front of a shuffle must not.
+    Spilled files are read in `extract_output`, after the shuffle: a combiner before the shuffle
+    would send their contents through it.
     """
 
     def create_accumulator(self) -> _TableAccumulator:
         return _TableAccumulator()
 
     def add_input(
-        self, mutable_accumulator: _TableAccumulator, element: TableMessage
+        self, mutable_accumulator: _TableAccumulator, element: TableOrPath
     ) -> _TableAccumulator:
         if element.path:
             mutable_accumulator.paths.append(element.path)
@@ -439,5 +340,103 @@ class MergeTablesFn(beam.CombineFn):
         return PackedCoder(_TableAccumulator)
 
 
+@dataclass(eq=False)
+class CountTokensByElement(beam.PTransform):
+    """Counts tokens as the textbook does, one (token, 1) for each: the reference for `CountTokens`.
+
+    Returns a PCollection of (token, count).
+
+    Attributes:
+        sides: the sides that are counted together.
+        splits: the corpus; errors name its files.
+        scheme: splits rows into tokens.
+        sample: the rows that are counted; None: all of them.
+    """
+
+    sides: tuple[int, ...]
+    splits: Sequence[Split]
+    scheme: Scheme = dataclasses.field(default_factory=find_scheme)
+    sample: RowSample | None = None
+
+    def expand(self, blocks: beam.PCollection) -> beam.PCollection:
+        return (
+            blocks
+            | 'Tokenize' >> beam.FlatMap(_tokens, self)  # (token, 1)
+            | 'Sum' >> beam.CombinePerKey(sum)  # (token, count)
+        )
+
+
+def _tokens(block: Block, counting: CountTokensByElement) -> Iterator[tuple[str, int]]:
+    scheme, sides = counting.scheme, counting.sides
+    counted = counted_rows(
+        block, counting.splits, scheme.normalizer, frozenset(sides), counting.sample
+    )
+    if counted.rows.rejects:
+        raise reject_error(counted.rows.rejects[0], block, counting.splits)
+    for index in sides:
+        side = counted.sides[index]
+        for start, end in zip(side.starts, side.ends, strict=True):
+            for token in scheme.tokens(side.text[start:end].tobytes().decode()):
+                yield token, 1
+
+
+@dataclass(frozen=True)
+class WrittenCounts(WrittenFile):
+    """One file of a count table; `rows` are its distinct tokens, `tokens` the sum of its counts."""
+
+    tokens: int
+    group: int = 0
+
+
+@dataclass(eq=False)
+class WriteCounts(beam.PTransform):
+    """Writes the table of each key, sorted by the tokens' bytes, as one Parquet file.
+
+    Takes (key, `TokenTable`) as `CountTokens` returns them; returns a `WrittenCounts` for each.
+
+    Attributes:
+        folders: for each group the folder of its files.
+        workers: threads of a worker process.
+        scheme: each file records the rules of its tokens.
+    """
+
+    folders: Sequence[str]
+    workers: int = 1
+    scheme: Scheme = dataclasses.field(default_factory=find_scheme)
+
+    def expand(self, key_to_table: beam.PCollection) -> beam.PCollection:
+        write = functools.partial(_write_partition, tuple(self.folders), self.scheme.rules)
+        return key_to_table | 'Write' >> ThreadedMap(write, self.workers)  # WrittenCounts
+
+
+def _write_partition(
+    folders: Sequence[str], rules: TokenRules, key_and_table: tuple[int, TokenTable]
+) -> WrittenCounts:
+    key, table = key_and_table
+    group, partition = divmod(key, COUNT_PARTITIONS)
+    written = write_counts_file(folders[group], partition, table, rules)
+    return dataclasses.replace(written, group=group)
+
+
+def write_counts_file(
+    folder: str, partition: int, table: TokenTable, rules: TokenRules
+) -> WrittenCounts:
+    """Writes one file of a count table, with the rules of its tokens in the schema's metadata."""
+    sink = pa.BufferOutputStream()
+    metadata = {UNICODE_KEY: UNICODE_VERSION, **rules.metadata()}
+    rows = table.sorted().to_arrow().replace_schema_metadata(metadata)
+    # Each token occurs once, so Parquet would give a dictionary of them up half way.
+    parquet.write_table(rows, sink, compression='zstd', use_dictionary=['count'])
+    data = sink.getvalue().to_pybytes()
+    name = counts_name(partition)
+    filesystem.write_bytes(filesystem.join(folder, name), data)
+    return WrittenCounts(name, len(data), google_crc32c.value(data), len(table), table.total)
+
+
+def counts_name(partition: int) -> str:
+    """Returns the name of a partition's file: `counts-00003-of-00032.parquet`."""
+    return f'counts-{partition:05d}-of-{COUNT_PARTITIONS:05d}.parquet'
+
+
 beam.coders.registry.register_coder(TokenTable, PackedCoder)
-beam.coders.registry.register_coder(TableMessage, PackedCoder)
+beam.coders.registry.register_coder(TableOrPath, PackedCoder)

@@ -1,113 +1,107 @@
-"""What workers report to the driver, and the lines that were left out.
+"""Stats and rejected lines: what workers send to the driver beside their results.
 
-Reports go through one file that one worker writes, since metrics hold only sums and differ by
-runner. Lines that were left out are kept in a file per split and reason; a job that leaves out more
-than it may ends as soon as that is certain.
+Stats go through one file that one worker writes, since Beam's metrics hold only sums and differ
+between runners. Rejected lines are kept in a file for each split and reason. A job that rejects more
+lines than it may ends as soon as that is certain.
 """
 
 import collections
 import json
 import threading
 import uuid
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import astuple, dataclass, field
-from typing import Any, Protocol
+from typing import Any
 
 import apache_beam as beam
 import google_crc32c
 
 from pipelines.files import filesystem
 from pipelines.options.job import RejectionLimit
-from tokcore.corpus.stats import LineTally, RangeChecksum, RejectedLines
+from tokcore.corpus.stats import BlockStats, RejectedLines
+from tokcore.records.sorted_runs import RunStats
 
-_LOCK = threading.Lock()
+STATS = 'stats'
+"""The tag of a step's output that has the `LineTally` and the `RangeChecksum`s of blocks."""
+
+REJECTED = 'rejected'
+"""The tag of a step's output that has `RejectedLines`."""
 
 REJECTED_FOLDER = 'rejected'
 
 
-class ReadStats(Protocol):
-    """What is known of a block, or of several."""
-
-    tally: LineTally
-    checksums: Sequence[RangeChecksum]
-
-
-@dataclass(frozen=True)
-class RejectionBudget:
-    """What the workers of one pipeline may leave out; each process keeps its own account.
-
-    Attributes:
-        limit: that of the job.
-        text_bytes: of the (first) files of all rows, each of which takes one at least; None if that
-            is not known.
-    """
-
-    limit: RejectionLimit
-    text_bytes: int | None
-    key: str = field(default_factory=lambda: uuid.uuid4().hex)
-
-    def spend(self, stats: ReadStats) -> None:
-        """Adds what was read.
-
-        Raises:
-            InputError: too much is lost, whatever is still to be read.
-        """
-        with _LOCK:
-            spent = _SPENT.setdefault(self.key, _Spent())
-            spent.lines += stats.tally.lines
-            spent.text_bytes += sum(each.length for each in stats.checksums if each.side == 0)
-            if not stats.tally.rejected:
-                return
-            spent.reasons.update(stats.tally.left_out)
-            most = spent.lines
-            if self.limit.share is not None:
-                if self.text_bytes is None:
-                    return
-                most += max(0, self.text_bytes - spent.text_bytes)
-            if self.limit.is_passed(spent.reasons.total(), most):
-                raise self.limit.error(spent.reasons, spent.lines)
-
-
-@dataclass
-class _Spent:
-    reasons: collections.Counter[str] = field(default_factory=collections.Counter)
-    lines: int = 0
-    text_bytes: int = 0
-
-
-_SPENT: dict[str, _Spent] = {}
-
-
-def rejected_name(split: str, reason: str) -> str:
-    """Returns a file's name below the output's folder: `rejected/train.invalid_utf8.jsonl`."""
-    return f'{REJECTED_FOLDER}/{split}.{reason}.jsonl'
+def tagged_stats(stats: BlockStats) -> Iterator[beam.pvalue.TaggedOutput]:
+    """Yields the stats of a block as outputs of a DoFn, tagged `STATS` or `REJECTED`."""
+    for row in (stats.tally, *stats.checksums):
+        yield beam.pvalue.TaggedOutput(STATS, row)
+    for lines in stats.rejected:
+        yield beam.pvalue.TaggedOutput(REJECTED, lines)
 
 
 @dataclass(eq=False)
-class WriteRejected(beam.PTransform):
-    """Writes rejected lines in identity order, each a JSON object with `file`, `offset` and `line`.
-
-    A line that is not UTF-8 has `line_base64` in place of `line`, and one that is too long its
-    `bytes` and a `beginning` or `beginning_base64`. Takes `RejectedLines` and gives a `WrittenFile`
-    for each file.
+class WriteStats(beam.PTransform):
+    """Writes instances of dataclasses to one file; there is no file if there are no instances.
 
     Attributes:
-        folder: where the files go, under `rejected_name`.
+        path: the file, on a filesystem that the driver and the workers reach; the fields of the
+            instances must be JSON values.
     """
 
-    folder: str
+    path: str
 
-    def expand(self, rejected: beam.PCollection) -> beam.PCollection:
+    def expand(self, rows: beam.PCollection) -> beam.PCollection:
         return (
-            rejected
-            | 'Key' >> beam.Map(_by_file_name).with_output_types(tuple[str, RejectedLines])
-            | 'GroupByFile' >> beam.GroupByKey()  # (name, [RejectedLines])
-            | 'Write' >> beam.Map(_write_rejected, self.folder)
+            rows
+            | 'Gather' >> GatherToDriver(_json_line)  # (0, [str])
+            | 'Write' >> beam.Map(_write_lines, self.path)
         )
 
 
-def _by_file_name(lines: RejectedLines) -> tuple[str, RejectedLines]:
-    return rejected_name(lines.split, lines.reason), lines
+def _json_line(row: Any) -> str:
+    return json.dumps([type(row).__name__, *astuple(row)])
+
+
+def _write_lines(gathered: tuple[int, Iterable[str]], path: str) -> None:
+    lines = gathered[1]
+    filesystem.write_bytes(path, ''.join(line + '\n' for line in sorted(lines)).encode())
+
+
+def read_stats(path: str, *types: type) -> Iterator:
+    """Yields the rows that `WriteStats` wrote, sorted by their text; none if there is no file.
+
+    Args:
+        path: the file.
+        types: the dataclasses of the rows.
+    """
+    name_to_type = {row_type.__name__: row_type for row_type in types}
+    if filesystem.exists(path):
+        for line in filesystem.read_bytes(path).splitlines():
+            name, *fields = json.loads(line)
+            yield name_to_type[name](*fields)
+
+
+@dataclass(eq=False)
+class GatherToDriver(beam.PTransform):
+    """Gathers all elements into one (0, iterable), in any order; returns nothing if there are none.
+
+    It has only two steps, since each takes a local runner some hundredths of a second to set up.
+
+    Attributes:
+        pack: maps an element to what is gathered in its place; None: the element itself.
+    """
+
+    pack: Callable[[Any], Any] | None = None
+
+    def expand(self, elements: beam.PCollection) -> beam.PCollection:
+        return (
+            elements
+            | 'Key' >> beam.Map(_with_one_key, self.pack).with_output_types(tuple[int, Any])
+            | 'Group' >> beam.GroupByKey()  # (0, [packed])
+        )
+
+
+def _with_one_key(element: object, pack: Callable[[Any], Any] | None) -> tuple[int, object]:
+    return 0, pack(element) if pack else element
 
 
 @dataclass(frozen=True)
@@ -117,7 +111,39 @@ class WrittenFile:
     name: str
     bytes: int
     crc32c: int
-    rows: int  # examples of a shard, tokens of a count table, lines that were left out
+    rows: int  # examples of a shard, tokens of a count table, or rejected lines
+
+
+@dataclass(eq=False)
+class WriteRejected(beam.PTransform):
+    """Writes `RejectedLines` to a file for each split and reason; returns a `WrittenFile` for each.
+
+    A line of such a file is a JSON object with `file`, `offset` and `line`, in the order of the
+    corpus. A line that is not UTF-8 has `line_base64` instead of `line`; one that is too long has its
+    `bytes`, and `beginning` or `beginning_base64`.
+
+    Attributes:
+        folder: the folder of the files, which have names as `rejected_name` makes them.
+    """
+
+    folder: str
+
+    def expand(self, rejected: beam.PCollection) -> beam.PCollection:
+        return (
+            rejected  # RejectedLines
+            | 'Key' >> beam.Map(_with_file_name).with_output_types(tuple[str, RejectedLines])
+            | 'GroupByFile' >> beam.GroupByKey()  # (name, [RejectedLines])
+            | 'Write' >> beam.Map(_write_rejected, self.folder)  # WrittenFile
+        )
+
+
+def rejected_name(split: str, reason: str) -> str:
+    """Returns a file's path in the output folder, such as `rejected/train.invalid_utf8.jsonl`."""
+    return f'{REJECTED_FOLDER}/{split}.{reason}.jsonl'
+
+
+def _with_file_name(lines: RejectedLines) -> tuple[str, RejectedLines]:
+    return rejected_name(lines.split, lines.reason), lines
 
 
 def _write_rejected(name_to_parts: tuple[str, Iterable[RejectedLines]], folder: str) -> WrittenFile:
@@ -128,66 +154,54 @@ def _write_rejected(name_to_parts: tuple[str, Iterable[RejectedLines]], folder: 
     return WrittenFile(name, len(data), google_crc32c.value(data), data.count(b'\n'))
 
 
-@dataclass(eq=False)
-class WriteStats(beam.PTransform):
-    """Writes instances of dataclasses, with JSON values as fields; no file if there are none.
+@dataclass(frozen=True)
+class RejectionBudget:
+    """How many lines the workers of one pipeline may reject; each process keeps its own account.
 
     Attributes:
-        path: the file, on a filesystem that the driver and the workers reach.
+        limit: the job's limit.
+        text_bytes: the size of the (first) files of all rows, of which each row takes one byte or
+            more; None if it is not known.
+        key: names the account, which all copies of the budget in a process share.
     """
 
-    path: str
+    limit: RejectionLimit
+    text_bytes: int | None
+    key: str = field(default_factory=lambda: uuid.uuid4().hex)
 
-    def expand(self, rows: beam.PCollection) -> beam.PCollection:
-        return (
-            rows
-            | 'Gather' >> GatherToDriver(_line)  # (0, [line])
-            | 'Write' >> beam.Map(_write_lines, self.path)
-        )
+    def spend(self, stats: BlockStats | RunStats) -> None:
+        """Adds the stats of what was read.
 
-
-def read_stats(path: str, *types: type) -> Iterator:
-    """Yields the rows of a report in the order of their text, or none if there is no file.
-
-    Args:
-        path: of the report.
-        types: the dataclasses of its rows, which are told by their names.
-    """
-    named = {each.__name__: each for each in types}
-    if filesystem.exists(path):
-        for line in filesystem.read_bytes(path).splitlines():
-            name, *fields = json.loads(line)
-            yield named[name](*fields)
-
-
-@dataclass(eq=False)
-class GatherToDriver(beam.PTransform):
-    """Gathers all elements as one (0, iterable), in any order; nothing if there are none.
-
-    It is two steps and no more: each takes a local runner some hundredths of a second to set up.
-
-    Attributes:
-        pack: makes of an element what is gathered in its place.
-    """
-
-    pack: Callable[[Any], Any] | None = None
-
-    def expand(self, elements: beam.PCollection) -> beam.PCollection:
-        return (
-            elements
-            | 'Key' >> beam.Map(_under_one_key, self.pack).with_output_types(tuple[int, Any])
-            | 'Group' >> beam.GroupByKey()
-        )
+        Raises:
+            InputError: more lines are rejected than the limit allows, whatever the rest of the
+                corpus holds.
+        """
+        with _LOCK:
+            account = _ACCOUNTS.setdefault(self.key, _Account())
+            account.lines += stats.tally.lines
+            account.text_bytes += sum(
+                checksum.length for checksum in stats.checksums if checksum.side == 0
+            )
+            if not stats.tally.rejected:
+                return
+            account.reasons.update(stats.tally.left_out)
+            most_lines = account.lines
+            if self.limit.share is not None:
+                if self.text_bytes is None:
+                    return
+                most_lines += max(0, self.text_bytes - account.text_bytes)
+            if self.limit.is_passed(account.reasons.total(), most_lines):
+                raise self.limit.error(account.reasons, account.lines)
 
 
-def _line(row: object) -> str:
-    return json.dumps([type(row).__name__, *astuple(row)])
+@dataclass
+class _Account:
+    """What the budgets of one key have read in this process."""
+
+    reasons: collections.Counter[str] = field(default_factory=collections.Counter)
+    lines: int = 0
+    text_bytes: int = 0
 
 
-def _write_lines(gathered: tuple[int, Iterable[str]], path: str) -> None:
-    lines = gathered[1]
-    filesystem.write_bytes(path, ''.join(line + '\n' for line in sorted(lines)).encode())
-
-
-def _under_one_key(element: object, pack: Callable[[Any], Any] | None) -> tuple[int, object]:
-    return 0, pack(element) if pack else element
+_ACCOUNTS: dict[str, _Account] = {}
+_LOCK = threading.Lock()

@@ -1,6 +1,7 @@
-"""Framed examples to shards of TFRecords, text or Parquet, in the order of their keys."""
+"""Writes framed examples to shards of TFRecords, sorted by their order keys, and converts shards."""
 
 import contextlib
+import functools
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
@@ -20,118 +21,17 @@ from tokcore.records.tfrecord import FramedRows, sort_rows
 
 _READ_BYTES = 8 << 20
 
-_COPY_BYTES = 8 << 20
-
-
-def converted_names(name: str, output_format: OutputFormat, features: Sequence[str]) -> list[str]:
-    """Returns the names of the files that a shard's rows are in."""
-    if output_format == TEXT:
-        return [f'{name}.{feature}' for feature in features]
-    return [f'{name}.parquet' if output_format == PARQUET else name]
-
-
-@dataclass(eq=False)
-class ConvertShards(beam.PTransform):
-    """Takes names of shards of TFRecords in a folder, deletes them, and gives `WrittenFile`s.
-
-    Attributes:
-        folder: where they are.
-        output_format: what they become.
-        features: of the examples.
-        scheme: whose pieces text shows.
-    """
-
-    folder: str
-    output_format: OutputFormat
-    features: Sequence[EncodedFeature]
-    scheme: Scheme
-
-    def expand(self, names: beam.PCollection) -> beam.PCollection:
-        return (
-            names
-            | 'ShareOutConversions' >> beam.Reshuffle()
-            | 'Convert' >> beam.ParDo(_ConvertFn(self))
-        )
-
-
-class _ConvertFn(beam.DoFn):
-    def __init__(self, transform: ConvertShards):
-        self._folder, self._format = transform.folder, transform.output_format
-        self._names = tuple(each.feature.name for each in transform.features)
-        self._vocabularies = tuple(each.vocabulary for each in transform.features)
-        self._scheme = transform.scheme
-        # One handle for each vocabulary file: with it, a process loads the file once.
-        self._handles = {path: Shared() for path in self._vocabularies}
-
-    def setup(self) -> None:
-        if self._format == TEXT:
-            loaded = {
-                path: handle.acquire(lambda path=path: self._piece_lines(path), tag=path)
-                for path, handle in self._handles.items()
-            }
-            self._lines = [loaded[path] for path in self._vocabularies]
-
-    def _piece_lines(self, path: str) -> PieceLineWriter:
-        if self._scheme.fixed is not None:
-            return PieceLineWriter(self._scheme.fixed.pieces)
-        data = filesystem.read_bytes(path)
-        vocabulary = self._scheme.parse(data, path, filesystem.read_if_there)
-        return PieceLineWriter(vocabulary.pieces, self._scheme.piece_writer(vocabulary) is None)
-
-    def process(self, element: str) -> Iterator[WrittenFile]:
-        source = filesystem.join(self._folder, element)
-        yield from (
-            self._text(source, element)
-            if self._format == TEXT
-            else (self._parquet(source, element))
-        )
-        filesystem.delete_file(source)
-
-    def _rows(self, source: str) -> Iterator[EncodedRows]:
-        with filesystem.open_binary(source) as stream:
-            yield from stream_rows(stream, self._names, source)
-
-    def _text(self, source: str, name: str) -> Iterator[WrittenFile]:
-        names = converted_names(name, TEXT, self._names)
-        sizes, checksums, count = [0] * len(names), [0] * len(names), 0
-        with contextlib.ExitStack() as stack:
-            files = [
-                stack.enter_context(filesystem.create(filesystem.join(self._folder, each)))
-                for each in names
-            ]
-            for rows in self._rows(source):
-                for side, feature in enumerate(self._names):
-                    text = self._lines[side].lines(rows.ids[feature], rows.offsets[feature])
-                    files[side].write(text.data)
-                    sizes[side] += len(text)
-                    checksums[side] = google_crc32c.extend(checksums[side], text)
-                count += len(rows)
-        for each in zip(names, sizes, checksums, strict=True):
-            yield WrittenFile(*each, count)
-
-    def _parquet(self, source: str, name: str) -> Iterator[WrittenFile]:
-        [own] = converted_names(name, PARQUET, self._names)
-        path = filesystem.join(self._folder, own)
-        with filesystem.create(path) as file:
-            count = write_parquet(file, self._rows(source), self._names)
-        size = crc32c = 0
-        with filesystem.open_binary(path) as stream:
-            while piece := stream.read(_READ_BYTES):
-                size += len(piece)
-                crc32c = google_crc32c.extend(crc32c, piece)
-        yield WrittenFile(own, size, crc32c, count)
-
 
 @dataclass(eq=False)
 class WriteShards(beam.PTransform):
-    """Groups framed examples by bucket, sorts each by its order keys and writes the shards.
+    """Groups framed examples by bucket, sorts each bucket by order key, and writes the shards.
 
-    Takes ((split number, bucket), bytes of `FramedRows`) and gives a `WrittenFile` for each shard
+    Takes ((split number, bucket), bytes of `FramedRows`); returns a `WrittenFile` for each shard
     that has examples.
 
     Attributes:
-        name: of the dataset, in the files' names.
-        folder: where the shards go.
+        name: of the dataset; it begins the files' names.
+        folder: the folder of the shards.
         layout: for each split number its shards and buckets.
     """
 
@@ -145,11 +45,11 @@ class WriteShards(beam.PTransform):
             | 'GroupByBucket' >> beam.GroupByKey()  # ((split number, bucket), [bytes])
             | 'WriteBuckets' >> beam.Map(_write_bucket, self)
             | 'GroupByShard' >> beam.GroupByKey()  # ((split number, shard), [_BucketFile])
-            | 'JoinBuckets' >> beam.Map(_join_buckets, self)
+            | 'JoinBuckets' >> beam.Map(_join_buckets, self)  # WrittenFile
         )
 
     def path(self, number: int, shard: int) -> str:
-        """Returns where a shard goes."""
+        """Returns the path of a shard of the split with a number."""
         layout = self.layout[number]
         name = shard_name(self.name, layout.split, shard, layout.shards)
         return filesystem.join(self.folder, name)
@@ -157,7 +57,7 @@ class WriteShards(beam.PTransform):
 
 @dataclass(frozen=True)
 class _BucketFile:
-    """One sorted bucket in a file of its own."""
+    """The file of one sorted bucket."""
 
     bucket: int
     path: str
@@ -170,14 +70,15 @@ def _write_bucket(
     bucket_to_parts: tuple[tuple[int, int], Iterable[bytes]], shards: WriteShards
 ) -> tuple[tuple[int, int], _BucketFile]:
     (number, bucket), parts = bucket_to_parts
-    shard = bucket // shards.layout[number].buckets_per_shard
+    layout = shards.layout[number]
+    shard = bucket // layout.buckets_per_shard
     path = shards.path(number, shard)
-    if shards.layout[number].buckets_per_shard > 1:
+    if layout.buckets_per_shard > 1:
         path = filesystem.join(shards.folder, f'bucket-{number}-{bucket:08d}')
     rows = sort_rows([FramedRows.from_bytes(part) for part in parts])
-    data = memoryview(rows.records)
+    data = rows.records.tobytes()
     filesystem.write_bytes(path, data)
-    written = _BucketFile(bucket, path, len(data), google_crc32c.value(bytes(data)), len(rows.keys))
+    written = _BucketFile(bucket, path, len(data), google_crc32c.value(data), len(rows.keys))
     return (number, shard), written
 
 
@@ -186,23 +87,124 @@ def _join_buckets(
 ) -> WrittenFile:
     (number, shard), buckets = shard_to_buckets
     path = shards.path(number, shard)
-    buckets = sorted(buckets, key=lambda each: each.bucket)
+    ordered = sorted(buckets, key=lambda bucket: bucket.bucket)
     if shards.layout[number].buckets_per_shard > 1:
-        _join(buckets, path)
+        _concatenate(ordered, path)
     crc32c = 0
-    for each in buckets:
-        crc32c = combine_crc32c(crc32c, each.crc32c, each.bytes)
+    for bucket in ordered:
+        crc32c = combine_crc32c(crc32c, bucket.crc32c, bucket.bytes)
     return WrittenFile(
         filesystem.split_path(path)[1],
-        sum(each.bytes for each in buckets),
+        sum(bucket.bytes for bucket in ordered),
         crc32c,
-        sum(each.examples for each in buckets),
+        sum(bucket.examples for bucket in ordered),
     )
 
 
-def _join(buckets: Sequence[_BucketFile], path: str) -> None:
+def _concatenate(buckets: Sequence[_BucketFile], path: str) -> None:
     with filesystem.create(path) as shard:
-        for each in buckets:
-            with filesystem.open_binary(each.path) as stream:
-                while piece := stream.read(_COPY_BYTES):
+        for bucket in buckets:
+            with filesystem.open_binary(bucket.path) as stream:
+                while piece := stream.read(_READ_BYTES):
                     shard.write(piece)
+
+
+@dataclass(eq=False)
+class ConvertShards(beam.PTransform):
+    """Converts shards of TFRecords to another format and deletes the TFRecords.
+
+    Takes the names of the shards; returns a `WrittenFile` for each file that it writes.
+
+    Attributes:
+        folder: the folder of the shards and of the files.
+        output_format: `TEXT` or `PARQUET`.
+        features: the features of the examples.
+        scheme: gives the pieces of the ids, which text consists of.
+    """
+
+    folder: str
+    output_format: OutputFormat
+    features: Sequence[EncodedFeature]
+    scheme: Scheme
+
+    def expand(self, names: beam.PCollection) -> beam.PCollection:
+        return (
+            names  # str
+            | 'Reshuffle' >> beam.Reshuffle()
+            | 'Convert' >> beam.ParDo(_ConvertFn(self))  # WrittenFile
+        )
+
+
+def converted_names(name: str, output_format: OutputFormat, features: Sequence[str]) -> list[str]:
+    """Returns the names of the files that a shard is converted to: for text, one for each feature."""
+    if output_format == TEXT:
+        return [f'{name}.{feature}' for feature in features]
+    return [f'{name}.parquet' if output_format == PARQUET else name]
+
+
+class _ConvertFn(beam.DoFn):
+    """Converts one shard after another."""
+
+    def __init__(self, transform: ConvertShards):
+        self._folder, self._format = transform.folder, transform.output_format
+        self._names = tuple(encoded.feature.name for encoded in transform.features)
+        self._vocabularies = tuple(encoded.vocabulary for encoded in transform.features)
+        self._scheme = transform.scheme
+        # With one handle for each path, a process loads each vocabulary once.
+        self._handles = {path: Shared() for path in self._vocabularies}
+
+    def setup(self) -> None:
+        if self._format == TEXT:
+            path_to_writer = {
+                path: handle.acquire(functools.partial(self._line_writer, path), tag=path)
+                for path, handle in self._handles.items()
+            }
+            self._line_writers = [path_to_writer[path] for path in self._vocabularies]
+
+    def process(self, element: str) -> Iterator[WrittenFile]:
+        source = filesystem.join(self._folder, element)
+        convert = self._to_text if self._format == TEXT else self._to_parquet
+        yield from convert(source, element)
+        filesystem.delete_file(source)
+
+    def _line_writer(self, path: str) -> PieceLineWriter:
+        if self._scheme.fixed is not None:
+            return PieceLineWriter(self._scheme.fixed.pieces)
+        data = filesystem.read_bytes(path)
+        vocabulary = self._scheme.parse(data, path, filesystem.read_if_there)
+        return PieceLineWriter(vocabulary.pieces, self._scheme.piece_writer(vocabulary) is None)
+
+    def _rows(self, source: str) -> Iterator[EncodedRows]:
+        with filesystem.open_binary(source) as stream:
+            yield from stream_rows(stream, self._names, source)
+
+    def _to_text(self, source: str, name: str) -> Iterator[WrittenFile]:
+        names = converted_names(name, TEXT, self._names)
+        sizes, checksums, count = [0] * len(names), [0] * len(names), 0
+        with contextlib.ExitStack() as stack:
+            files = [
+                stack.enter_context(filesystem.create(filesystem.join(self._folder, text_name)))
+                for text_name in names
+            ]
+            for rows in self._rows(source):
+                for index, feature in enumerate(self._names):
+                    ids, offsets = rows.ids[feature], rows.offsets[feature]
+                    text = self._line_writers[index].lines(ids, offsets)
+                    files[index].write(text.data)
+                    sizes[index] += len(text)
+                    checksums[index] = google_crc32c.extend(checksums[index], text)
+                count += len(rows)
+        for text_name, size, checksum in zip(names, sizes, checksums, strict=True):
+            yield WrittenFile(text_name, size, checksum, count)
+
+    def _to_parquet(self, source: str, name: str) -> Iterator[WrittenFile]:
+        [parquet_name] = converted_names(name, PARQUET, self._names)
+        path = filesystem.join(self._folder, parquet_name)
+        with filesystem.create(path) as file:
+            count = write_parquet(file, self._rows(source), self._names)
+        size = crc32c = 0
+        with filesystem.open_binary(path) as stream:
+            while piece := stream.read(_READ_BYTES):
+                size += len(piece)
+                crc32c = google_crc32c.extend(crc32c, piece)
+        yield WrittenFile(parquet_name, size, crc32c, count)

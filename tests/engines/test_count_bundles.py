@@ -9,8 +9,9 @@ from hypothesis import strategies as st
 from jobs import write
 
 from pipelines.engines.pool import BUNDLE_BYTES, MOST_BUNDLE_BYTES, PackedCoder
-from pipelines.transforms.count_tokens import METRICS, REJECTED, TABLES, CountTokens, TableMessage
+from pipelines.transforms.count_tokens import METRICS, TABLES, CountTokens, TableOrPath
 from pipelines.transforms.read import ReadBlocks
+from pipelines.transforms.stats import REJECTED
 from tokcore.corpus.corpus import CorpusFile, Split
 from tokcore.corpus.formats import plan_items
 from tokcore.corpus.plain_text import PlainText
@@ -60,21 +61,21 @@ def test_no_bundle_puts_out_more_than_its_bound(split, tmp_path):
     (tmp_path / 'within').mkdir()
     expected, freely = count(split, tmp_path / 'within')
     assert expected['the'] == 3999
-    overflow = tmp_path / 'overflow'
+    spilled = tmp_path / 'spilled'
     bound = freely // 2
     (tmp_path / 'beyond').mkdir()
     counts, most = count(
-        split, tmp_path / 'beyond', overflow=str(overflow), most_bundle_bytes=bound
+        split, tmp_path / 'beyond', spill_folder=str(spilled), most_bundle_bytes=bound
     )
     assert counts == expected
     assert bound / 4 < most <= bound
     # What had no room is in files, and they are not much more than that.
-    left = sum(path.stat().st_size for path in overflow.iterdir())
+    left = sum(path.stat().st_size for path in spilled.iterdir())
     assert freely - bound <= left < freely
 
 
 def test_too_many_tokens_without_a_folder_for_them_are_refused(split, tmp_path):
-    with pytest.raises(Exception, match='OversizedBundleError|a folder for its overflow'):
+    with pytest.raises(Exception, match='OversizedBundleError|a spill_folder'):
         count(split, tmp_path, most_bundle_bytes=5000)
 
 
@@ -97,7 +98,7 @@ def test_the_bound_is_below_what_hangs():
 @settings(deadline=None)
 @given(TOKENS)
 def test_paths_and_tables_cross_as_bytes(text):
-    coder = PackedCoder(TableMessage)
+    coder = PackedCoder(TableOrPath)
     packed = TokenTable.from_items([(text, 3)]).to_bytes()
-    for sent in (TableMessage(b'', text), TableMessage(packed)):
+    for sent in (TableOrPath(b'', text), TableOrPath(packed)):
         assert coder.decode(coder.encode(sent)) == sent

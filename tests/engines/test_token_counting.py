@@ -15,9 +15,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from jobs import refuse, succeed, write
 
-from pipelines.transforms.count_tokens import STATS, TABLES, CountTokens, CountTokensByElement
+from pipelines.transforms.count_tokens import TABLES, CountTokens, CountTokensByElement
 from pipelines.transforms.read import ReadBlocks
-from pipelines.transforms.stats import WriteStats, read_stats
+from pipelines.transforms.stats import STATS, WriteStats, read_stats
 from tokcore.corpus.corpus import Block, BlockText, CorpusFile, Split
 from tokcore.corpus.formats import plan_items
 from tokcore.corpus.stats import LineTally, RangeChecksum, add_tallies
