@@ -2,8 +2,10 @@
 
 import argparse
 import sys
-from collections.abc import Callable, Iterator
-from typing import BinaryIO
+import typing
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from io import BufferedReader
 
 import numpy as np
 
@@ -14,7 +16,7 @@ from pipelines.options.vocabulary import encoding_from_options
 from pipelines.system_errors import system_error
 from tokcore.corpus.line_rows import text_rows
 from tokcore.encoding.encoder import EncodedSide, RowEncoder, unspelled_row
-from tokcore.encoding.scheme import PieceWriter, Scheme
+from tokcore.encoding.scheme import EncodingOptions, PieceWriter, Scheme
 from tokcore.encoding.vocabulary import (
     NO_TEMPLATE,
     Template,
@@ -26,55 +28,55 @@ from tokcore.text.rows import Normalizer, Side
 from tokcore.text.whitespace import escape_piece, unescape_piece
 
 _BLOCK_BYTES = 1 << 20
-"""Lines are handled by the megabyte: enough that a block's fixed costs vanish, and still prompt."""
+"""Lines are encoded by the megabyte: the fixed costs of a block vanish, and output is still prompt."""
 
 _SHOWN = 40
-"""Characters of a word that an error shows; what is no id may be of any length."""
+"""Characters of a word in an error; a word that is not an id may have any length."""
 
 
 def tokenize(options: argparse.Namespace) -> int:
-    """Writes the ids of each line read; a blank line gives an empty one."""
+    """Writes a line of ids, or of pieces, for each line read; a blank line gives an empty one."""
     with StandardOutput() as target:
-        scheme, vocabulary = _load(options)
-        asked = encoding_from_options(scheme, vars(options))
+        job = _line_job(options)
+        scheme, vocabulary, encoding = job.scheme, job.vocabulary, job.encoding
         template = NO_TEMPLATE
-        if options.eos or asked.template is not None:
-            template = scheme.template(vocabulary, asked.template)
-        writer = scheme.piece_writer(vocabulary) if options.pieces else None
+        if options.eos or encoding.template is not None:
+            template = scheme.template(vocabulary, encoding.template)
+        writer = job.piece_writer()
+        lines: _SegmentedLines | _TokenLines
         if writer is not None and template == NO_TEMPLATE:
-            tokenized = _SegmentedLines(writer)
+            lines = _SegmentedLines(writer)
         else:
-            shown = _shown_pieces(vocabulary) if options.pieces else str
-            encoder = scheme.encoder(vocabulary, asked)
-            tokenized = _TokenLines(encoder, template, scheme.normalizer, shown)
+            show = _shown_pieces(vocabulary) if job.pieces else str
+            encoder = scheme.encoder(vocabulary, encoding)
+            lines = _TokenLines(encoder, template, scheme.normalizer, show)
         first_line = 1
         for block in _read(_blocks(_source())):
-            lines = tokenized.of_block(block, first_line)
-            target.write(''.join(line + '\n' for line in lines).encode('utf-8', 'surrogatepass'))
-            first_line += len(lines)
+            output = lines.of_block(block, first_line)
+            target.write(''.join(line + '\n' for line in output).encode('utf-8', 'surrogatepass'))
+            first_line += len(output)
     return 0
 
 
 def detokenize(options: argparse.Namespace) -> int:
-    """Writes the text of each line of ids or pieces read, without padding and what the template adds.
+    """Writes the text of each line of ids or pieces, without padding and the ids of the template.
 
     Ids can spell what a line of text cannot hold: a line feed is written as a space, and half of a
     surrogate pair as U+FFFD.
     """
     with StandardOutput() as target:
-        scheme, vocabulary = _load(options)
-        writer = scheme.piece_writer(vocabulary) if options.pieces else None
+        job = _line_job(options)
+        vocabulary, writer = job.vocabulary, job.piece_writer()
         if writer is not None and not options.raw:
             for number, line in enumerate(_read(_source()), 1):
                 target.write(_as_line(writer.text(_decoded(line.rstrip(b'\n'), number))))
             return 0
-        template = scheme.template(
-            vocabulary, encoding_from_options(scheme, vars(options)).template
-        )
-        read_ids = _PieceIds(vocabulary) if options.pieces else _Ids(vocabulary)
+        template = job.scheme.template(vocabulary, job.encoding.template)
+        read_ids = _PieceIds(vocabulary) if job.pieces else _Ids(vocabulary)
         for number, line in enumerate(_read(_source()), 1):
-            ids = read_ids.of_line(line, number)
-            ids = without_special_ids(ids, template, vocabulary.special_ids)
+            ids = without_special_ids(
+                read_ids.of_line(line, number), template, vocabulary.special_ids
+            )
             if options.raw:
                 target.write(vocabulary.decode_bytes(ids) + b'\n')
             else:
@@ -82,41 +84,66 @@ def detokenize(options: argparse.Namespace) -> int:
     return 0
 
 
-def _load(options: argparse.Namespace) -> tuple[Scheme, Vocabulary]:
+@dataclass(frozen=True)
+class _LineJob:
+    """What lines are read and written with.
+
+    Attributes:
+        scheme: of the vocabulary.
+        vocabulary: the entries.
+        encoding: how text becomes ids.
+        pieces: whether lines hold pieces instead of ids.
+    """
+
+    scheme: Scheme
+    vocabulary: Vocabulary
+    encoding: EncodingOptions
+    pieces: bool
+
+    def piece_writer(self) -> PieceWriter | None:
+        """Returns what writes lines of pieces, if lines hold these and the scheme has a form for it."""
+        return self.scheme.piece_writer(self.vocabulary) if self.pieces else None
+
+
+def _line_job(options: argparse.Namespace) -> _LineJob:
     if options.vocab is None:
         if not needs_no_vocabulary(options.scheme):
             raise InputError('give --vocab, the vocabulary file')
         scheme = scheme_of([], options.scheme, vars(options))
-        return scheme, scheme.fixed
-    path = filesystem.absolute(options.vocab)
-    scheme = scheme_of([path], options.scheme, vars(options))
-    return scheme, read_vocabulary(path, scheme).entries
+        vocabulary = scheme.fixed
+        assert vocabulary is not None
+    else:
+        path = filesystem.absolute(options.vocab)
+        scheme = scheme_of([path], options.scheme, vars(options))
+        vocabulary = read_vocabulary(path, scheme).entries
+    encoding = encoding_from_options(scheme, vars(options))
+    return _LineJob(scheme, vocabulary, encoding, options.pieces)
 
 
 def _shown_pieces(vocabulary: Vocabulary) -> Callable[[int], str]:
-    """Returns what shows an id as its piece, without white space in it."""
+    """Returns a function that shows an id as its piece, without white space."""
     return [escape_piece(piece) for piece in vocabulary.pieces].__getitem__
 
 
 class _SegmentedLines:
-    """Lines of pieces, in a form that a scheme has for them."""
+    """Encodes lines to pieces in a scheme's own form for them."""
 
     def __init__(self, writer: PieceWriter):
         self._writer = writer
 
     def of_block(self, block: bytes, first_line: int) -> list[str]:
-        """Returns a line for each of a block, `first_line` being the number of its first."""
+        """Returns a line for each line of a block; `first_line` is the number of its first."""
         starts = _line_starts(block)
         try:
             lines = block.decode('utf-8')
         except UnicodeDecodeError as error:
-            place = int(np.searchsorted(starts, error.start, side='right')) - 1
-            raise _no_utf8(place + first_line, error.start - int(starts[place])) from error
+            index = int(np.searchsorted(starts, error.start, side='right')) - 1
+            raise _not_utf8(index + first_line, error.start - int(starts[index])) from error
         return self._writer.lines(lines.removesuffix('\n').split('\n'))
 
 
 class _TokenLines:
-    """Lines of ids, or of what shows them."""
+    """Encodes lines to ids, or to what shows them."""
 
     def __init__(
         self,
@@ -129,31 +156,31 @@ class _TokenLines:
         self._shown = shown
 
     def of_block(self, block: bytes, first_line: int) -> list[str]:
-        """Returns a line for each of a block, `first_line` being the number of its first."""
+        """Returns a line for each line of a block; `first_line` is the number of its first."""
         starts = _line_starts(block)
         rows = text_rows(block, 0, self._normalizer)
         if rows.rejects:
             line = int(np.searchsorted(starts, rows.rejects[0].offset)) + first_line
-            raise _no_utf8(line, rows.rejects[0].position - rows.rejects[0].offset)
-        places = np.searchsorted(starts, rows.offsets)
-        encoded = _encode(self._encoder, rows.sides[0], self._template, places + first_line)
+            raise _not_utf8(line, rows.rejects[0].position - rows.rejects[0].offset)
+        indexes = np.searchsorted(starts, rows.offsets)
+        encoded = _encode(self._encoder, rows.sides[0], self._template, indexes + first_line)
         surrounding = self._template.before + self._template.after
         lines = [' '.join(map(self._shown, surrounding))] * len(starts)
         ids, offsets = encoded.ids.tolist(), encoded.offsets.tolist()
-        for row, place in enumerate(places.tolist()):
-            lines[place] = ' '.join(map(self._shown, ids[offsets[row] : offsets[row + 1]]))
+        for row, index in enumerate(indexes.tolist()):
+            lines[index] = ' '.join(map(self._shown, ids[offsets[row] : offsets[row + 1]]))
         return lines
 
 
-def _no_utf8(line: int, place: int) -> InputError:
+def _not_utf8(line: int, position: int) -> InputError:
     return InputError(
-        f'standard input, line {line}: invalid UTF-8 at byte {place} of the line; '
+        f'standard input, line {line}: invalid UTF-8 at byte {position} of the line; '
         'convert the text to UTF-8'
     )
 
 
 def _encode(encoder: RowEncoder, side: Side, template: Template, lines: np.ndarray) -> EncodedSide:
-    """Returns the rows' ids; `lines` are the numbers of the rows' lines.
+    """Returns the ids of the rows; `lines` are their line numbers.
 
     Raises:
         InputError: the vocabulary cannot spell a row.
@@ -161,34 +188,34 @@ def _encode(encoder: RowEncoder, side: Side, template: Template, lines: np.ndarr
     try:
         return encoder.encode_side(side, '', *template)
     except ValueError as error:
-        found = unspelled_row(encoder, side)
-        if found is None:
+        unspelled = unspelled_row(encoder, side)
+        if unspelled is None:
             raise
-        row, said = found
-        raise InputError(f'standard input, line {lines[row]}: {said}') from error
+        row, message = unspelled
+        raise InputError(f'standard input, line {lines[row]}: {message}') from error
 
 
 def _decoded(line: bytes, number: int) -> str:
     try:
         return line.decode('utf-8')
     except UnicodeDecodeError as error:
-        raise _no_utf8(number, error.start) from error
+        raise _not_utf8(number, error.start) from error
 
 
 class _PieceIds:
-    """Ids of lines of pieces."""
+    """Reads ids from lines of pieces."""
 
     def __init__(self, vocabulary: Vocabulary):
         self._ids = {piece: id_ for id_, piece in enumerate(vocabulary.pieces)}
 
     def of_line(self, line: bytes, number: int) -> list[int]:
-        """Raises InputError for a word that is no piece; `number` is the line's."""
+        """Raises InputError for a word that is not a piece; `number` is that of the line."""
         ids = []
         for word in _decoded(line, number).strip('\r\n').split(' '):
             piece = unescape_piece(word)
             if word and piece not in self._ids:
                 raise InputError(
-                    f'standard input, line {number}: {piece[:_SHOWN]!r} is no piece of the '
+                    f'standard input, line {number}: {piece[:_SHOWN]!r} is not a piece of the '
                     'vocabulary; give the vocabulary that made these lines'
                 )
             ids += [self._ids[piece]] if word else []
@@ -196,18 +223,18 @@ class _PieceIds:
 
 
 class _Ids:
-    """Ids of lines of them."""
+    """Reads ids from lines of ids."""
 
     def __init__(self, vocabulary: Vocabulary):
         self._size = vocabulary.vocab_size
 
     def of_line(self, line: bytes, number: int) -> list[int]:
-        """Raises InputError for a word that is no id; `number` is the line's."""
+        """Raises InputError for a word that is not an id; `number` is that of the line."""
         return [_checked_id(word, number, self._size) for word in line.split()]
 
 
 def _checked_id(word: bytes, line: int, size: int) -> int:
-    # Python does not make a number of some thousand digits.
+    # Python refuses to parse thousands of digits.
     digits = word if len(word) < _SHOWN else word.lstrip(b'0') or b'0'
     if digits.isdigit() and len(digits) < _SHOWN and (number := int(digits)) < size:
         return number
@@ -229,37 +256,37 @@ def _as_line(text: str) -> bytes:
     try:
         return text.encode() + b'\n'
     except UnicodeEncodeError:
-        # UTF-16 joins the halves of a pair, and what stays alone is replaced.
+        # UTF-16 joins the halves of a pair; a half without the other is replaced.
         joined = text.encode('utf-16-le', 'surrogatepass').decode('utf-16-le', 'replace')
         return joined.encode() + b'\n'
 
 
-def _source() -> BinaryIO:
+def _source() -> BufferedReader:
     if sys.stdin is None:
         raise InputError('standard input is closed; give the lines on it')
-    return sys.stdin.buffer
+    return typing.cast(BufferedReader, sys.stdin.buffer)
 
 
-def _read(pieces: Iterator[bytes]) -> Iterator[bytes]:
-    """Yields what is read of standard input; an `OSError` there is the user's mistake."""
+def _read(chunks: Iterable[bytes]) -> Iterator[bytes]:
+    """Yields what is read from standard input; an `OSError` there is a user error."""
     try:
-        yield from pieces
+        yield from chunks
     except OSError as error:
         raise system_error(error, 'read standard input') from error
 
 
-def _blocks(stream: BinaryIO) -> Iterator[bytes]:
+def _blocks(stream: BufferedReader) -> Iterator[bytes]:
     """Yields whole lines by the megabyte."""
-    waiting: list[bytes] = []
-    while piece := stream.read1(_BLOCK_BYTES):
-        cut = piece.rfind(b'\n') + 1
+    incomplete: list[bytes] = []
+    while chunk := stream.read1(_BLOCK_BYTES):
+        cut = chunk.rfind(b'\n') + 1
         if not cut:
-            waiting.append(piece)
+            incomplete.append(chunk)
             continue
-        yield b''.join([*waiting, piece[:cut]])
-        waiting = [piece[cut:]] if cut < len(piece) else []
-    if waiting:
-        yield b''.join(waiting)
+        yield b''.join([*incomplete, chunk[:cut]])
+        incomplete = [chunk[cut:]] if cut < len(chunk) else []
+    if incomplete:
+        yield b''.join(incomplete)
 
 
 def _line_starts(block: bytes) -> np.ndarray:
