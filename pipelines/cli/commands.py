@@ -7,7 +7,7 @@ import argparse
 import dataclasses
 from collections.abc import Sequence
 
-from pipelines.artifacts.counts import CountsFolder, find_counts
+from pipelines.artifacts.counts import CountFiles, CountsFolder, find_counts
 from pipelines.artifacts.vocabularies import needs_no_vocabulary, scheme_of
 from pipelines.cli.inputs import names_files, refuse_long_names, resolve_corpus, split_paths
 from pipelines.cli.job_file import job_text
@@ -219,7 +219,7 @@ def _vocab_job(options: argparse.Namespace, beam_flags: Sequence[str]) -> VocabJ
         _refuse_sample(options, '--counts takes its place')
         if names_files(options) or options.side:
             raise InputError('--counts takes the place of text; give one of the two')
-        source = find_counts(options.counts)
+        source: TextToCount | CountFiles = find_counts(options.counts)
     else:
         corpus = resolve_corpus(options, ('train',), filesystem.split_path(output)[0])
         if corpus is None:

@@ -386,8 +386,12 @@ class EncodeJob:
     def key(self, records: Sequence[VocabularyRecord]) -> StageKey:
         """Returns what the shards depend on; `records` are of the vocabularies."""
         vocabularies = [
-            [each.side, *(part for file in (each, *each.beside) for part in _identity(file))]
-            for each in records
+            [
+                record.side,
+                *_identity(record),
+                *(part for file in record.beside for part in _identity(file)),
+            ]
+            for record in records
         ]
         options = {
             **_dataset_options(self.dataset, self.reading),

@@ -67,6 +67,7 @@ def fit_memory(
             # Each thread, and the reader, holds a group as it was read and as it is written.
             group = min(_LARGEST_GROUP, max(1, buffers // (2 * (workers + 1))))
             return ShuffleMemory(max(1, buffers // 2), group, workers, runner.processes)
+    assert share is not None
     raise InputError(
         f'encoding takes at least {_mib(needed)} MiB of memory beside the program, and '
         f'{_mib(share)} are left of --memory or free; give more, or a smaller '

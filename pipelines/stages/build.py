@@ -94,10 +94,12 @@ def _learn(
 ) -> tuple[VocabularyRecord, ...]:
     """Learns the vocabularies from their COUNTS folders into an attempt's folder."""
     records = []
+    learning = job.learning
     for side, name in job.vocabulary_names.items():
+        assert learning is not None  # a scheme that learns nothing has no such names
         search = VocabularySearch(
             find_counts([job.counts_folders[side].path]),
-            job.learning,
+            learning,
             name,
             job.execution.engine,
             filesystem.join(path, f'learner.{side}'),

@@ -112,7 +112,7 @@ def learn(
     data = vocabulary.dump()
     written = filesystem.join(path, search.label)
     filesystem.write_bytes(written, data)
-    beside = ()
+    beside: tuple[OutputFile, ...] = ()
     if with_ids and (name := scheme.entries_name(search.label)):
         entries = scheme.entries(vocabulary, read_counts(search.counts))
         filesystem.write_bytes(filesystem.join(path, name), entries)
