@@ -1,8 +1,8 @@
-"""Attempts: a run's own folder inside an output's, from which whole files get their final names.
+"""Attempts: a run's own folder in the output folder, from which whole files get their final names.
 
-A file inside says what the folder is an attempt at, and the folder gets its name only when that
-file is written; so a folder of somebody else that only looks like an attempt is left alone. Files
-kept for a later run are checked: a length and a CRC-32C stand before the content.
+A mark file names the output, and the folder gets its name only when the mark is written; so another
+user's folder that only looks like an attempt is left alone. Files for a later run start with a length
+and a CRC-32C of their content:
 
     8 bytes   magic; its last byte is the number of the format
     8 bytes   length of the content, little-endian
@@ -39,14 +39,14 @@ _MAGIC = b'\x89TKF\r\n\x1a' + bytes([CHECKED_FILE])
 
 
 class Attempt:
-    """A folder of one run's own inside the output's, swept when the run ends, however it ends.
+    """A run's own folder in the output folder, deleted when the run ends, however it ends.
 
-    Who makes one holds the claim on the output, so what earlier attempts left is nobody's.
+    The caller holds the claim on the output, so no other run uses what earlier attempts left.
 
     Args:
-        folder: the output's.
-        names: if given, the output is these files of the folder, where others may be at work.
-        held: the output's folder, as the claim holds it open, whatever becomes of its path.
+        folder: the output folder.
+        names: if given, the output is these files of the folder, which other outputs share.
+        held: the output folder, as the claim has opened it.
     """
 
     def __init__(self, folder: str, names: Sequence[str] = (), held: LocalFolder | None = None):
@@ -76,7 +76,7 @@ class Attempt:
 
     def __exit__(self, *_) -> None:
         with self._stack:
-            if self._held is None:
+            if self._held is None or self._own is None:
                 _delete_objects(self.path)
             else:
                 with telling(f'delete {self.path}'), self._own:
@@ -107,23 +107,23 @@ class Attempt:
             raise
 
     def publish(self, names: Sequence[str]) -> None:
-        """Gives whole files of this attempt their final names in the output's folder."""
+        """Moves whole files of this attempt to their final names in the output folder."""
         for name in names:
             self.publish_as(name, self.folder, name)
 
     def publish_as(self, source: str, folder: str, name: str) -> None:
-        """Gives a whole file of this attempt a final name.
+        """Moves a whole file of this attempt to a final name.
 
         Args:
             source: its name in the attempt, with `/` between names.
-            folder: the output's, or the one that this is in.
-            name: below that folder, with `/` between names.
+            folder: the output folder, or the one above it.
+            name: the final name in `folder`, with `/` between names.
 
         Raises:
-            InputError: a folder or a link on the way is there.
+            InputError: a folder has the name, or a link is on the way.
         """
         target = join(folder, *name.split('/'))
-        if self._held is None:
+        if self._held is None or self._own is None:
             filesystem.rename(join(self.path, *source.split('/')), target)
             return
         with (
@@ -137,7 +137,7 @@ class Attempt:
                     f'{target} is a folder where a file of the result goes; move it away'
                 )
             own.replace(own_name, new_name, into)
-            # Looked at where it has got, for before that it can be replaced once more.
+            # Checked after the move: until then somebody can replace it.
             if not into.is_sole_file(new_name):
                 into.delete(new_name)
                 raise InputError(
@@ -145,11 +145,11 @@ class Attempt:
                 )
 
     def delete_final(self, folder: str, name: str) -> None:
-        """Deletes a file of an earlier result, or a link in its place; not a folder.
+        """Deletes a file of an earlier result, or a link in its place; never a folder.
 
         Args:
-            folder: the output's, or the one that this is in.
-            name: below that folder, with `/` between names; behind a link nothing is deleted.
+            folder: the output folder, or the one above it.
+            name: in `folder`, with `/` between names; no link on the way is followed.
         """
         path = join(folder, *name.split('/'))
         if self._held is None:
@@ -167,7 +167,8 @@ class Attempt:
 
     @contextlib.contextmanager
     def _opened(self, folder: str) -> Iterator[LocalFolder]:
-        """Gives the output's folder, or opens the one that this is in."""
+        """Yields the output folder, or opens the one above it."""
+        assert self._held is not None
         if folder == self.folder:
             yield self._held
             return
@@ -180,13 +181,11 @@ class Attempt:
 
 
 def sweep_attempts(folder: str, names: Sequence[str] = (), held: LocalFolder | None = None) -> None:
-    """Deletes what killed runs left in an output's folder, or only that of the files named.
-
-    Deleted is what says of itself that it is an attempt at this output, and links of such a name.
+    """Deletes the attempts at this output that killed runs left, and links with such names.
 
     Args:
-        folder: the output's.
-        names: of the files that are the output.
+        folder: the output folder.
+        names: as those of `Attempt`.
         held: the folder, if it is open.
     """
     missing = contextlib.suppress(FileNotFoundError, NotADirectoryError)
@@ -222,10 +221,10 @@ def _is_our_link(folder: LocalFolder, name: str, names: Sequence[str]) -> bool:
 
 
 def _delete_marked(above: LocalFolder, name: str, own: LocalFolder) -> None:
-    """Deletes an attempt so that it is known as one at each moment at which this may be killed.
+    """Deletes an attempt in an order in which it stays recognizable, should this be killed.
 
-    Its mark goes last, and under the name of an attempt that has nothing but its mark. What has the
-    attempt's name by now, if that is something else, is left alone, but for a link.
+    The mark goes last, after the folder has the name of an attempt that holds only its mark. If
+    something else has the attempt's name by now, it is left alone, unless it is a link.
     """
     own.delete_all(kept=_MARK_NAME)
     if above.has(name, own):
@@ -238,8 +237,8 @@ def _delete_marked(above: LocalFolder, name: str, own: LocalFolder) -> None:
 
 
 def _sweep_unnamed(above: LocalFolder, name: str, own: LocalFolder) -> None:
-    """Deletes an attempt that has no name yet, or no more: it has its mark at most."""
-    if {each for each, _ in own.entries()} <= {_MARK_NAME}:
+    """Deletes an attempt that holds its mark at most."""
+    if {entry for entry, _ in own.entries()} <= {_MARK_NAME}:
         own.delete(_MARK_NAME)
         above.delete_if_empty(name)
 
@@ -271,7 +270,7 @@ def _sweep_objects(folder: str, names: Sequence[str]) -> None:
 
 
 def write_checked(path: str, *pieces: bytes) -> None:
-    """Writes a whole file, of pieces one after another."""
+    """Writes a file of pieces, with its length and checksum; it has its name only when it is whole."""
     head = _HEAD.pack(_MAGIC, sum(map(len, pieces)))
     crc32c = google_crc32c.value(head)
     for piece in pieces:
@@ -283,7 +282,7 @@ def write_checked(path: str, *pieces: bytes) -> None:
 
 
 def read_checked(path: str) -> bytes:
-    """Returns the content of a file.
+    """Returns the content of a file that `write_checked` wrote.
 
     Raises:
         InputError: it is missing, damaged, or cannot be read.
@@ -300,12 +299,12 @@ def read_checked(path: str) -> bytes:
     _, length = _HEAD.unpack_from(data)
     (crc32c,) = _CRC32C.unpack_from(data, _HEAD.size)
     content = data[start:]
-    found = google_crc32c.extend(google_crc32c.value(data[: _HEAD.size]), content)
-    if len(content) != length or found != crc32c:
+    actual = google_crc32c.extend(google_crc32c.value(data[: _HEAD.size]), content)
+    if len(content) != length or actual != crc32c:
         raise damaged(path)
     return content
 
 
 def damaged(path: str) -> InputError:
-    """Returns what tells that a file is not as it was written."""
+    """Returns the error for a file that is not as it was written."""
     return InputError(f'{path} is damaged; run again, and it is made anew')

@@ -1,8 +1,8 @@
-"""Which run may write an output, and the work folder that a killed run leaves to the next one.
+"""Claims, by which one run at a time writes an output, and the work folder that runs resume from.
 
-On a local filesystem a claim is a lock, which the system releases when the process dies. Elsewhere
-nothing can be locked: a claim is a file that is read again before anything gets its final name, so
-that of two runs that began at the same moment one stops.
+On a local filesystem a claim is a lock, which the system releases when the process dies. An object
+store has no locks: there a claim is a file, which is read again before any file gets its final name,
+so that of two runs that began at the same moment one stops.
 """
 
 import contextlib
@@ -26,7 +26,7 @@ from tokcore.errors import InputError
 try:
     import fcntl
 except ImportError:  # Windows has no such locks
-    fcntl = None
+    fcntl = None  # type: ignore[assignment]  # a module is no Optional
 
 CLAIM_NAME = '.tokbeam-lock'
 """The file in a folder of the tool's own that its holder keeps locked; gone when nobody works there."""
@@ -56,7 +56,7 @@ class _Holder:
 
     @classmethod
     def this_process(cls) -> '_Holder':
-        now = datetime.datetime.now(datetime.UTC)
+        now = datetime.datetime.now(datetime.timezone.utc)
         began = psutil.Process().create_time()
         return cls(
             uuid.uuid4().hex, os.getpid(), platform.node(), began, f'{now:%Y-%m-%d %H:%M:%S} UTC'
@@ -64,7 +64,7 @@ class _Holder:
 
     @classmethod
     def from_json(cls, data: bytes) -> '_Holder | None':
-        """Returns None for bytes that say of nobody: of a holder that has only just begun to write."""
+        """Returns None for bytes that name nobody, as of a holder that has only begun to write."""
         try:
             fields = json.loads(data)
             return cls(
@@ -81,7 +81,7 @@ class _Holder:
         return json.dumps(asdict(self)).encode()
 
     def is_gone(self) -> bool:
-        """Tells whether this process is of this host and surely no more."""
+        """Returns whether the process was on this host and certainly has ended."""
         if self.host != platform.node():
             return False
         try:
@@ -138,8 +138,8 @@ class Claim:
     def __exit__(self, *_) -> None:
         if self._lock is not None:
             if self._is_of_path(self._lock):
-                # Before it is let go: who opened the file meanwhile finds that it is no more.
-                self.folder.delete(self._name)
+                # Before the lock is released: whoever has opened the file finds that it is gone.
+                self._opened.delete(self._name)
             os.close(self._lock)
         elif self._written is not None and self._is_held():
             filesystem.delete_file(self._path)
@@ -154,6 +154,11 @@ class Claim:
     @property
     def _name(self) -> str:
         return filesystem.split_path(self._path)[1]
+
+    @property
+    def _opened(self) -> LocalFolder:
+        assert self.folder is not None  # with a lock there is a folder
+        return self.folder
 
     @property
     def is_denied(self) -> bool:
@@ -182,10 +187,10 @@ class Claim:
         if self._lock is not None:
             return self._is_of_path(self._lock)
         holder = _Holder.from_json(self._read())
-        return holder is not None and holder.id == self._written.id
+        return holder is not None and self._written is not None and holder.id == self._written.id
 
     def _is_of_path(self, descriptor: int) -> bool:
-        there = self.folder.state(self._name)
+        there = self._opened.state(self._name)
         return there is not None and os.path.samestat(there, os.fstat(descriptor))
 
     def _take(self) -> None:
@@ -220,8 +225,8 @@ class Claim:
             if self._is_of_path(descriptor):
                 if os.fstat(descriptor).st_nlink == 1:
                     break
-                # Somebody's file, which has this name beside its own: it loses this one alone.
-                self.folder.delete(self._name)
+                # A hard link to another user's file: only this name of it is deleted.
+                self._opened.delete(self._name)
             os.close(descriptor)
         os.ftruncate(descriptor, 0)
         with contextlib.suppress(OSError):  # on a full disk: only the sentence says less
@@ -232,9 +237,9 @@ class Claim:
     def _open(self) -> int:
         while True:
             try:
-                return self.folder.open_file(self._name, os.O_RDWR | os.O_CREAT, 0o644)
+                return self._opened.open_file(self._name, os.O_RDWR | os.O_CREAT, 0o644)
             except LinkError:
-                self.folder.delete(self._name)
+                self._opened.delete(self._name)
 
     def _held_by(self, holder: _Holder | None, remedy: str = '') -> HeldError:
         return HeldError(
@@ -314,6 +319,6 @@ def delete_own_if_empty(work: str) -> None:
 def _refuse_other(folder: str) -> None:
     if filesystem.files_of(folder).is_obstructed(folder):
         raise InputError(
-            f'{folder} is in the place of the work folder and no folder; move it away, or give '
+            f'{folder} is in the place of the work folder and is not a folder; move it away, or give '
             '--work'
         )

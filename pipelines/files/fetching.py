@@ -178,6 +178,7 @@ class FetchedFiles:
                 path = self._path(address, CLAIM_NAME)
                 claim = stack.enter_context(Claim(path, address.name, '--work', self._work))
                 claim.require()
+                assert claim.folder is not None  # the work folder is of this machine
                 return claim.folder
             except HeldError as error:
                 if not has_told:
@@ -212,7 +213,9 @@ def fetch_all(paths: Iterable[str], work: str) -> dict[str, FetchedFile]:
         InputError: as `FetchedFiles`.
     """
     asked = _addresses(paths)
-    files = FetchedFiles(work) if asked else None
+    if not asked:
+        return {}
+    files = FetchedFiles(work)
     return {path: files.fetch(address) for path, address in asked.items()}
 
 
@@ -222,7 +225,9 @@ def fetched_before(paths: Iterable[str], work: str) -> tuple[dict[str, FetchedFi
     Nothing is fetched. Raises InputError as `FetchedFiles`.
     """
     asked = _addresses(paths)
-    files = FetchedFiles(work) if asked else None
+    if not asked:
+        return {}, []
+    files = FetchedFiles(work)
     found = {path: files.found(address) for path, address in asked.items()}
     return {path: file for path, file in found.items() if file is not None}, [
         f'{address.name} is to be fetched to {files.path_of(address)}'

@@ -306,9 +306,10 @@ class Transfer:
     def _known_state(self) -> _State:
         """What was noted of the file when it was begun; nothing where that is damaged."""
         noted = read_record(self._folder, self._state_name)
-        etag, modified, total = (noted.get(name) for name in ('etag', 'modified', 'total'))
-        kinds_fit = isinstance(etag, str) and isinstance(modified, str)
-        if not kinds_fit or not isinstance(total, int | None):
+        etag, modified, total = noted.get('etag'), noted.get('modified'), noted.get('total')
+        if not isinstance(etag, str) or not isinstance(modified, str):
+            return _State()
+        if not isinstance(total, int | None):
             return _State()
         return _State(etag, modified, noted.get('is_settled') is True, total)
 
@@ -316,6 +317,8 @@ class Transfer:
         with telling(f'read {os.path.join(self._folder.path, self._name)}'):
             sha256 = sha256_of(self._folder, self._name)
             state = self._folder.state(self._name)
+        if state is None:
+            raise InputError(f'{self._name} in {self._folder.path} was deleted; run again')
         return Fetched(state.st_size, state.st_mtime_ns, sha256)
 
 
@@ -364,7 +367,7 @@ def _range_of(answer: requests.Response) -> tuple[int | None, int | None]:
     if found is None:
         return None, None
     start, total = found.groups()
-    return start and int(start), None if total == '*' else int(total)
+    return int(start) if start else None, None if total == '*' else int(total)
 
 
 def refused_by_server(address: WebAddress, status: int) -> InputError:
@@ -441,8 +444,9 @@ def read_record(folder: LocalFolder, name: str) -> Mapping[str, object]:
         fields = json.loads(data) if len(data) <= _MOST_RECORD_BYTES else None
     except (ValueError, RecursionError):
         return {}
-    is_known = isinstance(fields, dict) and fields.get('format') == FETCHED_FILE
-    return fields if is_known else {}
+    if isinstance(fields, dict) and fields.get('format') == FETCHED_FILE:
+        return fields
+    return {}
 
 
 def sha256_of(folder: LocalFolder, name: str) -> str:
