@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
+from typing import Literal
 
 import numpy as np
 
@@ -42,7 +43,9 @@ class Finder:
             yield match.start(), match.end(), self._ids[match[0]]
 
 
-def finder(tokens: Sequence[AddedToken], form: str | None = None) -> Finder | None:
+def finder(
+    tokens: Sequence[AddedToken], form: Literal['NFC', 'NFKC'] | None = None
+) -> Finder | None:
     """Returns the finder of tokens, in text of a Unicode normalization; None without tokens."""
     ids: dict[bytes, int] = {}
     for token in tokens:

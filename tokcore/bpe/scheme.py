@@ -6,6 +6,7 @@ import dataclasses
 import typing
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 from tokcore.bpe.options import BpeOptions
 from tokcore.encoding.scheme import EncodingOptions, Learned, PieceWriter, Scheme
@@ -70,7 +71,7 @@ class BpeScheme(Scheme):
         name='pre-tokenizer',
         changes_bytes=True,
     )
-    form: str | None = option(
+    form: Literal['NFC', 'NFKC'] | None = option(
         'bring text into this normal form of Unicode first (default: it stays as it is)',
         ('NFC', 'NFKC'),
         default=None,
@@ -104,7 +105,7 @@ class BpeScheme(Scheme):
                 f'{self.kind}; leave it out'
             )
         # subword-nmt strips only these characters from lines; other white space is part of words.
-        by_kind = {'space': StrippedLines(BLANK), 't2t': T2T_LINES}
+        by_kind: dict[str, Normalizer] = {'space': StrippedLines(BLANK), 't2t': T2T_LINES}
         return by_kind.get(self.kind, STRIPPED_LINES)
 
     @property

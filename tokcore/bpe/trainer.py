@@ -29,8 +29,6 @@ from tokcore.bpe.trainer_kernels import (
     Symbols,
     TrainerConfig,
     Words,
-    left_of,
-    right_of,
 )
 from tokcore.counts.token_table import TokenTable
 from tokcore.errors import InputError
@@ -238,23 +236,15 @@ class _Trainer:
         return True
 
     def _count_pairs(self) -> PairCounts:
-        table, size = PairCounts.empty(_FIRST_SLOTS), 0
-        cell, last = 1, len(self._words.cells) - 1
-        while True:
-            cell, size, pair = kernels.count_pairs(
-                cell, self._words, self._symbols, self._config.max_piece_length, table, size
+        table, overflowing = kernels.count_pairs(
+            self._words, self._symbols, self._config.max_piece_length, _FIRST_SLOTS
+        )
+        if overflowing != kernels.NO_PAIR:
+            left, right = self._strings(divmod(overflowing, 1 << 32))
+            raise OverflowError(
+                f'the pair {left!r} {right!r} occurs more than 2^63 - 1 times; make counts smaller'
             )
-            if pair != kernels.NO_PAIR:
-                left, right = self._strings([left_of(pair), right_of(pair)])
-                raise OverflowError(
-                    f'the pair {left!r} {right!r} occurs more than 2^63 - 1 times; make counts '
-                    'smaller'
-                )
-            if cell >= last:
-                return table
-            larger = PairCounts.empty(4 * len(table.keys))
-            kernels.copy_counts(table, larger)
-            table = larger
+        return table
 
     def _grow_symbols(self) -> None:
         room = 2 * len(self._symbols.starts)
@@ -313,10 +303,8 @@ class _Trainer:
         first, symbols = len(tokenized.entries), int(self._state[kernels.SYMBOLS])
         entries = (*tokenized.entries, *self._strings(range(first, symbols)))
         size = int(self._state[kernels.MERGES])
-        merges = tuple(
-            (entries[left_of(pair)], entries[right_of(pair)])
-            for pair in self._merges.pairs[:size].tolist()
-        )
+        pairs = (divmod(pair, 1 << 32) for pair in self._merges.pairs[:size].tolist())
+        merges = tuple((entries[left], entries[right]) for left, right in pairs)
         return LearnedMerges(
             entries,
             merges,

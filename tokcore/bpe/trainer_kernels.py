@@ -71,12 +71,6 @@ class PairCounts(NamedTuple):
     counts: np.ndarray  # int64: weighted by the counts of words
     occurrences: np.ndarray  # int64
 
-    @classmethod
-    def empty(cls, slots: int) -> 'PairCounts':
-        return cls(
-            np.full(slots, NO_PAIR, np.int64), np.zeros(slots, np.int64), np.zeros(slots, np.int64)
-        )
-
 
 class Pairs(NamedTuple):
     """The pairs above the threshold by index, with a list of the occurrences of each.
@@ -147,7 +141,7 @@ def merge_pairs(words, symbols, pairs, queue, neighbors, merges, config, state):
         pair, count = pairs.keys[index], pairs.counts[index]
         merged = _merged_symbol(index, words, symbols, pairs, state)
         is_new = symbols.units[merged] == 0
-        symbols.units[merged] = symbols.units[left_of(pair)] + symbols.units[right_of(pair)]
+        symbols.units[merged] = symbols.units[_left_of(pair)] + symbols.units[_right_of(pair)]
         merges.pairs[state[MERGES]] = pair
         merges.counts[state[MERGES]] = count
         state[MERGES] += 1
@@ -163,9 +157,9 @@ def merge_pairs(words, symbols, pairs, queue, neighbors, merges, config, state):
         first = state[PAIRS]
         doubles_start = np.int64(-1)
         if doubles:
-            neighbors.occurrences[AFTER, left_of(pair)] -= doubles
-            neighbors.counts[AFTER, left_of(pair)] -= double_count
-            _subtract(pair_of(right_of(pair), left_of(pair)), double_count, pairs)
+            neighbors.occurrences[AFTER, _left_of(pair)] -= doubles
+            neighbors.counts[AFTER, _left_of(pair)] -= double_count
+            _subtract(_pair_of(_right_of(pair), _left_of(pair)), double_count, pairs)
             doubles_start = _add_pair(
                 merged, merged, double_count, doubles, symbols, pairs, config, state
             )
@@ -214,7 +208,7 @@ def _merged_symbol(index, words, symbols, pairs, state):
     """Returns the symbol of a pair's string: a new one, unless there is one."""
     pair = pairs.keys[index]
     start = _first_occurrence(index, words, symbols, pairs)
-    length = np.int64(symbols.lengths[left_of(pair)]) + symbols.lengths[right_of(pair)]
+    length = np.int64(symbols.lengths[_left_of(pair)]) + symbols.lengths[_right_of(pair)]
     merged = _find_symbol(words.text, start, length, symbols)
     if merged < 0:
         merged = state[SYMBOLS]
@@ -240,7 +234,7 @@ def _merge_occurrences(index, merged, words, symbols, pairs, neighbors):
     Returns (occurrences, symbols before, symbols after, occurrences of X X, their count).
     """
     pair, cells = pairs.keys[index], words.cells
-    left, right = left_of(pair), right_of(pair)
+    left, right = _left_of(pair), _right_of(pair)
     left_length, right_length = symbols.lengths[left], symbols.lengths[right]
     start, occurrences = pairs.starts[index], 0
     before = after = doubles = 0
@@ -291,12 +285,12 @@ def _update_counts(pair, merged, sizes, symbols, pairs, neighbors, config, state
             occurrences = neighbors.occurrences[side, neighbor]
             count = neighbors.counts[side, neighbor]
             if side == BEFORE:
-                _subtract(pair_of(neighbor, left_of(pair)), count, pairs)
+                _subtract(_pair_of(neighbor, _left_of(pair)), count, pairs)
                 start = _add_pair(
                     neighbor, merged, count, occurrences, symbols, pairs, config, state
                 )
             else:
-                _subtract(pair_of(right_of(pair), neighbor), count, pairs)
+                _subtract(_pair_of(_right_of(pair), neighbor), count, pairs)
                 start = _add_pair(
                     merged, neighbor, count, occurrences, symbols, pairs, config, state
                 )
@@ -317,7 +311,7 @@ def _add_pair(left, right, count, occurrences, symbols, pairs, config, state):
         return np.int64(-1)
     index = state[PAIRS]
     state[PAIRS] += 1
-    pairs.keys[index] = pair_of(left, right)
+    pairs.keys[index] = _pair_of(left, right)
     pairs.counts[index] = count
     pairs.starts[index] = state[OCCURRENCES]
     state[OCCURRENCES] += occurrences
@@ -384,9 +378,9 @@ def _comes_before(count, tie, other_count, other_tie, text, symbols, ties):
         return count > other_count
     if ties != LARGEST_PAIR:
         return tie < other_tie
-    if left_of(tie) != left_of(other_tie):
-        return _is_larger(left_of(tie), left_of(other_tie), text, symbols)
-    return _is_larger(right_of(tie), right_of(other_tie), text, symbols)
+    if _left_of(tie) != _left_of(other_tie):
+        return _is_larger(_left_of(tie), _left_of(other_tie), text, symbols)
+    return _is_larger(_right_of(tie), _right_of(other_tie), text, symbols)
 
 
 @kernel_without_allocation
@@ -459,8 +453,31 @@ def _pop(queue, size, text, symbols, ties):
         )  # fmt: skip
 
 
+def count_pairs(
+    words: Words, symbols: Symbols, max_piece_length: int, slots: int
+) -> tuple[PairCounts, int]:
+    """Returns the counts of all pairs that may be merged, in a table of `slots` or more.
+
+    The second result is `NO_PAIR`, or a pair whose count exceeds 2^63 - 1.
+    """
+    table = _empty_counts(slots)
+    cell, size = 1, 0
+    while True:
+        cell, size, pair = _count_pairs_from(cell, words, symbols, max_piece_length, table, size)
+        if pair != NO_PAIR or cell >= len(words.cells) - 1:
+            return table, int(pair)
+        larger = _empty_counts(4 * len(table.keys))
+        _copy_counts(table, larger)
+        table = larger
+
+
+def _empty_counts(slots: int) -> PairCounts:
+    keys = np.full(slots, NO_PAIR, np.int64)
+    return PairCounts(keys, np.zeros(slots, np.int64), np.zeros(slots, np.int64))
+
+
 @kernel_without_allocation
-def count_pairs(cell, words, symbols, max_piece_length, table, size):
+def _count_pairs_from(cell, words, symbols, max_piece_length, table, size):
     """Counts the pairs that may be merged from a symbol's cell on, into a table of `size` pairs.
 
     Returns (cell, size, pair). The cell is past the last word unless the table is half full.
@@ -475,7 +492,7 @@ def count_pairs(cell, words, symbols, max_piece_length, table, size):
         if right < 0:
             following += _1
         elif _may_merge(left, right, symbols, max_piece_length):
-            pair, count = pair_of(left, right), words.counts[cells[cell, 1]]
+            pair, count = _pair_of(left, right), words.counts[cells[cell, 1]]
             slot = _slot_of(pair, table.keys)
             if table.keys[slot] == NO_PAIR:
                 table.keys[slot] = pair
@@ -489,7 +506,7 @@ def count_pairs(cell, words, symbols, max_piece_length, table, size):
 
 
 @kernel_without_allocation
-def copy_counts(table, larger):
+def _copy_counts(table, larger):
     """Copies all pairs of a table into an empty, larger one."""
     for old in range(len(table.keys)):
         if table.keys[old] != NO_PAIR:
@@ -512,7 +529,7 @@ def list_pairs(words, symbols, pairs, queue, config, state):
         if right < 0:
             following += _1
         else:
-            index = _index_of(pair_of(left, right), pairs)
+            index = _index_of(_pair_of(left, right), pairs)
             if index >= 0:
                 pairs.occurrences[pairs.ends[index]] = cell
                 pairs.ends[index] += 1
@@ -544,10 +561,10 @@ def compact_occurrences(words, symbols, pairs, size):
 @kernel_without_allocation
 def _occurs_at(cell, pair, words, symbols):
     """Whether an occurrence of a pair is not stale."""
-    left = left_of(pair)
+    left = _left_of(pair)
     if words.cells[cell, 0] != left:
         return False
-    return words.cells[cell + symbols.lengths[left], 0] == right_of(pair)
+    return words.cells[cell + symbols.lengths[left], 0] == _right_of(pair)
 
 
 @kernel_without_allocation
@@ -557,19 +574,19 @@ def _may_merge(left, right, symbols, max_piece_length):
 
 
 @kernel_without_allocation
-def pair_of(left, right):
+def _pair_of(left, right):
     """Returns the key of two symbols."""
     return np.int64(left) << 32 | np.int64(right)
 
 
 @kernel_without_allocation
-def left_of(pair):
+def _left_of(pair):
     """Returns the left symbol of a pair."""
     return pair >> 32
 
 
 @kernel_without_allocation
-def right_of(pair):
+def _right_of(pair):
     """Returns the right symbol of a pair."""
     return pair & _RIGHT
 

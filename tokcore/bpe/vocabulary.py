@@ -11,7 +11,7 @@ import json
 import typing
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -42,7 +42,8 @@ of a text in another way.
 SPLIT_PATTERNS = {name: pattern for pattern, name in PATTERNS.items() if name == 'cl100k'}
 """The expressions, by name, that files need for patterns other than that of ByteLevel."""
 
-_FORMS = ('NFC', 'NFKC')
+Form = Literal['NFC', 'NFKC']
+_FORMS: dict[str, Form] = {'NFC': 'NFC', 'NFKC': 'NFKC'}
 
 _BYTE_LEVEL: Mapping[str, Any] = {
     'type': 'ByteLevel',
@@ -97,13 +98,13 @@ class TokenizerParts:
 
     pattern: str = 'gpt2'
     byte_level: bool = True
-    form: str | None = None
+    form: Form | None = None
     add_prefix_space: bool = False
     template: Template = NO_TEMPLATE
     components: Mapping[str, Any] = dataclasses.field(default_factory=dict)
 
     @classmethod
-    def of(cls, pattern: str = 'gpt2', form: str | None = None) -> TokenizerParts:
+    def of(cls, pattern: str = 'gpt2', form: Form | None = None) -> TokenizerParts:
         """Returns the parts of byte-level BPE with this pattern."""
         return cls(pattern, form=form, components=_components(pattern, form))
 
@@ -133,7 +134,7 @@ class BpeVocabulary:
         merges: Iterable[tuple[str, str]],
         special_tokens: Iterable[str] = (),
         pattern: str = 'gpt2',
-        form: str | None = None,
+        form: Form | None = None,
     ) -> BpeVocabulary:
         """Returns a learned vocabulary; entries are by id, the special tokens among them."""
         ids = {entry: id_ for id_, entry in enumerate(entries)}
@@ -320,7 +321,7 @@ def refuse(path: str, place: str, what: str) -> typing.NoReturn:
     )
 
 
-def _components(pattern: str, form: str | None) -> dict[str, Any]:
+def _components(pattern: str, form: Form | None) -> dict[str, Any]:
     """Returns the JSON of a learned vocabulary's parts."""
     pre_tokenizer: Any = dict(_BYTE_LEVEL)
     if pattern in SPLIT_PATTERNS:
@@ -364,13 +365,13 @@ def _flattened(part: Any, members: str, path: str, place: str) -> list[tuple[Any
     ]
 
 
-def _form(part: Any, path: str, place: str) -> str | None:
-    form = None
+def _form(part: Any, path: str, place: str) -> Form | None:
+    form: Form | None = None
     for normalizer, where in _flattened(part, 'normalizers', path, place):
         kind = _type(normalizer, path, where)
         if kind not in _FORMS or form is not None:
             refuse(path, where, f'the normalizer {kind}')
-        form = kind
+        form = _FORMS[kind]
     return form
 
 

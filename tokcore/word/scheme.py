@@ -102,7 +102,7 @@ class WordScheme(Scheme):
     encoding = WordEncodingOptions
     default_template = '$A </s>'
 
-    split: str = option(
+    split: Literal['space', 'unicode'] = option(
         "space: words stand between U+0020 and line breaks; unicode: between what Python's "
         'str.split cuts at (default: space)',
         ('space', 'unicode'),
