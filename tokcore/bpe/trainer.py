@@ -274,15 +274,12 @@ class _Trainer:
         self._queue = Queue(*(_resized(array, room) for array in self._queue))
 
     def _grow_occurrences(self) -> None:
-        # Stale occurrences go first. Then half as much is free again, or what the next merge needs.
-        size, longest = kernels.compact_occurrences(
-            self._words, self._symbols, self._pairs, self._state[kernels.PAIRS]
-        )
-        self._state[kernels.OCCURRENCES] = size
+        # Afterwards half as much as is used is free, or what the next merge needs.
+        pairs, size = self._pairs, int(self._state[kernels.OCCURRENCES])
+        longest = int((pairs.ends - pairs.starts)[: self._state[kernels.PAIRS]].max())
         room = size + max(size // 2, 2 * longest, _FIRST_OCCURRENCES)
-        if room > len(self._pairs.occurrences):
-            larger = _resized(self._pairs.occurrences[:size], room)
-            self._pairs = self._pairs._replace(occurrences=larger)
+        if room > len(pairs.occurrences):
+            self._pairs = pairs._replace(occurrences=_resized(pairs.occurrences[:size], room))
 
     def _grow_merges(self) -> None:
         if self._state[kernels.MERGES] + _PAUSE > len(self._merges.pairs):

@@ -25,7 +25,8 @@ from tokcore.kernels.jit import kernel_without_allocation
 PAUSED, DONE, EXHAUSTED, DUPLICATE_SYMBOL, SYMBOLS_FULL, PAIRS_FULL, OCCURRENCES_FULL = range(7)
 """Why `merge_pairs` returns: `pause_at` merges are made; the limit of merges or symbols is reached;
 no pair reaches the threshold; the merged string was a symbol already, so that all pairs must be
-counted again; or an array is too small for the next merge, of which nothing is done yet."""
+counted again; or an array is too small for the next merge, of which nothing is done yet. If that
+is the array of occurrences, the lists have been compacted."""
 
 MERGES, SYMBOLS, PAIRS, OCCURRENCES, QUEUED = range(5)
 """How many there are of each, as indices of `state` (int64[5])."""
@@ -136,6 +137,8 @@ def merge_pairs(words, symbols, pairs, queue, neighbors, merges, config, state):
         if index < 0:
             return EXHAUSTED
         full = _full_array(index, pairs, queue, symbols, state)
+        if full == OCCURRENCES_FULL:
+            state[OCCURRENCES] = _compact_occurrences(words, symbols, pairs, state[PAIRS])
         if full != PAUSED:
             return full
         pair, count = pairs.keys[index], pairs.counts[index]
@@ -539,12 +542,9 @@ def list_pairs(words, symbols, pairs, queue, config, state):
 
 
 @kernel_without_allocation
-def compact_occurrences(words, symbols, pairs, size):
-    """Removes stale occurrences and those of merged pairs from the lists of `size` pairs.
-
-    Returns how many occurrences are left, and the length of the longest list.
-    """
-    end = longest = 0
+def _compact_occurrences(words, symbols, pairs, size):
+    """Removes stale occurrences and those of merged pairs; returns how many are left."""
+    end = 0
     for index in range(size):
         start = end
         for i in range(pairs.starts[index], pairs.ends[index]):
@@ -554,8 +554,7 @@ def compact_occurrences(words, symbols, pairs, size):
                 pairs.occurrences[end] = pairs.occurrences[i]
                 end += 1
         pairs.starts[index], pairs.ends[index] = start, end
-        longest = max(longest, end - start)
-    return end, longest
+    return end
 
 
 @kernel_without_allocation
