@@ -1,4 +1,4 @@
-"""Tokens are merged as a plain list would be, however long they are."""
+"""Tokens are merged by rank as a plain list would be, of any length."""
 
 import numpy as np
 import pytest
