@@ -1,8 +1,8 @@
-"""The text of a corpus file, wherever it is: plain, compressed, or a member of an archive.
+"""Reads the text of a corpus file, wherever it is: plain, compressed, or a member of an archive.
 
-Members of one archive are read one after another by one worker, so that the archive is decompressed
-once for all of them. A reader goes on from the last member to the next one that is asked for; it
-begins anew where an index, a zip's directory or a plain tar allow to begin nearer to it.
+One worker reads the members of an archive one after another, so that the archive is decompressed once
+for all of them. A reader goes on from the last member to the next one; it starts again where an index,
+the directory of a zip, or an uncompressed tar allow to begin nearer to that.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import io
 import itertools
 import tempfile
 import zipfile
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from typing import BinaryIO, TypeVar
 
 from tokcore.corpus.archives import PieceReader, is_zip, naming, open_zip_member, opened_zip
@@ -33,23 +33,23 @@ from tokcore.errors import InputError
 T = TypeVar('T')
 
 _LEAST_JUMP = 1 << 20
-"""A nearer member is reached by reading on: opening a file again costs more than a megabyte."""
+"""A nearer member is reached by reading on: opening a file again takes longer than reading this much."""
 
 
 def in_passes(
     elements: Sequence[T], files_of: Callable[[T], tuple[CorpusFile, ...]], pass_bytes: int
 ) -> list[tuple[T, ...]]:
-    """Puts elements together that one worker is to read in one pass, in this order.
+    """Groups elements into passes; one worker reads the elements of a pass in their order.
 
-    An element without members of archives is a pass of its own. Those of the same archives come in
-    the order in which the (first) archive has them, all in one pass where it can only be entered at
-    its beginning. Else passes of about `pass_bytes` begin where the archives can be entered. A pass
-    stands where the first of its elements did.
+    An element without members of archives is a pass of its own. Elements of the same archives are in
+    the order of the (first) archive: in one pass if this can only be read from its beginning, else in
+    passes of about `pass_bytes`, which begin at access points. Passes are in the order of the first
+    of their elements.
 
     Args:
         elements: to be read.
-        files_of: tells what is read of an element, side by side.
-        pass_bytes: of the members' own sizes.
+        files_of: returns the files of an element that are read side by side.
+        pass_bytes: the size of a pass, as the sum of the sizes of members.
     """
     together: dict[tuple[object, ...], list[int]] = {}
     for number, element in enumerate(elements):
@@ -61,11 +61,10 @@ def in_passes(
         together.setdefault(key, []).append(number)
     passes: list[list[int]] = []
     for numbers in together.values():
-        passes += _cut(
-            numbers, [_members(files_of(elements[each])) for each in numbers], pass_bytes
-        )
+        members = [_members(files_of(elements[number])) for number in numbers]
+        passes += _cut(numbers, members, pass_bytes)
     passes.sort(key=min)
-    return [tuple(elements[number] for number in each) for each in passes]
+    return [tuple(elements[number] for number in numbers) for numbers in passes]
 
 
 def _members(files: tuple[CorpusFile, ...]) -> list[MemberFile]:
@@ -76,31 +75,31 @@ def _cut(
     numbers: Sequence[int], members: Sequence[list[MemberFile]], pass_bytes: int
 ) -> list[list[int]]:
     order = sorted(
-        zip(numbers, members, strict=True), key=lambda each: [file.start for file in each[1]]
+        zip(numbers, members, strict=True), key=lambda pair: [file.start for file in pair[1]]
     )
     passes: list[list[int]] = []
     size = 0
     before: list[int] = []
     for number, files in order:
-        entries = [file.access_point for file in files]
-        may_begin = all(entry not in (0, last) for entry, last in zip(entries, before))
+        points = [file.access_point for file in files]
+        may_begin = all(point not in (0, last) for point, last in zip(points, before))
         if not passes or (size >= pass_bytes and may_begin):
             passes.append([])
             size = 0
         passes[-1].append(number)
         size += sum(file.size for file in files)
-        before = entries
+        before = points
     return passes
 
 
 def text_pieces(file: CorpusFile, open_binary: OpenBinary) -> Iterator[bytes]:
-    """Yields a file's (decompressed) text in non-empty pieces of at most `PIECE_BYTES`.
+    """Yields a file's decompressed text in non-empty pieces of at most `PIECE_BYTES`.
 
-    Of members of archives see `reading_on`.
+    Several members of an archive should be read within `reading_on`.
 
     Raises:
         InputError: the file cannot be read, has changed its size, or is compressed and cut off,
-            damaged, followed by something else, or unpacks to far more than it is.
+            damaged, followed by something else, or unpacks to far more than its size.
     """
     if isinstance(file, MemberFile):
         return member_pieces(file, open_binary)
@@ -111,15 +110,15 @@ def text_pieces(file: CorpusFile, open_binary: OpenBinary) -> Iterator[bytes]:
 def reading_on(
     open_binary: OpenBinary, files: Sequence[tuple[CorpusFile, ...]]
 ) -> Iterator[OpenBinary]:
-    """Gives an `OpenBinary` with which archives are read on from member to member.
+    """Provides an `OpenBinary` that reads the members of an archive one after another.
 
     Args:
         open_binary: opens the archives, and all other files.
         files: that will be read, in this order, as tuples of those that are read side by side; each
-            side has a reader of its own. Another order, and other members, may take the reading of
-            an archive from its beginning for each of them.
+            side has a reader of its own. For other members, or in another order, an archive may be
+            read from its beginning for each member.
     """
-    if not any(isinstance(each, MemberFile) for together in files for each in together):
+    if not any(isinstance(file, MemberFile) for side_by_side in files for file in side_by_side):
         yield open_binary
         return
     archives = OpenArchives(open_binary, list(itertools.zip_longest(*files)))
@@ -132,7 +131,7 @@ def reading_on(
 def member_pieces(file: MemberFile, open_binary: OpenBinary) -> Iterator[bytes]:
     """Yields the text of a member in pieces; raises InputError as `text_pieces`.
 
-    Without `reading_on` the archive is read up to the member, from where that can be entered.
+    Without `reading_on` the archive is read from the member's access point.
     """
     if isinstance(open_binary, OpenArchives):
         return open_binary.pieces(file)
@@ -157,7 +156,9 @@ class OpenArchives:
     def pieces(self, file: MemberFile) -> Iterator[bytes]:
         """Yields the text of a member in pieces; raises InputError as `text_pieces`."""
         for reader in self._readers:
-            if not reader.is_busy and (reader.expects(file) or reader.has_just_begun(file)):
+            if not reader.is_busy and (
+                reader.expects(file) or reader.first_piece(file) is not None
+            ):
                 return reader.text(file)
         return _by_itself(file, self._open_binary)
 
@@ -177,33 +178,33 @@ class _Reader:
                 self._expected.setdefault(file.archive.path, []).append(file)
         for of_archive in self._expected.values():
             of_archive.sort(key=_start)
-        self._open: _OpenTar | _OpenZip | None = None
-        self._kept: dict[MemberFile, tuple[int, int]] = {}  # (offset, size) in `_spool`
-        self._spool: BinaryIO | None = None
-        self._begun: tuple[MemberFile, bytes] | None = (
-            None  # the latest member, and its first piece
-        )
-        self.is_busy = False  # while a member is read, from when it is asked for
+        self._tar: _OpenTar | None = None
+        self._zip: _OpenZip | None = None
+        self._spool: BinaryIO | None = None  # a file of members that are needed later
+        self._spooled: dict[MemberFile, tuple[int, int]] = {}  # (offset, size) in `_spool`
+        self._latest: tuple[MemberFile, bytes] | None = None  # the latest member, its first piece
+        self.is_busy = False  # from the call of `text` to the end of the member
 
     def expects(self, file: MemberFile) -> bool:
         of_archive = self._expected.get(file.archive.path, [])
-        place = bisect.bisect_left(of_archive, file.start, key=_start)
-        return place < len(of_archive) and of_archive[place] == file
+        index = bisect.bisect_left(of_archive, file.start, key=_start)
+        return index < len(of_archive) and of_archive[index] == file
 
-    def has_just_begun(self, file: MemberFile) -> bool:
-        """Whether no more than the first piece of a member was read: a header is, before the text."""
-        if self._begun is None or self._begun[0] != file or not isinstance(self._open, _OpenTar):
-            return False
-        return self._open.position == file.start + len(self._begun[1])
+    def first_piece(self, file: MemberFile) -> bytes | None:
+        """Returns a member's first piece if no more was read; a header is read before the text."""
+        if self._latest is None or self._tar is None or self._latest[0] != file:
+            return None
+        first = self._latest[1]
+        return first if self._tar.position == file.start + len(first) else None
 
     def text(self, file: MemberFile) -> Iterator[bytes]:
         """Yields a member's text in small pieces."""
         self.is_busy = True
-        self._forget(file)
+        self._remove_expected(file)
         pieces = self._stored(file)
         if file.extents:
             pieces = _with_zeros(file, pieces)
-        # The archive's own size bounds what a member of a zip unpacks to.
+        # A member of a zip may be compressed: its text is bounded by the size of the archive.
         pieces = bounded(dataclasses.replace(file, size=file.archive.size), pieces)
         if file.compressed:
             stream = io.BufferedReader(PieceReader(pieces), PIECE_BYTES)
@@ -216,80 +217,85 @@ class _Reader:
             self._spool.close()
 
     def _stored(self, file: MemberFile) -> Iterator[bytes]:
-        """Yields what the archive holds of a member, one piece after another."""
+        """Yields a member's bytes as the archive holds them."""
         try:
-            if self.has_just_begun(file):
-                first = self._begun[1]
-                pieces = itertools.chain([first], self._open.pieces(file, len(first)))
-            elif file in self._kept:
-                pieces = self._kept_pieces(*self._kept.pop(file))
+            first = self.first_piece(file)
+            if first is not None and self._tar is not None:
+                pieces: Iterator[bytes] = itertools.chain(
+                    [first], self._tar.pieces(file, len(first))
+                )
+            elif file in self._spooled:
+                pieces = self._spooled_pieces(*self._spooled.pop(file))
+            elif is_zip(file.archive):
+                pieces = self._zip_pieces(file)
             else:
-                pieces = self._reached(file)
+                pieces = self._tar_pieces(file)
             first = next(pieces, b'')
-            self._begun = (file, first)
+            self._latest = (file, first)
             if first:
                 yield first
             yield from pieces
         finally:
             self.is_busy = False
 
-    def _forget(self, file: MemberFile) -> None:
-        """Expects a member once less."""
+    def _remove_expected(self, file: MemberFile) -> None:
         if self.expects(file):
             of_archive = self._expected[file.archive.path]
             del of_archive[bisect.bisect_left(of_archive, file.start, key=_start)]
 
-    def _reached(self, file: MemberFile) -> Iterator[bytes]:
-        if is_zip(file.archive):
-            if not isinstance(self._open, _OpenZip) or self._open.archive != file.archive:
-                self._close_archive()
-                self._open = _OpenZip(file.archive, self._open_binary)
-            return self._open.pieces(file)
-        tar = self._open
-        is_ahead = (
-            isinstance(tar, _OpenTar)
-            and tar.archive == file.archive
-            and tar.position <= file.start
-            and file.access_point <= tar.position + _LEAST_JUMP
-        )
-        if not is_ahead:
+    def _zip_pieces(self, file: MemberFile) -> Iterator[bytes]:
+        if self._zip is None or self._zip.archive != file.archive:
             self._close_archive()
-            self._open = tar = _OpenTar(file.archive, file.access_point, self._open_binary)
-        for each in self._passed_over(file, tar.position):
-            self._keep(each, tar)
+            self._zip = _OpenZip(file.archive, self._open_binary)
+        return self._zip.pieces(file)
+
+    def _tar_pieces(self, file: MemberFile) -> Iterator[bytes]:
+        tar = self._tar
+        if (
+            tar is None
+            or tar.archive != file.archive
+            or tar.position > file.start
+            or file.access_point > tar.position + _LEAST_JUMP
+        ):
+            self._close_archive()
+            self._tar = tar = _OpenTar(file.archive, file.access_point, self._open_binary)
+        for skipped in self._skipped_members(file, tar.position):
+            self._write_to_spool(skipped, tar)
         tar.skip_to(file.start)
         return tar.pieces(file, 0)
 
     def _close_archive(self) -> None:
-        if self._open is not None:
-            self._open.close()
-        self._open = None
+        for archive in (self._tar, self._zip):
+            if archive is not None:
+                archive.close()
+        self._tar = self._zip = None
 
-    def _passed_over(self, file: MemberFile, position: int) -> list[MemberFile]:
-        """The members up to a file that are asked for later, and cannot be entered nearer."""
+    def _skipped_members(self, file: MemberFile, position: int) -> list[MemberFile]:
+        """Returns the members before a file that are needed later and have no nearer access point."""
         of_archive = self._expected.get(file.archive.path, [])
         first = bisect.bisect_left(of_archive, position, key=_start)
         end = bisect.bisect_left(of_archive, file.start, key=_start)
         return [
-            each
-            for each in of_archive[first:end]
-            if each.access_point == 0 and each not in self._kept
+            member
+            for member in of_archive[first:end]
+            if member.access_point == 0 and member not in self._spooled
         ]
 
-    def _keep(self, file: MemberFile, tar: _OpenTar) -> None:
+    def _write_to_spool(self, file: MemberFile, tar: _OpenTar) -> None:
         if self._spool is None:
             self._spool = tempfile.TemporaryFile()
         tar.skip_to(file.start)
-        offset = size = self._spool.seek(0, io.SEEK_END)
+        offset = end = self._spool.seek(0, io.SEEK_END)
         for piece in tar.pieces(file, 0):
             self._spool.write(piece)
-            size += len(piece)
-        self._kept[file] = (offset, size - offset)
+            end += len(piece)
+        self._spooled[file] = (offset, end - offset)
 
-    def _kept_pieces(self, offset: int, size: int) -> Iterator[bytes]:
-        for place in range(offset, offset + size, PIECE_BYTES):
-            self._spool.seek(place)
-            yield read_up_to(self._spool, min(PIECE_BYTES, offset + size - place))
+    def _spooled_pieces(self, offset: int, size: int) -> Iterator[bytes]:
+        assert self._spool is not None
+        for start in range(offset, offset + size, PIECE_BYTES):
+            self._spool.seek(start)
+            yield read_up_to(self._spool, min(PIECE_BYTES, offset + size - start))
 
 
 def _start(file: MemberFile) -> int:
@@ -297,31 +303,31 @@ def _start(file: MemberFile) -> int:
 
 
 class _OpenTar:
-    """The text of a tar, read on from a byte where it can be entered."""
+    """Reads the text of a tar from an access point on."""
 
-    def __init__(self, archive: CorpusFile, entry: int, open_binary: OpenBinary):
+    def __init__(self, archive: CorpusFile, access_point: int, open_binary: OpenBinary):
         self.archive = archive
-        self.position = entry
-        self._piece, self._used = b'', 0  # the latest piece, and how much of it was given
+        self.position = access_point
+        self._piece, self._used = b'', 0  # the latest piece, and how much of it was returned
         if not archive.compressed:
-            self._pieces = _stored_from(archive, entry, open_binary)
-        elif entry:
-            self._pieces = text_from(archive, entry, open_binary)
+            self._pieces = _stored_from(archive, access_point, open_binary)
+        elif access_point:
+            self._pieces = text_from(archive, access_point, open_binary)
         else:
             self._pieces = unpacked_pieces(archive, open_binary)
 
-    def pieces(self, file: MemberFile, already: int) -> Iterator[bytes]:
-        """Yields what follows of a member, of which so many bytes were read."""
+    def pieces(self, file: MemberFile, bytes_read: int) -> Iterator[bytes]:
+        """Yields the rest of a member, of which some bytes were read."""
         size = sum(size for _, size in file.extents) if file.extents else file.size
-        left = size - already
+        left = size - bytes_read
         while left:
             piece = self._next(left)
             left -= len(piece)
             yield piece
 
-    def skip_to(self, place: int) -> None:
-        while self.position < place:
-            self._next(place - self.position)
+    def skip_to(self, position: int) -> None:
+        while self.position < position:
+            self._next(position - self.position)
 
     def close(self) -> None:
         self._pieces.close()
@@ -340,7 +346,9 @@ class _OpenTar:
         return piece
 
 
-def _stored_from(file: CorpusFile, start: int, open_binary: OpenBinary) -> Iterator[bytes]:
+def _stored_from(
+    file: CorpusFile, start: int, open_binary: OpenBinary
+) -> Generator[bytes, None, None]:
     with open_stored(file, open_binary) as stream:
         stream.seek(start)
         while piece := stream.read(PIECE_BYTES):
@@ -348,7 +356,7 @@ def _stored_from(file: CorpusFile, start: int, open_binary: OpenBinary) -> Itera
 
 
 class _OpenZip:
-    """A zip, whose members are read in any order."""
+    """Reads the members of a zip, in any order."""
 
     def __init__(self, archive: CorpusFile, open_binary: OpenBinary):
         self.archive = archive
@@ -378,17 +386,17 @@ class _OpenZip:
 
 
 def _with_zeros(file: MemberFile, pieces: Iterator[bytes]) -> Iterator[bytes]:
-    """The text of a sparse file, from the bytes of it that are not zeros."""
+    """Yields the bytes of a sparse file, from those of its extents."""
     stream = io.BufferedReader(PieceReader(pieces), PIECE_BYTES)
-    place = 0
+    position = 0
     for offset, size in [*file.extents, (file.size, 0)]:
-        while place < offset:
-            zeros = bytes(min(PIECE_BYTES, offset - place))
-            place += len(zeros)
+        while position < offset:
+            zeros = bytes(min(PIECE_BYTES, offset - position))
+            position += len(zeros)
             yield zeros
-        while place < offset + size:
-            piece = read_up_to(stream, min(PIECE_BYTES, offset + size - place))
+        while position < offset + size:
+            piece = read_up_to(stream, min(PIECE_BYTES, offset + size - position))
             if not piece:
                 raise InputError(f'{file.path} has fewer bytes than its header tells; get it again')
-            place += len(piece)
+            position += len(piece)
             yield piece

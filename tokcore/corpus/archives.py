@@ -1,7 +1,7 @@
-"""Members of archives, `texts.tgz!news/a.en`: listed, and opened as streams.
+"""Lists the members of archives, as `texts.tgz!news/a.en`, and opens those of zips.
 
-tar is Python's, over any compression that files may have; zip is Python's too. Nothing is unpacked
-to disk, so a member's name is never a path.
+Python's tarfile reads tars in any compression that files may have; Python's zipfile reads zips. No
+member is unpacked to a file of its name, so a name in an archive is never used as a path.
 """
 
 from __future__ import annotations
@@ -16,11 +16,12 @@ import re
 import stat
 import struct
 import tarfile
+import typing
 import zipfile
 import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import BinaryIO
+from typing import IO, Any, BinaryIO
 
 from tokcore.corpus.corpus import CorpusFile, MemberFile, OpenBinary
 from tokcore.corpus.seekable import may_have_index, part_ends
@@ -34,19 +35,22 @@ from tokcore.corpus.storage import (
 )
 from tokcore.errors import InputError
 
+if typing.TYPE_CHECKING:
+    from typing_extensions import Self
+
 _NAME = re.compile(
     r'(?P<archive>.*?\.(?:tar|tgz|tbz2?|txz|tzst|tar\.(?:gz|bz2|xz|zst)|zip))!(?P<member>.+)',
     re.DOTALL | re.IGNORECASE,
 )
 
 _MOST_HEADER_BYTES = 16 << 20
-"""Of a member of a tar, with its long name and whatever else there is: Python holds all of it."""
+"""The largest header of a member of a tar, with its long name and so on: Python holds all of it."""
 
 _BEGINNING_BYTES = 16
-"""Of a member, which tell how it is compressed."""
+"""The first bytes of a member, which show how it is compressed."""
 
 _ZIP_END_BYTES = 22
-"""Of what ends a zip, without its comment."""
+"""The size of the record at the end of a zip, without its comment."""
 
 _FAILURES = (
     tarfile.TarError, zipfile.BadZipFile, zlib.error, lzma.LZMAError, struct.error,
@@ -61,55 +65,55 @@ def archive_and_member(path: str) -> tuple[str, str] | None:
 
 
 class ArchiveLists:
-    """The members of archives, each of which is read once, however often it is asked about."""
+    """Lists the members of archives; each archive is read once."""
 
     def __init__(self, open_binary: OpenBinary):
         self._open_binary = open_binary
         self._entries: dict[CorpusFile, list[_Entry]] = {}
 
     def find(self, archive: CorpusFile, pattern: str) -> list[MemberFile]:
-        """Returns the files of an archive that a pattern means, in the order of their names.
+        """Returns the files of an archive that match a pattern, in the order of their names.
 
-        A name that is a member's stands for that one, whatever is in it.
+        The exact name of a member matches that one, even if it has wildcards.
 
         Raises:
-            InputError: the archive cannot be read or is damaged, has no such file, or several of one
-                name, or one whose name is not UTF-8, or that cannot be unpacked here.
+            InputError: the archive cannot be read or is damaged, no file matches, two files have one
+                name, or a file has a name that is not UTF-8 or cannot be unpacked here.
         """
         entries = self._entries.get(archive)
         if entries is None:
             listing = _zip_entries if is_zip(archive) else _tar_entries
             entries = self._entries[archive] = listing(archive, self._open_binary)
-        names = _chosen_names(archive, [each.name for each in entries], pattern)
-        by_name = {each.name: each for each in entries}
+        names = _matching_names(archive, [entry.name for entry in entries], pattern)
+        by_name = {entry.name: entry for entry in entries}
         chosen = [by_name[name] for name in names]
         if is_zip(archive):
-            kinds = _zip_compressions(archive, chosen, self._open_binary)
+            compressions = _zip_compressions(archive, chosen, self._open_binary)
         else:
-            kinds = [each.compressed for each in chosen]
+            compressions = [entry.compressed for entry in chosen]
         return [
             MemberFile(
-                f'{archive.path}!{each.name}',
-                f'{archive.name}!{each.name}',
-                each.size,
-                kind,
+                f'{archive.path}!{entry.name}',
+                f'{archive.name}!{entry.name}',
+                entry.size,
+                compression,
                 archive,
-                each.start,
-                each.entry,
-                each.extents,
+                entry.start,
+                entry.access_point,
+                entry.extents,
             )
-            for each, kind in zip(chosen, kinds, strict=True)
+            for entry, compression in zip(chosen, compressions, strict=True)
         ]
 
 
 def is_zip(archive: CorpusFile) -> bool:
-    """Tells whether an archive is a zip, by its name; all others are tars."""
+    """Returns whether an archive is a zip, by its name; all others are tars."""
     return archive.path.lower().endswith('.zip')
 
 
 @contextlib.contextmanager
 def opened_zip(archive: CorpusFile, open_binary: OpenBinary) -> Iterator[zipfile.ZipFile]:
-    """Opens a zip; raises InputError where it is damaged, or something stands around it."""
+    """Opens a zip; raises InputError if it is damaged, or if there are bytes before or after it."""
     with open_stored(archive, open_binary) as stream, contextlib.ExitStack() as stack:
         with naming(archive):
             opened = stack.enter_context(zipfile.ZipFile(stream))
@@ -117,18 +121,18 @@ def opened_zip(archive: CorpusFile, open_binary: OpenBinary) -> Iterator[zipfile
         yield opened
 
 
-def open_zip_member(archive: CorpusFile, opened: zipfile.ZipFile, name: str) -> BinaryIO:
+def open_zip_member(archive: CorpusFile, opened: zipfile.ZipFile, name: str) -> IO[bytes]:
     """Opens a member of a zip.
 
     Raises:
-        InputError: it is encrypted, packed by a method that may unpack without bound, or damaged.
+        InputError: it is encrypted, packed by a method whose output cannot be bounded, or damaged.
     """
     with naming(archive):
         member = opened.getinfo(name)
         if member.flag_bits & 1:
             raise InputError(f'{archive.path}!{name} is encrypted; unpack it')
         if member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
-            # Python unpacks others without a bound of what comes out at once.
+            # For other methods Python has no limit to the output of one call.
             raise InputError(
                 f'{archive.path}!{name} is packed by another method than deflate; unpack it, or '
                 'pack it so'
@@ -138,14 +142,14 @@ def open_zip_member(archive: CorpusFile, opened: zipfile.ZipFile, name: str) -> 
 
 @contextlib.contextmanager
 def naming(archive: CorpusFile) -> Iterator[None]:
-    """Raises InputError, with the archive's name, for what Python refuses in an archive."""
+    """Raises InputError, with the archive's name, for the errors of Python's tarfile and zipfile."""
     try:
         yield
     except InputError:
         raise
     except _FAILURES as error:
         if isinstance(error, OSError) and error.errno is not None:
-            raise  # of the system, and not of what decompresses
+            raise  # from the operating system, not from decompression
         reason = ' '.join(str(error).split())[:200] or type(error).__name__
         raise InputError(
             f'{archive.path} is damaged or no archive ({reason}); get it again'
@@ -154,18 +158,18 @@ def naming(archive: CorpusFile) -> Iterator[None]:
 
 @dataclass(frozen=True, slots=True)
 class _Entry:
-    """What an archive tells of a file, as `MemberFile` has it; of a zip not how it is compressed."""
+    """The attributes of a `MemberFile` that its archive records; of a zip without the compression."""
 
     name: str
     size: int
     start: int
-    entry: int
+    access_point: int
     compressed: Compression = False
     extents: tuple[tuple[int, int], ...] = ()
 
 
-def _chosen_names(archive: CorpusFile, there: list[str], pattern: str) -> list[str]:
-    counts = collections.Counter(there)
+def _matching_names(archive: CorpusFile, members: list[str], pattern: str) -> list[str]:
+    counts = collections.Counter(members)
     names = sorted(counts, key=lambda name: name.encode('utf-8', 'surrogateescape'))
     chosen = [pattern] if pattern in counts else fnmatch.filter(names, pattern)
     if not chosen:
@@ -176,7 +180,7 @@ def _chosen_names(archive: CorpusFile, there: list[str], pattern: str) -> list[s
             raise InputError(
                 f'{archive.path} has several files {name!r} in it; pack it again with one of them'
             )
-        if any('\ud800' <= each < '\ue000' for each in name):
+        if any('\ud800' <= character < '\ue000' for character in name):
             raise InputError(
                 f'{archive.path} has a file whose name is not UTF-8, {name!a}; choose others, or '
                 'pack it under another name'
@@ -189,7 +193,7 @@ def _shown(name: str) -> str:
 
 
 def _tar_entries(archive: CorpusFile, open_binary: OpenBinary) -> list[_Entry]:
-    """Reads a whole tar. `extents` and the like are as the headers tell them."""
+    """Lists a tar by reading all of it; `extents` and so on are as the headers say."""
     ends = part_ends(archive, open_binary) if may_have_index(archive) else ()
     part_starts = [0, *ends[:-1]]
     entries = []
@@ -197,7 +201,7 @@ def _tar_entries(archive: CorpusFile, open_binary: OpenBinary) -> list[_Entry]:
     stream = io.BufferedReader(reader, PIECE_BYTES)
     with contextlib.ExitStack() as stack:
         with naming(archive), reader.at_most(_MOST_HEADER_BYTES):
-            tar = stack.enter_context(
+            tar: Any = stack.enter_context(  # some of its attributes have no types
                 tarfile.open(fileobj=stream, mode='r|', tarinfo=_Member, encoding='utf-8')
             )
         while True:
@@ -209,24 +213,26 @@ def _tar_entries(archive: CorpusFile, open_binary: OpenBinary) -> list[_Entry]:
                 if member.isreg():
                     start = member.offset_data
                     if not archive.compressed:
-                        entry = start
+                        access_point = start
                     else:
-                        entry = part_starts[bisect.bisect_right(part_starts, start) - 1]
-                    beginning = tar.extractfile(member).read(_BEGINNING_BYTES)
-                    extents = tuple(member.sparse or ()) if member.issparse() else ()
+                        access_point = part_starts[bisect.bisect_right(part_starts, start) - 1]
+                    data = tar.extractfile(member)
+                    assert data is not None, 'a regular file has data'
+                    beginning = data.read(_BEGINNING_BYTES)
+                    sparse: Any = member.sparse if member.issparse() else None
                     entries.append(
                         _Entry(
                             member.name,
                             member.size,
                             start,
-                            entry,
+                            access_point,
                             compression_of_bytes(beginning),
-                            extents,
+                            tuple(sparse or ()),
                         )
                     )
-                tar.members.clear()  # which holds all of them otherwise, however many there are
+                tar.members.clear()  # tarfile would keep all of them in memory
                 if tar.fileobj.tell() < tar.offset:
-                    tar.fileobj.seek(tar.offset - 1)  # so that `next` reads a header alone
+                    tar.fileobj.seek(tar.offset - 1)  # so that `next` reads no more than a header
         with naming(archive):
             while rest := tar.fileobj.read(PIECE_BYTES):
                 if rest.strip(b'\0'):
@@ -235,13 +241,13 @@ def _tar_entries(archive: CorpusFile, open_binary: OpenBinary) -> list[_Entry]:
 
 
 class _Member(tarfile.TarInfo):
-    """A member of a tar, which ends where it says so: Python takes any wrong header for its end."""
+    """Raises ReadError at a damaged header, which tarfile takes for the end of the tar."""
 
     @classmethod
-    def fromtarfile(cls, tar: tarfile.TarFile) -> tarfile.TarInfo:
+    def fromtarfile(cls, tar: tarfile.TarFile) -> Self:
         try:
             return super().fromtarfile(tar)
-        except tarfile.EOFHeaderError:
+        except tarfile.EOFHeaderError:  # type: ignore[attr-defined]  # not in the stubs
             raise
         except tarfile.HeaderError as error:
             raise tarfile.ReadError(f'{error} at byte {tar.offset}') from error
@@ -250,10 +256,10 @@ class _Member(tarfile.TarInfo):
 def _zip_entries(archive: CorpusFile, open_binary: OpenBinary) -> list[_Entry]:
     with opened_zip(archive, open_binary) as opened:
         return [
-            _Entry(each.filename, each.file_size, each.header_offset, each.header_offset)
-            for each in opened.infolist()
-            # A name may be empty, which `is_dir` does not expect.
-            if not each.filename.endswith('/') and not stat.S_ISLNK(each.external_attr >> 16)
+            _Entry(info.filename, info.file_size, info.header_offset, info.header_offset)
+            for info in opened.infolist()
+            # `is_dir` fails at an empty name.
+            if not info.filename.endswith('/') and not stat.S_ISLNK(info.external_attr >> 16)
         ]
 
 
@@ -261,24 +267,24 @@ def _zip_compressions(
     archive: CorpusFile, chosen: list[_Entry], open_binary: OpenBinary
 ) -> list[Compression]:
     with opened_zip(archive, open_binary) as opened:
-        kinds = []
-        for each in chosen:
-            with open_zip_member(archive, opened, each.name) as stream, naming(archive):
-                kinds.append(compression_of_bytes(stream.read(_BEGINNING_BYTES)))
-        return kinds
+        compressions = []
+        for entry in chosen:
+            with open_zip_member(archive, opened, entry.name) as stream, naming(archive):
+                compressions.append(compression_of_bytes(stream.read(_BEGINNING_BYTES)))
+        return compressions
 
 
 def _check_ends(stream: BinaryIO, opened: zipfile.ZipFile, size: int) -> None:
-    """Raises BadZipFile where something stands before or behind a zip, which Python passes over."""
+    """Raises BadZipFile if there are bytes before or after the zip, which zipfile ignores."""
     stream.seek(max(0, size - _ZIP_END_BYTES - len(opened.comment)))
     if read_up_to(stream, 4) != b'PK\x05\x06':
         raise zipfile.BadZipFile('something follows its end')
-    if min((each.header_offset for each in opened.infolist()), default=0) > 0:
+    if min((info.header_offset for info in opened.infolist()), default=0) > 0:
         raise zipfile.BadZipFile('something stands before its first file')
 
 
 class PieceReader(io.RawIOBase):
-    """Pieces of bytes, none of them empty, as a file."""
+    """Reads pieces of bytes, none of them empty, as a file."""
 
     def __init__(self, pieces: Iterator[bytes]):
         self._pieces = pieces
@@ -288,7 +294,7 @@ class PieceReader(io.RawIOBase):
     def readable(self) -> bool:
         return True
 
-    def readinto(self, buffer: memoryview) -> int:
+    def readinto(self, buffer: Any, /) -> int:
         if not self._left:
             self._left = memoryview(next(self._pieces, b''))
         size = min(len(self._left), len(buffer))
@@ -302,7 +308,7 @@ class PieceReader(io.RawIOBase):
 
     @contextlib.contextmanager
     def at_most(self, size: int) -> Iterator[None]:
-        """Raises tarfile.ReadError where more is read within."""
+        """Raises tarfile.ReadError if more bytes are read within the context."""
         self._most = size
         yield
         self._most = None

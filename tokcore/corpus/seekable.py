@@ -1,9 +1,9 @@
 """The text of a compressed file from any byte on, where the file has an index of its parts.
 
-xz: the indexes at the ends of its streams list blocks that can be decoded alone (the .xz file
-format, version 1.2.1, sections 2 and 4); xz writes several with threads or `--block-size`.
-zstd: a seek table in a skippable frame at the end (the Zstandard seekable format, version 0.1.0, of
-zstd's `contrib/seekable_format`). Its own checksums, XXH64 of each frame's text, are not compared.
+xz: the index at the end of each stream lists blocks that can be decompressed alone (.xz file format,
+version 1.2.1, sections 2 and 4); xz writes several with threads or `--block-size`. zstd: a skippable
+frame at the end is a seek table (Zstandard seekable format, version 0.1.0, in zstd's
+`contrib/seekable_format`); its checksums, XXH64 of each frame's text, are not verified.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from __future__ import annotations
 import itertools
 import struct
 import zlib
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from dataclasses import dataclass
 from typing import BinaryIO
 
@@ -30,10 +30,10 @@ from tokcore.errors import InputError
 _HEADER = b'\xfd7zXZ\x00'
 _FOOTER = b'YZ'
 _FRAME_BYTES = 12
-"""Of a stream's header, and of its footer."""
+"""The size of a stream's header, and of its footer."""
 
 _PADDING_BYTES = 64 << 10
-"""Read at a time to pass over what pads a stream."""
+"""The bytes read at a time to skip the padding after a stream."""
 
 _SKIPPABLE = 0x184D2A5E
 _SEEKABLE = 0x8F92EAB1
@@ -42,18 +42,18 @@ _FOOT = struct.Struct('<IBI')
 _CHECKSUMS, _RESERVED = 0x80, 0x7C
 
 MOST_INDEX_BYTES = 1 << 20
-"""The largest index that is read: it lists some terabytes, and is held as a list of parts."""
+"""The largest index that is read: it can list some terabytes, and becomes a list of parts in memory."""
 
 
 def may_have_index(file: CorpusFile) -> bool:
-    """Tells whether a file may be read by an index of parts: a member of an archive never is."""
+    """Returns whether a file may have an index of parts; members of archives are read without."""
     return file.compressed in _INDEXES and not isinstance(file, MemberFile)
 
 
 def part_ends(file: CorpusFile, open_binary: OpenBinary) -> tuple[int, ...]:
-    """Returns where, in a file's text, each of its parts ends; nothing if it has no sound index.
+    """Returns where each part ends in a file's text; empty if the file has no valid index.
 
-    A file that unpacks to far more than it stores is given none, and refused when it is read.
+    It is empty too for a file that unpacks to too much for its size, which is refused when it is read.
 
     Raises:
         InputError: it cannot be read, or has changed its size.
@@ -64,10 +64,12 @@ def part_ends(file: CorpusFile, open_binary: OpenBinary) -> tuple[int, ...]:
     return () if not ends or is_bomb(file, ends[-1]) else ends
 
 
-def text_from(file: CorpusFile, offset: int, open_binary: OpenBinary) -> Iterator[bytes]:
+def text_from(
+    file: CorpusFile, offset: int, open_binary: OpenBinary
+) -> Generator[bytes, None, None]:
     """Yields the text of a file with an index, in pieces, from a byte of the text on.
 
-    Only the part with that byte and those after it are decoded, each when it is reached.
+    Only the part with that byte and the later ones are decompressed, one after another.
 
     Raises:
         InputError: the file cannot be read, has changed, is damaged, or its index is wrong.
@@ -90,10 +92,10 @@ def text_from(file: CorpusFile, offset: int, open_binary: OpenBinary) -> Iterato
 
 
 def xz_blocks(stream: BinaryIO, size: int) -> list[TextPart] | None:
-    """Returns the blocks of all streams of a file of so many bytes, in order.
+    """Returns the blocks of all streams of an xz file with `size` bytes, in order.
 
-    None if its indexes are damaged, or larger than `MOST_INDEX_BYTES`: such a file is to be decoded
-    from its beginning, which says what is wrong.
+    None if an index is damaged, or if they are larger than `MOST_INDEX_BYTES` together. Decompressing
+    such a file from its beginning shows what is wrong.
     """
     streams: list[list[TextPart]] = []
     end, left = size, MOST_INDEX_BYTES
@@ -119,10 +121,10 @@ def xz_blocks(stream: BinaryIO, size: int) -> list[TextPart] | None:
 
 
 def zstd_frames(stream: BinaryIO, size: int) -> list[TextPart] | None:
-    """Returns the frames of a file of so many bytes, in order.
+    """Returns the frames of a zstd file with `size` bytes, in order.
 
-    None if it has no seek table, or one that does not go with it, or is larger than
-    `MOST_INDEX_BYTES`: such a file is to be decoded from its beginning.
+    None if it has no seek table, or one that does not match the file or is larger than
+    `MOST_INDEX_BYTES`: such a file must be decompressed from its beginning.
     """
     if size < _HEAD.size + _FOOT.size:
         return None
@@ -142,21 +144,21 @@ def zstd_frames(stream: BinaryIO, size: int) -> list[TextPart] | None:
     table = read_up_to(stream, size - begin)
     if _HEAD.unpack_from(table) != (_SKIPPABLE, content_bytes):
         return None
-    parts, place = [], 0
+    parts, start = [], 0
     for entry in range(_HEAD.size, _HEAD.size + frames * entry_bytes, entry_bytes):
         stored, text = _HEAD.unpack_from(table, entry)
-        parts.append(TextPart(place, place + stored, text))
-        place += stored
-    return parts if place == begin else None
+        parts.append(TextPart(start, start + stored, text))
+        start += stored
+    return parts if start == begin else None
 
 
 def _before_padding(stream: BinaryIO, end: int) -> int:
-    """Where the last stream before a byte ends; zeros between streams are padding."""
+    """Returns where the last stream before a byte ends; zeros between streams are padding."""
     while end > 0:
         start = max(0, end - _PADDING_BYTES)
-        kept = len(_read(stream, start, end).rstrip(b'\0'))
-        if kept:
-            return start + kept
+        size = len(_read(stream, start, end).rstrip(b'\0'))
+        if size:
+            return start + size
         end = start
     return end
 
@@ -167,24 +169,24 @@ def _read(stream: BinaryIO, start: int, end: int) -> bytes:
 
 
 def _records(index: bytes) -> list[tuple[int, int]] | None:
-    """Of each block the bytes stored without padding, and those of its text; None of a damaged index."""
+    """Returns each block's stored size, without padding, and its text's; None if the index is damaged."""
     if index[:1] != b'\0' or index[-4:] != _crc32(index[:-4]):
         return None
-    numbers, place = [], 1
-    wanted = 1
-    while len(numbers) < wanted:
+    numbers: list[int] = []
+    position, expected = 1, 1
+    while len(numbers) < expected:
         number = shift = 0
         while True:
-            if place >= len(index) - 4 or shift > 56:
+            if position >= len(index) - 4 or shift > 56:
                 return None
-            byte = index[place]
-            place += 1
+            byte = index[position]
+            position += 1
             number |= (byte & 0x7F) << shift
             shift += 7
             if byte < 0x80:
                 break
         numbers.append(number)
-        wanted = 1 + 2 * numbers[0]
+        expected = 1 + 2 * numbers[0]
     return list(zip(numbers[1::2], numbers[2::2], strict=True))
 
 
@@ -199,7 +201,7 @@ def _block_parts(records: list[tuple[int, int]], begin: int, flags: bytes) -> li
 
 
 def _tail(stored: int, text: int, flags: bytes) -> bytes:
-    """What makes a block a whole stream: an index of that block, and a footer."""
+    """Returns the bytes that complete a stream of one block: its index and a footer."""
     index = b'\0\1' + _variable(stored) + _variable(text)
     index += bytes(-len(index) % 4)
     index += _crc32(index)
@@ -228,18 +230,18 @@ class TextPart:
     """A block of an xz file, or a frame of a zstd one.
 
     Attributes:
-        start: of its bytes as stored.
-        end: where these end.
-        text_bytes: what it unpacks to, as the file's index says.
-        before: what makes these bytes a whole stream, in front of them.
-        behind: the same, behind them.
+        start: of its stored bytes.
+        end: of its stored bytes.
+        text_bytes: the size of its text, as the file's index says.
+        before: bytes to put before the stored ones to make a whole stream.
+        after: bytes to put after them.
     """
 
     start: int
     end: int
     text_bytes: int
     before: bytes = b''
-    behind: bytes = b''
+    after: bytes = b''
 
 
 _INDEXES = {XZ: xz_blocks, ZSTD: zstd_frames}
@@ -265,20 +267,20 @@ def _part_pieces(file: CorpusFile, stream: BinaryIO, part: TextPart) -> Iterator
 
 
 class _PartStream:
-    """A part's bytes as a whole stream, of a file in which nobody else reads meanwhile."""
+    """Reads a part as a whole stream, from a file in which nobody else seeks meanwhile."""
 
     def __init__(self, stream: BinaryIO, part: TextPart):
         self._stream = stream
-        self._before, self._behind = part.before, part.behind
+        self._before, self._after = part.before, part.after
         self._left = part.end - part.start
         stream.seek(part.start)
 
-    def read(self, size: int) -> bytes:
+    def read(self, size: int = -1, /) -> bytes:
         if self._before:
             data, self._before = self._before[:size], self._before[size:]
         elif self._left:
             data = read_up_to(self._stream, min(size, self._left))
             self._left = self._left - len(data) if data else 0
         else:
-            data, self._behind = self._behind[:size], self._behind[size:]
+            data, self._after = self._after[:size], self._after[size:]
         return data

@@ -109,7 +109,7 @@ def compression_of(path: str, open_binary: OpenBinary) -> Compression:
     return False
 
 
-def unpacked_pieces(file: CorpusFile, open_binary: OpenBinary) -> Iterator[bytes]:
+def unpacked_pieces(file: CorpusFile, open_binary: OpenBinary) -> Generator[bytes, None, None]:
     """Yields the decompressed text of a file, not of a member of an archive, in pieces.
 
     `archive_reading.text_pieces` does so for both.
