@@ -1,8 +1,8 @@
-"""Runs pipelines on the engine that the user chose.
+"""Runs pipelines on the runner that the user chose.
 
-A name is mapped to a runner and Beam's options. What the runner lacks (packages, options, a job
-server) is refused before any work. When a pipeline fails, a user's mistake is found however deeply
-the runner has wrapped it, and Beam's own logs of it are kept short.
+A name is mapped to a runner and Beam's options. If the runner lacks something (a package, an option,
+a job server), it is refused before any work. When a pipeline fails, a user's mistake is recognized
+however deeply the runner has wrapped it, and Beam's own logs of it are left out.
 """
 
 import contextlib
@@ -65,9 +65,9 @@ _PRESETS = {
     'SparkRunner': spark_runner,
     'PrismRunner': prism_runner,
     'PortableRunner': portable_runner,
-    'SwitchingDirectRunner': prism_runner,  # what extends it; itself it is never taken
+    'SwitchingDirectRunner': prism_runner,  # for runners that extend it; by itself it is local
 }
-"""By Beam's name what makes a `Runner` of Beam's options."""
+"""For Beam's name of a runner the function that makes a `Runner` of Beam's options."""
 
 _KNOWN_RUNNERS = {path: path.rpartition('.')[2] for path in StandardOptions.ALL_KNOWN_RUNNERS}
 
@@ -76,14 +76,14 @@ _CANCEL_SECONDS = 30
 _USER_ERROR = re.compile(r'tokcore\.errors\.(\w+): (.*)')
 _STEP_NOTE = re.compile(r" \[while running '.*")
 
-# Beam's modules that log options as they were given.
-_TELLING_LOGGERS = (
+# Beam's modules that log options as the user typed them.
+_OPTION_LOGGERS = (
     'apache_beam.options.pipeline_options',
     'apache_beam.utils.subprocess_server',
 )
 
-# Beam's module that logs what a step raised, with its traceback, and raises it too.
-_RAISING_LOGGER = 'apache_beam.runners.common'
+# Beam's module that logs the error of a step, with its traceback, and also raises it.
+_STEP_LOGGER = 'apache_beam.runners.common'
 
 RunPipeline = Callable[[Callable[[beam.Pipeline], None]], None]
 """As `Engine.run`: runs a pipeline, which it builds by a function, and waits for its end."""
@@ -91,17 +91,25 @@ RunPipeline = Callable[[Callable[[beam.Pipeline], None]], None]
 
 @dataclass(frozen=True)
 class Engine:
-    """A runner with its options, and how many work items a worker keeps in flight."""
+    """A runner with its options.
+
+    Attributes:
+        runner: its capabilities.
+        flags: all of Beam's options, those of the runner among them.
+        workers: the work items that a worker process keeps in flight.
+        deadline: seconds that each pipeline may take; None: any time.
+        scheme: the workers run its kernels.
+    """
 
     runner: Runner
-    flags: tuple[str, ...]  # the runner's among them
+    flags: tuple[str, ...]
     workers: int
-    deadline: float | None = None  # seconds for each pipeline
-    scheme: Scheme = dataclasses.field(default_factory=find_scheme)  # whose kernels workers run
+    deadline: float | None = None
+    scheme: Scheme = dataclasses.field(default_factory=find_scheme)
 
     def options(self) -> PipelineOptions:
         options = PipelineOptions(list(self.flags))
-        # All DoFns live in modules; the main session would only add what pickling can fail on.
+        # All DoFns are in modules; the main session would only add objects that pickling can fail on.
         options.view_as(SetupOptions).save_main_session = False
         return options
 
@@ -109,8 +117,8 @@ class Engine:
         """Builds a pipeline, runs it and waits for its end.
 
         Raises:
-            InputError: a worker met a user's mistake, on whichever side of a process border, or
-                the system refused it something; or the cluster does not take the job.
+            InputError: a user's mistake, in this process or in a worker's; the system refused
+                something; or the cluster does not take the job.
             RuntimeError: the pipeline failed otherwise, or did not end in time and was cancelled.
         """
         self.compile_first(functools.partial(compile_kernels, self.scheme))
@@ -129,7 +137,7 @@ class Engine:
             raise RuntimeError(f'the pipeline ended in state {state}')
 
     def compile_first(self, compile_all: Callable[[], None]) -> None:
-        """Compiles kernels for worker processes, each of which would do it; here they can wait."""
+        """Compiles kernels before worker processes start, each of which would compile them too."""
         if not self.runner.in_process:
             compile_all()
 
@@ -146,10 +154,10 @@ class Engine:
     def _wait(self, result: PipelineResult) -> str | None:
         if self.deadline is None:
             return result.wait_until_finish()
-        # Beam takes milliseconds, and gives the state that the pipeline is then in.
+        # Beam takes milliseconds, and returns the state of the pipeline after them.
         state = result.wait_until_finish(duration=round(self.deadline * 1000))
         if state is not None and not PipelineState.is_terminal(state):
-            # What does not end may not answer either, so nothing waits for the answer long.
+            # A pipeline that does not end may not answer either, so the wait is bounded.
             cancelling = threading.Thread(target=result.cancel, daemon=True)
             cancelling.start()
             cancelling.join(_CANCEL_SECONDS)
@@ -161,18 +169,18 @@ class Engine:
 
 
 def check_engine(engine: Engine) -> None:
-    """Refuses an engine that cannot work, or would take from the network what nobody asked for.
+    """Refuses an engine that cannot work, or that would download what the user did not ask for.
 
     Raises:
-        InputError: there is no such runner here, it lacks options, or it would download a program.
+        InputError: the runner is not installed, lacks options, or would download a program.
     """
     flags = [flag for flag in engine.flags if not flag.startswith('--runner=')]
     name, options = engine.runner.name, engine.options()
     if name == LOCAL_RUNNER and not flags:
         return
-    kinds = type(_beam_runner(name)).__mro__
-    # One of somebody's own starts what the one starts that it extends; a portable one may not.
-    extended = [kind.__name__ for kind in kinds if kind is not PortableRunner]
+    bases = type(_beam_runner(name)).__mro__
+    # A user's own class starts what its base class starts, unless that is the portable runner.
+    extended = [base.__name__ for base in bases if base is not PortableRunner]
     runner = preset(name, options, extended)
     if not options.view_as(PortableOptions).job_endpoint:
         runner.refuse_unasked(name, options)
@@ -186,12 +194,14 @@ def check_engine(engine: Engine) -> None:
             _try(options, engine.runner.in_process)
     except Exception as error:
         reason = text_without_secrets(in_a_line(error), engine.flags)
-        given = ' '.join(without_secrets(engine.flags))
-        raise InputError(f'Beam cannot work with {given}: {reason}; change its options') from error
+        shown_flags = ' '.join(without_secrets(engine.flags))
+        raise InputError(
+            f'Beam cannot work with {shown_flags}: {reason}; change its options'
+        ) from error
 
 
 def _try(options: PipelineOptions, in_process: bool) -> None:
-    """Begins a pipeline, and in this process runs it: so what Beam cannot do shows."""
+    """Constructs a pipeline, and runs it if that is in this process, to see whether Beam can."""
     pipeline = beam.Pipeline(options=options)
     if in_process:
         pipeline | beam.Create([(0, 0)]) | beam.Reshuffle() | beam.CombinePerKey(sum)
@@ -200,7 +210,7 @@ def _try(options: PipelineOptions, in_process: bool) -> None:
 
 @contextlib.contextmanager
 def _quiet() -> Iterator[None]:
-    """Keeps what is logged on the way: the exception tells it too."""
+    """Suppresses the log while the block runs: the exception says the same."""
     before = logging.root.manager.disable
     logging.disable(logging.CRITICAL)
     try:
@@ -220,16 +230,16 @@ def _beam_runner(name: str) -> PipelineRunner:
         ) from error
     except Exception as error:
         raise InputError(
-            f'--runner {name!r} is no runner of Beam; give local, FlinkRunner, '
+            f'--runner {name!r} is not a runner of Beam; give local, FlinkRunner, '
             'SparkRunner, PrismRunner, PortableRunner or DataflowRunner'
         ) from error
     if not isinstance(runner, PipelineRunner):
-        raise InputError(f'--runner {name!r} is no runner of Beam, but something else')
+        raise InputError(f'--runner {name!r} is not a runner of Beam, but something else')
     return runner
 
 
 def _refuse_unasked_image(name: str, options: PipelineOptions) -> None:
-    """Refuses workers in Beam's own container: Docker downloads it, and tokbeam is not in it."""
+    """Refuses Beam's default container: Docker would download it, and it does not have tokbeam."""
     portable = options.view_as(PortableOptions)
     is_named = portable.environment_config or portable.lookup_environment_option(
         'docker_container_image'
@@ -256,7 +266,7 @@ def choose_engine(
 
     Raises:
         InputError: options that Beam does not take, a mode that loses elements, or a deadline for
-            what cannot be cancelled.
+            a runner that cannot cancel.
     """
     filter_beam_logs()
     options = beam_options(flags)
@@ -272,22 +282,25 @@ def choose_engine(
         )
     _refuse_numbers(options)
     FileSystems.set_options(options)
-    kept = list(flags)
+    all_flags = list(flags)
     for option, value in (*runner.settings, ('--runner', runner.name)):
-        kept = [*_without_option(kept, option), f'{option}={value}']
-    return Engine(runner, tuple(kept), workers or runner.workers, deadline)
+        all_flags = [*_without_option(all_flags, option), f'{option}={value}']
+    return Engine(runner, tuple(all_flags), workers or runner.workers, deadline)
 
 
 def preset(name: str, options: PipelineOptions, extended: Sequence[str] = ()) -> Runner:
-    """Returns the runner of a name, or of the first one known that it extends, else a cluster."""
-    for each in (name, *extended):
-        if each in _PRESETS:
-            return _PRESETS[each](name, options)
+    """Returns the runner of a name, or that of the first known class that it extends.
+
+    A runner that is not known at all is a cluster with the defaults of `Runner`.
+    """
+    for known_name in (name, *extended):
+        if known_name in _PRESETS:
+            return _PRESETS[known_name](name, options)
     return Runner(name)
 
 
 def _refuse_modes(options: PipelineOptions) -> None:
-    """Refuses what Beam offers and what does not work, with no runner."""
+    """Refuses modes of Beam that do not work with any runner."""
     if options.view_as(DirectOptions).direct_running_mode == 'multi_threading':
         raise InputError(
             '--direct_running_mode=multi_threading loses elements in Beam 2.77; use --workers '
@@ -301,49 +314,51 @@ def _refuse_modes(options: PipelineOptions) -> None:
         )
 
 
-def _runner_name(given: str | None) -> str:
-    """Returns a runner's name as Beam resolves it: in any case, and with or without `Runner`."""
-    if given is None:
+def _runner_name(typed: str | None) -> str:
+    """Returns a runner's name as Beam resolves it: case does not matter, and `Runner` may lack."""
+    if typed is None:
         return 'local'
     by_name = {name.lower(): name for name in (*_KNOWN_RUNNERS.values(), 'local')}
-    for name in (given.lower(), f'{given.lower()}runner'):
+    for name in (typed.lower(), f'{typed.lower()}runner'):
         if name in by_name:
             return by_name[name]
-    return _KNOWN_RUNNERS.get(given, given)
+    return _KNOWN_RUNNERS.get(typed, typed)
 
 
 def _refuse_numbers(options: PipelineOptions) -> None:
     """Refuses numbers of workers that no machine or cluster has."""
-    for kind, name, low, high in (*LOCAL_NUMBERS, *FLINK_NUMBERS):
-        number = getattr(options.view_as(kind), name, None)
+    for view, name, low, high in (*LOCAL_NUMBERS, *FLINK_NUMBERS):
+        number = getattr(options.view_as(view), name, None)
         # -1 leaves it to the cluster, as the default does.
-        if number is None or (number == -1 and kind is FlinkRunnerOptions) or low <= number <= high:
+        if number is None or (number == -1 and view is FlinkRunnerOptions) or low <= number <= high:
             continue
         raise InputError(f'--{name} {shown(str(number))} is not from {low:,} to {high:,}')
 
 
 def _without_option(flags: Sequence[str], name: str) -> list[str]:
-    kept, skip = [], False
+    others, skip = [], False
     for flag in flags:
         if skip:
             skip = False
         elif flag == name:
             skip = True
         elif not flag.startswith(name + '='):
-            kept.append(flag)
-    return kept
+            others.append(flag)
+    return others
 
 
 def users_mistake(error: BaseException) -> InputError | None:
-    """Returns what the user or the system is to blame for, however a runner has wrapped it."""
+    """Returns the error that the user or the system is to blame for; None if there is none.
+
+    The runner may have wrapped it, or sent it as the text of a worker's traceback.
+    """
     if isinstance(error, InputError):
         return type(error)(_STEP_NOTE.sub('', str(error)))
-    # From a worker process the exception comes as the text of its traceback.
-    found = _USER_ERROR.findall(str(error))
-    if found:
-        name, message = found[-1]
-        kind = getattr(tokcore.errors, name, InputError)
-        return kind(_STEP_NOTE.sub('', message))
+    matches = _USER_ERROR.findall(str(error))
+    if matches:
+        name, message = matches[-1]
+        error_type = getattr(tokcore.errors, name, InputError)
+        return error_type(_STEP_NOTE.sub('', message))
     text = _STEP_NOTE.sub('', str(error))
     if isinstance(error, OSError) and error.errno is None:
         error = OSError(text)
@@ -352,23 +367,25 @@ def users_mistake(error: BaseException) -> InputError | None:
 
 
 def filter_beam_logs() -> None:
-    """Keeps secrets out of what Beam logs, and what it raises besides."""
-    for name in _TELLING_LOGGERS:
+    """Keeps secrets out of Beam's logs, and leaves out errors that it also raises."""
+    for name in _OPTION_LOGGERS:
         logging.getLogger(name).addFilter(_hide_secrets)
-    logging.getLogger(_RAISING_LOGGER).addFilter(_is_no_mistake)
+    logging.getLogger(_STEP_LOGGER).addFilter(_is_not_users_mistake)
 
 
 def _hide_secrets(record: logging.LogRecord) -> bool:
-    """Takes secrets out of a log record; a filter that lets all records through."""
+    """Removes secrets from a log record; this filter lets all records through."""
     if isinstance(record.args, tuple):
         record.args = tuple(
-            list(without_secrets([*map(str, each)])) if isinstance(each, (list, tuple)) else each
-            for each in record.args
+            list(without_secrets([*map(str, argument)]))
+            if isinstance(argument, (list, tuple))
+            else argument
+            for argument in record.args
         )
     record.msg, record.args = text_without_secrets(record.getMessage()), None
     return True
 
 
-def _is_no_mistake(record: logging.LogRecord) -> bool:
-    """Lets log records through, but for what will be told in a sentence."""
+def _is_not_users_mistake(record: logging.LogRecord) -> bool:
+    """Lets a record through unless it has a user's mistake, which `main` prints as a sentence."""
     return not (record.exc_info and record.exc_info[1] and users_mistake(record.exc_info[1]))

@@ -30,7 +30,7 @@ _ESCAPED = re.compile(r'\\([0-7]{3})')
 
 
 def available_bytes(root: pathlib.Path = ROOT) -> int:
-    """Returns what can be had without swapping, within a container's limits.
+    """Returns the memory that is available without swapping, within a container's limits.
 
     `root` is where the system's files on control groups are.
     """
@@ -49,17 +49,17 @@ def total_bytes(root: pathlib.Path = ROOT) -> int:
 
 
 def resident_bytes() -> int:
-    """Returns what this process holds now."""
+    """Returns the resident memory of this process."""
     return psutil.Process().memory_info().rss
 
 
 def peak_bytes() -> int:
-    """Returns the most that this process has held so far, resident."""
+    """Returns the peak of this process's resident memory."""
     # Linux's getrusage(2) begins with what the process held that started this one by exec(3).
     with contextlib.suppress(OSError):
-        told = _STATUS.read_text().partition('VmHWM:')[2].split()
-        if told:
-            return int(told[0]) << 10
+        words = _STATUS.read_text().partition('VmHWM:')[2].split()
+        if words:
+            return int(words[0]) << 10
     try:
         import resource
     except ImportError:  # Windows keeps it elsewhere
@@ -93,9 +93,9 @@ class Group:
     unified: bool
 
     def numbers(self, name: str) -> list[int | None]:
-        """Returns the words of a file of the group, None for each that is no number as `max` is.
+        """Returns the numbers in a file of the group, and None for words such as `max`.
 
-        Nothing if the file is missing.
+        The list is empty if the file is missing.
         """
         return [int(word) if re.fullmatch('-?[0-9]+', word) else None for word in self._words(name)]
 
@@ -118,7 +118,7 @@ def _limits(group: Group) -> list[int]:
 
 
 def _held(group: Group) -> int:
-    """What the processes of a group hold together, but for files that are only cached."""
+    """Returns the memory of a group's processes together, without cached files."""
     used = group.numbers('memory.current' if group.unified else 'memory.usage_in_bytes')
     if not used or used[0] is None:
         return resident_bytes()
@@ -129,9 +129,9 @@ def _held(group: Group) -> int:
 
 
 def usable_cores(root: pathlib.Path = ROOT) -> int:
-    """Returns how many cores can be kept busy: those that may be used, within the time granted.
+    """Returns how many cores this process can keep busy, within its affinity and its CPU quota.
 
-    Half a core is one. `root` is where the system's files are.
+    Half a core counts as one. `root` is where the system's files are.
     """
     cores = _allowed_cores()
     for group in own_groups('cpu', root):
@@ -148,7 +148,7 @@ def _allowed_cores() -> int:
 
 
 def _quota(group: Group) -> tuple[int | None, int | None]:
-    """The microseconds of processor time in each period of so many; no quota is None or -1."""
+    """Returns the quota and the period in microseconds; the quota is None or -1 if there is none."""
     if group.unified:
         numbers = group.numbers('cpu.max')
     else:
@@ -157,21 +157,21 @@ def _quota(group: Group) -> tuple[int | None, int | None]:
 
 
 def own_groups(controller: str, root: pathlib.Path = ROOT) -> Iterator[Group]:
-    """Yields this process's group that a controller manages, and those above it.
+    """Yields this process's group of a controller, and the groups above it.
 
     Args:
         controller: 'memory' or 'cpu'.
         root: where the system's files are; another one in tests.
     """
     paths = dict(_group_paths(root))
-    for mounted, place, unified, options in _mounts(root):
+    for mounted, mount_point, unified, options in _mounts(root):
         key = '' if unified else controller
         if key not in paths or not (unified or controller in options):
             continue
         below = pathlib.PurePosixPath(paths[key])
         # A group from outside of what is mounted here cannot be seen; the mounted one is above it.
         inside = below.relative_to(mounted) if below.is_relative_to(mounted) else ''
-        top = root / place.lstrip('/')
+        top = root / mount_point.lstrip('/')
         folder = top / inside
         while True:
             yield Group(folder, unified)
@@ -195,8 +195,8 @@ def _mounts(root: pathlib.Path) -> Iterator[tuple[str, str, bool, list[str]]]:
         before, _, after = line.partition(' - ')
         fields, kind = before.split(), after.split()
         if len(fields) >= 5 and len(kind) >= 3 and kind[0] in ('cgroup', 'cgroup2'):
-            mounted, place = (_ESCAPED.sub(_character, each) for each in fields[3:5])
-            yield mounted, place, kind[0] == 'cgroup2', kind[2].split(',')
+            mounted, mount_point = (_ESCAPED.sub(_character, path) for path in fields[3:5])
+            yield mounted, mount_point, kind[0] == 'cgroup2', kind[2].split(',')
 
 
 def _character(match: re.Match) -> str:

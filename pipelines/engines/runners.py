@@ -1,7 +1,7 @@
-"""The runners: Beam's own on this machine, Flink, and others behind a job server.
+"""Capabilities of the runners: Beam's local runner, Flink, Spark, Prism and other portable ones.
 
-`Runner` says what the rest of the program needs to know of one: its memory, its workers, what it
-can shuffle. The local runner is `FnApiRunner`, since plain `DirectRunner` would first try to
+A `Runner` has what the rest of the program needs to know of a runner: its memory, its workers, what
+it can shuffle. The local runner is `FnApiRunner`, since plain `DirectRunner` would first try to
 download another one. One Flink job server serves all jobs of a process.
 """
 
@@ -42,18 +42,18 @@ from tokcore.errors import InputError
 from tokcore.options import MOST_WORKERS
 
 _MOST_PARALLELISM = 32_768
-"""Flink's own bound."""
+"""Flink's own maximum."""
 
 FLINK_NUMBERS = tuple(
     (FlinkRunnerOptions, name, 1, _MOST_PARALLELISM) for name in ('parallelism', 'max_parallelism')
 )
-"""Options, with the least and the most that they may be."""
+"""Beam's options, each with its least and its greatest value."""
 
 LOCAL_RUNNER = 'FnApiRunner'
 OTHER_NAMES = ('local', 'DirectRunner', 'SwitchingDirectRunner')
 
 LOCAL_NUMBERS = ((DirectOptions, 'direct_num_workers', 0, MOST_WORKERS),)
-"""Options, with the least and the most that they may be."""
+"""Beam's options, each with its least and its greatest value."""
 
 _SAMPLING_MS = 20
 
@@ -61,12 +61,12 @@ _MEMORY_SHARE = 6
 """Beam's local runner holds a shuffle in memory at four to six times its size."""
 
 _PROCESS_BYTES = 320 << 20
-"""A worker process before its first block: imports, kernels, a vocabulary."""
+"""The memory of a worker process before its first block: imports, kernels, a vocabulary."""
 
-_STILL_TO_COME = 96 << 20
-"""What this process grows by before its first block: kernels that are loaded, Beam's plan."""
+_GROWTH_BYTES = 96 << 20
+"""What this process grows by before its first block: loaded kernels and Beam's plan."""
 
-# What submitting a job to a cluster fails with where the options or the cluster are to blame.
+# Errors of submitting a job that the options or the cluster are to blame for.
 _SUBMISSION_ERRORS = (
     OSError,
     RuntimeError,
@@ -80,26 +80,26 @@ _SUBMISSION_ERRORS = (
 
 @dataclass(frozen=True)
 class Runner:
-    """A runner with its options; by default a cluster of which nothing else is known.
+    """The capabilities of a runner with its options; the defaults are those of an unknown cluster.
 
     Attributes:
-        name: as Beam knows it.
-        settings: options of Beam that it sets, whatever was given, by their names with dashes.
-        processes: that work at once, as far as the options tell.
-        workers: work items in flight in each, unless `--workers` gives another number.
-        is_local: whether what is shuffled waits in this machine's memory.
+        name: Beam's name of the runner.
+        settings: Beam options that it overrides, as pairs of name (with dashes) and value.
+        processes: the number of worker processes, as far as the options tell.
+        workers: the default of `--workers`, the work items in flight in each process.
+        is_local: whether a shuffle is held in this machine's memory.
         in_process: whether all work is done in this process.
-        can_cancel: whether a pipeline that runs can be cancelled.
-        through_files: whether it shuffles through files unless asked otherwise.
-        has_containers: whether workers are containers unless something else is asked for.
-        submission_errors: what says that the options or the cluster are to blame if a job is not
-            taken.
-        prepare: called before each pipeline.
-        beam_runner: gives the runner for these options, or None if Beam makes it by its name.
-        refuse_shuffle: raises InputError if the runner's own shuffle cannot take so many bytes of
-            records, of so many work items.
-        refuse_unasked: raises InputError if a job server, of the runner of this name, would be
-            fetched from the network that nobody asked for, or is missing.
+        can_cancel: whether a running pipeline can be cancelled.
+        through_files: whether the default of `--shuffle` is files.
+        has_containers: whether workers run in containers by default.
+        submission_errors: errors of submitting a job that the options or the cluster are to blame
+            for.
+        prepare: is called before each pipeline.
+        beam_runner: returns the runner for some flags; None if Beam creates it by its name.
+        refuse_shuffle: takes the bytes of records and the number of work items; raises InputError if
+            the runner's own shuffle cannot take them.
+        refuse_unasked: takes the runner's name and options; raises InputError if a job server is
+            missing, or would be downloaded although the user did not ask for that.
     """
 
     name: str
@@ -118,24 +118,24 @@ class Runner:
     refuse_unasked: Callable[[str, PipelineOptions], None] = lambda name, options: None
 
     def memory_share(self, limit: int | None) -> int | None:
-        """Returns the bytes that a process has for its work, None where nobody here knows.
+        """Returns the bytes of memory that each process has for its work; None if unknown.
 
         Args:
-            limit: of the whole job; None for what is free.
+            limit: the memory of the whole job; None: what is free.
         """
         if not self.is_local:
             return None if limit is None else max(0, limit // self.processes - _PROCESS_BYTES)
         others = 0 if self.in_process else self.processes * _PROCESS_BYTES
         if limit is None:
             return (available_bytes() - others) // self.processes
-        here = resident_bytes() + (_STILL_TO_COME if self.in_process else others)
+        here = resident_bytes() + (_GROWTH_BYTES if self.in_process else others)
         return max(0, limit - here) // self.processes
 
 
 def flink_runner(name: str, options: PipelineOptions) -> Runner:
     """Returns Flink with as many slots as `--parallelism` says."""
     flink = options.view_as(FlinkRunnerOptions)
-    # Without --parallelism it is the cluster's own default, which nobody here knows, or 1.
+    # Without --parallelism it is the cluster's default, which is unknown here, or 1.
     slots = max(1, flink.parallelism)
     return Runner(
         name,
@@ -144,7 +144,7 @@ def flink_runner(name: str, options: PipelineOptions) -> Runner:
         has_containers=flink.flink_master.strip() not in MAGIC_HOST_NAMES,
         beam_runner=_shared_runner,
         refuse_shuffle=functools.partial(_refuse_full_slots, slots),
-        # What goes into an uber jar is of the cluster's version, which only the cluster knows.
+        # An uber jar contains the cluster's version, which only the cluster knows.
         refuse_unasked=JobServerJar(
             FlinkJarJobServer, 'flink_job_server_jar', flink.flink_submit_uber_jar
         ).refuse_unasked,
@@ -152,7 +152,7 @@ def flink_runner(name: str, options: PipelineOptions) -> Runner:
 
 
 class _FlinkRunner(FlinkRunner):
-    """Beam's own starts a job server for each job, and all of them live until the process ends."""
+    """Starts one job server; Beam's class starts one for each job, and all live until the end."""
 
     def __init__(self):
         super().__init__()
@@ -170,8 +170,8 @@ def _shared_runner(flags: tuple[str, ...]) -> _FlinkRunner:
 
 
 def _refuse_full_slots(slots: int, size: int, items: int) -> None:
-    """Refuses what would hang: batch on Flink makes one bundle of all that a slot does."""
-    # Slots beyond the items stay empty.
+    """Refuses a job that would hang: in batch, Flink makes one bundle of all elements of a slot."""
+    # Slots beyond the number of items stay empty.
     if size // max(1, min(slots, items)) <= MOST_BUNDLE_BYTES:
         return
     needed = -(-size // MOST_BUNDLE_BYTES)
@@ -201,18 +201,18 @@ def portable_runner(name: str, options: PipelineOptions) -> Runner:
 
 
 def in_a_line(error: BaseException) -> str:
-    """Returns what an error says, or else its name."""
+    """Returns an error's message on one line, or its class's name if it has no message."""
     return ' '.join(str(error).split()) or type(error).__name__
 
 
 @dataclass(frozen=True)
 class JobServerJar:
-    """A job server in Java, which Beam starts and, if it is not here, downloads.
+    """A job server in Java, which Beam starts, and downloads if it is not on this machine.
 
     Attributes:
-        server: of Beam's.
-        option: that gives the jar, without its dashes.
-        is_other: whether it may be of another version, so that it is not known to be here.
+        server: Beam's class of the server.
+        option: the option for the path of the jar, without its dashes.
+        is_other: whether the jar may be of another version than the one in Beam's cache.
     """
 
     server: type[JavaJarJobServer]
@@ -220,13 +220,13 @@ class JobServerJar:
     is_other: bool = False
 
     def refuse_unasked(self, name: str, options: PipelineOptions) -> None:
-        """Refuses a jar that would be downloaded for a runner and that nobody asked for.
+        """Refuses to download a jar for a runner if the user did not ask for it.
 
         Raises:
-            InputError: that, or there is no Java, or no such jar.
+            InputError: the jar would be downloaded, there is no Java, or there is no such jar.
         """
-        given = options.view_as(JobServerOptions)
-        java = given.job_server_java_launcher
+        server_options = options.view_as(JobServerOptions)
+        java = server_options.job_server_java_launcher
         if shutil.which(java) is None:
             raise InputError(
                 f'--runner {name} starts its job server with {java!r}, which is not there; install '
@@ -238,7 +238,7 @@ class JobServerJar:
             raise InputError(f'--runner {name}: {in_a_line(error)}') from error
         if is_service_endpoint(jar) or os.path.exists(jar):
             return
-        cache = getattr(given, 'jar_cache_dir', None) or JavaJarServer.JAR_CACHE
+        cache = getattr(server_options, 'jar_cache_dir', None) or JavaJarServer.JAR_CACHE
         is_cached = os.path.exists(os.path.join(cache, os.path.basename(jar)))
         if not options.get_all_options()[self.option] and (self.is_other or not is_cached):
             _refuse_download(name, 'its job server', jar, f'--{self.option}')
@@ -255,10 +255,10 @@ def _refuse_unasked_prism(name: str, options: PipelineOptions) -> None:
     prism = options.view_as(PrismRunnerOptions)
     if prism.prism_location:
         return
-    asked = prism.prism_beam_version_override or f'v{beam.__version__}'
+    version = prism.prism_beam_version_override or f'v{beam.__version__}'
     server = PrismJobServer(options)
     try:
-        url = server.construct_download_url(asked, platform.system(), platform.machine())
+        url = server.construct_download_url(version, platform.system(), platform.machine())
     except ValueError as error:
         raise InputError(f'--runner {name}: {in_a_line(error)}; give --prism_location') from error
     if not os.path.exists(os.path.join(PrismJobServer.BIN_CACHE, os.path.basename(url))):
@@ -272,28 +272,38 @@ def _refuse_missing_server(name: str, options: PipelineOptions) -> None:
 
 
 def local_runner(name: str, options: PipelineOptions) -> Runner:
-    """Returns Beam's own engine."""
+    """Returns Beam's local runner."""
     direct = options.view_as(DirectOptions)
     in_process = direct.direct_running_mode in (None, 'in_memory')
     cores = min(usable_cores(), MOST_WORKERS)
-    asked = direct.direct_num_workers
-    return Runner(
+    processes = direct.direct_num_workers
+    runner = Runner(
         name,
-        # Beam would take all processors that there are.
-        settings=() if asked else (('--direct_num_workers', cores),),
-        processes=1 if in_process else asked or cores,
+        # Beam would use all processors of the machine.
+        settings=() if processes else (('--direct_num_workers', cores),),
         in_process=in_process,
         workers=cores if in_process else 1,
-        submission_errors=(),  # to submit a job is to run it to its end
+        submission_errors=(),  # submitting a job runs it to its end
         prepare=_end_bundles_soon if in_process else Runner.prepare,
-        **_HERE,
     )
+    return _on_this_machine(runner, 1 if in_process else processes or cores)
 
 
 def embedded_runner(runner: Runner, options: PipelineOptions) -> Runner:
-    """Returns a portable runner as it is with `--job_endpoint=embed`: its jobs run here."""
+    """Returns a portable runner with `--job_endpoint=embed`, whose jobs run on this machine."""
     processes = options.view_as(DirectOptions).direct_num_workers or usable_cores()
-    return dataclasses.replace(runner, processes=processes, **_HERE)
+    return _on_this_machine(runner, processes)
+
+
+def _on_this_machine(runner: Runner, processes: int) -> Runner:
+    return dataclasses.replace(
+        runner,
+        processes=processes,
+        is_local=True,
+        can_cancel=False,
+        through_files=True,
+        refuse_shuffle=_refuse_beyond_memory,
+    )
 
 
 def _refuse_beyond_memory(size: int, items: int) -> None:
@@ -305,19 +315,11 @@ def _refuse_beyond_memory(size: int, items: int) -> None:
         )
 
 
-_HERE = {
-    'is_local': True,
-    'can_cancel': False,
-    'through_files': True,
-    'refuse_shuffle': _refuse_beyond_memory,
-}
-
-
 def _end_bundles_soon() -> None:
-    """Has Beam look every 20 ms, and not every 200, at which step is running.
+    """Makes Beam sample the running step every 20 ms instead of every 200.
 
-    The end of every bundle waits until the look under way is over. Beam has no option for it; if it
-    is no longer a default that can be replaced, nothing is.
+    The end of every bundle waits for the current sample. Beam has no option for the period; if a
+    later version keeps it elsewhere, nothing is changed.
     """
     initializer = statesampler.StateSampler.__init__
     if initializer.__defaults__ == (statesampler.DEFAULT_SAMPLING_PERIOD_MS,):
