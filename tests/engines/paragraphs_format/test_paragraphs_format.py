@@ -27,7 +27,7 @@ ROOT = HERE.parents[2]
 @pytest.fixture(autouse=True)
 def registered(monkeypatch):
     """The one line; taken back for the tests of others."""
-    monkeypatch.setitem(formats._ORIGINS, 'paragraphs', 'paragraphs:Paragraphs')
+    monkeypatch.setitem(formats._FORMATS, 'paragraphs', 'paragraphs:Paragraphs')
 
 
 def drawn_paragraphs(count: int) -> list[str]:
