@@ -93,10 +93,10 @@ def plan_shuffle(
     work: str,
     output: str,
 ) -> PlannedShuffle:
-    """Returns the plan of a shuffle; goes on with an earlier one's runs.
+    """Returns the plan of a shuffle; a plan on disk whose runs can be used is resumed.
 
-    An earlier plan that differs in the size of its runs alone, and not to the larger, is taken up:
-    what is free changes from day to day.
+    Such a plan may differ in the size of its runs alone, and only to a smaller one: how much memory is
+    free changes from day to day.
 
     Args:
         read_plan: what is read, as work items.
@@ -269,10 +269,10 @@ def sweep_unbegun(work: str, output: str) -> None:
 
 
 def _sweep_unplanned(work: str, output: str, keep: str | None) -> None:
-    """Deletes what is ours in folders of runs of which no plan tells, but for one.
+    """Deletes the tool's own files in folders of runs that have no sound plan, except in `keep`.
 
-    Either there is none, since a run was killed when it had its claim at most; or it was damaged, and
-    no rerun goes on with it.
+    Either the plan is missing, since a run was killed before it wrote one, or it is damaged, so that no
+    rerun resumes from it.
     """
     if filesystem.is_shared(work) or not os.path.isdir(work):
         return
@@ -293,9 +293,9 @@ def _sweep_unplanned(work: str, output: str, keep: str | None) -> None:
 
 
 def _own_files(folder: str, output: str) -> set[str]:
-    """Returns the names of files in a folder without a sound plan that are surely the tool's.
+    """Returns the names of files in a folder without a sound plan that are certainly the tool's.
 
-    A run tells the fingerprint that is the folder's name, and a half file is known by its own name.
+    A run records the fingerprint that is the folder's name; a half-written file is known by its name.
     """
     fingerprint = _fingerprint_in(os.path.basename(folder))
     names = {
@@ -388,5 +388,5 @@ def plan_json(content: object) -> bytes:
 
 
 def delete_half_files(folder: str) -> None:
-    """Deletes what a killed run had begun to write and not finished."""
+    """Deletes the half-written files of a killed run."""
     delete_known(folder, _HALF.fullmatch)
