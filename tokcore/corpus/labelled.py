@@ -42,7 +42,7 @@ class Labelled(Bitext):
     takes_any_text = False
 
     @property
-    def kept(self) -> tuple[ExtraField, ...]:
+    def extra_fields(self) -> tuple[ExtraField, ...]:
         return (ExtraField(self.roles[1], TARGETS, INT, tuple(self.labels or ())),)
 
     @property
