@@ -1,4 +1,4 @@
-"""Commands run in this process, over small corpora that tests spoil."""
+"""Fixtures that run commands in this process, over small corpora that the tests damage."""
 
 import contextlib
 import logging
@@ -32,7 +32,7 @@ def tokbeam(capfd) -> Callable[..., Outcome]:
 
 @pytest.fixture
 def small_disk(tmp_path) -> Iterator[Callable[[int], Path]]:
-    """Mounts a disk of so many bytes, which only root may do; returns its folder."""
+    """Mounts a disk of a given size and returns its folder; only root can do that."""
     with contextlib.ExitStack() as stack:
 
         def mount(size: int) -> Path:
@@ -53,7 +53,7 @@ def small_disk(tmp_path) -> Iterator[Callable[[int], Path]]:
 
 @pytest.fixture
 def write_corpus(tmp_path) -> Callable[..., SmallCorpus]:
-    """Writes a sound split of a kind."""
+    """Writes a split without damage, as one of the kinds of corpora."""
 
     def write(kind: str, split: str = 'train', pairs: Sequence[tuple[str, str]] = PAIRS):
         prefix = '--' if split == 'train' else f'--{split}-'
@@ -79,7 +79,7 @@ def write_corpus(tmp_path) -> Callable[..., SmallCorpus]:
 
 @pytest.fixture
 def build(tokbeam, write_corpus, tmp_path) -> Callable[..., Outcome]:
-    """Builds from the corpora given into `tmp_path/out`."""
+    """Runs `build` on corpora, with the output in `tmp_path/out`."""
 
     def run(*corpora: SmallCorpus, extra: Sequence[object] = ()) -> Outcome:
         return tokbeam(

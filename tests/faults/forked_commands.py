@@ -1,4 +1,4 @@
-"""Runs of the command in children forked from one warm process: many, soon, and each watched.
+"""Runs commands in children forked from one warm process, which watches each of them.
 
     with ForkedCommands(lanes=2) as commands:
         ended = commands[0].run(['count', '--text', 'a', '--output', 'c'], folder)
@@ -41,7 +41,7 @@ class Ended(Outcome):
 
 
 class Lane:
-    """One command after another."""
+    """Runs one command after another."""
 
     def __init__(self, connection: socket.socket, scratch: Path, log: Path):
         self._connection = connection
@@ -136,7 +136,7 @@ class Lane:
 
 
 class ForkedCommands:
-    """A warm process with some lanes, which all end with the `with` block."""
+    """A warm process with several lanes; all of them end with the `with` block."""
 
     def __init__(self, lanes: int):
         self._count = lanes
@@ -174,7 +174,7 @@ class ForkedCommands:
 
 
 def _taken_traceback(said: str) -> str:
-    """Returns the traceback that a failed command says it has kept, and deletes its file."""
+    """Returns the traceback that a failed command wrote to a file, and deletes the file."""
     kept = _KEPT.search(said)
     if not kept or not os.path.exists(kept[1]):
         return ''
@@ -185,7 +185,7 @@ def _taken_traceback(said: str) -> str:
 
 
 def _end(process: subprocess.Popen) -> None:
-    """Waits until the lanes have seen that nobody asks any more, and have ended their children."""
+    """Waits until the lanes have seen their sockets closed and have ended their children."""
     try:
         process.wait(timeout=_END_SECONDS)
     except subprocess.TimeoutExpired:

@@ -1,8 +1,8 @@
-"""Runs of the command in a process group of their own, killed at a given moment of their progress.
+"""Runs commands in process groups of their own, and kills them at a given moment.
 
-A moment is either a number of names, counted as they appear anywhere in the output folder, or a
-share of the time that a whole run took: the first falls where files are written, the second where
-they are thought out.
+A moment is either a number of names that have appeared anywhere in the output folder, or a share of
+the time that a whole run takes: the first falls where files are written, the second where results
+are computed.
 """
 
 import contextlib
@@ -24,12 +24,12 @@ _POLL_SECONDS = 0.002
 """Between looks at the folder; a name that comes and goes in the meantime is not counted."""
 
 _FIRST_SHARE = 0.3
-"""Before, a small run has only imported its modules."""
+"""Earlier, a small run has only imported its modules."""
 
 
 @dataclass(frozen=True)
 class Measured:
-    """A whole run: how long it took, and how many names were seen to appear."""
+    """The seconds of a whole run, and the number of names that appeared."""
 
     seconds: float
     names: int
@@ -37,7 +37,7 @@ class Measured:
 
 @dataclass(frozen=True)
 class Moment:
-    """When to kill: at a number of names seen, or after some seconds."""
+    """When to kill a run: at a number of names, or after some seconds."""
 
     names: int | None = None
     seconds: float | None = None
@@ -52,7 +52,7 @@ NEVER = Moment()
 
 
 def moments_of(measured: Measured, count: int, seed: int) -> list[Moment]:
-    """Returns pseudo-random moments, by turns of the two kinds."""
+    """Returns pseudo-random moments, of the two kinds in turn."""
     dice = random.Random(seed)
     return [
         Moment(names=dice.randint(1, measured.names))
@@ -65,7 +65,7 @@ def moments_of(measured: Measured, count: int, seed: int) -> list[Moment]:
 def run_until(
     arguments: Sequence[object], folder: Path, moment: Moment, packages: Path | None = None
 ) -> tuple[bool, Measured]:
-    """Runs a command that writes to a folder, and kills it with all its children when it is time.
+    """Runs a command that writes to a folder, and kills it with all its children when the moment comes.
 
     The command is that of `packages`, a folder with another version's, if it is given. Returns
     whether it was killed, which a run that ends before its moment is not, and what was seen of it. A

@@ -1,4 +1,4 @@
-"""Learners on Beam in forked children, killed or held when they have told of a round."""
+"""Runs learners on Beam in forked children, and stops them when they have logged a round."""
 
 import os
 import random
@@ -11,7 +11,7 @@ from forked_commands import Ended, Lane
 FINISHED = 'was finished by an earlier run'
 
 SECONDS = 300
-"""A round takes one or two on an idle machine; this only ends what would never end."""
+"""A round takes one or two on an idle machine; this only ends a run that hangs."""
 
 SEARCHES = ('t2t', 'closest')
 
@@ -38,7 +38,7 @@ def learning(counts: Path, *options: object, size: int = 520) -> list[object]:
 def stop_after_round(
     lane: Lane, arguments: list[object], folder: Path, number: int, by: int
 ) -> tuple[int, TextIO, str]:
-    """Runs a command until it has told of a round, and sends its processes a signal then.
+    """Runs a command until it has logged a round, and then sends its processes a signal.
 
     Returns its process, what it goes on to say, and what it has said.
     """
@@ -57,7 +57,7 @@ def stop_after_round(
 
 
 def kill_after_round(lane: Lane, arguments: list[object], folder: Path, number: int) -> str:
-    """Kills a command when it has told of a round; returns what it had said by then.
+    """Kills a command when it has logged a round; returns its stderr so far.
 
     It may have got further by the time that it dies, after the last round even to its end.
     """
@@ -72,7 +72,7 @@ def run(lane: Lane, arguments: list[object], folder: Path) -> Ended:
 
 
 def succeed(lane: Lane, arguments: list[object], folder: Path) -> str:
-    """Runs a command to its good end, and returns what it said on stderr."""
+    """Runs a command, which must succeed, and returns its stderr."""
     ended = run(lane, arguments, folder)
     assert ended.status == 0, ended.stderr
     return ended.stderr

@@ -1,11 +1,11 @@
-"""What a refused or killed run leaves in its output folder."""
+"""The files that a refused or killed run leaves in its output folder."""
 
 import os
 from pathlib import Path
 
 
 def final_files(folder: Path) -> dict[str, bytes]:
-    """The files of a folder at any depth, but for those of attempts and work still to be done."""
+    """Returns the files of a folder at any depth, without those of attempts and unfinished work."""
     return {
         str(path.relative_to(folder)): path.read_bytes()
         for path in sorted(folder.rglob('*'))
@@ -14,7 +14,7 @@ def final_files(folder: Path) -> dict[str, bytes]:
 
 
 def result_files(folder: Path) -> dict[str, bytes]:
-    """The final files that are the same in each run: all but what is remembered of the run."""
+    """Returns the final files that are the same in each run: all but the run record."""
     return {
         name: data
         for name, data in final_files(folder).items()
@@ -23,7 +23,7 @@ def result_files(folder: Path) -> dict[str, bytes]:
 
 
 def attempts(folder: Path) -> list[Path]:
-    """What attempts left in a folder; nothing ever uses it."""
+    """Returns the paths that attempts left in a folder; nothing uses them again."""
     return [path for path in folder.rglob('*') if is_attempt(path, folder)]
 
 
@@ -33,7 +33,7 @@ def is_attempt(path: Path, folder: Path) -> bool:
 
 
 def is_work(path: Path, folder: Path) -> bool:
-    """Whether this is what a stopped stage keeps until its rerun, which goes on with it, is done.
+    """Returns whether a path is work that a stopped stage keeps until a rerun has finished it.
 
     The lock of a killed run too: the system has given it back, and the rerun deletes the file.
     """
@@ -42,19 +42,19 @@ def is_work(path: Path, folder: Path) -> bool:
 
 
 def assert_finished(folder: Path) -> None:
-    """Nothing of an attempt and no work to be done is left."""
+    """Asserts that no attempt and no unfinished work is left."""
     assert attempts(folder) == []
     assert [path for path in folder.rglob('*') if is_work(path, folder)] == []
 
 
 def assert_nothing_made(folder: Path) -> None:
-    """Neither a file under a final name, nor a manifest, nor anything of an attempt."""
+    """Asserts that there is no final file, no manifest and no attempt."""
     left = [path for path in folder.rglob('*') if not path.is_dir()] if folder.is_dir() else []
     assert left == []
     assert not folder.is_dir() or attempts(folder) == []
 
 
 def assert_only_counts_made(folder: Path) -> None:
-    """The counting stage is whole, and nothing of the build that failed after it is there."""
+    """Asserts that only the counting stage of a failed build left results."""
     assert {name.split(os.sep)[0].split('.')[0] for name in final_files(folder)} <= {'counts'}
     assert attempts(folder) == []

@@ -1,8 +1,8 @@
-"""Somebody who plants links in the place of a job's own files and folders, between two of its steps.
+"""Replaces one of a job's own files or folders by a link, between two steps of the job.
 
-A step is a call of the system about something below the watched folder: to look at it, or to change
-it. Before a step of a given number one entry of the folder is moved away, and a link to a victim has
-its name. That needs neither a second process nor a moment that is met by chance.
+A step is a system call about a path below the watched folder. Before the step of a given number, one
+entry of the folder is moved away, and a link to a file or folder of somebody else gets its name. That
+needs no second process, and no moment is left to chance.
 """
 
 import contextlib
@@ -32,7 +32,7 @@ _VICTIMS = [
 
 
 def make_victim(folder: Path) -> Path:
-    """Makes a folder of somebody's, with files that are called as the tool's are."""
+    """Makes a folder of somebody else, with files that have names of the tool's files."""
     for name in _VICTIMS:
         path = folder / name
         if name.endswith('/'):
@@ -44,7 +44,7 @@ def make_victim(folder: Path) -> Path:
 
 
 def state_of(folder: Path) -> dict[str, object]:
-    """Returns what is below a folder, with the times of its files: who writes the same is seen too."""
+    """Returns the contents of a folder with the times of files, so that a rewrite shows too."""
     found = {}
     for path in sorted(folder.rglob('*')):
         seen = path.lstat()
@@ -60,14 +60,14 @@ class Planter:
     """Plants one link.
 
     Attributes:
-        folder: that a job works in, an absolute path.
-        victim: somebody's, for links to lead to.
-        gone: a folder that is made for the entry that was there.
-        step: the number of the step before which it happens; None: never.
-        seed: for which entry is chosen.
-        how: `LINK` or `HARD_LINK`, which is for files alone.
-        steps: how many there were.
-        planted: the path of the link, if there was anything to be replaced.
+        folder: the folder that a job works in, an absolute path.
+        victim: the folder that links lead to.
+        gone: the folder that the replaced entry is moved to; it is made.
+        step: the number of the step before which the link is planted; None: no link.
+        seed: chooses the entry.
+        how: `LINK` or `HARD_LINK`; a hard link replaces files only.
+        steps: the number of steps so far.
+        planted: the path of the link; None while there is none.
     """
 
     folder: str
@@ -82,7 +82,7 @@ class Planter:
 
     @contextlib.contextmanager
     def at_work(self) -> Iterator['Planter']:
-        """Stands behind the calls of the system while a block runs."""
+        """Intercepts the system calls while a block runs."""
         real = {name: getattr(os, name) for name in _CALLS}
         try:
             for name, call in real.items():
@@ -115,7 +115,7 @@ class Planter:
         return False
 
     def _plant(self) -> None:
-        """Replaces an entry, chosen by names without what is drawn anew in each run."""
+        """Replaces an entry; the choice does not depend on the random parts of names."""
         self.step = None  # what follows takes steps too
         dice = random.Random(self.seed)
         entries = sorted(self._entries(), key=lambda path: (_RANDOM.sub('', path), path))

@@ -1,4 +1,4 @@
-"""A small corpus to be spoiled, and the options of a job over it."""
+"""A small corpus for tests to damage, and the options of a job that reads it."""
 
 from dataclasses import dataclass
 from pathlib import Path

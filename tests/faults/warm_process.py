@@ -1,8 +1,9 @@
 """A process that has imported the command and compiled its kernels, and forks a child for each run.
 
-A new process takes seconds for that, a forked child tenths of one, so thousands of runs can be made.
-The child is the real command in all else: `main` without arguments, and the interpreter's own way
-to end, but for taking its modules apart, which nobody sees and takes a while. This process itself never runs a pipeline, for it must have no thread when it forks.
+A new process takes seconds for that and a forked child tenths of a second, so thousands of runs are
+possible. Otherwise the child is the real command: it calls `main` without arguments and ends as the
+interpreter does, except that it does not clear its modules, which takes a while. This process never
+runs a pipeline itself, since it must have no thread when it forks.
 
 Started by `forked_commands`: `python warm_process.py FD...` serves one lane at each socket.
 """
@@ -63,7 +64,7 @@ def main(sockets: list[int]) -> int:
 
 
 def _serve(lane: socket.socket) -> bool:
-    """Runs what is asked for, one after another; returns True at the end, False in a child."""
+    """Runs the requested commands one after another; returns True at the end, False in a child."""
     requests = lane.makefile('r')
     lane.sendall(b'ready\n')
     for line in requests:
@@ -84,7 +85,7 @@ def _answer(lane: socket.socket, content: dict) -> None:
 
 
 def _become(request: dict) -> None:
-    """Makes this child what a shell would have started."""
+    """Gives this child the session, folder, streams and limits that a shell would give it."""
     os.setsid()
     os.chdir(request['folder'])
     for number, name, flags in [
@@ -116,7 +117,7 @@ def _become(request: dict) -> None:
 
 
 def _plant(record: str, **options) -> None:
-    """Plants a link while this child runs, and at its end records at which path and of how many steps."""
+    """Plants a link while this child runs; at its end writes the link's path and the number of steps."""
     from planted_links import Planter
 
     planter, stack = Planter(**options), contextlib.ExitStack()
@@ -161,7 +162,7 @@ def _run_to_the_end(command: Callable[[], int]) -> NoReturn:
 
 
 def _wait(child: int, request: dict, lane: socket.socket) -> dict:
-    """Waits for a child's end, or ends it when it takes too long or too much; tells which."""
+    """Waits for a child, kills it if it exceeds its time or memory, and returns how it ended."""
     started = time.monotonic()
     stopped = None
     poll = select.poll()
@@ -208,7 +209,7 @@ def _resident(process: int) -> int:
 
 
 def _end_group(leader: int) -> bool:
-    """Ends what a command left running; returns whether there was any."""
+    """Kills the processes that a command left running; returns whether there were any."""
     try:
         os.killpg(leader, signal.SIGKILL)
     except ProcessLookupError:

@@ -1,4 +1,4 @@
-"""`python -m tests.faults.fuzzing`: plays drawn cases and says what was found."""
+"""`python -m tests.faults.fuzzing`: runs random cases and prints the violations."""
 
 import argparse
 import collections
@@ -18,7 +18,7 @@ from .campaign import KINDS, play  # noqa: E402
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Plays what is asked for; returns 1 if anything was found."""
+    """Runs the cases; returns 1 if there are violations."""
     parser = argparse.ArgumentParser(prog='python -m tests.faults.fuzzing', description=__doc__)
     parser.add_argument('--seed', type=int, default=0)
     parser.add_argument('--cases', type=int, default=100, help='of each kind (default: 100)')

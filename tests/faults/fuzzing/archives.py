@@ -1,4 +1,4 @@
-"""Archives with a corpus in them, among other things."""
+"""Archives that contain a corpus among other members."""
 
 import bz2
 import gzip

@@ -1,4 +1,4 @@
-"""Drawing cases by the thousand: each from a seed, a kind and a number alone."""
+"""Runs random cases; each depends only on the seed, its kind and its number."""
 
 import random
 import shutil
@@ -62,7 +62,7 @@ _COMPILING_SECONDS = 300
 
 @dataclass(frozen=True)
 class Played:
-    """A case that was played, and what was found by it: '' for nothing."""
+    """A case that was run, and its violation; '' if there is none."""
 
     kind: str
     seed: int
@@ -149,6 +149,6 @@ def _play(kind: str, seed: int, number: int, room: Room, keep: Path | None) -> P
 
 
 def _specials(folder: str, names: Sequence[str]) -> list[str]:
-    """Pipes, of which a copy would never end."""
+    """Returns the names of pipes and sockets, which cannot be copied."""
     paths = [Path(folder, name) for name in names]
     return [path.name for path in paths if path.exists() and not (path.is_file() or path.is_dir())]

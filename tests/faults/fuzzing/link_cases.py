@@ -1,7 +1,7 @@
-"""Links swapped in during a job: nothing behind a link is touched, and what is published is right.
+"""Links planted during a job: what a link leads to is not touched, and published files are right.
 
-A job replaces an earlier result. Before one of its steps one of its files or folders is moved away,
-and a link has its name. Once the link is gone, the same command makes the result.
+A job replaces an earlier result. Before one of its steps, one of its files or folders is replaced by
+a link. After the link is deleted, the same command must succeed.
 """
 
 import json
@@ -18,7 +18,7 @@ _TEXT = b'the line of words\nand a line \xff\nmore of it\nthe words of a line\n'
 _COUNTS = b''.join(b'word%d %d\n' % (number, number % 9 + 1) for number in range(60))
 
 _AFTER_THE_END = 1.05
-"""Of the steps of the earlier run: the run that replaces its result takes some more."""
+"""A factor for the steps of the earlier run: the run that replaces its result has some more."""
 
 
 def attack_with_links(room: Room, dice: random.Random) -> None:
@@ -75,7 +75,7 @@ def _other_options(dice: random.Random, words: list[object]) -> list[object]:
 def _run(
     room: Room, words: list[object], victim: Path, step: int | None, seed: str, how: str
 ) -> tuple[str | None, int]:
-    """Runs a command with a planter beside it; returns where the link was planted, and the steps."""
+    """Runs a command with a planter; returns the link's path, and the number of steps."""
     out, record = room.here / 'out', room.here / 'planted.json'
     gone = room.here / 'gone' / str(len(room.history))
     record.write_text('{}')
@@ -115,7 +115,7 @@ def _is_link(path: str, victim: Path) -> bool:
 
 
 def _check_published(out: Path, planted: str | None) -> None:
-    """Raises Violation if a file is not as its manifest says, but for what the link stands for."""
+    """Raises Violation if a file is not as its manifest says, except below the link."""
     for folder, _, names in os.walk(out):
         for name in names:
             path = os.path.join(folder, name)

@@ -1,4 +1,4 @@
-"""Options with values that nobody means: taken as they are, or a sentence."""
+"""Options with random and absurd values: each is accepted, or refused in a sentence."""
 
 import argparse
 import random
