@@ -106,7 +106,7 @@ class CountTokens(beam.PTransform):
         if self.on_error not in ('stop', 'skip'):
             raise ValueError(f"on_error is {self.on_error!r}; give 'stop' or 'skip'")
 
-    def expand(self, blocks: beam.PCollection) -> dict[str, beam.PCollection]:
+    def expand(self, blocks: beam.PCollection):  # Beam warns of a hint that is a dictionary
         counting = beam.ParDo(_CountBlocksFn(self))
         outputs = blocks | 'CountBlocks' >> counting.with_outputs(STATS, REJECTED, main=TABLES)
         key_to_table = (

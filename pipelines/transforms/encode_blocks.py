@@ -100,7 +100,7 @@ class EncodeBlocks(beam.PTransform):
         if self.on_error not in ('stop', 'skip'):
             raise ValueError(f"on_error is {self.on_error!r}; give 'stop' or 'skip'")
 
-    def expand(self, blocks: beam.PCollection) -> dict[str, beam.PCollection]:
+    def expand(self, blocks: beam.PCollection):  # Beam warns of a hint that is a dictionary
         encoding = beam.ParDo(_EncodeBlocksFn(self))
         outputs = blocks | 'EncodeBlocks' >> encoding.with_outputs(STATS, REJECTED, main=RECORDS)
         bucket_to_rows = outputs[RECORDS] | with_output_types(tuple[tuple[int, int], bytes])
