@@ -77,7 +77,7 @@ def side_of(rows):
 def cleaned(pairs):
     """What the filter makes of pairs."""
     filtered = CleanEnXx().apply(tuple(map(side_of, zip(*pairs, strict=True))))
-    rows = np.flatnonzero(filtered.is_wanted)
+    rows = np.flatnonzero(filtered.is_kept)
     return [tuple(side.row(row) for side in filtered.sides) for row in rows]
 
 

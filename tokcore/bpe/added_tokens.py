@@ -18,7 +18,6 @@ from tokcore.bpe.vocabulary import AddedToken, BpeVocabulary
 from tokcore.encoding.encoder import DEFAULT_CACHE_BYTES, EncodedSide, RowEncoder
 from tokcore.errors import InputError
 from tokcore.text.pre_tokenizer import PreTokenizer
-from tokcore.text.rewriting import prepend
 from tokcore.text.rows import Side
 
 _SPACE = 0x20
@@ -102,7 +101,7 @@ class AddedTokenEncoder:
         after: Sequence[int] = (),
     ) -> EncodedSide:
         """Returns the ids of each row, as `RowEncoder.encode_side` does."""
-        side = prepend(side, prefix)
+        side = side.with_prefix(prefix)
         parts = self._parts(side)
         if not parts:
             return self._encoder.encode_side(self._prefixed(side), '', before, after)
@@ -140,7 +139,7 @@ class AddedTokenEncoder:
         lengths = side.ends - side.starts
         has_one = lengths == 0
         has_one[~has_one] = side.text[side.starts[~has_one]] == _SPACE
-        spaced = prepend(side, ' ')
+        spaced = side.with_prefix(' ')
         return Side(spaced.text, spaced.starts + has_one, spaced.ends)
 
 

@@ -50,11 +50,11 @@ def _decoded(side: Side) -> Side:
     import numpy as np
 
     from tokcore.kernels.jit import read_only
-    from tokcore.text.rewriting import find_byte, rewritten
+    from tokcore.text.rewriting import find_byte, rewrite_rows
 
     found = np.empty(len(side), np.uint8)
     find_byte(*map(read_only, (side.text, side.starts, side.ends)), ord('&'), found)
-    return rewritten(side, np.flatnonzero(found), _without_entities)
+    return rewrite_rows(side, np.flatnonzero(found), _without_entities)
 
 
 def _without_entities(lines: bytes) -> bytes:

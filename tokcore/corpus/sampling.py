@@ -67,7 +67,7 @@ def starts_to_number(items: Sequence[WorkItem]) -> dict[int, list[int]]:
     starts: dict[int, list[int]] = {}
     for item in items:
         if _is_cut_by_bytes(item):
-            starts.setdefault(item.file_index, []).append(item.ranges[0].start)
+            starts.setdefault(item.place, []).append(item.ranges[0].start)
     return starts
 
 
@@ -85,10 +85,10 @@ def number_items(
     numbered = []
     for item in items:
         if _is_cut_by_bytes(item):
-            first = next(left[item.file_index])
+            first = next(left[item.place])
         else:
-            first = behind.get(item.file_index, 0)
-            behind[item.file_index] = first + (item.ranges[0].lines or 0)
+            first = behind.get(item.place, 0)
+            behind[item.place] = first + (item.ranges[0].lines or 0)
         numbered.append(dataclasses.replace(item, first_line=first))
     return numbered
 
@@ -106,7 +106,7 @@ def numbered_blocks(item: WorkItem, blocks: Iterator[Block]) -> Iterator[Block]:
 
 def _is_cut_by_bytes(item: WorkItem) -> bool:
     text_range = item.ranges[0]
-    is_whole = text_range.file.is_stream and not text_range.decompressed
+    is_whole = text_range.file.is_stream and not text_range.of_text
     return text_range.lines is None and not is_whole
 
 
@@ -170,7 +170,7 @@ class UniformSample(RowSample):
         self, block: Block, splits: Sequence[Split], normalizer: Normalizer, sides: frozenset[int]
     ) -> CountedRows:
         rows = select_rows(block, splits, normalizer)
-        keys = order_keys(block.file_index, rows.identities, _SEED)
+        keys = order_keys(block.place, rows.identities, _SEED)
         rows = _only(rows, keys < np.uint64(self.threshold))
         return CountedRows(rows, rows.sides)
 
@@ -215,12 +215,12 @@ class LineSample(RowSample):
         texts = []
         is_taken = np.zeros(rows.lines, bool)
         for side, all_lines in enumerate(lines):
-            taken = self.taken.get((block.file_index, side), TakenLines(1, 0))
+            taken = self.taken.get((block.place, side), TakenLines(1, 0))
             among = taken.among(block.first_line, len(all_lines))
-            of_taken = all_lines.take(among)
+            of_taken = Side(all_lines.text, all_lines.starts[among], all_lines.ends[among])
             text = normalizer.apply(of_taken).side
             there = text.ends > text.starts
-            texts.append(text.take(there))
+            texts.append(Side(text.text, text.starts[there], text.ends[there]))
             if side in sides:
                 is_taken[among] = True
         numbers = np.searchsorted(lines[0].starts, rows.line_starts)
@@ -240,7 +240,7 @@ def _lines(data: bytes, max_line_bytes: int) -> Side:
 def _only(rows: Rows, is_sampled: np.ndarray) -> Rows:
     """The rows that `is_sampled` (bool[rows]) says; the others are counted."""
     chosen = np.flatnonzero(is_sampled)
-    return dataclasses.replace(rows.select(chosen), not_sampled=len(rows) - len(chosen))
+    return dataclasses.replace(rows.at(chosen), not_sampled=len(rows) - len(chosen))
 
 
 @dataclass(frozen=True)

@@ -32,7 +32,6 @@ from tokcore.text.pre_tokenizer import (
     one_row,
     readable_parts,
 )
-from tokcore.text.rewriting import prepend
 from tokcore.text.rows import Side
 
 DEFAULT_CACHE_BYTES = 8 << 20
@@ -89,7 +88,7 @@ class RowEncoder:
         Raises:
             ValueError: with a sentence of the model, if it cannot spell a token.
         """
-        side = prepend(side, prefix)
+        side = side.with_prefix(prefix)
         surround = Surround.of(before, after)
         encoded = GrowingSide(len(side.text), len(side), self._id_type(side))
         for rows in readable_parts(side.text, side.starts, side.ends):

@@ -1,11 +1,10 @@
-"""BERT's tokens as kernels: written to a buffer 64 bytes at a time, and slices of it.
+"""BERT's tokens in kernels: text is rewritten to a buffer, and tokens are slices of the buffer.
 
-Bytes that stay are copied at once, capitals lowered on the way, and the places of tokens are bits.
-What becomes something else, or nothing, is looked up character by character. A table gives each
-code point an action (uint32): flags in the lowest five bits, then the number of bytes written, and
-in the highest 22 bits where they begin in `expansions`. Rows whose characters act on each other,
-which normalization may reorder or join, are told by the quick check of Unicode's UAX #15 and cut in
-plain Python.
+Text that stays, but for capitals, is copied 64 bytes at a time, with one bit a byte for the bounds
+of tokens. Characters that change or vanish are looked up one by one. A table gives each code point
+an action (uint32): flags in the lowest five bits, then the number of bytes to write, and in the
+highest 22 bits where they begin in `expansions`. Rows in which normalization may reorder or compose
+characters fail the quick check (Unicode's UAX #15) and are tokenized in plain Python.
 """
 
 import collections
@@ -33,7 +32,7 @@ from tokcore.text.bert_plain import (
     is_dropped,
     is_punctuation,
     is_space,
-    without_marks,
+    strip_marks,
 )
 from tokcore.text.pre_tokenizer import CHUNK_TOKENS, scan_tokens
 from tokcore.text.unicode import CODE_POINTS, category_table, decode_word, ideograph_mask
@@ -45,11 +44,11 @@ _CHUNK, _WORD = np.uint64(CHUNK), np.uint64(8)
 _BYTE = np.uint64(255)
 
 SOFT_BYTES = 64 << 10
-"""Of the buffer are used at once, and stay in a core's cache, but for a token that is longer."""
+"""Bytes of the buffer that a call fills, unless a token is longer; they stay in a core's cache."""
 
 _SOFT = np.uint64(SOFT_BYTES)
 
-_SPARSE = np.uint64(8)  # more characters of 64 bytes are looked up one after another
+_SPARSE = np.uint64(8)  # with more characters to look up, a chunk is scanned one by one
 
 _0, _1, _2, _3 = np.uint64(0), np.uint64(1), np.uint64(2), np.uint64(3)
 _ALL, _LAST = ~_0, np.uint64(63)
@@ -58,9 +57,9 @@ BLOCK = 256
 
 _BLOCK = np.uint64(BLOCK)
 
-BORDER, WRITTEN, ALONE, EXPANDED, ASKING = 1, 2, 4, 8, 16
-"""Flags: a token before it ends here; bytes are written; the token ends behind them too; they are
-an expansion; the place or the form of what is written may depend on the characters beside it."""
+BORDER, WRITTEN, ALONE, EXPANDED, NEEDS_CONTEXT = 1, 2, 4, 8, 16
+"""Flags of a character: the token before it ends; bytes are written for it; the token ends after
+them; these bytes are an expansion; they may depend on the characters next to it."""
 
 _BORDER, _WRITTEN, _ALONE = np.uint64(BORDER), np.uint64(WRITTEN), np.uint64(ALONE)
 _EXPANDED = np.uint64(EXPANDED)
@@ -73,40 +72,42 @@ _FOUR, _NIBBLE = np.uint64(4), np.uint64(0xF)
 _SIZES = np.uint64(0x4322000011111111)  # of characters, by the high half of their first byte
 
 DROP, SPACE, KEEP, SOLO = 0, BORDER, WRITTEN, BORDER | WRITTEN | ALONE
-"""Nothing at all; nothing, and no token goes across; a character of a word; a token by itself."""
+"""Actions: vanish; separate tokens; stay in a word; be a token of its own."""
 
 ALWAYS = 0xFFFF
-"""Among `classes`: the character's neighbours decide, whichever they are."""
+"""In `classes`: a row with this character always needs normalizing."""
 
 _LONGEST_EXPANSION = 16  # bytes: two words, which kernels store at once
 _COMMON_IDEOGRAPHS = slice(0x4E00, 0x9FC0)  # those of `ideograph_mask`
-_SIGMA = 'Σ'  # lower() looks at the whole word for it alone
+_SIGMA = 'Σ'  # the only character for which lower() looks at the whole word
 
 
 @kernel_without_allocation
-def find_out_of_order(text, starts, ends, tables, found):
-    """Sets `found` (uint8[rows], 0 at first) to 1 for rows that are not done by tables."""
+def mark_rows_to_normalize(text, starts, ends, tables, is_plain):
+    """Sets is_plain (uint8[rows], 0 before) to 1 for rows that the tables cannot normalize."""
     for row in range(len(starts)):
-        found[row] = is_out_of_order(text, np.uint64(starts[row]), np.uint64(ends[row]), tables)
+        is_plain[row] = _needs_normalizing(
+            text, np.uint64(starts[row]), np.uint64(ends[row]), tables
+        )
 
 
 @kernel_without_allocation
-def _class_before(text, behind, place, tables, last):
-    """The combining class before a place, `last` being that of what ends at `behind`.
+def _class_before(text, last_end, place, tables, last):
+    """Returns the combining class before `place`; `last` is the class of what ends at `last_end`.
 
-    What is dropped between them parts nothing; only the first character is looked at.
+    A character in between resets it unless it is dropped. Only the first one is looked up.
     """
-    if behind < place:
-        action = tables.actions[action_place(tables, decode_word(load_word(text, behind)))]
+    if last_end < place:
+        action = tables.actions[_table_index(tables, decode_word(load_word(text, last_end)))]
         if action & (WRITTEN | BORDER):
             return _0
     return last
 
 
 @kernel_without_allocation
-def is_out_of_order(text, start, end, tables):
-    """Whether normalizing may do more to text[start:end] than to each of its characters."""
-    last, behind = _0, start
+def _needs_normalizing(text, start, end, tables):
+    """Whether normalizing text[start:end] may differ from normalizing its characters one by one."""
+    last, last_end = _0, start
     while start < end:
         inside = ~_0 >> (_CHUNK - min(end - start, _CHUNK))
         leads = byte_range_mask(text, start, 0xC0, 0xFF) & inside
@@ -115,58 +116,59 @@ def is_out_of_order(text, start, end, tables):
         while leads != _0:
             place = start + trailing_zeros(leads)
             leads &= leads - _1
-            if not tables.asking[text[place]]:
+            if not tables.needs_context[text[place]]:
                 continue
             word = load_word(text, place)
-            found = action_place(tables, decode_word(word))
-            if tables.actions[found] & ASKING:
-                classes = np.uint64(tables.classes[found])
+            index = _table_index(tables, decode_word(word))
+            if tables.actions[index] & NEEDS_CONTEXT:
+                classes = np.uint64(tables.classes[index])
                 if classes == ALWAYS:
                     return True
                 first = classes & _BYTE
-                if first and _class_before(text, behind, place, tables, last) > first:
+                if first and _class_before(text, last_end, place, tables, last) > first:
                     return True
-                last, behind = classes >> np.uint64(8), place + character_size(word)
+                last, last_end = classes >> np.uint64(8), place + character_size(word)
         start += _CHUNK
     return False
 
 
-class KnownRows(NamedTuple):
-    """Rows whose tokens are known: row r has those from `row_tokens[number]` on, up to the next."""
+class PlainRows(NamedTuple):
+    """The tokens of rows tokenized in plain Python: those of row r, i = indices[r], are
+    row_tokens[i] up to row_tokens[i + 1]."""
 
-    numbers: np.ndarray  # int64[rows]: number of each row, or -1; of no length where none is known
-    row_tokens: np.ndarray  # int64[known rows + 1]
+    indices: np.ndarray  # int64[rows]: the index of each row among these, or -1; empty if none is
+    row_tokens: np.ndarray  # int64[plain rows + 1]
     text: np.ndarray  # uint8
     offsets: np.ndarray  # int64[tokens + 1]: token i is text[offsets[i]:offsets[i + 1]]
 
 
 class BertTables(NamedTuple):
-    """The action of code point c is at place `BLOCK * index[c // BLOCK] + c % BLOCK`."""
+    """The action of code point c is actions[BLOCK * index[c // BLOCK] + c % BLOCK]."""
 
     index: np.ndarray  # uint16[CODE_POINTS / BLOCK]
     actions: np.ndarray  # uint32[BLOCK * blocks]
-    classes: np.ndarray  # uint16[as many], of those that ask: the first combining class, or ALWAYS,
-    # of what is written, and times 256 the last
-    asking: np.ndarray  # uint8[256]: 1 for the first bytes of characters that ask
+    classes: np.ndarray  # uint16[as many]: for NEEDS_CONTEXT the first combining class of what is
+    # written plus 256 times the last, or ALWAYS
+    needs_context: np.ndarray  # uint8[256]: 1 for first bytes of characters with NEEDS_CONTEXT
     expansions: np.ndarray  # uint8[...]: UTF-8
-    ideograph: int  # the flags of common ideographs, SOLO or KEEP; 0 if they are not alike
-    growth: int  # bytes that a byte may become
+    ideograph: int  # the action of common ideographs, SOLO or KEEP; 0 if they differ
+    growth: int  # the most bytes that one byte becomes
 
 
 class BertText(NamedTuple):
-    """The state: what becomes of characters, and what is not looked up."""
+    """The state: the actions of characters, and the rows and special tokens found in advance."""
 
     tables: BertTables
-    lowering: np.uint8  # 0x20 if capitals are lowered, else 0
+    lowering: np.uint8  # 0x20 if capitals are lowercased, else 0
     buffer: np.ndarray  # uint8: the tokens of a call
-    known: KnownRows
-    special_starts: np.ndarray  # uint64[...]: of tokens in the rows' text that stay as they are
-    special_ends: np.ndarray  # uint64[...]: and their ends
+    plain: PlainRows
+    special_starts: np.ndarray  # uint64[...]: of special tokens in the text of the rows
+    special_ends: np.ndarray  # uint64[...]
 
 
 @kernel_without_allocation
 def _word_start(text, start, place, tables):
-    """Where the word began that is open at a place; nothing before `start` is of it."""
+    """Returns where the word that is open at a place began, at least `start`."""
     while place > start:
         before = place - _1
         while text[before] & 0xC0 == 0x80:
@@ -179,7 +181,7 @@ def _word_start(text, start, place, tables):
 
 @kernel_without_allocation
 def _put_token(text, start, end, buffer, tokens, written):
-    """Writes a token as it stands, once an open one is ended; returns `Written`."""
+    """Ends the open token and writes another one unchanged; returns `Written`."""
     begun, ended, used = written
     tokens.ends[ended] = used
     tokens.starts[begun] = used
@@ -190,27 +192,27 @@ def _put_token(text, start, end, buffer, tokens, written):
 
 
 @kernel_without_allocation
-def _put_known(row, position, state, tokens, written):
-    """Writes the tokens of a row that are known, from one on, while there is room.
+def _put_plain(row, position, state, tokens, written):
+    """Writes the tokens of one of the `PlainRows`, from a position on, while there is room.
 
-    Returns the position, -1 behind the last, and `Written`.
+    Returns the position, -1 after the last token, and `Written`.
     """
-    known = state.known
-    number = known.numbers[row]
-    token = known.row_tokens[number] + max(position, 0)
+    plain = state.plain
+    index = plain.indices[row]
+    token = plain.row_tokens[index] + max(position, 0)
     room = np.uint64(len(tokens.starts) - CHUNK_TOKENS)
-    while token < known.row_tokens[number + 1]:
+    while token < plain.row_tokens[index + 1]:
         if written.begun >= room or written.used > _SOFT:
-            return token - known.row_tokens[number], written
-        start, end = np.uint64(known.offsets[token]), np.uint64(known.offsets[token + 1])
-        written = _put_token(known.text, start, end, state.buffer, tokens, written)
+            return token - plain.row_tokens[index], written
+        start, end = np.uint64(plain.offsets[token]), np.uint64(plain.offsets[token + 1])
+        written = _put_token(plain.text, start, end, state.buffer, tokens, written)
         token += 1
     return np.int64(-1), written
 
 
 @inlined_kernel
-def _put_looked_up(rows, row, position, state, tokens, written):
-    """Writes the tokens of a row from a position on, while there is room; as `_put_known`."""
+def _put_row(rows, row, position, state, tokens, written):
+    """Writes the tokens of any other row from a position on, and returns what `_put_plain` does."""
     room = np.uint64(len(tokens.starts) - CHUNK_TOKENS)
     start, end = np.uint64(rows.starts[row]), np.uint64(rows.ends[row])
     place = start if position < 0 else np.uint64(position)
@@ -241,18 +243,18 @@ def _put_looked_up(rows, row, position, state, tokens, written):
 
 @scan_tokens.register(BertText)
 @kernel_without_allocation
-def scan_bert_words(rows, row, position, pre_tokenizer, tokens):
+def _scan_bert_words(rows, row, position, pre_tokenizer, tokens):
     """Finds tokens as `scan_tokens` says; they are slices of the buffer.
 
-    A position is a place in the text, or of a row whose tokens are known the number of one.
+    A position is a place in the text, or among the tokens of a row of `PlainRows`.
     """
     written = Written(_0, _0, _0)
-    numbers = pre_tokenizer.known.numbers
+    indices = pre_tokenizer.plain.indices
     while row < len(rows.starts):
-        if len(numbers) > 0 and numbers[row] >= 0:
-            stopped, written = _put_known(row, position, pre_tokenizer, tokens, written)
+        if len(indices) > 0 and indices[row] >= 0:
+            stopped, written = _put_plain(row, position, pre_tokenizer, tokens, written)
         else:
-            stopped, written = _put_looked_up(rows, row, position, pre_tokenizer, tokens, written)
+            stopped, written = _put_row(rows, row, position, pre_tokenizer, tokens, written)
         if stopped >= 0:
             return row, stopped, np.int64(written.ended)
         row += 1
@@ -262,7 +264,7 @@ def scan_bert_words(rows, row, position, pre_tokenizer, tokens):
 
 
 class Written(NamedTuple):
-    """How far a call has come: tokens begun and ended, and bytes of the buffer."""
+    """The progress of a call: tokens begun and ended, and bytes written to the buffer."""
 
     begun: np.uint64
     ended: np.uint64
@@ -271,25 +273,25 @@ class Written(NamedTuple):
 
 @kernel_without_allocation
 def character_size(word):
-    """The bytes of the character that begins a little-endian word."""
+    """Returns the size of the character at the start of a little-endian word."""
     return _SIZES >> ((word >> _FOUR & _NIBBLE) << _2) & _NIBBLE
 
 
 @kernel_without_allocation
-def action_place(tables, code):
-    """Where in `actions` and `classes` a code point's are."""
+def _table_index(tables, code):
+    """Returns the index of a code point in `actions` and `classes`."""
     return np.uint64(tables.index[code // _BLOCK]) * _BLOCK + code % _BLOCK
 
 
 @kernel_without_allocation
 def action_of(tables, word):
-    """That of the character that begins a little-endian word."""
-    return np.uint64(tables.actions[action_place(tables, decode_word(word))])
+    """Returns the action of the character at the start of a little-endian word."""
+    return np.uint64(tables.actions[_table_index(tables, decode_word(word))])
 
 
 @kernel_without_allocation
 def _copy_lowered(text, place, lowering, buffer, used):
-    """Copies 64 bytes, capitals of ASCII lowered."""
+    """Copies 64 bytes, with ASCII capitals lowercased."""
     for k in range(_CHUNK):
         byte = text[place + k]
         is_capital = (byte >= np.uint8(0x41)) & (byte <= np.uint8(0x5A))
@@ -298,9 +300,9 @@ def _copy_lowered(text, place, lowering, buffer, used):
 
 @inlined_kernel
 def scan_characters(text, place, stop, state, tokens, written):
-    """Looks up the characters from a place on that begin before another one.
+    """Looks up the characters that begin from `place` up to `stop`.
 
-    Returns the place behind them and `Written`. No branch depends on what they are.
+    Returns the place after them and `Written`. No branch depends on the characters.
     """
     begun, ended, used = written
     tables, buffer = state.tables, state.buffer
@@ -324,7 +326,7 @@ def scan_characters(text, place, stop, state, tokens, written):
 
 @inlined_kernel
 def _look_up(text, place, leads, tables):
-    """Bits of the characters that begin at some: those of words, those alone, those that change."""
+    """Returns bits, of the characters at `leads`: in words, tokens of their own, changing."""
     letters = alone = changing = _0
     while leads != _0:
         byte = trailing_zeros(leads)
@@ -339,7 +341,7 @@ def _look_up(text, place, leads, tables):
 
 @kernel_without_allocation
 def _last_character(text, place):
-    """How many of 64 bytes are of characters that do not go on behind them."""
+    """Returns how many of 64 bytes are in characters that end within them."""
     if text[place + _CHUNK] & 0xC0 != 0x80:
         return _CHUNK
     size = _LAST
@@ -350,10 +352,11 @@ def _last_character(text, place):
 
 @inlined_kernel
 def _class_others(text, place, end, letters, alone, tables):
-    """Classes the characters of a chunk that are not printable ASCII, whose bits are given.
+    """Classifies the characters of a chunk that are not printable ASCII.
 
-    Returns the bits of letters, of tokens by themselves and of bytes behind the first of
-    characters, how many bytes can be copied, and how many after them are not to be looked at again.
+    `letters` and `alone` are the bits of printable ASCII. Returns the bits of all letters, tokens of
+    their own, and continuation bytes; the number of bytes to copy; and how many bytes after those
+    are to be looked up one by one.
     """
     left = min(end - place, _CHUNK)
     inside = _ALL >> (_CHUNK - left)
@@ -382,9 +385,9 @@ def _class_others(text, place, end, letters, alone, tables):
 
 @inlined_kernel
 def scan_chunk(text, place, end, state, tokens, written):
-    """Scans up to 64 bytes of text[place:end] that stay as they are, but for capitals.
+    """Scans up to 64 bytes of text[place:end] that stay, but for capitals.
 
-    Returns the place behind them, the one that characters are to be looked up to, and `Written`.
+    Returns the place after them, the place up to which characters must be looked up, and `Written`.
     """
     left = min(end - place, _CHUNK)
     inside = _ALL >> (_CHUNK - left)
@@ -412,7 +415,7 @@ def scan_chunk(text, place, end, state, tokens, written):
     begun, ended, used = written
     _copy_lowered(text, place, state.lowering, state.buffer, used)
     before = letters << _1 | (begun - ended)
-    # A word at the end stays open.
+    # A word at the end of the chunk stays open.
     begun = put_places((letters & ~before) | alone, used, tokens.starts, begun)
     ends = (before & ~letters & inside) | (whole << _1 & ~continued)
     ended = put_places(ends, used, tokens.ends, ended)
@@ -425,9 +428,9 @@ def scan_chunk(text, place, end, state, tokens, written):
 
 @functools.lru_cache
 def bert_tables(kind: Kind, lower_case: bool, strip: bool, split_cjk: bool) -> BertTables:
-    """Returns the tables of BERT's rules; `strip` says whether marks are taken off.
+    """Returns the tables of BERT's rules, by this Python's `unicodedata`.
 
-    They come from this Python's `unicodedata`, as `unicode` do.
+    `strip` says whether accents are stripped.
     """
     actions = _clean_actions(kind, split_cjk).copy()
     flags = actions[_COMMON_IDEOGRAPHS]
@@ -438,18 +441,18 @@ def bert_tables(kind: Kind, lower_case: bool, strip: bool, split_cjk: bool) -> B
     classes = np.zeros(CODE_POINTS, np.uint16)
     expansions: dict[bytes, int] = {}
     size, growth = 0, 1
-    for code_point in _changing(lower_case).tolist():
+    for code_point in _changing_code_points(lower_case).tolist():
         if not actions[code_point] & WRITTEN:
             continue
         character = chr(code_point)
-        result = _normalized(character, kind, lower_case, strip)
+        result = _written_as(character, kind, lower_case, strip)
         data = result.encode('utf-8', 'surrogatepass')
         is_alone = split_cjk and is_cjk(code_point) or len(result) == 1 and is_punctuation(result)
-        order = _combining(character, result, kind, lower_case, strip)
+        order = _combining_classes(character, result, kind, lower_case, strip)
         if len(data) > _LONGEST_EXPANSION or len(result) > 1 and any(map(is_punctuation, result)):
             order = ALWAYS
         if order == ALWAYS:
-            actions[code_point] |= ASKING
+            actions[code_point] |= NEEDS_CONTEXT
         elif not result:
             actions[code_point] = DROP
         elif result != character:
@@ -464,48 +467,48 @@ def bert_tables(kind: Kind, lower_case: bool, strip: bool, split_cjk: bool) -> B
                 | EXPANDED
             )
         if order:
-            actions[code_point] |= ASKING
+            actions[code_point] |= NEEDS_CONTEXT
             classes[code_point] = order
-    return _in_blocks(actions, classes, b''.join(expansions), ideograph, growth)
+    return _store_blocks_once(actions, classes, b''.join(expansions), ideograph, growth)
 
 
 @functools.lru_cache
 def ascii_sources(lower_case: bool, strip: bool) -> Mapping[str, Sequence[str]]:
-    """Returns for characters of ASCII the other characters that become them by transformers' rules.
+    """Returns, by ASCII character, the other characters that may become it by transformers' rules.
 
-    Or that become several, that one among them, or are it for a while.
+    They become it at any step of the rules, alone or among several characters.
     """
     sources = collections.defaultdict(list)
-    for character in map(chr, _changing(lower_case).tolist()):
+    for character in map(chr, _changing_code_points(lower_case).tolist()):
         lowered = character.lower() if lower_case else character
-        results = {lowered, _normalized(character, 'bert', lower_case, strip)}
-        for each in set(''.join([*results, unicodedata.normalize('NFC', lowered)])):
-            if each.isascii() and each != character:
-                sources[each].append(character)
+        results = {lowered, _written_as(character, 'bert', lower_case, strip)}
+        for result in set(''.join([*results, unicodedata.normalize('NFC', lowered)])):
+            if result.isascii() and result != character:
+                sources[result].append(character)
     return sources
 
 
-def _in_blocks(
+def _store_blocks_once(
     actions: np.ndarray, classes: np.ndarray, expansions: bytes, ideograph: int, growth: int
 ) -> BertTables:
-    """Keeps blocks of code points once that are alike."""
-    by_block = actions.reshape(-1, BLOCK)
-    its_classes = classes.reshape(-1, BLOCK)
+    """Returns the tables with equal blocks of code points stored once."""
+    action_blocks = actions.reshape(-1, BLOCK)
+    class_blocks = classes.reshape(-1, BLOCK)
     numbers: dict[bytes, int] = {}
     index, first = [], []
-    for block, (some, others) in enumerate(zip(by_block, its_classes, strict=True)):
-        known = len(numbers)
-        index.append(numbers.setdefault(some.tobytes() + others.tobytes(), known))
-        if index[-1] == known:
+    for block, contents in enumerate(zip(action_blocks, class_blocks, strict=True)):
+        stored = len(numbers)
+        index.append(numbers.setdefault(b''.join(array.tobytes() for array in contents), stored))
+        if index[-1] == stored:
             first.append(block)
-    asking = np.zeros(256, np.uint8)
-    for code_point in np.flatnonzero(actions & ASKING).tolist():
-        asking[chr(code_point).encode('utf-8', 'surrogatepass')[0]] = 1
+    needs_context = np.zeros(256, np.uint8)
+    for code_point in np.flatnonzero(actions & NEEDS_CONTEXT).tolist():
+        needs_context[chr(code_point).encode('utf-8', 'surrogatepass')[0]] = 1
     return BertTables(
         read_only(np.array(index, np.uint16)),
-        read_only(by_block[first].ravel()),
-        read_only(its_classes[first].ravel()),
-        read_only(asking),
+        read_only(action_blocks[first].ravel()),
+        read_only(class_blocks[first].ravel()),
+        read_only(needs_context),
         read_only(np.frombuffer(expansions + bytes(_LONGEST_EXPANSION), np.uint8)),
         ideograph,
         growth,
@@ -514,17 +517,17 @@ def _in_blocks(
 
 @functools.lru_cache
 def _clean_actions(kind: Kind, split_cjk: bool) -> np.ndarray:
-    """uint32[CODE_POINTS]: the actions before anything is lowered, decomposed or composed."""
+    """Returns uint32[CODE_POINTS]: the actions by cleaning and splitting alone."""
     major = category_table()[:, 0]
     actions = np.full(CODE_POINTS, KEEP, np.uint32)
     if kind == 'bert':
         actions[major == ord('C')] = DROP
-    # What else cleaning and cutting look at is ASCII, or of these categories.
-    looked_at = np.isin(major, np.frombuffer(b'ZP', np.uint8))
+    # Other characters that cleaning or splitting treats apart are ASCII, or of these categories.
+    special = np.isin(major, np.frombuffer(b'ZP', np.uint8))
     minor_control = np.isin(category_table()[:, 1], np.frombuffer(b'cf', np.uint8))
-    looked_at |= (major == ord('C')) & minor_control
-    looked_at[:0x80] = looked_at[0xFFFD] = True
-    for code_point in np.flatnonzero(looked_at).tolist():
+    special |= (major == ord('C')) & minor_control
+    special[:0x80] = special[0xFFFD] = True
+    for code_point in np.flatnonzero(special).tolist():
         character = chr(code_point)
         if is_space(character):
             actions[code_point] = SPACE
@@ -542,15 +545,15 @@ def _clean_actions(kind: Kind, split_cjk: bool) -> np.ndarray:
 
 
 @functools.lru_cache
-def _changing(lower_case: bool) -> np.ndarray:
-    """int64[...]: what lowering or normalizing may change, alone or beside other characters."""
-    later = _later_in_compositions()
+def _changing_code_points(lower_case: bool) -> np.ndarray:
+    """Returns int64[...]: code points that lowercasing or normalizing may change."""
+    seconds = _second_in_compositions()
     return np.array(
         [
             code_point
             for code_point in _decomposed_or_cased()
             if (lower_case and chr(code_point).lower() != chr(code_point))
-            or code_point in later
+            or code_point in seconds
             or unicodedata.category(chr(code_point))[0] == 'M'
             or unicodedata.combining(chr(code_point))
             or not unicodedata.is_normalized('NFD', chr(code_point))
@@ -561,11 +564,10 @@ def _changing(lower_case: bool) -> np.ndarray:
 
 @functools.cache
 def _decomposed_or_cased() -> list[int]:
-    """The code points of blocks of which something is lowered, decomposed, or joined to others."""
-    found = []
+    """Returns the code points of the blocks in which any is lowercased, decomposed or composed."""
+    code_points: list[int] = []
     major = category_table()[:, 0]
-    joined = _later_in_compositions()
-    with_joined = {code_point // BLOCK for code_point in joined}
+    composing_blocks = {code_point // BLOCK for code_point in _second_in_compositions()}
     for first in range(0, CODE_POINTS, BLOCK):
         if first in range(0xD800, 0xE000) or np.all(major[first : first + BLOCK] == ord('C')):
             continue
@@ -574,16 +576,16 @@ def _decomposed_or_cased() -> list[int]:
             text.lower() != text
             or (major[first : first + BLOCK] == ord('M')).any()
             or not unicodedata.is_normalized('NFD', text)
-            or first // BLOCK in with_joined
+            or first // BLOCK in composing_blocks
         ):
-            found += range(first, first + BLOCK)
-    return found
+            code_points += range(first, first + BLOCK)
+    return code_points
 
 
 @functools.cache
-def _later_in_compositions() -> frozenset[int]:
-    """The code points that NFC may join with what stands before them."""
-    found = set()
+def _second_in_compositions() -> frozenset[int]:
+    """Returns the code points that NFC may compose with the character before them."""
+    seconds = set()
     for first in range(0, CODE_POINTS, BLOCK):
         text = ''.join(map(chr, range(first, first + BLOCK)))
         if first in range(0xAC00, 0xE000) or unicodedata.is_normalized('NFD', text):
@@ -592,35 +594,38 @@ def _later_in_compositions() -> frozenset[int]:
             parts = unicodedata.decomposition(character).split()
             if len(parts) == 2 and not parts[0].startswith('<'):
                 if unicodedata.is_normalized('NFC', character):
-                    found.add(int(parts[1], 16))
-    # Hangul is composed by rule: a consonant with a vowel, and a syllable with a final consonant.
+                    seconds.add(int(parts[1], 16))
+    # Hangul composes by rule: a consonant with a vowel, and a syllable with a final consonant.
     for syllable in (*range(0xAC00, 0xAC00 + 28), *range(0xAC00, 0xAC00 + 28 * 21, 28)):
-        found.update(map(ord, unicodedata.normalize('NFD', chr(syllable))[1:]))
-    return frozenset(found)
+        seconds.update(map(ord, unicodedata.normalize('NFD', chr(syllable))[1:]))
+    return frozenset(seconds)
 
 
-def _normalized(character: str, kind: Kind, lower_case: bool, strip: bool) -> str:
-    """What stands for a character by itself."""
+def _written_as(character: str, kind: Kind, lower_case: bool, strip: bool) -> str:
+    """Returns what a character becomes by itself."""
     result = character.lower() if lower_case else character
     if kind == 'bert':
         result = unicodedata.normalize('NFC', result)
         result = result.lower() if lower_case else result
-    return without_marks(result) if strip else result
+    return strip_marks(result) if strip else result
 
 
-def _combining(character: str, result: str, kind: Kind, lower_case: bool, strip: bool) -> int:
-    """What `classes` has for a character; 0 if its neighbours do not matter to it."""
+def _combining_classes(
+    character: str, result: str, kind: Kind, lower_case: bool, strip: bool
+) -> int:
+    """Returns what `classes` has for a character; 0 if its neighbors do not matter."""
     if kind == 'bert-original' and lower_case and character == _SIGMA:
         return ALWAYS
     if kind == 'bert-original' and not strip:
         return 0  # nothing is normalized
-    found = [unicodedata.combining(each) for each in result]
+    classes = list(map(unicodedata.combining, result))
     if not strip:
-        # What NFC leaves alone is in its form already where it is in order and nothing may join.
+        # Text is in NFC if its marks are in order, nothing composes, and each character stays.
         lowered = character.lower() if lower_case else character
-        if any(ord(each) in _later_in_compositions() for each in lowered + result):
+        seconds = _second_in_compositions()
+        if any(ord(character) in seconds for character in lowered + result):
             return ALWAYS
         if any(map(unicodedata.combining, lowered + result)) and result != character:
             return ALWAYS
-    # Marks that are taken off move nothing; what else has a class may change places with its like.
-    return found[0] | found[-1] << 8 if any(found) else 0
+    # Stripped marks cannot change the order; other marks may change places.
+    return classes[0] | classes[-1] << 8 if any(classes) else 0

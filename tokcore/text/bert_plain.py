@@ -1,9 +1,9 @@
-"""BERT's tokens of a text in plain Python: what the kernel must give.
+"""BERT's pre-tokenization in plain Python, which the kernels must equal.
 
-Two originals are kept. `bert` is the slow `BertTokenizer` of transformers 4: it lowers one
-character after another, drops all of category C, and normalizes to NFC. `bert-original` is
-google-research's `tokenization.py`: it lowers whole words, so that a sigma at their end is a final
-one, drops control and format characters alone, and does not normalize.
+There are two originals. `bert` is the slow `BertTokenizer` of transformers 4: it lowercases
+character by character, drops all of category C, and normalizes to NFC. `bert-original` is
+google-research's `tokenization.py`: it lowercases whole words, so that a sigma at the end of one
+becomes a final sigma, drops control and format characters only, and does not normalize.
 """
 
 import re
@@ -17,7 +17,7 @@ CJK_RANGES = (
     (0x4E00, 0x9FFF), (0x3400, 0x4DBF), (0x20000, 0x2A6DF), (0x2A700, 0x2B73F),
     (0x2B740, 0x2B81F), (0x2B820, 0x2CEAF), (0xF900, 0xFAFF), (0x2F800, 0x2FA1F),
 )  # fmt: skip
-"""What is cut off as a word by itself: Chinese characters, assigned or not."""
+"""Chinese characters, assigned or not: each is a word of its own."""
 
 _ASCII_PUNCTUATION = frozenset('!"#$%&\'()*+,-./:;<=>?@[\\]^_`{|}~')
 
@@ -34,82 +34,90 @@ def bert_tokens(
 
     Args:
         text: any.
-        kind: whose rules.
-        lower_case: whether words are lowered.
-        strip_accents: whether marks are taken off; None if words are lowered.
-        split_cjk: whether Chinese characters are words by themselves.
-        special_tokens: are cut out first, wherever they stand, and stay as they are.
+        kind: which original.
+        lower_case: whether words are lowercased.
+        strip_accents: whether accents are stripped; None: if words are lowercased.
+        split_cjk: whether each Chinese character is a word of its own.
+        special_tokens: are split off first, wherever they are, and stay as they are.
     """
     strip = lower_case if strip_accents is None else strip_accents
-    kept = [re.escape(each) for each in special_tokens]
+    escaped = [re.escape(token) for token in special_tokens]
     if kind == 'bert' and lower_case:
-        # In the order given: of `[A` and `[AB` the first is kept, and a `b` follows it.
-        part = re.compile('|'.join([*kept, '.']), re.DOTALL)
-        text = part.sub(lambda each: _lowered(each[0], special_tokens), text)
-    if not kept:
-        return list(_ordinary(text, kind, lower_case, strip, split_cjk, ()))
-    found = []
-    longest_first = sorted(kept, key=len, reverse=True)
+        # In the order given: of `[A` and `[AB` the first matches, and the `B` is lowercased.
+        part = re.compile('|'.join([*escaped, '.']), re.DOTALL)
+        text = part.sub(lambda match: _lowercase(match[0], special_tokens), text)
+    if not escaped:
+        return list(_split_ordinary(text, kind, lower_case, strip, split_cjk, ()))
+    tokens = []
+    longest_first = sorted(escaped, key=len, reverse=True)
     for number, part in enumerate(re.split(f'({"|".join(longest_first)})', text)):
         if number % 2:
-            found.append(part)
+            tokens.append(part)
         else:
-            whole = special_tokens if kind == 'bert' else ()
-            found += _ordinary(part, kind, lower_case, strip, split_cjk, whole)
-    return found
+            never_split = special_tokens if kind == 'bert' else ()
+            tokens += _split_ordinary(part, kind, lower_case, strip, split_cjk, never_split)
+    return tokens
 
 
-def _lowered(part: str, special_tokens: Sequence[str]) -> str:
+def _lowercase(part: str, special_tokens: Sequence[str]) -> str:
     return part if part in special_tokens else part.lower()
 
 
-def _ordinary(
-    text: str, kind: Kind, lower_case: bool, strip: bool, split_cjk: bool, whole: Sequence[str]
+def _split_ordinary(
+    text: str,
+    kind: Kind,
+    lower_case: bool,
+    strip: bool,
+    split_cjk: bool,
+    never_split: Sequence[str],
 ) -> Iterator[str]:
-    """Yields the tokens of what no special token stands in; words that become one stay `whole`."""
+    """Yields the tokens of a text without special tokens; a word in `never_split` is not split."""
     text = ''.join(
-        ' ' if is_space(each) else '' if is_dropped(each, kind) else each for each in text
+        ' ' if is_space(character) else '' if is_dropped(character, kind) else character
+        for character in text
     )
     if split_cjk:
-        text = ''.join(f' {each} ' if is_cjk(ord(each)) else each for each in text)
+        text = ''.join(
+            f' {character} ' if is_cjk(ord(character)) else character for character in text
+        )
     if kind == 'bert':
         text = unicodedata.normalize('NFC', text)
     for word in text.split():
-        if word not in whole:
+        if word not in never_split:
             word = word.lower() if lower_case else word
-            word = without_marks(word) if strip else word
-        if word in whole:
+            word = strip_marks(word) if strip else word
+        if word in never_split:
             yield word
         else:
-            yield from _cut(word)
+            yield from _split_at_punctuation(word)
 
 
-def _cut(word: str) -> Iterator[str]:
-    """Cuts a word at punctuation, and at white space that normalizing may have brought in."""
+def _split_at_punctuation(word: str) -> Iterator[str]:
+    """Splits a word at punctuation, and at white space that normalization may have made."""
     token = ''
-    for each in word:
-        if is_punctuation(each) or each.isspace():
+    for character in word:
+        if is_punctuation(character) or character.isspace():
             yield from filter(None, [token])
-            yield from [] if each.isspace() else [each]
+            yield from [] if character.isspace() else [character]
             token = ''
         else:
-            token += each
+            token += character
     yield from filter(None, [token])
 
 
-def without_marks(word: str) -> str:
+def strip_marks(word: str) -> str:
     """Returns a word decomposed (NFD), without its nonspacing marks (Mn)."""
     decomposed = unicodedata.normalize('NFD', word)
-    return ''.join(each for each in decomposed if unicodedata.category(each) != 'Mn')
+    return ''.join(character for character in decomposed if unicodedata.category(character) != 'Mn')
 
 
 def is_space(character: str) -> bool:
-    """Whether cleaning makes a space of it."""
+    """Returns whether cleaning turns a character into a space."""
     return character in ' \t\n\r' or unicodedata.category(character) == 'Zs'
 
 
 def is_dropped(character: str, kind: Kind) -> bool:
-    """Whether cleaning drops it; white space comes before."""
+    """Returns whether cleaning drops a character for which `is_space` is False."""
     if character in '\0\ufffd':
         return True
     category = unicodedata.category(character)
@@ -117,10 +125,10 @@ def is_dropped(character: str, kind: Kind) -> bool:
 
 
 def is_cjk(code_point: int) -> bool:
-    """Whether it is a Chinese character by its number."""
+    """Returns whether a code point is a Chinese character."""
     return any(first <= code_point <= last for first, last in CJK_RANGES)
 
 
 def is_punctuation(character: str) -> bool:
-    """Whether it is a token by itself: ASCII that is no letter, number or space, or category P."""
+    """Returns whether a character is a token of its own: an ASCII symbol, or category P."""
     return character in _ASCII_PUNCTUATION or unicodedata.category(character)[0] == 'P'

@@ -1,17 +1,17 @@
-"""The pre-tokenizers of GPT-2 and of cl100k as kernels: 64 bytes at a time, as bits.
+"""The pre-tokenizers of GPT-2 and cl100k as kernels: 64 bytes at a time, one bit a byte.
 
-Every byte of a row belongs to a token, so a token ends where the next one begins, and no pattern
-looks back. What a pattern tries in turn at each place comes to this, for runs of one class:
+Every byte of a row is in a token, so a token ends where the next one begins, and no pattern looks
+back. For runs of characters of one class, the alternatives of the patterns amount to this:
 
-    both      the last character of white space before something else begins a token, and so does
-              white space itself; ' does before letters if no U+0020 is before it, and a contraction
-              ends after its letters, though others follow
-    gpt2      letters, numbers and others begin one, except that a U+0020 before them does for them
-    cl100k    others begin one, except after U+0020; letters except after white space or after one
-              other that begins a token; each third number of a run
+    both      white space begins a token, and so does its last character if something follows; '
+              begins one before letters unless U+0020 is before it, and a contraction ends after
+              its letters even if more letters follow
+    gpt2      letters, numbers and others begin a token, but after U+0020 that begins it
+    cl100k    others begin a token, except after U+0020; letters too, except after white space or
+              after one other that begins a token; numbers at every third of a run
 
-White space with a line break in it is cut differently by cl100k, and so are numbers of many bytes:
-there each alternative of the pattern is tried in turn.
+Where cl100k has special rules (white space with a line break, numbers of several bytes), the
+alternatives of its pattern are tried one after another at each token.
 """
 
 import functools
@@ -25,28 +25,26 @@ import numpy as np
 from tokcore.kernels.jit import kernel_without_allocation, read_only
 from tokcore.kernels.simd import byte_range_mask, load_word, popcount, trailing_zeros
 from tokcore.text.byte_level import PATTERNS, WHITE_SPACE, Pattern, split
-from tokcore.text.pre_tokenizer import CHUNK_TOKENS, RowPart, ScannedTokens, TextRows, scan_tokens
+from tokcore.text.pre_tokenizer import CHUNK_TOKENS, RowPart, TextRows, scan_tokens, slice_parts
 from tokcore.text.unicode import CODE_POINTS, decode_word, ideograph_mask
-
-_TOKENS_AT_ONCE = 1 << 14
 
 _0, _1, _2 = np.uint64(0), np.uint64(1), np.uint64(2)
 
 STRIDE = 60
-"""Of 64 bytes that more follow, only so many are decided: those behind show what comes next, and a
-character has at most four."""
+"""Bytes of a chunk of 64 that are decided if more follow: the rest, as many as the longest character
+has, shows what comes next."""
 
 _CHUNK, _STRIDE, _AT_ONCE = np.uint64(64), np.uint64(STRIDE), np.uint64(8)
 _ALL = ~_0
 
 LETTER, NUMBER, SPACE = 1, 2, 4
-"""One bit each; 0 are the others."""
+"""A bit for each class; others are 0."""
 
 _LETTER, _NUMBER, _SPACE = np.uint64(LETTER), np.uint64(NUMBER), np.uint64(SPACE)
 _OTHER = _0
 _END = np.uint64(8)
 _BYTE = np.uint64(0xFF)
-_APOSTROPHE, _BLANK, _CR, _LF = (np.uint64(ord(each)) for each in "' \r\n")
+_APOSTROPHE, _BLANK, _CR, _LF = (np.uint64(ord(byte)) for byte in "' \r\n")
 _ALL_ONES = np.uint64(2**64 - 1)
 
 _BLOCK = 256
@@ -55,9 +53,9 @@ _BLOCK_BITS, _IN_BLOCK = np.uint64(8), np.uint64(0xFF)
 _3 = np.uint64(3)
 _8, _16 = np.uint64(8), np.uint64(16)
 _TWO_BYTES = np.uint64(65535)
-_S, _D, _M, _T = (np.uint64(ord(each)) for each in 'sdmt')
+_S, _D, _M, _T = (np.uint64(ord(byte)) for byte in 'sdmt')
 # Two letters as they are read, the first one lowest.
-_LL, _VE, _RE = (np.uint64(int.from_bytes(each, 'little')) for each in (b'll', b've', b're'))
+_LL, _VE, _RE = (np.uint64(int.from_bytes(pair, 'little')) for pair in (b'll', b've', b're'))
 _LONG_S = np.uint64(int.from_bytes('ſ'.encode(), 'little'))
 _LOWER, _LOWER_TWO = np.uint64(0x20), np.uint64(0x2020)
 
@@ -66,14 +64,14 @@ _THREE_BITS = np.uint64(7)
 
 
 class CharacterClasses(NamedTuple):
-    """Code point c is of class blocks[index[c // 256] * 256 + c % 256]: most blocks are alike."""
+    """The class of c is blocks[index[c // 256] * 256 + c % 256]; equal blocks are stored once."""
 
     index: np.ndarray  # uint8[0x110000 / 256]
     blocks: np.ndarray  # uint8[blocks * 256]
 
 
 class PatternText(NamedTuple):
-    """The state: what characters are, and which pattern it is."""
+    """The state: the classes of characters, and which pattern it is."""
 
     classes: CharacterClasses
     is_cl100k: bool  # else GPT-2's
@@ -81,7 +79,7 @@ class PatternText(NamedTuple):
 
 @dataclass(frozen=True)
 class PatternPreTokenizer:
-    r"""A `PreTokenizer` whose tokens are those of `byte_level.split`.
+    """A `PreTokenizer` whose tokens are those of `byte_level.split`.
 
     Letters and numbers are those of this Python's `unicodedata` (L* and N*), white space is
     `WHITE_SPACE`.
@@ -94,7 +92,9 @@ class PatternPreTokenizer:
 
     def __post_init__(self):
         if self.pattern not in PATTERNS:
-            raise ValueError(f'{self.pattern!r} is no pattern; there are {" and ".join(PATTERNS)}')
+            raise ValueError(
+                f'{self.pattern!r} is not a pattern; there are {" and ".join(PATTERNS)}'
+            )
 
     @property
     def name(self) -> str:
@@ -112,37 +112,22 @@ class PatternPreTokenizer:
         return PatternText(character_classes(), self.pattern == 'cl100k'), rows.text
 
     def row_parts(self, rows: TextRows, row: int, longest: int) -> Iterator[RowPart]:
-        state, text = self.prepare(rows)
-        long_row = rows.part(row, row + 1)
-        starts = np.empty(_TOKENS_AT_ONCE + CHUNK_TOKENS, np.uint64)
-        found = ScannedTokens(text, starts, np.empty_like(starts), np.zeros(2, np.int64))
-        done, position = 0, -1
-        while not done:
-            done, position, tokens = scan_tokens(long_row, done, position, state, found)
-            starts, ends = found.starts[:tokens], found.ends[:tokens]
-            first = 0
-            for token in [*np.flatnonzero(ends - starts > longest).tolist(), tokens]:
-                for last in _part_ends(text, starts, ends, first, token):
-                    yield RowPart(text, int(starts[first]), int(ends[last]), False)
-                    first = last + 1
-                if token < tokens:
-                    yield RowPart(text, int(starts[token]), int(ends[token]), True)
-                first = token + 1
+        return slice_parts(self, rows, row, longest, _last_tokens)
 
 
-def _part_ends(
+def _last_tokens(
     text: np.ndarray, starts: np.ndarray, ends: np.ndarray, first: int, end: int
 ) -> list[int]:
-    """The last tokens of parts of the tokens from `first` up to `end`, none if there is no token.
+    """Returns the last token of each part of the tokens from `first` up to `end`.
 
-    White space at the end of a text is one token, so where there are several each ends a part.
+    White space at the end of a text is a single token, so a part must not end with two tokens of it.
     """
     last = end - 1
-    found = [last] if first < end else []
+    last_tokens = [last] if first < end else []
     while last > first and _is_space(text[starts[last] : ends[last]]):
         last -= 1
-        found.insert(0, last)
-    return found
+        last_tokens.insert(0, last)
+    return last_tokens
 
 
 def _is_space(token: np.ndarray) -> bool:
@@ -151,10 +136,10 @@ def _is_space(token: np.ndarray) -> bool:
 
 @kernel_without_allocation
 def _put_borders(bits, place, tokens, ended):
-    """Ends the open token at the first bit and begins others; returns how many have ended."""
+    """Ends the open token at the first bit and begins others; returns the number of ended tokens."""
     end = ended + popcount(bits)
     while True:
-        # Eight whether there are or not, as in `put_places`.
+        # Always eight, however many there are, as in `put_places`.
         for k in range(_AT_ONCE):
             border = place + trailing_zeros(bits)
             tokens.ends[ended + k] = border
@@ -166,8 +151,8 @@ def _put_borders(bits, place, tokens, ended):
 
 
 @kernel_without_allocation
-def _is_cut_otherwise(masks, left, inside):
-    """Whether there are line breaks but at the end of the row, or numbers of several bytes."""
+def _needs_one_by_one(masks, left, inside):
+    """Whether there are line breaks before the end of the row, or numbers of several bytes."""
     if masks.breaks | masks.numbers & masks.continued == _0:
         return False
     if masks.numbers & masks.continued != _0 or left > _CHUNK:
@@ -177,9 +162,9 @@ def _is_cut_otherwise(masks, left, inside):
 
 @kernel_without_allocation
 def _scan_one_by_one(text, stop, row_end, classes, tokens, ended):
-    """Ends tokens from the open one on until one begins at `stop` or behind, or the row ends.
+    """Ends tokens, from the open one on, until one begins at or after `stop`, or the row ends.
 
-    Returns that place, and how many have ended.
+    Returns that place, and the number of ended tokens.
     """
     place = tokens.starts[ended]
     while place < stop:
@@ -194,7 +179,7 @@ def _scan_one_by_one(text, stop, row_end, classes, tokens, ended):
 
 @scan_tokens.register(PatternText)
 @kernel_without_allocation
-def scan_pattern(rows, row, position, pre_tokenizer, tokens):
+def _scan_pattern(rows, row, position, pre_tokenizer, tokens):
     """Finds tokens as `scan_tokens` says; they are slices of the rows."""
     room = np.uint64(len(tokens.starts) - CHUNK_TOKENS)
     text, classes = rows.text, pre_tokenizer.classes
@@ -212,7 +197,7 @@ def scan_pattern(rows, row, position, pre_tokenizer, tokens):
             decided = inside if left <= _CHUNK else (_1 << _STRIDE) - _1
             masks = class_masks(text, place, inside, before, classes)
             if pre_tokenizer.is_cl100k:
-                if _is_cut_otherwise(masks, left, inside):
+                if _needs_one_by_one(masks, left, inside):
                     stop = min(place + _STRIDE, row_end)
                     place, ended = _scan_one_by_one(text, stop, row_end, classes, tokens, ended)
                     before, first = nothing_before(), _1
@@ -220,7 +205,7 @@ def scan_pattern(rows, row, position, pre_tokenizer, tokens):
                 borders, before = cl100k_borders(text, place, left, decided, masks, before)
             else:
                 borders, before = gpt2_borders(text, place, left, decided, masks, before)
-            # The first byte of a row, or of what it is gone on with, is in a token begun already.
+            # The token at the first byte of a row, or of the rest of one, has begun already.
             ended = _put_borders(borders & decided & ~first, place, tokens, ended)
             first = _0
             place += _STRIDE if left > _CHUNK else left
@@ -234,7 +219,7 @@ def scan_pattern(rows, row, position, pre_tokenizer, tokens):
 
 
 class ClassMasks(NamedTuple):
-    """Bit i is about byte i; all bytes of a character are of its class. Each is a uint64."""
+    """Masks (uint64) in which bit i is about byte i; all bytes of a character are of its class."""
 
     letters: np.uint64
     numbers: np.uint64
@@ -243,12 +228,12 @@ class ClassMasks(NamedTuple):
     blanks: np.uint64  # U+0020
     breaks: np.uint64  # CR and LF
     apostrophes: np.uint64
-    continued: np.uint64  # bytes of a character behind its first
+    continued: np.uint64  # bytes of a character after its first
 
 
 @kernel_without_allocation
-def _known_others(text, place):
-    """Where U+3001 to U+3003 and U+FF00 to U+FF0F begin: the commas and full stops of Chinese."""
+def _wide_punctuation(text, place):
+    """Returns bits: where U+3001 to U+3003 and U+FF00 to U+FF0F begin, wide punctuation."""
     after, last = place + _1, place + _2
     return (
         byte_range_mask(text, place, 0xE3, 0xE3)
@@ -262,18 +247,18 @@ def _known_others(text, place):
 
 
 @kernel_without_allocation
-def _spread(found, before, continued):
-    """Gives all bytes of characters the bit of the first; `before` is that of the byte before."""
-    found |= (found << _1 | before) & continued
-    found |= (found << _1 | before) & continued
-    return found | (found << _1 | before) & continued
+def _spread(firsts, before, continued):
+    """Spreads the bit of a character's first byte to all; `before` is that of the byte before."""
+    spread = firsts | (firsts << _1 | before) & continued
+    spread |= (spread << _1 | before) & continued
+    return spread | (spread << _1 | before) & continued
 
 
 @kernel_without_allocation
 def class_masks(text, place, inside, before, classes):
-    """Returns the `ClassMasks` of the 64 bytes at text[place:], of those that are `inside`.
+    """Returns the `ClassMasks` of the bytes at text[place:] whose bits are set in `inside`.
 
-    `before` has the bits `letter`, `number` and `space` of the byte before, in its lowest place.
+    `before` is the `Before` of these bytes, of which `letter`, `number` and `space` are read.
     """
     letters = byte_range_mask(text, place, 0x61, 0x7A) | byte_range_mask(text, place, 0x41, 0x5A)
     numbers = byte_range_mask(text, place, 0x30, 0x39)
@@ -285,14 +270,14 @@ def class_masks(text, place, inside, before, classes):
     if wide != _0:
         continued = byte_range_mask(text, place, 0x80, 0xBF) & inside
         letters |= ideograph_mask(text, place)
-        leads = wide & ~continued & ~letters & ~_known_others(text, place)
+        leads = wide & ~continued & ~letters & ~_wide_punctuation(text, place)
         while leads != _0:
             byte = trailing_zeros(leads)
             leads &= leads - _1
-            found = class_of(classes, decode_word(load_word(text, place + byte)))
-            letters |= (found & _1) << byte
-            numbers |= (found >> _1 & _1) << byte
-            spaces |= (found >> _2) << byte
+            kind = class_of(classes, decode_word(load_word(text, place + byte)))
+            letters |= (kind & _1) << byte
+            numbers |= (kind >> _1 & _1) << byte
+            spaces |= (kind >> _2) << byte
         letters = _spread(letters, before.letter, continued)
         numbers = _spread(numbers, before.number, continued)
         spaces = _spread(spaces, before.space, continued)
@@ -310,7 +295,7 @@ def class_masks(text, place, inside, before, classes):
 
 @kernel_without_allocation
 def _character(text, place, end, classes):
-    """The class of the character at a place, and where it ends; at the end `_END`."""
+    """Returns the class of the character at a place, `_END` at the end, and where it ends."""
     if place >= end:
         return _END, place
     word = load_word(text, place)
@@ -325,12 +310,12 @@ def _character(text, place, end, classes):
 
 @kernel_without_allocation
 def _run_end(text, place, end, kind, most, classes):
-    """Where a run of one class ends, of so many characters at most."""
+    """Returns where a run of characters of one class ends, at most `most` characters long."""
     while most > _0:
-        found, behind = _character(text, place, end, classes)
-        if found != kind:
+        next_kind, after = _character(text, place, end, classes)
+        if next_kind != kind:
             break
-        place = behind
+        place = after
         most -= _1
     return place
 
@@ -342,39 +327,39 @@ def _is_break(byte):
 
 @kernel_without_allocation
 def _space_end(text, place, end, classes):
-    """Where a token ends that begins with white space, which nothing behind it is joined to."""
-    last, behind_break, at = place, place, place
+    """Returns where a token ends that is white space alone."""
+    last, after_break, at = place, place, place
     while True:
-        kind, behind = _character(text, at, end, classes)
+        kind, after = _character(text, at, end, classes)
         if kind != _SPACE:
             break
         last = at
         if _is_break(text[at]):
-            behind_break = behind
-        at = behind
+            after_break = after
+        at = after
     if at == end:
         return end
-    if behind_break > place:
-        return behind_break
+    if after_break > place:
+        return after_break
     return last if last > place else at
 
 
 @kernel_without_allocation
 def cl100k_token_end(text, place, end, classes):
-    """Where the token ends that begins at a place of a row, which ends at `end`."""
+    """Returns where the token that begins at a place of a row ends; the row ends at `end`."""
     byte = np.uint64(text[place])
     if byte == _APOSTROPHE:
         size = contraction_size(load_word(text, place), end - place, True)
         if size != _0:
             return place + size
-    kind, behind = _character(text, place, end, classes)
+    kind, after = _character(text, place, end, classes)
     if kind == _NUMBER:
         return _run_end(text, place, end, _NUMBER, np.uint64(3), classes)
-    following, _ = _character(text, behind, end, classes)
+    following, _ = _character(text, after, end, classes)
     if kind == _LETTER or (following == _LETTER and not _is_break(text[place])):
-        return _run_end(text, behind, end, _LETTER, _ALL_ONES, classes)
+        return _run_end(text, after, end, _LETTER, _ALL_ONES, classes)
     if kind == _OTHER or (byte == _BLANK and following == _OTHER):
-        place = _run_end(text, behind, end, _OTHER, _ALL_ONES, classes)
+        place = _run_end(text, after, end, _OTHER, _ALL_ONES, classes)
         while place < end and _is_break(text[place]):
             place += _1
         return place
@@ -387,7 +372,7 @@ def character_classes() -> CharacterClasses:
     majors = ''.join(unicodedata.category(chr(code))[0] for code in range(CODE_POINTS))
     letters = np.frombuffer(majors.encode('ascii'), np.uint8)
     table = LETTER * (letters == ord('L')) + NUMBER * (letters == ord('N'))
-    table[[ord(each) for each in WHITE_SPACE]] = SPACE
+    table[[ord(character) for character in WHITE_SPACE]] = SPACE
     blocks, index = np.unique(table.reshape(-1, _BLOCK), axis=0, return_inverse=True)
     return CharacterClasses(
         read_only(index.ravel().astype(np.uint8)), read_only(blocks.astype(np.uint8).ravel())
@@ -396,23 +381,23 @@ def character_classes() -> CharacterClasses:
 
 @kernel_without_allocation
 def class_of(classes, code):
-    """The class of a code point, uint64 both."""
+    """Returns the class of a code point; both are uint64."""
     block = np.uint64(classes.index[code >> _BLOCK_BITS])
     return np.uint64(classes.blocks[(block << _BLOCK_BITS) + (code & _IN_BLOCK)])
 
 
 class Before(NamedTuple):
-    """What the bytes decided before say of those that follow, uint64 each; 0 at a token's start."""
+    """What borders in a chunk depend on in the bytes before it, uint64; all 0 at a token's start."""
 
     letter: np.uint64  # the class of the byte before: 1 or 0
     number: np.uint64
     space: np.uint64
     other: np.uint64
     blank: np.uint64  # it is U+0020
-    joining: np.uint64  # letters are one token with the character of the byte before
-    numbers: np.uint64  # three bits, the byte before highest: numbers
-    thirds: np.uint64  # likewise: where numbers begin tokens
-    put: np.uint64  # where contractions end
+    joins: np.uint64  # letters that follow are in the token of the byte before
+    numbers: np.uint64  # three bits, the last byte highest: numbers
+    thirds: np.uint64  # likewise: numbers that begin tokens
+    contraction_ends: np.uint64  # bits of the chunk
 
 
 @kernel_without_allocation
@@ -423,9 +408,9 @@ def nothing_before():
 
 @kernel_without_allocation
 def contraction_size(word, left, any_case):
-    """The bytes of the contraction that begins a word of text, 0 if none does.
+    """Returns the size of the contraction at the start of a little-endian word, 0 if there is none.
 
-    `left` is how many bytes of the word are of the row; the first is an apostrophe.
+    The first byte is an apostrophe; `left` is the number of bytes left in the row.
     """
     one, two = word >> _8 & _BYTE, word >> _8 & _TWO_BYTES
     if any_case:
@@ -442,109 +427,111 @@ def contraction_size(word, left, any_case):
 
 @kernel_without_allocation
 def _contractions(text, place, left, candidates, any_case):
-    """Of apostrophes those that begin contractions, and where within the row these end, as bits."""
-    found = ends = _0
+    """Returns bits: the apostrophes that begin contractions, and where these end within the row."""
+    apostrophes = ends = _0
     while candidates != _0:
         byte = trailing_zeros(candidates)
         candidates &= candidates - _1
         size = contraction_size(load_word(text, place + byte), left - byte, any_case)
         if size != _0:
-            found |= _1 << byte
+            apostrophes |= _1 << byte
             if byte + size < left:
                 ends |= _1 << (byte + size)
-    return found, ends
+    return apostrophes, ends
 
 
 @kernel_without_allocation
 def _last_spaces(masks, nonspaces):
-    """Where the last characters of white space begin that something follows."""
-    found = masks.spaces & (nonspaces >> _1)
+    """Returns bits: where the last character of white space begins, if something follows."""
+    last = masks.spaces & (nonspaces >> _1)
     if masks.continued != _0:
-        found = (found & ~masks.continued) | (found & masks.continued) >> _1
-        found = (found & ~masks.continued) | (found & masks.continued) >> _1
-    return found
+        last = (last & ~masks.continued) | (last & masks.continued) >> _1
+        last = (last & ~masks.continued) | (last & masks.continued) >> _1
+    return last
 
 
 @kernel_without_allocation
-def _carried(masks, joining, thirds, put):
+def _carried(masks, joins, thirds, contraction_ends):
+    """Returns the `Before` of the next chunk."""
     return Before(
         masks.letters >> _LAST & _1,
         masks.numbers >> _LAST & _1,
         masks.spaces >> _LAST & _1,
         masks.others >> _LAST & _1,
         masks.blanks >> _LAST & _1,
-        joining >> _LAST & _1,
+        joins >> _LAST & _1,
         masks.numbers >> _LAST_THREE & _THREE_BITS,
         thirds >> _LAST_THREE & _THREE_BITS,
-        put >> np.uint64(STRIDE),
+        contraction_ends >> np.uint64(STRIDE),
     )
 
 
 @kernel_without_allocation
 def gpt2_borders(text, place, left, decided, masks, before):
-    """Returns the bits of the bytes where tokens begin, and `Before` of the next.
+    """Returns the bits of the bytes at which tokens begin, and the `Before` of the next chunk.
 
-    `masks` are of the bytes at text[place:], where so many are left of the row; the bits in
-    `decided` are good.
+    `masks` are those of the bytes at text[place:], and `left` bytes are left of the row. Only the
+    bits in `decided` are final.
     """
-    behind_letter = masks.letters << _1 | before.letter
-    behind_number = masks.numbers << _1 | before.number
-    behind_other = masks.others << _1 | before.other
+    after_letter = masks.letters << _1 | before.letter
+    after_number = masks.numbers << _1 | before.number
+    after_other = masks.others << _1 | before.other
     nonspaces = masks.letters | masks.numbers | masks.others
-    behind_space = masks.spaces << _1 | before.space
-    behind_blank = masks.blanks << _1 | before.blank
+    after_space = masks.spaces << _1 | before.space
+    after_blank = masks.blanks << _1 | before.blank
     starts = (
-        (masks.letters & ~behind_letter)
-        | (masks.numbers & ~behind_number)
-        | (masks.others & ~behind_other)
-    ) & ~behind_blank
-    found, put = _0, before.put
+        (masks.letters & ~after_letter)
+        | (masks.numbers & ~after_number)
+        | (masks.others & ~after_other)
+    ) & ~after_blank
+    apostrophes, contraction_ends = _0, before.contraction_ends
     candidates = masks.apostrophes & starts & masks.letters >> _1 & decided
     if candidates != _0:
-        found, ends = _contractions(text, place, left, candidates, False)
-        put |= ends
-    starts &= ~(masks.letters & (found << _1 | before.joining))
-    starts |= masks.spaces & ~behind_space | _last_spaces(masks, nonspaces) | put
-    return starts, _carried(masks, found, _0, put)
+        apostrophes, ends = _contractions(text, place, left, candidates, False)
+        contraction_ends |= ends
+    starts &= ~(masks.letters & (apostrophes << _1 | before.joins))
+    starts |= masks.spaces & ~after_space | _last_spaces(masks, nonspaces) | contraction_ends
+    return starts, _carried(masks, apostrophes, _0, contraction_ends)
 
 
 @kernel_without_allocation
 def _thirds(masks, before):
-    """Where numbers begin tokens: the first of a run and each third one; a number is one byte."""
+    """Returns bits: the numbers that begin tokens, every third of a run; a number is one byte."""
     one = masks.numbers << _1 | before.numbers >> _2
     three = masks.numbers << _3 | before.numbers
-    found = masks.numbers & ~one
+    thirds = masks.numbers & ~one
     fourth = masks.numbers & one & (masks.numbers << _2 | before.numbers >> _1) & three
     if fourth != _0:
-        more = (found << _3 | before.thirds) & fourth
+        more = (thirds << _3 | before.thirds) & fourth
         while more != _0:
-            found |= more
+            thirds |= more
             more = more << _3 & fourth
-    return found
+    return thirds
 
 
 @kernel_without_allocation
 def cl100k_borders(text, place, left, decided, masks, before):
-    """As `gpt2_borders`; the only line breaks are at the row's end, and numbers are one byte."""
-    behind_letter = masks.letters << _1 | before.letter
-    behind_other = masks.others << _1 | before.other
-    behind_space = masks.spaces << _1 | before.space
+    """Returns what `gpt2_borders` does; line breaks are at the row's end, numbers are one byte."""
+    after_letter = masks.letters << _1 | before.letter
+    after_other = masks.others << _1 | before.other
+    after_space = masks.spaces << _1 | before.space
     nonspaces = masks.letters | masks.numbers | masks.others
-    behind_blank = masks.blanks << _1 | before.blank
-    others = masks.others & ~behind_other & ~behind_blank
-    put = before.put
+    after_blank = masks.blanks << _1 | before.blank
+    others = masks.others & ~after_other & ~after_blank
+    contraction_ends = before.contraction_ends
     candidates = masks.apostrophes & others & masks.letters >> _1 & decided
     if candidates != _0:
         _, ends = _contractions(text, place, left, candidates, True)
-        put |= ends
-    joining = others | masks.spaces & ~masks.breaks
+        contraction_ends |= ends
+    joins = others | masks.spaces & ~masks.breaks
     if masks.continued != _0:
-        # From the first byte of an other to all of them.
-        joining |= (joining << _1 | before.joining) & masks.continued
-        joining |= (joining << _1 | before.joining) & masks.continued
-        joining |= (joining << _1 | before.joining) & masks.continued
-    letters = masks.letters & ~behind_letter & ~(joining << _1 | before.joining)
+        # From the first byte of a character to all of them.
+        joins |= (joins << _1 | before.joins) & masks.continued
+        joins |= (joins << _1 | before.joins) & masks.continued
+        joins |= (joins << _1 | before.joins) & masks.continued
+    letters = masks.letters & ~after_letter & ~(joins << _1 | before.joins)
     thirds = _thirds(masks, before)
-    spaces = masks.spaces & ~behind_space & ~(masks.breaks & behind_other)
-    starts = letters | thirds | others | spaces | _last_spaces(masks, nonspaces) | put
-    return starts, _carried(masks, joining, thirds, put)
+    spaces = masks.spaces & ~after_space & ~(masks.breaks & after_other)
+    starts = letters | thirds | others | spaces | _last_spaces(masks, nonspaces)
+    starts |= contraction_ends
+    return starts, _carried(masks, joins, thirds, contraction_ends)

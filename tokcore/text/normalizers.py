@@ -1,39 +1,32 @@
-r"""The normalizers: Tensor2Tensor's lines, stripped lines, raw lines and normal forms.
+r"""The normalizers: raw lines, stripped lines, and Tensor2Tensor's lines.
 
-Tensor2Tensor drops every '\r', the rest must be strict UTF-8, and Unicode's white space is stripped
-at both ends. Stripped lines lose the white space at their ends and nothing else; an inner '\r'
-stays. Of raw lines blanks at the ends and a '\r' are text: only a line of no bytes is empty.
+All want strict UTF-8. Raw lines keep every character, so only a line of no bytes is empty; they can
+be brought into a Unicode normal form. Stripped lines lose white space at both ends and nothing
+else. Tensor2Tensor drops every '\r', even within a character, before it decodes and strips.
 """
 
 import functools
-import itertools
-import unicodedata
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Literal, get_args
 
 import numpy as np
 
 from tokcore.kernels.jit import kernel, kernel_without_allocation, read_only
-from tokcore.text.pre_tokenizer import readable_parts
 from tokcore.text.rows import NormalizedRows, Side
-from tokcore.text.unicode import (
-    CODE_POINTS,
-    FORMS,
-    Form,
-    check_rows,
-    doubtful_bits,
-    find_doubtful,
-    next_character,
-    whitespace_table,
-)
+from tokcore.text.unicode import CODE_POINTS, check_rows, next_character, whitespace_table
+from tokcore.text.unicode_normalization import normalize_rows
+
+Form = Literal['NFC', 'NFKC']
+FORMS: tuple[Form, ...] = get_args(Form)
 
 _PIECE_BYTES = 1 << 20
-"""Looked at together: eight times as much is held for that."""
+"""A piece that `_position_with_returns` handles at once; it takes eight times as much memory."""
 
 
 @dataclass(frozen=True)
 class RawLines:
-    """The `Normalizer` of these rules; lines must be strict UTF-8.
+    """A `Normalizer` that keeps lines as they are, or brings them into a normal form.
 
     Attributes:
         form: 'NFC' or 'NFKC' by this Python's tables, or None, which changes nothing.
@@ -43,7 +36,9 @@ class RawLines:
 
     def __post_init__(self):
         if self.form is not None and self.form not in FORMS:
-            raise ValueError(f'{self.form!r} is no form; there are {" and ".join(FORMS)}, and None')
+            raise ValueError(
+                f'{self.form!r} is not a form; there are {" and ".join(FORMS)}, and None'
+            )
 
     @property
     def name(self) -> str:
@@ -54,68 +49,31 @@ class RawLines:
         return {} if self.form is None else {'form': self.form}
 
     def apply(self, rows: Side) -> NormalizedRows:
-        """Returns the rows as they stand; those that are not normal are written anew."""
-        text, starts, ends = map(read_only, (rows.text, rows.starts, rows.ends))
+        """Returns the rows; they are copied only if one of them changes."""
+        text, starts, ends = rows.arrays()
         damaged = np.zeros(len(rows), np.uint8)
         check_rows(text, starts, ends, damaged)
-        damages = {}
-        for row in np.flatnonzero(damaged).tolist():
-            try:
-                text[starts[row] : ends[row]].tobytes().decode()
-            except UnicodeDecodeError as error:
-                damages[row] = int(starts[row]) + error.start
+        damages = _find_damages(text, starts, ends, damaged)
         if damages:
             ends = ends.copy()
             ends[list(damages)] = starts[list(damages)]
         side = Side(text, starts, ends)
         if self.form is not None:
-            side = _normalized(side, self.form)
+            normalized = normalize_rows(side, self.form)
+            side = side if normalized is side else normalized.joined()
         return NormalizedRows(side, damages)
 
 
-def _normalized(side: Side, form: Form) -> Side:
-    """The rows in this form; the text is a new one if one of them was not."""
-    doubtful = []
-    bits = doubtful_bits(form)
-    for rows in readable_parts(side.text, side.starts, side.ends):
-        found = np.zeros(len(rows.starts), np.uint8)
-        find_doubtful(rows, bits, found)
-        doubtful.append(found)
-    changed = {}
-    for row in np.flatnonzero(np.concatenate(doubtful or [[]])).tolist():
-        line = side.row(row)
-        if not unicodedata.is_normalized(form, line):
-            changed[row] = unicodedata.normalize(form, line).encode()
-    return _replaced(side, changed) if changed else side
-
-
-def _replaced(side: Side, changed: Mapping[int, bytes]) -> Side:
-    """The rows with some of them, in ascending order, replaced; all stand in their order."""
-    rows = np.fromiter(changed, np.int64, len(changed))
-    lengths = np.fromiter(map(len, changed.values()), np.int64, len(changed))
-    # Text between them stays as it is.
-    cuts = np.stack([side.starts[rows], side.ends[rows]], axis=1).ravel().tolist()
-    kept = itertools.pairwise([0, *cuts, len(side.text)])
-    kept = [side.text[start:end] for start, end in itertools.islice(kept, 0, None, 2)]
-    written = [np.frombuffer(line, np.uint8) for line in changed.values()]
-    pieces = itertools.chain.from_iterable(itertools.zip_longest(kept, written))
-    text = np.concatenate([piece for piece in pieces if piece is not None])
-    longer = np.zeros(len(side) + 1, np.int64)
-    longer[rows + 1] = lengths - (side.ends[rows] - side.starts[rows])
-    shifts = longer.cumsum()
-    return Side(read_only(text), side.starts + shifts[:-1], side.ends + shifts[1:])
-
-
 RAW_LINES = RawLines()
-"""That changes nothing."""
+"""The one that changes nothing."""
 
 
 @dataclass(frozen=True)
 class StrippedLines:
-    """The `Normalizer` of this rule: strict UTF-8, then `str.strip`.
+    """A `Normalizer` that strips lines as `str.strip` does.
 
     Attributes:
-        characters: what is stripped, as of `str.strip`; None: all white space.
+        characters: what is stripped, as for `str.strip`; None for all white space.
     """
 
     characters: str | None = None
@@ -129,81 +87,22 @@ class StrippedLines:
         return {} if self.characters is None else {'characters': self.characters}
 
     def apply(self, rows: Side) -> NormalizedRows:
-        text = read_only(rows.text)
-        starts, ends = read_only(rows.starts), read_only(rows.ends)
+        text, starts, ends = rows.arrays()
         damaged = np.zeros(len(rows), np.uint8)
         check_rows(text, starts, ends, damaged)
-        damages = {}
-        for row in np.flatnonzero(damaged).tolist():
-            try:
-                text[starts[row] : ends[row]].tobytes().decode()
-            except UnicodeDecodeError as error:
-                damages[row] = int(starts[row]) + error.start
-            else:
-                damaged[row] = 0
-        stripped = np.empty(len(rows), np.int64), np.empty(len(rows), np.int64)
-        strip_rows(text, (starts, ends), read_only(damaged), _table(self.characters), stripped)
-        return NormalizedRows(Side(text, *stripped), damages)
-
-
-@functools.cache
-def _table(characters: str | None) -> np.ndarray:
-    if characters is None:
-        return whitespace_table()
-    table = np.zeros(CODE_POINTS, np.uint8)
-    table[[ord(each) for each in characters]] = 1
-    return read_only(table)
-
-
-@kernel_without_allocation
-def strip_start(text, start, end, whitespace):
-    """Where text[start:end] begins without the whitespace in front, at most `end`."""
-    while start < end:
-        character, behind = next_character(text, start)
-        if not whitespace[character]:
-            break
-        start = behind
-    return start
-
-
-@kernel_without_allocation
-def strip_end(text, start, end, whitespace):
-    """Where text[start:end] ends without the whitespace behind, at least `start`."""
-    while start < end:
-        last = end - 1
-        while text[last] & 0xC0 == 0x80:
-            last -= 1
-        if not whitespace[next_character(text, last)[0]]:
-            break
-        end = last
-    return end
-
-
-@kernel_without_allocation
-def strip_rows(text, rows, damaged, whitespace, stripped):
-    """Fills in where each row begins and ends without white space; nowhere if it is damaged.
-
-    `rows` and `stripped` are (starts, ends), int64[rows] each.
-    """
-    starts, ends = rows
-    stripped_starts, stripped_ends = stripped
-    for row in range(len(damaged)):
-        start = ends[row]
-        end = ends[row]
-        if not damaged[row]:
-            start = strip_start(text, starts[row], end, whitespace)
-            end = strip_end(text, start, end, whitespace)
-        stripped_starts[row] = start
-        stripped_ends[row] = end
+        damages = _find_damages(text, starts, ends, damaged)
+        return NormalizedRows(
+            _stripped(text, starts, ends, damaged, _strip_table(self.characters)), damages
+        )
 
 
 STRIPPED_LINES = StrippedLines()
-"""That strips all white space."""
+"""The one that strips all white space."""
 
 
 @dataclass(frozen=True)
 class T2tLines:
-    """The `Normalizer` of this rule."""
+    """A `Normalizer` that reads lines as Tensor2Tensor does."""
 
     @property
     def name(self) -> str:
@@ -214,70 +113,151 @@ class T2tLines:
         return {}
 
     def apply(self, rows: Side) -> NormalizedRows:
-        """Returns the rows stripped; a '\\r' is dropped within a character too."""
-        text = read_only(rows.text)
-        starts, ends = read_only(rows.starts), read_only(rows.ends)
+        """Returns the rows stripped, without '\\r'."""
+        text, starts, ends = rows.arrays()
         damaged = np.zeros(len(rows), np.uint8)
         returns = check_rows(text, starts, ends, damaged)
-        damages = {}
-        for row in np.flatnonzero(damaged).tolist():
-            damage = find_damage(text[starts[row] : ends[row]].tobytes())
-            if damage is None:
-                damaged[row] = 0
-            else:
-                damages[row] = int(starts[row]) + damage
+        damages = _find_damages(text, starts, ends, damaged, find_damage_without_returns)
         if returns:
-            text, starts, ends = map(read_only, drop_returns(text, starts, ends))
-        stripped = np.empty(len(rows), np.int64), np.empty(len(rows), np.int64)
-        strip_rows(text, (starts, ends), read_only(damaged), whitespace_table(), stripped)
-        return NormalizedRows(Side(text, *stripped), damages)
+            text, starts, ends = map(read_only, _drop_returns(text, starts, ends))
+        return NormalizedRows(_stripped(text, starts, ends, damaged, whitespace_table()), damages)
+
+
+T2T_LINES = T2tLines()
 
 
 def find_damage(line: bytes) -> int | None:
-    r"""Returns where a line's UTF-8 breaks once every '\r' is dropped, also within a character.
+    """Returns the position of the first byte that is not valid UTF-8, or None."""
+    try:
+        line.decode()
+    except UnicodeDecodeError as error:
+        return error.start
+    return None
 
-    >>> find_damage(b'a\r\xff')
+
+def find_damage_without_returns(line: bytes) -> int | None:
+    r"""Returns where a line breaks UTF-8 once every '\r' is dropped, even within a character.
+
+    >>> find_damage_without_returns(b'a\r\xff')
     2
 
     None if it does not.
     """
-    try:
-        line.replace(b'\r', b'').decode()
-    except UnicodeDecodeError as error:
-        return _place_of_kept(line, error.start)
-    return None
+    position = find_damage(line.replace(b'\r', b''))
+    return None if position is None else _position_with_returns(line, position)
 
 
-def _place_of_kept(line: bytes, index: int) -> int:
-    """The place in a line of the byte that has this index once every '\\r' is dropped."""
+def _position_with_returns(line: bytes, position: int) -> int:
+    """Returns where in a line the byte is that has this position once every '\\r' is dropped."""
     for start in range(0, len(line), _PIECE_BYTES):
-        is_kept = np.frombuffer(line[start : start + _PIECE_BYTES], np.uint8) != ord('\r')
-        kept = int(np.count_nonzero(is_kept))
-        if index < kept:
-            return start + int(np.flatnonzero(is_kept)[index])
-        index -= kept
+        stays = np.frombuffer(line[start : start + _PIECE_BYTES], np.uint8) != ord('\r')
+        count = int(np.count_nonzero(stays))
+        if position < count:
+            return start + int(np.flatnonzero(stays)[position])
+        position -= count
     return len(line)
 
 
+def _find_damages(
+    text: np.ndarray,
+    starts: np.ndarray,
+    ends: np.ndarray,
+    damaged: np.ndarray,
+    find: Callable[[bytes], int | None] = find_damage,
+) -> dict[int, int]:
+    """Returns the place in `text` of the first wrong byte of each damaged row.
+
+    `damaged`, uint8[rows] as `check_rows` leaves it, is set to 0 for rows that are valid after all.
+    """
+    damages = {}
+    for row in np.flatnonzero(damaged).tolist():
+        position = find(text[starts[row] : ends[row]].tobytes())
+        if position is None:
+            damaged[row] = 0
+        else:
+            damages[row] = int(starts[row]) + position
+    return damages
+
+
+@functools.cache
+def _strip_table(characters: str | None) -> np.ndarray:
+    if characters is None:
+        return whitespace_table()
+    table = np.zeros(CODE_POINTS, np.uint8)
+    table[[ord(character) for character in characters]] = 1
+    return read_only(table)
+
+
+def _stripped(
+    text: np.ndarray,
+    starts: np.ndarray,
+    ends: np.ndarray,
+    damaged: np.ndarray,
+    whitespace: np.ndarray,
+) -> Side:
+    """Returns the rows without the characters of a table at their ends; damaged rows are empty."""
+    stripped = np.empty(len(starts), np.int64), np.empty(len(starts), np.int64)
+    _strip_rows(text, (starts, ends), read_only(damaged), whitespace, stripped)
+    return Side(text, *stripped)
+
+
+@kernel_without_allocation
+def _strip_rows(text, rows, damaged, whitespace, stripped):
+    """Fills in where each row begins and ends without white space; a damaged row is empty.
+
+    `rows` and `stripped` are (starts, ends), int64[rows] each.
+    """
+    starts, ends = rows
+    stripped_starts, stripped_ends = stripped
+    for row in range(len(damaged)):
+        start = ends[row]
+        end = ends[row]
+        if not damaged[row]:
+            start = strip_start(text, starts[row], end, whitespace)
+            end = _strip_end(text, start, end, whitespace)
+        stripped_starts[row] = start
+        stripped_ends[row] = end
+
+
+@kernel_without_allocation
+def strip_start(text, start, end, whitespace):
+    """Returns where text[start:end] begins without leading white space, at most `end`."""
+    while start < end:
+        character, after = next_character(text, start)
+        if not whitespace[character]:
+            break
+        start = after
+    return start
+
+
+@kernel_without_allocation
+def _strip_end(text, start, end, whitespace):
+    """Returns where text[start:end] ends without trailing white space, at least `start`."""
+    while start < end:
+        last = end - 1
+        while text[last] & 0xC0 == 0x80:
+            last -= 1
+        if not whitespace[next_character(text, last)[0]]:
+            break
+        end = last
+    return end
+
+
 @kernel
-def drop_returns(text, starts, ends):
-    """Returns the rows without their '\\r', one after another, with their starts and ends."""
+def _drop_returns(text, starts, ends):
+    """Returns the rows without '\\r', one after another, with their starts and ends."""
     size = 0
     for row in range(len(starts)):
         size += ends[row] - starts[row]
-    kept = np.empty(size, np.uint8)
-    kept_starts = np.empty(len(starts), np.int64)
-    kept_ends = np.empty(len(starts), np.int64)
+    out = np.empty(size, np.uint8)
+    out_starts = np.empty(len(starts), np.int64)
+    out_ends = np.empty(len(starts), np.int64)
     size = 0
     for row in range(len(starts)):
-        kept_starts[row] = size
+        out_starts[row] = size
         for position in range(starts[row], ends[row]):
             if text[position] != 0x0D:
-                kept[size] = text[position]
+                out[size] = text[position]
                 size += 1
-        kept_ends[row] = size
-    return kept[:size], kept_starts, kept_ends
-
-
-T2T_LINES = T2tLines()
-"""The only one there is: it has no options."""
+        out_ends[row] = size
+    return out[:size], out_starts, out_ends

@@ -1,244 +1,137 @@
-"""Rows written anew: with a prefix, by a kernel, or one by one; and kernels that compare rows.
+"""Rows rewritten, joined, compared and counted.
 
-Most text that is not in a normal form has characters that each change alone (punctuation of full
-width, letters with accents taken apart), which a kernel replaces. Rows with a character that may
-join with its neighbours, or change places with them, are left to `unicodedata`.
+A row that changes is appended to the text of its side, and the text that no row needs any more
+stays where it is: a block with a few changes is copied once, and rows that stay are not touched.
 """
 
 from __future__ import annotations
 
-import functools
-import unicodedata
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
 
 import numpy as np
 
-from tokcore.kernels.bytes import copy_bytes, prepend_rows, row_offsets
+from tokcore.kernels.bytes import copy_bytes
 from tokcore.kernels.jit import kernel, kernel_without_allocation, read_only
 from tokcore.text.rows import Side
-from tokcore.text.unicode import CODE_POINTS, doubtful_bits, next_character
+from tokcore.text.unicode import next_character
 
-_AS_IT_IS, _NOT_LOCAL = -1, -2
-
-_FEED = 0x0A
+_LINE_FEED = 0x0A
 
 _0, _1 = np.uint64(0), np.uint64(1)
 
 
-def normalized_locally(side: Side, rows: np.ndarray, form: str) -> tuple[Side, np.ndarray]:
-    """Returns the side with those of some rows replaced that can be, and the numbers of the others.
+def rewrite_rows(side: Side, rows: np.ndarray, rewrite: Callable[[bytes], bytes]) -> Side:
+    """Returns a side with some rows rewritten, the same object if nothing changes.
 
     Args:
         side: rows of text.
-        rows: int64[…], ascending: those that may not be in the form.
-        form: 'NFC', 'NFD', 'NFKC' or 'NFKD'.
+        rows: int64[…], ascending: the rows that may change.
+        rewrite: maps lines to lines, all rows at once. Each row is a line, or several if there are
+            line feeds in it; as many line feeds must come out, in the same order.
     """
-    found = replacements(form)
-    bounds = read_only(side.starts[rows]), read_only(side.ends[rows])
-    sizes = np.empty(len(rows), np.int64)
-    measure_local(read_only(side.text), *bounds, found, sizes)
-    is_local = sizes >= 0
-    if not is_local.any():
-        return side, rows
-    local, left = rows[is_local], rows[~is_local]
-    offsets = row_offsets(sizes[is_local])
-    bounds = read_only(side.starts[local]), read_only(side.ends[local])
-    made = np.empty(len(side.text) + int(offsets[-1]), np.uint8)
-    made[: len(side.text)] = side.text
-    offsets += len(side.text)
-    replace_local(read_only(side.text), *bounds, found, offsets, made)
+    if not len(rows):
+        return side
+    lines = side.take(rows).joined()
+    before = lines.text.tobytes()
+    after = rewrite(before)
+    if after == before:
+        return side
+    text = np.frombuffer(after, np.uint8)
+    # Which of all line feeds ends each row.
+    last_feeds = np.searchsorted(np.flatnonzero(lines.text == _LINE_FEED), lines.ends)
+    ends = np.flatnonzero(text == _LINE_FEED)[last_feeds]
+    starts = np.concatenate([[0], ends[:-1] + 1])
+    return replace_rows(side, rows, Side(text, starts, ends))
+
+
+def replace_rows(side: Side, rows: np.ndarray, new_rows: Side) -> Side:
+    """Returns a side in which the rows numbered `rows` (int64[…]) are those of `new_rows`."""
     starts, ends = side.starts.copy(), side.ends.copy()
-    starts[local], ends[local] = offsets[:-1], offsets[1:]
-    return Side(read_only(made), starts, ends), left
+    starts[rows] = new_rows.starts + len(side.text)
+    ends[rows] = new_rows.ends + len(side.text)
+    return Side(read_only(np.concatenate([side.text, new_rows.text])), starts, ends)
 
 
-class Replacements(NamedTuple):
-    """What becomes of characters: of c, pool[offsets[n]:offsets[n + 1]] with n = numbers[c]."""
-
-    numbers: np.ndarray  # int32[0x110000]; -1 where c stays, -2 where its neighbours matter
-    offsets: np.ndarray  # int64[replacements + 1]
-    pool: np.ndarray  # uint8
-
-
-@functools.cache
-def replacements(form: str) -> Replacements:
-    """Returns them for one of Unicode's four forms."""
-    doubtful = np.unpackbits(doubtful_bits(form).view(np.uint8), bitorder='little')
-    numbers = np.full(CODE_POINTS, _AS_IT_IS, np.int32)
-    pool: list[bytes] = []
-    for code in np.flatnonzero(doubtful).tolist():
-        made = unicodedata.normalize(form, chr(code))
-        # What may be put together with what stands before it is doubtful, and stays as it is alone.
-        is_bound = [
-            unicodedata.combining(each) or (doubtful[ord(each)] and _stays(form, each))
-            for each in (chr(code), made[0])
-        ]
-        if any(is_bound):
-            numbers[code] = _NOT_LOCAL
-        else:
-            numbers[code] = len(pool)
-            pool.append(made.encode())
-    offsets = row_offsets(list(map(len, pool)))
-    return Replacements(
-        read_only(numbers), read_only(offsets), read_only(np.frombuffer(b''.join(pool), np.uint8))
-    )
-
-
-def _stays(form: str, character: str) -> bool:
-    return unicodedata.normalize(form, character) == character
-
-
-@kernel_without_allocation
-def measure_local(text, starts, ends, found, sizes):
-    """Fills in the bytes of each row when its characters are replaced; -1 where they cannot be."""
-    for row in range(len(starts)):
-        position, end = starts[row], ends[row]
-        size = 0
-        while position < end:
-            character, behind = next_character(text, position)
-            number = found.numbers[character]
-            if number == -2:
-                size = -1
-                break
-            size += behind - position
-            if number >= 0:
-                size += found.offsets[number + 1] - found.offsets[number] - (behind - position)
-            position = behind
-        sizes[row] = size
-
-
-@kernel_without_allocation
-def replace_local(text, starts, ends, found, offsets, out):
-    """Writes each row, its characters replaced, to out[offsets[row]:]."""
-    for row in range(len(starts)):
-        position, end = starts[row], ends[row]
-        to = np.uint64(offsets[row])
-        # What stays is copied in runs.
-        begin = position
-        while position < end:
-            character, behind = next_character(text, position)
-            number = found.numbers[character]
-            if number >= 0:
-                length = np.uint64(position - begin)
-                copy_bytes(out, to, text, np.uint64(begin), length)
-                to += length
-                first = np.uint64(found.offsets[number])
-                length = np.uint64(found.offsets[number + 1]) - first
-                copy_bytes(out, to, found.pool, first, length)
-                to += length
-                begin = behind
-            position = behind
-        copy_bytes(out, to, text, np.uint64(begin), np.uint64(end - begin))
-
-
-class NewTexts:
-    """Rows in their order; a text that is what was given is not copied."""
+class RowBuilder:
+    """Collects rows made from the rows of a block; a text that did not change is not copied."""
 
     def __init__(self, sides: tuple[Side, ...]):
-        """Takes the rows that were given."""
+        """Takes the rows of the block."""
         self._sides = sides
         self._rows: list[int] = []
         self._bounds: list[list[tuple[int, int]]] = [[] for _ in sides]
-        self._new: list[list[bytes]] = [[] for _ in sides]
-        self._sizes = [len(each.text) for each in sides]
+        self._new_texts: list[list[bytes]] = [[] for _ in sides]
+        self._sizes = [len(side.text) for side in sides]
 
-    def add(self, row: int, given: Sequence[str], texts: Sequence[str]) -> None:
-        """Adds a row that came of another one.
+    def add(self, row: int, before: Sequence[str], after: Sequence[str]) -> None:
+        """Adds a row made from another one.
 
         Args:
-            row: that other one's number.
-            given: its texts.
-            texts: of the row that is added; UnicodeEncodeError if UTF-8 cannot hold them.
+            row: the number of the other one.
+            before: its texts, one for each side.
+            after: the texts of the row that is added.
+
+        Raises:
+            UnicodeEncodeError: a text cannot be UTF-8; nothing is added.
         """
         encoded = [
-            None if text == before else text.encode()
-            for text, before in zip(texts, given, strict=True)
+            None if new == old else new.encode() for new, old in zip(after, before, strict=True)
         ]
         self._rows.append(row)
-        for place, (side, data) in enumerate(zip(self._sides, encoded, strict=True)):
+        for number, (side, data) in enumerate(zip(self._sides, encoded, strict=True)):
             if data is None:
                 bounds = int(side.starts[row]), int(side.ends[row])
             else:
-                start = self._sizes[place]
-                self._sizes[place] += len(data)
-                self._new[place].append(data)
-                bounds = start, self._sizes[place]
-            self._bounds[place].append(bounds)
+                start = self._sizes[number]
+                self._sizes[number] += len(data)
+                self._new_texts[number].append(data)
+                bounds = start, self._sizes[number]
+            self._bounds[number].append(bounds)
 
-    def gathered(self) -> tuple[tuple[Side, ...], np.ndarray]:
-        """Returns all rows that were added, and for each the number of the one that it came of."""
+    def build(self) -> tuple[tuple[Side, ...], np.ndarray]:
+        """Returns all rows that were added, and int64[rows]: the row that each was made from."""
         sides = []
-        for side, bounds, new in zip(self._sides, self._bounds, self._new, strict=True):
+        for side, bounds, new_texts in zip(self._sides, self._bounds, self._new_texts, strict=True):
             starts, ends = np.array(bounds, np.int64).reshape(-1, 2).T.copy()
             text = side.text
-            if new:
-                text = read_only(np.concatenate([text, np.frombuffer(b''.join(new), np.uint8)]))
+            if new_texts:
+                appended = np.frombuffer(b''.join(new_texts), np.uint8)
+                text = read_only(np.concatenate([text, appended]))
             sides.append(Side(text, starts, ends))
         return tuple(sides), np.array(self._rows, np.int64)
 
 
-def rewritten(side: Side, rows: np.ndarray, rewrite: Callable[[bytes], bytes]) -> Side:
-    """Returns a side of which some rows are written anew, the same one if nothing changes.
-
-    Args:
-        side: rows of text.
-        rows: int64[…], ascending: those that may change.
-        rewrite: what is done to them; each is a line, or several if there are line feeds in it. It
-            makes as many line feeds as there were, in their order.
-    """
-    if not len(rows):
-        return side
-    joined, _, ends = join_lines(
-        read_only(side.text), read_only(side.starts[rows]), read_only(side.ends[rows])
-    )
-    given = joined.tobytes()
-    made = rewrite(given)
-    if made == given:
-        return side
-    new = np.frombuffer(made, np.uint8)
-    feeds = np.flatnonzero(new == _FEED)
-    # Which of all line feeds stands behind each row.
-    last = np.searchsorted(np.flatnonzero(joined == _FEED), ends)
-    new_ends = feeds[last]
-    new_starts = np.concatenate([[0], new_ends[:-1] + 1])
-    starts, all_ends = side.starts.copy(), side.ends.copy()
-    starts[rows] = new_starts + len(side.text)
-    all_ends[rows] = new_ends + len(side.text)
-    return Side(read_only(np.concatenate([side.text, new])), starts, all_ends)
-
-
 @kernel_without_allocation
-def count_characters(text, starts, ends, found):
+def count_characters(text, starts, ends, counts):
     """Fills in how many characters (code points) each row of valid UTF-8 has: int64[rows]."""
     for row in range(len(starts)):
         count = 0
         for position in range(np.uint64(starts[row]), np.uint64(ends[row])):
             count += (text[position] & 0xC0) != 0x80
-        found[row] = count
+        counts[row] = count
 
 
 @kernel_without_allocation
-def count_words(text, starts, ends, whitespace, found):
-    """Fills in how many words there are between white space: int64[rows].
+def count_words(text, starts, ends, whitespace, counts):
+    """Fills in how many words, separated by white space, each row has: int64[rows].
 
     `whitespace` uint8[0x110000] is `unicode.whitespace_table`.
     """
     for row in range(len(starts)):
         position, end = starts[row], ends[row]
         count = 0
-        before = 1
+        was_space = 1
         while position < end:
             character, position = next_character(text, position)
-            now = whitespace[character]
-            count += before & (1 - now)
-            before = now
-        found[row] = count
+            is_space = whitespace[character]
+            count += was_space & (1 - is_space)
+            was_space = is_space
+        counts[row] = count
 
 
 @kernel_without_allocation
-def find_equal(first, second, found):
-    """Marks the rows that are the same in both: uint8[rows], 1 or 0.
+def find_equal(first, second, is_equal):
+    """Fills in 1 for rows that are the same in both, else 0: uint8[rows].
 
     `first` and `second` are (text, starts, ends) of as many rows.
     """
@@ -252,43 +145,43 @@ def find_equal(first, second, found):
         while same and position < size:
             same = text[place + position] == other_text[other + position]
             position += _1
-        found[row] = same
+        is_equal[row] = same
 
 
 @kernel_without_allocation
-def find_byte(text, starts, ends, byte, found):
-    """Marks the rows that hold a byte: uint8[rows], 1 or 0."""
+def find_byte(text, starts, ends, byte, has_byte):
+    """Fills in 1 for rows that hold a byte, else 0: uint8[rows]."""
     for row in range(len(starts)):
-        marked = 0
+        is_in_row = 0
         for position in range(np.uint64(starts[row]), np.uint64(ends[row])):
-            marked |= text[position] == byte
-        found[row] = marked
+            is_in_row |= text[position] == byte
+        has_byte[row] = is_in_row
 
 
 @kernel_without_allocation
 def count_letters(text, rows, classes, own, others):
-    """Fills in how many letters of each row are of a script, and of others: int64[rows] each.
+    """Fills in how many letters of each row are of a script, and how many of others: int64[rows].
 
     `rows` is (starts, ends); `classes` uint8[0x110000] is `unicode.letter_classes`.
     """
     starts, ends = rows
     for row in range(len(starts)):
         position, end = starts[row], ends[row]
-        of_it = of_others = 0
+        own_letters = other_letters = 0
         while position < end:
             character, position = next_character(text, position)
-            # No branch depends on what is a letter.
-            of_it += classes[character] & 1
-            of_others += classes[character] >> 1
-        own[row] = of_it
-        others[row] = of_others
+            # No branch: letters of both kinds would mispredict it.
+            own_letters += classes[character] & 1
+            other_letters += classes[character] >> 1
+        own[row] = own_letters
+        others[row] = other_letters
 
 
 @kernel
 def join_lines(text, starts, ends):
-    """Returns rows one after another with a '\\n' behind each, and where each begins and ends.
+    """Returns the rows one after another, each followed by a '\\n', with their starts and ends.
 
-    uint8[bytes], int64[rows], int64[rows].
+    As uint8[bytes], int64[rows], int64[rows].
     """
     size = len(starts)
     for row in range(len(starts)):
@@ -306,16 +199,3 @@ def join_lines(text, starts, ends):
         joined[position] = 0x0A
         position += _1
     return joined, joined_starts, joined_ends
-
-
-def prepend(side: Side, prefix: str) -> Side:
-    """Returns the rows with a prefix before each row's text."""
-    if not prefix:
-        return side
-    text, starts, ends = prepend_rows(
-        read_only(side.text),
-        read_only(side.starts),
-        read_only(side.ends),
-        np.frombuffer(prefix.encode(), np.uint8),
-    )
-    return Side(read_only(text), starts, ends)

@@ -1,7 +1,7 @@
-r"""Rows of text, and what a normalizer is: the first part of a scheme, from bytes to text.
+r"""Rows of text, and the protocol of a normalizer, the first part of a scheme: from bytes to text.
 
-A format hands over a row as it stands in the file, a line without its '\n' for instance. The
-normalizer says what text it is, and with that which rows are empty and which are not text at all.
+A format passes on a row as the file holds it, for instance a line without its '\n'. The normalizer
+decides what text that is, and so which rows are empty and which are not text at all.
 """
 
 from __future__ import annotations
@@ -17,11 +17,12 @@ if typing.TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class NormalizedRows:
-    """What became of rows: as many as were given, in their order.
+    """The result of a normalizer: as many rows as it was given, in the same order.
 
     Attributes:
-        side: the rows. Those of no characters are empty, and so are those in `damages`.
-        damages: of rows that are not UTF-8, where in the text given the first wrong byte is.
+        side: the rows. Rows without characters are empty, and so are those in `damages`.
+        damages: row number to the place of the first wrong byte in the text that was given, for
+            rows that are not valid UTF-8.
     """
 
     side: Side
@@ -29,11 +30,11 @@ class NormalizedRows:
 
 
 class Normalizer(Protocol):
-    """Rows of bytes to rows of text: a pure function of each row, wherever the row stands.
+    """Maps rows of bytes to rows of text: a pure function of each row, wherever the row is.
 
     Attributes:
-        name: by which records know it.
-        options: plain values that the result depends on, beside the name; for records too.
+        name: the name in manifests.
+        options: the values that the result depends on besides the name; also for manifests.
     """
 
     @property
@@ -45,8 +46,8 @@ class Normalizer(Protocol):
     def apply(self, rows: Side) -> NormalizedRows:
         """Returns the text of rows, which may hold any bytes, '\\n' among them.
 
-        The rows given are in the order of their text and do not overlap. None of them ends within a
-        character that goes on behind it: the bytes next to a row, if there are any, are below 0x80.
+        The rows must be in the order of their text and must not overlap. A row must not end within
+        a character: the bytes next to a row, if there are any, are below 0x80.
         """
         ...
 
@@ -55,9 +56,8 @@ class Normalizer(Protocol):
 class Side:
     """One column of a block's rows: row i is `text[starts[i]:ends[i]]`. Nothing is copied.
 
-    `text` uint8[...], `starts` and `ends` int64[rows]. What stands between rows in `text` has no
-    meaning. Of a normalizer's rows each is valid UTF-8, and what stands between them may be
-    anything; what a format hands to it is bytes as they were read.
+    `text` is uint8[...], `starts` and `ends` are int64[rows]. The bytes between rows have no
+    meaning. Rows from a normalizer are valid UTF-8; rows from a format are bytes as they were read.
     """
 
     text: np.ndarray
@@ -74,3 +74,33 @@ class Side:
     def row(self, index: int) -> str:
         """Returns the text of one row."""
         return self.text[self.starts[index] : self.ends[index]].tobytes().decode()
+
+    def take(self, rows: np.ndarray | slice) -> Side:
+        """Returns some rows: by number (int64[...]), by a mask (bool[rows]), or a slice."""
+        return Side(self.text, self.starts[rows], self.ends[rows])
+
+    def arrays(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Returns `text`, `starts` and `ends` read-only, as kernels are compiled for them."""
+        from tokcore.kernels.jit import read_only
+
+        return read_only(self.text), read_only(self.starts), read_only(self.ends)
+
+    def joined(self) -> Side:
+        """Returns a copy whose rows follow one another in the order of their numbers."""
+        from tokcore.kernels.jit import read_only
+        from tokcore.text.rewriting import join_lines
+
+        return Side(*map(read_only, join_lines(*self.arrays())))
+
+    def with_prefix(self, prefix: str) -> Side:
+        """Returns a copy with a prefix before the text of each row; itself if that is empty."""
+        import numpy as np
+
+        from tokcore.kernels.bytes import prepend_rows
+        from tokcore.kernels.jit import read_only
+
+        if not prefix:
+            return self
+        encoded = np.frombuffer(prefix.encode(), np.uint8)
+        text, starts, ends = prepend_rows(*self.arrays(), encoded)
+        return Side(read_only(text), starts, ends)

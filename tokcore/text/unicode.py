@@ -1,24 +1,20 @@
-"""Unicode in kernels: UTF-8, properties of all code points as arrays, scripts, and the quick check.
+"""Unicode for kernels: UTF-8, and properties of all code points as arrays.
 
-UTF-8 is checked 64 bytes at a time. Properties come from this Python's `unicodedata`, so they
-differ between versions; what is made with them records `UNICODE_VERSION`. `unicodedata` knows no
-scripts; those are from the module `regex`, whose letters are used with them. A row may be outside
-of a normal form if one of its characters is, or is a mark that must come later, or the second half
-of a pair.
+Properties come from this Python's `unicodedata`, and so differ between Python versions; whatever is
+made with them records `UNICODE_VERSION`. `unicodedata` does not know scripts: those, and the letters
+counted with them, come from the package `regex`.
 """
 
 from __future__ import annotations
 
 import functools
-import sys
 import unicodedata
-from typing import Literal, get_args
 
 import numpy as np
 
 from tokcore.errors import InputError
 from tokcore.kernels.jit import kernel_without_allocation, read_only
-from tokcore.kernels.simd import byte_range_mask, load_word, popcount, trailing_zeros
+from tokcore.kernels.simd import byte_range_mask, popcount, trailing_zeros
 
 OWN, OTHER = 1, 2
 
@@ -26,20 +22,14 @@ _SEVERAL = {
     'Hans': 'Hani', 'Hant': 'Hani', 'Hrkt': 'Hira Kana', 'Jpan': 'Hani Hira Kana',
     'Kore': 'Hang Hani',
 }  # fmt: skip
-"""Codes of how a language is written, for which Unicode has several scripts, or one for both."""
+"""ISO 15924 codes that stand for several of Unicode's scripts, or for a variant of one."""
 
-_NONE = ('Zyyy', 'Zinh', 'Zzzz', 'Qaai')
-"""No scripts: what several have, what takes that of the letter before it, what is not known."""
-
-Form = Literal['NFC', 'NFKC']
-FORMS: tuple[Form, ...] = get_args(Form)
+_NOT_SCRIPTS = ('Zyyy', 'Zinh', 'Zzzz', 'Qaai')
+"""Common to several scripts, inherited from the letter before, unknown."""
 
 _0, _1 = np.uint64(0), np.uint64(1)
 _CHUNK = np.uint64(64)
 _LOW_SIX = np.uint64(0x3F)
-
-# Vowels and final consonants of Korean, which syllables are composed of.
-_JAMO = [*range(0x1161, 0x1176), *range(0x11A8, 0x11C3)]
 
 _NAMES = {'\n': 'a line feed', '\r': 'a carriage return', '\0': 'a NUL'}
 
@@ -48,17 +38,16 @@ UNICODE_VERSION: str = unicodedata.unidata_version
 CODE_POINTS = 0x110000
 
 _2, _3 = np.uint64(2), np.uint64(3)
-# In the last place of a chunk, the last two, the last three.
+# Lead bytes whose character is cut: of two bytes in the last place of a chunk, of three in the
+# last two, of four in the last three.
 _CUT_TWO, _CUT_THREE, _CUT_FOUR = np.uint64(1 << 63), np.uint64(3 << 62), np.uint64(7 << 61)
-
-_ONE = np.uint64(1)
 
 
 def is_script(code: str) -> bool:
-    """Tells whether there are letters that a code stands for."""
+    """Returns whether an ISO 15924 code stands for a script with letters."""
     import regex
 
-    if code in _NONE:
+    if code in _NOT_SCRIPTS:
         return False
     if code in _SEVERAL:
         return True
@@ -71,16 +60,14 @@ def is_script(code: str) -> bool:
 
 @functools.lru_cache(maxsize=8)
 def letter_classes(code: str) -> np.ndarray:
-    """Returns uint8[0x110000]: `OWN` for letters of a script, `OTHER` for those of others, else 0.
+    """Returns uint8[0x110000]: `OWN` for letters of a script, `OTHER` for letters of others, else 0.
 
-    Letters (categories L*) that belong to no script in particular, as U+30FC and the letters of
-    mathematics, are 0 too.
+    Letters (categories L*) of no script in particular, such as U+30FC and mathematical letters, are
+    0 too.
     """
-    import numpy as np
-
     classes = np.zeros(CODE_POINTS, np.uint8)
-    own = '||'.join(rf'\p{{Script={each}}}' for each in _SEVERAL.get(code, code).split())
-    none = '||'.join(rf'\p{{Script={each}}}' for each in _NONE[:2])
+    own = '||'.join(rf'\p{{Script={script}}}' for script in _SEVERAL.get(code, code).split())
+    none = '||'.join(rf'\p{{Script={script}}}' for script in _NOT_SCRIPTS[:2])
     for first, end in _runs(rf'[\p{{L}}--[{none}]]+'):
         classes[first:end] = OTHER
     for first, end in _runs(rf'[\p{{L}}&&[{own}]]+'):
@@ -89,84 +76,33 @@ def letter_classes(code: str) -> np.ndarray:
 
 
 def _runs(pattern: str) -> list[tuple[int, int]]:
-    """Returns runs of code points that a pattern matches, each as its first and the one behind."""
+    """Returns the runs of code points that a pattern matches, as (first, last + 1)."""
     import regex
 
-    # A text of all code points in their order but the surrogates, which are no letters.
+    # A text of all code points in order, without the surrogates, which are not letters.
     gap, width = 0xD800, 0x800
     text = ''.join(map(chr, (*range(gap), *range(gap + width, 0x110000))))
     runs = []
-    for found in regex.finditer(pattern, text, regex.V1):
-        first, end = found.span()
+    for match in regex.finditer(pattern, text, regex.V1):
+        first, end = match.span()
         if first < gap < end:
             runs.append((first, gap))
             first = gap
-        behind = width if first >= gap else 0
-        runs.append((first + behind, end + behind))
+        shift = width if first >= gap else 0
+        runs.append((first + shift, end + shift))
     return runs
 
 
-@functools.cache
-def doubtful_bits(form: str) -> np.ndarray:
-    """Returns uint64[0x110000 / 64]: bit c % 64 of word c // 64 is set where c needs a look.
-
-    A text without such code points is in the form, one of Unicode's four.
-    """
-    table = np.zeros(sys.maxunicode + 1, np.uint8)
-    table[_JAMO] = 1
-    for code in range(0x80, sys.maxunicode + 1):
-        character = chr(code)
-        if unicodedata.combining(character) or unicodedata.normalize(form, character) != character:
-            table[code] = 1
-        parts = unicodedata.decomposition(character)
-        # The second of two that are put together to this one. ('<…> ' is of compatibility alone.)
-        if parts and parts[0] != '<' and ' ' in parts:
-            table[int(parts.split()[1], 16)] = 1
-    return read_only(np.packbits(table, bitorder='little').view(np.uint64))
-
-
-@kernel_without_allocation
-def find_doubtful(rows, bits, found):
-    """Marks those of `TextRows`, valid UTF-8, that hold code points of `doubtful_bits`.
-
-    `found` uint8[rows] is 0, and set to 1.
-    """
-    for row in range(len(rows.starts)):
-        place, end = np.uint64(rows.starts[row]), np.uint64(rows.ends[row])
-        while place < end:
-            if _doubtful_chunk(rows.text, place, end - place, bits):
-                found[row] = 1
-                break
-            place += _CHUNK
-
-
-@kernel_without_allocation
-def _doubtful_chunk(text, place, left, bits):
-    """Whether a character is doubtful that begins among 64 bytes, of which so many are a row's."""
-    wide = byte_range_mask(text, place, 0xC2, 0xFF)
-    if left < _CHUNK:
-        wide &= (_1 << left) - _1
-    if wide == _0:
-        return False
-    wide &= ~ideograph_mask(text, place)
-    found = _0
-    while wide != _0:
-        code = decode_word(load_word(text, place + trailing_zeros(wide)))
-        wide &= wide - _1
-        found |= bits[code >> np.uint64(6)] >> (code & _LOW_SIX)
-    return found & _1 != _0
-
-
 def character_name(character: str) -> str:
-    r"""Returns what a sentence calls a character: 'a line feed' for `\n`, its number for others."""
+    r"""Returns a character's name in a message: 'a line feed' for `\n`, U+0041 for `A`."""
     return _NAMES.get(character, f'U+{ord(character):04X}')
 
 
 def check_unicode(version: str | None, what: str, here: str = 'this Python') -> None:
     """Refuses what was made with the Unicode tables of another Python.
 
-    Which characters are letters differs between Python versions, so tokens would be cut in another
-    way. None, nothing being recorded, passes.
+    Python versions differ in which characters are letters, so tokens would be cut differently. None
+    (no version was recorded) passes.
 
     Raises:
         InputError: the versions differ.
@@ -197,9 +133,9 @@ def alphanumeric_table() -> np.ndarray:
 
 @functools.cache
 def whitespace_table() -> np.ndarray:
-    """Returns uint8[0x110000], 1 for what `str.strip` strips, 0 for the rest."""
+    """Returns uint8[0x110000], 1 for the characters that `str.strip` strips, 0 for the rest."""
     letters = category_table()
-    # All whitespace is a separator or a control character, and these are few.
+    # All whitespace is a separator or a control character, and those are few.
     control = (letters[:, 0] == ord('C')) & (letters[:, 1] == ord('c'))
     table = np.zeros(CODE_POINTS, np.uint8)
     for code_point in np.flatnonzero((letters[:, 0] == ord('Z')) | control).tolist():
@@ -209,26 +145,25 @@ def whitespace_table() -> np.ndarray:
 
 @kernel_without_allocation
 def check_rows(text, starts, ends, damaged):
-    """Marks rows that may not be UTF-8; returns the number of '\\r' in and between all rows.
+    """Marks rows that may be invalid UTF-8; returns the number of '\\r' in and between all rows.
 
-    `damaged` uint8[rows]: 0, and set to 1 where a character is not whole in a row or between it and
-    the next. The rows are in the order of the text, and the bytes next to them are below 0x80.
+    `damaged`, uint8[rows] and 0 before, is set to 1 if UTF-8 breaks in a row or between it and the
+    next one. Rows are in the order of the text, and the bytes next to them are below 0x80.
     """
     rows = len(starts)
     returns = _0
     if rows == 0:
         return np.int64(0)
     row = 0
-    # Unsigned, since numba looks at every signed index whether it is negative.
+    # Unsigned, since numba checks signed indices for being negative.
     position = np.uint64(starts[0])
     end = np.uint64(ends[rows - 1])
     while position < end:
         if position + _CHUNK <= end:
-            sound = valid_utf8_prefix(text, position)
-            if sound:
-                # No character that is cut begins with it.
+            valid = valid_utf8_prefix(text, position)
+            if valid:
                 returns += popcount(byte_range_mask(text, position, 0x0D, 0x0D))
-                position += sound
+                position += valid
                 continue
         limit = min(end, position + _CHUNK)
         while position < limit:
@@ -248,10 +183,10 @@ def check_rows(text, starts, ends, damaged):
 
 @kernel_without_allocation
 def valid_utf8_prefix(data, position):
-    """How many of the 64 bytes at `position` are whole characters of strict UTF-8.
+    """Returns how many of the 64 bytes at `position` are whole characters of strict UTF-8.
 
-    That is 61 to 64, the fewer if the last character goes on behind; 0 says that a byte is wrong.
-    The bytes behind leads must be the continuation bytes, all of them.
+    That is 61 to 64, fewer than 64 if the last character continues after them, or 0 if a byte is
+    wrong. The test: continuation bytes are exactly the bytes that must follow a lead byte.
     """
     high = byte_range_mask(data, position, 0x80, 0xFF)
     if high == _0:
@@ -263,7 +198,7 @@ def valid_utf8_prefix(data, position):
     seconds = (two | three | four) << _1
     wrong = continued ^ (seconds | (three | four) << _2 | four << _3)
     wrong |= high & ~(continued | two | three | four)
-    # E0 and F0 begin overlong forms, ED surrogates, F4 what is beyond U+10FFFF.
+    # E0 and F0 begin overlong forms, ED surrogates, F4 code points beyond U+10FFFF.
     e0, ed = (
         byte_range_mask(data, position, 0xE0, 0xE0),
         byte_range_mask(data, position, 0xED, 0xED),
@@ -279,13 +214,13 @@ def valid_utf8_prefix(data, position):
         wrong |= f4 << _1 & ~byte_range_mask(data, position, 0x80, 0x8F)
     if wrong != _0:
         return _0
-    # 64 where no bit is set.
+    # 64 if no bit is set.
     return trailing_zeros(two & _CUT_TWO | three & _CUT_THREE | four & _CUT_FOUR)
 
 
 @kernel_without_allocation
 def next_character(text, position):
-    """The code point at `position` of valid UTF-8, where a character begins, and where it ends."""
+    """Returns the code point of the character at `position` of valid UTF-8, and where it ends."""
     lead = np.int64(text[np.uint64(position)])
     if lead < 0x80:
         return lead, position + 1
@@ -301,7 +236,7 @@ def next_character(text, position):
 
 @kernel_without_allocation
 def decode_word(word):
-    """The code point that begins a little-endian word of valid UTF-8, as a uint64."""
+    """Returns the code point, uint64, at the start of a little-endian word of valid UTF-8."""
     second = word >> np.uint64(8) & _LOW_SIX
     third = word >> np.uint64(16) & _LOW_SIX
     lead = word & np.uint64(0xFF)
@@ -318,8 +253,8 @@ def decode_word(word):
 
 @kernel_without_allocation
 def ideograph_mask(text, place):
-    """Where in 64 bytes U+4E00 to U+9FBF begin: nearly all the ideographs in use."""
-    after = place + _ONE
+    """Returns bits: where in 64 bytes U+4E00 to U+9FBF begin, nearly all ideographs in use."""
+    after = place + _1
     return (
         byte_range_mask(text, place, 0xE5, 0xE8)
         | byte_range_mask(text, place, 0xE4, 0xE4) & byte_range_mask(text, after, 0xB8, 0xBF)
@@ -329,7 +264,7 @@ def ideograph_mask(text, place):
 
 @kernel_without_allocation
 def utf8_length(data, position, end):
-    """The bytes of the character at `position`, at least 0x80, or 0 if it is not strict UTF-8.
+    """Returns the length of the non-ASCII character at `position`, or 0 if it is not strict UTF-8.
 
     `end` is where the text ends.
     """
@@ -348,7 +283,7 @@ def utf8_length(data, position, end):
         if position + 2 >= end or data[position + 2] & 0xC0 != 0x80:
             return 0
         return 3
-    # F0 begins overlong forms, F4 what is beyond U+10FFFF.
+    # F0 begins overlong forms, F4 code points beyond U+10FFFF.
     if (lead == 0xF0 and second < 0x90) or (lead == 0xF4 and second > 0x8F):
         return 0
     if position + 3 >= end or data[position + 2] & 0xC0 != 0x80:

@@ -1,7 +1,7 @@
-r"""Words between white space: between U+0020 alone, or between what `str.split` cuts at.
+r"""Words separated by white space: by U+0020 alone, or by whatever `str.split` splits at.
 
-Words are found 64 bytes at a time. To write pieces as words of a line, white space within a piece
-is escaped, and so is a backslash that begins what looks like an escape or stands right before one:
+The kernel reads 64 bytes at a time. Files that hold pieces as words of a line escape white space
+within a piece, and a backslash that begins what looks like an escape or is right before one:
 
     'a b' -> 'a\32;b'      'a\32;b' -> 'a\92;32;b'      'a\b' -> 'a\b'
 """
@@ -15,7 +15,7 @@ import numpy as np
 
 from tokcore.kernels.jit import kernel_without_allocation, read_only
 from tokcore.kernels.simd import byte_range_mask, load_word, put_places, trailing_zeros
-from tokcore.text.pre_tokenizer import CHUNK_TOKENS, RowPart, ScannedTokens, TextRows, scan_tokens
+from tokcore.text.pre_tokenizer import CHUNK_TOKENS, RowPart, TextRows, scan_tokens, slice_parts
 from tokcore.text.unicode import decode_word, whitespace_table
 
 _TO_ESCAPE = re.compile(r'\s|\\(?=\d+;|\s|\\+(?:\d+;|\s))')
@@ -24,7 +24,6 @@ _ESCAPE = re.compile(r'\\(\d+);')
 Split = Literal['space', 'unicode']
 SPLITS: tuple[Split, ...] = get_args(Split)
 
-_TOKENS_AT_ONCE = 1 << 14
 _SPACE_ALONE = read_only(np.empty(0, np.uint8))
 
 _CHUNK = np.uint64(64)
@@ -33,25 +32,25 @@ _ALL, _LAST = ~_0, np.uint64(63)
 
 
 def escape_piece(piece: str) -> str:
-    """Returns a piece without white space in it."""
-    return _TO_ESCAPE.sub(lambda found: f'\\{ord(found[0])};', piece)
+    """Returns a piece with its white space escaped."""
+    return _TO_ESCAPE.sub(lambda match: f'\\{ord(match[0])};', piece)
 
 
-def unescape_piece(shown: str) -> str:
-    """Returns the piece of what `escape_piece` gave."""
-    return _ESCAPE.sub(_character, shown)
+def unescape_piece(escaped: str) -> str:
+    """Returns the piece that `escape_piece` escaped."""
+    return _ESCAPE.sub(_character, escaped)
 
 
-def _character(found: re.Match) -> str:
-    number = int(found[1])
-    return chr(number) if number <= 0x10FFFF else found[0]
+def _character(match: re.Match) -> str:
+    number = int(match[1])
+    return chr(number) if number <= 0x10FFFF else match[0]
 
 
 class WhiteSpace(NamedTuple):
-    """The state: which characters are between tokens."""
+    """The state: which characters separate tokens."""
 
-    whitespace: np.ndarray  # uint8[0x110000], `whitespace_table`; of no length: U+0020 alone
-    breaks: bool  # whether line feeds and carriage returns are, beside U+0020
+    whitespace: np.ndarray  # uint8[0x110000], `whitespace_table`; empty: U+0020 alone
+    breaks: bool  # whether line feeds and carriage returns do, besides U+0020
 
 
 @dataclass(frozen=True)
@@ -60,9 +59,9 @@ class SpacePreTokenizer:
 
     Attributes:
         split: 'space', as TensorFlow NMT splits; 'unicode', as `str.split` does.
-        at_line_breaks: whether 'space' splits at line feeds and carriage returns too. Lines, which
-            NMT reads, have none; texts of JSON and Parquet do. Records do not tell it: each scheme
-            has it always or never.
+        at_line_breaks: whether 'space' splits at line feeds and carriage returns too. The lines
+            that NMT reads have none; texts in JSON and Parquet do. Manifests do not record it: each
+            scheme always or never does it.
     """
 
     split: Split = 'space'
@@ -89,35 +88,21 @@ class SpacePreTokenizer:
         return WhiteSpace(table, self.at_line_breaks), rows.text
 
     def row_parts(self, rows: TextRows, row: int, longest: int) -> Iterator[RowPart]:
-        state, text = self.prepare(rows)
-        long_row = rows.part(row, row + 1)
-        starts = np.empty(_TOKENS_AT_ONCE + CHUNK_TOKENS, np.uint64)
-        found = ScannedTokens(text, starts, np.empty_like(starts), np.zeros(2, np.int64))
-        done, position = 0, -1
-        while not done:
-            done, position, tokens = scan_tokens(long_row, done, position, state, found)
-            starts, ends = found.starts[:tokens], found.ends[:tokens]
-            first = 0
-            for token in [*np.flatnonzero(ends - starts > longest).tolist(), tokens]:
-                if first < token:
-                    yield RowPart(text, int(starts[first]), int(ends[token - 1]), False)
-                if token < tokens:
-                    yield RowPart(text, int(starts[token]), int(ends[token]), True)
-                first = token + 1
+        return slice_parts(self, rows, row, longest)
 
 
 @kernel_without_allocation
 def _wide_spaces(text, place, inside, carried, whitespace):
-    """The bytes of a chunk that belong to white space of several bytes, and those behind it.
+    """Returns the bits of a chunk in white space of several bytes, and `carried` of the next chunk.
 
-    `carried` are the bytes at its beginning that a character before it takes; so is what is returned
-    second. Only such characters begin with C2, E1, E2 or E3.
+    `carried` are the first bits of a chunk whose bytes are in white space that begins before it. The
+    first byte of such white space is C2, E1, E2 or E3.
     """
-    found = carried
+    spaces = carried
     leads = inside & (
         byte_range_mask(text, place, 0xC2, 0xC2) | byte_range_mask(text, place, 0xE1, 0xE3)
     )
-    behind = _0
+    carried = _0
     while leads != _0:
         byte = trailing_zeros(leads)
         leads &= leads - _1
@@ -125,25 +110,25 @@ def _wide_spaces(text, place, inside, carried, whitespace):
         if whitespace[decode_word(word)]:
             size = np.uint64(2) if word & np.uint64(0xFF) == np.uint64(0xC2) else np.uint64(3)
             bits = (_1 << size) - _1
-            found |= bits << byte
+            spaces |= bits << byte
             if byte + size > _CHUNK:
-                behind = bits >> (_CHUNK - byte)
-    return found, behind
+                carried = bits >> (_CHUNK - byte)
+    return spaces, carried
 
 
 @kernel_without_allocation
 def _spaces_of_chunk(text, place, inside, carried, pre_tokenizer):
-    """The bytes of a chunk that are white space, and what the next one takes of its last."""
-    found = byte_range_mask(text, place, 0x20, 0x20)
+    """Returns the bits of a chunk in white space, and `carried` of the next chunk."""
+    spaces = byte_range_mask(text, place, 0x20, 0x20)
     whitespace = pre_tokenizer.whitespace
     if len(whitespace) == 0:
         if pre_tokenizer.breaks:
-            found |= byte_range_mask(text, place, 0x0A, 0x0A)
-            found |= byte_range_mask(text, place, 0x0D, 0x0D)
-        return found, _0
-    found |= byte_range_mask(text, place, 0x09, 0x0D) | byte_range_mask(text, place, 0x1C, 0x1F)
-    wide, behind = _wide_spaces(text, place, inside, carried, whitespace)
-    return found | wide, behind
+            spaces |= byte_range_mask(text, place, 0x0A, 0x0A)
+            spaces |= byte_range_mask(text, place, 0x0D, 0x0D)
+        return spaces, _0
+    spaces |= byte_range_mask(text, place, 0x09, 0x0D) | byte_range_mask(text, place, 0x1C, 0x1F)
+    wide, carried = _wide_spaces(text, place, inside, carried, whitespace)
+    return spaces | wide, carried
 
 
 @scan_tokens.register(WhiteSpace)

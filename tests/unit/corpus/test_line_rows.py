@@ -12,7 +12,6 @@ from tokcore.corpus.corpus import Reject, Rows
 from tokcore.corpus.line_rows import text_rows
 from tokcore.corpus.tsv_reading import tsv_rows
 from tokcore.text.normalizers import T2T_LINES
-from tokcore.text.rewriting import prepend
 from tokcore.text.unicode import valid_utf8_prefix
 
 # Kinds of whitespace, line ends that only look so, and bytes at the edges of UTF-8.
@@ -237,7 +236,7 @@ def test_pairs_of_blocks_must_have_as_many_lines():
 @given(texts, st.text(st.characters(exclude_categories=['Cs']), max_size=5))
 def test_a_prefix_stands_before_each_row(data, prefix):
     (side,) = text_rows(data, 0, T2T_LINES).sides
-    prefixed = prepend(side, prefix)
+    prefixed = side.with_prefix(prefix)
     assert len(prefixed) == len(side)
     for index in range(len(side)):
         assert prefixed.row(index) == prefix + side.row(index)

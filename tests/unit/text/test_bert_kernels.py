@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from tokcore.kernels.bytes import READABLE, with_margin
 from tokcore.kernels.jit import read_only
 from tokcore.text.bert import BertPreTokenizer
-from tokcore.text.bert_kernels import SOFT_BYTES, bert_tables, find_out_of_order
+from tokcore.text.bert_kernels import SOFT_BYTES, bert_tables, mark_rows_to_normalize
 from tokcore.text.pre_tokenizer import (
     CHUNK_TOKENS,
     ScannedTokens,
@@ -55,7 +55,7 @@ def leaves(text, kind, lower_case, strip):
     row = one_row(with_margin(np.frombuffer(data, np.uint8)), 0, len(data))
     found = np.zeros(1, np.uint8)
     tables = bert_tables(kind, lower_case, strip, True)
-    find_out_of_order(row.text, row.starts, row.ends, tables, found)
+    mark_rows_to_normalize(row.text, row.starts, row.ends, tables, found)
     return bool(found[0])
 
 

@@ -40,7 +40,7 @@ def test_any_bytes_there_and_back(token):
 
 
 def test_what_stands_for_no_byte_is_named():
-    with pytest.raises(InputError, match=re.escape("'a b' spells no bytes: ' ' is not in")):
+    with pytest.raises(InputError, match=re.escape("'a b' does not spell bytes: ' ' is not in")):
         token_bytes('a b')
 
 

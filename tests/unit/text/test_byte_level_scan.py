@@ -181,7 +181,7 @@ def test_it_is_known_by_its_pattern():
     assert (made.name, dict(made.options)) == ('pattern', {'pattern': 'cl100k'})
     assert pickle.loads(pickle.dumps(made)) == made
     assert made.tokens('1234') == ['123', '4']
-    with pytest.raises(ValueError, match=r"'p50k' is no pattern; there are gpt2 and cl100k"):
+    with pytest.raises(ValueError, match=r"'p50k' is not a pattern; there are gpt2 and cl100k"):
         PatternPreTokenizer('p50k')
 
 

@@ -109,7 +109,7 @@ def test_it_is_known_by_its_form():
     made = RawLines('NFKC')
     assert (made.name, dict(made.options)) == ('raw-lines', {'form': 'NFKC'})
     assert pickle.loads(pickle.dumps(made)) == made
-    with pytest.raises(ValueError, match=r"'NFD' is no form; there are NFC and NFKC, and None"):
+    with pytest.raises(ValueError, match=r"'NFD' is not a form; there are NFC and NFKC, and None"):
         RawLines('NFD')
 
 

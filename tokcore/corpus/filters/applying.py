@@ -1,4 +1,4 @@
-"""The rows of a block that are used: those that its dataset's filters leave, up to its limit.
+"""The rows of a block that are used: those that its dataset's filters keep, up to its limit.
 
 Text that a filter changed goes through the normalizer again, as if it had been read so. Rows keep
 their order and their features; dropped rows are counted by filter.
@@ -14,56 +14,57 @@ from dataclasses import dataclass
 import numpy as np
 
 from tokcore.corpus.corpus import Block, DroppedRow, Reject, Rows, Split, split_of
-from tokcore.corpus.filters.registry import made_filters
+from tokcore.corpus.filters.registry import load_filters
 from tokcore.corpus.filters.row_filter import Filtered, RowFilter, RowLimits, UnfitRow
 from tokcore.corpus.filters.user_function import PIECES, RowError
 from tokcore.corpus.formats import block_rows
 from tokcore.errors import InputError
-from tokcore.kernels.jit import read_only
-from tokcore.text.rewriting import join_lines
 from tokcore.text.rows import Normalizer, Side
 
 MOST_NUMBERS = (1 << 44) // PIECES
-"""Rows of a file that can be told apart then: `order_keys` takes identities of 44 bits."""
+"""Rows of a file that can be told apart where each may become several: `order_keys` takes
+identities of 44 bits."""
 
 
 def select_rows(block: Block, splits: Sequence[Split], normalizer: Normalizer) -> Rows:
-    """Returns a block's rows as filters leave them, but for those behind its dataset's end.
+    """Returns the rows of a block after filtering, up to the end of its dataset.
 
-    The latter are only counted, and no filter sees them.
+    Rows after the end are only counted; no filter sees them.
 
     Args:
         block: whole rows.
         splits: the corpus.
-        normalizer: what makes text of rows.
+        normalizer: turns rows into text.
 
     Raises:
         InputError: a user's filter fails.
     """
     rows = block_rows(block, normalizer)
-    split = split_of(splits, block.split, block.file_index)
+    split = split_of(splits, block.split, block.place)
     if split is None:
         return rows
     end = None
-    if split.end is not None and block.file_index >= split.end[0]:
-        end = split.end[1] if block.file_index == split.end[0] else 0
-        # The end may be between rows that come of one, which then is filtered.
-        rows = _before(rows, -(-end // identity_step(split)))
+    if split.end is not None and block.place >= split.end[0]:
+        end = split.end[1] if block.place == split.end[0] else 0
+        # The end may be between rows made from one row, which then must be filtered.
+        rows = _rows_before(rows, -(-end // _identity_step(split)))
     if not split.filters:
         return rows
-    rows = filtered_rows(rows, split, block, normalizer)
+    rows = _filter_rows(rows, split, block, normalizer)
     return rows if end is None else _pieces_before(rows, end)
 
 
 def find_end(
     blocks: Iterable[Block], split: Split, normalizer: Normalizer
 ) -> tuple[int, int] | None:
-    """Returns place and identity behind the last row that is taken; None if there are no more rows.
+    """Returns the place and identity just after the last row of a dataset with a limit.
+
+    None if the dataset has no more rows than that.
 
     Args:
-        blocks: of the dataset, in the order of places and rows; no more are taken than are needed.
-        split: the dataset; `max_examples` are those that its filters leave.
-        normalizer: what makes text of rows.
+        blocks: of the dataset, in the order of places and rows; read only as far as needed.
+        split: the dataset; `max_examples` counts the rows that its filters keep.
+        normalizer: turns rows into text.
 
     Raises:
         InputError: a user's filter fails.
@@ -72,166 +73,157 @@ def find_end(
     for block in blocks:
         rows = block_rows(block, normalizer)
         if split.filters:
-            rows = filtered_rows(rows, split, block, normalizer)
+            rows = _filter_rows(rows, split, block, normalizer)
         if len(rows) >= left:
-            return block.file_index, int(rows.identities[left - 1]) + 1
+            return block.place, int(rows.identities[left - 1]) + 1
         left -= len(rows)
     return None
 
 
 def _pieces_before(rows: Rows, end: int) -> Rows:
-    """The rows whose identities are before one."""
-    kept = int(np.searchsorted(rows.identities, end))
-    return dataclasses.replace(
-        rows.select(slice(kept)), beyond_max_examples=rows.beyond_max_examples + len(rows) - kept
-    )
+    """Returns the rows whose identities are below `end`."""
+    count = int(np.searchsorted(rows.identities, end))
+    return dataclasses.replace(rows.at(slice(count)), beyond=rows.beyond + len(rows) - count)
 
 
-def _before(rows: Rows, end: int) -> Rows:
-    """The rows before a place of their (first) file.
+def _rows_before(rows: Rows, end: int) -> Rows:
+    """Returns the rows before an offset in their (first) file.
 
-    Of a pair that is left out for what stands in its second file, nobody knows where it is in the
-    first one: it stays.
+    A pair rejected for its second file has no known offset in the first, so that reject stays.
     """
-    kept = int(np.searchsorted(rows.offsets, end))
-    rejects = tuple(each for each in rows.rejects if each.side or each.offset < end)
+    count = int(np.searchsorted(rows.offsets, end))
+    rejects = tuple(reject for reject in rows.rejects if reject.side or reject.offset < end)
     return dataclasses.replace(
-        rows.select(slice(kept)),
+        rows.at(slice(count)),
         rejects=rejects,
-        beyond_max_examples=len(rows) - kept + len(rows.rejects) - len(rejects),
+        beyond=len(rows) - count + len(rows.rejects) - len(rejects),
     )
 
 
-def identity_step(split: Split) -> int:
-    """Returns how far apart the identities of two rows are that follow each other in a file."""
+def _identity_step(split: Split) -> int:
+    """Returns the distance between the identities of consecutive rows of a file."""
     by_number = split.format.identity == 'row'
-    if by_number and any(each.makes_several for each in made_filters(split.filters)):
-        return PIECES
-    return 1
+    return PIECES if by_number and _makes_several(split) else 1
+
+
+def _makes_several(split: Split) -> bool:
+    return any(row_filter.makes_several for row_filter in load_filters(split.filters))
 
 
 @dataclass(frozen=True)
-class _Taken:
-    """Rows on their way.
+class _Progress:
+    """Rows between two filters.
 
     Attributes:
         sides: their texts.
-        rows: int64[…], not descending: which of the block's rows each came from.
+        sources: int64[rows], not descending: the row of the block that each was made from.
     """
 
     sides: tuple[Side, ...]
-    rows: np.ndarray
+    sources: np.ndarray
 
 
-def filtered_rows(rows: Rows, split: Split, block: Block, normalizer: Normalizer) -> Rows:
-    """Returns what is left of rows. Those of which a filter makes what is no row are rejected.
-
-    Args:
-        rows: of the block.
-        split: whose filters they go through.
-        block: whole rows.
-        normalizer: what made text of the rows.
+def _filter_rows(rows: Rows, split: Split, block: Block, normalizer: Normalizer) -> Rows:
+    """Returns the rows that all filters of a split keep; unfit rows become rejects.
 
     Raises:
-        InputError: a user's function fails or makes more than a worker can hold, or more rows come
-            of one than can be told apart.
+        InputError: a user's function fails, makes more than a worker can hold, or makes more rows
+            from one than can be told apart.
     """
-    place = block.file_index
-    limits = RowLimits(block.max_line_bytes, block.format.forbidden_characters)
-    taken = _Taken(rows.sides, np.arange(len(rows)))
-    filtered: collections.Counter[str] = collections.Counter()
+    place = block.place
+    limits = RowLimits(block.max_line_bytes, block.format.barred)
+    now = _Progress(rows.sides, np.arange(len(rows)))
+    dropped_by: collections.Counter[str] = collections.Counter()
     added = 0
     dropped: list[tuple[int, DroppedRow]] = []
     rejects: list[Reject] = []
-    for each in made_filters(split.filters):
+    for row_filter in load_filters(split.filters):
         try:
-            found = each.within(limits).apply(taken.sides)
+            result = row_filter.with_limits(limits).apply(now.sides)
         except RowError as error:
-            what = _line(rows, taken.rows[error.row], split, place)
-            raise InputError(f'{what}: {error}') from error
-        sides = _made_anew(taken.sides, found, normalizer)
-        stays = np.ones(len(found.rows), bool) if found.is_wanted is None else found.is_wanted
+            where = _describe_row(rows, now.sources[error.row], split, place)
+            raise InputError(f'{where}: {error}') from error
+        sides = _normalize_changed(now.sides, result, normalizer)
+        stays = np.ones(len(result.rows), bool) if result.is_kept is None else result.is_kept
         for side in sides:
             stays = stays & (side.ends > side.starts)
-        gone = np.ones(len(taken.rows), bool)
-        gone[found.rows] = False
-        added += len(found.rows) - len(taken.rows) + int(np.count_nonzero(gone))
-        gone[[unfit.row for unfit in found.unfit]] = False
-        rejects += [_reject(unfit, rows, taken) for unfit in found.unfit]
-        filtered[each.name] += int(np.count_nonzero(gone) + np.count_nonzero(~stays))
+        is_gone = np.ones(len(now.sources), bool)
+        is_gone[result.rows] = False
+        added += len(result.rows) - len(now.sources) + int(np.count_nonzero(is_gone))
+        is_gone[[unfit.row for unfit in result.unfit]] = False
+        rejects += [_reject(unfit, rows, now) for unfit in result.unfit]
+        dropped_by[row_filter.name] += int(np.count_nonzero(is_gone) + np.count_nonzero(~stays))
+        after = _Progress(sides, now.sources[result.rows])
         if split.keeps_dropped:
-            dropped += _dropped(each, rows, taken, gone)
-            dropped += _dropped(each, rows, _Taken(sides, taken.rows[found.rows]), ~stays)
+            dropped += _dropped_rows(row_filter, rows, now, is_gone)
+            dropped += _dropped_rows(row_filter, rows, after, ~stays)
         if not stays.all():
-            sides = tuple(side.take(stays) for side in sides)
-            found = Filtered(sides, found.rows[stays])
-        taken = _Taken(sides, taken.rows[found.rows])
-    made = dataclasses.replace(
+            after = _Progress(tuple(side.take(stays) for side in sides), after.sources[stays])
+        now = after
+    filtered = dataclasses.replace(
         rows,
-        sides=taken.sides,
-        line_starts=rows.line_starts[taken.rows],
-        extra_features=tuple(column.select(taken.rows) for column in rows.extra_features),
-        filtered={name: count for name, count in sorted(filtered.items()) if count},
+        sides=now.sides,
+        line_starts=rows.line_starts[now.sources],
+        kept=tuple(column.taken(now.sources) for column in rows.kept),
+        filtered={name: count for name, count in sorted(dropped_by.items()) if count},
         added=added,
-        rejects=(*rows.rejects, *sorted(rejects, key=lambda each: each.offset)),
-        dropped=tuple(each for _, each in sorted(dropped, key=lambda each: each[0])),
+        rejects=(*rows.rejects, *sorted(rejects, key=lambda reject: reject.offset)),
+        dropped=tuple(row for _, row in sorted(dropped, key=lambda source_row: source_row[0])),
     )
-    if not any(each.makes_several for each in made_filters(split.filters)):
-        return made
+    if not _makes_several(split):
+        return filtered
     first = block.texts[0]
-    end = first.offset + len(first.data)
-    return dataclasses.replace(
-        made, assigned_identities=_identities(rows, taken.rows, split, place, end)
-    )
+    pieces = _identities(rows, now.sources, split, place, first.offset + len(first.data))
+    return dataclasses.replace(filtered, pieces=pieces)
 
 
-def _identities(
-    rows: Rows, came_from: np.ndarray, split: Split, place: int, end: int
-) -> np.ndarray:
-    """Returns an identity for each row that came of those given: int64[…], ascending."""
-    numbers = np.arange(len(came_from)) - np.searchsorted(came_from, came_from)
+def _identities(rows: Rows, sources: np.ndarray, split: Split, place: int, end: int) -> np.ndarray:
+    """Returns an identity for each row made from `rows`, whose text ends at `end`.
+
+    As int64[…], ascending.
+    """
+    numbers = np.arange(len(sources)) - np.searchsorted(sources, sources)
     offsets = rows.offsets
-    step = identity_step(split)
+    step = _identity_step(split)
     if step == 1:
-        # An offset that is no row's beginning is nobody's, up to where the next row begins.
+        # The offsets between the starts of two rows are free.
         room = np.append(offsets, end)[1:] - offsets
     else:
         room = np.full(len(offsets), step)
         if len(offsets) and offsets[-1] >= MOST_NUMBERS:
             raise InputError(
-                f'{_line(rows, -1, split, place)} is beyond the {MOST_NUMBERS} rows that a file '
-                'may have with a filter that makes several of one; split the file'
+                f'{_describe_row(rows, -1, split, place)} is beyond the {MOST_NUMBERS} rows that a '
+                'file may have with a filter that makes several of one; split the file'
             )
-    wrong = np.flatnonzero(numbers >= room[came_from])
-    if len(wrong):
-        row = came_from[wrong[0]]
-        count = np.count_nonzero(came_from == row)
+    too_many = np.flatnonzero(numbers >= room[sources])
+    if len(too_many):
+        row = sources[too_many[0]]
+        count = np.count_nonzero(sources == row)
         raise InputError(
-            f'{_line(rows, row, split, place)}: filters made {count} rows of it, and there can be '
-            f'{room[row]} at most; let the filter make fewer, or cut the text before'
+            f'{_describe_row(rows, row, split, place)}: filters made {count} rows of it, and there '
+            f'can be {room[row]} at most; let the filter make fewer, or cut the text before'
         )
-    return offsets[came_from] * step + numbers
+    return offsets[sources] * step + numbers
 
 
-def _line(rows: Rows, row: int, split: Split, place: int) -> str:
-    """Where a row of a block stands, for errors."""
+def _describe_row(rows: Rows, row: int, split: Split, place: int) -> str:
     by_number = split.format.identity == 'row'
     what = 'row' if by_number else 'the line that starts at byte'
     return f'{split.files_at(place)[0].path}: {what} {int(rows.offsets[row])}'
 
 
-def _made_anew(
-    given: tuple[Side, ...], found: Filtered, normalizer: Normalizer
+def _normalize_changed(
+    before: tuple[Side, ...], result: Filtered, normalizer: Normalizer
 ) -> tuple[Side, ...]:
-    """Returns what a filter made, normalized again where it changed anything."""
+    """Returns the sides of a result, those that the filter changed normalized again."""
     return tuple(
-        after if _is_part(before, after, found.rows) else _normalized(after, normalizer)
-        for before, after in zip(given, found.sides, strict=True)
+        new if _is_selection(old, new, result.rows) else normalizer.apply(new.joined()).side
+        for old, new in zip(before, result.sides, strict=True)
     )
 
 
-def _is_part(before: Side, after: Side, rows: np.ndarray) -> bool:
-    """Tells whether each row is the text of the one that it came from."""
+def _is_selection(before: Side, after: Side, rows: np.ndarray) -> bool:
+    """Returns whether each row has exactly the text of the row that it was made from."""
     return (
         _address(after.text) == _address(before.text)
         and np.array_equal(after.starts, before.starts[rows])
@@ -243,24 +235,18 @@ def _address(text: np.ndarray) -> tuple[int, int]:
     return text.ctypes.data, len(text)
 
 
-def _normalized(side: Side, normalizer: Normalizer) -> Side:
-    """Returns rows, which may stand anywhere in their text, one after another and normalized."""
-    joined = join_lines(*map(read_only, (side.text, side.starts, side.ends)))
-    return normalizer.apply(Side(*map(read_only, joined))).side
+def _reject(unfit: UnfitRow, rows: Rows, now: _Progress) -> Reject:
+    """Returns the reject for an unfit row, with the text that the filter was given."""
+    offset = int(rows.offsets[now.sources[unfit.row]])
+    line = '\t'.join(side.row(unfit.row) for side in now.sides)
+    return Reject(unfit.reason, 0, offset, offset, line.encode(), why=unfit.why)
 
 
-def _reject(unfit: UnfitRow, rows: Rows, taken: _Taken) -> Reject:
-    """A row that a filter could not make one of, with what the filter was given."""
-    at = int(rows.offsets[taken.rows[unfit.row]])
-    given = '\t'.join(side.row(unfit.row) for side in taken.sides)
-    return Reject(unfit.reason, 0, at, at, given.encode(), why=unfit.why)
-
-
-def _dropped(
-    by: RowFilter, rows: Rows, taken: _Taken, which: np.ndarray
+def _dropped_rows(
+    row_filter: RowFilter, rows: Rows, now: _Progress, is_dropped: np.ndarray
 ) -> Iterator[tuple[int, DroppedRow]]:
-    """Yields rows that a filter dropped, each with the number of the block's row it came from."""
-    for row in np.flatnonzero(which).tolist():
-        first = int(taken.rows[row])
-        texts = tuple(side.row(row) for side in taken.sides)
-        yield first, DroppedRow(by.name, int(rows.offsets[first]), texts)
+    """Yields the rows that a filter dropped, each with its source row in the block."""
+    for row in np.flatnonzero(is_dropped).tolist():
+        source = int(now.sources[row])
+        texts = tuple(side.row(row) for side in now.sides)
+        yield source, DroppedRow(row_filter.name, int(rows.offsets[source]), texts)

@@ -1,8 +1,8 @@
-"""`clean_en_xx` as kernels: both sides are cut into sentences, and the English is tested.
+"""`clean_en_xx` as kernels: tests of English text, and splitting both sides into sentences.
 
-One pass over an English text gives a bit per test: bit t is test number t of
-`plain_clean_en_xx.TESTS`, from 0. Where the one double quote of a text stands does not matter: the
-sixth and the seventh test find only what the fifth has found, and have no bit.
+One pass over an English text gives a bit for each test: bit t is test number t, from 0, of
+`plain_clean_en_xx.TESTS`. The tests initial-quote and final-quote have no bit, since whatever fails
+them fails one-quote before.
 """
 
 import functools
@@ -37,102 +37,92 @@ _THREE = 1 << 3
 
 
 def clean_pairs(english: Side, other: Side) -> tuple[Side, Side, np.ndarray, np.ndarray]:
-    """Returns the pairs that come of some pairs, the numbers of those, and which are wanted.
+    """Returns the cleaned pairs, and which of them are kept.
 
-    Sides, which share the texts that are given; int64[pairs]; bool[pairs], where only sentences of
-    pairs that were cut can be unwanted.
+    Returns:
+        english, other: the texts, slices of those given.
+        rows: int64[cleaned pairs], the number of the pair that each was made from.
+        is_kept: bool[cleaned pairs]; False only for sentences of a pair that was split.
     """
-    passed = np.flatnonzero(failed_tests(english) == 0)
-    sides = _taken(english, passed), _taken(other, passed)
-    counts, others = _counts(sides[0], True), _counts(sides[1], False)
-    as_many = np.flatnonzero(counts == others)
-    rows, counts = passed[as_many], counts[as_many]
-    sides = _taken(sides[0], as_many), _taken(sides[1], as_many)
-    several = np.flatnonzero(counts > 1)
-    if not len(several):
-        return *sides, rows, np.ones(len(rows), bool)
-    english, other = _cut(sides[0], several, counts, True), _cut(sides[1], several, counts, False)
-    is_wanted = np.ones(len(english), bool)
-    is_piece = np.repeat(counts > 1, counts)
-    is_wanted[is_piece] = failed_tests(_taken(english, is_piece)) == 0
-    return english, other, np.repeat(rows, counts), is_wanted
+    passed = np.flatnonzero(_failed_tests(english) == 0)
+    english, other = english.take(passed), other.take(passed)
+    counts = _sentence_counts(english, True)
+    is_aligned = counts == _sentence_counts(other, False)
+    rows, counts = passed[is_aligned], counts[is_aligned]
+    english, other = english.take(is_aligned), other.take(is_aligned)
+    if not (counts > 1).any():
+        return english, other, rows, np.ones(len(rows), bool)
+    english, other = _split(english, counts, True), _split(other, counts, False)
+    is_sentence = np.repeat(counts > 1, counts)
+    is_kept = np.ones(len(english), bool)
+    is_kept[is_sentence] = _failed_tests(english.take(is_sentence)) == 0
+    return english, other, np.repeat(rows, counts), is_kept
 
 
-def failed_tests(english: Side) -> np.ndarray:
-    """Returns uint8[rows], 0 for rows that no test drops.
-
-    Else the number, from 1, of the first in `plain_clean_en_xx.TESTS` by which a row is dropped.
-    """
+def _failed_tests(english: Side) -> np.ndarray:
+    """Returns uint8[rows]: the number, from 1, of the first test that a row fails, else 0."""
     tests = np.empty(len(english), np.uint8)
-    first_tests(*_arrays(english), english_classes(), tests)
+    first_tests(*english.arrays(), _english_classes(), tests)
     return tests
 
 
-def _taken(side: Side, rows: np.ndarray) -> Side:
-    return side.take(rows)
-
-
-def _arrays(side: Side) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    return read_only(side.text), read_only(side.starts), read_only(side.ends)
-
-
-def _counts(side: Side, is_english: bool) -> np.ndarray:
+def _sentence_counts(side: Side, is_english: bool) -> np.ndarray:
     counts = np.empty(len(side), np.int64)
-    count_sentences(*_arrays(side), is_english, english_classes(), counts)
+    count_sentences(*side.arrays(), is_english, _english_classes(), counts)
     return counts
 
 
-def _cut(side: Side, several: np.ndarray, counts: np.ndarray, is_english: bool) -> Side:
-    """The rows with those that are of several sentences cut into these."""
-    text, *rows = _arrays(_taken(side, several))
-    size = int(counts[several].sum())
-    pieces = np.empty(size, np.int64), np.empty(size, np.int64)
-    cut_sentences(text, tuple(rows), is_english, english_classes(), pieces)
-    is_piece = np.repeat(counts > 1, counts)
+def _split(side: Side, counts: np.ndarray, is_english: bool) -> Side:
+    """Returns the rows, those of several sentences split; `counts` has the sentences of each."""
+    text, *rows = side.take(counts > 1).arrays()
+    is_sentence = np.repeat(counts > 1, counts)
+    size = int(np.count_nonzero(is_sentence))
+    sentences = np.empty(size, np.int64), np.empty(size, np.int64)
+    split_sentences(text, tuple(rows), is_english, _english_classes(), sentences)
     starts, ends = np.repeat(side.starts, counts), np.repeat(side.ends, counts)
-    starts[is_piece], ends[is_piece] = pieces
+    starts[is_sentence], ends[is_sentence] = sentences
     return Side(side.text, starts, ends)
 
 
 @kernel_without_allocation
 def count_sentences(text, starts, ends, is_english, classes, counts):
-    """Fills in of how many sentences each row is: 1 if it is not cut.
+    """Fills in the number of sentences of each row, at least 1.
 
-    `text` uint8[...], rows of valid UTF-8, `classes` as of `english_classes`, `counts` int64[rows].
+    `text` is uint8[...] with rows of valid UTF-8, `classes` is of `_english_classes`, `counts` is
+    int64[rows].
     """
     for row in range(len(starts)):
         count = 0
-        begin = taken = starts[row]
+        begin = matched = starts[row]
         while begin >= 0:
-            _, begin, taken = _next_cut(text, begin, taken, ends[row], is_english, classes)
+            _, begin, matched = _next_cut(text, begin, matched, ends[row], is_english, classes)
             count += 1
         counts[row] = count
 
 
 @kernel_without_allocation
-def cut_sentences(text, rows, is_english, classes, pieces):
+def split_sentences(text, rows, is_english, classes, sentences):
     """Fills in all sentences of some rows, one after another.
 
-    `rows` and `pieces` are (starts, ends), int64[...] each.
+    `rows` and `sentences` are (starts, ends), int64[...] each.
     """
     starts, ends = rows
-    piece_starts, piece_ends = pieces
-    piece = 0
+    sentence_starts, sentence_ends = sentences
+    sentence = 0
     for row in range(len(starts)):
-        begin = taken = starts[row]
+        begin = matched = starts[row]
         while begin >= 0:
-            piece_starts[piece] = begin
-            stop, begin, taken = _next_cut(text, begin, taken, ends[row], is_english, classes)
-            piece_ends[piece] = stop
-            piece += 1
+            sentence_starts[sentence] = begin
+            stop, begin, matched = _next_cut(text, begin, matched, ends[row], is_english, classes)
+            sentence_ends[sentence] = stop
+            sentence += 1
 
 
 @kernel_without_allocation
-def _next_cut(text, begin, taken, end, is_english, classes):
-    """Where the sentence that begins at `begin` ends, where the next begins, and the new `taken`.
+def _next_cut(text, begin, matched, end, is_english, classes):
+    """Returns where the sentence at `begin` ends, where the next begins (-1: none), and `matched`.
 
-    The last of a row ends with it, and the next begins at -1. `taken` is the end of what has told
-    the sentences before apart: it tells no others.
+    `matched` is the end of the last match of the original's expression: matches do not overlap.
     """
     for place in range(begin, end - 2):
         byte = text[np.uint64(place)]
@@ -140,12 +130,12 @@ def _next_cut(text, begin, taken, end, is_english, classes):
             continue
         if byte != _BAR:
             if text[place + 1] == _BLANK and is_capital(text[place + 2]):
-                if _ends_sentence(text, taken, place, is_english, classes):
+                if _ends_sentence(text, matched, place, is_english, classes):
                     return place + 1, place + 2, place + 3
         elif place - 2 >= begin:
             if _is_underscores(text, place - 2) and _is_underscores(text, place + 1):
-                return place - 2, place + 3, taken
-    return end, -1, taken
+                return place - 2, place + 3, matched
+    return end, -1, matched
 
 
 @kernel_without_allocation
@@ -154,10 +144,10 @@ def _is_underscores(text, place):
 
 
 @kernel_without_allocation
-def _ends_sentence(text, taken, mark, is_english, classes):
-    """Whether text[taken:mark] goes before the mark at a sentence's end."""
+def _ends_sentence(text, matched, mark, is_english, classes):
+    """Whether the punctuation mark after text[matched:mark] ends a sentence."""
     last = mark - 1
-    if last < taken:
+    if last < matched:
         return False
     byte = text[last]
     is_digit = 0x30 <= byte <= 0x39
@@ -165,16 +155,16 @@ def _ends_sentence(text, taken, mark, is_english, classes):
         return not is_digit
     if is_capital(byte):
         # One capital alone is an initial.
-        return last > taken and classes[character_before(text, taken, last)[0]] & WORD != 0
+        return last > matched and classes[character_before(text, matched, last)[0]] & WORD != 0
     return is_digit or 0x61 <= byte <= 0x7A
 
 
 @functools.cache
-def english_classes() -> np.ndarray:
-    r"""Returns uint8[0x110000], bits that say what a character is.
+def _english_classes() -> np.ndarray:
+    r"""Returns uint8[0x110000], the classes of characters as bits.
 
-    `WORD` is a regular expression's `\w`, by this Python's tables, and `CUT` what stands where
-    sentences are told apart.
+    `WORD` is a regular expression's `\w`, by this Python's tables, and `CUT` the characters at which
+    sentences end.
     """
     category = category_table()
     table = WORD * alphanumeric_table() + _SPACE * whitespace_table()
@@ -184,35 +174,35 @@ def english_classes() -> np.ndarray:
         CUT: '.!?|',
     }  # fmt: skip
     for kind, characters in characters_of.items():
-        table[[ord(each) for each in characters]] |= kind
+        table[[ord(character) for character in characters]] |= kind
     return read_only(table)
 
 
 @kernel_without_allocation
 def first_tests(text, starts, ends, classes, tests):
-    """Fills in the first test by which each English row is dropped, counted from 1, or 0.
+    """Fills in the number, from 1, of the first test that each English row fails, or 0.
 
-    `text` uint8[...], rows of valid UTF-8, `classes` as of `english_classes`, `tests` uint8[rows].
+    `text` and `classes` are as for `count_sentences`, `tests` is uint8[rows].
     """
     for row in range(len(starts)):
         start, end = starts[row], ends[row]
-        # Most are dropped by these, of which a few bytes decide.
-        found = find_at_ends(text, start, end, classes)
-        if not found:
-            found = find_at_beginning(text, start, end, classes)
-            found |= find_anywhere(text, start, end, classes)
-        tests[row] = trailing_zeros(np.uint64(found)) + 1 if found else 0
+        # Most rows that fail do so here, where a few bytes decide.
+        failed = _test_ends(text, start, end, classes)
+        if not failed:
+            failed = _test_beginning(text, start, end, classes)
+            failed |= _test_whole(text, start, end, classes)
+        tests[row] = trailing_zeros(np.uint64(failed)) + 1 if failed else 0
 
 
 @kernel_without_allocation
 def is_capital(byte):
-    """Whether it is A to Z."""
+    """Whether a byte is A to Z."""
     return 0x41 <= byte <= 0x5A
 
 
 @kernel_without_allocation
 def character_before(text, start, place):
-    """The last character of text[start:place], which is not empty, and where it begins."""
+    """Returns the last character of text[start:place], not empty, and where it begins."""
     place -= 1
     while place > start and text[place] & 0xC0 == 0x80:
         place -= 1
@@ -220,66 +210,66 @@ def character_before(text, start, place):
 
 
 @kernel_without_allocation
-def find_at_ends(text, start, end, classes):
-    """Whether a text begins and ends as no sentence does: the first two tests."""
-    found = _START | _END
+def _test_ends(text, start, end, classes):
+    """Returns the bits of the failed tests of the two ends of a text: the first two."""
+    failed = _START | _END
     if start == end:
-        return found
+        return failed
     first, place = next_character(text, start)
     if classes[first] & _DOUBLE and place < end:
         first = text[place]
     if is_capital(first):
-        found &= ~_START
+        failed &= ~_START
     if text[end - 1] == _LINE_FEED:
         end -= 1
     if end - start < 2:
-        return found
+        return failed
     last, before = character_before(text, start, end)
-    # The opening one closes nothing.
+    # An opening quote does not close anything.
     if classes[last] & _DOUBLE and last != 0x201C and before > start:
         last, before = character_before(text, start, before)
     if (last == _STOP or last == 0x3F or last == 0x21) and before > start:
         if classes[character_before(text, start, before)[0]] & WORD:
-            found &= ~_END
-    return found
+            failed &= ~_END
+    return failed
 
 
 @kernel_without_allocation
-def _behind(text, place, end, classes, kind):
-    """The end of the run of characters of a class in text[place:end]."""
+def _run_end(text, place, end, classes, kind):
+    """Returns where the run of characters of a class at the start of text[place:end] ends."""
     while place < end:
-        character, behind = next_character(text, place)
+        character, after = next_character(text, place)
         if not classes[character] & kind:
             break
-        place = behind
+        place = after
     return place
 
 
 @kernel_without_allocation
-def _behind_range(text, place, end, lowest, highest):
-    """The end of the run of bytes from `lowest` to `highest` in text[place:end]."""
+def _byte_run_end(text, place, end, lowest, highest):
+    """Returns where the run of bytes in a range at the start of text[place:end] ends."""
     while place < end and lowest <= text[place] <= highest:
         place += 1
     return place
 
 
 @kernel_without_allocation
-def find_at_beginning(text, start, end, classes):
-    """What an English text begins with: the tests for labels, copyright, cities, underscores."""
-    found = 0
+def _test_beginning(text, start, end, classes):
+    """Returns the bits of the failed tests for labels, copyright, cities and underscores."""
+    failed = 0
     if _has_label(text, start, end, classes):
-        found |= _LABEL
+        failed |= _LABEL
     if _begins(text, start, end, _COPYRIGHT_WORD) or _begins(text, start, end, _COPYRIGHT_LETTER):
-        found |= _COPYRIGHT
-    capitals = _behind_range(text, start, end, 0x41, 0x5A)
+        failed |= _COPYRIGHT
+    capitals = _byte_run_end(text, start, end, 0x41, 0x5A)
     if capitals == start:
-        return found
-    lower = _behind_range(text, capitals, end, 0x61, 0x7A)
+        return failed
+    lower = _byte_run_end(text, capitals, end, 0x61, 0x7A)
     if lower < end and text[lower] == 0x5F:
-        found |= _UNDERSCORE
+        failed |= _UNDERSCORE
     if capitals - start > 1 and _is_city(text, capitals, end, classes):
-        found |= _CITY
-    return found
+        failed |= _CITY
+    return failed
 
 
 @kernel_without_allocation
@@ -295,15 +285,15 @@ def _begins(text, start, end, beginning):
 
 @kernel_without_allocation
 def _has_label(text, start, end, classes):
-    r"""Whether `\w+\.?( \w+)?: ` begins the text."""
-    place = _behind(text, start, end, classes, WORD)
+    r"""Whether the text begins with `\w+\.?( \w+)?: `."""
+    place = _run_end(text, start, end, classes, WORD)
     if place == start:
         return False
     if place < end and text[place] == _STOP:
         place += 1
     if place < end and text[place] == _BLANK:
         second = place + 1
-        place = _behind(text, second, end, classes, WORD)
+        place = _run_end(text, second, end, classes, WORD)
         if place == second:
             return False
     return place + 1 < end and text[place] == _COLON and text[place + 1] == _BLANK
@@ -311,36 +301,36 @@ def _has_label(text, start, end, classes):
 
 @kernel_without_allocation
 def _is_city(text, place, end, classes):
-    r"""Whether `(\s+[A-Z]+)*\s+-` goes on behind capitals that end at `place`."""
+    r"""Whether `(\s+[A-Z]+)*\s+-` follows the capitals that end at `place`."""
     while True:
-        gap = _behind(text, place, end, classes, _SPACE)
+        gap = _run_end(text, place, end, classes, _SPACE)
         if gap == place or gap == end:
             return False
         if text[gap] == _DASH:
             return True
-        place = _behind_range(text, gap, end, 0x41, 0x5A)
+        place = _byte_run_end(text, gap, end, 0x41, 0x5A)
         if place == gap:
             return False
 
 
 @kernel_without_allocation
-def find_anywhere(text, start, end, classes):
-    """The tests for digits, quotes, marks and parentheses anywhere in an English text."""
-    found = 0
-    # Where the last digit ends, the last quote of any kind, the last double quote.
+def _test_whole(text, start, end, classes):
+    """Returns the bits of the failed tests for digits, quotes, marks and parentheses."""
+    failed = 0
+    # Ends of the last digit, of the last quote of any kind, of the last double quote.
     digit = quote = double = end
     quotes = in_line = 0
     is_quoted = is_open = was_open = is_broken = False
-    # Bit k of `reached`: k single quotes are behind, each with what follows it; of `waiting`: what
-    # follows the next one would be this character.
+    # The expression for many single quotes as an automaton. Bit k of `reached`: k quotes, each with
+    # the character after it, have been matched; of `waiting`: this character would be the one after.
     reached, waiting = 1, 0
     line_end = end - 1 if start < end and text[end - 1] == _LINE_FEED else end
-    behind = start
-    while behind < end:
-        position = behind
-        character, behind = next_character(text, position)
+    after = start
+    while after < end:
+        position = after
+        character, after = next_character(text, position)
         kind = classes[np.uint64(character)]
-        # Blanks are none of these: a branch that now and then is taken is guessed wrong as often.
+        # Blanks are not rare: a branch taken now and then is mispredicted as often.
         if not (kind & _RARE or waiting):
             continue
         before = reached
@@ -351,62 +341,56 @@ def find_anywhere(text, start, end, classes):
         if character != _SMALL_S and character != _SMALL_T:
             reached |= waiting << 1
         if reached & _THREE:
-            found |= _MANY_SINGLE
+            failed |= _MANY_SINGLE
         waiting = before if kind & _SINGLE else 0
         if kind & _DIGIT:
             if digit < position and _is_blank(text, digit, position):
-                found |= _DIGITS
-            digit = behind
+                failed |= _DIGITS
+            digit = after
         elif kind & (_DOUBLE | _SINGLE | _MARK):
-            if _is_alone(text, position, behind, (start, end), classes):
-                found |= _LONE
+            if _is_alone(text, position, after, (start, end), classes):
+                failed |= _LONE
             if not kind & _MARK:
                 if quote <= position:
-                    gap_end = _behind(text, quote, position, classes, _SPACE)
-                    found |= _TOGETHER if gap_end == position else 0
-                quote = behind
+                    gap_end = _run_end(text, quote, position, classes, _SPACE)
+                    failed |= _TOGETHER if gap_end == position else 0
+                quote = after
             if kind & _DOUBLE:
                 is_quoted |= position == start
-                double = behind
+                double = after
                 quotes += 1
                 in_line += 1
                 if in_line > 2:
-                    found |= _MANY
+                    failed |= _MANY
         elif character == _OPENED:
             is_open = was_open = True
         elif character == _CLOSED:
             is_open = False
             if not was_open:
-                found |= _RIGHT
+                failed |= _RIGHT
         elif character == _SIGN:
-            found |= _COPYRIGHT
+            failed |= _COPYRIGHT
     is_quoted &= double == line_end and not is_broken
-    return found | _found_in_whole(quotes, is_open, is_quoted)
-
-
-@kernel_without_allocation
-def _found_in_whole(quotes, is_open, is_quoted):
-    """The tests that a whole text decides, of what was counted in it."""
-    found = _LEFT if is_open else 0
+    failed |= _LEFT if is_open else 0
     if quotes == 1:
-        return found | _ONE_QUOTE
-    return found | _QUOTED if is_quoted else found
+        return failed | _ONE_QUOTE
+    return failed | _QUOTED if is_quoted else failed
 
 
 @kernel_without_allocation
 def _is_blank(text, place, end):
-    """Whether text[place:end] is blanks alone."""
+    """Whether text[place:end] is only blanks."""
     while place < end and text[place] == _BLANK:
         place += 1
     return place == end
 
 
 @kernel_without_allocation
-def _is_alone(text, place, behind, row, classes):
-    """Whether white space is on both sides of the character text[place:behind] of a row."""
+def _is_alone(text, place, after, row, classes):
+    """Whether white space is on both sides of the character text[place:after] of a row."""
     start, end = row
-    if place == start or behind == end:
+    if place == start or after == end:
         return False
-    if not classes[np.uint64(next_character(text, behind)[0])] & _SPACE:
+    if not classes[np.uint64(next_character(text, after)[0])] & _SPACE:
         return False
     return classes[np.uint64(character_before(text, start, place)[0])] & _SPACE != 0

@@ -1,8 +1,8 @@
-"""Tensor2Tensor's `clean_en_xx_pairs` over strings: what is kept of a pair of sentences.
+"""Tensor2Tensor's `clean_en_xx_pairs` in plain Python: which pairs of sentences are kept.
 
-The tests look at the English side alone. Where blanks are missing or not, sentences are told apart
-on both sides, and a pair of as many sentences on each becomes that many pairs. The kernels do the
-same over blocks of rows; this is what they are tested against.
+The tests look at the English side alone. Then both sides are split into sentences, and a pair with
+equally many sentences on both sides becomes that many pairs. The kernels do the same for blocks of
+rows, and are tested against this.
 """
 
 from collections.abc import Callable
@@ -12,11 +12,11 @@ SINGLE_QUOTES = "'‘’"
 _QUOTES = DOUBLE_QUOTES + SINGLE_QUOTES
 
 MARKER = '__|__'
-"""The original writes it where it cuts and then cuts wherever it stands, if the text had it too."""
+"""The original inserts it between sentences and then splits at it, even where the text had it."""
 
 
 def is_word(character: str) -> bool:
-    """Tells whether a regular expression's word character is there; '' is none."""
+    r"""Returns whether a character is `\w` of a regular expression; False for ''."""
     return character == '_' or character.isalnum()
 
 
@@ -24,8 +24,8 @@ def _is_capital(character: str) -> bool:
     return 'A' <= character <= 'Z'
 
 
-def _behind(text: str, place: int, belongs: Callable[[str], bool]) -> int:
-    """The end of the run of characters that belong, from a place on."""
+def _run_end(text: str, place: int, belongs: Callable[[str], bool]) -> int:
+    """Returns where the run of characters that belong, from `place` on, ends."""
     while place < len(text) and belongs(text[place]):
         place += 1
     return place
@@ -36,7 +36,7 @@ def _quotes(text: str) -> int:
 
 
 def _line(text: str) -> str:
-    """The text without a line feed at its end, before which an expression's `$` matches too."""
+    """Returns the text without a final line feed, before which `$` also matches."""
     return text.removesuffix('\n')
 
 
@@ -53,13 +53,13 @@ def _bad_end(text: str) -> bool:
 
 
 def _label(text: str) -> bool:
-    place = _behind(text, 0, is_word)
+    place = _run_end(text, 0, is_word)
     if place == 0:
         return False
     place += text.startswith('.', place)
     if text.startswith(' ', place):
         second = place + 1
-        place = _behind(text, second, is_word)
+        place = _run_end(text, second, is_word)
         if place == second:
             return False
     return text.startswith(': ', place)
@@ -97,7 +97,7 @@ def _many_single_quotes(text: str) -> bool:
     chains: list[tuple[int, int]] = []
     for place, character in enumerate(text[:-1]):
         if character in SINGLE_QUOTES and text[place + 1] not in 'st':
-            # What follows a quote is taken with it, be it a quote or a line feed.
+            # A match includes the character after the quote, even a quote or a line feed.
             lengths = (
                 length
                 for before, length in chains
@@ -108,7 +108,7 @@ def _many_single_quotes(text: str) -> bool:
 
 
 def _quotes_together(text: str) -> bool:
-    dense = ''.join(each for each in text if not each.isspace())
+    dense = ''.join(character for character in text if not character.isspace())
     return any(a in _QUOTES and b in _QUOTES for a, b in zip(dense, dense[1:]))
 
 
@@ -132,23 +132,23 @@ def _right_parenthesis(text: str) -> bool:
 
 
 def _city(text: str) -> bool:
-    place = _behind(text, 0, _is_capital)
+    place = _run_end(text, 0, _is_capital)
     if place < 2:
         return False
     while True:
-        gap = _behind(text, place, str.isspace)
+        gap = _run_end(text, place, str.isspace)
         if gap == place:
             return False
         if text.startswith('-', gap):
             return True
-        place = _behind(text, gap, _is_capital)
+        place = _run_end(text, gap, _is_capital)
         if place == gap:
             return False
 
 
 def _name_with_underscore(text: str) -> bool:
-    capitals = _behind(text, 0, _is_capital)
-    lower = _behind(text, capitals, lambda each: 'a' <= each <= 'z')
+    capitals = _run_end(text, 0, _is_capital)
+    lower = _run_end(text, capitals, lambda character: 'a' <= character <= 'z')
     return capitals > 0 and text.startswith('_', lower)
 
 
@@ -171,7 +171,7 @@ TESTS: dict[str, Callable[[str], bool]] = {
     'city': _city,
     'underscore': _name_with_underscore,
 }
-"""By name, in the original's order: whether an English text is none that is wanted."""
+"""The tests by name, in the original's order: each returns whether an English text is dropped."""
 
 
 def failed_test(text: str) -> str | None:
@@ -180,14 +180,14 @@ def failed_test(text: str) -> str | None:
 
 
 def sentences(text: str, is_english: bool) -> list[str]:
-    """Returns the sentences that a text is cut into, at blanks and at `MARKER`."""
+    """Returns the sentences of a text, split at blanks and at `MARKER`."""
     marked, copied, taken = '', 0, 0
     for place in range(1, len(text) - 1):
         if text[place] == ' ' and text[place - 1] in '.!?' and _is_capital(text[place + 1]):
             before = text[max(taken, place - 3) : place - 1]
             if _ends_english(before) if is_english else before and before[-1] not in '0123456789':
                 marked += text[copied:place] + MARKER
-                # The capital is taken with the blank: it ends no sentence with the next one.
+                # The match includes the capital, which cannot end a sentence as well.
                 copied, taken = place + 1, place + 2
     return (marked + text[copied:]).split(MARKER)
 
@@ -200,9 +200,9 @@ def _ends_english(before: str) -> bool:
 
 
 def clean_pair(english: str, other: str) -> list[tuple[str, str]]:
-    """Returns the pairs that come of one, English first: none, it as it is, or its sentences.
+    """Returns the pairs made from a pair, English first: none, itself, or pairs of its sentences.
 
-    Sentences whose English is bad are dropped with what they are paired with.
+    Pairs of sentences whose English fails a test are dropped.
     """
     if failed_test(english):
         return []

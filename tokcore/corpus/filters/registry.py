@@ -1,8 +1,8 @@
-"""The filters by name, with options after colons, as `length:1:200`.
+"""The filters by name, with options after colons, as in `length:1:200`.
 
-A list of filters is checked when the command line is parsed, without importing any of them. To add
-one: a `RowFilter` in a module of its own, and a line of `_KINDS` with a function that reads its
-options. A name with a colon that is none of these is the user's own, `package.module:function`.
+A list of filters is checked when the command line is parsed, without importing any filter. To add
+one, write a `RowFilter` in a module of its own, and add it to `_KINDS` with a function that parses
+its options. Any other name with a colon is a user's own, `package.module:function`.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from fractions import Fraction
 
 from tokcore.corpus.corpus import FilterSpec
 from tokcore.errors import InputError
-from tokcore.options import LARGEST_INT32, format_number, shown
+from tokcore.options import LARGEST_INT32, said, shown
 
 if typing.TYPE_CHECKING:
     from tokcore.corpus.filters.row_filter import RowFilter
@@ -27,7 +27,7 @@ if typing.TYPE_CHECKING:
 _RULES = 'tokcore.corpus.filters.rules'
 
 _MOST_NAME_BYTES = 120
-"""Of 255 that a file's name may have; it names split, dataset and filter."""
+"""Of the 255 bytes of a file name, which also has the split and the dataset."""
 
 _OWN = 'a function of your own as package.module:function'
 
@@ -40,76 +40,76 @@ _CODE = re.compile(r'[A-Z][a-z]{3}', re.ASCII)
 
 
 def filter_forms() -> tuple[str, ...]:
-    """Returns how each filter is asked for, in the order of the help."""
-    return (*(each.form for each in _KINDS.values()), 'MODULE:FUNCTION')
+    """Returns the syntax of each filter, in the order of the help."""
+    return (*(kind.form for kind in _KINDS.values()), 'MODULE:FUNCTION')
 
 
 def filter_names() -> tuple[str, ...]:
-    """Returns the names of all filters but users' own."""
+    """Returns the names of all filters except users' own."""
     return tuple(_KINDS)
 
 
 def filter_list(text: str) -> tuple[str, ...]:
-    """Filters with commas between them, in the order in which they act; none if it is empty."""
-    specs = tuple(each.strip() for each in text.split(',')) if text.strip() else ()
-    for each in specs:
+    """Filters separated by commas, in the order in which they are applied; may be empty."""
+    specs = tuple(spec.strip() for spec in text.split(',')) if text.strip() else ()
+    for spec in specs:
         try:
-            _read(each)
+            _parse(spec)
         except ValueError as error:
             raise argparse.ArgumentTypeError(str(error)) from None
     return specs
 
 
-def asked_filters(specs: Sequence[str]) -> tuple[FilterSpec, ...]:
-    """Returns filters as a `Split` has them, with the stamps that they have here.
+def filter_specs(specs: Sequence[str]) -> tuple[FilterSpec, ...]:
+    """Returns filters as a `Split` has them, with the stamps that they have on this machine.
 
     Raises:
         InputError: a user's function cannot be imported.
     """
-    return tuple(FilterSpec(each, make_filter(each).stamp) for each in specs)
+    return tuple(FilterSpec(spec, make_filter(spec).stamp) for spec in specs)
 
 
 @functools.lru_cache(maxsize=64)
-def made_filters(asked: tuple[FilterSpec, ...]) -> tuple[RowFilter, ...]:
-    """Returns the filters of a split, made once in a process.
+def load_filters(specs: tuple[FilterSpec, ...]) -> tuple[RowFilter, ...]:
+    """Returns the filters of a split; each process makes them once.
 
     Raises:
-        InputError: one that is another here than where the job was begun.
+        InputError: a filter's stamp differs from the one where the job was started.
     """
-    made = tuple(make_filter(each.spec) for each in asked)
-    for each, found in zip(asked, made, strict=True):
-        if found.stamp != each.stamp:
+    filters = tuple(make_filter(spec.spec) for spec in specs)
+    for spec, row_filter in zip(specs, filters, strict=True):
+        if row_filter.stamp != spec.stamp:
             raise InputError(
-                f'the filter {each.spec} is another here ({found.stamp}) than where the job was '
-                f'begun ({each.stamp}); give all workers the same versions of what it is made of'
+                f'the filter {spec.spec} is another here ({row_filter.stamp}) than where the job was '
+                f'begun ({spec.stamp}); give all workers the same versions of what it is made of'
             )
-    return made
+    return filters
 
 
-def try_filters(asked: tuple[FilterSpec, ...], sides: int) -> None:
-    """Applies filters to no rows of so many sides.
+def try_filters(specs: tuple[FilterSpec, ...], sides: int) -> None:
+    """Applies filters to an empty block of rows with so many sides.
 
     Raises:
-        InputError: one is not for such rows.
+        InputError: a filter is not for such rows.
     """
     import numpy as np
 
     from tokcore.kernels.jit import read_only
     from tokcore.text.rows import Side
 
-    nothing = Side(*(read_only(np.empty(0, kind)) for kind in (np.uint8, np.int64, np.int64)))
-    for each in made_filters(asked):
-        each.apply((nothing,) * sides)
+    empty = Side(*(read_only(np.empty(0, dtype)) for dtype in (np.uint8, np.int64, np.int64)))
+    for row_filter in load_filters(specs):
+        row_filter.apply((empty,) * sides)
 
 
 @dataclass(frozen=True)
 class _Kind:
-    """How a filter is asked for.
+    """One filter and its syntax.
 
     Attributes:
-        form: as errors show it.
-        origin: its module, and the class in it.
-        options: makes the class's fields of the words behind its name; ValueError says why not.
+        form: the syntax, for messages.
+        origin: its `module:class`.
+        options: parses the words after the name into fields of the class; ValueError says why not.
     """
 
     form: str
@@ -118,8 +118,8 @@ class _Kind:
 
 
 def length_options(words: Sequence[str]) -> dict[str, object]:
-    """Of limits of lengths: `1:200`, `1:200:tokens`."""
-    words, tokens = _unit(words)
+    """Parses limits of lengths: `1:200`, `1:200:tokens`."""
+    words, tokens = _split_unit(words)
     if len(words) != 2:
         raise ValueError('it takes two lengths')
     least, most = map(_number, words)
@@ -129,49 +129,51 @@ def length_options(words: Sequence[str]) -> dict[str, object]:
 
 
 def ratio_options(words: Sequence[str]) -> dict[str, object]:
-    """Of a limit of a ratio: `3`, `1.5:tokens`."""
-    words, tokens = _unit(words)
+    """Parses the limit of a ratio: `3`, `1.5:tokens`."""
+    words, tokens = _split_unit(words)
     if len(words) != 1:
         raise ValueError('it takes one ratio')
     ratio = _fraction(words[0])
     if ratio is None or not 1 <= ratio <= MOST_RATIO:
         raise ValueError(
-            f'{shown(words[0])} is no ratio from 1 to {format_number(MOST_RATIO)}, with four decimals at '
+            f'{shown(words[0])} is not a ratio from 1 to {said(MOST_RATIO)}, with four decimals at '
             'most'
         )
     return {'most': ratio, 'tokens': tokens}
 
 
 def no_options(words: Sequence[str]) -> dict[str, object]:
-    """Of a filter that has none."""
+    """Parses the options of a filter that has none."""
     if words:
         raise ValueError('it takes no options')
     return {}
 
 
 def script_options(words: Sequence[str]) -> dict[str, object]:
-    """Of the share of a script: `Latn:0.5`, `Hani:0.3:target`."""
+    """Parses the share of a script: `Latn:0.5`, `Hani:0.3:target`."""
     if len(words) not in (2, 3):
         raise ValueError('it takes a code of ISO 15924 and a share')
     code, share = words[0], _fraction(words[1])
     if not _CODE.fullmatch(code):
-        raise ValueError(f'{shown(code)} is no code of ISO 15924, as Latn, Cyrl or Hani')
+        raise ValueError(f'{shown(code)} is not a code of ISO 15924, as Latn, Cyrl or Hani')
     from tokcore.text.unicode import is_script
 
     if not is_script(code):
         raise ValueError(f'Unicode has no script {code}, as Latn, Cyrl or Hani')
     if share is None or not 0 <= share <= 1:
-        raise ValueError(f'{shown(words[1])} is no share from 0 to 1, with four decimals at most')
+        raise ValueError(
+            f'{shown(words[1])} is not a share from 0 to 1, with four decimals at most'
+        )
     return {'code': code, 'least': share, 'side': _side(words[2:])}
 
 
 def form_options(form: str, words: Sequence[str]) -> dict[str, object]:
-    """Of a normal form, which is its name."""
+    """Returns the options of a normal form, whose name is the form."""
     return {**no_options(words), 'form': form.upper()}
 
 
 def english_options(words: Sequence[str]) -> dict[str, object]:
-    """Of cleaning by English: which side that is, the source if nothing is said."""
+    """Parses the English side: `source`, `target`, or nothing, for the source."""
     if len(words) > 1:
         raise ValueError('it takes a side and nothing else')
     return {'english': _side(words) or 0}
@@ -179,12 +181,12 @@ def english_options(words: Sequence[str]) -> dict[str, object]:
 
 def _side(words: Sequence[str]) -> int | None:
     if words and words[0] not in _SIDES:
-        raise ValueError(f'{shown(words[0])} is no side, which is source or target')
+        raise ValueError(f'{shown(words[0])} is not a side, which is source or target')
     return _SIDES[words[0]] if words else None
 
 
-def _unit(words: Sequence[str]) -> tuple[list[str], bool]:
-    """Returns the words before a unit, and whether lengths are in tokens."""
+def _split_unit(words: Sequence[str]) -> tuple[list[str], bool]:
+    """Returns the words without a unit at the end, and whether the unit is tokens."""
     if words and words[-1] in ('tokens', 'characters'):
         return list(words[:-1]), words[-1] == 'tokens'
     return list(words), False
@@ -193,9 +195,7 @@ def _unit(words: Sequence[str]) -> tuple[list[str], bool]:
 def _number(word: str) -> int:
     number = int(word) if _NUMBER.fullmatch(word) else None
     if number is None or number > LARGEST_INT32:
-        raise ValueError(
-            f'{shown(word)} is no whole number from 0 to {format_number(LARGEST_INT32)}'
-        )
+        raise ValueError(f'{shown(word)} is not a whole number from 0 to {said(LARGEST_INT32)}')
     return number
 
 
@@ -222,30 +222,30 @@ _KINDS = {
 
 
 def make_filter(spec: str) -> RowFilter:
-    """Returns a filter by what was typed.
+    """Returns the filter of a spec such as `length:1:200`.
 
     Raises:
         InputError: a user's function cannot be imported.
-        ValueError: there is none such.
+        ValueError: there is no such filter.
     """
-    kind, options = _read(spec)
+    kind, options = _parse(spec)
     if kind is None:
-        from tokcore.corpus.filters.user_function import UsersFunction
+        from tokcore.corpus.filters.user_function import UserFunction
 
-        near = _nearest(spec)
-        return UsersFunction.imported(spec, f', or give {near}, if that is meant' if near else '')
+        near = _closest_form(spec)
+        return UserFunction.load(spec, f', or give {near}, if that is meant' if near else '')
     module, _, name = kind.origin.partition(':')
     return getattr(importlib.import_module(module), name)(**options)
 
 
-def _nearest(spec: str) -> str | None:
-    """Returns the form of the filter that may have been meant."""
-    found = difflib.get_close_matches(spec.partition(':')[0].lower(), _KINDS, 1, 0.5)
-    return _KINDS[found[0]].form if found else None
+def _closest_form(spec: str) -> str | None:
+    """Returns the syntax of the filter that was probably meant, if there is one."""
+    matches = difflib.get_close_matches(spec.partition(':')[0].lower(), _KINDS, 1, 0.5)
+    return _KINDS[matches[0]].form if matches else None
 
 
-def _read(spec: str) -> tuple[_Kind | None, Mapping[str, object]]:
-    """Returns the kind of a filter, None for a user's own, and its options; ValueError as said."""
+def _parse(spec: str) -> tuple[_Kind | None, Mapping[str, object]]:
+    """Returns the kind of a filter, None for a user's own, and its options; raises ValueError."""
     name, *words = spec.split(':')
     if name in _KINDS:
         kind = _KINDS[name]
@@ -254,13 +254,13 @@ def _read(spec: str) -> tuple[_Kind | None, Mapping[str, object]]:
         except ValueError as error:
             raise ValueError(f'{shown(spec)}: {error}; it is {kind.form}') from None
     parts = [*name.split('.'), *words]
-    if len(words) == 1 and all(each.isidentifier() for each in parts):
+    if len(words) == 1 and all(part.isidentifier() for part in parts):
         if len(spec.encode()) > _MOST_NAME_BYTES:
             raise ValueError(
-                f'{shown(spec)} has more than {_MOST_NAME_BYTES} bytes, and files of what is '
-                'dropped are called so; give the function a shorter name'
+                f'{shown(spec)} has more than {_MOST_NAME_BYTES} bytes, and files of '
+                'dropped rows have it in their names; give the function a shorter name'
             )
         return None, {}
-    near = _nearest(spec)
-    told = f'did you mean {near}?' if near else f'there are {", ".join(_KINDS)}, and {_OWN}'
-    raise ValueError(f'there is no filter {shown(spec)}; {told}')
+    near = _closest_form(spec)
+    hint = f'did you mean {near}?' if near else f'there are {", ".join(_KINDS)}, and {_OWN}'
+    raise ValueError(f'there is no filter {shown(spec)}; {hint}')

@@ -1,7 +1,7 @@
-"""What a filter is: rows of text to those that it keeps, changed or as they are.
+"""What a filter is: it maps rows of text to the rows that it keeps, changed or unchanged.
 
-A filter is a pure function of a row's texts; it is given many rows at a time. Those that stay keep
-their order, and a row may become several.
+A filter is a pure function of the texts of a row, applied to many rows at a time. Rows keep their
+order, and one row may become several.
 """
 
 from __future__ import annotations
@@ -24,22 +24,22 @@ class RowLimits:
     """What a row of a block can be.
 
     Attributes:
-        most_bytes: that may be made of one row, on each side.
-        forbidden_characters: characters of ASCII that no row of its format can have.
+        most_bytes: the most that may be made from one row, on each side.
+        barred: ASCII characters that no row of the format can have.
     """
 
     most_bytes: int = MAX_LINE_BYTES
-    forbidden_characters: str = ''
+    barred: str = ''
 
 
 @dataclass(frozen=True)
 class UnfitRow:
-    """A row of which a filter made what cannot be a row: it is rejected, not dropped.
+    """A row from which a filter made something that cannot be a row: it is rejected, not dropped.
 
     Attributes:
-        row: its number among those that the filter was given.
-        reason: it is counted under.
-        why: as an error tells it, behind the row's place.
+        row: its number among the rows that the filter was given.
+        reason: the reason that it is counted under.
+        why: the end of an error message that begins with the place of the row.
     """
 
     row: int
@@ -49,21 +49,20 @@ class UnfitRow:
 
 @dataclass(frozen=True)
 class Filtered:
-    """What a filter made of rows.
+    """The result of a filter.
 
     Attributes:
-        sides: texts, as many as were given; starts and ends of the rows that came out.
-        rows: int64[rows that came out], not descending: the number of the row that each came from.
-            A number that is not there is that of a row dropped; one that is there several times is
-            that of a row that became several.
-        is_wanted: bool[rows that came out]: where it is not, the filter dropped what it had made of
-            a row, for itself; None where it dropped whole rows only.
-        unfit: rows that are rejected, in their order; of these nothing came out.
+        sides: the texts of the output rows, as many sides as there were.
+        rows: int64[output rows], not descending: the input row that each was made from. A row whose
+            number is absent was dropped; one whose number is repeated became several.
+        is_kept: bool[output rows]. False: the filter itself discarded this output row. None: it
+            discarded whole input rows only.
+        unfit: rows that are rejected, in order; they have no output rows.
     """
 
     sides: tuple[Side, ...]
     rows: np.ndarray
-    is_wanted: np.ndarray | None = None
+    is_kept: np.ndarray | None = None
     unfit: tuple[UnfitRow, ...] = ()
 
 
@@ -71,7 +70,7 @@ class RowFilter(abc.ABC):
     """A filter with its options, a frozen dataclass.
 
     Attributes:
-        name: by which it is asked for, and what it drops is counted under.
+        name: the name in options, under which dropped rows are counted.
         makes_several: whether a row may become several.
     """
 
@@ -80,17 +79,17 @@ class RowFilter(abc.ABC):
 
     @property
     def stamp(self) -> str:
-        """What its results depend on beside its options, in short; empty if it is nothing."""
+        """What results depend on besides the options, in short; empty if nothing."""
         return ''
 
-    def within(self, limits: RowLimits) -> RowFilter:
-        """Returns this filter for rows of such limits; only users' own can go beyond them."""
+    def with_limits(self, limits: RowLimits) -> RowFilter:
+        """Returns this filter for rows with these limits; only a user's own can exceed them."""
         return self
 
     @abc.abstractmethod
     def apply(self, sides: tuple[Side, ...]) -> Filtered:
-        """Filters rows of valid UTF-8 text, one side or two; it changes nothing of what it is given.
+        """Filters rows of valid UTF-8 text, of one side or two, without changing its input.
 
         Raises:
-            InputError: it cannot be applied to rows of so many sides.
+            InputError: the filter is not for rows of so many sides.
         """

@@ -1,9 +1,9 @@
 """The filters of lengths, scripts and normal forms, and `clean_en_xx`.
 
-A length is in characters, which are code points, or with `:tokens` in words between white space, so
-what a filter drops depends on the text alone. `nfc`, `nfd`, `nfkc` and `nfkd` use this Python's
+A length is in characters (code points), or with `:tokens` in words separated by white space, so
+that what a filter drops depends on the text alone. `nfc`, `nfd`, `nfkc` and `nfkd` use this Python's
 Unicode tables, whose version manifests record. `clean_en_xx` is Tensor2Tensor's cleaning of pairs
-of which one side is English.
+with an English side.
 """
 
 from __future__ import annotations
@@ -11,52 +11,19 @@ from __future__ import annotations
 import unicodedata
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import ClassVar, Literal
+from typing import ClassVar
 
+import google_crc32c
 import numpy as np
 
+from tokcore.corpus.filters.clean_en_xx_kernels import clean_pairs
 from tokcore.corpus.filters.row_filter import Filtered, RowFilter
 from tokcore.errors import InputError
+from tokcore.text.rewriting import count_characters, count_letters, count_words, find_equal
 from tokcore.text.rows import Side
-
-
-@dataclass(frozen=True)
-class CleanEnXx(RowFilter):
-    """Drops pairs whose English has signs of being no sentence, and cuts others into sentences.
-
-    As `clean_en_xx_pairs` of `data_generators/cleaner_en_xx.py`, which on Python 3 fails where a
-    pair becomes several; `plain_clean_en_xx` says the rules. Sentences are as they stand in the
-    text, not stripped; one of the other side may be empty, where the text has the original's marker.
-
-    Attributes:
-        english: the side that is English, 0 or 1; the original's is always the first.
-    """
-
-    name: ClassVar[str] = 'clean_en_xx'
-    makes_several: ClassVar[bool] = True
-
-    english: int = 0
-
-    @property
-    def stamp(self) -> str:
-        """The tables of Unicode: which characters are letters, digits and white space."""
-        return f'Unicode {unicodedata.unidata_version}'
-
-    def apply(self, sides: tuple[Side, ...]) -> Filtered:
-        """Returns the pairs, or sentences of pairs, and which of these are wanted; copies no text.
-
-        Raises:
-            InputError: there is one side only.
-        """
-        if len(sides) != 2:
-            raise InputError(
-                f'the filter {self.name} takes pairs of an English text and another one, and these'
-                ' rows are single texts: leave it out, or give both sides'
-            )
-        from tokcore.corpus.filters.clean_en_xx_kernels import clean_pairs
-
-        english, other, *rows = clean_pairs(sides[self.english], sides[1 - self.english])
-        return Filtered((other, english) if self.english else (english, other), *rows)
+from tokcore.text.unicode import letter_classes, whitespace_table
+from tokcore.text.unicode_normalization import NormalForm as Form
+from tokcore.text.unicode_normalization import normalize_rows
 
 
 @dataclass(frozen=True)
@@ -64,9 +31,9 @@ class Length(RowFilter):
     """Drops rows with a side that is too short or too long.
 
     Attributes:
-        least: the shortest that is kept.
-        most: the longest that is kept.
-        tokens: whether that is in words, else in characters.
+        least: the shortest length that is kept.
+        most: the longest length that is kept.
+        tokens: whether lengths are in words, else in characters.
     """
 
     name: ClassVar[str] = 'length'
@@ -76,21 +43,19 @@ class Length(RowFilter):
     tokens: bool = False
 
     def apply(self, sides: tuple[Side, ...]) -> Filtered:
-        import numpy as np
-
         is_kept = np.ones(len(sides[0]), bool)
-        for each in sides:
-            lengths = _lengths(each, self.tokens)
+        for side in sides:
+            lengths = _lengths(side, self.tokens)
             is_kept &= (lengths >= self.least) & (lengths <= self.most)
-        return kept_rows(sides, is_kept)
+        return keep_rows(sides, is_kept)
 
 
 @dataclass(frozen=True)
 class Ratio(RowFilter):
-    """Drops pairs of which one side is more than so many times as long as the other.
+    """Drops pairs of which one side is too many times as long as the other.
 
     Attributes:
-        most: the largest ratio that is kept, as it was written: no rounding decides.
+        most: the largest ratio that is kept, exactly as it was written.
         tokens: whether lengths are in words, else in characters.
     """
 
@@ -100,35 +65,122 @@ class Ratio(RowFilter):
     tokens: bool = False
 
     def apply(self, sides: tuple[Side, ...]) -> Filtered:
-        """Raises InputError if there is one side only."""
-        import numpy as np
-
+        """Raises InputError for rows of one side."""
         _require_pairs(self.name, sides)
-        lengths = [_lengths(each, self.tokens) for each in sides]
+        lengths = [_lengths(side, self.tokens) for side in sides]
         longer, shorter = np.maximum(*lengths), np.minimum(*lengths)
-        # Below 2^31 times 10^7.
+        # Cannot overflow: below 2^31 times 10^7.
         is_kept = longer * self.most.denominator <= shorter * self.most.numerator
-        return kept_rows(sides, is_kept)
+        return keep_rows(sides, is_kept)
 
 
 @dataclass(frozen=True)
 class Different(RowFilter):
-    """Drops pairs whose sides are equal: what was never translated."""
+    """Drops pairs whose sides are equal: text that was never translated."""
 
     name: ClassVar[str] = 'different'
 
     def apply(self, sides: tuple[Side, ...]) -> Filtered:
-        """Raises InputError if there is one side only."""
-        import numpy as np
-
-        from tokcore.kernels.jit import read_only
-        from tokcore.text.rewriting import find_equal
-
+        """Raises InputError for rows of one side."""
         _require_pairs(self.name, sides)
-        found = np.empty(len(sides[0]), np.uint8)
-        columns = [tuple(map(read_only, (each.text, each.starts, each.ends))) for each in sides]
-        find_equal(*columns, found)
-        return kept_rows(sides, found == 0)
+        is_equal = np.empty(len(sides[0]), np.uint8)
+        find_equal(sides[0].arrays(), sides[1].arrays(), is_equal)
+        return keep_rows(sides, is_equal == 0)
+
+
+@dataclass(frozen=True)
+class Script(RowFilter):
+    """Drops rows with a side in which too few letters are of a script.
+
+    Letters of no script in particular are not counted. A side without letters is kept.
+
+    Attributes:
+        code: of the script, by ISO 15924.
+        least: the smallest share that is kept, exactly as it was written.
+        side: the side whose letters count; None for both.
+    """
+
+    name: ClassVar[str] = 'script'
+
+    code: str
+    least: Fraction
+    side: int | None = None
+
+    @property
+    def stamp(self) -> str:
+        """A checksum of the letters, which differ between versions of Unicode."""
+        return f'letters {google_crc32c.value(letter_classes(self.code).tobytes()):08x}'
+
+    def apply(self, sides: tuple[Side, ...]) -> Filtered:
+        """Raises InputError for rows of one side, if the filter is for one of two."""
+        if self.side is not None and len(sides) != 2:
+            raise InputError(
+                f'the filter {self.name} is asked for a side, and these rows have one; leave it out'
+            )
+        is_kept = np.ones(len(sides[0]), bool)
+        for side in sides if self.side is None else sides[self.side : self.side + 1]:
+            own, others = (np.empty(len(side), np.int64) for _ in range(2))
+            text, *bounds = side.arrays()
+            count_letters(text, tuple(bounds), letter_classes(self.code), own, others)
+            is_kept &= own * self.least.denominator >= (own + others) * self.least.numerator
+        return keep_rows(sides, is_kept)
+
+
+@dataclass(frozen=True)
+class NormalForm(RowFilter):
+    """Brings text into a normal form; it drops nothing by itself."""
+
+    form: Form
+
+    @property
+    def name(self) -> str:  # type: ignore[override]  # an instance's own, of four
+        return self.form.lower()
+
+    def apply(self, sides: tuple[Side, ...]) -> Filtered:
+        normalized = tuple(normalize_rows(side, self.form) for side in sides)
+        return Filtered(normalized, np.arange(len(sides[0])))
+
+
+@dataclass(frozen=True)
+class CleanEnXx(RowFilter):
+    """Drops pairs whose English does not look like a sentence, and splits others into sentences.
+
+    As `clean_en_xx_pairs` of `data_generators/cleaner_en_xx.py` does, which on Python 3 fails where
+    a pair becomes several; `plain_clean_en_xx` has the rules. Sentences are slices of the text, not
+    stripped; one of the other side may be empty if the text has the original's marker.
+
+    Attributes:
+        english: the number of the English side; the original's is always the first.
+    """
+
+    name: ClassVar[str] = 'clean_en_xx'
+    makes_several: ClassVar[bool] = True
+
+    english: int = 0
+
+    @property
+    def stamp(self) -> str:
+        """The version of Unicode: which characters are letters, digits and white space."""
+        return f'Unicode {unicodedata.unidata_version}'
+
+    def apply(self, sides: tuple[Side, ...]) -> Filtered:
+        """Raises InputError for rows of one side."""
+        if len(sides) != 2:
+            raise InputError(
+                f'the filter {self.name} takes pairs of an English text and another one, and these'
+                ' rows are single texts: leave it out, or give both sides'
+            )
+        english, other, rows, is_kept = clean_pairs(sides[self.english], sides[1 - self.english])
+        cleaned = (other, english) if self.english else (english, other)
+        return Filtered(cleaned, rows, is_kept)
+
+
+def keep_rows(sides: tuple[Side, ...], is_kept: np.ndarray) -> Filtered:
+    """Returns the rows for which `is_kept`, bool[rows], is True."""
+    rows = np.flatnonzero(is_kept)
+    if len(rows) == len(is_kept):
+        return Filtered(sides, rows)
+    return Filtered(tuple(side.take(rows) for side in sides), rows)
 
 
 def _require_pairs(name: str, sides: tuple[Side, ...]) -> None:
@@ -141,118 +193,9 @@ def _require_pairs(name: str, sides: tuple[Side, ...]) -> None:
 
 def _lengths(side: Side, tokens: bool) -> np.ndarray:
     """Returns the length of each row: int64[rows]."""
-    import numpy as np
-
-    from tokcore.kernels.jit import read_only
-    from tokcore.text.rewriting import count_characters, count_words
-    from tokcore.text.unicode import whitespace_table
-
-    found = np.empty(len(side), np.int64)
-    rows = tuple(map(read_only, (side.text, side.starts, side.ends)))
+    lengths = np.empty(len(side), np.int64)
     if tokens:
-        count_words(*rows, whitespace_table(), found)
+        count_words(*side.arrays(), whitespace_table(), lengths)
     else:
-        count_characters(*rows, found)
-    return found
-
-
-@dataclass(frozen=True)
-class NormalForm(RowFilter):
-    """Brings texts into a form; it drops nothing by itself.
-
-    Attributes:
-        form: which one.
-    """
-
-    form: Literal['NFC', 'NFD', 'NFKC', 'NFKD']
-
-    @property
-    def name(self) -> str:
-        return self.form.lower()
-
-    def apply(self, sides: tuple[Side, ...]) -> Filtered:
-        import numpy as np
-
-        return Filtered(tuple(map(self._normalized, sides)), np.arange(len(sides[0])))
-
-    def _normalized(self, side: Side) -> Side:
-        import numpy as np
-
-        from tokcore.text.pre_tokenizer import readable_parts
-        from tokcore.text.rewriting import normalized_locally, rewritten
-        from tokcore.text.unicode import doubtful_bits, find_doubtful
-
-        doubtful = [np.empty(0, np.uint8)]
-        for rows in readable_parts(side.text, side.starts, side.ends):
-            found = np.zeros(len(rows.starts), np.uint8)
-            find_doubtful(rows, doubtful_bits(self.form), found)
-            doubtful.append(found)
-        rows = np.flatnonzero(np.concatenate(doubtful))
-        if not len(rows):
-            return side
-        side, others = normalized_locally(side, rows, self.form)
-        return rewritten(side, others, self._rewrite)
-
-    def _rewrite(self, lines: bytes) -> bytes:
-        import unicodedata
-
-        # A line feed neither goes together with what follows nor comes of anything else.
-        return unicodedata.normalize(self.form, lines.decode()).encode()
-
-
-@dataclass(frozen=True)
-class Script(RowFilter):
-    """Drops rows with a side of whose letters too few are of a script.
-
-    A side without letters has none of another script, and is kept. Letters of no script in
-    particular are not counted.
-
-    Attributes:
-        code: of the script, by ISO 15924.
-        least: the smallest share that is kept, as it was written: no rounding decides.
-        side: which one is looked at; None for both.
-    """
-
-    name: ClassVar[str] = 'script'
-
-    code: str
-    least: Fraction
-    side: int | None = None
-
-    @property
-    def stamp(self) -> str:
-        """A checksum of the letters, which differ between versions of Unicode."""
-        import google_crc32c
-
-        from tokcore.text.unicode import letter_classes
-
-        return f'letters {google_crc32c.value(letter_classes(self.code).tobytes()):08x}'
-
-    def apply(self, sides: tuple[Side, ...]) -> Filtered:
-        """Raises InputError if there is one side only, and one is named."""
-        import numpy as np
-
-        from tokcore.kernels.jit import read_only
-        from tokcore.text.rewriting import count_letters
-        from tokcore.text.unicode import letter_classes
-
-        if self.side is not None and len(sides) != 2:
-            raise InputError(
-                f'the filter {self.name} is asked for a side, and these rows have one; leave it out'
-            )
-        is_kept = np.ones(len(sides[0]), bool)
-        for each in sides if self.side is None else sides[self.side : self.side + 1]:
-            own, others = (np.empty(len(each), np.int64) for _ in range(2))
-            rows = read_only(each.starts), read_only(each.ends)
-            count_letters(read_only(each.text), rows, letter_classes(self.code), own, others)
-            is_kept &= own * self.least.denominator >= (own + others) * self.least.numerator
-        return kept_rows(sides, is_kept)
-
-
-def kept_rows(sides: tuple[Side, ...], is_kept: np.ndarray) -> Filtered:
-    """Returns the rows for which `is_kept`, bool[rows], says so."""
-    rows = np.flatnonzero(is_kept)
-    if len(rows) == len(is_kept):
-        return Filtered(sides, rows)
-    taken = tuple(each.take(rows) for each in sides)
-    return Filtered(taken, rows)
+        count_characters(*side.arrays(), lengths)
+    return lengths

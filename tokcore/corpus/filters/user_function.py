@@ -1,7 +1,7 @@
 """A user's own function as a filter, `module:function`, called for each row.
 
-The user's code may raise anything, `sys.exit` and `KeyboardInterrupt` too: what it raised or
-returned is told in one line. Ctrl-C is not its mistake and ends the job.
+The user's code may raise anything, including `SystemExit` and `KeyboardInterrupt`: a message shows
+in one line what it raised or returned. Ctrl-C is not the code's mistake and ends the job.
 """
 
 from __future__ import annotations
@@ -31,22 +31,22 @@ if typing.TYPE_CHECKING:
 Texts = tuple[str, ...]
 
 PIECES = 1 << 12
-"""So many rows may come of one. Where rows are known by their numbers, these are so far apart;
-where by offsets, a line has as many places for pieces as it has bytes."""
+"""The most rows that may be made from one. Identities that are row numbers are multiplied by it; for
+those that are offsets, a line has room for as many rows as it has bytes."""
 
 _MOST_GROWTH = 4
-"""So many times what a block has, and what one row may have, is made of a block at most: a worker
-holds it all. A fourth would refuse windows that overlap, and rows that are long but few."""
+"""The most bytes made from a block, as a multiple of its size plus the limit of a row: a worker holds
+them all. At a fourth of this, overlapping windows, and few but long rows, would be refused."""
 
 _MOST_SHOWN = 200
-"""Characters of what a user's code raised or returned."""
+"""Characters shown of what a user's code raised or returned."""
 
 
 class RowError(InputError):
-    """What a filter cannot do with a row; where the row stands, others know.
+    """A filter fails at a row; the caller knows the row's place in a file.
 
     Attributes:
-        row: its number among those that the filter was given.
+        row: its number among the rows that the filter was given.
     """
 
     def __init__(self, what: str, row: int):
@@ -55,13 +55,13 @@ class RowError(InputError):
 
 
 @dataclass(frozen=True)
-class UsersFunction(RowFilter):
+class UserFunction(RowFilter):
     """Calls a function for each row.
 
     Attributes:
         name: `package.module:function`.
-        function: what is called.
-        limits: of the rows that it makes.
+        function: takes a text, or the two texts of a pair.
+        limits: of the rows that it returns.
     """
 
     makes_several = True
@@ -71,70 +71,70 @@ class UsersFunction(RowFilter):
     limits: RowLimits = RowLimits()
 
     @classmethod
-    def imported(cls, name: str, hint: str) -> UsersFunction:
+    def load(cls, name: str, hint: str) -> UserFunction:
         """Imports a function.
 
         Args:
             name: `package.module:function`.
-            hint: the end of a sentence about a module that there is not, empty for none.
+            hint: the end of the message for a module that does not exist, or empty.
 
         Raises:
-            InputError: there is no such module or function, or importing it fails.
+            InputError: the module or function does not exist, or importing it fails.
         """
         module, _, function = name.partition(':')
-        with noting_ctrl_c() as has_ctrl_c_come:
+        with _watch_ctrl_c() as was_interrupted:
             try:
-                found = getattr(importlib.import_module(module), function, None)
+                imported = getattr(importlib.import_module(module), function, None)
             except BaseException as error:
-                if has_ctrl_c_come():
+                if was_interrupted():
                     raise
                 raise InputError(
                     f'the filter {name}: {_import_failure(error, module, hint)}'
                 ) from error
-        if not callable(found):
+        if not callable(imported):
             what = f'has no function {function}'
-            if found is not None:
-                what = f'has {function}, which is no function'
+            if imported is not None:
+                what = f'has {function}, which is not a function'
             raise InputError(f'the filter {name}: {module} {what}; mend the name')
-        return cls(name, found)
+        return cls(name, imported)
 
     @property
     def stamp(self) -> str:
-        """A digest of the source of the function's module; what else that imports is not in it."""
+        """A digest of the source of the function's module, without what the module imports."""
         module = sys.modules.get(self.name.partition(':')[0])
         path = vars(module).get('__file__') if isinstance(module, types.ModuleType) else None
         if not isinstance(path, str) or not os.path.isfile(path):
             return ''
         return f'source {hashlib.sha256(pathlib.Path(path).read_bytes()).hexdigest()[:16]}'
 
-    def within(self, limits: RowLimits) -> UsersFunction:
+    def with_limits(self, limits: RowLimits) -> UserFunction:
         return dataclasses.replace(self, limits=limits)
 
     def apply(self, sides: tuple[Side, ...]) -> Filtered:
-        """Raises `RowError` where the function fails, or makes too much of rows."""
-        from tokcore.text.rewriting import NewTexts
+        """Raises `RowError` where the function fails, or returns too much."""
+        from tokcore.text.rewriting import RowBuilder
 
-        made = NewTexts(sides)
+        builder = RowBuilder(sides)
         room = _MOST_GROWTH * (sum(map(_text_bytes, sides)) + self.limits.most_bytes)
         unfit: list[UnfitRow] = []
-        with noting_ctrl_c() as has_ctrl_c_come:
-            for row, given in enumerate(zip(*(_texts(side) for side in sides), strict=True)):
+        with _watch_ctrl_c() as was_interrupted:
+            for row, before in enumerate(zip(*(_texts(side) for side in sides), strict=True)):
                 try:
-                    made_of_it = _plain_rows(self.function(*given), len(sides))
+                    rows = _plain_rows(self.function(*before), len(sides))
                 except BaseException as error:
-                    if has_ctrl_c_come():
+                    if was_interrupted():
                         raise
                     raise RowError(
-                        f'the filter {self.name} fails with {error_line(error)}; mend the function',
+                        f'the filter {self.name} fails with {_error_line(error)}; mend the function',
                         row,
                     ) from error
-                if len(made_of_it) > PIECES:
+                if len(rows) > PIECES:
                     raise RowError(
-                        f'the filter {self.name} made {len(made_of_it)} rows of it, and there can be '
+                        f'the filter {self.name} made {len(rows)} rows of it, and there can be '
                         f'{PIECES} at most; let it make fewer', row,
                     )  # fmt: skip
                 try:
-                    room -= self._checked_bytes(given, made_of_it)
+                    room -= self._checked_bytes(before, rows)
                 except _UnfitError as error:
                     unfit.append(UnfitRow(row, error.reason, f'the filter {self.name} {error}'))
                     continue
@@ -144,25 +144,25 @@ class UsersFunction(RowFilter):
                         'that a worker cannot hold it; let it make less, or give a larger '
                         '--max-line-size', row,
                     )  # fmt: skip
-                for texts in made_of_it:
-                    made.add(row, given, texts)
-        return Filtered(*made.gathered(), unfit=tuple(unfit))
+                for texts in rows:
+                    builder.add(row, before, texts)
+        return Filtered(*builder.build(), unfit=tuple(unfit))
 
-    def _checked_bytes(self, given: Texts, rows: Sequence[Texts | _NoRow]) -> int:
-        """Returns the bytes of all rows that were made of one; raises `_UnfitError`."""
-        sizes = [0] * len(given)
+    def _checked_bytes(self, before: Texts, rows: Sequence[Texts | _NotARow]) -> int:
+        """Returns the bytes of all rows made from one; raises `_UnfitError`."""
+        sizes = [0] * len(before)
         for texts in rows:
-            if isinstance(texts, _NoRow):
-                wanted = 'a str' if len(given) == 1 else f'a tuple of {len(given)} str'
+            if isinstance(texts, _NotARow):
+                expected = 'a str' if len(before) == 1 else f'a tuple of {len(before)} str'
                 raise _UnfitError(
                     FILTER_NO_ROW,
-                    f'returned {shown_value(texts.value)}, and a row is {wanted}, None drops it, and a '
+                    f'returned {_shown_value(texts.value)}, and a row is {expected}, None drops it, and a '
                     'list holds several; mend the function',
                 )
-            for side, (text, before) in enumerate(zip(texts, given, strict=True)):
-                if text == before and len(rows) == 1:
-                    continue  # as long as it may be by itself
-                sizes[side] += self._checked_size(text)
+            for side, (new, old) in enumerate(zip(texts, before, strict=True)):
+                if new == old and len(rows) == 1:
+                    continue  # an unchanged text is within the limit
+                sizes[side] += self._checked_size(new)
                 if sizes[side] > self.limits.most_bytes:
                     raise _UnfitError(
                         FILTER_TOO_LONG,
@@ -174,8 +174,8 @@ class UsersFunction(RowFilter):
 
     def _checked_size(self, text: str) -> int:
         if len(text) > self.limits.most_bytes:
-            return len(text)  # as many bytes at least, which need not be made
-        for character in self.limits.forbidden_characters:
+            return len(text)  # at least as many bytes; no need to encode it
+        for character in self.limits.barred:
             if character in text:
                 raise _UnfitError(
                     FILTER_NO_ROW,
@@ -192,7 +192,7 @@ class UsersFunction(RowFilter):
 
 
 class _UnfitError(Exception):
-    """What was made of a row cannot be a row."""
+    """What a function returned for a row cannot be a row."""
 
     def __init__(self, reason: str, what: str):
         super().__init__(what)
@@ -200,42 +200,42 @@ class _UnfitError(Exception):
 
 
 def _import_failure(error: BaseException, module: str, hint: str) -> str:
-    """Returns why a module cannot be imported, and what helps."""
+    """Returns why a module cannot be imported, and what to do."""
     if isinstance(error, ModuleNotFoundError):
         if error.name is None or not f'{module}.'.startswith(f'{error.name}.'):
-            return f'{error_line(error)}; install it'
+            return f'{_error_line(error)}; install it'
         return (
             f'there is no module {error.name} here; put its folder on PYTHONPATH, of all workers '
             f'too{hint}'
         )
-    helps = 'mend it'
+    remedy = 'mend it'
     if isinstance(error, SystemExit):
-        helps = "let it do so only if __name__ == '__main__'"
-    return f'importing {module} fails with {error_line(error)}; {helps}'
+        remedy = "let it do so only if __name__ == '__main__'"
+    return f'importing {module} fails with {_error_line(error)}; {remedy}'
 
 
 @dataclass(frozen=True)
-class _NoRow:
-    """What was returned for a row, and is none."""
+class _NotARow:
+    """A returned value that is not a row."""
 
     value: object
 
 
-def _plain_rows(returned: object, sides: int) -> list[Texts | _NoRow]:
-    """Returns the rows that a function returned, of tuples and str that are of no class of its own."""
+def _plain_rows(returned: object, sides: int) -> list[Texts | _NotARow]:
+    """Returns the rows that a function returned, as plain `tuple` and `str`, not subclasses."""
     if returned is None:
         return []
-    several = [*list.__iter__(returned)] if isinstance(returned, list) else [returned]
-    return [_plain_row(each, sides) for each in several]
+    rows = [*list.__iter__(returned)] if isinstance(returned, list) else [returned]
+    return [_plain_row(row, sides) for row in rows]
 
 
-def _plain_row(returned: object, sides: int) -> Texts | _NoRow:
+def _plain_row(returned: object, sides: int) -> Texts | _NotARow:
     texts = (returned,) if isinstance(returned, str) else returned
     if not isinstance(texts, tuple):
-        return _NoRow(returned)
+        return _NotARow(returned)
     texts = tuple(tuple.__iter__(texts))
-    if len(texts) != sides or not all(isinstance(each, str) for each in texts):
-        return _NoRow(returned)
+    if len(texts) != sides or not all(isinstance(text, str) for text in texts):
+        return _NotARow(returned)
     return tuple(map(str.__str__, texts))
 
 
@@ -248,33 +248,33 @@ def _text_bytes(side: Side) -> int:
 
 
 @contextlib.contextmanager
-def noting_ctrl_c() -> Iterator[Callable[[], bool]]:
-    """Around code of a user; gives what tells whether SIGINT has come since.
+def _watch_ctrl_c() -> Iterator[Callable[[], bool]]:
+    """Yields a function that returns whether SIGINT came while the block runs a user's code.
 
-    If it has, what the code raised is not its own. Python interrupts its main thread alone, and that
-    only where SIGINT has a handler of Python's.
+    If it did, the exception is not the code's own. Python interrupts the main thread only, and only
+    if SIGINT has a Python handler.
     """
     handler = signal.getsignal(signal.SIGINT)
     if threading.current_thread() is not threading.main_thread() or not callable(handler):
         yield lambda: False
         return
-    has_come = threading.Event()
+    interrupted = threading.Event()
 
     def note(number: int, frame: object) -> None:
-        has_come.set()
+        interrupted.set()
         handler(number, frame)
 
     signal.signal(signal.SIGINT, note)
     try:
-        yield has_come.is_set
+        yield interrupted.is_set
     finally:
-        # The code may have put another handler there, which then stays.
+        # A handler that the code installed stays.
         if signal.getsignal(signal.SIGINT) is note:
             signal.signal(signal.SIGINT, handler)
 
 
-def error_line(error: BaseException) -> str:
-    """Returns an error's name and the first line of its text, `ValueError: no number`."""
+def _error_line(error: BaseException) -> str:
+    """Returns an error's name and the first line of its message, as `ValueError: no number`."""
     kind = type(error)
     name = kind.__qualname__
     if kind.__module__ not in ('builtins', '__main__'):
@@ -286,8 +286,8 @@ def error_line(error: BaseException) -> str:
     return _cut(f'{name}: {text.splitlines()[0]}' if text else name)
 
 
-def shown_value(value: object) -> str:
-    """Returns a value as Python writes it, not all of it if it is long, or what type it is of."""
+def _shown_value(value: object) -> str:
+    """Returns the start of a value's repr, or its type if that fails."""
     try:
         return _cut(repr(value))
     except BaseException:  # whatever its `__repr__` does

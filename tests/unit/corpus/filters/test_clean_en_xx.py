@@ -63,8 +63,8 @@ def side_of(rows, gaps):
 
 def pairs_of(filtered):
     sides = [[side.row(index) for index in range(len(side))] for side in filtered.sides]
-    pairs = zip(filtered.rows.tolist(), *sides, filtered.is_wanted, strict=True)
-    return [tuple(pair) for *pair, is_wanted in pairs if is_wanted]
+    pairs = zip(filtered.rows.tolist(), *sides, filtered.is_kept, strict=True)
+    return [tuple(pair) for *pair, is_kept in pairs if is_kept]
 
 
 def cleaned(*pairs, english=0):

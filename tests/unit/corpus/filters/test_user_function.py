@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rows_of_text import applied, kept, side_of
 
-from tokcore.corpus.filters.registry import asked_filters, filter_list, make_filter
+from tokcore.corpus.filters.registry import filter_specs, filter_list, make_filter
 from tokcore.corpus.filters.row_filter import RowLimits, UnfitRow
-from tokcore.corpus.filters.user_function import RowError, UsersFunction
+from tokcore.corpus.filters.user_function import RowError, UserFunction
 from tokcore.errors import InputError
 
 CODE = """
@@ -73,7 +73,7 @@ def test_what_is_returned_is_what_comes_out(drawn):
         for each in (answer if isinstance(answer, list) else [answer])
         if each is not None
     ]
-    texts, numbers = applied(UsersFunction('own:function', function), rows)
+    texts, numbers = applied(UserFunction('own:function', function), rows)
     assert asked == rows
     assert list(zip(numbers, texts, strict=True)) == expected
 
@@ -84,7 +84,7 @@ def test_what_is_returned_is_what_comes_out(drawn):
     ids=str,
 )
 def test_what_is_no_row_of_two_is_unfit_with_the_row_and_what_it_was(returned):
-    made = UsersFunction('own:function', lambda source, _: (source, 'x') if source else returned)
+    made = UserFunction('own:function', lambda source, _: (source, 'x') if source else returned)
     [found] = unfit(made, [('first', 'x'), ('', 'y')])
     what = returned[0] if isinstance(returned, list) else returned
     assert found == UnfitRow(1, 'filter_no_row', found.why)
@@ -121,13 +121,13 @@ class Rows(list):
 
 
 def test_a_result_that_cannot_be_shown_is_told_by_its_type():
-    [found] = unfit(UsersFunction('own:function', lambda text: Hostile()), [('a',)])
+    [found] = unfit(UserFunction('own:function', lambda text: Hostile()), [('a',)])
     assert 'own:function returned an object of the type Hostile, and a row is a str' in found.why
 
 
 def test_classes_of_a_functions_own_are_taken_as_what_they_hold():
     returned = Rows([Row([Text('x'), Text('y')]), Row([Text('z'), 'u'])])
-    made = UsersFunction('own:function', lambda source, target: returned)
+    made = UserFunction('own:function', lambda source, target: returned)
     assert applied(made, [('a', 'b')]) == ([('x', 'y'), ('z', 'u')], [0, 0])
 
 
@@ -143,7 +143,7 @@ def test_whatever_a_function_raises_is_told_with_its_row(raised):
     with pytest.raises(
         RowError, match=f'own:function fails with {type(raised).__name__}'
     ) as refused:
-        kept(UsersFunction('own:function', function), [('a',), ('b',)])
+        kept(UserFunction('own:function', function), [('a',), ('b',)])
     assert refused.value.row == 1
 
 
@@ -155,7 +155,7 @@ def test_an_error_whose_text_fails_is_told_by_its_name():
         raise Broken
 
     with pytest.raises(RowError, match=r'fails with .*Broken; mend the function'):
-        kept(UsersFunction('own:function', function), [('a',)])
+        kept(UserFunction('own:function', function), [('a',)])
 
 
 def interrupt(*given):
@@ -166,7 +166,7 @@ def interrupt(*given):
 def test_ctrl_c_while_a_function_runs_is_no_error_of_its(monkeypatch, tmp_path):
     before = signal.getsignal(signal.SIGINT)
     with pytest.raises(KeyboardInterrupt):
-        kept(UsersFunction('own:function', interrupt), [('a',)])
+        kept(UserFunction('own:function', interrupt), [('a',)])
     (tmp_path / 'interrupted.py').write_text('import signal; signal.raise_signal(signal.SIGINT)')
     monkeypatch.syspath_prepend(tmp_path)
     with pytest.raises(KeyboardInterrupt):
@@ -192,16 +192,16 @@ def test_ctrl_c_while_a_function_runs_is_no_error_of_its(monkeypatch, tmp_path):
     ],
 )
 def test_what_cannot_be_a_row_is_unfit_and_others_go_on(limits, returned, reason, why):
-    made = UsersFunction('own:function', lambda text: returned if text == 'long row' else text)
+    made = UserFunction('own:function', lambda text: returned if text == 'long row' else text)
     rows = [('another',), ('long row',)]
-    [found] = unfit(made.within(limits), rows)
+    [found] = unfit(made.with_limits(limits), rows)
     assert (found.row, found.reason) == (1, reason) and why in found.why
     # What is as it was given is a row already; so is a shorter one.
-    assert unfit(UsersFunction('own:function', lambda text: text).within(limits), rows) == ()
+    assert unfit(UserFunction('own:function', lambda text: text).with_limits(limits), rows) == ()
 
 
 def test_what_a_worker_cannot_hold_is_refused_with_the_row_where_it_is_too_much():
-    made = UsersFunction('own:function', lambda text: 'x' * 100).within(RowLimits(100))
+    made = UserFunction('own:function', lambda text: 'x' * 100).with_limits(RowLimits(100))
     rows = [('a',)] * 4
     assert len(kept_rows(made, rows)) == 4
     with pytest.raises(RowError, match='a worker cannot hold it; .* --max-line-size') as refused:
@@ -214,7 +214,7 @@ def kept_rows(made, rows):
 
 
 def test_an_error_of_a_function_is_told_by_its_last_line():
-    made = UsersFunction('own:function', lambda text: {}[text])
+    made = UserFunction('own:function', lambda text: {}[text])
     with pytest.raises(RowError, match=r"own:function fails with KeyError: 'key'; mend") as refused:
         kept(made, [('key',)])
     assert refused.value.row == 0
@@ -231,7 +231,7 @@ def test_what_cannot_be_imported_is_told_before_any_row(module, tmp_path):
         ),
         ('lengths:function', 'or give length:MIN:MAX'),
         ('filters_there:missing', 'filters_there has no function missing; mend the name'),
-        ('filters_there:not_a_function', 'has not_a_function, which is no function; mend'),
+        ('filters_there:not_a_function', 'has not_a_function, which is not a function; mend'),
     ]:
         with pytest.raises(InputError, match=sentence):
             make_filter(name)
@@ -252,9 +252,9 @@ def test_what_cannot_be_imported_is_told_before_any_row(module, tmp_path):
 
 
 def test_its_stamp_is_a_digest_of_its_modules_source(module):
-    [asked] = asked_filters(['filters_there:pairs'])
+    [asked] = filter_specs(['filters_there:pairs'])
     assert asked.stamp == f'source {hashlib.sha256(CODE.encode()).hexdigest()[:16]}'
     module.write_text(CODE + '# changed\n')
-    [changed] = asked_filters(['filters_there:pairs'])
+    [changed] = filter_specs(['filters_there:pairs'])
     assert changed.stamp != asked.stamp
-    assert make_filter('math:floor').stamp in ('', asked_filters(['math:floor'])[0].stamp)
+    assert make_filter('math:floor').stamp in ('', filter_specs(['math:floor'])[0].stamp)
