@@ -76,7 +76,7 @@ def test_an_unknown_label_stops_the_job_or_is_kept_aside(given, tmp_path):
     wrong = [*given[:3], labels, *given[4:], *BUILD]
     at = len(lines(LABELS[:7]))
     said = refuse('build', *wrong, '--output', tmp_path / 'out')
-    assert f"wrong: the label at byte {at} is none of the 3 names: 'unheard of'" in said
+    assert f"wrong: the label at byte {at} is not one of the 3 names: 'unheard of'" in said
     succeed('build', *wrong, '--on-error', 'skip', '--output', tmp_path / 'out')
     [tally] = manifest_of(tmp_path / 'out')['lines']
     assert (tally['unknown_label'], tally['examples']) == (1, len(TEXTS) - 1)
@@ -85,7 +85,7 @@ def test_an_unknown_label_stops_the_job_or_is_kept_aside(given, tmp_path):
 
 
 REFUSED = {
-    'names without --labels': ([], 'is no whole number of 64 bits'),
+    'names without --labels': ([], 'is not a whole number of 64 bits'),
     'a prefix of a label': (['--target-prefix', 'x'], 'the targets are a label'),
     'a label field': (['--label', 'kind'], '--label goes with --tsv or --jsonl or --parquet'),
 }

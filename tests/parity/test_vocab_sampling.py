@@ -83,10 +83,10 @@ def test_the_lines_are_the_originals(original, data, compressed, budget):
     name = 'text.gz' if compressed else 'text'
     path = write(theirs.folder / name, data)
     file = CorpusFile(str(path), name, path.stat().st_size, compressed)
-    taken = sample_file(file, budget, lambda path: open(path, 'rb'), 1 << 20).taken
+    sampled = sample_file(file, budget, lambda path: open(path, 'rb'), 1 << 20).lines
     lines = lines_as_gfile_reads_them(data)
     ours = [lines[at].replace(b'\r', b'').decode().strip() for at in range(len(lines))]
-    assert ours[taken.among(0, len(lines))] == theirs.lines(budget, name)
+    assert ours[sampled.among(0, len(lines))] == theirs.lines(budget, name)
 
 
 @pytest.mark.parametrize('budget', [2501, 2500, 2499, 1000, 500, 17, 2, 1])
@@ -96,8 +96,8 @@ def test_the_originals_rounding_is_kept(original, budget, budget_type):
     data = b''.join(b'%04d\n' % number for number in range(1000))
     path = write(theirs.folder / 'text', data)
     file = CorpusFile(str(path), 'text', len(data), False)
-    taken = sample_file(file, budget, lambda path: open(path, 'rb'), 1 << 20).taken
-    numbers = list(range(1000))[taken.among(0, 1000)]
+    sampled = sample_file(file, budget, lambda path: open(path, 'rb'), 1 << 20).lines
+    numbers = list(range(1000))[sampled.among(0, 1000)]
     assert [f'{number:04d}' for number in numbers] == theirs.lines(budget_type(budget), 'text')
 
 

@@ -1,16 +1,14 @@
-"""Character references such as `&amp;` and `&#233;` replaced by the characters that they stand for.
+"""Character references such as `&amp;` and `&#233;`, replaced by the characters they stand for.
 
-In SGM and TMX: the five names that XML knows, and numbers of XML's characters. Anything else that
-begins with `&` stays as it is, and nothing is decoded twice. The filter `paracrawl` replaces the
-entities of ParaCrawl's releases as `_raw_sentences` of Tensor2Tensor's
-`data_generators/cleaner_en_xx.py` does: one entity after another, so that what one replacement
-leaves may be an entity for the next. Pairs with a side that is then empty are dropped.
+SGM has the five names that XML defines, and numbers of characters that XML allows. Anything else
+after a `&` stays, and nothing is decoded twice. The filter `paracrawl` replaces the entities in
+ParaCrawl's releases as `_raw_sentences` of Tensor2Tensor's `data_generators/cleaner_en_xx.py` does:
+one kind after another, so that one replacement may leave an entity for the next.
 """
 
 from __future__ import annotations
 
 import re
-import typing
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -18,9 +16,8 @@ import numpy as np
 
 from tokcore.corpus.filters.row_filter import Filtered, RowFilter
 from tokcore.kernels.jit import kernel, kernel_without_allocation
-
-if typing.TYPE_CHECKING:
-    from tokcore.text.rows import Side
+from tokcore.text.rewriting import find_byte, rewrite_rows
+from tokcore.text.rows import Side
 
 _ENTITIES = (
     (re.compile(rb'&amp;'), b'&'),
@@ -41,23 +38,16 @@ class ParaCrawl(RowFilter):
     name: ClassVar[str] = 'paracrawl'
 
     def apply(self, sides: tuple[Side, ...]) -> Filtered:
-        import numpy as np
-
-        return Filtered(tuple(map(_decoded, sides)), np.arange(len(sides[0])))
+        return Filtered(tuple(map(_replace_entities, sides)), np.arange(len(sides[0])))
 
 
-def _decoded(side: Side) -> Side:
-    import numpy as np
-
-    from tokcore.kernels.jit import read_only
-    from tokcore.text.rewriting import find_byte, rewrite_rows
-
-    found = np.empty(len(side), np.uint8)
-    find_byte(*map(read_only, (side.text, side.starts, side.ends)), ord('&'), found)
-    return rewrite_rows(side, np.flatnonzero(found), _without_entities)
+def _replace_entities(side: Side) -> Side:
+    has_ampersand = np.empty(len(side), np.uint8)
+    find_byte(*side.arrays(), ord('&'), has_ampersand)
+    return rewrite_rows(side, np.flatnonzero(has_ampersand), _replace_in_lines)
 
 
-def _without_entities(lines: bytes) -> bytes:
+def _replace_in_lines(lines: bytes) -> bytes:
     for entity, character in _ENTITIES:
         lines = entity.sub(character, lines)
     return lines
@@ -65,53 +55,53 @@ def _without_entities(lines: bytes) -> bytes:
 
 @kernel
 def decode_references(text, starts, ends):
-    """Returns the rows text[starts:ends] with references decoded, one after another.
+    """Returns the rows text[starts:ends], their references decoded, one after another.
 
-    As `text`, `starts` and `ends`; a line feed stands before each row.
+    As (text, starts, ends), with a line feed before each row.
     """
     size = len(starts)
     for row in range(len(starts)):
         size += ends[row] - starts[row]
-    found = np.empty(size, np.uint8)
-    found_starts = np.empty(len(starts), np.int64)
-    found_ends = np.empty(len(starts), np.int64)
+    decoded = np.empty(size, np.uint8)
+    decoded_starts = np.empty(len(starts), np.int64)
+    decoded_ends = np.empty(len(starts), np.int64)
     size = 0
     for row in range(len(starts)):
-        found[size] = 0x0A
+        decoded[size] = 0x0A
         size += 1
-        found_starts[row] = size
+        decoded_starts[row] = size
         position, end = starts[row], ends[row]
         while position < end:
-            character, behind = np.int64(-1), position
+            character, after = np.int64(-1), position
             if text[position] == 0x26:
-                character, behind = read_reference(text, position + 1, end)
+                character, after = _read_reference(text, position + 1, end)
             if character < 0:
-                found[size] = text[position]
+                decoded[size] = text[position]
                 size += 1
                 position += 1
             else:
-                size = put_character(found, size, character)
-                position = behind
-        found_ends[row] = size
-    return found[:size], found_starts, found_ends
+                size = _put_character(decoded, size, character)
+                position = after
+        decoded_ends[row] = size
+    return decoded[:size], decoded_starts, decoded_ends
 
 
 @kernel_without_allocation
-def read_reference(text, position, end):
-    """The code point of a reference, from behind its `&` on, and its end; -1 if it is none."""
+def _read_reference(text, position, end):
+    """Returns the code point of the reference after a `&`, or -1, and where the reference ends."""
     if position < end and text[position] == 0x23:
-        return read_number(text, position + 1, end)
+        return _read_number(text, position + 1, end)
     word = np.int64(0)
     for place in range(position, min(position + 5, end)):
         if text[place] == 0x3B:
-            return named_character(word), place + 1
+            return _named_character(word), place + 1
         word = word << 8 | np.int64(text[place])
     return np.int64(-1), position
 
 
 @kernel_without_allocation
-def put_character(text, size, character):
-    """Writes a code point as UTF-8 from `size` on; returns where it ends."""
+def _put_character(text, size, character):
+    """Writes a code point as UTF-8 at `size`; returns where it ends."""
     if character < 0x80:
         text[size] = character
         return size + 1
@@ -132,8 +122,8 @@ def put_character(text, size, character):
 
 
 @kernel_without_allocation
-def named_character(word):
-    """The code point of a name, which is given as a number of its bytes; -1 if it is none."""
+def _named_character(word):
+    """Returns the code point of a name, given as a number made of its bytes, or -1."""
     if word == 0x616D70:
         return np.int64(0x26)
     if word == 0x6C74:
@@ -148,8 +138,11 @@ def named_character(word):
 
 
 @kernel_without_allocation
-def read_number(text, position, end):
-    """The code point of a number behind `&#`, decimal or after an x hexadecimal, and its end."""
+def _read_number(text, position, end):
+    """Returns the code point of the number after `&#`, or -1, and where the reference ends.
+
+    The number is decimal, or hexadecimal after an x.
+    """
     base = np.int64(10)
     if position < end and (text[position] | 0x20) == 0x78:
         base = np.int64(16)
@@ -160,7 +153,7 @@ def read_number(text, position, end):
         lower = byte | 0x20
         position += 1
         if byte == 0x3B:
-            if digits > 0 and is_character(value):
+            if digits > 0 and _is_character(value):
                 return value, position
             break
         if 0x30 <= byte <= 0x39:
@@ -174,8 +167,8 @@ def read_number(text, position, end):
 
 
 @kernel_without_allocation
-def is_character(value):
-    """Whether a number is that of a character of XML 1.0."""
+def _is_character(value):
+    """Whether a code point is a character of XML 1.0."""
     return (
         value == 0x09
         or value == 0x0A

@@ -1,4 +1,4 @@
-"""Blocks of two files, texts and their labels, to rows: each line is one, is empty, or a reject."""
+"""The rows of blocks of two files, texts and their labels: each line is a row."""
 
 from __future__ import annotations
 
@@ -6,56 +6,41 @@ import dataclasses
 
 import numpy as np
 
-from tokcore.corpus.arrow_columns import extra_features, side_array
-from tokcore.corpus.bitext_reading import BitextReader
 from tokcore.corpus.corpus import MAX_LINE_BYTES, BlockText, Rows
-from tokcore.corpus.fields import ExtraField
-from tokcore.corpus.labelled import Labelled
-from tokcore.corpus.line_rows import line_reject, lines_of, select_lines
+from tokcore.corpus.field_columns import kept_columns, side_array
+from tokcore.corpus.fields import KeptField
+from tokcore.corpus.line_rows import bad_line, lines_of, taken_lines
 from tokcore.text.normalizers import T2T_LINES
 from tokcore.text.rows import Normalizer
 
 _LABELS = 1
 
 
-class LabelledReader(BitextReader):
-    """Reads the texts of one file beside the labels of another."""
-
-    format: Labelled
-
-    def rows_of_lines(
-        self, source: BlockText, target: BlockText, normalizer: Normalizer, max_line_bytes: int
-    ) -> Rows:
-        [field] = self.format.extra_fields
-        return labelled_rows(source, target, field, normalizer, max_line_bytes)
-
-
 def labelled_rows(
     text: BlockText,
     labels: BlockText,
-    field: ExtraField,
+    field: KeptField,
     normalizer: Normalizer,
     max_line_bytes: int = MAX_LINE_BYTES,
 ) -> Rows:
-    """Returns the rows of as many lines of texts and of labels, with one side.
+    """Returns the rows, with one side, of equally many lines of texts and of labels.
 
-    A blank text is empty, whatever its label is; a label is what is left of its line without white
-    space around it, and one that is none of `field` is a reject of the second file.
+    A blank text is an empty row, whatever its label is. A label is its line stripped of white space;
+    one that `field` does not have rejects the row, in the second file.
 
     Raises:
         ValueError: the blocks differ in their number of lines.
     """
-    files = [lines_of(each.data, each.offset, max_line_bytes) for each in (text, labels)]
+    files = [lines_of(file.data, file.offset, max_line_bytes) for file in (text, labels)]
     if len(files[0]) != len(files[1]):
         raise ValueError(f'{len(files[0])} lines of text and {len(files[1])} of labels')
-    texts, words = normalizer.apply(files[0].side()), T2T_LINES.apply(files[1].side())
-    damages = [texts.damages, words.damages]
+    texts, names = normalizer.apply(files[0].side()), T2T_LINES.apply(files[1].side())
+    damages = [texts.damages, names.damages]
     bad = {line for lines in files for line in lines.too_long}.union(*damages)
     is_kept = texts.side.ends > texts.side.starts
     is_kept[list(bad)] = False
     rows = np.flatnonzero(is_kept)
-    word = words.side
-    found, unfit = extra_features([side_array(word.take(rows))], [field])
+    columns, unfit = kept_columns([side_array(names.side.take(rows))], [field])
     reasons = {int(rows[row]): reason for row, reason in unfit.items()}
     fits = np.ones(len(rows), bool)
     fits[list(unfit)] = False
@@ -63,8 +48,8 @@ def labelled_rows(
     rejects = (
         files[_LABELS].reject(line, reasons[line], _LABELS)
         if line in reasons
-        else line_reject(files, damages, line)
+        else bad_line(files, damages, line)
         for line in sorted({*reasons, *bad})
     )
-    kept = select_lines(files[0], is_kept, [texts.side], rejects)
-    return dataclasses.replace(kept, extra_features=tuple(each.select(fits) for each in found))
+    with_text = taken_lines(files[0], is_kept, [texts.side], rejects)
+    return dataclasses.replace(with_text, kept=tuple(column.taken(fits) for column in columns))

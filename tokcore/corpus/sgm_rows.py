@@ -1,8 +1,8 @@
-r"""Blocks of the same lines of two SGM files to rows: each pair is one, is empty, or is rejected.
+r"""The rows of blocks of corresponding lines of two SGM files: a pair of segments is a row.
 
-As in Tensor2Tensor's `_preprocess_sgm`, a line without its '\r' and the white space around it is a
-segment if it begins with `<seg` and ends with `</seg>`; its text begins after the first `>`. The
-original drops the text of other lines silently; here they are rejected.
+As in Tensor2Tensor's `_preprocess_sgm`, a line stripped of '\r' and white space is a segment if it
+begins with `<seg` and ends with `</seg>`; its text begins after the first `>`. The original drops
+text in other lines silently; here such lines are rejected.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from tokcore.kernels.jit import kernel_without_allocation
 from tokcore.text.normalizers import T2T_LINES
 from tokcore.text.rows import Normalizer, Side
 
-# What `find_segments` says of a line.
+# The kinds of lines.
 MARKUP = 0
 SEGMENT = 1
 OUTSIDE = 2
@@ -43,37 +43,37 @@ def sgm_rows(
     source: BlockText,
     target: BlockText,
     normalizer: Normalizer,
-    decodes: bool = False,
+    decode: bool = False,
     max_line_bytes: int = MAX_LINE_BYTES,
 ) -> Rows:
-    """Returns the rows of two blocks aligned line by line, with two sides.
+    """Returns the rows, with two sides, of blocks whose lines correspond.
 
-    A pair is empty if a side is markup or a blank segment; if both sides are rejects, the source is
-    reported.
+    A pair is empty if a side is markup or a blank segment. If both sides are rejected, the reject is
+    of the source.
 
     Args:
         source: lines of one file.
-        target: as many of the other.
-        normalizer: what makes text of segments.
-        decodes: whether references to characters become these.
-        max_line_bytes: a longer line is a reject.
+        target: as many lines of the other.
+        normalizer: turns segments into text.
+        decode: whether character references are replaced by the characters.
+        max_line_bytes: a longer line is rejected.
 
     Raises:
         ValueError: the blocks differ in their number of lines.
     """
-    files = [lines_of(each.data, each.offset, max_line_bytes) for each in (source, target)]
+    files = [lines_of(text.data, text.offset, max_line_bytes) for text in (source, target)]
     if len(files[0]) != len(files[1]):
         raise ValueError(f'{len(files[0])} lines of the source and {len(files[1])} of the target')
-    found = [_segments_of(lines, normalizer, decodes) for lines in files]
-    sides = [each.side for each in found]
-    damages = [each.damages for each in found]
+    segments = [_find_segments(lines, normalizer, decode) for lines in files]
+    sides = [file.side for file in segments]
+    damages = [file.damages for file in segments]
     is_kept = (sides[0].ends > sides[0].starts) & (sides[1].ends > sides[1].starts)
     bad = {line for lines in files for line in lines.too_long}.union(*damages)
-    outside = found[0].outside | found[1].outside
+    outside = segments[0].outside | segments[1].outside
     rejects = (
         line_reject(files, damages, line)
         if line in bad
-        else _outside(files, line, int(line not in found[0].outside))
+        else _reject_outside(files, line, int(line not in segments[0].outside))
         for line in sorted(bad | outside)
     )
     return select_lines(files[0], is_kept, sides, rejects)
@@ -81,60 +81,60 @@ def sgm_rows(
 
 @dataclass(frozen=True)
 class _Segments:
-    """What the lines of a file are: the text of each, empty without a segment."""
+    """The segments of one file's lines; lines without a segment are empty."""
 
     side: Side
     damages: Mapping[int, int]
-    outside: frozenset[int]  # lines with text outside of segments
+    outside: frozenset[int]  # numbers of lines with text outside of a segment
 
 
-def _outside(files: list[BlockLines], line: int, side: int) -> Reject:
+def _reject_outside(files: list[BlockLines], line: int, side: int) -> Reject:
     return files[side].reject(line, OUTSIDE_SEGMENT, side)
 
 
-def _segments_of(lines: BlockLines, normalizer: Normalizer, decodes: bool) -> _Segments:
-    read = T2T_LINES.apply(lines.side())
-    text = read.side.text
+def _find_segments(lines: BlockLines, normalizer: Normalizer, decode: bool) -> _Segments:
+    stripped = T2T_LINES.apply(lines.side())
+    text = stripped.side.text
     starts, ends = np.empty(len(lines), np.int64), np.empty(len(lines), np.int64)
     kinds = np.empty(len(lines), np.uint8)
-    find_segments(text, read.side.starts, read.side.ends, starts, ends, kinds)
+    find_segments(text, stripped.side.starts, stripped.side.ends, starts, ends, kinds)
     rows = np.flatnonzero(kinds == SEGMENT)
     segments = Side(text, starts[rows], ends[rows])
-    if decodes:
+    if decode:
         segments = Side(*decode_references(segments.text, segments.starts, segments.ends))
-    found = normalizer.apply(segments).side
+    normalized = normalizer.apply(segments).side
     starts[:] = ends[:] = 0
-    starts[rows], ends[rows] = found.starts, found.ends
+    starts[rows], ends[rows] = normalized.starts, normalized.ends
     outside = frozenset(np.flatnonzero(kinds == OUTSIDE).tolist())
-    return _Segments(Side(found.text, starts, ends), read.damages, outside)
+    return _Segments(Side(normalized.text, starts, ends), stripped.damages, outside)
 
 
 @kernel_without_allocation
 def find_segments(text, starts, ends, segment_starts, segment_ends, kinds):
-    """Fills in of each line what it is, and where the text of a segment begins and ends.
+    """Fills in the kind of each line, and where the text of a segment begins and ends.
 
-    Lines have no white space around them. `kinds` uint8[lines]: `SEGMENT`, `MARKUP` without any
-    text, or `OUTSIDE` where there is text behind a tag, before one or without any.
+    Lines have no white space around them. `kinds`, uint8[lines], is `SEGMENT`, `MARKUP` for lines of
+    tags alone, or `OUTSIDE` for lines with text outside of tags that are not a segment.
     """
     for line in range(len(starts)):
         start, end = starts[line], ends[line]
         segment_starts[line] = end
         segment_ends[line] = end
-        if is_segment(text, start, end):
+        if _is_segment(text, start, end):
             kinds[line] = SEGMENT
             while text[start] != 0x3E:
                 start += 1
-            # `<seg</seg>` begins behind where it ends.
+            # The text of `<seg</seg>` would begin after its end.
             segment_starts[line] = min(start + 1, end)
             segment_ends[line] = max(segment_starts[line], end - 6)
-        elif has_text(text, start, end):
+        elif _has_text(text, start, end):
             kinds[line] = OUTSIDE
         else:
             kinds[line] = MARKUP
 
 
 @kernel_without_allocation
-def is_segment(text, start, end):
+def _is_segment(text, start, end):
     """Whether text[start:end] begins with `<seg` and ends with `</seg>`."""
     if end - start < 10:
         return False
@@ -156,7 +156,7 @@ def is_segment(text, start, end):
 
 
 @kernel_without_allocation
-def has_text(text, start, end):
+def _has_text(text, start, end):
     """Whether text[start:end] has anything but tags and ASCII's white space between them."""
     in_tag = False
     for position in range(start, end):

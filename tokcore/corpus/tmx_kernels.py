@@ -9,7 +9,7 @@ import functools
 
 import numpy as np
 
-from tokcore.corpus.entities import put_character, read_reference
+from tokcore.corpus.entities import _put_character, _read_reference
 from tokcore.kernels.jit import kernel_without_allocation, read_only
 
 _CODES = (0x627074, 0x657074, 0x6974, 0x7068, 0x7574)  # bpt, ept, it, ph, ut
@@ -116,13 +116,13 @@ def decode_segment(text, place, drops, found, size):
                 codes += codes > 0 or (drops and is_code(name_of(text, place + 1)))
             place = behind
         elif byte == 0x26:
-            character, behind = read_reference(text, place + 1, end)
+            character, behind = _read_reference(text, place + 1, end)
             if character < 0:
                 undefined = place
                 behind = place + 1
             elif codes == 0:
                 broken = character == 0x0A or character == 0x0D
-                size = put_character(found, size, 0x20 if broken else character)
+                size = _put_character(found, size, 0x20 if broken else character)
             place = behind
         else:
             if codes == 0:

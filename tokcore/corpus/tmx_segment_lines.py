@@ -1,9 +1,8 @@
-"""Lines that are segments, found and paired; blocks of them hold both lines of each pair."""
+"""The lines of TMX that are segments, in pairs; a block holds both lines of each pair."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import Any
+from collections.abc import Iterator
 
 import numpy as np
 
@@ -16,45 +15,110 @@ from tokcore.corpus.corpus import (
     OpenBinary,
     Reject,
     Rows,
-    Split,
     WorkItem,
 )
 from tokcore.corpus.entities import ParaCrawl
-from tokcore.corpus.formats import FormatReader, whole_file_items
 from tokcore.corpus.line_reading import whole_lines
-from tokcore.corpus.tmx_lines import UNMATCHED_SEGMENT
 from tokcore.errors import InputError
 from tokcore.kernels.jit import kernel_without_allocation, read_only
-from tokcore.text.rewriting import join_lines
+from tokcore.text.normalizers import find_damage
 from tokcore.text.rows import Normalizer, Side
 
 _LEAST_LINE = 12  # bytes of ` <seg></seg>`
 
 
-class TmxLinesReader(FormatReader):
-    """Reads a file as one item: which lines pair up depends on all lines before them."""
+def read_segment_lines(
+    item: WorkItem, open_binary: OpenBinary, block_bytes: int, max_line_bytes: int
+) -> Iterator[Block]:
+    """Yields the blocks of a whole file, each but the last with an even number of segments.
 
-    def plan(
-        self, split: Split, index: Sequence[tuple[Any, ...]], item_bytes: int
-    ) -> list[WorkItem]:
-        return whole_file_items(split)
+    Raises:
+        InputError: the file cannot be read, or has a line longer than `max_line_bytes`, which cannot
+            be left out: if it is a segment, all pairs after it depend on it.
+    """
+    [text_range] = item.ranges
+    pieces = text_pieces(text_range.file, open_binary)
+    offset, held = 0, b''
+    for text in whole_lines(pieces, block_bytes, max_line_bytes):
+        if isinstance(text, LongLine):
+            raise InputError(
+                f'{text_range.file.path}: the line at byte {text.offset} has {text.bytes} bytes, '
+                f'more than the {max_line_bytes} of --max-line-size; give a larger one'
+            )
+        held += text
+        lines, _ = _find_segments(held)
+        end = int(lines[-1, 0]) if len(lines) % 2 else len(held)
+        if end:
+            yield _block(item, offset, held[:end], max_line_bytes)
+            offset += end
+            held = held[end:]
+    if held:
+        yield _block(item, offset, held, max_line_bytes)
 
-    def read(
-        self, item: WorkItem, open_binary: OpenBinary, block_bytes: int, max_line_bytes: int
-    ) -> Iterator[Block]:
-        return read_segment_lines(item, open_binary, block_bytes, max_line_bytes)
 
-    def rows(self, block: Block, normalizer: Normalizer) -> Rows:
-        [text] = block.texts
-        return segment_rows(text.data, text.offset, normalizer, UNMATCHED_SEGMENT)
+def _block(item: WorkItem, offset: int, data: bytes, max_line_bytes: int) -> Block:
+    return Block(item.split, item.format, item.place, (BlockText(offset, data),), max_line_bytes)
+
+
+def _find_segments(data: bytes) -> tuple[np.ndarray, np.ndarray]:
+    most = len(data) // _LEAST_LINE + 1
+    lines, segments = np.empty((most, 2), np.int64), np.empty((most, 2), np.int64)
+    count = _find_segment_lines(np.frombuffer(data, np.uint8), lines, segments)
+    return lines[:count], segments[:count]
+
+
+def segment_rows(data: bytes, offset: int, normalizer: Normalizer, unmatched: str) -> Rows:
+    """Returns the rows of a block, with two sides; a last segment without a partner is rejected.
+
+    Args:
+        data: whole lines.
+        offset: of `data` in the file.
+        normalizer: turns segments into text, after entities have been replaced.
+        unmatched: the reason to reject a segment without a partner.
+    """
+    lines, segments = _find_segments(data)
+    pairs = len(lines) // 2
+    text = np.frombuffer(data, np.uint8)
+    encoded = tuple(
+        Side(text, *(read_only(segments[side : 2 * pairs : 2, end].copy()) for end in (0, 1)))
+        for side in (0, 1)
+    )
+    # Joined, since the filter appends rewritten rows, and a normalizer wants rows in order.
+    normalized = [normalizer.apply(side.joined()) for side in ParaCrawl().apply(encoded).sides]
+    damaged = sorted({row for rows in normalized for row in rows.damages})
+    sides = [rows.side for rows in normalized]
+    is_kept = (sides[0].ends > sides[0].starts) & (sides[1].ends > sides[1].starts)
+    is_kept[damaged] = False
+    kept = np.flatnonzero(is_kept)
+    rejects = [
+        _reject(INVALID_UTF8, data, offset, lines[2 * row, 0], lines[2 * row + 1, 1])
+        for row in damaged
+    ]
+    if len(lines) % 2:
+        rejects.append(_reject(unmatched, data, offset, *lines[-1]))
+    count = pairs + len(lines) % 2
+    return Rows(
+        tuple(side.take(kept) for side in sides),
+        offset,
+        lines[2 * kept, 0],
+        count,
+        count - len(kept) - len(rejects),
+        tuple(rejects),
+    )
+
+
+def _reject(reason: str, data: bytes, offset: int, start: int, end: int) -> Reject:
+    line_offset = offset + int(start)
+    line = data[start:end]
+    return Reject(reason, 0, line_offset, line_offset + (find_damage(line) or 0), line)
 
 
 @kernel_without_allocation
-def find_segment_lines(text, lines, segments):
-    """Finds lines of blanks, `<seg>`, anything and `</seg>`; returns how many there are.
+def _find_segment_lines(text, lines, segments):
+    """Finds lines of blanks, `<seg>`, anything and `</seg>`; returns their number.
 
-    `text` uint8[...] is whole lines; `lines` int64[..., 2], written, are where such a line begins and
-    ends, without its line feed, and `segments` likewise what is in it.
+    `text` is uint8[...], whole lines. Fills in `lines`, int64[..., 2], with the bounds of such lines,
+    without their line feeds, and `segments` with those of the text in them.
     """
     count, start, size = 0, 0, len(text)
     while start < size:
@@ -67,8 +131,8 @@ def find_segment_lines(text, lines, segments):
         if (
             place > start
             and end - place >= 11
-            and begins(text, place, 0x3C7365673E, 5)
-            and begins(text, end - 6, 0x3C2F7365673E, 6)
+            and _begins(text, place, 0x3C7365673E, 5)
+            and _begins(text, end - 6, 0x3C2F7365673E, 6)
         ):
             lines[count, 0], lines[count, 1] = start, end
             segments[count, 0], segments[count, 1] = place + 5, end - 6
@@ -78,105 +142,9 @@ def find_segment_lines(text, lines, segments):
 
 
 @kernel_without_allocation
-def begins(text, place, word, size):
-    """Whether `size` bytes from `place` on are those of a number."""
+def _begins(text, place, word, size):
+    """Whether the `size` bytes at `place` are those of a big-endian number."""
     for number in range(size):
         if text[place + number] != word >> 8 * (size - 1 - number) & 0xFF:
             return False
     return True
-
-
-def read_segment_lines(
-    item: WorkItem, open_binary: OpenBinary, block_bytes: int, max_line_bytes: int
-) -> Iterator[Block]:
-    """Yields the blocks of a whole file, each with an even number of segments but for the last.
-
-    Raises:
-        InputError: the file cannot be read, or has a line longer than `max_line_bytes`: whether that
-            is a segment decides which ones pair up behind it, so none can be left out.
-    """
-    [text_range] = item.ranges
-    pieces = text_pieces(text_range.file, open_binary)
-    offset, held = 0, b''
-    for found in whole_lines(pieces, block_bytes, max_line_bytes):
-        if isinstance(found, LongLine):
-            raise InputError(
-                f'{text_range.file.path}: the line at byte {found.offset} has {found.bytes} bytes, '
-                f'more than the {max_line_bytes} of --max-line-size; give a larger one'
-            )
-        held += found
-        lines, _ = _segments(held)
-        end = int(lines[-1, 0]) if len(lines) % 2 else len(held)
-        if end:
-            yield _block(item, offset, held[:end], max_line_bytes)
-            offset += end
-            held = held[end:]
-    if held:
-        yield _block(item, offset, held, max_line_bytes)
-
-
-def _block(item: WorkItem, offset: int, data: bytes, max_line_bytes: int) -> Block:
-    return Block(
-        item.split, item.format, item.file_index, (BlockText(offset, data),), max_line_bytes
-    )
-
-
-def _segments(data: bytes) -> tuple[np.ndarray, np.ndarray]:
-    most = len(data) // _LEAST_LINE + 1
-    lines, segments = np.empty((most, 2), np.int64), np.empty((most, 2), np.int64)
-    count = find_segment_lines(np.frombuffer(data, np.uint8), lines, segments)
-    return lines[:count], segments[:count]
-
-
-def segment_rows(data: bytes, offset: int, normalizer: Normalizer, unmatched: str) -> Rows:
-    """Returns the rows of a block, two sides each; the last segment of an odd number is a reject.
-
-    Args:
-        data: whole lines.
-        offset: of them in the file.
-        normalizer: what makes text of segments, when entities are characters.
-        unmatched: the reason for a segment without another.
-    """
-    lines, segments = _segments(data)
-    pairs = len(lines) // 2
-    text = np.frombuffer(data, np.uint8)
-    given = tuple(
-        Side(text, *(read_only(segments[side : 2 * pairs : 2, end].copy()) for end in (0, 1)))
-        for side in (0, 1)
-    )
-    # Rows that were written anew stand behind all others, and a normalizer wants them in their order.
-    found = [normalizer.apply(_in_order(each)) for each in ParaCrawl().apply(given).sides]
-    damaged = sorted({row for each in found for row in each.damages})
-    sides = [each.side for each in found]
-    is_kept = (sides[0].ends > sides[0].starts) & (sides[1].ends > sides[1].starts)
-    is_kept[damaged] = False
-    kept = np.flatnonzero(is_kept)
-    rejects = [
-        _reject(INVALID_UTF8, data, offset, lines[2 * row, 0], lines[2 * row + 1, 1])
-        for row in damaged
-    ]
-    if len(lines) % 2:
-        rejects.append(_reject(unmatched, data, offset, *lines[-1]))
-    count = pairs + len(lines) % 2
-    return Rows(
-        tuple(each.take(kept) for each in sides),
-        offset,
-        lines[2 * kept, 0],
-        count,
-        count - len(kept) - len(rejects),
-        tuple(rejects),
-    )
-
-
-def _in_order(side: Side) -> Side:
-    return Side(*join_lines(*map(read_only, (side.text, side.starts, side.ends))))
-
-
-def _reject(reason: str, data: bytes, offset: int, start: int, end: int) -> Reject:
-    at = offset + int(start)
-    line = data[start:end]
-    try:
-        line.decode()
-    except UnicodeDecodeError as error:
-        return Reject(reason, 0, at, at + error.start, line)
-    return Reject(reason, 0, at, at, line)

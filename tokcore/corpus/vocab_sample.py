@@ -1,7 +1,7 @@
-"""A sample for the vocabulary as it is asked for: a budget of text of each file, or a share of rows.
+"""The option `--vocab-sample`: a budget of text for each file, or a share of the rows.
 
-`t2t:100MB` stands for lines as `generate_lines_for_vocab` of Tensor2Tensor takes them, with its
-`file_byte_budget`; `uniform:0.1` for a tenth of all rows, by their order keys.
+`t2t:100MB` samples lines as Tensor2Tensor's `generate_lines_for_vocab` does with its
+`file_byte_budget`; `uniform:0.1` samples a tenth of all rows, by their order keys.
 """
 
 import argparse
@@ -22,11 +22,11 @@ _BINARY = {'k': 1 << 10, 'm': 1 << 20, 'g': 1 << 30, 't': 1 << 40}
 
 @dataclass(frozen=True)
 class LineBudget:
-    """Every so-manieth line of each file, until their text has used up a budget.
+    """Every n-th line of each file, until their text has used up a budget.
 
     Attributes:
-        size: the budget: what Tensor2Tensor calls bytes and counts in characters. By it and the
-            size of a file follows which lines are taken.
+        size: the budget, which Tensor2Tensor calls bytes but counts in characters. It and the size
+            of a file determine which lines are sampled.
     """
 
     size: int
@@ -37,21 +37,21 @@ class LineBudget:
 
 @dataclass(frozen=True)
 class UniformShare:
-    """A share of all rows, whichever they are.
+    """A share of all rows.
 
     Attributes:
-        typed: a decimal between 0 and 1, without zeros at its end.
+        share: a decimal between 0 and 1, without zeros at its end.
     """
 
-    typed: str
+    share: str
 
     @property
     def threshold(self) -> int:
-        """The order key below which a row is taken: the share of 2^64, rounded down."""
-        return int(Fraction(self.typed) * (1 << 64))
+        """The order key below which a row is sampled: the share of 2^64, rounded down."""
+        return int(Fraction(self.share) * (1 << 64))
 
     def __str__(self) -> str:
-        return f'uniform:{self.typed}'
+        return f'uniform:{self.share}'
 
 
 VocabSample = LineBudget | UniformShare
@@ -60,9 +60,8 @@ VocabSample = LineBudget | UniformShare
 def vocab_sample(word: str) -> str:
     """A budget of each file, as `t2t:100MB`, or a share of rows, as `uniform:0.1`.
 
-    A kind of option. The value is the sample's one spelling, for records: `t2t:100000000`. Here MB
-    are millions, so that `t2t:100MB` is Tensor2Tensor's `file_byte_budget=1e8`; MiB are what they
-    are elsewhere.
+    A parser of an option. Returns the one spelling that manifests record: `t2t:100000000`. MB are
+    millions, so that `t2t:100MB` is Tensor2Tensor's `file_byte_budget=1e8`; MiB are 2^20.
     """
     if match := _BUDGET.fullmatch(word.strip()):
         unit = (match['unit'] or '').lower().removesuffix('b')
@@ -76,12 +75,12 @@ def vocab_sample(word: str) -> str:
     if (match := _SHARE.fullmatch(word.strip())) and match['digits'].strip('0'):
         return str(UniformShare(f'0.{match["digits"].rstrip("0")}'))
     raise argparse.ArgumentTypeError(
-        f'{shown(word)} is no sample: neither a budget of each file, as t2t:100MB, nor a share of '
+        f'{shown(word)} is not a sample: neither a budget of each file, as t2t:100MB, nor a share of '
         'rows between 0 and 1, as uniform:0.1'
     )
 
 
-def asked_sample(value: str) -> VocabSample:
+def sample_from_option(value: str) -> VocabSample:
     """Returns the sample that a value of `vocab_sample` stands for."""
-    how, _, amount = value.partition(':')
-    return LineBudget(int(amount)) if how == 't2t' else UniformShare(amount)
+    kind, _, amount = value.partition(':')
+    return LineBudget(int(amount)) if kind == 't2t' else UniformShare(amount)

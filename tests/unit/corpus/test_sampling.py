@@ -12,22 +12,21 @@ from hypothesis import strategies as st
 
 from tokcore.corpus.bitext import Bitext
 from tokcore.corpus.corpus import CorpusFile, Split
-from tokcore.corpus.formats import index_range, index_ranges, plan_items, read_blocks
+from tokcore.corpus.formats import Lines, plan_items, read_blocks
 from tokcore.corpus.order_keys import order_keys
-from tokcore.corpus.plain_text import PlainText
 from tokcore.corpus.sampling import (
     LineSample,
-    TakenLines,
+    SampledLines,
     UniformSample,
     count_characters,
-    counted_rows,
-    every_line,
+    every_nth_line,
+    number_blocks,
     number_items,
-    numbered_blocks,
+    rows_to_count,
     sample_file,
     starts_to_number,
 )
-from tokcore.corpus.stats import add_tallies, block_stats
+from tokcore.corpus.stats import add_tallies, stats_of
 from tokcore.corpus.tsv import Tsv
 from tokcore.text.normalizers import T2T_LINES
 
@@ -67,7 +66,8 @@ def split_of(form, files):
 def sampled_split(split, files, budget, item_bytes, sides, limit=SHORT):
     """What is counted of each side, and the sum of the tallies."""
     index = [
-        index_range(split.format, each, files.open) for each in index_ranges(split, item_bytes)
+        split.format.index(each, files.open)
+        for each in split.format.index_ranges(split, item_bytes)
     ]
     items = plan_items(split, index, item_bytes)
     starts = starts_to_number(items)
@@ -77,14 +77,14 @@ def sampled_split(split, files, budget, item_bytes, sides, limit=SHORT):
         for side, file in enumerate(pair)
     }
     numbered = number_items(items, {place: each.first_lines for (place, _), each in found.items()})
-    sample = LineSample({key: each.taken for key, each in found.items()})
+    sample = LineSample({key: each.lines for key, each in found.items()})
     counted = [[] for _ in split.format.sides]
     tallies = []
     for item in numbered:
         blocks = read_blocks(item, files.open, max(1, item_bytes), limit)
-        for block in numbered_blocks(item, blocks):
-            rows = counted_rows(block, (split,), T2T_LINES, sides, sample)
-            tallies.append(block_stats(block, rows.rows, (split,), 'skip').tally)
+        for block in number_blocks(item, blocks):
+            rows = rows_to_count(block, (split,), T2T_LINES, sides, sample)
+            tallies.append(stats_of(block, rows.rows, (split,), 'skip').tally)
             for side, texts in enumerate(rows.sides):
                 counted[side] += map(texts.row, range(len(texts)))
     return counted, add_tallies('train', tallies)
@@ -94,20 +94,20 @@ def as_file(lines, ends):
     return ('\n'.join(lines) + ('\n' if ends else '')).encode()
 
 
-def taken_texts(data: bytes, budget: int) -> list[str]:
+def sampled_texts(data: bytes, budget: int) -> list[str]:
     """The texts that Tensor2Tensor's loop yields, those that have any."""
     lines = data.removesuffix(b'\n').split(b'\n') if data else []
-    to_skip, left, skipped, taken = int(len(data) / budget / 2), budget, 0, []
+    to_skip, left, skipped, selected = int(len(data) / budget / 2), budget, 0, []
     for line in lines:
         if skipped < to_skip:
             skipped += 1
         elif left > 0:
             text = line.decode().replace('\r', '').strip()
-            taken.append(text)
+            selected.append(text)
             left, skipped = left - len(text), 0
         else:
             break
-    return [text for text in taken if text]
+    return [text for text in selected if text]
 
 
 @given(
@@ -121,9 +121,9 @@ def taken_texts(data: bytes, budget: int) -> list[str]:
 def test_lines_of_text_are_those_of_each_file(texts, ends, budget, item_bytes, compressed):
     datas = [as_file(lines, ends) for lines in texts]
     files = Files(datas, compressed)
-    split = split_of(PlainText(), files)
+    split = split_of(Lines(), files)
     [counted], tally = sampled_split(split, files, budget, item_bytes, frozenset({0}))
-    assert counted == [text for data in datas for text in taken_texts(data, budget)]
+    assert counted == [text for data in datas for text in sampled_texts(data, budget)]
     assert tally.examples == len(counted)
     # A file that ends in line feeds has no line behind the last of them.
     assert tally.lines == sum(len(data.removesuffix(b'\n').split(b'\n')) for data in datas if data)
@@ -149,16 +149,16 @@ def test_each_side_of_a_pair_is_sampled_for_itself(pair, budget, item_bytes, com
     split = split_of(Bitext(), files)
     counted, tally = sampled_split(split, files, budget, item_bytes, frozenset(sides))
     for side, data in enumerate(pair):
-        assert counted[side] == taken_texts(data, budget)
+        assert counted[side] == sampled_texts(data, budget)
     texts = [
         [line.replace('\r', '').strip() for line in data.decode().split('\n')[:-1]] for data in pair
     ]
     whole = [number for number, row in enumerate(zip(*texts, strict=True)) if all(row)]
-    taken = set()
+    selected = set()
     for side in sides:
-        found = sample_file(files.files[side], budget, files.open, SHORT).taken
-        taken |= set(list(range(len(texts[0])))[found.among(0, len(texts[0]))])
-    assert tally.examples == len(taken.intersection(whole))
+        found = sample_file(files.files[side], budget, files.open, SHORT).lines
+        selected |= set(list(range(len(texts[0])))[found.among(0, len(texts[0]))])
+    assert tally.examples == len(selected.intersection(whole))
     assert tally.not_sampled == len(whole) - tally.examples
     assert (tally.lines, tally.empty) == (len(texts[0]), len(texts[0]) - len(whole))
 
@@ -180,7 +180,7 @@ def test_lines_that_cannot_be_used_are_left_out_in_and_outside_the_sample():
     data = b'one\n' + long + b'\ntwo\n\xff\nthree\n' + long
     for item_bytes, compressed in itertools.product((1, 7, 1 << 20), (False, True)):
         files = Files([data], compressed)
-        split = split_of(PlainText(), files)
+        split = split_of(Lines(), files)
         # Every second line: a long one, one that is no UTF-8, and a long one.
         [counted], tally = sampled_split(split, files, len(data) // 3, item_bytes, frozenset({0}))
         assert counted == []
@@ -195,7 +195,7 @@ def test_lines_behind_those_that_are_read_over_keep_their_numbers():
     data = b'\n'.join([b'one', long, b'two', b'three', long, b'four', b'five', b'six'])
     for item_bytes, compressed in itertools.product((1, 40, 1 << 20), (False, True)):
         files = Files([data], compressed)
-        split = split_of(PlainText(), files)
+        split = split_of(Lines(), files)
         [counted], _ = sampled_split(split, files, len(data) // 3, item_bytes, frozenset({0}))
         assert counted == ['three', 'four', 'six']
 
@@ -206,10 +206,10 @@ def test_a_sample_of_lines_is_of_lines_over_many_blocks_and_items():
     lines = [b'x' * size for size in dice.integers(0, 300, 20_000)]
     data = b'\n'.join(lines)
     files = Files([data])
-    split = split_of(PlainText(), files)
+    split = split_of(Lines(), files)
     for budget in (len(data), len(data) // 9, len(data) // 300):
         [counted], _ = sampled_split(split, files, budget, 100_000, frozenset({0}))
-        assert counted == taken_texts(data, budget)
+        assert counted == sampled_texts(data, budget)
 
 
 @pytest.mark.parametrize('compressed', [False, True])
@@ -228,13 +228,13 @@ def test_rows_by_order_key_are_the_same_however_they_are_cut(compressed):
         tallies = []
         for item in plan_items(split, (), item_bytes):
             for block in read_blocks(item, files.open, item_bytes):
-                counted = counted_rows(
+                counted = rows_to_count(
                     block, (split,), T2T_LINES, frozenset({0}), UniformSample(threshold)
                 )
                 source, target = counted.sides
                 for row in range(len(counted.rows)):
-                    found[block.file_index, source.row(row), target.row(row)] += 1
-                tallies.append(block_stats(block, counted.rows, (split,), 'stop').tally)
+                    found[block.place, source.row(row), target.row(row)] += 1
+                tallies.append(stats_of(block, counted.rows, (split,), 'stop').tally)
         assert found == expected
         tally = add_tallies('train', tallies)
         assert (tally.lines, tally.examples) == (800, expected.total())
@@ -243,22 +243,22 @@ def test_rows_by_order_key_are_the_same_however_they_are_cut(compressed):
 
 def test_without_a_sample_all_rows_are_counted():
     files = Files([b'one\n\ntwo\n'])
-    split = split_of(PlainText(), files)
+    split = split_of(Lines(), files)
     [item] = plan_items(split)
     [block] = read_blocks(item, files.open)
-    counted = counted_rows(block, (split,), T2T_LINES, frozenset({0}), None)
+    counted = rows_to_count(block, (split,), T2T_LINES, frozenset({0}), None)
     assert [counted.sides[0].row(row) for row in range(2)] == ['one', 'two']
     assert counted.rows.not_sampled == 0
 
 
 def test_files_that_are_not_in_a_sample_of_lines_give_none():
     files = Files([b'one\n', b'two\n'])
-    split = split_of(PlainText(), files)
-    sample = LineSample({(1, 0): TakenLines(1, 1)})
+    split = split_of(Lines(), files)
+    sample = LineSample({(1, 0): SampledLines(1, 1)})
     found = []
     for item in number_items(plan_items(split), {0: [0], 1: [0]}):
-        for block in numbered_blocks(item, read_blocks(item, files.open)):
-            counted = counted_rows(block, (split,), T2T_LINES, frozenset({0}), sample)
+        for block in number_blocks(item, read_blocks(item, files.open)):
+            counted = rows_to_count(block, (split,), T2T_LINES, frozenset({0}), sample)
             found.append((len(counted.sides[0]), counted.rows.not_sampled))
     assert found == [(0, 1), (1, 0)]
 
@@ -280,10 +280,10 @@ def lines_of(data: bytes) -> list[bytes]:
     return data.removesuffix(b'\n').split(b'\n') if data else []
 
 
-def plainly_taken(data: bytes, budget: int, max_line_bytes: int = 1 << 20) -> list[int]:
-    """The numbers of the lines taken; one that is too long or no UTF-8 costs nothing."""
+def plainly_sampled(data: bytes, budget: int, max_line_bytes: int = 1 << 20) -> list[int]:
+    """The numbers of the sampled lines; one that is too long or not UTF-8 costs nothing."""
     to_skip = int(len(data) / budget / 2)
-    left, skipped, taken = budget, 0, []
+    left, skipped, selected = budget, 0, []
     for number, line in enumerate(lines_of(data)):
         if skipped < to_skip:
             skipped += 1
@@ -291,24 +291,24 @@ def plainly_taken(data: bytes, budget: int, max_line_bytes: int = 1 << 20) -> li
         if left <= 0:
             break
         skipped = 0
-        taken.append(number)
+        selected.append(number)
         try:
             text = line.replace(b'\r', b'').decode().strip()
         except UnicodeDecodeError:
             continue
         if len(line) <= max_line_bytes:
             left -= len(text)
-    return taken
+    return selected
 
 
 @given(data=texts(), budget=st.integers(1, 400), compressed=st.booleans())
 @settings(deadline=None)
-def test_lines_are_taken_as_a_loop_over_them_takes_them(data, budget, compressed):
+def test_lines_are_sampled_as_by_a_plain_loop(data, budget, compressed):
     lines = len(lines_of(data))
-    taken = sampled(data, budget, compressed=compressed).taken
-    expected = plainly_taken(data, budget)
-    assert list(range(lines))[taken.among(0, lines)] == expected
-    assert taken.lines == len(expected)
+    selected = sampled(data, budget, compressed=compressed).lines
+    expected = plainly_sampled(data, budget)
+    assert list(range(lines))[selected.among(0, lines)] == expected
+    assert selected.count == len(expected)
 
 
 @given(
@@ -322,49 +322,49 @@ def test_lines_are_taken_as_a_loop_over_them_takes_them(data, budget, compressed
 def test_lines_that_cannot_be_used_keep_their_numbers_and_cost_nothing(parts, budget, limit):
     data = b''.join(parts)
     lines = len(lines_of(data))
-    taken = sampled(data, budget, limit).taken
-    assert list(range(lines))[taken.among(0, lines)] == plainly_taken(data, budget, limit)
+    selected = sampled(data, budget, limit).lines
+    assert list(range(lines))[selected.among(0, lines)] == plainly_sampled(data, budget, limit)
 
 
 def test_a_line_that_is_read_over_keeps_its_number_and_costs_nothing():
     long = b'x' * (3 << 20)
     data = b'\n'.join([b'one', long, b'two', long, b'three', b'four', b'five', long])
-    # Of 9 MiB every second line is taken, three of them too long and one with four characters.
+    # Of 9 MiB every second line is sampled, three of them too long and one with four characters.
     begins = [data.index(line) for line in (b'two', b'three', b'four', b'five')]
     found = sampled(data, len(data) // 3, max_line_bytes=1 << 20, starts=begins)
-    assert found.taken == TakenLines(2, 4)
+    assert found.lines == SampledLines(2, 4)
     assert found.first_lines == (2, 4, 5, 6)
-    # Each is taken while a character of the budget is left.
+    # Each is sampled while a character of the budget is left.
     found = sampled(b'ab\n' * 3 + long, 3 << 20, max_line_bytes=1 << 20)
-    assert found.taken == TakenLines(1, 4)
+    assert found.lines == SampledLines(1, 4)
 
 
 def test_a_line_of_the_longest_that_is_read_costs_what_it_has():
-    assert sampled(b'four\n' * 9, 100, max_line_bytes=4).taken == TakenLines(1, 9)
-    assert sampled(b'four\n' * 9, 30, max_line_bytes=4).taken == TakenLines(1, 8)
-    assert sampled(b'four\n' * 9, 30, max_line_bytes=3).taken == TakenLines(1, 9)
+    assert sampled(b'four\n' * 9, 100, max_line_bytes=4).lines == SampledLines(1, 9)
+    assert sampled(b'four\n' * 9, 30, max_line_bytes=4).lines == SampledLines(1, 8)
+    assert sampled(b'four\n' * 9, 30, max_line_bytes=3).lines == SampledLines(1, 9)
 
 
 @pytest.mark.parametrize(
     ('budget', 'numbers'),
     [(2501, range(626)), (2500, range(1, 1000, 2)), (1000, range(2, 752, 3)), (1, range(0))],
 )
-def test_tensor2tensors_rounding_takes_the_head_or_every_so_manieth_line(budget, numbers):
+def test_tensor2tensors_rounding_takes_the_head_or_every_nth_line(budget, numbers):
     """Of 1,000 lines of five bytes, as the original was seen to do."""
-    taken = sampled(b'abcd\n' * 1000, budget).taken
-    assert list(range(1000))[taken.among(0, 1000)] == list(numbers)
+    selected = sampled(b'abcd\n' * 1000, budget).lines
+    assert list(range(1000))[selected.among(0, 1000)] == list(numbers)
 
 
 def test_a_file_without_lines_has_none_to_take():
-    assert sampled(b'', 10).taken == TakenLines(1, 0)
-    assert sampled(b'', 10, compressed=True).taken == TakenLines(1, 0)
+    assert sampled(b'', 10).lines == SampledLines(1, 0)
+    assert sampled(b'', 10, compressed=True).lines == SampledLines(1, 0)
 
 
 @given(st.integers(1, 9), st.integers(0, 9), st.integers(0, 40), st.integers(0, 40))
-def test_those_taken_are_found_among_the_lines_from_any_on(period, lines, first, count):
-    taken = set(range(period - 1, period * lines, period))
-    found = list(range(first, first + count))[TakenLines(period, lines).among(first, count)]
-    assert found == [number for number in range(first, first + count) if number in taken]
+def test_sampled_lines_are_found_among_the_lines_from_any_on(period, lines, first, count):
+    selected = set(range(period - 1, period * lines, period))
+    found = list(range(first, first + count))[SampledLines(period, lines).among(first, count)]
+    assert found == [number for number in range(first, first + count) if number in selected]
 
 
 @given(data=texts(), budget=st.integers(1, 400), step=st.integers(1, 50))
@@ -373,7 +373,7 @@ def test_it_tells_which_line_begins_first_from_a_byte_on(data, budget, step):
     starts = range(step, len(data), step)
     found = sampled(data, budget, starts=starts)
     begins = np.cumsum([0, *(len(line) + 1 for line in lines_of(data))])[:-1]
-    behind = found.taken.period * found.taken.lines
+    behind = found.lines.period * found.lines.count
     for start, number in zip(starts, found.first_lines, strict=True):
         expected = int(np.searchsorted(begins, start))
         assert number == expected or (number >= behind and expected >= behind)
@@ -385,9 +385,9 @@ def test_it_tells_which_line_begins_first_from_a_byte_on(data, budget, step):
     period=st.integers(1, 9),
 )
 @settings(deadline=None)
-def test_every_so_manieth_line_is_found(data, first, period):
+def test_every_nth_line_is_found(data, first, period):
     lines = lines_of(data)
-    number, starts, ends = every_line(np.frombuffer(data, np.uint8), first, period)
+    number, starts, ends = every_nth_line(np.frombuffer(data, np.uint8), first, period)
     assert number == len(lines)
     assert [data[start:end] for start, end in zip(starts, ends)] == lines[first::period]
 

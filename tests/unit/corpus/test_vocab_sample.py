@@ -4,7 +4,7 @@ import argparse
 
 import pytest
 
-from tokcore.corpus.vocab_sample import LineBudget, UniformShare, asked_sample, vocab_sample
+from tokcore.corpus.vocab_sample import LineBudget, UniformShare, sample_from_option, vocab_sample
 
 
 @pytest.mark.parametrize(
@@ -24,7 +24,7 @@ from tokcore.corpus.vocab_sample import LineBudget, UniformShare, asked_sample, 
 def test_a_budget_is_a_number_of_bytes_and_its_mb_are_millions(typed, size):
     recorded = vocab_sample(typed)
     assert recorded == f't2t:{size}'
-    assert asked_sample(recorded) == LineBudget(size)
+    assert sample_from_option(recorded) == LineBudget(size)
     assert vocab_sample(recorded) == recorded
 
 
@@ -39,8 +39,8 @@ def test_a_budget_is_a_number_of_bytes_and_its_mb_are_millions(typed, size):
 def test_a_share_is_a_decimal_and_exact(typed, share, threshold):
     recorded = vocab_sample(typed)
     assert recorded == f'uniform:{share}'
-    assert asked_sample(recorded) == UniformShare(share)
-    assert asked_sample(recorded).threshold == threshold
+    assert sample_from_option(recorded) == UniformShare(share)
+    assert sample_from_option(recorded).threshold == threshold
 
 
 @pytest.mark.parametrize(

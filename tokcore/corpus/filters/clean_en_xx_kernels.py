@@ -44,7 +44,7 @@ def clean_pairs(english: Side, other: Side) -> tuple[Side, Side, np.ndarray, np.
         rows: int64[cleaned pairs], the number of the pair that each was made from.
         is_kept: bool[cleaned pairs]; False only for sentences of a pair that was split.
     """
-    passed = np.flatnonzero(_failed_tests(english) == 0)
+    passed = np.flatnonzero(failed_tests(english) == 0)
     english, other = english.take(passed), other.take(passed)
     counts = _sentence_counts(english, True)
     is_aligned = counts == _sentence_counts(other, False)
@@ -55,20 +55,20 @@ def clean_pairs(english: Side, other: Side) -> tuple[Side, Side, np.ndarray, np.
     english, other = _split(english, counts, True), _split(other, counts, False)
     is_sentence = np.repeat(counts > 1, counts)
     is_kept = np.ones(len(english), bool)
-    is_kept[is_sentence] = _failed_tests(english.take(is_sentence)) == 0
+    is_kept[is_sentence] = failed_tests(english.take(is_sentence)) == 0
     return english, other, np.repeat(rows, counts), is_kept
 
 
-def _failed_tests(english: Side) -> np.ndarray:
+def failed_tests(english: Side) -> np.ndarray:
     """Returns uint8[rows]: the number, from 1, of the first test that a row fails, else 0."""
     tests = np.empty(len(english), np.uint8)
-    first_tests(*english.arrays(), _english_classes(), tests)
+    first_tests(*english.arrays(), english_classes(), tests)
     return tests
 
 
 def _sentence_counts(side: Side, is_english: bool) -> np.ndarray:
     counts = np.empty(len(side), np.int64)
-    count_sentences(*side.arrays(), is_english, _english_classes(), counts)
+    count_sentences(*side.arrays(), is_english, english_classes(), counts)
     return counts
 
 
@@ -78,7 +78,7 @@ def _split(side: Side, counts: np.ndarray, is_english: bool) -> Side:
     is_sentence = np.repeat(counts > 1, counts)
     size = int(np.count_nonzero(is_sentence))
     sentences = np.empty(size, np.int64), np.empty(size, np.int64)
-    split_sentences(text, tuple(rows), is_english, _english_classes(), sentences)
+    split_sentences(text, tuple(rows), is_english, english_classes(), sentences)
     starts, ends = np.repeat(side.starts, counts), np.repeat(side.ends, counts)
     starts[is_sentence], ends[is_sentence] = sentences
     return Side(side.text, starts, ends)
@@ -88,7 +88,7 @@ def _split(side: Side, counts: np.ndarray, is_english: bool) -> Side:
 def count_sentences(text, starts, ends, is_english, classes, counts):
     """Fills in the number of sentences of each row, at least 1.
 
-    `text` is uint8[...] with rows of valid UTF-8, `classes` is of `_english_classes`, `counts` is
+    `text` is uint8[...] with rows of valid UTF-8, `classes` is of `english_classes`, `counts` is
     int64[rows].
     """
     for row in range(len(starts)):
@@ -160,7 +160,7 @@ def _ends_sentence(text, matched, mark, is_english, classes):
 
 
 @functools.cache
-def _english_classes() -> np.ndarray:
+def english_classes() -> np.ndarray:
     r"""Returns uint8[0x110000], the classes of characters as bits.
 
     `WORD` is a regular expression's `\w`, by this Python's tables, and `CUT` the characters at which
@@ -187,10 +187,10 @@ def first_tests(text, starts, ends, classes, tests):
     for row in range(len(starts)):
         start, end = starts[row], ends[row]
         # Most rows that fail do so here, where a few bytes decide.
-        failed = _test_ends(text, start, end, classes)
+        failed = check_ends(text, start, end, classes)
         if not failed:
-            failed = _test_beginning(text, start, end, classes)
-            failed |= _test_whole(text, start, end, classes)
+            failed = check_beginning(text, start, end, classes)
+            failed |= check_whole(text, start, end, classes)
         tests[row] = trailing_zeros(np.uint64(failed)) + 1 if failed else 0
 
 
@@ -210,7 +210,7 @@ def character_before(text, start, place):
 
 
 @kernel_without_allocation
-def _test_ends(text, start, end, classes):
+def check_ends(text, start, end, classes):
     """Returns the bits of the failed tests of the two ends of a text: the first two."""
     failed = _START | _END
     if start == end:
@@ -254,7 +254,7 @@ def _byte_run_end(text, place, end, lowest, highest):
 
 
 @kernel_without_allocation
-def _test_beginning(text, start, end, classes):
+def check_beginning(text, start, end, classes):
     """Returns the bits of the failed tests for labels, copyright, cities and underscores."""
     failed = 0
     if _has_label(text, start, end, classes):
@@ -314,7 +314,7 @@ def _is_city(text, place, end, classes):
 
 
 @kernel_without_allocation
-def _test_whole(text, start, end, classes):
+def check_whole(text, start, end, classes):
     """Returns the bits of the failed tests for digits, quotes, marks and parentheses."""
     failed = 0
     # Ends of the last digit, of the last quote of any kind, of the last double quote.
