@@ -7,9 +7,9 @@ import dataclasses
 import numpy as np
 
 from tokcore.corpus.corpus import MAX_LINE_BYTES, BlockText, Rows
-from tokcore.corpus.field_columns import kept_columns, side_array
-from tokcore.corpus.fields import KeptField
-from tokcore.corpus.line_rows import bad_line, lines_of, taken_lines
+from tokcore.corpus.field_columns import extra_features, side_array
+from tokcore.corpus.fields import ExtraField
+from tokcore.corpus.line_rows import line_reject, lines_of, select_lines
 from tokcore.text.normalizers import T2T_LINES
 from tokcore.text.rows import Normalizer
 
@@ -19,7 +19,7 @@ _LABELS = 1
 def labelled_rows(
     text: BlockText,
     labels: BlockText,
-    field: KeptField,
+    field: ExtraField,
     normalizer: Normalizer,
     max_line_bytes: int = MAX_LINE_BYTES,
 ) -> Rows:
@@ -40,7 +40,7 @@ def labelled_rows(
     is_kept = texts.side.ends > texts.side.starts
     is_kept[list(bad)] = False
     rows = np.flatnonzero(is_kept)
-    columns, unfit = kept_columns([side_array(names.side.take(rows))], [field])
+    columns, unfit = extra_features([side_array(names.side.take(rows))], [field])
     reasons = {int(rows[row]): reason for row, reason in unfit.items()}
     fits = np.ones(len(rows), bool)
     fits[list(unfit)] = False
@@ -48,8 +48,10 @@ def labelled_rows(
     rejects = (
         files[_LABELS].reject(line, reasons[line], _LABELS)
         if line in reasons
-        else bad_line(files, damages, line)
+        else line_reject(files, damages, line)
         for line in sorted({*reasons, *bad})
     )
-    with_text = taken_lines(files[0], is_kept, [texts.side], rejects)
-    return dataclasses.replace(with_text, kept=tuple(column.taken(fits) for column in columns))
+    with_text = select_lines(files[0], is_kept, [texts.side], rejects)
+    return dataclasses.replace(
+        with_text, extra_features=tuple(column.select(fits) for column in columns)
+    )

@@ -105,7 +105,7 @@ class UniformSample(RowSample):
         self, block: Block, splits: Sequence[Split], normalizer: Normalizer, sides: frozenset[int]
     ) -> RowsToCount:
         rows = select_rows(block, splits, normalizer)
-        keys = order_keys(block.place, rows.identities, _SEED)
+        keys = order_keys(block.file_index, rows.identities, _SEED)
         rows = _sampled(rows, keys < np.uint64(self.threshold))
         return RowsToCount(rows, rows.sides)
 
@@ -136,7 +136,7 @@ class LineSample(RowSample):
     its pair is empty or cannot be used, and whatever filters make of the row.
 
     Attributes:
-        lines: by place and side; other files have no sampled lines.
+        lines: by file index and side; other files have no sampled lines.
     """
 
     lines: Mapping[tuple[int, int], SampledLines]
@@ -149,7 +149,7 @@ class LineSample(RowSample):
         texts = []
         is_sampled = np.zeros(rows.lines, bool)
         for side, lines in enumerate(block_lines):
-            sampled = self.lines.get((block.place, side), SampledLines(1, 0))
+            sampled = self.lines.get((block.file_index, side), SampledLines(1, 0))
             numbers = sampled.among(block.first_line, len(lines))
             text = normalizer.apply(lines.take(numbers)).side
             texts.append(text.take(text.ends > text.starts))
@@ -172,7 +172,7 @@ def _lines(data: bytes, max_line_bytes: int) -> Side:
 def _sampled(rows: Rows, is_sampled: np.ndarray) -> Rows:
     """Returns the rows for which `is_sampled`, bool[rows], is True; the others are counted."""
     numbers = np.flatnonzero(is_sampled)
-    return dataclasses.replace(rows.at(numbers), not_sampled=len(rows) - len(numbers))
+    return dataclasses.replace(rows.select(numbers), not_sampled=len(rows) - len(numbers))
 
 
 @dataclass(frozen=True)
@@ -269,14 +269,14 @@ def _characters_of_sampled(
 
 
 def starts_to_number(items: Sequence[WorkItem]) -> dict[int, list[int]]:
-    """Returns, by place, the offsets of items whose first line number must be found.
+    """Returns, by file index, the offsets of items whose first line number must be found.
 
     Items that tell their lines, or are a whole file, need none.
     """
     starts: dict[int, list[int]] = {}
     for item in items:
         if _is_cut_by_bytes(item):
-            starts.setdefault(item.place, []).append(item.ranges[0].start)
+            starts.setdefault(item.file_index, []).append(item.ranges[0].start)
     return starts
 
 
@@ -287,17 +287,17 @@ def number_items(
 
     Args:
         items: all items of their files, in order.
-        first_lines: by place, a number for each offset of `starts_to_number`.
+        first_lines: by file index, a number for each offset of `starts_to_number`.
     """
-    left = {place: iter(numbers) for place, numbers in first_lines.items()}
-    next_lines: dict[int, int] = {}  # by place, the line after the last item
+    left = {index: iter(numbers) for index, numbers in first_lines.items()}
+    next_lines: dict[int, int] = {}  # by file index, the line after the last item
     numbered = []
     for item in items:
         if _is_cut_by_bytes(item):
-            first = next(left[item.place])
+            first = next(left[item.file_index])
         else:
-            first = next_lines.get(item.place, 0)
-            next_lines[item.place] = first + (item.ranges[0].lines or 0)
+            first = next_lines.get(item.file_index, 0)
+            next_lines[item.file_index] = first + (item.ranges[0].lines or 0)
         numbered.append(dataclasses.replace(item, first_line=first))
     return numbered
 
@@ -315,7 +315,7 @@ def number_blocks(item: WorkItem, blocks: Iterator[Block]) -> Iterator[Block]:
 
 def _is_cut_by_bytes(item: WorkItem) -> bool:
     text_range = item.ranges[0]
-    is_whole = text_range.file.is_stream and not text_range.of_text
+    is_whole = text_range.file.is_stream and not text_range.decompressed
     return text_range.lines is None and not is_whole
 
 

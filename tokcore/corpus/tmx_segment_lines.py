@@ -57,7 +57,9 @@ def read_segment_lines(
 
 
 def _block(item: WorkItem, offset: int, data: bytes, max_line_bytes: int) -> Block:
-    return Block(item.split, item.format, item.place, (BlockText(offset, data),), max_line_bytes)
+    return Block(
+        item.split, item.format, item.file_index, (BlockText(offset, data),), max_line_bytes
+    )
 
 
 def _find_segments(data: bytes) -> tuple[np.ndarray, np.ndarray]:

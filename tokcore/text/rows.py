@@ -67,10 +67,6 @@ class Side:
     def __len__(self) -> int:
         return len(self.starts)
 
-    def take(self, rows: np.ndarray | slice) -> Side:
-        """Returns some of the rows: int64 numbers, a bool mask or a slice. The text is shared."""
-        return Side(self.text, self.starts[rows], self.ends[rows])
-
     def row(self, index: int) -> str:
         """Returns the text of one row."""
         return self.text[self.starts[index] : self.ends[index]].tobytes().decode()

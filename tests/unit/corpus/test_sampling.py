@@ -26,7 +26,7 @@ from tokcore.corpus.sampling import (
     sample_file,
     starts_to_number,
 )
-from tokcore.corpus.stats import add_tallies, stats_of
+from tokcore.corpus.stats import add_tallies, block_stats
 from tokcore.corpus.tsv import Tsv
 from tokcore.text.normalizers import T2T_LINES
 
@@ -84,7 +84,7 @@ def sampled_split(split, files, budget, item_bytes, sides, limit=SHORT):
         blocks = read_blocks(item, files.open, max(1, item_bytes), limit)
         for block in number_blocks(item, blocks):
             rows = rows_to_count(block, (split,), T2T_LINES, sides, sample)
-            tallies.append(stats_of(block, rows.rows, (split,), 'skip').tally)
+            tallies.append(block_stats(block, rows.rows, (split,), 'skip').tally)
             for side, texts in enumerate(rows.sides):
                 counted[side] += map(texts.row, range(len(texts)))
     return counted, add_tallies('train', tallies)
@@ -233,8 +233,8 @@ def test_rows_by_order_key_are_the_same_however_they_are_cut(compressed):
                 )
                 source, target = counted.sides
                 for row in range(len(counted.rows)):
-                    found[block.place, source.row(row), target.row(row)] += 1
-                tallies.append(stats_of(block, counted.rows, (split,), 'stop').tally)
+                    found[block.file_index, source.row(row), target.row(row)] += 1
+                tallies.append(block_stats(block, counted.rows, (split,), 'stop').tally)
         assert found == expected
         tally = add_tallies('train', tallies)
         assert (tally.lines, tally.examples) == (800, expected.total())

@@ -22,7 +22,6 @@ from tokcore.counts.tables import merge_tables
 from tokcore.counts.token_table import TokenTable
 from tokcore.kernels.bytes import GOLDEN_RATIO, MIXER, hash_bytes
 from tokcore.text.normalizers import T2T_LINES
-from tokcore.text.rewriting import prepend
 from tokcore.text.t2t import T2TPreTokenizer
 
 _LARGEST = 2**63 - 1
@@ -69,7 +68,7 @@ def test_tokens_of_lines_are_counted(text):
 @given(texts, st.text(valid_characters, max_size=3))
 def test_a_prefix_may_begin_and_end_a_row_with_a_space(text, prefix):
     (side,) = text_rows(text.encode(), 0, T2T_LINES).sides
-    side = prepend(side, prefix)
+    side = side.with_prefix(prefix)
     accumulator = TokenAccumulator()
     accumulator.add_rows(side.text, side.starts, side.ends, T2TPreTokenizer())
     expected = Counter(token for i in range(len(side)) for token in plain_tokens(side.row(i)))

@@ -40,12 +40,12 @@ def select_rows(block: Block, splits: Sequence[Split], normalizer: Normalizer) -
         InputError: a user's filter fails.
     """
     rows = block_rows(block, normalizer)
-    split = split_of(splits, block.split, block.place)
+    split = split_of(splits, block.split, block.file_index)
     if split is None:
         return rows
     end = None
-    if split.end is not None and block.place >= split.end[0]:
-        end = split.end[1] if block.place == split.end[0] else 0
+    if split.end is not None and block.file_index >= split.end[0]:
+        end = split.end[1] if block.file_index == split.end[0] else 0
         # The end may be between rows made from one row, which then must be filtered.
         rows = _rows_before(rows, -(-end // _identity_step(split)))
     if not split.filters:
@@ -57,12 +57,12 @@ def select_rows(block: Block, splits: Sequence[Split], normalizer: Normalizer) -
 def find_end(
     blocks: Iterable[Block], split: Split, normalizer: Normalizer
 ) -> tuple[int, int] | None:
-    """Returns the place and identity just after the last row of a dataset with a limit.
+    """Returns the file index and identity just after the last row of a dataset with a limit.
 
     None if the dataset has no more rows than that.
 
     Args:
-        blocks: of the dataset, in the order of places and rows; read only as far as needed.
+        blocks: of the dataset, in the order of files and rows; read only as far as needed.
         split: the dataset; `max_examples` counts the rows that its filters keep.
         normalizer: turns rows into text.
 
@@ -75,7 +75,7 @@ def find_end(
         if split.filters:
             rows = _filter_rows(rows, split, block, normalizer)
         if len(rows) >= left:
-            return block.place, int(rows.identities[left - 1]) + 1
+            return block.file_index, int(rows.identities[left - 1]) + 1
         left -= len(rows)
     return None
 
@@ -83,7 +83,9 @@ def find_end(
 def _pieces_before(rows: Rows, end: int) -> Rows:
     """Returns the rows whose identities are below `end`."""
     count = int(np.searchsorted(rows.identities, end))
-    return dataclasses.replace(rows.at(slice(count)), beyond=rows.beyond + len(rows) - count)
+    return dataclasses.replace(
+        rows.select(slice(count)), beyond_max_examples=rows.beyond_max_examples + len(rows) - count
+    )
 
 
 def _rows_before(rows: Rows, end: int) -> Rows:
@@ -94,9 +96,9 @@ def _rows_before(rows: Rows, end: int) -> Rows:
     count = int(np.searchsorted(rows.offsets, end))
     rejects = tuple(reject for reject in rows.rejects if reject.side or reject.offset < end)
     return dataclasses.replace(
-        rows.at(slice(count)),
+        rows.select(slice(count)),
         rejects=rejects,
-        beyond=len(rows) - count + len(rows.rejects) - len(rejects),
+        beyond_max_examples=len(rows) - count + len(rows.rejects) - len(rejects),
     )
 
 
@@ -130,8 +132,8 @@ def _filter_rows(rows: Rows, split: Split, block: Block, normalizer: Normalizer)
         InputError: a user's function fails, makes more than a worker can hold, or makes more rows
             from one than can be told apart.
     """
-    place = block.place
-    limits = RowLimits(block.max_line_bytes, block.format.barred)
+    file_index = block.file_index
+    limits = RowLimits(block.max_line_bytes, block.format.forbidden_characters)
     now = _Progress(rows.sides, np.arange(len(rows)))
     dropped_by: collections.Counter[str] = collections.Counter()
     added = 0
@@ -141,7 +143,7 @@ def _filter_rows(rows: Rows, split: Split, block: Block, normalizer: Normalizer)
         try:
             result = row_filter.with_limits(limits).apply(now.sides)
         except RowError as error:
-            where = _describe_row(rows, now.sources[error.row], split, place)
+            where = _describe_row(rows, now.sources[error.row], split, file_index)
             raise InputError(f'{where}: {error}') from error
         sides = _normalize_changed(now.sides, result, normalizer)
         stays = np.ones(len(result.rows), bool) if result.is_kept is None else result.is_kept
@@ -164,7 +166,7 @@ def _filter_rows(rows: Rows, split: Split, block: Block, normalizer: Normalizer)
         rows,
         sides=now.sides,
         line_starts=rows.line_starts[now.sources],
-        kept=tuple(column.taken(now.sources) for column in rows.kept),
+        extra_features=tuple(column.select(now.sources) for column in rows.extra_features),
         filtered={name: count for name, count in sorted(dropped_by.items()) if count},
         added=added,
         rejects=(*rows.rejects, *sorted(rejects, key=lambda reject: reject.offset)),
@@ -173,11 +175,13 @@ def _filter_rows(rows: Rows, split: Split, block: Block, normalizer: Normalizer)
     if not _makes_several(split):
         return filtered
     first = block.texts[0]
-    pieces = _identities(rows, now.sources, split, place, first.offset + len(first.data))
-    return dataclasses.replace(filtered, pieces=pieces)
+    identities = _identities(rows, now.sources, split, file_index, first.offset + len(first.data))
+    return dataclasses.replace(filtered, assigned_identities=identities)
 
 
-def _identities(rows: Rows, sources: np.ndarray, split: Split, place: int, end: int) -> np.ndarray:
+def _identities(
+    rows: Rows, sources: np.ndarray, split: Split, file_index: int, end: int
+) -> np.ndarray:
     """Returns an identity for each row made from `rows`, whose text ends at `end`.
 
     As int64[…], ascending.
@@ -192,7 +196,7 @@ def _identities(rows: Rows, sources: np.ndarray, split: Split, place: int, end: 
         room = np.full(len(offsets), step)
         if len(offsets) and offsets[-1] >= MOST_NUMBERS:
             raise InputError(
-                f'{_describe_row(rows, -1, split, place)} is beyond the {MOST_NUMBERS} rows that a '
+                f'{_describe_row(rows, -1, split, file_index)} is beyond the {MOST_NUMBERS} rows that a '
                 'file may have with a filter that makes several of one; split the file'
             )
     too_many = np.flatnonzero(numbers >= room[sources])
@@ -200,16 +204,16 @@ def _identities(rows: Rows, sources: np.ndarray, split: Split, place: int, end: 
         row = sources[too_many[0]]
         count = np.count_nonzero(sources == row)
         raise InputError(
-            f'{_describe_row(rows, row, split, place)}: filters made {count} rows of it, and there '
+            f'{_describe_row(rows, row, split, file_index)}: filters made {count} rows of it, and there '
             f'can be {room[row]} at most; let the filter make fewer, or cut the text before'
         )
     return offsets[sources] * step + numbers
 
 
-def _describe_row(rows: Rows, row: int, split: Split, place: int) -> str:
+def _describe_row(rows: Rows, row: int, split: Split, file_index: int) -> str:
     by_number = split.format.identity == 'row'
     what = 'row' if by_number else 'the line that starts at byte'
-    return f'{split.files_at(place)[0].path}: {what} {int(rows.offsets[row])}'
+    return f'{split.files_at(file_index)[0].path}: {what} {int(rows.offsets[row])}'
 
 
 def _normalize_changed(

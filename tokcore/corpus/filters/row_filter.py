@@ -25,11 +25,11 @@ class RowLimits:
 
     Attributes:
         most_bytes: the most that may be made from one row, on each side.
-        barred: ASCII characters that no row of the format can have.
+        forbidden_characters: ASCII characters that no row of the format can have.
     """
 
     most_bytes: int = MAX_LINE_BYTES
-    barred: str = ''
+    forbidden_characters: str = ''
 
 
 @dataclass(frozen=True)

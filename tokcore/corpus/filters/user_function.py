@@ -175,7 +175,7 @@ class UserFunction(RowFilter):
     def _checked_size(self, text: str) -> int:
         if len(text) > self.limits.most_bytes:
             return len(text)  # at least as many bytes; no need to encode it
-        for character in self.limits.barred:
+        for character in self.limits.forbidden_characters:
             if character in text:
                 raise _UnfitError(
                     FILTER_NO_ROW,

@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 from tokcore.corpus.corpus import CorpusFile, FilterSpec, Split
 from tokcore.corpus.filters import applying, registry
 from tokcore.corpus.filters.applying import find_end, select_rows
-from tokcore.corpus.filters.registry import asked_filters
-from tokcore.corpus.filters.user_function import UsersFunction
-from tokcore.corpus.formats import index_range, index_ranges, plan_items, read_blocks
+from tokcore.corpus.filters.registry import filter_specs
+from tokcore.corpus.filters.user_function import UserFunction
+from tokcore.corpus.formats import index_ranges, plan_items, read_blocks
 from tokcore.corpus.jsonl import JsonLines
 from tokcore.corpus.order_keys import OFFSET_BITS, order_keys
 from tokcore.corpus.parquet import Parquet
@@ -49,11 +49,11 @@ def own(monkeypatch):
         'own:empty': lambda source, target: [('', target), (source, '  '), (source, target)],
     }
     monkeypatch.setattr(
-        UsersFunction, 'imported', classmethod(lambda cls, name, hint: cls(name, functions[name]))
+        UserFunction, 'load', classmethod(lambda cls, name, hint: cls(name, functions[name]))
     )
-    registry.made_filters.cache_clear()
+    registry.load_filters.cache_clear()
     yield
-    registry.made_filters.cache_clear()
+    registry.load_filters.cache_clear()
 
 
 def as_tsv(pairs):
@@ -89,7 +89,7 @@ class Taken:
 
 def split_of(form, data, specs, **more):
     file = CorpusFile('corpus', 'corpus', len(data), False)
-    return Split('train', form, ((file,),), filters=asked_filters(specs), **more)
+    return Split('train', form, ((file,),), filters=filter_specs(specs), **more)
 
 
 def taken(
@@ -102,7 +102,7 @@ def taken(
     def open_binary(path):
         return io.BytesIO(data)
 
-    index = [index_range(form, part, open_binary) for part in index_ranges(split, item_bytes)]
+    index = [form.index(part, open_binary) for part in index_ranges(split, item_bytes)]
     items = plan_items(split, index, item_bytes)
     blocks = [each for item in items for each in read_blocks(item, open_binary, item_bytes)]
     if max_examples is not None:
@@ -142,7 +142,7 @@ PAIRS = st.lists(
 def test_rows_are_what_comes_of_one_after_the_other_however_files_are_cut(
     pairs, as_form, cut, limit
 ):
-    registry.made_filters.cache_clear()
+    registry.load_filters.cache_clear()
     form, data = as_form(pairs)
     expected, dropped, empty, added = [], {}, 0, 0
     for number, pair in enumerate(pairs):

@@ -9,11 +9,11 @@ import pytest
 from tokcore.corpus.corpus import FilterSpec
 from tokcore.corpus.filters import registry
 from tokcore.corpus.filters.registry import (
-    asked_filters,
     filter_forms,
     filter_list,
     filter_names,
-    made_filters,
+    filter_specs,
+    load_filters,
     make_filter,
 )
 from tokcore.corpus.filters.row_filter import RowFilter
@@ -57,7 +57,7 @@ REFUSED = {
     'length:1:2:3': 'two lengths',
     'length:1:2:words': 'two lengths',
     'length:9:3': '9 is more than 3',
-    'length:-1:3': "'-1' is no whole number from 0 to 2^31 - 1",
+    'length:-1:3': "'-1' is not a whole number from 0 to 2^31 - 1",
     'length:1:4294967296': 'no whole number from 0 to 2^31 - 1',
     'length:1:٣': 'no whole number',
     'ratio:0.9': 'no ratio from 1 to 1,000',
@@ -90,19 +90,19 @@ def test_what_cannot_be_meant_is_refused_with_what_may_have_been(spec):
 
 
 def test_filters_cross_process_borders_as_words_and_are_made_once():
-    asked = asked_filters(['length:1:5', 'script:Latn:0.5'])
+    asked = filter_specs(['length:1:5', 'script:Latn:0.5'])
     assert [each.spec for each in asked] == ['length:1:5', 'script:Latn:0.5']
     assert asked[0].stamp == '' != asked[1].stamp
     crossed = pickle.loads(pickle.dumps(asked))
     assert crossed == asked
-    assert made_filters(crossed) is made_filters(asked)
+    assert load_filters(crossed) is load_filters(asked)
 
 
 def test_a_worker_whose_tables_are_others_refuses_them():
     with pytest.raises(
         InputError, match=r'letters \w+\) than where the job was begun \(letters 0\)'
     ):
-        made_filters((FilterSpec('script:Latn:0.5', 'letters 0'),))
+        load_filters((FilterSpec('script:Latn:0.5', 'letters 0'),))
 
 
 def test_no_filter_is_imported_before_it_is_made():
