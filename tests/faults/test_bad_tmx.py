@@ -12,7 +12,7 @@ from dataset_files import lines_of
 from jobs import refuse, succeed, write
 
 from tokcore.corpus.corpus import CorpusFile, Split
-from tokcore.corpus.formats import block_rows, plan_items, read_blocks
+from tokcore.corpus.formats import plan_items
 from tokcore.corpus.tmx import Tmx
 from tokcore.errors import InputError
 from tokcore.text.normalizers import T2T_LINES
@@ -41,8 +41,8 @@ def rows_of(data, pieces=1 << 20):
     file = CorpusFile('x.tmx', 'x.tmx', len(data), False)
     split = Split('train', Tmx(('en', 'zh')), ((file,),))
     [item] = plan_items(split)
-    blocks = read_blocks(item, lambda _: io.BytesIO(data), pieces, 1 << 20)
-    return sum(len(block_rows(block, T2T_LINES)) for block in blocks)
+    blocks = item.format.read(item, lambda _: io.BytesIO(data), pieces, 1 << 20)
+    return sum(len(item.format.rows(block, T2T_LINES)) for block in blocks)
 
 
 def test_a_document_type_that_names_a_dtd_is_read_and_nothing_is_fetched(tmp_path):
@@ -61,8 +61,8 @@ def test_a_document_type_that_names_a_dtd_is_read_and_nothing_is_fetched(tmp_pat
         ('<!DOCTYPE tmx [<!ENTITY % x SYSTEM "x">%x;]><tmx/>', 'declarations in its document type'),
         (whole('a &eacute; b'), "'&eacute;'"),
         ('<?xml version="1.0" encoding="ISO-8859-1"?><tmx/>', 'is declared to be ISO-8859-1'),
-        ('<?xml version="1.0" encoding="utf-16"?><tmx/>', 'is no well-formed XML'),
-        ('no XML at all\n', 'is no well-formed XML'),
+        ('<?xml version="1.0" encoding="utf-16"?><tmx/>', 'is not well-formed XML'),
+        ('no XML at all\n', 'is not well-formed XML'),
         ('<html><body/></html>', 'is XML of <html> and not of <tmx>'),
         ('<tmx><tu></tmx>', 'mismatched tag at byte 11'),
         ('<tmx><tu a="1" a="2"/></tmx>', 'duplicate attribute'),
@@ -150,16 +150,24 @@ def test_what_expat_refuses_is_refused_and_all_else_has_rows():
     assert {None, 2, 3} <= outcomes
 
 
-@pytest.mark.parametrize('unclosed', ['<!--', '<a b="', '<![CDATA[', '<?x '])
-def test_markup_without_an_end_does_not_fill_memory(unclosed):
+@pytest.mark.parametrize(
+    ('unclosed', 'message'),
+    [
+        ('<!--', 'has no end within'),
+        ('<a b="', 'has no end within'),
+        ('<![CDATA[', 'unclosed CDATA section'),  # only known at the end of the file
+        ('<?x ', 'has no end within'),
+    ],
+)
+def test_markup_without_an_end_does_not_fill_memory(unclosed, message):
     size = 24 << 20
     data = f'<tmx>{unclosed}'.encode() + b' ' * size
     file = CorpusFile('x.tmx', 'x.tmx', len(data), False)
     [item] = plan_items(Split('train', Tmx(('en', 'zh')), ((file,),)))
     tracemalloc.start()
     try:
-        with pytest.raises(InputError, match='has no end within'):
-            list(read_blocks(item, lambda _: io.BytesIO(data), 1 << 20, 1 << 20))
+        with pytest.raises(InputError, match=message):
+            list(item.format.read(item, lambda _: io.BytesIO(data), 1 << 20, 1 << 20))
         _, peak = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()

@@ -1,16 +1,19 @@
-"""A TMX file as blocks of whole translation units, and blocks as rows.
+"""A TMX file as blocks of whole translation units, and the rows of such blocks, both by expat.
 
-expat checks that the stream is well-formed XML, piece by piece, and holds none of it; the first
-byte that is wrong ends the job. Entities that would expand or be fetched are refused where they are
-declared. A block begins where the one before ended and ends after a unit, so no comment, CDATA
-section or tag is cut. A unit that is too long is not held, nor is what stands outside of units.
+The reader checks that the file is well-formed XML, and finds where units begin and end. It holds
+the units of the next block only, neither the text outside of units nor a unit that is too long. A
+block is parsed once more for its segments. For that it begins with a unit, and ends before the
+element that its units are in does. Entities that would expand or be fetched are refused where they
+are declared.
 """
 
 from __future__ import annotations
 
 import codecs
+import functools
+import re
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
+from dataclasses import dataclass, field
 from xml.parsers import expat
 
 import google_crc32c
@@ -27,63 +30,34 @@ from tokcore.corpus.corpus import (
     ReadRange,
     Reject,
     Rows,
-    Split,
     WorkItem,
 )
-from tokcore.corpus.formats import FormatReader, whole_file_items
 from tokcore.corpus.line_reading import BEGINNING_BYTES
-from tokcore.corpus.line_rows import long_rows
-from tokcore.corpus.tmx import Tmx
-from tokcore.corpus.tmx_kernels import (
-    SCAN,
-    TEXT,
-    decode_segments,
-    find_unit_ends,
-    list_units,
-    moves,
-)
 from tokcore.errors import InputError
-from tokcore.kernels.jit import read_only
 from tokcore.text.rows import Normalizer, Side
-
-_DEEPEST = 1000
-"""Of elements within each other: TMX has a dozen; each one open costs memory."""
-
-_LEAST_LIMIT = 1 << 20
-"""Of what is held of a tag, a comment or a section whatever else may be held."""
-
-_HEAD_BYTES = 4
-_LEAST_UNIT = 5  # `<tu/>`
 
 UNDEFINED_ENTITY = 'undefined_entity'
 
+_ROOT = 'tmx'
+_CODES = frozenset({'bpt', 'ept', 'it', 'ph', 'ut'})
+"""Inline elements that hold codes of a native format."""
+
+_MOST_DEPTH = 1000
+"""Elements within each other: TMX has a dozen; each open one costs memory."""
+
+_LEAST_LIMIT = 1 << 20
+"""Bytes that a tag, a comment or a section may have, whatever the other limits are."""
+
+_HEAD_BYTES = 4
 _ENCODINGS = {'utf-8', 'utf8', 'us-ascii', 'ascii', 'utf-16'}
 
+_START_TAG = re.compile(rb'<(?:[^>"\']|"[^"]*"|\'[^\']*\')*>')
 
-class TmxReader(FormatReader):
-    """Reads a file as one item, as XML must be read."""
+_PROLOG = b'<!DOCTYPE x SYSTEM "x"><x>'
+"""Stands before the units of a block, so that undefined entities are skipped, as in the file."""
 
-    format: Tmx
-
-    def plan(
-        self, split: Split, index: Sequence[tuple[Any, ...]], item_bytes: int
-    ) -> list[WorkItem]:
-        return whole_file_items(split)
-
-    def read(
-        self, item: WorkItem, open_binary: OpenBinary, block_bytes: int, max_line_bytes: int
-    ) -> Iterator[Block]:
-        return read_units(item, open_binary, block_bytes, max_line_bytes)
-
-    def rows(self, block: Block, normalizer: Normalizer) -> Rows:
-        if block.long_lines:
-            return long_rows(block.long_lines[0], len(self.format.sides), block.offset)
-        [text] = block.texts
-        languages = tuple(name.lower().replace('_', '-') for name in self.format.languages)
-        drops_markup = self.format.markup == 'drop'
-        return unit_rows(
-            text.data, text.offset, languages, drops_markup, normalizer, block.max_line_bytes
-        )
+_EXACT, _REGION = 2, 1
+"""How well a language fits: it is the one, or a variant of it for a region."""
 
 
 def read_units(
@@ -92,141 +66,389 @@ def read_units(
     """Yields the blocks of a whole file.
 
     Raises:
-        InputError: the file cannot be read, is not well-formed, or has declarations of entities.
+        InputError: the file cannot be read, is not well-formed, or declares entities.
     """
     [text_range] = item.ranges
     pieces = text_pieces(text_range.file, open_binary)
     return _UnitReader(item, block_bytes, max_line_bytes).blocks(pieces)
 
 
+def unit_rows(
+    data: bytes,
+    offset: int,
+    languages: tuple[str, ...],
+    drop_codes: bool,
+    normalizer: Normalizer,
+    max_line_bytes: int = MAX_LINE_BYTES,
+) -> Rows:
+    """Returns the rows of a block of whole units, with a side for each language.
+
+    A unit that lacks one of the languages, or has a blank segment, is an empty row.
+
+    Args:
+        data: the text of a block from `read_units`.
+        offset: of `data` in the text of the file.
+        languages: in lower case.
+        drop_codes: whether to leave out codes of a native format in inline elements.
+        normalizer: turns segments into text.
+        max_line_bytes: a longer unit is rejected.
+    """
+    units = _parse_units(data, languages, drop_codes)
+    starts, ends = (np.array(bounds, np.int64) for bounds in (units.starts, units.ends))
+    reasons = dict.fromkeys(units.with_undefined, UNDEFINED_ENTITY)
+    reasons |= dict.fromkeys(np.flatnonzero(ends - starts > max_line_bytes).tolist(), TOO_LONG)
+    sides = [normalizer.apply(_side_of(texts)).side for texts in units.texts]
+    has_text = np.ones(len(starts), bool)
+    for side in sides:
+        has_text &= side.ends > side.starts
+    has_text[list(reasons)] = False
+    rows = np.flatnonzero(has_text)
+    return Rows(
+        tuple(side.take(rows) for side in sides),
+        offset,
+        starts[rows],
+        len(starts),
+        len(starts) - len(rows) - len(reasons),
+        tuple(
+            _reject(reason, offset, data, int(starts[number]), int(ends[number]))
+            for number, reason in sorted(reasons.items())
+        ),
+    )
+
+
+def _side_of(texts: Sequence[str]) -> Side:
+    """Returns rows with a line feed before and after each."""
+    encoded = [text.encode() for text in texts]
+    sizes = np.fromiter(map(len, encoded), np.int64, len(encoded))
+    ends = np.cumsum(sizes + 1)
+    return Side(np.frombuffer(b'\n'.join((b'', *encoded, b'')), np.uint8), ends - sizes, ends)
+
+
+def _reject(reason: str, offset: int, data: bytes, start: int, end: int) -> Reject:
+    unit_offset = offset + start
+    if reason == TOO_LONG:
+        beginning = data[start : start + BEGINNING_BYTES]
+        return Reject(reason, 0, unit_offset, unit_offset, beginning, end - start)
+    return Reject(reason, 0, unit_offset, unit_offset, data[start:end])
+
+
+@dataclass
+class _Units:
+    """The units of a block."""
+
+    starts: list[int]
+    ends: list[int]
+    texts: list[list[str]]  # by language; '' if a unit has no segment for it
+    with_undefined: set[int]  # numbers of units whose texts refer to undefined entities
+
+
+def _parse_units(data: bytes, languages: tuple[str, ...], drop_codes: bool) -> _Units:
+    """Returns the units of a block, each with the best segment for each language.
+
+    Of a variant the first segment counts; of variants that fit equally well, the first.
+    """
+    parser = expat.ParserCreate('utf-8')
+    parser.buffer_text = True
+    units = _Units([], [], [[] for _ in languages], set())
+    numbers = range(len(languages))
+    texts: list[str] = []  # of the open unit, by language
+    fits: list[int] = []  # how well these fit
+    undefined: list[bool] = []  # whether these refer to undefined entities
+    in_unit = has_children = has_undefined = False
+    variant: tuple[int, ...] | None = None  # fits of the open variant, until it has a segment
+    parts: list[str] | None = None  # of the open segment
+    codes = 0  # open elements from the outermost code on
+
+    def start_element(name: str, attributes: dict[str, str]) -> None:
+        nonlocal texts, fits, undefined, in_unit, has_children, has_undefined
+        nonlocal variant, parts, codes
+        has_children = True
+        if parts is not None:
+            if codes or (drop_codes and name in _CODES):
+                codes += 1
+                parser.CharacterDataHandler = None
+        elif name == 'seg':
+            if variant is not None:
+                parts, codes, has_undefined = [], 0, False
+                parser.CharacterDataHandler = parts.append
+        elif name == 'tuv':
+            if in_unit and variant is None:
+                language = attributes.get('xml:lang', attributes.get('lang', ''))
+                variant = _fits(language, languages)
+        elif name == 'tu' and not in_unit:
+            units.starts.append(parser.CurrentByteIndex - len(_PROLOG))
+            texts, fits = [''] * len(languages), [0] * len(languages)
+            undefined = [False] * len(languages)
+            in_unit, has_children = True, False
+
+    def end_element(name: str) -> None:
+        nonlocal in_unit, variant, parts, codes
+        if parts is not None and name != 'tu':
+            if name == 'seg':
+                text = ''.join(parts).replace('\n', ' ').replace('\r', ' ')
+                for number in numbers:
+                    if variant is not None and variant[number] > fits[number]:
+                        texts[number], fits[number] = text, variant[number]
+                        undefined[number] = has_undefined
+                variant = parts = None
+                parser.CharacterDataHandler = None
+            elif codes:
+                codes -= 1
+                if not codes:
+                    parser.CharacterDataHandler = parts.append
+        elif name == 'tuv':
+            variant = None
+        elif name == 'tu' and in_unit:
+            index = parser.CurrentByteIndex - len(_PROLOG)
+            if any(undefined):
+                units.with_undefined.add(len(units.ends))
+            units.ends.append(_tag_end(data, units.starts[-1], index, has_children))
+            for number in numbers:
+                units.texts[number].append(texts[number])
+            in_unit, variant, parts = False, None, None
+            parser.CharacterDataHandler = None
+
+    def skip_entity(name: str, is_parameter: bool) -> None:
+        nonlocal has_undefined
+        has_undefined = True
+
+    parser.StartElementHandler = start_element
+    parser.EndElementHandler = end_element
+    parser.SkippedEntityHandler = skip_entity
+    # Not the last piece: the elements around the units stay open.
+    parser.Parse(_PROLOG + data, False)
+    return units
+
+
+@functools.lru_cache(maxsize=1 << 10)
+def _fits(language: str, wanted: tuple[str, ...]) -> tuple[int, ...]:
+    """Returns how well a language, as it is written, fits each of some in lower case, or 0."""
+    if not language.isascii():
+        language = language.encode('ascii', 'replace').decode()
+    language = language.lower().replace('_', '-')
+    return tuple(
+        _EXACT if language == code else _REGION if language.startswith(f'{code}-') else 0
+        for code in wanted
+    )
+
+
+def _tag_end(text: bytes | bytearray, start: int, index: int, has_children: bool) -> int:
+    """Returns where a unit ends that starts at `start`; expat reports its end at `index`.
+
+    That is where its end tag starts, or, if the unit is an empty-element tag, where that ends.
+    """
+    if not has_children:
+        tag = _START_TAG.match(text, start)
+        if tag is not None and tag.group().endswith(b'/>'):
+            return tag.end()
+    return text.index(b'>', index) + 1
+
+
+@dataclass
+class _Held:
+    """The text of a file from an offset on, of which only the beginning is dropped."""
+
+    offset: int = 0
+    text: bytearray = field(default_factory=bytearray)
+
+    @property
+    def end(self) -> int:
+        return self.offset + len(self.text)
+
+    def slice(self, start: int, end: int) -> bytes:
+        return bytes(self.text[start - self.offset : end - self.offset])
+
+    def drop(self, end: int) -> None:
+        if end > self.offset:
+            del self.text[: end - self.offset]
+            self.offset = end
+
+
 class _UnitReader:
+    """Cuts the text of one file into blocks; offsets are those of the text, in UTF-8."""
+
     def __init__(self, item: WorkItem, block_bytes: int, max_line_bytes: int):
         self._item, self._path = item, item.ranges[0].file.path
         self._block_bytes, self._max_line_bytes = block_bytes, max_line_bytes
-        self._xml = WellFormedXml(self._path, 'tmx')
         self._decoder: codecs.IncrementalDecoder | None = None
-        self._scan = np.zeros(1, SCAN)
-        self._held = bytearray()  # text from `_offset` on
-        self._offset = 0
-        self._behind_units = 0  # in `_held`
-        self._long: tuple[int, bytes] | None = (
-            None  # of a unit that is not held, start and beginning
-        )
-        self._read = (0, 0, 0)  # offset, length and checksum of what no block tells of
+        self._read = (0, 0, 0)  # offset, length and checksum of stored bytes since the last block
+        self._held = _Held()
+        self._depth = 0
+        self._unit_start: int | None = None  # of the open unit
+        self._has_children = False  # the open unit
+        self._long_beginning: bytes | None = None  # of the open unit, if it is not held
+        self._block_start = self._block_end = 0  # of the whole units of the next block
+        self._block_depth: int | None = None  # of these units; None: there are none yet
+        self._is_parent_closed = False  # the element that these units are in has ended
+        self._ready: list[tuple[BlockText, tuple[LongLine, ...]]] = []
 
     def blocks(self, pieces: Iterable[bytes]) -> Iterator[Block]:
-        for number, piece in enumerate(_with_head(pieces)):
-            if not number:
-                self._decoder = self._decoder_of(piece)
-            self._xml.take(piece)
+        is_first = True
+        for piece in _with_whole_head(pieces):
+            if is_first:
+                self._start(piece)
+                is_first = False
             offset, length, checksum = self._read
             self._read = offset, length + len(piece), google_crc32c.extend(checksum, piece)
-            yield from self._take(self._decoded(piece))
-        self._xml.end()
-        yield self._block(self._behind_units)
+            self._parse(self._decode(piece))
+            yield from self._ready_blocks()
+        if is_first:
+            self._start(b'')
+        self._parse(self._decode(b'', is_last=True), is_last=True)
+        self._close_block(always=True)
+        yield from self._ready_blocks()
 
-    def _decoder_of(self, head: bytes) -> codecs.IncrementalDecoder | None:
+    def _start(self, head: bytes) -> None:
         if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-            return codecs.getincrementaldecoder('utf-16')()
-        if b'\0' in head[:_HEAD_BYTES]:
+            self._decoder = codecs.getincrementaldecoder('utf-16')()
+        elif b'\0' in head[:_HEAD_BYTES]:
             raise InputError(
                 f'{self._path} has a NUL among its first bytes: UTF-16 without its byte order mark, '
-                'or no XML; convert it to UTF-8'
+                'or not XML; convert it to UTF-8'
             )
-        return None
+        self._parser = expat.ParserCreate(None if self._decoder is None else 'utf-8')
+        self._parser.XmlDeclHandler = self._check_declaration
+        self._parser.StartDoctypeDeclHandler = self._check_document_type
+        self._parser.StartElementHandler = self._start_element
+        self._parser.EndElementHandler = self._end_element
 
-    def _decoded(self, piece: bytes) -> bytes:
+    def _decode(self, piece: bytes, is_last: bool = False) -> bytes:
         if self._decoder is None:
             return piece
         try:
-            return self._decoder.decode(piece).encode()
+            return self._decoder.decode(piece, is_last).encode()
         except UnicodeDecodeError as error:
             raise InputError(f'{self._path} is not UTF-16: {error.reason}; convert it') from None
 
-    def _take(self, text: bytes) -> Iterator[Block]:
-        begin = self._offset + len(self._held)
-        ends = np.empty(len(text) // _LEAST_UNIT + 1, np.int64)
-        count = find_unit_ends(np.frombuffer(text, np.uint8), begin, moves(), self._scan, ends)
-        self._check_markup(begin + len(text))
-        if self._long is not None:
-            if not count:
-                self._offset += len(text)
-                return
-            yield self._long_unit(begin + int(ends[0]))
-            text = text[int(ends[0]) :]
-            ends, count = ends[1:] - ends[0], count - 1
-        before = len(self._held)
-        self._held += text
-        if count:
-            self._behind_units = before + int(ends[count - 1])
-        if self._behind_units >= self._block_bytes:
-            yield self._block(self._behind_units)
-        if len(self._held) - self._behind_units > self._block_bytes + self._max_line_bytes:
-            if self._behind_units:
-                yield self._block(self._behind_units)
-            self._let_go()
+    def _parse(self, text: bytes, is_last: bool = False) -> None:
+        self._held.text += text
+        try:
+            self._parser.Parse(text, is_last)
+        except expat.ExpatError as error:
+            hint = 'is the file whole? ' if is_last else ''
+            raise self._not_well_formed(expat.ErrorString(error.code), hint) from None
+        if not is_last:
+            self._limit_memory()
 
-    def _check_markup(self, end: int) -> None:
-        scan = self._scan[0]
-        length = end - int(scan['tag_start'])
-        most = max(self._block_bytes + self._max_line_bytes, _LEAST_LIMIT)
-        if scan['state'] != TEXT and length > most:
-            raise InputError(
-                f'{self._path}: the markup at byte {scan["tag_start"]} has no end within {length} '
-                'bytes; is a comment or a quote not closed? mend it, or give a larger --max-line-size'
-            )
-        if scan['deepest'] > _DEEPEST:
-            raise InputError(
-                f'{self._path} has over {_DEEPEST} elements within each other before byte {end}; TMX '
-                'has a dozen: mend it'
-            )
-
-    def _let_go(self) -> None:
-        """Gives up text that is in no unit, and the unit that is open if it is too long."""
-        scan = self._scan[0]
-        end = self._offset + len(self._held)
-        needed = end if scan['state'] == TEXT else int(scan['tag_start'])
-        if scan['in_unit']:
-            needed = int(scan['unit_start'])
-            if end - needed > self._max_line_bytes:
-                first = needed - self._offset
-                self._long = needed, bytes(self._held[first : first + BEGINNING_BYTES])
-                needed = end
-        del self._held[: needed - self._offset]
-        self._offset = needed
-
-    def _block(self, size: int) -> Block:
-        text = BlockText(self._offset, bytes(self._held[:size]))
-        del self._held[:size]
-        self._offset += size
-        self._behind_units = 0
-        return self._with(text, ())
-
-    def _long_unit(self, end: int) -> Block:
-        start, beginning = self._long
-        # What was read is told by `read`, so there is no checksum here.
-        unit = LongLine(0, start, end - start, end - start, 0, beginning)
-        self._long = None
-        self._offset = end
-        return self._with(BlockText(start, b''), (unit,))
-
-    def _with(self, text: BlockText, long_units: tuple[LongLine, ...]) -> Block:
-        read = ReadRange(0, *self._read)
-        self._read = (read.offset + read.length, 0, 0)
-        item = self._item
-        return Block(
-            item.split,
-            item.format,
-            item.file_index,
-            (text,),
-            self._max_line_bytes,
-            long_units,
-            (read,),
+    def _not_well_formed(self, what: str, hint: str = '') -> InputError:
+        return InputError(
+            f'{self._path} is not well-formed XML: {what} at byte '
+            f'{max(self._parser.ErrorByteIndex, 0)} of its text; {hint}mend it there, as '
+            '`xmllint --noout` would show'
         )
 
+    def _limit_memory(self) -> None:
+        """Closes the block if it is large enough, and drops text that is not needed any more."""
+        held, most = self._held, self._block_bytes + self._max_line_bytes
+        # The start of the token that expat has not seen the end of.
+        parsed = max(self._parser.CurrentByteIndex, held.offset)
+        if held.end - parsed > max(most, _LEAST_LIMIT):
+            raise InputError(
+                f'{self._path}: the markup at byte {parsed} has no end within {held.end - parsed} '
+                'bytes; is a comment or a quote not closed? mend it, or give a larger --max-line-size'
+            )
+        has_units = self._block_depth is not None
+        if has_units and self._block_end - self._block_start >= self._block_bytes:
+            self._close_block()
+        start = self._unit_start
+        if start is not None and self._long_beginning is None and held.end - start > most:
+            self._close_block()
+            self._long_beginning = held.slice(start, start + BEGINNING_BYTES)
+        if self._block_depth is not None:
+            held.drop(self._block_start)
+        elif start is not None and self._long_beginning is None:
+            held.drop(start)
+        else:
+            held.drop(parsed)
 
-def _with_head(pieces: Iterable[bytes]) -> Iterator[bytes]:
-    """The pieces, of which the first has as many bytes as tell an encoding."""
+    def _close_block(self, always: bool = False) -> None:
+        """Makes a block of the whole units since the last one, if there are any."""
+        if self._block_depth is not None:
+            data = self._held.slice(self._block_start, self._block_end)
+            self._ready.append((BlockText(self._block_start, data), ()))
+        elif always:
+            self._ready.append((BlockText(self._held.end, b''), ()))
+        self._block_depth = None
+        self._is_parent_closed = False
+
+    def _ready_blocks(self) -> Iterator[Block]:
+        for text, long_units in self._ready:
+            read = ReadRange(0, *self._read)
+            self._read = (read.offset + read.length, 0, 0)
+            yield Block(
+                self._item.split,
+                self._item.format,
+                self._item.file_index,
+                (text,),
+                self._max_line_bytes,
+                long_units,
+                (read,),
+            )
+        self._ready.clear()
+
+    def _start_element(self, name: str, attributes: dict[str, str]) -> None:
+        if not self._depth and name != _ROOT:
+            raise InputError(
+                f'{self._path} is XML of <{name[:40]}> and not of <{_ROOT}>; give another format'
+            )
+        self._has_children = True
+        if name == 'tu' and self._unit_start is None:
+            self._unit_start = self._parser.CurrentByteIndex
+            self._has_children = False
+            if self._is_parent_closed:
+                self._close_block()
+        self._depth += 1
+        if self._depth > _MOST_DEPTH:
+            raise InputError(
+                f'{self._path} has over {_MOST_DEPTH} elements within each other at byte '
+                f'{self._parser.CurrentByteIndex}; TMX has a dozen: mend it'
+            )
+
+    def _end_element(self, name: str) -> None:
+        self._depth -= 1
+        if self._block_depth is not None and self._depth < self._block_depth:
+            self._is_parent_closed = True
+        if name == 'tu' and self._unit_start is not None:
+            self._end_unit(self._unit_start)
+            self._unit_start = None
+
+    def _end_unit(self, start: int) -> None:
+        index, held = self._parser.CurrentByteIndex, self._held
+        if self._long_beginning is not None:
+            size = held.offset + held.text.index(b'>', index - held.offset) + 1 - start
+            # `read` has the checksum of what was read.
+            unit = LongLine(0, start, size, size, 0, self._long_beginning)
+            self._ready.append((BlockText(start, b''), (unit,)))
+            self._long_beginning = None
+            return
+        if self._block_depth is None:
+            self._block_start, self._block_depth = start, self._depth
+        relative = start - held.offset, index - held.offset
+        self._block_end = held.offset + _tag_end(held.text, *relative, self._has_children)
+
+    def _check_declaration(self, version: str, encoding: str | None, standalone: int) -> None:
+        if encoding is None:
+            return
+        if encoding.lower() not in _ENCODINGS:
+            raise InputError(
+                f'{self._path} is declared to be {encoding[:40]}, and TMX is read as UTF-8 or UTF-16; '
+                'convert it with iconv, and the declaration with it'
+            )
+        if self._decoder is not None and encoding.lower() != 'utf-16':
+            raise self._not_well_formed(expat.errors.XML_ERROR_INCORRECT_ENCODING)
+
+    def _check_document_type(
+        self, name: str, system: str | None, public: str | None, has_declarations: int
+    ) -> None:
+        if has_declarations:
+            raise InputError(
+                f'{self._path} has declarations in its document type, as of entities, and these are '
+                'not read; take out what stands there in [brackets]'
+            )
+
+
+def _with_whole_head(pieces: Iterable[bytes]) -> Iterator[bytes]:
+    """Yields the pieces, the first with at least the bytes that tell the encoding, if there are any."""
     head = b''
     rest = iter(pieces)
     for piece in rest:
@@ -236,134 +458,3 @@ def _with_head(pieces: Iterable[bytes]) -> Iterator[bytes]:
     if head:
         yield head
     yield from rest
-
-
-def unit_rows(
-    data: bytes,
-    offset: int,
-    languages: tuple[str, ...],
-    drops_codes: bool,
-    normalizer: Normalizer,
-    max_line_bytes: int = MAX_LINE_BYTES,
-) -> Rows:
-    """Returns the rows of a block of whole units, with a side for each language.
-
-    A unit without one of the languages, or with a blank segment, is empty.
-
-    Args:
-        data: of a block as `tmx_reading` makes them.
-        offset: of it in the file's text.
-        languages: wanted ones, in lower case.
-        drops_codes: whether what inline elements hold of a native format is left out.
-        normalizer: what makes text of segments.
-        max_line_bytes: a longer unit is a reject.
-    """
-    text = np.frombuffer(data, np.uint8)
-    packed = np.zeros((len(languages), max(map(len, languages))), np.uint8)
-    for number, each in enumerate(languages):
-        packed[number, : len(each)] = np.frombuffer(each.encode(), np.uint8)
-    sizes = np.array([*map(len, languages)], np.int64)
-    most = len(data) // _LEAST_UNIT + 1  # what is not written costs no memory
-    units = np.empty((most, 2), np.int64)
-    segments = np.empty((most, len(languages), 2), np.int64)
-    count = list_units(text, read_only(packed), read_only(sizes), units, segments)
-    units, segments = units[:count], segments[:count]
-    # How well a variant fits is in the lowest bits.
-    segments[:, :, 0] >>= 3
-    too_long = np.flatnonzero(units[:, 1] - units[:, 0] > max_line_bytes)
-    segments[too_long] = -1
-    is_kept = np.ones(count, bool)
-    bad = dict.fromkeys(too_long.tolist(), TOO_LONG)
-    sides = []
-    for number in range(len(languages)):
-        given, undefined = _texts(text, np.ascontiguousarray(segments[:, number]), drops_codes)
-        bad |= dict.fromkeys(np.flatnonzero(undefined >= 0).tolist(), UNDEFINED_ENTITY)
-        side = normalizer.apply(given).side
-        sides.append(side)
-        is_kept &= side.ends > side.starts
-    is_kept[list(bad)] = False
-    kept = np.flatnonzero(is_kept)
-    return Rows(
-        tuple(each.take(kept) for each in sides),
-        offset,
-        units[kept, 0],
-        count,
-        count - len(kept) - len(bad),
-        tuple(
-            _reject(reason, offset, data, *units[row].tolist())
-            for row, reason in sorted(bad.items())
-        ),
-    )
-
-
-def _texts(text: np.ndarray, segments: np.ndarray, drops_codes: bool) -> tuple[Side, np.ndarray]:
-    count = len(segments)
-    found = np.empty(count + int((segments[:, 1] - segments[:, 0]).sum()), np.uint8)
-    starts, ends, undefined = (np.empty(count, np.int64) for _ in range(3))
-    decode_segments(text, segments, drops_codes, found, starts, ends, undefined)
-    return Side(*map(read_only, (found, starts, ends))), undefined
-
-
-def _reject(reason: str, offset: int, data: bytes, start: int, end: int) -> Reject:
-    at = offset + start
-    if reason == TOO_LONG:
-        return Reject(reason, 0, at, at, data[start : start + BEGINNING_BYTES], end - start)
-    return Reject(reason, 0, at, at, data[start:end])
-
-
-class WellFormedXml:
-    """Takes the pieces of one file, whose outermost element is `root`; `path` is for errors."""
-
-    def __init__(self, path: str, root: str):
-        self._path, self._root = path, root
-        self._parser = expat.ParserCreate()
-        self._parser.XmlDeclHandler = self._declaration
-        self._parser.StartDoctypeDeclHandler = self._document_type
-        self._parser.StartElementHandler = self._outermost
-
-    def take(self, piece: bytes) -> None:
-        """Raises InputError where the XML is not well-formed, or not to be read."""
-        self._parse(piece, False)
-
-    def end(self) -> None:
-        """Raises InputError if the XML is not whole."""
-        self._parse(b'', True)
-
-    def _parse(self, piece: bytes, is_last: bool) -> None:
-        try:
-            self._parser.Parse(piece, is_last)
-        except expat.ExpatError as error:
-            what = expat.ErrorString(error.code)
-            hint = 'is the file whole? ' if is_last else ''
-            raise InputError(
-                f'{self._path} is no well-formed XML: {what} at byte {self._place} of its text; '
-                f'{hint}mend it there, as `xmllint --noout` would show'
-            ) from None
-
-    @property
-    def _place(self) -> int:
-        return max(self._parser.ErrorByteIndex, 0)
-
-    def _declaration(self, version: str, encoding: str | None, standalone: int) -> None:
-        if encoding is not None and encoding.lower() not in _ENCODINGS:
-            raise InputError(
-                f'{self._path} is declared to be {encoding[:40]}, and TMX is read as UTF-8 or UTF-16; '
-                'convert it with iconv, and the declaration with it'
-            )
-
-    def _outermost(self, name: str, attributes: dict[str, str]) -> None:
-        # A call for each element would take longer than all else.
-        self._parser.StartElementHandler = None
-        if name != self._root:
-            raise InputError(
-                f'{self._path} is XML of <{name[:40]}> and not of <{self._root}>; give another format'
-            )
-
-    def _document_type(
-        self, name: str, system: str | None, public: str | None, has_declarations: int
-    ) -> None:
-        if has_declarations:
-            raise InputError(
-                f'{self._path} has declarations in its document type, as of entities, and these are '
-                'not read; take out what stands there in [brackets]'
-            )
