@@ -18,7 +18,7 @@ from pipelines.transforms.read import MatchedFile, archive_lists, find_files
 from tokcore.corpus.archive_reading import in_passes, reading_on
 from tokcore.corpus.archives import ArchiveLists
 from tokcore.corpus.corpus import CorpusFile, FilterSpec, MemberFile, Split
-from tokcore.corpus.filters.registry import asked_filters, try_filters
+from tokcore.corpus.filters.registry import filter_specs, try_filters
 from tokcore.corpus.formats import CorpusFormat, check_files, corpus_format
 from tokcore.corpus.seekable import may_have_index
 from tokcore.corpus.stats import RangeChecksum, TextSummary, checksum_file, join_checksums
@@ -306,7 +306,7 @@ def _filters(dataset: SplitPaths, kind: CorpusFormat) -> tuple[FilterSpec, ...]:
     if not dataset.clean:
         return ()
     try:
-        filters = asked_filters(dataset.clean)
+        filters = filter_specs(dataset.clean)
         # This also compiles their kernels, before there are workers.
         try_filters(filters, len(kind.sides))
     except InputError as error:

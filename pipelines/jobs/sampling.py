@@ -17,7 +17,7 @@ from tokcore.corpus.sampling import (
     FileSample,
     LineSample,
     RowSample,
-    TakenLines,
+    SampledLines,
     UniformSample,
     compile_sampling_kernels,
     number_items,
@@ -25,7 +25,7 @@ from tokcore.corpus.sampling import (
     starts_to_number,
 )
 from tokcore.corpus.stats import LineTally
-from tokcore.corpus.vocab_sample import LineBudget, UniformShare, asked_sample
+from tokcore.corpus.vocab_sample import LineBudget, UniformShare, sample_from_option
 from tokcore.errors import InputError
 from tokcore.records.manifest import SampleRecord
 
@@ -80,7 +80,7 @@ class SampledPlan:
                 self.how,
                 name,
                 lines.lines,
-                sum(of.lines for (_, other), of in self.sample.taken.items() if other == number),
+                sum(of.count for (_, other), of in self.sample.lines.items() if other == number),
             )
             for number, name in zip(sides, names, strict=True)
         )
@@ -92,7 +92,7 @@ def refuse_unfit(how: str | None, corpus: Corpus) -> None:
     Raises:
         InputError: a sample of lines, of rows that are not lines, or of a limited number of rows.
     """
-    if how is None or isinstance(asked_sample(how), UniformShare):
+    if how is None or isinstance(sample_from_option(how), UniformShare):
         return
     for split in corpus.splits:
         if split.name != 'train':
@@ -128,7 +128,7 @@ def plan_sample(
     """
     if how is None:
         return SampledPlan(plan)
-    asked = asked_sample(how)
+    asked = sample_from_option(how)
     if isinstance(asked, UniformShare):
         return SampledPlan(plan, how, UniformSample(asked.threshold))
     execution.engine.compile_first(compile_sampling_kernels)
@@ -136,13 +136,13 @@ def plan_sample(
     samples = _sample_files(parts, execution, folder)
     for side in sides:
         of_side = [(part, samples[part.key]) for part in parts if part.side == side]
-        if not any(sample.taken.lines for _, sample in of_side):
+        if not any(sample.lines.count for _, sample in of_side):
             _refuse_empty(how, of_side)
     first_lines = {index: sample.first_lines for (index, _), sample in samples.items()}
     items = number_items(plan.items['train'], first_lines)
     numbered = dataclasses.replace(plan, items={**plan.items, 'train': items})
-    taken = {key: sample.taken for key, sample in samples.items()}
-    return SampledPlan(numbered, how, LineSample(taken))
+    lines = {key: sample.lines for key, sample in samples.items()}
+    return SampledPlan(numbered, how, LineSample(lines))
 
 
 @dataclass(frozen=True)
@@ -193,7 +193,7 @@ def _sample_files(
         execution.engine.run(lambda pipeline: pipeline | 'SampleFiles' >> sampling)
     return {
         (each.file_index, each.side): FileSample(
-            TakenLines(each.period, each.lines), tuple(each.first_lines)
+            SampledLines(each.period, each.lines), tuple(each.first_lines)
         )
         for each in read_stats(report, _Sampled)
     }
@@ -209,12 +209,12 @@ def _sample_parts(parts: Sequence[_Part]) -> Iterator[_Sampled]:
             )
             advance(_SAMPLING, part.file.size)
             lines = list(sample.first_lines)
-            yield _Sampled(*part.key, sample.taken.period, sample.taken.lines, lines)
+            yield _Sampled(*part.key, sample.lines.period, sample.lines.count, lines)
 
 
 def _refuse_empty(how: str, of_side: Sequence[tuple[_Part, FileSample]]) -> None:
-    part, sample = max(of_side, key=lambda pair: pair[1].taken.period)
+    part, sample = max(of_side, key=lambda pair: pair[1].lines.period)
     raise InputError(
         f'--vocab-sample {how} takes no line: of {part.file.path} it would be one line in '
-        f'{sample.taken.period:,}, and there are fewer; give a larger budget'
+        f'{sample.lines.period:,}, and there are fewer; give a larger budget'
     )

@@ -11,7 +11,7 @@ from tokcore.corpus.corpus import OpenBinary, Split
 from tokcore.corpus.filters.applying import select_rows
 from tokcore.corpus.formats import read_first_block
 from tokcore.corpus.stats import block_stats
-from tokcore.corpus.vocab_sample import UniformShare, asked_sample
+from tokcore.corpus.vocab_sample import UniformShare, sample_from_option
 from tokcore.errors import InputError
 
 _SHOWN_FILES = 8
@@ -56,9 +56,9 @@ def _no_text(option: str) -> InputError:
 
 
 def _sample_label(text: str) -> str:
-    sample = asked_sample(text)
+    sample = sample_from_option(text)
     if isinstance(sample, UniformShare):
-        return f'counted from a sample, {sample.typed} of the training rows'
+        return f'counted from a sample, {sample.share} of the training rows'
     return (
         'counted from a sample, every n-th line of each training file until they have '
         f'{sample.size:,} characters'

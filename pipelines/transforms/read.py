@@ -30,7 +30,7 @@ from tokcore.corpus.corpus import (
 )
 from tokcore.corpus.formats import index_range, index_ranges, plan_items, read_blocks
 from tokcore.corpus.plain_text import PlainText
-from tokcore.corpus.sampling import numbered_blocks
+from tokcore.corpus.sampling import number_blocks
 from tokcore.corpus.storage import compression_of
 from tokcore.corpus.tsv import Tsv
 from tokcore.errors import InputError
@@ -195,7 +195,7 @@ def _read_item(
     ratio = _GZIP_RATIO if item.is_compressed else 1
     blocks = read_blocks(item, open_binary, block_bytes, max_line_bytes)
     if item.first_line is not None:
-        blocks = numbered_blocks(item, blocks)
+        blocks = number_blocks(item, blocks)
     for block in blocks:
         yield block
         part = min(remaining, block.read_bytes // ratio)

@@ -17,7 +17,7 @@ from pipelines.transforms.read import ReadBlocks
 from tokcore.corpus.corpus import CorpusFile, Split
 from tokcore.corpus.formats import plan_items
 from tokcore.corpus.plain_text import PlainText
-from tokcore.corpus.sampling import LineSample, TakenLines, UniformSample, number_items
+from tokcore.corpus.sampling import LineSample, SampledLines, UniformSample, number_items
 from tokcore.text.t2t import tokenize
 
 SAMPLES = ['t2t:2kB', 'uniform:0.3']
@@ -309,7 +309,7 @@ def test_counts_of_a_sample_are_learned_from_as_others(small, sample, tmp_path):
 
 @pytest.mark.parametrize(
     'taken',
-    [LineSample({(0, 0): TakenLines(3, 40)}), UniformSample(1 << 62)],
+    [LineSample({(0, 0): SampledLines(3, 40)}), UniformSample(1 << 62)],
     ids=['lines', 'rows'],
 )
 def test_packed_counts_of_a_sample_are_the_textbook_counts(small, taken):

@@ -12,7 +12,7 @@ from dataset_files import lines_of
 from jobs import refuse, succeed, write
 
 from tokcore.corpus.corpus import CorpusFile, Split
-from tokcore.corpus.formats import plan_items
+from tokcore.corpus.formats import block_rows, plan_items, read_blocks
 from tokcore.corpus.tmx import Tmx
 from tokcore.errors import InputError
 from tokcore.text.normalizers import T2T_LINES
@@ -41,8 +41,8 @@ def rows_of(data, pieces=1 << 20):
     file = CorpusFile('x.tmx', 'x.tmx', len(data), False)
     split = Split('train', Tmx(('en', 'zh')), ((file,),))
     [item] = plan_items(split)
-    blocks = item.format.read(item, lambda _: io.BytesIO(data), pieces, 1 << 20)
-    return sum(len(item.format.rows(block, T2T_LINES)) for block in blocks)
+    blocks = read_blocks(item, lambda _: io.BytesIO(data), pieces, 1 << 20)
+    return sum(len(block_rows(block, T2T_LINES)) for block in blocks)
 
 
 def test_a_document_type_that_names_a_dtd_is_read_and_nothing_is_fetched(tmp_path):
@@ -167,7 +167,7 @@ def test_markup_without_an_end_does_not_fill_memory(unclosed, message):
     tracemalloc.start()
     try:
         with pytest.raises(InputError, match=message):
-            list(item.format.read(item, lambda _: io.BytesIO(data), 1 << 20, 1 << 20))
+            list(read_blocks(item, lambda _: io.BytesIO(data), 1 << 20, 1 << 20))
         _, peak = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()

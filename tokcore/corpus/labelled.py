@@ -1,6 +1,7 @@
-"""Labelled texts: a line of one file is a text, and the same line of another its label.
+"""Labelled texts: each line of a file is a text, and the same line of another file is its label.
 
-The layout of Tensor2Tensor's `text2class_txt_iterator`. Files are cut and paired as bitext is.
+This is the layout of Tensor2Tensor's `text2class_txt_iterator`. Files are cut and paired as bitext
+is.
 """
 
 from __future__ import annotations
@@ -21,10 +22,10 @@ from tokcore.corpus.fields import (
 
 @dataclass(frozen=True)
 class Labelled(Bitext):
-    """Rows of one side, the inputs; the targets are a number.
+    """Rows with one side, the inputs; the targets are a number.
 
     Attributes:
-        labels: the names that the lines hold, of the numbers from 0 on; None: they hold numbers.
+        labels: the names in the lines, for the numbers from 0 on; None if the lines have numbers.
     """
 
     labels: tuple[str, ...] | None = labels_option()
@@ -54,9 +55,9 @@ class Labelled(Bitext):
         return {'labels': self.labels} if self.labels else {}
 
     def explain(self, reject: Reject) -> str:
-        wrong = 'no whole number of 64 bits'
+        wrong = 'not a whole number of 64 bits'
         if reject.reason == UNKNOWN_LABEL:
-            wrong = f'none of the {len(self.labels or ())} names'
+            wrong = f'not one of the {len(self.labels or ())} names'
         remedy = 'mend the line' if self.labels else 'mend the line, give --labels if it is a name'
         return (
             f'the label at byte {reject.offset} is {wrong}: {reject.excerpt}; {remedy}, or give '

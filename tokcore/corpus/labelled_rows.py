@@ -6,14 +6,28 @@ import dataclasses
 
 import numpy as np
 
+from tokcore.corpus.arrow_columns import extra_features, side_array
+from tokcore.corpus.bitext_reading import BitextReader
 from tokcore.corpus.corpus import MAX_LINE_BYTES, BlockText, Rows
-from tokcore.corpus.field_columns import extra_features, side_array
 from tokcore.corpus.fields import ExtraField
+from tokcore.corpus.labelled import Labelled
 from tokcore.corpus.line_rows import line_reject, lines_of, select_lines
 from tokcore.text.normalizers import T2T_LINES
 from tokcore.text.rows import Normalizer
 
 _LABELS = 1
+
+
+class LabelledReader(BitextReader):
+    """Reads the texts of one file and the labels of another together."""
+
+    format: Labelled
+
+    def rows_of_lines(
+        self, source: BlockText, target: BlockText, normalizer: Normalizer, max_line_bytes: int
+    ) -> Rows:
+        [field] = self.format.extra_fields
+        return labelled_rows(source, target, field, normalizer, max_line_bytes)
 
 
 def labelled_rows(

@@ -27,10 +27,10 @@ from tokcore.corpus.corpus import (
     WorkItem,
 )
 from tokcore.corpus.filters.applying import select_rows
-from tokcore.corpus.formats import Lines
-from tokcore.corpus.line_index import count_buffer_lines, line_bounds
 from tokcore.corpus.line_reading import whole_lines
+from tokcore.corpus.line_rows import count_buffer_lines, line_bounds
 from tokcore.corpus.order_keys import order_keys
+from tokcore.corpus.plain_text import PlainText
 from tokcore.corpus.storage import PIECE_BYTES
 from tokcore.kernels.jit import kernel, kernel_without_allocation
 from tokcore.kernels.simd import CHUNK, byte_range_mask, popcount, trailing_zeros
@@ -324,7 +324,7 @@ def compile_sampling_kernels() -> None:
     text = 'one Ä\r\ntwo\n'.encode()
     file = CorpusFile('warm-up', 'warm-up', len(text), compressed=False)
     sampled = sample_file(file, len(text), lambda path: io.BytesIO(text), len(text))
-    split = Split('train', Lines(), ((file,),))
+    split = Split('train', PlainText(), ((file,),))
     item = WorkItem(split.name, split.format, 0, (), first_line=0)
     blocks = iter([Block(split.name, split.format, 0, (BlockText(0, text),))])
     sample = LineSample({(0, 0): sampled.lines})

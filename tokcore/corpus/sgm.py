@@ -1,7 +1,7 @@
-"""SGM, as WMT's development sets are: segments on lines of their own, the same lines in two files.
+"""SGM, the format of WMT's development sets: two files whose corresponding lines have segments.
 
-A line is what Tensor2Tensor's `compile_data` takes it for: a segment from `<seg` to `</seg>`, or
-markup. Files are cut and paired as bitext is, by the numbers of their lines.
+A line is a segment, from `<seg` to `</seg>`, or markup, as in Tensor2Tensor's `compile_data`. Files
+are cut and paired as bitext is, by line numbers.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ Entities = Literal['keep', 'decode']
 
 @dataclass(frozen=True)
 class Sgm(Bitext):
-    """Rows of two sides, the segments of two files; lines of markup alone are empty.
+    """Rows of two sides, the segments of two files; lines of markup are empty rows.
 
     Attributes:
-        entities: `decode` where references to characters become these.
+        entities: `decode` replaces character references by the characters.
     """
 
     entities: Entities = option(
         'decode: &amp;, &lt;, &gt;, &quot;, &apos; and numbers as &#233; become characters; keep: '
-        'they stay, as Tensor2Tensor leaves them',
+        'they stay, as in Tensor2Tensor',
         get_args(Entities),
         default='keep',
         default_help='keep',
@@ -46,6 +46,6 @@ class Sgm(Bitext):
 
     def explain(self, reject: Reject) -> str:
         return (
-            f'the line at byte {reject.offset} has text that is in no <seg>…</seg>: {reject.excerpt}; put '
+            f'the line at byte {reject.offset} has text outside of <seg>…</seg>: {reject.excerpt}; put '
             'each segment on one line, or give --on-error=skip'
         )

@@ -35,8 +35,8 @@ class SgmReader(BitextReader):
     def rows_of_lines(
         self, source: BlockText, target: BlockText, normalizer: Normalizer, max_line_bytes: int
     ) -> Rows:
-        decodes = self.format.entities == 'decode'
-        return sgm_rows(source, target, normalizer, decodes, max_line_bytes)
+        decode = self.format.entities == 'decode'
+        return sgm_rows(source, target, normalizer, decode, max_line_bytes)
 
 
 def sgm_rows(

@@ -1,8 +1,8 @@
-"""TMX: each translation unit is a row, its segments of one language or of two the sides.
+"""TMX: each translation unit is a row, and its segments in one or two languages are the sides.
 
-A unit is one row however many languages it has. Those wanted are looked for in `xml:lang`, or in `lang`
-where there is no such; a region's variant does where the language itself is missing, and of several
-that fit alike the first. A file is read as one stream, as XML must be.
+The language of a variant is its `xml:lang`, or without that its `lang`. A regional variant such as
+en-US is used for en if a unit has no variant in en itself; of several that fit equally well, the first.
+A file is read as one stream, as XML must be.
 """
 
 from __future__ import annotations
@@ -22,23 +22,23 @@ Markup = Literal['drop', 'text']
 
 def languages(word: str) -> tuple[str, ...]:
     """One language, or two different ones, as en,zh."""
-    found = tuple(word.split(','))
-    fits = all(map(re.compile(LANGUAGE).fullmatch, found))
-    if not fits or len(found) > 2 or len({each.lower() for each in found}) < len(found):
+    codes = tuple(word.split(','))
+    are_codes = all(map(re.compile(LANGUAGE).fullmatch, codes))
+    if not are_codes or len(codes) > 2 or len({code.lower() for code in codes}) < len(codes):
         raise argparse.ArgumentTypeError(
             f'{shown(word)} is not a language, or two of source and target, as en,zh'
         )
-    return found
+    return codes
 
 
 @dataclass(frozen=True)
 class Tmx(CorpusFormat):
-    """Rows of a side or two, of the languages' segments.
+    """Rows of one or two sides, the segments in one or two languages.
 
     Attributes:
         languages: of source and target, or of a text.
-        markup: `drop` leaves out what inline elements hold of a native format (`bpt`, `ept`, `it`,
-            `ph`, `ut`, with all that is in them), `text` keeps it; text in others always stays.
+        markup: `drop` leaves out the inline elements with codes of a native format (`bpt`, `ept`,
+            `it`, `ph`, `ut`), `text` keeps their text; text in other elements always stays.
     """
 
     languages: tuple[str, ...] = option(
@@ -50,7 +50,7 @@ class Tmx(CorpusFormat):
         changes_bytes=True,
     )
     markup: Markup = option(
-        'of TMX: drop what inline elements hold of a native format, or keep it as text',
+        'of TMX: drop codes of a native format in inline elements, or keep them as text',
         get_args(Markup),
         default='drop',
         default_help='drop',
@@ -63,7 +63,7 @@ class Tmx(CorpusFormat):
     help = ('TMX files, a row for each translation unit',)
     reader = 'tokcore.corpus.tmx_reading:TmxReader'
     reasons = ('undefined_entity',)
-    forbidden_characters = '\0'  # not even by its number
+    forbidden_characters = '\0'  # XML does not allow it even as a reference
     takes_any_text = False
 
     def __post_init__(self):
@@ -80,8 +80,8 @@ class Tmx(CorpusFormat):
     def explain(self, reject: Reject) -> str:
         text = reject.line.decode('utf-8', 'replace')
         reference = re.search(r'&(?!(amp|lt|gt|quot|apos|#\w+);)[^;\s]*;?', text)
-        named = shown(reference.group()) if reference else 'one'
+        name = shown(reference.group()) if reference else 'one'
         return (
-            f'the unit at byte {reject.offset} refers to an entity that XML does not know, {named}; '
+            f'the unit at byte {reject.offset} refers to an entity that XML does not define, {name}; '
             'write the character itself, or give --on-error=skip'
         )

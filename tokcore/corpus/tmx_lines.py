@@ -1,8 +1,7 @@
-"""TMX as Tensor2Tensor reads it: by lines, of which those that are a segment pair up in their order.
+"""TMX as Tensor2Tensor reads it: lines with a segment alternate between source and target.
 
-The rule of `paracrawl_v3_pairs` in its `data_generators/cleaner_en_xx.py`, for those who want the same
-pairs: no language is looked at, and nothing is XML. A row is a pair of segments, the first the source;
-other lines are none. Where the format itself is meant, it is `tmx`.
+This is the rule of `paracrawl_v3_pairs` in its `data_generators/cleaner_en_xx.py`, for those who want
+the same pairs: it ignores languages, and does not parse XML. To read the format itself, use `tmx`.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ UNMATCHED_SEGMENT = 'unmatched_segment'
 
 @dataclass(frozen=True)
 class TmxLines(CorpusFormat):
-    """Rows of two sides, lines as ` <seg>text</seg>`; the reason is for a last one without another."""
+    """Rows of two sides, from pairs of lines like ` <seg>text</seg>`; other lines are skipped."""
 
     name = 'tmx-lines'
     what = 'TMX by lines, as Tensor2Tensor reads it'
@@ -31,6 +30,6 @@ class TmxLines(CorpusFormat):
 
     def explain(self, reject: Reject) -> str:
         return (
-            f'the segment at byte {reject.offset} has no second one that it is a pair with; is the '
+            f'the segment at byte {reject.offset} has no partner after it; is the '
             'file cut off? mend it, or give --on-error=skip'
         )

@@ -14,6 +14,7 @@ import functools
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 from xml.parsers import expat
 
 import google_crc32c
@@ -30,9 +31,13 @@ from tokcore.corpus.corpus import (
     ReadRange,
     Reject,
     Rows,
+    Split,
     WorkItem,
 )
+from tokcore.corpus.formats import FormatReader, whole_file_items
 from tokcore.corpus.line_reading import BEGINNING_BYTES
+from tokcore.corpus.line_rows import long_rows
+from tokcore.corpus.tmx import Tmx
 from tokcore.errors import InputError
 from tokcore.text.rows import Normalizer, Side
 
@@ -58,6 +63,32 @@ _PROLOG = b'<!DOCTYPE x SYSTEM "x"><x>'
 
 _EXACT, _REGION = 2, 1
 """How well a language fits: it is the one, or a variant of it for a region."""
+
+
+class TmxReader(FormatReader):
+    """Reads a file as one item, as XML must be read."""
+
+    format: Tmx
+
+    def plan(
+        self, split: Split, index: Sequence[tuple[Any, ...]], item_bytes: int
+    ) -> list[WorkItem]:
+        return whole_file_items(split)
+
+    def read(
+        self, item: WorkItem, open_binary: OpenBinary, block_bytes: int, max_line_bytes: int
+    ) -> Iterator[Block]:
+        return read_units(item, open_binary, block_bytes, max_line_bytes)
+
+    def rows(self, block: Block, normalizer: Normalizer) -> Rows:
+        if block.long_lines:
+            return long_rows(block.long_lines[0], len(self.format.sides), block.offset)
+        [text] = block.texts
+        languages = tuple(code.lower().replace('_', '-') for code in self.format.languages)
+        drop_codes = self.format.markup == 'drop'
+        return unit_rows(
+            text.data, text.offset, languages, drop_codes, normalizer, block.max_line_bytes
+        )
 
 
 def read_units(

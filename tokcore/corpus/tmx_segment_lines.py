@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -15,16 +16,37 @@ from tokcore.corpus.corpus import (
     OpenBinary,
     Reject,
     Rows,
+    Split,
     WorkItem,
 )
 from tokcore.corpus.entities import ParaCrawl
+from tokcore.corpus.formats import FormatReader, whole_file_items
 from tokcore.corpus.line_reading import whole_lines
+from tokcore.corpus.tmx_lines import UNMATCHED_SEGMENT
 from tokcore.errors import InputError
 from tokcore.kernels.jit import kernel_without_allocation, read_only
 from tokcore.text.normalizers import find_damage
 from tokcore.text.rows import Normalizer, Side
 
 _LEAST_LINE = 12  # bytes of ` <seg></seg>`
+
+
+class TmxLinesReader(FormatReader):
+    """Reads a file as one item: how lines pair up depends on all lines before them."""
+
+    def plan(
+        self, split: Split, index: Sequence[tuple[Any, ...]], item_bytes: int
+    ) -> list[WorkItem]:
+        return whole_file_items(split)
+
+    def read(
+        self, item: WorkItem, open_binary: OpenBinary, block_bytes: int, max_line_bytes: int
+    ) -> Iterator[Block]:
+        return read_segment_lines(item, open_binary, block_bytes, max_line_bytes)
+
+    def rows(self, block: Block, normalizer: Normalizer) -> Rows:
+        [text] = block.texts
+        return segment_rows(text.data, text.offset, normalizer)
 
 
 def read_segment_lines(
@@ -69,14 +91,13 @@ def _find_segments(data: bytes) -> tuple[np.ndarray, np.ndarray]:
     return lines[:count], segments[:count]
 
 
-def segment_rows(data: bytes, offset: int, normalizer: Normalizer, unmatched: str) -> Rows:
+def segment_rows(data: bytes, offset: int, normalizer: Normalizer) -> Rows:
     """Returns the rows of a block, with two sides; a last segment without a partner is rejected.
 
     Args:
         data: whole lines.
         offset: of `data` in the file.
         normalizer: turns segments into text, after entities have been replaced.
-        unmatched: the reason to reject a segment without a partner.
     """
     lines, segments = _find_segments(data)
     pairs = len(lines) // 2
@@ -97,7 +118,7 @@ def segment_rows(data: bytes, offset: int, normalizer: Normalizer, unmatched: st
         for row in damaged
     ]
     if len(lines) % 2:
-        rejects.append(_reject(unmatched, data, offset, *lines[-1]))
+        rejects.append(_reject(UNMATCHED_SEGMENT, data, offset, *lines[-1]))
     count = pairs + len(lines) % 2
     return Rows(
         tuple(side.take(kept) for side in sides),

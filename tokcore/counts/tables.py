@@ -14,7 +14,7 @@ import numpy as np
 
 from tokcore.corpus.corpus import UNSTORABLE_TOKEN, Block, OnError, Reject, Split
 from tokcore.corpus.line_rows import line_bounds
-from tokcore.corpus.sampling import CountedRows, RowSample, counted_rows
+from tokcore.corpus.sampling import RowSample, RowsToCount, rows_to_count
 from tokcore.corpus.stats import BlockStats, block_stats
 from tokcore.counts.counting import TokenAccumulator, TokenIndex
 from tokcore.counts.kernels import (
@@ -108,7 +108,7 @@ class BlockCounter:
             InputError: `on_error` is 'stop', and a line is not UTF-8, lacks a column or has a token
                 that cannot be stored; nothing of the block is counted then.
         """
-        counted = counted_rows(block, splits, self._normalizer, self._sides, self._sample)
+        counted = rows_to_count(block, splits, self._normalizer, self._sides, self._sample)
         if self._unstorable is not None:
             counted = self._unstorable.reject_rows(counted, self._sides)
         stats = block_stats(block, counted.rows, splits, on_error)
@@ -139,7 +139,7 @@ class UnstorableTokens:
     characters: str
     tokens: Callable[[str], Iterable[str]]
 
-    def reject_rows(self, counted: CountedRows, sides: Iterable[int]) -> CountedRows:
+    def reject_rows(self, counted: RowsToCount, sides: Iterable[int]) -> RowsToCount:
         """Rejects the rows that have such a token on one of these sides, and returns the others.
 
         A sample that is drawn from each side apart is returned as it is.
@@ -164,7 +164,7 @@ class UnstorableTokens:
         storable = rows.select(np.flatnonzero(is_storable))
         more = tuple(rejects[row] for row in sorted(rejects))
         storable = dataclasses.replace(storable, rejects=(*rows.rejects, *more))
-        return CountedRows(storable, storable.sides)
+        return RowsToCount(storable, storable.sides)
 
     def _rows_with(self, side: Side) -> Iterator[int]:
         """Yields the rows of a side that have one of the characters."""

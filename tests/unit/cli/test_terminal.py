@@ -7,7 +7,7 @@ import time
 import pytest
 from pseudo_terminal import PseudoTerminal
 
-from pipelines.cli.terminal import ProgressLog, line_is_open, format_time, shown_progress
+from pipelines.cli.terminal import ProgressLog, format_time, line_is_open, shown_progress
 from pipelines.engines.progress import (
     RoundEnded,
     StageBegan,

@@ -12,7 +12,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from tokcore.corpus.corpus import TOO_LONG, CorpusFile, Split
-from tokcore.corpus.formats import plan_items, read_blocks
+from tokcore.corpus.formats import block_rows, plan_items, read_blocks
 from tokcore.corpus.stats import block_checksums, join_checksums
 from tokcore.corpus.tmx import Tmx
 from tokcore.corpus.tmx_reading import unit_rows
@@ -141,7 +141,7 @@ def read(data, form, piece=1 << 20, block_bytes=1 << 20, max_line_bytes=1 << 20)
     checksums = [each for block in blocks for each in block_checksums(block)]
     summary = join_checksums(checksums, len(data))
     assert (summary.bytes, summary.crc32c) == (len(data), google_crc32c.value(data))
-    return [form.rows(block, T2T_LINES) for block in blocks]
+    return [block_rows(block, T2T_LINES) for block in blocks]
 
 
 class Pieces(io.BytesIO):

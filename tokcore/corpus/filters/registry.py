@@ -19,7 +19,7 @@ from fractions import Fraction
 
 from tokcore.corpus.corpus import FilterSpec
 from tokcore.errors import InputError
-from tokcore.options import LARGEST_INT32, said, shown
+from tokcore.options import LARGEST_INT32, format_number, shown
 
 if typing.TYPE_CHECKING:
     from tokcore.corpus.filters.row_filter import RowFilter
@@ -136,7 +136,7 @@ def ratio_options(words: Sequence[str]) -> dict[str, object]:
     ratio = _fraction(words[0])
     if ratio is None or not 1 <= ratio <= MOST_RATIO:
         raise ValueError(
-            f'{shown(words[0])} is not a ratio from 1 to {said(MOST_RATIO)}, with four decimals at '
+            f'{shown(words[0])} is not a ratio from 1 to {format_number(MOST_RATIO)}, with four decimals at '
             'most'
         )
     return {'most': ratio, 'tokens': tokens}
@@ -195,7 +195,9 @@ def _split_unit(words: Sequence[str]) -> tuple[list[str], bool]:
 def _number(word: str) -> int:
     number = int(word) if _NUMBER.fullmatch(word) else None
     if number is None or number > LARGEST_INT32:
-        raise ValueError(f'{shown(word)} is not a whole number from 0 to {said(LARGEST_INT32)}')
+        raise ValueError(
+            f'{shown(word)} is not a whole number from 0 to {format_number(LARGEST_INT32)}'
+        )
     return number
 
 
