@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 
 from tokcore.corpus.bitext import Bitext
 from tokcore.corpus.corpus import CorpusFile, Split
-from tokcore.corpus.formats import Lines, plan_items, read_blocks
+from tokcore.corpus.formats import index_range, index_ranges, plan_items, read_blocks
 from tokcore.corpus.order_keys import order_keys
+from tokcore.corpus.plain_text import PlainText
 from tokcore.corpus.sampling import (
     LineSample,
     SampledLines,
@@ -66,8 +67,7 @@ def split_of(form, files):
 def sampled_split(split, files, budget, item_bytes, sides, limit=SHORT):
     """What is counted of each side, and the sum of the tallies."""
     index = [
-        split.format.index(each, files.open)
-        for each in split.format.index_ranges(split, item_bytes)
+        index_range(split.format, each, files.open) for each in index_ranges(split, item_bytes)
     ]
     items = plan_items(split, index, item_bytes)
     starts = starts_to_number(items)
@@ -121,7 +121,7 @@ def sampled_texts(data: bytes, budget: int) -> list[str]:
 def test_lines_of_text_are_those_of_each_file(texts, ends, budget, item_bytes, compressed):
     datas = [as_file(lines, ends) for lines in texts]
     files = Files(datas, compressed)
-    split = split_of(Lines(), files)
+    split = split_of(PlainText(), files)
     [counted], tally = sampled_split(split, files, budget, item_bytes, frozenset({0}))
     assert counted == [text for data in datas for text in sampled_texts(data, budget)]
     assert tally.examples == len(counted)
@@ -180,7 +180,7 @@ def test_lines_that_cannot_be_used_are_left_out_in_and_outside_the_sample():
     data = b'one\n' + long + b'\ntwo\n\xff\nthree\n' + long
     for item_bytes, compressed in itertools.product((1, 7, 1 << 20), (False, True)):
         files = Files([data], compressed)
-        split = split_of(Lines(), files)
+        split = split_of(PlainText(), files)
         # Every second line: a long one, one that is no UTF-8, and a long one.
         [counted], tally = sampled_split(split, files, len(data) // 3, item_bytes, frozenset({0}))
         assert counted == []
@@ -195,7 +195,7 @@ def test_lines_behind_those_that_are_read_over_keep_their_numbers():
     data = b'\n'.join([b'one', long, b'two', b'three', long, b'four', b'five', b'six'])
     for item_bytes, compressed in itertools.product((1, 40, 1 << 20), (False, True)):
         files = Files([data], compressed)
-        split = split_of(Lines(), files)
+        split = split_of(PlainText(), files)
         [counted], _ = sampled_split(split, files, len(data) // 3, item_bytes, frozenset({0}))
         assert counted == ['three', 'four', 'six']
 
@@ -206,7 +206,7 @@ def test_a_sample_of_lines_is_of_lines_over_many_blocks_and_items():
     lines = [b'x' * size for size in dice.integers(0, 300, 20_000)]
     data = b'\n'.join(lines)
     files = Files([data])
-    split = split_of(Lines(), files)
+    split = split_of(PlainText(), files)
     for budget in (len(data), len(data) // 9, len(data) // 300):
         [counted], _ = sampled_split(split, files, budget, 100_000, frozenset({0}))
         assert counted == sampled_texts(data, budget)
@@ -243,7 +243,7 @@ def test_rows_by_order_key_are_the_same_however_they_are_cut(compressed):
 
 def test_without_a_sample_all_rows_are_counted():
     files = Files([b'one\n\ntwo\n'])
-    split = split_of(Lines(), files)
+    split = split_of(PlainText(), files)
     [item] = plan_items(split)
     [block] = read_blocks(item, files.open)
     counted = rows_to_count(block, (split,), T2T_LINES, frozenset({0}), None)
@@ -253,7 +253,7 @@ def test_without_a_sample_all_rows_are_counted():
 
 def test_files_that_are_not_in_a_sample_of_lines_give_none():
     files = Files([b'one\n', b'two\n'])
-    split = split_of(Lines(), files)
+    split = split_of(PlainText(), files)
     sample = LineSample({(1, 0): SampledLines(1, 1)})
     found = []
     for item in number_items(plan_items(split), {0: [0], 1: [0]}):
