@@ -30,7 +30,7 @@ from pipelines.engines.pool import (
 from pipelines.files import filesystem
 from pipelines.transforms.stats import REJECTED, STATS, RejectionBudget, WrittenFile, tagged_stats
 from tokcore.corpus.corpus import Block, OnError, Split
-from tokcore.corpus.sampling import RowSample, counted_rows
+from tokcore.corpus.sampling import RowSample, rows_to_count
 from tokcore.corpus.stats import BlockStats, reject_error
 from tokcore.counts.tables import (
     COUNT_PARTITIONS,
@@ -368,7 +368,7 @@ class CountTokensByElement(beam.PTransform):
 
 def _tokens(block: Block, counting: CountTokensByElement) -> Iterator[tuple[str, int]]:
     scheme, sides = counting.scheme, counting.sides
-    counted = counted_rows(
+    counted = rows_to_count(
         block, counting.splits, scheme.normalizer, frozenset(sides), counting.sample
     )
     if counted.rows.rejects:

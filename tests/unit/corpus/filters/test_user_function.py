@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rows_of_text import applied, kept, side_of
 
-from tokcore.corpus.filters.registry import filter_specs, filter_list, make_filter
+from tokcore.corpus.filters.registry import filter_list, filter_specs, make_filter
 from tokcore.corpus.filters.row_filter import RowLimits, UnfitRow
 from tokcore.corpus.filters.user_function import RowError, UserFunction
 from tokcore.errors import InputError
