@@ -276,3 +276,27 @@ def with_margin(text: np.ndarray) -> np.ndarray:
     copy[: len(text)] = text
     copy[len(text) :] = 0
     return read_only(copy)
+
+
+@kernel
+def join_lines(text, starts, ends):
+    """Returns the rows one after another, each followed by a '\\n', with their starts and ends.
+
+    As uint8[bytes], int64[rows], int64[rows].
+    """
+    size = len(starts)
+    for row in range(len(starts)):
+        size += ends[row] - starts[row]
+    joined = np.empty(size, np.uint8)
+    joined_starts = np.empty(len(starts), np.int64)
+    joined_ends = np.empty(len(starts), np.int64)
+    position = np.uint64(0)
+    for row in range(len(starts)):
+        joined_starts[row] = np.int64(position)
+        length = np.uint64(ends[row] - starts[row])
+        copy_bytes(joined, position, text, np.uint64(starts[row]), length)
+        position += length
+        joined_ends[row] = np.int64(position)
+        joined[position] = 0x0A
+        position += np.uint64(1)
+    return joined, joined_starts, joined_ends

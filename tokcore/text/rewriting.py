@@ -10,8 +10,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from tokcore.kernels.bytes import copy_bytes
-from tokcore.kernels.jit import kernel, kernel_without_allocation, read_only
+from tokcore.kernels.jit import kernel_without_allocation, read_only
 from tokcore.text.rows import Side
 from tokcore.text.unicode import next_character
 
@@ -175,27 +174,3 @@ def count_letters(text, rows, classes, own, others):
             other_letters += classes[character] >> 1
         own[row] = own_letters
         others[row] = other_letters
-
-
-@kernel
-def join_lines(text, starts, ends):
-    """Returns the rows one after another, each followed by a '\\n', with their starts and ends.
-
-    As uint8[bytes], int64[rows], int64[rows].
-    """
-    size = len(starts)
-    for row in range(len(starts)):
-        size += ends[row] - starts[row]
-    joined = np.empty(size, np.uint8)
-    joined_starts = np.empty(len(starts), np.int64)
-    joined_ends = np.empty(len(starts), np.int64)
-    position = _0
-    for row in range(len(starts)):
-        joined_starts[row] = np.int64(position)
-        length = np.uint64(ends[row] - starts[row])
-        copy_bytes(joined, position, text, np.uint64(starts[row]), length)
-        position += length
-        joined_ends[row] = np.int64(position)
-        joined[position] = 0x0A
-        position += _1
-    return joined, joined_starts, joined_ends

@@ -83,8 +83,8 @@ class Side:
 
     def joined(self) -> Side:
         """Returns a copy whose rows follow one another in the order of their numbers."""
+        from tokcore.kernels.bytes import join_lines
         from tokcore.kernels.jit import read_only
-        from tokcore.text.rewriting import join_lines
 
         return Side(*map(read_only, join_lines(*self.arrays())))
 
