@@ -156,7 +156,7 @@ def test_a_run_that_failed_is_gone_on_with(server, tmp_path, local):
     job = ['build', '--text', f'{server.address}/texts/a.txt', '--fetch', *BUILD, '--output', out]
     said = refuse(*job)
     assert 'cannot fetch' in said and said.endswith('run again')
-    assert not [path for path in out.rglob('a.txt')]
+    assert not list(out.rglob('a.txt'))
     page.cuts = []
     server.asked.clear()
     said = succeed(*job)

@@ -311,7 +311,7 @@ def test_a_problem_of_characters_with_packed_columns_beside_the_original(tmp_pat
     folder = tmp_path / 'downloaded'
     folder.mkdir()
     archives = {}
-    for split, number in (('train', 0), ('dev', 1)):
+    for number in (0, 1):  # training, development
         for url, spec in datasets_of(name)[number]:
             source, target = texts(40, len(archives) + 7 * number)
             members = archives.setdefault(url.rpartition('/')[2], {})

@@ -26,7 +26,7 @@ class _ThreadsEncoders:
 
     def __init__(self, vocabulary: str):
         self._encoder = SubwordTextEncoder.load(vocabulary)
-        self._encoder.model.state  # built before the clock starts
+        _ = self._encoder.model.state  # built before the clock starts
         self._of_thread = threading.local()
 
     def rows_and_ids(self, block: TextBlock) -> tuple[Rows, EncodedSide]:

@@ -64,7 +64,9 @@ def ways_to_read(dataset, on_error='stop'):
 def test_a_number_that_is_not_an_id_is_an_error_with_its_row(tmp_path, kind, rows, message):
     dataset = dataset_of(tmp_path, pa.table({'targets': pa.array(rows, kind)}))
     for read in ways_to_read(dataset):
-        with pytest.raises(InputError, match=f"{NAME}: its group 0, .*column 'targets' of {message}"):
+        with pytest.raises(
+            InputError, match=f"{NAME}: its group 0, .*column 'targets' of {message}"
+        ):
             read()
     for read in ways_to_read(dataset, 'skip'):
         assert read() == []

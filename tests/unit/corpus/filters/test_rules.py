@@ -50,7 +50,8 @@ def test_length_keeps_rows_whose_every_side_is_within_its_bounds(rows, least, mo
     for unit, length in (('', characters), (':tokens', words), (':characters', characters)):
         made = make_filter(f'length:{least}:{least + more}{unit}')
         assert kept(made, rows) == rows_where(
-            rows, lambda row: all(least <= length(text) <= least + more for text in row)
+            rows,
+            lambda row, length=length: all(least <= length(text) <= least + more for text in row),
         )
 
 
@@ -60,7 +61,7 @@ def test_ratio_keeps_pairs_of_which_the_longer_side_is_no_more_times_the_shorter
     for unit, length in (('', characters), (':tokens', words)):
         made = make_filter(f'ratio:{ratio:f}{unit}')
 
-        def is_kept(row):
+        def is_kept(row, length=length):
             shorter, longer = sorted(map(length, row))
             return longer <= Fraction(str(ratio)) * shorter
 
@@ -143,7 +144,7 @@ def test_script_keeps_rows_with_enough_letters_of_it(rows, code, least):
     sides = {'': (0, 1), ':source': (0,), ':target': (1,)}
     for word, looked_at in sides.items():
         assert kept(make_filter(f'script:{code}:{least}{word}'), rows) == rows_where(
-            rows, lambda row: all(has_enough(row[side]) for side in looked_at)
+            rows, lambda row, looked_at=looked_at: all(has_enough(row[side]) for side in looked_at)
         )
 
 
