@@ -12,7 +12,6 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from tests.unit.counts.test_token_table import assert_sound, valid_characters
 from tokcore.corpus.bitext_reading import bitext_rows
 from tokcore.corpus.corpus import Rows
 from tokcore.corpus.line_rows import text_rows
@@ -23,6 +22,8 @@ from tokcore.counts.token_table import TokenTable
 from tokcore.kernels.bytes import GOLDEN_RATIO, MIXER, hash_bytes
 from tokcore.text.normalizers import T2T_LINES
 from tokcore.text.t2t import T2TPreTokenizer
+
+from .test_token_table import assert_sound, valid_characters
 
 _LARGEST = 2**63 - 1
 

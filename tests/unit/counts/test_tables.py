@@ -9,12 +9,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.unit.counts.test_token_table import (
-    added_up,
-    assert_sound,
-    items,
-    valid_characters,
-)
 from tokcore.corpus.corpus import Block, BlockText, CorpusFile, Split
 from tokcore.corpus.tsv import Tsv
 from tokcore.counts.tables import (
@@ -30,6 +24,13 @@ from tokcore.counts.token_table import TokenTable
 from tokcore.errors import InputError
 from tokcore.text.normalizers import T2T_LINES
 from tokcore.text.t2t import T2TPreTokenizer, tokenize
+
+from .test_token_table import (
+    added_up,
+    assert_sound,
+    items,
+    valid_characters,
+)
 
 _LARGEST = 2**63 - 1
 

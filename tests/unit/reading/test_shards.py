@@ -89,7 +89,7 @@ def test_a_number_that_is_not_an_id_is_an_error_with_its_row(tmp_path, kind, row
          'is list'),
         ({'inputs': pa.array([[7]])}, "has no column 'targets'"),
     ],
-    ids=str,
+    ids=lambda value: None if isinstance(value, str) else '-'.join(value),
 )  # fmt: skip
 @pytest.mark.parametrize('on_error', ['stop', 'skip'])
 def test_columns_of_other_types(tmp_path, columns, message, on_error):

@@ -10,11 +10,11 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from tokcore.corpus.filters.clean_en_xx_kernels import (
+    check_beginning,
+    check_ends,
+    check_whole,
     english_classes,
     failed_tests,
-    find_anywhere,
-    find_at_beginning,
-    find_at_ends,
 )
 from tokcore.corpus.filters.plain_clean_en_xx import TESTS, clean_pair, failed_test
 from tokcore.corpus.filters.rules import CleanEnXx
@@ -77,7 +77,7 @@ def found_by_kernels(text, before, behind):
     whole = (before + text + behind).encode()
     data = read_only(np.frombuffer(whole, np.uint8))
     place = len(before.encode()), len(whole) - len(behind.encode()), english_classes()
-    kernels = find_at_ends, find_at_beginning, find_anywhere
+    kernels = check_ends, check_beginning, check_whole
     found = 0
     for each in kernels:
         found |= int(each(data, *place))

@@ -3,9 +3,10 @@
 import numpy as np
 from hypothesis import given, settings
 
-from tests.unit.subword.partitioned.test_segmenting import TOKENS, escape
 from tokcore.kernels.jit import read_only
 from tokcore.subword.partitioned.survey import Surveyor, add_surveys
+
+from .test_segmenting import TOKENS, escape
 
 
 @settings(deadline=None)
