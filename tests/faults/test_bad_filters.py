@@ -61,7 +61,7 @@ def clean(tokbeam, write_corpus, tmp_path, monkeypatch):
 REFUSED = [
     ('lenght:1:200', 'tsv', "there is no filter 'lenght:1:200'; did you mean length:MIN:MAX"),
     ('nfc,ratio:0.5', 'tsv', "'0.5' is not a ratio from 1 to 1,000"),
-    ('script:Latin:0.5', 'tsv', 'no code of ISO 15924'),
+    ('script:Latin:0.5', 'tsv', 'not a code of ISO 15924'),
     (
         'ratio:3',
         'text',

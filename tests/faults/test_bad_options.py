@@ -141,13 +141,13 @@ def test_an_empty_path_is_refused_and_not_the_working_directory(
 ):
     (tmp_path / 'here').mkdir()
     monkeypatch.chdir(tmp_path / 'here')
-    request.getfixturevalue(command)(option, '').assert_refused(option, 'no path')
+    request.getfixturevalue(command)(option, '').assert_refused(option, 'not a path')
     assert not list((tmp_path / 'here').iterdir())
 
 
 BEAM = {
-    '--runner=nix': ['nix', 'no runner'],
-    '--runner=': ['no runner'],
+    '--runner=nix': ['nix', 'not a runner'],
+    '--runner=': ['not a runner'],
     '--runner=os.getcwd': ['os.getcwd'],
     '--runner=no_such_module.Runner': ['no_such_module', 'imported'],
     '--runner=DataflowRunner': ['DataflowRunner', 'project'],
