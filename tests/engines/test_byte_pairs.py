@@ -100,7 +100,7 @@ def test_ids_that_are_there_are_not_replaced(small, own_codes, tmp_path):
     entries = own_codes.with_suffix('.vocab')
     others = ['--special-tokens', '<unk>,<s>,</s>', '--output', tmp_path / 'U']
     before = entries.read_bytes()
-    assert f'{entries} is there already' in refuse(*command, *others)
+    assert f'{entries} exists already' in refuse(*command, *others)
     assert entries.read_bytes() == before
     succeed(*command, *others, '--overwrite')
     assert entries.read_text().startswith('<unk>\n<s>\n</s>\n')

@@ -373,8 +373,10 @@ def test_a_min_count_below_the_lowest_is_refused(tmp_path):
 
 
 def test_a_vocabulary_larger_than_a_worker_may_send_is_refused(tmp_path, monkeypatch):
-    bounded = functools.partial(BundleOutput, most=100)
-    monkeypatch.setattr('pipelines.learning.suffix_transforms.BundleOutput', bounded)
+    monkeypatch.setattr(
+        'pipelines.learning.suffix_transforms.BundleOutput',
+        lambda namespace, most=100: BundleOutput(namespace, most),
+    )
     learner = PackedLearner(write_counts(tmp_path, FEW_COUNTS, 2), str(tmp_path / 'work'), Runs())
     with pytest.raises(
         Exception, match='at min-count 1 a vocabulary would be larger than a worker'
