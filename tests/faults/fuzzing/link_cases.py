@@ -86,8 +86,9 @@ def _run(
 
     def may_leave(path: str) -> bool:
         planted = json.loads(record.read_text()).get('planted')
-        is_planted = planted is not None and room.here / path == Path(planted)
-        return is_planted or path.startswith('gone/')
+        # The folder that holds a planted link is not empty, so it stays.
+        holds_link = planted is not None and Path(planted).is_relative_to(room.here / path)
+        return holds_link or path.startswith('gone/')
 
     ended = room.run(
         *words, statuses=[0] if step is None else [0, 2], plant=plant, may_leave=may_leave,
