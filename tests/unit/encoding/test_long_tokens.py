@@ -9,7 +9,7 @@ from tokcore.encoding import encoder as encoding_encoder
 from tokcore.kernels.bytes import with_margin
 from tokcore.subword import text_encoder
 from tokcore.subword.text_encoder import SubwordTextEncoder
-from tokcore.text import t2t
+from tokcore.text import pre_tokenizer
 from tokcore.text.pre_tokenizer import one_row
 from tokcore.text.rows import Side
 from tokcore.text.t2t import T2TPreTokenizer, tokenize
@@ -33,7 +33,7 @@ def small_parts(monkeypatch):
     monkeypatch.setattr(encoding_encoder, 'LONG_ROW_BYTES', 30)
     monkeypatch.setattr(encoding_encoder, 'LONG_TOKEN_BYTES', 10)
     monkeypatch.setattr(text_encoder, 'WINDOW_BYTES', 4)
-    monkeypatch.setattr(t2t, '_TOKENS_AT_ONCE', 80)
+    monkeypatch.setattr(pre_tokenizer, '_TOKENS_AT_ONCE', 80)
 
 
 def side_of(texts):
