@@ -19,6 +19,7 @@ import google_crc32c
 from pipelines.files import filesystem
 from pipelines.options.job import RejectionLimit
 from tokcore.corpus.stats import BlockStats, RejectedLines
+from tokcore.errors import InputError
 from tokcore.records.sorted_runs import RunStats
 
 STATS = 'stats'
@@ -72,12 +73,22 @@ def read_stats(path: str, *types: type) -> Iterator:
     Args:
         path: the file.
         types: the dataclasses of the rows.
+
+    Raises:
+        InputError: something else wrote to the file while this run worked.
     """
     name_to_type = {row_type.__name__: row_type for row_type in types}
     if filesystem.exists(path):
         for line in filesystem.read_bytes(path).splitlines():
-            name, *fields = json.loads(line)
-            yield name_to_type[name](*fields)
+            try:
+                name, *fields = json.loads(line)
+                row = name_to_type[name](*fields)
+            except (ValueError, TypeError, KeyError) as error:
+                raise InputError(
+                    f'{path} was changed while this run worked; run again when nothing else writes '
+                    'there'
+                ) from error
+            yield row
 
 
 @dataclass(eq=False)

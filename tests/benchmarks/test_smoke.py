@@ -21,6 +21,8 @@ from .rows import all_rows
 from .running import ROOT
 from .scale import FULL, SMOKE
 
+pytestmark = pytest.mark.slow
+
 _ROWS = ('count/enzh/*', 'search/enzh.en/1000', 'records/enzh/1', 'shuffled/*')
 _AGREEING = {'re.findall + Counter', 'Tensor2Tensor', 'plain counting'}
 

@@ -12,6 +12,8 @@ from deadlines import free_port, running, succeed_within, wait_for_port
 from jobs import succeed
 from worker_processes import BOOT, worker_environment
 
+pytestmark = pytest.mark.slow
+
 POOL_SECONDS = 60
 JOB_SECONDS = 240
 

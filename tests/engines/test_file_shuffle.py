@@ -14,6 +14,8 @@ from generated_text import (
 )
 from jobs import refuse, succeed, succeed_elsewhere, write
 
+pytestmark = pytest.mark.slow
+
 DATASET = ['--name', 'x', '--shards', 4]
 
 

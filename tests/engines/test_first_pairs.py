@@ -8,6 +8,8 @@ from corpus_specification import Pairs, PairsSpecification
 from generated_text import distinct_pairs
 from shared_corpora import ENZH, read_pairs
 
+pytestmark = pytest.mark.slow
+
 COUNT = 5_000
 
 

@@ -17,6 +17,8 @@ from generated_text import as_bitext, chinese_lines, english_lines
 from jobs import succeed, write
 from worker_processes import BOOT, DEPLOY_FLINK, worker_environment
 
+pytestmark = pytest.mark.slow
+
 PREPARE_SECONDS = 1800
 BUILD_SECONDS = 360
 LINES = 34_000

@@ -11,6 +11,8 @@ from jobs import refuse, succeed, succeed_elsewhere
 
 from tokcore.schemes import scheme_names
 
+pytestmark = pytest.mark.slow
+
 
 @dataclass(frozen=True)
 class Kind:

@@ -32,6 +32,8 @@ from tokcore.subword.partitioned.suffix_tables import PrefixPartitions
 from tokcore.text.normalizers import T2T_LINES
 from tokcore.text.t2t import T2TPreTokenizer, alphabet_of, escape_token
 
+pytestmark = pytest.mark.slow
+
 CORPORA = Path(__file__).resolve().parents[2].parent / 'shared' / 'corpora'
 
 # Groups of a few dozen bytes; suffixes sent in full, without frequent ones; several passes.

@@ -5,6 +5,8 @@ from dataset_files import files_of, lines_of, read_shards, shards_and_vocabulari
 from generated_text import as_bitext, as_lines, as_tsv, english_lines, kept_pairs
 from jobs import succeed, succeed_elsewhere, write
 
+pytestmark = pytest.mark.slow
+
 ITEM_SIZES = [64, '1KiB', '1MiB']
 
 

@@ -16,6 +16,8 @@ import zstandard
 from dataset_files import files_of, lines_of, read_shards, shards_and_vocabularies
 from jobs import succeed, write
 
+pytestmark = pytest.mark.slow
+
 ASKED = ['--name', 'small', '--shards', 3, '--vocab-size', 900]
 """As of `small_build`."""
 

@@ -20,6 +20,8 @@ from tokcore.corpus.plain_text import PlainText
 from tokcore.corpus.sampling import LineSample, SampledLines, UniformSample, number_items
 from tokcore.text.t2t import tokenize
 
+pytestmark = pytest.mark.slow
+
 SAMPLES = ['t2t:2kB', 'uniform:0.3']
 DATASET = ['--name', 'small', '--shards', 3, '--vocab-size', 900]
 

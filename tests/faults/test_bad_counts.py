@@ -19,6 +19,8 @@ from leftovers import assert_nothing_made
 from tokcore.format_numbers import COUNTS
 from tokcore.schemes import find_scheme
 
+pytestmark = pytest.mark.slow
+
 WORDS = ['ka', 'to', 'kato', 'ing', 'sting', '中文字', '文字', 'kaing', 'toing', 'st']
 LEARNERS = [('--learner', 'memory'), ('--learner', 'beam', '--min-count-range', '1:4')]
 

@@ -11,6 +11,8 @@ from forked_commands import ForkedCommands
 from learner_runs import kill_after_round, learning
 from leftovers import result_files
 
+pytestmark = pytest.mark.slow
+
 BEAM = ('--learner', 'beam')
 
 

@@ -18,6 +18,8 @@ from leftovers import assert_finished, final_files, result_files
 from pipelines.files import filesystem
 from pipelines.files.attempts import Attempt
 
+pytestmark = pytest.mark.slow
+
 ENZH = Path(__file__).resolve().parents[2].parent / 'shared' / 'corpora' / 'enzh.tsv.gz'
 
 

@@ -13,6 +13,8 @@ from killed_runs import Moment, run_until
 from learner_runs import FINISHED, ROUNDS, SEARCHES, kill_after_round, learning, stop_after_round
 from leftovers import attempts, result_files
 
+pytestmark = pytest.mark.slow
+
 LAST_ITERATION = 'vocabulary-4'
 BEAM = ('--learner', 'beam')
 

@@ -11,6 +11,8 @@ from killed_runs import Moment, run_until
 from leftovers import assert_finished, assert_nothing_made, result_files
 from small_corpus import PAIRS
 
+pytestmark = pytest.mark.slow
+
 MIB = 1 << 20
 HUGE = 512 * MIB
 LONG = 'long ' * 300  # 1,500 bytes

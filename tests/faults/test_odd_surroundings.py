@@ -4,10 +4,13 @@ import os
 import subprocess
 import sys
 
+import pytest
 from dataset_files import files_of
 from jobs import run, succeed, write
 
 from pipelines.cli.job_file import tomllib
+
+pytestmark = pytest.mark.slow
 
 TEXT = b''.join(b'%d words of a text\n' % number for number in range(200))
 ASCII = {'LC_ALL': 'C', 'PYTHONUTF8': '0', 'PYTHONCOERCECLOCALE': '0'}

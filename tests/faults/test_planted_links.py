@@ -26,6 +26,8 @@ from tokcore.errors import InputError
 from tokcore.records.manifest import OutputFile
 from tokcore.schemes import find_scheme
 
+pytestmark = pytest.mark.slow
+
 
 def make_result(folder, shards, seed):
     """Runs a stage without a pipeline, which makes and sweeps all that the stages do."""

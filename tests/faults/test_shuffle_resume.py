@@ -16,6 +16,8 @@ from leftovers import result_files
 from pipelines.files.claims import CLAIM_NAME, Claim
 from pipelines.shuffle.plan import sweep_shuffles
 
+pytestmark = pytest.mark.slow
+
 CUT = ['--item-size', '10KiB', '--buffer', '16KiB']
 
 

@@ -14,6 +14,8 @@ from hypothesis import strategies as st
 
 from tokcore.text.bert_plain import bert_tokens
 
+pytestmark = pytest.mark.slow
+
 # Where the marks, punctuation and format characters are that came after Unicode 8.0; what else
 # lies between them came later too, or has not come yet (DerivedAge.txt, up to 14.0).
 _LATER = """

@@ -13,6 +13,8 @@ from tokcore.counts.counting import TokenAccumulator
 from tokcore.text.bert import BertPreTokenizer
 from tokcore.text.bert_plain import CJK_RANGES, bert_tokens
 
+pytestmark = pytest.mark.slow
+
 OPTIONS = [
     {'lower_case': lower, 'strip_accents': strip, 'split_cjk': split}
     for lower, strip, split in itertools.product([True, False], [None, True, False], [True, False])

@@ -19,6 +19,8 @@ from tokcore.counts.counting import TokenAccumulator
 from tokcore.text.byte_level import ALPHABET, PATTERNS, WHITE_SPACE, spelled, split
 from tokcore.text.byte_level_scan import PatternPreTokenizer
 
+pytestmark = pytest.mark.slow
+
 EXPRESSIONS = {
     'gpt2': r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+",
     'cl100k': r"'(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?+\p{L}++|\p{N}{1,3}+"

@@ -10,7 +10,7 @@ from tokcore.errors import InputError
 SPECIAL = ['<unk>', '<s>', '</s>']
 SOURCE, TARGET = [*SPECIAL, 'a', 'b', 'c'], [*SPECIAL, 'x', 'y']
 
-pytestmark = pytest.mark.usefixtures('tensorflow')
+pytestmark = [pytest.mark.usefixtures('tensorflow'), pytest.mark.slow]
 
 
 @pytest.fixture

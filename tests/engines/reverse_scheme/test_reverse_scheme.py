@@ -20,6 +20,8 @@ from reverse_vocabulary import ReverseVocabulary
 from tokcore import schemes
 from tokcore.records.tfrecord import parse_example, read_records
 
+pytestmark = pytest.mark.slow
+
 HERE = pathlib.Path(__file__).parent
 ROOT = HERE.parents[2]
 REVERSE = ['--scheme', 'reverse']

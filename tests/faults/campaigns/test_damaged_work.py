@@ -13,7 +13,7 @@ import pytest
 from disturbances import change_file
 from stopped_runs import SEED, assert_finished, assert_whole, cases, draw_moment, run, wait_for
 
-pytestmark = pytest.mark.fuzz
+pytestmark = [pytest.mark.fuzz, pytest.mark.slow]
 
 _CUT = ['--item-size', '10KiB', '--buffer', '16KiB', '--shuffle', 'files']
 

@@ -19,7 +19,7 @@ from stopped_runs import (
     wait_for,
 )
 
-pytestmark = pytest.mark.fuzz
+pytestmark = [pytest.mark.fuzz, pytest.mark.slow]
 
 
 @pytest.mark.parametrize('number', cases(usual=6))

@@ -7,7 +7,7 @@ import pytest
 from fuzzing.campaign import KINDS, play
 from stopped_runs import SEED, cases
 
-pytestmark = pytest.mark.fuzz
+pytestmark = [pytest.mark.fuzz, pytest.mark.slow]
 
 
 # Whole jobs, several in a case; formats that others draw too; TensorFlow, which takes a second.

@@ -12,6 +12,8 @@ import pytest
 import zstandard
 from hostile_counts import count
 
+pytestmark = pytest.mark.slow
+
 
 def write_zeros(path, packer, size):
     with packer(path) as file:

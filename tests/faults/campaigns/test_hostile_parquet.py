@@ -9,6 +9,8 @@ import pyarrow.parquet as pq
 import pytest
 from hostile_counts import count
 
+pytestmark = pytest.mark.slow
+
 
 def parquet_bytes(table, **options):
     sink = io.BytesIO()

@@ -21,7 +21,7 @@ from stopped_runs import (
     wait_for,
 )
 
-pytestmark = pytest.mark.fuzz
+pytestmark = [pytest.mark.fuzz, pytest.mark.slow]
 
 
 @pytest.mark.parametrize('number', cases(usual=8))

@@ -27,7 +27,7 @@ from stopped_runs import (
     watch,
 )
 
-pytestmark = pytest.mark.fuzz
+pytestmark = [pytest.mark.fuzz, pytest.mark.slow]
 
 _BEING_WRITTEN = re.compile(r'is being written by process \d+ on host \S+ since \d{4}-')
 _IS_ANOTHER = re.compile(r'is of a run with another')

@@ -27,7 +27,7 @@ from stopped_runs import (
     wait_for,
 )
 
-pytestmark = pytest.mark.fuzz
+pytestmark = [pytest.mark.fuzz, pytest.mark.slow]
 
 _SOON = 5  # seconds from a signal to the end
 _LONGEST = 120  # for a real process, which imports and may have to share its cores

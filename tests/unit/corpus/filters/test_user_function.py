@@ -163,15 +163,22 @@ def interrupt(*given):
     return given
 
 
-def test_ctrl_c_while_a_function_runs_is_no_error_of_its(monkeypatch, tmp_path):
-    before = signal.getsignal(signal.SIGINT)
+@pytest.fixture
+def ctrl_c():
+    """SIGINT raises KeyboardInterrupt, which a process started in the background ignores."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield signal.default_int_handler
+    signal.signal(signal.SIGINT, before)
+
+
+def test_ctrl_c_while_a_function_runs_is_not_the_functions_error(monkeypatch, tmp_path, ctrl_c):
     with pytest.raises(KeyboardInterrupt):
         kept(UserFunction('own:function', interrupt), [('a',)])
     (tmp_path / 'interrupted.py').write_text('import signal; signal.raise_signal(signal.SIGINT)')
     monkeypatch.syspath_prepend(tmp_path)
     with pytest.raises(KeyboardInterrupt):
         make_filter('interrupted:function')
-    assert signal.getsignal(signal.SIGINT) is before
+    assert signal.getsignal(signal.SIGINT) is ctrl_c
 
 
 @pytest.mark.parametrize(
