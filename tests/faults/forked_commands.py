@@ -117,6 +117,11 @@ class Lane:
         """Returns whether what was started is at its end."""
         return b'\n' in self._unread or bool(select.select([self._connection], [], [], 0)[0])
 
+    def send(self, number: signal.Signals) -> None:
+        """Sends the command's process group a signal; a command that has just ended gets none."""
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self._process, number)
+
     def end(self) -> Ended:
         """Waits for the end of what was started."""
         answer = json.loads(self._answer())

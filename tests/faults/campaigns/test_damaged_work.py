@@ -3,7 +3,6 @@
 As many as wanted: `FUZZ_CASES=100 pytest -m fuzz tests/faults/campaigns/test_damaged_work.py`.
 """
 
-import os
 import random
 import shutil
 import signal
@@ -26,9 +25,9 @@ def test_a_rerun_over_damaged_work(lane, jobs, tmp_path, number):
     folder = tmp_path / 'results'
     folder.mkdir()
     cut = _CUT if name != 'vocab' else []
-    process = lane.start(job.command(folder, *cut), tmp_path)
+    lane.start(job.command(folder, *cut), tmp_path)
     if wait_for(lane, folder, draw_moment(dice, job)):
-        os.killpg(process, signal.SIGKILL)
+        lane.send(signal.SIGKILL)
     lane.end()
     left = [path for path in work_files(folder) if path.is_file()]
     for path in dice.sample(left, min(len(left), dice.choice([1, 1, 3]))):

@@ -3,7 +3,6 @@
 A hundred of them: `FUZZ_CASES=100 pytest -m fuzz tests/faults/campaigns/test_many_kills.py`.
 """
 
-import os
 import random
 import shutil
 import signal
@@ -32,9 +31,9 @@ def test_killed_at_a_drawn_moment(lane: Lane, jobs, tmp_path, number):
     folder.mkdir()
     # A third of them is killed once more, or twice.
     for _ in range(dice.choice([1, 1, 1, 1, 2, 3])):
-        process = lane.start(job.command(folder, *job.draw_spread(dice)), tmp_path)
+        lane.start(job.command(folder, *job.draw_spread(dice)), tmp_path)
         if wait_for(lane, folder, draw_moment(dice, job)):
-            os.killpg(process, signal.SIGKILL)
+            lane.send(signal.SIGKILL)
         ended = lane.end()
         assert ended.status in (0, -signal.SIGKILL), ended.stderr
         assert_whole(folder, job.reference)
@@ -53,9 +52,9 @@ def test_killed_while_it_replaces_another_result(lane: Lane, jobs, tmp_path, num
     run(lane, job.command(folder, *other), tmp_path)
     before = result_files(folder)
     assert before != job.reference
-    process = lane.start(job.command(folder, '--overwrite', *job.draw_spread(dice)), tmp_path)
+    lane.start(job.command(folder, '--overwrite', *job.draw_spread(dice)), tmp_path)
     if wait_for(lane, folder, draw_moment(dice, job)):
-        os.killpg(process, signal.SIGKILL)
+        lane.send(signal.SIGKILL)
     lane.end()
     assert_whole(folder, job.reference, before)
     run(lane, job.command(folder, '--overwrite', *job.draw_spread(dice)), tmp_path)
