@@ -15,7 +15,7 @@ from pipelines.files import filesystem
 from pipelines.options.vocabulary import encoding_from_options
 from pipelines.system_errors import system_error
 from tokcore.corpus.line_rows import text_rows
-from tokcore.encoding.encoder import EncodedSide, RowEncoder, unspelled_row
+from tokcore.encoding.encoder import EncodedSide, Encoder, unspelled_row
 from tokcore.encoding.scheme import EncodingOptions, PieceWriter, Scheme
 from tokcore.encoding.vocabulary import (
     NO_TEMPLATE,
@@ -147,7 +147,7 @@ class _TokenLines:
 
     def __init__(
         self,
-        encoder: RowEncoder,
+        encoder: Encoder,
         template: Template,
         normalizer: Normalizer,
         shown: Callable[[int], str],
@@ -179,7 +179,7 @@ def _not_utf8(line: int, position: int) -> InputError:
     )
 
 
-def _encode(encoder: RowEncoder, side: Side, template: Template, lines: np.ndarray) -> EncodedSide:
+def _encode(encoder: Encoder, side: Side, template: Template, lines: np.ndarray) -> EncodedSide:
     """Returns the ids of the rows; `lines` are their line numbers.
 
     Raises:

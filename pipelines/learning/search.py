@@ -147,7 +147,7 @@ class VocabularySearch(Generic[OptionsT]):
         if option is None:
             return
         available = available_bytes()
-        learned = self.options.kept(table)
+        learned = self.options.without_rare(table)
         need = predicted_bytes(CountedSize(len(learned), len(learned.data), False), per_character)
         if need <= available:
             return

@@ -145,6 +145,10 @@ class CodesVocabulary(abc.ABC):
         """The model that gives ids."""
 
     @abc.abstractmethod
+    def dump(self) -> bytes:
+        """Returns the file of codes."""
+
+    @abc.abstractmethod
     def pieces_of_symbols(self, symbols: Iterable[int]) -> list[str]:
         """Returns the pieces of one token from its symbols."""
 

@@ -132,7 +132,7 @@ class BpeOptions(LearningOptions):
 
     rarest_option = 'min-token-count'
 
-    def kept(self, table: TokenTable) -> TokenTable:
+    def without_rare(self, table: TokenTable) -> TokenTable:
         if self.min_token_count is None:
             return table
         frequent = (table.counts >= self.min_token_count).nonzero()[0]

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import dataclasses
 import typing
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, get_args
 
 from tokcore.bpe.options import BpeOptions
 from tokcore.encoding.scheme import EncodingOptions, Learned, PieceWriter, Scheme
@@ -14,19 +14,23 @@ from tokcore.encoding.vocabulary import ReadBeside, Template, read_if_there
 from tokcore.errors import InputError
 from tokcore.learning.size_search import Progress
 from tokcore.options import declared, option
+from tokcore.text.bert_plain import bert_tokens
+from tokcore.text.byte_level import BYTE_TO_CHARACTER, PATTERNS, Pattern, split
 
 if typing.TYPE_CHECKING:
     from tokcore.bpe.files import AnyVocabulary
     from tokcore.counts.token_table import TokenTable
-    from tokcore.encoding.encoder import RowEncoder
+    from tokcore.encoding.encoder import Encoder
     from tokcore.text.pre_tokenizer import PreTokenizer
     from tokcore.text.rows import Normalizer
 
-PRESETS = {'gpt2': 'gpt2', 'cl100k': 'cl100k', 'subword-nmt': 'space', 'textbook': 'space'}
-"""The pre-tokenizer of each preset."""
+Preset = Literal['gpt2', 'cl100k', 'subword-nmt', 'textbook']
+Kind = Literal[Pattern, 'space', 'whitespace', 'bert', 't2t']
 
-PATTERNS = ('gpt2', 'cl100k')
-KINDS = (*PATTERNS, 'space', 'whitespace', 'bert', 't2t')
+_PRE_TOKENIZERS: dict[Preset, Kind] = {
+    'gpt2': 'gpt2', 'cl100k': 'cl100k', 'subword-nmt': 'space', 'textbook': 'space',
+}  # fmt: skip
+"""The pre-tokenizer of each preset."""
 
 CODES = ('subword-nmt', 'textbook')
 """The presets with files of codes: merges without ids."""
@@ -47,7 +51,7 @@ class BpeEncodingOptions(EncodingOptions):
 
 
 @dataclass(frozen=True)
-class BpeScheme(Scheme):
+class BpeScheme(Scheme['AnyVocabulary', BpeOptions, BpeEncodingOptions]):
     """Bytes or characters, then the results of merges."""
 
     name = 'bpe'
@@ -56,17 +60,17 @@ class BpeScheme(Scheme):
     encoding = BpeEncodingOptions
     learner_bytes_per_character = 22
 
-    preset: str = option(
+    preset: Preset = option(
         "whose byte pair encoding: gpt2 and cl100k, of bytes, with that model's pattern; "
         "subword-nmt; textbook, of 'Dive into Deep Learning' (default: gpt2)",
-        tuple(PRESETS),
+        get_args(Preset),
         default='gpt2',
         changes_bytes=True,
     )
-    pre_tokenizer_kind: str | None = option(
+    pre_tokenizer_kind: Kind | None = option(
         "what cuts text into tokens: a model's pattern, U+0020, all white space, or another "
         "scheme's rule (default: the preset's)",
-        KINDS,
+        get_args(Kind),
         default=None,
         name='pre-tokenizer',
         changes_bytes=True,
@@ -88,9 +92,9 @@ class BpeScheme(Scheme):
         return self.kind not in ('whitespace', 'bert')
 
     @property
-    def kind(self) -> str:
+    def kind(self) -> Kind:
         """The pre-tokenizer's name; by default the preset's."""
-        return self.pre_tokenizer_kind or PRESETS[self.preset]
+        return self.pre_tokenizer_kind or _PRE_TOKENIZERS[self.preset]
 
     @property
     def normalizer(self) -> Normalizer:
@@ -121,15 +125,17 @@ class BpeScheme(Scheme):
         from tokcore.text.t2t import T2TPreTokenizer
         from tokcore.text.whitespace import SpacePreTokenizer
 
-        if self.kind in PATTERNS:
-            return PatternPreTokenizer(self.kind)
-        by_kind: dict[str, Callable[[], PreTokenizer]] = {
-            'space': lambda: SpacePreTokenizer('space'),
-            'whitespace': lambda: SpacePreTokenizer('unicode'),
-            'bert': BertPreTokenizer,
-            't2t': T2TPreTokenizer,
-        }
-        return by_kind[self.kind]()
+        match self.kind:
+            case 'gpt2' | 'cl100k' as pattern:
+                return PatternPreTokenizer(pattern)
+            case 'space':
+                return SpacePreTokenizer('space')
+            case 'whitespace':
+                return SpacePreTokenizer('unicode')
+            case 'bert':
+                return BertPreTokenizer()
+            case 't2t':
+                return T2TPreTokenizer()
 
     def check(self, options: BpeOptions) -> None:
         options.rules(self.preset)
@@ -148,10 +154,10 @@ class BpeScheme(Scheme):
 
         self.check(options)
         rules = options.rules(self.preset)
-        target = rules.merges or rules.vocab_size
+        target = rules.merges or rules.vocab_size or 0
         report(0, 0, target)
         learned = learn_merges(
-            options.kept(table),
+            options.without_rare(table),
             rules,
             lambda merges: report(0, min(merges, target - 1), target),
             in_order=table.is_ordered,
@@ -194,9 +200,9 @@ class BpeScheme(Scheme):
         return entries_path(name) if self.preset in CODES else None
 
     def entries(self, vocabulary: AnyVocabulary, table: TokenTable) -> bytes:
-        from tokcore.bpe.codes import count_pieces, entries_file
+        from tokcore.bpe.codes import CodesVocabulary, count_pieces, entries_file
 
-        return entries_file(count_pieces(vocabulary, table))
+        return entries_file(count_pieces(typing.cast(CodesVocabulary, vocabulary), table))
 
     def configured_for(self, vocabulary: AnyVocabulary) -> BpeScheme:
         """Returns this scheme with the normalizer and the pre-tokenizer of a vocabulary's file."""
@@ -204,18 +210,20 @@ class BpeScheme(Scheme):
         from tokcore.bpe.vocabulary import BpeVocabulary
 
         if isinstance(vocabulary, BpeVocabulary):
-            pattern = vocabulary.parts.pattern
             return dataclasses.replace(
-                self, preset=pattern, pre_tokenizer_kind=None, form=vocabulary.parts.form
+                self,
+                preset=vocabulary.parts.pattern,
+                pre_tokenizer_kind=None,
+                form=vocabulary.parts.form,
             )
         # Codes do not name their pre-tokenizer.
         textbook = isinstance(vocabulary, TextbookVocabulary)
-        preset = 'textbook' if textbook else 'subword-nmt'
+        preset: Preset = 'textbook' if textbook else 'subword-nmt'
         return dataclasses.replace(self, preset=preset, form=None)
 
     def encoder(
         self, vocabulary: AnyVocabulary, options: BpeEncodingOptions | None = None
-    ) -> RowEncoder:
+    ) -> Encoder:
         """As of `Scheme`.
 
         Raises:
@@ -249,31 +257,35 @@ class BpeScheme(Scheme):
             )
         return row_encoder(self.pre_tokenizer, vocabulary, options.allow_special_tokens)
 
-    def template(self, vocabulary: AnyVocabulary, asked: str | None = None) -> Template:
+    def template(self, vocabulary: AnyVocabulary, text: str | None = None) -> Template:
         from tokcore.bpe.vocabulary import BpeVocabulary
 
-        if asked is None and isinstance(vocabulary, BpeVocabulary):
+        if text is None and isinstance(vocabulary, BpeVocabulary):
             return vocabulary.template
-        return super().template(vocabulary, asked)
+        return super().template(vocabulary, text)
 
     def tokens(self, text: str) -> Iterable[str]:
-        from tokcore.text.bert_plain import bert_tokens
-        from tokcore.text.byte_level import split
+        tokens = self._word_tokens(text)
+        return [f'{token}_' for token in tokens] if self.preset == 'textbook' else tokens
+
+    def _word_tokens(self, text: str) -> list[str]:
         from tokcore.text.t2t import tokenize
 
-        by_kind = {
-            'space': lambda: [word for word in text.split(' ') if word],
-            'whitespace': text.split,
-            'bert': lambda: bert_tokens(text, 'bert', True, None, True),
-            't2t': lambda: tokenize(text),
-        }
-        tokens = by_kind[self.kind]() if self.kind in by_kind else split(text, self.kind)
-        return [f'{token}_' for token in tokens] if self.preset == 'textbook' else tokens
+        match self.kind:
+            case 'gpt2' | 'cl100k' as pattern:
+                return split(text, pattern)
+            case 'space':
+                return [word for word in text.split(' ') if word]
+            case 'whitespace':
+                return text.split()
+            case 'bert':
+                return bert_tokens(text, 'bert', True, None, True)
+            case 't2t':
+                return tokenize(text)
 
     def vocabulary_of(self, characters: Sequence[str]) -> AnyVocabulary:
         from tokcore.bpe.codes import NmtVocabulary, TextbookVocabulary
         from tokcore.bpe.vocabulary import BpeVocabulary
-        from tokcore.text.byte_level import BYTE_TO_CHARACTER
 
         if self.preset == 'textbook':
             return TextbookVocabulary((), ('<unk>',), characters=''.join(characters))

@@ -10,7 +10,7 @@ import typing
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from tokcore.encoding.scheme import Learned, LearningOptions, Scheme
+from tokcore.encoding.scheme import EncodingOptions, Learned, LearningOptions, Scheme
 from tokcore.encoding.vocabulary import ReadBeside, SpecialIds, read_if_there
 from tokcore.errors import InputError
 from tokcore.learning.size_search import Progress
@@ -70,7 +70,7 @@ _VOCABULARY = ByteVocabulary()
 
 
 @dataclass(frozen=True)
-class ByteScheme(Scheme):
+class ByteScheme(Scheme[ByteVocabulary, LearningOptions, EncodingOptions]):
     """Tensor2Tensor's `ByteTextEncoder`: stripped lines, in which the id of a byte is the byte + 2."""
 
     name = 'byte'

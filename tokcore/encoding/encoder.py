@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Iterator, Sequence
+from typing import Protocol
 
 import numpy as np
 
@@ -50,6 +51,23 @@ _UINT16_IDS = 1 << 16
 _SEGMENTED_AT_ONCE = 256
 _LONGEST_UNKNOWN = 1 << 10
 """Bytes of a token; longer ones are not among the commonest."""
+
+
+class Encoder(Protocol):
+    """Encodes rows for one thread; a `RowEncoder`, or one that does more around it."""
+
+    @property
+    def parts(self) -> tuple[PreTokenizer, Model]:
+        """The pre-tokenizer and the model."""
+
+    def encode_side(
+        self,
+        side: Side,
+        prefix: str = '',
+        before: Sequence[int] = (),
+        after: Sequence[int] = (),
+    ) -> EncodedSide:
+        """As of `RowEncoder`."""
 
 
 class RowEncoder:
@@ -147,10 +165,10 @@ class SharedEncoder:
     A pickle has no encoders; its copy makes its own.
     """
 
-    def __init__(self, make: Callable[[], RowEncoder]):
+    def __init__(self, make: Callable[[], Encoder]):
         """Takes a function that makes an encoder; not a lambda, which cannot be pickled."""
         self._make = make
-        self._idle: list[RowEncoder] = []
+        self._idle: list[Encoder] = []
 
     def __getstate__(self) -> dict[str, object]:
         return {**self.__dict__, '_idle': []}
@@ -169,9 +187,7 @@ class SharedEncoder:
             self._idle.append(encoder)
 
 
-def unspelled_row(
-    encoder: RowEncoder, side: Side, prefix: str = ''
-) -> tuple[int, ValueError] | None:
+def unspelled_row(encoder: Encoder, side: Side, prefix: str = '') -> tuple[int, ValueError] | None:
     """Returns the first row that the model cannot spell, and the error of `encode_side`.
 
     It encodes row by row, which is slow: call it once `encode_side` has failed.

@@ -28,7 +28,7 @@ import json
 import typing
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Protocol
+from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
 from tokcore.encoding.vocabulary import (
     ReadBeside,
@@ -45,7 +45,7 @@ from tokcore.options import option, positive, recorded
 
 if typing.TYPE_CHECKING:
     from tokcore.counts.token_table import TokenTable
-    from tokcore.encoding.encoder import RowEncoder
+    from tokcore.encoding.encoder import Encoder
     from tokcore.text.pre_tokenizer import PreTokenizer
     from tokcore.text.rows import Normalizer
 
@@ -98,12 +98,64 @@ class EncodingOptions:
     )
 
 
+def vocab_size_option() -> Any:
+    """Returns the field of a vocabulary's size, for learners that search for it."""
+    return option('entries to aim for, {range}', positive, 'N', changes_bytes=True)
+
+
 @dataclass(frozen=True)
-class Scheme(abc.ABC):
+class LearningOptions:
+    """How a vocabulary is learned; a scheme's own options are fields of a subclass."""
+
+    vocab_size: int | None = vocab_size_option()
+
+    def is_met(self, size: int) -> bool:
+        """Whether a size is near enough to the wanted one to end a search."""
+        return self.vocab_size is None or abs(size - self.vocab_size) * 100 < self.vocab_size
+
+    @property
+    def size_label(self) -> str:
+        """The size in the name of a vocabulary's file."""
+        return str(self.vocab_size)
+
+    @property
+    def on_beam(self) -> str:
+        """How messages call learning on Beam."""
+        return 'on Beam'
+
+    rarest_option: ClassVar[str | None] = None
+    """The name of the option that leaves rare tokens out, if there is one."""
+
+    def without_rare(self, table: TokenTable) -> TokenTable:
+        """Returns the tokens that are learned from."""
+        return table
+
+    def for_manifest(self) -> dict[str, object]:
+        """Returns the options that the vocabulary's bytes depend on."""
+        return recorded(self)
+
+    def is_beyond(self, min_count: int) -> bool:
+        """Whether a min-count is outside the range in which the search began."""
+        return False
+
+
+@dataclass(frozen=True)
+class NothingToLearn:
+    """The options of a scheme that learns nothing."""
+
+
+VocabularyT = TypeVar('VocabularyT', bound=Vocabulary)
+LearningT = TypeVar('LearningT', bound=LearningOptions)
+EncodingT = TypeVar('EncodingT', bound=EncodingOptions)
+
+
+@dataclass(frozen=True)
+class Scheme(abc.ABC, Generic[VocabularyT, LearningT, EncodingT]):
     """How text becomes ids. The fields of a subclass are the options that change tokens.
 
     They are declared as options (`options.option`), so every command has them, and results record
-    them. A scheme is pickled to workers.
+    them. A scheme is pickled to workers. The type arguments are its vocabulary, and the options of
+    its learner and of its encoder.
     """
 
     name: ClassVar[str]
@@ -155,11 +207,11 @@ class Scheme(abc.ABC):
         parts = (self.normalizer, self.pre_tokenizer)
         return TokenRules(*(Component(part.name, dict(part.options)) for part in parts))
 
-    def check(self, options: LearningOptions) -> None:  # noqa: B027 - most schemes learn anything
+    def check(self, options: LearningT) -> None:  # noqa: B027 - most schemes learn anything
         """Raises InputError, before anything is counted, if options contradict each other."""
 
     @abc.abstractmethod
-    def learn(self, table: TokenTable, options: LearningOptions, report: Progress) -> Learned:
+    def learn(self, table: TokenTable, options: LearningT, report: Progress) -> Learned:
         """Learns a vocabulary from distinct tokens and their counts, in memory.
 
         Args:
@@ -172,7 +224,7 @@ class Scheme(abc.ABC):
         """
 
     @abc.abstractmethod
-    def parse(self, data: bytes, path: str, read: ReadBeside = read_if_there) -> Vocabulary:
+    def parse(self, data: bytes, path: str, read: ReadBeside = read_if_there) -> VocabularyT:
         """Parses a vocabulary's file.
 
         Args:
@@ -199,17 +251,17 @@ class Scheme(abc.ABC):
         return {}
 
     @property
-    def fixed(self) -> Vocabulary | None:
+    def fixed(self) -> VocabularyT | None:
         """The only vocabulary of a scheme that has no vocabulary files."""
         return None
 
-    def encoder(self, vocabulary: Vocabulary, options: EncodingOptions | None = None) -> RowEncoder:
+    def encoder(self, vocabulary: VocabularyT, options: EncodingT | None = None) -> Encoder:
         """Returns an encoder of rows for one thread; `options` are an instance of `encoding`."""
         from tokcore.encoding.encoder import RowEncoder
 
         return RowEncoder(self.pre_tokenizer, vocabulary.model)
 
-    def piece_writer(self, vocabulary: Vocabulary) -> PieceWriter | None:
+    def piece_writer(self, vocabulary: VocabularyT) -> PieceWriter | None:
         """Returns the writer of lines of pieces, if the scheme has a form of its own for them."""
         return None
 
@@ -217,11 +269,11 @@ class Scheme(abc.ABC):
         """Returns the name of the file with a vocabulary's ids, if its own file has none."""
         return None
 
-    def entries(self, vocabulary: Vocabulary, table: TokenTable) -> bytes:
+    def entries(self, vocabulary: VocabularyT, table: TokenTable) -> bytes:
         """Returns the bytes of the file with the ids, which depend on the tokens that are encoded."""
         raise NotImplementedError(f'vocabularies of --scheme {self.name} have ids')
 
-    def template(self, vocabulary: Vocabulary, text: str | None = None) -> Template:
+    def template(self, vocabulary: VocabularyT, text: str | None = None) -> Template:
         """Returns the ids around each row of an example.
 
         Args:
@@ -240,54 +292,13 @@ class Scheme(abc.ABC):
         """Cuts a row into tokens in plain Python, as the pre-tokenizer's kernel does."""
 
     @abc.abstractmethod
-    def vocabulary_of(self, characters: Sequence[str]) -> Vocabulary:
+    def vocabulary_of(self, characters: Sequence[str]) -> VocabularyT:
         """Returns a small vocabulary that spells these characters, with which kernels are compiled."""
 
     def vocabulary_name(self, dataset: str, size: str, side: str | None = None) -> str:
         """Returns the file name of a dataset's vocabulary, or of one side's."""
         stem = f'vocab.{dataset}.{size}.{self.file_suffix}'
         return stem if side is None else f'{stem}.{side}'
-
-
-@dataclass(frozen=True)
-class LearningOptions:
-    """How a vocabulary is learned; a scheme's own options are fields of a subclass."""
-
-    vocab_size: int = option('entries to aim for, {range}', positive, 'N', changes_bytes=True)
-
-    def is_met(self, size: int) -> bool:
-        """Whether a size is near enough to the wanted one to end a search."""
-        return self.vocab_size is None or abs(size - self.vocab_size) * 100 < self.vocab_size
-
-    @property
-    def size_label(self) -> str:
-        """The size in the name of a vocabulary's file."""
-        return str(self.vocab_size)
-
-    @property
-    def on_beam(self) -> str:
-        """How messages call learning on Beam."""
-        return 'on Beam'
-
-    rarest_option: ClassVar[str | None] = None
-    """The name of the option that leaves rare tokens out, if there is one."""
-
-    def kept(self, table: TokenTable) -> TokenTable:
-        """Returns the tokens that are learned from."""
-        return table
-
-    def for_manifest(self) -> dict[str, object]:
-        """Returns the options that the vocabulary's bytes depend on."""
-        return recorded(self)
-
-    def is_beyond(self, min_count: int) -> bool:
-        """Whether a min-count is outside the range in which the search began."""
-        return False
-
-
-@dataclass(frozen=True)
-class NothingToLearn:
-    """The options of a scheme that learns nothing."""
 
 
 @dataclass(frozen=True)

@@ -33,7 +33,7 @@ import sys
 import tempfile
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar, cast
 
 import numpy as np
 from numba.extending import overload
@@ -307,10 +307,19 @@ def _folder_of(module: str) -> pathlib.Path | None:
     return pathlib.Path(path).resolve().parent if path else None
 
 
-def kernel_family(argument: str) -> _Decorator:
+class KernelFamily(Protocol):
+    """A function of which each type of state has a body of its own."""
+
+    def __call__(self, *arguments: Any) -> Any: ...
+
+    def register(self, state: type) -> _Decorator:
+        """Decorates the body for this type of state, a kernel with the same arguments."""
+
+
+def kernel_family(argument: str) -> Callable[[Callable], KernelFamily]:
     """Decorates the declaration of a family, whose body is chosen by the type of `argument`."""
 
-    def decorated(declared: Callable) -> Callable:
+    def decorated(declared: Callable) -> KernelFamily:
         signature = inspect.signature(declared)
         index = list(signature.parameters).index(argument)
         bodies: dict[type, Callable] = {}
@@ -324,8 +333,6 @@ def kernel_family(argument: str) -> _Decorator:
             return body(*arguments)
 
         def register(state: type) -> _Decorator:
-            """Decorates the body for this type of state, a kernel with the same arguments."""
-
             def registered(body: Callable) -> Callable:
                 if inspect.signature(body) != signature:
                     raise TypeError(f'{body.__name__} has other arguments than {declared.__name__}')
@@ -337,7 +344,7 @@ def kernel_family(argument: str) -> _Decorator:
             return registered
 
         generic.register = register  # type: ignore[attr-defined]  # as of functools.singledispatch
-        return generic
+        return cast(KernelFamily, generic)
 
     return decorated
 

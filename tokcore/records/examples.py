@@ -14,7 +14,7 @@ from tokcore.corpus.corpus import Block, OnError, Rows, Split, split_of
 from tokcore.corpus.filters.applying import select_rows
 from tokcore.corpus.order_keys import order_keys
 from tokcore.corpus.stats import MOST_UNKNOWN_WORDS, BlockStats, LineTally, block_stats, commonest
-from tokcore.encoding.encoder import EncodedSide, RowEncoder, unknown_tokens, unspelled_row
+from tokcore.encoding.encoder import EncodedSide, Encoder, unknown_tokens, unspelled_row
 from tokcore.encoding.vocabulary import Template
 from tokcore.errors import InputError
 from tokcore.records.tfrecord import (
@@ -106,7 +106,7 @@ class FeatureEncoder:
     """
 
     feature: Feature
-    encoder: RowEncoder
+    encoder: Encoder
     template: Template
     unknown: int | None = None
 

@@ -7,7 +7,13 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal, get_args
 
-from tokcore.encoding.scheme import Learned, LearningOptions, Scheme
+from tokcore.encoding.scheme import (
+    EncodingOptions,
+    Learned,
+    LearningOptions,
+    Scheme,
+    vocab_size_option,
+)
 from tokcore.encoding.vocabulary import ReadBeside, read_if_there
 from tokcore.errors import InputError
 from tokcore.learning.size_search import STRATEGIES, Progress, Strategy
@@ -38,6 +44,7 @@ T2T_RANGE = (1, 1000)
 class SubwordOptions(LearningOptions):
     """Options of learning subwords."""
 
+    vocab_size: int = vocab_size_option()
     search: Strategy = option(
         "t2t: Tensor2Tensor's path over min-counts; closest: the size nearest to the target "
         '(default: t2t)',
@@ -101,7 +108,7 @@ class SubwordOptions(LearningOptions):
 
 
 @dataclass(frozen=True)
-class SubwordScheme(Scheme):
+class SubwordScheme(Scheme['SubwordTextEncoder', SubwordOptions, EncodingOptions]):
     """Subwords of the min-count that comes closest to the size, after `<pad>` and `<EOS>`."""
 
     name = 'subword'

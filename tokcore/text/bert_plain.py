@@ -44,8 +44,8 @@ def bert_tokens(
     escaped = [re.escape(token) for token in special_tokens]
     if kind == 'bert' and lower_case:
         # In the order given: of `[A` and `[AB` the first matches, and the `B` is lowercased.
-        part = re.compile('|'.join([*escaped, '.']), re.DOTALL)
-        text = part.sub(lambda match: _lowercase(match[0], special_tokens), text)
+        parts = re.compile('|'.join([*escaped, '.']), re.DOTALL)
+        text = parts.sub(lambda match: _lowercase(match[0], special_tokens), text)
     if not escaped:
         return list(_split_ordinary(text, kind, lower_case, strip, split_cjk, ()))
     tokens = []

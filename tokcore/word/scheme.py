@@ -93,7 +93,7 @@ class WordEncodingOptions(EncodingOptions):
 
 
 @dataclass(frozen=True)
-class WordScheme(Scheme):
+class WordScheme(Scheme['WordVocabulary', WordOptions, WordEncodingOptions]):
     """`<unk> <s> </s>`, then words by count and code points."""
 
     name = 'word'

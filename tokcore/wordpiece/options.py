@@ -4,7 +4,7 @@ import argparse
 from dataclasses import dataclass
 from typing import Literal, get_args
 
-from tokcore.encoding.scheme import LearningOptions
+from tokcore.encoding.scheme import LearningOptions, vocab_size_option
 from tokcore.errors import InputError
 from tokcore.options import (
     min_count_range,
@@ -52,6 +52,7 @@ def joiner(value: str) -> str:
 class WordPieceOptions(LearningOptions):
     """How pieces are learned, as by TensorFlow Text's learner."""
 
+    vocab_size: int = vocab_size_option()
     search: Search = option(
         "tensorflow-text: that tool's path over min-counts, whose last vocabulary is taken; closest: "
         'the size nearest to the target; at-most: the largest size that is not above it (default: '

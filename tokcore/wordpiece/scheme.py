@@ -10,6 +10,7 @@ from tokcore.encoding.scheme import EncodingOptions, Learned, Scheme
 from tokcore.encoding.vocabulary import ReadBeside, read_if_there
 from tokcore.learning.size_search import Progress
 from tokcore.options import option, positive
+from tokcore.text.bert_plain import Kind, bert_tokens
 from tokcore.wordpiece.options import SPECIAL_TOKENS, WordPieceOptions
 from tokcore.wordpiece.vocabulary import (
     MAX_WORD_LENGTH,
@@ -27,7 +28,7 @@ if typing.TYPE_CHECKING:
 _STRIPPING = {'auto': None, 'yes': True, 'no': False}
 """The values of `--strip-accents` and those of transformers' `strip_accents`."""
 
-_MAX_WORD_LENGTHS = {'bert': MAX_WORD_LENGTH, 'bert-original': 200}
+_MAX_WORD_LENGTHS: dict[Kind, int] = {'bert': MAX_WORD_LENGTH, 'bert-original': 200}
 
 
 @dataclass(frozen=True)
@@ -54,7 +55,7 @@ class WordPieceEncodingOptions(EncodingOptions):
 
 
 @dataclass(frozen=True)
-class WordPieceScheme(Scheme):
+class WordPieceScheme(Scheme[WordPieceVocabulary, WordPieceOptions, WordPieceEncodingOptions]):
     """`[PAD] [UNK] [CLS] [SEP] [MASK]`, then characters, words and endings of words."""
 
     name = 'wordpiece'
@@ -65,7 +66,7 @@ class WordPieceScheme(Scheme):
     beam_learner = 'pipelines.learning.wordpiece_on_beam:search_on_beam'
     learner_bytes_per_character = 150
 
-    normalizer_kind: str = option(
+    normalizer_kind: Kind = option(
         "bert: words as transformers' BertTokenizer finds them; bert-original: as the code of the "
         'paper does (default: bert)',
         tuple(_MAX_WORD_LENGTHS),
@@ -92,7 +93,7 @@ class WordPieceScheme(Scheme):
     @classmethod
     def of(
         cls,
-        normalizer: str = 'bert',
+        normalizer: Kind = 'bert',
         lower_case: bool = True,
         strip_accents: bool | None = None,
         split_cjk: bool = True,
@@ -171,8 +172,6 @@ class WordPieceScheme(Scheme):
         return self._pre_tokenizer_for(special_tokens), vocabulary.model_for(longest)
 
     def tokens(self, text: str) -> Iterable[str]:
-        from tokcore.text.bert_plain import bert_tokens
-
         stripping = _STRIPPING[self.strip_accents]
         return bert_tokens(text, self.normalizer_kind, self.lower_case, stripping, self.split_cjk)
 
