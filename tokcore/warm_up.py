@@ -1,8 +1,19 @@
-"""Compiles the kernels that all workers need, before they start.
+"""Compiles the kernels that a job needs, before it begins.
 
-Otherwise each worker process of a first run would compile the same kernels at the same time; now
-they find them in the cache.
+A first run compiles for some twenty seconds. numba compiles one kernel of a process at a time, and
+keeps compiled kernels on disk; so processes that run a few lines through a part of the job compile
+several at once, and the job finds them there. Worker processes too, each of which would otherwise
+compile the same kernels.
 """
+
+import collections
+import concurrent.futures
+import hashlib
+import pathlib
+import pickle
+import subprocess
+import sys
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
@@ -12,7 +23,7 @@ from tokcore.counts.tables import BlockCounter, TableMerger, partition_table
 from tokcore.counts.token_table import TokenTable
 from tokcore.encoding.scheme import Scheme
 from tokcore.kernels.bytes import row_offsets
-from tokcore.kernels.jit import read_only
+from tokcore.kernels.jit import CACHE_FOLDER, IS_DISABLED, read_only
 from tokcore.kernels.sorting import SortedRows
 from tokcore.records.examples import Feature, FeatureEncoder, encode_block
 from tokcore.records.tfrecord import FramedRows, sort_rows, split_by_bucket
@@ -29,7 +40,79 @@ _TOKENS = (b'one', b'ones', b'two')
 _MANY_TOKENS = (
     3_000  # more than a table has room for at first, so that the kernel that grows it runs
 )
+_VOCABULARY_SIZE = 300
+"""More than the bytes that some schemes begin with."""
+
 _TEXT = 'one two\tÄ 字 👍\r\nthree,\t四 5\n'.encode()
+
+
+PROCESS_BYTES = 400 << 20
+"""The memory of a process that compiles: imports, numba, and LLVM at work on the largest kernel."""
+
+_COMPILE = """
+import pickle, sys
+sys.path[:] = pickle.load(sys.stdin.buffer)
+import tokcore.warm_up
+tokcore.warm_up.PARTS[sys.argv[1]](pickle.load(sys.stdin.buffer))
+"""
+
+
+def missing_parts(scheme: Scheme, parts: Sequence[str]) -> list[str]:
+    """Returns the parts of a job whose kernels `compile_in_processes` has not compiled here yet.
+
+    Where kernels are not compiled, or no folder can keep them, there are none.
+
+    Args:
+        scheme: of the job.
+        parts: keys of `PARTS`.
+    """
+    if CACHE_FOLDER is None or IS_DISABLED:
+        return []
+    return [part for part in parts if not _mark(CACHE_FOLDER, scheme, part).exists()]
+
+
+def compile_in_processes(
+    scheme: Scheme, parts: Sequence[str], processes: int, done: Callable[[], None]
+) -> dict[str, str]:
+    """Compiles the kernels of parts of a job in other processes, into the cache.
+
+    Args:
+        scheme: of the job.
+        parts: some of `missing_parts`.
+        processes: how many run at once.
+        done: is called after each part.
+
+    Returns the parts that failed, each with the last line of its error. What they have not compiled
+    is compiled when it is called.
+    """
+    assert CACHE_FOLDER is not None
+    failed = {}
+    given = pickle.dumps(sys.path) + pickle.dumps(scheme)
+    with concurrent.futures.ThreadPoolExecutor(processes) as pool:
+        ending = {
+            pool.submit(
+                subprocess.run,
+                [sys.executable, '-c', _COMPILE, part],
+                input=given,
+                capture_output=True,
+            ): part
+            for part in parts
+        }
+        for future in concurrent.futures.as_completed(ending):
+            part, ended = ending[future], future.result()
+            if ended.returncode:
+                lines = ended.stderr.decode(errors='replace').strip().splitlines()
+                failed[part] = lines[-1] if lines else f'status {ended.returncode}'
+            else:
+                _mark(CACHE_FOLDER, scheme, part).touch()
+            done()
+    return failed
+
+
+def _mark(folder: pathlib.Path, scheme: Scheme, part: str) -> pathlib.Path:
+    """The empty file that says that the kernels of a part are in the cache."""
+    digest = hashlib.sha256(repr((scheme.name, scheme.rules)).encode()).hexdigest()[:16]
+    return folder / f'compiled-{part}-{digest}'
 
 
 def compile_learner_kernels() -> None:
@@ -59,29 +142,70 @@ def compile_learner_kernels() -> None:
 
 def compile_kernels(scheme: Scheme) -> None:
     """Counts, encodes and shuffles a few lines of every format with a scheme."""
-    file = CorpusFile('warm-up', 'warm-up', len(_TEXT), compressed=False)
-    formats = [each() for each in all_formats() if each.takes_any_text]
-    splits = tuple(Split(each.name, each, ((file,) * len(each.roles),)) for each in formats)
+    compile_counting(scheme)
+    compile_encoding(scheme)
+
+
+def compile_counting(scheme: Scheme) -> None:
+    """Counts a few lines of every format with a scheme."""
     TableMerger().add(TokenTable.from_items((str(number), 1) for number in range(_MANY_TOKENS)))
-    vocabulary = scheme.vocabulary_of(sorted(set(_TEXT.decode())))
-    template = scheme.template(vocabulary)
-    for split in splits:
-        texts = tuple(BlockText(0, _TEXT) for _ in split.format.roles)
-        block = Block(split.name, split.format, 0, texts)
-        counter = BlockCounter(((0,),), scheme.normalizer, scheme.pre_tokenizer)
-        counter.add(block, splits)
-        [counted] = counter.finish()
+    splits = _splits()
+    for block in _blocks(splits):
         merger = TableMerger()
-        for _, table in partition_table(counted, 2):
+        for _, table in partition_table(_counted(scheme, block, splits), 2):
             merger.add(TokenTable.from_bytes(table.to_bytes()))
         merger.merged()
-        feature = FeatureEncoder(
-            Feature('targets', 0, 'a prefix '),
-            scheme.encoder(vocabulary),
-            template,
-            vocabulary.special_ids.unknown,
-        )
+
+
+def compile_learning(scheme: Scheme) -> None:
+    """Learns a vocabulary in memory from the tokens of a few lines; a scheme may have no learner."""
+    if scheme.options is None:
+        return
+    words = ' '.join(_TEXT.decode().split())
+    table = TokenTable.from_items(collections.Counter(scheme.tokens(words)).items())
+    scheme.learn(table, scheme.options(vocab_size=_VOCABULARY_SIZE), lambda *_: None)
+
+
+def compile_encoding(scheme: Scheme) -> None:
+    """Encodes and shuffles a few lines of every format with a scheme."""
+    splits = _splits()
+    vocabulary = scheme.vocabulary_of(sorted(set(_TEXT.decode())))
+    feature = FeatureEncoder(
+        Feature('targets', 0, 'a prefix '),
+        scheme.encoder(vocabulary),
+        scheme.template(vocabulary),
+        vocabulary.special_ids.unknown,
+    )
+    for block in _blocks(splits):
         rows = encode_block(block, (feature,), 0, splits, scheme.normalizer).rows
         lengths = rows.lengths.astype(np.uint32)
         SortedRows.of(rows.keys, rows.records, row_offsets(lengths)[:-1], lengths).records()
         sort_rows([FramedRows.from_bytes(part.to_bytes()) for _, part in split_by_bucket(rows, 2)])
+
+
+def _splits() -> tuple[Split, ...]:
+    """A split of each format, with the same text."""
+    file = CorpusFile('warm-up', 'warm-up', len(_TEXT), compressed=False)
+    formats = [each() for each in all_formats() if each.takes_any_text]
+    return tuple(Split(each.name, each, ((file,) * len(each.roles),)) for each in formats)
+
+
+def _blocks(splits: Sequence[Split]) -> Iterator[Block]:
+    for split in splits:
+        texts = tuple(BlockText(0, _TEXT) for _ in split.format.roles)
+        yield Block(split.name, split.format, 0, texts)
+
+
+def _counted(scheme: Scheme, block: Block, splits: Sequence[Split]) -> TokenTable:
+    counter = BlockCounter(((0,),), scheme.normalizer, scheme.pre_tokenizer)
+    counter.add(block, splits)
+    [table] = counter.finish()
+    return table
+
+
+PARTS: dict[str, Callable[[Scheme], None]] = {
+    'encoding': compile_encoding,
+    'counting': compile_counting,
+    'learning': compile_learning,
+}
+"""The parts of a job by name, those that take longest to compile first."""

@@ -11,6 +11,7 @@ import functools
 import logging
 import re
 import threading
+import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
@@ -31,6 +32,8 @@ from apache_beam.runners.runner import PipelineResult, PipelineRunner, PipelineS
 from apache_beam.transforms.environments import DockerEnvironment
 
 import tokcore.errors
+from pipelines.engines.machine import available_bytes, usable_cores
+from pipelines.engines.progress import advance, stage_running, track_work
 from pipelines.engines.runners import (
     FLINK_NUMBERS,
     LOCAL_NUMBERS,
@@ -49,9 +52,16 @@ from pipelines.options.beam import beam_options, text_without_secrets, without_s
 from pipelines.system_errors import as_input_error, as_input_error_from_text
 from tokcore.encoding.scheme import Scheme
 from tokcore.errors import InputError
+from tokcore.kernels.jit import CACHE_FOLDER
 from tokcore.options import shown
 from tokcore.schemes import find_scheme
-from tokcore.warm_up import compile_kernels
+from tokcore.warm_up import (
+    PARTS,
+    PROCESS_BYTES,
+    compile_in_processes,
+    compile_kernels,
+    missing_parts,
+)
 
 _EXTRAS = {
     'dataflow': 'apache-beam[gcp]',
@@ -71,7 +81,12 @@ _PRESETS = {
 
 _KNOWN_RUNNERS = {path: path.rpartition('.')[2] for path in StandardOptions.ALL_KNOWN_RUNNERS}
 
+_LOGGER = logging.getLogger(__name__)
+
 _CANCEL_SECONDS = 30
+
+_COMPILING = 'compiling'
+"""The work of which each part of a job is a part."""
 
 _USER_ERROR = re.compile(r'tokcore\.errors\.(\w+): (.*)')
 _STEP_NOTE = re.compile(r" \[while running '.*")
@@ -135,6 +150,31 @@ class Engine:
             raise mistake from error
         if state not in (None, PipelineState.DONE):
             raise RuntimeError(f'the pipeline ended in state {state}')
+
+    def compile_ahead(self, parts: Sequence[str]) -> None:
+        """Compiles the kernels of parts of a job, keys of `PARTS`, if this machine never has.
+
+        Several at once, in processes of their own.
+        """
+        missing = missing_parts(self.scheme, [part for part in PARTS if part in parts])
+        if not missing:
+            return
+        _LOGGER.info(
+            'compiling kernels for this machine, once; mostly half a minute (they are kept in %s)',
+            CACHE_FOLDER,
+        )
+        started = time.monotonic()
+        processes = max(1, min(usable_cores(), available_bytes() // PROCESS_BYTES))
+        with (
+            stage_running('compile kernels'),
+            track_work('compile kernels', _COMPILING, len(missing), 'parts'),
+        ):
+            failed = compile_in_processes(
+                self.scheme, missing, processes, lambda: advance(_COMPILING, 1)
+            )
+        for part, error in failed.items():
+            _LOGGER.warning('the kernels of %s are compiled as they are called: %s', part, error)
+        _LOGGER.info('compiled in %.1f s', time.monotonic() - started)
 
     def compile_first(self, compile_all: Callable[[], None]) -> None:
         """Compiles kernels before worker processes start, each of which would compile them too."""

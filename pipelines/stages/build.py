@@ -70,6 +70,7 @@ def build_stage(job: BuildJob) -> None:
         [StageTask(key, output, job.file_names)],
         make,
         execution,
+        kernels=['counting', 'learning', 'encoding'] if folders else ['encoding'],
         kept=[work, KeptRuns(work.path, job.output), *rounds.values()],
         check=lambda: refuse_too_large(job.reading, execution, len(names)),
     )

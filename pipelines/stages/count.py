@@ -122,7 +122,7 @@ def count_folders(job: CountJob, planned: ReadPlan | None = None) -> list[tuple[
             for (task, _, _), count in zip(missing, counts, strict=True)
         ]
 
-    results = run_stage(tasks, make, job.execution)
+    results = run_stage(tasks, make, job.execution, kernels=['counting'])
     for folder, result in zip(job.folders, results, strict=True):
         if result is not None:
             log_counts(result.manifest, folder.path)

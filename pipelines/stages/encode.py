@@ -70,6 +70,7 @@ def encode_stage(job: EncodeJob) -> None:
         [StageTask(key, output, job.file_names)],
         make,
         execution,
+        kernels=['encoding'],
         kept=[work, KeptRuns(work.path, job.output)],
         read=_vocabulary_files(job.vocabularies, records),
         check=lambda: refuse_too_large(job.reading, execution, len(records)),

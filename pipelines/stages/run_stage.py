@@ -48,6 +48,7 @@ def run_stage(
     make: Callable[..., Sequence[StageResult]],
     execution: Execution,
     *,
+    kernels: Sequence[str] = (),
     kept: Sequence[KeptWork] = (),
     read: Sequence[str] = (),
     check: Callable[[], None] = lambda: None,
@@ -59,6 +60,7 @@ def run_stage(
         make: takes an `Attempt` for each task, None if its result exists, and returns what it made
             in the attempts' folders.
         execution: how the job is run.
+        kernels: the parts of `warm_up.PARTS` whose kernels the work needs.
         kept: is deleted when the output is complete.
         read: paths that are read beside the inputs.
         check: refuses, before anything is made, what cannot be made.
@@ -87,6 +89,7 @@ def run_stage(
             )
             return results
         check()
+        execution.engine.compile_ahead(kernels)
         for work in kept:
             stack.enter_context(work.swept())
         attempts = [

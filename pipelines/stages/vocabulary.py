@@ -78,6 +78,7 @@ def vocabulary_stage(job: VocabJob) -> None:
         [StageTask(key, output, [name])],
         make,
         execution,
+        kernels=['learning'] if isinstance(source, CountFiles) else ['counting', 'learning'],
         kept=[WorkFolder(execution.work, output.folder), rounds],
     )
     if result is not None:

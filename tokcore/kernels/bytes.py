@@ -201,7 +201,9 @@ def grown(array, used, size):
         return array
     # By half and not twofold, since blocks of rare characters determine the memory of a job.
     larger = np.empty(max(len(array) + len(array) // 2, used + size), array.dtype)
-    larger[:used] = array[:used]
+    # Not by slices: numba compiles an error of two shapes for these, which takes it seconds.
+    for index in range(used):
+        larger[index] = array[index]
     return larger
 
 

@@ -50,7 +50,7 @@ import numba.extending  # noqa: E402
 from numba.core import types  # noqa: E402
 from numba.core.caching import FunctionCache, IndexDataCacheFile  # noqa: E402
 
-_IS_DISABLED = bool(vars(numba.config)['DISABLE_JIT'])
+IS_DISABLED = bool(vars(numba.config)['DISABLE_JIT'])
 """Whether kernels run as plain Python (NUMBA_DISABLE_JIT=1)."""
 
 _Decorator = Callable[[Callable], Callable]
@@ -108,7 +108,7 @@ def intrinsic(plain: _Function) -> Callable[[Callable], _Function]:
     With NUMBA_DISABLE_JIT=1 `plain` takes its place, so that a debugger and coverage see a whole
     kernel.
     """
-    if _IS_DISABLED:
+    if IS_DISABLED:
         return lambda typing: plain
     return numba.extending.intrinsic  # type: ignore[return-value]  # overloads
 
@@ -263,7 +263,7 @@ def _compiled(function: _Function, allocates: bool, is_inlined: bool = False) ->
     options = {'forceinline': True} if is_inlined else {}
     compile_: Any = numba.njit
     compiled = compile_(nogil=True, cache=is_cached, _nrt=allocates, **options)(function)
-    if is_cached and not _IS_DISABLED:
+    if is_cached and not IS_DISABLED:
         compiled._cache = _KernelCache(function)  # instead of the one that `cache=True` has set
     return compiled
 
@@ -337,7 +337,7 @@ def kernel_family(argument: str) -> Callable[[Callable], KernelFamily]:
                 if inspect.signature(body) != signature:
                     raise TypeError(f'{body.__name__} has other arguments than {declared.__name__}')
                 bodies[state] = body
-                if not _IS_DISABLED:
+                if not IS_DISABLED:
                     _overload(generic, signature, index, state, body)
                 return body
 
