@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
+import functools
+import inspect
 import os
 import typing
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Literal, Protocol
+from typing import Any, Literal, ParamSpec, TypeVar
 
 import numpy as np
 
-from tokcore.checked_json import Within, WrongValue, fields_of
 from tokcore.encoding.scheme import Scheme
-from tokcore.encoding.vocabulary import (
-    NO_TEMPLATE,
-    SpecialIds,
-    Template,
-    Vocabulary,
-    without_special_ids,
-)
+from tokcore.encoding.vocabulary import SpecialIds, Template, Vocabulary, without_special_ids
 from tokcore.errors import InputError
 from tokcore.reading.batch_iterator import (
     WINDOW_ROWS,
@@ -27,29 +23,18 @@ from tokcore.reading.batch_iterator import (
     IteratorState,
     ReaderOptions,
 )
-from tokcore.reading.batching import BatchRule, BudgetBatches, NmtBatches, growing_boundaries
+from tokcore.reading.batch_options import BatchOptions
 from tokcore.reading.manifest import DatasetManifest, DatasetVocabularies
 from tokcore.reading.shards import ShardFile, open_shard
 
 if typing.TYPE_CHECKING:
     import tensorflow as tf
 
+    from tokcore.reading.grain import GrainBatches
+    from tokcore.reading.torch import TorchBatches
+
 _EXAMPLE_ROWS = 1 << 12
 """Rows that are read at once where they are wanted one by one."""
-
-_LARGEST = (1 << 63) - 1
-_WIDEST = 1 << 26
-"""Ids of a row that is padded to a bound: 256 MiB."""
-
-_Id = Annotated[int, Within(-(1 << 31), (1 << 31) - 1)]
-_Size = Annotated[int, Within(1, (1 << 31) - 1)]
-_Length = Annotated[int, Within(1, _LARGEST)]
-_Whole = Annotated[int, Within(-_LARGEST, _LARGEST)]
-
-_NMT_OPTIONS = ('num_buckets', 'source_max_length', 'target_max_length', 'start', 'end')
-_BUDGET_OPTIONS = ('min_length', 'max_length', 'boundaries', 'pad_to_boundary')
-
-_SPECIAL_TOKEN_EXAMPLES = {'begin': "'<s>'", 'end': "'</s>'", 'pad': "'<pad>'"}
 
 
 @dataclass(frozen=True)
@@ -80,6 +65,38 @@ def open_dataset(
     """
     manifest = DatasetManifest.read(folder)
     return Dataset(manifest, DatasetVocabularies.of(manifest, vocabulary, target_vocabulary))
+
+
+_Parameters = ParamSpec('_Parameters')
+_Returned = TypeVar('_Returned')
+
+
+def _with_parameters_of(
+    original: Callable[_Parameters, object],
+) -> Callable[[Callable[..., _Returned]], Callable[_Parameters, _Returned]]:
+    """Returns a decorator: the method takes what `original` does, for `help` and type checkers too."""
+
+    def decorate(method: Callable[..., _Returned]) -> Callable[_Parameters, _Returned]:
+        parameters = inspect.signature(original).parameters.values()
+        signature = inspect.signature(method).replace(parameters=[*parameters])
+        vars(method)['__signature__'] = signature
+        return method
+
+    return decorate
+
+
+@contextlib.contextmanager
+def _package(name: str) -> Iterator[None]:
+    """Raises InputError with the command that installs a package, if its import fails without it."""
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        if error.name != name:
+            raise
+        raise InputError(
+            f'dataset.{name} needs a package that is not installed; get it by '
+            f"pip install 'tokbeam[{name}]', or '.[{name}]' in a clone"
+        ) from None
 
 
 class Dataset:
@@ -167,7 +184,32 @@ class Dataset:
                         for name, offsets in rows.offsets.items()
                     }
 
-    def batches(self, split: str, **arguments: object) -> BatchIterator:
+    def batches(
+        self,
+        split: str,
+        *,
+        batch_size: int | None = None,
+        num_buckets: int = 5,
+        source_max_length: int | None = None,
+        target_max_length: int | None = None,
+        start: int | None = None,
+        end: int | None = None,
+        tokens_per_batch: int | None = None,
+        min_length: int = 0,
+        max_length: int | None = None,
+        boundaries: Sequence[int] | None = None,
+        pad_to_boundary: bool = False,
+        drop_remainder: bool = False,
+        pad: int | None = None,
+        shuffle: bool = True,
+        seed: int = 0,
+        epochs: int | None = 1,
+        first_epoch: int = 0,
+        window: int | None = None,
+        num_readers: int = 1,
+        reader_index: int = 0,
+        on_error: Literal['stop', 'skip'] = 'stop',
+    ) -> BatchIterator:
         """Returns an iterator over batches, which are dictionaries of int32 arrays.
 
         With `batch_size` the rule is TensorFlow NMT's (see `batching`). The arrays are `source`,
@@ -180,13 +222,38 @@ class Dataset:
 
         Args:
             split: a key of `splits`.
-            arguments: the fields of `BatchOptions`, by name.
+            batch_size: rows of a batch, by NMT's rule; either this or `tokens_per_batch` is given.
+            num_buckets: one less than the number of buckets; up to 1: a single bucket.
+            source_max_length, target_max_length: rows are cut to so many ids.
+            start, end: ids before and after each target; None: those with the roles `begin` and
+                `end`.
+            tokens_per_batch: rows times the longest length at most, by Tensor2Tensor's rule.
+            min_length, max_length: rows of other lengths are left out; a row is as long as its
+                longest feature, its template included.
+            boundaries: bounds of the buckets' lengths, ascending; None: from 8 on, each a tenth
+                larger.
+            pad_to_boundary: arrays are as wide as the longest row that their bucket can hold, so
+                that there are few shapes; rows longer than `max_length`, or the budget, are then
+                left out.
+            drop_remainder: rows that fill no batch at an epoch's end are left out.
+            pad: the id of padding; None: that with the role `pad`.
+            shuffle: each epoch has another order; otherwise rows are in the order as stored.
+            seed: of the orders.
+            epochs: how many; None: without end.
+            first_epoch: the number of the first.
+            window: rows that are shuffled together, at most those of a shard; None: 65,536.
+            num_readers, reader_index: the number of readers that share the rows, and which this is.
+            on_error: `stop`, or `skip` to skip damaged records and count them in `left_out`.
 
         Raises:
             InputError: an argument has a wrong value, or the vocabulary lacks an id that is needed;
                 when a batch is read, for damage.
         """
-        options = BatchOptions.of(arguments)
+        arguments = dict(locals())  # every parameter by its name
+        del arguments['self'], arguments['split']
+        return self._batches(split, BatchOptions.of(arguments))
+
+    def _batches(self, split: str, options: BatchOptions) -> BatchIterator:
         reader_options = ReaderOptions(
             folder=self.folder,
             shards=self._shards(split),
@@ -219,24 +286,71 @@ class Dataset:
             raise InputError(
                 'this is not a state of batches (it names no split); give what state() returned'
             )
-        iterator = self.batches(split, **arguments)
+        iterator = self._batches(split, BatchOptions.of(arguments))
         iterator.go_to(checked_state)
         return iterator
 
-    def tensorflow(self, split: str, **arguments: object) -> tf.data.Dataset:
+    @_with_parameters_of(batches)
+    def tensorflow(self, split: str, **arguments: Any) -> tf.data.Dataset:
         """Returns the batches as a `tf.data.Dataset`; takes the arguments of `batches`.
 
-        Each iteration over it continues with the next `epochs` epochs.
-        """
-        from tokcore.reading.tensorflow import as_tensorflow
+        Each iteration over it continues with the next `epochs` epochs. `tf.train.Checkpoint` cannot
+        save its place, because a Python function makes the batches. To resume at an epoch, give
+        `first_epoch`; to resume within one, count the batches since then and `skip` as many, which
+        are read again.
 
+        Raises:
+            InputError: as `batches`; or TensorFlow is not installed.
+        """
+        with _package('tensorflow'):
+            from tokcore.reading.tensorflow import as_tensorflow
         options = BatchOptions.of(arguments)
 
         def iteration(number: int) -> BatchIterator:
             first = options.first_epoch + number * (options.epochs or 0)
-            return self.batches(split, **{**arguments, 'first_epoch': first})
+            return self._batches(split, dataclasses.replace(options, first_epoch=first))
 
         return as_tensorflow(iteration)
+
+    @_with_parameters_of(batches)
+    def grain(self, split: str, **arguments: Any) -> GrainBatches:
+        """Returns the batches as a `grain.IterDataset`; takes the arguments of `batches`.
+
+        It maps, mixes, prefetches and is saved in checkpoints as grain's own datasets are. Every
+        iterator over it begins at the first batch. Workers of `mp_prefetch` share the rows.
+
+        Raises:
+            InputError: as `batches`; or grain is not installed.
+        """
+        with _package('grain'):
+            from tokcore.reading.grain import GrainBatches
+        batches = functools.partial(self._batches, split)
+        return GrainBatches(batches, self.from_state, BatchOptions.of(arguments))
+
+    @_with_parameters_of(batches)
+    def torch(self, split: str, **arguments: Any) -> TorchBatches:
+        """Returns the batches as a `torch.utils.data.IterableDataset`, for a `DataLoader`.
+
+        Takes the arguments of `batches`; tensors have the names, shapes and values of the arrays.
+        Each iteration continues with the next `epochs` epochs, and workers of a `DataLoader` share
+        the rows: give it `batch_size=None`, since these are batches already.
+
+        Raises:
+            InputError: as `batches`; or PyTorch is not installed.
+        """
+        with _package('torch'):
+            from tokcore.reading.torch import TorchBatches
+        batches = functools.partial(self._batches, split)
+        return TorchBatches(batches, self.from_state, BatchOptions.of(arguments))
+
+    def __repr__(self) -> str:
+        """Tells where it is, its scheme, and the sizes of splits and vocabularies."""
+        splits = ', '.join(f'{name} {sizes.examples:,}' for name, sizes in self.splits.items())
+        ids = ', '.join(f'{name} {self.vocab_size(name):,}' for name in self.features)
+        return (
+            f'<Dataset {self.folder}: examples of {splits}; ids of {ids}; '
+            f'scheme {self.scheme.name}>'
+        )
 
     def _shards(self, split: str) -> tuple[ShardFile, ...]:
         splits = self._manifest.splits
@@ -249,162 +363,3 @@ def _skips(on_error: str) -> bool:
     if on_error not in ('stop', 'skip'):
         raise InputError(f'on_error is {on_error!r}; give "stop" or "skip"')
     return on_error == 'skip'
-
-
-class _RowFormat(Protocol):
-    """What a rule needs of a dataset."""
-
-    @property
-    def features(self) -> tuple[str, ...]: ...
-
-    def special_ids(self, feature: str = 'targets') -> SpecialIds: ...
-
-    def template(self, feature: str = 'targets') -> Template: ...
-
-
-@dataclass(frozen=True)
-class BatchOptions:
-    """The arguments of `Dataset.batches`; either `batch_size` or `tokens_per_batch` is given.
-
-    Attributes:
-        batch_size: rows of a batch, by NMT's rule.
-        num_buckets: one less than the number of buckets; up to 1: a single bucket.
-        source_max_length, target_max_length: rows are cut to so many ids.
-        start, end: ids before and after each target; None: those with the roles `begin` and `end`.
-        tokens_per_batch: rows times the longest length at most, by Tensor2Tensor's rule.
-        min_length, max_length: rows of other lengths are left out; a row is as long as its longest
-            feature, its template included.
-        boundaries: bounds of the buckets' lengths, ascending; None: from 8 on, each a tenth larger.
-        pad_to_boundary: arrays are as wide as the longest row that their bucket can hold, so that
-            there are few shapes; rows longer than `max_length`, or the budget, are then left out.
-        drop_remainder: rows that fill no batch at an epoch's end are left out.
-        pad: the id of padding; None: that with the role `pad`.
-        shuffle: each epoch has another order; otherwise rows are in the order as stored.
-        seed: of the orders.
-        epochs: how many; None: without end.
-        first_epoch: the number of the first.
-        window: rows that are shuffled together, at most those of a shard (default: 65,536).
-        num_readers, reader_index: the number of readers that share the rows, and which this is.
-        on_error: `stop`, or `skip` to skip damaged records and count them in `left_out`.
-    """
-
-    batch_size: _Size | None = None
-    num_buckets: Annotated[int, Within(-(1 << 63), 1 << 20)] = 5
-    source_max_length: _Length | None = None
-    target_max_length: _Length | None = None
-    start: _Id | None = None
-    end: _Id | None = None
-    tokens_per_batch: _Size | None = None
-    min_length: _Whole = 0
-    max_length: _Length | None = None
-    boundaries: tuple[_Length, ...] | None = None
-    pad_to_boundary: bool = False
-    drop_remainder: bool = False
-    pad: _Id | None = None
-    shuffle: bool = True
-    seed: int = 0
-    epochs: _Length | None = 1
-    first_epoch: Annotated[int, Within(0, _LARGEST)] = 0
-    window: _Length | None = None
-    num_readers: _Length = 1
-    reader_index: _Whole = 0
-    on_error: Literal['stop', 'skip'] = 'stop'
-
-    @classmethod
-    def of(cls, arguments: Mapping[str, object]) -> BatchOptions:
-        """Raises InputError for an unknown name, or a wrong value."""
-        names = [field.name for field in dataclasses.fields(cls)]
-        for name in arguments:
-            if name not in names:
-                raise InputError(
-                    f'batches takes no argument {name!r}; there are {", ".join(names)}'
-                )
-        try:
-            options = cls(**fields_of(arguments, cls))
-        except WrongValue as error:
-            raise InputError(f'{error.where} is {error.shown}; give {error.expected}') from error
-        options._check(arguments)
-        return options
-
-    def _check(self, arguments: Mapping[str, object]) -> None:
-        if (self.batch_size is None) == (self.tokens_per_batch is None):
-            raise InputError('give batch_size, or tokens_per_batch, and not both')
-        others: tuple[str, ...]
-        if self.batch_size:
-            others, rule = _BUDGET_OPTIONS, 'tokens_per_batch'
-        else:
-            others, rule = _NMT_OPTIONS, 'batch_size'
-        for name in others:
-            if name in arguments and getattr(self, name) != getattr(type(self), name):
-                raise InputError(f'{name} goes with {rule}; leave it out')
-        if not 0 <= self.reader_index < self.num_readers:
-            raise InputError(
-                f'reader_index is {self.reader_index}; give one of 0 to {self.num_readers - 1}'
-            )
-        bounds = self.boundaries
-        if bounds is not None and list(bounds) != sorted(set(bounds)):
-            raise InputError(
-                'boundaries must be whole numbers from 1 on, each larger than the one before'
-            )
-        widest = max(self.max_length or 0, *(bounds or ()), 0)
-        if self.pad_to_boundary and widest > _WIDEST:
-            raise InputError(
-                f'pad_to_boundary makes rows of {widest} ids; give bounds of {_WIDEST} or less'
-            )
-
-    def non_defaults(self) -> dict[str, object]:
-        """Returns the values that are not the defaults, as JSON can hold them."""
-        values = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
-        return {
-            name: list(value) if isinstance(value, tuple) else value
-            for name, value in values.items()
-            if value != getattr(type(self), name)
-        }
-
-    def rule(self, dataset: _RowFormat) -> BatchRule:
-        """Returns the rule for a dataset; raises InputError if an id that it needs is not known."""
-        if self.batch_size is not None:
-            has_inputs = 'inputs' in dataset.features
-            return NmtBatches(
-                batch_size=self.batch_size,
-                start=_id(self.start, 'start', 'begin', dataset),
-                end=_id(self.end, 'end', 'end', dataset),
-                pad=_id(self.pad, 'pad', 'pad', dataset),
-                num_buckets=self.num_buckets,
-                source_max_length=self.source_max_length,
-                target_max_length=self.target_max_length,
-                source='inputs' if has_inputs else None,
-                source_template=dataset.template('inputs') if has_inputs else NO_TEMPLATE,
-                target_template=dataset.template(),
-            )
-        assert self.tokens_per_batch is not None  # `_check` saw to it
-        longest = self.max_length or self.tokens_per_batch
-        bounds = self.boundaries
-        if bounds is None:
-            bounds = growing_boundaries(longest)
-        longest = max(longest, *bounds) if bounds else longest
-        max_length = self.max_length
-        if self.pad_to_boundary and max_length is None:
-            max_length = longest
-        return BudgetBatches(
-            tokens=self.tokens_per_batch,
-            pad=_id(self.pad, 'pad', 'pad', dataset),
-            boundaries=bounds,
-            longest=longest,
-            features=dataset.features,
-            min_length=self.min_length,
-            max_length=max_length,
-            pad_to_boundary=self.pad_to_boundary,
-        )
-
-
-def _id(argument_value: int | None, argument: str, role: str, dataset: _RowFormat) -> int:
-    if argument_value is not None:
-        return argument_value
-    id_ = getattr(dataset.special_ids('targets'), role)
-    if id_ is None:
-        raise InputError(
-            f'no id of the vocabulary has the role {role!r}; give {argument}=, or build with '
-            f'--special-token {_SPECIAL_TOKEN_EXAMPLES[role]}'
-        )
-    return id_

@@ -299,7 +299,6 @@ def test_targets_alone_have_batches_of_targets(tmp_path):
         ({'tokens_per_batch': 9, 'boundaries': [3, 3]}, 'each larger than the one before'),
         ({'tokens_per_batch': 9, 'num_readers': 2, 'reader_index': 2}, 'one of 0 to 1'),
         ({'tokens_per_batch': 0}, 'tokens_per_batch is 0; give a whole number from 1 to'),
-        ({'tokens_per_batch': 9, 'size': 1}, "no argument 'size'"),
         ({'tokens_per_batch': 9, 'on_error': 'go on'}, "give 'stop' or 'skip'"),
     ],
 )

@@ -1,0 +1,172 @@
+"""The arguments of `Dataset.batches`: their types and ranges, and the rule that they ask for."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Annotated, Literal, Protocol
+
+from tokcore.checked_json import Within, WrongValue, fields_of
+from tokcore.encoding.vocabulary import NO_TEMPLATE, SpecialIds, Template
+from tokcore.errors import InputError
+from tokcore.reading.batching import BatchRule, BudgetBatches, NmtBatches, growing_boundaries
+
+_LARGEST = (1 << 63) - 1
+_WIDEST = 1 << 26
+"""Ids of a row that is padded to a bound: 256 MiB."""
+
+_Id = Annotated[int, Within(-(1 << 31), (1 << 31) - 1)]
+_Size = Annotated[int, Within(1, (1 << 31) - 1)]
+_Length = Annotated[int, Within(1, _LARGEST)]
+_Whole = Annotated[int, Within(-_LARGEST, _LARGEST)]
+
+_NMT_OPTIONS = ('num_buckets', 'source_max_length', 'target_max_length', 'start', 'end')
+_BUDGET_OPTIONS = ('min_length', 'max_length', 'boundaries', 'pad_to_boundary')
+
+_SPECIAL_TOKEN_EXAMPLES = {'begin': "'<s>'", 'end': "'</s>'", 'pad': "'<pad>'"}
+
+
+@dataclass(frozen=True)
+class BatchOptions:
+    """The arguments of `Dataset.batches`, which describes them, with their ranges."""
+
+    batch_size: _Size | None = None
+    num_buckets: Annotated[int, Within(-(1 << 63), 1 << 20)] = 5
+    source_max_length: _Length | None = None
+    target_max_length: _Length | None = None
+    start: _Id | None = None
+    end: _Id | None = None
+    tokens_per_batch: _Size | None = None
+    min_length: _Whole = 0
+    max_length: _Length | None = None
+    boundaries: tuple[_Length, ...] | None = None
+    pad_to_boundary: bool = False
+    drop_remainder: bool = False
+    pad: _Id | None = None
+    shuffle: bool = True
+    seed: int = 0
+    epochs: _Length | None = 1
+    first_epoch: Annotated[int, Within(0, _LARGEST)] = 0
+    window: _Length | None = None
+    num_readers: _Length = 1
+    reader_index: _Whole = 0
+    on_error: Literal['stop', 'skip'] = 'stop'
+
+    @classmethod
+    def of(cls, arguments: Mapping[str, object]) -> BatchOptions:
+        """Raises InputError for an unknown name, or a wrong value."""
+        names = [field.name for field in dataclasses.fields(cls)]
+        for name in arguments:
+            if name not in names:
+                raise InputError(
+                    f'batches takes no argument {name!r}; there are {", ".join(names)}'
+                )
+        try:
+            options = cls(**fields_of(arguments, cls))
+        except WrongValue as error:
+            raise InputError(f'{error.where} is {error.shown}; give {error.expected}') from error
+        options._check()
+        return options
+
+    def _check(self) -> None:
+        if (self.batch_size is None) == (self.tokens_per_batch is None):
+            raise InputError('give batch_size, or tokens_per_batch, and not both')
+        others: tuple[str, ...]
+        if self.batch_size:
+            others, rule = _BUDGET_OPTIONS, 'tokens_per_batch'
+        else:
+            others, rule = _NMT_OPTIONS, 'batch_size'
+        for name in others:
+            if getattr(self, name) != getattr(type(self), name):
+                raise InputError(f'{name} goes with {rule}; leave it out')
+        if not 0 <= self.reader_index < self.num_readers:
+            raise InputError(
+                f'reader_index is {self.reader_index}; give one of 0 to {self.num_readers - 1}'
+            )
+        bounds = self.boundaries
+        if bounds is not None and list(bounds) != sorted(set(bounds)):
+            raise InputError(
+                'boundaries must be whole numbers from 1 on, each larger than the one before'
+            )
+        widest = max(self.max_length or 0, *(bounds or ()), 0)
+        if self.pad_to_boundary and widest > _WIDEST:
+            raise InputError(
+                f'pad_to_boundary makes rows of {widest} ids; give bounds of {_WIDEST} or less'
+            )
+
+    def for_worker(self, worker: int, workers: int) -> BatchOptions:
+        """Returns the options of one of the workers that share this reader's rows."""
+        return dataclasses.replace(
+            self,
+            num_readers=self.num_readers * workers,
+            reader_index=self.reader_index * workers + worker,
+        )
+
+    def non_defaults(self) -> dict[str, object]:
+        """Returns the values that are not the defaults, as JSON can hold them."""
+        values = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
+        return {
+            name: list(value) if isinstance(value, tuple) else value
+            for name, value in values.items()
+            if value != getattr(type(self), name)
+        }
+
+    def rule(self, dataset: _RowFormat) -> BatchRule:
+        """Returns the rule for a dataset; raises InputError if an id that it needs is not known."""
+        if self.batch_size is not None:
+            has_inputs = 'inputs' in dataset.features
+            return NmtBatches(
+                batch_size=self.batch_size,
+                start=_id(self.start, 'start', 'begin', dataset),
+                end=_id(self.end, 'end', 'end', dataset),
+                pad=_id(self.pad, 'pad', 'pad', dataset),
+                num_buckets=self.num_buckets,
+                source_max_length=self.source_max_length,
+                target_max_length=self.target_max_length,
+                source='inputs' if has_inputs else None,
+                source_template=dataset.template('inputs') if has_inputs else NO_TEMPLATE,
+                target_template=dataset.template(),
+            )
+        assert self.tokens_per_batch is not None  # `_check` saw to it
+        longest = self.max_length or self.tokens_per_batch
+        bounds = self.boundaries
+        if bounds is None:
+            bounds = growing_boundaries(longest)
+        longest = max(longest, *bounds) if bounds else longest
+        max_length = self.max_length
+        if self.pad_to_boundary and max_length is None:
+            max_length = longest
+        return BudgetBatches(
+            tokens=self.tokens_per_batch,
+            pad=_id(self.pad, 'pad', 'pad', dataset),
+            boundaries=bounds,
+            longest=longest,
+            features=dataset.features,
+            min_length=self.min_length,
+            max_length=max_length,
+            pad_to_boundary=self.pad_to_boundary,
+        )
+
+
+class _RowFormat(Protocol):
+    """What a rule needs of a dataset."""
+
+    @property
+    def features(self) -> tuple[str, ...]: ...
+
+    def special_ids(self, feature: str = 'targets') -> SpecialIds: ...
+
+    def template(self, feature: str = 'targets') -> Template: ...
+
+
+def _id(argument_value: int | None, argument: str, role: str, dataset: _RowFormat) -> int:
+    if argument_value is not None:
+        return argument_value
+    id_ = getattr(dataset.special_ids('targets'), role)
+    if id_ is None:
+        raise InputError(
+            f'no id of the vocabulary has the role {role!r}; give {argument}=, or build with '
+            f'--special-token {_SPECIAL_TOKEN_EXAMPLES[role]}'
+        )
+    return id_

@@ -1,0 +1,178 @@
+"""Batches as a `torch.utils.data.IterableDataset`, shared by the workers of a `DataLoader`.
+
+Nothing tells an `IterableDataset` which epoch it is: a `DataLoader` copies it into its workers and
+calls `iter` there, into new ones in each epoch or, with `persistent_workers`, into the same again. So
+the copies count the iterations in shared memory.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import multiprocessing
+import multiprocessing.context
+from collections.abc import Callable, Iterator
+from typing import Annotated, Any
+
+import torch
+import torch.utils.data
+
+from tokcore.checked_json import Within, WrongValue, checked
+from tokcore.errors import InputError
+from tokcore.reading.batch_iterator import BatchIterator
+from tokcore.reading.batch_options import BatchOptions
+
+_REMEMBERED = 64
+"""Iterations whose seeds are remembered: more than there are loaders that start at the same time."""
+
+_NO_SEED = -1
+"""No seed of a loader, which PyTorch draws from 0 on."""
+
+
+class TorchBatches(torch.utils.data.IterableDataset):
+    """The batches of a split, as dictionaries of int32 tensors.
+
+    Each iteration over it, or over a `DataLoader` of it, continues with the next epochs. In a loader
+    with workers, those of one iteration have the same seed from PyTorch; iterations that are given the
+    same seed, as by `torch.manual_seed` before each, have the same order.
+    """
+
+    def __init__(
+        self,
+        batches: Callable[[BatchOptions], BatchIterator],
+        from_state: Callable[[dict[str, Any]], BatchIterator],
+        options: BatchOptions,
+    ):
+        """Use `Dataset.torch`."""
+        super().__init__()
+        self._batches, self._from_state, self._options = batches, from_state, options
+        self._iterations = _SharedIterations()
+        self._of_process: int | None = None  # the last iteration in this process, a worker's
+        self._current: BatchIterator | None = None
+        self._loaded: dict[str, Any] | None = None
+        batches(options)  # raises what it would raise in a worker
+
+    def __iter__(self) -> Iterator[dict[str, torch.Tensor]]:
+        options, number = self._options, self._next_number()
+        if worker := torch.utils.data.get_worker_info():
+            options = options.for_worker(worker.id, worker.num_workers)
+        state, self._loaded = self._loaded, None
+        if state is None:
+            first_epoch = options.first_epoch + number * (options.epochs or 0)
+            iterator = self._batches(dataclasses.replace(options, first_epoch=first_epoch))
+        else:
+            iterator = self._from_state(state)
+            _check_reader(state, options)
+        self._current = iterator
+        return self._tensors(iterator)
+
+    def state_dict(self) -> dict[str, Any]:
+        """Returns where the last iteration is, as a value of JSON.
+
+        In a `DataLoader` without workers it is exact. With workers each knows its own place: let
+        torchdata's `StatefulDataLoader` collect and return them. A plain `DataLoader` with workers can
+        be resumed after whole epochs only.
+        """
+        state = self._current.state() if self._current else self._loaded
+        return {'iterations': self._iterations.count, 'batches': state}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Lets the next iteration continue where another one was, with the batch after its last.
+
+        Raises:
+            InputError: it is not a state of this dataset; when iterating, a state of another number
+                of workers.
+        """
+        try:
+            checked_state = checked(state, _State, 'the state')
+        except WrongValue as error:
+            raise InputError(
+                f'this is not a state of batches ({error}); give what state_dict() returned'
+            ) from error
+        if checked_state.batches is not None:
+            self._from_state(checked_state.batches)  # raises what it would raise in a worker
+        self._current, self._loaded = None, checked_state.batches
+        # The iteration that continues has been counted.
+        self._iterations.count = checked_state.iterations - (checked_state.batches is not None)
+
+    def _next_number(self) -> int:
+        """Returns the number of the iteration that begins."""
+        worker = torch.utils.data.get_worker_info()
+        if worker is None:
+            return self._iterations.begin()
+        if self._of_process is None:
+            self._of_process = self._iterations.begin(worker.seed - worker.id)
+        else:  # a persistent worker, whose seed stays
+            self._of_process = self._iterations.begin_after(self._of_process)
+        return self._of_process
+
+    def _tensors(self, iterator: BatchIterator) -> Iterator[dict[str, torch.Tensor]]:
+        for batch in iterator:
+            yield {name: torch.from_numpy(array) for name, array in batch.items()}
+        if self._current is iterator:
+            self._current = None
+
+
+@dataclasses.dataclass(frozen=True)
+class _State:
+    """What `TorchBatches.state_dict` returns: iterations begun, and the state of an unfinished one."""
+
+    iterations: Annotated[int, Within(0, (1 << 63) - 1)]
+    batches: dict[str, object] | None
+
+
+def _check_reader(state: dict[str, Any], options: BatchOptions) -> None:
+    arguments = state['arguments']
+    readers = arguments.get('num_readers', 1), arguments.get('reader_index', 0)
+    if readers != (options.num_readers, options.reader_index):
+        raise InputError(
+            f'the state is of reader {readers[1]} of {readers[0]}, and this is reader '
+            f'{options.reader_index} of {options.num_readers}; go on with as many workers and readers'
+        )
+
+
+class _SharedIterations:
+    """Counts iterations that begin in any process; the workers of one have the same number."""
+
+    def __init__(self, values: list[int] | None = None):
+        values = values or [0] + [_NO_SEED] * _REMEMBERED
+        # Of the context whose locks go to processes however they are started.
+        self._values = multiprocessing.get_context('spawn').Array('q', values)
+
+    @property
+    def count(self) -> int:
+        """How many have begun."""
+        return self._values[0]
+
+    @count.setter
+    def count(self, count: int) -> None:
+        with self._values:
+            self._values[:] = [count] + [_NO_SEED] * _REMEMBERED
+
+    def begin(self, seed: int = _NO_SEED) -> int:
+        """Returns the number of the iteration of a loader's seed; without one, of a new iteration."""
+        with self._values:
+            count = self._values[0]
+            for number in range(max(0, count - _REMEMBERED), count):
+                if seed != _NO_SEED and self._values[1 + number % _REMEMBERED] == seed:
+                    return number
+            self._values[0] = count + 1
+            self._values[1 + count % _REMEMBERED] = seed
+            return count
+
+    def begin_after(self, number: int) -> int:
+        """Returns the number of the next iteration of workers that stay."""
+        with self._values:
+            self._values[0] = max(self._values[0], number + 2)
+        return number + 1
+
+    def __getstate__(self) -> object:
+        # Shared memory goes to a process that is being started, and to nothing else.
+        if multiprocessing.context.get_spawning_popen() is None:
+            return self._values[:]
+        return self._values
+
+    def __setstate__(self, state: Any) -> None:
+        if isinstance(state, list):
+            self.__init__(state)  # type: ignore[misc]
+        else:
+            self._values = state
