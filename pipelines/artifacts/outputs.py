@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from pipelines.artifacts.manifest import RUN_NAME, RunRecord, read_manifest, read_run
+from pipelines.artifacts.tokenizer_folders import TOKENIZER_FILE
 from pipelines.files import filesystem
 from pipelines.files.attempts import Attempt, sweep_attempts
 from pipelines.files.claims import CLAIM_NAME, Claim
@@ -25,6 +26,7 @@ from tokcore.corpus.filters.registry import filter_names
 from tokcore.corpus.formats import all_reasons
 from tokcore.corpus.stats import LineTally
 from tokcore.encoding.scheme import Component, TokenRules
+from tokcore.encoding.tokenizer_folder import TOKENIZER_NAME
 from tokcore.errors import InputError
 from tokcore.options import flag
 from tokcore.records.manifest import (
@@ -42,7 +44,9 @@ _LOGGER = logging.getLogger(__name__)
 # In an attempt: the run record as it is before the first final name, the manifest, the run record.
 _BEGUN, _WHOLE, _ENDED = '.tokbeam-begun', '.tokbeam-whole', '.tokbeam-ended'
 
-_DATASET_FILE = re.compile(rf'{SHARD_NAME}(\.inputs|\.targets|\.parquet)?|{VOCABULARY_FILE}')
+_DATASET_FILE = re.compile(
+    rf'{SHARD_NAME}(\.inputs|\.targets|\.parquet)?|{VOCABULARY_FILE}|{TOKENIZER_FILE}'
+)
 _FILTERS = '|'.join([*filter_names(), r'[\w.]+:\w+'])
 """What filters are called, users' own too."""
 
@@ -110,6 +114,7 @@ class StageOutput:
     manifest_name: str = MANIFEST_NAME
     run_name: str = RUN_NAME
     file_name: str | None = None  # where the output is one file of a folder shared with others
+    claimed_name: str | None = None  # of outputs with the same one only one is written at a time
     root: str | None = None  # of a folder that the tool has named in this one: no link is followed
 
     @classmethod
@@ -123,16 +128,23 @@ class StageOutput:
         return cls(folder, f'{folder}.{REJECTED_FOLDER}', _COUNTS_FILE, root=root)
 
     @classmethod
-    def of_vocabulary(cls, path: str) -> 'StageOutput':
-        """A vocabulary written alone, with `FILE.tokbeam.json` and `FILE.rejected` beside it."""
+    def of_vocabulary(cls, path: str, beside: Sequence[str] = ()) -> 'StageOutput':
+        """A vocabulary written alone, with `FILE.tokbeam.json` and `FILE.rejected` beside it.
+
+        Args:
+            path: of its file.
+            beside: other files that are made for it, by their names in its folder.
+        """
         folder, name = filesystem.split_path(path)
         return cls(
             folder,
             f'{path}.{REJECTED_FOLDER}',
-            re.compile(re.escape(name)),
+            re.compile('|'.join(map(re.escape, [name, *beside]))),
             f'{name}.tokbeam.json',
             f'{name}.tokbeam.run.json',
             name,
+            # Two vocabularies that are both opened by this folder have files of the same names.
+            TOKENIZER_NAME if TOKENIZER_NAME in (name, *beside) else name,
         )
 
     @property
@@ -156,9 +168,9 @@ class StageOutput:
     def claim(self) -> Claim:
         """Returns the claim to be held from the first look at this output to the last."""
         name = CLAIM_NAME
-        if self.file_name:
+        if self.claimed_name:
             # Not the name itself, to which the filesystem may give no more room.
-            digest = hashlib.sha256(os.fsencode(self.file_name)).hexdigest()[:16]
+            digest = hashlib.sha256(os.fsencode(self.claimed_name)).hexdigest()[:16]
             name = f'{CLAIM_NAME}-{digest}'
         return Claim(filesystem.join(self.folder, name), self.path, root=self.root)
 

@@ -12,6 +12,11 @@ from typing import ClassVar
 
 from pipelines.artifacts.counts import CountFiles, CountsFolder, count_names
 from pipelines.artifacts.outputs import StageKey
+from pipelines.artifacts.tokenizer_folders import (
+    folder_for_file,
+    folder_for_side,
+    tokenizer_paths,
+)
 from pipelines.engines.engine import Engine
 from pipelines.files import filesystem
 from pipelines.jobs.corpus import Corpus
@@ -201,11 +206,16 @@ class BuildJob:
 
     @property
     def file_names(self) -> list[str]:
-        """The files of the result: vocabularies, the ids of those that hold none, and shards."""
+        """The files of the result: vocabularies with what belongs to them, and shards."""
         names = list(self.vocabulary_names.values())
         ids = [self.reading.scheme.entries_name(name) for name in names]
+        tokenizers = [
+            path
+            for side in self.vocabulary_names
+            for path in tokenizer_paths(folder_for_side(side), self.reading.scheme)
+        ]
         shards = self.dataset.file_names(self.reading.corpus)
-        return [*names, *(name for name in ids if name is not None), *shards]
+        return [*names, *(name for name in ids if name is not None), *tokenizers, *shards]
 
     def key(self) -> StageKey:
         """Returns what the result depends on."""
@@ -340,6 +350,18 @@ class VocabJob:
     learning: LearningOptions
     output: str
     execution: Execution
+
+    @property
+    def tokenizer_folder(self) -> str:
+        """Where the files for Hugging Face's libraries go, seen from the folder of the output."""
+        return folder_for_file(filesystem.split_path(self.output)[1], self.scheme)
+
+    @property
+    def file_names(self) -> list[str]:
+        """The files of the result, seen from the folder of the output: the vocabulary is the first."""
+        name = filesystem.split_path(self.output)[1]
+        others = tokenizer_paths(self.tokenizer_folder, self.scheme)
+        return [name, *(other for other in others if other != name)]
 
     def key(self) -> StageKey:
         """Returns what the vocabulary depends on."""

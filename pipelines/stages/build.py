@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from pipelines.artifacts.counts import CountsFolder, find_counts, log_sample
 from pipelines.artifacts.manifest import read_manifest
 from pipelines.artifacts.outputs import StageOutput, StageTask
+from pipelines.artifacts.tokenizer_folders import folder_for_side
 from pipelines.files import filesystem
 from pipelines.files.attempts import Attempt
 from pipelines.files.claims import WorkFolder
@@ -107,7 +108,7 @@ def _learn(
             rounds[side],
             job.reading.scheme,
         )
-        records.append(learn(search, side, path, with_ids=True))
+        records.append(learn(search, side, path, folder_for_side(side), with_ids=True))
     return tuple(records)
 
 

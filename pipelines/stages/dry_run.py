@@ -41,7 +41,7 @@ def dry_run(job: Job) -> Iterator[str]:
         yield f'vocabulary: {_sample_label(sample)} (--vocab-sample {sample})'
     if isinstance(job, VocabJob | PiecesJob):
         folder, name = filesystem.split_path(job.output)
-        names = [name]
+        names = job.file_names if isinstance(job, VocabJob) else [name]
     else:
         folder, names = job.output, job.file_names
     yield f'to be written to {folder}: {_count(len(names), "file")}'

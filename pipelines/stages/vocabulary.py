@@ -1,10 +1,12 @@
 """The stage that learns: token counts in, a vocabulary file out.
 
-For codes there is a table of pieces and their ids beside it.
+For codes there is a table of pieces and their ids beside it, for other byte pair encoding and
+WordPiece a folder that Hugging Face's libraries open.
 """
 
 import dataclasses
 import logging
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import google_crc32c
@@ -18,6 +20,7 @@ from pipelines.artifacts.counts import (
 )
 from pipelines.artifacts.manifest import read_manifest
 from pipelines.artifacts.outputs import StageOutput, StageTask, refuse_replaced
+from pipelines.artifacts.tokenizer_folders import path_in_folder
 from pipelines.artifacts.vocabularies import file_entry, read_vocabulary
 from pipelines.engines.progress import stage_running
 from pipelines.files import filesystem
@@ -39,7 +42,8 @@ from pipelines.stages.encode import vocabulary_records
 from pipelines.stages.run_stage import StageResult, run_stage
 from tokcore.bpe.codes import count_pieces, entries_file, piece_table
 from tokcore.corpus.stats import LineTally
-from tokcore.encoding.scheme import Learned, LearningOptions
+from tokcore.encoding.scheme import Learned, LearningOptions, Scheme
+from tokcore.encoding.vocabulary import Vocabulary
 from tokcore.errors import InputError
 from tokcore.options import recorded
 from tokcore.records.manifest import InputText, OutputFile, SampleRecord, VocabularyRecord
@@ -56,7 +60,7 @@ def vocabulary_stage(job: VocabJob) -> None:
             alphabet, or another result in the output.
     """
     source, execution, key = job.source, job.execution, job.key()
-    output, name = _file_output(job.output)
+    output, name = _file_output(job.output, job.file_names[1:])
     rounds = OutputRounds.of(output.folder, name, execution.work)
 
     def make(attempt: Attempt) -> list[StageResult]:
@@ -68,14 +72,14 @@ def vocabulary_stage(job: VocabJob) -> None:
         search = VocabularySearch(
             counted.counts, job.learning, name, execution.engine, work, rounds, job.scheme
         )
-        record = learn(search, 'both', attempt.path)
+        record = learn(search, 'both', attempt.path, job.tokenizer_folder)
         manifest = key.manifest(
             counted.inputs, counted.lines, vocabularies=(record,), sample=counted.sample
         )
         return [StageResult(manifest, counted.rejected)]
 
     [result] = run_stage(
-        [StageTask(key, output, [name])],
+        [StageTask(key, output, job.file_names)],
         make,
         execution,
         kernels=['learning'] if isinstance(source, CountFiles) else ['counting', 'learning'],
@@ -89,7 +93,11 @@ def vocabulary_stage(job: VocabJob) -> None:
 
 
 def learn(
-    search: VocabularySearch, side: PairSide, path: str, with_ids: bool = False
+    search: VocabularySearch,
+    side: PairSide,
+    path: str,
+    tokenizer_folder: str,
+    with_ids: bool = False,
 ) -> VocabularyRecord:
     """Learns a vocabulary from count files into a folder; returns its entry in the manifest.
 
@@ -97,6 +105,7 @@ def learn(
         search: for it.
         side: that it is for.
         path: of the folder.
+        tokenizer_folder: where in it the files are for Hugging Face's libraries.
         with_ids: whether to write the ids beside a vocabulary whose own file has none.
 
     Raises:
@@ -119,6 +128,7 @@ def learn(
         filesystem.write_bytes(filesystem.join(path, name), entries)
         beside = (file_entry(name, entries),)
         vocabulary = scheme.parse(data, written, filesystem.read_if_there)
+    beside += _write_tokenizer(scheme, vocabulary, path, tokenizer_folder, search.label)
     return VocabularyRecord(
         side,
         search.label,
@@ -134,6 +144,19 @@ def learn(
         recorded(scheme) or None,
         beside,
     )
+
+
+def _write_tokenizer(
+    scheme: Scheme, vocabulary: Vocabulary, path: str, folder: str, label: str
+) -> tuple[OutputFile, ...]:
+    """Writes the files for Hugging Face's libraries, unless one is the vocabulary's own file."""
+    entries = []
+    for name, data in scheme.tokenizer_files(vocabulary).items():
+        relative = path_in_folder(folder, name)
+        if relative != label:
+            filesystem.write_bytes(filesystem.join(path, *relative.split('/')), data)
+            entries.append(file_entry(relative, data))
+    return tuple(entries)
 
 
 def warn_if_size_missed(learned: Learned, options: LearningOptions, label: str) -> None:
@@ -209,11 +232,11 @@ def pieces_stage(job: PiecesJob) -> None:
         )
 
 
-def _file_output(path: str) -> tuple[StageOutput, str]:
-    """Returns the output that is one file, and the file's name."""
+def _file_output(path: str, beside: Sequence[str] = ()) -> tuple[StageOutput, str]:
+    """Returns the output that is one file, with others that belong to it, and the file's name."""
     if filesystem.is_folder(path):
         raise InputError(f'{path} is a folder; give a file as --output')
-    return StageOutput.of_vocabulary(path), filesystem.split_path(path)[1]
+    return StageOutput.of_vocabulary(path, beside), filesystem.split_path(path)[1]
 
 
 def _read_table(path: str) -> list[tuple[str, int]]:

@@ -212,9 +212,9 @@ def test_a_bert_vocabulary_of_ones_own_text_is_loaded_by_transformers(
     words[words.index('--vocab-size') + 1] = '500'
     assert main([*words[1:], '--min-count-range', '2:1000']) == 0
     examples = re.findall(r'```python\n(.*?)```', README, re.DOTALL)
-    [example] = [each for each in examples if 'BertTokenizerFast' in each]
+    [example] = [each for each in examples if 'AutoTokenizer' in each]
     names: dict = {}
     exec(example, names)
     for line in text.decode().splitlines():
-        ids = names['WordPieceTokenizer'].load('data/vocab.txt').encode(line)
+        ids = names['WordPieceTokenizer'].load('data/bert/vocab.txt').encode(line)
         assert ids == names['fast'].encode(line)

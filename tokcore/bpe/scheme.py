@@ -10,6 +10,7 @@ from typing import Literal, get_args
 
 from tokcore.bpe.options import BpeOptions
 from tokcore.encoding.scheme import EncodingOptions, Learned, PieceWriter, Scheme
+from tokcore.encoding.tokenizer_folder import CONFIG_NAME, TOKENIZER_NAME, tokenizer_config
 from tokcore.encoding.vocabulary import ReadBeside, Template, read_if_there
 from tokcore.errors import InputError
 from tokcore.learning.size_search import Progress
@@ -59,6 +60,7 @@ class BpeScheme(Scheme['AnyVocabulary', BpeOptions, BpeEncodingOptions]):
     options = BpeOptions
     encoding = BpeEncodingOptions
     learner_bytes_per_character = 22
+    name_in_tokenizer_folder = TOKENIZER_NAME
 
     preset: Preset = option(
         "whose byte pair encoding: gpt2 and cl100k, of bytes, with that model's pattern; "
@@ -203,6 +205,18 @@ class BpeScheme(Scheme['AnyVocabulary', BpeOptions, BpeEncodingOptions]):
         from tokcore.bpe.codes import CodesVocabulary, count_pieces, entries_file
 
         return entries_file(count_pieces(typing.cast(CodesVocabulary, vocabulary), table))
+
+    @property
+    def tokenizer_file_names(self) -> tuple[str, ...]:
+        return () if self.preset in CODES else (TOKENIZER_NAME, CONFIG_NAME)
+
+    def tokenizer_files(self, vocabulary: AnyVocabulary) -> Mapping[str, bytes]:
+        from tokcore.bpe.vocabulary import BpeVocabulary
+
+        if not isinstance(vocabulary, BpeVocabulary):
+            return {}
+        special_tokens = [token.content for token in vocabulary.added if token.special]
+        return {TOKENIZER_NAME: vocabulary.dump(), CONFIG_NAME: tokenizer_config(special_tokens)}
 
     def configured_for(self, vocabulary: AnyVocabulary) -> BpeScheme:
         """Returns this scheme with the normalizer and the pre-tokenizer of a vocabulary's file."""

@@ -170,6 +170,10 @@ class Scheme(abc.ABC, Generic[VocabularyT, LearningT, EncodingT]):
     encoding: ClassVar[type[EncodingOptions]] = EncodingOptions
     """The options of its encoder."""
 
+    name_in_tokenizer_folder: ClassVar[str | None] = None
+    """The name of a vocabulary's file where Hugging Face's libraries open its folder; see
+    `tokenizer_files`. None: they have no such name for it."""
+
     @property
     def unstorable(self) -> str:
         """The ASCII characters that no token in its vocabulary's file can have."""
@@ -272,6 +276,18 @@ class Scheme(abc.ABC, Generic[VocabularyT, LearningT, EncodingT]):
     def entries(self, vocabulary: VocabularyT, table: TokenTable) -> bytes:
         """Returns the bytes of the file with the ids, which depend on the tokens that are encoded."""
         raise NotImplementedError(f'vocabularies of --scheme {self.name} have ids')
+
+    @property
+    def tokenizer_file_names(self) -> tuple[str, ...]:
+        """The names of the `tokenizer_files`."""
+        return ()
+
+    def tokenizer_files(self, vocabulary: VocabularyT) -> Mapping[str, bytes]:
+        """Returns the files with which Hugging Face's libraries open a vocabulary, by their names.
+
+        There are none where these libraries have no model that gives the same ids.
+        """
+        return {}
 
     def template(self, vocabulary: VocabularyT, text: str | None = None) -> Template:
         """Returns the ids around each row of an example.

@@ -100,7 +100,7 @@ class VocabularyRecord:
     min_count: int | None = None
     tried: tuple[tuple[int, int], ...] = ()  # (min_count, size)
     scheme_options: dict[str, object] | None = None  # None if the scheme has none
-    beside: tuple[OutputFile, ...] = ()  # other files that it needs, as that of its ids
+    beside: tuple[OutputFile, ...] = ()  # of its ids, of its tokenizer folder
 
 
 @dataclass(frozen=True)

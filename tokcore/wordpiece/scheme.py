@@ -3,10 +3,17 @@
 from __future__ import annotations
 
 import typing
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from tokcore.encoding.scheme import EncodingOptions, Learned, Scheme
+from tokcore.encoding.tokenizer_folder import (
+    CONFIG_NAME,
+    ROLE_TOKENS,
+    TOKENIZER_NAME,
+    tokenizer_config,
+    tokenizer_json,
+)
 from tokcore.encoding.vocabulary import ReadBeside, read_if_there
 from tokcore.learning.size_search import Progress
 from tokcore.options import option, positive
@@ -65,6 +72,7 @@ class WordPieceScheme(Scheme[WordPieceVocabulary, WordPieceOptions, WordPieceEnc
     default_template = '[CLS] $A [SEP]'
     beam_learner = 'pipelines.learning.wordpiece_on_beam:search_on_beam'
     learner_bytes_per_character = 150
+    name_in_tokenizer_folder = 'vocab.txt'
 
     normalizer_kind: Kind = option(
         "bert: words as transformers' BertTokenizer finds them; bert-original: as the code of the "
@@ -170,6 +178,45 @@ class WordPieceScheme(Scheme[WordPieceVocabulary, WordPieceOptions, WordPieceEnc
         special_tokens = vocabulary.special_tokens if options.allow_special_tokens else ()
         longest = options.max_word_length or _MAX_WORD_LENGTHS[self.normalizer_kind]
         return self._pre_tokenizer_for(special_tokens), vocabulary.model_for(longest)
+
+    @property
+    def tokenizer_file_names(self) -> tuple[str, ...]:
+        return TOKENIZER_NAME, CONFIG_NAME
+
+    def tokenizer_files(self, vocabulary: WordPieceVocabulary) -> Mapping[str, bytes]:
+        template = self.template(vocabulary)
+        names = {name for names in ROLE_TOKENS.values() for name in names}
+        special_tokens = {vocabulary.ids[name]: name for name in names if name in vocabulary.ids}
+        special_tokens |= {id_: vocabulary.pieces[id_] for id_ in template.before + template.after}
+        unknown = vocabulary.special_ids.unknown
+        tokenizer = tokenizer_json(
+            {
+                'type': 'WordPiece',
+                'unk_token': '[UNK]' if unknown is None else vocabulary.pieces[unknown],
+                'continuing_subword_prefix': vocabulary.joiner,
+                'max_input_chars_per_word': _MAX_WORD_LENGTHS[self.normalizer_kind],
+                'vocab': vocabulary.ids,
+            },
+            sorted(special_tokens.items()),
+            template,
+            normalizer={
+                'type': 'BertNormalizer',
+                'clean_text': True,
+                'handle_chinese_chars': self.split_cjk,
+                'strip_accents': _STRIPPING[self.strip_accents],
+                'lowercase': self.lower_case,
+            },
+            pre_tokenizer={'type': 'BertPreTokenizer'},
+            decoder={'type': 'WordPiece', 'prefix': vocabulary.joiner, 'cleanup': True},
+        )
+        config = tokenizer_config(
+            special_tokens.values(),
+            has_type_ids=True,
+            do_lower_case=self.lower_case,
+            strip_accents=_STRIPPING[self.strip_accents],
+            tokenize_chinese_chars=self.split_cjk,
+        )
+        return {TOKENIZER_NAME: tokenizer, CONFIG_NAME: config}
 
     def tokens(self, text: str) -> Iterable[str]:
         stripping = _STRIPPING[self.strip_accents]

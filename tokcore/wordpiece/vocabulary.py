@@ -61,6 +61,11 @@ class WordPieceVocabulary:
         return self._pieces
 
     @property
+    def joiner(self) -> str:
+        """The prefix of pieces that do not start a word."""
+        return self._joiner
+
+    @property
     def vocab_size(self) -> int:
         """The number of ids, including those of duplicates and empty pieces."""
         return len(self._pieces)

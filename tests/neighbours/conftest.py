@@ -1,0 +1,92 @@
+"""What the neighbours open: vocabularies of both kinds, and datasets, as the commands make them."""
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from environments import python_of
+from jobs import succeed
+from sample_lines import LINES, SAMPLE
+
+
+@dataclass(frozen=True)
+class Vocabulary:
+    """A vocabulary: its file, the folder that others open, and what `tokcore` opens it with."""
+
+    file: Path
+    folder: Path
+    tokenizer: str
+
+
+@pytest.fixture(scope='session')
+def environment(pytestconfig):
+    """A function from a name in `REQUIREMENTS` to an interpreter that has its packages."""
+    named = os.environ.get('TOKBEAM_NEIGHBOURS')
+    cache = Path(named) if named else Path(pytestconfig.cache.mkdir('neighbours'))
+    return lambda name: python_of(name, cache)
+
+
+@pytest.fixture(scope='session')
+def texts(tmp_path_factory):
+    path = tmp_path_factory.mktemp('texts') / 'lines.txt'
+    path.write_text('\n'.join(LINES) + '\n', encoding='utf-8')
+    return path
+
+
+@pytest.fixture(scope='session')
+def vocabularies(texts, tmp_path_factory) -> dict[str, Vocabulary]:
+    """By name: of `vocab` under the names of Hugging Face's libraries and another, and of `build`."""
+    folder = tmp_path_factory.mktemp('vocabularies')
+    text = ['--text', texts]
+    special = ['--special-token', '<pad>', '--special-token', '</s>']
+    wordpiece = ['--scheme', 'wordpiece', '--vocab-size', 2500]
+    bpe = ['--scheme', 'bpe', '--vocab-size', 900, *special]
+    succeed('vocab', *text, *wordpiece, '--output', folder / 'bert' / 'vocab.txt')
+    succeed('vocab', *text, *wordpiece, '--no-lower-case', '--output', folder / 'cased.txt')
+    succeed('vocab', *text, *bpe, '--output', folder / 'gpt2' / 'tokenizer.json')
+    succeed('vocab', *text, *bpe, '--preset', 'cl100k', '--output', folder / 'cl100k.json')
+    one, two = folder / 'one', folder / 'two'
+    pair = ['--source', SAMPLE / 'train.en', '--target', SAMPLE / 'train.zh', '--shards', 2]
+    succeed('build', *text, *wordpiece, '--name', 'one', '--shards', 2, '--output', one)
+    succeed('build', *pair, *bpe, '--name', 'two', '--output', two)
+    sides = {
+        side: Vocabulary(
+            two / f'vocab.two.900.bpe.json.{side}', two / f'tokenizer.{side}', 'BpeTokenizer'
+        )
+        for side in ('inputs', 'targets')
+    }
+    return {
+        'bert': Vocabulary(
+            folder / 'bert' / 'vocab.txt', folder / 'bert', 'WordPieceTokenizer'
+        ),
+        'cased': Vocabulary(
+            folder / 'cased.txt', folder / 'cased.txt.tokenizer', 'WordPieceTokenizer'
+        ),
+        'gpt2': Vocabulary(folder / 'gpt2' / 'tokenizer.json', folder / 'gpt2', 'BpeTokenizer'),
+        'cl100k': Vocabulary(
+            folder / 'cl100k.json', folder / 'cl100k.json.tokenizer', 'BpeTokenizer'
+        ),
+        'build': Vocabulary(
+            one / 'vocab.one.2500.wordpiece.txt', one, 'WordPieceTokenizer'
+        ),
+        'build, inputs': sides['inputs'],
+        'build, targets': sides['targets'],
+    }  # fmt: skip
+
+
+@pytest.fixture(scope='session')
+def dataset_folder(tmp_path_factory) -> Path:
+    """The README's first dataset, in eight shards."""
+    folder = tmp_path_factory.mktemp('dataset') / 'enzh'
+    succeed(
+        'build', '--source', SAMPLE / 'train.en', '--target', SAMPLE / 'train.zh',
+        '--name', 'enzh', '--vocab-size', 2048, '--shared-vocab', '--shards', 8, '--output', folder,
+    )  # fmt: skip
+    return folder
+
+
+def pytest_collection_modifyitems(items):
+    for item in items:
+        if Path(__file__).parent in item.path.parents:
+            item.add_marker(pytest.mark.neighbours)

@@ -1,0 +1,73 @@
+"""Batches of a dataset by a DataLoader, over epochs, with workers, resumed. Argument: its folder.
+
+Prints targets, as lists, by what was done.
+"""
+
+import json
+import sys
+
+import torch
+from torch.utils.data import DataLoader
+from torchdata.stateful_dataloader import StatefulDataLoader
+
+from tokcore import open_dataset
+
+ARGUMENTS = {'tokens_per_batch': 256, 'seed': 3}
+
+
+def targets(batches):
+    return [batch['targets'].tolist() for batch in batches]
+
+
+def resumed(dataset, loader_class, **options):
+    """The rest of the second epoch and the third one, and the same from the state."""
+
+    def loader_of(batches):
+        return loader_class(batches, batch_size=None, **options)
+
+    batches, others = (dataset.torch('train', **ARGUMENTS) for _ in range(2))
+    loader, other = loader_of(batches), loader_of(others)
+    stateful = loader_class is StatefulDataLoader
+    targets(loader)
+    iterator = iter(loader)
+    for _ in range(5):
+        next(iterator)
+    state = loader.state_dict() if stateful else json.loads(json.dumps(batches.state_dict()))
+    (other if stateful else others).load_state_dict(state)
+    return [[targets(iterator), targets(loader)], [targets(other), targets(other)]]
+
+
+def main(folder):
+    dataset = open_dataset(folder)
+    alone = dataset.torch('train', **ARGUMENTS)
+    by_workers, by_persistent, by_spawned = (
+        DataLoader(
+            dataset.torch('train', **ARGUMENTS),
+            batch_size=None,
+            num_workers=2,
+            persistent_workers=persistent,
+            multiprocessing_context=context,
+        )
+        for persistent, context in [(False, 'fork'), (True, 'fork'), (False, 'spawn')]
+    )
+    print(
+        json.dumps(
+            {
+                'version': torch.__version__,
+                'dtype': str(next(iter(dataset.torch('train', **ARGUMENTS)))['targets'].dtype),
+                'alone': [targets(alone), targets(DataLoader(alone, batch_size=None))],
+                'by workers': [targets(by_workers) for _ in range(3)],
+                'by persistent workers': [targets(by_persistent) for _ in range(3)],
+                'by spawned workers': [targets(by_spawned) for _ in range(2)],
+                'resumed': [
+                    resumed(dataset, DataLoader),
+                    resumed(dataset, StatefulDataLoader, num_workers=2),
+                    resumed(dataset, StatefulDataLoader, num_workers=2, persistent_workers=True),
+                ],
+            }
+        )
+    )
+
+
+if __name__ == '__main__':
+    main(sys.argv[1])

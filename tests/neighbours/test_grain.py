@@ -1,0 +1,43 @@
+"""`dataset.grain` within grain's own pipelines, as grain 0.2.18 runs them."""
+
+import pytest
+from environments import run_script
+
+from tokcore import open_dataset
+
+
+@pytest.fixture(scope='module')
+def told(environment, dataset_folder):
+    return run_script(environment('grain'), 'grain_batches.py', dataset_folder)
+
+
+@pytest.fixture(scope='module')
+def plain(dataset_folder):
+    return targets(dataset_folder)
+
+
+def targets(folder, **arguments):
+    batches = open_dataset(folder).batches('train', tokens_per_batch=256, seed=3, **arguments)
+    return [batch['targets'].tolist() for batch in batches]
+
+
+def test_each_iterator_begins_at_the_first_batch(told, plain):
+    assert told['alone'] == told['again'] == plain
+    assert told['side by side'] == [[*plain[:2], plain[0]], [*plain[2:4], plain[1]]]
+
+
+def test_batches_are_mapped_and_prefetched(told, plain):
+    doubled = [[[2 * id_ for id_ in row] for row in batch] for batch in plain]
+    assert told['mapped'] == told['prefetched'] == doubled
+
+
+def test_workers_share_the_rows(told, dataset_folder):
+    shares = [targets(dataset_folder, num_readers=2, reader_index=each) for each in (0, 1)]
+    doubled = [[[2 * id_ for id_ in row] for row in batch] for each in shares for batch in each]
+    assert sorted(told['by workers']) == sorted(doubled)
+
+
+@pytest.mark.parametrize('pipeline', ['alone', 'mixed', 'prefetched', 'by workers'])
+def test_a_checkpoint_goes_on_with_the_next_batch(told, pipeline):
+    rest, resumed = told['resumed'][pipeline]
+    assert rest == resumed and len(rest) == 8

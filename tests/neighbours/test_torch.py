@@ -1,0 +1,41 @@
+"""`dataset.torch` in PyTorch's DataLoader, and in torchdata's StatefulDataLoader."""
+
+import pytest
+from environments import run_script
+
+from tokcore import open_dataset
+
+# PyPI's PyTorch for Linux brings CUDA, three gigabytes.
+pytestmark = pytest.mark.large
+
+
+@pytest.fixture(scope='module')
+def told(environment, dataset_folder):
+    return run_script(environment('PyTorch'), 'torch_batches.py', dataset_folder)
+
+
+def targets(folder, **arguments):
+    batches = open_dataset(folder).batches('train', tokens_per_batch=256, seed=3, **arguments)
+    return [batch['targets'].tolist() for batch in batches]
+
+
+def test_epochs_are_those_of_batches(told, dataset_folder):
+    assert told['dtype'] == 'torch.int32'
+    assert told['alone'] == [targets(dataset_folder, first_epoch=each) for each in (0, 1)]
+    assert told['alone'][0] != told['alone'][1]
+
+
+@pytest.mark.parametrize('workers', ['workers', 'persistent workers', 'spawned workers'])
+def test_workers_share_the_rows_of_each_epoch(told, dataset_folder, workers):
+    for epoch, batches in enumerate(told[f'by {workers}']):
+        shares = [
+            targets(dataset_folder, first_epoch=epoch, num_readers=2, reader_index=each)
+            for each in (0, 1)
+        ]
+        assert sorted(batches) == sorted(shares[0] + shares[1])
+
+
+@pytest.mark.parametrize('loader', [0, 1, 2])
+def test_a_state_goes_on_with_the_next_batch_and_the_next_epoch(told, loader):
+    (rest, following), resumed = told['resumed'][loader]
+    assert resumed == [rest, following] and rest and rest != following
