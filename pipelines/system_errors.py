@@ -54,6 +54,8 @@ _REMEDIES = {
 }
 _OTHERWISE = 'check the path and its filesystem'
 
+_NO_S3 = 'Missing boto3 requirement'  # in what Beam says of s3:// without its extra
+
 
 def _by_number(remedies: Mapping[str, tuple[str, ...]]) -> dict[int, str]:
     return {
@@ -88,6 +90,10 @@ def system_error(error: OSError, what: str) -> InputError:
     cannot write /a: Permission denied; check the permissions
     """
     reason = error.strerror or ' '.join(str(error).split()) or type(error).__name__
+    if _NO_S3 in reason:
+        return InputError(
+            f"cannot {what}: boto3 is not installed; install it: pip install 'apache-beam[aws]'"
+        )
     path = error.filename
     if isinstance(path, bytes):
         path = os.fsdecode(path)

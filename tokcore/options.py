@@ -247,7 +247,9 @@ class WholeNumber:
     def __call__(self, text: str) -> int:
         number = _number(text)
         if number is None or not self.low <= number <= self.high:
-            raise argparse.ArgumentTypeError(f'{shown(text)} is not a whole number {self}')
+            raise argparse.ArgumentTypeError(
+                f'{shown(text)} is not a whole number {self}{_written_out(text)}'
+            )
         return number
 
     def __str__(self) -> str:
@@ -405,6 +407,12 @@ def format_size(size: int) -> str:
         if size % (1 << bits) == 0:
             return f'{size >> bits}{unit}'
     return f'{size}'
+
+
+def _written_out(text: str) -> str:
+    """What to do about `32k`, which is 32,000 to some and 32,768 to others."""
+    match = re.fullmatch(r'([0-9]{1,6})k', text.strip(), re.IGNORECASE)
+    return f'; write {int(match[1]) * 1000} or {int(match[1]) * 1024}' if match else ''
 
 
 def _number(digits: str) -> int | None:

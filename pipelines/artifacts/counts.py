@@ -538,12 +538,6 @@ def counted_table(files: Iterable[WrittenCounts], path: str, rules: TokenRules) 
     return CountedTable(sum(each.tokens for each in written.values()), listed)
 
 
-def log_counts(manifest: Manifest, path: str) -> None:
-    """Logs what was counted."""
-    distinct = sum(file.rows for file in manifest.files)
-    _LOGGER.info('count: %d tokens, %d distinct, in %s', manifest.tokens, distinct, path)
-
-
 def log_sample(manifest: Manifest) -> None:
     """Logs what a vocabulary was counted from, if that was a sample."""
     sample = manifest.sample

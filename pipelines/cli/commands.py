@@ -5,12 +5,15 @@ Each option is read once, here. What does not go together, or cannot be, is refu
 
 import argparse
 import dataclasses
+import logging
+import time
 from collections.abc import Sequence
 
 from pipelines.artifacts.counts import CountFiles, CountsFolder, find_counts
 from pipelines.artifacts.vocabularies import needs_no_vocabulary, scheme_of
 from pipelines.cli.inputs import names_files, refuse_long_names, resolve_corpus, split_paths
 from pipelines.cli.job_file import job_text
+from pipelines.cli.summary import summary
 from pipelines.cli.terminal import print_lines, print_toml
 from pipelines.engines.engine import Engine, check_engine, choose_engine
 from pipelines.engines.machine import total_bytes
@@ -64,8 +67,10 @@ from tokcore.encoding.scheme import Scheme
 from tokcore.encoding.vocabulary import ROW
 from tokcore.errors import InputError
 from tokcore.options import format_size
-from tokcore.records.manifest import shard_name
+from tokcore.records.manifest import Manifest, shard_name
 from tokcore.schemes import DEFAULT_SCHEME
+
+_LOGGER = logging.getLogger(__name__)
 
 _BESIDE_VOCABULARY = ('.tokbeam.run.json', f'.{REJECTED_FOLDER}')
 
@@ -85,19 +90,28 @@ def run_command(options: argparse.Namespace, beam_flags: Sequence[str]) -> None:
     if options.dry_run:
         print_lines(dry_run(job))
         return
+    started = time.monotonic()
+    made = _run_stage(job)
+    if made is not None:
+        for line in summary(job, made, time.monotonic() - started):
+            _LOGGER.info('%s', line)
+
+
+def _run_stage(job: Job) -> Manifest | None:
+    """Runs the stage of a job; returns the manifest of what was made, None if it was there."""
     match job:
         case BuildJob():
-            build_stage(job)
+            return build_stage(job)
         case CountJob():
-            count_stage(job)
+            return count_stage(job)
         case MergeJob():
-            merge_stage(job)
+            return merge_stage(job)
         case PiecesJob():
-            pieces_stage(job)
+            return pieces_stage(job)
         case VocabJob():
-            vocabulary_stage(job)
+            return vocabulary_stage(job)
         case EncodeJob():
-            encode_stage(job)
+            return encode_stage(job)
 
 
 def make_job(options: argparse.Namespace, beam_flags: Sequence[str]) -> Job | None:

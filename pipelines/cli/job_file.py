@@ -346,7 +346,13 @@ def read_toml(path: str) -> TomlFile:
     Raises:
         InputError: it cannot be read, or is not TOML.
     """
-    file, *others = filesystem.find(path)
+    try:
+        file, *others = filesystem.find(path)
+    except InputError as error:
+        raise InputError(
+            f'{error}; a word that is no option names a job file, which is TOML (--print-job prints '
+            'one)'
+        ) from error
     if others:
         raise InputError(f'{path} names {len(others) + 1} files, and a job is one; give its file')
     if file.size > _MOST_BYTES:

@@ -14,7 +14,7 @@ import sys
 import tempfile
 import traceback
 import types
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from pipelines.cli.parser import parse_command
 from pipelines.cli.printable import LogFormatter, printable, printable_lines
@@ -148,9 +148,33 @@ def _run(arguments: Sequence[str]) -> int:
 
     if options.quiet:
         logging.getLogger('pipelines').setLevel(logging.WARNING)
-    with contextlib.nullcontext() if options.quiet else shown_progress(sys.stderr):
+    progress = contextlib.nullcontext() if options.quiet else shown_progress(sys.stderr)
+    with _warnings_last(), progress:
         commands.run_command(options, beam_flags)
     return 0
+
+
+@contextlib.contextmanager
+def _warnings_last() -> Iterator[None]:
+    """Shows this program's warnings after the block, where no other lines hide them."""
+    held: list[logging.LogRecord] = []
+
+    def is_for_now(record: logging.LogRecord) -> bool:
+        if record.levelno == logging.WARNING and record.name.startswith(('pipelines', 'tokcore')):
+            held.append(record)
+            return False
+        return True
+
+    handlers = logging.getLogger().handlers
+    for handler in handlers:
+        handler.addFilter(is_for_now)
+    try:
+        yield
+    finally:
+        for handler in handlers:
+            handler.removeFilter(is_for_now)
+        for record in held:
+            logging.getLogger(record.name).handle(record)
 
 
 def _import_commands() -> types.ModuleType:

@@ -139,7 +139,7 @@ def _with_job(
 
         job = read_job(job_path, known, typed.command)
         given, datasets = {**job.values, **given}, job.datasets
-    finished = finish_options(known[typed.command], given)
+    finished = finish_options(known[typed.command], given, bool(datasets))
     of_job = {'given': given, 'datasets': datasets, 'job_path': job_path}
     return argparse.Namespace(**{**finished, **of_job})
 

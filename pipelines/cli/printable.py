@@ -49,11 +49,12 @@ class LogFormatter(logging.Formatter):
     """
 
     def __init__(self, stream: TextIO | None):
-        super().__init__('tokbeam: %(message)s')
+        super().__init__('tokbeam: %(mark)s%(message)s')
         self._stream = stream
 
     def formatMessage(self, record: logging.LogRecord) -> str:
         is_ours = record.name.startswith(('pipelines', 'tokcore'))
+        record.mark = 'warning: ' if is_ours and record.levelno == logging.WARNING else ''
         shown = printable if is_ours else printable_lines
         return shown(super().formatMessage(record), self._stream)
 

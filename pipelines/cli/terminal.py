@@ -21,6 +21,7 @@ from typing import Any, BinaryIO, NoReturn, TextIO
 from pipelines.cli.printable import escaped, printable
 from pipelines.engines.progress import (
     BYTES,
+    ON_BAR,
     Event,
     RoundEnded,
     StageBegan,
@@ -86,27 +87,30 @@ class ProgressState:
         stages: those that run; each is a part of the one before it.
         work: the last event of work that has not ended; None if no work is counted.
         began: when that work began, or else the stage.
-        rounds: how many rounds of a search the innermost stage has ended.
+        last_round: the last round of a search that the innermost stage has ended, if any.
     """
 
     def __init__(self, clock: Clock):
         self._clock = clock
         self.stages: list[str] = []
+        self._parts: tuple[str, ...] = ()  # of the outermost stage
         self.work: WorkDone | None = None
         self.began = clock()
-        self.rounds = 0
+        self.last_round: RoundEnded | None = None
 
     def take(self, event: Event) -> None:
         if isinstance(event, WorkDone):
             self._take_work(event)
         elif isinstance(event, StageBegan):
+            if not self.stages:
+                self._parts = event.parts
             self.stages.append(event.stage)
             self._begin()
         elif isinstance(event, StageEnded):
             self.stages.remove(event.stage)
             self._begin()
         elif isinstance(event, RoundEnded):
-            self.rounds = event.number
+            self.last_round = event
 
     def _take_work(self, event: WorkDone) -> None:
         if event.done >= event.total:
@@ -119,15 +123,29 @@ class ProgressState:
             self.work = event
 
     def _begin(self) -> None:
-        self.work, self.rounds, self.began = None, 0, self._clock()
+        self.work, self.last_round, self.began = None, None, self._clock()
 
     @property
     def label(self) -> str:
         """What the job is doing, in a few words; empty between stages."""
         if self.work is not None:
-            return self.work.stage
-        stage = self.stages[-1] if self.stages else ''
-        return f'{stage}: round {self.rounds + 1}' if self.rounds else stage
+            return self.work.stage + self._place(self.work.stage)
+        if not self.stages:
+            return ''
+        label = self.stages[-1] + self._place()
+        ended = self.last_round
+        if ended is not None:
+            label += f': round {ended.number + 1}'
+            if ended.size is not None and ended.target is not None:
+                label += f', the last made {ended.size:,} of {ended.target:,} entries'
+        return label
+
+    def _place(self, work: str = '') -> str:
+        """Which part of the job this is, as ` (1 of 3)`; empty for a job without parts."""
+        for stage in (work, *reversed(self.stages)):
+            if stage in self._parts:
+                return f' ({self._parts.index(stage) + 1} of {len(self._parts)})'
+        return ''
 
 
 class ProgressLog:
@@ -162,12 +180,14 @@ class ProgressLog:
         work = now.work
         if work is None:
             return f'{now.label}, for {format_time(seconds)}' if now.label else ''
-        line = f'{now.label}: {100 * work.done // work.total} % of {_format_amount(work.total, work.unit)}'
+        line = f'{now.label}: {100 * work.done // work.total} % of {format_amount(work.total, work.unit)}'
         if not work.done or seconds <= 0:
             return line
         rate = work.done / seconds
+        if rate < 1:  # parts that take longer than a second, and each another time
+            return line
         left = (work.total - work.done) / rate
-        return f'{line}, {_format_amount(rate, work.unit)}/s, {format_time(left)} left'
+        return f'{line}, {format_amount(rate, work.unit)}/s, {format_time(left)} left'
 
 
 class Bar:
@@ -184,6 +204,8 @@ class Bar:
             for handler in logging.getLogger().handlers
             if isinstance(handler, logging.StreamHandler) and handler.stream is terminal
         ]
+        for handler, _ in self._replaced:
+            handler.addFilter(_is_not_of_the_bar)
 
     def __call__(self, event: Event) -> None:
         with self._lock:
@@ -203,6 +225,7 @@ class Bar:
             self._end_bar()
             for handler, stream in self._replaced:
                 handler.setStream(stream)
+                handler.removeFilter(_is_not_of_the_bar)
 
     @contextlib.contextmanager
     def aside(self) -> Iterator[None]:
@@ -253,6 +276,11 @@ class Bar:
         self._bar = self._shown = None
 
 
+def _is_not_of_the_bar(record: logging.LogRecord) -> bool:
+    """Hides lines of the log that a bar shows: `extra={ON_BAR: True}`."""
+    return not getattr(record, ON_BAR, False)
+
+
 class _AboveBar(io.TextIOBase):
     """A stream that writes to a terminal above the bar."""
 
@@ -277,7 +305,8 @@ def format_time(seconds: float) -> str:
     return f'{minutes} min' if minutes < 60 else f'{minutes // 60} h {minutes % 60} min'
 
 
-def _format_amount(amount: float, unit: str) -> str:
+def format_amount(amount: float, unit: str) -> str:
+    """Returns an amount for a reader: `1,200 examples`, `4.5 MiB`."""
     if unit != BYTES:
         return f'{amount:,.0f} {unit}'
     for name, size in (('GiB', 1 << 30), ('MiB', 1 << 20), ('KiB', 1 << 10)):

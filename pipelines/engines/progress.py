@@ -9,10 +9,13 @@ is one event.
 
 import contextlib
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 BYTES = 'B'
+
+ON_BAR = 'is_on_bar'
+"""The attribute of a record of the log that says what a progress bar also shows."""
 
 
 class Event:
@@ -21,9 +24,15 @@ class Event:
 
 @dataclass(frozen=True)
 class StageBegan(Event):
-    """A stage begins, perhaps as a part of another stage."""
+    """A stage begins, perhaps as a part of another stage.
+
+    Attributes:
+        stage: its name.
+        parts: the stages that are parts of it, in order; empty if it has none.
+    """
 
     stage: str
+    parts: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -54,9 +63,17 @@ class WorkDone(Event):
 
 @dataclass(frozen=True)
 class RoundEnded(Event):
-    """A search for a vocabulary has finished one more round; the first is number 1."""
+    """A search for a vocabulary has finished one more round.
+
+    Attributes:
+        number: of the round; the first is 1.
+        size: of the vocabulary that it made; None if it is not known.
+        target: the size that is searched for.
+    """
 
     number: int
+    size: int | None = None
+    target: int | None = None
 
 
 Listener = Callable[[Event], None]
@@ -81,9 +98,9 @@ def listening(listener: Listener) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def stage_running(stage: str) -> Iterator[None]:
+def stage_running(stage: str, parts: Sequence[str] = ()) -> Iterator[None]:
     """Notifies listeners that a stage begins, and after the block that it has ended."""
-    notify(StageBegan(stage))
+    notify(StageBegan(stage, tuple(parts)))
     try:
         yield
     finally:

@@ -12,7 +12,7 @@ import numpy as np
 from pipelines.artifacts.counts import CountedSize, CountFiles, check_recorded, read_counts
 from pipelines.engines.engine import Engine
 from pipelines.engines.machine import available_bytes, peak_bytes
-from pipelines.engines.progress import RoundEnded, WorkDone, notify
+from pipelines.engines.progress import ON_BAR, RoundEnded, WorkDone, notify
 from pipelines.files import filesystem
 from pipelines.learning.rounds import OutputRounds
 from pipelines.transforms.count_tokens import write_counts_file
@@ -30,6 +30,9 @@ LEARNERS = ('auto', 'memory', 'beam')
 _SHARE = 0.7
 """Of the available memory that the learner in memory may be predicted to take: texts differ from
 those measured, and other processes need memory too."""
+
+_UNNOTICED_BYTES = 2 << 30
+"""A learner in memory that takes no more is not worth a line: most machines have twice as much."""
 
 _BYTES_OF_PROCESS = 350 << 20
 """A driver with Beam, pyarrow and compiled kernels."""
@@ -92,8 +95,9 @@ class VocabularySearch(Generic[OptionsT]):
         counts, options = self.counts, self.options
         self._check_rules()
         choice = self._choose_learner()
-        where = 'in memory' if choice.learner == 'memory' else options.on_beam
-        _LOGGER.info('%s: learning %s: %s', self.label, where, choice.reason)
+        if choice.learner == 'beam' or choice.memory_bytes > _UNNOTICED_BYTES:
+            where = 'in memory' if choice.learner == 'memory' else options.on_beam
+            _LOGGER.info('%s: learning %s: %s', self.label, where, choice.reason)
         report = _reporter(self.label, options)
         if choice.learner == 'beam':
             learned, predicted = self._learn_on_beam(report)
@@ -103,13 +107,11 @@ class VocabularySearch(Generic[OptionsT]):
                 self._refuse_too_large(table)
             learned = self.scheme.learn(table, options, report)
             predicted = choice.memory_bytes
-        _LOGGER.info(
-            '%s: learned in %.1f s; this process has held up to %s, %s were predicted',
-            self.label,
-            time.monotonic() - started,
-            _megabytes(peak_bytes()),
-            _megabytes(predicted),
-        )
+        held = ''
+        if predicted > _UNNOTICED_BYTES:
+            peak, expected = _megabytes(peak_bytes()), _megabytes(predicted)
+            held = f'; this process has held up to {peak}, {expected} were predicted'
+        _LOGGER.info('%s: learned in %.1f s%s', self.label, time.monotonic() - started, held)
         return learned
 
     def _check_rules(self) -> None:
@@ -136,10 +138,9 @@ class VocabularySearch(Generic[OptionsT]):
                 size,
                 self.scheme.learner_bytes_per_character,
             )
-        reason = f'--scheme {self.scheme.name} has no other learner'
-        return LearnerChoice(
-            'memory', reason, predicted_bytes(size, self.scheme.learner_bytes_per_character)
-        )
+        need = predicted_bytes(size, self.scheme.learner_bytes_per_character)
+        reason = f'{size.tokens} tokens need some {_megabytes(need)}'
+        return LearnerChoice('memory', reason, need)
 
     def _refuse_too_large(self, table: TokenTable) -> None:
         """Refuses a table that does not fit in memory, for a scheme with no learner on Beam."""
@@ -210,8 +211,9 @@ def _reporter(label: str, options: LearningOptions) -> Callable[[int, int, int],
             target,
             size - target,
             now - started,
+            extra={ON_BAR: True},
         )
-        notify(RoundEnded(rounds))
+        notify(RoundEnded(rounds, size, target))
         started = now
 
     return report

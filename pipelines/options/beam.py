@@ -110,7 +110,14 @@ def check_flags(flags: Sequence[str], job_server: Sequence[str], command: str) -
         parser.parse_known_args([*flags, *job_server])
     if left:
         word = dict(zip(flags, without_secrets(flags)))[left[0]]
-        raise InputError(f'{shown(word)} belongs to no option; see tokbeam {command} --help')
+        inputs = (
+            ''
+            if word.startswith('-')
+            else ('; files are given by options, as --text FILE, or --source FILE --target FILE')
+        )
+        raise InputError(
+            f'{shown(word)} belongs to no option{inputs} (see tokbeam {command} --help)'
+        )
 
 
 def beam_options(flags: Sequence[str]) -> 'PipelineOptions':

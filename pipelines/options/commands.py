@@ -186,8 +186,15 @@ def _argparse_keywords(declaration: Declared) -> dict[str, Any]:
     return keywords
 
 
-def finish_options(command: Command, given: Mapping[str, object]) -> dict[str, object]:
+def finish_options(
+    command: Command, given: Mapping[str, object], has_datasets: bool = False
+) -> dict[str, object]:
     """Returns the values of all options: those given, and the defaults of the others.
+
+    Args:
+        command: whose options these are.
+        given: values by `Declared.key` with the prefix of the group.
+        has_datasets: whether there are files beside those that options name.
 
     Raises:
         InputError: an option does not go with the others, or is missing.
@@ -217,6 +224,18 @@ def finish_options(command: Command, given: Mapping[str, object]) -> dict[str, o
                 missing += [f'--{declaration.name}'] if key not in values else []
             elif owner not in undecided:  # there the record comes before the default
                 values.setdefault(key, declaration.default)
+    if missing and not has_datasets and not _names_inputs(command, given):
+        missing.insert(0, 'the files to read (--text FILE, --source FILE --target FILE, …)')
     if missing:
         raise InputError(f'the following arguments are required: {", ".join(missing)}')
     return values
+
+
+def _names_inputs(command: Command, given: Mapping[str, object]) -> bool:
+    """Whether options name files to read, or the command reads none."""
+    inputs = [
+        prefix + declaration.key
+        for prefix, declaration in command.options
+        if declaration.option.reads
+    ]
+    return not inputs or any(given.get(key) for key in inputs)

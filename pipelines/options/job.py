@@ -219,7 +219,7 @@ class RunningOptions:
         'with --on-error=skip: end the job once it is sure that more lines are left out, as 100, or '
         '0.5%% of those read (default: no limit)',
         rejection_limit,
-        'N|P%%',
+        'N|P%',
         default=None,
     )
     work: str | None = option(

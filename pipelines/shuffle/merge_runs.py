@@ -119,7 +119,7 @@ def encode_through_files(
             write_rejected_stats(merged[REJECTED], path)
             merged[SHARDS] | 'WriteShardStats' >> WriteStats(report)
 
-        with track_work('shuffle', MERGING, None, 'examples'):
+        with track_work('write shards', MERGING, None, 'examples'):
             execution.engine.run(build)
 
 

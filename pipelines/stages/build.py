@@ -7,6 +7,7 @@ from pipelines.artifacts.counts import CountsFolder, find_counts, log_sample
 from pipelines.artifacts.manifest import read_manifest
 from pipelines.artifacts.outputs import StageOutput, StageTask
 from pipelines.artifacts.tokenizer_folders import folder_for_side
+from pipelines.engines.progress import stage_running
 from pipelines.files import filesystem
 from pipelines.files.attempts import Attempt
 from pipelines.files.claims import WorkFolder
@@ -17,18 +18,18 @@ from pipelines.learning.rounds import OutputRounds
 from pipelines.learning.search import VocabularySearch
 from pipelines.shuffle.merge_runs import KeptRuns
 from pipelines.stages.count import count_folders
-from pipelines.stages.encode import encode_into, log_shards
+from pipelines.stages.encode import encode_into, log_rejected
 from pipelines.stages.run_stage import StageResult, run_stage
 from pipelines.stages.vocabulary import learn
 from tokcore.errors import InputError
 from tokcore.records.manifest import InputText, Manifest, VocabularyRecord
 
 
-def build_stage(job: BuildJob) -> None:
+def build_stage(job: BuildJob) -> Manifest | None:
     """Counts the training lines, learns the vocabularies and encodes all splits.
 
     A scheme that learns nothing only encodes. Of a sample only the vocabularies are learned; all
-    lines are encoded.
+    lines are encoded. Returns the manifest of what was made; None if it was there.
 
     Raises:
         InputError: whatever the three stages refuse.
@@ -49,7 +50,8 @@ def build_stage(job: BuildJob) -> None:
         vocabularies = _learn(job, rounds, attempt.path)
         learned_at = time.monotonic()
         paths = job.vocabulary_paths(attempt.path)
-        encoded = encode_into(plan, execution, paths, job.dataset, attempt.path, job.output)
+        with stage_running('encode'):
+            encoded = encode_into(plan, execution, paths, job.dataset, attempt.path, job.output)
         counts = _counts_manifests(folders.values(), encoded.stats.inputs)
         manifest = key.manifest(
             encoded.stats.inputs,
@@ -72,12 +74,15 @@ def build_stage(job: BuildJob) -> None:
         make,
         execution,
         kernels=['counting', 'learning', 'encoding'] if folders else ['encoding'],
+        parts=['count', 'vocab', 'encode'] if folders else [],
         kept=[work, KeptRuns(work.path, job.output), *rounds.values()],
         check=lambda: refuse_too_large(job.reading, execution, len(names)),
     )
-    if result is not None:
-        log_shards(result, output)
-        log_sample(result.manifest)
+    if result is None:
+        return None
+    log_rejected(result, output)
+    log_sample(result.manifest)
+    return result.manifest
 
 
 def _count(job: BuildJob, plan: ReadPlan) -> None:

@@ -19,7 +19,6 @@ from pipelines.artifacts.counts import (
     count_names,
     counted_table,
     find_counts,
-    log_counts,
     log_sample,
     read_counts_or_empty,
 )
@@ -55,7 +54,7 @@ from tokcore.corpus.sampling import RowSample
 from tokcore.counts.tables import COUNT_PARTITIONS, SideGroups
 from tokcore.encoding.scheme import Scheme, TokenRules
 from tokcore.errors import InputError
-from tokcore.records.manifest import MANIFEST_NAME, Manifest, OutputFile, SampleRecord
+from tokcore.records.manifest import MANIFEST_NAME, Manifest, SampleRecord
 from tokcore.text.unicode import check_unicode
 from tokcore.warm_up import compile_kernels
 
@@ -64,23 +63,27 @@ _OVERFLOW_NAME = 'overflow'
 _MERGING = 'merging counts'
 
 
-def count_stage(job: CountJob) -> None:
-    """Counts the training lines' tokens into COUNTS folders; raises as `count_folders`."""
-    rejected = count_folders(job)
-    outputs = [StageOutput.of_counts(folder.path) for folder in job.folders]
-    for output, files in zip(outputs, rejected, strict=True):
-        output.warn_rejected(files)
-    manifest = read_manifest(outputs[0].manifest_path)
-    if manifest is not None:
-        log_sample(manifest)
+def count_stage(job: CountJob) -> Manifest | None:
+    """Counts the training lines' tokens into COUNTS folders; raises as `count_folders`.
+
+    Returns the manifest of the first that was made; None if all were there.
+    """
+    results = count_folders(job)
+    made = [result.manifest for result in results if result is not None]
+    for folder, result in zip(job.folders, results, strict=True):
+        if result is not None:
+            StageOutput.of_counts(folder.path).warn_rejected(result.rejected)
+    if made:
+        log_filtered(made[0].lines)
+        log_sample(made[0])
+    return made[0] if made else None
 
 
-def count_folders(job: CountJob, planned: ReadPlan | None = None) -> list[tuple[OutputFile, ...]]:
+def count_folders(job: CountJob, planned: ReadPlan | None = None) -> list[StageResult | None]:
     """Counts the training lines' tokens into folders, each completed by its manifest.
 
     The text is read once, also for several schemes. A folder that already has this result is left
-    as it is. Returns for each folder the files of rejected lines, which are kept in
-    `COUNTS.rejected`.
+    as it is, and has None among the results. Rejected lines are kept in `COUNTS.rejected`.
 
     Args:
         job: what is counted.
@@ -122,13 +125,7 @@ def count_folders(job: CountJob, planned: ReadPlan | None = None) -> list[tuple[
             for (task, _, _), count in zip(missing, counts, strict=True)
         ]
 
-    results = run_stage(tasks, make, job.execution, kernels=['counting'])
-    for folder, result in zip(job.folders, results, strict=True):
-        if result is not None:
-            log_counts(result.manifest, folder.path)
-            if planned is None:
-                log_filtered(result.manifest.lines)
-    return [() if result is None else result.rejected for result in results]
+    return run_stage(tasks, make, job.execution, kernels=['counting'])
 
 
 @dataclass(frozen=True)
@@ -256,8 +253,8 @@ class _CountInto(beam.PTransform):
         }
 
 
-def merge_stage(job: MergeJob) -> None:
-    """Adds up COUNTS folders into a new one.
+def merge_stage(job: MergeJob) -> Manifest | None:
+    """Adds up COUNTS folders into a new one; returns as `count_stage`.
 
     Raises:
         InputError: a folder that is incomplete, is of another Unicode version or is the output
@@ -285,8 +282,9 @@ def merge_stage(job: MergeJob) -> None:
 
     task = StageTask(key, StageOutput.of_counts(job.output), count_names())
     [result] = run_stage([task], make, job.execution)
-    if result is not None:
-        log_counts(result.manifest, job.output)
+    if result is None:
+        return None
+    return result.manifest
 
 
 def _counts_manifest(folder: str, output: str) -> Manifest:

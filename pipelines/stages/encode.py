@@ -32,7 +32,7 @@ from pipelines.transforms.write_shards import ConvertShards, WriteShards, conver
 from tokcore.corpus.stats import LineTally
 from tokcore.encoding.scheme import Scheme
 from tokcore.options import recorded
-from tokcore.records.manifest import OutputFile, VocabularyRecord
+from tokcore.records.manifest import Manifest, OutputFile, VocabularyRecord
 
 _LOGGER = logging.getLogger(__name__)
 
@@ -40,8 +40,8 @@ _LOGGED_WORDS = 10
 """Unknown words that a warning names, the most frequent ones: enough to see what is wrong."""
 
 
-def encode_stage(job: EncodeJob) -> None:
-    """Encodes a corpus with vocabularies that exist.
+def encode_stage(job: EncodeJob) -> Manifest | None:
+    """Encodes a corpus with vocabularies that exist; returns as `build_stage`.
 
     Raises:
         InputError: a line that cannot be used, an empty split, or a folder with another result.
@@ -75,8 +75,10 @@ def encode_stage(job: EncodeJob) -> None:
         read=_vocabulary_files(job.vocabularies, records),
         check=lambda: refuse_too_large(job.reading, execution, len(records)),
     )
-    if result is not None:
-        log_shards(result, output)
+    if result is None:
+        return None
+    log_rejected(result, output)
+    return result.manifest
 
 
 def vocabulary_records(
@@ -260,16 +262,7 @@ def _encode_through_runner(
     engine.run(build)
 
 
-def log_shards(result: StageResult, output: StageOutput) -> None:
-    """Logs what was read and written of each split."""
-    for lines in result.manifest.lines:
-        _LOGGER.info(
-            'encode: %s: %d lines, %d examples, %d empty, in %s',
-            lines.split,
-            lines.lines,
-            lines.examples,
-            lines.empty,
-            output.folder,
-        )
+def log_rejected(result: StageResult, output: StageOutput) -> None:
+    """Logs what filters did, and where lines are that were left out."""
     log_filtered(result.manifest.lines)
     output.warn_rejected(result.rejected)

@@ -49,6 +49,7 @@ def run_stage(
     execution: Execution,
     *,
     kernels: Sequence[str] = (),
+    parts: Sequence[str] = (),
     kept: Sequence[KeptWork] = (),
     read: Sequence[str] = (),
     check: Callable[[], None] = lambda: None,
@@ -61,6 +62,7 @@ def run_stage(
             in the attempts' folders.
         execution: how the job is run.
         kernels: the parts of `warm_up.PARTS` whose kernels the work needs.
+        parts: the stages that `make` runs, in order, if there are several.
         kept: is deleted when the output is complete.
         read: paths that are read beside the inputs.
         check: refuses, before anything is made, what cannot be made.
@@ -96,7 +98,7 @@ def run_stage(
             stack.enter_context(task.output.attempt(claims[number])) if number in claims else None
             for number, task in enumerate(tasks)
         ]
-        with stage_running(stage):
+        with stage_running(stage, parts):
             made = make(*attempts)
         whole = {stage: time.monotonic() - started}
         for (number, claim), result in zip(claims.items(), made, strict=True):

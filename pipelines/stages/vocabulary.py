@@ -34,6 +34,7 @@ from pipelines.jobs.job import (
     VocabJob,
     VocabularyPaths,
 )
+from pipelines.jobs.stats import log_filtered
 from pipelines.learning.rounds import OutputRounds
 from pipelines.learning.search import VocabularySearch
 from pipelines.options.job import PairSide
@@ -46,14 +47,16 @@ from tokcore.encoding.scheme import Learned, LearningOptions, Scheme
 from tokcore.encoding.vocabulary import Vocabulary
 from tokcore.errors import InputError
 from tokcore.options import recorded
-from tokcore.records.manifest import InputText, OutputFile, SampleRecord, VocabularyRecord
+from tokcore.records.manifest import InputText, Manifest, OutputFile, SampleRecord, VocabularyRecord
 from tokcore.text.unicode import UNICODE_VERSION
 
 _LOGGER = logging.getLogger(__name__)
 
 
-def vocabulary_stage(job: VocabJob) -> None:
+def vocabulary_stage(job: VocabJob) -> Manifest | None:
     """Learns a vocabulary into a file, with its manifest beside it; counts of a text are not kept.
+
+    Returns the manifest of what was made; None if it was there.
 
     Raises:
         InputError: whatever counting refuses, counts that cannot be read, a size below the
@@ -85,11 +88,12 @@ def vocabulary_stage(job: VocabJob) -> None:
         kernels=['learning'] if isinstance(source, CountFiles) else ['counting', 'learning'],
         kept=[WorkFolder(execution.work, output.folder), rounds],
     )
-    if result is not None:
-        output.warn_rejected(result.rejected)
-        size = result.manifest.vocabularies[0].size
-        _LOGGER.info('vocab: %d entries in %s', size, job.output)
-        log_sample(result.manifest)
+    if result is None:
+        return None
+    log_filtered(result.manifest.lines)
+    output.warn_rejected(result.rejected)
+    log_sample(result.manifest)
+    return result.manifest
 
 
 def learn(
@@ -172,20 +176,28 @@ def warn_if_size_missed(learned: Learned, options: LearningOptions, label: str) 
         learned.vocabulary.vocab_size,
         learned.smallest_size,
     )
-    if options.is_met(size):
+    # The rule of all schemes, also where a scheme's own search may end farther away.
+    if LearningOptions.is_met(options, size):
         return
+    search = getattr(options, 'search', 'closest')
     if learned.min_count is None:
         around = 'there are no more'
+    elif not learned.reachable and search != 'closest':
+        around = f'--search={search} ends there'
     else:
         near = ' and '.join(f'{size} at min-count {count}' for count, size in learned.reachable)
         around = f'reachable around it are {near or "no others"}'
         if smallest is not None and target < smallest:
             around += f'; no fewer than {smallest} are possible'
+    if learned.min_count is not None and search != 'closest':
+        around += '; --search=closest takes the nearest'
     _LOGGER.warning('%s has %d entries, asked for %d: %s', label, size, target, around)
 
 
-def pieces_stage(job: PiecesJob) -> None:
+def pieces_stage(job: PiecesJob) -> Manifest | None:
     """Counts the pieces of the training lines into a file, and writes the ids of pieces beside codes.
+
+    Returns the manifest of what was made; None if it was there.
 
     Raises:
         InputError: a line that cannot be used, or another result in the output.
@@ -220,16 +232,18 @@ def pieces_stage(job: PiecesJob) -> None:
     [result] = run_stage([StageTask(key, output, [name])], make, execution, read=[job.codes_path])
     ids = entries_file(_read_table(job.output), job.special_tokens)
     _write_ids(ids_path, ids, execution.overwrite)
-    if result is not None:
-        output.warn_rejected(result.rejected)
-        pieces = result.manifest.files[0].rows
-        _LOGGER.info(
-            'count: %d pieces in %s, ids of %d entries in %s',
-            pieces,
-            job.output,
-            ids.count(b'\n'),
-            ids_path,
-        )
+    if result is None:
+        return None
+    log_filtered(result.manifest.lines)
+    output.warn_rejected(result.rejected)
+    _LOGGER.info(
+        'count: %d pieces in %s, ids of %d entries in %s',
+        result.manifest.files[0].rows,
+        job.output,
+        ids.count(b'\n'),
+        ids_path,
+    )
+    return result.manifest
 
 
 def _file_output(path: str, beside: Sequence[str] = ()) -> tuple[StageOutput, str]:
@@ -270,17 +284,17 @@ class _Counted:
 def _count_text(text: TextToCount, execution: Execution, attempt: Attempt) -> _Counted:
     """Counts the training lines' tokens within another stage's attempt."""
     folder = CountsFolder(filesystem.join(attempt.path, 'counts'), text.side)
-    [rejected] = count_folders(
+    [result] = count_folders(
         CountJob(reading=text.reading, folders=[folder], execution=execution, sample=text.sample)
     )
     output = StageOutput.of_counts(folder.path)
     manifest = read_manifest(output.manifest_path)
-    assert manifest is not None
+    assert result is not None and manifest is not None
     # By their names in the attempt, which the counting stage gave them.
     base = filesystem.split_path(output.rejected_folder)[1]
     moved = tuple(
         dataclasses.replace(file, name=f'{base}/{filesystem.split_path(file.name)[1]}')
-        for file in rejected
+        for file in result.rejected
     )
     counts = find_counts([folder.path])
     return _Counted(counts, manifest.inputs, manifest.lines, moved, manifest.sample)

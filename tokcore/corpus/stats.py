@@ -273,7 +273,8 @@ def reject_error(reject: Reject, block: Block, splits: Sequence[Split]) -> Input
     if reject.reason == INVALID_UTF8:
         return InputError(
             f'{file.path}: invalid UTF-8 at byte {reject.position}, in the line that starts at '
-            f'byte {reject.offset}; convert the file to UTF-8 or mend the line'
+            f'byte {reject.offset}; convert the file to UTF-8, mend the line, or leave such lines out with '
+            '--on-error=skip'
         )
     return InputError(f'{file.path}: {block.format.explain(reject)}')
 

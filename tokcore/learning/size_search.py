@@ -77,8 +77,9 @@ def search_vocabulary(
             )
     elif target_size < smallest_size:
         raise InputError(
-            f'a vocabulary of {target_size} subtokens cannot hold the alphabet: the smallest '
-            f'possible size here is {smallest_size}; ask for that or more'
+            f'a vocabulary of {target_size} subtokens cannot hold the alphabet: each character of '
+            f'the text is an entry, and so the smallest possible size here is {smallest_size}; ask '
+            'for that or more, or give --scheme bpe, which begins with bytes'
         )
 
     sizes = _Sizes(build, target_size, report)

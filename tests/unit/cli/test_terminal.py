@@ -9,6 +9,7 @@ from pseudo_terminal import PseudoTerminal
 
 from pipelines.cli.terminal import ProgressLog, format_time, line_is_open, shown_progress
 from pipelines.engines.progress import (
+    ON_BAR,
     RoundEnded,
     StageBegan,
     StageEnded,
@@ -152,3 +153,33 @@ def test_no_terminal_has_no_bar(tmp_path):
         with track_work('count', 'reading', 10):
             advance('reading', 10)
     assert (tmp_path / 'log').read_text() == ''
+
+
+def test_a_part_of_a_job_is_told_with_its_number(lines, clock):
+    lines(StageBegan('build', ('count', 'vocab', 'encode')))
+    lines(StageBegan('vocab'))
+    lines(RoundEnded(1, 1900, 2048))
+    clock.now += 31
+    lines.look()
+    lines(StageEnded('vocab'))
+    lines(StageBegan('encode'))
+    lines(WorkDone('write shards', 'merging', 0, 4000, 'examples'))
+    clock.now += 31
+    lines.look()
+    assert lines.written == [
+        'vocab (2 of 3): round 2, the last made 1,900 of 2,048 entries, for 31 s',
+        'write shards (3 of 3): 0 % of 4,000 examples',
+    ]
+
+
+def test_a_round_is_on_the_bar_of_a_terminal_and_a_line_elsewhere(handler, tmp_path):
+    with open(tmp_path / 'log', 'w') as stream:
+        handler.setStream(stream)
+        with shown_progress(stream):
+            logging.getLogger('pipelines').warning('a round', extra={ON_BAR: True})
+        terminal = PseudoTerminal()
+        handler.setStream(terminal.stream)
+        with shown_progress(terminal.stream):
+            logging.getLogger('pipelines').warning('another round', extra={ON_BAR: True})
+    assert (tmp_path / 'log').read_text() == 'a round\n'
+    assert 'round' not in terminal.close()

@@ -1,0 +1,89 @@
+"""The summary of a job: what was read, written and left out, how long it took, and what comes next."""
+
+import shlex
+from collections.abc import Iterator
+
+from pipelines.cli.terminal import format_amount, format_time
+from pipelines.engines.progress import BYTES
+from pipelines.files import filesystem
+from pipelines.jobs.job import BuildJob, CountJob, EncodeJob, Job, MergeJob, VocabJob
+from pipelines.options.job import TFRECORD
+from tokcore.corpus.stats import LineTally
+from tokcore.records.manifest import Manifest, VocabularyRecord
+
+
+def summary(job: Job, made: Manifest, seconds: float) -> Iterator[str]:
+    """Yields the lines of a summary.
+
+    Args:
+        job: that has run.
+        made: the manifest of its result.
+        seconds: that it took.
+    """
+    for lines in made.lines:
+        yield f'{lines.split}: {_tally(lines, made, job)}'
+    for vocabulary in made.vocabularies:
+        yield f'{vocabulary.name}: {_size(vocabulary, made)}'
+    if made.tokens is not None:
+        distinct = sum(file.rows for file in made.files)
+        yield f'{made.tokens:,} tokens, {distinct:,} of them distinct'
+    size = sum(file.bytes for file in made.outputs)
+    yield f'done in {format_time(seconds)}: {format_amount(size, BYTES)} in {job.output}'
+    yield from (f'next: {command}' for command in _next_commands(job, made))
+
+
+def _tally(lines: LineTally, made: Manifest, job: Job) -> str:
+    """What became of a split's lines: as many as were read."""
+    parts = [f'{lines.lines:,} lines read', f'{lines.examples:,} {_counted(lines, made, job)}']
+    if lines.added:
+        parts.append(f'{lines.added:,} of these made by filters')
+    parts.append(f'{lines.empty:,} empty')
+    if lines.beyond_max_examples:
+        parts.append(f'{lines.beyond_max_examples:,} beyond max_examples')
+    if lines.not_sampled:
+        parts.append(f'{lines.not_sampled:,} outside the sample')
+    dropped = sum(lines.filtered.values())
+    for count, what, reasons in [
+        (lines.rejected, 'left out', lines.left_out),
+        (dropped, 'dropped by filters', lines.filtered),
+    ]:
+        if count:
+            by_reason = ', '.join(f'{number:,} {reason}' for reason, number in reasons.items())
+            parts.append(f'{count:,} {what} ({by_reason})')
+    return ', '.join(parts)
+
+
+def _counted(lines: LineTally, made: Manifest, job: Job) -> str:
+    if not isinstance(job, BuildJob | EncodeJob):
+        return 'with text'
+    shards = job.dataset.shards_of(lines.split)
+    return f'examples in {shards:,} {"shard" if shards == 1 else "shards"}'
+
+
+def _size(vocabulary: VocabularyRecord, made: Manifest) -> str:
+    """How many entries a vocabulary has, and how many it was to have."""
+    target = made.options.get('vocab_size')
+    if target is None or target == vocabulary.size:
+        return f'{vocabulary.size:,} entries'
+    return f'{vocabulary.size:,} entries, for --vocab-size {target}'
+
+
+def _next_commands(job: Job, made: Manifest) -> Iterator[str]:
+    match job:
+        case BuildJob() | VocabJob():
+            folder = (
+                job.output if isinstance(job, BuildJob) else filesystem.split_path(job.output)[0]
+            )
+            for vocabulary in made.vocabularies[:1]:
+                path = shlex.quote(filesystem.join(folder, vocabulary.name))
+                yield f'tokbeam tokenize --pieces --vocab {path} < TEXT'
+        case CountJob():
+            folders = [shlex.quote(folder.path) for folder in job.folders]
+            scheme = (job.folders[0].scheme or job.reading.scheme).name
+            yield (
+                f'tokbeam vocab --counts {folders[0]} --scheme {scheme} --vocab-size N --output FILE'
+            )
+        case MergeJob():
+            yield f'tokbeam vocab --counts {shlex.quote(job.output)} --vocab-size N --output FILE'
+    if isinstance(job, BuildJob | EncodeJob) and job.dataset.output_format == TFRECORD:
+        yield f'in Python, tokcore.open_dataset({job.output!r})'

@@ -1,0 +1,51 @@
+"""What beginners get wrong first, and what they are told to do."""
+
+from jobs import refuse, write
+
+from pipelines.system_errors import system_error
+
+SIZES = ['--vocab-size', 2000]
+DATASET = ['--name', 'n', '--output', 'out']
+
+
+def test_a_command_alone_names_its_input_first():
+    said = refuse('build')
+    assert said.startswith(
+        'tokbeam: the following arguments are required: the files to read (--text'
+    )
+    assert '--name, --output, --vocab-size' in said
+
+
+def test_files_without_an_option_are_told_which_options_name_files(tmp_path):
+    files = [write(tmp_path / name, b'a\n') for name in ('train.en', 'train.zh')]
+    said = refuse('build', *files, *DATASET, *SIZES)
+    assert 'belongs to no option' in said and '--text FILE, or --source FILE --target FILE' in said
+
+
+def test_a_missing_job_file_says_what_a_job_file_is():
+    assert 'which is TOML (--print-job prints one)' in refuse('build', 'nojob.toml')
+
+
+def test_thousands_are_written_out():
+    said = refuse('vocab', '--text', 'a', '--vocab-size', '32k', '--output', 'v')
+    assert "'32k' is not a whole number" in said and 'write 32000 or 32768' in said
+
+
+def test_invalid_text_names_the_option_that_leaves_it_out(tmp_path):
+    text = write(tmp_path / 'text', b'good\nbad \xff\n')
+    said = refuse('count', '--text', text, '--output', tmp_path / 'counts')
+    assert said.endswith('mend the line, or leave such lines out with --on-error=skip')
+
+
+def test_a_size_below_the_alphabet_says_why(tmp_path):
+    text = write(tmp_path / 'text', '一二三四五六七八九十\n'.encode())
+    said = refuse('vocab', '--text', text, '--vocab-size', 5, '--output', tmp_path / 'v')
+    assert 'each character of the text is an entry' in said and '--scheme bpe' in said
+
+
+def test_s3_without_its_library_says_what_to_install():
+
+    error = OSError("exists() failed {'s3://a': AssertionError('Missing boto3 requirement')}")
+    assert str(system_error(error, 'look for s3://a')) == (
+        "cannot look for s3://a: boto3 is not installed; install it: pip install 'apache-beam[aws]'"
+    )

@@ -1,0 +1,56 @@
+"""The summary at the end of a job: every line that was read is accounted for, and what comes next."""
+
+import logging
+import re
+
+import pytest
+from jobs import run, succeed, write
+
+PAIRS = b'a b\tA B\nc d\tC D\n\te\n\xff\tx\nlonely\n'
+
+
+@pytest.fixture
+def pairs(tmp_path):
+    return ['--tsv', write(tmp_path / 'pairs.tsv', PAIRS), '--on-error=skip']
+
+
+def test_a_build_says_what_became_of_each_line_and_what_comes_next(pairs, tmp_path):
+    out = tmp_path / 'out'
+    said = succeed(
+        *('build', *pairs, '--name', 'n', '--vocab-size', 40, '--shards', 2, '--output', out)
+    ).splitlines()
+    assert (
+        'tokbeam: train: 5 lines read, 2 examples in 2 shards, 1 empty, 2 left out '
+        '(1 invalid_utf8, 1 missing_column)'
+    ) in said
+    assert any(re.fullmatch(rf'tokbeam: done in \d+ s: .* in {out}', line) for line in said)
+    [first, second] = [line for line in said if line.startswith('tokbeam: next: ')]
+    assert f'--vocab {out}/vocab.n.40.subwords.inputs' in first
+    assert f'tokcore.open_dataset({str(out)!r})' in second
+    assert 'tokbeam-attempt' not in ' '.join(said)
+
+
+def test_warnings_come_last_and_are_marked(pairs, tmp_path):
+    said = succeed('vocab', *pairs, '--vocab-size', 900, '--output', tmp_path / 'v').splitlines()
+    warnings = [line for line in said if line.startswith('tokbeam: warning: ')]
+    assert said[-len(warnings) :] == warnings and len(warnings) == 3
+    assert '900' in warnings[0] and '--search=closest' in warnings[0]
+
+
+def test_what_is_already_there_has_no_summary(pairs, tmp_path):
+    command = ['count', *pairs, '--output', tmp_path / 'counts']
+    assert 'next: tokbeam vocab --counts' in succeed(*command)
+    assert 'next: ' not in succeed(*command)
+
+
+def test_a_failure_shows_the_warnings_before_it(pairs, tmp_path, monkeypatch):
+    def fail(job):
+        logging.getLogger('pipelines.stages').warning('a word of warning')
+        raise RuntimeError('no more')
+
+    monkeypatch.setattr('pipelines.cli.commands.count_stage', fail)
+    ended = run('count', *pairs, '--output', tmp_path / 'counts')
+    warning, failure = ended.said.splitlines()[-2:]
+    assert ended.status == 1
+    assert warning == 'tokbeam: warning: a word of warning'
+    assert failure.startswith('tokbeam: failed: RuntimeError: no more')
