@@ -79,7 +79,8 @@ def print_job(options: argparse.Namespace) -> None:
     """Prints the job file that the options of a command stand for."""
     splits = SPLITS if options.command in ('build', 'encode') else SPLITS[:1]
     datasets = split_paths(options, splits) if names_files(options) else []
-    print_toml(job_text(known_commands()[options.command], options.given, datasets))
+    named = [dataset for dataset in datasets if not dataset.is_cut_off]
+    print_toml(job_text(known_commands()[options.command], options.given, named))
 
 
 def run_command(options: argparse.Namespace, beam_flags: Sequence[str]) -> None:

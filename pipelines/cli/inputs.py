@@ -8,6 +8,7 @@ import argparse
 import dataclasses
 import os
 from collections.abc import Iterable, Mapping, Sequence
+from fractions import Fraction
 
 from pipelines.cli.terminal import print_lines
 from pipelines.files import filesystem
@@ -15,9 +16,11 @@ from pipelines.files.claims import WorkFolder
 from pipelines.files.fetching import fetch_all, fetched_before
 from pipelines.files.transfer import is_web_address
 from pipelines.jobs.corpus import Corpus, SplitPaths, find_corpus
-from pipelines.options.job import option_name, split_flag
+from pipelines.options.job import DatasetOptions, option_name, split_flag
+from pipelines.options.reading import options_from
 from pipelines.transforms.read import find_files
 from tokcore.corpus.formats import CorpusFormat, all_formats
+from tokcore.corpus.key_ranges import key_ranges
 from tokcore.errors import InputError
 from tokcore.options import shown
 
@@ -97,9 +100,13 @@ def split_paths(options: argparse.Namespace, splits: Sequence[str]) -> list[Spli
             for kind in all_formats()
         ]
         raise InputError(f'no training corpus given: {", or ".join(choices)}')
+    shares = options_from(DatasetOptions, vars(options)).shares if 'dev' in splits else {}
     datasets: list[SplitPaths] = []
     for split, kind in formats.items():
         clean = getattr(options, option_name(split, 'clean'))
+        if split in shares:
+            datasets += _cut_off(options, split, kind, datasets, clean or ())
+            continue
         if kind is not None:
             paths = {role: getattr(options, option_name(split, role)) for role in kind.roles}
             format_options = _format_options(options, split, kind)
@@ -114,8 +121,49 @@ def split_paths(options: argparse.Namespace, splits: Sequence[str]) -> list[Spli
         if clean is not None:
             of_job = [dataclasses.replace(dataset, clean=clean) for dataset in of_job]
         datasets += of_job
+    if shares:
+        datasets = _with_key_ranges(datasets, shares, options.seed)
     _check_same_shape(datasets)
     return datasets
+
+
+def _cut_off(
+    options: argparse.Namespace,
+    split: str,
+    kind: type[CorpusFormat] | None,
+    training: Sequence[SplitPaths],
+    clean: Sequence[str],
+) -> list[SplitPaths]:
+    """Returns the datasets of a split that is a share of the training corpus."""
+    share = f'--{split}-share'
+    if kind is not None or split in options.datasets:
+        raise InputError(
+            f'{share} cuts the {split} split off the training corpus, and there are files for it; give '
+            'one of the two'
+        )
+    return [
+        dataclasses.replace(dataset, split=split, clean=clean)
+        for dataset in training
+        if dataset.split == 'train'
+    ]
+
+
+def _with_key_ranges(
+    datasets: Sequence[SplitPaths], shares: Mapping[str, Fraction], seed: int
+) -> list[SplitPaths]:
+    if sum(shares.values()) >= 1:
+        raise InputError(
+            '--dev-share and --test-share leave no rows to train on; give less than 100%'
+        )
+    if any(dataset.max_examples for dataset in datasets):
+        raise InputError(
+            'max_examples takes the first rows of a dataset, and --dev-share and --test-share take '
+            'rows from all of it; leave one of them out'
+        )
+    ranges = key_ranges(shares, seed)
+    return [
+        dataclasses.replace(dataset, key_range=ranges.get(dataset.split)) for dataset in datasets
+    ]
 
 
 def _chosen_format(options: argparse.Namespace, split: str) -> type[CorpusFormat] | None:

@@ -20,6 +20,7 @@ from tokcore.corpus.archives import ArchiveLists
 from tokcore.corpus.corpus import CorpusFile, FilterSpec, MemberFile, Split
 from tokcore.corpus.filters.registry import filter_specs, try_filters
 from tokcore.corpus.formats import CorpusFormat, check_files, corpus_format
+from tokcore.corpus.key_ranges import KeyRange
 from tokcore.corpus.seekable import may_have_index
 from tokcore.corpus.stats import RangeChecksum, TextSummary, checksum_file, join_checksums
 from tokcore.corpus.storage import MOST_RATIO, Compression
@@ -128,6 +129,7 @@ class SplitPaths:
         source_prefix: is put before its source texts; None: the prefix of the job.
         target_prefix: is put before its target texts; None: the prefix of the job.
         clean: filters of its rows, each a name with options.
+        key_range: which rows of the files are its own; None: all of them.
     """
 
     split: str
@@ -139,6 +141,12 @@ class SplitPaths:
     source_prefix: str | None = None
     target_prefix: str | None = None
     clean: Sequence[str] = ()
+    key_range: KeyRange | None = None
+
+    @property
+    def is_cut_off(self) -> bool:
+        """Whether its files are those of the training corpus."""
+        return self.key_range is not None and self.split != 'train'
 
     def option(self, name: str) -> str:
         """Returns an option of its split, as users type it: `--source`, `--dev-source`."""
@@ -299,6 +307,7 @@ def _split_of(
         () if set(prefixes) == {None} else prefixes,
         dataset.max_examples,
         filters=_filters(dataset, kind),
+        key_range=dataset.key_range,
     )
 
 

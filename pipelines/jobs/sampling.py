@@ -104,6 +104,11 @@ def refuse_unfit(how: str | None, corpus: Corpus) -> None:
                 f'--vocab-sample {how} takes every n-th line of a file, as Tensor2Tensor '
                 f'does, and the rows of {whose} are {split.format.what}; {instead}'
             )
+        if split.key_range is not None:
+            raise InputError(
+                f'--vocab-sample {how} takes lines of a whole file, as Tensor2Tensor does, and a part '
+                f'of {whose} is cut off by --dev-share or --test-share; {instead}'
+            )
         if split.max_examples is not None:
             raise InputError(
                 f'--vocab-sample {how} takes lines from all of a file, as Tensor2Tensor does, and '

@@ -92,6 +92,11 @@ def read_job_stats(
             )
             dropped = _in_brackets('filters dropped', tally.filtered)
             left_out = _in_brackets('left out', tally.left_out)
+            if split.key_range is not None and split.name != 'train':
+                raise InputError(
+                    f'no row of the training corpus is in the share that is cut off for {split.name}; '
+                    f'give a larger --{split.name}-share'
+                )
             raise InputError(
                 f'the {what} is empty: {tally.lines} lines read from {names}, none '
                 f'with text on every side{left_out}{dropped}; check the files and the columns'

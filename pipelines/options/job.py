@@ -96,6 +96,30 @@ def _shards(help: str, default: int) -> Any:
     )
 
 
+def share_of_rows(word: str) -> str:
+    """A share of rows, as `1%`; a kind of option. Returns the one spelling that manifests record."""
+    match = _LIMIT.fullmatch(word)
+    if not match or not match[2] or not 0 < Fraction(match[2]) < 100:
+        raise argparse.ArgumentTypeError(
+            f'{shown(word)} is not a share of rows between 0% and 100%, as 1% or 0.5%'
+        )
+    whole, _, digits = match[2].partition('.')
+    digits = digits.rstrip('0')
+    return f'{int(whole)}{"." * bool(digits)}{digits}%'
+
+
+def _share(split: str) -> Any:
+    return option(
+        f'cut this share of the rows off the training corpus as the {split} split, as 1%%: by a key '
+        'of each row and --seed; the vocabulary is learned from the others',
+        share_of_rows,
+        'P%',
+        default=None,
+        changes_bytes=True,
+        unrecorded_default=True,
+    )
+
+
 def _prefix(help: str) -> Any:
     return option(help, line_of_text, 'P', default='', changes_bytes=True)
 
@@ -108,6 +132,8 @@ class DatasetOptions:
     shards: int = _shards('training shards', 10)
     dev_shards: int = _shards('dev shards', 1)
     test_shards: int = _shards('test shards', 1)
+    dev_share: str | None = _share('dev')
+    test_share: str | None = _share('test')
     source_prefix: str = _prefix('put before each source text')
     target_prefix: str = _prefix('put before each target text')
     seed: int = option(
@@ -126,6 +152,16 @@ class DatasetOptions:
         changes_bytes=True,
         unrecorded_default=True,
     )
+
+    @property
+    def shares(self) -> dict[str, Fraction]:
+        """The share of the rows of the training corpus that each split gets, if it gets one."""
+        by_split = {'dev': self.dev_share, 'test': self.test_share}
+        return {
+            split: Fraction(share.removesuffix('%')) / 100
+            for split, share in by_split.items()
+            if share is not None
+        }
 
     def shards_of(self, split: str) -> int:
         """Returns how many shards a split has."""

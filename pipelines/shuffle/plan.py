@@ -214,6 +214,7 @@ def _dataset_content(split: Split) -> list[object]:
         split.max_examples,
         filters,
         split.keeps_dropped,
+        *([dataclasses.astuple(split.key_range)] if split.key_range else []),
     ]
 
 

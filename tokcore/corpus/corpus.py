@@ -18,6 +18,8 @@ from tokcore.text.rows import Side
 if typing.TYPE_CHECKING:
     import numpy as np
 
+    from tokcore.corpus.key_ranges import KeyRange
+
 OpenBinary = Callable[[str], BinaryIO]
 """Opens a path for reading: a seekable file of the stored bytes, not decompressed."""
 
@@ -119,7 +121,8 @@ class Split:
             that has the job's.
         max_examples: takes only the first rows, by file index and offset; None takes all.
         end: file index and identity of the first row beyond `max_examples`, once it is known.
-        filters: applied to the rows in this order; `max_examples` counts the rows that they return.
+        key_range: which rows of the files are its own; None: all of them.
+        filters: applied to its rows in this order; `max_examples` counts the rows that they return.
         keeps_dropped: whether the rows that filters drop are written to files of their own.
 
     Raises:
@@ -136,6 +139,7 @@ class Split:
     end: tuple[int, int] | None = None
     filters: tuple[FilterSpec, ...] = ()
     keeps_dropped: bool = False
+    key_range: KeyRange | None = None
 
     def __post_init__(self):
         for files in self.files:

@@ -43,6 +43,8 @@ def select_rows(block: Block, splits: Sequence[Split], normalizer: Normalizer) -
     split = split_of(splits, block.split, block.file_index)
     if split is None:
         return rows
+    if split.key_range is not None:
+        rows = split.key_range.select(rows, block.file_index)
     end = None
     if split.end is not None and block.file_index >= split.end[0]:
         end = split.end[1] if block.file_index == split.end[0] else 0

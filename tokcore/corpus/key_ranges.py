@@ -1,0 +1,68 @@
+"""A split that is cut off a corpus: the rows whose keys are in a range.
+
+    a row ─ its file and offset, the seed ─▶ a key of 64 bits ─▶ dev: keys below 1 %
+                                                               test: the next 1 %
+                                                               train: all others
+
+Keys depend on nothing else, so every worker cuts in the same way, and each row of the corpus is in
+exactly one split.
+"""
+
+import dataclasses
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+
+from tokcore.corpus.corpus import Rows
+from tokcore.corpus.order_keys import order_keys
+
+_SALT = 0x5B1F_70C2_9D3A_E846
+"""Changes the seed. A shard is a range of order keys, so a split by these would empty some shards."""
+
+_END = 1 << 64
+
+
+@dataclass(frozen=True)
+class KeyRange:
+    """The rows of a split among those of the files that it shares with other splits.
+
+    Attributes:
+        seed: of the keys.
+        low: the first key.
+        end: the key after the last one, at most 2^64.
+        has_others: whether lines that are no rows, empty ones and rejects, are of this split; they
+            are of one, so that each line is counted once.
+    """
+
+    seed: int
+    low: int
+    end: int
+    has_others: bool = False
+
+    def select(self, rows: Rows, file_index: int) -> Rows:
+        """Returns the rows of the split; `lines` counts its own lines only."""
+        keys = order_keys(file_index, rows.offsets, self.seed ^ _SALT)
+        within = keys >= np.uint64(self.low)
+        if self.end < _END:
+            within &= keys < np.uint64(self.end)
+        selected = rows.select(within)
+        if self.has_others:
+            return dataclasses.replace(selected, lines=rows.lines - len(rows) + len(selected))
+        return dataclasses.replace(selected, lines=len(selected), empty=0, rejects=())
+
+
+def key_ranges(shares: Mapping[str, Fraction], seed: int) -> dict[str, KeyRange]:
+    """Returns the range of keys of `train`, and of each split that has a share of its files.
+
+    Args:
+        shares: by split, in an order that is always the same; together below 1.
+        seed: of the keys.
+    """
+    ranges, low = {}, Fraction(0)
+    for split, share in shares.items():
+        ranges[split] = KeyRange(seed, int(low * _END), int((low + share) * _END))
+        low += share
+    ranges['train'] = KeyRange(seed, int(low * _END), _END, has_others=True)
+    return ranges
