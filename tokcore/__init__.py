@@ -8,6 +8,7 @@ _ORIGINS = {
     'WordPieceTokenizer': 'tokcore.tokenizers',
     'WordTokenizer': 'tokcore.tokenizers',
     'learn_wordpiece_vocabulary': 'tokcore.tokenizers',
+    'find_scheme': 'tokcore.schemes',
     'Block': 'tokcore.corpus.corpus',
     'CorpusFile': 'tokcore.corpus.corpus',
     'Feature': 'tokcore.records.examples',

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import dataclasses
 import importlib
 import typing
 
-from tokcore.options import LANGUAGE
+from tokcore.errors import InputError
+from tokcore.keywords import keyword_fields, nearest
+from tokcore.options import LANGUAGE, shown
 
 if typing.TYPE_CHECKING:
+    from typing_extensions import Unpack
+
     from tokcore.encoding.scheme import Scheme
+    from tokcore.keyword_types import SchemeKeywords
 
 DEFAULT_SCHEME = 'subword'
 
@@ -41,10 +47,28 @@ def scheme_names() -> tuple[str, ...]:
     return tuple(_MODULES)
 
 
-def find_scheme(name: str = DEFAULT_SCHEME) -> Scheme:
-    """Returns a scheme with its default options.
+def find_scheme(scheme: str | Scheme = DEFAULT_SCHEME, **options: Unpack[SchemeKeywords]) -> Scheme:
+    """Returns a scheme with options, as `find_scheme('bpe', pre_tokenizer='cl100k')`.
+
+    Args:
+        scheme: a name; or a scheme, whose options are replaced by those that are given.
+        options: those of the command that change the tokens of text, by their names.
 
     Raises:
-        KeyError: there is no scheme of this name.
+        InputError: there is no scheme of this name, or an option cannot have its value.
+        TypeError: the scheme has no such option, or it has a value of another type.
     """
-    return importlib.import_module(_MODULES[name]).SCHEME
+    if isinstance(scheme, str):
+        if scheme not in _MODULES:
+            raise InputError(
+                f'there is no scheme {shown(scheme)}; {nearest(scheme, scheme_names())}'
+            )
+        found = importlib.import_module(_MODULES[scheme]).SCHEME
+    else:
+        found = scheme
+        if not isinstance(getattr(type(scheme), 'name', None), str):
+            raise TypeError(f'a scheme is a name or a Scheme, not {scheme!r:.60}')
+    if not options:
+        return found
+    fields = keyword_fields(type(found), options, f'the scheme {found.name}')
+    return dataclasses.replace(found, **fields)

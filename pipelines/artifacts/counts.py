@@ -40,6 +40,7 @@ from tokcore.counts.tables import (
     is_partition,
     merge_tables,
     read_counts_text,
+    refuse_unstorable,
 )
 from tokcore.counts.token_table import TokenTable, token_arrays
 from tokcore.encoding.scheme import (
@@ -51,7 +52,7 @@ from tokcore.encoding.scheme import (
 )
 from tokcore.errors import InputError
 from tokcore.records.manifest import MANIFEST_NAME, InputText, Manifest, OutputFile
-from tokcore.text.unicode import character_name, check_unicode
+from tokcore.text.unicode import check_unicode
 
 _LOGGER = logging.getLogger(__name__)
 
@@ -74,8 +75,6 @@ _LENGTH_BYTES = 4
 ROWS_AT_ONCE = 1 << 18
 """Some 2.5 MB of tokens, whose suffixes take 100 MB while they are sorted; a quarter would repeat
 each group's frequent suffixes four times as often."""
-
-_BATCH_BYTES = 16 << 20
 
 COUNT_COLUMNS = ['token', 'count']
 
@@ -464,34 +463,6 @@ def refusing_no_counts(path: str) -> Iterator[None]:
         yield
     except (pa.ArrowException, OSError, ValueError, KeyError) as error:
         raise no_counts(path, error) from error
-
-
-def refuse_unstorable(path: str, data: np.ndarray, offsets: np.ndarray, unstorable: str) -> None:
-    """Refuses tokens that the vocabulary file to be learned cannot hold.
-
-    Args:
-        path: the file that the tokens are from.
-        data: uint8, the tokens' text.
-        offsets: int64[n + 1], where they stand in it.
-        unstorable: characters of ASCII that no token may have; see `Scheme.unstorable`.
-
-    Raises:
-        InputError: there is one.
-    """
-    if not unstorable:
-        return
-    for start in range(int(offsets[0]), int(offsets[-1]), _BATCH_BYTES):
-        text = data[start : min(start + _BATCH_BYTES, int(offsets[-1]))]
-        places = np.flatnonzero(np.isin(text, np.frombuffer(unstorable.encode(), np.uint8)))
-        if len(places):
-            token = int(np.searchsorted(offsets, start + places[0], side='right')) - 1
-            found = data[offsets[token] : offsets[token + 1]][:100].tobytes()
-            what = character_name(chr(data[start + places[0]]))
-            raise InputError(
-                f'{path} has the token {found.decode(errors="replace")!r}, and a token with {what} '
-                'cannot be stored in a vocabulary file of this scheme; leave it out, or count the '
-                'text again with this version of tokbeam'
-            )
 
 
 @dataclass(frozen=True)

@@ -92,14 +92,18 @@ def run_command(options: argparse.Namespace, beam_flags: Sequence[str]) -> None:
         print_lines(dry_run(job))
         return
     started = time.monotonic()
-    made = _run_stage(job)
+    made = run_job(job)
     if made is not None:
         for line in summary(job, made, time.monotonic() - started):
             _LOGGER.info('%s', line)
 
 
-def _run_stage(job: Job) -> Manifest | None:
-    """Runs the stage of a job; returns the manifest of what was made, None if it was there."""
+def run_job(job: Job) -> Manifest | None:
+    """Runs the stage of a job; returns the manifest of what was made, None if it was there.
+
+    Raises:
+        InputError: what the stage refuses.
+    """
     match job:
         case BuildJob():
             return build_stage(job)

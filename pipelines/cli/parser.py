@@ -79,7 +79,7 @@ def parse_command(arguments: Sequence[str]) -> tuple[argparse.Namespace, list[st
 
         check_flags(unknown, job_server, options.command)
     if options.command is not None:
-        options = _with_job(known, options, job_path)
+        options = with_job_file(known, options, job_path)
     return options, unknown + job_server
 
 
@@ -125,7 +125,7 @@ def command_parser(known: Mapping[str, Command] | None = None, only: str | None 
     return parser
 
 
-def _with_job(
+def with_job_file(
     known: Mapping[str, Command], typed: argparse.Namespace, job_path: str | None
 ) -> argparse.Namespace:
     """Returns a command's options: as typed, or as a job file has them, or their defaults.

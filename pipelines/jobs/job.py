@@ -38,10 +38,6 @@ from tokcore.records.examples import Feature
 from tokcore.records.manifest import Manifest, OutputFile, VocabularyRecord, shard_name
 from tokcore.schemes import find_scheme
 
-_BUCKET_BYTES = 16 << 20
-"""Planned size of a bucket: sorting it takes a few times as much, and a shard of usual size is a
-handful. Half would double the elements of the shuffle, twice the memory of every writer."""
-
 
 @dataclass(frozen=True)
 class VocabularyPaths:
@@ -113,8 +109,7 @@ class EncodeOptions(DatasetOptions):
         layout = []
         for split in corpus.split_names:
             shards = self.shards_of(split)
-            buckets = -(-corpus.text_bytes(split) // shards // _BUCKET_BYTES)
-            layout.append(SplitShards(split, shards, max(1, buckets)))
+            layout.append(SplitShards.of_size(split, shards, corpus.text_bytes(split)))
         return layout
 
     def features(

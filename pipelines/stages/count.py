@@ -214,12 +214,12 @@ class _CountInto(beam.PTransform):
 
     def expand(self, blocks: beam.PCollection) -> beam.PCollection:
         counted = blocks | 'CountTokens' >> CountTokens(
-            self.groups,
-            self.reading.corpus.splits,
-            self.workers,
-            self.reading.on_error,
-            filesystem.join(self.paths[0], _OVERFLOW_NAME),
-            scheme=self.scheme,
+            self.scheme,
+            groups=self.groups,
+            splits=self.reading.corpus.splits,
+            workers=self.workers,
+            on_error=self.reading.on_error,
+            spill_folder=filesystem.join(self.paths[0], _OVERFLOW_NAME),
             budget=self.budget,
             sample=self.sample,
         )

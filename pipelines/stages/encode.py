@@ -242,14 +242,14 @@ def _encode_through_runner(
 
     def build(pipeline: beam.Pipeline) -> None:
         encoded = plan.read(pipeline) | 'EncodeBlocks' >> EncodeBlocks(
-            features,
-            splits,
-            layout,
-            options.seed,
-            engine.workers,
-            on_error=reading.on_error,
             scheme=reading.scheme,
-            options=options.encoding,
+            features=features,
+            splits=splits,
+            layout=layout,
+            seed=options.seed,
+            workers=engine.workers,
+            on_error=reading.on_error,
+            encoding=options.encoding,
             budget=rejection_budget(plan, execution),
         )
         write_stats(encoded, path)

@@ -8,6 +8,7 @@ files, and only their paths cross the shuffle.
 import dataclasses
 import functools
 import queue
+import typing
 import uuid
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -28,6 +29,7 @@ from pipelines.engines.pool import (
     with_output_types,
 )
 from pipelines.files import filesystem
+from pipelines.transforms.read import splits_of
 from pipelines.transforms.stats import REJECTED, STATS, RejectionBudget, WrittenFile, tagged_stats
 from tokcore.corpus.corpus import Block, OnError, Split
 from tokcore.corpus.sampling import RowSample, rows_to_count
@@ -44,8 +46,13 @@ from tokcore.counts.tables import (
 from tokcore.counts.token_table import TokenTable
 from tokcore.encoding.scheme import Scheme, TokenRules
 from tokcore.errors import InputError
-from tokcore.schemes import find_scheme
+from tokcore.schemes import DEFAULT_SCHEME, find_scheme
 from tokcore.text.unicode import UNICODE_VERSION, check_unicode
+
+if typing.TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from tokcore.keyword_types import SchemeKeywords
 
 TABLES = 'tables'
 
@@ -69,59 +76,87 @@ _PATH_MARK = b'@'
 """The first byte of a path that is sent in place of a packed table, which has a mark of its own."""
 
 
-@dataclass(eq=False)
 class CountTokens(beam.PTransform):
     """Counts the tokens of blocks.
 
+        p | ReadCorpus(paths) | CountTokens('bpe', pre_tokenizer='cl100k')
+
     Returns a dictionary of PCollections: `tables` has (key, `TokenTable`), one merged table for each
     key, which is group * COUNT_PARTITIONS + partition; `stats` has a `LineTally` and the
-    `RangeChecksum`s of each block; `rejected` has `RejectedLines`.
-
-    Attributes:
-        groups: the sides that are counted together, such as ((0,), (1,)) or ((0, 1),).
-        splits: the corpus; errors name its files.
-        workers: threads of a worker process.
-        on_error: whether a line that cannot be used stops the job or is rejected.
-        spill_folder: a folder that all workers reach, for tables that exceed a bundle's bound; None:
-            such a table is an `OversizedBundleError`.
-        most_bundle_bytes: the bound on the output of a bundle.
-        scheme: splits rows into tokens.
-        budget: how many lines may be rejected; None: any number.
-        sample: the rows that are counted; None: all of them.
+    `RangeChecksum`s of each block; `rejected` has `RejectedLines`. `LearnVocabulary` takes the
+    dictionary, `WriteCounts` its tables.
     """
 
-    groups: SideGroups
-    splits: Sequence[Split]
-    workers: int = 1
-    on_error: OnError = 'stop'
-    spill_folder: str | None = None
-    most_bundle_bytes: int = MOST_BUNDLE_BYTES
-    scheme: Scheme = dataclasses.field(default_factory=find_scheme)
-    budget: RejectionBudget | None = None
-    sample: RowSample | None = None
+    def __init__(
+        self,
+        scheme: str | Scheme = DEFAULT_SCHEME,
+        *,
+        groups: SideGroups | None = None,
+        splits: Sequence[Split] | None = None,
+        workers: int = 1,
+        on_error: OnError = 'stop',
+        spill_folder: str | None = None,
+        most_bundle_bytes: int = MOST_BUNDLE_BYTES,
+        budget: RejectionBudget | None = None,
+        sample: RowSample | None = None,
+        **options: 'Unpack[SchemeKeywords]',
+    ):
+        """Takes a scheme, which splits rows into tokens.
 
-    def __post_init__(self):
-        if self.workers < 1:
-            raise ValueError(f'{self.workers} workers; give at least 1')
-        if self.on_error not in ('stop', 'skip'):
-            raise ValueError(f"on_error is {self.on_error!r}; give 'stop' or 'skip'")
+        Args:
+            scheme: its name, or the scheme itself.
+            groups: the sides that are counted together, as ((0,), (1,)) or ((0, 1),); None: all
+                sides.
+            splits: the corpus, of which errors name the files; None: that of the `ReadCorpus` to
+                whose output this is applied.
+            workers: threads of a worker process.
+            on_error: whether a line that cannot be used stops the job or is rejected.
+            spill_folder: a folder that all workers reach, for tables that exceed a bundle's bound;
+                None: such a table is an `OversizedBundleError`.
+            most_bundle_bytes: the bound on the output of a bundle.
+            budget: how many lines may be rejected; None: any number.
+            sample: the rows that are counted; None: all of them.
+            options: of the scheme, as the command has them: `pre_tokenizer`, `lower_case`, ...
+
+        Raises:
+            InputError: an unknown scheme, a scheme that learns nothing from tokens, or a value that
+                an option cannot have.
+            TypeError: the scheme has no such option, or it has a value of another type.
+        """
+        super().__init__()
+        self.scheme = find_scheme(scheme, **options)
+        if self.scheme.options is None:
+            raise InputError(
+                f'the scheme {self.scheme.name} learns nothing, so there is nothing to count for it'
+            )
+        if workers < 1:
+            raise ValueError(f'{workers} workers; give at least 1')
+        if on_error not in ('stop', 'skip'):
+            raise ValueError(f"on_error is {on_error!r}; give 'stop' or 'skip'")
+        self.groups, self.splits = groups, splits
+        self.workers, self.on_error = workers, on_error
+        self.spill_folder, self.most_bundle_bytes = spill_folder, most_bundle_bytes
+        self.budget, self.sample = budget, sample
 
     def expand(self, blocks: beam.PCollection):  # Beam warns of a hint that is a dictionary
-        counting = beam.ParDo(_CountBlocksFn(self))
+        splits = splits_of(blocks, self.splits, 'CountTokens')
+        groups = self.groups or (tuple(range(len(splits[0].format.sides))),)
+        counting = beam.ParDo(_CountBlocksFn(self, groups, splits))
         outputs = blocks | 'CountBlocks' >> counting.with_outputs(STATS, REJECTED, main=TABLES)
         key_to_table = (
             outputs[TABLES]  # (key, TableOrPath)
             | with_output_types(tuple[int, TableOrPath])
             | 'MergeTables' >> beam.CombinePerKey(MergeTablesFn())  # (key, TokenTable)
         )
+        key_to_table.scheme, key_to_table.groups = self.scheme, groups  # for `LearnVocabulary`
         return {TABLES: key_to_table, STATS: outputs[STATS], REJECTED: outputs[REJECTED]}
 
 
 class _CountBlocksFn(beam.DoFn):
     """Counts blocks in several threads, which share the tables; sends the tables on when full."""
 
-    def __init__(self, transform: CountTokens):
-        self._groups, self._splits = transform.groups, transform.splits
+    def __init__(self, transform: CountTokens, groups: SideGroups, splits: Sequence[Split]):
+        self._groups, self._splits = groups, splits
         self._workers, self._on_error = transform.workers, transform.on_error
         self._spill_folder = transform.spill_folder
         self._scheme, self._budget = transform.scheme, transform.budget
@@ -349,14 +384,17 @@ class CountTokensByElement(beam.PTransform):
     Attributes:
         sides: the sides that are counted together.
         splits: the corpus; errors name its files.
-        scheme: splits rows into tokens.
+        scheme: splits rows into tokens; or its name.
         sample: the rows that are counted; None: all of them.
     """
 
     sides: tuple[int, ...]
     splits: Sequence[Split]
-    scheme: Scheme = dataclasses.field(default_factory=find_scheme)
+    scheme: str | Scheme = DEFAULT_SCHEME
     sample: RowSample | None = None
+
+    def __post_init__(self):
+        self.scheme = find_scheme(self.scheme)
 
     def expand(self, blocks: beam.PCollection) -> beam.PCollection:
         return (
@@ -367,7 +405,7 @@ class CountTokensByElement(beam.PTransform):
 
 
 def _tokens(block: Block, counting: CountTokensByElement) -> Iterator[tuple[str, int]]:
-    scheme, sides = counting.scheme, counting.sides
+    scheme, sides = find_scheme(counting.scheme), counting.sides
     counted = rows_to_count(
         block, counting.splits, scheme.normalizer, frozenset(sides), counting.sample
     )
@@ -397,15 +435,19 @@ class WriteCounts(beam.PTransform):
     Attributes:
         folders: for each group the folder of its files.
         workers: threads of a worker process.
-        scheme: each file records the rules of its tokens.
+        scheme: each file records the rules of its tokens; or its name.
     """
 
     folders: Sequence[str]
     workers: int = 1
-    scheme: Scheme = dataclasses.field(default_factory=find_scheme)
+    scheme: str | Scheme = DEFAULT_SCHEME
+
+    def __post_init__(self):
+        self.scheme = find_scheme(self.scheme)
 
     def expand(self, key_to_table: beam.PCollection) -> beam.PCollection:
-        write = functools.partial(_write_partition, tuple(self.folders), self.scheme.rules)
+        rules = find_scheme(self.scheme).rules
+        write = functools.partial(_write_partition, tuple(self.folders), rules)
         return key_to_table | 'Write' >> ThreadedMap(write, self.workers)  # WrittenCounts
 
 

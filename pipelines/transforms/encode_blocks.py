@@ -1,20 +1,25 @@
 """Encodes blocks as framed examples, keyed by the bucket of the shuffle that they belong to."""
 
-import dataclasses
 import functools
+import os
 import threading
+import typing
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import apache_beam as beam
 from apache_beam.utils.shared import Shared
 
 from pipelines.engines.pool import OrderedPool, in_global_window, with_output_types
 from pipelines.files import filesystem
+from pipelines.transforms.read import Path, splits_of
 from pipelines.transforms.stats import REJECTED, STATS, RejectionBudget, tagged_stats
 from tokcore.corpus.corpus import Block, OnError, Split
 from tokcore.encoding.scheme import EncodingOptions, Scheme
 from tokcore.encoding.vocabulary import Vocabulary
+from tokcore.errors import InputError
+from tokcore.keywords import keyword_fields, split_keywords
 from tokcore.records.examples import (
     BucketBuffer,
     EncodedBlock,
@@ -22,10 +27,22 @@ from tokcore.records.examples import (
     FeatureEncoder,
     encode_block,
 )
-from tokcore.schemes import find_scheme
+from tokcore.schemes import DEFAULT_SCHEME, find_scheme
 from tokcore.text.unicode import UNICODE_VERSION, check_unicode
 
+if typing.TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from tokcore.keyword_types import EncodeKeywords
+
 RECORDS = 'records'
+
+_BUCKET_BYTES = 16 << 20
+"""Planned size of a bucket: sorting it takes a few times as much, and a shard of usual size is a
+handful. Half would double the elements of the shuffle, twice the memory of every writer."""
+
+_GZIP_RATIO = 5
+"""The size of text in relation to its gzip: a guess."""
 
 
 @dataclass(frozen=True)
@@ -58,75 +75,204 @@ class SplitShards:
         if min(self.shards, self.buckets_per_shard) < 1:
             raise ValueError(f'{self} has a number below 1')
 
+    @classmethod
+    def of_size(cls, split: str, shards: int, text_bytes: int) -> 'SplitShards':
+        """Returns shards of so many bytes of text, each in buckets of a size that can be sorted."""
+        return cls(split, shards, max(1, -(-text_bytes // shards // _BUCKET_BYTES)))
+
     @property
     def buckets(self) -> int:
         return self.shards * self.buckets_per_shard
 
 
-@dataclass(eq=False)
 class EncodeBlocks(beam.PTransform):
     """Encodes blocks as framed TFRecords.
 
-    Returns a dictionary of PCollections: `records` has ((split number, bucket), bytes of
-    `FramedRows`); `stats` and `rejected` are as those of `CountTokens`.
+        blocks | EncodeBlocks('vocab/tokenizer.json', 'bpe', shards=100) | WriteShards('mine', 'data')
 
-    Attributes:
-        features: the features of an example.
-        splits: the corpus, in the order of the split numbers.
-        layout: for each split number its shards and buckets.
-        seed: of the order keys.
-        workers: threads of a worker process.
-        buffer_bytes: how much a worker holds before it sends its fullest buckets on.
-        on_error: whether a line that cannot be used stops the job or is rejected.
-        scheme: turns rows into ids.
-        options: of the scheme's encoder; None for its defaults.
-        budget: how many lines may be rejected; None: any number.
+    Returns a dictionary of PCollections: `records` has ((split number, bucket), bytes of
+    `FramedRows`); `stats` and `rejected` are as those of `CountTokens`. `WriteShards` takes it.
     """
 
-    features: Sequence[EncodedFeature]
-    splits: Sequence[Split]
-    layout: Sequence[SplitShards]
-    seed: int
-    workers: int = 1
-    buffer_bytes: int = 256 << 20
-    on_error: OnError = 'stop'
-    scheme: Scheme = dataclasses.field(default_factory=find_scheme)
-    options: EncodingOptions | None = None
-    budget: RejectionBudget | None = None
+    def __init__(
+        self,
+        vocabulary: Path | beam.PCollection | Mapping[str, Path] | None = None,
+        scheme: str | Scheme = DEFAULT_SCHEME,
+        *,
+        shards: int = 10,
+        seed: int = 0,
+        features: Sequence[EncodedFeature] | None = None,
+        splits: Sequence[Split] | None = None,
+        layout: Sequence[SplitShards] | None = None,
+        workers: int = 1,
+        buffer_bytes: int = 256 << 20,
+        on_error: OnError = 'stop',
+        budget: RejectionBudget | None = None,
+        encoding: EncodingOptions | None = None,
+        **options: 'Unpack[EncodeKeywords]',
+    ):
+        """Takes a vocabulary and its scheme.
 
-    def __post_init__(self):
-        if self.workers < 1:
-            raise ValueError(f'{self.workers} workers; give at least 1')
-        if self.on_error not in ('stop', 'skip'):
-            raise ValueError(f"on_error is {self.on_error!r}; give 'stop' or 'skip'")
+        Args:
+            vocabulary: the path of the file for all sides, or by side, as {'inputs': …, 'targets':
+                …}; or the output of `LearnVocabulary`, for which the workers then wait. None for a
+                scheme without vocabulary files, or if there are `features`.
+            scheme: its name, or the scheme itself.
+            shards: of each split.
+            seed: of the order keys.
+            features: what an example has, in place of `vocabulary`; None: each side by its name.
+            splits: the corpus, in the order of the split numbers; None: that of the `ReadCorpus` to
+                whose output this is applied.
+            layout: for each split number its shards and buckets; None: `shards`, and the buckets
+                that the size of the files needs.
+            workers: threads of a worker process.
+            buffer_bytes: how much a worker holds before it sends its fullest buckets on.
+            on_error: whether a line that cannot be used stops the job or is rejected.
+            budget: how many lines may be rejected; None: any number.
+            encoding: options of the scheme's encoder, in place of those among `options`.
+            options: of the scheme and of its encoder, as the command has them: `template`, ...
+
+        Raises:
+            InputError: an unknown scheme, a vocabulary that cannot be read or is of another scheme,
+                or a value that an option cannot have.
+            TypeError: the scheme has no such option, or it has a value of another type.
+        """
+        super().__init__()
+        self.scheme, self.encoding = encoding_of(scheme, options, 'EncodeBlocks')
+        if encoding is not None:
+            self.encoding = encoding
+        if workers < 1:
+            raise ValueError(f'{workers} workers; give at least 1')
+        if shards < 1:
+            raise ValueError(f'{shards} shards; give at least 1')
+        if on_error not in ('stop', 'skip'):
+            raise ValueError(f"on_error is {on_error!r}; give 'stop' or 'skip'")
+        self.features = features
+        self._paths: dict[str, str] = {}
+        self._learned: beam.PCollection | None = None
+        if features is None:
+            self._take_vocabulary(vocabulary)
+        elif vocabulary is not None:
+            raise TypeError('features name their vocabularies; leave vocabulary out')
+        self.shards, self.seed, self.splits, self.layout = shards, seed, splits, layout
+        self.workers, self.buffer_bytes = workers, buffer_bytes
+        self.on_error, self.budget = on_error, budget
+
+    def _take_vocabulary(
+        self, vocabulary: Path | beam.PCollection | Mapping[str, Path] | None
+    ) -> None:
+        if isinstance(vocabulary, beam.PCollection):
+            learned = getattr(vocabulary, 'vocabulary', None)
+            if learned is None:
+                raise TypeError('vocabulary is a PCollection, and not that of LearnVocabulary')
+            path, scheme = learned
+            if scheme.rules != self.scheme.rules:
+                raise InputError(
+                    f'the vocabulary is learned for {scheme.rules}, and EncodeBlocks has '
+                    f'{self.scheme.rules}; give both transforms the same scheme and its options'
+                )
+            self._paths, self._learned = {'': path}, vocabulary
+            return
+        if self.scheme.fixed is not None:
+            if vocabulary is not None:
+                raise InputError(
+                    f'the scheme {self.scheme.name} has no vocabulary files; leave vocabulary out'
+                )
+            self._paths = {'': ''}
+            return
+        if vocabulary is None:
+            raise TypeError(f'vocabulary is missing: the scheme {self.scheme.name} has a file')
+        by_side = vocabulary if isinstance(vocabulary, Mapping) else {'': vocabulary}
+        self._paths = {side: filesystem.absolute(os.fspath(path)) for side, path in by_side.items()}
+        for path in set(self._paths.values()):
+            read = self.scheme.parse(_read_vocabulary(path), path, filesystem.read_if_there)
+            self.scheme.encoder(read, self.encoding)
+            self.scheme.template(read, self.encoding.template)
 
     def expand(self, blocks: beam.PCollection):  # Beam warns of a hint that is a dictionary
-        encoding = beam.ParDo(_EncodeBlocksFn(self))
+        splits = splits_of(blocks, self.splits, 'EncodeBlocks')
+        layout = self.layout or planned_layout(splits, self.shards)
+        encoder = BlockEncoder(
+            tuple(self.features or self._features_of(splits[0].format.sides)),
+            tuple(splits),
+            self.seed,
+            self.on_error,
+            self.scheme,
+            self.encoding,
+        )
+        waited_for: list[beam.pvalue.AsIter] = (
+            [] if self._learned is None else [beam.pvalue.AsIter(self._learned)]
+        )
+        encoding = beam.ParDo(_EncodeBlocksFn(encoder, layout, self), *waited_for)
         outputs = blocks | 'EncodeBlocks' >> encoding.with_outputs(STATS, REJECTED, main=RECORDS)
         bucket_to_rows = outputs[RECORDS] | with_output_types(tuple[tuple[int, int], bytes])
+        bucket_to_rows.layout = layout  # for `WriteShards`
         return {RECORDS: bucket_to_rows, STATS: outputs[STATS], REJECTED: outputs[REJECTED]}
+
+    def _features_of(self, sides: Sequence[str]) -> list[EncodedFeature]:
+        """Returns a feature for each side of the rows, by its name."""
+        unknown = set(self._paths) - {'', *sides}
+        if unknown or ('' not in self._paths and len(self._paths) < len(sides)):
+            raise InputError(
+                f'the rows have the sides {" and ".join(sides)}, and there are vocabularies for '
+                f'{" and ".join(self._paths)}; give one for each, or a single path for all'
+            )
+        return [
+            EncodedFeature(Feature(side, number), self._paths.get(side, self._paths.get('', '')))
+            for number, side in enumerate(sides)
+        ]
+
+
+def encoding_of(
+    scheme: str | Scheme, options: Mapping[str, object], call: str
+) -> tuple[Scheme, EncodingOptions]:
+    """Returns a scheme and the options of its encoder from the keyword arguments of a call.
+
+    Raises:
+        InputError: an unknown scheme, or a value that an option cannot have.
+        TypeError: neither has such an option, or it has a value of another type.
+    """
+    found = find_scheme(scheme)
+    name = f'{call} with the scheme {found.name}'
+    of_scheme, of_encoder = split_keywords([type(found), found.encoding], options, name)
+    found = find_scheme(found, **typing.cast(Any, of_scheme))
+    return found, found.encoding(**keyword_fields(found.encoding, of_encoder, name))
+
+
+def planned_layout(splits: Sequence[Split], shards: int) -> list[SplitShards]:
+    """Returns the layout of splits that have so many shards each, with buckets by their size."""
+    sizes: dict[str, int] = {}
+    for split in splits:
+        size = sum(
+            file.size * (_GZIP_RATIO if file.compressed else 1)
+            for files in split.files
+            for file in files
+        )
+        sizes[split.name] = sizes.get(split.name, 0) + size
+    return [SplitShards.of_size(name, shards, size) for name, size in sizes.items()]
+
+
+def _read_vocabulary(path: str) -> bytes:
+    if not filesystem.exists(path):
+        raise InputError(f'{path} does not exist; give the path of a vocabulary file')
+    return filesystem.read_bytes(path)
 
 
 class _EncodeBlocksFn(beam.DoFn):
     """Encodes blocks in several threads, and collects the examples of each bucket."""
 
-    def __init__(self, transform: EncodeBlocks):
-        self._encoder = BlockEncoder(
-            tuple(transform.features),
-            tuple(transform.splits),
-            transform.seed,
-            transform.on_error,
-            transform.scheme,
-            transform.options,
-        )
-        self._layout = tuple(transform.layout)
+    def __init__(
+        self, encoder: 'BlockEncoder', layout: Sequence[SplitShards], transform: EncodeBlocks
+    ):
+        self._encoder = encoder
+        self._layout = tuple(layout)
         self._split_to_number = {shards.split: n for n, shards in enumerate(self._layout)}
         self._workers = transform.workers
         self._budget = transform.budget
         self._buffer_bytes = transform.buffer_bytes
+        self._loaded: LoadedBlockEncoder | None = None
 
     def setup(self) -> None:
-        self._loaded = self._encoder.load()
         self._pool: OrderedPool[tuple[str, EncodedBlock]] = OrderedPool(self._workers)
 
     def start_bundle(self) -> None:
@@ -135,7 +281,9 @@ class _EncodeBlocksFn(beam.DoFn):
             BucketBuffer(shards.buckets, self._buffer_bytes) for shards in self._layout
         ]
 
-    def process(self, element: Block) -> Iterator:
+    def process(self, element: Block, waited_for: object = None) -> Iterator:
+        if self._loaded is None:  # here, and not before what it waits for is there
+            self._loaded = self._encoder.load()
         for split, encoded in self._pool.submit(self._encode, element):
             yield from self._outputs(split, encoded)
 
@@ -151,6 +299,7 @@ class _EncodeBlocksFn(beam.DoFn):
         self._pool.close()
 
     def _encode(self, block: Block) -> tuple[str, EncodedBlock]:
+        assert self._loaded is not None
         return block.split, self._loaded.encode(block)
 
     def _outputs(self, split: str, encoded: EncodedBlock) -> Iterator:

@@ -1,9 +1,13 @@
 """Reads a corpus: work items are distributed to the workers, which yield blocks of whole rows."""
 
+import argparse
 import dataclasses
+import os
 import pickle
+import sys
+import typing
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,7 +22,6 @@ from pipelines.options.beam import text_without_secrets
 from pipelines.transforms.stats import WriteStats
 from tokcore.corpus.archive_reading import in_passes, reading_on
 from tokcore.corpus.archives import ArchiveLists, archive_and_member
-from tokcore.corpus.bitext import Bitext
 from tokcore.corpus.corpus import (
     ITEM_BYTES,
     MAX_LINE_BYTES,
@@ -28,12 +31,30 @@ from tokcore.corpus.corpus import (
     Split,
     WorkItem,
 )
-from tokcore.corpus.formats import index_range, index_ranges, plan_items, read_blocks
-from tokcore.corpus.plain_text import PlainText
+from tokcore.corpus.filters.registry import filter_list, filter_specs, try_filters
+from tokcore.corpus.formats import (
+    CorpusFormat,
+    check_files,
+    corpus_format,
+    format_names,
+    index_range,
+    index_ranges,
+    plan_items,
+    read_blocks,
+)
 from tokcore.corpus.sampling import number_blocks
 from tokcore.corpus.storage import compression_of
-from tokcore.corpus.tsv import Tsv
 from tokcore.errors import InputError
+from tokcore.keywords import keyword_fields, nearest
+from tokcore.options import shown
+
+if typing.TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from tokcore.keyword_types import FormatKeywords
+
+Path = str | os.PathLike
+Paths = Path | Sequence[Path]
 
 READING = 'reading'
 """The name of this work for the progress bar, which counts the stored bytes of items."""
@@ -46,62 +67,156 @@ MOST_AHEAD = 3
 default, is that large beside an item of the default size. A larger item is read as a stream."""
 
 
-@dataclass(eq=False)
 class ReadCorpus(beam.PTransform):
-    """Reads the files of one split as blocks of whole lines; files may be compressed.
+    """Reads the files of one split as blocks of whole rows, in any format of the command.
 
-    The rows are lines of text, columns of TAB-separated lines, or pairs of lines of two files. Files
-    are listed when this is constructed, and for pairs their lines are counted then. Like every root
-    transform of Beam it can be applied once.
+        ReadCorpus('corpus/*.en', 'corpus/*.de')  # pairs of lines
+        ReadCorpus('pairs.parquet', format='parquet', fields=['en', 'de'])
+
+    Files may be compressed, and may be members of archives. They are listed when this is
+    constructed, and for pairs their lines are counted then. Like every root transform of Beam it
+    can be applied once. The result is a PCollection of `Block`; `CountTokens` and `EncodeBlocks`
+    take it, and find the corpus that it is of in its `splits`.
 
     Attributes:
-        paths: one or more paths or globs, of any filesystem that Beam knows.
-        targets: for pairs, the files of the other side, in the same order.
-        columns: for TAB-separated lines, the numbers of the columns that are read, from 0 on.
-        split: the split's name.
-        item_bytes: the size of a work item, which one worker reads.
-        max_line_bytes: a longer line is rejected.
-
-    Raises:
-        InputError: a path that does not exist or cannot be read, or files that do not pair.
+        splits: the corpus, as `CountTokens` and `EncodeBlocks` take it.
     """
 
-    paths: str | Sequence[str]
-    targets: str | Sequence[str] = ()
-    columns: Sequence[int] = ()
-    split: str = 'train'
-    item_bytes: int = ITEM_BYTES
-    max_line_bytes: int = MAX_LINE_BYTES
+    def __init__(
+        self,
+        paths: Paths,
+        targets: Paths = (),
+        *,
+        format: str | None = None,
+        split: str = 'train',
+        clean: str | Sequence[str] = (),
+        item_bytes: int = ITEM_BYTES,
+        max_line_bytes: int = MAX_LINE_BYTES,
+        **options: 'Unpack[FormatKeywords]',
+    ):
+        """Finds the files.
 
-    def __post_init__(self):
-        sources, targets = _corpus_files(self.paths), _corpus_files(self.targets)
-        if targets and len(targets) != len(sources):
-            raise InputError(
-                f'{len(sources)} files do not pair with {len(targets)} targets; they pair in the '
-                'order given, so give as many of each'
-            )
-        if targets and self.columns:
-            raise InputError('columns are of TAB-separated lines, and pairs of files have none')
-        if targets:
-            split = Split(self.split, Bitext(), tuple(zip(sources, targets)))
-        else:
-            line_format = Tsv(tuple(self.columns)) if self.columns else PlainText()
-            split = Split(self.split, line_format, tuple((file,) for file in sources))
-        parts = index_ranges(split, self.item_bytes)
+        Args:
+            paths: one or more paths or globs, of any filesystem that Beam knows.
+            targets: for formats of two files, the files of the other side, in the same order: of
+                `bitext` and `sgm` the target side, of `labelled` the labels.
+            format: its name; by default `bitext` if there are targets, `tsv` if there are columns,
+                and else `text`.
+            split: the split's name.
+            clean: filters of the rows, as `length:1:200`, in the order in which they act.
+            item_bytes: the size of a work item, which one worker reads.
+            max_line_bytes: a longer line is rejected.
+            options: of the format, as the command has them: `fields`, `columns`, `languages`, ...
+
+        Raises:
+            InputError: a path that does not exist or cannot be read, files that do not pair, an
+                unknown format, or a value that an option or a filter cannot have.
+            TypeError: the format has no such option, or it has a value of another type.
+        """
+        super().__init__()
+        if min(item_bytes, max_line_bytes) < 1:
+            raise ValueError('item_bytes and max_line_bytes must be at least 1')
+        declaration = _declaration(format, bool(targets), options)
+        self.splits = (_split(split, declaration, _path_list(paths), _path_list(targets), clean),)
+        self._item_bytes, self._max_line_bytes = item_bytes, max_line_bytes
+        parts = index_ranges(self.splits[0], item_bytes)
         with reading_on(filesystem.open_binary, [(part.file,) for part in parts]) as open_binary:
-            index = [index_range(split.format, part, open_binary) for part in parts]
-        self.splits = (split,)
-        """The corpus, as `CountTokens` and `EncodeBlocks` take it."""
-        self._items = plan_items(split, index, self.item_bytes)
+            index = [index_range(declaration, part, open_binary) for part in parts]
+        self._items = plan_items(self.splits[0], index, item_bytes)
 
     def expand(self, root: beam.pvalue.PBegin) -> beam.PCollection:
-        return root | 'ReadBlocks' >> ReadBlocks(self._items, self.item_bytes, self.max_line_bytes)
+        reading = ReadBlocks(self._items, self._item_bytes, self._max_line_bytes)
+        return of_splits(root | 'ReadBlocks' >> reading, self.splits)
 
 
-def _corpus_files(paths: str | Sequence[str]) -> tuple[CorpusFile, ...]:
-    patterns = [paths] if isinstance(paths, str) else paths
+def of_splits(elements: beam.PCollection, splits: Sequence[Split]) -> beam.PCollection:
+    """Notes at a PCollection of which corpus it is, for the transforms that are applied to it."""
+    elements.splits = tuple(splits)  # type: ignore[attr-defined]
+    return elements
+
+
+def splits_of(
+    elements: beam.PCollection, given: Sequence[Split] | None, call: str
+) -> tuple[Split, ...]:
+    """Returns the corpus that was given, or else the one that is noted at a PCollection.
+
+    Raises:
+        TypeError: neither; `call` is the name of the transform.
+    """
+    splits = getattr(elements, 'splits', None) if given is None else given
+    if splits is None:
+        raise TypeError(
+            f'{call} is not applied to the output of ReadCorpus itself, which says of what corpus '
+            'the blocks are; give splits=, the `splits` of each ReadCorpus, added up'
+        )
+    return tuple(splits)
+
+
+def checked_output(path: Path, kind: Callable[[str], str], call: str) -> str:
+    """Returns an absolute path to write to; raises InputError if it cannot be one of this kind."""
+    try:
+        return filesystem.absolute(kind(os.fspath(path)))
+    except argparse.ArgumentTypeError as error:
+        raise InputError(f'{call}: {error}') from None
+
+
+def _path_list(paths: Paths) -> list[str]:
+    several = [paths] if isinstance(paths, (str, os.PathLike)) else paths
+    return [os.fspath(path) for path in several]
+
+
+def _declaration(
+    name: str | None, has_targets: bool, options: Mapping[str, object]
+) -> CorpusFormat:
+    """Returns a format with its options, by default the one that the arguments tell."""
+    if name is None:
+        name = 'bitext' if has_targets else 'tsv' if 'columns' in options else 'text'
+    if name not in format_names():
+        raise InputError(f'there is no format {shown(str(name))}; {nearest(name, format_names())}')
+    kind = corpus_format(name)
+    if has_targets != (len(kind.roles) > 1):
+        raise InputError(
+            f'the format {name} has files of {" and ".join(kind.roles)}: give '
+            f'{"targets" if len(kind.roles) > 1 else "paths only"}'
+        )
+    return kind(**keyword_fields(kind, options, f'the format {name}'))
+
+
+def _split(
+    name: str,
+    declaration: CorpusFormat,
+    paths: Sequence[str],
+    targets: Sequence[str],
+    clean: str | Sequence[str],
+) -> Split:
     archives = archive_lists()
-    return tuple(match.file for pattern in patterns for match in find_files(pattern, archives))
+    by_role = [
+        [match.file for pattern in patterns for match in find_files(pattern, archives)]
+        for patterns in (paths, targets)[: len(declaration.roles)]
+    ]
+    sources, *others = by_role
+    if not sources:
+        raise InputError('ReadCorpus has no paths; give at least one')
+    if others and len(others[0]) != len(sources):
+        raise InputError(
+            f'{len(sources)} files do not pair with {len(others[0])} targets; they pair in the '
+            'order given, so give as many of each'
+        )
+    files = tuple(zip(*by_role, strict=True))
+    for rows in in_passes(files, lambda row: row, sys.maxsize):
+        with reading_on(filesystem.open_binary, rows) as open_binary:
+            for row in rows:
+                check_files(declaration, row, open_binary)
+    filters = filter_specs(_filter_list(clean))
+    try_filters(filters, len(declaration.sides))
+    return Split(name, declaration, files, filters=filters)
+
+
+def _filter_list(clean: str | Sequence[str]) -> list[str]:
+    try:
+        return list(filter_list(clean if isinstance(clean, str) else ','.join(clean)))
+    except argparse.ArgumentTypeError as error:
+        raise InputError(f'ReadCorpus: clean: {error}') from None
 
 
 @dataclass(eq=False)

@@ -1,8 +1,9 @@
 """Writes framed examples to shards of TFRecords, sorted by their order keys, and converts shards."""
 
+import argparse
 import contextlib
 import functools
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import apache_beam as beam
@@ -11,10 +12,13 @@ from apache_beam.utils.shared import Shared
 
 from pipelines.files import filesystem
 from pipelines.options.job import PARQUET, TEXT, OutputFormat
-from pipelines.transforms.encode_blocks import EncodedFeature, SplitShards
+from pipelines.transforms.encode_blocks import RECORDS, EncodedFeature, SplitShards
+from pipelines.transforms.read import Path, checked_output
 from pipelines.transforms.stats import WrittenFile
 from tokcore.corpus.stats import combine_crc32c
 from tokcore.encoding.scheme import Scheme
+from tokcore.errors import InputError
+from tokcore.options import dataset_name
 from tokcore.reading.shards import EncodedRows, PieceLineWriter, stream_rows, write_parquet
 from tokcore.records.manifest import shard_name
 from tokcore.records.tfrecord import FramedRows, sort_rows
@@ -22,31 +26,57 @@ from tokcore.records.tfrecord import FramedRows, sort_rows
 _READ_BYTES = 8 << 20
 
 
-@dataclass(eq=False)
 class WriteShards(beam.PTransform):
     """Groups framed examples by bucket, sorts each bucket by order key, and writes the shards.
 
-    Takes ((split number, bucket), bytes of `FramedRows`); returns a `WrittenFile` for each shard
-    that has examples.
-
-    Attributes:
-        name: of the dataset; it begins the files' names.
-        folder: the folder of the shards.
-        layout: for each split number its shards and buckets.
+    Takes the dictionary of `EncodeBlocks`, or its `records`: ((split number, bucket), bytes of
+    `FramedRows`). Returns a `WrittenFile` for each shard that has examples.
     """
+
+    def __init__(self, name: str, folder: Path, layout: Sequence[SplitShards] | None = None):
+        """Takes names.
+
+        Args:
+            name: of the dataset; it begins the files' names.
+            folder: the folder of the shards.
+            layout: for each split number its shards and buckets; None: that of `EncodeBlocks`.
+
+        Raises:
+            InputError: no file can have such a name, or no folder.
+        """
+        super().__init__()
+        try:
+            self.name = dataset_name(name)
+        except argparse.ArgumentTypeError as error:
+            raise InputError(f'WriteShards: {error}') from None
+        self.folder = checked_output(folder, str, 'WriteShards')
+        self.layout = layout
+
+    def expand(self, encoded):  # Beam warns of a hint that has a dictionary
+        records = encoded[RECORDS] if isinstance(encoded, Mapping) else encoded
+        layout = self.layout or getattr(records, 'layout', None)
+        if layout is None:
+            raise TypeError(
+                'WriteShards is not applied to the output of EncodeBlocks itself, which says how '
+                'many shards there are; give layout='
+            )
+        shards = _Shards(self.name, self.folder, tuple(layout))
+        return (
+            records
+            | 'GroupByBucket' >> beam.GroupByKey()  # ((split number, bucket), [bytes])
+            | 'WriteBuckets' >> beam.Map(_write_bucket, shards)
+            | 'GroupByShard' >> beam.GroupByKey()  # ((split number, shard), [_BucketFile])
+            | 'JoinBuckets' >> beam.Map(_join_buckets, shards)  # WrittenFile
+        )
+
+
+@dataclass(frozen=True)
+class _Shards:
+    """The names of shards and where they are written."""
 
     name: str
     folder: str
     layout: Sequence[SplitShards]
-
-    def expand(self, bucket_to_rows: beam.PCollection) -> beam.PCollection:
-        return (
-            bucket_to_rows
-            | 'GroupByBucket' >> beam.GroupByKey()  # ((split number, bucket), [bytes])
-            | 'WriteBuckets' >> beam.Map(_write_bucket, self)
-            | 'GroupByShard' >> beam.GroupByKey()  # ((split number, shard), [_BucketFile])
-            | 'JoinBuckets' >> beam.Map(_join_buckets, self)  # WrittenFile
-        )
 
     def path(self, number: int, shard: int) -> str:
         """Returns the path of a shard of the split with a number."""
@@ -67,7 +97,7 @@ class _BucketFile:
 
 
 def _write_bucket(
-    bucket_to_parts: tuple[tuple[int, int], Iterable[bytes]], shards: WriteShards
+    bucket_to_parts: tuple[tuple[int, int], Iterable[bytes]], shards: _Shards
 ) -> tuple[tuple[int, int], _BucketFile]:
     (number, bucket), parts = bucket_to_parts
     layout = shards.layout[number]
@@ -83,7 +113,7 @@ def _write_bucket(
 
 
 def _join_buckets(
-    shard_to_buckets: tuple[tuple[int, int], Iterable[_BucketFile]], shards: WriteShards
+    shard_to_buckets: tuple[tuple[int, int], Iterable[_BucketFile]], shards: _Shards
 ) -> WrittenFile:
     (number, shard), buckets = shard_to_buckets
     path = shards.path(number, shard)

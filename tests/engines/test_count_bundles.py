@@ -38,7 +38,7 @@ def count(split, folder, **options):
     counted = (
         pipeline
         | ReadBlocks(plan_items(split, (), 10_000), 10_000)
-        | CountTokens(((0,),), (split,), workers=2, **options)
+        | CountTokens(groups=((0,),), splits=(split,), workers=2, **options)
     )
     (
         counted[TABLES]

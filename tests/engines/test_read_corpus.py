@@ -54,5 +54,5 @@ def test_columns(files):
 )
 def test_what_cannot_be_read_is_refused_before_anything_runs(files, monkeypatch, arguments, reason):
     monkeypatch.chdir(files)
-    with pytest.raises(InputError, match=reason):
+    with pytest.raises((InputError, TypeError), match=reason):
         ReadCorpus(**arguments)

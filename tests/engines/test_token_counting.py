@@ -75,7 +75,7 @@ def test_packed_counts_are_the_textbook_counts(tmp_path_factory, pairs, item_byt
     with beam.Pipeline(runner='FnApiRunner') as pipeline:
         items = plan_items(split, (), item_bytes)
         blocks = pipeline | ReadBlocks(items, item_bytes)
-        packed = blocks | CountTokens(groups, (split,), workers=2)
+        packed = blocks | CountTokens(groups=groups, splits=(split,), workers=2)
         (
             packed[TABLES]
             | beam.FlatMap(_rows_of_table)

@@ -321,7 +321,7 @@ def test_packed_counts_of_a_sample_are_the_textbook_counts(small, taken):
     items = number_items(plan_items(split), {0: [0]})
     with beam.Pipeline(runner='FnApiRunner') as pipeline:
         blocks = pipeline | ReadBlocks(items, 1 << 20)
-        packed = blocks | CountTokens(((0,),), (split,), workers=2, sample=taken)
+        packed = blocks | CountTokens(groups=((0,),), splits=(split,), workers=2, sample=taken)
         plain = blocks | CountTokensByElement((0,), (split,), sample=taken)
         if isinstance(taken, LineSample):
             lines = path.read_text().split('\n')[2:120:3]

@@ -44,6 +44,7 @@ SideGroups = tuple[tuple[int, ...], ...]
 """The sides of each table: ((0,), (1,)) counts two sides apart, ((0, 1),) into one table."""
 
 _MANY_PARTITIONS = 1 << 16
+_BATCH_BYTES = 16 << 20
 _CRC32_TABLE = crc_table(CRC32)
 
 _GOOD = 0
@@ -240,6 +241,34 @@ def concatenate_tables(tables: Sequence[TokenTable]) -> TokenTable:
     offsets = row_offsets(np.concatenate([np.diff(table.offsets) for table in tables]))
     data = np.concatenate([table.data for table in tables])
     return TokenTable(data, offsets, np.concatenate([table.counts for table in tables]))
+
+
+def refuse_unstorable(path: str, data: np.ndarray, offsets: np.ndarray, unstorable: str) -> None:
+    """Refuses tokens that the vocabulary file to be learned cannot hold.
+
+    Args:
+        path: the file that the tokens are from, or what they are.
+        data: uint8, the tokens' text.
+        offsets: int64[n + 1], where they stand in it.
+        unstorable: characters of ASCII that no token may have; see `Scheme.unstorable`.
+
+    Raises:
+        InputError: there is one.
+    """
+    if not unstorable:
+        return
+    for start in range(int(offsets[0]), int(offsets[-1]), _BATCH_BYTES):
+        text = data[start : min(start + _BATCH_BYTES, int(offsets[-1]))]
+        places = np.flatnonzero(np.isin(text, np.frombuffer(unstorable.encode(), np.uint8)))
+        if len(places):
+            token = int(np.searchsorted(offsets, start + places[0], side='right')) - 1
+            found = data[offsets[token] : offsets[token + 1]][:100].tobytes()
+            what = character_name(chr(data[start + places[0]]))
+            raise InputError(
+                f'{path} has the token {found.decode(errors="replace")!r}, and a token with {what} '
+                'cannot be stored in a vocabulary file of this scheme; leave it out, or count the '
+                'text again with this version of tokbeam'
+            )
 
 
 def partition_table(table: TokenTable, partitions: int) -> list[tuple[int, TokenTable]]:

@@ -1,0 +1,235 @@
+"""The commands as calls: `build`, `count`, `vocab` and `encode`, with their checks, claims and resume.
+
+    result = pipelines.build(tsv='pairs.tsv', name='enzh', vocab_size=32768, output='data/enzh')
+    dataset = tokcore.open_dataset(result.path)
+
+Keyword arguments are the options of the command, as `help(pipelines.BuildKeywords)` lists them, with
+underscores for dashes. Nothing is printed: what the command reports goes to the log of `pipelines`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import typing
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from pipelines.artifacts.manifest import read_manifest
+from pipelines.artifacts.outputs import StageOutput
+from pipelines.cli.commands import make_job, run_job
+from pipelines.cli.parser import with_job_file
+from pipelines.files import filesystem
+from pipelines.jobs.job import BuildJob, CountJob, EncodeJob, Job, MergeJob, PiecesJob, VocabJob
+from pipelines.options.beam import check_flags
+from pipelines.options.commands import Command, known_commands
+from pipelines.system_errors import as_input_error
+from tokcore.errors import InputError
+from tokcore.keywords import keyword_value, unknown_keyword
+from tokcore.options import Choice, Declared, declared
+from tokcore.records.manifest import Manifest
+
+if typing.TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from pipelines.keyword_types import (
+        BuildKeywords,
+        CountKeywords,
+        EncodeKeywords,
+        VocabKeywords,
+    )
+
+JobFile = str | os.PathLike
+
+_OF_THE_COMMAND = {'quiet', 'print_job', 'dry_run'}
+"""Options of what the command does around a job, which calls do not have."""
+
+
+@dataclass(frozen=True)
+class Result:
+    """What a job made, or found made before.
+
+    Attributes:
+        path: the folder or file that was asked for.
+        manifests: by the folder of the files, or by the file of a vocabulary; more than one where
+            tokens are counted for several schemes.
+    """
+
+    path: str
+    manifests: Mapping[str, Manifest]
+
+    @property
+    def manifest(self) -> Manifest:
+        """The only manifest, or the first."""
+        return next(iter(self.manifests.values()))
+
+    @property
+    def vocabularies(self) -> dict[str, str]:
+        """The paths of the vocabularies that were made, by side: `both`, or `inputs` and `targets`."""
+        return {
+            record.side: filesystem.join(_folder(path, manifest), record.name)
+            for path, manifest in self.manifests.items()
+            for record in manifest.vocabularies
+        }
+
+    @property
+    def files(self) -> list[str]:
+        """The paths of the files that were made, besides vocabularies: shards or counts."""
+        return [
+            filesystem.join(_folder(path, manifest), file.name)
+            for path, manifest in self.manifests.items()
+            for file in manifest.files
+        ]
+
+
+def build(
+    job: BuildJob | JobFile | None = None,
+    *,
+    beam_options: Sequence[str] = (),
+    **options: Unpack[BuildKeywords],
+) -> Result:
+    """Counts, learns and encodes, as `tokbeam build`; does nothing if the result exists.
+
+    Args:
+        job: a job, or the path of a job file, whose options the keywords take the place of.
+        beam_options: options of Beam, as ['--runner=FlinkRunner'].
+        options: see `BuildKeywords`.
+
+    Raises:
+        InputError: whatever the command refuses with exit status 2.
+        TypeError: there is no such option, or it has a value of another type.
+    """
+    return _run('build', BuildJob, job, options, beam_options)
+
+
+def count(
+    job: CountJob | MergeJob | PiecesJob | JobFile | None = None,
+    *,
+    beam_options: Sequence[str] = (),
+    **options: Unpack[CountKeywords],
+) -> Result:
+    """Counts the tokens of the training lines, as `tokbeam count`; arguments as of `build`."""
+    return _run('count', (CountJob, MergeJob, PiecesJob), job, options, beam_options)
+
+
+def vocab(
+    job: VocabJob | JobFile | None = None,
+    *,
+    beam_options: Sequence[str] = (),
+    **options: Unpack[VocabKeywords],
+) -> Result:
+    """Learns a vocabulary into a file, as `tokbeam vocab`; arguments as of `build`."""
+    return _run('vocab', VocabJob, job, options, beam_options)
+
+
+def encode(
+    job: EncodeJob | JobFile | None = None,
+    *,
+    beam_options: Sequence[str] = (),
+    **options: Unpack[EncodeKeywords],
+) -> Result:
+    """Encodes a corpus with vocabularies that exist, as `tokbeam encode`; arguments as of `build`."""
+    return _run('encode', EncodeJob, job, options, beam_options)
+
+
+def build_job(
+    job_file: JobFile | None = None,
+    *,
+    beam_options: Sequence[str] = (),
+    **options: Unpack[BuildKeywords],
+) -> BuildJob:
+    """Returns the job that `build` runs with the same arguments, all of them checked; runs nothing."""
+    made = _make('build', job_file, options, beam_options)
+    assert isinstance(made, BuildJob)
+    return made
+
+
+def _run(
+    command: str,
+    kinds: type | tuple[type, ...],
+    job: Any,
+    options: Mapping[str, Any],
+    beam_options: Sequence[str],
+) -> Result:
+    made: Job
+    if isinstance(job, kinds):
+        if options or beam_options:
+            raise TypeError(f'pipelines.{command} has a job, which has all options; leave them out')
+        made = typing.cast(Job, job)
+    else:
+        made = _make(command, job, options, beam_options)
+    try:
+        run_job(made)
+    except InputError:
+        raise
+    except Exception as error:
+        mistake = as_input_error(error, 'go on')
+        if mistake is None:
+            raise
+        raise mistake from error
+    return _result(made)
+
+
+def _make(
+    command: str,
+    job_file: Any,
+    options: Mapping[str, Any],
+    beam_options: Sequence[str],
+) -> Job:
+    if job_file is not None and not isinstance(job_file, (str, os.PathLike)):
+        raise TypeError(
+            f'pipelines.{command}: {job_file!r:.60} is no job of this command, nor the path of a job '
+            'file; name options by their keywords'
+        )
+    if isinstance(beam_options, str):
+        raise TypeError('beam_options are several strings; put a single one in a list')
+    check_flags(list(beam_options), [], command)
+    known = known_commands()
+    given = _given(known[command], options, f'pipelines.{command}')
+    path = None if job_file is None else os.fspath(job_file)
+    finished = with_job_file(known, argparse.Namespace(command=command, **given), path)
+    made = make_job(finished, list(beam_options))
+    assert made is not None  # it is None for dry runs alone
+    return made
+
+
+def _given(command: Command, options: Mapping[str, Any], call: str) -> dict[str, object]:
+    """Returns the values of keyword arguments as the parser of the command returns them."""
+    scheme = options.get('scheme')
+    known: dict[str, Declared] = {}
+    for group in command.groups:
+        for kind in group.kinds:
+            kinds = [kind]
+            if isinstance(kind, Choice) and (scheme is None or str(scheme) in kind.kinds):
+                kinds.append(kind.chosen(scheme))  # in place of what stands for all schemes
+            known |= {group.prefix + one.key: one for each in kinds for one in declared(each)}
+    for name in _OF_THE_COMMAND:
+        known.pop(name, None)
+    for name in options:
+        if name not in known:
+            raise unknown_keyword(name, known, call)
+    return {name: keyword_value(known[name], value, call) for name, value in options.items()}
+
+
+def _result(job: Job) -> Result:
+    match job:
+        case BuildJob() | EncodeJob():
+            outputs = {job.output: StageOutput.of_dataset(job.output)}
+        case CountJob():
+            outputs = {each.path: StageOutput.of_counts(each.path) for each in job.folders}
+        case MergeJob():
+            outputs = {job.output: StageOutput.of_counts(job.output)}
+        case VocabJob() | PiecesJob():
+            outputs = {job.output: StageOutput.of_vocabulary(job.output)}
+    manifests = {}
+    for path, output in outputs.items():
+        manifest = read_manifest(output.manifest_path)
+        assert manifest is not None  # the job has ended without an error
+        manifests[path] = manifest
+    return Result(job.output, manifests)
+
+
+def _folder(path: str, manifest: Manifest) -> str:
+    """Returns the folder of a manifest's files."""
+    return filesystem.split_path(path)[0] if manifest.stage in ('vocab', 'pieces') else path

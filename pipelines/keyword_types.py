@@ -1,0 +1,960 @@
+"""The keyword arguments of `build`, `count`, `vocab` and `encode`, as the command has them.
+
+Written by `python -m tests.keyword_types` from the declarations of the options; do not edit it.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import Literal, TypedDict
+
+Path = str | os.PathLike
+
+
+class BuildKeywords(TypedDict, total=False):
+    """The options of `tokbeam build`.
+
+    source: source side of bitext, a sentence a line
+    target: target side, the same number of files and of lines
+    tsv: pairs in tab-separated columns
+    jsonl: JSON lines, an object on each line
+    parquet: Parquet files, a row each
+    sgm_source: source side of SGM, a <seg> a line
+    sgm_target: target side, the same number of files and of lines
+    tmx: TMX files, a row for each translation unit
+    tmx_lines: TMX with each <seg> on a line of its own, in turns source and target
+    labelled_text: text to be classified, a line each
+    line_labels: its labels, the same number of files and of lines: whole numbers, or names with
+        --labels
+    text: text without a source side
+    keep: further fields, which become features of each example by their own names or by others:
+        bytes, or int64 or floats where :int or :float follows (default: none)
+    label: field with a whole number, or with any number where :float follows: it is the
+        targets, and the text the inputs (default: none)
+    labels: with --label or --line-labels: a file with a name on each line; labels are names
+        then, and the targets their places from 0 on (default: none)
+    columns: column of the text, or of source and target: 0-based, up to 65,535, or by name with
+        --header (default: 0,1)
+    header: the first line of each file names its columns, and is no row (default: no)
+    quoting: csv: a field in double quotes may hold tabs, line feeds, and quotes as two of them;
+        such a file is read by one worker (default: none)
+    keep_tabs: the last column asked for, by its place in the line, is the rest of the line:
+        tabs in it are text (default: no)
+    fields: field of the text, or of source and target, of each object or row; dots lead into
+        objects, \\. is a dot in a name (default: text)
+    entities: decode: &amp;, &lt;, &gt;, &quot;, &apos; and numbers as &#233; become characters;
+        keep: they stay, as in Tensor2Tensor (default: keep)
+    languages: of TMX: of source and target, or of a text; en takes en-US too (default: none; it
+        must be given)
+    markup: of TMX: drop codes of a native format in inline elements, or keep them as text
+        (default: drop)
+    clean: filters of the rows, which act in this order: length:MIN:MAX[:tokens],
+        ratio:R[:tokens], different, script:CODE:SHARE[:source|target], nfc, nfd, nfkc, nfkd,
+        paracrawl, clean_en_xx[:source|target], MODULE:FUNCTION (default: none, or those of the
+        job file)
+    dev_source: as of the training corpus
+    dev_target: as of the training corpus
+    dev_tsv: as of the training corpus
+    dev_jsonl: as of the training corpus
+    dev_parquet: as of the training corpus
+    dev_sgm_source: as of the training corpus
+    dev_sgm_target: as of the training corpus
+    dev_tmx: as of the training corpus
+    dev_tmx_lines: as of the training corpus
+    dev_labelled_text: as of the training corpus
+    dev_line_labels: as of the training corpus
+    dev_text: as of the training corpus
+    dev_keep: as of the training corpus
+    dev_label: as of the training corpus
+    dev_labels: as of the training corpus
+    dev_columns: as of the training corpus
+    dev_header: as of the training corpus
+    dev_quoting: as of the training corpus
+    dev_keep_tabs: as of the training corpus
+    dev_fields: as of the training corpus
+    dev_entities: as of the training corpus
+    dev_languages: as of the training corpus
+    dev_markup: as of the training corpus
+    dev_clean: as of the training corpus
+    test_source: as of the training corpus
+    test_target: as of the training corpus
+    test_tsv: as of the training corpus
+    test_jsonl: as of the training corpus
+    test_parquet: as of the training corpus
+    test_sgm_source: as of the training corpus
+    test_sgm_target: as of the training corpus
+    test_tmx: as of the training corpus
+    test_tmx_lines: as of the training corpus
+    test_labelled_text: as of the training corpus
+    test_line_labels: as of the training corpus
+    test_text: as of the training corpus
+    test_keep: as of the training corpus
+    test_label: as of the training corpus
+    test_labels: as of the training corpus
+    test_columns: as of the training corpus
+    test_header: as of the training corpus
+    test_quoting: as of the training corpus
+    test_keep_tabs: as of the training corpus
+    test_fields: as of the training corpus
+    test_entities: as of the training corpus
+    test_languages: as of the training corpus
+    test_markup: as of the training corpus
+    test_clean: as of the training corpus
+    name: name of the dataset, in its file names
+    shards: training shards, from 1 to 100,000 (default: 10)
+    dev_shards: dev shards, from 1 to 100,000 (default: 1)
+    test_shards: test shards, from 1 to 100,000 (default: 1)
+    source_prefix: put before each source text
+    target_prefix: put before each target text
+    seed: of the shuffle, from 0 to 2^64 - 1 (default: 0)
+    output_format: what shards are: TFRecords of tf.train.Example; aligned text, one file for
+        each side, pieces between blanks; or Parquet with columns list<int32> (default:
+        tfrecord)
+    output: folder for the result
+    scheme: how text becomes ids (default: subword)
+    normalizer: bert: words as transformers' BertTokenizer finds them; bert-original: as the
+        code of the paper does (default: bert)
+    lower_case: letters become lower case (default: they do)
+    strip_accents: auto: accents are stripped where letters become lower case (default: auto)
+    split_cjk: ideographs are words of their own (default: they are)
+    preset: whose byte pair encoding: gpt2 and cl100k, of bytes, with that model's pattern;
+        subword-nmt; textbook, of 'Dive into Deep Learning' (default: gpt2)
+    pre_tokenizer: what cuts text into tokens: a model's pattern, U+0020, all white space, or
+        another scheme's rule (default: the preset's)
+    unicode_form: bring text into this normal form of Unicode first (default: it stays as it is)
+    split: space: words stand between U+0020 and line breaks; unicode: between what Python's
+        str.split cuts at (default: space)
+    vocab_size: entries to aim for, from 1 to 2^31 - 1; or entries to end at, from 1 to 2^31 -
+        1; or --merges; or entries at most, from 1 to 2^31 - 1; or --min-count
+    search: t2t: Tensor2Tensor's path over min-counts; closest: the size nearest to the target
+        (default: t2t); or tensorflow-text: that tool's path over min-counts, whose last
+        vocabulary is taken; closest: the size nearest to the target; at-most: the largest size
+        that is not above it (default: tensorflow-text)
+    min_count_range: min-counts to search between, from 1 to 2^63 - 1 (default: 1:1000, and
+        beyond where that is too low; giving 1:1000 forbids going beyond); or min-counts to
+        search between (default: 10:10000000)
+    max_subtoken_length: subtokens stay shorter than this many characters, from 1 to 2^31 - 1
+        (default: 200)
+    reserved_token: give X an id of its own, from 2 on; may be repeated
+    learner: memory: in this process; beam: on the workers; auto: in memory where it fits
+        (default: auto)
+    substring_counting: how a learner on Beam counts: packed tables of suffixes, or each
+        substring, which is slow and the reference (default: packed)
+    slack: tensorflow-text ends at a size that is below the target by no more than this share
+        (default: 0.05)
+    max_learned_word_length: longer words are not learned from, in characters, from 1 to 2^31 -
+        1 (default: 50)
+    max_characters: words with other characters than the N commonest are not learned from
+        (default: 1000)
+    max_words: only the N commonest words are learned from (default: 5000000)
+    iterations: how often words are segmented and counted, and pieces selected, from 1 to 2^31 -
+        1 (default: 4)
+    joiner: the prefix of pieces that do not start a word (default: ##)
+    selection: endings: what TensorFlow Text's code does, words and endings of words become
+        pieces; kept: what its documentation describes, stems too (default: endings)
+    special_token: an entry after the special tokens of the scheme; may be repeated; or an entry
+        before all others, as <pad>; may be repeated
+    special_tokens: special tokens in place of those of the scheme, as <pad>,<EOS>; words:
+        <unk>,<s>,</s>, wordpiece: [PAD],[UNK],[CLS],[SEP],[MASK]
+    merges: merges to learn, from 1 to 2^31 - 1; or --vocab-size
+    ties: of the pairs that occur most: the one of the smallest ids, as Hugging Face; the
+        largest as strings, as subword-nmt; that occurs first, as the textbook (default: the
+        preset's)
+    byte_level: words are bytes at first, or else characters (default: the preset's)
+    end_of_word: the suffix of the last character of each word (default: the preset's)
+    min_count: pairs that occur less often are not merged (default: 1; of subword-nmt 2); or
+        words that are counted less often have no id (default: none; then --vocab-size)
+    min_token_count: tokens that occur less often are left out before merges are learned, to
+        save memory (default: none is)
+    max_piece_length: pieces stay shorter than this many bytes or characters, from 1 to 2^31 -
+        1, but for those of two (default: any length)
+    limit_alphabet: only the N commonest characters stay in words (default: all; never of bytes)
+    total_symbols: of subword-nmt: --merges counts the characters within words and at their ends
+        too
+    shared_vocab: learn one vocabulary from both sides (default: one for each side)
+    name_style: how vocabularies of sides are called: plain, vocab.NAME.SIZE.subwords.inputs;
+        t2t, ending in their languages, as Tensor2Tensor's problems look for them (default:
+        plain)
+    vocab_languages: with --name-style=t2t: of source and target, as en,zh
+    vocab_sample: count a sample for the vocabulary: t2t:100MB takes lines of each file as
+        Tensor2Tensor's file_byte_budget=1e8 does, of text and bitext, and before any filter;
+        uniform:0.1 a tenth of the rows of any format, by their order keys of seed 0 (default:
+        all is counted)
+    template: what surrounds each row's ids ($A), as '[CLS] $A [SEP]' (default: the scheme's; of
+        lines, nothing)
+    max_word_length: words of more than N characters are unknown, from 1 to 2^31 - 1 (default:
+        100, and 200 with --normalizer bert-original)
+    allow_special_tokens: find [MASK] and other special tokens in text first, as BertTokenizer
+        does; without it they are ordinary text; or take special tokens such as <|endoftext|>
+        out of text first; without it they are text like other text
+    unknown: token: they get the id of the unknown token; stop: an error names the line and the
+        word (default: token)
+    workers: work items in flight in a process, from 1 to 1,024 (default: the cores that this
+        process may use, 1 on a cluster)
+    deadline: cancel a pipeline that takes longer, as 90s, 30min or 12h, up to 10,000h; not for
+        the local engine, which cannot cancel (default: none)
+    max_line_size: the longest line that is read, in bytes without its end, up to 1GiB; memory
+        for 16 times as much may be needed (default: 16MiB)
+    on_error: at a line that is not UTF-8, lacks a column or is too long: stop, or leave it out
+        and keep it in rejected/SPLIT.REASON.jsonl (default: stop)
+    keep_rejected: keep what --clean drops too, in rejected/SPLIT.FILTER.jsonl
+    item_size: bytes of text in a work item, as 8MiB, up to 1GiB; changes no output (default:
+        8MiB)
+    max_rejected: with --on-error=skip: end the job once it is sure that more lines are left
+        out, as 100, or 0.5% of those read (default: no limit)
+    work: where a learner on Beam keeps its rounds and the shuffle its runs, to resume from,
+        until the output is whole, and what is fetched is kept; on a filesystem that every
+        worker reaches (default: .tokbeam beside the output)
+    overwrite: make the result again, replacing what is there
+    fetch: fetch inputs that are http:// or https:// addresses, once, into the work folder; an
+        address may end in #sha256=HEX, which its content must have
+    shuffle: files: sorted runs on disk, merged; engine: Beam's GroupByKey; auto: files locally
+        and on Flink, else engine (default: auto)
+    buffer: memory of a worker for the runs that it sorts, up to 1TiB (default: 256MiB)
+    memory: memory of the whole job, locally no more than there is; buffers and threads are cut
+        down to it (default: what is free, on a cluster no limit)
+    """
+
+    source: Path | Sequence[Path]
+    target: Path | Sequence[Path]
+    tsv: Path | Sequence[Path]
+    jsonl: Path | Sequence[Path]
+    parquet: Path | Sequence[Path]
+    sgm_source: Path | Sequence[Path]
+    sgm_target: Path | Sequence[Path]
+    tmx: Path | Sequence[Path]
+    tmx_lines: Path | Sequence[Path]
+    labelled_text: Path | Sequence[Path]
+    line_labels: Path | Sequence[Path]
+    text: Path | Sequence[Path]
+    keep: str | Sequence[object] | None
+    label: str | Sequence[object] | None
+    labels: str | Sequence[object] | None
+    columns: str | Sequence[object] | None
+    header: bool | None
+    quoting: Literal['none', 'csv'] | None
+    keep_tabs: bool | None
+    fields: str | Sequence[object] | None
+    entities: Literal['keep', 'decode'] | None
+    languages: str | Sequence[object] | None
+    markup: Literal['drop', 'text'] | None
+    clean: str | Sequence[object] | None
+    dev_source: Path | Sequence[Path]
+    dev_target: Path | Sequence[Path]
+    dev_tsv: Path | Sequence[Path]
+    dev_jsonl: Path | Sequence[Path]
+    dev_parquet: Path | Sequence[Path]
+    dev_sgm_source: Path | Sequence[Path]
+    dev_sgm_target: Path | Sequence[Path]
+    dev_tmx: Path | Sequence[Path]
+    dev_tmx_lines: Path | Sequence[Path]
+    dev_labelled_text: Path | Sequence[Path]
+    dev_line_labels: Path | Sequence[Path]
+    dev_text: Path | Sequence[Path]
+    dev_keep: str | Sequence[object] | None
+    dev_label: str | Sequence[object] | None
+    dev_labels: str | Sequence[object] | None
+    dev_columns: str | Sequence[object] | None
+    dev_header: bool | None
+    dev_quoting: Literal['none', 'csv'] | None
+    dev_keep_tabs: bool | None
+    dev_fields: str | Sequence[object] | None
+    dev_entities: Literal['keep', 'decode'] | None
+    dev_languages: str | Sequence[object] | None
+    dev_markup: Literal['drop', 'text'] | None
+    dev_clean: str | Sequence[object] | None
+    test_source: Path | Sequence[Path]
+    test_target: Path | Sequence[Path]
+    test_tsv: Path | Sequence[Path]
+    test_jsonl: Path | Sequence[Path]
+    test_parquet: Path | Sequence[Path]
+    test_sgm_source: Path | Sequence[Path]
+    test_sgm_target: Path | Sequence[Path]
+    test_tmx: Path | Sequence[Path]
+    test_tmx_lines: Path | Sequence[Path]
+    test_labelled_text: Path | Sequence[Path]
+    test_line_labels: Path | Sequence[Path]
+    test_text: Path | Sequence[Path]
+    test_keep: str | Sequence[object] | None
+    test_label: str | Sequence[object] | None
+    test_labels: str | Sequence[object] | None
+    test_columns: str | Sequence[object] | None
+    test_header: bool | None
+    test_quoting: Literal['none', 'csv'] | None
+    test_keep_tabs: bool | None
+    test_fields: str | Sequence[object] | None
+    test_entities: Literal['keep', 'decode'] | None
+    test_languages: str | Sequence[object] | None
+    test_markup: Literal['drop', 'text'] | None
+    test_clean: str | Sequence[object] | None
+    name: str
+    shards: int
+    dev_shards: int
+    test_shards: int
+    source_prefix: str
+    target_prefix: str
+    seed: int
+    output_format: Literal['tfrecord', 'text', 'parquet']
+    output: Path
+    scheme: Literal['subword', 'wordpiece', 'bpe', 'word', 'byte']
+    normalizer: Literal['bert', 'bert-original']
+    lower_case: bool
+    strip_accents: Literal['auto', 'yes', 'no']
+    split_cjk: bool
+    preset: Literal['gpt2', 'cl100k', 'subword-nmt', 'textbook']
+    pre_tokenizer: Literal['gpt2', 'cl100k', 'space', 'whitespace', 'bert', 't2t'] | None
+    unicode_form: Literal['NFC', 'NFKC'] | None
+    split: Literal['space', 'unicode']
+    vocab_size: int | None
+    search: Literal['t2t', 'closest', 'tensorflow-text', 'at-most']
+    min_count_range: str | Sequence[object] | None
+    max_subtoken_length: int | None
+    reserved_token: str | Sequence[str]
+    learner: Literal['auto', 'memory', 'beam']
+    substring_counting: Literal['packed', 'plain']
+    slack: float | str
+    max_learned_word_length: int
+    max_characters: int
+    max_words: int | None
+    iterations: int
+    joiner: str
+    selection: Literal['endings', 'kept']
+    special_token: str | Sequence[str]
+    special_tokens: str | Sequence[object] | None
+    merges: int | None
+    ties: Literal['smallest-ids', 'largest-pair', 'first'] | None
+    byte_level: bool | None
+    end_of_word: str | None
+    min_count: int | None
+    min_token_count: int | None
+    max_piece_length: int | None
+    limit_alphabet: int | None
+    total_symbols: bool
+    shared_vocab: bool
+    name_style: Literal['plain', 't2t']
+    vocab_languages: str | Sequence[object] | None
+    vocab_sample: str | None
+    template: str | None
+    max_word_length: int | None
+    allow_special_tokens: bool
+    unknown: Literal['token', 'stop']
+    workers: int | None
+    deadline: str | None
+    max_line_size: int | str
+    on_error: Literal['stop', 'skip']
+    keep_rejected: bool
+    item_size: int | str
+    max_rejected: int | str | None
+    work: Path | None
+    overwrite: bool
+    fetch: bool
+    shuffle: Literal['auto', 'files', 'engine']
+    buffer: int | str
+    memory: int | str | None
+
+
+class CountKeywords(TypedDict, total=False):
+    """The options of `tokbeam count`.
+
+    source: source side of bitext, a sentence a line
+    target: target side, the same number of files and of lines
+    tsv: pairs in tab-separated columns
+    jsonl: JSON lines, an object on each line
+    parquet: Parquet files, a row each
+    sgm_source: source side of SGM, a <seg> a line
+    sgm_target: target side, the same number of files and of lines
+    tmx: TMX files, a row for each translation unit
+    tmx_lines: TMX with each <seg> on a line of its own, in turns source and target
+    labelled_text: text to be classified, a line each
+    line_labels: its labels, the same number of files and of lines: whole numbers, or names with
+        --labels
+    text: text without a source side
+    keep: further fields, which become features of each example by their own names or by others:
+        bytes, or int64 or floats where :int or :float follows (default: none)
+    label: field with a whole number, or with any number where :float follows: it is the
+        targets, and the text the inputs (default: none)
+    labels: with --label or --line-labels: a file with a name on each line; labels are names
+        then, and the targets their places from 0 on (default: none)
+    columns: column of the text, or of source and target: 0-based, up to 65,535, or by name with
+        --header (default: 0,1)
+    header: the first line of each file names its columns, and is no row (default: no)
+    quoting: csv: a field in double quotes may hold tabs, line feeds, and quotes as two of them;
+        such a file is read by one worker (default: none)
+    keep_tabs: the last column asked for, by its place in the line, is the rest of the line:
+        tabs in it are text (default: no)
+    fields: field of the text, or of source and target, of each object or row; dots lead into
+        objects, \\. is a dot in a name (default: text)
+    entities: decode: &amp;, &lt;, &gt;, &quot;, &apos; and numbers as &#233; become characters;
+        keep: they stay, as in Tensor2Tensor (default: keep)
+    languages: of TMX: of source and target, or of a text; en takes en-US too (default: none; it
+        must be given)
+    markup: of TMX: drop codes of a native format in inline elements, or keep them as text
+        (default: drop)
+    clean: filters of the rows, which act in this order: length:MIN:MAX[:tokens],
+        ratio:R[:tokens], different, script:CODE:SHARE[:source|target], nfc, nfd, nfkc, nfkd,
+        paracrawl, clean_en_xx[:source|target], MODULE:FUNCTION (default: none, or those of the
+        job file)
+    merge: instead of text: add up folders of earlier counts
+    pieces: count the pieces that codes make of the text, into a table `piece count`, and write
+        their ids beside the codes: X.vocab beside X.codes
+    vocab: with --pieces: the codes
+    special_tokens: with --pieces: what has the first ids (default: <pad>,</s>,<unk>)
+    side: which side of the pairs is counted (default: both)
+    output: folder for the counts
+    scheme: whose tokens are counted; repeated, into OUTPUT/SCHEME of each (default: subword)
+    normalizer: bert: words as transformers' BertTokenizer finds them; bert-original: as the
+        code of the paper does (default: bert)
+    lower_case: letters become lower case (default: they do)
+    strip_accents: auto: accents are stripped where letters become lower case (default: auto)
+    split_cjk: ideographs are words of their own (default: they are)
+    preset: whose byte pair encoding: gpt2 and cl100k, of bytes, with that model's pattern;
+        subword-nmt; textbook, of 'Dive into Deep Learning' (default: gpt2)
+    pre_tokenizer: what cuts text into tokens: a model's pattern, U+0020, all white space, or
+        another scheme's rule (default: the preset's)
+    unicode_form: bring text into this normal form of Unicode first (default: it stays as it is)
+    split: space: words stand between U+0020 and line breaks; unicode: between what Python's
+        str.split cuts at (default: space)
+    vocab_sample: count a sample for the vocabulary: t2t:100MB takes lines of each file as
+        Tensor2Tensor's file_byte_budget=1e8 does, of text and bitext, and before any filter;
+        uniform:0.1 a tenth of the rows of any format, by their order keys of seed 0 (default:
+        all is counted)
+    workers: work items in flight in a process, from 1 to 1,024 (default: the cores that this
+        process may use, 1 on a cluster)
+    deadline: cancel a pipeline that takes longer, as 90s, 30min or 12h, up to 10,000h; not for
+        the local engine, which cannot cancel (default: none)
+    max_line_size: the longest line that is read, in bytes without its end, up to 1GiB; memory
+        for 16 times as much may be needed (default: 16MiB)
+    on_error: at a line that is not UTF-8, lacks a column or is too long: stop, or leave it out
+        and keep it in rejected/SPLIT.REASON.jsonl (default: stop)
+    keep_rejected: keep what --clean drops too, in rejected/SPLIT.FILTER.jsonl
+    item_size: bytes of text in a work item, as 8MiB, up to 1GiB; changes no output (default:
+        8MiB)
+    max_rejected: with --on-error=skip: end the job once it is sure that more lines are left
+        out, as 100, or 0.5% of those read (default: no limit)
+    work: where a learner on Beam keeps its rounds and the shuffle its runs, to resume from,
+        until the output is whole, and what is fetched is kept; on a filesystem that every
+        worker reaches (default: .tokbeam beside the output)
+    overwrite: make the result again, replacing what is there
+    fetch: fetch inputs that are http:// or https:// addresses, once, into the work folder; an
+        address may end in #sha256=HEX, which its content must have
+    """
+
+    source: Path | Sequence[Path]
+    target: Path | Sequence[Path]
+    tsv: Path | Sequence[Path]
+    jsonl: Path | Sequence[Path]
+    parquet: Path | Sequence[Path]
+    sgm_source: Path | Sequence[Path]
+    sgm_target: Path | Sequence[Path]
+    tmx: Path | Sequence[Path]
+    tmx_lines: Path | Sequence[Path]
+    labelled_text: Path | Sequence[Path]
+    line_labels: Path | Sequence[Path]
+    text: Path | Sequence[Path]
+    keep: str | Sequence[object] | None
+    label: str | Sequence[object] | None
+    labels: str | Sequence[object] | None
+    columns: str | Sequence[object] | None
+    header: bool | None
+    quoting: Literal['none', 'csv'] | None
+    keep_tabs: bool | None
+    fields: str | Sequence[object] | None
+    entities: Literal['keep', 'decode'] | None
+    languages: str | Sequence[object] | None
+    markup: Literal['drop', 'text'] | None
+    clean: str | Sequence[object] | None
+    merge: Path | Sequence[Path]
+    pieces: bool
+    vocab: Path | None
+    special_tokens: str | Sequence[object] | None
+    side: Literal['inputs', 'targets', 'both'] | None
+    output: Path
+    scheme: str | Sequence[str]
+    normalizer: Literal['bert', 'bert-original']
+    lower_case: bool
+    strip_accents: Literal['auto', 'yes', 'no']
+    split_cjk: bool
+    preset: Literal['gpt2', 'cl100k', 'subword-nmt', 'textbook']
+    pre_tokenizer: Literal['gpt2', 'cl100k', 'space', 'whitespace', 'bert', 't2t'] | None
+    unicode_form: Literal['NFC', 'NFKC'] | None
+    split: Literal['space', 'unicode']
+    vocab_sample: str | None
+    workers: int | None
+    deadline: str | None
+    max_line_size: int | str
+    on_error: Literal['stop', 'skip']
+    keep_rejected: bool
+    item_size: int | str
+    max_rejected: int | str | None
+    work: Path | None
+    overwrite: bool
+    fetch: bool
+
+
+class VocabKeywords(TypedDict, total=False):
+    """The options of `tokbeam vocab`.
+
+    source: source side of bitext, a sentence a line
+    target: target side, the same number of files and of lines
+    tsv: pairs in tab-separated columns
+    jsonl: JSON lines, an object on each line
+    parquet: Parquet files, a row each
+    sgm_source: source side of SGM, a <seg> a line
+    sgm_target: target side, the same number of files and of lines
+    tmx: TMX files, a row for each translation unit
+    tmx_lines: TMX with each <seg> on a line of its own, in turns source and target
+    labelled_text: text to be classified, a line each
+    line_labels: its labels, the same number of files and of lines: whole numbers, or names with
+        --labels
+    text: text without a source side
+    keep: further fields, which become features of each example by their own names or by others:
+        bytes, or int64 or floats where :int or :float follows (default: none)
+    label: field with a whole number, or with any number where :float follows: it is the
+        targets, and the text the inputs (default: none)
+    labels: with --label or --line-labels: a file with a name on each line; labels are names
+        then, and the targets their places from 0 on (default: none)
+    columns: column of the text, or of source and target: 0-based, up to 65,535, or by name with
+        --header (default: 0,1)
+    header: the first line of each file names its columns, and is no row (default: no)
+    quoting: csv: a field in double quotes may hold tabs, line feeds, and quotes as two of them;
+        such a file is read by one worker (default: none)
+    keep_tabs: the last column asked for, by its place in the line, is the rest of the line:
+        tabs in it are text (default: no)
+    fields: field of the text, or of source and target, of each object or row; dots lead into
+        objects, \\. is a dot in a name (default: text)
+    entities: decode: &amp;, &lt;, &gt;, &quot;, &apos; and numbers as &#233; become characters;
+        keep: they stay, as in Tensor2Tensor (default: keep)
+    languages: of TMX: of source and target, or of a text; en takes en-US too (default: none; it
+        must be given)
+    markup: of TMX: drop codes of a native format in inline elements, or keep them as text
+        (default: drop)
+    clean: filters of the rows, which act in this order: length:MIN:MAX[:tokens],
+        ratio:R[:tokens], different, script:CODE:SHARE[:source|target], nfc, nfd, nfkc, nfkd,
+        paracrawl, clean_en_xx[:source|target], MODULE:FUNCTION (default: none, or those of the
+        job file)
+    counts: instead of text: folders of `tokbeam count`, Parquet files with columns token and
+        count, or text with a token and its count on a line
+    side: which side of the pairs is counted (default: both)
+    output: vocabulary file to write
+    vocab_sample: count a sample for the vocabulary: t2t:100MB takes lines of each file as
+        Tensor2Tensor's file_byte_budget=1e8 does, of text and bitext, and before any filter;
+        uniform:0.1 a tenth of the rows of any format, by their order keys of seed 0 (default:
+        all is counted)
+    scheme: how text becomes ids (default: subword)
+    normalizer: bert: words as transformers' BertTokenizer finds them; bert-original: as the
+        code of the paper does (default: bert)
+    lower_case: letters become lower case (default: they do)
+    strip_accents: auto: accents are stripped where letters become lower case (default: auto)
+    split_cjk: ideographs are words of their own (default: they are)
+    preset: whose byte pair encoding: gpt2 and cl100k, of bytes, with that model's pattern;
+        subword-nmt; textbook, of 'Dive into Deep Learning' (default: gpt2)
+    pre_tokenizer: what cuts text into tokens: a model's pattern, U+0020, all white space, or
+        another scheme's rule (default: the preset's)
+    unicode_form: bring text into this normal form of Unicode first (default: it stays as it is)
+    split: space: words stand between U+0020 and line breaks; unicode: between what Python's
+        str.split cuts at (default: space)
+    vocab_size: entries to aim for, from 1 to 2^31 - 1; or entries to end at, from 1 to 2^31 -
+        1; or --merges; or entries at most, from 1 to 2^31 - 1; or --min-count
+    search: t2t: Tensor2Tensor's path over min-counts; closest: the size nearest to the target
+        (default: t2t); or tensorflow-text: that tool's path over min-counts, whose last
+        vocabulary is taken; closest: the size nearest to the target; at-most: the largest size
+        that is not above it (default: tensorflow-text)
+    min_count_range: min-counts to search between, from 1 to 2^63 - 1 (default: 1:1000, and
+        beyond where that is too low; giving 1:1000 forbids going beyond); or min-counts to
+        search between (default: 10:10000000)
+    max_subtoken_length: subtokens stay shorter than this many characters, from 1 to 2^31 - 1
+        (default: 200)
+    reserved_token: give X an id of its own, from 2 on; may be repeated
+    learner: memory: in this process; beam: on the workers; auto: in memory where it fits
+        (default: auto)
+    substring_counting: how a learner on Beam counts: packed tables of suffixes, or each
+        substring, which is slow and the reference (default: packed)
+    slack: tensorflow-text ends at a size that is below the target by no more than this share
+        (default: 0.05)
+    max_learned_word_length: longer words are not learned from, in characters, from 1 to 2^31 -
+        1 (default: 50)
+    max_characters: words with other characters than the N commonest are not learned from
+        (default: 1000)
+    max_words: only the N commonest words are learned from (default: 5000000)
+    iterations: how often words are segmented and counted, and pieces selected, from 1 to 2^31 -
+        1 (default: 4)
+    joiner: the prefix of pieces that do not start a word (default: ##)
+    selection: endings: what TensorFlow Text's code does, words and endings of words become
+        pieces; kept: what its documentation describes, stems too (default: endings)
+    special_token: an entry after the special tokens of the scheme; may be repeated; or an entry
+        before all others, as <pad>; may be repeated
+    special_tokens: special tokens in place of those of the scheme, as <pad>,<EOS>; words:
+        <unk>,<s>,</s>, wordpiece: [PAD],[UNK],[CLS],[SEP],[MASK]
+    merges: merges to learn, from 1 to 2^31 - 1; or --vocab-size
+    ties: of the pairs that occur most: the one of the smallest ids, as Hugging Face; the
+        largest as strings, as subword-nmt; that occurs first, as the textbook (default: the
+        preset's)
+    byte_level: words are bytes at first, or else characters (default: the preset's)
+    end_of_word: the suffix of the last character of each word (default: the preset's)
+    min_count: pairs that occur less often are not merged (default: 1; of subword-nmt 2); or
+        words that are counted less often have no id (default: none; then --vocab-size)
+    min_token_count: tokens that occur less often are left out before merges are learned, to
+        save memory (default: none is)
+    max_piece_length: pieces stay shorter than this many bytes or characters, from 1 to 2^31 -
+        1, but for those of two (default: any length)
+    limit_alphabet: only the N commonest characters stay in words (default: all; never of bytes)
+    total_symbols: of subword-nmt: --merges counts the characters within words and at their ends
+        too
+    workers: work items in flight in a process, from 1 to 1,024 (default: the cores that this
+        process may use, 1 on a cluster)
+    deadline: cancel a pipeline that takes longer, as 90s, 30min or 12h, up to 10,000h; not for
+        the local engine, which cannot cancel (default: none)
+    max_line_size: the longest line that is read, in bytes without its end, up to 1GiB; memory
+        for 16 times as much may be needed (default: 16MiB)
+    on_error: at a line that is not UTF-8, lacks a column or is too long: stop, or leave it out
+        and keep it in rejected/SPLIT.REASON.jsonl (default: stop)
+    keep_rejected: keep what --clean drops too, in rejected/SPLIT.FILTER.jsonl
+    item_size: bytes of text in a work item, as 8MiB, up to 1GiB; changes no output (default:
+        8MiB)
+    max_rejected: with --on-error=skip: end the job once it is sure that more lines are left
+        out, as 100, or 0.5% of those read (default: no limit)
+    work: where a learner on Beam keeps its rounds and the shuffle its runs, to resume from,
+        until the output is whole, and what is fetched is kept; on a filesystem that every
+        worker reaches (default: .tokbeam beside the output)
+    overwrite: make the result again, replacing what is there
+    fetch: fetch inputs that are http:// or https:// addresses, once, into the work folder; an
+        address may end in #sha256=HEX, which its content must have
+    """
+
+    source: Path | Sequence[Path]
+    target: Path | Sequence[Path]
+    tsv: Path | Sequence[Path]
+    jsonl: Path | Sequence[Path]
+    parquet: Path | Sequence[Path]
+    sgm_source: Path | Sequence[Path]
+    sgm_target: Path | Sequence[Path]
+    tmx: Path | Sequence[Path]
+    tmx_lines: Path | Sequence[Path]
+    labelled_text: Path | Sequence[Path]
+    line_labels: Path | Sequence[Path]
+    text: Path | Sequence[Path]
+    keep: str | Sequence[object] | None
+    label: str | Sequence[object] | None
+    labels: str | Sequence[object] | None
+    columns: str | Sequence[object] | None
+    header: bool | None
+    quoting: Literal['none', 'csv'] | None
+    keep_tabs: bool | None
+    fields: str | Sequence[object] | None
+    entities: Literal['keep', 'decode'] | None
+    languages: str | Sequence[object] | None
+    markup: Literal['drop', 'text'] | None
+    clean: str | Sequence[object] | None
+    counts: Path | Sequence[Path]
+    side: Literal['inputs', 'targets', 'both'] | None
+    output: Path
+    vocab_sample: str | None
+    scheme: Literal['subword', 'wordpiece', 'bpe', 'word', 'byte']
+    normalizer: Literal['bert', 'bert-original']
+    lower_case: bool
+    strip_accents: Literal['auto', 'yes', 'no']
+    split_cjk: bool
+    preset: Literal['gpt2', 'cl100k', 'subword-nmt', 'textbook']
+    pre_tokenizer: Literal['gpt2', 'cl100k', 'space', 'whitespace', 'bert', 't2t'] | None
+    unicode_form: Literal['NFC', 'NFKC'] | None
+    split: Literal['space', 'unicode']
+    vocab_size: int | None
+    search: Literal['t2t', 'closest', 'tensorflow-text', 'at-most']
+    min_count_range: str | Sequence[object] | None
+    max_subtoken_length: int | None
+    reserved_token: str | Sequence[str]
+    learner: Literal['auto', 'memory', 'beam']
+    substring_counting: Literal['packed', 'plain']
+    slack: float | str
+    max_learned_word_length: int
+    max_characters: int
+    max_words: int | None
+    iterations: int
+    joiner: str
+    selection: Literal['endings', 'kept']
+    special_token: str | Sequence[str]
+    special_tokens: str | Sequence[object] | None
+    merges: int | None
+    ties: Literal['smallest-ids', 'largest-pair', 'first'] | None
+    byte_level: bool | None
+    end_of_word: str | None
+    min_count: int | None
+    min_token_count: int | None
+    max_piece_length: int | None
+    limit_alphabet: int | None
+    total_symbols: bool
+    workers: int | None
+    deadline: str | None
+    max_line_size: int | str
+    on_error: Literal['stop', 'skip']
+    keep_rejected: bool
+    item_size: int | str
+    max_rejected: int | str | None
+    work: Path | None
+    overwrite: bool
+    fetch: bool
+
+
+class EncodeKeywords(TypedDict, total=False):
+    """The options of `tokbeam encode`.
+
+    source: source side of bitext, a sentence a line
+    target: target side, the same number of files and of lines
+    tsv: pairs in tab-separated columns
+    jsonl: JSON lines, an object on each line
+    parquet: Parquet files, a row each
+    sgm_source: source side of SGM, a <seg> a line
+    sgm_target: target side, the same number of files and of lines
+    tmx: TMX files, a row for each translation unit
+    tmx_lines: TMX with each <seg> on a line of its own, in turns source and target
+    labelled_text: text to be classified, a line each
+    line_labels: its labels, the same number of files and of lines: whole numbers, or names with
+        --labels
+    text: text without a source side
+    keep: further fields, which become features of each example by their own names or by others:
+        bytes, or int64 or floats where :int or :float follows (default: none)
+    label: field with a whole number, or with any number where :float follows: it is the
+        targets, and the text the inputs (default: none)
+    labels: with --label or --line-labels: a file with a name on each line; labels are names
+        then, and the targets their places from 0 on (default: none)
+    columns: column of the text, or of source and target: 0-based, up to 65,535, or by name with
+        --header (default: 0,1)
+    header: the first line of each file names its columns, and is no row (default: no)
+    quoting: csv: a field in double quotes may hold tabs, line feeds, and quotes as two of them;
+        such a file is read by one worker (default: none)
+    keep_tabs: the last column asked for, by its place in the line, is the rest of the line:
+        tabs in it are text (default: no)
+    fields: field of the text, or of source and target, of each object or row; dots lead into
+        objects, \\. is a dot in a name (default: text)
+    entities: decode: &amp;, &lt;, &gt;, &quot;, &apos; and numbers as &#233; become characters;
+        keep: they stay, as in Tensor2Tensor (default: keep)
+    languages: of TMX: of source and target, or of a text; en takes en-US too (default: none; it
+        must be given)
+    markup: of TMX: drop codes of a native format in inline elements, or keep them as text
+        (default: drop)
+    clean: filters of the rows, which act in this order: length:MIN:MAX[:tokens],
+        ratio:R[:tokens], different, script:CODE:SHARE[:source|target], nfc, nfd, nfkc, nfkd,
+        paracrawl, clean_en_xx[:source|target], MODULE:FUNCTION (default: none, or those of the
+        job file)
+    dev_source: as of the training corpus
+    dev_target: as of the training corpus
+    dev_tsv: as of the training corpus
+    dev_jsonl: as of the training corpus
+    dev_parquet: as of the training corpus
+    dev_sgm_source: as of the training corpus
+    dev_sgm_target: as of the training corpus
+    dev_tmx: as of the training corpus
+    dev_tmx_lines: as of the training corpus
+    dev_labelled_text: as of the training corpus
+    dev_line_labels: as of the training corpus
+    dev_text: as of the training corpus
+    dev_keep: as of the training corpus
+    dev_label: as of the training corpus
+    dev_labels: as of the training corpus
+    dev_columns: as of the training corpus
+    dev_header: as of the training corpus
+    dev_quoting: as of the training corpus
+    dev_keep_tabs: as of the training corpus
+    dev_fields: as of the training corpus
+    dev_entities: as of the training corpus
+    dev_languages: as of the training corpus
+    dev_markup: as of the training corpus
+    dev_clean: as of the training corpus
+    test_source: as of the training corpus
+    test_target: as of the training corpus
+    test_tsv: as of the training corpus
+    test_jsonl: as of the training corpus
+    test_parquet: as of the training corpus
+    test_sgm_source: as of the training corpus
+    test_sgm_target: as of the training corpus
+    test_tmx: as of the training corpus
+    test_tmx_lines: as of the training corpus
+    test_labelled_text: as of the training corpus
+    test_line_labels: as of the training corpus
+    test_text: as of the training corpus
+    test_keep: as of the training corpus
+    test_label: as of the training corpus
+    test_labels: as of the training corpus
+    test_columns: as of the training corpus
+    test_header: as of the training corpus
+    test_quoting: as of the training corpus
+    test_keep_tabs: as of the training corpus
+    test_fields: as of the training corpus
+    test_entities: as of the training corpus
+    test_languages: as of the training corpus
+    test_markup: as of the training corpus
+    test_clean: as of the training corpus
+    vocab: vocabulary of all sides
+    source_vocab: vocabulary of the source side
+    target_vocab: vocabulary of the target side
+    scheme: how text becomes ids (default: the one recorded beside the vocabulary, else the one
+        that its file's form tells)
+    normalizer: bert: words as transformers' BertTokenizer finds them; bert-original: as the
+        code of the paper does (default: bert)
+    lower_case: letters become lower case (default: they do)
+    strip_accents: auto: accents are stripped where letters become lower case (default: auto)
+    split_cjk: ideographs are words of their own (default: they are)
+    preset: whose byte pair encoding: gpt2 and cl100k, of bytes, with that model's pattern;
+        subword-nmt; textbook, of 'Dive into Deep Learning' (default: gpt2)
+    pre_tokenizer: what cuts text into tokens: a model's pattern, U+0020, all white space, or
+        another scheme's rule (default: the preset's)
+    unicode_form: bring text into this normal form of Unicode first (default: it stays as it is)
+    split: space: words stand between U+0020 and line breaks; unicode: between what Python's
+        str.split cuts at (default: space)
+    template: what surrounds each row's ids ($A), as '[CLS] $A [SEP]' (default: the scheme's; of
+        lines, nothing)
+    max_word_length: words of more than N characters are unknown, from 1 to 2^31 - 1 (default:
+        100, and 200 with --normalizer bert-original)
+    allow_special_tokens: find [MASK] and other special tokens in text first, as BertTokenizer
+        does; without it they are ordinary text; or take special tokens such as <|endoftext|>
+        out of text first; without it they are text like other text
+    unknown: token: they get the id of the unknown token; stop: an error names the line and the
+        word (default: token)
+    name: name of the dataset, in its file names
+    shards: training shards, from 1 to 100,000 (default: 10)
+    dev_shards: dev shards, from 1 to 100,000 (default: 1)
+    test_shards: test shards, from 1 to 100,000 (default: 1)
+    source_prefix: put before each source text
+    target_prefix: put before each target text
+    seed: of the shuffle, from 0 to 2^64 - 1 (default: 0)
+    output_format: what shards are: TFRecords of tf.train.Example; aligned text, one file for
+        each side, pieces between blanks; or Parquet with columns list<int32> (default:
+        tfrecord)
+    output: folder for the result
+    workers: work items in flight in a process, from 1 to 1,024 (default: the cores that this
+        process may use, 1 on a cluster)
+    deadline: cancel a pipeline that takes longer, as 90s, 30min or 12h, up to 10,000h; not for
+        the local engine, which cannot cancel (default: none)
+    max_line_size: the longest line that is read, in bytes without its end, up to 1GiB; memory
+        for 16 times as much may be needed (default: 16MiB)
+    on_error: at a line that is not UTF-8, lacks a column or is too long: stop, or leave it out
+        and keep it in rejected/SPLIT.REASON.jsonl (default: stop)
+    keep_rejected: keep what --clean drops too, in rejected/SPLIT.FILTER.jsonl
+    item_size: bytes of text in a work item, as 8MiB, up to 1GiB; changes no output (default:
+        8MiB)
+    max_rejected: with --on-error=skip: end the job once it is sure that more lines are left
+        out, as 100, or 0.5% of those read (default: no limit)
+    work: where a learner on Beam keeps its rounds and the shuffle its runs, to resume from,
+        until the output is whole, and what is fetched is kept; on a filesystem that every
+        worker reaches (default: .tokbeam beside the output)
+    overwrite: make the result again, replacing what is there
+    fetch: fetch inputs that are http:// or https:// addresses, once, into the work folder; an
+        address may end in #sha256=HEX, which its content must have
+    shuffle: files: sorted runs on disk, merged; engine: Beam's GroupByKey; auto: files locally
+        and on Flink, else engine (default: auto)
+    buffer: memory of a worker for the runs that it sorts, up to 1TiB (default: 256MiB)
+    memory: memory of the whole job, locally no more than there is; buffers and threads are cut
+        down to it (default: what is free, on a cluster no limit)
+    """
+
+    source: Path | Sequence[Path]
+    target: Path | Sequence[Path]
+    tsv: Path | Sequence[Path]
+    jsonl: Path | Sequence[Path]
+    parquet: Path | Sequence[Path]
+    sgm_source: Path | Sequence[Path]
+    sgm_target: Path | Sequence[Path]
+    tmx: Path | Sequence[Path]
+    tmx_lines: Path | Sequence[Path]
+    labelled_text: Path | Sequence[Path]
+    line_labels: Path | Sequence[Path]
+    text: Path | Sequence[Path]
+    keep: str | Sequence[object] | None
+    label: str | Sequence[object] | None
+    labels: str | Sequence[object] | None
+    columns: str | Sequence[object] | None
+    header: bool | None
+    quoting: Literal['none', 'csv'] | None
+    keep_tabs: bool | None
+    fields: str | Sequence[object] | None
+    entities: Literal['keep', 'decode'] | None
+    languages: str | Sequence[object] | None
+    markup: Literal['drop', 'text'] | None
+    clean: str | Sequence[object] | None
+    dev_source: Path | Sequence[Path]
+    dev_target: Path | Sequence[Path]
+    dev_tsv: Path | Sequence[Path]
+    dev_jsonl: Path | Sequence[Path]
+    dev_parquet: Path | Sequence[Path]
+    dev_sgm_source: Path | Sequence[Path]
+    dev_sgm_target: Path | Sequence[Path]
+    dev_tmx: Path | Sequence[Path]
+    dev_tmx_lines: Path | Sequence[Path]
+    dev_labelled_text: Path | Sequence[Path]
+    dev_line_labels: Path | Sequence[Path]
+    dev_text: Path | Sequence[Path]
+    dev_keep: str | Sequence[object] | None
+    dev_label: str | Sequence[object] | None
+    dev_labels: str | Sequence[object] | None
+    dev_columns: str | Sequence[object] | None
+    dev_header: bool | None
+    dev_quoting: Literal['none', 'csv'] | None
+    dev_keep_tabs: bool | None
+    dev_fields: str | Sequence[object] | None
+    dev_entities: Literal['keep', 'decode'] | None
+    dev_languages: str | Sequence[object] | None
+    dev_markup: Literal['drop', 'text'] | None
+    dev_clean: str | Sequence[object] | None
+    test_source: Path | Sequence[Path]
+    test_target: Path | Sequence[Path]
+    test_tsv: Path | Sequence[Path]
+    test_jsonl: Path | Sequence[Path]
+    test_parquet: Path | Sequence[Path]
+    test_sgm_source: Path | Sequence[Path]
+    test_sgm_target: Path | Sequence[Path]
+    test_tmx: Path | Sequence[Path]
+    test_tmx_lines: Path | Sequence[Path]
+    test_labelled_text: Path | Sequence[Path]
+    test_line_labels: Path | Sequence[Path]
+    test_text: Path | Sequence[Path]
+    test_keep: str | Sequence[object] | None
+    test_label: str | Sequence[object] | None
+    test_labels: str | Sequence[object] | None
+    test_columns: str | Sequence[object] | None
+    test_header: bool | None
+    test_quoting: Literal['none', 'csv'] | None
+    test_keep_tabs: bool | None
+    test_fields: str | Sequence[object] | None
+    test_entities: Literal['keep', 'decode'] | None
+    test_languages: str | Sequence[object] | None
+    test_markup: Literal['drop', 'text'] | None
+    test_clean: str | Sequence[object] | None
+    vocab: Path | None
+    source_vocab: Path | None
+    target_vocab: Path | None
+    scheme: Literal['subword', 'wordpiece', 'bpe', 'word', 'byte'] | None
+    normalizer: Literal['bert', 'bert-original']
+    lower_case: bool
+    strip_accents: Literal['auto', 'yes', 'no']
+    split_cjk: bool
+    preset: Literal['gpt2', 'cl100k', 'subword-nmt', 'textbook']
+    pre_tokenizer: Literal['gpt2', 'cl100k', 'space', 'whitespace', 'bert', 't2t'] | None
+    unicode_form: Literal['NFC', 'NFKC'] | None
+    split: Literal['space', 'unicode']
+    template: str | None
+    max_word_length: int | None
+    allow_special_tokens: bool
+    unknown: Literal['token', 'stop']
+    name: str
+    shards: int
+    dev_shards: int
+    test_shards: int
+    source_prefix: str
+    target_prefix: str
+    seed: int
+    output_format: Literal['tfrecord', 'text', 'parquet']
+    output: Path
+    workers: int | None
+    deadline: str | None
+    max_line_size: int | str
+    on_error: Literal['stop', 'skip']
+    keep_rejected: bool
+    item_size: int | str
+    max_rejected: int | str | None
+    work: Path | None
+    overwrite: bool
+    fetch: bool
+    shuffle: Literal['auto', 'files', 'engine']
+    buffer: int | str
+    memory: int | str | None

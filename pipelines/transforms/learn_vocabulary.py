@@ -1,0 +1,102 @@
+"""Learns a vocabulary of what a pipeline counted, into a file."""
+
+import typing
+from collections.abc import Iterable, Mapping
+
+import apache_beam as beam
+
+from pipelines.files import filesystem
+from pipelines.transforms.count_tokens import TABLES
+from pipelines.transforms.read import Path, checked_output
+from tokcore.counts.tables import COUNT_PARTITIONS, concatenate_tables
+from tokcore.counts.token_table import TokenTable
+from tokcore.encoding.scheme import Scheme
+from tokcore.errors import InputError
+from tokcore.learn import learn_from_table, learning_of, vocabulary_files
+from tokcore.options import vocabulary_path
+from tokcore.schemes import DEFAULT_SCHEME
+
+if typing.TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from tokcore.keyword_types import LearnKeywords
+
+
+class LearnVocabulary(beam.PTransform):
+    """Learns a vocabulary of the counts of `CountTokens`, and writes its file.
+
+        counted = p | ReadCorpus(paths) | CountTokens('bpe')
+        counted | LearnVocabulary('bpe', vocab_size=8000, path='vocab/tokenizer.json')
+
+    Returns a PCollection with the file's path. One worker learns, in memory; `pipelines.vocab` runs
+    a learner on many workers. The file is the one that `tokbeam vocab` writes, and is replaced if it
+    exists. Codes, which hold no ids, get the file of their ids beside them.
+    """
+
+    def __init__(
+        self,
+        scheme: str | Scheme = DEFAULT_SCHEME,
+        *,
+        path: Path,
+        group: int = 0,
+        **options: 'Unpack[LearnKeywords]',
+    ):
+        """Takes a scheme and how its vocabulary is learned.
+
+        Args:
+            scheme: its name, or the scheme itself; the one that the tokens were counted for.
+            path: of the vocabulary's file.
+            group: which group of sides of `CountTokens` is learned from.
+            options: of the scheme and of its learner, as the command has them: `vocab_size`, ...
+
+        Raises:
+            InputError: an unknown scheme, or options that cannot have their values or do not go
+                together; when it is applied, tokens that were counted for another scheme.
+            TypeError: the scheme has no such option, or it has a value of another type.
+        """
+        super().__init__()
+        self.scheme, self.learning = learning_of(scheme, options, 'LearnVocabulary')
+        if getattr(self.learning, 'learner', None) == 'beam':
+            raise InputError(
+                'LearnVocabulary learns in one worker, and learner is beam, which runs pipelines of '
+                'its own; call pipelines.vocab for that, or leave it out'
+            )
+        self.path, self.group = checked_output(path, vocabulary_path, 'LearnVocabulary'), group
+
+    def expand(self, counted):  # Beam warns of a hint that has a dictionary
+        tables = counted[TABLES] if isinstance(counted, Mapping) else counted
+        self._check(tables)
+        paths = (
+            tables.pipeline
+            | 'Path' >> beam.Create([self.path], reshuffle=False)
+            | 'Learn' >> beam.Map(_learn, self, beam.pvalue.AsIter(tables))  # path
+        )
+        paths.vocabulary = (self.path, self.scheme)  # for `EncodeBlocks`
+        return paths
+
+    def _check(self, tables: beam.PCollection) -> None:
+        scheme = getattr(tables, 'scheme', None)
+        if scheme is not None and scheme.rules != self.scheme.rules:
+            raise InputError(
+                f'the tokens are counted by {scheme.rules}, and LearnVocabulary has '
+                f'{self.scheme.rules}; give both transforms the same scheme and its options'
+            )
+        groups = getattr(tables, 'groups', None)
+        if groups is not None and not 0 <= self.group < len(groups):
+            raise InputError(
+                f'group {self.group} of CountTokens is none of its {len(groups)} groups'
+            )
+
+
+def _learn(path: str, transform: LearnVocabulary, tables: Iterable[tuple[int, TokenTable]]) -> str:
+    first = transform.group * COUNT_PARTITIONS
+    parts = {key: table for key, table in tables if first <= key < first + COUNT_PARTITIONS}
+    # As the command has them: in the order of partitions, and each sorted.
+    ordered = [parts[key].sorted() for key in sorted(parts)]
+    table = concatenate_tables(ordered) if ordered else TokenTable.from_items(())
+    learned = learn_from_table(transform.scheme, transform.learning, table)
+    folder, name = filesystem.split_path(path)
+    files = vocabulary_files(learned.vocabulary, transform.scheme, table, name)
+    for file, data in files.items():
+        filesystem.write_bytes(filesystem.join(folder, file), data)
+    return path

@@ -1,0 +1,94 @@
+"""The commands as calls: the same files, checks and resume as on the command line."""
+
+import logging
+
+import pytest
+from jobs import succeed
+
+import pipelines
+from tokcore.errors import InputError
+
+
+def test_build_makes_what_the_command_makes(small, tmp_path):
+    options = {'name': 'small', 'shards': 2, 'vocab_size': 900, 'max_subtoken_length': 30}
+    mine = pipelines.build(tsv=small.tsv, output=tmp_path / 'mine', workers=1, **options)
+    succeed('build', '--tsv', small.tsv, '--name', 'small', '--shards', 2, '--vocab-size', 900,
+            '--max-subtoken-length', 30, '--output', tmp_path / 'theirs')  # fmt: skip
+    assert mine.path == str(tmp_path / 'mine')
+    for path in [*mine.vocabularies.values(), *mine.files, f'{mine.path}/tokbeam.json']:
+        name = path.removeprefix(mine.path + '/')
+        assert (tmp_path / 'mine' / name).read_bytes() == (tmp_path / 'theirs' / name).read_bytes()
+    assert sorted(mine.vocabularies) == ['inputs', 'targets'] and len(mine.files) == 2
+
+
+def test_a_result_that_exists_is_returned_and_another_is_refused(small, tmp_path, caplog):
+    caplog.set_level(logging.INFO)
+    options = {'source': [small.source], 'target': [small.target], 'name': 'x', 'scheme': 'byte'}
+    made = pipelines.build(output=tmp_path / 'out', **options)
+    caplog.clear()
+    assert pipelines.build(output=tmp_path / 'out', **options) == made
+    assert 'already done' in caplog.text
+    with pytest.raises(InputError, match='--seed'):
+        pipelines.build(output=tmp_path / 'out', seed=3, **options)
+
+
+def test_a_job_can_be_made_first_and_a_job_file_can_be_named(small, tmp_path):
+    job = pipelines.build_job(tsv=small.tsv, output=tmp_path / 'out', name='x', scheme='byte')
+    made = pipelines.build(job)
+    assert made == pipelines.build(job)
+    with pytest.raises(TypeError, match='leave them out'):
+        pipelines.build(job, seed=3)
+    job_file = tmp_path / 'job.toml'
+    job_file.write_text(
+        f'[[train]]\nformat = "tsv"\npaths = ["{small.tsv}"]\n[output]\nname = "x"\n'
+        f'output = "{tmp_path / "of-file"}"\n[vocabulary]\nscheme = "byte"\n'
+    )
+    of_file = pipelines.build(job_file, seed=7)
+    assert of_file.manifest.options['seed'] == 7 and of_file.manifest.options['scheme'] == 'byte'
+
+
+def test_count_vocab_and_encode_follow_one_another(small, tmp_path):
+    counted = pipelines.count(
+        tsv=str(small.tsv), output=tmp_path / 'counts', scheme=['subword', 'word'], side='both'
+    )
+    assert sorted(counted.manifests) == [f'{counted.path}/{name}' for name in ('subword', 'word')]
+    vocabularies = {
+        learner: pipelines.vocab(
+            counts=tmp_path / 'counts' / 'subword', vocab_size=900, learner=learner,
+            output=tmp_path / learner,
+        ).path
+        for learner in ('memory', 'beam')
+    }  # fmt: skip
+    assert (tmp_path / 'memory').read_bytes() == (tmp_path / 'beam').read_bytes()
+    encoded = pipelines.encode(
+        tsv=small.tsv, vocab=vocabularies['beam'], name='x', shards=1, output=tmp_path / 'shards'
+    )
+    assert encoded.files == [str(tmp_path / 'shards' / 'x-train-00000-of-00001')]
+
+
+@pytest.mark.parametrize(
+    ('options', 'error', 'reason'),
+    [
+        ({}, InputError, 'required: --name, --output'),
+        ({'vocab_sise': 3}, TypeError, "did you mean 'vocab_size'"),
+        ({'quiet': True}, TypeError, 'no option'),
+        ({'vocab_size': '32k'}, InputError, 'not a whole number'),
+        ({'vocab_size': True}, TypeError, 'a word or a number'),
+        ({'scheme': 'wordpeice'}, InputError, "did you mean 'wordpiece'"),
+        ({'lower_case': False}, InputError, '--lower-case goes with --scheme=wordpiece'),
+        ({'scheme': 'wordpiece', 'min_count_range': (5, 1)}, InputError, 'not a range'),
+        ({'tsv': 'missing.tsv'}, InputError, 'missing.tsv does not exist'),
+        ({'on_error': 'ignore'}, InputError, 'there are stop, skip'),
+        ({'overwrite': 1}, TypeError, 'True or False'),
+        ({'beam_options': ['--runer=x']}, InputError, 'belongs to no option'),
+        ({'beam_options': '--runner=x'}, TypeError, 'in a list'),
+        ({'job': 3}, TypeError, 'no job'),
+    ],
+)  # fmt: skip
+def test_mistakes_are_told_before_any_work(tmp_path, monkeypatch, options, error, reason):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / 'a.tsv').write_text('a\tb\n')
+    whole = {'tsv': 'a.tsv', 'name': 'x', 'output': 'out', 'vocab_size': 300}
+    with pytest.raises(error, match=reason):
+        pipelines.build(**({**whole, **options} if options else {}))
+    assert not (tmp_path / 'out').exists()

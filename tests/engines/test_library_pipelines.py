@@ -1,0 +1,218 @@
+"""The transforms in a user's own pipeline: each scheme, each format, and what is refused at once."""
+
+import json
+
+import apache_beam as beam
+import pyarrow as pa
+import pyarrow.parquet as parquet
+import pytest
+from apache_beam.testing.util import assert_that, equal_to
+from jobs import succeed
+
+from pipelines import CountTokens, EncodeBlocks, LearnVocabulary, ReadCorpus, WriteShards
+from tokcore import find_scheme
+from tokcore.errors import InputError
+
+PAIRS = [('the cat sat', 'die Katze sitzt'), ('a cat', 'eine Katze'), ('the mat', 'die Matte')] * 9
+
+SCHEMES = {
+    'subword': {'vocab_size': 60},
+    'wordpiece': {'vocab_size': 60, 'min_count_range': (1, 1000)},
+    'bpe': {'vocab_size': 270, 'pre_tokenizer': 'cl100k'},
+    'bpe of subword-nmt': {'preset': 'subword-nmt', 'merges': 12},
+    'word': {'vocab_size': 20, 'special_token': ['<pad>']},
+}
+
+COMMAND_OPTIONS = {
+    'subword': ['--vocab-size', 60],
+    'wordpiece': ['--vocab-size', 60, '--min-count-range', '1:1000'],
+    'bpe': ['--vocab-size', 270, '--pre-tokenizer', 'cl100k'],
+    'bpe of subword-nmt': ['--preset', 'subword-nmt', '--merges', 12],
+    'word': ['--vocab-size', 20, '--special-token', '<pad>'],
+}
+
+
+def pipeline():
+    return beam.Pipeline(runner='FnApiRunner')
+
+
+@pytest.fixture(scope='module')
+def corpus(tmp_path_factory):
+    """The same pairs in every format."""
+    folder = tmp_path_factory.mktemp('corpus')
+    lines = {'en': [pair[0] for pair in PAIRS], 'de': [pair[1] for pair in PAIRS]}
+    for language, texts in lines.items():
+        (folder / f'a.{language}').write_text(''.join(f'{text}\n' for text in texts))
+        segments = ''.join(f'<seg id="{n}">{text}</seg>\n' for n, text in enumerate(texts, 1))
+        (folder / f'a.{language}.sgm').write_text(segments)
+    (folder / 'a.labels').write_text('0\n' * len(PAIRS))
+    (folder / 'a.tsv').write_text(''.join(f'{en}\t{de}\n' for en, de in PAIRS))
+    objects = (json.dumps({'en': en, 'de': de}) for en, de in PAIRS)
+    (folder / 'a.jsonl').write_text(''.join(f'{line}\n' for line in objects))
+    parquet.write_table(pa.table(lines), folder / 'a.parquet')
+    units = ''.join(
+        f'<tu><tuv xml:lang="en"><seg>{en}</seg></tuv>\n<tuv xml:lang="de"><seg>{de}</seg></tuv></tu>\n'
+        for en, de in PAIRS
+    )
+    (folder / 'a.tmx').write_text(f'<tmx version="1.4"><body>\n{units}</body></tmx>\n')
+    segments = ''.join(f' <seg>{text}</seg>\n' for pair in PAIRS for text in pair)
+    (folder / 'lines.tmx').write_text(segments)
+    return folder
+
+
+FORMATS = {
+    'text': ('a.en', (), {}),
+    'bitext': ('a.en', 'a.de', {}),
+    'tsv': ('a.tsv', (), {'columns': (0, 1)}),
+    'jsonl': ('a.jsonl', (), {'fields': ['en', 'de']}),
+    'parquet': ('a.parquet', (), {'fields': 'en,de'}),
+    'sgm': ('a.en.sgm', 'a.de.sgm', {}),
+    'tmx': ('a.tmx', (), {'languages': ('en', 'de')}),
+    'tmx-lines': ('lines.tmx', (), {}),
+    'labelled': ('a.en', 'a.labels', {}),
+}
+
+
+@pytest.mark.parametrize('format', FORMATS)
+def test_every_format_is_read_with_its_options(corpus, format):
+    paths, targets, options = FORMATS[format]
+    read = ReadCorpus(corpus / paths, corpus / targets if targets else (), format=format, **options)
+    words = [word for pair in PAIRS for text in pair[: 1 if format in ('text', 'labelled') else 2]
+             for word in text.split()]  # fmt: skip
+    with pipeline() as running:
+        counted = running | read | CountTokens('word')
+        tokens = counted['tables'] | beam.FlatMap(lambda key_table: key_table[1].items())
+        assert_that(tokens, equal_to([(word, words.count(word)) for word in set(words)]))
+
+
+@pytest.mark.parametrize('name', SCHEMES)
+def test_every_scheme_learns_the_bytes_of_the_command(corpus, tmp_path, name):
+    scheme = name.split()[0]
+    options = SCHEMES[name]
+    tokens = {key: options[key] for key in options if key in ('pre_tokenizer', 'preset')}
+    path = tmp_path / 'mine.codes'
+    with pipeline() as running:
+        learned = (
+            running
+            | ReadCorpus(corpus / 'a.tsv', columns='0,1')
+            | CountTokens(scheme, **tokens)
+            | LearnVocabulary(scheme, path=path, **options)
+        )
+        assert_that(learned, equal_to([str(path)]))
+    succeed('vocab', '--scheme', scheme, '--tsv', corpus / 'a.tsv', '--output',
+            tmp_path / 'theirs.codes', *COMMAND_OPTIONS[name])  # fmt: skip
+    assert path.read_bytes() == (tmp_path / 'theirs.codes').read_bytes()
+    assert (tmp_path / 'mine.vocab').exists() == (name == 'bpe of subword-nmt')
+
+
+@pytest.mark.parametrize('scheme', ['subword', 'bpe', 'byte'])
+def test_one_pipeline_learns_and_encodes_the_bytes_of_the_command(corpus, tmp_path, scheme):
+    options = {} if scheme == 'byte' else {'vocab_size': 290}
+    with pipeline() as running:
+        vocabulary = None
+        if scheme != 'byte':
+            counted = running | ReadCorpus(corpus / 'a.en', corpus / 'a.de') | CountTokens(scheme)
+            vocabulary = counted | LearnVocabulary(scheme, path=tmp_path / 'vocabulary', **options)
+        (
+            running
+            | 'Again' >> ReadCorpus(corpus / 'a.en', corpus / 'a.de')
+            | EncodeBlocks(vocabulary, scheme, shards=2, seed=3)
+            | WriteShards('cats', tmp_path / 'mine')
+        )
+    succeed('build', '--source', corpus / 'a.en', '--target', corpus / 'a.de', '--name', 'cats',
+            '--scheme', scheme, '--shards', 2, '--seed', 3, '--output', tmp_path / 'theirs',
+            *(['--shared-vocab', '--vocab-size', 290] if options else []))  # fmt: skip
+    shards = sorted((tmp_path / 'mine').iterdir())
+    assert len(shards) == 2
+    for shard in shards:
+        assert shard.read_bytes() == (tmp_path / 'theirs' / shard.name).read_bytes()
+
+
+def test_a_vocabulary_that_exists_encodes_each_side(corpus, tmp_path):
+    for language in ('en', 'de'):
+        succeed('vocab', '--text', corpus / f'a.{language}', '--vocab-size', 60, '--output',
+                tmp_path / language)  # fmt: skip
+    with pipeline() as running:
+        by_side = {'inputs': tmp_path / 'en', 'targets': tmp_path / 'de'}
+        (
+            running
+            | ReadCorpus(corpus / 'a.tsv', format='tsv')
+            | EncodeBlocks(by_side, shards=1)
+            | WriteShards('cats', tmp_path / 'mine')
+        )
+    succeed('encode', '--tsv', corpus / 'a.tsv', '--name', 'cats', '--shards', 1, '--output',
+            tmp_path / 'theirs', '--source-vocab', tmp_path / 'en', '--target-vocab',
+            tmp_path / 'de')  # fmt: skip
+    name = 'cats-train-00000-of-00001'
+    assert (tmp_path / 'mine' / name).read_bytes() == (tmp_path / 'theirs' / name).read_bytes()
+
+
+def test_filters_leave_rows_out(corpus):
+    read = ReadCorpus(corpus / 'a.en', clean='length:3:100:tokens')
+    with pipeline() as running:
+        counted = running | read | CountTokens('word')
+        tokens = counted['tables'] | beam.FlatMap(lambda key_table: key_table[1].items())
+        assert_that(tokens, equal_to([('the', 9), ('cat', 9), ('sat', 9)]))
+
+
+@pytest.mark.parametrize(
+    ('make', 'error', 'reason'),
+    [
+        (lambda: ReadCorpus('missing'), InputError, 'missing does not exist'),
+        (lambda: ReadCorpus('a.en', format='jsnl'), InputError, "did you mean 'jsonl'"),
+        (lambda: ReadCorpus('a.en', field='x', format='jsonl'), TypeError, "did you mean 'fields'"),
+        (lambda: ReadCorpus('a.tsv', columns='0,0'), InputError, 'names one column twice'),
+        (lambda: ReadCorpus('a.tsv', format='tsv', header='yes'), TypeError, 'True or False'),
+        (lambda: ReadCorpus('a.en', format='bitext'), InputError, 'give targets'),
+        (lambda: ReadCorpus('a.en', 'a.de', format='text'), InputError, 'give paths only'),
+        (lambda: ReadCorpus('a.en', clean='lenght:1:2'), InputError, 'length'),
+        (lambda: CountTokens('wordpeice'), InputError, "did you mean 'wordpiece'"),
+        (lambda: CountTokens('byte'), InputError, 'learns nothing'),
+        (lambda: CountTokens(3), TypeError, 'name or a Scheme'),
+        (lambda: CountTokens('bpe', pretokenizer='gpt2'), TypeError, "did you mean 'pre_tokenizer'"),
+        (lambda: CountTokens('bpe', pre_tokenizer='gpt-2'), InputError, "did you mean 'gpt2'"),
+        (lambda: CountTokens('wordpiece', lower_case='no'), TypeError, 'True or False'),
+        (lambda: CountTokens('subword', lower_case=True), TypeError, 'no options at all'),
+        (lambda: LearnVocabulary('bpe', path='x'), InputError, 'vocab-size is missing'),
+        (lambda: LearnVocabulary('wordpiece', path='x'), TypeError, 'no vocab_size'),
+        (lambda: LearnVocabulary('bpe', path='x', vocab_size=0), InputError, 'whole number'),
+        (lambda: LearnVocabulary('word', path='x', vocab_size=[3]), TypeError, 'single word'),
+        (lambda: LearnVocabulary(path='x', vocab_size=9, learner='beam'), InputError, 'pipelines.vocab'),
+        (lambda: LearnVocabulary(path='tokbeam.json', vocab_size=9), InputError, 'manifest'),
+        (lambda: EncodeBlocks('missing'), InputError, 'missing does not exist'),
+        (lambda: EncodeBlocks(), TypeError, 'vocabulary is missing'),
+        (lambda: EncodeBlocks('a.en', 'byte'), InputError, 'no vocabulary files'),
+        (lambda: EncodeBlocks('a.en'), InputError, 'a.en'),
+        (lambda: WriteShards('a/b', 'x'), InputError, 'file name'),
+    ],
+)  # fmt: skip
+def test_mistakes_are_told_when_a_transform_is_made(corpus, monkeypatch, make, error, reason):
+    monkeypatch.chdir(corpus)
+    with pytest.raises(error, match=reason):
+        make()
+
+
+def test_mistakes_of_a_pipeline_are_told_when_it_is_made(corpus, tmp_path):
+    counted = pipeline() | ReadCorpus(corpus / 'a.en') | CountTokens('bpe', pre_tokenizer='cl100k')
+    with pytest.raises(InputError, match='same scheme'):
+        counted | LearnVocabulary('bpe', vocab_size=300, path=tmp_path / 'x')
+    with pytest.raises(InputError, match='none of its 1 groups'):
+        scheme = find_scheme('bpe', pre_tokenizer='cl100k')
+        counted | 'Other' >> LearnVocabulary(scheme, vocab_size=300, path=tmp_path / 'x', group=1)
+    blocks = (pipeline() | ReadCorpus(corpus / 'a.en'), pipeline() | ReadCorpus(corpus / 'a.de'))
+    with pytest.raises(TypeError, match='give splits='):
+        blocks[0] | beam.Filter(bool) | CountTokens()
+    with pytest.raises(TypeError, match='give layout='):
+        pipeline() | beam.Create([]) | WriteShards('x', tmp_path)
+    with pytest.raises(InputError, match='give one for each'):
+        read = ReadCorpus(corpus / 'a.en', corpus / 'a.de')
+        encoding = EncodeBlocks(features=None, vocabulary=None, scheme='byte')
+        encoding._paths = {'inputs': ''}
+        pipeline() | read | encoding
+
+
+def test_an_empty_corpus_is_an_error_of_the_learner(tmp_path):
+    (tmp_path / 'a').write_text('\n\n')
+    with pytest.raises(Exception, match='nothing to learn from'), pipeline() as running:  # noqa: B017
+        counted = running | ReadCorpus(tmp_path / 'a') | CountTokens()
+        counted | LearnVocabulary(vocab_size=300, path=tmp_path / 'x')

@@ -1,0 +1,180 @@
+"""The keyword arguments of schemes and formats, for type checkers and `help`.
+
+Written by `python -m tests.keyword_types` from the declarations of the options; do not edit it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal, TypedDict
+
+
+class SchemeKeywords(TypedDict, total=False):
+    """The options of schemes that change the tokens of text.
+
+    normalizer: bert: words as transformers' BertTokenizer finds them; bert-original: as the
+        code of the paper does (default: bert)
+    lower_case: letters become lower case (default: they do)
+    strip_accents: auto: accents are stripped where letters become lower case (default: auto)
+    split_cjk: ideographs are words of their own (default: they are)
+    preset: whose byte pair encoding: gpt2 and cl100k, of bytes, with that model's pattern;
+        subword-nmt; textbook, of 'Dive into Deep Learning' (default: gpt2)
+    pre_tokenizer: what cuts text into tokens: a model's pattern, U+0020, all white space, or
+        another scheme's rule (default: the preset's)
+    unicode_form: bring text into this normal form of Unicode first (default: it stays as it is)
+    split: space: words stand between U+0020 and line breaks; unicode: between what Python's
+        str.split cuts at (default: space)
+    """
+
+    normalizer: Literal['bert', 'bert-original']
+    lower_case: bool
+    strip_accents: Literal['auto', 'yes', 'no']
+    split_cjk: bool
+    preset: Literal['gpt2', 'cl100k', 'subword-nmt', 'textbook']
+    pre_tokenizer: Literal['gpt2', 'cl100k', 'space', 'whitespace', 'bert', 't2t'] | None
+    unicode_form: Literal['NFC', 'NFKC'] | None
+    split: Literal['space', 'unicode']
+
+
+class LearningKeywords(TypedDict, total=False):
+    """The options of how a vocabulary is learned.
+
+    vocab_size: entries to aim for, from 1 to 2^31 - 1; or entries to end at, from 1 to 2^31 -
+        1; or --merges; or entries at most, from 1 to 2^31 - 1; or --min-count
+    search: t2t: Tensor2Tensor's path over min-counts; closest: the size nearest to the target
+        (default: t2t); or tensorflow-text: that tool's path over min-counts, whose last
+        vocabulary is taken; closest: the size nearest to the target; at-most: the largest size
+        that is not above it (default: tensorflow-text)
+    min_count_range: min-counts to search between, from 1 to 2^63 - 1 (default: 1:1000, and
+        beyond where that is too low; giving 1:1000 forbids going beyond); or min-counts to
+        search between (default: 10:10000000)
+    max_subtoken_length: subtokens stay shorter than this many characters, from 1 to 2^31 - 1
+        (default: 200)
+    reserved_token: give X an id of its own, from 2 on; may be repeated
+    learner: memory: in this process; beam: on the workers; auto: in memory where it fits
+        (default: auto)
+    substring_counting: how a learner on Beam counts: packed tables of suffixes, or each
+        substring, which is slow and the reference (default: packed)
+    slack: tensorflow-text ends at a size that is below the target by no more than this share
+        (default: 0.05)
+    max_learned_word_length: longer words are not learned from, in characters, from 1 to 2^31 -
+        1 (default: 50)
+    max_characters: words with other characters than the N commonest are not learned from
+        (default: 1000)
+    max_words: only the N commonest words are learned from (default: 5000000)
+    iterations: how often words are segmented and counted, and pieces selected, from 1 to 2^31 -
+        1 (default: 4)
+    joiner: the prefix of pieces that do not start a word (default: ##)
+    selection: endings: what TensorFlow Text's code does, words and endings of words become
+        pieces; kept: what its documentation describes, stems too (default: endings)
+    special_token: an entry after the special tokens of the scheme; may be repeated; or an entry
+        before all others, as <pad>; may be repeated
+    special_tokens: special tokens in place of those of the scheme, as <pad>,<EOS>; words:
+        <unk>,<s>,</s>, wordpiece: [PAD],[UNK],[CLS],[SEP],[MASK]
+    merges: merges to learn, from 1 to 2^31 - 1; or --vocab-size
+    ties: of the pairs that occur most: the one of the smallest ids, as Hugging Face; the
+        largest as strings, as subword-nmt; that occurs first, as the textbook (default: the
+        preset's)
+    byte_level: words are bytes at first, or else characters (default: the preset's)
+    end_of_word: the suffix of the last character of each word (default: the preset's)
+    min_count: pairs that occur less often are not merged (default: 1; of subword-nmt 2); or
+        words that are counted less often have no id (default: none; then --vocab-size)
+    min_token_count: tokens that occur less often are left out before merges are learned, to
+        save memory (default: none is)
+    max_piece_length: pieces stay shorter than this many bytes or characters, from 1 to 2^31 -
+        1, but for those of two (default: any length)
+    limit_alphabet: only the N commonest characters stay in words (default: all; never of bytes)
+    total_symbols: of subword-nmt: --merges counts the characters within words and at their ends
+        too
+    """
+
+    vocab_size: int | None
+    search: Literal['t2t', 'closest', 'tensorflow-text', 'at-most']
+    min_count_range: str | Sequence[object] | None
+    max_subtoken_length: int | None
+    reserved_token: str | Sequence[str]
+    learner: Literal['auto', 'memory', 'beam']
+    substring_counting: Literal['packed', 'plain']
+    slack: float | str
+    max_learned_word_length: int
+    max_characters: int
+    max_words: int | None
+    iterations: int
+    joiner: str
+    selection: Literal['endings', 'kept']
+    special_token: str | Sequence[str]
+    special_tokens: str | Sequence[object] | None
+    merges: int | None
+    ties: Literal['smallest-ids', 'largest-pair', 'first'] | None
+    byte_level: bool | None
+    end_of_word: str | None
+    min_count: int | None
+    min_token_count: int | None
+    max_piece_length: int | None
+    limit_alphabet: int | None
+    total_symbols: bool
+
+
+class EncodingKeywords(TypedDict, total=False):
+    """The options of how a vocabulary encodes.
+
+    template: what surrounds each row's ids ($A), as '[CLS] $A [SEP]' (default: the scheme's; of
+        lines, nothing)
+    max_word_length: words of more than N characters are unknown, from 1 to 2^31 - 1 (default:
+        100, and 200 with --normalizer bert-original)
+    allow_special_tokens: find [MASK] and other special tokens in text first, as BertTokenizer
+        does; without it they are ordinary text; or take special tokens such as <|endoftext|>
+        out of text first; without it they are text like other text
+    unknown: token: they get the id of the unknown token; stop: an error names the line and the
+        word (default: token)
+    """
+
+    template: str | None
+    max_word_length: int | None
+    allow_special_tokens: bool
+    unknown: Literal['token', 'stop']
+
+
+class FormatKeywords(TypedDict, total=False):
+    """The options of the formats of corpora.
+
+    keep: further fields, which become features of each example by their own names or by others:
+        bytes, or int64 or floats where :int or :float follows
+    label: field with a whole number, or with any number where :float follows: it is the
+        targets, and the text the inputs
+    labels: with --label or --line-labels: a file with a name on each line; labels are names
+        then, and the targets their places from 0 on
+    columns: column of the text, or of source and target: 0-based, up to 65,535, or by name with
+        --header
+    header: the first line of each file names its columns, and is no row
+    quoting: csv: a field in double quotes may hold tabs, line feeds, and quotes as two of them;
+        such a file is read by one worker
+    keep_tabs: the last column asked for, by its place in the line, is the rest of the line:
+        tabs in it are text
+    fields: field of the text, or of source and target, of each object or row; dots lead into
+        objects, \\. is a dot in a name
+    entities: decode: &amp;, &lt;, &gt;, &quot;, &apos; and numbers as &#233; become characters;
+        keep: they stay, as in Tensor2Tensor
+    languages: of TMX: of source and target, or of a text; en takes en-US too
+    markup: of TMX: drop codes of a native format in inline elements, or keep them as text
+    """
+
+    keep: str | Sequence[object]
+    label: str | None
+    labels: str | Sequence[object] | None
+    columns: str | Sequence[object]
+    header: bool
+    quoting: Literal['none', 'csv']
+    keep_tabs: bool
+    fields: str | Sequence[object]
+    entities: Literal['keep', 'decode']
+    languages: str | Sequence[object]
+    markup: Literal['drop', 'text']
+
+
+class LearnKeywords(SchemeKeywords, LearningKeywords, total=False):
+    """Both: the options of a scheme and of its learner."""
+
+
+class EncodeKeywords(SchemeKeywords, EncodingKeywords, total=False):
+    """Both: the options of a scheme and of its encoder."""

@@ -1,0 +1,174 @@
+"""Learning a vocabulary from Python: options as keywords, counts of texts and files, the files made."""
+
+from __future__ import annotations
+
+import logging
+import os
+import typing
+from collections.abc import Iterable, Iterator, Mapping
+
+import numpy as np
+
+from tokcore.corpus.corpus import ITEM_BYTES, CorpusFile, Split
+from tokcore.corpus.formats import index_range, index_ranges, plan_items, read_blocks
+from tokcore.corpus.plain_text import PlainText
+from tokcore.corpus.storage import compression_of
+from tokcore.counts.counting import TokenAccumulator
+from tokcore.counts.tables import (
+    COUNT_PARTITIONS,
+    BlockCounter,
+    UnstorableTokens,
+    concatenate_tables,
+    merge_tables,
+    partition_table,
+    refuse_unstorable,
+)
+from tokcore.counts.token_table import TokenTable
+from tokcore.encoding.scheme import Learned, LearningOptions, Scheme
+from tokcore.encoding.vocabulary import Vocabulary
+from tokcore.errors import InputError
+from tokcore.keywords import keyword_fields, split_keywords
+from tokcore.regular_files import open_regular
+from tokcore.schemes import find_scheme
+from tokcore.text.rows import Side
+
+_LOGGER = logging.getLogger(__name__)
+
+_BLOCK_BYTES = 1 << 20
+"""Bytes of texts that are counted together, so that a call costs little for each text."""
+
+
+def learning_of(
+    scheme: str | Scheme, options: Mapping[str, object], call: str
+) -> tuple[Scheme, LearningOptions]:
+    """Returns a scheme and the options of its learner from the keyword arguments of a call.
+
+    Raises:
+        InputError: the scheme learns nothing, or options cannot have their values or do not go
+            together.
+        TypeError: neither has such an option, or it has a value of another type.
+    """
+    found = find_scheme(scheme)
+    kind = found.options
+    if kind is None:
+        raise InputError(f'the scheme {found.name} learns nothing; leave {call} out')
+    name = f'{call} with the scheme {found.name}'
+    of_scheme, of_learner = split_keywords([type(found), kind], options, name)
+    found = find_scheme(found, **typing.cast(typing.Any, of_scheme))
+    fields = keyword_fields(kind, of_learner, name)
+    try:
+        learning = kind(**fields)
+    except TypeError:
+        raise TypeError(f'{name} has no vocab_size; give it') from None
+    found.check(learning)
+    return found, learning
+
+
+def learn_from_table(scheme: Scheme, learning: LearningOptions, table: TokenTable) -> Learned:
+    """Learns a vocabulary of counted tokens, in memory; warns if it has not the wanted size.
+
+    Raises:
+        InputError: there are no tokens, one cannot be stored in the vocabulary's file, or there is
+            no vocabulary of this size.
+    """
+    if len(table) == 0:
+        raise InputError('no token was counted, so there is nothing to learn from; check the texts')
+    refuse_unstorable('the table of counts', table.data, table.offsets, scheme.unstorable)
+    learned = scheme.learn(table, learning, lambda *_: None)
+    size = learned.vocabulary.vocab_size
+    if not learning.is_met(size):
+        near = ' and '.join(f'{size} at min-count {count}' for count, size in learned.reachable)
+        _LOGGER.warning(
+            'the vocabulary has %d entries, and vocab_size is %s%s',
+            size,
+            learning.vocab_size,
+            f'; reachable around it are {near}' if near else '',
+        )
+    return learned
+
+
+def vocabulary_files(
+    vocabulary: Vocabulary, scheme: Scheme, table: TokenTable, name: str
+) -> dict[str, bytes]:
+    """Returns the files of a vocabulary by their names: its own, and that of ids if it holds none.
+
+    Args:
+        vocabulary: learned by the scheme.
+        scheme: of the vocabulary.
+        table: the tokens that it was learned from, whose pieces get ids.
+        name: of its own file.
+    """
+    files = {name: vocabulary.dump()}
+    if (entries := scheme.entries_name(name)) is not None:
+        files[entries] = scheme.entries(vocabulary, table)
+    return files
+
+
+def count_tokens(
+    scheme: Scheme, texts: Iterable[str] = (), paths: Iterable[str | os.PathLike] = ()
+) -> TokenTable:
+    """Returns the tokens of texts, and of the lines of text files, as `tokbeam count` has them.
+
+    Raises:
+        InputError: a text or file is not UTF-8 or cannot be read.
+    """
+    words = TokenAccumulator()
+    for block in _blocks(texts):
+        rows = scheme.normalizer.apply(block).side
+        words.add_rows(rows.text, rows.starts, rows.ends, scheme.pre_tokenizer)
+    in_files = _count_files([os.fspath(path) for path in paths], scheme)
+    table = merge_tables([TokenTable(*words.finish()), in_files])
+    parts = [part.sorted() for _, part in partition_table(table, COUNT_PARTITIONS)]
+    return concatenate_tables(parts) if parts else table
+
+
+def _blocks(texts: Iterable[str]) -> Iterator[Side]:
+    """Yields texts as rows, several together with a byte between them."""
+    if isinstance(texts, str):
+        raise TypeError('texts are several strings; put a single one in a list')
+    rows: list[bytes] = []
+    size = 0
+    for number, text in enumerate(texts):
+        if not isinstance(text, str):
+            raise TypeError(f'text {number} is of type {type(text).__name__}; give strings')
+        try:
+            rows.append(text.encode())
+        except UnicodeEncodeError as error:
+            raise InputError(
+                f'text {number} has a lone surrogate at character {error.start}, which is not text; '
+                'read it with another encoding'
+            ) from None
+        size += len(rows[-1])
+        if size >= _BLOCK_BYTES:
+            yield _side(rows)
+            rows, size = [], 0
+    if rows:
+        yield _side(rows)
+
+
+def _side(rows: list[bytes]) -> Side:
+    ends = np.cumsum([len(row) + 1 for row in rows]) - 1
+    starts = np.append(0, ends[:-1] + 1)
+    return Side(np.frombuffer(b'\n'.join(rows), np.uint8), starts, ends)
+
+
+def _count_files(paths: list[str], scheme: Scheme) -> TokenTable:
+    files = tuple((_corpus_file(path),) for path in paths)
+    split = Split('text', PlainText(), files)
+    unstorable = None
+    if scheme.unstorable and scheme.rows_have_unstorable:
+        unstorable = UnstorableTokens(scheme.unstorable, scheme.tokens)
+    counter = BlockCounter(((0,),), scheme.normalizer, scheme.pre_tokenizer, unstorable=unstorable)
+    index = [
+        index_range(split.format, part, open_regular) for part in index_ranges(split, ITEM_BYTES)
+    ]
+    for item in plan_items(split, index):
+        for block in read_blocks(item, open_regular):
+            counter.add(block, (split,))
+    [table] = counter.finish()
+    return table
+
+
+def _corpus_file(path: str) -> CorpusFile:
+    compressed = compression_of(path, open_regular)
+    return CorpusFile(path, path, os.stat(path).st_size, compressed)
