@@ -69,7 +69,7 @@ def test_count_vocab_and_encode_follow_one_another(small, tmp_path):
 @pytest.mark.parametrize(
     ('options', 'error', 'reason'),
     [
-        ({}, InputError, 'required: --name, --output'),
+        ({}, InputError, '--name, --output'),
         ({'vocab_sise': 3}, TypeError, "did you mean 'vocab_size'"),
         ({'quiet': True}, TypeError, 'no option'),
         ({'vocab_size': '32k'}, InputError, 'not a whole number'),
