@@ -17,10 +17,9 @@ from pipelines.options.job import split_flag
 from pipelines.transforms.read import MatchedFile, archive_lists, find_files
 from tokcore.corpus.archive_reading import in_passes, reading_on
 from tokcore.corpus.archives import ArchiveLists
-from tokcore.corpus.corpus import CorpusFile, FilterSpec, MemberFile, Split
+from tokcore.corpus.corpus import CorpusFile, FilterSpec, KeyRange, MemberFile, Split
 from tokcore.corpus.filters.registry import filter_specs, try_filters
 from tokcore.corpus.formats import CorpusFormat, check_files, corpus_format
-from tokcore.corpus.key_ranges import KeyRange
 from tokcore.corpus.seekable import may_have_index
 from tokcore.corpus.stats import RangeChecksum, TextSummary, checksum_file, join_checksums
 from tokcore.corpus.storage import MOST_RATIO, Compression

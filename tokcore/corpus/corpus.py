@@ -18,8 +18,6 @@ from tokcore.text.rows import Side
 if typing.TYPE_CHECKING:
     import numpy as np
 
-    from tokcore.corpus.key_ranges import KeyRange
-
 OpenBinary = Callable[[str], BinaryIO]
 """Opens a path for reading: a seekable file of the stored bytes, not decompressed."""
 
@@ -105,6 +103,24 @@ class FilterSpec:
 
     spec: str
     stamp: str = ''
+
+
+@dataclass(frozen=True)
+class KeyRange:
+    """The rows of a split among those of the files that it shares with other splits.
+
+    Attributes:
+        seed: of the keys.
+        low: the first key.
+        end: the key after the last one, at most 2^64.
+        has_others: whether lines that are no rows, empty ones and rejects, are of this split; they
+            are of one, so that each line is counted once.
+    """
+
+    seed: int
+    low: int
+    end: int
+    has_others: bool = False
 
 
 @dataclass(frozen=True)

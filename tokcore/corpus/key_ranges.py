@@ -10,12 +10,11 @@ exactly one split.
 
 import dataclasses
 from collections.abc import Mapping
-from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
 
-from tokcore.corpus.corpus import Rows
+from tokcore.corpus.corpus import KeyRange, Rows
 from tokcore.corpus.order_keys import order_keys
 
 _SALT = 0x5B1F_70C2_9D3A_E846
@@ -24,33 +23,16 @@ _SALT = 0x5B1F_70C2_9D3A_E846
 _END = 1 << 64
 
 
-@dataclass(frozen=True)
-class KeyRange:
-    """The rows of a split among those of the files that it shares with other splits.
-
-    Attributes:
-        seed: of the keys.
-        low: the first key.
-        end: the key after the last one, at most 2^64.
-        has_others: whether lines that are no rows, empty ones and rejects, are of this split; they
-            are of one, so that each line is counted once.
-    """
-
-    seed: int
-    low: int
-    end: int
-    has_others: bool = False
-
-    def select(self, rows: Rows, file_index: int) -> Rows:
-        """Returns the rows of the split; `lines` counts its own lines only."""
-        keys = order_keys(file_index, rows.offsets, self.seed ^ _SALT)
-        within = keys >= np.uint64(self.low)
-        if self.end < _END:
-            within &= keys < np.uint64(self.end)
-        selected = rows.select(within)
-        if self.has_others:
-            return dataclasses.replace(selected, lines=rows.lines - len(rows) + len(selected))
-        return dataclasses.replace(selected, lines=len(selected), empty=0, rejects=())
+def rows_within(key_range: KeyRange, rows: Rows, file_index: int) -> Rows:
+    """Returns the rows of a split among those of its files; `lines` counts its own lines only."""
+    keys = order_keys(file_index, rows.offsets, key_range.seed ^ _SALT)
+    within = keys >= np.uint64(key_range.low)
+    if key_range.end < _END:
+        within &= keys < np.uint64(key_range.end)
+    selected = rows.select(within)
+    if key_range.has_others:
+        return dataclasses.replace(selected, lines=rows.lines - len(rows) + len(selected))
+    return dataclasses.replace(selected, lines=len(selected), empty=0, rejects=())
 
 
 def key_ranges(shares: Mapping[str, Fraction], seed: int) -> dict[str, KeyRange]:

@@ -18,6 +18,7 @@ from tokcore.corpus.filters.registry import load_filters
 from tokcore.corpus.filters.row_filter import Filtered, RowFilter, RowLimits, UnfitRow
 from tokcore.corpus.filters.user_function import PIECES, RowError
 from tokcore.corpus.formats import block_rows
+from tokcore.corpus.key_ranges import rows_within
 from tokcore.errors import InputError
 from tokcore.text.rows import Normalizer, Side
 
@@ -44,7 +45,7 @@ def select_rows(block: Block, splits: Sequence[Split], normalizer: Normalizer) -
     if split is None:
         return rows
     if split.key_range is not None:
-        rows = split.key_range.select(rows, block.file_index)
+        rows = rows_within(split.key_range, rows, block.file_index)
     end = None
     if split.end is not None and block.file_index >= split.end[0]:
         end = split.end[1] if block.file_index == split.end[0] else 0
