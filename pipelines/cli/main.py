@@ -16,9 +16,16 @@ import traceback
 import types
 from collections.abc import Iterator, Sequence
 
+from pipelines.cli.help import topic_help
 from pipelines.cli.parser import parse_command
 from pipelines.cli.printable import LogFormatter, printable, printable_lines
-from pipelines.cli.terminal import RESUME_HINT, end_on_signals, flush_printed, wait_if_ending
+from pipelines.cli.terminal import (
+    RESUME_HINT,
+    end_on_signals,
+    flush_printed,
+    print_lines,
+    wait_if_ending,
+)
 from pipelines.options.beam import text_without_secrets, without_secrets
 from pipelines.system_errors import as_input_error
 from tokcore.errors import InputError
@@ -128,6 +135,11 @@ def _is_shown(record: logging.LogRecord) -> bool:
 
 
 def _run(arguments: Sequence[str]) -> int:
+    if arguments[:1] == ['help']:
+        if len(arguments) > 2:
+            raise InputError('help takes one topic; `tokbeam help` lists them')
+        print_lines(topic_help(*arguments[1:]).rstrip('\n').split('\n'))
+        return 0
     options, beam_flags = parse_command(arguments)
     if options.version:
         print('tokbeam', importlib.metadata.version('tokbeam'))

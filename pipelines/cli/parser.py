@@ -1,18 +1,16 @@
-"""The parser of the `tokbeam` command: subcommands, their options and their help.
-
-Options that belong to some schemes or some commands only are kept in one table.
-"""
+"""The parser of the `tokbeam` command: subcommands and their options."""
 
 import argparse
+import functools
 import sys
 from collections.abc import Mapping, Sequence
 from typing import TextIO
 
+from pipelines.cli.help import HelpAction, all_help, command_help, line_width, topics_of
 from pipelines.cli.terminal import print_lines
 from pipelines.options.beam import Parser
 from pipelines.options.commands import Command, add_groups, finish_options, known_commands
 from tokcore.errors import InputError
-from tokcore.options import Choice, declared, flag
 
 _DESCRIPTION = """\
 Learn exact subword vocabularies from whole corpora, and turn the corpora into globally shuffled
@@ -20,26 +18,14 @@ TFRecords, as Apache Beam jobs: on this machine with no service, or on any Beam 
 """
 
 _EPILOG = """\
-Every input option takes several paths and globs, plain or compressed (gzip, bzip2, xz, zstd), on
-any filesystem that Beam opens.
-Options of Beam (--runner, --direct_running_mode, ...) are passed on to it; what only a job server
-knows stands after --. `tokbeam COMMAND --help` tells a command's options.
+tokbeam COMMAND --help      the options that most people need, with examples
+tokbeam COMMAND --help-all  all options
+tokbeam help TOPIC          {topics}
+tokbeam completion SHELL    completion for bash, zsh or fish
 """
 
-_DETOKENIZE_EPILOG = """\
-There are as many lines as were read: a line feed that ids spell is written as a space. Half of a
-surrogate pair, which UTF-8 cannot hold, is written as U+FFFD.
-"""
-
-_TABLE_TITLE = 'what schemes bring with them (--scheme; an option of another scheme is refused):'
-
-_JOB_FILE = """\
-`tokbeam {name} JOB.toml [options]` takes from a file what is not given as an option; --print-job
-prints such a file. A file whose `clean` names a module:function is code, which --dry-run runs too.
-
-"""
-
-_EPILOGS = {'tokenize': None, 'detokenize': _DETOKENIZE_EPILOG}
+_OF_LINES = ('tokenize', 'detokenize')
+"""The commands that take no job file."""
 
 
 def parse_command(arguments: Sequence[str]) -> tuple[argparse.Namespace, list[str]]:
@@ -58,7 +44,7 @@ def parse_command(arguments: Sequence[str]) -> tuple[argparse.Namespace, list[st
     parser = command_parser(known, command)
     own = _own_options(parser, arguments)
     job_path = None
-    if command and command not in _EPILOGS and arguments[1:] and not arguments[1].startswith('-'):
+    if command and command not in _OF_LINES and arguments[1:] and not arguments[1].startswith('-'):
         # Only here: elsewhere it might be a value of one of Beam's options.
         job_path = arguments.pop(1)
     others = [name for name in map(_option_name, arguments) if name and name not in own]
@@ -101,25 +87,24 @@ def command_parser(known: Mapping[str, Command] | None = None, only: str | None 
         only: the one command whose options are needed; None for all.
     """
     known = known or known_commands()
-    table = '' if only else f'\n{_TABLE_TITLE}\n{as_text(scheme_table(known))}'
     parser = _HelpParser(
         prog='tokbeam',
         description=_DESCRIPTION,
-        epilog=_EPILOG + table,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        epilog=_EPILOG.format(topics=', '.join(topics_of())),
+        formatter_class=functools.partial(argparse.RawDescriptionHelpFormatter, width=line_width()),
     )
     parser.add_argument('--version', action='store_true', help='print the version and exit')
     commands = parser.add_subparsers(dest='command', metavar='COMMAND', parser_class=_HelpParser)
 
     for name, command in known.items():
-        summary = command.summary
-        subparser = commands.add_parser(
-            name,
-            help=summary,
-            description=f'{summary[0].upper()}{summary[1:]}.',
-            epilog=_EPILOGS.get(name, _JOB_FILE.format(name=name) + _EPILOG),
-            formatter_class=argparse.RawDescriptionHelpFormatter,
-        )
+        subparser = commands.add_parser(name, help=command.summary, add_help=False)
+        for options, text in (
+            (['-h', '--help'], command_help),
+            (['--help-all'], all_help),
+        ):
+            subparser.add_argument(
+                *options, action=HelpAction, text=functools.partial(text, name, command)
+            )
         if only in (None, name):
             add_groups(subparser, command.groups)
     return parser
@@ -157,42 +142,3 @@ def _own_options(parser: Parser, arguments: Sequence[str]) -> list[str]:
 
 def _option_name(argument: str) -> str | None:
     return argument.partition('=')[0] if argument.startswith('--') else None
-
-
-def scheme_table(commands: Mapping[str, Command]) -> list[tuple[str, str, str]]:
-    """Returns (option, schemes, commands) for all options of schemes, in the order of the help."""
-    rows: dict[str, tuple[list[str], list[str]]] = {}
-    for command, about in commands.items():
-        for kind in (kind for group in about.groups for kind in group.kinds):
-            if isinstance(kind, Choice):
-                for scheme, chosen in kind.kinds.items():
-                    for option in declared(chosen):
-                        schemes, takers = rows.setdefault(flag(option.name), ([], []))
-                        schemes += [scheme] if scheme not in schemes else []
-                        takers += [command] if command not in takers else []
-    every = next(
-        (list(kind.kinds) for about in commands.values() for group in about.groups
-         for kind in group.kinds if isinstance(kind, Choice)),
-        [],
-    )  # fmt: skip
-    return [
-        (option, 'all' if schemes == every else ', '.join(schemes), ', '.join(takers))
-        for option, (schemes, takers) in rows.items()
-    ]
-
-
-def as_text(rows: list[tuple[str, str, str]]) -> str:
-    """Returns the table as help shows it."""
-    rows = [('option', 'schemes', 'commands'), *rows]
-    widths = [max(len(row[column]) for row in rows) for column in range(2)]
-    return ''.join(
-        f'  {option:{widths[0]}}  {schemes:{widths[1]}}  {takers}\n'
-        for option, schemes, takers in rows
-    )
-
-
-def as_markdown(rows: list[tuple[str, str, str]]) -> str:
-    """Returns the table as the README shows it."""
-    lines = ['| option | schemes | commands |', '| --- | --- | --- |']
-    lines += [f'| `{option}` | {schemes} | {takers} |' for option, schemes, takers in rows]
-    return '\n'.join(lines) + '\n'

@@ -48,6 +48,7 @@ class Group:
         about: the text below the title.
         split: that the options are for; its name is a part of theirs.
         section: of a job file, in which they may stand; None if they may not.
+        only: of the options of `kinds` those with these names; None: all.
     """
 
     kinds: tuple[Kind, ...]
@@ -55,6 +56,7 @@ class Group:
     about: str | None = None
     split: str = 'train'
     section: str | None = None
+    only: tuple[str, ...] | None = None
 
     @property
     def prefix(self) -> str:
@@ -64,10 +66,19 @@ class Group:
 
 @dataclass(frozen=True)
 class Command:
-    """A command: the first line of its help, and its options in the order of the help."""
+    """A command: the first line of its help, and its options in the order of the help.
+
+    Attributes:
+        summary: the first line of its help.
+        groups: its options.
+        examples: command lines, at the top of its help.
+        essential: the names of the options that most people need, in the order of the help.
+    """
 
     summary: str
     groups: tuple[Group, ...]
+    examples: tuple[str, ...] = ()
+    essential: tuple[str, ...] = ()
 
     @property
     def options(self) -> Iterator[tuple[str, Declared]]:
@@ -120,6 +131,13 @@ def known_commands() -> dict[str, Command]:
                 _RUNNING,
                 _SHUFFLE,
             ),
+            (
+                'tokbeam build --text corpus.txt.gz --dev-share 1% --name mine --vocab-size 32768 '
+                '--output out',
+                "tokbeam build --source 'train.*.en' --target 'train.*.zh' --name enzh "
+                '--vocab-size 32768 --output out',
+            ),
+            ('text', 'source', 'target', 'dev-share', 'name', 'vocab-size', 'output'),
         ),
         'count': Command(
             'count the tokens of the training lines',
@@ -129,6 +147,11 @@ def known_commands() -> dict[str, Command]:
                 Group((schemes_option(), tokens, SampleOptions), section='vocabulary'),
                 _RUNNING,
             ),
+            (
+                'tokbeam count --text corpus.txt.gz --output counts',
+                'tokbeam count --merge counts.2023 counts.2024 --output counts',
+            ),
+            ('text', 'source', 'target', 'scheme', 'merge', 'output'),
         ),
         'vocab': Command(
             'learn a vocabulary, from text or from counts',
@@ -138,6 +161,12 @@ def known_commands() -> dict[str, Command]:
                 vocabulary,
                 _RUNNING,
             ),
+            (
+                'tokbeam vocab --text corpus.txt.gz --scheme wordpiece --vocab-size 30000 '
+                '--output vocab.txt',
+                'tokbeam vocab --counts counts --vocab-size 32768 --output vocab.subwords',
+            ),
+            ('text', 'counts', 'scheme', 'vocab-size', 'search', 'output'),
         ),
         'encode': Command(
             'encode a corpus with vocabularies that exist',
@@ -148,14 +177,30 @@ def known_commands() -> dict[str, Command]:
                 _RUNNING,
                 _SHUFFLE,
             ),
+            (
+                'tokbeam encode --text corpus.txt.gz --vocab vocab.subwords --name mine --output out',
+                'tokbeam encode --source a.en --target a.zh --vocab vocab.subwords --name enzh '
+                '--output out',
+            ),
+            ('text', 'source', 'target', 'vocab', 'name', 'output'),
         ),
         'tokenize': Command(
             'lines of text on stdin to lines of ids on stdout',
             (Group((TokenizeOptions, recorded_scheme, tokens, encoding)),),
+            (
+                'tokbeam tokenize --vocab vocab.subwords < text > ids',
+                'tokbeam tokenize --vocab vocab.subwords --pieces < text',
+            ),
+            ('vocab', 'pieces', 'eos', 'scheme'),
         ),
         'detokenize': Command(
             'lines of ids on stdin to text on stdout',
             (Group((DetokenizeOptions, recorded_scheme, tokens, encoding)),),
+            (
+                'tokbeam detokenize --vocab vocab.subwords < ids',
+                'tokbeam detokenize --vocab vocab.subwords --pieces < out/enzh-dev.inputs',
+            ),
+            ('vocab', 'pieces', 'raw', 'scheme'),
         ),
     }
 
@@ -166,6 +211,8 @@ def add_groups(parser: Parser, groups: tuple[Group, ...]) -> None:
         target = parser.add_argument_group(group.title, group.about) if group.title else parser
         for kind in group.kinds:
             for declaration in declared(kind):
+                if group.only is not None and declaration.name not in group.only:
+                    continue
                 name = f'--{group.prefix.replace("_", "-")}{declaration.name}'
                 target.add_argument(name, **_argparse_keywords(declaration))
 

@@ -1,0 +1,288 @@
+"""The help: of a command what most people need, all of it with `--help-all`, and topics.
+
+    tokbeam --help          the commands and the topics
+    tokbeam build --help    two examples, and the options that most people need
+    tokbeam build --help-all
+    tokbeam help schemes/bpe
+
+All of it is made of the declarations of the options.
+"""
+
+import argparse
+import difflib
+import functools
+import shutil
+from collections.abc import Callable, Mapping, Sequence
+
+from pipelines.options.beam import Parser
+from pipelines.options.commands import Command, Group, add_groups, known_commands
+from pipelines.options.job import (
+    DatasetOptions,
+    DatasetOutput,
+    LineOptions,
+    split_files,
+)
+from pipelines.options.vocabulary import (
+    SampleOptions,
+    VocabularyLayout,
+    encoding_options,
+    learning_options,
+    scheme_option,
+    token_options,
+)
+from tokcore.corpus.filters.registry import filter_forms
+from tokcore.errors import InputError
+from tokcore.options import Choice, declared, flag
+from tokcore.schemes import scheme_names
+
+_WIDEST = 100
+"""Columns of a line; longer ones are hard to read."""
+
+_INPUTS = """\
+Every input option takes several paths and globs, plain or compressed (gzip, bzip2, xz, zstd), on
+any filesystem that Beam opens. The files of a pair go together in the order given."""
+
+_JOB_FILE = """\
+`tokbeam COMMAND JOB.toml [options]` takes from a TOML file what is not given as an option;
+--print-job prints such a file. A file whose `clean` names a module:function is code, which --dry-run
+runs too."""
+
+_BEAM = """\
+Options of Beam (--runner, --direct_running_mode, ...) are passed on to it; what only a job server
+knows stands after --."""
+
+_OTHER_SPLITS = """\
+Each option of the training corpus also begins with --dev- and --test-, as --dev-source or
+--test-tsv. An option of the format that is not given there is the training corpus's; --clean is not:
+--dev-clean and --test-clean filter the rows of their own split alone."""
+
+_DETOKENIZE = """\
+There are as many lines as were read: a line feed that ids spell is written as a space. Half of a
+surrogate pair, which UTF-8 cannot hold, is written as U+FFFD."""
+
+_NOTES = {
+    'build': f'{_INPUTS}\n\n{_JOB_FILE}\n\n{_BEAM}',
+    'tokenize': '',
+    'detokenize': _DETOKENIZE,
+}
+_OF_PIPELINES = _NOTES['build']
+
+_SCHEMES = """\
+--scheme chooses how text becomes ids: subword (Tensor2Tensor), wordpiece (BERT), bpe (GPT-2 and
+others), word, byte. An option of another scheme is refused. `tokbeam help schemes/NAME` explains the
+options of one."""
+
+
+class HelpAction(argparse.Action):
+    """Prints a text and ends the command, as `--help` does."""
+
+    def __init__(
+        self, option_strings: Sequence[str], dest: str, *, text: Callable[[], str], **more
+    ):
+        super().__init__(option_strings, dest, nargs=0, default=argparse.SUPPRESS, **more)
+        self._text = text
+
+    def __call__(self, parser: argparse.ArgumentParser, *_) -> None:
+        # Here, since the terminal also is where a job's signals and its bar are.
+        from pipelines.cli.terminal import print_lines
+
+        print_lines(self._text().rstrip('\n').split('\n'))
+        parser.exit()
+
+
+def command_help(name: str, command: Command) -> str:
+    """Returns the help of a command: examples, and the options that most people need."""
+    parser = _parser(_usage(name), _examples(command))
+    add_groups(parser, (_essential(command),))
+    topics = (
+        ''
+        if name in ('tokenize', 'detokenize')
+        else (f'\nBy topic: tokbeam help {{{", ".join(topics_of())}}}.')
+    )
+    return f'{parser.format_help()}\nAll options: tokbeam {name} --help-all.{topics}\n'
+
+
+def all_help(name: str, command: Command) -> str:
+    """Returns the help of a command with all options."""
+    parser = _parser(_usage(name), _examples(command), _NOTES.get(name, _OF_PIPELINES))
+    shown = [group for group in command.groups if group.split == 'train']
+    add_groups(parser, tuple(shown))
+    others = [group for group in command.groups if group.split != 'train']
+    if others:
+        parser.add_argument_group('development and test corpus', _OTHER_SPLITS)
+    return parser.format_help()
+
+
+def topics_of() -> list[str]:
+    """Returns the names of the topics of `tokbeam help`."""
+    return [*_topics(), 'schemes/NAME']
+
+
+def topic_help(topic: str | None = None) -> str:
+    """Returns the text of a topic, or of a command; without one the list of topics.
+
+    Raises:
+        InputError: there is no such topic.
+    """
+    commands = known_commands()
+    if topic is None:
+        lines = [f'  {name:12}  {about}\n' for name, (about, _) in _topics().items()]
+        lines += [f'  {name:12}  {command.summary}\n' for name, command in commands.items()]
+        return f'usage: tokbeam help TOPIC\n\n{"".join(lines)}  schemes/NAME  options of a scheme\n'
+    if topic in commands:
+        return command_help(topic, commands[topic])
+    if topic in _topics():
+        return _topics()[topic][1]()
+    kind, _, scheme = topic.partition('/')
+    if kind == 'schemes' and scheme in scheme_names():
+        return _scheme_help(scheme)
+    names = [*_topics(), *(f'schemes/{name}' for name in scheme_names()), *commands]
+    near = difflib.get_close_matches(topic, names, 1)
+    hint = f'did you mean {near[0]}?' if near else f'there are {", ".join(names)}'
+    raise InputError(f'help has no topic {topic}; {hint}')
+
+
+def _topics() -> dict[str, tuple[str, Callable[[], str]]]:
+    """For each topic what it is about, and the function that returns its text."""
+    commands = known_commands()
+    running = tuple(
+        group for group in commands['build'].groups if group.title in ('running', 'shuffle')
+    )
+    formats = split_files('train')
+    return {
+        'formats': (
+            'what corpora may be, and the options of each format',
+            lambda: _text('formats', f'{_INPUTS}\n\n{_OTHER_SPLITS}', Group((formats,))),
+        ),
+        'filters': (
+            'what drops rows, and what happens to lines that cannot be used',
+            lambda: _text('filters', _filters(), Group((LineOptions,))),
+        ),
+        'schemes': ('subword, wordpiece, bpe, word, byte: which options each has', _schemes),
+        'vocabulary': (
+            'how many vocabularies there are, and what they are learned from',
+            lambda: _text(
+                'vocabulary',
+                'The vocabulary of build and vocab.',
+                Group((scheme_option(), VocabularyLayout, SampleOptions)),
+            ),
+        ),
+        'output': (
+            'shards, their names and what they hold; splits cut off a corpus',
+            lambda: _text(
+                'output', 'The dataset of build and encode.', Group((DatasetOptions, DatasetOutput))
+            ),
+        ),
+        'running': (
+            'workers, memory, resuming, dry runs; the shuffle',
+            lambda: _text('running', _BEAM, *running),
+        ),
+        'jobs': ('job files: a command line as TOML', lambda: f'{_JOB_FILE}\n'),
+    }
+
+
+def _filters() -> str:
+    forms = ''.join(f'  {form}\n' for form in filter_forms())
+    return (
+        '--clean A,B,… drops rows, or changes them, by these filters, in the order given:\n\n'
+        f'{forms}\n--dev-clean and --test-clean do so for their own split.'
+    )
+
+
+def _schemes() -> str:
+    return f'{_SCHEMES}\n\n{as_text(scheme_table(known_commands()))}'
+
+
+def _scheme_help(scheme: str) -> str:
+    groups = (
+        Group((token_options().chosen(scheme),), 'tokens'),
+        Group((learning_options().chosen(scheme),), 'learning (build, vocab)'),
+        Group((encoding_options().chosen(scheme),), 'encoding (build, encode, tokenize)'),
+    )
+    described = [group for group in groups if any(declared(kind) for kind in group.kinds)]
+    return _text(f'schemes/{scheme}', f'Options of --scheme {scheme}.', *described)
+
+
+def _text(topic: str, about: str, *groups: Group) -> str:
+    parser = _parser(f'tokbeam help {topic}', about)
+    add_groups(parser, groups)
+    return parser.format_help().partition('\n\n')[2]
+
+
+def _usage(name: str) -> str:
+    if name == 'tokenize':
+        return 'tokbeam tokenize --vocab FILE [OPTION ...] < TEXT'
+    if name == 'detokenize':
+        return 'tokbeam detokenize --vocab FILE [OPTION ...] < IDS'
+    return f'tokbeam {name} [JOB.toml] [OPTION ...]'
+
+
+def _examples(command: Command) -> str:
+    summary = f'{command.summary[0].upper()}{command.summary[1:]}.'
+    return '\n'.join([summary, '', *(f'  {line}' for line in command.examples)])
+
+
+def _essential(command: Command) -> Group:
+    """The options of a command that most people need, as a group of their own."""
+    kinds = tuple(
+        kind for group in command.groups if group.split == 'train' for kind in group.kinds
+    )
+    return Group(kinds, 'what most people need', only=command.essential)
+
+
+def line_width() -> int:
+    """Returns the columns of a line of help: those of the terminal, if they are not too many."""
+    return min(shutil.get_terminal_size().columns - 2, _WIDEST)
+
+
+def _parser(usage: str, description: str, epilog: str = '') -> Parser:
+    formatter = functools.partial(
+        argparse.RawDescriptionHelpFormatter, width=line_width(), max_help_position=26
+    )
+    return Parser(
+        prog='tokbeam',
+        usage=usage,
+        description=description,
+        epilog=epilog,
+        formatter_class=formatter,
+        add_help=False,
+    )
+
+
+def scheme_table(commands: Mapping[str, Command]) -> list[tuple[str, str, str]]:
+    """Returns (option, schemes, commands) for all options of schemes, in the order of the help."""
+    rows: dict[str, tuple[list[str], list[str]]] = {}
+    for command, about in commands.items():
+        for kind in (kind for group in about.groups for kind in group.kinds):
+            if isinstance(kind, Choice):
+                for scheme, chosen in kind.kinds.items():
+                    for option in declared(chosen):
+                        schemes, takers = rows.setdefault(flag(option.name), ([], []))
+                        schemes += [scheme] if scheme not in schemes else []
+                        takers += [command] if command not in takers else []
+    every = next(
+        (list(kind.kinds) for about in commands.values() for group in about.groups
+         for kind in group.kinds if isinstance(kind, Choice)),
+        [],
+    )  # fmt: skip
+    return [
+        (option, 'all' if schemes == every else ', '.join(schemes), ', '.join(takers))
+        for option, (schemes, takers) in rows.items()
+    ]
+
+
+def as_text(rows: list[tuple[str, str, str]]) -> str:
+    """Returns the table as help shows it."""
+    rows = [('option', 'schemes', 'commands'), *rows]
+    widths = [max(len(row[column]) for row in rows) for column in range(2)]
+    return ''.join(
+        f'  {option:{widths[0]}}  {schemes:{widths[1]}}  {takers}\n'
+        for option, schemes, takers in rows
+    )
+
+
+def as_markdown(rows: list[tuple[str, str, str]]) -> str:
+    """Returns the table as the README shows it."""
+    lines = ['| option | schemes | commands |', '| --- | --- | --- |']
+    lines += [f'| `{option}` | {schemes} | {takers} |' for option, schemes, takers in rows]
+    return '\n'.join(lines) + '\n'

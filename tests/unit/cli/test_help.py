@@ -1,0 +1,78 @@
+"""The help: short where it is asked for first, all of it by `--help-all`, and by topics."""
+
+import re
+
+import pytest
+from jobs import refuse
+
+from pipelines.cli.help import all_help, command_help, topic_help, topics_of
+from pipelines.cli.main import main
+from pipelines.cli.parser import parse_command
+from pipelines.options.commands import known_commands
+from tokcore.errors import InputError
+from tokcore.options import declared, flag
+from tokcore.schemes import scheme_names
+
+COMMANDS = known_commands()
+
+
+@pytest.mark.parametrize('name', COMMANDS)
+def test_help_begins_with_two_examples_that_the_parser_takes(name):
+    lines = command_help(name, COMMANDS[name]).splitlines()
+    examples = [line.strip() for line in lines[:6] if line.startswith('  tokbeam ')]
+    assert len(examples) == 2
+    for example in examples:
+        words = re.sub(' [<>] [^ ]+', '', example.replace("'", '')).split()
+        options, beam = parse_command(words[1:])
+        assert options.command == name and beam == []
+
+
+@pytest.mark.parametrize('name', COMMANDS)
+def test_help_has_the_essential_options_and_no_others(name):
+    text = command_help(name, COMMANDS[name])
+    named = re.findall('^  --([a-z-]+)', text, re.MULTILINE)
+    assert sorted(named) == sorted(COMMANDS[name].essential)
+    assert len(text.splitlines()) <= 32
+    assert f'tokbeam {name} --help-all' in text
+
+
+@pytest.mark.parametrize('name', COMMANDS)
+def test_all_of_the_help_has_every_option_those_of_dev_and_test_in_a_sentence(name):
+    text = all_help(name, COMMANDS[name])
+    assert '%%' not in text
+    for group in COMMANDS[name].groups:
+        for option in (each for kind in group.kinds for each in declared(kind)):
+            if group.split == 'train':
+                assert flag(option.name) in text
+    if any(group.split == 'dev' for group in COMMANDS[name].groups):
+        assert '--dev-source' in text and '--dev-columns' not in text
+
+
+def test_every_topic_and_every_scheme_has_a_text(capsys):
+    topics = [topic for topic in topics_of() if topic != 'schemes/NAME']
+    for topic in [*topics, *COMMANDS, *(f'schemes/{name}' for name in scheme_names())]:
+        assert main(['help', topic]) == 0
+        assert len(capsys.readouterr().out) > 80, topic
+    assert main(['help']) == 0
+    listed = capsys.readouterr().out
+    assert all(topic in listed for topic in topics)
+
+
+def test_a_scheme_has_its_own_options_alone():
+    text = topic_help('schemes/bpe')
+    assert '--merges' in text and '--selection' not in text
+
+
+def test_an_unknown_topic_is_told_the_nearest():
+    with pytest.raises(InputError, match=r'no topic formts; did you mean formats\?'):
+        topic_help('formts')
+    assert 'help takes one topic' in refuse('help', 'formats', 'filters')
+
+
+@pytest.mark.parametrize('columns', [60, 80, 200])
+def test_lines_fit_the_terminal(monkeypatch, columns):
+    monkeypatch.setenv('COLUMNS', str(columns))
+    described = all_help('build', COMMANDS['build']).partition('training corpus:')[2]
+    longest = max(len(line) for line in described.splitlines() if line.startswith(' ' * 10))
+    assert longest <= min(columns, 100)
+    assert longest > min(columns, 100) - 12
