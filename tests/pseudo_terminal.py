@@ -24,6 +24,10 @@ class PseudoTerminal:
         self._reading = threading.Thread(target=self._read)
         self._reading.start()
 
+    def type(self, text: str) -> None:
+        """Types a text, for a process whose standard input is `stream`."""
+        os.write(self._ours, text.encode())
+
     def close(self) -> str:
         """Returns all that was written."""
         self.stream.close()

@@ -140,6 +140,13 @@ def _run(arguments: Sequence[str]) -> int:
             raise InputError('help takes one topic; `tokbeam help` lists them')
         print_lines(topic_help(*arguments[1:]).rstrip('\n').split('\n'))
         return 0
+    if arguments[:1] == ['completion']:
+        from pipelines.cli.completion import completion_script
+
+        if len(arguments) != 2:
+            raise InputError('completion takes a shell: bash, zsh or fish')
+        print_lines(completion_script(arguments[1]).rstrip('\n').split('\n'))
+        return 0
     options, beam_flags = parse_command(arguments)
     if options.version:
         print('tokbeam', importlib.metadata.version('tokbeam'))
