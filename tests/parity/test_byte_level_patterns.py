@@ -25,6 +25,8 @@ EXPRESSIONS = {
     'gpt2': r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+",
     'cl100k': r"'(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?+\p{L}++|\p{N}{1,3}+"
     r'| ?[^\s\p{L}\p{N}]++[\r\n]*+|\s++$|\s*[\r\n]|\s+(?!\S)|\s',
+    'llama3': r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}"
+    r'| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+',
 }
 
 CORPORA = pathlib.Path(__file__).parents[3] / 'shared' / 'corpora'
@@ -68,6 +70,7 @@ class HuggingFace:
         self._splits = {
             'gpt2': made.ByteLevel(add_prefix_space=False, use_regex=True),
             'cl100k': made.Split(cl100k, 'isolated'),
+            'llama3': made.Split(tokenizers.Regex(EXPRESSIONS['llama3']), 'isolated'),
         }
 
     def tokens(self, text, pattern):
@@ -188,6 +191,7 @@ def test_every_character_as_tiktoken(tik_token, unlike_tik_token, pattern):
 @given(TEXTS, st.sampled_from(PATTERNS))
 @settings(max_examples=1_000, deadline=None)
 @example('a \n  ', 'cl100k')
+@example('a \n  ', 'llama3')
 @example("'ſa 'K \r\n\r\n  x12345٣٤٥", 'cl100k')
 def test_any_text(hugging_face, tik_token, unlike_hugging_face, unlike_tik_token, text, pattern):
     tokens = split(text, pattern)

@@ -29,9 +29,10 @@ Preset = Literal['gpt2', 'cl100k', 'subword-nmt', 'textbook']
 Kind = Literal[Pattern, 'space', 'whitespace', 'bert', 't2t']
 
 _PRE_TOKENIZERS: dict[Preset, Kind] = {
-    'gpt2': 'gpt2', 'cl100k': 'cl100k', 'subword-nmt': 'space', 'textbook': 'space',
+    'gpt2': 'gpt2', 'cl100k': 'llama3', 'subword-nmt': 'space', 'textbook': 'space',
 }  # fmt: skip
-"""The pre-tokenizer of each preset."""
+"""The pre-tokenizer of each preset: of cl100k as Llama 3 spells it, since all readers of a
+tokenizer.json take that, and tokenizers 1.0.0rc3 does not take tiktoken's spelling."""
 
 CODES = ('subword-nmt', 'textbook')
 """The presets with files of codes: merges without ids."""
@@ -107,7 +108,7 @@ class BpeScheme(Scheme['AnyVocabulary', BpeOptions, BpeEncodingOptions]):
             return RawLines(self.form)
         if self.form is not None:
             raise InputError(
-                f'--unicode-form goes with --pre-tokenizer {" and ".join(PATTERNS)}, not with '
+                f'--unicode-form goes with --pre-tokenizer {", ".join(PATTERNS)}, not with '
                 f'{self.kind}; leave it out'
             )
         # subword-nmt strips only these characters from lines; other white space is part of words.
@@ -128,7 +129,7 @@ class BpeScheme(Scheme['AnyVocabulary', BpeOptions, BpeEncodingOptions]):
         from tokcore.text.whitespace import SpacePreTokenizer
 
         match self.kind:
-            case 'gpt2' | 'cl100k' as pattern:
+            case 'gpt2' | 'cl100k' | 'llama3' as pattern:
                 return PatternPreTokenizer(pattern)
             case 'space':
                 return SpacePreTokenizer('space')
@@ -144,7 +145,7 @@ class BpeScheme(Scheme['AnyVocabulary', BpeOptions, BpeEncodingOptions]):
         if self.preset not in CODES and self.kind not in PATTERNS:
             raise InputError(
                 f'--pre-tokenizer {self.kind} does not go with --preset {self.preset}, whose '
-                f'tokenizer.json has none such; give {" or ".join(PATTERNS)}, or another preset'
+                f'tokenizer.json has none such; give {", ".join(PATTERNS)}, or another preset'
             )
         if self.form is not None and self.kind not in PATTERNS:
             self.normalizer  # noqa: B018 - it raises the error
@@ -224,10 +225,12 @@ class BpeScheme(Scheme['AnyVocabulary', BpeOptions, BpeEncodingOptions]):
         from tokcore.bpe.vocabulary import BpeVocabulary
 
         if isinstance(vocabulary, BpeVocabulary):
+            pattern = vocabulary.parts.pattern
+            model: Preset = 'gpt2' if pattern == 'gpt2' else 'cl100k'
             return dataclasses.replace(
                 self,
-                preset=vocabulary.parts.pattern,
-                pre_tokenizer_kind=None,
+                preset=model,
+                pre_tokenizer_kind=None if pattern == _PRE_TOKENIZERS[model] else pattern,
                 form=vocabulary.parts.form,
             )
         # Codes do not name their pre-tokenizer.
@@ -286,7 +289,7 @@ class BpeScheme(Scheme['AnyVocabulary', BpeOptions, BpeEncodingOptions]):
         from tokcore.text.t2t import tokenize
 
         match self.kind:
-            case 'gpt2' | 'cl100k' as pattern:
+            case 'gpt2' | 'cl100k' | 'llama3' as pattern:
                 return split(text, pattern)
             case 'space':
                 return [word for word in text.split(' ') if word]

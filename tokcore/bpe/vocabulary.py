@@ -31,15 +31,16 @@ PATTERNS = {
     r"'(?:[sdmt]|ll|ve|re)| ?\p{L}++| ?\p{N}++| ?[^\s\p{L}\p{N}]++|\s++$|\s+(?!\S)|\s": 'gpt2',
     r"'(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?+\p{L}++|\p{N}{1,3}| ?[^\s\p{L}\p{N}]++[\r\n]*+"
     r'|\s++$|\s*[\r\n]|\s+(?!\S)|\s': 'cl100k',
+    r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*"
+    r'|\s*[\r\n]+|\s+(?!\S)|\s+': 'llama3',
 }
 r"""The names of patterns by the regular expressions of `tokenizers`.
 
 Some expressions look like cl100k's and are not: tiktoken's `\p{N}{1,3}+` matches runs of any number
-of digits in Oniguruma, and an earlier one of OpenAI splits white space with a line break at the end
-of a text in another way.
+of digits in Oniguruma.
 """
 
-SPLIT_PATTERNS = {name: pattern for pattern, name in PATTERNS.items() if name == 'cl100k'}
+SPLIT_PATTERNS = {name: pattern for pattern, name in PATTERNS.items() if name != 'gpt2'}
 """The expressions, by name, that files need for patterns other than that of ByteLevel."""
 
 Form = Literal['NFC', 'NFKC']
@@ -88,7 +89,7 @@ class TokenizerParts:
     """All parts of a tokenizer.json but the model.
 
     Attributes:
-        pattern: 'gpt2' or 'cl100k', which splits text into tokens.
+        pattern: 'gpt2', 'cl100k' or 'llama3', which splits text into tokens.
         byte_level: whether symbols are bytes; otherwise they are characters.
         form: the Unicode normalization of text, 'NFC' or 'NFKC', or None.
         add_prefix_space: whether a space is added to a text that does not start with one.

@@ -1,10 +1,15 @@
-r"""Byte-level text: the 256 characters that stand for bytes, and the patterns of GPT-2 and cl100k.
+r"""Byte-level text: the 256 characters that stand for bytes, and the patterns of models.
 
 The patterns are regular expressions over letters `\p{L}`, numbers `\p{N}` and white space `\s`:
 
     gpt2     's|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+
     cl100k   '(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?+\p{L}++|\p{N}{1,3}+
              | ?[^\s\p{L}\p{N}]++[\r\n]*+|\s++$|\s*[\r\n]|\s+(?!\S)|\s
+    llama3   (?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}
+             | ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+
+
+Llama 3 spells cl100k's so, and they differ in one case: white space at the end of a text is one token
+by cl100k's, and by Llama 3's two, if it has a line break and does not end with it.
 
 Python's `re` does not have `\p`. So the text is translated first: each character that the patterns
 do not name is replaced by one that represents its class.
@@ -34,7 +39,7 @@ CHARACTER_TO_BYTE: Mapping[str, int] = {
 ALPHABET: tuple[str, ...] = tuple(sorted(CHARACTER_TO_BYTE))
 """All 256 characters by code point, the order of their ids: the one for a space is after 'ÿ'."""
 
-Pattern = Literal['gpt2', 'cl100k']
+Pattern = Literal['gpt2', 'cl100k', 'llama3']
 PATTERNS: tuple[Pattern, ...] = get_args(Pattern)
 
 WHITE_SPACE = ''.join(
@@ -56,6 +61,10 @@ _CLASS_PATTERNS: dict[Pattern, re.Pattern[str]] = {
     'cl100k': re.compile(
         r"'(?:[sdmtSDMTſ]|[lL][lL]|[vV][eE]|[rR][eE])|[\t '.]?[A-Za-zſ]+|0{1,3}"
         r"| ?['.]+[\r\n]*|\s+\Z|\s*[\r\n]|\s+(?!\S)|\s"
+    ),
+    'llama3': re.compile(
+        r"'(?:[sdmtSDMTſ]|[lL][lL]|[vV][eE]|[rR][eE])|[\t '.]?[A-Za-zſ]+|0{1,3}"
+        r"| ?['.]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
     ),
 }
 

@@ -1,4 +1,4 @@
-"""The pre-tokenizers of GPT-2 and cl100k as kernels: 64 bytes at a time, one bit a byte.
+"""The pre-tokenizers of GPT-2, cl100k and Llama 3 as kernels: 64 bytes at a time, one bit a byte.
 
 Every byte of a row is in a token, so a token ends where the next one begins, and no pattern looks
 back. For runs of characters of one class, the alternatives of the patterns amount to this:
@@ -9,9 +9,10 @@ back. For runs of characters of one class, the alternatives of the patterns amou
     gpt2      letters, numbers and others begin a token, but after U+0020 that begins it
     cl100k    others begin a token, except after U+0020; letters too, except after white space or
               after one other that begins a token; numbers at every third of a run
+    llama3    as cl100k, but for white space with a line break at the end of a row
 
-Where cl100k has special rules (white space with a line break, numbers of several bytes), the
-alternatives of its pattern are tried one after another at each token.
+Where the last two have special rules (white space with a line break, numbers of several bytes), the
+alternatives of their patterns are tried one after another at each token.
 """
 
 import functools
@@ -74,7 +75,8 @@ class PatternText(NamedTuple):
     """The state: the classes of characters, and which pattern it is."""
 
     classes: CharacterClasses
-    is_cl100k: bool  # else GPT-2's
+    is_gpt2: bool  # else cl100k's or Llama 3's
+    ends_at_break: bool  # white space at a row's end is cut after its last line break: Llama 3's
 
 
 @dataclass(frozen=True)
@@ -85,16 +87,14 @@ class PatternPreTokenizer:
     `WHITE_SPACE`.
 
     Attributes:
-        pattern: 'gpt2' or 'cl100k'.
+        pattern: 'gpt2', 'cl100k' or 'llama3'.
     """
 
     pattern: Pattern = 'gpt2'
 
     def __post_init__(self):
         if self.pattern not in PATTERNS:
-            raise ValueError(
-                f'{self.pattern!r} is not a pattern; there are {" and ".join(PATTERNS)}'
-            )
+            raise ValueError(f'{self.pattern!r} is not a pattern; there are {", ".join(PATTERNS)}')
 
     @property
     def name(self) -> str:
@@ -109,7 +109,8 @@ class PatternPreTokenizer:
         return split(text, self.pattern)
 
     def prepare(self, rows: TextRows) -> tuple[PatternText, np.ndarray]:
-        return PatternText(character_classes(), self.pattern == 'cl100k'), rows.text
+        classes = character_classes()
+        return PatternText(classes, self.pattern == 'gpt2', self.pattern == 'llama3'), rows.text
 
     def row_parts(self, rows: TextRows, row: int, longest: int) -> Iterator[RowPart]:
         return slice_parts(self, rows, row, longest, _last_tokens)
@@ -161,14 +162,16 @@ def _needs_one_by_one(masks, left, inside):
 
 
 @kernel_without_allocation
-def _scan_one_by_one(text, stop, row_end, classes, tokens, ended):
+def _scan_one_by_one(text, stop, row_end, pre_tokenizer, tokens, ended):
     """Ends tokens, from the open one on, until one begins at or after `stop`, or the row ends.
 
     Returns that place, and the number of ended tokens.
     """
     place = tokens.starts[ended]
     while place < stop:
-        place = cl100k_token_end(text, place, row_end, classes)
+        place = cl100k_token_end(
+            text, place, row_end, pre_tokenizer.classes, pre_tokenizer.ends_at_break
+        )
         if place == row_end:
             break
         tokens.ends[ended] = place
@@ -196,10 +199,12 @@ def _scan_pattern(rows, row, position, pre_tokenizer, tokens):
             inside = _ALL if left >= _CHUNK else (_1 << left) - _1
             decided = inside if left <= _CHUNK else (_1 << _STRIDE) - _1
             masks = class_masks(text, place, inside, before, classes)
-            if pre_tokenizer.is_cl100k:
+            if not pre_tokenizer.is_gpt2:
                 if _needs_one_by_one(masks, left, inside):
                     stop = min(place + _STRIDE, row_end)
-                    place, ended = _scan_one_by_one(text, stop, row_end, classes, tokens, ended)
+                    place, ended = _scan_one_by_one(
+                        text, stop, row_end, pre_tokenizer, tokens, ended
+                    )
                     before, first = nothing_before(), _1
                     continue
                 borders, before = cl100k_borders(text, place, left, decided, masks, before)
@@ -326,7 +331,7 @@ def _is_break(byte):
 
 
 @kernel_without_allocation
-def _space_end(text, place, end, classes):
+def _space_end(text, place, end, classes, ends_at_break):
     """Returns where a token ends that is white space alone."""
     last, after_break, at = place, place, place
     while True:
@@ -337,15 +342,17 @@ def _space_end(text, place, end, classes):
         if _is_break(text[at]):
             after_break = after
         at = after
-    if at == end:
+    if at == end and not ends_at_break:
         return end
     if after_break > place:
         return after_break
+    if at == end:
+        return end
     return last if last > place else at
 
 
 @kernel_without_allocation
-def cl100k_token_end(text, place, end, classes):
+def cl100k_token_end(text, place, end, classes, ends_at_break):
     """Returns where the token that begins at a place of a row ends; the row ends at `end`."""
     byte = np.uint64(text[place])
     if byte == _APOSTROPHE:
@@ -363,7 +370,7 @@ def cl100k_token_end(text, place, end, classes):
         while place < end and _is_break(text[place]):
             place += _1
         return place
-    return _space_end(text, place, end, classes)
+    return _space_end(text, place, end, classes, ends_at_break)
 
 
 @functools.cache

@@ -138,6 +138,9 @@ def test_a_model_of_another_kind_is_refused():
 def test_parts_that_are_understood():
     sequence = {'type': 'Sequence', 'pretokenizers': [CL100K, {**BYTE_LEVEL, 'use_regex': False}]}
     assert parsed('pre_tokenizer', sequence).parts.pattern == 'cl100k'
+    llama3 = {**CL100K, 'pattern': {'Regex': SPLIT_PATTERNS['llama3']}}
+    sequence['pretokenizers'][0] = llama3
+    assert parsed('pre_tokenizer', sequence).parts.pattern == 'llama3'
     assert parsed('normalizer', {'type': 'NFKC'}).parts.form == 'NFKC'
     assert SCHEME.configured_for(parsed('normalizer', {'type': 'NFC'})).form == 'NFC'
     template = {

@@ -76,6 +76,23 @@ def test_what_stands_for_no_byte_is_named():
 def test_cases(text, gpt2, cl100k):
     assert '|'.join(split(text, 'gpt2')) == gpt2
     assert '|'.join(split(text, 'cl100k')) == cl100k
+    if text != 'a\n  ':
+        assert '|'.join(split(text, 'llama3')) == cl100k
+
+
+@pytest.mark.parametrize(
+    ('text', 'cl100k', 'llama3'),
+    [
+        ('a\n  ', 'a|\n  ', 'a|\n|  '),
+        ('a \n\t\r\n b', 'a| \n\t\r\n| b', 'a| \n\t\r\n| b'),
+        ('a \r\n \n', 'a| \r\n \n', 'a| \r\n \n'),
+        ('.\n ', '.\n| ', '.\n| '),
+        ('\n \n ', '\n \n ', '\n \n| '),
+    ],
+)
+def test_llama3_cuts_white_space_at_the_end_after_its_last_line_break(text, cl100k, llama3):
+    assert '|'.join(split(text, 'cl100k')) == cl100k
+    assert '|'.join(split(text, 'llama3')) == llama3
 
 
 @given(st.text(ANY), st.sampled_from(PATTERNS))

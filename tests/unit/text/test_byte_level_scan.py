@@ -74,6 +74,7 @@ def scanned(rows, pattern, between=b'\n', room=1_000):
     room=st.sampled_from([0, 1, 2, 5, 64, 1_000]),
 )
 @example([' ' * 64, 'a' * 60, '1' * 61, ' a' * 32, '字' * 64, '!' * 200], 'cl100k', b'', 1)
+@example([' \n' * 40 + '  ', 'a\n \n ', '\n \n', ' ' * 70 + '\n '], 'llama3', b'', 1)
 @example(['\n' * 64, ' \n' * 40 + 'a', '!' + '\r\n' * 40, '½' * 70], 'cl100k', b'', 1)
 def test_tokens_are_those_of_the_plain_patterns(rows, pattern, between, room):
     assert scanned(rows, pattern, between, room) == [split(row, pattern) for row in rows]
@@ -157,6 +158,7 @@ def tokens_of_parts(row, pattern, longest):
 @example('a\t\tbbbbb', 'gpt2', 4)
 @example('a\n  \tbbbbb', 'cl100k', 4)
 @example('a!\n \n\t 1bbbbbb', 'cl100k', 4)
+@example('a!\n \n\t  bbbbbb \n\n ', 'llama3', 4)
 def test_the_parts_of_a_row_have_its_tokens(row, pattern, longest):
     assert tokens_of_parts(row, pattern, longest) == split(row, pattern)
 
@@ -181,7 +183,9 @@ def test_it_is_known_by_its_pattern():
     assert (made.name, dict(made.options)) == ('pattern', {'pattern': 'cl100k'})
     assert pickle.loads(pickle.dumps(made)) == made
     assert made.tokens('1234') == ['123', '4']
-    with pytest.raises(ValueError, match=r"'p50k' is not a pattern; there are gpt2 and cl100k"):
+    with pytest.raises(
+        ValueError, match=r"'p50k' is not a pattern; there are gpt2, cl100k, llama3"
+    ):
         PatternPreTokenizer('p50k')
 
 
