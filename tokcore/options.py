@@ -209,8 +209,12 @@ def _merged(variants: Mapping[str, Declared]) -> Declared:
     help = '; '.join(f'of {" and ".join(values)}: {text}' for text, values in by_help.items())
     metavars = (variant.option.metavar for variant in variants.values())
     metavar = next((name for name in metavars if name), None)
-    option = dataclasses.replace(first.option, help=help, kind=as_typed, metavar=metavar)
-    return dataclasses.replace(first, default=MISSING, option=option)
+    # A flag has no value that could stay as it is typed.
+    kind = None if first.option.kind is None else as_typed
+    option = dataclasses.replace(first.option, help=help, kind=kind, metavar=metavar)
+    defaults = {variant.default for variant in variants.values()} if kind is None else set()
+    default = defaults.pop() if len(defaults) == 1 else MISSING
+    return dataclasses.replace(first, default=default, option=option)
 
 
 def special_token(value: str) -> str:

@@ -261,7 +261,7 @@ class RunningOptions:
     work: str | None = option(
         'where a learner on Beam keeps its rounds and the shuffle its runs, to resume from, '
         'until the output is whole, and what is fetched is kept; on a filesystem that every worker '
-        'reaches (default: .tokbeam beside the output)',
+        'reaches (default: .tokbeam in the folder of the output)',
         work_path,
         'DIR',
         default=None,

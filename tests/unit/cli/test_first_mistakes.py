@@ -2,6 +2,7 @@
 
 from jobs import refuse, write
 
+from pipelines.cli.parser import parse_command
 from pipelines.system_errors import system_error
 
 SIZES = ['--vocab-size', 2000]
@@ -49,3 +50,11 @@ def test_s3_without_its_library_says_what_to_install():
     assert str(system_error(error, 'look for s3://a')) == (
         "cannot look for s3://a: boto3 is not installed; install it: pip install 'apache-beam[aws]'"
     )
+
+
+def test_a_flag_of_two_schemes_takes_no_value():
+    line = ['tokenize', '--vocab', 'v', '--scheme', 'bpe', '--allow-special-tokens']
+    options, _ = parse_command(line)
+    assert options.allow_special_tokens is True
+    options, _ = parse_command(line[:-1])
+    assert not getattr(options, 'allow_special_tokens', False)
