@@ -105,6 +105,10 @@ class BuildKeywords(TypedDict, total=False):
     shards: training shards, from 1 to 100,000 (default: 10)
     dev_shards: dev shards, from 1 to 100,000 (default: 1)
     test_shards: test shards, from 1 to 100,000 (default: 1)
+    dev_share: cut this share of the rows off the training corpus as the dev split, as 1%: by a
+        key of each row and --seed; the vocabulary is learned from the others
+    test_share: cut this share of the rows off the training corpus as the test split, as 1%: by
+        a key of each row and --seed; the vocabulary is learned from the others
     source_prefix: put before each source text
     target_prefix: put before each target text
     seed: of the shuffle, from 0 to 2^64 - 1 (default: 0)
@@ -205,7 +209,7 @@ class BuildKeywords(TypedDict, total=False):
         out, as 100, or 0.5% of those read (default: no limit)
     work: where a learner on Beam keeps its rounds and the shuffle its runs, to resume from,
         until the output is whole, and what is fetched is kept; on a filesystem that every
-        worker reaches (default: .tokbeam beside the output)
+        worker reaches (default: .tokbeam in the folder of the output)
     overwrite: make the result again, replacing what is there
     fetch: fetch inputs that are http:// or https:// addresses, once, into the work folder; an
         address may end in #sha256=HEX, which its content must have
@@ -292,6 +296,8 @@ class BuildKeywords(TypedDict, total=False):
     shards: int
     dev_shards: int
     test_shards: int
+    dev_share: str | None
+    test_share: str | None
     source_prefix: str
     target_prefix: str
     seed: int
@@ -303,7 +309,7 @@ class BuildKeywords(TypedDict, total=False):
     strip_accents: Literal['auto', 'yes', 'no']
     split_cjk: bool
     preset: Literal['gpt2', 'cl100k', 'subword-nmt', 'textbook']
-    pre_tokenizer: Literal['gpt2', 'cl100k', 'space', 'whitespace', 'bert', 't2t'] | None
+    pre_tokenizer: Literal['gpt2', 'cl100k', 'llama3', 'space', 'whitespace', 'bert', 't2t'] | None
     unicode_form: Literal['NFC', 'NFKC'] | None
     split: Literal['space', 'unicode']
     vocab_size: int | None
@@ -434,7 +440,7 @@ class CountKeywords(TypedDict, total=False):
         out, as 100, or 0.5% of those read (default: no limit)
     work: where a learner on Beam keeps its rounds and the shuffle its runs, to resume from,
         until the output is whole, and what is fetched is kept; on a filesystem that every
-        worker reaches (default: .tokbeam beside the output)
+        worker reaches (default: .tokbeam in the folder of the output)
     overwrite: make the result again, replacing what is there
     fetch: fetch inputs that are http:// or https:// addresses, once, into the work folder; an
         address may end in #sha256=HEX, which its content must have
@@ -476,7 +482,7 @@ class CountKeywords(TypedDict, total=False):
     strip_accents: Literal['auto', 'yes', 'no']
     split_cjk: bool
     preset: Literal['gpt2', 'cl100k', 'subword-nmt', 'textbook']
-    pre_tokenizer: Literal['gpt2', 'cl100k', 'space', 'whitespace', 'bert', 't2t'] | None
+    pre_tokenizer: Literal['gpt2', 'cl100k', 'llama3', 'space', 'whitespace', 'bert', 't2t'] | None
     unicode_form: Literal['NFC', 'NFKC'] | None
     split: Literal['space', 'unicode']
     vocab_sample: str | None
@@ -616,7 +622,7 @@ class VocabKeywords(TypedDict, total=False):
         out, as 100, or 0.5% of those read (default: no limit)
     work: where a learner on Beam keeps its rounds and the shuffle its runs, to resume from,
         until the output is whole, and what is fetched is kept; on a filesystem that every
-        worker reaches (default: .tokbeam beside the output)
+        worker reaches (default: .tokbeam in the folder of the output)
     overwrite: make the result again, replacing what is there
     fetch: fetch inputs that are http:// or https:// addresses, once, into the work folder; an
         address may end in #sha256=HEX, which its content must have
@@ -656,7 +662,7 @@ class VocabKeywords(TypedDict, total=False):
     strip_accents: Literal['auto', 'yes', 'no']
     split_cjk: bool
     preset: Literal['gpt2', 'cl100k', 'subword-nmt', 'textbook']
-    pre_tokenizer: Literal['gpt2', 'cl100k', 'space', 'whitespace', 'bert', 't2t'] | None
+    pre_tokenizer: Literal['gpt2', 'cl100k', 'llama3', 'space', 'whitespace', 'bert', 't2t'] | None
     unicode_form: Literal['NFC', 'NFKC'] | None
     split: Literal['space', 'unicode']
     vocab_size: int | None
@@ -815,6 +821,10 @@ class EncodeKeywords(TypedDict, total=False):
     shards: training shards, from 1 to 100,000 (default: 10)
     dev_shards: dev shards, from 1 to 100,000 (default: 1)
     test_shards: test shards, from 1 to 100,000 (default: 1)
+    dev_share: cut this share of the rows off the training corpus as the dev split, as 1%: by a
+        key of each row and --seed; the vocabulary is learned from the others
+    test_share: cut this share of the rows off the training corpus as the test split, as 1%: by
+        a key of each row and --seed; the vocabulary is learned from the others
     source_prefix: put before each source text
     target_prefix: put before each target text
     seed: of the shuffle, from 0 to 2^64 - 1 (default: 0)
@@ -837,7 +847,7 @@ class EncodeKeywords(TypedDict, total=False):
         out, as 100, or 0.5% of those read (default: no limit)
     work: where a learner on Beam keeps its rounds and the shuffle its runs, to resume from,
         until the output is whole, and what is fetched is kept; on a filesystem that every
-        worker reaches (default: .tokbeam beside the output)
+        worker reaches (default: .tokbeam in the folder of the output)
     overwrite: make the result again, replacing what is there
     fetch: fetch inputs that are http:// or https:// addresses, once, into the work folder; an
         address may end in #sha256=HEX, which its content must have
@@ -929,7 +939,7 @@ class EncodeKeywords(TypedDict, total=False):
     strip_accents: Literal['auto', 'yes', 'no']
     split_cjk: bool
     preset: Literal['gpt2', 'cl100k', 'subword-nmt', 'textbook']
-    pre_tokenizer: Literal['gpt2', 'cl100k', 'space', 'whitespace', 'bert', 't2t'] | None
+    pre_tokenizer: Literal['gpt2', 'cl100k', 'llama3', 'space', 'whitespace', 'bert', 't2t'] | None
     unicode_form: Literal['NFC', 'NFKC'] | None
     split: Literal['space', 'unicode']
     template: str | None
@@ -940,6 +950,8 @@ class EncodeKeywords(TypedDict, total=False):
     shards: int
     dev_shards: int
     test_shards: int
+    dev_share: str | None
+    test_share: str | None
     source_prefix: str
     target_prefix: str
     seed: int

@@ -31,7 +31,7 @@ class SchemeKeywords(TypedDict, total=False):
     strip_accents: Literal['auto', 'yes', 'no']
     split_cjk: bool
     preset: Literal['gpt2', 'cl100k', 'subword-nmt', 'textbook']
-    pre_tokenizer: Literal['gpt2', 'cl100k', 'space', 'whitespace', 'bert', 't2t'] | None
+    pre_tokenizer: Literal['gpt2', 'cl100k', 'llama3', 'space', 'whitespace', 'bert', 't2t'] | None
     unicode_form: Literal['NFC', 'NFKC'] | None
     split: Literal['space', 'unicode']
 
