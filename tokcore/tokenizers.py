@@ -1,38 +1,47 @@
 """Tokenizers for use from Python: text to ids or pieces, and back.
 
-`learn_wordpiece_vocabulary` learns a WordPiece vocabulary of texts and files in one call.
+`learn_vocabulary` learns a vocabulary of any scheme in one call, `load_tokenizer` reads its file.
 """
 
 from __future__ import annotations
 
 import functools
 import os
-import pathlib
-import secrets
 import typing
 import unicodedata
-from collections.abc import Iterable, Iterator
-
-import numpy as np
+from collections.abc import Iterable, Iterator, Sequence
 
 from tokcore.bpe.added_tokens import finder, matched_tokens, row_encoder
-from tokcore.bpe.codes import CodesSegmenter
-from tokcore.bpe.files import AnyVocabulary, parse_bpe_file
+from tokcore.bpe.codes import (
+    SEPARATOR,
+    UNKNOWN,
+    CodesSegmenter,
+    CodesVocabulary,
+    TextbookVocabulary,
+)
+from tokcore.bpe.files import AnyVocabulary, entries_path, parse_bpe_file
 from tokcore.bpe.scheme import SCHEME as BPE_SCHEME
 from tokcore.bpe.vocabulary import BpeVocabulary
 from tokcore.byte.scheme import SCHEME as BYTE_SCHEME
-from tokcore.corpus.corpus import ITEM_BYTES, CorpusFile, Split
-from tokcore.corpus.formats import index_range, index_ranges, plan_items, read_blocks
-from tokcore.corpus.plain_text import PlainText
-from tokcore.corpus.storage import compression_of
-from tokcore.counts.counting import TokenAccumulator
-from tokcore.counts.tables import BlockCounter
+from tokcore.byte.scheme import ByteVocabulary
 from tokcore.counts.token_table import TokenTable
 from tokcore.encoding.encoder import DEFAULT_CACHE_BYTES, RowEncoder, SharedEncoder
-from tokcore.encoding.vocabulary import read_vocabulary_file
+from tokcore.encoding.scheme import Scheme
+from tokcore.encoding.tokenizer import (
+    Tokenizer,
+    byte_spans,
+    piece_spans,
+    token_spans,
+    write_whole,
+)
+from tokcore.encoding.vocabulary import Template, Vocabulary, read_vocabulary_file
 from tokcore.errors import InputError
-from tokcore.regular_files import open_regular
-from tokcore.text.rows import Side
+from tokcore.keywords import keyword_fields, split_keywords
+from tokcore.learn import count_tokens, learn_from_table, learning_of, vocabulary_files
+from tokcore.schemes import DEFAULT_SCHEME, find_scheme, scheme_names
+from tokcore.subword.text_encoder import SubwordTextEncoder
+from tokcore.text.bert_spans import bert_words
+from tokcore.text.normal_units import Span, normalized_units
 from tokcore.word.scheme import (
     Unknown,
     WordEncodingOptions,
@@ -44,17 +53,23 @@ from tokcore.wordpiece.options import SPECIAL_TOKENS, WordPieceOptions
 from tokcore.wordpiece.scheme import WordPieceEncodingOptions, WordPieceScheme
 from tokcore.wordpiece.vocabulary import WordPieceVocabulary, parse_pieces
 
+if typing.TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from tokcore.keyword_types import EncodeKeywords, LearnKeywords
+
 _Form = typing.Literal['NFC', 'NFD', 'NFKC', 'NFKD']
 
-_BLOCK_BYTES = 1 << 20
-"""Bytes of texts that are counted together, so that a call costs little for each text."""
+_ANY_NAME = 'learned.codes'
 
 
-class BpeTokenizer:
+class BpeTokenizer(Tokenizer):
     """Encodes as Hugging Face's `tokenizers` does with the same file; threads can share it.
 
     Example: with a file whose merges are `t h` and `th e`, `tokenize('the')` gives `['the']`.
     """
+
+    vocabulary: AnyVocabulary
 
     def __init__(self, vocabulary: AnyVocabulary, *, allow_special_tokens: bool = False):
         """Takes a vocabulary.
@@ -76,6 +91,7 @@ class BpeTokenizer:
             before, _ = matched_tokens(vocabulary, allow_special_tokens)
             self._find = finder(before) if self._form else None
         self._encoder = SharedEncoder(functools.partial(self.row_encoder, cache_bytes=0))
+        self._block_encoder = SharedEncoder(self.row_encoder)
 
     @classmethod
     def load(cls, path: str | os.PathLike, allow_special_tokens: bool = False) -> BpeTokenizer:
@@ -88,20 +104,14 @@ class BpeTokenizer:
         return cls(vocabulary, allow_special_tokens=allow_special_tokens)
 
     def save(self, path: str | os.PathLike) -> None:
-        """Writes tokenizer.json, or codes; if it fails, the path is unchanged."""
-        data = self.vocabulary.dump()
-        path = pathlib.Path(path)
-        temporary = path.with_name(f'.{path.name}.{secrets.token_hex(8)}')
-        try:
-            temporary.write_bytes(data)
-            os.replace(temporary, path)
-        finally:
-            temporary.unlink(missing_ok=True)
+        """Writes tokenizer.json; or codes, and their ids beside them as far as there are any."""
+        write_whole(path, self.vocabulary.dump())
+        if not isinstance(self.vocabulary, BpeVocabulary) and self.vocabulary.entries is not None:
+            write_whole(entries_path(os.fspath(path)), self.vocabulary.dump_entries())
 
     @property
-    def vocab_size(self) -> int:
-        """The number of ids."""
-        return self.vocabulary.vocab_size
+    def _around(self) -> Template:
+        return self._template
 
     def row_encoder(self, cache_bytes: int = DEFAULT_CACHE_BYTES) -> RowEncoder:
         """Returns an encoder of blocks of normalized rows, for one thread; see `RowEncoder`."""
@@ -136,6 +146,60 @@ class BpeTokenizer:
         text = unicodedata.normalize(self._form, data.decode('utf-8', 'surrogatepass'))
         return self._encoder.encode(text) if text else []
 
+    def encode_batch(
+        self, texts: Iterable[str], add_special_tokens: bool = True
+    ) -> list[list[int]]:
+        if self._form is None:
+            return super().encode_batch(texts, add_special_tokens)
+        if isinstance(texts, str):
+            raise TypeError('texts are several strings; put a single one in a list')
+        if self._find is not None:  # added tokens are found before a text is normalized
+            return [self.encode(text, add_special_tokens) for text in texts]
+        form = self._form
+        return super().encode_batch(
+            [unicodedata.normalize(form, text) for text in texts], add_special_tokens
+        )
+
+    def _spans(self, text: str, ids: Sequence[int]) -> list[Span]:
+        if not isinstance(self.vocabulary, BpeVocabulary):
+            return self._spans_of_codes(text)
+        lengths = [len(self.vocabulary.piece_bytes[id_]) for id_ in ids]
+        units = byte_spans(text) if self._form is None else list(self._normalized_units(text))
+        if sum(lengths) == len(units) + 1:  # a space before the text, of `add_prefix_space`
+            units = [(0, 0), *units]
+        return piece_spans(lengths, units)
+
+    def _normalized_units(self, text: str) -> Iterator[Span]:
+        """Yields for each byte of the normalized text what of the text became it."""
+        assert self._form is not None
+        of_bytes = byte_spans(text)
+        data = text.encode('utf-8', 'surrogatepass')
+        end = 0
+        found = self._find(data) if self._find else ()
+        for start, stop, _ in (*found, (len(data), len(data), -1)):
+            part = data[end:start].decode('utf-8', 'surrogatepass')
+            first = of_bytes[end][0] if part else 0
+            spans = [(first + place, first + place + 1) for place in range(len(part))]
+            for character, span in zip(*normalized_units(self._form, part, spans), strict=True):
+                yield from [span] * len(character.encode('utf-8', 'surrogatepass'))
+            if start < stop:
+                yield from [(of_bytes[start][0], of_bytes[stop - 1][1])] * (stop - start)
+            end = stop
+
+    def _spans_of_codes(self, text: str) -> list[Span]:
+        vocabulary = self.vocabulary
+        assert not isinstance(vocabulary, BpeVocabulary)
+        is_textbook = isinstance(vocabulary, TextbookVocabulary)
+        tokens = list(self._scheme.tokens(text))
+        words = [token[:-1] if is_textbook else token for token in tokens]
+        spans: list[Span] = []
+        for (word, start), token in zip(token_spans(text, words), tokens, strict=True):
+            units = [(place, place + 1) for place in range(start, start + len(word))]
+            if is_textbook:
+                units.append((start + len(word),) * 2)
+            spans += piece_spans(_code_lengths(vocabulary.pieces_in(token), len(units)), units)
+        return spans
+
     def tokenize(self, text: str) -> list[str]:
         """Returns the pieces of a text: as a tokenizer.json has them, or as subword-nmt does."""
         if isinstance(self.vocabulary, BpeVocabulary):
@@ -154,7 +218,7 @@ class BpeTokenizer:
         return self.vocabulary.decode(ids).encode()
 
 
-class ByteTokenizer:
+class ByteTokenizer(Tokenizer):
     """Encodes each byte of UTF-8 as an id, as Tensor2Tensor does; threads can share it.
 
     >>> ByteTokenizer().encode('a€')
@@ -164,20 +228,23 @@ class ByteTokenizer:
     def __init__(self):
         self.vocabulary = BYTE_SCHEME.fixed
         self._encoder = SharedEncoder(functools.partial(BYTE_SCHEME.encoder, self.vocabulary))
+        self._block_encoder = self._encoder
 
     @classmethod
     def load(cls) -> ByteTokenizer:
         """Returns a tokenizer; there is no file to read."""
         return cls()
 
-    @property
-    def vocab_size(self) -> int:
-        """The number of ids: `<pad>`, `<EOS>`, and one for each byte."""
-        return self.vocabulary.vocab_size
+    def save(self, path: str | os.PathLike) -> None:
+        """Raises ValueError: bytes have no vocabulary file."""
+        super().save(path)
 
     def encode(self, text: str) -> list[int]:
         """Returns the ids of a text, without `<EOS>`."""
         return self._encoder.encode(text)
+
+    def _spans(self, text: str, ids: Sequence[int]) -> list[Span]:
+        return byte_spans(text)
 
     def tokenize(self, text: str) -> list[bytes]:
         """Returns the bytes of a text, one by one."""
@@ -188,11 +255,13 @@ class ByteTokenizer:
         return self.vocabulary.decode(ids)
 
 
-class WordTokenizer:
+class WordTokenizer(Tokenizer):
     """Encodes each word as an id; threads can share it.
 
     Example: with the words `<unk> <s> </s> the cat`, `encode('the black cat')` gives `[3, 0, 4]`.
     """
+
+    vocabulary: WordVocabulary
 
     def __init__(
         self, vocabulary: WordVocabulary, *, split: str = 'space', unknown: Unknown = 'token'
@@ -207,6 +276,8 @@ class WordTokenizer:
         self.vocabulary = vocabulary
         scheme, options = WordScheme(split), WordEncodingOptions(unknown=unknown)
         self._encoder = SharedEncoder(functools.partial(scheme.encoder, vocabulary, options))
+        self._block_encoder = self._encoder
+        self._scheme = scheme
 
     @classmethod
     def load(cls, path: str | os.PathLike, **options) -> WordTokenizer:
@@ -216,11 +287,6 @@ class WordTokenizer:
         """
         return cls(parse_words(read_vocabulary_file(path), os.fspath(path)), **options)
 
-    @property
-    def vocab_size(self) -> int:
-        """The number of ids."""
-        return self.vocabulary.vocab_size
-
     def encode(self, text: str) -> list[int]:
         """Returns the ids of a text's words.
 
@@ -228,12 +294,117 @@ class WordTokenizer:
         """
         return self._encoder.encode(text)
 
+    def _spans(self, text: str, ids: Sequence[int]) -> list[Span]:
+        words = token_spans(text, self._scheme.tokens(text))
+        return [(start, start + len(word)) for word, start in words]
+
     def tokenize(self, text: str) -> list[str]:
         """Returns the words of a text, with the unknown token in place of unknown words."""
         return [self.vocabulary.words[id_] for id_ in self.encode(text)]
 
     def decode(self, ids: Iterable[int]) -> str:
         """Returns the words of ids, with spaces between them."""
+        return self.vocabulary.decode(ids)
+
+
+class WordPieceTokenizer(Tokenizer):
+    """Encodes as transformers' `BertTokenizer` does; threads can share it.
+
+    Example: with the pieces `[UNK] [CLS] [SEP] un ##able`, `encode('Unable')` gives
+    `[1, 3, 4, 2]`.
+    """
+
+    vocabulary: WordPieceVocabulary
+
+    def __init__(
+        self,
+        vocabulary: WordPieceVocabulary,
+        *,
+        normalizer: str = 'bert',
+        lower_case: bool = True,
+        strip_accents: bool | None = None,
+        split_cjk: bool = True,
+        max_word_length: int | None = None,
+        allow_special_tokens: bool = False,
+    ):
+        """Takes a vocabulary, and how text is split into words.
+
+        Args:
+            vocabulary: the pieces.
+            normalizer: 'bert' as transformers has it, or 'bert-original' as google-research has.
+            lower_case: whether letters become lower case.
+            strip_accents: whether accents are removed; None: if letters become lower case.
+            split_cjk: whether each ideograph is a word.
+            max_word_length: longer words are unknown; None: 100, 200 with 'bert-original'.
+            allow_special_tokens: whether `[MASK]` in text is that token, as in transformers.
+        """
+        self.vocabulary = vocabulary
+        scheme = WordPieceScheme.of(normalizer, lower_case, strip_accents, split_cjk)
+        options = WordPieceEncodingOptions(
+            max_word_length=max_word_length, allow_special_tokens=allow_special_tokens
+        )
+        self._template = scheme.template(vocabulary)
+        self._parts = scheme.encoding_parts(vocabulary, options)
+        self._encoder = SharedEncoder(functools.partial(self.row_encoder, cache_bytes=0))
+        self._block_encoder = SharedEncoder(self.row_encoder)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike, **options) -> WordPieceTokenizer:
+        """Reads a vocab.txt; `options` are those of the constructor.
+
+        Raises InputError if the file cannot be read, is empty or is not UTF-8.
+        """
+        data = read_vocabulary_file(path)
+        return cls(WordPieceVocabulary(parse_pieces(data, os.fspath(path))), **options)
+
+    @property
+    def vocab(self) -> dict[str, int]:
+        """The id of each piece."""
+        return self.vocabulary.ids
+
+    def row_encoder(self, cache_bytes: int = DEFAULT_CACHE_BYTES) -> RowEncoder:
+        """Returns an encoder of blocks for one thread; see `RowEncoder`."""
+        return RowEncoder(*self._parts, cache_bytes)
+
+    def encode(self, text: str, add_special_tokens: bool = True) -> list[int]:
+        """Returns the ids of a text, between `[CLS]` and `[SEP]` unless they are not wanted.
+
+        Raises ValueError naming a word that cannot be spelt if the vocabulary has no `[UNK]`.
+        """
+        around = self._template if add_special_tokens else ((), ())
+        return self._encoder.encode(text, *around)
+
+    @property
+    def _around(self) -> Template:
+        return self._template
+
+    def _spans(self, text: str, ids: Sequence[int]) -> list[Span]:
+        rules = self._parts[0]
+        strips = rules.lower_case if rules.strip_accents is None else rules.strip_accents
+        words = list(
+            bert_words(
+                text, rules.kind, rules.lower_case, strips, rules.split_cjk, rules.special_tokens
+            )
+        )
+        of_words = self.encode_batch((word for word, _ in words), add_special_tokens=False)
+        if [id_ for own in of_words for id_ in own] != list(ids):
+            raise ValueError(
+                'the words of this text are others by themselves, so their offsets are not known; '
+                'use encode'
+            )
+        unknown, joiner = self.special_ids.unknown, len(self.vocabulary.joiner)
+        spans: list[Span] = []
+        for (word, characters), own in zip(words, of_words, strict=True):
+            lengths = [len(self.pieces[id_]) - (joiner if n else 0) for n, id_ in enumerate(own)]
+            spans += piece_spans([len(word)] if own == [unknown] else lengths, characters)
+        return spans
+
+    def tokenize(self, text: str) -> list[str]:
+        """Returns the pieces of a text, `[UNK]` for a word that cannot be spelt."""
+        return self.vocabulary.pieces_of(self.encode(text, add_special_tokens=False))
+
+    def decode(self, ids: Iterable[int]) -> str:
+        """Returns the text of ids; see `WordPieceVocabulary.decode`."""
         return self.vocabulary.decode(ids)
 
 
@@ -270,136 +441,124 @@ def learn_wordpiece_vocabulary(
         vocab_size=vocab_size, special_tokens=tuple(special_tokens), **learning
     )
     scheme = WordPieceScheme.of(normalizer, lower_case, strip_accents, split_cjk)
-    words = TokenAccumulator()
-    for block in _blocks(texts):
-        rows = scheme.normalizer.apply(block).side
-        words.add_rows(rows.text, rows.starts, rows.ends, scheme.pre_tokenizer)
-    in_files = _count_files([os.fspath(path) for path in paths], scheme)
-    words.add_tokens(in_files.data, in_files.offsets, in_files.counts)
-    learned = scheme.learn(TokenTable(*words.finish()), options, lambda *_: None)
-    return typing.cast(WordPieceVocabulary, learned.vocabulary)
+    table = count_tokens(scheme, texts, paths)
+    learned = scheme.learn(table, options, lambda *_: None)
+    return learned.vocabulary
 
 
-def _blocks(texts: Iterable[str]) -> Iterator[Side]:
-    """Yields texts as rows, several together with a byte between them."""
-    if isinstance(texts, str):
-        raise TypeError('texts are several strings; put a single one in a list')
-    rows: list[bytes] = []
-    size = 0
-    for number, text in enumerate(texts):
-        try:
-            rows.append(text.encode())
-        except UnicodeEncodeError as error:
-            raise InputError(
-                f'text {number} has a lone surrogate at character {error.start}, which is not text; '
-                'read it with another encoding'
-            ) from None
-        size += len(rows[-1])
-        if size >= _BLOCK_BYTES:
-            yield _side(rows)
-            rows, size = [], 0
-    if rows:
-        yield _side(rows)
+def learn_vocabulary(
+    source: TokenTable | Iterable[str] = (),
+    scheme: str | Scheme = DEFAULT_SCHEME,
+    *,
+    paths: Iterable[str | os.PathLike] = (),
+    **options: Unpack[LearnKeywords],
+) -> Tokenizer:
+    """Learns a vocabulary, in memory, and returns its tokenizer, of which `save` writes the file.
 
+        learn_vocabulary(paths=['train.en'], scheme='bpe', vocab_size=8000).save('tokenizer.json')
 
-def _side(rows: list[bytes]) -> Side:
-    ends = np.cumsum([len(row) + 1 for row in rows]) - 1
-    starts = np.append(0, ends[:-1] + 1)
-    return Side(np.frombuffer(b'\n'.join(rows), np.uint8), starts, ends)
+    Args:
+        source: texts, each as a line, or a table of tokens that the scheme's pre-tokenizer cut.
+        scheme: its name, or the scheme itself.
+        paths: text files, UTF-8, plain or compressed, of whose lines it learns too.
+        options: of the scheme and of its learner, as the command has them: `vocab_size`, ...
 
-
-def _count_files(paths: list[str], scheme: WordPieceScheme) -> TokenTable:
-    files = tuple((_corpus_file(path),) for path in paths)
-    split = Split('text', PlainText(), files)
-    counter = BlockCounter(((0,),), scheme.normalizer, scheme.pre_tokenizer)
-    index = [
-        index_range(split.format, part, open_regular) for part in index_ranges(split, ITEM_BYTES)
-    ]
-    for item in plan_items(split, index):
-        for block in read_blocks(item, open_regular):
-            counter.add(block, (split,))
-    [table] = counter.finish()
-    return table
-
-
-def _corpus_file(path: str) -> CorpusFile:
-    compressed = compression_of(path, open_regular)
-    return CorpusFile(path, path, os.stat(path).st_size, compressed)
-
-
-class WordPieceTokenizer:
-    """Encodes as transformers' `BertTokenizer` does; threads can share it.
-
-    Example: with the pieces `[UNK] [CLS] [SEP] un ##able`, `encode('Unable')` gives
-    `[1, 3, 4, 2]`.
+    Raises:
+        InputError: an unknown scheme, an option that cannot have its value, a text or file that is
+            not UTF-8 or cannot be read, or no vocabulary of this size.
+        TypeError: the scheme has no such option, or it has a value of another type.
     """
+    found, learning = learning_of(scheme, options, 'learn_vocabulary')
+    files = list(paths)
+    if isinstance(source, TokenTable):
+        if files:
+            raise TypeError('a table and paths exclude each other; give one of them')
+        table = source
+    else:
+        table = count_tokens(found, source, files)
+    vocabulary = learn_from_table(found, learning, table).vocabulary
+    files_of = vocabulary_files(vocabulary, found, table, _ANY_NAME)
+    if len(files_of) > 1:  # codes, whose ids are in the file beside them
+        vocabulary = found.parse(files_of[_ANY_NAME], _ANY_NAME, files_of.get)
+    return tokenizer_of(vocabulary, found)
 
-    def __init__(
-        self,
-        vocabulary: WordPieceVocabulary,
-        *,
-        normalizer: str = 'bert',
-        lower_case: bool = True,
-        strip_accents: bool | None = None,
-        split_cjk: bool = True,
-        max_word_length: int | None = None,
-        allow_special_tokens: bool = False,
-    ):
-        """Takes a vocabulary, and how text is split into words.
 
-        Args:
-            vocabulary: the pieces.
-            normalizer: 'bert' as transformers has it, or 'bert-original' as google-research has.
-            lower_case: whether letters become lower case.
-            strip_accents: whether accents are removed; None: if letters become lower case.
-            split_cjk: whether each ideograph is a word.
-            max_word_length: longer words are unknown; None: 100, 200 with 'bert-original'.
-            allow_special_tokens: whether `[MASK]` in text is that token, as in transformers.
-        """
-        self.vocabulary = vocabulary
-        scheme = WordPieceScheme.of(normalizer, lower_case, strip_accents, split_cjk)
-        options = WordPieceEncodingOptions(
-            max_word_length=max_word_length, allow_special_tokens=allow_special_tokens
+def load_tokenizer(
+    path: str | os.PathLike | None = None,
+    scheme: str | Scheme | None = None,
+    **options: Unpack[EncodeKeywords],
+) -> Tokenizer:
+    """Returns the tokenizer of a vocabulary file of any scheme.
+
+    Args:
+        path: of the file; None for the scheme `byte`, which has none.
+        scheme: its name, or the scheme itself; None: the one that the file's form tells.
+        options: of the scheme and of its encoder, as the command has them: `lower_case`, ...
+
+    Raises:
+        InputError: the file cannot be read, does not tell its scheme or is not of it, or an option
+            cannot have its value.
+        TypeError: the scheme has no such option, or it has a value of another type.
+    """
+    data = b'' if path is None else read_vocabulary_file(path)
+    if scheme is None:
+        fitting = [name for name in scheme_names() if path and find_scheme(name).recognizes(data)]
+        if len(fitting) != 1:
+            raise InputError(
+                f'{path} does not tell the scheme of its vocabulary; give scheme=, one of '
+                f'{", ".join(scheme_names())}'
+            )
+        [scheme] = fitting
+    found = find_scheme(scheme)
+    name = f'load_tokenizer with the scheme {found.name}'
+    of_scheme, of_encoder = split_keywords([type(found), found.encoding], options, name)
+    found = find_scheme(found, **typing.cast(typing.Any, of_scheme))
+    encoding = keyword_fields(found.encoding, of_encoder, name)
+    if encoding.pop('template', None) is not None:
+        raise TypeError('template is of examples; leave it out, and use add_special_tokens')
+    if found.fixed is not None:
+        if path is not None:
+            raise InputError(f'the scheme {found.name} has no vocabulary files; leave path out')
+        return tokenizer_of(found.fixed, found)
+    if path is None:
+        raise TypeError(f'path is missing: the scheme {found.name} has a vocabulary file')
+    return tokenizer_of(found.parse(data, os.fspath(path)), found, **encoding)
+
+
+def tokenizer_of(vocabulary: Vocabulary, scheme: Scheme, **encoding: typing.Any) -> Tokenizer:
+    """Returns the tokenizer of a vocabulary; `encoding` are fields of the scheme's `encoding`.
+
+    Raises:
+        InputError: there is none for such a scheme.
+    """
+    if isinstance(vocabulary, SubwordTextEncoder):
+        return vocabulary
+    if isinstance(vocabulary, ByteVocabulary):
+        return ByteTokenizer()
+    if isinstance(vocabulary, WordVocabulary):
+        return WordTokenizer(vocabulary, split=typing.cast(WordScheme, scheme).split, **encoding)
+    if isinstance(vocabulary, (BpeVocabulary, CodesVocabulary)):
+        return BpeTokenizer(typing.cast(AnyVocabulary, vocabulary), **encoding)
+    if isinstance(scheme, WordPieceScheme) and isinstance(vocabulary, WordPieceVocabulary):
+        return WordPieceTokenizer(
+            vocabulary,
+            normalizer=scheme.normalizer_kind,
+            lower_case=scheme.lower_case,
+            strip_accents=scheme.pre_tokenizer.strip_accents,
+            split_cjk=scheme.split_cjk,
+            **encoding,
         )
-        self._template = scheme.template(vocabulary)
-        self._parts = scheme.encoding_parts(vocabulary, options)
-        self._encoder = SharedEncoder(functools.partial(self.row_encoder, cache_bytes=0))
+    raise InputError(f'there is no tokenizer for the scheme {scheme.name}; use its encoder')
 
-    @classmethod
-    def load(cls, path: str | os.PathLike, **options) -> WordPieceTokenizer:
-        """Reads a vocab.txt; `options` are those of the constructor.
 
-        Raises InputError if the file cannot be read, is empty or is not UTF-8.
-        """
-        data = read_vocabulary_file(path)
-        return cls(WordPieceVocabulary(parse_pieces(data, os.fspath(path))), **options)
-
-    @property
-    def vocab(self) -> dict[str, int]:
-        """The id of each piece."""
-        return self.vocabulary.ids
-
-    @property
-    def vocab_size(self) -> int:
-        """The number of ids."""
-        return self.vocabulary.vocab_size
-
-    def row_encoder(self, cache_bytes: int = DEFAULT_CACHE_BYTES) -> RowEncoder:
-        """Returns an encoder of blocks for one thread; see `RowEncoder`."""
-        return RowEncoder(*self._parts, cache_bytes)
-
-    def encode(self, text: str, add_special_tokens: bool = True) -> list[int]:
-        """Returns the ids of a text, between `[CLS]` and `[SEP]` unless they are not wanted.
-
-        Raises ValueError naming a word that cannot be spelt if the vocabulary has no `[UNK]`.
-        """
-        around = self._template if add_special_tokens else ((), ())
-        return self._encoder.encode(text, *around)
-
-    def tokenize(self, text: str) -> list[str]:
-        """Returns the pieces of a text, `[UNK]` for a word that cannot be spelt."""
-        return self.vocabulary.pieces_of(self.encode(text, add_special_tokens=False))
-
-    def decode(self, ids: Iterable[int]) -> str:
-        """Returns the text of ids; see `WordPieceVocabulary.decode`."""
-        return self.vocabulary.decode(ids)
+def _code_lengths(pieces: list[str], units: int) -> Iterator[int]:
+    """Yields how many characters of a token each of the pieces of codes has."""
+    for number, piece in enumerate(pieces):
+        if piece == UNKNOWN:  # of the textbook: the rest of the token
+            yield units
+        else:
+            length = len(piece)
+            if number < len(pieces) - 1 and piece.endswith(SEPARATOR):
+                length -= len(SEPARATOR)
+            units -= length
+            yield length

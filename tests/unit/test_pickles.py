@@ -34,12 +34,15 @@ from tokcore import (
     BpeTokenizer,
     ByteTokenizer,
     CorpusFile,
+    Encoding,
     Feature,
     InputError,
     MemoryLearner,
+    Scheme,
     SearchResult,
     Split,
     SubwordTextEncoder,
+    Tokenizer,
     TokenTable,
     WordPieceTokenizer,
     WordTokenizer,
@@ -201,6 +204,6 @@ def test_every_public_class_is_among_these(tmp_path):
     }
     tried = {type(make()) for make in TOKENIZERS.values()}
     tried |= {*map(type, VALUES), *map(type, transforms(tmp_path))}
-    not_sent = {Result, BuildJob, CountJob, VocabJob, EncodeJob}
+    not_sent = {Scheme, Tokenizer, Encoding, Result, BuildJob, CountJob, VocabJob, EncodeJob}
     public = {kind for kind in public if not typing.is_typeddict(kind)}
     assert public == tried | not_sent | {TokenTable, MemoryLearner, InputError}

@@ -186,6 +186,27 @@ class SharedEncoder:
         finally:
             self._idle.append(encoder)
 
+    def encode_batch(
+        self, texts: Sequence[str], before: Sequence[int] = (), after: Sequence[int] = ()
+    ) -> list[list[int]]:
+        """Returns the ids of each text, as `encode` does; raises ValueError as `encode_side`."""
+        if not texts:
+            return []
+        rows = [text.encode('utf-8', 'surrogatepass') for text in texts]
+        ends = np.cumsum([len(row) + 1 for row in rows]) - 1
+        starts = np.append(0, ends[:-1] + 1)
+        side = Side(np.frombuffer(b'\n'.join(rows), np.uint8), starts, ends)
+        try:
+            encoder = self._idle.pop()
+        except IndexError:
+            encoder = self._make()
+        try:
+            encoded = encoder.encode_side(side, '', before, after)
+        finally:
+            self._idle.append(encoder)
+        ids, offsets = encoded.ids.tolist(), encoded.offsets.tolist()
+        return [ids[start:end] for start, end in zip(offsets, offsets[1:])]
+
 
 def unspelled_row(encoder: Encoder, side: Side, prefix: str = '') -> tuple[int, ValueError] | None:
     """Returns the first row that the model cannot spell, and the error of `encode_side`.

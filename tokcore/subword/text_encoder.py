@@ -12,14 +12,13 @@ from __future__ import annotations
 
 import functools
 import os
-import pathlib
-import secrets
 from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 
 from tokcore.encoding.encoder import DEFAULT_CACHE_BYTES, RowEncoder, SharedEncoder
 from tokcore.encoding.kernels import MissedTokens
+from tokcore.encoding.tokenizer import Tokenizer, piece_spans, token_spans, write_whole
 from tokcore.encoding.vocabulary import SpecialIds, read_vocabulary_file
 from tokcore.errors import InputError
 from tokcore.kernels.bytes import row_offsets
@@ -34,6 +33,7 @@ from tokcore.subword.trie_kernels import (
     probe_bigrams,
     segment_longest_match,
 )
+from tokcore.text.normal_units import Span
 from tokcore.text.pre_tokenizer import RowPart, ScannedTokens
 from tokcore.text.t2t import (
     ESCAPE_CHARACTERS,
@@ -41,6 +41,7 @@ from tokcore.text.t2t import (
     alphabet_of,
     detokenize,
     escape_token,
+    tokenize,
     unescape_token,
 )
 from tokcore.text.unicode import CODE_POINTS
@@ -65,7 +66,7 @@ _SHOWN = 60  # characters of a token in an error
 _CODE_POINT = np.dtype('<u4')
 
 
-class SubwordTextEncoder:
+class SubwordTextEncoder(Tokenizer):
     """Encodes and decodes as Tensor2Tensor 1.15.7 does with the same vocabulary.
 
     Example: with the subtokens `<pad>_ <EOS>_ the_ c at_`, `encode('the cat')` gives `[2, 3, 4]`.
@@ -78,6 +79,12 @@ class SubwordTextEncoder:
         """
         self._subtokens = tuple(subtokens)
         self._encoder = SharedEncoder(functools.partial(self.row_encoder, cache_bytes=0))
+        self._block_encoder = SharedEncoder(self.row_encoder)
+
+    @property
+    def vocabulary(self) -> SubwordTextEncoder:  # type: ignore[override]  # others have it apart
+        """Itself: it is its own vocabulary."""
+        return self
 
     @property
     def special_ids(self) -> SpecialIds:
@@ -111,17 +118,7 @@ class SubwordTextEncoder:
 
         Raises ValueError, before writing, for subtokens that the format cannot hold.
         """
-        data = self.dump()
-        path = pathlib.Path(path)
-        temporary = path.with_name(f'.{path.name}.{secrets.token_hex(8)}')
-        try:
-            with open(temporary, 'xb') as file:
-                file.write(data)
-                file.flush()
-                os.fsync(file.fileno())
-            os.replace(temporary, path)
-        finally:
-            temporary.unlink(missing_ok=True)
+        write_whole(path, self.dump())
 
     @property
     def subtokens(self) -> tuple[str, ...]:
@@ -158,6 +155,19 @@ class SubwordTextEncoder:
         lacks one of the characters that its subtokens or escapes consist of.
         """
         return self._encoder.encode(text)
+
+    def _spans(self, text: str, ids: Sequence[int]) -> list[Span]:
+        units: list[Span] = []  # of each character of escaped tokens
+        for token, start in token_spans(text, tokenize(text)):
+            for place, character in enumerate(token, start):
+                escaped = escape_token(character, self._alphabet)[:-1]
+                units += [(place, place + 1)] * len(escaped)
+            units.append((start + len(token),) * 2)  # the underscore at the end
+        return piece_spans((len(self._subtokens[id_]) for id_ in ids), units)
+
+    @functools.cached_property
+    def _alphabet(self) -> frozenset[str]:
+        return frozenset(alphabet_of(self._subtokens))
 
     def decode(self, ids: Iterable[int], strip_extraneous: bool = False) -> str:
         """Returns the text of ids; `strip_extraneous` first drops padding and EOS at the end.

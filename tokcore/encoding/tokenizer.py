@@ -1,0 +1,196 @@
+"""What the tokenizers of all schemes share: single texts and batches, offsets, special ids, files."""
+
+from __future__ import annotations
+
+import abc
+import os
+import pathlib
+import secrets
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+from tokcore.encoding.encoder import SharedEncoder
+from tokcore.encoding.vocabulary import NO_TEMPLATE, SpecialIds, Template, Vocabulary
+from tokcore.text.normal_units import Span
+
+
+@dataclass(frozen=True)
+class Encoding:
+    """A text as ids, and where each is in the text.
+
+    Attributes:
+        ids: of the pieces.
+        tokens: the pieces, as the vocabulary writes them.
+        offsets: for each piece (start, end) in characters: `text[start:end]` became it. A piece that
+            is part of a character has the whole character, one that is in no place of the text, as
+            `[CLS]`, has (0, 0).
+    """
+
+    ids: list[int] = field(default_factory=list)
+    tokens: list[str] = field(default_factory=list)
+    offsets: list[Span] = field(default_factory=list)
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+
+class Tokenizer(abc.ABC):
+    """Text to ids and back, by one vocabulary; threads can share it, and it can be pickled."""
+
+    _encoder: SharedEncoder
+    """Encodes single texts."""
+
+    _block_encoder: SharedEncoder
+    """Encodes batches: it has a cache of tokens, which would be of no use to a single text."""
+
+    vocabulary: Vocabulary
+
+    @abc.abstractmethod
+    def encode(self, text: str) -> list[int]:
+        """Returns the ids of a text."""
+
+    @abc.abstractmethod
+    def _spans(self, text: str, ids: Sequence[int]) -> list[Span]:
+        """Returns where each of the ids of a text is in it; ValueError if that is not known."""
+
+    @property
+    def _around(self) -> Template:
+        """The ids that `encode` puts around those of the text."""
+        return NO_TEMPLATE
+
+    @property
+    def vocab_size(self) -> int:
+        """The number of ids."""
+        return self.vocabulary.vocab_size
+
+    def __len__(self) -> int:
+        return self.vocab_size
+
+    def __bool__(self) -> bool:
+        return True
+
+    def __repr__(self) -> str:
+        roles = [
+            f'{role}={id_}' for role, id_ in self.special_ids._asdict().items() if id_ is not None
+        ]
+        return f'{type(self).__name__}({", ".join([f"vocab_size={self.vocab_size}", *roles])})'
+
+    @property
+    def special_ids(self) -> SpecialIds:
+        """The ids that have a role: `pad`, `begin`, `end`, `unknown`; None where no id has it."""
+        return self.vocabulary.special_ids
+
+    @property
+    def pieces(self) -> Sequence[str]:
+        """The pieces by id, as they are written in the vocabulary's file."""
+        return self.vocabulary.pieces
+
+    def id_of(self, token: str) -> int | None:
+        """Returns the id of a token, or None if there is no such token."""
+        return self.vocabulary.id_of(token)
+
+    def encode_batch(
+        self, texts: Iterable[str], add_special_tokens: bool = True
+    ) -> list[list[int]]:
+        """Returns `encode` of each text; several at once cost much less than one by one.
+
+        Args:
+            texts: several.
+            add_special_tokens: whether the ids that `encode` puts around a text are added, by those
+                schemes that have such.
+        """
+        if isinstance(texts, str):
+            raise TypeError('texts are several strings; put a single one in a list')
+        before, after = self._around if add_special_tokens else NO_TEMPLATE
+        return self._block_encoder.encode_batch(list(texts), before, after)
+
+    def encode_with_offsets(self, text: str, add_special_tokens: bool = True) -> Encoding:
+        """Returns the ids of `encode`, and where each is in the text.
+
+        Raises:
+            ValueError: as `encode`; or the vocabulary does not spell the text piece by piece, so
+                that nobody knows.
+        """
+        around = self._around
+        ids = self.encode(text)
+        own = ids[len(around.before) : len(ids) - len(around.after)]
+        spans = self._spans(text, own)
+        if add_special_tokens:
+            nowhere = (0, 0)
+            spans = [*[nowhere] * len(around.before), *spans, *[nowhere] * len(around.after)]
+        else:
+            ids = own
+        pieces = self.pieces
+        return Encoding(ids, [pieces[id_] for id_ in ids], spans)
+
+    @abc.abstractmethod
+    def decode(self, ids: Iterable[int]) -> str:
+        """Returns the text of ids."""
+
+    def decode_batch(self, batch: Iterable[Iterable[int]]) -> list[str]:
+        """Returns `decode` of each list of ids."""
+        return [self.decode(ids) for ids in batch]
+
+    def save(self, path: str | os.PathLike) -> None:
+        """Writes the vocabulary's file, whole or not at all.
+
+        Raises ValueError, before writing, for a vocabulary that its file cannot hold.
+        """
+        write_whole(path, self.vocabulary.dump())
+
+
+def write_whole(path: str | os.PathLike, data: bytes) -> None:
+    """Writes a file; if that fails, the path is unchanged."""
+    path = pathlib.Path(path)
+    temporary = path.with_name(f'.{path.name}.{secrets.token_hex(8)}')
+    try:
+        with open(temporary, 'xb') as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(temporary, path)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def byte_spans(text: str, start: int = 0) -> list[Span]:
+    """Returns for each byte of a text in UTF-8 the character that it is of, counted from `start`."""
+    return [
+        (place, place + 1)
+        for place, character in enumerate(text, start)
+        for _ in character.encode('utf-8', 'surrogatepass')
+    ]
+
+
+def piece_spans(lengths: Iterable[int], units: Sequence[Span]) -> list[Span]:
+    """Returns where pieces are that consist of so many units each, one after another.
+
+    Raises:
+        ValueError: the pieces do not consist of exactly these units.
+    """
+    spans = []
+    end = 0
+    for length in lengths:
+        first, end = end, end + length
+        if end > len(units):
+            break
+        if length:
+            spans.append((units[first][0], units[end - 1][1]))
+        else:
+            place = units[first - 1][1] if first else 0
+            spans.append((place, place))
+    if end != len(units):
+        raise ValueError(
+            'the pieces do not spell this text one after another, so their offsets are not known; '
+            'use encode'
+        )
+    return spans
+
+
+def token_spans(text: str, tokens: Iterable[str]) -> Iterator[tuple[str, int]]:
+    """Yields tokens and where they begin: the first place behind the last one that they can have."""
+    end = 0
+    for token in tokens:
+        start = text.index(token, end)
+        end = start + len(token)
+        yield token, start
