@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from plain_pieces import plain_ids
 
-from tokcore import tokenizers
+from tokcore import learn
 from tokcore.counts.token_table import TokenTable
 from tokcore.errors import InputError
 from tokcore.text.bert_plain import bert_tokens
@@ -68,7 +68,7 @@ def test_files_of_lines_are_texts_too(tmp_path):
 def test_it_does_not_matter_how_many_texts_are_counted_at_once(monkeypatch):
     expected = learn_wordpiece_vocabulary(TEXTS, **SMALL).pieces
     for size in (1, 70):
-        monkeypatch.setattr(tokenizers, '_BLOCK_BYTES', size)
+        monkeypatch.setattr(learn, '_BLOCK_BYTES', size)
         assert learn_wordpiece_vocabulary(iter(TEXTS), **SMALL).pieces == expected
 
 
