@@ -57,8 +57,9 @@ def check_format(what: str, number: object, known: int, remedy: str) -> None:
     """
     if type(number) is int and number == known:
         return
-    is_huge = isinstance(number, int) and number.bit_length() > 128
-    shown = f'a number of {number.bit_length()} bits' if is_huge else reprlib.repr(number)
+    shown = reprlib.repr(number)
+    if isinstance(number, int) and number.bit_length() > 128:
+        shown = f'a number of {number.bit_length()} bits'
     raise InputError(
         f'{what} has format {shown}, and this version of tokbeam reads format {known}; {remedy}'
     )

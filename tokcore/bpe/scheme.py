@@ -100,6 +100,11 @@ class BpeScheme(Scheme['AnyVocabulary', BpeOptions, BpeEncodingOptions]):
         return self.pre_tokenizer_kind or _PRE_TOKENIZERS[self.preset]
 
     @property
+    def _pattern(self) -> Pattern:
+        """The pre-tokenizer's name where `check` allows patterns only."""
+        return typing.cast(Pattern, self.kind)
+
+    @property
     def normalizer(self) -> Normalizer:
         from tokcore.bpe.codes import BLANK
         from tokcore.text.normalizers import STRIPPED_LINES, T2T_LINES, RawLines, StrippedLines
@@ -171,7 +176,7 @@ class BpeScheme(Scheme['AnyVocabulary', BpeOptions, BpeEncodingOptions]):
         if self.preset == 'subword-nmt':
             return Learned(NmtVocabulary(learned.merges))
         vocabulary = BpeVocabulary.learned(
-            learned.entries, learned.merges, learned.special_tokens, self.kind, self.form
+            learned.entries, learned.merges, learned.special_tokens, self._pattern, self.form
         )
         return Learned(vocabulary, smallest_size=learned.smallest_size)
 
@@ -311,7 +316,7 @@ class BpeScheme(Scheme['AnyVocabulary', BpeOptions, BpeEncodingOptions]):
         alphabet = sorted(BYTE_TO_CHARACTER[byte] for byte in range(256))
         merges = ((alphabet[0], alphabet[1]),)
         return BpeVocabulary.learned(
-            [*alphabet, ''.join(merges[0])], merges, pattern=self.kind, form=self.form
+            [*alphabet, ''.join(merges[0])], merges, pattern=self._pattern, form=self.form
         )
 
     def vocabulary_name(self, dataset: str, size: str, side: str | None = None) -> str:

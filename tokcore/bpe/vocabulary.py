@@ -17,7 +17,7 @@ import numpy as np
 
 from tokcore.encoding.vocabulary import NO_TEMPLATE, SpecialIds, Template, special_ids_by_name
 from tokcore.errors import InputError
-from tokcore.text.byte_level import BYTE_TO_CHARACTER, CHARACTER_TO_BYTE
+from tokcore.text.byte_level import BYTE_TO_CHARACTER, CHARACTER_TO_BYTE, Pattern
 
 if typing.TYPE_CHECKING:
     from tokcore.bpe.model import MergeModel
@@ -26,7 +26,7 @@ if typing.TYPE_CHECKING:
 FLAGS = ('single_word', 'lstrip', 'rstrip', 'normalized', 'special')
 """The properties of an added token, by their names in files."""
 
-PATTERNS = {
+PATTERNS: dict[str, Pattern] = {
     r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+": 'gpt2',
     r"'(?:[sdmt]|ll|ve|re)| ?\p{L}++| ?\p{N}++| ?[^\s\p{L}\p{N}]++|\s++$|\s+(?!\S)|\s": 'gpt2',
     r"'(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?+\p{L}++|\p{N}{1,3}| ?[^\s\p{L}\p{N}]++[\r\n]*+"
@@ -97,7 +97,7 @@ class TokenizerParts:
         components: normalizer, pre_tokenizer, post_processor and decoder, as in the file.
     """
 
-    pattern: str = 'gpt2'
+    pattern: Pattern = 'gpt2'
     byte_level: bool = True
     form: Form | None = None
     add_prefix_space: bool = False
@@ -105,7 +105,7 @@ class TokenizerParts:
     components: Mapping[str, Any] = dataclasses.field(default_factory=dict)
 
     @classmethod
-    def of(cls, pattern: str = 'gpt2', form: Form | None = None) -> TokenizerParts:
+    def of(cls, pattern: Pattern = 'gpt2', form: Form | None = None) -> TokenizerParts:
         """Returns the parts of byte-level BPE with this pattern."""
         return cls(pattern, form=form, components=_components(pattern, form))
 
@@ -134,7 +134,7 @@ class BpeVocabulary:
         entries: Iterable[str],
         merges: Iterable[tuple[str, str]],
         special_tokens: Iterable[str] = (),
-        pattern: str = 'gpt2',
+        pattern: Pattern = 'gpt2',
         form: Form | None = None,
     ) -> BpeVocabulary:
         """Returns a learned vocabulary; entries are by id, the special tokens among them."""
@@ -322,7 +322,7 @@ def refuse(path: str, place: str, what: str) -> typing.NoReturn:
     )
 
 
-def _components(pattern: str, form: Form | None) -> dict[str, Any]:
+def _components(pattern: Pattern, form: Form | None) -> dict[str, Any]:
     """Returns the JSON of a learned vocabulary's parts."""
     pre_tokenizer: Any = dict(_BYTE_LEVEL)
     if pattern in SPLIT_PATTERNS:
@@ -376,11 +376,11 @@ def _form(part: Any, path: str, place: str) -> Form | None:
     return form
 
 
-def _pattern(part: Any, path: str, place: str) -> tuple[str, bool, bool]:
+def _pattern(part: Any, path: str, place: str) -> tuple[Pattern, bool, bool]:
     """Returns the pattern's name, whether symbols are bytes, and whether a space is prepended."""
     if part is None:
         refuse(path, place, 'a model without a pre-tokenizer')
-    pattern = None
+    pattern: Pattern | None = None
     byte_level = prefix = False
     for pre_tokenizer, where in _flattened(part, 'pretokenizers', path, place):
         kind = _type(pre_tokenizer, path, where)
@@ -402,7 +402,7 @@ def _pattern(part: Any, path: str, place: str) -> tuple[str, bool, bool]:
     return pattern, byte_level, prefix
 
 
-def _split_pattern(part: Mapping[str, Any], path: str, place: str) -> str:
+def _split_pattern(part: Mapping[str, Any], path: str, place: str) -> Pattern:
     pattern = part.get('pattern')
     text = pattern.get('Regex') if isinstance(pattern, dict) else None
     if text not in PATTERNS:

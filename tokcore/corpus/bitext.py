@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from tokcore.corpus.formats import CorpusFormat
 
@@ -19,6 +20,6 @@ class Bitext(CorpusFormat):
         'target side, the same number of files and of lines',
     )
     reader = 'tokcore.corpus.bitext_reading:BitextReader'
-    sides = ('inputs', 'targets')
+    sides: ClassVar[tuple[str, ...]] = ('inputs', 'targets')
     forbidden_characters = '\n'
     rows_are_lines = True

@@ -201,6 +201,13 @@ class TextRange:
     decompressed: bool = False  # whether start and end count bytes of the decompressed text
 
     @property
+    def counted_lines(self) -> int:
+        """The number of lines of a range that has one."""
+        if self.lines is None:
+            raise ValueError(f'{self.file.path}: the lines of a range were not counted')
+        return self.lines
+
+    @property
     def key(self) -> tuple[object, ...]:
         """Its fields as plain values; `decompressed` only if it is set."""
         values = astuple(self)
@@ -250,7 +257,7 @@ class LongLine:
 
     side: int  # 0 source, 1 target
     offset: int  # of its first byte in the decompressed file
-    bytes: int  # without its line feed
+    nbytes: int  # without its line feed
     length: int  # with its line feed, if it has one
     crc32c: int  # of these `length` bytes
     beginning: bytes  # its first bytes, `line_reading.BEGINNING_BYTES` at most

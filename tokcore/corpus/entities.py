@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 
@@ -35,7 +34,7 @@ _MOST_DIGITS = 10
 class ParaCrawl(RowFilter):
     """Replaces `&amp;`, then `& amp;`, `& apos;`, `& quot;`, `& lt;` and `& gt;`, blank or not."""
 
-    name: ClassVar[str] = 'paracrawl'
+    name = 'paracrawl'
 
     def apply(self, sides: tuple[Side, ...]) -> Filtered:
         return Filtered(tuple(map(_replace_entities, sides)), np.arange(len(sides[0])))

@@ -225,7 +225,7 @@ def _parsed(lines: Side, schema: pa.Schema, fields: WantedFields) -> list[pa.Arr
     data = lines.text
     try:
         table = pj.read_json(
-            io.BytesIO(data),
+            io.BytesIO(data.data),
             pj.ReadOptions(use_threads=False, block_size=max(1, min(len(data) + 1, (1 << 31) - 1))),
             pj.ParseOptions(
                 explicit_schema=schema,

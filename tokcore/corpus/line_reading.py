@@ -191,7 +191,7 @@ def read_counted_lines(
     Raises:
         InputError: the file cannot be read, or no longer has these lines.
     """
-    file, lines = text_range.file, text_range.lines
+    file, lines = text_range.file, text_range.counted_lines
     with open_stored(file, open_binary) as stream:
         if lines == 1 and text_range.end - text_range.start > max_line_bytes:
             line = _read_line(stream, side, text_range, max_line_bytes)
@@ -473,7 +473,7 @@ class LongLineReader:
 def long_line(side: int, offset: int, pieces: Iterable[bytes]) -> LongLine:
     r"""Returns the `LongLine` of a line in pieces, with its line feed if it has one.
 
-    >>> long_line(0, 5, [b'ab', b'c\n']).bytes
+    >>> long_line(0, 5, [b'ab', b'c\n']).nbytes
     3
     """
     reader = LongLineReader(side, offset)

@@ -146,7 +146,7 @@ def long_rows(line: LongLine, sides: int, offset: int) -> Rows:
     `offset` is that of the line in the (source) file.
     """
     nothing = Side(np.empty(0, np.uint8), np.empty(0, np.int64), np.empty(0, np.int64))
-    reject = Reject(TOO_LONG, line.side, line.offset, line.offset, line.beginning, line.bytes)
+    reject = Reject(TOO_LONG, line.side, line.offset, line.offset, line.beginning, line.nbytes)
     return Rows((nothing,) * sides, offset, np.empty(0, np.int64), 1, 0, (reject,))
 
 

@@ -172,12 +172,12 @@ def read_row_groups(
     """
     [text_range] = item.ranges
     file = text_range.file
-    read = (_checksum(text_range, open_binary),)
+    read: tuple[ReadRange, ...] = (_checksum(text_range, open_binary),)
     with _opened(file, open_binary) as stream:
         parquet = open_parquet(stream)
         metadata = parquet.metadata
         _check_columns(file, parquet.schema_arrow, wanted)
-        first, count = text_range.skip_lines, text_range.lines
+        first, count = text_range.skip_lines, text_range.counted_lines
         rows = [metadata.row_group(group).num_rows for group in range(metadata.num_row_groups)]
         if len(rows) < first + count:
             raise InputError(

@@ -150,7 +150,7 @@ class LineSample(RowSample):
         is_sampled = np.zeros(rows.lines, bool)
         for side, lines in enumerate(block_lines):
             sampled = self.lines.get((block.file_index, side), SampledLines(1, 0))
-            numbers = sampled.among(block.first_line, len(lines))
+            numbers = sampled.among(_first_line(block), len(lines))
             text = normalizer.apply(lines.take(numbers)).side
             texts.append(text.take(text.ends > text.starts))
             if side in sides:
@@ -304,13 +304,19 @@ def number_items(
 
 def number_blocks(item: WorkItem, blocks: Iterator[Block]) -> Iterator[Block]:
     """Yields the blocks of a numbered item with the numbers of their first lines."""
-    number = item.first_line
+    number = _first_line(item)
     for block in blocks:
         yield dataclasses.replace(block, first_line=number)
         if block.long_lines:
             number += 1
         else:
             number += int(count_buffer_lines(np.frombuffer(block.texts[0].data, np.uint8)))
+
+
+def _first_line(numbered: Block | WorkItem) -> int:
+    if numbered.first_line is None:
+        raise ValueError('the lines were not numbered')
+    return numbered.first_line
 
 
 def _is_cut_by_bytes(item: WorkItem) -> bool:

@@ -64,7 +64,7 @@ def read_segment_lines(
     for text in whole_lines(pieces, block_bytes, max_line_bytes):
         if isinstance(text, LongLine):
             raise InputError(
-                f'{text_range.file.path}: the line at byte {text.offset} has {text.bytes} bytes, '
+                f'{text_range.file.path}: the line at byte {text.offset} has {text.nbytes} bytes, '
                 f'more than the {max_line_bytes} of --max-line-size; give a larger one'
             )
         held += text

@@ -236,7 +236,7 @@ def _records(kind: type, fields: object) -> tuple[Any, ...]:
 
 def _check_types(record: Any) -> None:
     """Raises TypeError if a field is not of its type; JSON may hold anything."""
-    for name, kinds in _field_types(type(record)):
+    for name, kinds in _field_types(record.__class__):
         if not isinstance(getattr(record, name), kinds):
             raise TypeError(
                 f'{name} is not of the type {" | ".join(kind.__name__ for kind in kinds)}'

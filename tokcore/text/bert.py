@@ -314,7 +314,7 @@ def _matches_in_rows(pattern: re.Pattern[bytes], rows: TextRows) -> np.ndarray:
     """Returns uint64[matches, 2]: the starts and ends of the matches within rows."""
     if not len(rows.starts):
         return np.empty((0, 2), np.uint64)
-    text, starts, ends = memoryview(rows.text), rows.starts, rows.ends
+    text, starts, ends = rows.text.data, rows.starts, rows.ends
     bounds = _spans(pattern.finditer(text, int(starts.min()), int(ends.max())))
     row = np.searchsorted(starts, bounds[:, 0].astype(np.int64), 'right') - 1
     is_sorted = bool((starts[1:] >= ends[:-1]).all())

@@ -143,9 +143,9 @@ class PlainRows(NamedTuple):
 
 
 class BertTables(NamedTuple):
-    """The action of code point c is actions[BLOCK * index[c // BLOCK] + c % BLOCK]."""
+    """The action of code point c is actions[BLOCK * block_numbers[c // BLOCK] + c % BLOCK]."""
 
-    index: np.ndarray  # uint16[CODE_POINTS / BLOCK]
+    block_numbers: np.ndarray  # uint16[CODE_POINTS / BLOCK]
     actions: np.ndarray  # uint32[BLOCK * blocks]
     classes: np.ndarray  # uint16[as many]: for NEEDS_CONTEXT the first combining class of what is
     # written plus 256 times the last, or ALWAYS
@@ -280,7 +280,7 @@ def character_size(word):
 @kernel_without_allocation
 def _table_index(tables, code):
     """Returns the index of a code point in `actions` and `classes`."""
-    return np.uint64(tables.index[code // _BLOCK]) * _BLOCK + code % _BLOCK
+    return np.uint64(tables.block_numbers[code // _BLOCK]) * _BLOCK + code % _BLOCK
 
 
 @kernel_without_allocation

@@ -65,9 +65,9 @@ _THREE_BITS = np.uint64(7)
 
 
 class CharacterClasses(NamedTuple):
-    """The class of c is blocks[index[c // 256] * 256 + c % 256]; equal blocks are stored once."""
+    """The class of c is blocks[block_numbers[c // 256] * 256 + c % 256]; equal blocks are stored once."""
 
-    index: np.ndarray  # uint8[0x110000 / 256]
+    block_numbers: np.ndarray  # uint8[0x110000 / 256]
     blocks: np.ndarray  # uint8[blocks * 256]
 
 
@@ -389,7 +389,7 @@ def character_classes() -> CharacterClasses:
 @kernel_without_allocation
 def class_of(classes, code):
     """Returns the class of a code point; both are uint64."""
-    block = np.uint64(classes.index[code >> _BLOCK_BITS])
+    block = np.uint64(classes.block_numbers[code >> _BLOCK_BITS])
     return np.uint64(classes.blocks[(block << _BLOCK_BITS) + (code & _IN_BLOCK)])
 
 

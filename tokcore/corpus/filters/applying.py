@@ -73,6 +73,8 @@ def find_end(
         InputError: a user's filter fails.
     """
     left = split.max_examples
+    if left is None:
+        return None
     for block in blocks:
         rows = block_rows(block, normalizer)
         if split.filters:

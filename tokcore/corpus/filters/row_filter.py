@@ -74,7 +74,7 @@ class RowFilter(abc.ABC):
         makes_several: whether a row may become several.
     """
 
-    name: ClassVar[str]
+    name: str
     makes_several: ClassVar[bool] = False
 
     @property

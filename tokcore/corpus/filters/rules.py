@@ -11,7 +11,6 @@ from __future__ import annotations
 import unicodedata
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import ClassVar
 
 import google_crc32c
 import numpy as np
@@ -36,7 +35,7 @@ class Length(RowFilter):
         tokens: whether lengths are in words, else in characters.
     """
 
-    name: ClassVar[str] = 'length'
+    name = 'length'
 
     least: int
     most: int
@@ -59,7 +58,7 @@ class Ratio(RowFilter):
         tokens: whether lengths are in words, else in characters.
     """
 
-    name: ClassVar[str] = 'ratio'
+    name = 'ratio'
 
     most: Fraction
     tokens: bool = False
@@ -78,7 +77,7 @@ class Ratio(RowFilter):
 class Different(RowFilter):
     """Drops pairs whose sides are equal: text that was never translated."""
 
-    name: ClassVar[str] = 'different'
+    name = 'different'
 
     def apply(self, sides: tuple[Side, ...]) -> Filtered:
         """Raises InputError for rows of one side."""
@@ -100,7 +99,7 @@ class Script(RowFilter):
         side: the side whose letters count; None for both.
     """
 
-    name: ClassVar[str] = 'script'
+    name = 'script'
 
     code: str
     least: Fraction
@@ -153,8 +152,8 @@ class CleanEnXx(RowFilter):
         english: the number of the English side; the original's is always the first.
     """
 
-    name: ClassVar[str] = 'clean_en_xx'
-    makes_several: ClassVar[bool] = True
+    name = 'clean_en_xx'
+    makes_several = True
 
     english: int = 0
 

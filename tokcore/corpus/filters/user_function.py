@@ -120,7 +120,7 @@ class UserFunction(RowFilter):
         with _watch_ctrl_c() as was_interrupted:
             for row, before in enumerate(zip(*(_texts(side) for side in sides), strict=True)):
                 try:
-                    rows = _plain_rows(self.function(*before), len(sides))
+                    returned = _plain_rows(self.function(*before), len(sides))
                 except BaseException as error:
                     if was_interrupted():
                         raise
@@ -128,16 +128,17 @@ class UserFunction(RowFilter):
                         f'the filter {self.name} fails with {_error_line(error)}; mend the function',
                         row,
                     ) from error
-                if len(rows) > PIECES:
+                if len(returned) > PIECES:
                     raise RowError(
-                        f'the filter {self.name} made {len(rows)} rows of it, and there can be '
+                        f'the filter {self.name} made {len(returned)} rows of it, and there can be '
                         f'{PIECES} at most; let it make fewer', row,
                     )  # fmt: skip
                 try:
-                    room -= self._checked_bytes(before, rows)
+                    rows, size = self._checked_rows(before, returned)
                 except _UnfitError as error:
                     unfit.append(UnfitRow(row, error.reason, f'the filter {self.name} {error}'))
                     continue
+                room -= size
                 if room < 0:
                     raise RowError(
                         f'the filter {self.name} makes so much of this row and of those before it '
@@ -148,10 +149,13 @@ class UserFunction(RowFilter):
                     builder.add(row, before, texts)
         return Filtered(*builder.build(), unfit=tuple(unfit))
 
-    def _checked_bytes(self, before: Texts, rows: Sequence[Texts | _NotARow]) -> int:
-        """Returns the bytes of all rows made from one; raises `_UnfitError`."""
+    def _checked_rows(
+        self, before: Texts, returned: Sequence[Texts | _NotARow]
+    ) -> tuple[list[Texts], int]:
+        """Returns the rows made from one, and their bytes; raises `_UnfitError`."""
+        rows: list[Texts] = []
         sizes = [0] * len(before)
-        for texts in rows:
+        for texts in returned:
             if isinstance(texts, _NotARow):
                 expected = 'a str' if len(before) == 1 else f'a tuple of {len(before)} str'
                 raise _UnfitError(
@@ -160,7 +164,7 @@ class UserFunction(RowFilter):
                     'list holds several; mend the function',
                 )
             for side, (new, old) in enumerate(zip(texts, before, strict=True)):
-                if new == old and len(rows) == 1:
+                if new == old and len(returned) == 1:
                     continue  # an unchanged text is within the limit
                 sizes[side] += self._checked_size(new)
                 if sizes[side] > self.limits.most_bytes:
@@ -170,7 +174,8 @@ class UserFunction(RowFilter):
                         'allows; let it make less, give a larger --max-line-size, or leave such rows '
                         'out with --on-error=skip',
                     )
-        return sum(sizes)
+            rows.append(texts)
+        return rows, sum(sizes)
 
     def _checked_size(self, text: str) -> int:
         if len(text) > self.limits.most_bytes:
@@ -260,7 +265,7 @@ def _watch_ctrl_c() -> Iterator[Callable[[], bool]]:
         return
     interrupted = threading.Event()
 
-    def note(number: int, frame: object) -> None:
+    def note(number: int, frame: types.FrameType | None) -> None:
         interrupted.set()
         handler(number, frame)
 
