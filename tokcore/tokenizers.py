@@ -25,7 +25,7 @@ from tokcore.bpe.vocabulary import BpeVocabulary
 from tokcore.byte.scheme import SCHEME as BYTE_SCHEME
 from tokcore.byte.scheme import ByteVocabulary
 from tokcore.counts.token_table import TokenTable
-from tokcore.encoding.encoder import DEFAULT_CACHE_BYTES, RowEncoder, SharedEncoder
+from tokcore.encoding.encoder import DEFAULT_CACHE_BYTES, Encoder, RowEncoder, SharedEncoder
 from tokcore.encoding.scheme import Scheme
 from tokcore.encoding.tokenizer import (
     Tokenizer,
@@ -40,9 +40,11 @@ from tokcore.keywords import keyword_fields, split_keywords
 from tokcore.learn import count_tokens, learn_from_table, learning_of, vocabulary_files
 from tokcore.schemes import DEFAULT_SCHEME, find_scheme, scheme_names
 from tokcore.subword.text_encoder import SubwordTextEncoder
+from tokcore.text.bert_plain import Kind
 from tokcore.text.bert_spans import bert_words
 from tokcore.text.normal_units import Span, normalized_units
 from tokcore.word.scheme import (
+    Split,
     Unknown,
     WordEncodingOptions,
     WordScheme,
@@ -113,7 +115,7 @@ class BpeTokenizer(Tokenizer):
     def _around(self) -> Template:
         return self._template
 
-    def row_encoder(self, cache_bytes: int = DEFAULT_CACHE_BYTES) -> RowEncoder:
+    def row_encoder(self, cache_bytes: int = DEFAULT_CACHE_BYTES) -> Encoder:
         """Returns an encoder of blocks of normalized rows, for one thread; see `RowEncoder`."""
         if isinstance(self.vocabulary, BpeVocabulary):
             return row_encoder(
@@ -264,7 +266,7 @@ class WordTokenizer(Tokenizer):
     vocabulary: WordVocabulary
 
     def __init__(
-        self, vocabulary: WordVocabulary, *, split: str = 'space', unknown: Unknown = 'token'
+        self, vocabulary: WordVocabulary, *, split: Split = 'space', unknown: Unknown = 'token'
     ):
         """Takes a vocabulary, and how text is split into words.
 
@@ -320,7 +322,7 @@ class WordPieceTokenizer(Tokenizer):
         self,
         vocabulary: WordPieceVocabulary,
         *,
-        normalizer: str = 'bert',
+        normalizer: Kind = 'bert',
         lower_case: bool = True,
         strip_accents: bool | None = None,
         split_cjk: bool = True,
@@ -414,7 +416,7 @@ def learn_wordpiece_vocabulary(
     vocab_size: int,
     paths: Iterable[str | os.PathLike] = (),
     special_tokens: Iterable[str] = SPECIAL_TOKENS,
-    normalizer: str = 'bert',
+    normalizer: Kind = 'bert',
     lower_case: bool = True,
     strip_accents: bool | None = None,
     split_cjk: bool = True,

@@ -155,7 +155,9 @@ class BpeScheme(Scheme['AnyVocabulary', BpeOptions, BpeEncodingOptions]):
         if self.form is not None and self.kind not in PATTERNS:
             self.normalizer  # noqa: B018 - it raises the error
 
-    def learn(self, table: TokenTable, options: BpeOptions, report: Progress) -> Learned:
+    def learn(
+        self, table: TokenTable, options: BpeOptions, report: Progress
+    ) -> Learned[AnyVocabulary]:
         from tokcore.bpe.codes import NmtVocabulary, TextbookVocabulary
         from tokcore.bpe.trainer import learn_merges
         from tokcore.bpe.vocabulary import BpeVocabulary

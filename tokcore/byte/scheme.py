@@ -94,7 +94,9 @@ class ByteScheme(Scheme[ByteVocabulary, LearningOptions, EncodingOptions]):
     def fixed(self) -> ByteVocabulary:
         return _VOCABULARY
 
-    def learn(self, table: TokenTable, options: LearningOptions, report: Progress) -> Learned:
+    def learn(
+        self, table: TokenTable, options: LearningOptions, report: Progress
+    ) -> Learned[ByteVocabulary]:
         return Learned(_VOCABULARY)
 
     def parse(self, data: bytes, path: str, read: ReadBeside = read_if_there) -> ByteVocabulary:

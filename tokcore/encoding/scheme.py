@@ -64,8 +64,11 @@ class PieceWriter(Protocol):
         """Returns the text of a line of pieces."""
 
 
+VocabularyT = TypeVar('VocabularyT', bound=Vocabulary)
+
+
 @dataclass(frozen=True)
-class Learned:
+class Learned(Generic[VocabularyT]):
     """A vocabulary, and how it was learned.
 
     Attributes:
@@ -76,7 +79,7 @@ class Learned:
         smallest_size: of any vocabulary of these tokens; None if every size is possible.
     """
 
-    vocabulary: Vocabulary
+    vocabulary: VocabularyT
     min_count: int | None = None
     tried: tuple[tuple[int, int], ...] = ()
     reachable: tuple[tuple[int, int], ...] = ()
@@ -144,7 +147,6 @@ class NothingToLearn:
     """The options of a scheme that learns nothing."""
 
 
-VocabularyT = TypeVar('VocabularyT', bound=Vocabulary)
 LearningT = TypeVar('LearningT', bound=LearningOptions)
 EncodingT = TypeVar('EncodingT', bound=EncodingOptions)
 
@@ -215,7 +217,9 @@ class Scheme(abc.ABC, Generic[VocabularyT, LearningT, EncodingT]):
         """Raises InputError, before anything is counted, if options contradict each other."""
 
     @abc.abstractmethod
-    def learn(self, table: TokenTable, options: LearningT, report: Progress) -> Learned:
+    def learn(
+        self, table: TokenTable, options: LearningT, report: Progress
+    ) -> Learned[VocabularyT]:
         """Learns a vocabulary from distinct tokens and their counts, in memory.
 
         Args:

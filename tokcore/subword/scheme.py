@@ -139,7 +139,9 @@ class SubwordScheme(Scheme['SubwordTextEncoder', SubwordOptions, EncodingOptions
 
         return T2TPreTokenizer()
 
-    def learn(self, table: TokenTable, options: SubwordOptions, report: Progress) -> Learned:
+    def learn(
+        self, table: TokenTable, options: SubwordOptions, report: Progress
+    ) -> Learned[SubwordTextEncoder]:
         from tokcore.subword.learner import MemoryLearner, largest_count, search_subwords
 
         learner = MemoryLearner(

@@ -29,6 +29,7 @@ if typing.TYPE_CHECKING:
     from tokcore.text.whitespace import SpacePreTokenizer
     from tokcore.word.model import WordModel
 
+Split = Literal['space', 'unicode']
 Unknown = Literal['token', 'stop']
 
 NMT_SPECIAL_TOKENS = ('<unk>', '<s>', '</s>')
@@ -102,10 +103,10 @@ class WordScheme(Scheme['WordVocabulary', WordOptions, WordEncodingOptions]):
     encoding = WordEncodingOptions
     default_template = '$A </s>'
 
-    split: Literal['space', 'unicode'] = option(
+    split: Split = option(
         "space: words stand between U+0020 and line breaks; unicode: between what Python's "
         'str.split cuts at (default: space)',
-        ('space', 'unicode'),
+        get_args(Split),
         default='space',
         changes_bytes=True,
     )
@@ -126,7 +127,9 @@ class WordScheme(Scheme['WordVocabulary', WordOptions, WordEncodingOptions]):
 
         return SpacePreTokenizer(self.split, at_line_breaks=True)
 
-    def learn(self, table: TokenTable, options: WordOptions, report: Progress) -> Learned:
+    def learn(
+        self, table: TokenTable, options: WordOptions, report: Progress
+    ) -> Learned[WordVocabulary]:
         from tokcore.word.model import most_frequent_words
 
         first = options.first_entries

@@ -31,6 +31,7 @@ if typing.TYPE_CHECKING:
     from tokcore.encoding.encoder import RowEncoder
     from tokcore.text.bert import BertPreTokenizer
     from tokcore.text.rows import Normalizer
+    from tokcore.wordpiece.model import WordPieceModel
 
 _STRIPPING = {'auto': None, 'yes': True, 'no': False}
 """The values of `--strip-accents` and those of transformers' `strip_accents`."""
@@ -143,7 +144,9 @@ class WordPieceScheme(Scheme[WordPieceVocabulary, WordPieceOptions, WordPieceEnc
             special_tokens=special_tokens,
         )
 
-    def learn(self, table: TokenTable, options: WordPieceOptions, report: Progress) -> Learned:
+    def learn(
+        self, table: TokenTable, options: WordPieceOptions, report: Progress
+    ) -> Learned[WordPieceVocabulary]:
         from tokcore.wordpiece.learner import learn_wordpieces
 
         learned = learn_wordpieces(table, options, report)
@@ -172,7 +175,7 @@ class WordPieceScheme(Scheme[WordPieceVocabulary, WordPieceOptions, WordPieceEnc
 
     def encoding_parts(
         self, vocabulary: WordPieceVocabulary, options: WordPieceEncodingOptions | None = None
-    ) -> tuple:
+    ) -> tuple[BertPreTokenizer, WordPieceModel]:
         """Returns the pre-tokenizer and the model that encode with these options."""
         options = options or WordPieceEncodingOptions()
         special_tokens = vocabulary.special_tokens if options.allow_special_tokens else ()
