@@ -18,7 +18,7 @@ COUNTS = 2
 VOCABULARY = 2
 """`FILE.tokbeam.json` beside a vocabulary."""
 
-PIECE_COUNTS = 2
+_PIECE_COUNTS = 2
 """`FILE.tokbeam.json` beside the counts of a vocabulary's pieces."""
 
 MANIFESTS = {
@@ -26,7 +26,7 @@ MANIFESTS = {
     'encode': DATASET,
     'count': COUNTS,
     'vocab': VOCABULARY,
-    'pieces': PIECE_COUNTS,
+    'pieces': _PIECE_COUNTS,
 }
 """The number of the manifest that each command writes."""
 

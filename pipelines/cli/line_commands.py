@@ -15,7 +15,7 @@ from pipelines.files import filesystem
 from pipelines.options.vocabulary import encoding_from_options
 from pipelines.system_errors import system_error
 from tokcore.corpus.line_rows import text_rows
-from tokcore.encoding.encoder import EncodedSide, Encoder, unspelled_row
+from tokcore.encoding.encoder import EncodedSide, Encoder, first_row_without_ids
 from tokcore.encoding.scheme import EncodingOptions, PieceWriter, Scheme
 from tokcore.encoding.vocabulary import (
     NO_TEMPLATE,
@@ -188,10 +188,10 @@ def _encode(encoder: Encoder, side: Side, template: Template, lines: np.ndarray)
     try:
         return encoder.encode_side(side, '', *template)
     except ValueError as error:
-        unspelled = unspelled_row(encoder, side)
-        if unspelled is None:
+        failed = first_row_without_ids(encoder, side)
+        if failed is None:
             raise
-        row, message = unspelled
+        row, message = failed
         raise InputError(f'standard input, line {lines[row]}: {message}') from error
 
 

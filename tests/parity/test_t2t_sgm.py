@@ -12,7 +12,7 @@ from original_problems import problem_module
 from tokcore.corpus.corpus import BlockText, CorpusFile, Split
 from tokcore.corpus.formats import block_rows, index_range, index_ranges, plan_items, read_blocks
 from tokcore.corpus.sgm import Sgm
-from tokcore.corpus.sgm_rows import sgm_rows
+from tokcore.corpus.sgm_reading import sgm_rows
 from tokcore.text.normalizers import T2T_LINES
 
 

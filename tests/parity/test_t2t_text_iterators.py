@@ -11,7 +11,7 @@ from original_problems import problem_module
 
 from tokcore.corpus.corpus import BlockText
 from tokcore.corpus.labelled import Labelled
-from tokcore.corpus.labelled_rows import labelled_rows
+from tokcore.corpus.labelled_reading import labelled_rows
 from tokcore.corpus.tsv_reading import tsv_rows
 from tokcore.text.normalizers import T2T_LINES
 

@@ -27,7 +27,7 @@ Part = tuple[int, int, int]
 """(start, end, id) of an added token, or of the text between two, with the id -1."""
 
 
-class Finder:
+class _Finder:
     """Finds tokens in bytes: the leftmost, and the longest at one position."""
 
     def __init__(self, ids: Mapping[bytes, int]):
@@ -44,13 +44,13 @@ class Finder:
 
 def finder(
     tokens: Sequence[AddedToken], form: Literal['NFC', 'NFKC'] | None = None
-) -> Finder | None:
+) -> _Finder | None:
     """Returns the finder of tokens, in text of a Unicode normalization; None without tokens."""
     ids: dict[bytes, int] = {}
     for token in tokens:
         content = unicodedata.normalize(form, token.content) if form else token.content
         ids.setdefault(content.encode('utf-8', 'surrogatepass'), token.id)
-    return Finder(ids) if ids else None
+    return _Finder(ids) if ids else None
 
 
 def matched_tokens(
@@ -77,11 +77,11 @@ def matched_tokens(
     return original, [token for token in matched if token.normalized]
 
 
-class AddedTokenEncoder:
+class _AddedTokenEncoder:
     """A `RowEncoder` that finds added tokens in rows; another one encodes the text between them."""
 
     def __init__(
-        self, encoder: RowEncoder, finders: Sequence[Finder | None], add_prefix_space: bool = False
+        self, encoder: RowEncoder, finders: Sequence[_Finder | None], add_prefix_space: bool = False
     ):
         """Takes the encoder of the text between added tokens, and the finders in their order."""
         self._encoder = encoder
@@ -202,7 +202,7 @@ def row_encoder(
     allow_special_tokens: bool,
     cache_bytes: int = DEFAULT_CACHE_BYTES,
     is_original_text: bool = True,
-) -> RowEncoder | AddedTokenEncoder:
+) -> RowEncoder | _AddedTokenEncoder:
     """Returns an encoder of normalized rows, for one thread.
 
     Unless rows are the original text, added tokens that are not `normalized` are not found.
@@ -218,4 +218,4 @@ def row_encoder(
     ]
     if not any(finders) and not vocabulary.parts.add_prefix_space:
         return encoder
-    return AddedTokenEncoder(encoder, finders, vocabulary.parts.add_prefix_space)
+    return _AddedTokenEncoder(encoder, finders, vocabulary.parts.add_prefix_space)

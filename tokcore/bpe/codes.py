@@ -42,12 +42,12 @@ SPECIAL_TOKENS = ('<pad>', '</s>', '<unk>')
 BLANK = '\r\n '
 """The characters that subword-nmt strips from lines."""
 
-END_OF_WORD = '</w>'
+_END_OF_WORD = '</w>'
 SEPARATOR = '@@'
 UNKNOWN = '[UNK]'
 
-NMT_VERSION = '#version: 0.2'
-TEXTBOOK_VERSION = '#version: tokbeam textbook'
+_NMT_VERSION = '#version: 0.2'
+_TEXTBOOK_VERSION = '#version: tokbeam textbook'
 
 _MOST_WORDS = 1 << 20
 """The words whose pieces are cached, some 200 MB; then the cache is cleared."""
@@ -184,7 +184,7 @@ class NmtVocabulary(CodesVocabulary):
         if symbol < CODE_POINTS:
             return chr(symbol)
         if symbol < 2 * CODE_POINTS:
-            return chr(symbol - CODE_POINTS) + END_OF_WORD
+            return chr(symbol - CODE_POINTS) + _END_OF_WORD
         return self._texts[symbol - 2 * CODE_POINTS]
 
     @functools.cached_property
@@ -204,7 +204,7 @@ class NmtVocabulary(CodesVocabulary):
         for piece, id_ in self._text_ids().items():
             # `a@@` is a piece within a word, but also the last piece of a word that ends with @@.
             inner = piece.removesuffix(SEPARATOR)
-            texts = [piece + END_OF_WORD] if inner == piece else [piece + END_OF_WORD, inner]
+            texts = [piece + _END_OF_WORD] if inner == piece else [piece + _END_OF_WORD, inner]
             for text in texts:
                 if _character_symbol(text) is not None or text in self._symbols:
                     outputs[self._symbol(text)] = id_
@@ -235,14 +235,14 @@ class NmtVocabulary(CodesVocabulary):
         texts = [self._text(int(symbol)) for symbol in symbols]
         return [
             *(text + SEPARATOR for text in texts[:-1]),
-            *(text.removesuffix(END_OF_WORD) for text in texts[-1:]),
+            *(text.removesuffix(_END_OF_WORD) for text in texts[-1:]),
         ]
 
     def joined(self, pieces: Iterable[str]) -> str:
         return _SEPARATED.sub('', ' '.join(pieces))
 
     def dump(self) -> bytes:
-        return dump_nmt_codes(self.merges)
+        return _dump_nmt_codes(self.merges)
 
 
 @dataclass(frozen=True)
@@ -290,26 +290,26 @@ class TextbookVocabulary(CodesVocabulary):
         return ''.join(pieces).replace('_', ' ').removesuffix(' ')
 
     def dump(self) -> bytes:
-        return dump_textbook_codes(self.characters, self.merges)
+        return _dump_textbook_codes(self.characters, self.merges)
 
 
 def _character_symbol(text: str) -> int | None:
     """Returns the symbol of a character, or of one with the suffix; None for other strings."""
     if len(text) == 1:
         return ord(text)
-    is_last = len(text) == 1 + len(END_OF_WORD) and text.endswith(END_OF_WORD)
+    is_last = len(text) == 1 + len(_END_OF_WORD) and text.endswith(_END_OF_WORD)
     return CODE_POINTS + ord(text[0]) if is_last else None
 
 
 def is_codes_file(data: bytes) -> bool:
     """Whether the first line of a file is that of codes."""
     first = data.split(b'\n', 1)[0].rstrip(b'\r ')
-    return first in (NMT_VERSION.encode(), TEXTBOOK_VERSION.encode())
+    return first in (_NMT_VERSION.encode(), _TEXTBOOK_VERSION.encode())
 
 
 def is_textbook_file(data: bytes) -> bool:
     """Whether the first line of a file is that of the textbook's codes."""
-    return data.split(b'\n', 1)[0].rstrip(b'\r ') == TEXTBOOK_VERSION.encode()
+    return data.split(b'\n', 1)[0].rstrip(b'\r ') == _TEXTBOOK_VERSION.encode()
 
 
 def parse_nmt_codes(data: bytes, path: str) -> Merges:
@@ -321,12 +321,12 @@ def parse_nmt_codes(data: bytes, path: str) -> Merges:
     first, *lines = _lines(data, path)
     if not first.startswith('#version:'):
         raise InputError(
-            f'{path} does not start with {NMT_VERSION!r}: codes of version 0.1 mark the ends of words '
+            f'{path} does not start with {_NMT_VERSION!r}: codes of version 0.1 mark the ends of words '
             'differently; learn the codes again'
         )
-    if first.rstrip() != NMT_VERSION:
+    if first.rstrip() != _NMT_VERSION:
         raise InputError(
-            f'{path} starts with {first[:40]!r}, not with {NMT_VERSION!r}; learn the codes again'
+            f'{path} starts with {first[:40]!r}, not with {_NMT_VERSION!r}; learn the codes again'
         )
     merges = tuple(_pairs(lines, path, 2))
     if not merges:
@@ -341,22 +341,22 @@ def parse_textbook_codes(data: bytes, path: str) -> tuple[str, Merges]:
         InputError: the file is not the textbook's.
     """
     first, *lines = _lines(data, path)
-    if first.rstrip() != TEXTBOOK_VERSION or not lines:
+    if first.rstrip() != _TEXTBOOK_VERSION or not lines:
         raise InputError(
-            f'{path} does not start with {TEXTBOOK_VERSION!r} and a line of characters; learn the '
+            f'{path} does not start with {_TEXTBOOK_VERSION!r} and a line of characters; learn the '
             'codes again'
         )
     return lines[0].removesuffix('\r'), tuple(_pairs(lines[1:], path, 3))
 
 
-def dump_nmt_codes(merges: Iterable[tuple[str, str]]) -> bytes:
+def _dump_nmt_codes(merges: Iterable[tuple[str, str]]) -> bytes:
     """Returns the file, as subword-nmt 0.3.8 writes it."""
-    return '\n'.join([NMT_VERSION, *map(' '.join, merges), '']).encode()
+    return '\n'.join([_NMT_VERSION, *map(' '.join, merges), '']).encode()
 
 
-def dump_textbook_codes(characters: str, merges: Iterable[tuple[str, str]]) -> bytes:
+def _dump_textbook_codes(characters: str, merges: Iterable[tuple[str, str]]) -> bytes:
     """Returns the file of the textbook's codes."""
-    return '\n'.join([TEXTBOOK_VERSION, characters, *map(' '.join, merges), '']).encode()
+    return '\n'.join([_TEXTBOOK_VERSION, characters, *map(' '.join, merges), '']).encode()
 
 
 def _lines(data: bytes, path: str) -> list[str]:
@@ -491,7 +491,7 @@ class EndOfWordSuffix:
     def options(self) -> Mapping[str, object]:
         return {**self.words.options, 'mark': self.suffix}
 
-    def prepare(self, rows: TextRows) -> tuple[ListedTokens, np.ndarray]:
+    def prepare(self, rows: TextRows) -> tuple[_ListedTokens, np.ndarray]:
         suffix = self.suffix.encode()
         text, starts, ends, counts = bytearray(), [], [], [0]
         for row in range(len(rows.starts)):
@@ -500,7 +500,7 @@ class EndOfWordSuffix:
                 text += part.text[part.start : part.end].tobytes() + suffix
                 ends.append(len(text))
             counts.append(len(starts))
-        state = ListedTokens(
+        state = _ListedTokens(
             read_only(np.array(starts, np.uint64)),
             read_only(np.array(ends, np.uint64)),
             read_only(np.array(counts, np.int64)),
@@ -519,7 +519,7 @@ class EndOfWordSuffix:
                 yield RowPart(with_margin(token), 0, len(token), True)
 
 
-class ListedTokens(NamedTuple):
+class _ListedTokens(NamedTuple):
     """The state: the tokens of all rows; arrays are read-only."""
 
     starts: np.ndarray  # uint64[tokens]
@@ -527,9 +527,9 @@ class ListedTokens(NamedTuple):
     row_tokens: np.ndarray  # int64[rows + 1]
 
 
-@scan_tokens.register(ListedTokens)
+@scan_tokens.register(_ListedTokens)
 @kernel_without_allocation
-def copy_listed_tokens(rows, row, position, pre_tokenizer, tokens):
+def _copy_listed_tokens(rows, row, position, pre_tokenizer, tokens):
     """As `scan_tokens` says; a position is the index of a token."""
     room = len(tokens.starts) - CHUNK_TOKENS
     count = 0
@@ -558,8 +558,8 @@ class _RowTokens:
     def options(self) -> Mapping[str, object]:
         return {}
 
-    def prepare(self, rows: TextRows) -> tuple[ListedTokens, np.ndarray]:
-        state = ListedTokens(
+    def prepare(self, rows: TextRows) -> tuple[_ListedTokens, np.ndarray]:
+        state = _ListedTokens(
             read_only(rows.starts.astype(np.uint64)),
             read_only(rows.ends.astype(np.uint64)),
             read_only(np.arange(len(rows.starts) + 1)),

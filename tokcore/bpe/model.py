@@ -37,7 +37,7 @@ _SHOWN = 60  # characters of a token that an error shows
 
 _NO_RANK = 1 << 62
 
-Describe = Callable[[str, int], str]
+_Describe = Callable[[str, int], str]
 """Returns the error for a token, of which the symbol with this index has no id."""
 
 
@@ -56,7 +56,7 @@ class MergeModel:
         ignore_merges: Mapping[bytes, int] | None = None,
         outputs: np.ndarray | None = None,
         batched_merges: bool = False,
-        describe: Describe | None = None,
+        describe: _Describe | None = None,
     ):
         """Takes merges of symbols, which are numbers.
 
@@ -89,10 +89,10 @@ class MergeModel:
         work = _merge_work(SYMBOLS_PER_BYTE * (part.end - part.start) + 1, 1)
         yield _segment_long_token(self, part, segment_by_merges, work)
 
-    def unspelled(self, token: str, left: int) -> str:
+    def describe_failure(self, token: str, failure: int) -> str:
         if self._describe is None:
             raise AssertionError(f'{token[:_SHOWN]!r} has a symbol without an id')
-        return self._describe(token, left - 1)
+        return self._describe(token, failure - 1)
 
 
 def _merge_work(symbols: int, tokens: int) -> MergeWork:
@@ -155,7 +155,9 @@ def premerged_characters(
 class LongestPieceModel:
     """A `Model` that takes the longest piece from the left, again and again."""
 
-    def __init__(self, pieces: Sequence[str], ids: Sequence[int], unknown: int, describe: Describe):
+    def __init__(
+        self, pieces: Sequence[str], ids: Sequence[int], unknown: int, describe: _Describe
+    ):
         """Takes the pieces, none of them empty, and the id of each, or `NO_ENTRY`.
 
         Args:
@@ -178,20 +180,20 @@ class LongestPieceModel:
             np.array([*nodes.values()], np.uint64),
         )
         node_ids = [id_of_node.get(node, _NO_PIECE) for node in range(len(nodes) + 1)]
-        self.state = LongestPieces(children, read_only(np.array(node_ids, np.int32)), unknown)
+        self.state = _LongestPieces(children, read_only(np.array(node_ids, np.int32)), unknown)
 
     def workspace(self, tokens: int) -> PieceIds:
         return PieceIds(np.empty(tokens, np.int32), np.empty(tokens + 1, np.uint64))
 
     def segment_long_token(self, part: RowPart) -> Iterator[np.ndarray]:
         work = PieceIds(np.empty(part.end - part.start, np.int32), np.empty(2, np.uint64))
-        yield _segment_long_token(self, part, segment_by_length, work)
+        yield _segment_long_token(self, part, _segment_by_length, work)
 
-    def unspelled(self, token: str, left: int) -> str:
-        return self._describe(token, left - 1)
+    def describe_failure(self, token: str, failure: int) -> str:
+        return self._describe(token, failure - 1)
 
 
-class LongestPieces(NamedTuple):
+class _LongestPieces(NamedTuple):
     """The state; arrays are read-only."""
 
     children: PairTable  # of (node, character): the child; 0 is the root
@@ -206,12 +208,12 @@ class PieceIds(NamedTuple):
     id_bounds: np.ndarray  # uint64
 
 
-@segment_tokens.register(LongestPieces)
+@segment_tokens.register(_LongestPieces)
 @kernel_without_allocation
-def segment_by_length(tokens, missed, model, work):
+def _segment_by_length(tokens, missed, model, work):
     """Segments tokens as `segment_tokens` says.
 
-    If a piece has no id, `left` is 1 + its index among the pieces of the token.
+    If a piece has no id, `failure` is 1 + its index among the pieces of the token.
     """
     if len(work.ids) < missed.nbytes:
         return 0, NO_ROOM
@@ -245,9 +247,9 @@ def _longest_piece(text, position, end, model):
     return piece_end, id_
 
 
-@larger_workspace.register(LongestPieces)
+@larger_workspace.register(_LongestPieces)
 @kernel
-def larger_piece_ids(missed, model, work):
+def _larger_piece_ids(missed, model, work):
     """As `larger_workspace` says."""
     return PieceIds(grown(work.ids, 0, missed.nbytes), work.id_bounds)
 
@@ -265,8 +267,8 @@ def _segment_long_token(
     """
     start, end, index = (np.array([value], np.uint64) for value in (part.start, part.end, 0))
     token = ScannedTokens(part.text, start, end, np.empty(0, np.int64))
-    _, left = segment(token, MissedTokens(index, 1, part.end - part.start), model.state, work)
-    if left:
+    _, failure = segment(token, MissedTokens(index, 1, part.end - part.start), model.state, work)
+    if failure:
         text = part.text[part.start : part.end].tobytes().decode('utf-8', 'replace')
-        raise ValueError(model.unspelled(text, int(left)))
+        raise ValueError(model.describe_failure(text, int(failure)))
     return work.ids[: int(work.id_bounds[1])]

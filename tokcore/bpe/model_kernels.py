@@ -87,7 +87,7 @@ class MergeWork(NamedTuple):
 def segment_by_merges(tokens, missed, model, work):
     """Segments tokens as `segment_tokens` says.
 
-    If a symbol has no id, `left` is 1 + its position among the symbols of the token.
+    If a symbol has no id, `failure` is 1 + its position among the symbols of the token.
     """
     if len(work.ids) < SYMBOLS_PER_BYTE * missed.nbytes + missed.count:
         return 0, NO_ROOM
@@ -338,7 +338,7 @@ def _pop(heap, size):
 
 @larger_workspace.register(MergeState)
 @kernel
-def larger_merge_work(missed, model, work):
+def _larger_merge_work(missed, model, work):
     """A `MergeWork` for tokens of any size; room that is not written to takes no memory."""
     most = SYMBOLS_PER_BYTE * missed.nbytes + missed.count
     return MergeWork(

@@ -28,7 +28,7 @@ def learn_plainly(
     ids = {entry: id_ for id_, entry in enumerate(
         dict.fromkeys((*rules.special_tokens, *alphabet, *(c + rules.end_of_word for c in final)))
     )}  # fmt: skip
-    words = [(symbols_of(word, alphabet, rules), count) for word, count in items]
+    words = [(_symbols_of(word, alphabet, rules), count) for word, count in items]
     units = {symbol: 1 for symbols, _ in words for symbol in symbols}
     max_merges = float('inf') if rules.merges is None else rules.merges
     if rules.total_symbols:
@@ -37,7 +37,7 @@ def learn_plainly(
     counts: list[int] = []
     while len(merges) < max_merges and len(ids) < (rules.vocab_size or float('inf')):
         pair_counts = count_pairs(words, units, rules.max_piece_length)
-        pair = next_pair(pair_counts, ids, rules.ties)
+        pair = _next_pair(pair_counts, ids, rules.ties)
         if pair is None or pair_counts[pair] < max(rules.min_count, 1):
             break
         merges.append(pair)
@@ -63,12 +63,12 @@ def alphabet_of(items: Iterable[tuple[str, int]], rules: BpeRules) -> tuple[list
     return sorted(limited & totals.keys()), sorted(limited & ends)
 
 
-def symbols_of(word: str, alphabet: Iterable[str], rules: BpeRules) -> list[str]:
+def _symbols_of(word: str, alphabet: Iterable[str], rules: BpeRules) -> list[str]:
     """Returns the first symbols of a word.
 
-    >>> symbols_of('aé', [], BpeRules())
+    >>> _symbols_of('aé', [], BpeRules())
     ['a', 'Ã', '©']
-    >>> symbols_of('low', 'low', BpeRules(byte_level=False, end_of_word='</w>'))
+    >>> _symbols_of('low', 'low', BpeRules(byte_level=False, end_of_word='</w>'))
     ['l', 'o', 'w</w>']
     """
     if rules.byte_level:
@@ -94,7 +94,7 @@ def count_pairs(
     return counts
 
 
-def next_pair(counts: Mapping[Pair, int], ids: Mapping[str, int], ties: Ties) -> Pair | None:
+def _next_pair(counts: Mapping[Pair, int], ids: Mapping[str, int], ties: Ties) -> Pair | None:
     """Returns the most frequent pair; `ties` decides between equal counts."""
     if ties == 'smallest-ids':
         return min(

@@ -69,7 +69,7 @@ _INNER, _FINAL = 0, 1
 
 
 @dataclass(frozen=True)
-class LearnedMerges:
+class _LearnedMerges:
     """A learned vocabulary.
 
     Attributes:
@@ -95,7 +95,7 @@ def learn_merges(
     rules: BpeRules,
     on_merges: Callable[[int], None] | None = None,
     in_order: bool = False,
-) -> LearnedMerges:
+) -> _LearnedMerges:
     """Learns merges from distinct tokens and their counts; tokens of count 0 add characters only.
 
     `fast_ 4, faster_ 3, tall_ 5, taller_ 4` with ties `first` gives `ta tal tall fa fas fast er er_
@@ -135,7 +135,7 @@ class _TokenizedWords:
         starts: int64[n], where the string of each starts in words.text.
         lengths: int32[n], of these strings; 0 if no word can have it.
         units: int32[n], 1 for bytes and characters.
-        characters: as of `LearnedMerges`.
+        characters: as of `_LearnedMerges`.
         total_characters: the number of characters within words, plus that at their ends.
     """
 
@@ -295,14 +295,14 @@ class _Trainer:
             spelled(string) if self._rules.byte_level else string.decode() for string in strings
         ]
 
-    def learned(self, tokenized: _TokenizedWords) -> LearnedMerges:
+    def learned(self, tokenized: _TokenizedWords) -> _LearnedMerges:
         """Returns what was learned."""
         first, symbols = len(tokenized.entries), int(self._state[kernels.SYMBOLS])
         entries = (*tokenized.entries, *self._strings(range(first, symbols)))
         size = int(self._state[kernels.MERGES])
         pairs = (divmod(pair, 1 << 32) for pair in self._merges.pairs[:size].tolist())
         merges = tuple((entries[left], entries[right]) for left, right in pairs)
-        return LearnedMerges(
+        return _LearnedMerges(
             entries,
             merges,
             self._merges.counts[:size].copy(),

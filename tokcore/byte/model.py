@@ -20,7 +20,7 @@ _SLICE = np.uint64(SLICE_BYTES)
 _0, _1 = np.uint64(0), np.uint64(1)
 
 
-class Slices(NamedTuple):
+class _Slices(NamedTuple):
     """The state of the pre-tokenizer."""
 
     size: int
@@ -38,8 +38,8 @@ class BytePreTokenizer:
     def options(self) -> Mapping[str, object]:
         return {}
 
-    def prepare(self, rows: TextRows) -> tuple[Slices, np.ndarray]:
-        return Slices(SLICE_BYTES), rows.text
+    def prepare(self, rows: TextRows) -> tuple[_Slices, np.ndarray]:
+        return _Slices(SLICE_BYTES), rows.text
 
     def row_parts(self, rows: TextRows, row: int, longest: int) -> Iterator[RowPart]:
         start, end = int(rows.starts[row]), int(rows.ends[row])
@@ -47,7 +47,7 @@ class BytePreTokenizer:
             yield RowPart(rows.text, position, min(end, position + _PART_BYTES), False)
 
 
-class ByteWork(NamedTuple):
+class _ByteWork(NamedTuple):
     """The workspace."""
 
     ids: np.ndarray  # int32
@@ -59,31 +59,31 @@ class ByteModel:
 
     def __init__(self, first: int):
         """Takes the id of byte 0."""
-        self.state = ByteIds(first)
+        self.state = _ByteIds(first)
 
     @property
     def size(self) -> int:
         return self.state.first + 256
 
-    def workspace(self, tokens: int) -> ByteWork:
-        return ByteWork(np.empty(SLICE_BYTES * tokens, np.int32), np.empty(tokens + 1, np.uint64))
+    def workspace(self, tokens: int) -> _ByteWork:
+        return _ByteWork(np.empty(SLICE_BYTES * tokens, np.int32), np.empty(tokens + 1, np.uint64))
 
     def segment_long_token(self, part: RowPart) -> Iterator[np.ndarray]:
         yield part.text[part.start : part.end].astype(np.int32) + self.state.first
 
-    def unspelled(self, token: str, left: int) -> str:
+    def describe_failure(self, token: str, failure: int) -> str:
         raise AssertionError('every byte has an id')
 
 
-class ByteIds(NamedTuple):
+class _ByteIds(NamedTuple):
     """The state of the model: the id of byte b is first + b."""
 
     first: int
 
 
-@scan_tokens.register(Slices)
+@scan_tokens.register(_Slices)
 @kernel_without_allocation
-def scan_slices(rows, row, position, pre_tokenizer, tokens):
+def _scan_slices(rows, row, position, pre_tokenizer, tokens):
     """As `scan_tokens` says."""
     room = len(tokens.starts) - CHUNK_TOKENS
     size = np.uint64(pre_tokenizer.size)
@@ -104,9 +104,9 @@ def scan_slices(rows, row, position, pre_tokenizer, tokens):
     return row, np.int64(position), count
 
 
-@segment_tokens.register(ByteIds)
+@segment_tokens.register(_ByteIds)
 @kernel_without_allocation
-def segment_bytes(tokens, missed, model, work):
+def _segment_bytes(tokens, missed, model, work):
     """As `segment_tokens` says; every byte has an id."""
     if len(work.ids) < missed.nbytes:
         return 0, NO_ROOM
@@ -124,8 +124,8 @@ def segment_bytes(tokens, missed, model, work):
     return 0, 0
 
 
-@larger_workspace.register(ByteIds)
+@larger_workspace.register(_ByteIds)
 @kernel
 def larger_ids(missed, model, work):
     """As `larger_workspace` says."""
-    return ByteWork(grown(work.ids, 0, missed.nbytes), work.id_bounds)
+    return _ByteWork(grown(work.ids, 0, missed.nbytes), work.id_bounds)

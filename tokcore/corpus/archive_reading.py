@@ -102,7 +102,7 @@ def text_pieces(file: CorpusFile, open_binary: OpenBinary) -> Iterator[bytes]:
             damaged, followed by something else, or unpacks to far more than its size.
     """
     if isinstance(file, MemberFile):
-        return member_pieces(file, open_binary)
+        return _member_pieces(file, open_binary)
     return unpacked_pieces(file, open_binary)
 
 
@@ -121,29 +121,29 @@ def reading_on(
     if not any(isinstance(file, MemberFile) for side_by_side in files for file in side_by_side):
         yield open_binary
         return
-    archives = OpenArchives(open_binary, list(itertools.zip_longest(*files)))
+    archives = _OpenArchives(open_binary, list(itertools.zip_longest(*files)))
     try:
         yield archives
     finally:
         archives.close()
 
 
-def member_pieces(file: MemberFile, open_binary: OpenBinary) -> Iterator[bytes]:
+def _member_pieces(file: MemberFile, open_binary: OpenBinary) -> Iterator[bytes]:
     """Yields the text of a member in pieces; raises InputError as `text_pieces`.
 
     Without `reading_on` the archive is read from the member's access point.
     """
-    if isinstance(open_binary, OpenArchives):
+    if isinstance(open_binary, _OpenArchives):
         return open_binary.pieces(file)
     return _by_itself(file, open_binary)
 
 
 def _by_itself(file: MemberFile, open_binary: OpenBinary) -> Iterator[bytes]:
     with reading_on(open_binary, [(file,)]) as archives:
-        yield from member_pieces(file, archives)
+        yield from _member_pieces(file, archives)
 
 
-class OpenArchives:
+class _OpenArchives:
     """An `OpenBinary` with readers of archives, for one thread."""
 
     def __init__(self, open_binary: OpenBinary, sides: Sequence[Sequence[CorpusFile | None]]):

@@ -199,7 +199,7 @@ def _stream_pairs(
     item: WorkItem, open_binary: OpenBinary, block_bytes: int, max_line_bytes: int
 ) -> Iterator[tuple[Lines, Lines]]:
     source, target = queues = [
-        LineQueue(side, text_range, open_binary, block_bytes, max_line_bytes)
+        _LineQueue(side, text_range, open_binary, block_bytes, max_line_bytes)
         for side, text_range in enumerate(item.ranges)
     ]
     paired = 0
@@ -229,7 +229,7 @@ def _stream_pairs(
         )
 
 
-class LineQueue:
+class _LineQueue:
     """The lines of one file of a pair that wait for those of the other.
 
     A line that is too long is in the queue as a `LongLine`, without bytes.

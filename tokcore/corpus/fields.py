@@ -47,19 +47,6 @@ _WORD = re.compile(
 )
 
 
-def fields_option() -> Any:
-    """Returns the option that chooses the field of the text, or the two of a pair."""
-    return option(
-        'field of the text, or of source and target, of each object or row; dots lead into objects, '
-        '\\. is a dot in a name',
-        fields,
-        'F[,G]',
-        default=('text',),
-        default_help='text',
-        changes_bytes=True,
-    )
-
-
 def field_path(text: str) -> FieldPath:
     r"""Returns the names of a path; raises ValueError if one is empty.
 
@@ -72,7 +59,7 @@ def field_path(text: str) -> FieldPath:
     return names
 
 
-def fields(text: str) -> tuple[str, ...]:
+def _field_pair(text: str) -> tuple[str, ...]:
     """Parses one field, or source and target with a comma between them; a type of option."""
     names = tuple(text.split(','))
     try:
@@ -103,7 +90,7 @@ def extra_fields(text: str) -> tuple[str, ...]:
     """Parses fields with their kinds, as `id,score:float`; a type of option."""
     words = tuple(text.split(','))
     try:
-        names = [parse_extra_field(word).name for word in words]
+        names = [_parse_extra_field(word).name for word in words]
     except ValueError:
         raise argparse.ArgumentTypeError(
             f'{shown(text)} are no fields, as id, score:float or meta.id=id:int'
@@ -116,7 +103,7 @@ def extra_fields(text: str) -> tuple[str, ...]:
     return words
 
 
-def label_field(text: str) -> str:
+def _label_field(text: str) -> str:
     """Checks a field with a number, as `label` or `score:float`; a type of option."""
     match = _WORD.fullmatch(text)
     if ',' in text or not match or match['name'] or match['kind'] == BYTES:
@@ -182,7 +169,7 @@ class ExtraFieldOptions:
     label: str | None = option(
         'field with a whole number, or with any number where :float follows: it is the targets, '
         'and the text the inputs',
-        label_field,
+        _label_field,
         'FIELD',
         default=None,
         default_help='none',
@@ -202,7 +189,7 @@ class ExtraFieldOptions:
             return
         if texts != 1:
             raise InputError('--label is for one text, and two are named; name one')
-        if self.labels and parse_extra_field(self.label, INT).kind != INT:
+        if self.labels and _parse_extra_field(self.label, INT).kind != INT:
             raise InputError('--labels are names of whole numbers, and --label asks for floats')
 
     @property
@@ -223,9 +210,9 @@ class ExtraFieldOptions:
     @property
     def extra_fields(self) -> tuple[ExtraField, ...]:
         """The fields that become features, the label first."""
-        fields = [parse_extra_field(word) for word in self.keep]
+        fields = [_parse_extra_field(word) for word in self.keep]
         if self.label is not None:
-            label = parse_extra_field(self.label, INT)
+            label = _parse_extra_field(self.label, INT)
             labels = tuple(self.labels or ())
             fields.insert(0, dataclasses.replace(label, name=TARGETS, labels=labels))
         return tuple(fields)
@@ -245,6 +232,45 @@ class ExtraFieldOptions:
 
 
 @dataclass(frozen=True)
+class NamedFieldOptions(ExtraFieldOptions):
+    r"""The options of a format whose rows have fields by name, as objects and tables do.
+
+    Attributes:
+        fields: of the text; a dot leads into an object, `\.` is a dot in a name.
+    """
+
+    fields: tuple[str, ...] = option(
+        'field of the text, or of source and target, of each object or row; dots lead into objects, '
+        '\\. is a dot in a name',
+        _field_pair,
+        'F[,G]',
+        default=('text',),
+        default_help='text',
+        changes_bytes=True,
+    )
+
+    def __post_init__(self):
+        self.check_extra_fields(len(self.fields))
+
+    @property
+    def sides(self) -> tuple[str, ...]:
+        return self.sides_of(len(self.fields))
+
+    @property
+    def key(self) -> tuple[object, ...]:
+        return (*self.fields, *self.extra_field_key)
+
+    @property
+    def options(self) -> dict[str, object]:
+        return {'fields': self.fields, **self.extra_field_options}
+
+    @property
+    def field_names(self) -> str:
+        """All fields that are read, for messages."""
+        return ','.join((*self.fields, *(field.field for field in self.extra_fields)))
+
+
+@dataclass(frozen=True)
 class ExtraField:
     """A field that becomes a feature beside the text.
 
@@ -261,10 +287,10 @@ class ExtraField:
     labels: tuple[str, ...] = ()
 
 
-def parse_extra_field(word: str, default_kind: str = BYTES) -> ExtraField:
+def _parse_extra_field(word: str, default_kind: str = BYTES) -> ExtraField:
     r"""Parses a field with its name and kind; raises ValueError if it has no name.
 
-    >>> parse_extra_field('meta.score=score:float')
+    >>> _parse_extra_field('meta.score=score:float')
     ExtraField(field='meta.score', name='score', kind='float', labels=())
     """
     match = _WORD.fullmatch(word)

@@ -11,8 +11,7 @@ from tokcore.corpus.fields import (
     LONE_SURROGATE,
     MISSING_FIELD,
     NOT_A_STRING,
-    ExtraFieldOptions,
-    fields_option,
+    NamedFieldOptions,
 )
 from tokcore.corpus.formats import CorpusFormat
 
@@ -25,14 +24,8 @@ _PROBLEMS = {
 
 
 @dataclass(frozen=True)
-class JsonLines(ExtraFieldOptions, CorpusFormat):
-    r"""Rows of one side or two; if an object has a name twice, the last one counts, as in Python.
-
-    Attributes:
-        fields: of the text; a dot leads into an object, `\.` is a dot in a name.
-    """
-
-    fields: tuple[str, ...] = fields_option()
+class JsonLines(NamedFieldOptions, CorpusFormat):
+    """Rows of one side or two; if an object has a name twice, the last one counts, as in Python."""
 
     name = 'jsonl'
     what = 'JSON lines'
@@ -42,27 +35,11 @@ class JsonLines(ExtraFieldOptions, CorpusFormat):
     reasons = (*_PROBLEMS, *EXTRA_FIELD_REASONS)
     takes_any_text = False
 
-    def __post_init__(self):
-        self.check_extra_fields(len(self.fields))
-
-    @property
-    def sides(self) -> tuple[str, ...]:
-        return self.sides_of(len(self.fields))
-
-    @property
-    def key(self) -> tuple[object, ...]:
-        return (*self.fields, *self.extra_field_key)
-
-    @property
-    def options(self) -> dict[str, object]:
-        return {'fields': self.fields, **self.extra_field_options}
-
     def explain(self, reject: Reject) -> str:
         if reject.reason in EXTRA_FIELD_REASONS:
             problem = self.explain_extra_field(reject.reason)
         else:
-            names = ','.join((*self.fields, *(field.field for field in self.extra_fields)))
-            problem = _PROBLEMS[reject.reason].replace('{fields}', names)
+            problem = _PROBLEMS[reject.reason].replace('{fields}', self.field_names)
         return (
             f'the line at byte {reject.offset} {problem}: {reject.excerpt}; mend the line, '
             'choose other fields, or give --on-error=skip'

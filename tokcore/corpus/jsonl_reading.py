@@ -81,7 +81,7 @@ class WantedFields:
 
 
 @dataclass(frozen=True)
-class Unusable:
+class _Unusable:
     """Why a line is not a row: the reason, and the position in it where its UTF-8 breaks."""
 
     reason: str
@@ -109,7 +109,8 @@ def json_rows(
     text = np.frombuffer(data, np.uint8)
     starts, ends = line_bounds(text)
     unusable = {
-        line: Unusable(TOO_LONG) for line in np.flatnonzero(ends - starts > max_line_bytes).tolist()
+        line: _Unusable(TOO_LONG)
+        for line in np.flatnonzero(ends - starts > max_line_bytes).tolist()
     }
     is_object = _are_objects(text, starts, ends)
     is_object[list(unusable)] = False
@@ -122,8 +123,8 @@ def json_rows(
         line_data = data[starts[line] : ends[line]]
         if line in unusable or not line_data.strip(_BLANK):
             continue
-        parsed = values_by_python(line_data, fields)
-        if isinstance(parsed, Unusable):
+        parsed = _values_by_python(line_data, fields)
+        if isinstance(parsed, _Unusable):
             unusable[line] = parsed
         else:
             lines.append(line)
@@ -135,7 +136,7 @@ def json_rows(
     features, unfit = extra_features(joined.arrays[len(fields.texts) :], fields.extra)
     is_row = np.ones(len(joined.lines), bool)
     for row, reason in unfit.items():
-        unusable[int(joined.lines[row])] = Unusable(reason)
+        unusable[int(joined.lines[row])] = _Unusable(reason)
         is_row[row] = False
     texts = joined.arrays[: len(fields.texts)]
     sides = [normalizer.apply(array_side(array)).side for array in texts]
@@ -165,7 +166,7 @@ class _ParsedLines:
     arrays: Sequence[pa.Array]
 
 
-def _reject(unusable: Unusable, offset: int, line: bytes) -> Reject:
+def _reject(unusable: _Unusable, offset: int, line: bytes) -> Reject:
     if unusable.reason == TOO_LONG:
         return Reject(TOO_LONG, 0, offset, offset, line[:BEGINNING_BYTES], len(line))
     return Reject(unusable.reason, 0, offset, offset + unusable.position, line)
@@ -300,33 +301,33 @@ def _column(table: pa.Table, path: FieldPath, kind: pa.DataType) -> pa.Array:
     return column.cast(_stored(kind))
 
 
-def values_by_python(line: bytes, fields: WantedFields) -> list[object] | Unusable:
+def _values_by_python(line: bytes, fields: WantedFields) -> list[object] | _Unusable:
     """Returns the values of one line, bytes or numbers, or why it has none: the rule for all lines."""
     try:
         parsed = json.loads(line.decode('utf-8').strip(' \t\r'))
     except UnicodeDecodeError as error:
-        return Unusable(INVALID_UTF8, error.start)
+        return _Unusable(INVALID_UTF8, error.start)
     except (ValueError, RecursionError):
-        return Unusable(INVALID_JSON)
+        return _Unusable(INVALID_JSON)
     if not isinstance(parsed, dict):
-        return Unusable(INVALID_JSON)
+        return _Unusable(INVALID_JSON)
     values: list[object] = []
     for number, path in enumerate(fields.paths):
         value: Any = parsed
         for name in path:
             if not isinstance(value, dict) or name not in value:
-                return Unusable(MISSING_FIELD)
+                return _Unusable(MISSING_FIELD)
             value = value[name]
         is_text = number < len(fields.texts)
         extra = None if is_text else fields.extra[number - len(fields.texts)]
         value = _of_kind(value, extra)
         if value is None:
-            return Unusable(NOT_A_STRING if is_text else WRONG_TYPE)
+            return _Unusable(NOT_A_STRING if is_text else WRONG_TYPE)
         if isinstance(value, str):
             try:
                 value = value.encode()
             except UnicodeEncodeError:
-                return Unusable(LONE_SURROGATE)
+                return _Unusable(LONE_SURROGATE)
         values.append(value)
     return values
 

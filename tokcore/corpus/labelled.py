@@ -38,7 +38,7 @@ class Labelled(Bitext):
         'its labels, the same number of files and of lines: whole numbers, or names with --labels',
     )
     sides = ('inputs',)
-    reader = 'tokcore.corpus.labelled_rows:LabelledReader'
+    reader = 'tokcore.corpus.labelled_reading:LabelledReader'
     reasons = EXTRA_FIELD_REASONS
     takes_any_text = False
 

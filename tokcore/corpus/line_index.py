@@ -14,11 +14,11 @@ from tokcore.corpus.archive_reading import text_pieces
 from tokcore.corpus.corpus import CorpusFile, OpenBinary, Split
 from tokcore.corpus.storage import PIECE_BYTES, open_stored, read_range
 
-CHUNKS_PER_ITEM = 16
+_CHUNKS_PER_ITEM = 16
 """With so many, an item is filled to at least 14/16 on its fuller side, and at most 1/16 of it is read in
 vain. With half as many the waste doubles; with twice as many the index does."""
 
-UNIT_BYTES = 8 << 20
+_UNIT_BYTES = 8 << 20
 """The least that one task counts, however small the work items: with less, the overhead of a task takes
 longer than its reading."""
 
@@ -70,9 +70,9 @@ class LineIndex:
         return min(chunk * self.chunk_bytes, self.file.size)
 
 
-def index_items(split: Split, item_bytes: int, unit_bytes: int = UNIT_BYTES) -> list[IndexRange]:
+def index_items(split: Split, item_bytes: int, unit_bytes: int = _UNIT_BYTES) -> list[IndexRange]:
     """Returns the ranges to be counted before a bitext can be cut; empty files have none."""
-    chunk = max(1, item_bytes // CHUNKS_PER_ITEM)
+    chunk = max(1, item_bytes // _CHUNKS_PER_ITEM)
     step = chunk * max(1, max(item_bytes, unit_bytes) // chunk)
     ranges = []
     for file_index, pair in zip(split.file_indexes, split.files, strict=True):

@@ -46,7 +46,7 @@ class LineReader(FormatReader):
     """Reads formats whose rows are lines of one file, wherever the file is cut."""
 
     def index_ranges(self, split: Split, item_bytes: int) -> Sequence[Any]:
-        return part_indexes(split, item_bytes)
+        return _part_indexes(split, item_bytes)
 
     def index(self, part: Any, open_binary: OpenBinary) -> tuple[Any, ...]:
         """Returns where a compressed file can be cut, in bytes of its text."""
@@ -65,7 +65,7 @@ class LineReader(FormatReader):
 
 
 @dataclass(frozen=True)
-class PartIndex:
+class _PartIndex:
     """A compressed file that may have an index of parts, between which it can be cut."""
 
     file_index: int
@@ -91,10 +91,10 @@ class PartIndex:
         return tuple(cuts) if len(cuts) > 1 else ()
 
 
-def part_indexes(split: Split, item_bytes: int) -> list[PartIndex]:
+def _part_indexes(split: Split, item_bytes: int) -> list[_PartIndex]:
     """Returns the files of a split that may have an index of parts, and are larger than an item."""
     return [
-        PartIndex(file_index, file, item_bytes)
+        _PartIndex(file_index, file, item_bytes)
         for file_index, (file,) in zip(split.file_indexes, split.files, strict=True)
         if may_have_index(file) and file.size > item_bytes
     ]
@@ -105,14 +105,14 @@ def byte_ranges(
 ) -> list[WorkItem]:
     """Cuts a split, of files read one by one, into items of at most `item_bytes`, in order.
 
-    `cuts` has those of each of `part_indexes`; without it, each compressed file is one item.
+    `cuts` has those of each of `_part_indexes`; without it, each compressed file is one item.
 
     Raises:
         ValueError: the cuts are of other files.
     """
     cuts_of: dict[int, Sequence[int]] = {}
     if cuts is not None:
-        parts = part_indexes(split, item_bytes)
+        parts = _part_indexes(split, item_bytes)
         cuts_of = {part.file_index: ends for part, ends in zip(parts, cuts, strict=True)}
     return [
         WorkItem(split.name, split.format, file_index, (text_range,))
@@ -167,7 +167,7 @@ def _read_lines(
     [text_range] = item.ranges
     file = text_range.file
     if not file.is_stream:
-        yield from read_starting_lines(text_range, open_binary, max_line_bytes)
+        yield from _read_starting_lines(text_range, open_binary, max_line_bytes)
         return
     offset, pieces = 0, text_pieces(file, open_binary)
     if text_range.decompressed:
@@ -215,7 +215,7 @@ def read_counted_lines(
     )
 
 
-def read_starting_lines(
+def _read_starting_lines(
     text_range: TextRange, open_binary: OpenBinary, max_line_bytes: int
 ) -> list[Lines]:
     """Returns the lines that start in a range; empty if there are none.

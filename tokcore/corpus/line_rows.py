@@ -172,9 +172,9 @@ def line_bounds(data):
     lines = count_buffer_lines(data)
     starts = np.empty(lines, np.int64)
     ends = np.empty(lines + 2, np.int64)
-    find_ends(data, ends)
+    _find_ends(data, ends)
     if lines > 0:
-        # `find_ends` may have written anything after the last '\n'.
+        # `_find_ends` may have written anything after the last '\n'.
         if data[len(data) - 1] != 0x0A:
             ends[lines - 1] = len(data)
         starts[0] = 0
@@ -184,7 +184,7 @@ def line_bounds(data):
 
 
 @kernel_without_allocation
-def find_ends(data, ends):
+def _find_ends(data, ends):
     """Writes the position of each '\\n' to `ends`, which has two more elements, with any values then.
 
     Two positions are written for each 64 bytes, even if there are fewer: a branch on their number is

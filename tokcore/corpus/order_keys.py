@@ -13,10 +13,10 @@ from tokcore.kernels.bytes import GOLDEN_RATIO
 OFFSET_BITS = 44
 """Bits of a byte offset: files up to 16 TiB of decompressed text."""
 
-FILE_INDEX_BITS = 64 - OFFSET_BITS
+_FILE_INDEX_BITS = 64 - OFFSET_BITS
 """Bits of a file's place among the inputs: about a million files."""
 
-MAX_SHARDS = 1 << 32
+_MAX_SHARDS = 1 << 32
 """More would not fit in the product of two halves of 32 bits, and no job needs them."""
 
 _MULTIPLIER_1 = 0xBF58476D1CE4E5B9
@@ -55,8 +55,8 @@ def shard_of(keys: np.ndarray, shards: int) -> np.ndarray:
 
     Raises ValueError if `shards` is not within 1 to 2^32.
     """
-    if not 1 <= shards <= MAX_SHARDS:
-        raise ValueError(f'{shards} shards are not within 1 to {MAX_SHARDS}')
+    if not 1 <= shards <= _MAX_SHARDS:
+        raise ValueError(f'{shards} shards are not within 1 to {_MAX_SHARDS}')
     keys = np.asarray(keys, np.uint64)
     half = np.uint64(32)
     low = (keys & np.uint64(0xFFFFFFFF)) * np.uint64(shards)
@@ -66,9 +66,9 @@ def shard_of(keys: np.ndarray, shards: int) -> np.ndarray:
 
 
 def _identities(file_index: int, offsets: np.ndarray) -> np.ndarray:
-    if not 0 <= file_index < 1 << FILE_INDEX_BITS:
+    if not 0 <= file_index < 1 << _FILE_INDEX_BITS:
         raise InputError(
-            f'Input file number {file_index} is beyond the {1 << FILE_INDEX_BITS} files that one split may '
+            f'Input file number {file_index} is beyond the {1 << _FILE_INDEX_BITS} files that one split may '
             'have; join files.'
         )
     offsets = np.asarray(offsets)

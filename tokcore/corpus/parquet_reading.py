@@ -57,18 +57,18 @@ class ParquetReader(FormatReader):
     format: Parquet
 
     @property
-    def _wanted(self) -> WantedColumns:
-        return WantedColumns(tuple(map(field_path, self.format.fields)), self.format.extra_fields)
+    def _wanted(self) -> _WantedColumns:
+        return _WantedColumns(tuple(map(field_path, self.format.fields)), self.format.extra_fields)
 
     def check(self, files: tuple[CorpusFile, ...], open_binary: OpenBinary) -> None:
-        read_shares(files[0], open_binary, self._wanted)
+        _read_shares(files[0], open_binary, self._wanted)
 
     def index_ranges(self, split: Split, item_bytes: int) -> Sequence[Any]:
         return [_FooterRange(file) for (file,) in split.files]
 
     def index(self, part: _FooterRange, open_binary: OpenBinary) -> tuple[Any, ...]:
         """Returns where each row group's share of the file begins; the file is cut there."""
-        return read_shares(part.file, open_binary, self._wanted)
+        return _read_shares(part.file, open_binary, self._wanted)
 
     def plan(
         self, split: Split, index: Sequence[tuple[Any, ...]], item_bytes: int
@@ -92,7 +92,7 @@ class ParquetReader(FormatReader):
     def read(
         self, item: WorkItem, open_binary: OpenBinary, block_bytes: int, max_line_bytes: int
     ) -> Iterator[Block]:
-        return read_row_groups(item, self._wanted, open_binary, block_bytes, max_line_bytes)
+        return _read_row_groups(item, self._wanted, open_binary, block_bytes, max_line_bytes)
 
     def first_block(
         self,
@@ -103,7 +103,7 @@ class ParquetReader(FormatReader):
         max_line_bytes: int,
     ) -> Block | None:
         [file] = split.files_at(file_index)
-        starts = read_shares(file, open_binary, self._wanted)
+        starts = _read_shares(file, open_binary, self._wanted)
         end = starts[1] if len(starts) > 1 else file.size
         text_range = TextRange(file, 0, end, 0, min(1, len(starts)))
         item = WorkItem(split.name, split.format, file_index, (text_range,))
@@ -111,11 +111,11 @@ class ParquetReader(FormatReader):
 
     def rows(self, block: Block, normalizer: Normalizer) -> Rows:
         [text] = block.texts
-        return column_rows(text.data, text.offset, self._wanted, normalizer, block.max_line_bytes)
+        return _column_rows(text.data, text.offset, self._wanted, normalizer, block.max_line_bytes)
 
 
 @dataclass(frozen=True)
-class WantedColumns:
+class _WantedColumns:
     """The columns that are read: those of texts, then those of extra fields."""
 
     texts: tuple[FieldPath, ...]
@@ -135,8 +135,8 @@ class _FooterRange:
     stored_bytes = 0  # a footer is small
 
 
-def read_shares(
-    file: CorpusFile, open_binary: OpenBinary, wanted: WantedColumns
+def _read_shares(
+    file: CorpusFile, open_binary: OpenBinary, wanted: _WantedColumns
 ) -> tuple[int, ...]:
     """Returns where each row group's share of a file's bytes begins, ascending from 0.
 
@@ -158,9 +158,9 @@ def read_shares(
     return tuple([0, *shares][: len(ends)])
 
 
-def read_row_groups(
+def _read_row_groups(
     item: WorkItem,
-    wanted: WantedColumns,
+    wanted: _WantedColumns,
     open_binary: OpenBinary,
     block_bytes: int,
     max_line_bytes: int,
@@ -187,7 +187,7 @@ def read_row_groups(
         row = sum(rows[:first])
         last = row + sum(rows[first : first + count])
         groups = range(first, first + count)
-        batches = group_batches(stream, metadata, groups, wanted.paths, block_bytes)
+        batches = _group_batches(stream, metadata, groups, wanted.paths, block_bytes)
         for table in _joined(batches, block_bytes):
             yield _block(item, row, table, max_line_bytes, read)
             row, read = row + len(table), ()
@@ -198,7 +198,7 @@ def read_row_groups(
             none = pa.RecordBatch.from_arrays(
                 [pa.array([], column.type) for column in schema], schema=schema
             )
-            empty = pa.Table.from_batches([wanted_columns(none, wanted.paths)])
+            empty = pa.Table.from_batches([_wanted_columns(none, wanted.paths)])
             yield _block(item, row, empty, max_line_bytes, read)
 
 
@@ -228,7 +228,7 @@ def _named(file: CorpusFile) -> Iterator[None]:
         ) from error
 
 
-def _check_columns(file: CorpusFile, schema: pa.Schema, wanted: WantedColumns) -> None:
+def _check_columns(file: CorpusFile, schema: pa.Schema, wanted: _WantedColumns) -> None:
     for path in wanted.texts:
         _check_column(file, schema, path, 'text', '--fields')
     for field in wanted.extra:
@@ -353,7 +353,7 @@ def open_parquet(
     )
 
 
-def group_batches(
+def _group_batches(
     stream: BinaryIO,
     metadata: pq.FileMetaData,
     groups: Sequence[int],
@@ -367,7 +367,7 @@ def group_batches(
     Raises:
         OSError: the file is damaged; or another of Arrow's exceptions.
     """
-    # Names may have dots themselves, so other columns may be read too; `wanted_columns` drops them.
+    # Names may have dots themselves, so other columns may be read too; `_wanted_columns` drops them.
     names = sorted({'.'.join(path) for path in paths})
     schema = metadata.schema
     leaves = [
@@ -382,7 +382,7 @@ def group_batches(
     for group in groups:
         rows = _rows_at_once(coded, group, names, leaves, block_bytes)
         for batch in parquet.iter_batches(rows, [group], names, use_threads=False):
-            yield wanted_columns(batch, paths)
+            yield _wanted_columns(batch, paths)
 
 
 def _rows_at_once(
@@ -403,7 +403,7 @@ def _rows_at_once(
     if first is None:
         return 1
     longest = sum(map(_longest, first.columns))
-    # These metadata are safe, see `read_shares`, after Arrow has read the columns.
+    # These metadata are safe, see `_read_shares`, after Arrow has read the columns.
     size = sum(max(metadata.column(number).total_uncompressed_size, 0) for number in leaves)
     rows = min(_BATCH_BYTES * metadata.num_rows // max(size, 1), block_bytes // max(longest, 1))
     return max(1, min(rows, _MOST_ROWS))
@@ -423,7 +423,7 @@ def _longest(array: pa.Array) -> int:
     return is_strings and pc.max(pc.binary_length(values)).as_py() or 0
 
 
-def wanted_columns(batch: pa.RecordBatch, paths: Sequence[FieldPath]) -> pa.RecordBatch:
+def _wanted_columns(batch: pa.RecordBatch, paths: Sequence[FieldPath]) -> pa.RecordBatch:
     """Returns the columns of paths, in this order; a value is null if it is at any depth."""
     arrays = [_column_at(batch, path) for path in paths]
     return pa.RecordBatch.from_arrays(arrays, ['.'.join(path) for path in paths])
@@ -438,10 +438,10 @@ def _column_at(batch: pa.RecordBatch, path: FieldPath) -> pa.Array:
     return column
 
 
-def column_rows(
+def _column_rows(
     data: bytes,
     first_row: int,
-    wanted: WantedColumns,
+    wanted: _WantedColumns,
     normalizer: Normalizer,
     max_line_bytes: int = MAX_LINE_BYTES,
 ) -> Rows:

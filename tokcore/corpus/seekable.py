@@ -41,7 +41,7 @@ _HEAD = struct.Struct('<II')
 _FOOT = struct.Struct('<IBI')
 _CHECKSUMS, _RESERVED = 0x80, 0x7C
 
-MOST_INDEX_BYTES = 1 << 20
+_MOST_INDEX_BYTES = 1 << 20
 """The largest index that is read: it can list some terabytes, and becomes a list of parts in memory."""
 
 
@@ -91,14 +91,14 @@ def text_from(
                 offset -= part.text_bytes
 
 
-def xz_blocks(stream: BinaryIO, size: int) -> list[TextPart] | None:
+def _xz_blocks(stream: BinaryIO, size: int) -> list[_TextPart] | None:
     """Returns the blocks of all streams of an xz file with `size` bytes, in order.
 
-    None if an index is damaged, or if they are larger than `MOST_INDEX_BYTES` together. Decompressing
+    None if an index is damaged, or if they are larger than `_MOST_INDEX_BYTES` together. Decompressing
     such a file from its beginning shows what is wrong.
     """
-    streams: list[list[TextPart]] = []
-    end, left = size, MOST_INDEX_BYTES
+    streams: list[list[_TextPart]] = []
+    end, left = size, _MOST_INDEX_BYTES
     while (end := _before_padding(stream, end)) > 0:
         if end % 4 or end < 2 * _FRAME_BYTES:
             return None
@@ -120,11 +120,11 @@ def xz_blocks(stream: BinaryIO, size: int) -> list[TextPart] | None:
     return list(itertools.chain.from_iterable(reversed(streams)))
 
 
-def zstd_frames(stream: BinaryIO, size: int) -> list[TextPart] | None:
+def _zstd_frames(stream: BinaryIO, size: int) -> list[_TextPart] | None:
     """Returns the frames of a zstd file with `size` bytes, in order.
 
     None if it has no seek table, or one that does not match the file or is larger than
-    `MOST_INDEX_BYTES`: such a file must be decompressed from its beginning.
+    `_MOST_INDEX_BYTES`: such a file must be decompressed from its beginning.
     """
     if size < _HEAD.size + _FOOT.size:
         return None
@@ -136,7 +136,7 @@ def zstd_frames(stream: BinaryIO, size: int) -> list[TextPart] | None:
     if (
         magic != _SEEKABLE
         or descriptor & _RESERVED
-        or content_bytes > MOST_INDEX_BYTES
+        or content_bytes > _MOST_INDEX_BYTES
         or begin < 0
     ):
         return None
@@ -147,7 +147,7 @@ def zstd_frames(stream: BinaryIO, size: int) -> list[TextPart] | None:
     parts, start = [], 0
     for entry in range(_HEAD.size, _HEAD.size + frames * entry_bytes, entry_bytes):
         stored, text = _HEAD.unpack_from(table, entry)
-        parts.append(TextPart(start, start + stored, text))
+        parts.append(_TextPart(start, start + stored, text))
         start += stored
     return parts if start == begin else None
 
@@ -190,12 +190,12 @@ def _records(index: bytes) -> list[tuple[int, int]] | None:
     return list(zip(numbers[1::2], numbers[2::2], strict=True))
 
 
-def _block_parts(records: list[tuple[int, int]], begin: int, flags: bytes) -> list[TextPart]:
+def _block_parts(records: list[tuple[int, int]], begin: int, flags: bytes) -> list[_TextPart]:
     before = _HEADER + flags + _crc32(flags)
     parts = []
     for stored, text in records:
         end = begin + _padded(stored)
-        parts.append(TextPart(begin, end, text, before, _tail(stored, text, flags)))
+        parts.append(_TextPart(begin, end, text, before, _tail(stored, text, flags)))
         begin = end
     return parts
 
@@ -226,7 +226,7 @@ def _crc32(data: bytes) -> bytes:
 
 
 @dataclass(frozen=True)
-class TextPart:
+class _TextPart:
     """A block of an xz file, or a frame of a zstd one.
 
     Attributes:
@@ -244,14 +244,14 @@ class TextPart:
     after: bytes = b''
 
 
-_INDEXES = {XZ: xz_blocks, ZSTD: zstd_frames}
+_INDEXES = {XZ: _xz_blocks, ZSTD: _zstd_frames}
 
 
-def _indexed_parts(file: CorpusFile, stream: BinaryIO) -> list[TextPart] | None:
+def _indexed_parts(file: CorpusFile, stream: BinaryIO) -> list[_TextPart] | None:
     return _INDEXES[str(file.compressed)](stream, file.size)
 
 
-def _part_pieces(file: CorpusFile, stream: BinaryIO, part: TextPart) -> Iterator[bytes]:
+def _part_pieces(file: CorpusFile, stream: BinaryIO, part: _TextPart) -> Iterator[bytes]:
     size = 0
     for large in unpacked_stream(file, _PartStream(stream, part), part.start - len(part.before)):
         size += len(large)
@@ -269,7 +269,7 @@ def _part_pieces(file: CorpusFile, stream: BinaryIO, part: TextPart) -> Iterator
 class _PartStream:
     """Reads a part as a whole stream, from a file in which nobody else seeks meanwhile."""
 
-    def __init__(self, stream: BinaryIO, part: TextPart):
+    def __init__(self, stream: BinaryIO, part: _TextPart):
         self._stream = stream
         self._before, self._after = part.before, part.after
         self._left = part.end - part.start

@@ -40,7 +40,7 @@ class Sgm(Bitext):
         'source side of SGM, a <seg> a line',
         'target side, the same number of files and of lines',
     )
-    reader = 'tokcore.corpus.sgm_rows:SgmReader'
+    reader = 'tokcore.corpus.sgm_reading:SgmReader'
     reasons = (OUTSIDE_SEGMENT,)
     takes_any_text = False
 

@@ -22,7 +22,7 @@ class TmxLines(CorpusFormat):
     what = 'TMX by lines, as Tensor2Tensor reads it'
     roles = ('tmx_lines',)
     help = ('TMX with each <seg> on a line of its own, in turns source and target',)
-    reader = 'tokcore.corpus.tmx_segment_lines:TmxLinesReader'
+    reader = 'tokcore.corpus.tmx_lines_reading:TmxLinesReader'
     reasons = (UNMATCHED_SEGMENT,)
     sides = ('inputs', 'targets')
     forbidden_characters = '\n'

@@ -41,7 +41,7 @@ from tokcore.corpus.tmx import Tmx
 from tokcore.errors import InputError
 from tokcore.text.rows import Normalizer, Side
 
-UNDEFINED_ENTITY = 'undefined_entity'
+_UNDEFINED_ENTITY = 'undefined_entity'
 
 _ROOT = 'tmx'
 _CODES = frozenset({'bpt', 'ept', 'it', 'ph', 'ut'})
@@ -78,7 +78,7 @@ class TmxReader(FormatReader):
     def read(
         self, item: WorkItem, open_binary: OpenBinary, block_bytes: int, max_line_bytes: int
     ) -> Iterator[Block]:
-        return read_units(item, open_binary, block_bytes, max_line_bytes)
+        return _read_units(item, open_binary, block_bytes, max_line_bytes)
 
     def rows(self, block: Block, normalizer: Normalizer) -> Rows:
         if block.long_lines:
@@ -91,7 +91,7 @@ class TmxReader(FormatReader):
         )
 
 
-def read_units(
+def _read_units(
     item: WorkItem, open_binary: OpenBinary, block_bytes: int, max_line_bytes: int
 ) -> Iterator[Block]:
     """Yields the blocks of a whole file.
@@ -117,7 +117,7 @@ def unit_rows(
     A unit that lacks one of the languages, or has a blank segment, is an empty row.
 
     Args:
-        data: the text of a block from `read_units`.
+        data: the text of a block from `_read_units`.
         offset: of `data` in the text of the file.
         languages: in lower case.
         drop_codes: whether to leave out codes of a native format in inline elements.
@@ -126,7 +126,7 @@ def unit_rows(
     """
     units = _parse_units(data, languages, drop_codes)
     starts, ends = (np.array(bounds, np.int64) for bounds in (units.starts, units.ends))
-    reasons = dict.fromkeys(units.with_undefined, UNDEFINED_ENTITY)
+    reasons = dict.fromkeys(units.with_undefined, _UNDEFINED_ENTITY)
     reasons |= dict.fromkeys(np.flatnonzero(ends - starts > max_line_bytes).tolist(), TOO_LONG)
     sides = [normalizer.apply(_side_of(texts)).side for texts in units.texts]
     has_text = np.ones(len(starts), bool)

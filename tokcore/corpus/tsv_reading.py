@@ -52,7 +52,7 @@ _CHUNK = np.uint64(CHUNK)
 _0, _1 = np.uint64(0), np.uint64(1)
 
 COVERED, WITH_OTHERS, MISSING_COLUMN_CODE = range(3)
-"""What `cut_columns` says of a line: it has the wanted columns, others too, or too few."""
+"""What `_cut_columns` says of a line: it has the wanted columns, others too, or too few."""
 
 
 class TsvReader(LineReader):
@@ -105,7 +105,7 @@ class TsvReader(LineReader):
             data = data[offset:]
         options = (declared.columns, normalizer, block.max_line_bytes, declared.extra_fields)
         if declared.is_quoted:
-            rows = quoted_rows(data, offset, *options)
+            rows = _quoted_rows(data, offset, *options)
         else:
             rows = tsv_rows(data, offset, *options, declared.keep_tabs)
         header_bytes = offset - text.offset
@@ -145,7 +145,7 @@ def tsv_rows(
     ends = np.empty((len(lines), len(wanted)), np.int64)
     coverage = np.empty(len(lines), np.uint8)
     wanted_array = np.array(wanted, np.int64)
-    cut_columns(text.text, text.starts, text.ends, wanted_array, keep_tabs, starts, ends, coverage)
+    _cut_columns(text.text, text.starts, text.ends, wanted_array, keep_tabs, starts, ends, coverage)
     cells = normalizer.apply(Side(text.text, starts.reshape(-1), ends.reshape(-1)))
     damages = {}
     for cell in sorted(cells.damages, reverse=True):  # the first one of a line remains
@@ -205,7 +205,7 @@ def _check_whole_lines(
 
 def _with_numbers(declared: Tsv, file: CorpusFile, open_binary: OpenBinary) -> Tsv:
     """Returns the format of one file, with numbers for the columns that were given by name."""
-    numbers = column_numbers(file, open_binary, declared.all_columns, declared.is_quoted)
+    numbers = _column_numbers(file, open_binary, declared.all_columns, declared.is_quoted)
     texts = len(declared.columns)
     extra = [
         f'{number}={field.name}:{field.kind}'
@@ -219,7 +219,7 @@ def _with_numbers(declared: Tsv, file: CorpusFile, open_binary: OpenBinary) -> T
     )
 
 
-def column_numbers(
+def _column_numbers(
     file: CorpusFile, open_binary: OpenBinary, columns: Sequence[int | str], is_quoted: bool
 ) -> tuple[int, ...]:
     """Returns the numbers of columns, some of which are given by name.
@@ -281,7 +281,7 @@ def _read_records(
     file, state, offset, data = text_range.file, 0, 0, bytearray()
     for piece in text_pieces(file, open_binary):
         ends = np.empty(len(piece), np.int64)
-        count, state = end_records(np.frombuffer(piece, np.uint8), state, ends)
+        count, state = _end_records(np.frombuffer(piece, np.uint8), state, ends)
         before = len(data)
         data += piece
         if count:
@@ -304,7 +304,7 @@ def _block(item: WorkItem, offset: int, data: bytes, max_line_bytes: int) -> Blo
     return Block(item.split, item.format, item.file_index, (text,), max_line_bytes)
 
 
-def quoted_rows(
+def _quoted_rows(
     data: bytes,
     offset: int,
     columns: Sequence[int | str],
@@ -319,7 +319,7 @@ def quoted_rows(
     an extra field is of another kind.
     """
     ends = np.empty(len(data), np.int64)
-    count, state = end_records(np.frombuffer(data, np.uint8), 0, ends)
+    count, state = _end_records(np.frombuffer(data, np.uint8), 0, ends)
     bounds = [0, *ends[:count].tolist()]
     if bounds[-1] < len(data):
         bounds.append(len(data))
@@ -415,7 +415,7 @@ def _reject(reason: str, offset: int, record: bytes) -> Reject:
 
 
 @kernel_without_allocation
-def end_records(data, state, ends):
+def _end_records(data, state, ends):
     """Writes the position after each record to `ends`; returns their number and the new state.
 
     `state` is that before `data`, 0 at the beginning of a record; `ends` is int64[len(data)].
@@ -440,7 +440,7 @@ def end_records(data, state, ends):
 
 
 @kernel_without_allocation
-def cut_columns(data, starts, ends, columns, keeps_tabs, cell_starts, cell_ends, coverage):
+def _cut_columns(data, starts, ends, columns, keeps_tabs, cell_starts, cell_ends, coverage):
     """Finds the wanted columns of each line, and whether the line has others.
 
     `columns` int64[c], ascending; with `keeps_tabs` the last of them ends at the line's end.
@@ -454,7 +454,7 @@ def cut_columns(data, starts, ends, columns, keeps_tabs, cell_starts, cell_ends,
         found = 0
         coverage[line] = COVERED
         while found < len(columns) and start <= end:
-            tab = find_tab(data, start, end)
+            tab = _find_tab(data, start, end)
             if columns[found] == column:
                 if keeps_tabs and found + 1 == len(columns):
                     tab = end
@@ -475,7 +475,7 @@ def cut_columns(data, starts, ends, columns, keeps_tabs, cell_starts, cell_ends,
 
 
 @kernel_without_allocation
-def find_tab(data, start, end):
+def _find_tab(data, start, end):
     """Returns the position of the first TAB in data[start:end], or `end`."""
     position, last = np.uint64(start), np.uint64(end)
     while position < last and position + _CHUNK <= np.uint64(len(data)):

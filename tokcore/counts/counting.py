@@ -101,8 +101,8 @@ class TokenIndex:
                 len(slots) * (4 if slots.nbytes <= _FOURFOLD_SLOT_BYTES else 2), np.uint32
             )
         used = int(full.offsets[size])
-        data = ensure_capacity(full.data, used, used + token_bytes + WIDE_BYTES)
-        offsets = ensure_capacity(full.offsets, size + 1, token_capacity(len(slots)) + 1)
+        data = _ensure_capacity(full.data, used, used + token_bytes + WIDE_BYTES)
+        offsets = _ensure_capacity(full.offsets, size + 1, token_capacity(len(slots)) + 1)
         # The old table stays locked: a thread that still uses it fails to insert and takes the new
         # one.
         grown = HashTable(slots, data, offsets, np.array([0, size], np.int64))
@@ -169,7 +169,7 @@ class TokenAccumulator:
     def _table(self) -> HashTable:
         """Returns the index's table, after making the counts as large as it."""
         table = self.index.table
-        self._counts = ensure_capacity(self._counts, len(self._counts), table.capacity)
+        self._counts = _ensure_capacity(self._counts, len(self._counts), table.capacity)
         return table
 
     def _make_room(self, table: HashTable, tokens: Tokens, token: int, overflow: bool) -> None:
@@ -197,7 +197,7 @@ class TokenAccumulator:
         """
         data, offsets = self.index.tokens()
         size = len(offsets) - 1
-        counts = self._counts = ensure_capacity(self._counts, len(self._counts), size)
+        counts = self._counts = _ensure_capacity(self._counts, len(self._counts), size)
         for other in others:
             length = min(size, len(other._counts))
             counts[:length] += other._counts[:length]
@@ -236,7 +236,7 @@ def count_rows(rows, pre_tokenizer, scanned, progress, tokens, table, counts):
             return False, overflow
 
 
-def ensure_capacity(array: np.ndarray, used: int, length: int) -> np.ndarray:
+def _ensure_capacity(array: np.ndarray, used: int, length: int) -> np.ndarray:
     """Returns the array if it has this length, else a longer copy of its first `used` elements.
 
     The other elements of a copy are 0.

@@ -108,7 +108,7 @@ class RowEncoder:
         """
         side = side.with_prefix(prefix)
         surround = Surround.of(before, after)
-        encoded = GrowingSide(len(side.text), len(side), self._id_type(side))
+        encoded = _GrowingSide(len(side.text), len(side), self._id_type(side))
         for rows in readable_parts(side.text, side.starts, side.ends):
             first, size = 0, len(rows.starts)
             for row in [*np.flatnonzero(rows.ends - rows.starts > LONG_ROW_BYTES).tolist(), size]:
@@ -123,29 +123,29 @@ class RowEncoder:
         is_long = (side.ends - side.starts).max(initial=0) > LONG_ROW_BYTES
         return np.uint16 if is_long and self._model.size <= _UINT16_IDS else np.int32
 
-    def _encode_rows(self, rows: TextRows, surround: Surround, out: GrowingSide) -> None:
+    def _encode_rows(self, rows: TextRows, surround: Surround, out: _GrowingSide) -> None:
         if out.ids.dtype != np.int32:
-            part = GrowingSide(int((rows.ends - rows.starts).sum()), len(rows.starts))
+            part = _GrowingSide(int((rows.ends - rows.starts).sum()), len(rows.starts))
             self._encode_rows(rows, surround, part)
             out.add_rows(part)
             return
         pre_tokenizer, text = self._pre_tokenizer.prepare(rows)
         offsets = out.offsets[out.rows : out.rows + len(rows.starts) + 1]
         tokens = ScannedTokens(text, *self._places, offsets)
-        out.ids, out.used, start, end, left = encode_rows(
+        out.ids, out.used, start, end, failure = encode_rows(
             rows, surround, pre_tokenizer, self._state, self._cache, tokens,
             self._work, IdRows(out.ids, out.used, offsets),
         )  # fmt: skip
-        if left:
+        if failure:
             token = text[start:end].tobytes().decode('utf-8', 'surrogatepass')
-            raise ValueError(self._model.unspelled(token, left))
+            raise ValueError(self._model.describe_failure(token, failure))
         out.rows += len(rows.starts)
 
     def _encode_long_row(
-        self, rows: TextRows, row: int, surround: Surround, out: GrowingSide
+        self, rows: TextRows, row: int, surround: Surround, out: _GrowingSide
     ) -> None:
         out.add(surround.before)
-        part, nothing = GrowingSide(0, 1), Surround.of((), ())
+        part, nothing = _GrowingSide(0, 1), Surround.of((), ())
         for row_part in self._pre_tokenizer.row_parts(rows, row, LONG_TOKEN_BYTES):
             if row_part.is_long_token:
                 for ids in self._model.segment_long_token(row_part):
@@ -208,8 +208,10 @@ class SharedEncoder:
         return [ids[start:end] for start, end in zip(offsets, offsets[1:])]
 
 
-def unspelled_row(encoder: Encoder, side: Side, prefix: str = '') -> tuple[int, ValueError] | None:
-    """Returns the first row that the model cannot spell, and the error of `encode_side`.
+def first_row_without_ids(
+    encoder: Encoder, side: Side, prefix: str = ''
+) -> tuple[int, ValueError] | None:
+    """Returns the first row that the model has no ids for, and the error of `encode_side`.
 
     It encodes row by row, which is slow: call it once `encode_side` has failed.
     """
@@ -267,8 +269,8 @@ def _unknown(
     scanned = ScannedTokens(text, starts, ends, np.zeros(1, np.int64))
     missed = MissedTokens(np.arange(len(tokens), dtype=np.uint64), len(tokens), int(ends[-1]))
     work = model.workspace(len(tokens))
-    left = segment_tokens(scanned, missed, model.state, work)[1]
-    if left == NO_ROOM:
+    failure = segment_tokens(scanned, missed, model.state, work)[1]
+    if failure == NO_ROOM:
         work = larger_workspace(missed, model.state, work)
         segment_tokens(scanned, missed, model.state, work)
     for number, token in enumerate(tokens):
@@ -288,7 +290,7 @@ class EncodedSide:
     """int64[rows + 1]: row r has `ids[offsets[r]:offsets[r + 1]]`."""
 
 
-class GrowingSide:
+class _GrowingSide:
     """An encoded side to which ids are added."""
 
     def __init__(self, text_bytes: int, rows: int, dtype: type[np.integer] = np.int32):
@@ -303,7 +305,7 @@ class GrowingSide:
         self.ids[self.used : self.used + len(ids)] = ids
         self.used += len(ids)
 
-    def add_rows(self, rows: GrowingSide) -> None:
+    def add_rows(self, rows: _GrowingSide) -> None:
         """Adds whole rows."""
         ends = slice(self.rows + 1, self.rows + 1 + rows.rows)
         self.offsets[ends] = self.used + rows.offsets[1 : rows.rows + 1]

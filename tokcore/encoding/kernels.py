@@ -28,14 +28,14 @@ _0, _1, _2, _32 = np.uint64(0), np.uint64(1), np.uint64(2), np.uint64(32)
 
 NO_ROOM = -1
 
-LONGEST_REMEMBERED = 15
+_LONGEST_REMEMBERED = 15
 """Bytes of a token in the cache."""
 
-IDS_REMEMBERED = 3
+_IDS_REMEMBERED = 3
 """Ids of a token in the cache; a token of more is segmented each time."""
 
-ROW_WORDS = 8
-GROUP = 64
+_ROW_WORDS = 8
+_GROUP = 64
 """Tokens whose cache rows are prefetched before the first is read."""
 
 _TOKEN, _TOKEN_END, _IDS, _MORE = 0, 1, 2, 3  # words of an entry
@@ -44,7 +44,7 @@ _NEWEST = 4  # the words of the second entry follow those of the first
 _SPREAD, _MIXER = np.uint64(GOLDEN_RATIO), np.uint64(MIXER)
 _3, _8 = np.uint64(3), np.uint64(8)
 _56 = np.uint64(56)
-_LONGEST = np.uint64(LONGEST_REMEMBERED)
+_LONGEST = np.uint64(_LONGEST_REMEMBERED)
 _LEAD_OF_THREE = np.uint64(0xE0)
 _BYTE = np.uint64(0xFF)
 _ALL = ~_0
@@ -83,9 +83,9 @@ def encode_rows(rows, surround, pre_tokenizer, model, cache, tokens, work, out):
         work: the model's workspace, which is overwritten.
         out: `IdRows`; all but the first of its offsets are set.
 
-    Returns (ids, used, start, end, left): the array, which may be a larger copy, and how much of it
-    is written. If tokens.text[start:end] cannot be spelt, it stops there and `left` is as in
-    `segment_tokens`; otherwise `left` is 0.
+    Returns (ids, used, start, end, failure): the array, which may be a larger copy, and how much of
+    it is written. If the model has no ids for tokens.text[start:end], it stops there and `failure`
+    is as in `segment_tokens`; otherwise `failure` is 0.
     """
     ids = grown(out.ids, out.used, len(surround.before))
     used = out.used + len(surround.before)
@@ -97,18 +97,18 @@ def encode_rows(rows, surround, pre_tokenizer, model, cache, tokens, work, out):
         missed = MissedTokens(cache.missed, *look_up(tokens, count, cache))
         most = 0
         if missed.count:
-            number, left = segment_tokens(tokens, missed, model, work)
-            if left == NO_ROOM:
+            number, failure = segment_tokens(tokens, missed, model, work)
+            if failure == NO_ROOM:
                 work = larger_workspace(missed, model, work)
-                number, left = segment_tokens(tokens, missed, model, work)
-            if left:
+                number, failure = segment_tokens(tokens, missed, model, work)
+            if failure:
                 token = missed.numbers[number]
-                return ids, used, tokens.starts[token], tokens.ends[token], left
+                return ids, used, tokens.starts[token], tokens.ends[token], failure
             insert_ids(missed, work.ids, work.id_bounds, cache)
             most = np.int64(work.id_bounds[missed.count])
-        ids = grown(ids, used, most + IDS_REMEMBERED * count + (row - done) * around + 4)
+        ids = grown(ids, used, most + _IDS_REMEMBERED * count + (row - done) * around + 4)
         used = _put_rows(
-            cache.found, work.ids, tokens.row_tokens, done, row, count, surround,
+            cache.packed_ids, work.ids, tokens.row_tokens, done, row, count, surround,
             IdRows(ids, used, out.offsets),
         )  # fmt: skip
         _put_surround(surround, done, row, ids, out.offsets)
@@ -121,7 +121,7 @@ def _surround(before: tuple[int, ...], after: tuple[int, ...]) -> Surround:
 
 
 @kernel_without_allocation
-def _put_rows(found, segmented_ids, row_tokens, done, row, count, surround, out):
+def _put_rows(packed_ids, segmented_ids, row_tokens, done, row, count, surround, out):
     """Appends the ids of `count` tokens to `out`; returns how many ids are written then.
 
     Rows `done` up to `row` end among these tokens, at row_tokens[r + 1]; places are left for their
@@ -134,13 +134,13 @@ def _put_rows(found, segmented_ids, row_tokens, done, row, count, surround, out)
     while True:
         end = np.uint64(row_tokens[done + 1] if done < row else count)
         while token < end:
-            more = found[_2 * token + _1]
+            more = packed_ids[_2 * token + _1]
             size = more >> _32
-            if size <= np.uint64(IDS_REMEMBERED):
-                store_pair(ids, used, found[_2 * token])
+            if size <= np.uint64(_IDS_REMEMBERED):
+                store_pair(ids, used, packed_ids[_2 * token])
                 store_pair(ids, used + _2, more)
             else:
-                first = found[_2 * token]
+                first = packed_ids[_2 * token]
                 for k in range(size):
                     ids[used + k] = segmented_ids[first + k]
             used += size
@@ -179,9 +179,9 @@ def segment_tokens(tokens, missed, model, work):
     """Segments the `missed` of the scanned tokens, no more than the workspace is for.
 
     Writes the ids of the m-th of them to work.ids[work.id_bounds[m]:work.id_bounds[m + 1]]. Returns
-    (number, left). If a token cannot be spelt, `number` is its number among the missed ones and
-    `left` how much of it is left, as the model counts; otherwise `left` is 0, or `NO_ROOM` if
-    `work` is too small.
+    (number, failure). If the model has no ids for a token, `number` is its number among the missed
+    ones and `failure`, above 0, says where in it, as the model counts; otherwise `failure` is 0, or
+    `NO_ROOM` if `work` is too small.
     """
 
 
@@ -219,11 +219,11 @@ class Model(Protocol):
     def segment_long_token(self, part: RowPart) -> Iterator[np.ndarray]:
         """Yields the ids of a long token, in arrays of integers.
 
-        Raises ValueError with the sentence of `unspelled` if it cannot be spelt.
+        Raises ValueError with the sentence of `describe_failure` if the model has no ids for it.
         """
 
-    def unspelled(self, token: str, left: int) -> str:
-        """Returns a sentence about a token that cannot be spelt; `left` is that of `segment_tokens`."""
+    def describe_failure(self, token: str, failure: int) -> str:
+        """Returns a sentence about a token without ids; `failure` is that of `segment_tokens`."""
 
 
 class TokenCache(NamedTuple):
@@ -231,26 +231,26 @@ class TokenCache(NamedTuple):
 
     slots: np.ndarray  # uint64[a power of two, 8]
     shift: np.uint64  # 64 - log2 of the rows in `slots`
-    found: np.ndarray  # uint64[2 * tokens]: two words for each token, its ids and their number
+    packed_ids: np.ndarray  # uint64[2 * tokens]: two words for each token, its ids and their number
     words: np.ndarray  # uint64[2 * tokens]: the two words of each token
     missed: np.ndarray  # uint64[tokens]: the numbers of the tokens that are not in the cache
-    rows: np.ndarray  # uint64[GROUP]: the row of each token of a group
+    rows: np.ndarray  # uint64[_GROUP]: the row of each token of a group
 
 
 def empty_cache(nbytes: int, tokens: int) -> TokenCache:
     """Returns a cache of about `nbytes`, at least 2 rows, for `tokens` at once."""
-    row_bytes = 8 * ROW_WORDS
+    row_bytes = 8 * _ROW_WORDS
     bits = max(1, (nbytes // row_bytes).bit_length() - 1)
     memory = np.zeros((row_bytes << bits) + _CACHE_LINE, np.uint8)
     begin = -memory.ctypes.data % _CACHE_LINE
-    slots = memory[begin : begin + (row_bytes << bits)].view(np.uint64).reshape(-1, ROW_WORDS)
-    found, words = (np.empty(2 * tokens, np.uint64) for _ in range(2))
-    missed, rows = np.empty(tokens, np.uint64), np.empty(GROUP, np.uint64)
-    return TokenCache(slots, np.uint64(64 - bits), found, words, missed, rows)
+    slots = memory[begin : begin + (row_bytes << bits)].view(np.uint64).reshape(-1, _ROW_WORDS)
+    packed_ids, words = (np.empty(2 * tokens, np.uint64) for _ in range(2))
+    missed, rows = np.empty(tokens, np.uint64), np.empty(_GROUP, np.uint64)
+    return TokenCache(slots, np.uint64(64 - bits), packed_ids, words, missed, rows)
 
 
 @kernel_without_allocation
-def token_words(word, next_word, length):
+def _token_words(word, next_word, length):
     """The two words of a token, from the 16 bytes at its start; (1, 0) if it is not cached.
 
     Longer tokens are not cached, nor are tokens of more than 8 bytes whose characters take three or
@@ -267,7 +267,7 @@ def token_words(word, next_word, length):
 
 
 @kernel_without_allocation
-def memo_row(first, second, shift):
+def _memo_row(first, second, shift):
     """The row of the cache for a token, of 2 ** (64 - shift)."""
     mixed = second * _MIXER
     return ((first ^ mixed ^ (mixed >> _32)) * _SPREAD) >> shift
@@ -277,34 +277,34 @@ def memo_row(first, second, shift):
 def look_up(tokens, count, cache):
     """Looks up the first `count` of the scanned tokens in the cache.
 
-    Sets cache.words for all of them and cache.found for those that are there, and writes the
+    Sets cache.words for all of them and cache.packed_ids for those that are there, and writes the
     numbers of the others to cache.missed. Returns how many are missed and their bytes.
     """
-    slots, found, words, rows = cache.slots, cache.found, cache.words, cache.rows
+    slots, packed_ids, words, rows = cache.slots, cache.packed_ids, cache.words, cache.rows
     misses = missed_bytes = _0
-    for group in range(_0, np.uint64(count), np.uint64(GROUP)):
-        size = min(np.uint64(GROUP), np.uint64(count) - group)
+    for group in range(_0, np.uint64(count), np.uint64(_GROUP)):
+        size = min(np.uint64(_GROUP), np.uint64(count) - group)
         for k in range(size):
             start = tokens.starts[group + k]
             length = tokens.ends[group + k] - start
-            first, second = token_words(
+            first, second = _token_words(
                 load_word(tokens.text, start), load_word(tokens.text, start + _8), length
             )
             words[_2 * (group + k)] = first
             words[_2 * (group + k) + _1] = second
-            rows[k] = memo_row(first, second, cache.shift)
+            rows[k] = _memo_row(first, second, cache.shift)
             prefetch(slots, rows[k] * _8)
         for k in range(size):
             token, row = group + k, rows[k]
             first, second = words[_2 * token], words[_2 * token + _1]
             if slots[row, _TOKEN] == first and slots[row, _TOKEN_END] == second:
-                found[_2 * token] = slots[row, _IDS]
-                found[_2 * token + _1] = slots[row, _MORE]
+                packed_ids[_2 * token] = slots[row, _IDS]
+                packed_ids[_2 * token + _1] = slots[row, _MORE]
             elif (
                 slots[row, _NEWEST + _TOKEN] == first and slots[row, _NEWEST + _TOKEN_END] == second
             ):
-                found[_2 * token] = slots[row, _NEWEST + _IDS]
-                found[_2 * token + _1] = slots[row, _NEWEST + _MORE]
+                packed_ids[_2 * token] = slots[row, _NEWEST + _IDS]
+                packed_ids[_2 * token + _1] = slots[row, _NEWEST + _MORE]
                 for word in range(_NEWEST):
                     other = slots[row, word]
                     slots[row, word] = slots[row, _NEWEST + word]
@@ -318,31 +318,31 @@ def look_up(tokens, count, cache):
 
 @kernel_without_allocation
 def insert_ids(missed, ids, id_bounds, cache):
-    """Sets cache.found for the missed tokens, and inserts those that can be cached.
+    """Sets cache.packed_ids for the missed tokens, and inserts those that can be cached.
 
     ids[id_bounds[m]:id_bounds[m + 1]] are the ids of the m-th. If they do not fit into two words,
     the words are their first index and their number << 32.
     """
-    slots, found, words = cache.slots, cache.found, cache.words
+    slots, packed_ids, words = cache.slots, cache.packed_ids, cache.words
     for miss in range(np.uint64(missed.count)):
         token = missed.numbers[miss]
         begin = id_bounds[miss]
         count = id_bounds[miss + _1] - begin
-        if count > np.uint64(IDS_REMEMBERED):
-            found[_2 * token] = begin
-            found[_2 * token + _1] = count << _32
+        if count > np.uint64(_IDS_REMEMBERED):
+            packed_ids[_2 * token] = begin
+            packed_ids[_2 * token + _1] = count << _32
             continue
         two = np.uint64(ids[begin])
         more = count << _32
         if count > _1:
             two |= np.uint64(ids[begin + _1]) << _32
-        if count == np.uint64(IDS_REMEMBERED):
+        if count == np.uint64(_IDS_REMEMBERED):
             more |= np.uint64(ids[begin + np.uint64(2)])
-        found[_2 * token] = two
-        found[_2 * token + _1] = more
+        packed_ids[_2 * token] = two
+        packed_ids[_2 * token + _1] = more
         first, second = words[_2 * token], words[_2 * token + _1]
         if second != _0:
-            row = memo_row(first, second, cache.shift)
+            row = _memo_row(first, second, cache.shift)
             # The same token may occur twice among the missed ones.
             if slots[row, _TOKEN] == first and slots[row, _TOKEN_END] == second:
                 continue

@@ -34,7 +34,7 @@ _UNLIMITED = 10**30
 """By convention: texts may have any length."""
 
 
-def special_tokens_by_role(tokens: Iterable[str]) -> dict[str, str]:
+def _special_tokens_by_role(tokens: Iterable[str]) -> dict[str, str]:
     """Returns for each role of transformers the first of its tokens that is there."""
     known = set(tokens)
     roles = {
@@ -57,7 +57,7 @@ def tokenizer_config(
     inputs = ['input_ids', *(['token_type_ids'] if has_type_ids else []), 'attention_mask']
     return _dumped(
         {
-            **special_tokens_by_role(special_tokens),
+            **_special_tokens_by_role(special_tokens),
             **arguments,
             'clean_up_tokenization_spaces': False,
             'model_input_names': inputs,

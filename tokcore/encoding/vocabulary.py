@@ -20,7 +20,7 @@ if typing.TYPE_CHECKING:
 ROW = '$A'
 """The place of a row's own ids in a template."""
 
-ROLE_NAMES = {
+_ROLE_NAMES = {
     'pad': ('[PAD]', '<pad>'),
     'begin': ('[CLS]', '<s>'),
     'end': ('[SEP]', '</s>', '<EOS>', '<|endoftext|>'),
@@ -143,7 +143,7 @@ def special_ids_by_name(id_of: Callable[[str], int | None]) -> SpecialIds:
     def first(names: tuple[str, ...]) -> int | None:
         return next((id_ for id_ in map(id_of, names) if id_ is not None), None)
 
-    return SpecialIds(**{role: first(names) for role, names in ROLE_NAMES.items()})
+    return SpecialIds(**{role: first(names) for role, names in _ROLE_NAMES.items()})
 
 
 def read_vocabulary_file(path: str | os.PathLike) -> bytes:

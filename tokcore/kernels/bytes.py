@@ -47,7 +47,7 @@ def hash_bytes(text, start, end):
         value ^= value >> _HALF
         start += _WORD
     if start < end:
-        value = (value ^ low_bytes(load_word(text, start), end - start)) * _SPREAD
+        value = (value ^ _low_bytes(load_word(text, start), end - start)) * _SPREAD
     return (value ^ (value >> _HALF)) * _MIXER
 
 
@@ -65,7 +65,7 @@ def same_bytes(text, start, data, begin, length):
 
 
 @kernel_without_allocation
-def low_bytes(word, number):
+def _low_bytes(word, number):
     """The lowest `number` bytes of a word, 1 to 8; the others are 0."""
     unwanted = (_WORD - number) << _THREE
     return (word << unwanted) >> unwanted

@@ -24,7 +24,7 @@ NO_PAIR = np.uint64(0xFFFF_FFFF_FFFF_FFFF)
 _SPREAD, _MIXER = np.uint64(GOLDEN_RATIO), np.uint64(MIXER)
 _1, _2, _29, _32 = np.uint64(1), np.uint64(2), np.uint64(29), np.uint64(32)
 
-NOT_FOUND = -1
+_NOT_FOUND = -1
 
 _0 = np.uint64(0)
 
@@ -89,7 +89,7 @@ def _insert_pairs(keys, values, slots, shift):
 class TokenLookup(NamedTuple):
     """An open-addressing table of tokens and their values; arrays are read-only."""
 
-    slots: np.ndarray  # int32[2^k]: the index of a token, or NOT_FOUND; int32[0]: there are none
+    slots: np.ndarray  # int32[2^k]: the index of a token, or _NOT_FOUND; int32[0]: there are none
     data: np.ndarray  # uint8: the tokens, and a margin
     offsets: np.ndarray  # uint64[tokens + 1]
     values: np.ndarray  # int32[tokens]
@@ -100,7 +100,7 @@ def token_lookup(values: Mapping[bytes, int]) -> TokenLookup:
     data = with_margin(np.frombuffer(b''.join(values), np.uint8))
     offsets = read_only(row_offsets([len(token) for token in values]).astype(np.uint64))
     numbers = read_only(np.array(list(values.values()), np.int32))
-    slots = np.full(1 << (2 * len(values)).bit_length() if values else 0, NOT_FOUND, np.int32)
+    slots = np.full(1 << (2 * len(values)).bit_length() if values else 0, _NOT_FOUND, np.int32)
     if len(slots):
         _insert_tokens(TokenLookup(read_only(slots), data, offsets, numbers), slots)
     return TokenLookup(read_only(slots), data, offsets, numbers)
@@ -108,15 +108,15 @@ def token_lookup(values: Mapping[bytes, int]) -> TokenLookup:
 
 @kernel_without_allocation
 def find_token(text, start, end, table):
-    """Returns the value of text[start:end] (uint64, with a margin after it), or `NOT_FOUND`."""
+    """Returns the value of text[start:end] (uint64, with a margin after it), or `_NOT_FOUND`."""
     if len(table.slots) == 0:
-        return np.int64(NOT_FOUND)
+        return np.int64(_NOT_FOUND)
     mask = np.uint64(len(table.slots)) - _1
     slot = hash_bytes(text, start, end) & mask
     while True:
         token = table.slots[slot]
-        if token == NOT_FOUND:
-            return np.int64(NOT_FOUND)
+        if token == _NOT_FOUND:
+            return np.int64(_NOT_FOUND)
         begin = table.offsets[token]
         length = table.offsets[token + 1] - begin
         if length == end - start and same_bytes(text, start, table.data, begin, length):
@@ -130,7 +130,7 @@ def _insert_tokens(table, slots):
     for token in range(len(table.values)):
         begin, end = table.offsets[token], table.offsets[token + 1]
         slot = hash_bytes(table.data, begin, end) & mask
-        while slots[slot] != NOT_FOUND:
+        while slots[slot] != _NOT_FOUND:
             slot = (slot + _1) & mask
         slots[slot] = token
 
@@ -154,14 +154,14 @@ def empty_edges(most: int) -> Edges:
 @kernel_without_allocation
 def child_of(edges, parent, code):
     """The child by a code point, or `ABSENT`."""
-    slot, key = find_slot(edges, parent, code)
+    slot, key = _find_slot(edges, parent, code)
     return np.int64(edges.children[slot]) if edges.keys[slot] == key else np.int64(ABSENT)
 
 
 @kernel_without_allocation
 def child_or_new(edges, parent, code, new):
     """The child by a code point; `new`, which is then its number, where there was none."""
-    slot, key = find_slot(edges, parent, code)
+    slot, key = _find_slot(edges, parent, code)
     if edges.keys[slot] != key:
         edges.keys[slot] = key
         edges.children[slot] = new
@@ -169,7 +169,7 @@ def child_or_new(edges, parent, code, new):
 
 
 @kernel_without_allocation
-def find_slot(edges, parent, code):
+def _find_slot(edges, parent, code):
     """The slot of an edge and its key; the slot is free if there is no such edge."""
     mask = np.uint64(len(edges.keys) - 1)
     key = (np.uint64(parent) << _CODE_BITS | np.uint64(code)) + _1

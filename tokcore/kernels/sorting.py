@@ -20,7 +20,7 @@ _FEW = 24
 _MAX_BIN_BITS = 22
 """Four million bins take 16 MB, as much as a processor's cache; more keys share bins."""
 
-LARGEST_BIN = 64
+_LARGEST_BIN = 64
 """A bin holds a handful of evenly spread keys. With more in one they are not evenly spread, and the
 insertion sort would take time that grows with the square."""
 
@@ -142,7 +142,7 @@ class SortedRows:
     def records(self, first: int = 0, end: int | None = None) -> np.ndarray:
         """Returns the records of sorted rows `first` up to `end`, one after another: uint8."""
         out = np.empty(int(self.lengths[first:end].sum(dtype=np.int64)), np.uint8)
-        gather_rows(
+        _gather_rows(
             read_only(self.source),
             read_only(self.starts),
             read_only(self.unsorted_lengths),
@@ -159,7 +159,7 @@ def _sorted(keys: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         bits = min(_MAX_BIN_BITS, len(keys).bit_length())
         shift = max(0, int(high - low).bit_length() - bits)
         bins = np.zeros((int(high - low) >> shift) + 2, np.int32)
-        even = sort_even_keys(read_only(keys), low, np.uint64(shift), bins, ordered, order)
+        even = _sort_even_keys(read_only(keys), low, np.uint64(shift), bins, ordered, order)
         if not even:
             order = np.argsort(keys).astype(np.int32)
             ordered = keys[order]
@@ -167,11 +167,11 @@ def _sorted(keys: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 @kernel_without_allocation
-def sort_even_keys(keys, low, shift, bins, sorted_keys, order):
+def _sort_even_keys(keys, low, shift, bins, sorted_keys, order):
     """Sorts keys by bins of `(key - low) >> shift`.
 
     Sets sorted_keys, and order to the keys' old places. `bins` is zeros, one more than there are
-    bins. Returns False, with nothing sorted, if a bin has more than `LARGEST_BIN` keys.
+    bins. Returns False, with nothing sorted, if a bin has more than `_LARGEST_BIN` keys.
     """
     last = np.uint64(len(keys) - 1)
     for i in range(np.uint64(len(keys))):
@@ -179,7 +179,7 @@ def sort_even_keys(keys, low, shift, bins, sorted_keys, order):
         prefetch(bins, (later - low) >> shift)
         bins[((keys[i] - low) >> shift) + np.uint64(1)] += 1
     for b in range(1, len(bins)):
-        if bins[b] > LARGEST_BIN:
+        if bins[b] > _LARGEST_BIN:
             return False
         bins[b] += bins[b - 1]
     for i in range(np.uint64(len(keys))):
@@ -209,7 +209,7 @@ def sort_even_keys(keys, low, shift, bins, sorted_keys, order):
 
 
 @kernel_without_allocation
-def gather_rows(source, starts, lengths, order, out):
+def _gather_rows(source, starts, lengths, order, out):
     """Copies source[starts[row]:][:lengths[row]] for each row of `order`, one after another."""
     to = np.uint64(0)
     for i in range(len(order)):

@@ -23,7 +23,7 @@ _index = np.uintp
 # Prefetch distance in suffixes: three cache lines of words, one and a half of positions.
 _AHEAD = _index(24)
 
-NEXT_BITS = np.uint64(16)
+_NEXT_BITS = np.uint64(16)
 """Where a suffix stops is packed into a uint64: node << 16 | min(next weight, 2^15 - 1)."""
 
 _NEXT_MASK = np.uint64(2**16 - 1)
@@ -92,7 +92,7 @@ class Repeats(NamedTuple):
 
 
 class Bigrams(NamedTuple):
-    """A table of pairs of different characters; `bigram_slot` has the slot of a pair."""
+    """A table of pairs of different characters; `_bigram_slot` has the slot of a pair."""
 
     number_of: np.ndarray  # int32[letters]: the most frequent characters from 0 on; others have -1
     width: int  # how many characters are numbered; its square is at most half of the slots
@@ -227,7 +227,7 @@ def weigh_bigrams(text, repeat_of, bigrams):
         for position in range(text.starts[token], text.starts[token + 1]):
             rank = text.ranks[position]
             if repeat_of[position] == 1 and rank != text.end_rank:
-                bigrams.weights[bigram_slot(rank, text.ranks[position + 1], bigrams)] += count
+                bigrams.weights[_bigram_slot(rank, text.ranks[position + 1], bigrams)] += count
 
 
 @kernel_without_allocation
@@ -253,7 +253,7 @@ def add_bigram_nodes(frequent, bigrams, min_weight, trie):
 
 
 @kernel_without_allocation
-def bigram_slot(first, second, bigrams):
+def _bigram_slot(first, second, bigrams):
     """Returns the slot of a bigram: its own in the lower half, or one in the hashed half."""
     row = np.int64(bigrams.number_of[np.uintp(first)])
     column = np.int64(bigrams.number_of[np.uintp(second)])
@@ -279,7 +279,7 @@ def start_suffixes(text, repeats, bigrams, longest, trie, ends):
             if count and rank != text.end_rank and trie.depths[node] < longest:
                 if length == 1:
                     after = text.ranks[position + 1]
-                    slot = bigram_slot(rank, after, bigrams)
+                    slot = _bigram_slot(rank, after, bigrams)
                     weight = bigrams.weights[slot]
                     if slot < len(bigrams.node_of) and bigrams.node_of[slot]:
                         node = bigrams.node_of[slot]
@@ -523,7 +523,7 @@ def _write_leaves(stopped, shift, mask, continuations, leaf_positions, leaf_word
         letter = _index((stopped.words[i] >> shift) & mask)
         leaf_positions[i] = stopped.positions[i]
         next_weight = np.uint64(min(continuations.weights[letter], LARGEST_NEXT))
-        leaf_words[i] = (np.uint64(continuations.nodes[letter]) << NEXT_BITS) | next_weight
+        leaf_words[i] = (np.uint64(continuations.nodes[letter]) << _NEXT_BITS) | next_weight
 
 
 @kernel_without_allocation
@@ -548,5 +548,5 @@ def write_back(positions, leaf_words, regions, ends):
         prefetch(leaf_words[1], slot + _AHEAD)
     for i in range(positions.shape[1]):
         position = _index(positions[1, i])
-        ends.node_of[position] = leaf_words[1, i] >> NEXT_BITS
+        ends.node_of[position] = leaf_words[1, i] >> _NEXT_BITS
         ends.next_weight_bounds[position] = leaf_words[1, i] & _NEXT_MASK

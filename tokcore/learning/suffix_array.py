@@ -27,7 +27,7 @@ _OPEN, _CLOSED = 1, 2
 _NEW_OPEN, _NEW_CLOSED, _NOW_CLOSED = 3, 4, 5
 
 
-class SuffixClasses(NamedTuple):
+class _SuffixClasses(NamedTuple):
     """The suffixes in ascending order, in classes of suffixes with equal leading characters.
 
     Index arrays are int32, or int64 from 2^31 characters on.
@@ -39,7 +39,7 @@ class SuffixClasses(NamedTuple):
     prefixes: np.ndarray  # int32[classes]: LCP with the class before, in characters
 
 
-def sort_suffixes(text: EscapedText, longest: int) -> SuffixClasses:
+def sort_suffixes(text: EscapedText, longest: int) -> _SuffixClasses:
     """Sorts the suffixes of all tokens by at least their `longest` first characters.
 
     Suffixes of one class are equal in these characters. Classes that differ only after them have a
@@ -77,7 +77,7 @@ def sort_suffixes(text: EscapedText, longest: int) -> SuffixClasses:
         _compare_long_neighbors(
             ranks, read_only(representatives), read_only(classes), _SHORT, prefixes
         )
-    return SuffixClasses(
+    return _SuffixClasses(
         read_only(order), read_only(starts), read_only(representatives), read_only(prefixes)
     )
 

@@ -14,7 +14,7 @@ from tokcore.corpus.corpus import Block, OnError, Rows, Split, split_of
 from tokcore.corpus.filters.applying import select_rows
 from tokcore.corpus.order_keys import order_keys
 from tokcore.corpus.stats import MOST_UNKNOWN_WORDS, BlockStats, LineTally, block_stats, commonest
-from tokcore.encoding.encoder import EncodedSide, Encoder, unknown_tokens, unspelled_row
+from tokcore.encoding.encoder import EncodedSide, Encoder, first_row_without_ids, unknown_tokens
 from tokcore.encoding.vocabulary import Template
 from tokcore.errors import InputError
 from tokcore.records.tfrecord import (
@@ -27,7 +27,7 @@ from tokcore.records.tfrecord import (
 )
 from tokcore.text.rows import Normalizer
 
-DEFAULT_BYTE_LIMIT = 256 << 20
+_DEFAULT_BYTE_LIMIT = 256 << 20
 """Some thirty blocks of 8 MiB: with 1,000 buckets an element of Beam has 256 KiB, large against its
 cost. With half of it elements are half as large; twice is much where each thread has a buffer."""
 
@@ -41,7 +41,7 @@ class BucketBuffer:
     Raises ValueError if the number of buckets is not within 1 to 2^32, or the limit is negative.
     """
 
-    def __init__(self, buckets: int, byte_limit: int = DEFAULT_BYTE_LIMIT):
+    def __init__(self, buckets: int, byte_limit: int = _DEFAULT_BYTE_LIMIT):
         if byte_limit < 0:
             raise ValueError(f'a limit of {byte_limit} bytes is negative')
         if not 1 <= buckets <= 1 << 32:
@@ -179,7 +179,7 @@ def encode_block(
     try:
         encoded = [encoder.encode(rows, encoder.prefix_in(split)) for encoder in features]
     except ValueError as error:
-        line = _unspelled_line(block, rows, features, splits)
+        line = _line_without_ids(block, rows, features, splits)
         raise InputError(f'{line}{error}') from error
     tally = stats.tally
     for encoder, ids in zip(features, encoded, strict=True):
@@ -192,24 +192,24 @@ def encode_block(
     return EncodedBlock(frame_examples(columns, keys), dataclasses.replace(stats, tally=tally))
 
 
-def _unspelled_line(
+def _line_without_ids(
     block: Block,
     rows: Rows,
     features: Sequence[FeatureEncoder],
     splits: Sequence[Split],
 ) -> str:
-    """Returns the beginning of the sentence about a line that cannot be spelt: where it is."""
+    """Returns the beginning of the sentence about a line without ids: where it is."""
     split = split_of(splits, block.split, block.file_index)
     assert split is not None  # its block has been encoded
     files = split.files_at(block.file_index)
     source = files[0].path
     for encoder in features:
         feature = encoder.feature
-        unspelled = unspelled_row(
+        failed = first_row_without_ids(
             encoder.encoder, rows.sides[feature.side], encoder.prefix_in(split)
         )
-        if unspelled is not None:
-            line = f'the line at byte {rows.offsets[unspelled[0]]}'
+        if failed is not None:
+            line = f'the line at byte {rows.offsets[failed[0]]}'
             if feature.side and len(files) > 1:
                 return f'{files[feature.side].path}: the pair of {line} of {source}: '
             return f'{source}: {line}: '

@@ -149,12 +149,12 @@ class Manifest:
         for name in ('lines', 'datasets'):
             fields[name] = [tally.record() for tally in getattr(self, name)]
         _omit_unset(fields, 'datasets', 'sample')
-        rules_to_json(fields)
+        _rules_to_json(fields)
         for record in fields['inputs']:
-            rules_to_json(record)
+            _rules_to_json(record)
             _omit_unset(record, 'stored_bytes', 'sha256')
         for record in (*fields['vocabularies'], *fields['vocabularies_used']):
-            rules_to_json(record)
+            _rules_to_json(record)
             _omit_unset(record, 'scheme_options', 'beside')
         return json_bytes(fields)
 
@@ -166,7 +166,7 @@ class Manifest:
             if not isinstance(fields, dict):
                 raise TypeError('not a JSON object')
             check_format(path, fields.pop('format'), MANIFESTS[fields['stage']], _OTHER_FORMAT)
-            values = rules_from_json(fields)
+            values = _rules_from_json(fields)
             for name, (kind, is_optional) in _RECORDS.items():
                 values[name] = _records(kind, fields.get(name, []) if is_optional else fields[name])
             manifest = cls(**values)
@@ -223,7 +223,7 @@ def _records(kind: type, fields: object) -> tuple[Any, ...]:
     records = []
     for values in fields:
         if kind in (InputText, VocabularyRecord):
-            values = rules_from_json(values)
+            values = _rules_from_json(values)
         if kind is VocabularyRecord:
             tried = tuple((int(count), int(size)) for count, size in values['tried'])
             beside = _records(OutputFile, values.get('beside', []))
@@ -273,14 +273,14 @@ def json_bytes(fields: dict[str, Any]) -> bytes:
         return f'{json.dumps(fields, indent=1, sort_keys=True)}\n'.encode()
 
 
-def rules_to_json(fields: dict[str, Any]) -> None:
+def _rules_to_json(fields: dict[str, Any]) -> None:
     """Replaces `rules` by its two fields `normalizer` and `pre_tokenizer`; removes None."""
     rules = fields.pop('rules')
     if rules is not None:
         fields |= {name: rules[name] for name in _RULES}
 
 
-def rules_from_json(fields: Mapping[str, Any]) -> dict[str, Any]:
+def _rules_from_json(fields: Mapping[str, Any]) -> dict[str, Any]:
     """Returns fields of JSON with `rules` in place of its two fields, None if there are none.
 
     Raises:

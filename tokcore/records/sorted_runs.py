@@ -209,7 +209,7 @@ def write_run(
     stats = dataclasses.replace(stats, rejected=tuple(sections))
     stats_json = stats.to_json()
     stream.write(stats_json)
-    set_entry_checksums(entries, head.fingerprint)
+    _set_entry_checksums(entries, head.fingerprint)
     index = entries.tobytes()
     stream.write(index)
     footer = _FOOTER.pack(
@@ -228,7 +228,7 @@ def read_run_stats(stream: BinaryIO, size: int, head: RunHead) -> tuple[RunStats
     """
     if size < FOOTER_BYTES + head.buckets * ENTRY.itemsize:
         return None
-    tail = index_offset(size, head.buckets)
+    tail = _index_offset(size, head.buckets)
     stream.seek(tail)
     data = stream.read(size - tail)
     index, footer = data[:-FOOTER_BYTES], data[-FOOTER_BYTES:]
@@ -427,7 +427,7 @@ class RunFile:
 
         Raises InputError if an entry is damaged, or of another fingerprint.
         """
-        stream.seek(index_offset(self.size, buckets) + first * ENTRY.itemsize)
+        stream.seek(_index_offset(self.size, buckets) + first * ENTRY.itemsize)
         data = stream.read((end - first) * ENTRY.itemsize)
         if len(data) != (end - first) * ENTRY.itemsize:
             raise damaged(self.path, 'it ends within its index')
@@ -438,13 +438,13 @@ class RunFile:
         return entries
 
 
-def set_entry_checksums(entries: np.ndarray, fingerprint: bytes) -> None:
+def _set_entry_checksums(entries: np.ndarray, fingerprint: bytes) -> None:
     """Sets the checksum of each entry."""
     for number in range(len(entries)):
         entries[number]['check'] = _check(entries[number], fingerprint)
 
 
-def index_offset(size: int, buckets: int) -> int:
+def _index_offset(size: int, buckets: int) -> int:
     """Returns where the index begins in a run file of this size."""
     return size - FOOTER_BYTES - buckets * ENTRY.itemsize
 

@@ -155,30 +155,30 @@ def frame_examples(
     for name, encoded in _sorted_features(features):
         if isinstance(encoded, FeatureMessages):
             field = np.frombuffer(_name_field(name), np.uint8)
-            add_message_sizes(encoded.offsets, len(field), feature_sizes)
+            _add_message_sizes(encoded.offsets, len(field), feature_sizes)
             columns.append((field, encoded.data, encoded.offsets, None))
             continue
         ids, offsets = _checked_column(name, encoded, rows)
         field = np.frombuffer(_name_field(name), np.uint8)
         packed_sizes = np.empty(rows, np.int64)
-        bad = add_entry_sizes(ids, offsets, len(field), packed_sizes, feature_sizes)
+        bad = _add_entry_sizes(ids, offsets, len(field), packed_sizes, feature_sizes)
         if bad >= 0:
             raise ValueError(f'row {bad} of feature {name!r} has a negative id')
         columns.append((field, ids, offsets, read_only(packed_sizes)))
 
     lengths = np.empty(rows, np.int64)
-    add_frame_sizes(feature_sizes, lengths)
+    _add_frame_sizes(feature_sizes, lengths)
     if rows and lengths.max() > _MAX_LENGTH:
         raise ValueError(f'an example takes {lengths.max()} bytes; protobuf reads none of 2 GiB')
     records = np.empty(int(lengths.sum()), np.uint8)
     positions = row_offsets(lengths)[:-1]
-    put_headers(feature_sizes, lengths, _CRC_TABLE, records, positions)
+    _put_headers(feature_sizes, lengths, _CRC_TABLE, records, positions)
     for field, data, offsets, sizes in columns:
         if sizes is None:
-            put_messages(data, offsets, field, records, positions)
+            _put_messages(data, offsets, field, records, positions)
         else:
-            put_entries(data, offsets, field, sizes, records, positions)
-    put_footers(lengths, _CRC_TABLE, records, positions)
+            _put_entries(data, offsets, field, sizes, records, positions)
+    _put_footers(lengths, _CRC_TABLE, records, positions)
     return FramedRows(keys, lengths, records)
 
 
@@ -255,7 +255,7 @@ def sort_rows(parts: Iterable[FramedRows]) -> FramedRows:
 
 
 def _copy(source, starts, lengths, destinations, out) -> None:
-    copy_slices(
+    _copy_slices(
         read_only(source), read_only(starts), read_only(lengths), read_only(destinations), out
     )
 
@@ -313,7 +313,7 @@ def _message_sizes(packed, name_size):
 
 
 @kernel_without_allocation
-def add_entry_sizes(ids, offsets, name_size, packed_sizes, feature_sizes):
+def _add_entry_sizes(ids, offsets, name_size, packed_sizes, feature_sizes):
     """Sets packed_sizes[row] and adds one feature's bytes in the Features message to feature_sizes.
 
     Returns the first row with a negative id, where it stops, or -1.
@@ -341,7 +341,7 @@ def add_entry_sizes(ids, offsets, name_size, packed_sizes, feature_sizes):
 
 
 @kernel_without_allocation
-def add_frame_sizes(feature_sizes, lengths):
+def _add_frame_sizes(feature_sizes, lengths):
     """Sets lengths[row] to the size of the TFRecord around feature_sizes[row] bytes of Features."""
     for row in range(len(feature_sizes)):
         features = feature_sizes[row]
@@ -349,7 +349,7 @@ def add_frame_sizes(feature_sizes, lengths):
 
 
 @kernel_without_allocation
-def put_headers(feature_sizes, lengths, table, out, positions):
+def _put_headers(feature_sizes, lengths, table, out, positions):
     """Writes each row's frame header and the head of its Example; positions move to its end."""
     for row in range(len(lengths)):
         at = positions[row]
@@ -362,7 +362,7 @@ def put_headers(feature_sizes, lengths, table, out, positions):
 
 
 @kernel_without_allocation
-def put_entries(ids, offsets, name, packed_sizes, out, positions):
+def _put_entries(ids, offsets, name, packed_sizes, out, positions):
     """Writes one feature's map entry of each row at its position; positions move to its end.
 
     `name` is the entry's name field, with its tag and length.
@@ -399,8 +399,8 @@ def put_entries(ids, offsets, name, packed_sizes, out, positions):
 
 
 @kernel_without_allocation
-def add_message_sizes(offsets, name_size, feature_sizes):
-    """Adds the bytes of map entries of serialized Features to feature_sizes, as `add_entry_sizes`."""
+def _add_message_sizes(offsets, name_size, feature_sizes):
+    """Adds the bytes of map entries of serialized Features to feature_sizes, as `_add_entry_sizes`."""
     for row in range(len(offsets) - 1):
         feature = offsets[row + 1] - offsets[row]
         entry = name_size + 1 + varint_size(feature) + feature
@@ -408,7 +408,7 @@ def add_message_sizes(offsets, name_size, feature_sizes):
 
 
 @kernel_without_allocation
-def put_messages(data, offsets, name, out, positions):
+def _put_messages(data, offsets, name, out, positions):
     """Writes the map entry of each row's serialized Feature; positions move to its end."""
     for row in range(len(offsets) - 1):
         feature = offsets[row + 1] - offsets[row]
@@ -425,7 +425,7 @@ def put_messages(data, offsets, name, out, positions):
 
 
 @kernel_without_allocation
-def put_footers(lengths, table, out, positions):
+def _put_footers(lengths, table, out, positions):
     """Writes the checksum after each payload; positions are where the payloads end."""
     for row in range(len(lengths)):
         end = positions[row]
@@ -434,7 +434,7 @@ def put_footers(lengths, table, out, positions):
 
 
 @kernel_without_allocation
-def copy_slices(source, starts, lengths, destinations, out):
+def _copy_slices(source, starts, lengths, destinations, out):
     """Copies source[starts[i]:starts[i] + lengths[i]] to out[destinations[i]:] for each i."""
     for i in range(len(starts)):
         copy_bytes(

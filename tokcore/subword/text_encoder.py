@@ -46,9 +46,9 @@ from tokcore.text.t2t import (
 )
 from tokcore.text.unicode import CODE_POINTS
 
-PAD_ID = 0
+_PAD_ID = 0
 EOS_ID = 1
-_ROLES = {'<pad>': PAD_ID, '<EOS>': EOS_ID}
+_ROLES = {'<pad>': _PAD_ID, '<EOS>': EOS_ID}
 
 UNSTORABLE = '\r'
 """No subtoken of a file can contain this: readers drop it, as Tensor2Tensor does."""
@@ -89,7 +89,7 @@ class SubwordTextEncoder(Tokenizer):
     @property
     def special_ids(self) -> SpecialIds:
         """The ids of padding and of the end of a row."""
-        return SpecialIds(pad=PAD_ID, end=EOS_ID)
+        return SpecialIds(pad=_PAD_ID, end=EOS_ID)
 
     def id_of(self, token: str) -> int | None:
         """Returns the id of a reserved token by its name, `<EOS>`, or None if there is none."""
@@ -140,9 +140,9 @@ class SubwordTextEncoder(Tokenizer):
         return len(self._subtokens)
 
     @functools.cached_property
-    def model(self) -> SubwordModel:
+    def model(self) -> _SubwordModel:
         """The vocabulary's model for `RowEncoder`; threads can share it."""
-        return SubwordModel(self._subtokens)
+        return _SubwordModel(self._subtokens)
 
     def row_encoder(self, cache_bytes: int = DEFAULT_CACHE_BYTES) -> RowEncoder:
         """Returns an encoder of blocks for one thread; see `RowEncoder`."""
@@ -254,7 +254,7 @@ def _check_reserved(subtokens: list[str], name: str) -> None:
             )
 
 
-class SubwordModel:
+class _SubwordModel:
     """A `Model` that segments escaped tokens greedily from the left into the longest subtokens."""
 
     def __init__(self, subtokens: Sequence[str]):
@@ -295,10 +295,10 @@ class SubwordModel:
     def _windows(self) -> _WindowSegmenter:
         return _WindowSegmenter(self.state, self._subtokens)
 
-    def unspelled(self, token: str, left: int) -> str:
+    def describe_failure(self, token: str, failure: int) -> str:
         escaped = escape_token(token, alphabet_of(self._subtokens))
         return (
-            f'no subtoken of the vocabulary begins {escaped[-left:]!r}, '
+            f'no subtoken of the vocabulary begins {escaped[-failure:]!r}, '
             f'the rest of the token {token!r}; the vocabulary lacks characters of its own '
             'alphabet, so learn another one'
         )

@@ -80,7 +80,7 @@ class TrieWalk(NamedTuple):
 
 @segment_tokens.register(SubwordState)
 @kernel_without_allocation
-def segment_subwords(tokens, missed, model, work):
+def _segment_subwords(tokens, missed, model, work):
     """Segments tokens as `segment_tokens`; `work` is a `TrieWalk`.
 
     Of a token that cannot be segmented, it returns the number of the remaining escaped characters.
@@ -229,7 +229,7 @@ def _bucket_of(code, function, size):
 
 @larger_workspace.register(SubwordState)
 @kernel
-def larger_walk(missed, model, work):
+def _larger_walk(missed, model, work):
     """Returns a `TrieWalk` with room for the missed tokens; unused pages take no memory."""
     size = _max_codes(missed)
     codes, ids = grown(work.codes, 0, size), grown(work.ids, 0, size)

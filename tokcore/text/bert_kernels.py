@@ -74,7 +74,7 @@ _SIZES = np.uint64(0x4322000011111111)  # of characters, by the high half of the
 DROP, SPACE, KEEP, SOLO = 0, BORDER, WRITTEN, BORDER | WRITTEN | ALONE
 """Actions: vanish; separate tokens; stay in a word; be a token of its own."""
 
-ALWAYS = 0xFFFF
+_ALWAYS = 0xFFFF
 """In `classes`: a row with this character always needs normalizing."""
 
 _LONGEST_EXPANSION = 16  # bytes: two words, which kernels store at once
@@ -122,12 +122,12 @@ def _needs_normalizing(text, start, end, tables):
             index = _table_index(tables, decode_word(word))
             if tables.actions[index] & NEEDS_CONTEXT:
                 classes = np.uint64(tables.classes[index])
-                if classes == ALWAYS:
+                if classes == _ALWAYS:
                     return True
                 first = classes & _BYTE
                 if first and _class_before(text, last_end, place, tables, last) > first:
                     return True
-                last, last_end = classes >> np.uint64(8), place + character_size(word)
+                last, last_end = classes >> np.uint64(8), place + _character_size(word)
         start += _CHUNK
     return False
 
@@ -148,7 +148,7 @@ class BertTables(NamedTuple):
     block_numbers: np.ndarray  # uint16[CODE_POINTS / BLOCK]
     actions: np.ndarray  # uint32[BLOCK * blocks]
     classes: np.ndarray  # uint16[as many]: for NEEDS_CONTEXT the first combining class of what is
-    # written plus 256 times the last, or ALWAYS
+    # written plus 256 times the last, or _ALWAYS
     needs_context: np.ndarray  # uint8[256]: 1 for first bytes of characters with NEEDS_CONTEXT
     expansions: np.ndarray  # uint8[...]: UTF-8
     ideograph: int  # the action of common ideographs, SOLO or KEEP; 0 if they differ
@@ -173,7 +173,7 @@ def _word_start(text, start, place, tables):
         before = place - _1
         while text[before] & 0xC0 == 0x80:
             before -= _1
-        if action_of(tables, load_word(text, before)) & np.uint64(BORDER):
+        if _action_of(tables, load_word(text, before)) & np.uint64(BORDER):
             break
         place = before
     return place
@@ -235,8 +235,8 @@ def _put_row(rows, row, position, state, tokens, written):
             written = _put_token(rows.text, stop, place, state.buffer, tokens, written)
             special += 1
         else:
-            place, stop, written = scan_chunk(rows.text, place, stop, state, tokens, written)
-            place, written = scan_characters(rows.text, place, stop, state, tokens, written)
+            place, stop, written = _scan_chunk(rows.text, place, stop, state, tokens, written)
+            place, written = _scan_characters(rows.text, place, stop, state, tokens, written)
     tokens.ends[written.ended] = written.used
     return np.int64(-1), Written(written.begun, written.begun, written.used)
 
@@ -272,7 +272,7 @@ class Written(NamedTuple):
 
 
 @kernel_without_allocation
-def character_size(word):
+def _character_size(word):
     """Returns the size of the character at the start of a little-endian word."""
     return _SIZES >> ((word >> _FOUR & _NIBBLE) << _2) & _NIBBLE
 
@@ -284,7 +284,7 @@ def _table_index(tables, code):
 
 
 @kernel_without_allocation
-def action_of(tables, word):
+def _action_of(tables, word):
     """Returns the action of the character at the start of a little-endian word."""
     return np.uint64(tables.actions[_table_index(tables, decode_word(word))])
 
@@ -299,7 +299,7 @@ def _copy_lowered(text, place, lowering, buffer, used):
 
 
 @inlined_kernel
-def scan_characters(text, place, stop, state, tokens, written):
+def _scan_characters(text, place, stop, state, tokens, written):
     """Looks up the characters that begin from `place` up to `stop`.
 
     Returns the place after them and `Written`. No branch depends on the characters.
@@ -308,8 +308,8 @@ def scan_characters(text, place, stop, state, tokens, written):
     tables, buffer = state.tables, state.buffer
     while place < stop:
         word = load_word(text, place)
-        place += character_size(word)
-        action = action_of(tables, word)
+        place += _character_size(word)
+        action = _action_of(tables, word)
         tokens.ends[ended] = used
         ended += action & _BORDER & (begun - ended)
         tokens.starts[begun] = used
@@ -331,7 +331,7 @@ def _look_up(text, place, leads, tables):
     while leads != _0:
         byte = trailing_zeros(leads)
         leads &= leads - _1
-        action = action_of(tables, load_word(text, place + byte))
+        action = _action_of(tables, load_word(text, place + byte))
         stays = action & (_EXPANDED | _WRITTEN | _BORDER)
         changing |= np.uint64(stays == _0 or stays >= _EXPANDED) << byte
         alone |= (action >> _2 & _1) << byte
@@ -384,7 +384,7 @@ def _class_others(text, place, end, letters, alone, tables):
 
 
 @inlined_kernel
-def scan_chunk(text, place, end, state, tokens, written):
+def _scan_chunk(text, place, end, state, tokens, written):
     """Scans up to 64 bytes of text[place:end] that stay, but for capitals.
 
     Returns the place after them, the place up to which characters must be looked up, and `Written`.
@@ -450,8 +450,8 @@ def bert_tables(kind: Kind, lower_case: bool, strip: bool, split_cjk: bool) -> B
         is_alone = split_cjk and is_cjk(code_point) or len(result) == 1 and is_punctuation(result)
         order = _combining_classes(character, result, kind, lower_case, strip)
         if len(data) > _LONGEST_EXPANSION or len(result) > 1 and any(map(is_punctuation, result)):
-            order = ALWAYS
-        if order == ALWAYS:
+            order = _ALWAYS
+        if order == _ALWAYS:
             actions[code_point] |= NEEDS_CONTEXT
         elif not result:
             actions[code_point] = DROP
@@ -615,7 +615,7 @@ def _combining_classes(
 ) -> int:
     """Returns what `classes` has for a character; 0 if its neighbors do not matter."""
     if kind == 'bert-original' and lower_case and character == _SIGMA:
-        return ALWAYS
+        return _ALWAYS
     if kind == 'bert-original' and not strip:
         return 0  # nothing is normalized
     classes = list(map(unicodedata.combining, result))
@@ -624,8 +624,8 @@ def _combining_classes(
         lowered = character.lower() if lower_case else character
         seconds = _second_in_compositions()
         if any(ord(character) in seconds for character in lowered + result):
-            return ALWAYS
+            return _ALWAYS
         if any(map(unicodedata.combining, lowered + result)) and result != character:
-            return ALWAYS
+            return _ALWAYS
     # Stripped marks cannot change the order; other marks may change places.
     return classes[0] | classes[-1] << 8 if any(classes) else 0

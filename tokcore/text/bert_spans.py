@@ -7,13 +7,13 @@ from collections.abc import Iterator, Sequence
 from tokcore.text.bert_plain import Kind, is_cjk, is_dropped, is_punctuation, is_space
 from tokcore.text.normal_units import Span, normalized_units
 
-Word = tuple[str, list[Span]]
+_Word = tuple[str, list[Span]]
 """A word, and for each of its characters what of the text became it."""
 
 
 def bert_words(
     text: str, kind: Kind, lower_case: bool, strip: bool, split_cjk: bool, specials: Sequence[str]
-) -> Iterator[Word]:
+) -> Iterator[_Word]:
     """Yields the tokens of `bert_tokens` with their places; arguments as there."""
     longest_first = sorted(map(re.escape, specials), key=len, reverse=True)
     parts = re.split(f'({"|".join(longest_first)})', text) if specials else [text]
@@ -28,7 +28,7 @@ def bert_words(
 
 def _ordinary_words(
     text: str, place: int, kind: Kind, lower_case: bool, strip: bool, split_cjk: bool
-) -> Iterator[Word]:
+) -> Iterator[_Word]:
     characters: list[str] = []
     spans: list[Span] = []
     for start, original in enumerate(text, place):
@@ -73,7 +73,7 @@ def _lowercase(word: Sequence[str], spans: Sequence[Span]) -> tuple[list[str], l
     return lowered, of_characters
 
 
-def _split_at_punctuation(word: Sequence[str], spans: Sequence[Span]) -> Iterator[Word]:
+def _split_at_punctuation(word: Sequence[str], spans: Sequence[Span]) -> Iterator[_Word]:
     first = 0
     for place, character in enumerate([*word, ' ']):
         if character.isspace() or is_punctuation(character):

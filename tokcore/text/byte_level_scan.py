@@ -64,17 +64,17 @@ _LAST, _LAST_THREE = np.uint64(STRIDE - 1), np.uint64(STRIDE - 3)
 _THREE_BITS = np.uint64(7)
 
 
-class CharacterClasses(NamedTuple):
+class _CharacterClasses(NamedTuple):
     """The class of c is blocks[block_numbers[c // 256] * 256 + c % 256]; equal blocks are stored once."""
 
     block_numbers: np.ndarray  # uint8[0x110000 / 256]
     blocks: np.ndarray  # uint8[blocks * 256]
 
 
-class PatternText(NamedTuple):
+class _PatternText(NamedTuple):
     """The state: the classes of characters, and which pattern it is."""
 
-    classes: CharacterClasses
+    classes: _CharacterClasses
     is_gpt2: bool  # else cl100k's or Llama 3's
     ends_at_break: bool  # white space at a row's end is cut after its last line break: Llama 3's
 
@@ -108,9 +108,9 @@ class PatternPreTokenizer:
         """Returns the tokens of a text, in plain Python."""
         return split(text, self.pattern)
 
-    def prepare(self, rows: TextRows) -> tuple[PatternText, np.ndarray]:
+    def prepare(self, rows: TextRows) -> tuple[_PatternText, np.ndarray]:
         classes = character_classes()
-        return PatternText(classes, self.pattern == 'gpt2', self.pattern == 'llama3'), rows.text
+        return _PatternText(classes, self.pattern == 'gpt2', self.pattern == 'llama3'), rows.text
 
     def row_parts(self, rows: TextRows, row: int, longest: int) -> Iterator[RowPart]:
         return slice_parts(self, rows, row, longest, _last_tokens)
@@ -169,7 +169,7 @@ def _scan_one_by_one(text, stop, row_end, pre_tokenizer, tokens, ended):
     """
     place = tokens.starts[ended]
     while place < stop:
-        place = cl100k_token_end(
+        place = _cl100k_token_end(
             text, place, row_end, pre_tokenizer.classes, pre_tokenizer.ends_at_break
         )
         if place == row_end:
@@ -180,7 +180,7 @@ def _scan_one_by_one(text, stop, row_end, pre_tokenizer, tokens, ended):
     return place, ended
 
 
-@scan_tokens.register(PatternText)
+@scan_tokens.register(_PatternText)
 @kernel_without_allocation
 def _scan_pattern(rows, row, position, pre_tokenizer, tokens):
     """Finds tokens as `scan_tokens` says; they are slices of the rows."""
@@ -191,25 +191,25 @@ def _scan_pattern(rows, row, position, pre_tokenizer, tokens):
         start = np.uint64(rows.starts[row] if position < 0 else position)
         row_end = np.uint64(rows.ends[row])
         tokens.starts[ended] = place = start
-        before, first = nothing_before(), _1
+        before, first = _nothing_before(), _1
         while place < row_end:
             if ended > room:
                 return row, np.int64(tokens.starts[ended]), np.int64(ended)
             left = row_end - place
             inside = _ALL if left >= _CHUNK else (_1 << left) - _1
             decided = inside if left <= _CHUNK else (_1 << _STRIDE) - _1
-            masks = class_masks(text, place, inside, before, classes)
+            masks = _class_masks(text, place, inside, before, classes)
             if not pre_tokenizer.is_gpt2:
                 if _needs_one_by_one(masks, left, inside):
                     stop = min(place + _STRIDE, row_end)
                     place, ended = _scan_one_by_one(
                         text, stop, row_end, pre_tokenizer, tokens, ended
                     )
-                    before, first = nothing_before(), _1
+                    before, first = _nothing_before(), _1
                     continue
-                borders, before = cl100k_borders(text, place, left, decided, masks, before)
+                borders, before = _cl100k_borders(text, place, left, decided, masks, before)
             else:
-                borders, before = gpt2_borders(text, place, left, decided, masks, before)
+                borders, before = _gpt2_borders(text, place, left, decided, masks, before)
             # The token at the first byte of a row, or of the rest of one, has begun already.
             ended = _put_borders(borders & decided & ~first, place, tokens, ended)
             first = _0
@@ -223,7 +223,7 @@ def _scan_pattern(rows, row, position, pre_tokenizer, tokens):
     return row, np.int64(position), np.int64(ended)
 
 
-class ClassMasks(NamedTuple):
+class _ClassMasks(NamedTuple):
     """Masks (uint64) in which bit i is about byte i; all bytes of a character are of its class."""
 
     letters: np.uint64
@@ -260,8 +260,8 @@ def _spread(firsts, before, continued):
 
 
 @kernel_without_allocation
-def class_masks(text, place, inside, before, classes):
-    """Returns the `ClassMasks` of the bytes at text[place:] whose bits are set in `inside`.
+def _class_masks(text, place, inside, before, classes):
+    """Returns the `_ClassMasks` of the bytes at text[place:] whose bits are set in `inside`.
 
     `before` is the `Before` of these bytes, of which `letter`, `number` and `space` are read.
     """
@@ -286,7 +286,7 @@ def class_masks(text, place, inside, before, classes):
         letters = _spread(letters, before.letter, continued)
         numbers = _spread(numbers, before.number, continued)
         spaces = _spread(spaces, before.space, continued)
-    return ClassMasks(
+    return _ClassMasks(
         letters & inside,
         numbers & inside,
         spaces & inside,
@@ -352,11 +352,11 @@ def _space_end(text, place, end, classes, ends_at_break):
 
 
 @kernel_without_allocation
-def cl100k_token_end(text, place, end, classes, ends_at_break):
+def _cl100k_token_end(text, place, end, classes, ends_at_break):
     """Returns where the token that begins at a place of a row ends; the row ends at `end`."""
     byte = np.uint64(text[place])
     if byte == _APOSTROPHE:
-        size = contraction_size(load_word(text, place), end - place, True)
+        size = _contraction_size(load_word(text, place), end - place, True)
         if size != _0:
             return place + size
     kind, after = _character(text, place, end, classes)
@@ -374,14 +374,14 @@ def cl100k_token_end(text, place, end, classes, ends_at_break):
 
 
 @functools.cache
-def character_classes() -> CharacterClasses:
+def character_classes() -> _CharacterClasses:
     """Returns the classes by this Python's tables: categories L* and N*, and `WHITE_SPACE`."""
     majors = ''.join(unicodedata.category(chr(code))[0] for code in range(CODE_POINTS))
     letters = np.frombuffer(majors.encode('ascii'), np.uint8)
     table = LETTER * (letters == ord('L')) + NUMBER * (letters == ord('N'))
     table[[ord(character) for character in WHITE_SPACE]] = SPACE
     blocks, index = np.unique(table.reshape(-1, _BLOCK), axis=0, return_inverse=True)
-    return CharacterClasses(
+    return _CharacterClasses(
         read_only(index.ravel().astype(np.uint8)), read_only(blocks.astype(np.uint8).ravel())
     )
 
@@ -408,13 +408,13 @@ class Before(NamedTuple):
 
 
 @kernel_without_allocation
-def nothing_before():
+def _nothing_before():
     """Returns the `Before` of a token's first byte."""
     return Before(_0, _0, _0, _0, _0, _0, _0, _0, _0)
 
 
 @kernel_without_allocation
-def contraction_size(word, left, any_case):
+def _contraction_size(word, left, any_case):
     """Returns the size of the contraction at the start of a little-endian word, 0 if there is none.
 
     The first byte is an apostrophe; `left` is the number of bytes left in the row.
@@ -439,7 +439,7 @@ def _contractions(text, place, left, candidates, any_case):
     while candidates != _0:
         byte = trailing_zeros(candidates)
         candidates &= candidates - _1
-        size = contraction_size(load_word(text, place + byte), left - byte, any_case)
+        size = _contraction_size(load_word(text, place + byte), left - byte, any_case)
         if size != _0:
             apostrophes |= _1 << byte
             if byte + size < left:
@@ -474,7 +474,7 @@ def _carried(masks, joins, thirds, contraction_ends):
 
 
 @kernel_without_allocation
-def gpt2_borders(text, place, left, decided, masks, before):
+def _gpt2_borders(text, place, left, decided, masks, before):
     """Returns the bits of the bytes at which tokens begin, and the `Before` of the next chunk.
 
     `masks` are those of the bytes at text[place:], and `left` bytes are left of the row. Only the
@@ -517,8 +517,8 @@ def _thirds(masks, before):
 
 
 @kernel_without_allocation
-def cl100k_borders(text, place, left, decided, masks, before):
-    """Returns what `gpt2_borders` does; line breaks are at the row's end, numbers are one byte."""
+def _cl100k_borders(text, place, left, decided, masks, before):
+    """Returns what `_gpt2_borders` does; line breaks are at the row's end, numbers are one byte."""
     after_letter = masks.letters << _1 | before.letter
     after_other = masks.others << _1 | before.other
     after_space = masks.spaces << _1 | before.space

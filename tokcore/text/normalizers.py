@@ -101,7 +101,7 @@ STRIPPED_LINES = StrippedLines()
 
 
 @dataclass(frozen=True)
-class T2tLines:
+class _T2tLines:
     """A `Normalizer` that reads lines as Tensor2Tensor does."""
 
     @property
@@ -117,13 +117,13 @@ class T2tLines:
         text, starts, ends = rows.arrays()
         damaged = np.zeros(len(rows), np.uint8)
         returns = check_rows(text, starts, ends, damaged)
-        damages = _find_damages(text, starts, ends, damaged, find_damage_without_returns)
+        damages = _find_damages(text, starts, ends, damaged, _find_damage_without_returns)
         if returns:
             text, starts, ends = map(read_only, _drop_returns(text, starts, ends))
         return NormalizedRows(_stripped(text, starts, ends, damaged, whitespace_table()), damages)
 
 
-T2T_LINES = T2tLines()
+T2T_LINES = _T2tLines()
 
 
 def find_damage(line: bytes) -> int | None:
@@ -135,10 +135,10 @@ def find_damage(line: bytes) -> int | None:
     return None
 
 
-def find_damage_without_returns(line: bytes) -> int | None:
+def _find_damage_without_returns(line: bytes) -> int | None:
     r"""Returns where a line breaks UTF-8 once every '\r' is dropped, even within a character.
 
-    >>> find_damage_without_returns(b'a\r\xff')
+    >>> _find_damage_without_returns(b'a\r\xff')
     2
 
     None if it does not.

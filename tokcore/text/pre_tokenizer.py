@@ -131,7 +131,7 @@ def scan_row(
         yield tokens.starts[:count], tokens.ends[:count]
 
 
-LastTokens = Callable[[np.ndarray, np.ndarray, np.ndarray, int, int], list[int]]
+_LastTokens = Callable[[np.ndarray, np.ndarray, np.ndarray, int, int], list[int]]
 
 
 def _last_token(
@@ -145,7 +145,7 @@ def slice_parts(
     rows: TextRows,
     row: int,
     longest: int,
-    last_tokens: LastTokens = _last_token,
+    last_tokens: _LastTokens = _last_token,
 ) -> Iterator[RowPart]:
     """Yields what `row_parts` does, for a pre-tokenizer whose tokens are slices of the row.
 

@@ -115,7 +115,7 @@ def _unescaped(match: re.Match) -> str:
         return _REPLACEMENT
 
 
-class AlphanumericRuns(NamedTuple):
+class _AlphanumericRuns(NamedTuple):
     """The state of `T2TPreTokenizer`: which characters are letters and numbers."""
 
     classes: np.ndarray  # uint64[0x110000 / 64], `alphanumeric_bits`
@@ -127,8 +127,8 @@ class T2TPreTokenizer:
     name = 't2t'
     options: Mapping[str, object] = types.MappingProxyType({})
 
-    def prepare(self, rows: TextRows) -> tuple[AlphanumericRuns, np.ndarray]:
-        return AlphanumericRuns(alphanumeric_bits()), rows.text
+    def prepare(self, rows: TextRows) -> tuple[_AlphanumericRuns, np.ndarray]:
+        return _AlphanumericRuns(alphanumeric_bits()), rows.text
 
     def row_parts(self, rows: TextRows, row: int, longest: int) -> Iterator[RowPart]:
         return slice_parts(self, rows, row, longest)
@@ -183,7 +183,7 @@ def _letters_of_chunk(text, place, inside, before, classes):
     return letters & inside
 
 
-@scan_tokens.register(AlphanumericRuns)
+@scan_tokens.register(_AlphanumericRuns)
 @kernel_without_allocation
 def _scan_alphanumeric_runs(rows, row, position, pre_tokenizer, tokens):
     """Finds tokens as `scan_tokens` says; they are slices of the rows."""

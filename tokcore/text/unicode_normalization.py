@@ -39,7 +39,7 @@ def normalize_rows(side: Side, form: NormalForm) -> Side:
     Returns `side` itself if every row is in the form already. Else rows that change are appended to
     the text, so that starts no longer ascend.
     """
-    bits = quick_check_bits(form)
+    bits = _quick_check_bits(form)
     is_open = [np.empty(0, np.uint8)]
     for rows in readable_parts(side.text, side.starts, side.ends):
         is_open.append(np.zeros(len(rows.starts), np.uint8))
@@ -73,7 +73,7 @@ def _normalize_by_table(side: Side, rows: np.ndarray, form: NormalForm) -> tuple
 
 
 @functools.cache
-def quick_check_bits(form: NormalForm) -> np.ndarray:
+def _quick_check_bits(form: NormalForm) -> np.ndarray:
     """Returns uint64[0x110000 / 64]: bit c % 64 of word c // 64 is set where c fails the check.
 
     A text without such code points is in the form.
@@ -91,7 +91,7 @@ def quick_check_bits(form: NormalForm) -> np.ndarray:
     return read_only(np.packbits(fails, bitorder='little').view(np.uint64))
 
 
-class Replacements(NamedTuple):
+class _Replacements(NamedTuple):
     """Code point c becomes pool[offsets[n]:offsets[n + 1]], where n is numbers[c]."""
 
     numbers: np.ndarray  # int32[0x110000]; -1 where c stays, -2 where its neighbors matter
@@ -100,8 +100,8 @@ class Replacements(NamedTuple):
 
 
 @functools.cache
-def _replacements(form: NormalForm) -> Replacements:
-    fails = np.unpackbits(quick_check_bits(form).view(np.uint8), bitorder='little')
+def _replacements(form: NormalForm) -> _Replacements:
+    fails = np.unpackbits(_quick_check_bits(form).view(np.uint8), bitorder='little')
     numbers = np.full(CODE_POINTS, _STAYS, np.int32)
     pool: list[bytes] = []
     for code in np.flatnonzero(fails).tolist():
@@ -118,7 +118,7 @@ def _replacements(form: NormalForm) -> Replacements:
             numbers[code] = len(pool)
             pool.append(normalized.encode())
     offsets = row_offsets(list(map(len, pool)))
-    return Replacements(
+    return _Replacements(
         read_only(numbers), read_only(offsets), read_only(np.frombuffer(b''.join(pool), np.uint8))
     )
 

@@ -75,17 +75,17 @@ class WordModel:
         ids.pop(b'', None)
         return WordIds(token_lookup(ids), self._unknown)
 
-    def workspace(self, tokens: int) -> 'WordWork':
-        return WordWork(np.empty(tokens, np.int32), np.empty(tokens + 1, np.uint64))
+    def workspace(self, tokens: int) -> '_WordWork':
+        return _WordWork(np.empty(tokens, np.int32), np.empty(tokens + 1, np.uint64))
 
     def segment_long_token(self, part: RowPart) -> Iterator[np.ndarray]:
-        id_ = find_id(part.text, np.uint64(part.start), np.uint64(part.end), self.state)
+        id_ = _find_id(part.text, np.uint64(part.start), np.uint64(part.end), self.state)
         if id_ == _NO_ID:
             word = part.text[part.start : part.end].tobytes().decode('utf-8', 'replace')
-            raise ValueError(self.unspelled(word, len(word)))
+            raise ValueError(self.describe_failure(word, len(word)))
         yield np.array([id_], np.int32)
 
-    def unspelled(self, token: str, left: int) -> str:
+    def describe_failure(self, token: str, failure: int) -> str:
         shown = repr(token) if len(token) <= _SHOWN else f'{token[:_SHOWN]!r}…'
         return (
             f'the word {shown} is not in the vocabulary; give --unknown token and a vocabulary '
@@ -100,7 +100,7 @@ class WordIds(NamedTuple):
     unknown: int  # the id of other words, or `_NO_ID`
 
 
-class WordWork(NamedTuple):
+class _WordWork(NamedTuple):
     """The workspace."""
 
     ids: np.ndarray  # int32
@@ -108,7 +108,7 @@ class WordWork(NamedTuple):
 
 
 @kernel_without_allocation
-def find_id(text, start, end, model):
+def _find_id(text, start, end, model):
     """Returns the id of the word text[start:end], or that of unknown words."""
     id_ = find_token(text, start, end, model.ids)
     return id_ if id_ >= 0 else np.int64(model.unknown)
@@ -117,14 +117,14 @@ def find_id(text, start, end, model):
 @segment_tokens.register(WordIds)
 @kernel_without_allocation
 def segment_words(tokens, missed, model, work):
-    """As `segment_tokens` says; `left` is all of an unknown word."""
+    """As `segment_tokens` says; `failure` is the length of the unknown word."""
     if len(work.ids) < missed.count:
         return 0, NO_ROOM
     work.id_bounds[0] = np.uint64(0)
     for miss in range(missed.count):
         token = missed.numbers[miss]
         start, end = tokens.starts[token], tokens.ends[token]
-        id_ = find_id(tokens.text, start, end, model)
+        id_ = _find_id(tokens.text, start, end, model)
         if id_ < 0:
             return miss, np.int64(end - start)
         work.ids[miss] = id_
@@ -134,6 +134,6 @@ def segment_words(tokens, missed, model, work):
 
 @larger_workspace.register(WordIds)
 @kernel
-def larger_word_work(missed, model, work):
+def _larger_word_work(missed, model, work):
     """As `larger_workspace` says."""
-    return WordWork(grown(work.ids, 0, missed.count), work.id_bounds)
+    return _WordWork(grown(work.ids, 0, missed.count), work.id_bounds)

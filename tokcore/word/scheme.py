@@ -32,7 +32,7 @@ if typing.TYPE_CHECKING:
 Split = Literal['space', 'unicode']
 Unknown = Literal['token', 'stop']
 
-NMT_SPECIAL_TOKENS = ('<unk>', '<s>', '</s>')
+_NMT_SPECIAL_TOKENS = ('<unk>', '<s>', '</s>')
 """The first words of TensorFlow NMT's vocabularies."""
 
 
@@ -74,7 +74,7 @@ class WordOptions(LearningOptions):
     @property
     def first_entries(self) -> tuple[str, ...]:
         """The special tokens."""
-        return with_added(self.special_tokens, NMT_SPECIAL_TOKENS, self.special_token)
+        return with_added(self.special_tokens, _NMT_SPECIAL_TOKENS, self.special_token)
 
     @property
     def size_label(self) -> str:
@@ -141,7 +141,7 @@ class WordScheme(Scheme['WordVocabulary', WordOptions, WordEncodingOptions]):
         return parse_words(data, path)
 
     def recognizes(self, data: bytes) -> bool:
-        return data.split(b'\n', 3)[:3] == [token.encode() for token in NMT_SPECIAL_TOKENS]
+        return data.split(b'\n', 3)[:3] == [token.encode() for token in _NMT_SPECIAL_TOKENS]
 
     def encoder(
         self, vocabulary: WordVocabulary, options: WordEncodingOptions | None = None
@@ -158,7 +158,7 @@ class WordScheme(Scheme['WordVocabulary', WordOptions, WordEncodingOptions]):
 
     def vocabulary_of(self, characters: Sequence[str]) -> WordVocabulary:
         words = {*characters} - {'\n', ''}
-        return WordVocabulary([*NMT_SPECIAL_TOKENS, *sorted(words)])
+        return WordVocabulary([*_NMT_SPECIAL_TOKENS, *sorted(words)])
 
 
 class WordVocabulary:

@@ -43,7 +43,7 @@ _WORD, _ENDING = b'W', b'E'
 
 
 @dataclass(frozen=True)
-class LearnedPieces:
+class _LearnedPieces:
     """A vocabulary's pieces by id, and how they were found, as in `Learned`."""
 
     pieces: tuple[str, ...]
@@ -55,7 +55,7 @@ class LearnedPieces:
 
 def learn_wordpieces(
     table: TokenTable, options: WordPieceOptions, report: Progress
-) -> LearnedPieces:
+) -> _LearnedPieces:
     """Learns a vocabulary of about a size.
 
     Args:
@@ -80,7 +80,7 @@ def search_pieces(
     bounds: tuple[int, int],
     options: WordPieceOptions,
     report: Progress,
-) -> LearnedPieces:
+) -> _LearnedPieces:
     """Searches for a size with any learner; see `learn_wordpieces`.
 
     Args:
@@ -91,7 +91,7 @@ def search_pieces(
     target = options.vocab_size
     if options.search == 'tensorflow-text':
         pieces, min_count, tried = _follow_tensorflow_text(build, bounds, options, report)
-        return LearnedPieces(pieces, min_count, tried, _nearest(tried, target), smallest_size)
+        return _LearnedPieces(pieces, min_count, tried, _nearest(tried, target), smallest_size)
     low, high = bounds[0], max(bounds)
     built: dict[int, tuple[str, ...]] = {}
 
@@ -109,7 +109,7 @@ def search_pieces(
         report=report,
     )
     if options.search == 'closest':
-        return LearnedPieces(
+        return _LearnedPieces(
             result.subtokens, result.min_count, result.tried, result.reachable, smallest_size
         )
     fitting = [(len(pieces), -count) for count, pieces in built.items() if len(pieces) <= target]
@@ -120,7 +120,7 @@ def search_pieces(
             '--min-count-range'
         )
     min_count = -max(fitting)[1]
-    return LearnedPieces(
+    return _LearnedPieces(
         built[min_count], min_count, result.tried, _nearest(result.tried, target), smallest_size
     )
 
@@ -173,7 +173,7 @@ class PieceLearner:
             options.max_characters,
             options.max_words,
         )
-        self._endings = endings_of(self._words) if options.selection == 'endings' else None
+        self._endings = _endings_of(self._words) if options.selection == 'endings' else None
         self._codes = read_only(np.unique(self._words.codes))
         self._characters = [chr(code) for code in self._codes.tolist()]
 
@@ -201,7 +201,7 @@ class PieceLearner:
             mark_starts(self._words, self._trie(pieces), may_start)
         return documented_rule(self._words, read_only(may_start), min_count)
 
-    def _select_endings(self, endings: 'Endings', pieces: Pieces | None, min_count: int) -> Pieces:
+    def _select_endings(self, endings: '_Endings', pieces: Pieces | None, min_count: int) -> Pieces:
         words, counts = self._words, endings.counts
         if pieces is not None:
             counts = np.zeros(len(counts), np.int64)
@@ -248,7 +248,7 @@ def pieces_by_id(
     return tuple(dict.fromkeys([*options.first_entries, *characters, *ranked]))
 
 
-class Endings(NamedTuple):
+class _Endings(NamedTuple):
     """The endings of words: ending i is codes[starts[i]:starts[i] + lengths[i]]; 0 is empty."""
 
     starts: np.ndarray  # int64[endings]
@@ -257,19 +257,19 @@ class Endings(NamedTuple):
     counts: np.ndarray  # int64[endings], as if a piece might start at every character
 
 
-def endings_of(words: Words) -> Endings:
+def _endings_of(words: Words) -> _Endings:
     """Returns the endings of all words that start after the word's first character."""
     most = len(words.codes)
     starts, lengths = np.empty(most + 1, np.int64), np.empty(most + 1, np.int32)
     numbers, counts = np.zeros(most, np.int32), np.zeros(most + 1, np.int64)
     size = _add_endings(words, empty_edges(most), starts, lengths, numbers, counts)
     starts, lengths, counts = (read_only(a[:size].copy()) for a in (starts, lengths, counts))
-    return Endings(starts, lengths, read_only(numbers), counts)
+    return _Endings(starts, lengths, read_only(numbers), counts)
 
 
 @kernel_without_allocation
 def _add_endings(words, edges, starts, lengths, numbers, counts):
-    """Fills the arrays of `Endings`, as a trie of reversed words; returns how many endings."""
+    """Fills the arrays of `_Endings`, as a trie of reversed words; returns how many endings."""
     size = 1
     starts[0] = lengths[0] = 0
     for word in range(len(words.counts)):
@@ -301,7 +301,7 @@ class WordFilter:
 
 def first_counts(words: Words) -> TokenTable:
     """Returns the counts of words and of all endings, for the first iteration."""
-    endings = endings_of(words)
+    endings = _endings_of(words)
     return _concatenated(
         _count_table(words, _WORD, words.starts[:-1], np.diff(words.starts), words.counts),
         _count_table(words, _ENDING, endings.starts[1:], endings.lengths[1:], endings.counts[1:]),
@@ -310,7 +310,7 @@ def first_counts(words: Words) -> TokenTable:
 
 def later_counts(words: Words, pieces: Sequence[str], joiner: str) -> TokenTable:
     """Returns the counts of endings that start where the longest of these pieces start."""
-    endings = endings_of(words)
+    endings = _endings_of(words)
     counts = np.zeros(len(endings.counts), np.int64)
     if len(words.counts):
         lengths = np.array([len(piece) for piece in pieces], np.int64)

@@ -18,7 +18,7 @@ from tokcore.text.pre_tokenizer import RowPart
 
 _SHOWN = 60  # characters of a word that an error shows
 
-NO_UNKNOWN = -1
+_NO_UNKNOWN = -1
 """The unknown token's id where a vocabulary has none."""
 
 _0, _1 = np.uint64(0), np.uint64(1)
@@ -66,7 +66,7 @@ class WordPieceModel:
             max_word_length: in code points; longer words are unknown.
         """
         self.size = size
-        self.state = WordPieces(trie, NO_UNKNOWN if unknown is None else unknown, max_word_length)
+        self.state = _WordPieces(trie, _NO_UNKNOWN if unknown is None else unknown, max_word_length)
 
     def workspace(self, tokens: int) -> PieceIds:
         return PieceIds(np.empty(tokens, np.int32), np.empty(tokens + 1, np.uint64))
@@ -76,14 +76,14 @@ class WordPieceModel:
         # At most an id for each character; memory that is not written to is not allocated.
         room = min(part.end - part.start, self.state.max_word_length) + 1
         ids = np.empty(room, np.int32)
-        used, left = _segment_word(part.text, start, end, self.state, ids, np.uint64(0))
-        if left:
+        used, failure = _segment_word(part.text, start, end, self.state, ids, np.uint64(0))
+        if failure:
             token = part.text[part.start : part.end].tobytes().decode('utf-8', 'surrogatepass')
-            raise ValueError(self.unspelled(token, int(left)))
+            raise ValueError(self.describe_failure(token, int(failure)))
         yield ids[: int(used)]
 
-    def unspelled(self, token: str, left: int) -> str:
-        rest = token.encode('utf-8', 'surrogatepass')[-left:].decode('utf-8', 'surrogatepass')
+    def describe_failure(self, token: str, failure: int) -> str:
+        rest = token.encode('utf-8', 'surrogatepass')[-failure:].decode('utf-8', 'surrogatepass')
         return (
             f'no pieces of the vocabulary spell the word {_shown(token)}, from {_shown(rest)} on, '
             'and it has no entry for unknown words; give a vocabulary with [UNK]'
@@ -94,11 +94,11 @@ def _shown(text: str) -> str:
     return repr(text) if len(text) <= _SHOWN else f'{text[:_SHOWN]!r}…'
 
 
-class WordPieces(NamedTuple):
+class _WordPieces(NamedTuple):
     """The state."""
 
     trie: DoubleArrayTrie
-    unknown: int  # the id of unknown words, or NO_UNKNOWN
+    unknown: int  # the id of unknown words, or _NO_UNKNOWN
     max_word_length: int  # in code points
 
 
@@ -120,7 +120,7 @@ def _segment_word(text, start, end, model, ids, used):
     """Writes the ids of the word text[start:end] (uint64) to ids[used:].
 
     Returns the number of ids then, and 0; or, if the word is unknown and `model.unknown` is
-    `NO_UNKNOWN`, the length of the rest that no piece is a prefix of. `ids` must have room for an id
+    `_NO_UNKNOWN`, the length of the rest that no piece is a prefix of. `ids` must have room for an id
     for each byte, and one more.
     """
     position, count = start, used
@@ -135,33 +135,33 @@ def _segment_word(text, start, end, model, ids, used):
             position = piece_end
             root = JOINED_ROOT
     if position < end:
-        if model.unknown == NO_UNKNOWN:
+        if model.unknown == _NO_UNKNOWN:
             return used, np.int64(end - position)
         ids[used] = model.unknown
         count = used + _1
     return count, np.int64(0)
 
 
-@segment_tokens.register(WordPieces)
+@segment_tokens.register(_WordPieces)
 @kernel_without_allocation
 def segment_words(tokens, missed, model, work):
-    """As `segment_tokens` says; `left` are the bytes of a word from which no piece starts."""
+    """As `segment_tokens` says; `failure` is the length of the rest, which no piece begins."""
     if len(work.ids) < missed.nbytes + missed.count:
         return 0, NO_ROOM
     used = _0
     work.id_bounds[0] = used
     for miss in range(missed.count):
         token = missed.numbers[miss]
-        used, left = _segment_word(
+        used, failure = _segment_word(
             tokens.text, tokens.starts[token], tokens.ends[token], model, work.ids, used
         )
-        if left:
-            return miss, left
+        if failure:
+            return miss, failure
         work.id_bounds[miss + 1] = used
     return 0, 0
 
 
-@larger_workspace.register(WordPieces)
+@larger_workspace.register(_WordPieces)
 @kernel
 def larger_ids(missed, model, work):
     """As `larger_workspace` says; memory that is not written to is not allocated."""

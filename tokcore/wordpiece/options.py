@@ -36,7 +36,7 @@ def slack(value: str) -> float:
     return number
 
 
-def number_or_none(value: str) -> int | None:
+def _number_or_none(value: str) -> int | None:
     """Parses a whole number above 0, or `none`."""
     return None if value == 'none' else positive(value)
 
@@ -92,7 +92,7 @@ class WordPieceOptions(LearningOptions):
     )
     max_words: int | None = option(
         'only the N commonest words are learned from (default: 5000000)',
-        number_or_none,
+        _number_or_none,
         'N|none',
         default=5_000_000,
         changes_bytes=True,

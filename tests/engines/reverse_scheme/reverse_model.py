@@ -94,5 +94,5 @@ class ReverseModel:
     def segment_long_token(self, part: RowPart) -> Iterator[np.ndarray]:
         yield np.array([find_word(part.text, part.start, part.end, self.state)], np.int32)
 
-    def unspelled(self, token: str, left: int) -> str:
+    def describe_failure(self, token: str, failure: int) -> str:
         raise AssertionError(f'{token!r} is a word like others')

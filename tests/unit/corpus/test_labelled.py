@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from tokcore.corpus.corpus import INVALID_UTF8, TOO_LONG, BlockText
 from tokcore.corpus.fields import UNKNOWN_LABEL, WRONG_TYPE
 from tokcore.corpus.labelled import Labelled
-from tokcore.corpus.labelled_rows import labelled_rows
+from tokcore.corpus.labelled_reading import labelled_rows
 from tokcore.text.normalizers import T2T_LINES
 
 NAMES = ('pos', 'neg', 'o k')

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from tokcore.corpus.corpus import INVALID_UTF8, OUTSIDE_SEGMENT, TOO_LONG, BlockText
 from tokcore.corpus.entities import decode_references
 from tokcore.corpus.sgm import Sgm
-from tokcore.corpus.sgm_rows import sgm_rows
+from tokcore.corpus.sgm_reading import sgm_rows
 from tokcore.text.normalizers import T2T_LINES, RawLines
 
 NAMED = {'amp': '&', 'lt': '<', 'gt': '>', 'quot': '"', 'apos': "'"}

@@ -115,7 +115,7 @@ class WholeWords:
     def segment_long_token(self, part):
         yield np.array([UNKNOWN])
 
-    def unspelled(self, token, left):
+    def describe_failure(self, token, failure):
         raise AssertionError('every token has an id')
 
 

@@ -37,12 +37,12 @@ def segmented(words, vocabulary, joiner='##', max_word_length=100, room=1):
     size = int(ends[-1]) if data else 0
     missed = MissedTokens(np.arange(len(data), dtype=np.uint64), len(data), size)
     work = model.workspace(len(data))
-    number, left = segment_tokens(tokens, missed, model.state, work)
-    if left == NO_ROOM:
+    number, failure = segment_tokens(tokens, missed, model.state, work)
+    if failure == NO_ROOM:
         work = larger_workspace(missed, model.state, work)
-        number, left = segment_tokens(tokens, missed, model.state, work)
-    if left:
-        raise ValueError(model.unspelled(words[number], left))
+        number, failure = segment_tokens(tokens, missed, model.state, work)
+    if failure:
+        raise ValueError(model.describe_failure(words[number], failure))
     bounds = work.id_bounds[: len(data) + 1].tolist()
     return [work.ids[start:end].tolist() for start, end in itertools.pairwise(bounds)]
 

@@ -62,13 +62,13 @@ def clean_pairs(english: Side, other: Side) -> tuple[Side, Side, np.ndarray, np.
 def failed_tests(english: Side) -> np.ndarray:
     """Returns uint8[rows]: the number, from 1, of the first test that a row fails, else 0."""
     tests = np.empty(len(english), np.uint8)
-    first_tests(*english.arrays(), english_classes(), tests)
+    _first_tests(*english.arrays(), english_classes(), tests)
     return tests
 
 
 def _sentence_counts(side: Side, is_english: bool) -> np.ndarray:
     counts = np.empty(len(side), np.int64)
-    count_sentences(*side.arrays(), is_english, english_classes(), counts)
+    _count_sentences(*side.arrays(), is_english, english_classes(), counts)
     return counts
 
 
@@ -78,14 +78,14 @@ def _split(side: Side, counts: np.ndarray, is_english: bool) -> Side:
     is_sentence = np.repeat(counts > 1, counts)
     size = int(np.count_nonzero(is_sentence))
     sentences = np.empty(size, np.int64), np.empty(size, np.int64)
-    split_sentences(text, tuple(rows), is_english, english_classes(), sentences)
+    _split_sentences(text, tuple(rows), is_english, english_classes(), sentences)
     starts, ends = np.repeat(side.starts, counts), np.repeat(side.ends, counts)
     starts[is_sentence], ends[is_sentence] = sentences
     return Side(side.text, starts, ends)
 
 
 @kernel_without_allocation
-def count_sentences(text, starts, ends, is_english, classes, counts):
+def _count_sentences(text, starts, ends, is_english, classes, counts):
     """Fills in the number of sentences of each row, at least 1.
 
     `text` is uint8[...] with rows of valid UTF-8, `classes` is of `english_classes`, `counts` is
@@ -101,7 +101,7 @@ def count_sentences(text, starts, ends, is_english, classes, counts):
 
 
 @kernel_without_allocation
-def split_sentences(text, rows, is_english, classes, sentences):
+def _split_sentences(text, rows, is_english, classes, sentences):
     """Fills in all sentences of some rows, one after another.
 
     `rows` and `sentences` are (starts, ends), int64[...] each.
@@ -155,7 +155,7 @@ def _ends_sentence(text, matched, mark, is_english, classes):
         return not is_digit
     if is_capital(byte):
         # One capital alone is an initial.
-        return last > matched and classes[character_before(text, matched, last)[0]] & WORD != 0
+        return last > matched and classes[_character_before(text, matched, last)[0]] & WORD != 0
     return is_digit or 0x61 <= byte <= 0x7A
 
 
@@ -179,10 +179,10 @@ def english_classes() -> np.ndarray:
 
 
 @kernel_without_allocation
-def first_tests(text, starts, ends, classes, tests):
+def _first_tests(text, starts, ends, classes, tests):
     """Fills in the number, from 1, of the first test that each English row fails, or 0.
 
-    `text` and `classes` are as for `count_sentences`, `tests` is uint8[rows].
+    `text` and `classes` are as for `_count_sentences`, `tests` is uint8[rows].
     """
     for row in range(len(starts)):
         start, end = starts[row], ends[row]
@@ -201,7 +201,7 @@ def is_capital(byte):
 
 
 @kernel_without_allocation
-def character_before(text, start, place):
+def _character_before(text, start, place):
     """Returns the last character of text[start:place], not empty, and where it begins."""
     place -= 1
     while place > start and text[place] & 0xC0 == 0x80:
@@ -224,12 +224,12 @@ def check_ends(text, start, end, classes):
         end -= 1
     if end - start < 2:
         return failed
-    last, before = character_before(text, start, end)
+    last, before = _character_before(text, start, end)
     # An opening quote does not close anything.
     if classes[last] & _DOUBLE and last != 0x201C and before > start:
-        last, before = character_before(text, start, before)
+        last, before = _character_before(text, start, before)
     if (last == _STOP or last == 0x3F or last == 0x21) and before > start:
-        if classes[character_before(text, start, before)[0]] & WORD:
+        if classes[_character_before(text, start, before)[0]] & WORD:
             failed &= ~_END
     return failed
 
@@ -393,4 +393,4 @@ def _is_alone(text, place, after, row, classes):
         return False
     if not classes[np.uint64(next_character(text, after)[0])] & _SPACE:
         return False
-    return classes[np.uint64(character_before(text, start, place)[0])] & _SPACE != 0
+    return classes[np.uint64(_character_before(text, start, place)[0])] & _SPACE != 0

@@ -117,7 +117,7 @@ class _Kind:
     options: Callable[[Sequence[str]], Mapping[str, object]]
 
 
-def length_options(words: Sequence[str]) -> dict[str, object]:
+def _length_options(words: Sequence[str]) -> dict[str, object]:
     """Parses limits of lengths: `1:200`, `1:200:tokens`."""
     words, tokens = _split_unit(words)
     if len(words) != 2:
@@ -128,7 +128,7 @@ def length_options(words: Sequence[str]) -> dict[str, object]:
     return {'least': least, 'most': most, 'tokens': tokens}
 
 
-def ratio_options(words: Sequence[str]) -> dict[str, object]:
+def _ratio_options(words: Sequence[str]) -> dict[str, object]:
     """Parses the limit of a ratio: `3`, `1.5:tokens`."""
     words, tokens = _split_unit(words)
     if len(words) != 1:
@@ -142,14 +142,14 @@ def ratio_options(words: Sequence[str]) -> dict[str, object]:
     return {'most': ratio, 'tokens': tokens}
 
 
-def no_options(words: Sequence[str]) -> dict[str, object]:
+def _no_options(words: Sequence[str]) -> dict[str, object]:
     """Parses the options of a filter that has none."""
     if words:
         raise ValueError('it takes no options')
     return {}
 
 
-def script_options(words: Sequence[str]) -> dict[str, object]:
+def _script_options(words: Sequence[str]) -> dict[str, object]:
     """Parses the share of a script: `Latn:0.5`, `Hani:0.3:target`."""
     if len(words) not in (2, 3):
         raise ValueError('it takes a code of ISO 15924 and a share')
@@ -167,12 +167,12 @@ def script_options(words: Sequence[str]) -> dict[str, object]:
     return {'code': code, 'least': share, 'side': _side(words[2:])}
 
 
-def form_options(form: str, words: Sequence[str]) -> dict[str, object]:
+def _form_options(form: str, words: Sequence[str]) -> dict[str, object]:
     """Returns the options of a normal form, whose name is the form."""
-    return {**no_options(words), 'form': form.upper()}
+    return {**_no_options(words), 'form': form.upper()}
 
 
-def english_options(words: Sequence[str]) -> dict[str, object]:
+def _english_options(words: Sequence[str]) -> dict[str, object]:
     """Parses the English side: `source`, `target`, or nothing, for the source."""
     if len(words) > 1:
         raise ValueError('it takes a side and nothing else')
@@ -206,19 +206,19 @@ def _fraction(word: str) -> Fraction | None:
 
 
 _KINDS = {
-    'length': _Kind('length:MIN:MAX[:tokens]', f'{_RULES}:Length', length_options),
-    'ratio': _Kind('ratio:R[:tokens]', f'{_RULES}:Ratio', ratio_options),
-    'different': _Kind('different', f'{_RULES}:Different', no_options),
-    'script': _Kind('script:CODE:SHARE[:source|target]', f'{_RULES}:Script', script_options),
+    'length': _Kind('length:MIN:MAX[:tokens]', f'{_RULES}:Length', _length_options),
+    'ratio': _Kind('ratio:R[:tokens]', f'{_RULES}:Ratio', _ratio_options),
+    'different': _Kind('different', f'{_RULES}:Different', _no_options),
+    'script': _Kind('script:CODE:SHARE[:source|target]', f'{_RULES}:Script', _script_options),
     **{
-        form: _Kind(form, f'{_RULES}:NormalForm', functools.partial(form_options, form))
+        form: _Kind(form, f'{_RULES}:NormalForm', functools.partial(_form_options, form))
         for form in ('nfc', 'nfd', 'nfkc', 'nfkd')
     },
-    'paracrawl': _Kind('paracrawl', 'tokcore.corpus.entities:ParaCrawl', no_options),
+    'paracrawl': _Kind('paracrawl', 'tokcore.corpus.entities:ParaCrawl', _no_options),
     'clean_en_xx': _Kind(
         'clean_en_xx[:source|target]',
         'tokcore.corpus.filters.rules:CleanEnXx',
-        english_options,
+        _english_options,
     ),
 }
 

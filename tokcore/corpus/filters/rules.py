@@ -46,7 +46,7 @@ class Length(RowFilter):
         for side in sides:
             lengths = _lengths(side, self.tokens)
             is_kept &= (lengths >= self.least) & (lengths <= self.most)
-        return keep_rows(sides, is_kept)
+        return _keep_rows(sides, is_kept)
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,7 @@ class Ratio(RowFilter):
         longer, shorter = np.maximum(*lengths), np.minimum(*lengths)
         # Cannot overflow: below 2^31 times 10^7.
         is_kept = longer * self.most.denominator <= shorter * self.most.numerator
-        return keep_rows(sides, is_kept)
+        return _keep_rows(sides, is_kept)
 
 
 @dataclass(frozen=True)
@@ -84,7 +84,7 @@ class Different(RowFilter):
         _require_pairs(self.name, sides)
         is_equal = np.empty(len(sides[0]), np.uint8)
         find_equal(sides[0].arrays(), sides[1].arrays(), is_equal)
-        return keep_rows(sides, is_equal == 0)
+        return _keep_rows(sides, is_equal == 0)
 
 
 @dataclass(frozen=True)
@@ -122,7 +122,7 @@ class Script(RowFilter):
             text, *bounds = side.arrays()
             count_letters(text, tuple(bounds), letter_classes(self.code), own, others)
             is_kept &= own * self.least.denominator >= (own + others) * self.least.numerator
-        return keep_rows(sides, is_kept)
+        return _keep_rows(sides, is_kept)
 
 
 @dataclass(frozen=True)
@@ -174,7 +174,7 @@ class CleanEnXx(RowFilter):
         return Filtered(cleaned, rows, is_kept)
 
 
-def keep_rows(sides: tuple[Side, ...], is_kept: np.ndarray) -> Filtered:
+def _keep_rows(sides: tuple[Side, ...], is_kept: np.ndarray) -> Filtered:
     """Returns the rows for which `is_kept`, bool[rows], is True."""
     rows = np.flatnonzero(is_kept)
     if len(rows) == len(is_kept):

@@ -23,8 +23,8 @@ from tokcore.text.rows import Normalizer, Side
 
 # The kinds of lines.
 MARKUP = 0
-SEGMENT = 1
-OUTSIDE = 2
+_SEGMENT = 1
+_OUTSIDE = 2
 
 
 class SgmReader(BitextReader):
@@ -98,14 +98,14 @@ def _find_segments(lines: BlockLines, normalizer: Normalizer, decode: bool) -> _
     starts, ends = np.empty(len(lines), np.int64), np.empty(len(lines), np.int64)
     kinds = np.empty(len(lines), np.uint8)
     find_segments(text, stripped.side.starts, stripped.side.ends, starts, ends, kinds)
-    rows = np.flatnonzero(kinds == SEGMENT)
+    rows = np.flatnonzero(kinds == _SEGMENT)
     segments = Side(text, starts[rows], ends[rows])
     if decode:
         segments = Side(*decode_references(segments.text, segments.starts, segments.ends))
     normalized = normalizer.apply(segments).side
     starts[:] = ends[:] = 0
     starts[rows], ends[rows] = normalized.starts, normalized.ends
-    outside = frozenset(np.flatnonzero(kinds == OUTSIDE).tolist())
+    outside = frozenset(np.flatnonzero(kinds == _OUTSIDE).tolist())
     return _Segments(Side(normalized.text, starts, ends), stripped.damages, outside)
 
 
@@ -113,22 +113,22 @@ def _find_segments(lines: BlockLines, normalizer: Normalizer, decode: bool) -> _
 def find_segments(text, starts, ends, segment_starts, segment_ends, kinds):
     """Fills in the kind of each line, and where the text of a segment begins and ends.
 
-    Lines have no white space around them. `kinds`, uint8[lines], is `SEGMENT`, `MARKUP` for lines of
-    tags alone, or `OUTSIDE` for lines with text outside of tags that are not a segment.
+    Lines have no white space around them. `kinds`, uint8[lines], is `_SEGMENT`, `MARKUP` for lines of
+    tags alone, or `_OUTSIDE` for lines with text outside of tags that are not a segment.
     """
     for line in range(len(starts)):
         start, end = starts[line], ends[line]
         segment_starts[line] = end
         segment_ends[line] = end
         if _is_segment(text, start, end):
-            kinds[line] = SEGMENT
+            kinds[line] = _SEGMENT
             while text[start] != 0x3E:
                 start += 1
             # The text of `<seg</seg>` would begin after its end.
             segment_starts[line] = min(start + 1, end)
             segment_ends[line] = max(segment_starts[line], end - 6)
         elif _has_text(text, start, end):
-            kinds[line] = OUTSIDE
+            kinds[line] = _OUTSIDE
         else:
             kinds[line] = MARKUP
 

@@ -42,14 +42,14 @@ class TmxLinesReader(FormatReader):
     def read(
         self, item: WorkItem, open_binary: OpenBinary, block_bytes: int, max_line_bytes: int
     ) -> Iterator[Block]:
-        return read_segment_lines(item, open_binary, block_bytes, max_line_bytes)
+        return _read_segment_lines(item, open_binary, block_bytes, max_line_bytes)
 
     def rows(self, block: Block, normalizer: Normalizer) -> Rows:
         [text] = block.texts
-        return segment_rows(text.data, text.offset, normalizer)
+        return _segment_rows(text.data, text.offset, normalizer)
 
 
-def read_segment_lines(
+def _read_segment_lines(
     item: WorkItem, open_binary: OpenBinary, block_bytes: int, max_line_bytes: int
 ) -> Iterator[Block]:
     """Yields the blocks of a whole file, each but the last with an even number of segments.
@@ -91,7 +91,7 @@ def _find_segments(data: bytes) -> tuple[np.ndarray, np.ndarray]:
     return lines[:count], segments[:count]
 
 
-def segment_rows(data: bytes, offset: int, normalizer: Normalizer) -> Rows:
+def _segment_rows(data: bytes, offset: int, normalizer: Normalizer) -> Rows:
     """Returns the rows of a block, with two sides; a last segment without a partner is rejected.
 
     Args:
