@@ -11,7 +11,6 @@ from typing import Literal, TypedDict
 
 Path = str | os.PathLike
 
-
 class BuildKeywords(TypedDict, total=False):
     """The options of `tokbeam build`.
 
@@ -28,7 +27,7 @@ class BuildKeywords(TypedDict, total=False):
     line_labels: its labels, the same number of files and of lines: whole numbers, or names with
         --labels
     text: text without a source side
-    keep: further fields, which become features of each example by their own names or by others:
+    keep: other fields, which become features of each example by their own names or by others:
         bytes, or int64 or floats where :int or :float follows (default: none)
     label: field with a whole number, or with any number where :float follows: it is the
         targets, and the text the inputs (default: none)
@@ -36,11 +35,11 @@ class BuildKeywords(TypedDict, total=False):
         then, and the targets their places from 0 on (default: none)
     columns: column of the text, or of source and target: 0-based, up to 65,535, or by name with
         --header (default: 0,1)
-    header: the first line of each file names its columns, and is no row (default: no)
+    header: the first line of each file names its columns, and is not a row (default: no)
     quoting: csv: a field in double quotes may hold tabs, line feeds, and quotes as two of them;
         such a file is read by one worker (default: none)
-    keep_tabs: the last column asked for, by its place in the line, is the rest of the line:
-        tabs in it are text (default: no)
+    keep_tabs: the last of the columns, by its place in the line, is the rest of the line: tabs
+        in it are text (default: no)
     fields: field of the text, or of source and target, of each object or row; dots lead into
         objects, \\. is a dot in a name (default: text)
     entities: decode: &amp;, &lt;, &gt;, &quot;, &apos; and numbers as &#233; become characters;
@@ -162,9 +161,9 @@ class BuildKeywords(TypedDict, total=False):
     special_tokens: special tokens in place of those of the scheme, as <pad>,<EOS>; words:
         <unk>,<s>,</s>, wordpiece: [PAD],[UNK],[CLS],[SEP],[MASK]
     merges: merges to learn, from 1 to 2^31 - 1; or --vocab-size
-    ties: of the pairs that occur most: the one of the smallest ids, as Hugging Face; the
-        largest as strings, as subword-nmt; that occurs first, as the textbook (default: the
-        preset's)
+    ties: which of the most frequent pairs is merged: that of the smallest ids, as by Hugging
+        Face; that of the largest strings, as by subword-nmt; or the first one in the text, as
+        by the textbook (default: the preset's)
     byte_level: words are bytes at first, or else characters (default: the preset's)
     end_of_word: the suffix of the last character of each word (default: the preset's)
     min_count: pairs that occur less often are not merged (default: 1; of subword-nmt 2); or
@@ -376,7 +375,7 @@ class CountKeywords(TypedDict, total=False):
     line_labels: its labels, the same number of files and of lines: whole numbers, or names with
         --labels
     text: text without a source side
-    keep: further fields, which become features of each example by their own names or by others:
+    keep: other fields, which become features of each example by their own names or by others:
         bytes, or int64 or floats where :int or :float follows (default: none)
     label: field with a whole number, or with any number where :float follows: it is the
         targets, and the text the inputs (default: none)
@@ -384,11 +383,11 @@ class CountKeywords(TypedDict, total=False):
         then, and the targets their places from 0 on (default: none)
     columns: column of the text, or of source and target: 0-based, up to 65,535, or by name with
         --header (default: 0,1)
-    header: the first line of each file names its columns, and is no row (default: no)
+    header: the first line of each file names its columns, and is not a row (default: no)
     quoting: csv: a field in double quotes may hold tabs, line feeds, and quotes as two of them;
         such a file is read by one worker (default: none)
-    keep_tabs: the last column asked for, by its place in the line, is the rest of the line:
-        tabs in it are text (default: no)
+    keep_tabs: the last of the columns, by its place in the line, is the rest of the line: tabs
+        in it are text (default: no)
     fields: field of the text, or of source and target, of each object or row; dots lead into
         objects, \\. is a dot in a name (default: text)
     entities: decode: &amp;, &lt;, &gt;, &quot;, &apos; and numbers as &#233; become characters;
@@ -514,7 +513,7 @@ class VocabKeywords(TypedDict, total=False):
     line_labels: its labels, the same number of files and of lines: whole numbers, or names with
         --labels
     text: text without a source side
-    keep: further fields, which become features of each example by their own names or by others:
+    keep: other fields, which become features of each example by their own names or by others:
         bytes, or int64 or floats where :int or :float follows (default: none)
     label: field with a whole number, or with any number where :float follows: it is the
         targets, and the text the inputs (default: none)
@@ -522,11 +521,11 @@ class VocabKeywords(TypedDict, total=False):
         then, and the targets their places from 0 on (default: none)
     columns: column of the text, or of source and target: 0-based, up to 65,535, or by name with
         --header (default: 0,1)
-    header: the first line of each file names its columns, and is no row (default: no)
+    header: the first line of each file names its columns, and is not a row (default: no)
     quoting: csv: a field in double quotes may hold tabs, line feeds, and quotes as two of them;
         such a file is read by one worker (default: none)
-    keep_tabs: the last column asked for, by its place in the line, is the rest of the line:
-        tabs in it are text (default: no)
+    keep_tabs: the last of the columns, by its place in the line, is the rest of the line: tabs
+        in it are text (default: no)
     fields: field of the text, or of source and target, of each object or row; dots lead into
         objects, \\. is a dot in a name (default: text)
     entities: decode: &amp;, &lt;, &gt;, &quot;, &apos; and numbers as &#233; become characters;
@@ -593,9 +592,9 @@ class VocabKeywords(TypedDict, total=False):
     special_tokens: special tokens in place of those of the scheme, as <pad>,<EOS>; words:
         <unk>,<s>,</s>, wordpiece: [PAD],[UNK],[CLS],[SEP],[MASK]
     merges: merges to learn, from 1 to 2^31 - 1; or --vocab-size
-    ties: of the pairs that occur most: the one of the smallest ids, as Hugging Face; the
-        largest as strings, as subword-nmt; that occurs first, as the textbook (default: the
-        preset's)
+    ties: which of the most frequent pairs is merged: that of the smallest ids, as by Hugging
+        Face; that of the largest strings, as by subword-nmt; or the first one in the text, as
+        by the textbook (default: the preset's)
     byte_level: words are bytes at first, or else characters (default: the preset's)
     end_of_word: the suffix of the last character of each word (default: the preset's)
     min_count: pairs that occur less often are not merged (default: 1; of subword-nmt 2); or
@@ -718,7 +717,7 @@ class EncodeKeywords(TypedDict, total=False):
     line_labels: its labels, the same number of files and of lines: whole numbers, or names with
         --labels
     text: text without a source side
-    keep: further fields, which become features of each example by their own names or by others:
+    keep: other fields, which become features of each example by their own names or by others:
         bytes, or int64 or floats where :int or :float follows (default: none)
     label: field with a whole number, or with any number where :float follows: it is the
         targets, and the text the inputs (default: none)
@@ -726,11 +725,11 @@ class EncodeKeywords(TypedDict, total=False):
         then, and the targets their places from 0 on (default: none)
     columns: column of the text, or of source and target: 0-based, up to 65,535, or by name with
         --header (default: 0,1)
-    header: the first line of each file names its columns, and is no row (default: no)
+    header: the first line of each file names its columns, and is not a row (default: no)
     quoting: csv: a field in double quotes may hold tabs, line feeds, and quotes as two of them;
         such a file is read by one worker (default: none)
-    keep_tabs: the last column asked for, by its place in the line, is the rest of the line:
-        tabs in it are text (default: no)
+    keep_tabs: the last of the columns, by its place in the line, is the rest of the line: tabs
+        in it are text (default: no)
     fields: field of the text, or of source and target, of each object or row; dots lead into
         objects, \\. is a dot in a name (default: text)
     entities: decode: &amp;, &lt;, &gt;, &quot;, &apos; and numbers as &#233; become characters;

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal, TypedDict
 
-
 class SchemeKeywords(TypedDict, total=False):
     """The options of schemes that change the tokens of text.
 
@@ -72,9 +71,9 @@ class LearningKeywords(TypedDict, total=False):
     special_tokens: special tokens in place of those of the scheme, as <pad>,<EOS>; words:
         <unk>,<s>,</s>, wordpiece: [PAD],[UNK],[CLS],[SEP],[MASK]
     merges: merges to learn, from 1 to 2^31 - 1; or --vocab-size
-    ties: of the pairs that occur most: the one of the smallest ids, as Hugging Face; the
-        largest as strings, as subword-nmt; that occurs first, as the textbook (default: the
-        preset's)
+    ties: which of the most frequent pairs is merged: that of the smallest ids, as by Hugging
+        Face; that of the largest strings, as by subword-nmt; or the first one in the text, as
+        by the textbook (default: the preset's)
     byte_level: words are bytes at first, or else characters (default: the preset's)
     end_of_word: the suffix of the last character of each word (default: the preset's)
     min_count: pairs that occur less often are not merged (default: 1; of subword-nmt 2); or
@@ -138,7 +137,7 @@ class EncodingKeywords(TypedDict, total=False):
 class FormatKeywords(TypedDict, total=False):
     """The options of the formats of corpora.
 
-    keep: further fields, which become features of each example by their own names or by others:
+    keep: other fields, which become features of each example by their own names or by others:
         bytes, or int64 or floats where :int or :float follows
     label: field with a whole number, or with any number where :float follows: it is the
         targets, and the text the inputs
@@ -146,11 +145,11 @@ class FormatKeywords(TypedDict, total=False):
         then, and the targets their places from 0 on
     columns: column of the text, or of source and target: 0-based, up to 65,535, or by name with
         --header
-    header: the first line of each file names its columns, and is no row
+    header: the first line of each file names its columns, and is not a row
     quoting: csv: a field in double quotes may hold tabs, line feeds, and quotes as two of them;
         such a file is read by one worker
-    keep_tabs: the last column asked for, by its place in the line, is the rest of the line:
-        tabs in it are text
+    keep_tabs: the last of the columns, by its place in the line, is the rest of the line: tabs
+        in it are text
     fields: field of the text, or of source and target, of each object or row; dots lead into
         objects, \\. is a dot in a name
     entities: decode: &amp;, &lt;, &gt;, &quot;, &apos; and numbers as &#233; become characters;

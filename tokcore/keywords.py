@@ -21,30 +21,30 @@ _WITH_COLONS = (min_count_range,)
 """Kinds of options whose words are typed with colons between them."""
 
 
-def keyword_fields(kind: type, given: Mapping[str, object], call: str) -> dict[str, Any]:
+def keyword_fields(kind: type, arguments: Mapping[str, object], call: str) -> dict[str, Any]:
     """Returns keyword arguments as fields of a dataclass of options.
 
     Args:
         kind: the dataclass.
-        given: the arguments, by `Declared.key`.
+        arguments: the arguments, by `Declared.key`.
         call: the name of what was called, for errors.
 
     Raises:
-        TypeError: an argument is no option of it, or has a value of another type.
+        TypeError: an argument is not an option of it, or has a value of another type.
         InputError: an option cannot have this value.
     """
     by_key = {declaration.key: declaration for declaration in declared(kind)}
-    for name in given:
+    for name in arguments:
         if name not in by_key:
             raise unknown_keyword(name, by_key, call)
     return {
         by_key[name].field: keyword_value(by_key[name], value, call)
-        for name, value in given.items()
+        for name, value in arguments.items()
     }
 
 
 def split_keywords(
-    kinds: Sequence[Kind], given: Mapping[str, object], call: str
+    kinds: Sequence[Kind], arguments: Mapping[str, object], call: str
 ) -> list[dict[str, object]]:
     """Returns for each dataclass the arguments that are its options.
 
@@ -52,14 +52,14 @@ def split_keywords(
         TypeError: an argument is an option of none of them.
     """
     keys = [{declaration.key for declaration in declared(kind)} for kind in kinds]
-    for name in given:
+    for name in arguments:
         if not any(name in own for own in keys):
             raise unknown_keyword(name, {key for own in keys for key in own}, call)
-    return [{name: given[name] for name in given if name in own} for own in keys]
+    return [{name: arguments[name] for name in arguments if name in own} for own in keys]
 
 
 def unknown_keyword(name: str, known: Iterable[str], call: str) -> TypeError:
-    """Returns the error about an argument that is no option, with the nearest of those there are."""
+    """Returns the error about an argument that is not an option, with the nearest of those there are."""
     known = sorted(known)
     if not known:
         return TypeError(f'{call} has no option {name!r}; it has no options at all')
@@ -143,8 +143,8 @@ def _parsed(declaration: Declared, word: str, call: str) -> Any:
         raise InputError(f'{call}: {declaration.key}: {error}') from None
 
 
-def _wrong_type(declaration: Declared, value: object, call: str, wanted: str) -> TypeError:
+def _wrong_type(declaration: Declared, value: object, call: str, expected: str) -> TypeError:
     return TypeError(
-        f'{call}: {declaration.key} is {wanted}, not {shown(repr(value))} of type '
+        f'{call}: {declaration.key} is {expected}, not {shown(repr(value))} of type '
         f'{type(value).__name__}'
     )

@@ -48,20 +48,20 @@ def learning_of(
             together.
         TypeError: neither has such an option, or it has a value of another type.
     """
-    found = find_scheme(scheme)
-    kind = found.options
+    resolved = find_scheme(scheme)
+    kind = resolved.options
     if kind is None:
-        raise InputError(f'the scheme {found.name} learns nothing; leave {call} out')
-    name = f'{call} with the scheme {found.name}'
-    of_scheme, of_learner = split_keywords([type(found), kind], options, name)
-    found = find_scheme(found, **typing.cast(typing.Any, of_scheme))
+        raise InputError(f'the scheme {resolved.name} learns nothing; leave {call} out')
+    name = f'{call} with the scheme {resolved.name}'
+    of_scheme, of_learner = split_keywords([type(resolved), kind], options, name)
+    resolved = find_scheme(resolved, **typing.cast(typing.Any, of_scheme))
     fields = keyword_fields(kind, of_learner, name)
     try:
         learning = kind(**fields)
     except TypeError:
         raise TypeError(f'{name} has no vocab_size; give it') from None
-    found.check(learning)
-    return found, learning
+    resolved.check(learning)
+    return resolved, learning
 
 
 def learn_from_table(scheme: Scheme, learning: LearningOptions, table: TokenTable) -> Learned:

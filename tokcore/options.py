@@ -232,6 +232,30 @@ def special_tokens(value: str) -> tuple[str, ...]:
     return tokens
 
 
+def added_tokens_option() -> Any:
+    """Returns the field of the special tokens after those of a scheme."""
+    return option(
+        'an entry after the special tokens of the scheme; may be repeated',
+        special_token,
+        'X',
+        default=(),
+        many='repeated',
+        changes_bytes=True,
+    )
+
+
+def special_tokens_option() -> Any:
+    """Returns the field of the special tokens in place of those of a scheme."""
+    return option(
+        'special tokens in place of those of the scheme, as <pad>,<EOS>; words: <unk>,<s>,</s>, '
+        'wordpiece: [PAD],[UNK],[CLS],[SEP],[MASK]',
+        special_tokens,
+        'A,B,…',
+        default=None,
+        changes_bytes=True,
+    )
+
+
 def with_added(
     replacement: Sequence[str] | None, defaults: Sequence[str], added: Iterable[str]
 ) -> tuple[str, ...]:

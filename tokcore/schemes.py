@@ -63,12 +63,12 @@ def find_scheme(scheme: str | Scheme = DEFAULT_SCHEME, **options: Unpack[SchemeK
             raise InputError(
                 f'there is no scheme {shown(scheme)}; {nearest(scheme, scheme_names())}'
             )
-        found = importlib.import_module(_MODULES[scheme]).SCHEME
+        resolved = importlib.import_module(_MODULES[scheme]).SCHEME
     else:
-        found = scheme
+        resolved = scheme
         if not isinstance(getattr(type(scheme), 'name', None), str):
             raise TypeError(f'a scheme is a name or a Scheme, not {scheme!r:.60}')
     if not options:
-        return found
-    fields = keyword_fields(type(found), options, f'the scheme {found.name}')
-    return dataclasses.replace(found, **fields)
+        return resolved
+    fields = keyword_fields(type(resolved), options, f'the scheme {resolved.name}')
+    return dataclasses.replace(resolved, **fields)

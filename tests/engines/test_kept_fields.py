@@ -159,7 +159,7 @@ REFUSED = {
     'another format of shards': (
         ['--keep', 'score:float', '--output-format', 'text'], 'need TFRecords'
     ),
-    'a label in bytes': (['--label', 'kind:bytes'], 'is no field of a label'),
+    'a label in bytes': (['--label', 'kind:bytes'], 'is not the field of a label'),
     'a prefix of a label': (['--label', 'views', '--target-prefix', 'x'], 'the targets are a label'),
 }  # fmt: skip
 

@@ -68,7 +68,7 @@ REFUSED = [
         'the filter ratio compares the two sides of pairs, and these rows have one',
     ),
     ('different', 'text', 'the filter different compares the two sides'),
-    ('script:Latn:0.5:target', 'text', 'the filter script is asked for a side'),
+    ('script:Latn:0.5:target', 'text', 'the filter script names a side'),
     ('no_such_module:f', 'tsv', 'there is no module no_such_module here; put its folder on'),
     ('functions_here:f', 'tsv', 'functions_here has no function f; mend the name'),
 ]

@@ -57,8 +57,9 @@ class BpeOptions(LearningOptions):
         'merges to learn, {range}; or --vocab-size', positive, 'N', default=None, changes_bytes=True
     )
     ties: Ties | None = option(
-        'of the pairs that occur most: the one of the smallest ids, as Hugging Face; the largest '
-        "as strings, as subword-nmt; that occurs first, as the textbook (default: the preset's)",
+        'which of the most frequent pairs is merged: that of the smallest ids, as by Hugging Face; that '
+        'of the largest strings, as by subword-nmt; or the first one in the text, as by the textbook '
+        "(default: the preset's)",
         get_args(Ties),
         default=None,
         changes_bytes=True,

@@ -113,7 +113,7 @@ class KeyRange:
         seed: of the keys.
         low: the first key.
         end: the key after the last one, at most 2^64.
-        has_others: whether lines that are no rows, empty ones and rejects, are of this split; they
+        has_others: whether lines that are not rows, empty ones and rejects, are of this split; they
             are of one, so that each line is counted once.
     """
 

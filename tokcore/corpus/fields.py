@@ -93,7 +93,7 @@ def extra_fields(text: str) -> tuple[str, ...]:
         names = [_parse_extra_field(word).name for word in words]
     except ValueError:
         raise argparse.ArgumentTypeError(
-            f'{shown(text)} are no fields, as id, score:float or meta.id=id:int'
+            f'{shown(text)} is not a list of fields, as id, score:float or meta.id=id:int'
         ) from None
     for name in names:
         if name in ('inputs', TARGETS):
@@ -108,7 +108,7 @@ def _label_field(text: str) -> str:
     match = _WORD.fullmatch(text)
     if ',' in text or not match or match['name'] or match['kind'] == BYTES:
         raise argparse.ArgumentTypeError(
-            f'{shown(text)} is no field of a label, as label, stars:int or score:float'
+            f'{shown(text)} is not the field of a label, as label, stars:int or score:float'
         )
     return text
 
@@ -139,7 +139,7 @@ def label_names(path: str) -> LabelNames:
         ) from None
     for number, name in enumerate(names):
         if not name or name in names[:number]:
-            problem = 'stands on two lines' if name else 'is no name'
+            problem = 'is on two lines' if name else 'is not a name'
             raise argparse.ArgumentTypeError(
                 f'{shown(path)}, line {number + 1}: {shown(name)} {problem}'
             )
@@ -158,7 +158,7 @@ class ExtraFieldOptions:
     """
 
     keep: tuple[str, ...] = option(
-        'further fields, which become features of each example by their own names or by others: '
+        'other fields, which become features of each example by their own names or by others: '
         'bytes, or int64 or floats where :int or :float follows',
         extra_fields,
         'F[=NAME][:KIND],…',

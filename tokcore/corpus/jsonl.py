@@ -16,7 +16,7 @@ from tokcore.corpus.fields import (
 from tokcore.corpus.formats import CorpusFormat
 
 _PROBLEMS = {
-    INVALID_JSON: 'is no JSON object',
+    INVALID_JSON: 'is not a JSON object',
     MISSING_FIELD: 'lacks a field of {fields}',
     NOT_A_STRING: 'has no string in a field of {fields}',
     LONE_SURROGATE: 'has half of a surrogate pair in a field of {fields}',

@@ -55,12 +55,12 @@ class JsonLinesReader(LineReader):
         if block.long_lines:
             return long_rows(block.long_lines[0], len(declared.sides), block.offset)
         [text] = block.texts
-        fields = WantedFields(tuple(map(field_path, declared.fields)), declared.extra_fields)
+        fields = FieldsToRead(tuple(map(field_path, declared.fields)), declared.extra_fields)
         return json_rows(text.data, text.offset, fields, normalizer, block.max_line_bytes)
 
 
 @dataclass(frozen=True)
-class WantedFields:
+class FieldsToRead:
     """The fields that are read from each object: those of texts, then the extra fields."""
 
     texts: Sequence[FieldPath]
@@ -91,7 +91,7 @@ class _Unusable:
 def json_rows(
     data: bytes,
     offset: int,
-    fields: WantedFields,
+    fields: FieldsToRead,
     normalizer: Normalizer,
     max_line_bytes: int = MAX_LINE_BYTES,
 ) -> Rows:
@@ -186,7 +186,7 @@ def _are_objects(text: np.ndarray, starts: np.ndarray, ends: np.ndarray) -> np.n
 
 
 def _parsed_parts(
-    text: np.ndarray, starts: np.ndarray, ends: np.ndarray, lines: np.ndarray, fields: WantedFields
+    text: np.ndarray, starts: np.ndarray, ends: np.ndarray, lines: np.ndarray, fields: FieldsToRead
 ) -> Iterator[_ParsedLines]:
     """Yields the lines that Arrow parses, in order, without those that it refuses or that lack a field."""
     schema = _schema(fields)
@@ -217,7 +217,7 @@ def _lines_of(text: np.ndarray, starts: np.ndarray, ends: np.ndarray) -> Side:
     return Side(joined, offsets[:-1], offsets[1:] - (with_feeds - ends))
 
 
-def _parsed(lines: Side, schema: pa.Schema, fields: WantedFields) -> list[pa.Array] | None:
+def _parsed(lines: Side, schema: pa.Schema, fields: FieldsToRead) -> list[pa.Array] | None:
     """Returns the array of each field, or None if Arrow cannot parse any of the lines as Python does."""
     damaged = np.zeros(len(lines.starts), np.uint8)
     check_rows(lines.text, lines.starts, lines.ends, damaged)
@@ -243,7 +243,7 @@ def _parsed(lines: Side, schema: pa.Schema, fields: WantedFields) -> list[pa.Arr
     ]
 
 
-def _joined(parts: Sequence[_ParsedLines], fields: WantedFields) -> _ParsedLines:
+def _joined(parts: Sequence[_ParsedLines], fields: FieldsToRead) -> _ParsedLines:
     """Returns all parts as one, in the order of lines."""
     if len(parts) == 1:
         return parts[0]
@@ -259,7 +259,7 @@ def _joined(parts: Sequence[_ParsedLines], fields: WantedFields) -> _ParsedLines
 
 
 def _of_values(
-    lines: Sequence[int], values: Sequence[Sequence[object]], fields: WantedFields
+    lines: Sequence[int], values: Sequence[Sequence[object]], fields: FieldsToRead
 ) -> _ParsedLines:
     columns = zip(*values, strict=True) if values else [()] * len(fields.paths)
     arrays = [
@@ -272,7 +272,7 @@ def _stored(kind: pa.DataType) -> pa.DataType:
     return pa.large_binary() if pa.types.is_string(kind) else kind
 
 
-def _schema(fields: WantedFields) -> pa.Schema | None:
+def _schema(fields: FieldsToRead) -> pa.Schema | None:
     """Returns the fields as a schema; None if one would have two types, which no line can have."""
     tree: dict = {}
     for path, kind in zip(fields.paths, fields.types, strict=True):
@@ -301,7 +301,7 @@ def _column(table: pa.Table, path: FieldPath, kind: pa.DataType) -> pa.Array:
     return column.cast(_stored(kind))
 
 
-def _values_by_python(line: bytes, fields: WantedFields) -> list[object] | _Unusable:
+def _values_by_python(line: bytes, fields: FieldsToRead) -> list[object] | _Unusable:
     """Returns the values of one line, bytes or numbers, or why it has none: the rule for all lines."""
     try:
         parsed = json.loads(line.decode('utf-8').strip(' \t\r'))

@@ -194,7 +194,7 @@ def _find_ends(data, ends):
     position, end = _0, np.uint64(len(data))
     while position + _CHUNK <= end:
         newlines = byte_range_mask(data, position, 0x0A, 0x0A)
-        found = line + popcount(newlines)
+        next_line = line + popcount(newlines)
         ends[line] = np.int64(position + trailing_zeros(newlines))
         newlines &= newlines - _1
         ends[line + _1] = np.int64(position + trailing_zeros(newlines))
@@ -204,7 +204,7 @@ def _find_ends(data, ends):
             ends[line] = np.int64(position + trailing_zeros(newlines))
             line += _1
             newlines &= newlines - _1
-        line = found
+        line = next_line
         position += _CHUNK
     while position < end:
         if data[position] == 0x0A:

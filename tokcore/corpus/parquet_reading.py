@@ -1,8 +1,8 @@
-"""Reads Parquet: row groups to blocks of the wanted columns, and these to rows.
+"""Reads Parquet: row groups to blocks of the columns that are read, and these to rows.
 
 A file is cut between row groups. It is read twice: all of its bytes, of which each row group has a
-share, for the checksum of the file, and the pages of the wanted columns. A block holds some rows of
-these columns in Arrow's stream format. Batches stay small even if a dictionary has very long strings.
+share, for the checksum of the file, and the pages of these columns. A block holds some rows of them
+in Arrow's stream format. Batches stay small even if a dictionary has very long strings.
 """
 
 from __future__ import annotations
@@ -57,18 +57,18 @@ class ParquetReader(FormatReader):
     format: Parquet
 
     @property
-    def _wanted(self) -> _WantedColumns:
-        return _WantedColumns(tuple(map(field_path, self.format.fields)), self.format.extra_fields)
+    def _columns(self) -> _ColumnsToRead:
+        return _ColumnsToRead(tuple(map(field_path, self.format.fields)), self.format.extra_fields)
 
     def check(self, files: tuple[CorpusFile, ...], open_binary: OpenBinary) -> None:
-        _read_shares(files[0], open_binary, self._wanted)
+        _read_shares(files[0], open_binary, self._columns)
 
     def index_ranges(self, split: Split, item_bytes: int) -> Sequence[Any]:
         return [_FooterRange(file) for (file,) in split.files]
 
     def index(self, part: _FooterRange, open_binary: OpenBinary) -> tuple[Any, ...]:
         """Returns where each row group's share of the file begins; the file is cut there."""
-        return _read_shares(part.file, open_binary, self._wanted)
+        return _read_shares(part.file, open_binary, self._columns)
 
     def plan(
         self, split: Split, index: Sequence[tuple[Any, ...]], item_bytes: int
@@ -92,7 +92,7 @@ class ParquetReader(FormatReader):
     def read(
         self, item: WorkItem, open_binary: OpenBinary, block_bytes: int, max_line_bytes: int
     ) -> Iterator[Block]:
-        return _read_row_groups(item, self._wanted, open_binary, block_bytes, max_line_bytes)
+        return _read_row_groups(item, self._columns, open_binary, block_bytes, max_line_bytes)
 
     def first_block(
         self,
@@ -103,7 +103,7 @@ class ParquetReader(FormatReader):
         max_line_bytes: int,
     ) -> Block | None:
         [file] = split.files_at(file_index)
-        starts = _read_shares(file, open_binary, self._wanted)
+        starts = _read_shares(file, open_binary, self._columns)
         end = starts[1] if len(starts) > 1 else file.size
         text_range = TextRange(file, 0, end, 0, min(1, len(starts)))
         item = WorkItem(split.name, split.format, file_index, (text_range,))
@@ -111,11 +111,11 @@ class ParquetReader(FormatReader):
 
     def rows(self, block: Block, normalizer: Normalizer) -> Rows:
         [text] = block.texts
-        return _column_rows(text.data, text.offset, self._wanted, normalizer, block.max_line_bytes)
+        return _column_rows(text.data, text.offset, self._columns, normalizer, block.max_line_bytes)
 
 
 @dataclass(frozen=True)
-class _WantedColumns:
+class _ColumnsToRead:
     """The columns that are read: those of texts, then those of extra fields."""
 
     texts: tuple[FieldPath, ...]
@@ -136,7 +136,7 @@ class _FooterRange:
 
 
 def _read_shares(
-    file: CorpusFile, open_binary: OpenBinary, wanted: _WantedColumns
+    file: CorpusFile, open_binary: OpenBinary, columns_read: _ColumnsToRead
 ) -> tuple[int, ...]:
     """Returns where each row group's share of a file's bytes begins, ascending from 0.
 
@@ -149,7 +149,7 @@ def _read_shares(
     """
     with _opened(file, open_binary) as stream:
         parquet = open_parquet(stream)
-        _check_columns(file, parquet.schema_arrow, wanted)
+        _check_columns(file, parquet.schema_arrow, columns_read)
         metadata = parquet.metadata
         groups = map(metadata.row_group, range(metadata.num_row_groups))
         ends = list(itertools.accumulate(max(group.total_byte_size, 0) for group in groups))
@@ -160,7 +160,7 @@ def _read_shares(
 
 def _read_row_groups(
     item: WorkItem,
-    wanted: _WantedColumns,
+    columns_read: _ColumnsToRead,
     open_binary: OpenBinary,
     block_bytes: int,
     max_line_bytes: int,
@@ -176,7 +176,7 @@ def _read_row_groups(
     with _opened(file, open_binary) as stream:
         parquet = open_parquet(stream)
         metadata = parquet.metadata
-        _check_columns(file, parquet.schema_arrow, wanted)
+        _check_columns(file, parquet.schema_arrow, columns_read)
         first, count = text_range.skip_lines, text_range.counted_lines
         rows = [metadata.row_group(group).num_rows for group in range(metadata.num_row_groups)]
         if len(rows) < first + count:
@@ -187,7 +187,7 @@ def _read_row_groups(
         row = sum(rows[:first])
         last = row + sum(rows[first : first + count])
         groups = range(first, first + count)
-        batches = _group_batches(stream, metadata, groups, wanted.paths, block_bytes)
+        batches = _group_batches(stream, metadata, groups, columns_read.paths, block_bytes)
         for table in _joined(batches, block_bytes):
             yield _block(item, row, table, max_line_bytes, read)
             row, read = row + len(table), ()
@@ -198,7 +198,7 @@ def _read_row_groups(
             none = pa.RecordBatch.from_arrays(
                 [pa.array([], column.type) for column in schema], schema=schema
             )
-            empty = pa.Table.from_batches([_wanted_columns(none, wanted.paths)])
+            empty = pa.Table.from_batches([_select_columns(none, columns_read.paths)])
             yield _block(item, row, empty, max_line_bytes, read)
 
 
@@ -224,14 +224,14 @@ def _named(file: CorpusFile) -> Iterator[None]:
             raise
         reason = ' '.join(str(error).split())[:200] or type(error).__name__
         raise InputError(
-            f'{file.path} is no whole Parquet file ({reason}); get it again'
+            f'{file.path} is not a whole Parquet file ({reason}); get it again'
         ) from error
 
 
-def _check_columns(file: CorpusFile, schema: pa.Schema, wanted: _WantedColumns) -> None:
-    for path in wanted.texts:
+def _check_columns(file: CorpusFile, schema: pa.Schema, columns_read: _ColumnsToRead) -> None:
+    for path in columns_read.texts:
         _check_column(file, schema, path, 'text', '--fields')
-    for field in wanted.extra:
+    for field in columns_read.extra:
         what = 'text' if field.labels or field.kind == BYTES else field.kind
         _check_column(file, schema, field_path(field.field), what, '--keep or --label')
 
@@ -367,7 +367,7 @@ def _group_batches(
     Raises:
         OSError: the file is damaged; or another of Arrow's exceptions.
     """
-    # Names may have dots themselves, so other columns may be read too; `_wanted_columns` drops them.
+    # Names may have dots themselves, so other columns may be read too; `_select_columns` drops them.
     names = sorted({'.'.join(path) for path in paths})
     schema = metadata.schema
     leaves = [
@@ -382,7 +382,7 @@ def _group_batches(
     for group in groups:
         rows = _rows_at_once(coded, group, names, leaves, block_bytes)
         for batch in parquet.iter_batches(rows, [group], names, use_threads=False):
-            yield _wanted_columns(batch, paths)
+            yield _select_columns(batch, paths)
 
 
 def _rows_at_once(
@@ -423,7 +423,7 @@ def _longest(array: pa.Array) -> int:
     return is_strings and pc.max(pc.binary_length(values)).as_py() or 0
 
 
-def _wanted_columns(batch: pa.RecordBatch, paths: Sequence[FieldPath]) -> pa.RecordBatch:
+def _select_columns(batch: pa.RecordBatch, paths: Sequence[FieldPath]) -> pa.RecordBatch:
     """Returns the columns of paths, in this order; a value is null if it is at any depth."""
     arrays = [_column_at(batch, path) for path in paths]
     return pa.RecordBatch.from_arrays(arrays, ['.'.join(path) for path in paths])
@@ -441,7 +441,7 @@ def _column_at(batch: pa.RecordBatch, path: FieldPath) -> pa.Array:
 def _column_rows(
     data: bytes,
     first_row: int,
-    wanted: _WantedColumns,
+    columns_read: _ColumnsToRead,
     normalizer: Normalizer,
     max_line_bytes: int = MAX_LINE_BYTES,
 ) -> Rows:
@@ -450,20 +450,20 @@ def _column_rows(
     A row with an empty string as a text is empty. Strings may hold line feeds.
 
     Args:
-        data: record batches in Arrow's stream format, with one column for each wanted one.
+        data: record batches in Arrow's stream format, with one column for each that is read.
         first_row: the number of the block's first row.
-        wanted: the columns.
+        columns_read: the columns.
         normalizer: makes text of strings.
         max_line_bytes: a row with a longer string is rejected.
     """
     table = pa.ipc.open_stream(data).read_all()
     columns = [_concatenated(column) for column in table.columns]
-    arrays = [column.cast(pa.large_binary()) for column in columns[: len(wanted.texts)]]
+    arrays = [column.cast(pa.large_binary()) for column in columns[: len(columns_read.texts)]]
     extra_arrays = [
         column.cast(pa.large_binary()) if field.labels or field.kind == BYTES else column
-        for field, column in zip(wanted.extra, columns[len(arrays) :], strict=True)
+        for field, column in zip(columns_read.extra, columns[len(arrays) :], strict=True)
     ]
-    features, unfit = extra_features(extra_arrays, wanted.extra)
+    features, unfit = extra_features(extra_arrays, columns_read.extra)
     bad: dict[int, tuple[str, int]] = {}  # the reason and side of each rejected row
     # The first side with a problem is reported, so later ones come first here.
     sides: list[Side] = []

@@ -112,7 +112,7 @@ def _segment_rows(data: bytes, offset: int, normalizer: Normalizer) -> Rows:
     sides = [rows.side for rows in normalized]
     is_kept = (sides[0].ends > sides[0].starts) & (sides[1].ends > sides[1].starts)
     is_kept[damaged] = False
-    kept = np.flatnonzero(is_kept)
+    rows = np.flatnonzero(is_kept)
     rejects = [
         _reject(INVALID_UTF8, data, offset, lines[2 * row, 0], lines[2 * row + 1, 1])
         for row in damaged
@@ -121,11 +121,11 @@ def _segment_rows(data: bytes, offset: int, normalizer: Normalizer) -> Rows:
         rejects.append(_reject(UNMATCHED_SEGMENT, data, offset, *lines[-1]))
     count = pairs + len(lines) % 2
     return Rows(
-        tuple(side.take(kept) for side in sides),
+        tuple(side.take(rows) for side in sides),
         offset,
-        lines[2 * kept, 0],
+        lines[2 * rows, 0],
         count,
-        count - len(kept) - len(rejects),
+        count - len(rows) - len(rejects),
         tuple(rejects),
     )
 

@@ -252,14 +252,14 @@ def _parse_units(data: bytes, languages: tuple[str, ...], drop_codes: bool) -> _
 
 
 @functools.lru_cache(maxsize=1 << 10)
-def _fits(language: str, wanted: tuple[str, ...]) -> tuple[int, ...]:
+def _fits(language: str, codes: tuple[str, ...]) -> tuple[int, ...]:
     """Returns how well a language, as it is written, fits each of some in lower case, or 0."""
     if not language.isascii():
         language = language.encode('ascii', 'replace').decode()
     language = language.lower().replace('_', '-')
     return tuple(
         _EXACT if language == code else _REGION if language.startswith(f'{code}-') else 0
-        for code in wanted
+        for code in codes
     )
 
 

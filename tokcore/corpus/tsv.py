@@ -42,7 +42,7 @@ class Tsv(ExtraFieldOptions, CorpusFormat):
     )
 
     header: bool = option(
-        'the first line of each file names its columns, and is no row',
+        'the first line of each file names its columns, and is not a row',
         None,
         default=False,
         default_help='no',
@@ -56,7 +56,7 @@ class Tsv(ExtraFieldOptions, CorpusFormat):
     )
 
     keep_tabs: bool = option(
-        'the last column asked for, by its place in the line, is the rest of the line: tabs in it '
+        'the last of the columns, by its place in the line, is the rest of the line: tabs in it '
         'are text',
         None,
         default=False,
@@ -119,7 +119,7 @@ class Tsv(ExtraFieldOptions, CorpusFormat):
     def explain(self, reject: Reject) -> str:
         if reject.reason == INVALID_CSV:
             return (
-                f'the record at byte {reject.offset} is no CSV, with a lone carriage return or a '
+                f'the record at byte {reject.offset} is not CSV, with a lone carriage return or a '
                 f'quote that is not closed: {reject.excerpt}; mend it, or give --on-error=skip'
             )
         if reject.reason in EXTRA_FIELD_REASONS:

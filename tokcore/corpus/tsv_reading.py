@@ -52,7 +52,7 @@ _CHUNK = np.uint64(CHUNK)
 _0, _1 = np.uint64(0), np.uint64(1)
 
 COVERED, WITH_OTHERS, MISSING_COLUMN_CODE = range(3)
-"""What `_cut_columns` says of a line: it has the wanted columns, others too, or too few."""
+"""What `_cut_columns` says of a line: it has the columns that are read, others too, or too few."""
 
 
 class TsvReader(LineReader):
@@ -139,17 +139,17 @@ def tsv_rows(
     if len(numbers) < len(columns) or min(numbers, default=-1) < 0:
         raise ValueError(f'columns must be at least one number from 0 on, not {columns!r}')
     lines = lines_of(data, offset, max_line_bytes)
-    wanted = sorted({*numbers, *(int(field.field) for field in extra_fields)})
+    column_numbers = sorted({*numbers, *(int(field.field) for field in extra_fields)})
     text = lines.side()
-    starts = np.empty((len(lines), len(wanted)), np.int64)
-    ends = np.empty((len(lines), len(wanted)), np.int64)
+    starts = np.empty((len(lines), len(column_numbers)), np.int64)
+    ends = np.empty((len(lines), len(column_numbers)), np.int64)
     coverage = np.empty(len(lines), np.uint8)
-    wanted_array = np.array(wanted, np.int64)
-    _cut_columns(text.text, text.starts, text.ends, wanted_array, keep_tabs, starts, ends, coverage)
+    columns_read = np.array(column_numbers, np.int64)
+    _cut_columns(text.text, text.starts, text.ends, columns_read, keep_tabs, starts, ends, coverage)
     cells = normalizer.apply(Side(text.text, starts.reshape(-1), ends.reshape(-1)))
     damages = {}
     for cell in sorted(cells.damages, reverse=True):  # the first one of a line remains
-        damages[cell // len(wanted)] = cells.damages[cell]
+        damages[cell // len(column_numbers)] = cells.damages[cell]
     missing = _check_whole_lines(text, coverage, damages, normalizer)
     sides = [
         Side(
@@ -157,7 +157,7 @@ def tsv_rows(
             np.ascontiguousarray(cells.side.starts.reshape(starts.shape)[:, place]),
             np.ascontiguousarray(cells.side.ends.reshape(ends.shape)[:, place]),
         )
-        for place in map(wanted.index, numbers)
+        for place in map(column_numbers.index, numbers)
     ]
     is_row = np.ones(len(lines), bool)
     for side in sides:
@@ -167,7 +167,7 @@ def tsv_rows(
     features: list[ExtraFeature] = []
     if extra_fields:
         rows = np.flatnonzero(is_row)
-        places = [wanted.index(int(field.field)) for field in extra_fields]
+        places = [column_numbers.index(int(field.field)) for field in extra_fields]
         raw = [Side(text.text, starts[rows, place], ends[rows, place]) for place in places]
         features, unfit = extra_features_of_cells(raw, extra_fields)
         reasons |= {int(rows[row]): reason for row, reason in unfit.items()}
@@ -188,7 +188,7 @@ def tsv_rows(
 def _check_whole_lines(
     text: Side, coverage: np.ndarray, damages: dict[int, int], normalizer: Normalizer
 ) -> set[int]:
-    """Checks lines with columns beside the wanted ones, or with too few.
+    """Checks lines with columns beside those that are read, or with too few.
 
     Adds invalid UTF-8 in other columns to `damages`. Returns the lines that lack a column and are
     neither damaged nor blank.
@@ -263,7 +263,7 @@ def _quoted_names(file: CorpusFile, text: str) -> list[str]:
         csv.field_size_limit(max(csv.field_size_limit(), len(text) + 1))
         names = next(reader)
     except csv.Error as error:
-        raise InputError(f'{file.path}: the header is no CSV ({error}); mend it') from error
+        raise InputError(f'{file.path}: the header is not CSV ({error}); mend it') from error
     if reader.line_num > 1:
         raise InputError(f'{file.path}: a quote in the header is not closed in its line; mend it')
     return names
@@ -292,7 +292,7 @@ def _read_records(
                 del data[:complete]
         elif len(data) > block_bytes + max_line_bytes:
             raise InputError(
-                f'{file.path}: what begins at or behind byte {offset} has no end within '
+                f'{file.path}: what begins at or after byte {offset} has no end within '
                 f'{len(data)} bytes; is a quote not closed? give --quoting=none if quotes are text'
             )
     if data:
@@ -326,8 +326,8 @@ def _quoted_rows(
     unclosed = len(bounds) - 2 if state == _QUOTED else None
     reasons: dict[int, str] = {}
     records: list[int] = []
-    wanted = [*map(int, columns), *(int(field.field) for field in extra_fields)]
-    cells: list[list[bytes]] = [[] for _ in wanted]
+    column_numbers = [*map(int, columns), *(int(field.field) for field in extra_fields)]
+    cells: list[list[bytes]] = [[] for _ in column_numbers]
     for number, (start, end) in enumerate(zip(bounds, bounds[1:], strict=False)):
         record = data[start:end].removesuffix(b'\n')
         if len(record) > max_line_bytes:
@@ -340,11 +340,11 @@ def _quoted_rows(
             reasons[number] = INVALID_UTF8
         elif not text.strip():
             continue
-        elif len(fields) <= max(wanted):
+        elif len(fields) <= max(column_numbers):
             reasons[number] = MISSING_COLUMN
         else:
             records.append(number)
-            for cell, column in zip(cells, wanted, strict=True):
+            for cell, column in zip(cells, column_numbers, strict=True):
                 cell.append(fields[column])
     is_row = np.ones(len(records), bool)
     arrays = [pa.array(cell, pa.large_binary()) for cell in cells[len(columns) :]]
@@ -441,7 +441,7 @@ def _end_records(data, state, ends):
 
 @kernel_without_allocation
 def _cut_columns(data, starts, ends, columns, keeps_tabs, cell_starts, cell_ends, coverage):
-    """Finds the wanted columns of each line, and whether the line has others.
+    """Finds the columns of each line that are read, and whether the line has others.
 
     `columns` int64[c], ascending; with `keeps_tabs` the last of them ends at the line's end.
     Written are `cell_starts` and `cell_ends`, int64[lines, c], where a missing column is empty, at the
@@ -451,25 +451,25 @@ def _cut_columns(data, starts, ends, columns, keeps_tabs, cell_starts, cell_ends
         end = ends[line]
         start = starts[line]
         column = 0
-        found = 0
+        count = 0
         coverage[line] = COVERED
-        while found < len(columns) and start <= end:
+        while count < len(columns) and start <= end:
             tab = _find_tab(data, start, end)
-            if columns[found] == column:
-                if keeps_tabs and found + 1 == len(columns):
+            if columns[count] == column:
+                if keeps_tabs and count + 1 == len(columns):
                     tab = end
-                cell_starts[line, found] = start
-                cell_ends[line, found] = tab
-                found += 1
+                cell_starts[line, count] = start
+                cell_ends[line, count] = tab
+                count += 1
             else:
                 coverage[line] = WITH_OTHERS
             start = tab + 1
             column += 1
         if start <= end:
             coverage[line] = WITH_OTHERS
-        if found < len(columns):
+        if count < len(columns):
             coverage[line] = MISSING_COLUMN_CODE
-        for missing in range(found, len(columns)):
+        for missing in range(count, len(columns)):
             cell_starts[line, missing] = end
             cell_ends[line, missing] = end
 

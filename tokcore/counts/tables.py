@@ -262,10 +262,10 @@ def refuse_unstorable(path: str, data: np.ndarray, offsets: np.ndarray, unstorab
         places = np.flatnonzero(np.isin(text, np.frombuffer(unstorable.encode(), np.uint8)))
         if len(places):
             token = int(np.searchsorted(offsets, start + places[0], side='right')) - 1
-            found = data[offsets[token] : offsets[token + 1]][:100].tobytes()
+            beginning = data[offsets[token] : offsets[token + 1]][:100].tobytes()
             what = character_name(chr(data[start + places[0]]))
             raise InputError(
-                f'{path} has the token {found.decode(errors="replace")!r}, and a token with {what} '
+                f'{path} has the token {beginning.decode(errors="replace")!r}, and a token with {what} '
                 'cannot be stored in a vocabulary file of this scheme; leave it out, or count the '
                 'text again with this version of tokbeam'
             )

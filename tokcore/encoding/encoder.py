@@ -322,11 +322,11 @@ class _GrowingSide:
     def _make_room(self, size: int) -> None:
         if self.used + size <= len(self.ids):
             return
-        wanted = self.used + size + len(self.ids) // 32
+        size = self.used + size + len(self.ids) // 32
         if self.ids.flags.owndata:
             # In place: the operating system moves large memory without a copy.
-            self.ids.resize(wanted, refcheck=False)
+            self.ids.resize(size, refcheck=False)
         else:
-            larger = np.empty(wanted, self.ids.dtype)
+            larger = np.empty(size, self.ids.dtype)
             larger[: self.used] = self.ids[: self.used]
             self.ids = larger

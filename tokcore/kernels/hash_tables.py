@@ -48,8 +48,8 @@ def find_pair(left, right, table):
     mask = np.uint64(len(slots)) - _1
     place = _slot(key, table.shift) * _2
     while True:
-        found = slots[place]
-        if found == key or found == NO_PAIR:
+        stored = slots[place]
+        if stored == key or stored == NO_PAIR:
             return slots[place + _1]
         place = (place + _2) & mask
 

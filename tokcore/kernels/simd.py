@@ -58,10 +58,10 @@ def store_released(typing_context, numbers, index, number):
 
 def _exchange_if(numbers, index, expected, number):
     # The interpreter lock does not cover all of it: for one thread.
-    found = numbers[index]
-    if found == expected:
+    held = numbers[index]
+    if held == expected:
         numbers[index] = number
-    return found
+    return held
 
 
 @intrinsic(_exchange_if)
@@ -71,8 +71,8 @@ def exchange_if(typing_context, numbers, index, expected, number):
     def generate(context, builder, signature, arguments):
         array, index, expected, number = arguments
         place = _place(context, builder, signature.args[0], array, index)
-        found = builder.cmpxchg(place, expected, number, 'acq_rel', 'acquire')
-        return builder.extract_value(found, 0)
+        exchanged = builder.cmpxchg(place, expected, number, 'acq_rel', 'acquire')
+        return builder.extract_value(exchanged, 0)
 
     dtype = numbers.dtype
     return dtype(numbers, types.uint64, dtype, dtype), generate

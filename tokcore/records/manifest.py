@@ -140,7 +140,7 @@ class Manifest:
     @property
     def outputs(self) -> tuple[OutputFile | VocabularyRecord, ...]:
         """All files in the folder that the stage wrote."""
-        beside = tuple(file for each in self.vocabularies for file in each.beside)
+        beside = tuple(file for vocabulary in self.vocabularies for file in vocabulary.beside)
         return self.vocabularies + beside + self.files + self.rejected
 
     def to_json(self) -> bytes:

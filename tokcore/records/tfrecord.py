@@ -597,13 +597,15 @@ def _int64_values(message: bytes) -> list[int]:
     return values
 
 
-def _fields(message: bytes, wanted: int) -> list[bytes]:
+def _fields(message: bytes, field_number: int) -> list[bytes]:
     """Returns the contents of one length-delimited field, in order."""
     contents = []
     for number, wire, content in _wire_fields(message):
-        if number == wanted:
+        if number == field_number:
             if wire != _BYTES or isinstance(content, int):
-                raise ValueError(f'field {wanted} with wire type {wire} is not a tf.train.Example')
+                raise ValueError(
+                    f'field {field_number} with wire type {wire} is not a tf.train.Example'
+                )
             contents.append(content)
     return contents
 

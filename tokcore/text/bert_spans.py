@@ -38,9 +38,9 @@ def _ordinary_words(
                 character = ' '
             elif is_dropped(character, kind):
                 continue
-            made = f' {character} ' if split_cjk and is_cjk(ord(character)) else character
-            characters += made
-            spans += [(start, start + 1)] * len(made)
+            spaced = f' {character} ' if split_cjk and is_cjk(ord(character)) else character
+            characters += spaced
+            spans += [(start, start + 1)] * len(spaced)
     if kind == 'bert':
         characters, spans = normalized_units('NFC', characters, spans)
     for first, end in _runs(characters):
@@ -49,8 +49,10 @@ def _ordinary_words(
             word, own = _lowercase(word, own)
         if strip:
             word, own = normalized_units('NFD', word, own)
-            kept = [n for n, each in enumerate(word) if unicodedata.category(each) != 'Mn']
-            word, own = [word[n] for n in kept], [own[n] for n in kept]
+            unmarked = [
+                n for n, character in enumerate(word) if unicodedata.category(character) != 'Mn'
+            ]
+            word, own = [word[n] for n in unmarked], [own[n] for n in unmarked]
         yield from _split_at_punctuation(word, own)
 
 
@@ -69,7 +71,9 @@ def _runs(characters: Sequence[str]) -> Iterator[Span]:
 def _lowercase(word: Sequence[str], spans: Sequence[Span]) -> tuple[list[str], list[Span]]:
     # As a whole, for the sigma at its end; every character has as many alone as within the word.
     lowered = list(''.join(word).lower())
-    of_characters = [span for each, span in zip(word, spans, strict=True) for _ in each.lower()]
+    of_characters = [
+        span for character, span in zip(word, spans, strict=True) for _ in character.lower()
+    ]
     return lowered, of_characters
 
 

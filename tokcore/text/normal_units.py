@@ -34,9 +34,9 @@ def normalized_units(
         ):
             group += character
             continue
-        made = normalize(form, group)
-        result += made
+        normalized = normalize(form, group)
+        result += normalized
         if group:
-            result_spans += [(spans[first][0], spans[place - 1][1])] * len(made)
+            result_spans += [(spans[first][0], spans[place - 1][1])] * len(normalized)
         group, first = character, place
     return result, result_spans

@@ -15,10 +15,10 @@ from tokcore.learning.size_search import Progress
 from tokcore.options import (
     LARGEST_INT64,
     WholeNumber,
+    added_tokens_option,
     option,
     positive,
-    special_token,
-    special_tokens,
+    special_tokens_option,
     with_added,
 )
 
@@ -50,22 +50,8 @@ class WordOptions(LearningOptions):
         default=None,
         changes_bytes=True,
     )
-    special_token: tuple[str, ...] = option(
-        'an entry after the special tokens of the scheme; may be repeated',
-        special_token,
-        'X',
-        default=(),
-        many='repeated',
-        changes_bytes=True,
-    )
-    special_tokens: tuple[str, ...] | None = option(
-        'special tokens in place of those of the scheme, as <pad>,<EOS>; words: <unk>,<s>,</s>, '
-        'wordpiece: [PAD],[UNK],[CLS],[SEP],[MASK]',
-        special_tokens,
-        'A,B,…',
-        default=None,
-        changes_bytes=True,
-    )
+    special_token: tuple[str, ...] = added_tokens_option()
+    special_tokens: tuple[str, ...] | None = special_tokens_option()
 
     def __post_init__(self):
         if self.vocab_size is None and self.min_count is None:

@@ -7,12 +7,12 @@ from typing import Literal, get_args
 from tokcore.encoding.scheme import LearningOptions, vocab_size_option
 from tokcore.errors import InputError
 from tokcore.options import (
+    added_tokens_option,
     min_count_range,
     option,
     positive,
     shown,
-    special_token,
-    special_tokens,
+    special_tokens_option,
     text,
     with_added,
 )
@@ -124,22 +124,8 @@ class WordPieceOptions(LearningOptions):
         get_args(Learner),
         default='auto',
     )
-    special_token: tuple[str, ...] = option(
-        'an entry after the special tokens of the scheme; may be repeated',
-        special_token,
-        'X',
-        default=(),
-        many='repeated',
-        changes_bytes=True,
-    )
-    special_tokens: tuple[str, ...] | None = option(
-        'special tokens in place of those of the scheme, as <pad>,<EOS>; words: <unk>,<s>,</s>, '
-        'wordpiece: [PAD],[UNK],[CLS],[SEP],[MASK]',
-        special_tokens,
-        'A,B,…',
-        default=None,
-        changes_bytes=True,
-    )
+    special_token: tuple[str, ...] = added_tokens_option()
+    special_tokens: tuple[str, ...] | None = special_tokens_option()
 
     def __post_init__(self):
         if self.selection == 'kept' and self.learner == 'beam':

@@ -57,7 +57,7 @@ def test_a_page_damaged_in_any_codec(lane, tmp_path, codec, use_dictionary):
     whole[24 : size - 16] = b'\xff' * (size - 40)
     (tmp_path / 'a.parquet').write_bytes(whole)
     ended = count(lane, tmp_path, '--parquet', 'a.parquet')
-    assert 'a.parquet is no whole Parquet file' in ended.complaints[0]
+    assert 'a.parquet is not a whole Parquet file' in ended.complaints[0]
 
 
 def test_a_page_that_is_not_what_its_checksum_says(lane, tmp_path):
@@ -73,7 +73,7 @@ def test_a_page_that_is_not_what_its_checksum_says(lane, tmp_path):
         (tmp_path / 'a.parquet').write_bytes(whole.replace(b'row 17', b'now 17', 1))
         statuses = (2,) if write_page_checksum else (0,)
         ended = count(lane, tmp_path, '--parquet', 'a.parquet', '--overwrite', statuses=statuses)
-    assert 'a.parquet is no whole Parquet file' in ended.complaints[0]
+    assert 'a.parquet is not a whole Parquet file' in ended.complaints[0]
     assert 'checksum' in ended.complaints[0].lower()
 
 
@@ -96,7 +96,7 @@ def test_a_footer_whose_statistics_do_not_go_with_its_schema(lane, tmp_path):
     """Arrow ends the process that asks for that column's metadata."""
     (tmp_path / 'a.parquet').write_bytes(BAD_STATISTICS)
     ended = count(lane, tmp_path, '--parquet', 'a.parquet', '--fields', 'doc.text')
-    assert 'a.parquet is no whole Parquet file' in ended.complaints[0]
+    assert 'a.parquet is not a whole Parquet file' in ended.complaints[0]
     assert 'get it again' in ended.complaints[0]
 
 

@@ -8,10 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tokcore.corpus.fields import field_path
-from tokcore.corpus.jsonl_reading import WantedFields, json_rows
+from tokcore.corpus.jsonl_reading import FieldsToRead, json_rows
 from tokcore.text.normalizers import RAW_LINES
 
-FIELDS = WantedFields((('a',), ('b', 'c')))
+FIELDS = FieldsToRead((('a',), ('b', 'c')))
 
 TEXTS = st.text(st.characters(exclude_categories=['Cs']), max_size=8)
 VALUES = st.recursive(

@@ -121,7 +121,7 @@ def test_quotes_are_those_of_text_where_none_are_asked_for(block_bytes):
     [
         (b'en\t"zh\n"\n', 'a quote in the header is not closed in its line; mend it'),
         (b'en\tzh\t"', 'a quote in the header is not closed in its line; mend it'),
-        (b'e\rn\tzh\n', 'the header is no CSV'),
+        (b'e\rn\tzh\n', 'the header is not CSV'),
     ],
 )
 def test_a_quoted_header_that_is_no_line_of_csv_is_refused(header, said):

@@ -127,12 +127,12 @@ def test_a_quote_that_nothing_closes_is_no_row():
         found = became_of(QUOTED, content, block_bytes=block_bytes).found
         assert found == {0: ('x', 'y'), 4: 'invalid_csv'}
     said = QUOTED.explain(Reject('invalid_csv', 0, 4, 4, b'a\t"b'))
-    assert 'the record at byte 4 is no CSV' in said and 'a quote that is not closed' in said
+    assert 'the record at byte 4 is not CSV' in said and 'a quote that is not closed' in said
 
 
 def test_a_quote_that_nothing_closes_is_not_held_beyond_what_a_line_may_have():
     content = b'x\ty\n"' + b'a line\n' * 400_000
-    with pytest.raises(InputError, match='at or behind byte 0 has no end .* is a quote not closed'):
+    with pytest.raises(InputError, match='at or after byte 0 has no end .* is a quote not closed'):
         became_of(QUOTED, content, block_bytes=10, max_line_bytes=1000)
 
 

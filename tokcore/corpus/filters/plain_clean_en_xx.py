@@ -181,14 +181,14 @@ def failed_test(text: str) -> str | None:
 
 def sentences(text: str, is_english: bool) -> list[str]:
     """Returns the sentences of a text, split at blanks and at `_MARKER`."""
-    marked, copied, taken = '', 0, 0
+    marked, copied, matched = '', 0, 0
     for place in range(1, len(text) - 1):
         if text[place] == ' ' and text[place - 1] in '.!?' and _is_capital(text[place + 1]):
-            before = text[max(taken, place - 3) : place - 1]
+            before = text[max(matched, place - 3) : place - 1]
             if _ends_english(before) if is_english else before and before[-1] not in '0123456789':
                 marked += text[copied:place] + _MARKER
                 # The match includes the capital, which cannot end a sentence as well.
-                copied, taken = place + 1, place + 2
+                copied, matched = place + 1, place + 2
     return (marked + text[copied:]).split(_MARKER)
 
 

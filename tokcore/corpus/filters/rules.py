@@ -114,7 +114,7 @@ class Script(RowFilter):
         """Raises InputError for rows of one side, if the filter is for one of two."""
         if self.side is not None and len(sides) != 2:
             raise InputError(
-                f'the filter {self.name} is asked for a side, and these rows have one; leave it out'
+                f'the filter {self.name} names a side, and these rows have only one; leave it out'
             )
         is_kept = np.ones(len(sides[0]), bool)
         for side in sides if self.side is None else sides[self.side : self.side + 1]:
