@@ -126,8 +126,8 @@ class BuildKeywords(TypedDict, total=False):
     pre_tokenizer: what cuts text into tokens: a model's pattern, U+0020, all white space, or
         another scheme's rule (default: the preset's)
     unicode_form: bring text into this normal form of Unicode first (default: it stays as it is)
-    split: space: words stand between U+0020 and line breaks; unicode: between what Python's
-        str.split cuts at (default: space)
+    split: space: words end at U+0020 and at line breaks; unicode: at what Python's str.split
+        cuts at (default: space)
     vocab_size: entries to aim for, from 1 to 2^31 - 1; or entries to end at, from 1 to 2^31 -
         1; or --merges; or entries at most, from 1 to 2^31 - 1; or --min-count
     search: t2t: Tensor2Tensor's path over min-counts; closest: the size nearest to the target
@@ -171,7 +171,7 @@ class BuildKeywords(TypedDict, total=False):
     min_token_count: tokens that occur less often are left out before merges are learned, to
         save memory (default: none is)
     max_piece_length: pieces stay shorter than this many bytes or characters, from 1 to 2^31 -
-        1, but for those of two (default: any length)
+        1, except those of two (default: any length)
     limit_alphabet: only the N commonest characters stay in words (default: all; never of bytes)
     total_symbols: of subword-nmt: --merges counts the characters within words and at their ends
         too
@@ -418,8 +418,8 @@ class CountKeywords(TypedDict, total=False):
     pre_tokenizer: what cuts text into tokens: a model's pattern, U+0020, all white space, or
         another scheme's rule (default: the preset's)
     unicode_form: bring text into this normal form of Unicode first (default: it stays as it is)
-    split: space: words stand between U+0020 and line breaks; unicode: between what Python's
-        str.split cuts at (default: space)
+    split: space: words end at U+0020 and at line breaks; unicode: at what Python's str.split
+        cuts at (default: space)
     vocab_sample: count a sample for the vocabulary: t2t:100MB takes lines of each file as
         Tensor2Tensor's file_byte_budget=1e8 does, of text and bitext, and before any filter;
         uniform:0.1 a tenth of the rows of any format, by their order keys of seed 0 (default:
@@ -557,8 +557,8 @@ class VocabKeywords(TypedDict, total=False):
     pre_tokenizer: what cuts text into tokens: a model's pattern, U+0020, all white space, or
         another scheme's rule (default: the preset's)
     unicode_form: bring text into this normal form of Unicode first (default: it stays as it is)
-    split: space: words stand between U+0020 and line breaks; unicode: between what Python's
-        str.split cuts at (default: space)
+    split: space: words end at U+0020 and at line breaks; unicode: at what Python's str.split
+        cuts at (default: space)
     vocab_size: entries to aim for, from 1 to 2^31 - 1; or entries to end at, from 1 to 2^31 -
         1; or --merges; or entries at most, from 1 to 2^31 - 1; or --min-count
     search: t2t: Tensor2Tensor's path over min-counts; closest: the size nearest to the target
@@ -602,7 +602,7 @@ class VocabKeywords(TypedDict, total=False):
     min_token_count: tokens that occur less often are left out before merges are learned, to
         save memory (default: none is)
     max_piece_length: pieces stay shorter than this many bytes or characters, from 1 to 2^31 -
-        1, but for those of two (default: any length)
+        1, except those of two (default: any length)
     limit_alphabet: only the N commonest characters stay in words (default: all; never of bytes)
     total_symbols: of subword-nmt: --merges counts the characters within words and at their ends
         too
@@ -805,8 +805,8 @@ class EncodeKeywords(TypedDict, total=False):
     pre_tokenizer: what cuts text into tokens: a model's pattern, U+0020, all white space, or
         another scheme's rule (default: the preset's)
     unicode_form: bring text into this normal form of Unicode first (default: it stays as it is)
-    split: space: words stand between U+0020 and line breaks; unicode: between what Python's
-        str.split cuts at (default: space)
+    split: space: words end at U+0020 and at line breaks; unicode: at what Python's str.split
+        cuts at (default: space)
     template: what surrounds each row's ids ($A), as '[CLS] $A [SEP]' (default: the scheme's; of
         lines, nothing)
     max_word_length: words of more than N characters are unknown, from 1 to 2^31 - 1 (default:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal, TypedDict
 
+
 class SchemeKeywords(TypedDict, total=False):
     """The options of schemes that change the tokens of text.
 
@@ -21,8 +22,8 @@ class SchemeKeywords(TypedDict, total=False):
     pre_tokenizer: what cuts text into tokens: a model's pattern, U+0020, all white space, or
         another scheme's rule (default: the preset's)
     unicode_form: bring text into this normal form of Unicode first (default: it stays as it is)
-    split: space: words stand between U+0020 and line breaks; unicode: between what Python's
-        str.split cuts at (default: space)
+    split: space: words end at U+0020 and at line breaks; unicode: at what Python's str.split
+        cuts at (default: space)
     """
 
     normalizer: Literal['bert', 'bert-original']
@@ -81,7 +82,7 @@ class LearningKeywords(TypedDict, total=False):
     min_token_count: tokens that occur less often are left out before merges are learned, to
         save memory (default: none is)
     max_piece_length: pieces stay shorter than this many bytes or characters, from 1 to 2^31 -
-        1, but for those of two (default: any length)
+        1, except those of two (default: any length)
     limit_alphabet: only the N commonest characters stay in words (default: all; never of bytes)
     total_symbols: of subword-nmt: --merges counts the characters within words and at their ends
         too

@@ -152,7 +152,7 @@ def test_a_column_of_another_type_is_refused_before_any_work(tmp_path):
 
 
 REFUSED = {
-    'labels alone': (['--labels', 'labels'], '--labels goes with --label'),
+    'labels alone': (['--labels', 'labels'], '--labels needs --label'),
     'two texts': (['--fields', 'text,kind', '--label', 'views'], '--label is for one text'),
     'a name twice': (['--keep', 'score,score:int'], "'score' is named twice"),
     'the name of the text': (['--keep', 'views=targets'], 'targets is the name'),

@@ -15,13 +15,14 @@ from __future__ import annotations
 import abc
 import functools
 import re
-import typing
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 
+from tokcore.bpe.model import LongestPieceModel, MergeModel
+from tokcore.bpe.model_kernels import NO_ENTRY, NONE, Units
 from tokcore.counts.token_table import TokenTable
 from tokcore.encoding.encoder import RowEncoder
 from tokcore.encoding.vocabulary import SpecialIds, special_ids_by_name
@@ -32,9 +33,6 @@ from tokcore.text.pre_tokenizer import CHUNK_TOKENS, PreTokenizer, RowPart, Text
 from tokcore.text.rows import Side
 from tokcore.text.unicode import CODE_POINTS
 from tokcore.text.whitespace import SpacePreTokenizer
-
-if typing.TYPE_CHECKING:
-    from tokcore.bpe.model import LongestPieceModel, MergeModel
 
 SPECIAL_TOKENS = ('<pad>', '</s>', '<unk>')
 """The entries before pieces, by default."""
@@ -193,8 +191,6 @@ class NmtVocabulary(CodesVocabulary):
 
     @functools.cached_property
     def model(self) -> MergeModel:
-        from tokcore.bpe.model_kernels import NO_ENTRY
-
         unknown = self.special_ids.unknown
         outputs = np.full(
             2 * CODE_POINTS + len(self._symbols),
@@ -211,9 +207,6 @@ class NmtVocabulary(CodesVocabulary):
         return self._model(self.vocab_size, outputs)
 
     def _model(self, size: int, outputs: np.ndarray | None) -> MergeModel:
-        from tokcore.bpe.model import MergeModel
-        from tokcore.bpe.model_kernels import NONE, Units
-
         merges = [
             (self._symbol(left), self._symbol(right), self._symbol(left + right))
             for left, right in self.merges
@@ -242,7 +235,8 @@ class NmtVocabulary(CodesVocabulary):
         return _SEPARATED.sub('', ' '.join(pieces))
 
     def dump(self) -> bytes:
-        return _dump_nmt_codes(self.merges)
+        """Returns the file, as subword-nmt 0.3.8 writes it."""
+        return '\n'.join([_NMT_VERSION, *map(' '.join, self.merges), '']).encode()
 
 
 @dataclass(frozen=True)
@@ -263,16 +257,11 @@ class TextbookVocabulary(CodesVocabulary):
 
     @functools.cached_property
     def piece_model(self) -> LongestPieceModel:
-        from tokcore.bpe.model import LongestPieceModel
-
         pieces = self.symbols[1:]
         return LongestPieceModel(pieces, range(1, len(self.symbols)), 0, self._describe_missing_id)
 
     @functools.cached_property
     def model(self) -> LongestPieceModel:
-        from tokcore.bpe.model import LongestPieceModel
-        from tokcore.bpe.model_kernels import NO_ENTRY
-
         unknown = NO_ENTRY if self.special_ids.unknown is None else self.special_ids.unknown
         ids = self._text_ids()
         pieces = self.symbols[1:]
@@ -290,7 +279,8 @@ class TextbookVocabulary(CodesVocabulary):
         return ''.join(pieces).replace('_', ' ').removesuffix(' ')
 
     def dump(self) -> bytes:
-        return _dump_textbook_codes(self.characters, self.merges)
+        lines = [_TEXTBOOK_VERSION, self.characters, *map(' '.join, self.merges), '']
+        return '\n'.join(lines).encode()
 
 
 def _character_symbol(text: str) -> int | None:
@@ -347,16 +337,6 @@ def parse_textbook_codes(data: bytes, path: str) -> tuple[str, Merges]:
             'codes again'
         )
     return lines[0].removesuffix('\r'), tuple(_pairs(lines[1:], path, 3))
-
-
-def _dump_nmt_codes(merges: Iterable[tuple[str, str]]) -> bytes:
-    """Returns the file, as subword-nmt 0.3.8 writes it."""
-    return '\n'.join([_NMT_VERSION, *map(' '.join, merges), '']).encode()
-
-
-def _dump_textbook_codes(characters: str, merges: Iterable[tuple[str, str]]) -> bytes:
-    """Returns the file of the textbook's codes."""
-    return '\n'.join([_TEXTBOOK_VERSION, characters, *map(' '.join, merges), '']).encode()
 
 
 def _lines(data: bytes, path: str) -> list[str]:

@@ -93,7 +93,7 @@ class BpeOptions(LearningOptions):
         changes_bytes=True,
     )
     max_piece_length: int | None = option(
-        'pieces stay shorter than this many bytes or characters, {range}, but for those of two '
+        'pieces stay shorter than this many bytes or characters, {range}, except those of two '
         '(default: any length)',
         positive,
         'N',
@@ -127,7 +127,7 @@ class BpeOptions(LearningOptions):
             wrong = 'is missing' if self.merges is None else 'and --merges say both when to end'
             raise InputError(f'--vocab-size {wrong}; give it or --merges, and not both')
         if self.total_symbols and self.merges is None:
-            raise InputError('--total-symbols goes with --merges; give that, or leave it out')
+            raise InputError('--total-symbols needs --merges; give it, or leave it out')
         if len(set(self.special_token)) != len(self.special_token):
             raise InputError('--special-token names one token twice')
 

@@ -374,10 +374,10 @@ class _OpenZip:
                     break
                 size += len(piece)
                 yield piece
-        # Python holds a member against its checksum alone.
+        # Python checks a member's checksum only.
         if size != file.size:
             raise InputError(
-                f'{file.path} has {size} bytes, but {self.archive.path} tells of {file.size}; get it '
+                f'{file.path} has {size} bytes, but {self.archive.path} records {file.size}; get it '
                 'again'
             )
 
@@ -397,6 +397,6 @@ def _with_zeros(file: MemberFile, pieces: Iterator[bytes]) -> Iterator[bytes]:
         while position < offset + size:
             piece = read_up_to(stream, min(PIECE_BYTES, offset + size - position))
             if not piece:
-                raise InputError(f'{file.path} has fewer bytes than its header tells; get it again')
+                raise InputError(f'{file.path} has fewer bytes than its header says; get it again')
             position += len(piece)
             yield piece

@@ -152,7 +152,7 @@ def naming(archive: CorpusFile) -> Iterator[None]:
             raise  # from the operating system, not from decompression
         reason = ' '.join(str(error).split())[:200] or type(error).__name__
         raise InputError(
-            f'{archive.path} is damaged or no archive ({reason}); get it again'
+            f'{archive.path} is damaged or not an archive ({reason}); get it again'
         ) from error
 
 
@@ -280,7 +280,7 @@ def _check_ends(stream: BinaryIO, opened: zipfile.ZipFile, size: int) -> None:
     if read_up_to(stream, 4) != b'PK\x05\x06':
         raise zipfile.BadZipFile('something follows its end')
     if min((info.header_offset for info in opened.infolist()), default=0) > 0:
-        raise zipfile.BadZipFile('something stands before its first file')
+        raise zipfile.BadZipFile('something precedes its first file')
 
 
 class PieceReader(io.RawIOBase):

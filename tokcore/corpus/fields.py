@@ -185,12 +185,12 @@ class ExtraFieldOptions:
         """
         if self.label is None:
             if self.labels:
-                raise InputError('--labels goes with --label, which names the field')
+                raise InputError('--labels needs --label, which names the field')
             return
         if texts != 1:
             raise InputError('--label is for one text, and two are named; name one')
         if self.labels and _parse_extra_field(self.label, INT).kind != INT:
-            raise InputError('--labels are names of whole numbers, and --label asks for floats')
+            raise InputError('--labels are names of whole numbers, and --label has floats')
 
     @property
     def extra_field_options(self) -> dict[str, object]:

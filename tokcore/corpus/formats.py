@@ -144,17 +144,21 @@ class FormatReader(abc.ABC):
         """
         raise NotImplementedError
 
-    @abc.abstractmethod
     def plan(
         self, split: Split, index: Sequence[tuple[Any, ...]], item_bytes: int
     ) -> list[WorkItem]:
         """Cuts a split into items of about `item_bytes`, in the order of files and rows.
 
-        `index` has the result of `index` for each of `index_ranges`.
+        By default each file is an item, for formats whose files cannot be cut. `index` has the
+        result of `index` for each of `index_ranges`.
 
         Raises:
             InputError: files that are read side by side do not match.
         """
+        return [
+            WorkItem(split.name, split.format, file_index, (TextRange(file, 0, file.size),))
+            for file_index, (file,) in zip(split.file_indexes, split.files, strict=True)
+        ]
 
     @abc.abstractmethod
     def read(
@@ -187,14 +191,6 @@ class FormatReader(abc.ABC):
 
         The normalizer gets the bytes of each row as they are in the file, valid text or not.
         """
-
-
-def whole_file_items(split: Split) -> list[WorkItem]:
-    """Returns an item for each file, for formats whose files cannot be cut."""
-    return [
-        WorkItem(split.name, split.format, file_index, (TextRange(file, 0, file.size),))
-        for file_index, (file,) in zip(split.file_indexes, split.files, strict=True)
-    ]
 
 
 def format_names() -> tuple[str, ...]:

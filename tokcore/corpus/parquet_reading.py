@@ -193,7 +193,7 @@ def _read_row_groups(
             row, read = row + len(table), ()
         if read or row != last:
             if row != last:
-                raise InputError(f'{file.path} has {row} rows where its footer tells {last}')
+                raise InputError(f'{file.path} has {row} rows where its footer says {last}')
             schema = parquet.schema_arrow
             none = pa.RecordBatch.from_arrays(
                 [pa.array([], column.type) for column in schema], schema=schema

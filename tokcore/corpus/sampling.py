@@ -271,7 +271,7 @@ def _characters_of_sampled(
 def starts_to_number(items: Sequence[WorkItem]) -> dict[int, list[int]]:
     """Returns, by file index, the offsets of items whose first line number must be found.
 
-    Items that tell their lines, or are a whole file, need none.
+    Items with a number of lines, or of a whole file, need none.
     """
     starts: dict[int, list[int]] = {}
     for item in items:

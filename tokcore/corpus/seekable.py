@@ -262,7 +262,7 @@ def _part_pieces(file: CorpusFile, stream: BinaryIO, part: _TextPart) -> Iterato
     if size != part.text_bytes:
         raise InputError(
             f'{file.path} does not unpack at byte {part.start} to the {part.text_bytes} bytes that '
-            'its index tells; get the file again, or pack it again'
+            'its index says; get the file again, or pack it again'
         )
 
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import Any
+from collections.abc import Iterator
 
 import numpy as np
 
@@ -11,17 +10,15 @@ from tokcore.corpus.archive_reading import text_pieces
 from tokcore.corpus.corpus import (
     INVALID_UTF8,
     Block,
-    BlockText,
     LongLine,
     OpenBinary,
     Reject,
     Rows,
-    Split,
     WorkItem,
 )
 from tokcore.corpus.entities import ParaCrawl
-from tokcore.corpus.formats import FormatReader, whole_file_items
-from tokcore.corpus.line_reading import whole_lines
+from tokcore.corpus.formats import FormatReader
+from tokcore.corpus.line_reading import line_block, whole_lines
 from tokcore.corpus.tmx_lines import UNMATCHED_SEGMENT
 from tokcore.errors import InputError
 from tokcore.kernels.jit import kernel_without_allocation, read_only
@@ -33,11 +30,6 @@ _LEAST_LINE = 12  # bytes of ` <seg></seg>`
 
 class TmxLinesReader(FormatReader):
     """Reads a file as one item: how lines pair up depends on all lines before them."""
-
-    def plan(
-        self, split: Split, index: Sequence[tuple[Any, ...]], item_bytes: int
-    ) -> list[WorkItem]:
-        return whole_file_items(split)
 
     def read(
         self, item: WorkItem, open_binary: OpenBinary, block_bytes: int, max_line_bytes: int
@@ -71,17 +63,11 @@ def _read_segment_lines(
         lines, _ = _find_segments(held)
         end = int(lines[-1, 0]) if len(lines) % 2 else len(held)
         if end:
-            yield _block(item, offset, held[:end], max_line_bytes)
+            yield line_block(item, max_line_bytes, ((offset, held[:end]),))
             offset += end
             held = held[end:]
     if held:
-        yield _block(item, offset, held, max_line_bytes)
-
-
-def _block(item: WorkItem, offset: int, data: bytes, max_line_bytes: int) -> Block:
-    return Block(
-        item.split, item.format, item.file_index, (BlockText(offset, data),), max_line_bytes
-    )
+        yield line_block(item, max_line_bytes, ((offset, held),))
 
 
 def _find_segments(data: bytes) -> tuple[np.ndarray, np.ndarray]:
@@ -106,7 +92,7 @@ def _segment_rows(data: bytes, offset: int, normalizer: Normalizer) -> Rows:
         Side(text, *(read_only(segments[side : 2 * pairs : 2, end].copy()) for end in (0, 1)))
         for side in (0, 1)
     )
-    # Joined, since the filter appends rewritten rows, and a normalizer wants rows in order.
+    # Joined, since the filter appends rewritten rows, and a normalizer needs rows in order.
     normalized = [normalizer.apply(side.joined()) for side in ParaCrawl().apply(encoded).sides]
     damaged = sorted({row for rows in normalized for row in rows.damages})
     sides = [rows.side for rows in normalized]

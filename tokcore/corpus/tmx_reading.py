@@ -14,7 +14,6 @@ import functools
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 from xml.parsers import expat
 
 import google_crc32c
@@ -31,10 +30,9 @@ from tokcore.corpus.corpus import (
     ReadRange,
     Reject,
     Rows,
-    Split,
     WorkItem,
 )
-from tokcore.corpus.formats import FormatReader, whole_file_items
+from tokcore.corpus.formats import FormatReader
 from tokcore.corpus.line_reading import BEGINNING_BYTES
 from tokcore.corpus.line_rows import long_rows
 from tokcore.corpus.tmx import Tmx
@@ -69,11 +67,6 @@ class TmxReader(FormatReader):
     """Reads a file as one item, as XML must be read."""
 
     format: Tmx
-
-    def plan(
-        self, split: Split, index: Sequence[tuple[Any, ...]], item_bytes: int
-    ) -> list[WorkItem]:
-        return whole_file_items(split)
 
     def read(
         self, item: WorkItem, open_binary: OpenBinary, block_bytes: int, max_line_bytes: int
@@ -474,12 +467,12 @@ class _UnitReader:
         if has_declarations:
             raise InputError(
                 f'{self._path} has declarations in its document type, as of entities, and these are '
-                'not read; take out what stands there in [brackets]'
+                'not read; remove the part in [brackets]'
             )
 
 
 def _with_whole_head(pieces: Iterable[bytes]) -> Iterator[bytes]:
-    """Yields the pieces, the first with at least the bytes that tell the encoding, if there are any."""
+    """Yields the pieces, the first with the bytes that show the encoding, if there are so many."""
     head = b''
     rest = iter(pieces)
     for piece in rest:

@@ -23,7 +23,6 @@ from tokcore.corpus.corpus import (
     MISSING_COLUMN,
     TOO_LONG,
     Block,
-    BlockText,
     CorpusFile,
     ExtraFeature,
     OpenBinary,
@@ -33,7 +32,7 @@ from tokcore.corpus.corpus import (
     WorkItem,
 )
 from tokcore.corpus.fields import INVALID_CSV, ExtraField
-from tokcore.corpus.line_reading import BEGINNING_BYTES, LineReader, byte_ranges
+from tokcore.corpus.line_reading import BEGINNING_BYTES, LineReader, byte_ranges, line_block
 from tokcore.corpus.line_rows import line_reject, lines_of, long_rows, select_lines
 from tokcore.corpus.tsv import Tsv
 from tokcore.errors import InputError
@@ -287,7 +286,7 @@ def _read_records(
         if count:
             complete = before + int(ends[count - 1])
             if complete >= block_bytes:
-                yield _block(item, offset, bytes(data[:complete]), max_line_bytes)
+                yield line_block(item, max_line_bytes, ((offset, bytes(data[:complete])),))
                 offset += complete
                 del data[:complete]
         elif len(data) > block_bytes + max_line_bytes:
@@ -296,12 +295,7 @@ def _read_records(
                 f'{len(data)} bytes; is a quote not closed? give --quoting=none if quotes are text'
             )
     if data:
-        yield _block(item, offset, bytes(data), max_line_bytes)
-
-
-def _block(item: WorkItem, offset: int, data: bytes, max_line_bytes: int) -> Block:
-    text = BlockText(offset, data)
-    return Block(item.split, item.format, item.file_index, (text,), max_line_bytes)
+        yield line_block(item, max_line_bytes, ((offset, bytes(data)),))
 
 
 def _quoted_rows(

@@ -249,7 +249,7 @@ def refuse_unstorable(path: str, data: np.ndarray, offsets: np.ndarray, unstorab
     Args:
         path: the file that the tokens are from, or what they are.
         data: uint8, the tokens' text.
-        offsets: int64[n + 1], where they stand in it.
+        offsets: int64[n + 1], their positions in it.
         unstorable: characters of ASCII that no token may have; see `Scheme.unstorable`.
 
     Raises:

@@ -17,7 +17,7 @@ One call of `kernels.encode_rows` encodes the rows of a block, some thousand tok
 long tokens the model gets by themselves (`Model.segment_long_token`).
 
 A scheme's pre-tokenizer and model are classes with a state each, a `NamedTuple`; they register their
-kernels for its type: `scan_tokens`, `segment_tokens`, `larger_workspace`. `scheme.py` tells the rest.
+kernels for its type: `scan_tokens`, `segment_tokens`, `larger_workspace`. `scheme.py` has the rest.
 
 Dispatch by type (`kernel_family` of `kernels/jit.py`) was chosen against one call from
 Python a pass. Measured on one thread, MB/s of English and of Chinese: one call a block 263 and 128;

@@ -52,7 +52,7 @@ _CACHE_LINE = 64  # bytes
 
 
 class Surround(NamedTuple):
-    """The ids that stand before and after each row, int32[...], read-only."""
+    """The ids before and after each row, int32[...], read-only."""
 
     before: np.ndarray
     after: np.ndarray

@@ -245,7 +245,7 @@ class Scheme(abc.ABC, Generic[VocabularyT, LearningT, EncodingT]):
         """
 
     def recognizes(self, data: bytes) -> bool:
-        """Whether a file of which there is no record must be a vocabulary of this scheme."""
+        """Whether a file without a record must be a vocabulary of this scheme."""
         return False
 
     def options_from_file(

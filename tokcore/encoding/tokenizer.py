@@ -109,7 +109,7 @@ class Tokenizer(abc.ABC):
 
         Raises:
             ValueError: as `encode`; or the vocabulary does not spell the text piece by piece, so
-                that nobody knows.
+                that is unknown.
         """
         around = self._around
         ids = self.encode(text)
@@ -188,7 +188,7 @@ def piece_spans(lengths: Iterable[int], units: Sequence[Span]) -> list[Span]:
 
 
 def token_spans(text: str, tokens: Iterable[str]) -> Iterator[tuple[str, int]]:
-    """Yields tokens and where they begin: the first place behind the last one that they can have."""
+    """Yields tokens and where they begin: the first place after the last one that they can have."""
     end = 0
     for token in tokens:
         start = text.index(token, end)

@@ -1,6 +1,6 @@
 """Files from which Hugging Face's libraries open a vocabulary by its folder.
 
-`tokenizer.json` is the tokenizer of `tokenizers`, and `tokenizer_config.json` tells transformers which
+`tokenizer.json` is the tokenizer of `tokenizers`, and `tokenizer_config.json` says to transformers which
 of its tokens are for padding, for the end of a text and so on. A scheme makes them by
 `Scheme.tokenizer_files`.
 """

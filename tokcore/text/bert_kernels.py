@@ -1,6 +1,6 @@
 """BERT's tokens in kernels: text is rewritten to a buffer, and tokens are slices of the buffer.
 
-Text that stays, but for capitals, is copied 64 bytes at a time, with one bit a byte for the bounds
+Text that stays, except for capitals, is copied 64 bytes at a time, with one bit a byte for the bounds
 of tokens. Characters that change or vanish are looked up one by one. A table gives each code point
 an action (uint32): flags in the lowest five bits, then the number of bytes to write, and in the
 highest 22 bits where they begin in `expansions`. Rows in which normalization may reorder or compose
@@ -385,7 +385,7 @@ def _class_others(text, place, end, letters, alone, tables):
 
 @inlined_kernel
 def _scan_chunk(text, place, end, state, tokens, written):
-    """Scans up to 64 bytes of text[place:end] that stay, but for capitals.
+    """Scans up to 64 bytes of text[place:end] that stay, except for capitals.
 
     Returns the place after them, the place up to which characters must be looked up, and `Written`.
     """

@@ -9,7 +9,7 @@ back. For runs of characters of one class, the alternatives of the patterns amou
     gpt2      letters, numbers and others begin a token, but after U+0020 that begins it
     cl100k    others begin a token, except after U+0020; letters too, except after white space or
               after one other that begins a token; numbers at every third of a run
-    llama3    as cl100k, but for white space with a line break at the end of a row
+    llama3    as cl100k, except for white space with a line break at the end of a row
 
 Where the last two have special rules (white space with a line break, numbers of several bytes), the
 alternatives of their patterns are tried one after another at each token.

@@ -90,7 +90,7 @@ class WordScheme(Scheme['WordVocabulary', WordOptions, WordEncodingOptions]):
     default_template = '$A </s>'
 
     split: Split = option(
-        "space: words stand between U+0020 and line breaks; unicode: between what Python's "
+        "space: words end at U+0020 and at line breaks; unicode: at what Python's "
         'str.split cuts at (default: space)',
         get_args(Split),
         default='space',

@@ -78,7 +78,7 @@ def test_what_its_file_cannot_hold_is_refused_by_name(preset, asked, named):
         ),
         (
             {'vocab_size': 300, 'total_symbols': True},
-            '--total-symbols goes with --merges; give that, or leave it out',
+            '--total-symbols needs --merges; give it, or leave it out',
         ),
         ({'merges': 5, 'special_token': ('a', 'a')}, '--special-token names one token twice'),
     ],

@@ -220,7 +220,7 @@ def test_a_damaged_header_does_not_hide_the_members_behind_it(kind):
         bad = bytearray(tarred(members))
         bad[place] ^= 1
         said = Store(kind, PACKERS[kind](bytes(bad))).refused(members[number][0])
-        assert f'x.{kind} is damaged or no archive' in said
+        assert f'x.{kind} is damaged or not an archive' in said
 
 
 @EVERY_KIND
@@ -272,7 +272,7 @@ def test_damage_within_a_member_of_a_zip_is_refused(method):
     bad = whole[:place] + bytes([whole[place] ^ 1]) + whole[place + 1 :]
     store = Store('zip', bad)
     assert store.text('other.en') == b'good'
-    assert 'x.zip is damaged or no archive' in store.refused('a.en')
+    assert 'x.zip is damaged or not an archive' in store.refused('a.en')
 
 
 def test_a_wrong_checksum_in_a_zip_is_refused():
@@ -285,7 +285,7 @@ def test_a_wrong_checksum_in_a_zip_is_refused():
 def test_a_member_of_a_zip_with_a_wrong_size_is_refused():
     whole = bytearray(zipped([('a.en', b'text')]))
     struct.pack_into('<I', whole, bytes(whole).rindex(b'PK\x01\x02') + 24, 5)
-    assert 'x.zip!a.en has 4 bytes, but x.zip tells of 5' in Store('zip', bytes(whole)).refused(
+    assert 'x.zip!a.en has 4 bytes, but x.zip records 5' in Store('zip', bytes(whole)).refused(
         'a.en'
     )
 
@@ -306,7 +306,7 @@ def test_an_encrypted_member_is_refused_and_others_are_read():
 @EVERY_KIND
 def test_what_is_no_archive_is_refused(kind):
     for content in (b'some lines\n', b'x' * 2000):
-        assert f'x.{kind} is damaged or no archive' in Store(kind, content).refused('*')
+        assert f'x.{kind} is damaged or not an archive' in Store(kind, content).refused('*')
     assert f'x.{kind} ' in Store(kind, b'').refused('*')
 
 

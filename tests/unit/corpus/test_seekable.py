@@ -154,7 +154,7 @@ def test_what_the_index_tells_must_be_so():
     for text_bytes, offset in ((9, 0), (11, 0)):
         wrong = frames.replace(struct.pack('<I', 10), struct.pack('<I', text_bytes))
         file = CorpusFile('corpus', 'corpus', len(wrong), 'zstd')
-        with pytest.raises(InputError, match='does not unpack at byte 0 to the .* its index tells'):
+        with pytest.raises(InputError, match='does not unpack at byte 0 to the .* its index says'):
             list(text_from(file, offset, lambda path, wrong=wrong: io.BytesIO(wrong)))
 
 
