@@ -11,6 +11,7 @@ from typing import Literal, TypedDict
 
 Path = str | os.PathLike
 
+
 class BuildKeywords(TypedDict, total=False):
     """The options of `tokbeam build`.
 
