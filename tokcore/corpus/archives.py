@@ -231,13 +231,20 @@ def _tar_entries(archive: CorpusFile, open_binary: OpenBinary) -> list[_Entry]:
                         )
                     )
                 tar.members.clear()  # tarfile would keep all of them in memory
-                if tar.fileobj.tell() < tar.offset:
-                    tar.fileobj.seek(tar.offset - 1)  # so that `next` reads no more than a header
+                with naming(archive):
+                    _skip_to(tar, tar.offset - 1)  # so that `next` reads no more than a header
         with naming(archive):
             while rest := tar.fileobj.read(PIECE_BYTES):
                 if rest.strip(b'\0'):
                     raise tarfile.ReadError(f'something follows its end at byte {tar.offset}')
     return entries
+
+
+def _skip_to(tar: Any, position: int) -> None:
+    """Reads up to a position; tarfile's own `seek` goes on after the end of the stream."""
+    while (left := position - tar.fileobj.tell()) > 0:
+        if not tar.fileobj.read(min(left, PIECE_BYTES)):
+            raise tarfile.ReadError('unexpected end of data')
 
 
 class _Member(tarfile.TarInfo):
@@ -246,11 +253,15 @@ class _Member(tarfile.TarInfo):
     @classmethod
     def fromtarfile(cls, tar: tarfile.TarFile) -> Self:
         try:
-            return super().fromtarfile(tar)
+            member = super().fromtarfile(tar)
         except tarfile.EOFHeaderError:  # type: ignore[attr-defined]  # not in the stubs
             raise
         except tarfile.HeaderError as error:
             raise tarfile.ReadError(f'{error} at byte {tar.offset}') from error
+        extents: Any = member.sparse if member.issparse() else None
+        if min(member.size, *(number for extent in extents or () for number in extent), 0) < 0:
+            raise tarfile.ReadError(f'a negative size in the header before byte {tar.offset}')
+        return member
 
 
 def _zip_entries(archive: CorpusFile, open_binary: OpenBinary) -> list[_Entry]:
