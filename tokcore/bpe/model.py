@@ -83,10 +83,10 @@ class MergeModel:
         )
 
     def workspace(self, tokens: int) -> MergeWork:
-        return _merge_work(SYMBOLS_PER_BYTE * SHORT, tokens)
+        return merge_work(SYMBOLS_PER_BYTE * SHORT, tokens)
 
     def segment_long_token(self, part: RowPart) -> Iterator[np.ndarray]:
-        work = _merge_work(SYMBOLS_PER_BYTE * (part.end - part.start) + 1, 1)
+        work = merge_work(SYMBOLS_PER_BYTE * (part.end - part.start) + 1, 1)
         yield _segment_long_token(self, part, segment_by_merges, work)
 
     def describe_failure(self, token: str, failure: int) -> str:
@@ -95,7 +95,8 @@ class MergeModel:
         return self._describe(token, failure - 1)
 
 
-def _merge_work(symbols: int, tokens: int) -> MergeWork:
+def merge_work(symbols: int, tokens: int) -> MergeWork:
+    """Returns a workspace for tokens that have so many symbols in all."""
     return MergeWork(
         np.empty(symbols, np.int32),
         np.empty(tokens + 1, np.uint64),

@@ -32,6 +32,7 @@ from tokcore.bpe.trainer_kernels import (
 )
 from tokcore.counts.token_table import TokenTable
 from tokcore.errors import InputError
+from tokcore.kernels.bytes import put_varint, read_varint, varint_size
 from tokcore.kernels.jit import kernel_without_allocation, read_only
 from tokcore.kernels.simd import WIDE_BYTES
 from tokcore.options import LARGEST_INT64
@@ -69,7 +70,7 @@ _INNER, _FINAL = 0, 1
 
 
 @dataclass(frozen=True)
-class _LearnedMerges:
+class LearnedMerges:
     """A learned vocabulary.
 
     Attributes:
@@ -95,7 +96,7 @@ def learn_merges(
     rules: BpeRules,
     on_merges: Callable[[int], None] | None = None,
     in_order: bool = False,
-) -> _LearnedMerges:
+) -> LearnedMerges:
     """Learns merges from distinct tokens and their counts; tokens of count 0 add characters only.
 
     `fast_ 4, faster_ 3, tall_ 5, taller_ 4` with ties `first` gives `ta tal tall fa fas fast er er_
@@ -119,51 +120,177 @@ def learn_merges(
     if rules.ties == 'first' and not in_order:
         table = table.sorted()
         table = table.pick(np.argsort(-table.counts, kind='stable'))
-    tokenized = _tokenize(table, rules)
-    trainer = _Trainer(tokenized, rules)
-    trainer.train(on_merges or (lambda merges: None))
-    return trainer.learned(tokenized)
+    first = first_symbols([table], rules)
+    learning = Learning(first, rules)
+    learning.merge_words(first.words(table), learning.min_count, on_merges)
+    return learning.learned()
 
 
 @dataclass(frozen=True)
-class _TokenizedWords:
-    """The words as symbols, before any merge.
+class FirstSymbols:
+    """The symbols before any merge: special tokens, then bytes or characters.
 
     Attributes:
-        words: the strings of the symbols follow the words in `words.text`.
-        entries: the symbols by id, as files spell them: special tokens, then bytes or characters.
-        starts: int64[n], where the string of each starts in words.text.
-        lengths: int32[n], of these strings; 0 if no word can have it.
-        units: int32[n], 1 for bytes and characters.
-        characters: as of `_LearnedMerges`.
+        entries: by id, as files spell them.
+        strings: by id, the UTF-8 or the bytes of each; b'' if no word can have it.
+        units: int32[n], 1 for bytes and characters, else 0.
+        ids: int32[256], the symbol of each byte; or int32[2, code points], that of each character
+            within a word and at its end, -1 where it is left out of words.
+        characters: as of `LearnedMerges`.
         total_characters: the number of characters within words, plus that at their ends.
     """
 
-    words: Words
     entries: tuple[str, ...]
-    starts: np.ndarray
-    lengths: np.ndarray
+    strings: tuple[bytes, ...]
     units: np.ndarray
+    ids: np.ndarray
     characters: str
     total_characters: int
+
+    def words(self, table: TokenTable) -> TokenTable:
+        """Returns the tokens of a table as words, in its order, with its counts.
+
+        A word's bytes are its symbols, as LEB128 one after another. A table of words may have a word
+        several times, and empty ones.
+        """
+        room = varint_size(len(self.entries)) * len(table.data)
+        data, offsets = np.empty(room, np.uint8), np.empty(len(table) + 1, np.int64)
+        write = _write_words_of_bytes if self.ids.ndim == 1 else _write_words_of_characters
+        write(read_only(table.data), read_only(table.offsets), read_only(self.ids), data, offsets)
+        return TokenTable(data[: offsets[-1]], offsets, table.counts)
+
+
+def first_symbols(tables: Iterable[TokenTable], rules: BpeRules) -> FirstSymbols:
+    """Returns the symbols of all tokens of some tables, before any merge.
+
+    Args:
+        tables: are read only if words are characters. A token may be in several of them.
+        rules: say what is a symbol.
+    """
+    if rules.byte_level:
+        if rules.end_of_word:
+            raise ValueError('words of bytes have no end of word')
+        entries = tuple(dict.fromkeys((*rules.special_tokens, *ALPHABET)))
+        numbers = {entry: id_ for id_, entry in enumerate(entries)}
+        ids = np.array([numbers[BYTE_TO_CHARACTER[byte]] for byte in range(256)], np.int32)
+        # A special token with another character spells no bytes, so no word can have it.
+        strings = tuple(
+            token_bytes(entry) if CHARACTER_TO_BYTE.keys() >= {*entry} else b'' for entry in entries
+        )
+        return FirstSymbols(entries, strings, _units(ids, len(entries)), ids, '', 256)
+    occur = np.zeros((2, CODE_POINTS), np.bool_)
+    totals = np.zeros(CODE_POINTS, np.int64)
+    for table in tables:
+        counts = read_only(np.ascontiguousarray(table.counts))
+        _count_characters(read_only(table.data), read_only(table.offsets), counts, occur, totals)
+    alphabet = _limited_alphabet(np.flatnonzero(occur.any(0)), totals, rules)
+    suffix = rules.end_of_word
+    inner = [chr(code) for code in alphabet]
+    final = [chr(code) + suffix for code in alphabet if occur[_FINAL, code]]
+    entries = tuple(dict.fromkeys((*rules.special_tokens, *inner, *final)))
+    numbers = {entry: id_ for id_, entry in enumerate(entries)}
+    ids = np.full((2, CODE_POINTS), -1, np.int32)
+    ids[_INNER, alphabet] = [numbers[character] for character in inner]
+    ids[_FINAL, alphabet] = [numbers.get(character + suffix, -1) for character in inner]
+    strings = tuple(entry.encode() for entry in entries)
+    units, total = _units(ids[:, alphabet], len(entries)), int(occur[:, alphabet].sum())
+    return FirstSymbols(entries, strings, units, ids, ''.join(inner), total)
+
+
+def _units(ids: np.ndarray, symbols: int) -> np.ndarray:
+    units = np.zeros(symbols, np.int32)
+    units[ids[ids >= 0]] = 1
+    return units
+
+
+class Learning:
+    """The symbols and merges so far.
+
+    Attributes:
+        strings: the string of each symbol, in bytes; b'' if no word can have it.
+        units: int32[symbols], the length of each in bytes or characters; 0 while no word has it.
+        pairs: int64[merges], left << 32 | right of each merge.
+        counts: int64[merges], of each pair when it was merged.
+        min_count: pairs that occur less often are never merged.
+    """
+
+    def __init__(self, first: FirstSymbols, rules: BpeRules):
+        self._first, self.rules = first, rules
+        self.strings = list(first.strings)
+        self.units = first.units
+        self.pairs = np.zeros(0, np.int64)
+        self.counts = np.zeros(0, np.int64)
+        self.min_count = max(rules.min_count, 1)
+        self._max_merges = LARGEST_INT64 if rules.merges is None else rules.merges
+        if rules.total_symbols:
+            self._max_merges -= first.total_characters
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether there are as many merges or symbols as the rules want."""
+        size = self.rules.vocab_size
+        is_full = size is not None and len(self.strings) >= size
+        return is_full or len(self.pairs) >= self._max_merges
+
+    def merge_words(
+        self, words: TokenTable, min_count: int, on_merges: Callable[[int], None] | None = None
+    ) -> None:
+        """Makes all merges of pairs that occur `min_count` times or more in these words.
+
+        Args:
+            words: all merges so far are made in them.
+            min_count: at least that of the rules.
+            on_merges: is called with the number of all merges so far.
+
+        Raises:
+            OverflowError, InputError: as `learn_merges`.
+        """
+        if self.is_complete:
+            return
+        before = len(self.pairs)
+        trainer = _Trainer(words, self, min_count, self._max_merges - before)
+        trainer.train(lambda merges: on_merges(before + merges) if on_merges else None)
+        trainer.store(self)
+
+    def products(self, pairs: np.ndarray) -> np.ndarray:
+        """Returns the symbols that merges of pairs (int64[n]) result in, int64[n]."""
+        ids: dict[bytes, int] = {}
+        for symbol, string in enumerate(self.strings):
+            ids.setdefault(string, symbol)
+        split = (divmod(pair, 1 << 32) for pair in pairs.tolist())
+        return np.array([ids[self.strings[a] + self.strings[b]] for a, b in split], np.int64)
+
+    def learned(self) -> LearnedMerges:
+        """Returns what was learned."""
+        added = self.strings[len(self._first.entries) :]
+        entries = (*self._first.entries, *(_spelled(string, self.rules) for string in added))
+        pairs = (divmod(pair, 1 << 32) for pair in self.pairs.tolist())
+        return LearnedMerges(
+            entries,
+            tuple((entries[left], entries[right]) for left, right in pairs),
+            self.counts,
+            tuple(dict.fromkeys(self.rules.special_tokens)),
+            self._first.characters,
+            len(self._first.entries),
+        )
+
+
+def _spelled(string: bytes, rules: BpeRules) -> str:
+    return spelled(string) if rules.byte_level else string.decode()
 
 
 class _Trainer:
     """The words, and the pairs and counts that merges update."""
 
-    def __init__(self, tokenized: _TokenizedWords, rules: BpeRules):
-        self._rules = rules
-        self._words = tokenized.words
-        self._min_count = max(rules.min_count, 1)
+    def __init__(self, words: TokenTable, learning: Learning, min_count: int, max_merges: int):
+        rules = self._rules = learning.rules
+        self._words, self._symbols = _lay_out(words, learning)
+        self._min_count = min_count
         self._state = np.zeros(5, np.int64)
-        self._state[kernels.SYMBOLS] = len(tokenized.entries)
-        self._symbols = _first_symbols(tokenized)
+        self._state[kernels.SYMBOLS] = self._first = len(learning.strings)
         self._neighbors = _neighbors(len(self._symbols.starts))
         self._merges = Merges(np.zeros(_PAUSE, np.int64), np.zeros(_PAUSE, np.int64))
         self._pairs, self._queue = _allocate_pairs(0, 0)
-        max_merges = LARGEST_INT64 if rules.merges is None else rules.merges
-        if rules.total_symbols:
-            max_merges -= tokenized.total_characters
         longest = rules.max_piece_length
         self._config = TrainerConfig(
             pause_at=0,
@@ -176,9 +303,7 @@ class _Trainer:
 
     def train(self, on_merges: Callable[[int], None]) -> None:
         """Makes all merges."""
-        state, config = self._state, self._config
-        if state[kernels.SYMBOLS] >= config.max_symbols or config.max_merges <= 0:
-            return
+        state = self._state
         has_pairs = self._count_and_list_pairs(lower_threshold=True)
         while has_pairs:
             pause_at = (int(state[kernels.MERGES]) // _PAUSE + 1) * _PAUSE
@@ -240,7 +365,8 @@ class _Trainer:
             self._words, self._symbols, self._config.max_piece_length, _FIRST_SLOTS
         )
         if overflowing != kernels.NO_PAIR:
-            left, right = self._strings(divmod(overflowing, 1 << 32))
+            pair = self._strings(divmod(overflowing, 1 << 32))
+            left, right = (_spelled(string, self._rules) for string in pair)
             raise OverflowError(
                 f'the pair {left!r} {right!r} occurs more than 2^63 - 1 times; make counts smaller'
             )
@@ -286,44 +412,19 @@ class _Trainer:
             room = 2 * len(self._merges.pairs)
             self._merges = Merges(*(_resized(array, room) for array in self._merges))
 
-    def _strings(self, symbols: Iterable[int]) -> list[str]:
+    def _strings(self, symbols: Iterable[int]) -> list[bytes]:
         text, starts, lengths = self._words.text, self._symbols.starts, self._symbols.lengths
-        strings = (
-            text[starts[symbol] : starts[symbol] + lengths[symbol]].tobytes() for symbol in symbols
-        )
         return [
-            spelled(string) if self._rules.byte_level else string.decode() for string in strings
+            text[starts[symbol] : starts[symbol] + lengths[symbol]].tobytes() for symbol in symbols
         ]
 
-    def learned(self, tokenized: _TokenizedWords) -> _LearnedMerges:
-        """Returns what was learned."""
-        first, symbols = len(tokenized.entries), int(self._state[kernels.SYMBOLS])
-        entries = (*tokenized.entries, *self._strings(range(first, symbols)))
-        size = int(self._state[kernels.MERGES])
-        pairs = (divmod(pair, 1 << 32) for pair in self._merges.pairs[:size].tolist())
-        merges = tuple((entries[left], entries[right]) for left, right in pairs)
-        return _LearnedMerges(
-            entries,
-            merges,
-            self._merges.counts[:size].copy(),
-            tuple(dict.fromkeys(self._rules.special_tokens)),
-            tokenized.characters,
-            first,
-        )
-
-
-def _first_symbols(tokenized: _TokenizedWords) -> Symbols:
-    size = len(tokenized.entries)
-    room = _FIRST_SYMBOLS + 2 * size
-    symbols = Symbols(
-        _resized(tokenized.starts, room),
-        _resized(tokenized.lengths, room),
-        _resized(tokenized.units, room),
-        np.zeros(room, np.uint64),
-        _empty_slots(room),
-    )
-    kernels.add_symbols(tokenized.words.text, symbols, size)
-    return symbols
+    def store(self, learning: Learning) -> None:
+        """Adds the merges and their results to what is learned."""
+        symbols, merges = int(self._state[kernels.SYMBOLS]), int(self._state[kernels.MERGES])
+        learning.strings += self._strings(range(self._first, symbols))
+        learning.units = self._symbols.units[:symbols].copy()
+        learning.pairs = np.concatenate([learning.pairs, self._merges.pairs[:merges]])
+        learning.counts = np.concatenate([learning.counts, self._merges.counts[:merges]])
 
 
 def _neighbors(symbols: int) -> Neighbors:
@@ -357,59 +458,6 @@ def _resized(array: np.ndarray, room: int) -> np.ndarray:
     return larger
 
 
-def _tokenize(table: TokenTable, rules: BpeRules) -> _TokenizedWords:
-    """Returns the tokens of a table as words, in its order, without empty ones."""
-    data, offsets = read_only(table.data), read_only(table.offsets)
-    counts = read_only(np.ascontiguousarray(table.counts))
-    tokenize = _tokenize_as_bytes if rules.byte_level else _tokenize_as_characters
-    return tokenize(data, offsets, counts, rules)
-
-
-def _tokenize_as_bytes(
-    data: np.ndarray, offsets: np.ndarray, counts: np.ndarray, rules: BpeRules
-) -> _TokenizedWords:
-    if rules.end_of_word:
-        raise ValueError('words of bytes have no end of word')
-    entries = tuple(dict.fromkeys((*rules.special_tokens, *ALPHABET)))
-    ids = {entry: id_ for id_, entry in enumerate(entries)}
-    symbols = np.array([ids[BYTE_TO_CHARACTER[byte]] for byte in range(256)], np.int32)
-    # A special token with another character spells no bytes, so no word can have it.
-    strings = [
-        token_bytes(entry) if CHARACTER_TO_BYTE.keys() >= {*entry} else b'' for entry in entries
-    ]
-    text, cells, starts, lengths = _allocate(len(data) + len(counts) + 1, strings)
-    size = _write_bytes(data, offsets, read_only(symbols), text, cells)
-    units = np.zeros(len(entries), np.int32)
-    units[symbols] = 1
-    words = Words(text, cells[:size], counts)
-    return _TokenizedWords(words, entries, starts, lengths, units, '', 256)
-
-
-def _tokenize_as_characters(
-    data: np.ndarray, offsets: np.ndarray, counts: np.ndarray, rules: BpeRules
-) -> _TokenizedWords:
-    occur = np.zeros((2, CODE_POINTS), np.bool_)
-    totals = np.zeros(CODE_POINTS, np.int64)
-    _count_characters(data, offsets, counts, occur, totals)
-    alphabet = _limited_alphabet(np.flatnonzero(occur.any(0)), totals, rules)
-    suffix = rules.end_of_word
-    inner = [chr(code) for code in alphabet]
-    final = [chr(code) + suffix for code in alphabet if occur[_FINAL, code]]
-    entries = tuple(dict.fromkeys((*rules.special_tokens, *inner, *final)))
-    ids = {entry: id_ for id_, entry in enumerate(entries)}
-    symbols = np.full((2, CODE_POINTS), -1, np.int32)
-    symbols[_INNER, alphabet] = [ids[character] for character in inner]
-    symbols[_FINAL, alphabet] = [ids.get(character + suffix, -1) for character in inner]
-    suffix_bytes = np.frombuffer(suffix.encode(), np.uint8)
-    size = _cells_of_characters(data, offsets, read_only(symbols), len(suffix_bytes))
-    text, cells, starts, lengths = _allocate(size, [entry.encode() for entry in entries])
-    size = _write_characters(data, offsets, read_only(symbols), suffix_bytes, text, cells)
-    units = np.zeros(len(entries), np.int32)
-    units[symbols[:, alphabet][symbols[:, alphabet] >= 0]] = 1
-    words, total = Words(text, cells[:size], counts), int(occur[:, alphabet].sum())
-    return _TokenizedWords(words, entries, starts, lengths, units, ''.join(inner), total)
-
-
 def _limited_alphabet(codes: np.ndarray, totals: np.ndarray, rules: BpeRules) -> np.ndarray:
     """Returns the code points that stay in words, ascending: all without `rules.limit_alphabet`."""
     if rules.limit_alphabet is None:
@@ -419,20 +467,42 @@ def _limited_alphabet(codes: np.ndarray, totals: np.ndarray, rules: BpeRules) ->
     return codes[np.isin(codes, [*by_count[: rules.limit_alphabet], *special])]
 
 
-def _allocate(
-    size: int, strings: list[bytes]
-) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Returns text and cells of a size, and where in the text, after these, the strings are."""
+def _lay_out(words: TokenTable, learning: Learning) -> tuple[Words, Symbols]:
+    """Returns words as cells, and their symbols, whose strings follow the words in the text."""
+    lengths = np.array([len(string) for string in learning.strings], np.int32)
+    size = count_cells(words, lengths)
     if size > _MOST_CELLS:
         raise InputError(
             f'the distinct tokens are {size:,} bytes, but merges are learned from fewer than 2^31; '
             'leave out the rarest tokens'
         )
-    lengths = np.array([len(string) for string in strings], np.int32)
-    ends = size + np.cumsum(lengths, dtype=np.int64)
-    text = np.zeros(int(ends[-1] if len(ends) else size) + WIDE_BYTES, np.uint8)
-    text[size : len(text) - WIDE_BYTES] = np.frombuffer(b''.join(strings), np.uint8)
-    return text, np.zeros((size, 2), np.int32), ends - lengths, lengths
+    starts = size + np.cumsum(lengths, dtype=np.int64) - lengths
+    strings = np.frombuffer(b''.join(learning.strings), np.uint8)
+    text = np.zeros(size + len(strings) + WIDE_BYTES, np.uint8)
+    text[size : size + len(strings)] = strings
+    cells = np.zeros((size, 2), np.int32)
+    data, offsets = read_only(words.data), read_only(words.offsets)
+    _write_cells(data, offsets, read_only(starts), read_only(lengths), text, cells)
+    room = _FIRST_SYMBOLS + 2 * len(lengths)
+    symbols = Symbols(
+        _resized(starts, room),
+        _resized(lengths, room),
+        _resized(learning.units, room),
+        np.zeros(room, np.uint64),
+        _empty_slots(room),
+    )
+    kernels.add_symbols(text, symbols, len(lengths))
+    return Words(text, cells, read_only(np.ascontiguousarray(words.counts))), symbols
+
+
+def count_cells(words: TokenTable, lengths: np.ndarray) -> int:
+    """Returns the cells that words take: a byte of their strings each, and borders.
+
+    Args:
+        words: as of `FirstSymbols.words`.
+        lengths: int32[symbols], in bytes.
+    """
+    return _count_cells(read_only(words.data), read_only(words.offsets), read_only(lengths))
 
 
 @kernel_without_allocation
@@ -451,76 +521,64 @@ def _count_characters(data, offsets, counts, occur, totals):
 
 
 @kernel_without_allocation
-def _write_bytes(data, offsets, symbols, text, cells):
-    """Writes tokens as cells, by the symbol of each byte (int32[256]); returns how many cells."""
-    size = 1
-    cells[0, 0] = kernels.BORDER
+def _write_words_of_bytes(data, offsets, ids, words, word_offsets):
+    """Writes tokens as words, by the symbol of each byte (int32[256])."""
+    end = 0
+    word_offsets[0] = end
     for token in range(len(offsets) - 1):
-        start, end = offsets[token], offsets[token + 1]
-        for byte in range(start, end):
-            text[size] = data[byte]
-            cells[size, 0] = symbols[data[byte]]
-            cells[size, 1] = token
-            size += 1
-        if end > start:
-            cells[size, 0] = kernels.BORDER
-            size += 1
-    return size
+        for byte in range(offsets[token], offsets[token + 1]):
+            end = put_varint(words, end, np.int64(ids[data[byte]]))
+        word_offsets[token + 1] = end
 
 
 @kernel_without_allocation
-def _write_characters(data, offsets, symbols, suffix, text, cells):
-    """Writes tokens as cells, by the symbol of each character (int32[2, code points]).
+def _write_words_of_characters(data, offsets, ids, words, word_offsets):
+    """Writes tokens as words, by the symbol of each character (int32[2, code points]).
 
-    Characters without a symbol (-1) are left out. The suffix follows the last character of a token
-    unless that is left out. Returns how many cells were written.
+    Characters without a symbol (-1) are left out.
     """
-    size = 1
-    cells[0, 0] = kernels.BORDER
+    written = 0
+    word_offsets[0] = written
     for token in range(len(offsets) - 1):
         byte, end = offsets[token], offsets[token + 1]
-        first = size
         while byte < end:
-            start = byte
             code, byte = next_character(data, byte)
-            is_final = byte == end
-            symbol = symbols[_FINAL if is_final else _INNER, code]
-            if symbol < 0:
-                continue
-            begin = size
-            for k in range(start, byte):
-                text[size] = data[k]
-                cells[size, 0] = kernels.INSIDE
-                cells[size, 1] = token
-                size += 1
-            if is_final:
-                for suffix_byte in suffix:
-                    text[size] = suffix_byte
-                    cells[size, 0] = kernels.INSIDE
-                    cells[size, 1] = token
-                    size += 1
-            cells[begin, 0] = cells[size - 1, 0] = symbol
-        if size > first:
-            cells[size, 0] = kernels.BORDER
+            symbol = ids[_FINAL if byte == end else _INNER, code]
+            if symbol >= 0:
+                written = put_varint(words, written, np.int64(symbol))
+        word_offsets[token + 1] = written
+
+
+@kernel_without_allocation
+def _count_cells(data, offsets, lengths):
+    size = np.int64(1)
+    for word in range(len(offsets) - 1):
+        position, end = offsets[word], offsets[word + 1]
+        if position < end:
             size += 1
+        while position < end:
+            symbol, position = read_varint(data, position)
+            size += lengths[symbol]
     return size
 
 
 @kernel_without_allocation
-def _cells_of_characters(data, offsets, symbols, suffix_length):
-    """Returns how many cells `_write_characters` writes."""
+def _write_cells(data, offsets, starts, lengths, text, cells):
+    """Writes words as text and cells; the strings of their symbols are in the text already."""
     size = 1
-    for token in range(len(offsets) - 1):
-        byte, end = offsets[token], offsets[token + 1]
-        first = size
-        while byte < end:
-            start = byte
-            code, byte = next_character(data, byte)
-            is_final = byte == end
-            if symbols[_FINAL if is_final else _INNER, code] >= 0:
-                size += byte - start
-                if is_final:
-                    size += suffix_length
-        if size > first:
-            size += 1
-    return size
+    cells[0, 0] = kernels.BORDER
+    for word in range(len(offsets) - 1):
+        position, end = offsets[word], offsets[word + 1]
+        if position == end:
+            continue
+        while position < end:
+            symbol, position = read_varint(data, position)
+            start, length = starts[symbol], np.int64(lengths[symbol])
+            for k in range(length):
+                text[size + k] = text[start + k]
+                cells[size + k, 0] = kernels.INSIDE
+                cells[size + k, 1] = word
+            cells[size, 0] = cells[size + length - 1, 0] = symbol
+            size += length
+        cells[size, 0] = kernels.BORDER
+        size += 1

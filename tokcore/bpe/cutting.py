@@ -1,0 +1,451 @@
+"""Merges of more words than the trainer can hold, learned in rounds from pieces of the words.
+
+A boundary whose pair of symbols is rare now will not be merged while frequent pairs are left: every
+pair that may stand there later is over this boundary too, so it is at most as frequent. A round
+
+    counts the pairs of all words                   l o w e r 2, l o w 5:  l o 7, o w 7, w e 2, e r 2
+    chooses a threshold below the largest count     4
+    cuts the words at all pairs that are rarer      l o w | e | r,  l o w
+    adds up equal fragments of two symbols or more  l o w 7
+    learns from these while counts reach it         lo 7, low 7
+    makes the merges in all words                   low e r 2, low 5
+
+and the next round has a lower threshold. Merges, counts and ids are those of `trainer.learn_merges`,
+whatever the thresholds; `docs/design/bpe-by-cutting.md` has the proof. It needs that equal strings
+begin as equal symbols, which the suffix of an end of word may break: see `ambiguous_word`.
+
+Words and fragments are rows of symbols, as `FirstSymbols.words` writes them; counts of pairs are a
+token table too, whose tokens are the 8 bytes of `left << 32 | right`, the lowest first.
+"""
+
+import os
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple, Protocol
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tokcore.bpe.model import merge_work
+from tokcore.bpe.model_kernels import SHORT, merge_long, merge_short
+from tokcore.bpe.options import BpeRules
+from tokcore.bpe.trainer import LearnedMerges, Learning, count_cells, first_symbols
+from tokcore.counts.counting import TokenAccumulator
+from tokcore.counts.token_table import TokenTable
+from tokcore.errors import InputError
+from tokcore.kernels.bytes import pick_ranges, put_varint, read_varint, varint_size
+from tokcore.kernels.hash_tables import NO_PAIR, PairTable, find_pair, pair_table
+from tokcore.kernels.jit import kernel_without_allocation, read_only
+from tokcore.options import LARGEST_INT64
+
+_THRESHOLD_DIVISOR = 8
+"""The threshold is the largest count divided by this. On 127 MB of English, 32,000 merges took 15
+rounds of at most 3 % of all symbols with 2, 5 of 9 % with 8, and 3 of 21 % with 32."""
+
+_PAIRS_AT_ONCE = 1 << 18
+"""Pairs or fragments between calls of a kernel: some MB of memory."""
+
+_PAIR = np.dtype('<i8')
+
+_0, _1 = np.uint64(0), np.uint64(1)
+
+
+@dataclass(frozen=True)
+class Round:
+    """What a round did.
+
+    Attributes:
+        largest_count: of a pair, when it began.
+        threshold: fragments were cut where pairs are rarer, and merges made down to it.
+        pairs: the number of distinct pairs.
+        fragments: the number of distinct fragments.
+        cells: the memory that the trainer needed for these, in bytes of their strings and borders.
+        merges: that it made.
+    """
+
+    largest_count: int
+    threshold: int
+    pairs: int
+    fragments: int
+    cells: int
+    merges: int
+
+
+class Words(Protocol):
+    """The words to learn from, wherever they are."""
+
+    def merge_and_count(self, merges: 'NewMerges') -> TokenTable:
+        """Makes merges in all words; returns the counts of the pairs that may then be merged."""
+
+    def cut(self, frequent: TokenTable, limit: 'Limit') -> tuple[TokenTable, int]:
+        """Returns the fragments, and the threshold that kept them within the limit.
+
+        Args:
+            frequent: the pairs at which words are not cut, with their counts.
+            limit: of the fragments.
+        """
+
+
+@dataclass(frozen=True)
+class NewMerges:
+    """Merges to be made in words.
+
+    Attributes:
+        pairs: int64[merges], left << 32 | right, in order.
+        products: int64[merges], the symbol that replaces each.
+        units: int32[symbols], the length of all symbols in bytes or characters.
+        max_piece_length: of `BpeRules`.
+    """
+
+    pairs: np.ndarray
+    products: np.ndarray
+    units: np.ndarray
+    max_piece_length: int | None
+
+
+@dataclass(frozen=True)
+class Limit:
+    """How many cells fragments may take.
+
+    Attributes:
+        lengths: int32[symbols], the bytes of each symbol's string.
+        threshold: the least count of the pairs at which words are not cut.
+        most_cells: fragments that take more are cut again at twice the threshold.
+    """
+
+    lengths: np.ndarray
+    threshold: int
+    most_cells: int
+
+
+def learn_by_cutting(
+    tables: Callable[[], Iterable[TokenTable]],
+    rules: BpeRules,
+    most_cells: int,
+    folder: str | os.PathLike[str] | None = None,
+    on_merges: Callable[[int], None] | None = None,
+    on_round: Callable[[Round], None] | None = None,
+) -> LearnedMerges:
+    """Learns what `trainer.learn_merges` learns from the sum of tables, in less memory.
+
+    Memory: the trainer's for `most_cells` bytes of fragments, the counts of all distinct pairs, one
+    table, and all words unless there is a folder for them.
+
+    Args:
+        tables: returns the tables, and is called twice; a token may be in several of them.
+        rules: which pair is merged next, and when training ends.
+        most_cells: of fragments that are learned from at once, in bytes of their strings and one for
+            each. They may be more only if the most frequent pairs alone have more.
+        folder: an empty folder for files of words; None: they stay in memory.
+        on_merges: is called with the number of merges so far, many times a second.
+        on_round: is called after each round.
+
+    Raises:
+        InputError: the rules or a token, which is named, do not allow cutting.
+        OverflowError: a pair occurs more than 2^63 - 1 times.
+    """
+    reason = reason_against_cutting(rules)
+    if reason is not None:
+        raise InputError(f'merges cannot be learned in rounds: {reason}')
+    first = first_symbols(_unambiguous(tables(), rules), rules)
+    words = LocalWords((first.words(table) for table in tables()), folder)
+    learning = Learning(first, rules)
+    learn_in_rounds(words, learning, most_cells, on_merges, on_round)
+    return learning.learned()
+
+
+def learn_in_rounds(
+    words: Words,
+    learning: Learning,
+    most_cells: int,
+    on_merges: Callable[[int], None] | None = None,
+    on_round: Callable[[Round], None] | None = None,
+    choose_threshold: Callable[[int, int], int] | None = None,
+) -> None:
+    """Makes all merges of words.
+
+    Args:
+        words: no merge is made in them yet.
+        learning: the merges so far, which are made in the words first; gets the others.
+        most_cells: see `learn_by_cutting`.
+        on_merges: is called with the number of merges so far, many times a second.
+        on_round: is called after each round.
+        choose_threshold: returns the threshold of a round, given the largest count of a pair and the
+            least count that is merged; it changes how much work a round is, never the result.
+    """
+    applied = 0
+    while not learning.is_complete:
+        pairs = learning.pairs[applied:]
+        counts = words.merge_and_count(
+            NewMerges(
+                pairs, learning.products(pairs), learning.units, learning.rules.max_piece_length
+            )
+        )
+        applied = len(learning.pairs)
+        largest = int(counts.counts.max()) if len(counts) else 0
+        if largest < learning.min_count:
+            break
+        choose = choose_threshold or _default_threshold
+        threshold = choose(largest, learning.min_count)
+        lengths = np.array([len(string) for string in learning.strings], np.int32)
+        limit = Limit(lengths, threshold, most_cells)
+        fragments, threshold = words.cut(frequent_pairs(counts, threshold), limit)
+        learning.merge_words(fragments, threshold, on_merges)
+        if on_round is not None:
+            cells, merges = count_cells(fragments, lengths), len(learning.pairs) - applied
+            on_round(Round(largest, threshold, len(counts), len(fragments), cells, merges))
+
+
+def _default_threshold(largest: int, min_count: int) -> int:
+    return max(min_count, -(-largest // _THRESHOLD_DIVISOR))
+
+
+def reason_against_cutting(rules: BpeRules) -> str | None:
+    """Returns why rules need all words in memory at once, or None if they do not."""
+    if rules.ties == 'first':
+        return (
+            'with --ties first the order of words decides, and fragments have none; the others are '
+            'smallest-ids and largest-pair'
+        )
+    if rules.end_of_word and rules.limit_alphabet is not None:
+        return (
+            f'characters that --limit-alphabet leaves out could put {rules.end_of_word!r} inside '
+            'words; leave it out'
+        )
+    return None
+
+
+def ambiguous_word(table: TokenTable, rules: BpeRules) -> str | None:
+    """Returns a token that has the end-of-word suffix before its own end, or None.
+
+    In `a</w>b` the last four characters of `a</w>` are symbols; in the word `a` they are part of one.
+    So the string has two histories, counts of pairs may rise, and a cut may lose a merge.
+    """
+    suffix = rules.end_of_word
+    if not suffix or not len(table):
+        return None
+    buffers = [None, pa.py_buffer(table.offsets), pa.py_buffer(table.data)]
+    tokens = pa.LargeStringArray.from_buffers(len(table), *buffers[1:])
+    begun, nothing = (pa.scalar(part, pa.large_string()) for part in (suffix[:-1], ''))
+    joined = pc.binary_join_element_wise(tokens, begun, nothing)
+    index = pc.index(pc.match_substring(joined, suffix), True).as_py()
+    return None if index < 0 else tokens[index].as_py()
+
+
+def _unambiguous(tables: Iterable[TokenTable], rules: BpeRules) -> Iterator[TokenTable]:
+    """Yields tables, if none has an ambiguous word."""
+    for table in tables:
+        word = ambiguous_word(table, rules)
+        if word is not None:
+            raise InputError(
+                f'merges cannot be learned in rounds: the token {word[:100]!r} has '
+                f'{rules.end_of_word!r} inside, where it is not the end of a word; take such tokens '
+                'out, or learn in memory'
+            )
+        yield table
+
+
+class LocalWords:
+    """Words on this machine, in memory or in files of a folder, one for each table."""
+
+    def __init__(self, tables: Iterable[TokenTable], folder: str | os.PathLike[str] | None = None):
+        self._folder = None if folder is None else Path(folder)
+        self._tables: list[TokenTable | Path] = []
+        for index, table in enumerate(tables):
+            self._tables.append(self._stored(index, table))
+
+    def merge_and_count(self, merges: NewMerges) -> TokenTable:
+        """Makes merges in all words; returns the counts of the pairs that may then be merged."""
+        sums = TokenAccumulator()
+        for index, table in enumerate(self._read()):
+            merged = merge_words(table, merges)
+            add_pair_counts(merged, merges, sums)
+            self._tables[index] = self._stored(index, merged)
+        return TokenTable(*sums.finish())
+
+    def cut(self, frequent: TokenTable, limit: Limit) -> tuple[TokenTable, int]:
+        """Returns the fragments, and the threshold that kept them within the limit."""
+        threshold = limit.threshold
+        largest = int(frequent.counts.max())
+        sums = TokenAccumulator()
+        for table in self._read():
+            add_fragments(table, frequent, sums)
+            fragments = TokenTable(*sums.finish())
+            while count_cells(fragments, limit.lengths) > limit.most_cells and threshold < largest:
+                threshold = min(2 * threshold, largest)
+                frequent = frequent_pairs(frequent, threshold)
+                sums = TokenAccumulator()
+                add_fragments(fragments, frequent, sums)
+                fragments = TokenTable(*sums.finish())
+        return fragments, threshold
+
+    def _read(self) -> Iterator[TokenTable]:
+        for table in self._tables:
+            yield TokenTable.from_bytes(table.read_bytes()) if isinstance(table, Path) else table
+
+    def _stored(self, index: int, table: TokenTable) -> TokenTable | Path:
+        if self._folder is None:
+            return table
+        path = self._folder / f'words-{index:05d}'
+        path.write_bytes(table.to_bytes())
+        return path
+
+
+def merge_words(words: TokenTable, merges: NewMerges) -> TokenTable:
+    """Returns words with merges made, in order, without words that are one symbol then."""
+    ranks = np.arange(len(merges.pairs), dtype=np.uint64)
+    pairs, products = merges.pairs.astype(np.uint64), merges.products.astype(np.uint64)
+    model = _RankedMerges(_pair_table(pairs, ranks << np.uint64(32) | products), 1)
+    sizes = np.diff(words.offsets)
+    work = merge_work(int(sizes.max()) if len(words) else 0, 0)
+    # An upper bound: memory that is not written to is not allocated.
+    data = np.empty(varint_size(len(merges.units)) * len(words.data), np.uint8)
+    offsets, counts = np.zeros(len(words) + 1, np.int64), np.empty(len(words), np.int64)
+    size = _merge_words(*_arrays(words), model, work, data, offsets, counts)
+    used = int(offsets[size])
+    return TokenTable(data[:used].copy(), offsets[: size + 1].copy(), counts[:size].copy())
+
+
+def add_pair_counts(words: TokenTable, merges: NewMerges, sums: TokenAccumulator) -> None:
+    """Adds the counts of the pairs of words that may be merged.
+
+    Raises:
+        OverflowError: a pair occurs more than 2^63 - 1 times.
+    """
+    longest = LARGEST_INT64 if merges.max_piece_length is None else merges.max_piece_length
+    room = _room(words)
+    pairs, weights = np.empty(room, _PAIR), np.empty(room, np.int64)
+    offsets = 8 * np.arange(room + 1)
+    arrays, units = _arrays(words), read_only(merges.units)
+    word = 0
+    while word < len(words):
+        word, size = _write_pairs(*arrays, word, units, longest, pairs, weights)
+        try:
+            sums.add_tokens(pairs[:size].view(np.uint8), offsets[: size + 1], weights[:size])
+        except OverflowError as error:
+            raise OverflowError(
+                'a pair of symbols occurs more than 2^63 - 1 times; make counts smaller'
+            ) from error
+
+
+def add_fragments(words: TokenTable, frequent: TokenTable, sums: TokenAccumulator) -> None:
+    """Cuts words at all pairs but the frequent ones; adds fragments of two symbols or more."""
+    table = _pair_table(pairs_of(frequent).astype(np.uint64), frequent.counts.astype(np.uint64))
+    room = _room(words)
+    starts, ends, indices = (np.empty(room, np.int64) for _ in range(3))
+    data, offsets, counts = _arrays(words)
+    word = 0
+    while word < len(words):
+        word, size = _cut_words(data, offsets, word, table, starts, ends, indices)
+        fragments, borders = pick_ranges(data, read_only(starts[:size]), read_only(ends[:size]))
+        sums.add_tokens(fragments, borders, counts[indices[:size]])
+
+
+def frequent_pairs(counts: TokenTable, threshold: int) -> TokenTable:
+    """Returns the pairs of a count at or above the threshold."""
+    return counts.pick((counts.counts >= threshold).nonzero()[0])
+
+
+def pairs_of(counts: TokenTable) -> np.ndarray:
+    """Returns the keys of a table of pair counts, int64[pairs]: left << 32 | right."""
+    return np.ascontiguousarray(counts.data).view(_PAIR)
+
+
+def _arrays(words: TokenTable) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    return (
+        read_only(words.data),
+        read_only(words.offsets),
+        read_only(np.ascontiguousarray(words.counts)),
+    )
+
+
+def _room(words: TokenTable) -> int:
+    """Returns room for the pairs of many words, and of any one of them."""
+    longest = int(np.diff(words.offsets).max()) if len(words) else 0
+    return max(_PAIRS_AT_ONCE, longest)
+
+
+def _pair_table(pairs: np.ndarray, values: np.ndarray) -> PairTable:
+    return pair_table(pairs >> np.uint64(32), pairs & np.uint64(0xFFFF_FFFF), values)
+
+
+class _RankedMerges(NamedTuple):
+    """What `merge_short` and `merge_long` read of a `MergeState`."""
+
+    pairs: PairTable
+    batched_merges: int
+
+
+@kernel_without_allocation
+def _merge_words(data, offsets, counts, merges, work, merged, merged_offsets, merged_counts):
+    """Writes words with merges made; returns how many have two symbols or more then."""
+    words = used = 0
+    for word in range(len(counts)):
+        count, position, end = _0, offsets[word], offsets[word + 1]
+        while position < end:
+            symbol, position = read_varint(data, position)
+            work.ids[count] = np.int32(symbol)
+            count += _1
+        if count > np.uint64(SHORT):
+            count, _ = merge_long(_0, count, merges, work)
+        elif count > _1:
+            count = merge_short(_0, count, merges, work)
+        if count > _1:
+            for k in range(count):
+                used = put_varint(merged, used, np.int64(work.ids[k]))
+            merged_counts[words] = counts[word]
+            words += 1
+            merged_offsets[words] = used
+    return words
+
+
+@kernel_without_allocation
+def _write_pairs(data, offsets, counts, word, units, max_piece_length, pairs, weights):
+    """Writes the pairs of words from `word` on while there is room.
+
+    Returns (the first word that is left, how many pairs).
+    """
+    size = 0
+    while word < len(counts) and size + offsets[word + 1] - offsets[word] <= len(pairs):
+        position, end = offsets[word], offsets[word + 1]
+        left = np.int64(-1)
+        while position < end:
+            right, position = read_varint(data, position)
+            if left >= 0:
+                length = np.int64(units[left]) + units[right]
+                if length < max_piece_length or length == 2:
+                    pairs[size] = left << 32 | right
+                    weights[size] = counts[word]
+                    size += 1
+            left = right
+        word += 1
+    return word, size
+
+
+@kernel_without_allocation
+def _cut_words(data, offsets, word, frequent, starts, ends, indices):
+    """Writes where the fragments of words from `word` on are, while there is room.
+
+    Returns (the first word that is left, how many fragments).
+    """
+    size = 0
+    words = len(offsets) - 1
+    while word < words and size + offsets[word + 1] - offsets[word] <= len(starts):
+        position, end = offsets[word], offsets[word + 1]
+        start, symbols, left = position, 0, np.int64(-1)
+        while position < end:
+            right, following = read_varint(data, position)
+            if left >= 0 and find_pair(np.uint64(left), np.uint64(right), frequent) == NO_PAIR:
+                if symbols > 1:
+                    starts[size], ends[size], indices[size] = start, position, word
+                    size += 1
+                start, symbols = position, 0
+            symbols += 1
+            left, position = right, following
+        if symbols > 1:
+            starts[size], ends[size], indices[size] = start, end, word
+            size += 1
+        word += 1
+    return word, size
