@@ -1,15 +1,23 @@
-"""The search for a vocabulary: from token counts, by the learner in memory or the one on Beam."""
+"""The search for a vocabulary: from token counts, in memory, in rounds, or by the learner on Beam."""
 
+import contextlib
 import importlib
 import logging
+import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Generic, Protocol, TypeVar, cast
 
 import numpy as np
 
-from pipelines.artifacts.counts import CountedSize, CountFiles, check_recorded, read_counts
+from pipelines.artifacts.counts import (
+    CountedSize,
+    CountFiles,
+    check_recorded,
+    read_counts,
+    read_new_batches,
+)
 from pipelines.engines.engine import Engine
 from pipelines.engines.machine import available_bytes, peak_bytes
 from pipelines.engines.progress import ON_BAR, RoundEnded, WorkDone, notify
@@ -45,7 +53,7 @@ _BYTES_PER_TOKEN = 40
 class LearnerChoice:
     """The learner to be used, and why."""
 
-    learner: str  # 'memory' or 'beam'
+    learner: str  # 'memory', 'rounds' or 'beam'
     reason: str
     memory_bytes: int  # predicted for the learner in memory
 
@@ -72,6 +80,7 @@ class VocabularySearch(Generic[OptionsT]):
         work: a folder of this run.
         rounds: of learners on Beam for this output; they outlive a run that is killed.
         scheme: the scheme of the vocabulary.
+        memory_bytes: that learning should keep within; None: what is free.
     """
 
     counts: CountFiles
@@ -81,6 +90,7 @@ class VocabularySearch(Generic[OptionsT]):
     work: str
     rounds: OutputRounds
     scheme: Scheme
+    memory_bytes: int | None = None
 
     def run(self) -> Learned:
         """Chooses a learner by the available memory, and learns the vocabulary.
@@ -95,18 +105,22 @@ class VocabularySearch(Generic[OptionsT]):
         counts, options = self.counts, self.options
         self._check_rules()
         choice = self._choose_learner()
-        if choice.learner == 'beam' or choice.memory_bytes > _UNNOTICED_BYTES:
-            where = 'in memory' if choice.learner == 'memory' else options.on_beam
+        if choice.learner != 'memory' or choice.memory_bytes > _UNNOTICED_BYTES:
+            where = {'memory': 'in memory', 'rounds': 'in rounds, with words in files'}.get(
+                choice.learner, options.on_beam
+            )
             _LOGGER.info('%s: learning %s: %s', self.label, where, choice.reason)
         report = _reporter(self.label, options)
         if choice.learner == 'beam':
             learned, predicted = self._learn_on_beam(report)
+        elif choice.learner == 'rounds':
+            learned, predicted = self._learn_in_rounds(report), 0
         else:
             table = read_counts(counts, self.scheme.unstorable)
-            if self.scheme.beam_learner is None:
-                self._refuse_too_large(table)
-            learned = self.scheme.learn(table, options, report)
-            predicted = choice.memory_bytes
+            if self.scheme.beam_learner is None and self._is_too_large(table):
+                learned, predicted = self._learn_in_rounds(report, table), 0
+            else:
+                learned, predicted = self.scheme.learn(table, options, report), choice.memory_bytes
         held = ''
         if predicted > _UNNOTICED_BYTES:
             peak, expected = _megabytes(peak_bytes()), _megabytes(predicted)
@@ -139,24 +153,68 @@ class VocabularySearch(Generic[OptionsT]):
                 self.scheme.learner_bytes_per_character,
             )
         need = predicted_bytes(size, self.scheme.learner_bytes_per_character)
-        reason = f'{size.tokens} tokens need some {_megabytes(need)}'
-        return LearnerChoice('memory', reason, need)
+        available = self._available_bytes()
+        reason = (
+            f'{size.tokens} tokens need some {_megabytes(need)} in memory, '
+            f'{_megabytes(available)} are at hand'
+        )
+        in_rounds = need > available and self._reason_against_rounds() is None
+        return LearnerChoice('rounds' if in_rounds else 'memory', reason, need)
 
-    def _refuse_too_large(self, table: TokenTable) -> None:
-        """Refuses a table that does not fit in memory, for a scheme with no learner on Beam."""
+    def _available_bytes(self) -> int:
+        available = available_bytes()
+        return available if self.memory_bytes is None else min(available, self.memory_bytes)
+
+    def _reason_against_rounds(self) -> str | None:
+        """Returns why the tokens cannot be learned from in rounds, or None."""
+        is_one_table = self.counts.partitions or len(self.counts.files) == 1
+        if self.options.leaves_out_rare and not is_one_table:
+            return 'which tokens are rare is known only when the counts of all files are added up'
+        return self.scheme.reason_against_rounds(self.options)
+
+    def _learn_in_rounds(self, report: Progress, table: TokenTable | None = None) -> Learned:
+        paths = self.parquet_paths(table)
+
+        def tables() -> Iterator[TokenTable]:
+            for path in paths:
+                for data, offsets, counts in read_new_batches(path, self.scheme.unstorable):
+                    tokens = data[offsets[0] : offsets[-1]]
+                    yield TokenTable(tokens, offsets - offsets[0], counts)
+
+        memory = max(0, self._available_bytes() - _BYTES_OF_PROCESS)
+        with contextlib.ExitStack() as stack:
+            if filesystem.is_shared(self.work):
+                folder = stack.enter_context(tempfile.TemporaryDirectory(prefix='tokbeam-words-'))
+            else:
+                folder = filesystem.join(self.work, 'words')
+                filesystem.make_folders(folder)
+            return self.scheme.learn_in_rounds(tables, self.options, report, folder, memory)
+
+    def _is_too_large(self, table: TokenTable) -> bool:
+        """Whether a table is to be learned from in rounds, for a scheme with no learner on Beam.
+
+        The size of the files does not tell exactly: they may be text, or have tokens in common.
+
+        Raises:
+            InputError: it does not fit in memory, and cannot be learned from in rounds.
+        """
         per_character, option = self.scheme.learner_bytes_per_character, self.options.rarest_option
         if option is None:
-            return
-        available = available_bytes()
+            return False
+        available = self._available_bytes()
         learned = self.options.without_rare(table)
         need = predicted_bytes(CountedSize(len(learned), len(learned.data), False), per_character)
         if need <= available:
-            return
+            return False
+        reason = self._reason_against_rounds()
+        if reason is None:
+            return True
         fitting = _fitting_min_count(table, per_character, available)
         instead = f'give {flag(option)} {fitting}' if fitting else 'take a larger machine'
         raise InputError(
             f'{len(learned)} tokens need some {need >> 20} MB to learn from, and '
-            f'{available >> 20} MB are at hand; {instead}'
+            f'{available >> 20} MB are at hand; {instead} (merges cannot be learned in rounds: '
+            f'{reason})'
         )
 
     def parquet_paths(self, table: TokenTable | None = None) -> list[str]:

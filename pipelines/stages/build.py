@@ -112,6 +112,7 @@ def _learn(
             filesystem.join(path, f'learner.{side}'),
             rounds[side],
             job.reading.scheme,
+            job.execution.memory_bytes,
         )
         records.append(learn(search, side, path, folder_for_side(side), with_ids=True))
     return tuple(records)

@@ -73,7 +73,14 @@ def vocabulary_stage(job: VocabJob) -> Manifest | None:
             counted = _count_text(source, execution, attempt)
         work = filesystem.join(attempt.path, 'learner')
         search = VocabularySearch(
-            counted.counts, job.learning, name, execution.engine, work, rounds, job.scheme
+            counted.counts,
+            job.learning,
+            name,
+            execution.engine,
+            work,
+            rounds,
+            job.scheme,
+            execution.memory_bytes,
         )
         record = learn(search, 'both', attempt.path, job.tokenizer_folder)
         manifest = key.manifest(

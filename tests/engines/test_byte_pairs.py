@@ -182,13 +182,33 @@ def test_what_cannot_be_learned_is_refused_before_anything_is_counted(small, tmp
     assert not files_of(tmp_path)
 
 
-def test_too_large_a_table_is_refused_with_the_count_that_would_fit(small, tmp_path, monkeypatch):
+def test_too_large_a_table_is_learned_in_rounds(small, tmp_path, monkeypatch):
     counts = tmp_path / 'counts'
     succeed('count', '--text', small.source, *NMT, '--output', counts)
-    command = ['vocab', '--counts', counts, *NMT, '--merges', 20]
-    said = succeed(*command, '--output', tmp_path / 'whole')
+    learn = ['vocab', '--counts', counts, *NMT, '--merges', 200]
+    few = [*learn, '--min-token-count', 2]
+    succeed(*learn, '--output', tmp_path / 'whole')
+    succeed(*few, '--output', tmp_path / 'few')
+    monkeypatch.setattr(search, 'available_bytes', lambda: (350 << 20) + 10_000)
+    said = succeed(*learn, '--output', tmp_path / 'whole in rounds')
+    assert 'in rounds, with words in files' in said
+    succeed(*few, '--output', tmp_path / 'few in rounds')
+    for name in ('whole', 'few'):
+        assert (tmp_path / f'{name} in rounds').read_bytes() == (tmp_path / name).read_bytes()
+    assert not [name for name in files_of(tmp_path) if 'words' in str(name)]
+
+
+def test_too_large_a_table_without_rounds_is_refused_with_the_count_that_would_fit(
+    small, tmp_path, monkeypatch
+):
+    counts = tmp_path / 'counts'
+    first = [*NMT, '--ties', 'first']
+    succeed('count', '--text', small.source, *NMT, '--output', counts)
+    command = ['vocab', '--counts', counts, *first, '--merges', 20]
+    succeed(*command, '--output', tmp_path / 'whole')
     monkeypatch.setattr(search, 'available_bytes', lambda: (350 << 20) + 10_000)
     said = refuse(*command, '--output', tmp_path / 'vocab')
+    assert 'in rounds: with --ties first the order of words decides' in said
     least = int(re.search(r'give --min-token-count (\d+)', said)[1])
     assert least > 1
     refuse(*command, '--min-token-count', least - 1, '--output', tmp_path / 'vocab')

@@ -18,6 +18,7 @@ Words and fragments are rows of symbols, as `FirstSymbols.words` writes them; co
 token table too, whose tokens are the 8 bytes of `left << 32 | right`, the lowest first.
 """
 
+import dataclasses
 import os
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
@@ -46,6 +47,10 @@ rounds of at most 3 % of all symbols with 2, 5 of 9 % with 8, and 3 of 21 % with
 
 _PAIRS_AT_ONCE = 1 << 18
 """Pairs or fragments between calls of a kernel: some MB of memory."""
+
+_MORE_FRAGMENTS = 4
+"""Times `most_cells` that fragments may take while they are collected: they are packed, and a byte of
+them takes a quarter of what it takes in the trainer."""
 
 _PAIR = np.dtype('<i8')
 
@@ -112,12 +117,16 @@ class Limit:
     Attributes:
         lengths: int32[symbols], the bytes of each symbol's string.
         threshold: the least count of the pairs at which words are not cut.
-        most_cells: fragments that take more are cut again at twice the threshold.
+        most_cells: fragments that take more are cut again at a higher threshold.
     """
 
     lengths: np.ndarray
     threshold: int
     most_cells: int
+
+    def exceeded_by(self, fragments: TokenTable, times: int = 1) -> bool:
+        """Whether fragments take more than so many times what they may."""
+        return count_cells(fragments, self.lengths) > times * self.most_cells
 
 
 def learn_by_cutting(
@@ -267,19 +276,18 @@ class LocalWords:
 
     def cut(self, frequent: TokenTable, limit: Limit) -> tuple[TokenTable, int]:
         """Returns the fragments, and the threshold that kept them within the limit."""
-        threshold = limit.threshold
-        largest = int(frequent.counts.max())
+        largest, threshold = int(frequent.counts.max()), limit.threshold
         sums = TokenAccumulator()
         for table in self._read():
             add_fragments(table, frequent, sums)
             fragments = TokenTable(*sums.finish())
-            while count_cells(fragments, limit.lengths) > limit.most_cells and threshold < largest:
+            while limit.exceeded_by(fragments, _MORE_FRAGMENTS) and threshold < largest:
                 threshold = min(2 * threshold, largest)
                 frequent = frequent_pairs(frequent, threshold)
                 sums = TokenAccumulator()
                 add_fragments(fragments, frequent, sums)
                 fragments = TokenTable(*sums.finish())
-        return fragments, threshold
+        return cut_to_limit(fragments, frequent, dataclasses.replace(limit, threshold=threshold))
 
     def _read(self) -> Iterator[TokenTable]:
         for table in self._tables:
@@ -291,6 +299,43 @@ class LocalWords:
         path = self._folder / f'words-{index:05d}'
         path.write_bytes(table.to_bytes())
         return path
+
+
+def cut_to_limit(
+    fragments: TokenTable, frequent: TokenTable, limit: Limit
+) -> tuple[TokenTable, int]:
+    """Cuts fragments again if they exceed a limit; returns them with the threshold that they fit.
+
+    It is the least one, but for the effort of a search: fragments grow in leaps where the threshold
+    passes the pairs of frequent letters, so that twice the threshold could leave a hundredth of them.
+
+    Args:
+        fragments: cut at the pairs that are rarer than the limit's threshold.
+        frequent: the pairs at which they were not cut.
+        limit: of the fragments.
+    """
+    if not limit.exceeded_by(fragments):
+        return fragments, limit.threshold
+    counts = np.unique(frequent.counts)
+    too_low, high = 0, len(counts) - 1
+    result = None
+    while high - too_low > 1:
+        middle = (too_low + high) // 2
+        cut = _cut_again(fragments, frequent, int(counts[middle]))
+        if limit.exceeded_by(cut):
+            too_low, fragments = middle, cut
+        else:
+            high, result = middle, cut
+    if result is None:
+        result = _cut_again(fragments, frequent, int(counts[high]))
+    # No pair has a count between these two, so the least threshold cuts alike and merges more.
+    return result, int(counts[max(high - 1, 0)]) + 1 if high else limit.threshold
+
+
+def _cut_again(fragments: TokenTable, frequent: TokenTable, threshold: int) -> TokenTable:
+    sums = TokenAccumulator()
+    add_fragments(fragments, frequent_pairs(frequent, threshold), sums)
+    return TokenTable(*sums.finish())
 
 
 def merge_words(words: TokenTable, merges: NewMerges) -> TokenTable:

@@ -133,6 +133,10 @@ class BpeOptions(LearningOptions):
 
     rarest_option = 'min-token-count'
 
+    @property
+    def leaves_out_rare(self) -> bool:
+        return self.min_token_count is not None
+
     def without_rare(self, table: TokenTable) -> TokenTable:
         if self.min_token_count is None:
             return table

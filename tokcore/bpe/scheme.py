@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import typing
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, get_args
 
@@ -20,6 +20,7 @@ from tokcore.text.byte_level import BYTE_TO_CHARACTER, PATTERNS, Pattern, split
 
 if typing.TYPE_CHECKING:
     from tokcore.bpe.files import AnyVocabulary
+    from tokcore.bpe.trainer import LearnedMerges
     from tokcore.counts.token_table import TokenTable
     from tokcore.encoding.encoder import Encoder
     from tokcore.text.pre_tokenizer import PreTokenizer
@@ -33,6 +34,9 @@ _PRE_TOKENIZERS: dict[Preset, Kind] = {
 }  # fmt: skip
 """The pre-tokenizer of each preset: of cl100k as Llama 3 spells it, since all readers of a
 tokenizer.json take that, and tokenizers 1.0.0rc3 does not take tiktoken's spelling."""
+
+_LEAST_CELLS = 1 << 20
+"""Bytes of fragments to learn from at once, 22 MB in memory: with fewer there are many rounds."""
 
 CODES = ('subword-nmt', 'textbook')
 """The presets with files of codes: merges without ids."""
@@ -158,9 +162,7 @@ class BpeScheme(Scheme['AnyVocabulary', BpeOptions, BpeEncodingOptions]):
     def learn(
         self, table: TokenTable, options: BpeOptions, report: Progress
     ) -> Learned[AnyVocabulary]:
-        from tokcore.bpe.codes import NmtVocabulary, TextbookVocabulary
         from tokcore.bpe.trainer import learn_merges
-        from tokcore.bpe.vocabulary import BpeVocabulary
 
         self.check(options)
         rules = options.rules(self.preset)
@@ -173,6 +175,43 @@ class BpeScheme(Scheme['AnyVocabulary', BpeOptions, BpeEncodingOptions]):
             in_order=table.is_ordered,
         )
         report(0, target, target)
+        return self._vocabulary_of(learned)
+
+    def reason_against_rounds(self, options: BpeOptions) -> str | None:
+        from tokcore.bpe.cutting import reason_against_cutting
+
+        return reason_against_cutting(options.rules(self.preset))
+
+    def learn_in_rounds(
+        self,
+        tables: Callable[[], Iterable[TokenTable]],
+        options: BpeOptions,
+        report: Progress,
+        folder: str,
+        memory_bytes: int,
+    ) -> Learned[AnyVocabulary]:
+        from tokcore.bpe.cutting import learn_by_cutting
+
+        self.check(options)
+        rules = options.rules(self.preset)
+        target = rules.merges or rules.vocab_size or 0
+        # The other half is for the counts of pairs, and for fragments while they are collected.
+        most_cells = memory_bytes // 2 // self.learner_bytes_per_character
+        report(0, 0, target)
+        learned = learn_by_cutting(
+            lambda: map(options.without_rare, tables()),
+            rules,
+            max(most_cells, _LEAST_CELLS),
+            folder,
+            lambda merges: report(0, min(merges, target - 1), target),
+        )
+        report(0, target, target)
+        return self._vocabulary_of(learned)
+
+    def _vocabulary_of(self, learned: LearnedMerges) -> Learned[AnyVocabulary]:
+        from tokcore.bpe.codes import NmtVocabulary, TextbookVocabulary
+        from tokcore.bpe.vocabulary import BpeVocabulary
+
         if self.preset == 'textbook':
             return Learned(TextbookVocabulary(learned.merges, characters=learned.characters))
         if self.preset == 'subword-nmt':

@@ -26,7 +26,7 @@ import abc
 import dataclasses
 import json
 import typing
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
@@ -129,6 +129,11 @@ class LearningOptions:
     rarest_option: ClassVar[str | None] = None
     """The name of the option that leaves rare tokens out, if there is one."""
 
+    @property
+    def leaves_out_rare(self) -> bool:
+        """Whether `without_rare` leaves tokens out."""
+        return False
+
     def without_rare(self, table: TokenTable) -> TokenTable:
         """Returns the tokens that are learned from."""
         return table
@@ -230,6 +235,32 @@ class Scheme(abc.ABC, Generic[VocabularyT, LearningT, EncodingT]):
         Raises:
             InputError: there is no such vocabulary of these tokens.
         """
+
+    def reason_against_rounds(self, options: LearningT) -> str | None:
+        """Returns why `learn_in_rounds` cannot learn with these options; None if it can."""
+        return 'this learner needs all tokens in memory'
+
+    def learn_in_rounds(
+        self,
+        tables: Callable[[], Iterable[TokenTable]],
+        options: LearningT,
+        report: Progress,
+        folder: str,
+        memory_bytes: int,
+    ) -> Learned[VocabularyT]:
+        """Learns what `learn` learns from the sum of tables, which need not fit in memory.
+
+        Args:
+            tables: returns them, and may be called several times; a token may be in several of them.
+            options: of learning.
+            report: is called as the search goes on.
+            folder: an empty folder of this machine, for files.
+            memory_bytes: that learning should keep within.
+
+        Raises:
+            InputError: there is no such vocabulary of these tokens, or only `learn` can learn it.
+        """
+        raise NotImplementedError(self.reason_against_rounds(options))
 
     @abc.abstractmethod
     def parse(self, data: bytes, path: str, read: ReadBeside = read_if_there) -> VocabularyT:
