@@ -334,7 +334,7 @@ def test_a_problem_of_characters_with_packed_columns_beside_the_original(tmp_pat
 
 
 def test_the_page_names_keys_that_a_job_file_has():
-    page = (FOLDER.parent / 'from-tensor2tensor.md').read_text()
+    page = (FOLDER.parents[1] / 'docs' / 'coming-from.md').read_text()
     named = set(re.findall(r'`([a-z_]+) = ', page))
     assert {'clean', 'vocab_sample', 'keep_tabs', 'name_style'} <= named
     known = {'paths', *(each.key for _, each in known_commands()['build'].options)}

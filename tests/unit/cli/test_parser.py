@@ -84,7 +84,7 @@ REQUIRED = {
     'detokenize': [],
 }
 
-README = pathlib.Path(__file__).parents[3] / 'README.md'
+PAGE = pathlib.Path(__file__).parents[3] / 'docs' / 'schemes.md'
 
 
 def options_of(command):
@@ -295,7 +295,7 @@ def test_version(capsys):
 def test_help_and_readme_show_it():
     table = scheme_table(known_commands())
     assert as_text(table) in topic_help('schemes')
-    assert as_markdown(table) in README.read_text()
+    assert as_markdown(table) in PAGE.read_text()
 
 
 def test_it_has_every_option_of_every_scheme():

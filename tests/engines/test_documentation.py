@@ -1,0 +1,192 @@
+"""Every code block of the README and of `docs/` is run, page by page, in the order of the page.
+
+Shell blocks run with the `tokbeam` of this checkout, Python blocks share their names, and a job file
+is built. A block below a comment `<!-- needs … -->` is not run here; the comment says what does.
+"""
+
+import dataclasses
+import gzip
+import json
+import os
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import zstandard
+from dataset_files import manifest_of
+from jobs import succeed
+
+from tokcore import open_dataset
+from tokcore.corpus.formats import all_formats
+
+ROOT = Path(__file__).parents[2]
+SAMPLE = ROOT / 'pipelines' / 'sample'
+README = (ROOT / 'README.md').read_text()
+CORPORA = (ROOT / 'docs' / 'corpora.md').read_text()
+PAGES = ['README.md', *sorted(str(path.relative_to(ROOT)) for path in ROOT.glob('docs/*.md'))]
+
+_FENCE = re.compile(r'(?:^<!-- (needs .*?) -->\n)?^```(\w+)\n(.*?)^```$', re.DOTALL | re.MULTILINE)
+_RUN = ('bash', 'python', 'toml')
+_SHOWN = ('text',)
+
+
+@dataclasses.dataclass(frozen=True)
+class CodeBlock:
+    language: str
+    code: str
+    needs: str | None  # why it is not run here
+
+
+def blocks_of(page: str) -> list[CodeBlock]:
+    text = (ROOT / page).read_text()
+    return [
+        CodeBlock(language, code, needs or None) for needs, language, code in _FENCE.findall(text)
+    ]
+
+
+def is_installation(block: CodeBlock) -> bool:
+    """Whether `.ci/run` runs it, in an environment of its own."""
+    return block.language == 'bash' and block.code.startswith(('pip install', 'python3 -m venv'))
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """A folder with the files that the pages read."""
+    texts = {}
+    for name in ('train.en', 'train.zh', 'dev.en', 'dev.zh'):
+        texts[name] = (SAMPLE / name).read_bytes()
+        (tmp_path / name).write_bytes(texts[name])
+    data = tmp_path / 'data'
+    data.mkdir()
+    (tmp_path / 'corpus.txt').write_bytes(texts['train.en'])
+    (data / 'corpus.txt').write_bytes(texts['train.en'])
+    for language in ('en', 'zh'):
+        packed = gzip.compress(texts[f'train.{language}'])
+        (data / f'train.0.{language}.gz').write_bytes(packed)
+        (data / f'dev.{language}').write_bytes(texts[f'dev.{language}'])
+    pairs = list(
+        zip(*(texts[name].decode().splitlines() for name in ('train.en', 'train.zh')), strict=True)
+    )
+    (tmp_path / 'pairs.tsv').write_text(''.join(f'{en}\t{zh}\n' for en, zh in pairs))
+    (tmp_path / 'pairs.jsonl').write_text(
+        ''.join(json.dumps({'pair': {'en': en, 'zh': zh}}) + '\n' for en, zh in pairs)
+    )
+    _write_inputs_of_the_job_file(tmp_path, pairs, texts)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv('HF_HOME', str(tmp_path / 'cache'))
+    return tmp_path
+
+
+def _write_inputs_of_the_job_file(folder, pairs, texts):
+    for side, language in enumerate(('en', 'zh')):
+        half = ''.join(pair[side] + '\n' for pair in pairs[:150])
+        (folder / f'news.0.{language}.gz').write_bytes(gzip.compress(half.encode()))
+    rest = [json.dumps({'pair': {'en': en, 'zh': zh}}) for en, zh in pairs[150:]]
+    (folder / 'web-0.jsonl.zst').write_bytes(zstandard.compress('\n'.join(rest).encode()))
+    dev = zip(*(texts[name].decode().splitlines() for name in ('dev.en', 'dev.zh')), strict=True)
+    (folder / 'dev.tsv').write_text(''.join(f'{en}\t{zh}\n' for en, zh in dev))
+
+
+@pytest.mark.parametrize('page', PAGES)
+def test_every_block_of_a_page_runs(page, folder, tensorflow):
+    names: dict = {}
+    if page == 'docs/reading.md':
+        sides = ['--source', 'train.en', '--target', 'train.zh']
+        succeed(
+            'build', *sides, '--name', 'enzh', '--vocab-size', 2048, '--shared-vocab',
+            '--output', 'data/enzh',
+        )  # fmt: skip
+    for block in blocks_of(page):
+        assert block.language in (*_RUN, *_SHOWN), block
+        if block.needs or is_installation(block) or block.language in _SHOWN:
+            continue
+        if block.language == 'bash':
+            run_shell(block.code)
+        elif block.language == 'python':
+            exec(compile(block.code, page, 'exec'), names)
+        else:
+            Path('job.toml').write_text(block.code)
+            succeed('build', 'job.toml', '--vocab-size', 2000)
+
+
+def run_shell(code):
+    """Runs a block as a shell does, up to the first command that fails."""
+    tokbeam = f'tokbeam() {{ {shlex.quote(sys.executable)} -m pipelines "$@"; }}\n'
+    process = subprocess.run(
+        ['bash', '-e', '-o', 'pipefail', '-c', tokbeam + code],
+        capture_output=True,
+        text=True,
+        env={**os.environ, 'PYTHONPATH': str(ROOT)},
+    )
+    assert process.returncode == 0, process.stderr
+
+
+def test_blocks_that_are_not_run_say_what_they_need():
+    left = [block for page in PAGES for block in blocks_of(page) if block.needs]
+    assert {block.needs.split(':')[0] for block in left} == {
+        'needs PyTorch', 'needs grain', 'needs the web',
+    }  # fmt: skip
+
+
+def test_ci_runs_the_readmes_own_commands():
+    ci = ' '.join((ROOT / '.ci' / 'run').read_text().replace('\\\n', ' ').split())
+    install, test = (block.code for block in blocks_of('README.md') if is_installation(block))
+    install = install.replace('\\\n', ' ')
+    build = install[install.index('tokbeam build') : install.index('--output')]
+    assert ' '.join(build.split()) in ci
+    assert 'pip install --quiet .' in ci
+    for step in test.split('&&'):
+        assert step.strip().replace('pip install', 'pip install --quiet') in ci
+
+
+def test_the_readmes_first_command_builds_the_sample_without_a_warning(folder):
+    code = blocks_of('README.md')[0].code.replace('\\\n', ' ')
+    words = shlex.split(code[code.index('tokbeam build') :].partition(';')[0])
+    words[words.index('--output') + 1] = str(folder / 'enzh')
+    process = succeed(*words[1:])
+    names = {path.name for path in (folder / 'enzh').iterdir()}
+    assert 'vocab.enzh.2048.subwords' in names
+    assert {f'enzh-train-0000{shard}-of-00004' for shard in range(4)} <= names
+    assert 'warning' not in str(process)
+
+
+def test_the_readme_is_one_page():
+    assert len(README) <= 9000
+
+
+def test_the_table_of_corpora_has_every_format():
+    for corpus_format in all_formats():
+        for role in corpus_format.roles:
+            assert f'--{role.replace("_", "-")} ' in CORPORA
+
+
+def test_the_job_file_of_the_page_has_the_rows_of_both_datasets(folder):
+    [job] = [block.code for block in blocks_of('docs/corpora.md') if block.language == 'toml']
+    (folder / 'job.toml').write_text(job)
+    succeed('build', 'job.toml', '--vocab-size', 2000)
+    datasets = manifest_of(folder / 'data')['datasets']
+    lines = {dataset['dataset']: dataset['lines'] for dataset in datasets if dataset['dataset']}
+    assert lines == {'news': 150, 'web': 250}
+    assert len(list((folder / 'data').glob('enzh-train-?????-of-00100'))) == 100
+
+
+def test_texts_saved_by_datasets_are_the_texts_of_the_dataset(folder):
+    names: dict = {}
+    for block in blocks_of('docs/corpora.md'):
+        if block.language == 'python':
+            exec(compile(block.code, 'docs/corpora.md', 'exec'), names)
+        elif '--parquet texts' in block.code:
+            run_shell(block.code)
+            run_shell(
+                block.code.replace('--parquet texts.parquet', '--jsonl texts.jsonl').replace(
+                    '--output texts', '--output again'
+                )
+            )
+    dataset = open_dataset('texts')
+    texts = {dataset.text(row['targets']) for row in names['rows']}
+    assert texts == {'No text is left out.', 'No line of it either.'}
+    for path in (folder / 'texts').glob('texts-train-*'):
+        assert (folder / 'again' / path.name).read_bytes() == path.read_bytes()
