@@ -21,10 +21,10 @@ from pipelines.artifacts.outputs import StageOutput
 from pipelines.cli.commands import make_job, run_job
 from pipelines.cli.parser import with_job_file
 from pipelines.files import filesystem
+from pipelines.files.system_errors import as_input_error
 from pipelines.jobs.job import BuildJob, CountJob, EncodeJob, Job, MergeJob, PiecesJob, VocabJob
 from pipelines.options.beam import check_flags
 from pipelines.options.commands import Command, known_commands
-from pipelines.system_errors import as_input_error
 from tokcore.errors import InputError
 from tokcore.keywords import keyword_value, unknown_keyword
 from tokcore.options import Choice, Declared, declared

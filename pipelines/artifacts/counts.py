@@ -127,7 +127,7 @@ class CountFiles:
 
     def wanted_inputs(self) -> tuple[InputState, ...]:
         return tuple(
-            InputState('train', 'counts', file, lambda file=file: self._text(file))
+            InputState('train', 'counts', file, functools.partial(self._text, file))
             for file in self.files
         )
 
@@ -255,7 +255,7 @@ def _text_tables(file: CorpusFile, open_binary: OpenBinary) -> Iterator[TokenTab
     for block in whole_lines(text_pieces(file, open_binary), _TEXT_BYTES):
         if isinstance(block, LongLine):
             raise InputError(
-                f'{file.path}: the line at byte {block.offset} of its text has {block.bytes} '
+                f'{file.path}: the line at byte {block.offset} of its text has {block.nbytes} '
                 f'bytes, more than {MAX_LINE_BYTES}, which is no token with its count; take it out'
             )
         try:

@@ -366,7 +366,7 @@ def _as_read(options: dict[str, object]) -> dict[str, object]:
 def _shown(value: object) -> str:
     if isinstance(value, Component):
         return str(value)
-    if dataclasses.is_dataclass(value):
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
         return str(dataclasses.asdict(value))
     return 'none' if value is None else str(value)
 

@@ -1,7 +1,7 @@
-"""A vocabulary file as its user gives it, held against the manifest of the run that made it.
+"""Reads a vocabulary file and checks it against the manifest of the run that made it.
 
-A flipped bit within a subtoken still leaves a vocabulary, only another one, and its ids look like
-any other's. The manifest beside it tells; a file from elsewhere has none and is taken as it is.
+A flipped bit within a subtoken still leaves a valid vocabulary, only a different one. The checksum in
+the manifest reveals it; a file from elsewhere has no manifest and is used as it is.
 """
 
 from collections.abc import Iterable, Mapping
@@ -32,50 +32,49 @@ class ReadVocabulary:
 
 
 def scheme_of(
-    paths: Iterable[str], asked: str | None = None, values: Mapping[str, object] | None = None
+    paths: Iterable[str], requested: str | None = None, values: Mapping[str, object] | None = None
 ) -> Scheme:
-    """Returns the scheme of vocabulary files, with what is asked for of its tokens.
+    """Returns the scheme of vocabulary files, with the options of its tokens.
 
-    It is the one that is recorded beside them, or asked for, or else the only one to which the file
-    can belong by its form. What is not asked for is as recorded.
+    It is the one that a manifest records, or the requested one, or else the only scheme whose files
+    have this form. Options that the command line does not give are as recorded.
 
     Args:
         paths: of the files; none for a scheme that needs none.
-        asked: its name, if it is asked for.
-        values: what is asked for, by `Declared.key`.
+        requested: the scheme's name from the command line, if there is one.
+        values: options from the command line, by `Declared.key`.
 
     Raises:
-        InputError: one is recorded for another scheme than the others, or than that asked for, or
-            for other tokens; or nothing tells which scheme it is.
+        InputError: the files, or the request, are of different schemes or token options; or nothing
+            tells which scheme it is.
     """
-    found = {f'--scheme {asked} is asked for': asked} if asked else {}
+    schemes = {f'--scheme {requested} is asked for': requested} if requested else {}
     recorded_options: dict[str, object] = {}
     for path in paths:
         _, record = _recorded(path)
         if record is not None:
             scheme = record.scheme
-            found[f'the vocabulary {path} was made with --scheme {scheme}'] = scheme
+            schemes[f'the vocabulary {path} was made with --scheme {scheme}'] = scheme
             recorded_options |= record.scheme_options or {}
-        elif asked is None:
+        elif requested is None:
             scheme = _scheme_by_form(path)
-            found[f'the vocabulary {path} is by its form one of --scheme {scheme}'] = scheme
-        if record is None and (name := asked or scheme) in scheme_names():
+            schemes[f'the vocabulary {path} is by its form one of --scheme {scheme}'] = scheme
+        if record is None and (name := requested or scheme) in scheme_names():
             recorded_options |= find_scheme(name).options_from_file(
                 filesystem.read_bytes(path), path, filesystem.read_if_there
             )
-    first = next(iter(found), None)
-    for said, scheme in found.items():
-        if scheme != found[first]:
-            raise InputError(f'{said}, but {first}; give vocabularies of one scheme')
+    first, name = next(iter(schemes.items()), ('', DEFAULT_SCHEME))
+    for statement, scheme in schemes.items():
+        if scheme != name:
+            raise InputError(f'{statement}, but {first}; give vocabularies of one scheme')
         if scheme not in scheme_names():
             known = ', '.join(scheme_names())
-            raise InputError(f'{said}, which this version does not know: there are {known}')
-    name = found[first] if found else DEFAULT_SCHEME
+            raise InputError(f'{statement}, which this version does not know: there are {known}')
     return scheme_from_options(name, recorded_options | dict(values or {}))
 
 
 def needs_no_vocabulary(scheme: str | None) -> bool:
-    """Tells whether a scheme that is asked for has ids without any vocabulary file."""
+    """Returns whether a scheme needs no vocabulary file, as `byte`; False for None."""
     return scheme is not None and find_scheme(scheme).fixed is not None
 
 
@@ -117,18 +116,18 @@ def read_vocabulary(path: str, scheme: Scheme) -> ReadVocabulary:
     beside: dict[str, OutputFile] = {}
 
     def read(other: str) -> bytes | None:
-        found = filesystem.read_if_there(other)
-        if found is not None:
+        content = filesystem.read_if_there(other)
+        if content is not None:
             name = filesystem.split_path(other)[1]
-            beside[name] = file_entry(name, found)
-        return found
+            beside[name] = file_entry(name, content)
+        return content
 
     entries = scheme.parse(data, path, read)
     if record is not None:
-        for each in record.beside:
-            if beside.get(each.name, each) != each:
+        for file in record.beside:
+            if beside.get(file.name, file) != file:
                 raise InputError(
-                    f'{each.name} beside {path} is not the one that {manifest_path} tells of; make '
+                    f'{file.name} beside {path} is not the one that {manifest_path} tells of; make '
                     'both again, or give copies in another folder'
                 )
     return ReadVocabulary(entries, data, crc32c, unicode, tuple(beside.values()))

@@ -189,7 +189,7 @@ def _format_options(
 ) -> Mapping[str, object]:
     """Returns the options of a split's format; those of the training corpus are the defaults."""
     values = {}
-    for declaration in dataclasses.fields(kind):
+    for declaration in dataclasses.fields(kind):  # type: ignore[arg-type]  # all are dataclasses
         name = declaration.name
         for owner in (split, 'train'):
             value = getattr(options, option_name(owner, name))

@@ -12,8 +12,8 @@ import numpy as np
 from pipelines.artifacts.vocabularies import needs_no_vocabulary, read_vocabulary, scheme_of
 from pipelines.cli.terminal import StandardOutput
 from pipelines.files import filesystem
+from pipelines.files.system_errors import system_error
 from pipelines.options.vocabulary import encoding_from_options
-from pipelines.system_errors import system_error
 from tokcore.corpus.line_rows import text_rows
 from tokcore.encoding.encoder import EncodedSide, Encoder, first_row_without_ids
 from tokcore.encoding.scheme import EncodingOptions, PieceWriter, Scheme

@@ -26,8 +26,8 @@ from pipelines.cli.terminal import (
     print_lines,
     wait_if_ending,
 )
+from pipelines.files.system_errors import as_input_error
 from pipelines.options.beam import text_without_secrets, without_secrets
-from pipelines.system_errors import as_input_error
 from tokcore.errors import InputError
 
 _FILTERS = ('tokenize', 'detokenize')
@@ -47,7 +47,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     SIGTERM with one line.
     """
     is_process = arguments is None
-    arguments = sys.argv[1:] if is_process else list(arguments)
+    arguments = sys.argv[1:] if arguments is None else list(arguments)
     if sys.stderr is None:  # closed by the parent; a message would go to stdout
         sys.stderr = open(os.devnull, 'w')
     if sys.flags.optimize > 1:
@@ -79,7 +79,7 @@ def _import_beam_without_docstrings() -> None:
     """
     os.environ['PYTHONOPTIMIZE'] = '1'
     known = sys.modules.get('pandas')
-    sys.modules['pandas'] = None
+    sys.modules['pandas'] = None  # type: ignore[assignment]  # as importlib documents
     try:
         importlib.import_module('apache_beam')
     finally:

@@ -4,7 +4,7 @@ import argparse
 import functools
 import sys
 from collections.abc import Mapping, Sequence
-from typing import TextIO
+from typing import Any
 
 from pipelines.cli.help import HelpAction, all_help, command_help, line_width, topics_of
 from pipelines.cli.terminal import print_lines
@@ -72,7 +72,7 @@ def parse_command(arguments: Sequence[str]) -> tuple[argparse.Namespace, list[st
 class _HelpParser(Parser):
     """Raises an error if its help cannot be written, which argparse ignores."""
 
-    def print_help(self, file: TextIO | None = None) -> None:
+    def print_help(self, file: Any = None) -> None:
         if file is None:
             print_lines(self.format_help().removesuffix('\n').split('\n'))
         else:

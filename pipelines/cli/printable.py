@@ -6,7 +6,7 @@ meant to be stored by an escape that whoever reads it understands.
 
 import logging
 from collections.abc import Callable
-from typing import TextIO
+from typing import Any, TextIO
 
 
 def printable(text: str, stream: TextIO | None) -> str:
@@ -58,8 +58,8 @@ class LogFormatter(logging.Formatter):
         shown = printable if is_ours else printable_lines
         return shown(super().formatMessage(record), self._stream)
 
-    def formatException(self, *error: object) -> str:
-        return printable_lines(super().formatException(*error), self._stream)
+    def formatException(self, ei: Any) -> str:
+        return printable_lines(super().formatException(ei), self._stream)
 
     def formatStack(self, stack: str) -> str:
         return printable_lines(super().formatStack(stack), self._stream)

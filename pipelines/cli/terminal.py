@@ -29,7 +29,7 @@ from pipelines.engines.progress import (
     WorkDone,
     listening,
 )
-from pipelines.system_errors import system_error
+from pipelines.files.system_errors import system_error
 from tokcore.errors import InputError
 
 if typing.TYPE_CHECKING:

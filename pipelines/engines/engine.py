@@ -48,8 +48,8 @@ from pipelines.engines.runners import (
     prism_runner,
     spark_runner,
 )
+from pipelines.files.system_errors import as_input_error, as_input_error_from_text
 from pipelines.options.beam import beam_options, text_without_secrets, without_secrets
-from pipelines.system_errors import as_input_error, as_input_error_from_text
 from tokcore.encoding.scheme import Scheme
 from tokcore.errors import InputError
 from tokcore.kernels.jit import CACHE_FOLDER

@@ -21,7 +21,7 @@ import google_crc32c
 from pipelines.files import filesystem
 from pipelines.files.filesystem import delete_empty_folders, join, make_folders
 from pipelines.files.local_folder import ATTEMPT_PREFIX, LinkError, LocalFolder, attempt_name
-from pipelines.system_errors import telling
+from pipelines.files.system_errors import telling
 from tokcore.errors import InputError
 from tokcore.format_numbers import CHECKED_FILE
 

@@ -20,7 +20,7 @@ import psutil
 from pipelines.files import filesystem
 from pipelines.files.filesystem import delete_empty_folders, delete_if_empty, make_folders
 from pipelines.files.local_folder import LinkError, LocalFolder
-from pipelines.system_errors import system_error
+from pipelines.files.system_errors import system_error
 from tokcore.errors import InputError
 
 try:

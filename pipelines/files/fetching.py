@@ -22,6 +22,7 @@ from pipelines.files import filesystem
 from pipelines.files.claims import CLAIM_NAME, Claim, HeldError
 from pipelines.files.local_folder import LocalFolder
 from pipelines.files.paced_session import Clock
+from pipelines.files.system_errors import telling
 from pipelines.files.transfer import (
     Transfer,
     WebAddress,
@@ -31,7 +32,6 @@ from pipelines.files.transfer import (
     sha256_of,
     web_address,
 )
-from pipelines.system_errors import telling
 from tokcore.errors import InputError
 from tokcore.format_numbers import FETCHED_FILE
 

@@ -16,7 +16,7 @@ from pipelines.files.files import Files, StoredFile
 from pipelines.files.local import LocalFiles
 from pipelines.files.local_folder import LocalFolder
 from pipelines.files.objects import ObjectFiles, as_stored
-from pipelines.system_errors import telling
+from pipelines.files.system_errors import telling
 from tokcore.errors import InputError
 
 __all__ = ['StoredFile']

@@ -11,6 +11,7 @@ import io
 import socket
 import time
 from collections.abc import Callable
+from typing import Any
 
 import requests
 from requests.adapters import HTTPAdapter
@@ -82,8 +83,8 @@ class _PacedAdapter(HTTPAdapter):
         self._answer = functools.partial(_PacedAnswer, pace)
         super().__init__()
 
-    def get_connection_with_tls_context(self, *args: object, **kwargs: object) -> object:
-        pool = super().get_connection_with_tls_context(*args, **kwargs)
+    def get_connection_with_tls_context(self, request, verify, proxies=None, cert=None):
+        pool = super().get_connection_with_tls_context(request, verify, proxies, cert)
         kind = pool.ConnectionCls
         pool.ConnectionCls = type(
             kind.__name__, (kind,), {'response_class': staticmethod(self._answer)}
@@ -94,7 +95,7 @@ class _PacedAdapter(HTTPAdapter):
 class _PacedAnswer(http.client.HTTPResponse):
     """An answer of which every byte, from its first line on, is counted."""
 
-    def __init__(self, pace: Pace, connection: socket.socket, *args: object, **kwargs: object):
+    def __init__(self, pace: Pace, connection: socket.socket, *args: Any, **kwargs: Any):
         super().__init__(connection, *args, **kwargs)
         self.fp = io.BufferedReader(_PacedReader(self.fp.detach(), pace))
 
@@ -106,7 +107,7 @@ class _PacedReader(io.RawIOBase):
     def readable(self) -> bool:
         return True
 
-    def readinto(self, buffer: memoryview) -> int | None:
+    def readinto(self, buffer: Any) -> int | None:
         return self._pace.read(self._raw, buffer)
 
     def close(self) -> None:

@@ -34,8 +34,8 @@ from pipelines.files.paced_session import (
     TooSlowError,
     paced_session,
 )
+from pipelines.files.system_errors import telling
 from pipelines.options.beam import HIDDEN, url_without_secrets
-from pipelines.system_errors import telling
 from tokcore.corpus.archives import archive_and_member
 from tokcore.errors import InputError, OperatingSystemError
 from tokcore.format_numbers import FETCHED_FILE

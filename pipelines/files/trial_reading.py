@@ -15,7 +15,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import BinaryIO
 
-from pipelines.system_errors import system_error
+from pipelines.files.system_errors import system_error
 from tokcore.errors import InputError
 
 _ROWS_AT_ONCE = 1 << 16

@@ -5,9 +5,11 @@ not the hours of a count.
 """
 
 import dataclasses
+import functools
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import cast
 
 from pipelines.artifacts.outputs import InputState
 from pipelines.files import filesystem
@@ -80,7 +82,7 @@ class Corpus:
     @property
     def format(self) -> CorpusFormat:
         """The format of the first split; the rows of all splits have the same number of sides."""
-        return self.splits[0].format
+        return cast(CorpusFormat, self.splits[0].format)  # `Format` is its protocol
 
     @property
     def is_paired(self) -> bool:
@@ -109,8 +111,8 @@ class Corpus:
         """Returns the states of the files, by which a stage recognizes them."""
         checksums = InputChecksums(self.inputs)
         return tuple(
-            InputState(each.split, each.role, each.stored, lambda each=each: checksums.of(each))
-            for each in self.inputs
+            InputState(file.split, file.role, file.stored, functools.partial(checksums.of, file))
+            for file in self.inputs
         )
 
 

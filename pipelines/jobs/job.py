@@ -24,6 +24,7 @@ from pipelines.options.job import (
     SPLITS,
     DatasetOptions,
     LineOptions,
+    PairSide,
     RunningOptions,
     ShuffleOptions,
     option_name,
@@ -82,7 +83,7 @@ class EncodeOptions(DatasetOptions):
     """What the shards depend on, as files and examples.
 
     Attributes:
-        encoding: what is asked of the scheme's encoder.
+        encoding: the options of the scheme's encoder.
     """
 
     encoding: EncodingOptions = EncodingOptions()
@@ -172,7 +173,7 @@ class BuildJob:
     sample: SampleOptions = SampleOptions()
 
     @property
-    def vocabulary_names(self) -> dict[str, str]:
+    def vocabulary_names(self) -> dict[PairSide, str]:
         """The file name of each side's vocabulary: `both`, or `inputs` and `targets`."""
         sides = self.reading.corpus.format.sides
         return self.vocabularies.names(self.reading.scheme, self.dataset.name, self.learning, sides)
@@ -453,8 +454,10 @@ def _reading_options(reading: CorpusReading) -> dict[str, object]:
 def _filters_record(split: Split) -> dict[str, object]:
     """Returns what manifests say of filters, where there are any."""
     filters = [
-        {'filter': asked.spec, 'made_of': asked.stamp} if asked.stamp else asked.spec
-        for asked in split.filters
+        {'filter': row_filter.spec, 'made_of': row_filter.stamp}
+        if row_filter.stamp
+        else row_filter.spec
+        for row_filter in split.filters
     ]
     return {'clean': filters} if filters else {}
 

@@ -15,13 +15,13 @@ from pipelines.jobs.job import CorpusReading, Execution
 from pipelines.transforms.read import MapToStats, ReadBlocks
 from pipelines.transforms.stats import read_stats
 from tokcore.corpus.archive_reading import in_passes, reading_on
-from tokcore.corpus.corpus import CorpusFile, Split, WorkItem
+from tokcore.corpus.corpus import CorpusFile, Format, Split, WorkItem
 from tokcore.corpus.filters.applying import find_end
-from tokcore.corpus.formats import CorpusFormat, index_range, index_ranges, plan_items, read_blocks
+from tokcore.corpus.formats import index_range, index_ranges, plan_items, read_blocks
 
 _INDEXING = 'indexing'
 
-_Numbered = tuple[int, tuple[CorpusFormat, Any]]
+_Numbered = tuple[int, tuple[Format, Any]]
 
 
 @dataclass(frozen=True)
@@ -140,7 +140,7 @@ class _Index:
     lines: tuple
 
 
-def _files_of(numbered: _Numbered) -> tuple[CorpusFile]:
+def _files_of(numbered: _Numbered) -> tuple[CorpusFile, ...]:
     return (numbered[1][1].file,)
 
 

@@ -60,9 +60,9 @@ class SampledPlan:
         Raises:
             InputError: the sample is empty.
         """
+        if self.how is None:
+            return ()
         if not isinstance(self.sample, LineSample):
-            if self.how is None:
-                return ()
             of_all = lines.examples + lines.not_sampled
             if not lines.examples:
                 raise InputError(
@@ -133,11 +133,11 @@ def plan_sample(
     """
     if how is None:
         return SampledPlan(plan)
-    asked = sample_from_option(how)
-    if isinstance(asked, UniformShare):
-        return SampledPlan(plan, how, UniformSample(asked.threshold))
+    sample = sample_from_option(how)
+    if isinstance(sample, UniformShare):
+        return SampledPlan(plan, how, UniformSample(sample.threshold))
     execution.engine.compile_first(compile_sampling_kernels)
-    parts = _parts(plan, asked, sides)
+    parts = _parts(plan, sample, sides)
     samples = _sample_files(parts, execution, folder)
     for side in sides:
         of_side = [(part, samples[part.key]) for part in parts if part.side == side]
@@ -177,11 +177,11 @@ class _Sampled:
     first_lines: list[int]
 
 
-def _parts(plan: ReadPlan, asked: LineBudget, sides: frozenset[int]) -> list[_Part]:
+def _parts(plan: ReadPlan, sample: LineBudget, sides: frozenset[int]) -> list[_Part]:
     starts = starts_to_number(plan.items['train'])
     most = plan.reading.max_line_bytes
     return [
-        _Part(place, side, files[side], asked.size, tuple(starts.get(place, ())), most)
+        _Part(place, side, files[side], sample.size, tuple(starts.get(place, ())), most)
         for split in plan.reading.corpus.splits
         for place, files in zip(split.file_indexes, split.files, strict=True)
         for side in sorted(sides)

@@ -170,7 +170,8 @@ def _beam_parser() -> Parser:
 
     beam_parser = Parser(prog='tokbeam', add_help=False)
     for options_class in PipelineOptions.__subclasses__():
-        options_class._add_argparse_args(beam_parser)
+        # Beam's own parser is one of argparse with two methods that none of these calls need.
+        options_class._add_argparse_args(beam_parser)  # type: ignore[arg-type]
     return beam_parser
 
 

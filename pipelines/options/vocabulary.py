@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import get_args
 
-from pipelines.options.job import NameStyle
+from pipelines.options.job import NameStyle, PairSide
 from pipelines.options.reading import options_from, settle_choice
 from tokcore.corpus.vocab_sample import vocab_sample
 from tokcore.encoding.scheme import EncodingOptions, LearningOptions, NothingToLearn, Scheme
@@ -15,7 +15,7 @@ from tokcore.errors import InputError
 from tokcore.options import LANGUAGE, Choice, declared, option, path, shown
 from tokcore.schemes import DEFAULT_SCHEME, find_scheme, scheme_names
 
-PAIR = ('inputs', 'targets')
+PAIR: tuple[PairSide, PairSide] = ('inputs', 'targets')
 """The sides of pairs."""
 
 
@@ -87,16 +87,18 @@ def scheme_from_options(
         InputError: an option of another scheme, or a value that cannot be.
     """
     choice = token_options()
-    own = {each.key for each in declared(choice.chosen(name))}
-    others = {each.key for other in among for each in declared(choice.chosen(other))} - own
-    given = {key: value for key, value in values.items() if key not in others}
-    return options_from(choice.chosen(name), settle_choice(choice, given, name))
+    own = {field.key for field in declared(choice.chosen(name))}
+    others = {field.key for other in among for field in declared(choice.chosen(other))} - own
+    known = {key: value for key, value in values.items() if key not in others}
+    return options_from(choice.chosen(name), settle_choice(choice, known, name))
 
 
 def learning_from_options(scheme: Scheme, values: Mapping[str, object]) -> LearningOptions:
     """Returns the options of a scheme's learner; raises InputError as `scheme_from_options`."""
     choice = learning_options()
-    options = options_from(choice.chosen(scheme.name), settle_choice(choice, values, scheme.name))
+    options: LearningOptions = options_from(
+        choice.chosen(scheme.name), settle_choice(choice, values, scheme.name)
+    )
     scheme.check(options)
     return options
 
@@ -148,7 +150,7 @@ class VocabularyLayout:
 
     def names(
         self, scheme: Scheme, dataset: str, learning: LearningOptions | None, sides: Sequence[str]
-    ) -> dict[str, str]:
+    ) -> dict[PairSide, str]:
         """Returns the file name of each side's vocabulary: `both`, or `inputs` and `targets`.
 
         A scheme that learns nothing has no such files.

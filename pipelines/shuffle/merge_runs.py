@@ -21,6 +21,7 @@ from pipelines.engines.pool import OrderedPool, in_global_window
 from pipelines.engines.progress import advance, set_total, track_work
 from pipelines.files import filesystem
 from pipelines.files.claims import CLAIM_NAME, Claim, WorkFolder
+from pipelines.files.system_errors import telling
 from pipelines.jobs.job import EncodeOptions, Execution
 from pipelines.jobs.read_plan import ReadPlan
 from pipelines.jobs.shuffle_memory import fit_memory
@@ -34,7 +35,6 @@ from pipelines.shuffle.plan import (
     sweep_unbegun,
 )
 from pipelines.shuffle.write_runs import RunWriter, WrittenPart, full_disk_as_error
-from pipelines.system_errors import telling
 from pipelines.transforms.encode_blocks import BlockEncoder, EncodedFeature
 from pipelines.transforms.read import CreateReshuffled
 from pipelines.transforms.stats import (

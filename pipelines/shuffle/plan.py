@@ -46,7 +46,7 @@ _RUN_PREFIX = 'run-'
 _FOLDER = re.compile(rf'{FOLDER_PREFIX}[0-9a-f]{{32}}')
 _RUN = re.compile(rf'{_RUN_PREFIX}\d{{6,}}-\d{{4,}}')
 _HALF = re.compile(r'\.tokbeam-attempt-[0-9a-f]{32}')
-_MADE = re.compile(f'{_RUN.pattern}|{_HALF.pattern}')
+_RUN_FILES = re.compile(f'{_RUN.pattern}|{_HALF.pattern}')
 
 _PLAN_BEGINNING = b'{"block_bytes": '
 """Of every plan: its names are sorted."""
@@ -232,7 +232,7 @@ def _run_items(read_plan: ReadPlan, run_bytes: int, processes: int) -> list[RunI
     for number, name in enumerate(corpus.split_names):
         held: list[WorkItem] = []
         size = 0
-        dataset = None
+        dataset: Split | None = None
         for items in read_plan.passes(name):
             # A run is of one dataset, whose numbers it tells.
             before, dataset = dataset, split_of(corpus.splits, name, items[0].file_index)
@@ -345,7 +345,7 @@ def _fingerprint_in(name: str) -> bytes:
 
 def _delete_shuffle(folder: str) -> None:
     """Deletes a folder of runs: what this tool makes there, and the plan when all else is gone."""
-    delete_known(folder, _MADE.fullmatch)
+    delete_known(folder, lambda name: _RUN_FILES.fullmatch(name) is not None)
     delete_known(folder, {PLAN_NAME, CLAIM_NAME}.__contains__)
 
 
@@ -390,4 +390,4 @@ def plan_json(content: object) -> bytes:
 
 def delete_half_files(folder: str) -> None:
     """Deletes the half-written files of a killed run."""
-    delete_known(folder, _HALF.fullmatch)
+    delete_known(folder, lambda name: _HALF.fullmatch(name) is not None)

@@ -159,11 +159,13 @@ class RunWriter:
         return self._buffers.pop() if self._buffers else RunBuffer(self._plan.run_bytes)
 
     def _close_part(self, making: _OpenRun, last: bool) -> Iterator[WrittenPart]:
+        buffer = making.buffer
+        assert buffer is not None  # `_take_step` gives each part one
         head = self._head(making.item, making.part, last)
         writing = self._calls.submit_detached(
-            self._write, head, making.item.split, making.buffer, making.blocks
+            self._write, head, making.item.split, buffer, making.blocks
         )
-        self._writing.append((writing, making.buffer))
+        self._writing.append((writing, buffer))
         making.part += 1
         making.buffer = None
         while len(self._writing) >= self._most_buffers:

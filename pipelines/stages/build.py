@@ -1,7 +1,7 @@
 """The main job: count, learn and encode, one after the other, into one folder."""
 
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from pipelines.artifacts.counts import CountsFolder, find_counts, log_sample
 from pipelines.artifacts.manifest import read_manifest
@@ -16,6 +16,7 @@ from pipelines.jobs.read_plan import ReadPlan, plan_reading
 from pipelines.jobs.shuffle_memory import refuse_too_large
 from pipelines.learning.rounds import OutputRounds
 from pipelines.learning.search import VocabularySearch
+from pipelines.options.job import PairSide
 from pipelines.shuffle.merge_runs import KeptRuns
 from pipelines.stages.count import count_folders
 from pipelines.stages.encode import encode_into, log_rejected
@@ -97,7 +98,7 @@ def _count(job: BuildJob, plan: ReadPlan) -> None:
 
 
 def _learn(
-    job: BuildJob, rounds: dict[str, OutputRounds], path: str
+    job: BuildJob, rounds: Mapping[PairSide, OutputRounds], path: str
 ) -> tuple[VocabularyRecord, ...]:
     """Learns the vocabularies from their COUNTS folders into an attempt's folder."""
     records = []

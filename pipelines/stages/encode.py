@@ -29,7 +29,6 @@ from pipelines.transforms.encode_blocks import RECORDS, EncodeBlocks, EncodedFea
 from pipelines.transforms.read import READING, CreateReshuffled
 from pipelines.transforms.stats import WriteStats, WrittenFile, read_stats
 from pipelines.transforms.write_shards import ConvertShards, WriteShards, converted_names
-from tokcore.corpus.stats import LineTally
 from tokcore.encoding.scheme import Scheme
 from tokcore.options import recorded
 from tokcore.records.manifest import Manifest, OutputFile, VocabularyRecord
@@ -173,24 +172,24 @@ def encode_into(
     if options.output_format != TFRECORD:
         shards = _converted(shards, plan, execution, features, options, path)
     for lines, words in zip(stats.lines, stats.unknown_words, strict=True):
-        if lines.unknown:
-            _log_unknown(lines, words)
+        if lines.unknown and lines.ids:
+            _log_unknown(lines.split, lines.unknown, lines.ids, words)
     return Encoded(stats, tuple(shards))
 
 
-def _log_unknown(lines: LineTally, words: Mapping[str, int]) -> None:
+def _log_unknown(split: str, unknown: int, ids: int, words: Mapping[str, int]) -> None:
     """Logs how many ids of a split are the unknown token: above one in a hundred, as a warning."""
     level, commonest = logging.INFO, ''
-    if lines.unknown * 100 > lines.ids:
+    if unknown * 100 > ids:
         level = logging.WARNING
         counts = ', '.join(f'{word!r} {count}' for word, count in [*words.items()][:_LOGGED_WORDS])
-        commonest = f', {lines.unknown / lines.ids:.1%}; the commonest are {counts}'
+        commonest = f', {unknown / ids:.1%}; the commonest are {counts}'
     _LOGGER.log(
         level,
         'encode: %s: %d of %d ids are the unknown token%s',
-        lines.split,
-        lines.unknown,
-        lines.ids,
+        split,
+        unknown,
+        ids,
         commonest,
     )
 

@@ -8,6 +8,7 @@ import dataclasses
 import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import cast
 
 import google_crc32c
 
@@ -41,7 +42,7 @@ from pipelines.options.job import PairSide
 from pipelines.stages.count import count_folders
 from pipelines.stages.encode import vocabulary_records
 from pipelines.stages.run_stage import StageResult, run_stage
-from tokcore.bpe.codes import count_pieces, entries_file, piece_table
+from tokcore.bpe.codes import CodesVocabulary, count_pieces, entries_file, piece_table
 from tokcore.corpus.stats import LineTally
 from tokcore.encoding.scheme import Learned, LearningOptions, Scheme
 from tokcore.encoding.vocabulary import Vocabulary
@@ -184,7 +185,7 @@ def warn_if_size_missed(learned: Learned, options: LearningOptions, label: str) 
         learned.smallest_size,
     )
     # The rule of all schemes, also where a scheme's own search may end farther away.
-    if LearningOptions.is_met(options, size):
+    if target is None or LearningOptions.is_met(options, size):
         return
     search = getattr(options, 'search', 'closest')
     if learned.min_count is None:
@@ -216,9 +217,9 @@ def pieces_stage(job: PiecesJob) -> Manifest | None:
     )
     record = dataclasses.replace(record, beside=())
     output, name = _file_output(job.output)
-    ids_path = filesystem.join(
-        filesystem.split_path(job.codes_path)[0], scheme.entries_name(record.name)
-    )
+    ids_name = scheme.entries_name(record.name)
+    assert ids_name is not None  # codes have their ids in a file of their own
+    ids_path = filesystem.join(filesystem.split_path(job.codes_path)[0], ids_name)
     key = job.key(record)
     read = [*(file.stored.path for file in key.inputs), job.codes_path, *execution.read_beside]
     refuse_replaced(read, [ids_path])
@@ -226,7 +227,7 @@ def pieces_stage(job: PiecesJob) -> Manifest | None:
     def make(attempt: Attempt) -> list[StageResult]:
         counted = _count_text(TextToCount(reading, job.side), execution, attempt)
         table = read_counts(counted.counts, scheme.unstorable)
-        data = piece_table(count_pieces(codes.entries, table))
+        data = piece_table(count_pieces(cast(CodesVocabulary, codes.entries), table))
         filesystem.write_bytes(filesystem.join(attempt.path, name), data)
         manifest = key.manifest(
             counted.inputs,

@@ -5,7 +5,7 @@ import os
 
 import pytest
 
-from pipelines.system_errors import as_input_error, as_input_error_from_text, system_error
+from pipelines.files.system_errors import as_input_error, as_input_error_from_text, system_error
 from tokcore.errors import FullDiskError, InputError, OperatingSystemError
 
 

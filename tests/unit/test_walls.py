@@ -42,7 +42,7 @@ FLOORS = [
     'tokcore/tokenizers.py',
     'tokcore/reading/',
     'tokcore/warm_up.py',
-    'pipelines/system_errors.py',
+    'pipelines/files/system_errors.py',
     'pipelines/keyword_types.py',
     'pipelines/options/',
     'pipelines/engines/',

@@ -337,6 +337,9 @@ class Format(Protocol):
     def sides(self) -> tuple[str, ...]: ...
 
     @property
+    def options(self) -> dict[str, object]: ...
+
+    @property
     def key(self) -> tuple[object, ...]: ...
 
     @property

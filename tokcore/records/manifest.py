@@ -38,9 +38,11 @@ _OTHER_FORMAT = (
 _Count = Annotated[int, Within(0, 1 << 40)]
 _Id = Annotated[int, Within(0, (1 << 31) - 1)]
 _Checksum = Annotated[str, Matches('[0-9a-f]{8}', 'a CRC-32C of eight hexadecimal digits')]
-_FileName = Annotated[
+_PLAIN = '(?!\\.{1,2}(?:/|$))[^/\0\ud800-\udc7f\udd00-\udfff]+'
+_FileName = Annotated[str, Matches(_PLAIN, 'the name of a file in the folder')]
+_FilePath = Annotated[
     str,
-    Matches('(?!\\.{1,2}$)[^/\0\ud800-\udc7f\udd00-\udfff]+', 'the name of a file in the folder'),
+    Matches(f'{_PLAIN}(?:/{_PLAIN})?', 'the name of a file in the folder, or in a folder in it'),
 ]
 _Side = Annotated[str, Matches('inputs|targets|both', 'inputs, targets or both')]
 
@@ -69,7 +71,7 @@ class InputText:
 class OutputFile:
     """A file in the folder; `rows` are the examples of a shard or the tokens of a count table."""
 
-    name: _FileName
+    name: _FilePath
     bytes: _Count
     crc32c: _Checksum
     rows: _Count
@@ -185,10 +187,17 @@ class Manifest:
 class Written(typing.Protocol):
     """What a writer reports of a file."""
 
-    name: str
-    bytes: int
-    crc32c: int
-    rows: int
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def bytes(self) -> int: ...
+
+    @property
+    def crc32c(self) -> int: ...
+
+    @property
+    def rows(self) -> int: ...
 
 
 # By field the type of its records, and whether the field may be left out.

@@ -3,7 +3,7 @@
 from jobs import refuse, write
 
 from pipelines.cli.parser import parse_command
-from pipelines.system_errors import system_error
+from pipelines.files.system_errors import system_error
 
 SIZES = ['--vocab-size', 2000]
 DATASET = ['--name', 'n', '--output', 'out']

@@ -100,7 +100,7 @@ def system_error(error: OSError, what: str) -> InputError:
     if isinstance(path, str) and path not in what:
         reason += f' ({path})'
     kind = FullDiskError if error.errno in _NO_ROOM else OperatingSystemError
-    return kind(f'cannot {what}: {reason}; {_REMEDY.get(error.errno, _OTHERWISE)}')
+    return kind(f'cannot {what}: {reason}; {_REMEDY.get(error.errno or 0, _OTHERWISE)}')
 
 
 @contextlib.contextmanager
