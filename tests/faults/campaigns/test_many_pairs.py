@@ -99,11 +99,11 @@ def test_begun_while_another_is_held_in_its_publishing(
     job, other = jobs[name], jobs[name] if is_equal else other_jobs[name]
     folder = tmp_path / 'results'
     folder.mkdir()
-    first = lanes[0].start(job.command(folder), tmp_path, seconds=90)
+    lanes[0].start(job.command(folder), tmp_path, seconds=90)
     assert watch(lanes[0], folder, set(), lambda: published(folder))
-    os.kill(first, signal.SIGSTOP)
+    lanes[0].send(signal.SIGSTOP)
     second = lanes[1].run(other.command(folder, *['--overwrite'] * overwrites), tmp_path)
-    os.kill(first, signal.SIGCONT)
+    lanes[0].send(signal.SIGCONT)
     ended = lanes[0].end()
     # The first may have been at its end when it was held.
     sentences = [_BEING_WRITTEN, *[_IS_ANOTHER] * (not overwrites)]
