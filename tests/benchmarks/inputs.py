@@ -155,6 +155,20 @@ class Materials:
 
         return self._made(key, make)
 
+    def packages(self, requirement: str) -> Path:
+        """Returns a folder with a version of a package that excludes the one installed.
+
+        Raises LookupError if it cannot be had.
+        """
+
+        def make(path: Path) -> None:
+            pip = [sys.executable, '-m', 'pip', 'install', '--quiet', '--no-deps', '--target', path]
+            process = subprocess.run([*pip, requirement], capture_output=True, text=True)
+            if process.returncode:
+                raise LookupError(f'missing: {requirement} cannot be installed')
+
+        return self._made(requirement.replace('==', '-'), make)
+
     def warm_up(self, task: str, options: Mapping[str, Any]) -> None:
         """Runs a command's task, unless that command was: what it compiles stays compiled."""
         command = tuple(options['arguments'])
@@ -214,6 +228,9 @@ class Inputs:
 
     def as_format(self, kind: str) -> str:
         return str(self.materials.as_format(self.corpus, kind, self._limit))
+
+    def packages(self, requirement: str) -> str:
+        return str(self.materials.packages(requirement))
 
     def new_folder(self, name: str) -> str:
         return str(self.materials.new_folder(name))

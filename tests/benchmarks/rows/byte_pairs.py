@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from ..contenders import DEFAULT_RUNS, OURS, Contender, Row
 from ..corpora import CORPORA, ENGLISH
 from ..inputs import Inputs
+from ..peers.tokenizers_rc import REQUIREMENT
 from ..scale import Scale
 
 _MODEL = 'peers.hugging_face:train_bpe'
@@ -68,6 +69,9 @@ def _ids_row(corpus: str, size: int) -> Row:
     def giga_options(inputs: Inputs) -> dict:
         return {**options(inputs), 'parallel': False}
 
+    def candidate_options(inputs: Inputs) -> dict:
+        return {**options(inputs), 'packages': inputs.packages(REQUIREMENT)}
+
     return Row(
         f'bpe-ids/{corpus}',
         f'text to ids by byte-level BPE of {size:,} entries',
@@ -75,10 +79,13 @@ def _ids_row(corpus: str, size: int) -> Row:
         Contender(OURS, 'stages.byte_pairs:encode', options, cores=1),
         (
             Contender('gigatoken', 'peers.giga_token:encode', giga_options, cores=1),
+            Contender(
+                'tokenizers 1.0rc3', 'peers.tokenizers_rc:encode', candidate_options, cores=1
+            ),
             Contender('tokenizers BPE', 'peers.hugging_face:encode', options, cores=1),
             Contender('tiktoken', 'peers.tik_token:encode', options, cores=1),
         ),
-        {'gigatoken': 0.9, 'tokenizers BPE': 12, 'tiktoken': 3},
+        {'gigatoken': 0.95, 'tokenizers 1.0rc3': 1, 'tokenizers BPE': 12, 'tiktoken': 3},
         runs=DEFAULT_RUNS,
     )
 
