@@ -73,6 +73,7 @@ def test_bytes_do_not_depend_on_how_it_is_cut(objects, built, tmp_path, cut):
     assert files_of(tmp_path / 'out') == files_of(built)
 
 
+@pytest.mark.slow
 def test_worker_processes_give_the_same_bytes(objects, built, tmp_path):
     workers = ['--direct_running_mode=multi_processing', '--direct_num_workers=2']
     command = ['build', '--jsonl', objects, *FIELDS, *ASKED, '--item-size', '1KiB', *workers]

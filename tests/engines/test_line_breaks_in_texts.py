@@ -107,13 +107,15 @@ def test_every_scheme_learns_and_gives_back(inputs, tmp_path, form, scheme):
 
 
 LEARNERS = [
-    ['--learner', 'memory'],
-    ['--learner', 'beam'],
-    ['--learner', 'beam', '--substring-counting', 'plain'],
+    pytest.param(['--learner', 'memory'], id='memory'),
+    pytest.param(['--learner', 'beam'], marks=pytest.mark.slow, id='beam'),
+    pytest.param(
+        ['--learner', 'beam', '--substring-counting', 'plain'], marks=pytest.mark.slow, id='plain'
+    ),
 ]
 
 
-@pytest.mark.parametrize('learner', LEARNERS, ids=' '.join)
+@pytest.mark.parametrize('learner', LEARNERS)
 def test_subwords_are_those_of_tensor2tensor(inputs, tmp_path, t2t_text_encoder, learner):
     texts = [text.replace('\r', '').strip() for text in TEXTS]
     theirs = t2t_text_encoder.SubwordTextEncoder.build_from_generator(texts, 150)

@@ -114,6 +114,7 @@ def test_bytes_do_not_depend_on_how_it_is_cut(kind, building, built, tmp_path, o
     assert files_of(tmp_path / 'out') == files_of(built / output_format)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     'output_format', [pytest.param('text', marks=pytest.mark.corpora), 'parquet']
 )
