@@ -58,7 +58,7 @@ def make_result(folder, shards, seed):
 
     execution = types.SimpleNamespace(
         overwrite=True, max_rejected=None, read_beside=(),
-        engine=types.SimpleNamespace(flags=()),
+        engine=types.SimpleNamespace(flags=(), compile_ahead=lambda parts: None),
     )  # fmt: skip
     kept = [work, KeptRuns(work.path, folder), place]
     run_stage([StageTask(key, output, names)], make, execution, kept=kept)
