@@ -24,13 +24,14 @@ def draw_speeds(figures: Path, plot: Path) -> None:
     from matplotlib import pyplot
 
     matplotlib.rcParams['svg.hashsalt'] = 'tokbeam'  # the same figures give the same file
-    rows = json.loads(figures.read_text())['rows']
+    measured = json.loads(figures.read_text())
+    rows, versions = measured['rows'], measured['versions']
     figure, panels = pyplot.subplots(1, len(_PANELS), figsize=(9, 2.6))
     for axis, (group, title) in zip(panels, _PANELS.items(), strict=True):
         speeds = sorted(_speeds(rows, group).items(), key=lambda item: item[1])
         labels, values = zip(*speeds, strict=True)
         colors = ['#2a6fbb' if label == 'tokbeam' else '#b5bcc4' for label in labels]
-        bars = axis.barh(labels, values, color=colors)
+        bars = axis.barh([_with_version(label, versions) for label in labels], values, color=colors)
         axis.bar_label(bars, [f'{value:.3g}' for value in values], padding=3)
         axis.set(xlim=(0, 1.15 * max(values)), xlabel='MB of text a second, one core')
         axis.set_title(title, fontsize=10)
@@ -38,6 +39,14 @@ def draw_speeds(figures: Path, plot: Path) -> None:
     figure.tight_layout()
     figure.savefig(plot, metadata={'Date': None})
     pyplot.close(figure)
+
+
+def _with_version(label: str, versions: dict[str, str]) -> str:
+    """Returns 'tokenizers 0.22.2' for 'tokenizers BPE'; a label that has its version stays."""
+    package = label.split()[0]
+    if package == 'tokbeam' or package not in versions or any(map(str.isdigit, label)):
+        return label
+    return f'{package} {versions[package]}'
 
 
 def _speeds(rows: list[dict], group: str) -> dict[str, float]:
