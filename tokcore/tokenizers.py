@@ -177,8 +177,8 @@ class BpeTokenizer(Tokenizer):
         of_bytes = byte_spans(text)
         data = text.encode('utf-8', 'surrogatepass')
         end = 0
-        found = self._find(data) if self._find else ()
-        for start, stop, _ in (*found, (len(data), len(data), -1)):
+        added = self._find(data) if self._find else ()
+        for start, stop, _ in (*added, (len(data), len(data), -1)):
             part = data[end:start].decode('utf-8', 'surrogatepass')
             first = of_bytes[end][0] if part else 0
             spans = [(first + place, first + place + 1) for place in range(len(part))]
@@ -511,20 +511,20 @@ def load_tokenizer(
                 f'{", ".join(scheme_names())}'
             )
         [scheme] = fitting
-    found = find_scheme(scheme)
-    name = f'load_tokenizer with the scheme {found.name}'
-    of_scheme, of_encoder = split_keywords([type(found), found.encoding], options, name)
-    found = find_scheme(found, **typing.cast(typing.Any, of_scheme))
-    encoding = keyword_fields(found.encoding, of_encoder, name)
+    resolved = find_scheme(scheme)
+    name = f'load_tokenizer with the scheme {resolved.name}'
+    of_scheme, of_encoder = split_keywords([type(resolved), resolved.encoding], options, name)
+    resolved = find_scheme(resolved, **typing.cast(typing.Any, of_scheme))
+    encoding = keyword_fields(resolved.encoding, of_encoder, name)
     if encoding.pop('template', None) is not None:
         raise TypeError('template is of examples; leave it out, and use add_special_tokens')
-    if found.fixed is not None:
+    if resolved.fixed is not None:
         if path is not None:
-            raise InputError(f'the scheme {found.name} has no vocabulary files; leave path out')
-        return tokenizer_of(found.fixed, found)
+            raise InputError(f'the scheme {resolved.name} has no vocabulary files; leave path out')
+        return tokenizer_of(resolved.fixed, resolved)
     if path is None:
-        raise TypeError(f'path is missing: the scheme {found.name} has a vocabulary file')
-    return tokenizer_of(found.parse(data, os.fspath(path)), found, **encoding)
+        raise TypeError(f'path is missing: the scheme {resolved.name} has a vocabulary file')
+    return tokenizer_of(resolved.parse(data, os.fspath(path)), resolved, **encoding)
 
 
 def tokenizer_of(vocabulary: Vocabulary, scheme: Scheme, **encoding: typing.Any) -> Tokenizer:

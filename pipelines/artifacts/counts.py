@@ -267,11 +267,11 @@ def _text_tables(file: CorpusFile, open_binary: OpenBinary) -> Iterator[TokenTab
 
 def _with_line(error: InputError, path: str, lines: int) -> InputError:
     """Returns an error of a block of text with the line's number in the file."""
-    found = re.match(r': line (\d+)(?= )', str(error).removeprefix(path))
-    if found is None:
+    match = re.match(r': line (\d+)(?= )', str(error).removeprefix(path))
+    if match is None:
         return error
-    rest = str(error)[len(path) + found.end() :]
-    return InputError(f'{path}: line {lines + int(found[1])}{rest}')
+    rest = str(error)[len(path) + match.end() :]
+    return InputError(f'{path}: line {lines + int(match[1])}{rest}')
 
 
 def find_counts(paths: Sequence[str]) -> CountFiles:
@@ -292,9 +292,9 @@ def find_counts(paths: Sequence[str]) -> CountFiles:
             files += [file for file, _ in listed]
             stated += [entry for _, entry in listed]
         else:
-            found = filesystem.find(given)
-            files += found
-            stated += [None] * len(found)
+            matches = filesystem.find(given)
+            files += matches
+            stated += [None] * len(matches)
     read_on_trial(
         [
             (file.path, file.size)

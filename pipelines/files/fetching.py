@@ -228,11 +228,11 @@ def fetched_before(paths: Iterable[str], work: str) -> tuple[dict[str, FetchedFi
     if not asked:
         return {}, []
     files = FetchedFiles(work)
-    found = {path: files.found(address) for path, address in asked.items()}
-    return {path: file for path, file in found.items() if file is not None}, [
+    fetched = {path: files.found(address) for path, address in asked.items()}
+    return {path: file for path, file in fetched.items() if file is not None}, [
         f'{address.name} is to be fetched to {files.path_of(address)}'
         for path, address in asked.items()
-        if found[path] is None
+        if fetched[path] is None
     ]
 
 

@@ -135,9 +135,9 @@ def as_input_error(error: BaseException, doing: str) -> InputError | None:
 def as_input_error_from_text(text: str, doing: str) -> InputError | None:
     """Returns the same from the text of a traceback, of which the last exception counts."""
     last = (_EXCEPTION.findall(text) or [''])[-1]
-    found = _OS_ERROR.search(last)
-    if found:
-        number, reason, _, path = found.groups()
+    match = _OS_ERROR.search(last)
+    if match:
+        number, reason, _, path = match.groups()
         return system_error(OSError(int(number), reason.strip(), path), doing)
     if _MEMORY_ERROR.search(last):
         return OperatingSystemError(f'cannot {doing}: {_NO_MEMORY}')

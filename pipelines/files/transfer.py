@@ -363,10 +363,10 @@ def _is_settled(modified: str, answer: requests.Response) -> bool:
 
 def _range_of(answer: requests.Response) -> tuple[int | None, int | None]:
     """Returns where a partial answer begins and how long the file is, as far as that is told."""
-    found = _CONTENT_RANGE.fullmatch(answer.headers.get('Content-Range', ''))
-    if found is None:
+    match = _CONTENT_RANGE.fullmatch(answer.headers.get('Content-Range', ''))
+    if match is None:
         return None, None
-    start, total = found.groups()
+    start, total = match.groups()
     return int(start) if start else None, None if total == '*' else int(total)
 
 
@@ -410,25 +410,30 @@ def refused_by_network(address: WebAddress, error: Exception) -> InputError:
 
 def _reason(error: Exception) -> str:
     """What the system said, in all that one error after another was made of."""
-    found = _all_causes(error)
-    for each in found:
-        if isinstance(each, OSError) and each.errno is not None and each.strerror:
-            return each.strerror
+    causes = _all_causes(error)
+    for cause in causes:
+        if isinstance(cause, OSError) and cause.errno is not None and cause.strerror:
+            return cause.strerror
     # A refused connection is a kind of timeout to urllib3: what the system says comes first.
-    if any(isinstance(each, _TIMEOUTS) for each in found):
+    if any(isinstance(cause, _TIMEOUTS) for cause in causes):
         return 'the server does not answer in time'
     return type(error).__name__
 
 
 def _all_causes(error: Exception) -> list[BaseException]:
-    found: list[BaseException] = []
+    causes: list[BaseException] = []
     waiting: list[object] = [error]
     while waiting:
-        each = waiting.pop(0)
-        if isinstance(each, BaseException) and not any(each is known for known in found):
-            found.append(each)
-            waiting += [getattr(each, 'reason', None), *each.args, each.__cause__, each.__context__]
-    return found
+        cause = waiting.pop(0)
+        if isinstance(cause, BaseException) and not any(cause is known for known in causes):
+            causes.append(cause)
+            waiting += [
+                getattr(cause, 'reason', None),
+                *cause.args,
+                cause.__cause__,
+                cause.__context__,
+            ]
+    return causes
 
 
 def regular_state(folder: LocalFolder, name: str) -> os.stat_result | None:
@@ -469,8 +474,8 @@ def web_address(path: str) -> WebAddress:
     Raises:
         InputError: it is none that can be fetched, or has something else behind `#`.
     """
-    found = _CHECKSUM.search(path)
-    rest = path if found is None else path[: found.start()] + path[found.end() :]
+    match = _CHECKSUM.search(path)
+    rest = path if match is None else path[: match.start()] + path[match.end() :]
     url, member = archive_and_member(rest) or (rest, None)
     shown = url_without_secrets(path.partition('#')[0])  # what follows may be a secret itself
     if '#' in url or '#sha256=' in (member or ''):
@@ -489,7 +494,7 @@ def web_address(path: str) -> WebAddress:
             'that cannot be); mend it'
         ) from None
     name = url_without_secrets(_without_user(url))
-    return WebAddress(url, name, member, found[1].lower() if found else None)
+    return WebAddress(url, name, member, match[1].lower() if match else None)
 
 
 def _without_user(url: str) -> str:

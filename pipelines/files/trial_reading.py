@@ -83,11 +83,11 @@ def read_on_trial(files: Sequence[tuple[str, int]]) -> None:
             f'a process that was to read {files[0][0]} on trial ended at once ({_ending(status)}); '
             'make memory and processes free for it, or give a folder of `tokbeam count`'
         )
-    # It names each file by its number before it reads it, and at last what it found.
-    number, found = json.loads(said.splitlines()[-1])
+    # It names each file by its number before it reads it, and at last what was wrong.
+    number, reason = json.loads(said.splitlines()[-1])
     path, size = files[number]
     if status == _TOLD:
-        raise no_counts(path, found)
+        raise no_counts(path, reason)
     if status is None or status == -getattr(signal, 'SIGXCPU', 0):
         what = f'takes more than {seconds} s to read, with its {size} bytes'
     else:
@@ -103,10 +103,10 @@ def no_counts(path: str, reason: object) -> InputError:
     )
 
 
-def shown(found: object) -> str:
+def shown(reason: object) -> str:
     """Returns what an exception says, short, on one line and without control characters."""
-    text = ''.join(each if each.isprintable() else ' ' for each in str(found))
-    text = ' '.join(text.split()) or type(found).__name__
+    text = ''.join(character if character.isprintable() else ' ' for character in str(reason))
+    text = ' '.join(text.split()) or type(reason).__name__
     return text if len(text) <= 300 else f'{text[:300]}…'
 
 
@@ -143,8 +143,8 @@ def _main() -> int:
     return 0
 
 
-def _say(number: int, found: str) -> None:
-    print(json.dumps([number, found]), flush=True)
+def _say(number: int, reason: str) -> None:
+    print(json.dumps([number, reason]), flush=True)
 
 
 def _limit(memory: int, seconds: int) -> None:

@@ -137,10 +137,10 @@ def measure_need(read_plan: ReadPlan, encoder: BlockEncoder) -> DiskNeed:
     for split, passes in taken:
         own = sum(map(_stored, passes))
         places = max(1, _SAMPLED_ITEMS * own // max(1, stored))
-        found = _sample_dataset(passes, places, read_plan, loaded)
-        if split.max_examples is not None and found.rows > split.max_examples:
-            found = found.times(split.max_examples / found.rows)
-        total += found
+        sampled = _sample_dataset(passes, places, read_plan, loaded)
+        if split.max_examples is not None and sampled.rows > split.max_examples:
+            sampled = sampled.times(split.max_examples / sampled.rows)
+        total += sampled
     files = total.records + total.rejected
     return DiskNeed(round(files + ROW_BYTES * total.rows), round(files))
 
@@ -193,11 +193,11 @@ def _sample_dataset(
         return _Sampled()
     middles = ((2 * place + 1) * total // (2 * places) for place in range(places))
     chosen = collections.Counter(bisect.bisect_right(ends, middle) for middle in middles)
-    found = _Sampled()
+    estimate = _Sampled()
     for number, times in chosen.items():
         sampled, stored = _sample_pass(passes[number], read_plan, encoder)
-        found += sampled.times(times / places * total / max(1, stored))
-    return found
+        estimate += sampled.times(times / places * total / max(1, stored))
+    return estimate
 
 
 def _sample_pass(

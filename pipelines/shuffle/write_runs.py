@@ -214,8 +214,8 @@ class RunWriter:
         if size is None:
             return None
         with filesystem.open_binary(self._plan.run_path(name)) as stream:
-            found = read_run_stats(stream, size, head)
-        if found is None:
+            parsed = read_run_stats(stream, size, head)
+        if parsed is None:
             return None
-        stats, last = found
+        stats, last = parsed
         return WrittenPart(split, head.run, head.part, name, size, stats), last

@@ -1,4 +1,4 @@
-"""The stage that encodes: every split's lines in, shuffled TFRecord shards out."""
+"""The stage that encodes: the lines of all splits in, shuffled shards out."""
 
 import logging
 from collections.abc import Mapping, Sequence
@@ -99,15 +99,15 @@ def vocabulary_records(
             vocabulary.entries.model  # noqa: B018 - it refuses to be made
         records.append(
             VocabularyRecord(
-                'both' if len(sides) == 2 else sides[0],
-                filesystem.split_path(path)[1],
-                vocabulary.entries.vocab_size,
-                len(vocabulary.data),
-                vocabulary.crc32c,
-                scheme.name,
-                vocabulary.entries.special_ids._asdict(),
-                vocabulary.unicode,
-                scheme.rules,
+                side='both' if len(sides) == 2 else sides[0],
+                name=filesystem.split_path(path)[1],
+                size=vocabulary.entries.vocab_size,
+                bytes=len(vocabulary.data),
+                crc32c=vocabulary.crc32c,
+                scheme=scheme.name,
+                special_ids=vocabulary.entries.special_ids._asdict(),
+                unicode=vocabulary.unicode,
+                rules=scheme.rules,
                 scheme_options=recorded(scheme) or None,
                 beside=vocabulary.beside,
             )
@@ -218,13 +218,13 @@ def _converted(
     execution.engine.run(build)
     written = {each.name: each for each in read_stats(report, WrittenFile)}
     names = [each.feature.name for each in features]
-    found = []
+    converted = []
     for shard in shards:
         for name in converted_names(shard.name, options.output_format, names):
             if written[name].rows != shard.rows:
                 raise RuntimeError(f'{name} has {written[name].rows} of {shard.rows} rows')
-            found.append(OutputFile.of(written[name]))
-    return found
+            converted.append(OutputFile.of(written[name]))
+    return converted
 
 
 def _encode_through_runner(

@@ -142,19 +142,19 @@ def learn(
         vocabulary = scheme.parse(data, written, filesystem.read_if_there)
     beside += _write_tokenizer(scheme, vocabulary, path, tokenizer_folder, search.label)
     return VocabularyRecord(
-        side,
-        search.label,
-        vocabulary.vocab_size,
-        len(data),
-        f'{google_crc32c.value(data):08x}',
-        scheme.name,
-        vocabulary.special_ids._asdict(),
-        UNICODE_VERSION,
-        scheme.rules,
-        learned.min_count,
-        learned.tried,
-        recorded(scheme) or None,
-        beside,
+        side=side,
+        name=search.label,
+        size=vocabulary.vocab_size,
+        bytes=len(data),
+        crc32c=f'{google_crc32c.value(data):08x}',
+        scheme=scheme.name,
+        special_ids=vocabulary.special_ids._asdict(),
+        unicode=UNICODE_VERSION,
+        rules=scheme.rules,
+        min_count=learned.min_count,
+        tried=learned.tried,
+        scheme_options=recorded(scheme) or None,
+        beside=beside,
     )
 
 

@@ -232,11 +232,11 @@ def encoding_of(
         InputError: an unknown scheme, or a value that an option cannot have.
         TypeError: neither has such an option, or it has a value of another type.
     """
-    found = find_scheme(scheme)
-    name = f'{call} with the scheme {found.name}'
-    of_scheme, of_encoder = split_keywords([type(found), found.encoding], options, name)
-    found = find_scheme(found, **typing.cast(Any, of_scheme))
-    return found, found.encoding(**keyword_fields(found.encoding, of_encoder, name))
+    resolved = find_scheme(scheme)
+    name = f'{call} with the scheme {resolved.name}'
+    of_scheme, of_encoder = split_keywords([type(resolved), resolved.encoding], options, name)
+    resolved = find_scheme(resolved, **typing.cast(Any, of_scheme))
+    return resolved, resolved.encoding(**keyword_fields(resolved.encoding, of_encoder, name))
 
 
 def planned_layout(splits: Sequence[Split], shards: int) -> list[SplitShards]:
