@@ -52,7 +52,9 @@ class LearningKeywords(TypedDict, total=False):
         (default: 200)
     reserved_token: give X an id of its own, from 2 on; may be repeated
     learner: memory: in this process; beam: on the workers; auto: in memory where it fits
-        (default: auto)
+        (default: auto); or memory: from all tokens in this process; beam: on the workers, in
+        rounds; auto: in memory where they fit, else in rounds, on the workers of a cluster or
+        with files of words here (default: auto)
     substring_counting: how a learner on Beam counts: packed tables of suffixes, or each
         substring, which is slow and the reference (default: packed)
     slack: tensorflow-text ends at a size that is below the target by no more than this share

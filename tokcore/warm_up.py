@@ -8,6 +8,7 @@ compile the same kernels.
 
 import collections
 import concurrent.futures
+import dataclasses
 import hashlib
 import pathlib
 import pickle
@@ -17,6 +18,9 @@ from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
+from tokcore.bpe.cutting import learn_by_cutting
+from tokcore.bpe.model_kernels import SHORT
+from tokcore.bpe.options import PRESETS
 from tokcore.corpus.corpus import Block, BlockText, CorpusFile, Split
 from tokcore.corpus.formats import all_formats
 from tokcore.counts.tables import BlockCounter, TableMerger, partition_table
@@ -138,6 +142,13 @@ def compile_learner_kernels() -> None:
         *Segmenter(vocabulary, (), None).pack(batch, 9, groups, every),
     ]
     merge_suffix_tables(table for _, table in tables)
+
+
+def compile_cutting_kernels() -> None:
+    """Learns merges from a few cut words, of bytes and of characters."""
+    table = TokenTable.from_items([('abab', 3), ('ab', 2), ('ba' * 2 * SHORT, 1)])
+    for rules in (PRESETS['gpt2'], PRESETS['subword-nmt']):
+        learn_by_cutting(lambda: [table], dataclasses.replace(rules, merges=3), 1)
 
 
 def compile_kernels(scheme: Scheme) -> None:

@@ -427,14 +427,17 @@ def read_batches(path: str) -> Iterator[TokenArrays]:
             yield token_arrays(*map(batch.column, COUNT_COLUMNS))
 
 
-def read_new_batches(path: str, unstorable: str) -> Iterator[TokenArrays]:
-    """Yields the same of any file.
+def read_new_batches(
+    path: str, unstorable: str, row_groups: Iterable[int] | None = None
+) -> Iterator[TokenArrays]:
+    """Yields the same of any file, or of some of its row groups.
 
     Raises:
         InputError: also for tokens that are not UTF-8, or have one of the characters `unstorable`.
     """
+    groups = None if row_groups is None else list(row_groups)
     with _opened(path) as file:
-        for batch in file.iter_batches(ROWS_AT_ONCE, columns=COUNT_COLUMNS):
+        for batch in file.iter_batches(ROWS_AT_ONCE, row_groups=groups, columns=COUNT_COLUMNS):
             batch.column('token').validate(full=True)
             arrays = token_arrays(*map(batch.column, COUNT_COLUMNS))
             refuse_unstorable(path, *arrays[:2], unstorable)
@@ -448,6 +451,38 @@ def stored_rows(paths: Sequence[str]) -> int:
         with _opened(path) as file:
             rows += file.metadata.num_rows
     return rows
+
+
+@dataclass(frozen=True)
+class CountsPart:
+    """Some row groups of a Parquet file of counts, from `first` to before `last`, and their rows."""
+
+    path: str
+    first: int
+    last: int
+    rows: int
+
+
+def counts_parts(paths: Sequence[str], most_rows: int) -> list[CountsPart]:
+    """Returns all rows of Parquet files in parts, none of which has more rows than are wanted.
+
+    A part may be larger if it is one row group, as files of `write_counts_file` have of a million.
+    """
+    parts = []
+    for path in paths:
+        with _opened(path) as file:
+            groups = [
+                file.metadata.row_group(group).num_rows for group in range(file.num_row_groups)
+            ]
+        first = rows = 0
+        for group, more in enumerate(groups):
+            if rows and rows + more > most_rows:
+                parts.append(CountsPart(path, first, group, rows))
+                first, rows = group, 0
+            rows += more
+        if rows:
+            parts.append(CountsPart(path, first, len(groups), rows))
+    return parts
 
 
 @contextlib.contextmanager

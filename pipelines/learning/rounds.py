@@ -1,6 +1,7 @@
-"""The files of the subword learner on Beam, which driver and workers share and a new run resumes.
+"""The files of learners on Beam, which driver and workers share and a new run resumes.
 
-A round learns the vocabulary of one min-count. Each search has a folder in the work folder, named
+A round of the subword learner learns the vocabulary of one min-count; a round of byte pair encoding
+makes some more merges. Each search has a folder in the work folder, named
 by a digest of everything that its files depend on, so a search never uses files of another one.
 Files are written whole or not at all, with a checksum.
 """
@@ -16,6 +17,8 @@ import re
 import struct
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+
+import numpy as np
 
 from pipelines.files import filesystem
 from pipelines.files.attempts import damaged, read_checked, write_checked
@@ -33,12 +36,17 @@ _LOCK_FILE = re.compile(_FOLDER.pattern + re.escape(_LOCK))
 _SEARCH_FILE = 'search.json'
 
 _SIZE = struct.Struct('<Q')
+_INT64 = np.dtype('<i8')
+
+_WORDS_FOLDER = re.compile(r'words-(\d+)')
+_WORDS_FILE = re.compile(r'part-\d{5,}|\.tokbeam-attempt-[0-9a-f]{32}')
 
 _NAME = re.compile(
     r'survey\.json|reserved\.json|first-\d{5,}\.json|sizes-\d+-\d+'
     r'|(first|round-\d+/groups)/group-\d{5,}'
     r'|round-\d+/(frequent|sizes\.json|vocabulary-\d|selection-\d-\d{5,}-\d{5,})'
-    r'|((first|round-\d+(/groups)?)/)?\.tokbeam-attempt-[0-9a-f]{32}'  # being written when killed
+    r'|merges|characters\.json|words-\d+/part-\d{5,}'
+    r'|((first|round-\d+(/groups)?|words-\d+)/)?\.tokbeam-attempt-[0-9a-f]{32}'  # was being written
 )
 
 
@@ -73,7 +81,7 @@ class OutputRounds:
         for name in filter(_FOLDER.fullmatch, filesystem.entries(self.work)):
             folder = filesystem.join(self.work, name)
             if _output_of(folder, name) == self.output:
-                if not (keep_begun and filesystem.exists(LearnerFiles(folder).survey_path)):
+                if not (keep_begun and _is_begun(folder)):
                     _delete(folder)
         # Locks of runs that were killed before they wrote anything; one that is in use stays.
         for name in filter(_LOCK_FILE.fullmatch, filesystem.entries(self.work)):
@@ -289,6 +297,64 @@ class GroupFiles:
 
 
 @dataclass(frozen=True)
+class MergeFiles:
+    """The folder of a search for merges.
+
+    Each file is a function of the counts and of how many merges are made, so those of any run are
+    good for every other one, also where a kill has left only some of them.
+    """
+
+    folder: str
+
+    @property
+    def merges_path(self) -> str:
+        return filesystem.join(self.folder, 'merges')
+
+    @property
+    def characters_path(self) -> str:
+        return filesystem.join(self.folder, 'characters.json')
+
+    def words_path(self, merges: int, part: int) -> str:
+        """The file of the words of a part of the counts, with so many merges made in them."""
+        return filesystem.join(self._words_folder(merges), f'part-{part:05d}')
+
+    def write_merges(self, pairs: np.ndarray, counts: np.ndarray) -> None:
+        """Writes all merges so far: their pairs and the counts of these, int64[merges] each."""
+        write_checked(
+            self.merges_path, *(each.astype(_INT64).tobytes() for each in (pairs, counts))
+        )
+
+    def read_merges(self) -> tuple[np.ndarray, np.ndarray]:
+        """Returns pairs and counts of the merges so far; there may be none."""
+        if not filesystem.exists(self.merges_path):
+            return np.zeros(0, np.int64), np.zeros(0, np.int64)
+        with _content(self.merges_path) as content:
+            pairs, counts = np.frombuffer(content, _INT64).astype(np.int64).reshape(2, -1)
+            return pairs, counts
+
+    def write_characters(self, within: str, at_ends: str) -> None:
+        """Writes the characters within tokens, and those at their ends."""
+        write_checked(self.characters_path, json.dumps([within, at_ends]).encode())
+
+    def read_characters(self) -> tuple[str, str]:
+        with _content(self.characters_path) as content:
+            within, at_ends = json.loads(content)
+            return within, at_ends
+
+    def numbers_of_merges(self) -> list[int]:
+        """Returns with how many merges there are files of words, the largest number first."""
+        names = map(_WORDS_FOLDER.fullmatch, filesystem.entries(self.folder))
+        return sorted((int(name[1]) for name in names if name), reverse=True)
+
+    def delete_words(self, merges: int) -> None:
+        """Deletes the files of words with so many merges made in them."""
+        delete_known(self._words_folder(merges), lambda name: bool(_WORDS_FILE.fullmatch(name)))
+
+    def _words_folder(self, merges: int) -> str:
+        return filesystem.join(self.folder, f'words-{merges}')
+
+
+@dataclass(frozen=True)
 class TokenStats:
     """The result of the survey of the tokens."""
 
@@ -339,6 +405,12 @@ def _content(path: str) -> Iterator[bytes]:
         yield content
     except (ValueError, TypeError, KeyError, AttributeError, struct.error) as error:
         raise damaged(path) from error
+
+
+def _is_begun(folder: str) -> bool:
+    """Whether there is work in a search's folder from which a new run would go on."""
+    begun = (LearnerFiles(folder).survey_path, MergeFiles(folder).merges_path)
+    return any(map(filesystem.exists, begun))
 
 
 def _read_table(path: str) -> SuffixTable:

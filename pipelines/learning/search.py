@@ -1,6 +1,7 @@
 """The search for a vocabulary: from token counts, in memory, in rounds, or by the learner on Beam."""
 
 import contextlib
+import dataclasses
 import importlib
 import logging
 import tempfile
@@ -117,8 +118,8 @@ class VocabularySearch(Generic[OptionsT]):
             learned, predicted = self._learn_in_rounds(report), 0
         else:
             table = read_counts(counts, self.scheme.unstorable)
-            if self.scheme.beam_learner is None and self._is_too_large(table):
-                learned, predicted = self._learn_in_rounds(report, table), 0
+            if self._learner == 'auto' and self._is_too_large(table):
+                learned, predicted = self._learn_in_parts(report, table)
             else:
                 learned, predicted = self.scheme.learn(table, options, report), choice.memory_bytes
         held = ''
@@ -145,32 +146,47 @@ class VocabularySearch(Generic[OptionsT]):
         )
 
     def _choose_learner(self) -> LearnerChoice:
-        size = self.counts.size()
-        if self.scheme.beam_learner is not None:
-            return choose_learner(
-                cast(_LearnerOption, self.options).learner,
-                size,
-                self.scheme.learner_bytes_per_character,
-            )
-        need = predicted_bytes(size, self.scheme.learner_bytes_per_character)
-        available = self._available_bytes()
-        reason = (
-            f'{size.tokens} tokens need some {_megabytes(need)} in memory, '
-            f'{_megabytes(available)} are at hand'
-        )
-        in_rounds = need > available and self._reason_against_rounds() is None
-        return LearnerChoice('rounds' if in_rounds else 'memory', reason, need)
+        size, per_character = self.counts.size(), self.scheme.learner_bytes_per_character
+        if not self.scheme.learns_in_rounds:
+            choice = choose_learner(self._learner, size, per_character)
+            if self.scheme.beam_learner is None:
+                return dataclasses.replace(choice, learner='memory')
+            return choice
+        choice = choose_learner(self._learner, size, per_character, self.available_bytes(), share=1)
+        if self._learner != 'auto' or choice.learner == 'memory':
+            return choice
+        can_cut = self.reason_against_rounds() is None
+        return dataclasses.replace(choice, learner=self._in_parts if can_cut else 'memory')
 
-    def _available_bytes(self) -> int:
+    @property
+    def _learner(self) -> str:
+        """The learner that is asked for; schemes without one on Beam have no such option."""
+        if self.scheme.beam_learner is None:
+            return 'auto'
+        return cast(_LearnerOption, self.options).learner
+
+    @property
+    def _in_parts(self) -> str:
+        """The learner of tokens that do not fit in memory, where it learns in rounds."""
+        return 'rounds' if self.engine.runner.is_local else 'beam'
+
+    def available_bytes(self) -> int:
+        """Returns the memory that learning should keep within, in bytes."""
         available = available_bytes()
         return available if self.memory_bytes is None else min(available, self.memory_bytes)
 
-    def _reason_against_rounds(self) -> str | None:
+    def reason_against_rounds(self) -> str | None:
         """Returns why the tokens cannot be learned from in rounds, or None."""
         is_one_table = self.counts.partitions or len(self.counts.files) == 1
         if self.options.leaves_out_rare and not is_one_table:
             return 'which tokens are rare is known only when the counts of all files are added up'
         return self.scheme.reason_against_rounds(self.options)
+
+    def _learn_in_parts(self, report: Progress, table: TokenTable) -> tuple[Learned, int]:
+        """Learns from a table that turned out to be too large."""
+        if self._in_parts == 'beam':
+            return self._learn_on_beam(report)
+        return self._learn_in_rounds(report, table), 0
 
     def _learn_in_rounds(self, report: Progress, table: TokenTable | None = None) -> Learned:
         paths = self.parquet_paths(table)
@@ -181,7 +197,7 @@ class VocabularySearch(Generic[OptionsT]):
                     tokens = data[offsets[0] : offsets[-1]]
                     yield TokenTable(tokens, offsets - offsets[0], counts)
 
-        memory = max(0, self._available_bytes() - _BYTES_OF_PROCESS)
+        memory = max(0, self.available_bytes() - _BYTES_OF_PROCESS)
         with contextlib.ExitStack() as stack:
             if filesystem.is_shared(self.work):
                 folder = stack.enter_context(tempfile.TemporaryDirectory(prefix='tokbeam-words-'))
@@ -191,7 +207,7 @@ class VocabularySearch(Generic[OptionsT]):
             return self.scheme.learn_in_rounds(tables, self.options, report, folder, memory)
 
     def _is_too_large(self, table: TokenTable) -> bool:
-        """Whether a table is to be learned from in rounds, for a scheme with no learner on Beam.
+        """Whether a table is to be learned from in rounds, for a scheme that learns so.
 
         The size of the files does not tell exactly: they may be text, or have tokens in common.
 
@@ -201,12 +217,12 @@ class VocabularySearch(Generic[OptionsT]):
         per_character, option = self.scheme.learner_bytes_per_character, self.options.rarest_option
         if option is None:
             return False
-        available = self._available_bytes()
+        available = self.available_bytes()
         learned = self.options.without_rare(table)
         need = predicted_bytes(CountedSize(len(learned), len(learned.data), False), per_character)
         if need <= available:
             return False
-        reason = self._reason_against_rounds()
+        reason = self.reason_against_rounds()
         if reason is None:
             return True
         fitting = _fitting_min_count(table, per_character, available)
@@ -278,7 +294,11 @@ def _reporter(label: str, options: LearningOptions) -> Callable[[int, int, int],
 
 
 def choose_learner(
-    learner: str, size: CountedSize, per_character: int, available: int | None = None
+    learner: str,
+    size: CountedSize,
+    per_character: int,
+    available: int | None = None,
+    share: float = _SHARE,
 ) -> LearnerChoice:
     """Returns the learner of the option `--learner`; for `auto`, the one in memory if it fits.
 
@@ -287,6 +307,7 @@ def choose_learner(
         size: of the counts to learn from.
         per_character: memory of the learner in memory, in bytes per byte of distinct tokens.
         available: bytes of memory; None measures them.
+        share: of the available memory that the learner in memory may be predicted to take.
     """
     if learner not in LEARNERS:
         raise InputError(f'no learner {learner!r}; there are {", ".join(LEARNERS)}')
@@ -298,7 +319,7 @@ def choose_learner(
     )
     if learner != 'auto':
         return LearnerChoice(learner, f'as asked for; {reason}', need)
-    fits = need <= _SHARE * available
+    fits = need <= share * available
     return LearnerChoice('memory' if fits else 'beam', reason, need)
 
 

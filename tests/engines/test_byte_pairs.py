@@ -171,7 +171,6 @@ def test_the_textbooks_example(tmp_path, filter_lines):
         ),
         (['--merges', 5, '--no-byte-level'], '--no-byte-level cannot go with --preset gpt2'),
         (['--merges', 5, '--pre-tokenizer', 'space'], '--pre-tokenizer space does not go with'),
-        (['--merges', 5, '--learner', 'beam'], '--learner goes with --scheme=subword'),
         (['--merges', 5, '--vocab-size', 300], 'give it or --merges, and not both'),
         ([], 'give it or --merges'),
     ],

@@ -32,7 +32,13 @@ import pyarrow.compute as pc
 from tokcore.bpe.model import merge_work
 from tokcore.bpe.model_kernels import SHORT, merge_long, merge_short
 from tokcore.bpe.options import BpeRules
-from tokcore.bpe.trainer import LearnedMerges, Learning, count_cells, first_symbols
+from tokcore.bpe.trainer import (
+    MOST_CELLS,
+    LearnedMerges,
+    Learning,
+    count_cells,
+    first_symbols,
+)
 from tokcore.counts.counting import TokenAccumulator
 from tokcore.counts.token_table import TokenTable
 from tokcore.errors import InputError
@@ -45,10 +51,13 @@ _THRESHOLD_DIVISOR = 8
 """The threshold is the largest count divided by this. On 127 MB of English, 32,000 merges took 15
 rounds of at most 3 % of all symbols with 2, 5 of 9 % with 8, and 3 of 21 % with 32."""
 
+_LEAST_CELLS = 1 << 20
+"""Of fragments to learn from at once, 22 MB in memory: with fewer there are many rounds."""
+
 _PAIRS_AT_ONCE = 1 << 18
 """Pairs or fragments between calls of a kernel: some MB of memory."""
 
-_MORE_FRAGMENTS = 4
+MORE_FRAGMENTS = 4
 """Times `most_cells` that fragments may take while they are collected: they are packed, and a byte of
 them takes a quarter of what it takes in the trainer."""
 
@@ -81,16 +90,22 @@ class Round:
 class Words(Protocol):
     """The words to learn from, wherever they are."""
 
-    def merge_and_count(self, merges: 'NewMerges') -> TokenTable:
-        """Makes merges in all words; returns the counts of the pairs that may then be merged."""
+    def merge_and_count(self, learning: Learning) -> 'CountedPairs':
+        """Makes the merges so far in all words, and counts the pairs that may then be merged."""
 
-    def cut(self, frequent: TokenTable, limit: 'Limit') -> tuple[TokenTable, int]:
-        """Returns the fragments, and the threshold that kept them within the limit.
+    def cut(self, limit: 'Limit') -> tuple[TokenTable, int]:
+        """Cuts the words at all pairs that were counted less often than the limit's threshold.
 
-        Args:
-            frequent: the pairs at which words are not cut, with their counts.
-            limit: of the fragments.
+        Returns the fragments, and the threshold that kept them within the limit.
         """
+
+
+@dataclass(frozen=True)
+class CountedPairs:
+    """The pairs of all words: how many distinct ones there are, and the largest count (or 0)."""
+
+    distinct: int
+    largest_count: int
 
 
 @dataclass(frozen=True)
@@ -108,6 +123,13 @@ class NewMerges:
     products: np.ndarray
     units: np.ndarray
     max_piece_length: int | None
+
+    @classmethod
+    def since(cls, applied: int, learning: Learning) -> 'NewMerges':
+        """Returns all merges so far but the first `applied`."""
+        pairs = learning.pairs[applied:]
+        products = learning.products(pairs)
+        return cls(pairs, products, learning.units, learning.rules.max_piece_length)
 
 
 @dataclass(frozen=True)
@@ -184,31 +206,41 @@ def learn_in_rounds(
         choose_threshold: returns the threshold of a round, given the largest count of a pair and the
             least count that is merged; it changes how much work a round is, never the result.
     """
-    applied = 0
+    choose = choose_threshold or _default_threshold
     while not learning.is_complete:
-        pairs = learning.pairs[applied:]
-        counts = words.merge_and_count(
-            NewMerges(
-                pairs, learning.products(pairs), learning.units, learning.rules.max_piece_length
-            )
-        )
-        applied = len(learning.pairs)
-        largest = int(counts.counts.max()) if len(counts) else 0
-        if largest < learning.min_count:
+        made = len(learning.pairs)
+        pairs = words.merge_and_count(learning)
+        if pairs.largest_count < learning.min_count:
             break
-        choose = choose_threshold or _default_threshold
-        threshold = choose(largest, learning.min_count)
-        lengths = np.array([len(string) for string in learning.strings], np.int32)
-        limit = Limit(lengths, threshold, most_cells)
-        fragments, threshold = words.cut(frequent_pairs(counts, threshold), limit)
+        lengths = learning.string_lengths()
+        chosen = choose(pairs.largest_count, learning.min_count)
+        limit = Limit(lengths, chosen, min(most_cells, MOST_CELLS))
+        fragments, threshold = words.cut(limit)
         learning.merge_words(fragments, threshold, on_merges)
         if on_round is not None:
-            cells, merges = count_cells(fragments, lengths), len(learning.pairs) - applied
-            on_round(Round(largest, threshold, len(counts), len(fragments), cells, merges))
+            on_round(
+                Round(
+                    pairs.largest_count,
+                    threshold,
+                    pairs.distinct,
+                    len(fragments),
+                    count_cells(fragments, lengths),
+                    len(learning.pairs) - made,
+                )
+            )
 
 
 def _default_threshold(largest: int, min_count: int) -> int:
     return max(min_count, -(-largest // _THRESHOLD_DIVISOR))
+
+
+def cells_within(memory_bytes: int, bytes_per_cell: int) -> int:
+    """Returns how many cells of fragments to learn from at once, to keep within some memory.
+
+    Half of the memory is for them; the other half is for counts of pairs, and for fragments while
+    they are collected.
+    """
+    return max(memory_bytes // 2 // bytes_per_cell, _LEAST_CELLS)
 
 
 def reason_against_cutting(rules: BpeRules) -> str | None:
@@ -243,16 +275,20 @@ def ambiguous_word(table: TokenTable, rules: BpeRules) -> str | None:
     return None if index < 0 else tokens[index].as_py()
 
 
+def refuse_ambiguous(word: str | None, rules: BpeRules) -> None:
+    """Raises InputError, naming it, for what `ambiguous_word` found."""
+    if word is not None:
+        raise InputError(
+            f'merges cannot be learned in rounds: the token {word[:100]!r} has '
+            f'{rules.end_of_word!r} inside, where it is not the end of a word; take such tokens '
+            'out, or give --learner memory'
+        )
+
+
 def _unambiguous(tables: Iterable[TokenTable], rules: BpeRules) -> Iterator[TokenTable]:
     """Yields tables, if none has an ambiguous word."""
     for table in tables:
-        word = ambiguous_word(table, rules)
-        if word is not None:
-            raise InputError(
-                f'merges cannot be learned in rounds: the token {word[:100]!r} has '
-                f'{rules.end_of_word!r} inside, where it is not the end of a word; take such tokens '
-                'out, or learn in memory'
-            )
+        refuse_ambiguous(ambiguous_word(table, rules), rules)
         yield table
 
 
@@ -264,29 +300,36 @@ class LocalWords:
         self._tables: list[TokenTable | Path] = []
         for index, table in enumerate(tables):
             self._tables.append(self._stored(index, table))
+        self._applied = 0
+        self._pairs = TokenTable.from_items(())
 
-    def merge_and_count(self, merges: NewMerges) -> TokenTable:
-        """Makes merges in all words; returns the counts of the pairs that may then be merged."""
+    def merge_and_count(self, learning: Learning) -> CountedPairs:
+        """Makes the merges so far in all words, and counts the pairs that may then be merged."""
+        merges = NewMerges.since(self._applied, learning)
+        self._applied = len(learning.pairs)
         sums = TokenAccumulator()
         for index, table in enumerate(self._read()):
             merged = merge_words(table, merges)
             add_pair_counts(merged, merges, sums)
             self._tables[index] = self._stored(index, merged)
-        return TokenTable(*sums.finish())
+        pairs = self._pairs = TokenTable(*sums.finish())
+        return CountedPairs(len(pairs), int(pairs.counts.max(initial=0)))
 
-    def cut(self, frequent: TokenTable, limit: Limit) -> tuple[TokenTable, int]:
+    def cut(self, limit: Limit) -> tuple[TokenTable, int]:
         """Returns the fragments, and the threshold that kept them within the limit."""
-        largest, threshold = int(frequent.counts.max()), limit.threshold
+        threshold = limit.threshold
+        frequent = frequent_pairs(self._pairs, threshold)
+        largest = int(frequent.counts.max())
         sums = TokenAccumulator()
         for table in self._read():
             add_fragments(table, frequent, sums)
             fragments = TokenTable(*sums.finish())
-            while limit.exceeded_by(fragments, _MORE_FRAGMENTS) and threshold < largest:
+            while limit.exceeded_by(fragments, MORE_FRAGMENTS) and threshold < largest:
                 threshold = min(2 * threshold, largest)
                 frequent = frequent_pairs(frequent, threshold)
+                fragments = cut_again(fragments, frequent)
                 sums = TokenAccumulator()
-                add_fragments(fragments, frequent, sums)
-                fragments = TokenTable(*sums.finish())
+                sums.add_tokens(fragments.data, fragments.offsets, fragments.counts)
         return cut_to_limit(fragments, frequent, dataclasses.replace(limit, threshold=threshold))
 
     def _read(self) -> Iterator[TokenTable]:
@@ -321,20 +364,21 @@ def cut_to_limit(
     result = None
     while high - too_low > 1:
         middle = (too_low + high) // 2
-        cut = _cut_again(fragments, frequent, int(counts[middle]))
+        cut = cut_again(fragments, frequent_pairs(frequent, int(counts[middle])))
         if limit.exceeded_by(cut):
             too_low, fragments = middle, cut
         else:
             high, result = middle, cut
     if result is None:
-        result = _cut_again(fragments, frequent, int(counts[high]))
+        result = cut_again(fragments, frequent_pairs(frequent, int(counts[high])))
     # No pair has a count between these two, so the least threshold cuts alike and merges more.
     return result, int(counts[max(high - 1, 0)]) + 1 if high else limit.threshold
 
 
-def _cut_again(fragments: TokenTable, frequent: TokenTable, threshold: int) -> TokenTable:
+def cut_again(fragments: TokenTable, frequent: TokenTable) -> TokenTable:
+    """Cuts fragments at all pairs but the frequent ones; returns what is left of them."""
     sums = TokenAccumulator()
-    add_fragments(fragments, frequent_pairs(frequent, threshold), sums)
+    add_fragments(fragments, frequent, sums)
     return TokenTable(*sums.finish())
 
 

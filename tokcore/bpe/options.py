@@ -39,6 +39,7 @@ _UNSUPPORTED = {
 """The options that its file cannot hold, or that have no meaning for it."""
 
 Ties = Literal['smallest-ids', 'largest-pair', 'first']
+Learner = Literal['auto', 'memory', 'beam']
 
 
 def end_of_word(value: str) -> str:
@@ -122,6 +123,14 @@ class BpeOptions(LearningOptions):
         changes_bytes=True,
     )
 
+    learner: Learner = option(
+        'memory: from all tokens in this process; beam: on the workers, in rounds; auto: in memory '
+        'where they fit, else in rounds, on the workers of a cluster or with files of words here '
+        '(default: auto)',
+        get_args(Learner),
+        default='auto',
+    )
+
     def __post_init__(self):
         if (self.vocab_size is None) == (self.merges is None):
             wrong = 'is missing' if self.merges is None else 'and --merges say both when to end'
@@ -132,6 +141,10 @@ class BpeOptions(LearningOptions):
             raise InputError('--special-token names one token twice')
 
     rarest_option = 'min-token-count'
+
+    @property
+    def on_beam(self) -> str:
+        return 'on Beam, in rounds'
 
     @property
     def leaves_out_rare(self) -> bool:

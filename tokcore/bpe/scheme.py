@@ -35,9 +35,6 @@ _PRE_TOKENIZERS: dict[Preset, Kind] = {
 """The pre-tokenizer of each preset: of cl100k as Llama 3 spells it, since all readers of a
 tokenizer.json take that, and tokenizers 1.0.0rc3 does not take tiktoken's spelling."""
 
-_LEAST_CELLS = 1 << 20
-"""Bytes of fragments to learn from at once, 22 MB in memory: with fewer there are many rounds."""
-
 CODES = ('subword-nmt', 'textbook')
 """The presets with files of codes: merges without ids."""
 
@@ -65,6 +62,8 @@ class BpeScheme(Scheme['AnyVocabulary', BpeOptions, BpeEncodingOptions]):
     options = BpeOptions
     encoding = BpeEncodingOptions
     learner_bytes_per_character = 22
+    beam_learner = 'pipelines.learning.bpe_on_beam:search_on_beam'
+    learns_in_rounds = True
     name_in_tokenizer_folder = TOKENIZER_NAME
 
     preset: Preset = option(
@@ -150,7 +149,11 @@ class BpeScheme(Scheme['AnyVocabulary', BpeOptions, BpeEncodingOptions]):
                 return T2TPreTokenizer()
 
     def check(self, options: BpeOptions) -> None:
-        options.rules(self.preset)
+        from tokcore.bpe.cutting import reason_against_cutting
+
+        reason = reason_against_cutting(options.rules(self.preset))
+        if options.learner == 'beam' and reason is not None:
+            raise InputError(f'merges cannot be learned on Beam: {reason}; or leave out --learner')
         if self.preset not in CODES and self.kind not in PATTERNS:
             raise InputError(
                 f'--pre-tokenizer {self.kind} does not go with --preset {self.preset}, whose '
@@ -175,7 +178,7 @@ class BpeScheme(Scheme['AnyVocabulary', BpeOptions, BpeEncodingOptions]):
             in_order=table.is_ordered,
         )
         report(0, target, target)
-        return self._vocabulary_of(learned)
+        return self.learned_from(learned)
 
     def reason_against_rounds(self, options: BpeOptions) -> str | None:
         from tokcore.bpe.cutting import reason_against_cutting
@@ -190,25 +193,24 @@ class BpeScheme(Scheme['AnyVocabulary', BpeOptions, BpeEncodingOptions]):
         folder: str,
         memory_bytes: int,
     ) -> Learned[AnyVocabulary]:
-        from tokcore.bpe.cutting import learn_by_cutting
+        from tokcore.bpe.cutting import cells_within, learn_by_cutting
 
         self.check(options)
         rules = options.rules(self.preset)
         target = rules.merges or rules.vocab_size or 0
-        # The other half is for the counts of pairs, and for fragments while they are collected.
-        most_cells = memory_bytes // 2 // self.learner_bytes_per_character
         report(0, 0, target)
         learned = learn_by_cutting(
             lambda: map(options.without_rare, tables()),
             rules,
-            max(most_cells, _LEAST_CELLS),
+            cells_within(memory_bytes, self.learner_bytes_per_character),
             folder,
             lambda merges: report(0, min(merges, target - 1), target),
         )
         report(0, target, target)
-        return self._vocabulary_of(learned)
+        return self.learned_from(learned)
 
-    def _vocabulary_of(self, learned: LearnedMerges) -> Learned[AnyVocabulary]:
+    def learned_from(self, learned: LearnedMerges) -> Learned[AnyVocabulary]:
+        """Returns the vocabulary of merges."""
         from tokcore.bpe.codes import NmtVocabulary, TextbookVocabulary
         from tokcore.bpe.vocabulary import BpeVocabulary
 

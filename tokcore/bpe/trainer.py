@@ -63,7 +63,8 @@ _FIRST_PAIRS = 1 << 14
 _FIRST_OCCURRENCES = 1 << 16
 _FIRST_SLOTS = 1 << 16
 
-_MOST_CELLS = (1 << 31) - 1
+MOST_CELLS = (1 << 31) - 1
+"""Bytes of words and borders that can be learned from at once."""
 
 _INNER, _FINAL = 0, 1
 """Whether a character is the last of its word: the first index of arrays by code point."""
@@ -170,19 +171,61 @@ def first_symbols(tables: Iterable[TokenTable], rules: BpeRules) -> FirstSymbols
     if rules.byte_level:
         if rules.end_of_word:
             raise ValueError('words of bytes have no end of word')
-        entries = tuple(dict.fromkeys((*rules.special_tokens, *ALPHABET)))
-        numbers = {entry: id_ for id_, entry in enumerate(entries)}
-        ids = np.array([numbers[BYTE_TO_CHARACTER[byte]] for byte in range(256)], np.int32)
-        # A special token with another character spells no bytes, so no word can have it.
-        strings = tuple(
-            token_bytes(entry) if CHARACTER_TO_BYTE.keys() >= {*entry} else b'' for entry in entries
-        )
-        return FirstSymbols(entries, strings, _units(ids, len(entries)), ids, '', 256)
+        return symbols_of_bytes(rules)
+    return symbols_of_characters(count_characters(tables), rules)
+
+
+def symbols_of_bytes(rules: BpeRules) -> FirstSymbols:
+    """Returns the symbols of words that are bytes, before any merge."""
+    entries = tuple(dict.fromkeys((*rules.special_tokens, *ALPHABET)))
+    numbers = {entry: id_ for id_, entry in enumerate(entries)}
+    ids = np.array([numbers[BYTE_TO_CHARACTER[byte]] for byte in range(256)], np.int32)
+    # A special token with another character spells no bytes, so no word can have it.
+    strings = tuple(
+        token_bytes(entry) if CHARACTER_TO_BYTE.keys() >= {*entry} else b'' for entry in entries
+    )
+    return FirstSymbols(entries, strings, _units(ids, len(entries)), ids, '', 256)
+
+
+@dataclass(frozen=True)
+class CharacterCounts:
+    """The characters of tokens.
+
+    Attributes:
+        occur: bool[2, code points], whether each occurs within a token, and at the end of one.
+        totals: int64[code points], how often each occurs; 2^63 - 1 if that is more.
+    """
+
+    occur: np.ndarray
+    totals: np.ndarray
+
+    def strings(self) -> tuple[str, str]:
+        """Returns the characters within tokens, and those at their ends, by code point."""
+        within, at_ends = (''.join(map(chr, np.flatnonzero(each).tolist())) for each in self.occur)
+        return within, at_ends
+
+
+def characters_from(within: str, at_ends: str) -> CharacterCounts:
+    """Returns the characters whose `strings` these are, as if each occurred once."""
+    occur = np.zeros((2, CODE_POINTS), np.bool_)
+    for row, characters in zip(occur, (within, at_ends)):
+        row[[ord(character) for character in characters]] = True
+    return CharacterCounts(occur, occur.sum(0, np.int64))
+
+
+def count_characters(tables: Iterable[TokenTable]) -> CharacterCounts:
+    """Counts the characters of all tokens of some tables."""
     occur = np.zeros((2, CODE_POINTS), np.bool_)
     totals = np.zeros(CODE_POINTS, np.int64)
     for table in tables:
         counts = read_only(np.ascontiguousarray(table.counts))
         _count_characters(read_only(table.data), read_only(table.offsets), counts, occur, totals)
+    return CharacterCounts(occur, totals)
+
+
+def symbols_of_characters(characters: CharacterCounts, rules: BpeRules) -> FirstSymbols:
+    """Returns the symbols of words that are characters, before any merge."""
+    occur, totals = characters.occur, characters.totals
     alphabet = _limited_alphabet(np.flatnonzero(occur.any(0)), totals, rules)
     suffix = rules.end_of_word
     inner = [chr(code) for code in alphabet]
@@ -252,13 +295,36 @@ class Learning:
         trainer.train(lambda merges: on_merges(before + merges) if on_merges else None)
         trainer.store(self)
 
+    def resume(self, pairs: np.ndarray, counts: np.ndarray) -> None:
+        """Takes up the merges of an earlier learning of the same words, its `pairs` and `counts`."""
+        ids = self._ids()
+        units = self.units.tolist()
+        for pair in pairs.tolist():
+            left, right = divmod(pair, 1 << 32)
+            string = self.strings[left] + self.strings[right]
+            if string not in ids:
+                ids[string] = len(self.strings)
+                self.strings.append(string)
+                units.append(0)
+            units[ids[string]] = units[left] + units[right]
+        self.units = np.array(units, np.int32)
+        self.pairs, self.counts = pairs, counts
+
+    def string_lengths(self) -> np.ndarray:
+        """Returns the length of each symbol's string in bytes, int32[symbols]."""
+        return np.array([len(string) for string in self.strings], np.int32)
+
     def products(self, pairs: np.ndarray) -> np.ndarray:
         """Returns the symbols that merges of pairs (int64[n]) result in, int64[n]."""
+        ids = self._ids()
+        split = (divmod(pair, 1 << 32) for pair in pairs.tolist())
+        return np.array([ids[self.strings[a] + self.strings[b]] for a, b in split], np.int64)
+
+    def _ids(self) -> dict[bytes, int]:
         ids: dict[bytes, int] = {}
         for symbol, string in enumerate(self.strings):
             ids.setdefault(string, symbol)
-        split = (divmod(pair, 1 << 32) for pair in pairs.tolist())
-        return np.array([ids[self.strings[a] + self.strings[b]] for a, b in split], np.int64)
+        return ids
 
     def learned(self) -> LearnedMerges:
         """Returns what was learned."""
@@ -469,9 +535,9 @@ def _limited_alphabet(codes: np.ndarray, totals: np.ndarray, rules: BpeRules) ->
 
 def _lay_out(words: TokenTable, learning: Learning) -> tuple[Words, Symbols]:
     """Returns words as cells, and their symbols, whose strings follow the words in the text."""
-    lengths = np.array([len(string) for string in learning.strings], np.int32)
+    lengths = learning.string_lengths()
     size = count_cells(words, lengths)
-    if size > _MOST_CELLS:
+    if size > MOST_CELLS:
         raise InputError(
             f'the distinct tokens are {size:,} bytes, but merges are learned from fewer than 2^31; '
             'leave out the rarest tokens'

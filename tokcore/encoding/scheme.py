@@ -197,6 +197,10 @@ class Scheme(abc.ABC, Generic[VocabularyT, LearningT, EncodingT]):
     beam_learner: ClassVar[str | None] = None
     """`module:name` of its learner on Beam, a string since `tokcore` does not import Beam; or None."""
 
+    learns_in_rounds: ClassVar[bool] = False
+    """Whether tokens that do not fit in memory are learned from by `learn_in_rounds`, with files on one
+    machine, or on Beam; both need that `reason_against_rounds` gives none."""
+
     learner_bytes_per_character: ClassVar[int] = 50
     """Bytes of memory of the learner for each byte of the distinct tokens, at most. The subword learner
     keeps a tree of all their substrings in a search down to min-count 1: on 10 million tokens of 13

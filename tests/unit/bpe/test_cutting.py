@@ -180,8 +180,8 @@ def test_a_run_that_has_merges_goes_on_with_them():
     begun = Learning(first, dataclasses.replace(rules, merges=150))
     learn_in_rounds(LocalWords([first.words(table)]), begun, ANY_SIZE)
     learning = Learning(first, rules)
-    learning.strings, learning.units = begun.strings, begun.units
-    learning.pairs, learning.counts = begun.pairs, begun.counts
+    learning.resume(begun.pairs, begun.counts)
+    assert learning.strings == begun.strings and learning.units.tolist() == begun.units.tolist()
     learn_in_rounds(LocalWords([first.words(table)]), learning, ANY_SIZE)
     assert result(learning.learned()) == result(learn_merges(table, rules))
 

@@ -6,11 +6,13 @@ import shutil
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from pipelines.files.claims import Claim
 from pipelines.learning.rounds import (
     LearnerFiles,
+    MergeFiles,
     OutputRounds,
     SearchRounds,
     TokenStats,
@@ -89,9 +91,25 @@ def selected(files: LearnerFiles) -> tuple:
     return files.round(3).selection_path(2, (0, 7)), read, (list(TABLE.items()), shared)
 
 
+def merges(files: LearnerFiles) -> tuple:
+    merge_files = MergeFiles(files.folder)
+    merge_files.write_merges(np.array([1 << 32 | 7, 3]), np.array([1 << 40, 2]))
+
+    def read() -> list:
+        return [each.tolist() for each in merge_files.read_merges()]
+
+    return merge_files.merges_path, read, [[1 << 32 | 7, 3], [1 << 40, 2]]
+
+
+def characters(files: LearnerFiles) -> tuple:
+    merge_files = MergeFiles(files.folder)
+    merge_files.write_characters('a\n文', 'é🙂')
+    return merge_files.characters_path, merge_files.read_characters, ('a\n文', 'é🙂')
+
+
 KINDS = [
     stats, reserved, finished_pass, first_table, frequent_table, sizes, frequent, unknown_frequent,
-    vocabulary, selected,
+    vocabulary, selected, merges, characters,
 ]  # fmt: skip
 
 
@@ -133,6 +151,33 @@ def test_a_truncated_file_is_an_error(written):
             read()
 
 
+def test_words_are_known_by_their_merges_and_deleted_with_what_a_kill_left(tmp_path):
+    files = MergeFiles(str(tmp_path))
+    assert files.numbers_of_merges() == [] and files.read_merges()[0].tolist() == []
+    for number in (7, 120, 0):
+        path = Path(files.words_path(number, 3))
+        path.parent.mkdir()
+        path.write_bytes(b'')
+        (path.parent / f'.tokbeam-attempt-{number:032x}').write_bytes(b'')
+        assert all(is_learner_file(name) for name in names(tmp_path) if '/' in name)
+    assert files.numbers_of_merges() == [120, 7, 0]
+    files.delete_words(7)
+    assert files.numbers_of_merges() == [120, 0]
+
+
+@pytest.mark.parametrize('name', ['survey.json', 'merges'])
+def test_work_that_was_begun_stays_after_an_error_of_the_system(tmp_path, name):
+    rounds = rounds_of(tmp_path)
+    with rounds.claimed():
+        path = Path(rounds.folder) / name
+    rounds.output_rounds.sweep(keep_begun=True)
+    assert not path.parent.exists()
+    with rounds.claimed():
+        path.write_text('')
+    rounds.output_rounds.sweep(keep_begun=True)
+    assert path.exists()
+
+
 def test_borders_that_do_not_ascend_are_an_error(tmp_path):
     path = tmp_path / 'survey.json'
     path.write_bytes(json.dumps({**json.loads(STATS.to_json()), 'borders': ['th', 'b']}).encode())
@@ -157,7 +202,7 @@ def test_files_that_killed_runs_leave_are_recognized(name):
     ['thesis', 'survey.json.bak', 'first', 'round-17', 'round-17/thesis', 'first/round-17/frequent',
      'vocabulary-4', 'round-/frequent', '../round-17/frequent', 'round-17/groups/group-1',
      '.tokbeam-attempt-thesis', 'groups/group-00001', 'sizes-0', 'round-17/selection-2-00000',
-     'search.json\n'],
+     'search.json\n', 'words-3', 'words-3/part-1', 'words-x/part-00001'],
 )  # fmt: skip
 def test_other_names_are_not_recognized(name):
     assert not is_learner_file(name)

@@ -1,0 +1,603 @@
+"""Byte pair encoding learned on Beam, in the rounds of `tokcore.bpe.cutting`.
+
+The words are in files, one for each part of the counts. A round is two jobs: workers make the last
+merges in the words and count the pairs; and they cut the words at rare pairs. Sums of pairs and of
+fragments are packed tables, in partitions. The driver merges in the fragments.
+
+    merges, words ──▶ words with these made, counts of pairs ──▶ threshold
+    words, frequent pairs ──▶ fragments ──▶ more merges
+
+The merges are all that the next round needs, and they do not depend on thresholds, workers or
+memory. So a new run goes on from the merges of one that was killed, with whatever words are there.
+"""
+
+import contextlib
+import dataclasses
+import functools
+import logging
+import queue
+import time
+import uuid
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+import apache_beam as beam
+
+from pipelines.artifacts.counts import CountedSize, CountsPart, counts_parts, read_new_batches
+from pipelines.engines.engine import RunPipeline
+from pipelines.engines.pool import BundleOutput, OrderedPool, in_global_window, with_output_types
+from pipelines.engines.progress import ON_BAR
+from pipelines.files import filesystem
+from pipelines.files.attempts import read_checked, write_checked
+from pipelines.files.claims import Claim
+from pipelines.learning.rounds import MergeFiles, SearchRounds
+from pipelines.learning.search import VocabularySearch, predicted_bytes
+from pipelines.transforms.count_tokens import MergeTablesFn, TableOrPath, pack_or_spill
+from pipelines.transforms.read import CreateReshuffled, MapToStats
+from pipelines.transforms.stats import WriteStats, read_stats
+from tokcore.bpe.cutting import (
+    MORE_FRAGMENTS,
+    CountedPairs,
+    Limit,
+    NewMerges,
+    Round,
+    add_fragments,
+    add_pair_counts,
+    ambiguous_word,
+    cells_within,
+    cut_to_limit,
+    frequent_pairs,
+    learn_in_rounds,
+    merge_words,
+    refuse_ambiguous,
+)
+from tokcore.bpe.options import BpeOptions, BpeRules
+from tokcore.bpe.scheme import BpeScheme
+from tokcore.bpe.trainer import (
+    FirstSymbols,
+    Learning,
+    characters_from,
+    count_cells,
+    count_characters,
+    symbols_of_bytes,
+    symbols_of_characters,
+)
+from tokcore.counts.counting import TokenAccumulator
+from tokcore.counts.tables import COUNT_PARTITIONS, concatenate_tables, partition_table
+from tokcore.counts.token_table import TokenTable
+from tokcore.encoding.scheme import Learned
+from tokcore.errors import InputError
+from tokcore.learning.size_search import Progress
+from tokcore.text.unicode import UNICODE_VERSION
+from tokcore.warm_up import compile_cutting_kernels
+
+_LOGGER = logging.getLogger(__name__)
+
+METRICS = 'tokbeam.merges'
+
+_ROWS_IN_PART = 1 << 20
+"""Distinct tokens in a file of words: with 10 bytes each some 20 MB in memory, twice while merges
+are made. Files of counts have row groups of as many."""
+
+_FLUSH_BYTES = 256 << 20
+"""What a worker's sums may take before they are sent on, as for tokens that are counted."""
+
+
+def search_on_beam(search: VocabularySearch[BpeOptions], report: Progress) -> tuple[Learned, int]:
+    """Learns on the workers; returns the result and the predicted memory of this process, in bytes.
+
+    Raises:
+        InputError: as `VocabularySearch.run`, or the merges cannot be learned in rounds.
+        OverflowError: a pair occurs more than 2^63 - 1 times.
+    """
+    scheme, options = search.scheme, search.options
+    assert isinstance(scheme, BpeScheme)
+    reason = search.reason_against_rounds()
+    if reason is not None:
+        raise InputError(f'merges cannot be learned on Beam: {reason}; or give --learner memory')
+    rules = options.rules(scheme.preset)
+    parts = counts_parts(search.parquet_paths(), _ROWS_IN_PART)
+    rounds = _search_rounds(search, parts, rules)
+    target = rules.merges or rules.vocab_size or 0
+    report(0, 0, target)
+    with rounds.claimed() as claim:
+        search.engine.compile_first(compile_cutting_kernels)
+        learner = BeamMerges(
+            parts,
+            MergeFiles(rounds.folder),
+            search.work,
+            _ClaimedRun(claim, search.engine.run),
+            rules,
+            options.min_token_count,
+            scheme.unstorable,
+            search.engine.workers,
+            search.label,
+        )
+        most_cells = cells_within(search.available_bytes(), scheme.learner_bytes_per_character)
+        learner.learn(most_cells, lambda merges: report(0, min(merges, target - 1), target))
+        learned = learner.learning.learned()
+    report(0, target, target)
+    predicted = predicted_bytes(
+        CountedSize(0, learner.largest_cells, False), scheme.learner_bytes_per_character
+    )
+    return scheme.learned_from(learned), predicted
+
+
+@dataclass(frozen=True)
+class _ClaimedRun:
+    """Runs a pipeline if the claim to the folder of rounds still holds."""
+
+    claim: Claim
+    run: RunPipeline
+
+    def __call__(self, build: Callable[[beam.Pipeline], None]) -> None:
+        self.claim.check()
+        self.run(build)
+
+
+def _search_rounds(
+    search: VocabularySearch[BpeOptions], parts: Sequence[CountsPart], rules: BpeRules
+) -> SearchRounds:
+    description = {
+        'scheme': search.scheme.name,
+        'unicode': UNICODE_VERSION,
+        'counts': [
+            (text.bytes, text.crc32c)
+            for text in (counts.checksum() for counts in search.counts.wanted_inputs())
+        ],
+        'parts': [part.rows for part in parts],
+        'rules': dataclasses.asdict(rules),
+        'min_token_count': search.options.min_token_count,
+    }
+    return SearchRounds(search.rounds, description)
+
+
+class BeamMerges:
+    """Learns the merges of `trainer.learn_merges`, with the words on the workers.
+
+    Args:
+        parts: of Parquet files of token counts; a token may be in several of them, unless there is
+            a least count of tokens.
+        files: in a folder reached by driver and workers. Merges that a learner of the same parts and
+            rules has made there are taken up.
+        work: another such folder, of this run alone.
+        run: runs a pipeline, which it builds by the function that it is given, and waits for its
+            end.
+        rules: which pair is merged next, and when training ends.
+        min_token_count: tokens that occur less often are left out.
+        unstorable: characters that no token may have; see `Scheme.unstorable`.
+        workers: threads of a worker process.
+        label: begins log messages.
+
+    Attributes:
+        learning: the merges so far.
+        rounds: what the rounds of this learner did.
+        largest_cells: of the fragments of a round.
+
+    Raises:
+        InputError: a file is not a Parquet file of counts, there is no token, one cannot be stored,
+            or one has the end-of-word suffix inside.
+    """
+
+    def __init__(
+        self,
+        parts: Sequence[CountsPart],
+        files: MergeFiles,
+        work: str,
+        run: RunPipeline,
+        rules: BpeRules,
+        min_token_count: int | None = None,
+        unstorable: str = '',
+        workers: int = 1,
+        label: str = 'vocab',
+    ):
+        if not parts:
+            raise InputError('no token in the counts; there is nothing to learn from')
+        self._files, self._run, self._label = files, run, label
+        self._work = filesystem.join(work, f'merges-{uuid.uuid4().hex}')
+        tokens = _Tokens(tuple(parts), min_token_count, unstorable)
+        self._words = _Words(tokens, files, rules)
+        self._sum = functools.partial(
+            _SumTables, workers=workers, spill_folder=filesystem.join(self._work, 'spilled')
+        )
+        if not rules.byte_level and not filesystem.exists(files.characters_path):
+            self._survey_characters(rules)
+        self.learning = Learning(_first_symbols(files, rules), rules)
+        self.learning.resume(*files.read_merges())
+        self.rounds: list[Round] = []
+        self.largest_cells = 0
+        if len(self.learning.pairs):
+            _LOGGER.info(
+                '%s: %d merges were made by an earlier run', label, len(self.learning.pairs)
+            )
+        self._pairs: list[_WrittenTable] = []
+
+    def learn(
+        self,
+        most_cells: int,
+        on_merges: Callable[[int], None] | None = None,
+        choose_threshold: Callable[[int, int], int] | None = None,
+    ) -> None:
+        """Makes the merges that are missing; see `learn_in_rounds`."""
+        self._began = time.monotonic()
+        learn_in_rounds(
+            self, self.learning, most_cells, on_merges, self._end_round, choose_threshold
+        )
+
+    def merge_and_count(self, learning: Learning) -> CountedPairs:
+        """Makes the merges so far in all words, and counts the pairs that may then be merged."""
+        merges = len(learning.pairs)
+        made = self._files.numbers_of_merges()
+        count = _CountPairs(
+            self._words, merges, tuple(number for number in made if number <= merges)
+        )
+        numbers = range(len(self._words.tokens.parts))
+        self._pairs = self._sum_tables(f'pairs-{merges}', numbers, count, learning.min_count)
+        for number in made:
+            if number != merges:
+                self._files.delete_words(number)
+        return CountedPairs(
+            sum(table.distinct for table in self._pairs),
+            max((table.largest_count for table in self._pairs), default=0),
+        )
+
+    def cut(self, limit: Limit) -> tuple[TokenTable, int]:
+        """Returns the fragments, and the threshold that kept them within the limit."""
+        merges, threshold = len(self.learning.pairs), limit.threshold
+        frequent = concatenate_tables(
+            [frequent_pairs(_read_table(table.path), threshold) for table in self._pairs]
+        )
+        largest = int(frequent.counts.max())
+        number_of_parts = len(self._words.tokens.parts)
+        paths = [self._files.words_path(merges, part) for part in range(number_of_parts)]
+        while True:
+            name = f'{merges}-{threshold}'
+            frequent_path = filesystem.join(self._work, f'frequent-{name}')
+            write_checked(frequent_path, frequent.to_bytes())
+            measure = _CellCounter(self._words, merges)
+            cut = _CutWords(frequent_path)
+            written = self._sum_tables(f'fragments-{name}', paths, cut, 0, measure)
+            cells = sum(table.cells for table in written)
+            if cells <= MORE_FRAGMENTS * limit.most_cells or threshold >= largest:
+                break
+            threshold = min(2 * threshold, largest)
+            frequent = frequent_pairs(frequent, threshold)
+            paths = [table.path for table in written]
+        fragments = concatenate_tables([_read_table(table.path) for table in written])
+        return cut_to_limit(fragments, frequent, dataclasses.replace(limit, threshold=threshold))
+
+    def _end_round(self, ended: Round) -> None:
+        learning = self.learning
+        self._files.write_merges(learning.pairs, learning.counts)
+        self.rounds.append(ended)
+        self.largest_cells = max(self.largest_cells, ended.cells)
+        now = time.monotonic()
+        _LOGGER.info(
+            '%s: round %d: %d merges of pairs that occur %d times or more, from %d fragments, in %.1f s',
+            self._label,
+            len(self.rounds),
+            len(learning.pairs),
+            ended.threshold,
+            ended.fragments,
+            now - self._began,
+            extra={ON_BAR: True},
+        )
+        self._began = now
+
+    def _survey_characters(self, rules: BpeRules) -> None:
+        stats_path = filesystem.join(self._work, 'characters')
+        survey = _Survey(self._words.tokens, rules)
+        numbers = range(len(self._words.tokens.parts))
+        self._run(lambda pipeline: pipeline | MapToStats(numbers, survey, stats_path))
+        surveys = list(read_stats(stats_path, _Characters))
+        for each in surveys:
+            refuse_ambiguous(each.ambiguous, rules)
+        within, at_ends = (
+            ''.join(sorted({*''.join(characters)}))
+            for characters in zip(*((each.within, each.at_ends) for each in surveys))
+        )
+        self._files.write_characters(within, at_ends)
+
+    def _sum_tables(
+        self,
+        name: str,
+        elements: Sequence,
+        add: '_AddTokens',
+        least_count: int,
+        count_cells: Callable[[TokenTable], int] | None = None,
+    ) -> list['_WrittenTable']:
+        """Adds up what a function adds for each element; returns the files of the partitions."""
+        folder, stats_path = (filesystem.join(self._work, each) for each in (name, f'{name}.json'))
+        write = functools.partial(_write_table, folder, least_count, count_cells)
+
+        def build(pipeline: beam.Pipeline) -> None:
+            (
+                pipeline
+                | CreateReshuffled(elements)
+                | self._sum(add)  # (partition, table)
+                | 'Write' >> beam.Map(write)  # _WrittenTable
+                | 'WriteStats' >> WriteStats(stats_path)
+            )
+
+        self._run(build)
+        return sorted(read_stats(stats_path, _WrittenTable), key=lambda table: table.path)
+
+
+@dataclass(frozen=True)
+class _Tokens:
+    """The tokens to learn from."""
+
+    parts: tuple[CountsPart, ...]
+    min_token_count: int | None
+    unstorable: str
+
+    def tables(self, number: int) -> Iterator[TokenTable]:
+        """Yields the tokens of a part, in tables of some hundred thousand."""
+        part = self.parts[number]
+        groups = range(part.first, part.last)
+        for data, offsets, counts in read_new_batches(part.path, self.unstorable, groups):
+            table = TokenTable(data[offsets[0] : offsets[-1]], offsets - offsets[0], counts)
+            if self.min_token_count is not None:
+                table = table.pick((counts >= self.min_token_count).nonzero()[0])
+            yield table
+
+
+@dataclass(frozen=True)
+class _Characters:
+    """The characters of a part's tokens, and one with the end-of-word suffix inside."""
+
+    within: str
+    at_ends: str
+    ambiguous: str | None
+
+
+@dataclass(frozen=True)
+class _Survey:
+    tokens: _Tokens
+    rules: BpeRules
+
+    def __call__(self, number: int) -> list[_Characters]:
+        ambiguous: list[str] = []
+
+        def tables() -> Iterator[TokenTable]:
+            for table in self.tokens.tables(number):
+                word = ambiguous_word(table, self.rules)
+                ambiguous.extend([] if word is None else [word])
+                yield table
+
+        within, at_ends = count_characters(tables()).strings()
+        return [_Characters(within, at_ends, min(ambiguous, default=None))]
+
+
+@dataclass(frozen=True)
+class _Words:
+    """The words of each part of the tokens, with merges made in them."""
+
+    tokens: _Tokens
+    files: MergeFiles
+    rules: BpeRules
+
+    def learning(self, merges: int) -> Learning:
+        """Returns the symbols and the first merges, as many as are given."""
+        return _learning(self.files, self.rules, merges)
+
+    def merged(self, part: int, merges: int, made: Iterable[int]) -> TokenTable:
+        """Makes merges in the words of a part, stores and returns them.
+
+        Args:
+            part: its number.
+            merges: how many are made then.
+            made: with how many there may be files of words, the largest number first.
+        """
+        path = self.files.words_path(merges, part)
+        learning = self.learning(merges)
+        for number in made:
+            earlier = self.files.words_path(number, part)
+            if filesystem.exists(earlier):
+                words = _read_table(earlier)
+                if number < merges:
+                    words = merge_words(words, NewMerges.since(number, learning))
+                break
+        else:
+            number = None
+            all_merges = NewMerges.since(0, learning)
+            first = _first_symbols(self.files, self.rules)
+            tables = [
+                merge_words(first.words(table), all_merges) for table in self.tokens.tables(part)
+            ]
+            words = concatenate_tables(tables)
+        if number != merges:
+            write_checked(path, words.to_bytes())
+        return words
+
+
+# All bundles of a job use the same one.
+@functools.lru_cache(maxsize=1)
+def _learning(files: MergeFiles, rules: BpeRules, merges: int) -> Learning:
+    learning = Learning(_first_symbols(files, rules), rules)
+    learning.resume(*(each[:merges] for each in files.read_merges()))
+    return learning
+
+
+@functools.lru_cache(maxsize=1)
+def _first_symbols(files: MergeFiles, rules: BpeRules) -> FirstSymbols:
+    if rules.byte_level:
+        return symbols_of_bytes(rules)
+    return symbols_of_characters(characters_from(*files.read_characters()), rules)
+
+
+_AddTokens = Callable[..., None]
+"""Takes an element and a `TokenAccumulator`, to which it adds tokens with counts."""
+
+
+@dataclass(frozen=True)
+class _CountPairs:
+    """Makes merges in the words of a part, and counts their pairs."""
+
+    words: _Words
+    merges: int
+    made: tuple[int, ...]
+
+    def __call__(self, part: int, sums: TokenAccumulator) -> None:
+        words = self.words.merged(part, self.merges, self.made)
+        add_pair_counts(words, NewMerges.since(self.merges, self.words.learning(self.merges)), sums)
+
+
+@dataclass(frozen=True)
+class _CutWords:
+    """Cuts the words or fragments of a file at all pairs but the frequent ones."""
+
+    frequent_path: str
+
+    def __call__(self, path: str, sums: TokenAccumulator) -> None:
+        add_fragments(_read_table(path), _frequent(self.frequent_path), sums)
+
+
+@functools.lru_cache(maxsize=1)
+def _frequent(path: str) -> TokenTable:
+    return _read_table(path)
+
+
+@dataclass(frozen=True)
+class _CellCounter:
+    """Counts the cells of fragments of words with so many merges."""
+
+    words: _Words
+    merges: int
+
+    def __call__(self, fragments: TokenTable) -> int:
+        return count_cells(fragments, self.words.learning(self.merges).string_lengths())
+
+
+@dataclass(frozen=True)
+class _WrittenTable:
+    """A file of the sums of a partition."""
+
+    path: str
+    distinct: int
+    largest_count: int
+    cells: int
+
+
+def _write_table(
+    folder: str,
+    least_count: int,
+    count_cells: Callable[[TokenTable], int] | None,
+    element: tuple[int, TokenTable],
+) -> _WrittenTable:
+    partition, table = element
+    path = filesystem.join(folder, f'part-{partition:05d}')
+    frequent = table.pick((table.counts >= least_count).nonzero()[0])
+    write_checked(path, frequent.to_bytes())
+    largest = int(table.counts.max(initial=0))
+    return _WrittenTable(path, len(table), largest, count_cells(frequent) if count_cells else 0)
+
+
+def _read_table(path: str) -> TokenTable:
+    return TokenTable.from_bytes(read_checked(path))
+
+
+@dataclass(eq=False)
+class _SumTables(beam.PTransform):
+    """Adds up the tokens that a function makes of elements; returns (partition, `TokenTable`).
+
+    Attributes:
+        add: is called in several threads.
+        workers: their number in a worker process.
+        spill_folder: a folder that all workers reach, for tables that exceed a bundle's bound.
+    """
+
+    add: _AddTokens
+    workers: int
+    spill_folder: str
+
+    def expand(self, elements: beam.PCollection) -> beam.PCollection:
+        return (
+            elements
+            | 'Add' >> beam.ParDo(_SumTablesFn(self))
+            | with_output_types(tuple[int, TableOrPath])
+            | 'MergeTables' >> beam.CombinePerKey(_MergeSumsFn())  # (partition, table)
+        )
+
+
+class _SumTablesFn(beam.DoFn):
+    """Adds up a bundle's tokens in threads that share a table; sends the sums on when full."""
+
+    def __init__(self, transform: _SumTables):
+        self._add, self._workers = transform.add, transform.workers
+        self._spill_folder = transform.spill_folder
+        self._output = BundleOutput(METRICS)
+
+    def setup(self) -> None:
+        self._pool: OrderedPool[None] = OrderedPool(self._workers)
+
+    def start_bundle(self) -> None:
+        self._output.begin()
+        self._begin_sums()
+
+    def process(self, element) -> Iterator[tuple[int, TableOrPath]]:
+        for _ in self._pool.submit(self._add_element, element):
+            pass
+        index = self._sums[0].index
+        if index.nbytes + sum(sums.nbytes for sums in self._sums) >= _FLUSH_BYTES:
+            yield from self._end_sums()
+            self._begin_sums()
+
+    def finish_bundle(self) -> Iterator:
+        yield from map(in_global_window, self._end_sums())
+        del self._sums, self._idle
+        self._output.end()
+
+    def teardown(self) -> None:
+        self._pool.close()
+
+    def _begin_sums(self) -> None:
+        first = TokenAccumulator()
+        others = (TokenAccumulator(first.index) for _ in range(self._workers - 1))
+        self._sums = [first, *others]
+        self._idle: queue.SimpleQueue[TokenAccumulator] = queue.SimpleQueue()
+        for sums in self._sums:
+            self._idle.put(sums)
+
+    def _add_element(self, element) -> None:
+        sums = self._idle.get()
+        try:
+            with _telling_overflow():
+                self._add(element, sums)
+        finally:
+            self._idle.put(sums)
+
+    def _end_sums(self) -> Iterator[tuple[int, TableOrPath]]:
+        for _ in self._pool.drain():
+            pass
+        with _telling_overflow():
+            table = TokenTable(*self._sums[0].finish(self._sums[1:]))
+        for partition, part in partition_table(table, COUNT_PARTITIONS):
+            yield partition, pack_or_spill(part.to_bytes(), self._output, self._spill_folder)
+
+
+class _MergeSumsFn(MergeTablesFn):
+    """Adds up packed tables of sums."""
+
+    def add_input(self, mutable_accumulator, element):
+        with _telling_overflow():
+            return super().add_input(mutable_accumulator, element)
+
+    def merge_accumulators(self, accumulators):
+        with _telling_overflow():
+            return super().merge_accumulators(accumulators)
+
+    def extract_output(self, accumulator):
+        with _telling_overflow():
+            return super().extract_output(accumulator)
+
+
+@contextlib.contextmanager
+def _telling_overflow() -> Iterator[None]:
+    """Tells that a pair is too frequent. Counts of fragments are below those of their pairs."""
+    try:
+        yield
+    except OverflowError as error:
+        raise InputError(
+            'a pair of symbols occurs more than 2^63 - 1 times; make the counts smaller'
+        ) from error
