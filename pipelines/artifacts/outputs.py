@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 from pipelines.artifacts.manifest import RUN_NAME, RunRecord, read_manifest, read_run
 from pipelines.artifacts.tokenizer_folders import TOKENIZER_FILE
+from pipelines.engines.progress import AT_ONCE
 from pipelines.files import filesystem
 from pipelines.files.attempts import Attempt, sweep_attempts
 from pipelines.files.claims import CLAIM_NAME, Claim
@@ -51,6 +52,11 @@ _FILTERS = '|'.join([*filter_names(), r'[\w.]+:\w+'])
 """What filters are called, users' own too."""
 
 _COUNTS_FILE = re.compile(r'counts-\d{5}-of-\d{5}\.parquet')
+
+_LEFT_OF_RUNS = re.compile(r'\.tokbeam.*|counts(\.inputs|\.targets)?(\.rejected)?', re.DOTALL)
+"""What a run that was killed may leave in a folder beside its files: among it the counts of a build."""
+
+_SHOWN_OTHERS = 3
 
 
 @dataclass(frozen=True)
@@ -274,6 +280,7 @@ def up_to_date(
         _refuse_folders(output, task.names)
         if run is None and not overwrite:
             _refuse_foreign(output, task.names)
+            _warn_of_others(output, task.names)
         return None
     _refuse_other(output, manifest, wanted)
     has_read = _has_read_inputs(output, manifest, run, wanted)
@@ -312,6 +319,29 @@ def _refuse_foreign(output: StageOutput, final_names: Sequence[str]) -> None:
                 f'{path} holds the rejected lines of another run; move it away, or give '
                 '--overwrite to replace it'
             )
+
+
+def _warn_of_others(output: StageOutput, final_names: Sequence[str]) -> None:
+    """Logs a warning where the folder that a result is to have for itself has other things in it."""
+    if output.file_name is not None:
+        return
+    own = {*final_names, output.manifest_name, output.run_name, REJECTED_FOLDER}
+    own = {name.partition('/')[0] for name in own}
+    others = [
+        name
+        for name in filesystem.entries(output.folder)
+        if name not in own and not _LEFT_OF_RUNS.fullmatch(name)
+    ]
+    if others:
+        more = f' and {len(others) - _SHOWN_OTHERS:,} more' if others[_SHOWN_OTHERS:] else ''
+        _LOGGER.warning(
+            '%s has other files, which stay there: %s%s; give a folder of its own if readers are '
+            'not to meet them',
+            output.folder,
+            ', '.join(others[:_SHOWN_OTHERS]),
+            more,
+            extra={AT_ONCE: True},
+        )
 
 
 def _refuse_other(output: StageOutput, manifest: Manifest, wanted: StageKey) -> None:

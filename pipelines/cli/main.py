@@ -26,6 +26,7 @@ from pipelines.cli.terminal import (
     print_lines,
     wait_if_ending,
 )
+from pipelines.engines.progress import AT_ONCE
 from pipelines.files.system_errors import as_input_error
 from pipelines.options.beam import text_without_secrets, without_secrets
 from tokcore.errors import InputError
@@ -175,11 +176,15 @@ def _run(arguments: Sequence[str]) -> int:
 
 @contextlib.contextmanager
 def _warnings_last() -> Iterator[None]:
-    """Shows this program's warnings after the block, where no other lines hide them."""
+    """Shows this program's warnings after the block, where no other lines hide them.
+
+    Those with `AT_ONCE` are shown when they come.
+    """
     held: list[logging.LogRecord] = []
 
     def is_for_now(record: logging.LogRecord) -> bool:
-        if record.levelno == logging.WARNING and record.name.startswith(('pipelines', 'tokcore')):
+        is_ours = record.name.startswith(('pipelines', 'tokcore'))
+        if record.levelno == logging.WARNING and is_ours and not getattr(record, AT_ONCE, False):
             held.append(record)
             return False
         return True

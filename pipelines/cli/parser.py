@@ -1,6 +1,7 @@
 """The parser of the `tokbeam` command: subcommands and their options."""
 
 import argparse
+import difflib
 import functools
 import sys
 from collections.abc import Mapping, Sequence
@@ -11,6 +12,7 @@ from pipelines.cli.terminal import print_lines
 from pipelines.options.beam import Parser
 from pipelines.options.commands import Command, add_groups, finish_options, known_commands
 from tokcore.errors import InputError
+from tokcore.options import shown
 
 _DESCRIPTION = """\
 Learn exact subword vocabularies from whole corpora, and turn the corpora into globally shuffled
@@ -40,6 +42,8 @@ def parse_command(arguments: Sequence[str]) -> tuple[argparse.Namespace, list[st
         cut = arguments.index('--')
         arguments, job_server = arguments[:cut], arguments[cut + 1 :]
     known = known_commands()
+    if arguments and not arguments[0].startswith('-') and arguments[0] not in known:
+        raise InputError(_no_command(arguments[0], known))
     command = arguments[0] if arguments and arguments[0] in known else None
     parser = command_parser(known, command)
     own = _own_options(parser, arguments)
@@ -67,6 +71,13 @@ def parse_command(arguments: Sequence[str]) -> tuple[argparse.Namespace, list[st
     if options.command is not None:
         options = with_job_file(known, options, job_path)
     return options, unknown + job_server
+
+
+def _no_command(word: str, known: Mapping[str, Command]) -> str:
+    commands = [*known, 'help', 'completion']
+    near = difflib.get_close_matches(word, commands, 1)
+    hint = f'did you mean {near[0]}?' if near else f'there are {", ".join(commands)}'
+    return f'there is no command {shown(word)}; {hint}'
 
 
 class _HelpParser(Parser):

@@ -17,6 +17,9 @@ BYTES = 'B'
 ON_BAR = 'is_on_bar'
 """The attribute of a record of the log that says what a progress bar also shows."""
 
+AT_ONCE = 'is_at_once'
+"""The attribute of a warning in the log that is no use at the end of the job, where others are shown."""
+
 
 class Event:
     """A step of a job's progress."""

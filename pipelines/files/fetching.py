@@ -17,7 +17,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
-from pipelines.engines.progress import stage_running
+from pipelines.engines.progress import AT_ONCE, stage_running
 from pipelines.files import filesystem
 from pipelines.files.claims import CLAIM_NAME, Claim, HeldError
 from pipelines.files.local_folder import LocalFolder
@@ -162,7 +162,12 @@ class FetchedFiles:
         text = json.dumps(record, indent=1, sort_keys=True)
         with telling(f'write {self._path(address, _RECORD)}'), folder.create(_RECORD) as file:
             file.write(f'{text}\n'.encode())
-        _LOGGER.info('fetched %s: %d bytes, in %s', address.name, came.bytes, self.path_of(address))
+        _LOGGER.info(
+            'fetched %s: %d bytes, in %s, where it stays for later runs until you delete it',
+            address.name,
+            came.bytes,
+            self.path_of(address),
+        )
         return self._file(address, came.sha256)
 
     def _claimed(self, address: WebAddress, stack: contextlib.ExitStack) -> LocalFolder:
@@ -182,7 +187,7 @@ class FetchedFiles:
                 return claim.folder
             except HeldError as error:
                 if not has_told:
-                    _LOGGER.warning('waiting: %s', error)
+                    _LOGGER.warning('waiting: %s', error, extra={AT_ONCE: True})
                 has_told = True
                 if (now_came := self._came(address)) != came:
                     came, since = now_came, self._clock()

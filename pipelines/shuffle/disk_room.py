@@ -105,7 +105,7 @@ def _uses(need: DiskNeed, runs_folder: str, output: str) -> list[_Use]:
     if len({os.stat(_existing(use.folder)).st_dev for use in local}) == 2 or len(local) < 2:
         return local
     both = 'the shuffle and the result'
-    return [_Use(runs_folder, both, '--output', runs.bytes + shards.bytes)]
+    return [_Use(output, both, '--output', runs.bytes + shards.bytes)]
 
 
 def _existing(folder: str) -> str:

@@ -89,7 +89,9 @@ def _first_block(
     if block is None:
         return f'{paths}: empty'
     rows = select_rows(block, reading.corpus.splits, reading.scheme.normalizer)
-    tally = block_stats(block, rows, reading.corpus.splits, reading.on_error).tally
+    splits = reading.corpus.splits
+    stats = block_stats(block, rows, splits, reading.on_error, filesystem.open_binary)
+    tally = stats.tally
     left_out = ''.join(f', {count} {reason}' for reason, count in tally.left_out.items())
     left_out += ''.join(f', {count} dropped by {name}' for name, count in tally.filtered.items())
     left_out += f', {tally.added} added by filters' if tally.added else ''

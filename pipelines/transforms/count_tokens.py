@@ -204,7 +204,7 @@ class _CountBlocksFn(beam.DoFn):
     def _count(self, block: Block) -> BlockStats:
         counter = self._idle.get()
         try:
-            return counter.add(block, self._splits, self._on_error)
+            return counter.add(block, self._splits, self._on_error, filesystem.open_binary)
         finally:
             self._idle.put(counter)
 
@@ -410,7 +410,8 @@ def _tokens(block: Block, counting: CountTokensByElement) -> Iterator[tuple[str,
         block, counting.splits, scheme.normalizer, frozenset(sides), counting.sample
     )
     if counted.rows.rejects:
-        raise reject_error(counted.rows.rejects[0], block, counting.splits)
+        [first, *_] = counted.rows.rejects
+        raise reject_error(first, block, counting.splits, filesystem.open_binary)
     for index in sides:
         side = counted.sides[index]
         for start, end in zip(side.starts, side.ends, strict=True):

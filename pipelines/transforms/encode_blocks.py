@@ -373,6 +373,7 @@ class LoadedBlockEncoder:
             encoder.splits,
             encoder.scheme.normalizer,
             encoder.on_error,
+            filesystem.open_binary,
         )
 
     def _feature_encoders(self) -> list[FeatureEncoder]:

@@ -141,7 +141,7 @@ def test_a_value_that_does_not_fit_leaves_out_its_row(tmp_path):
     assert tally['lines'] == tally['examples'] + len(ODD)
     assert [each['n'] for each in examples(out)] == [('int64_list', [-(1 << 63)])]
     said = refuse('build', *asked, '--scheme', 'word', '--output', tmp_path / 'stopped')
-    assert 'a.jsonl: the line at byte 0 has a value that does not fit' in said
+    assert 'a.jsonl, line 1: the line at byte 0 has a value that does not fit' in said
 
 
 def test_a_column_of_another_type_is_refused_before_any_work(tmp_path):

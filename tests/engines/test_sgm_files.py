@@ -92,7 +92,7 @@ def test_text_in_no_segment_stops_the_job_or_is_kept_aside(plain, tmp_path):
     given = ['--sgm-source', broken, '--sgm-target', plain[1], *BUILD]
     said = refuse('build', *given, '--output', tmp_path / 'out')
     at = sum(len(line) + 1 for line in lines[:7])
-    assert f'broken.sgm: the line at byte {at} has text outside of <seg>' in said
+    assert f'broken.sgm, line 8: the line at byte {at} has text outside of <seg>' in said
     succeed('build', *given, '--on-error', 'skip', '--output', tmp_path / 'out')
     [tally] = manifest_of(tmp_path / 'out')['lines']
     assert (tally['outside_segment'], tally['examples']) == (1, COUNT - 1)

@@ -37,7 +37,9 @@ def test_a_line_of_100_mb_stops_a_job_or_is_left_out_and_is_never_held(count, tm
     usual = count(SOUND)
     assert usual.status == 0, usual.stderr
     stopped = count(data)
-    stopped.assert_refused(f'the line that starts at byte {len(SOUND)} has', '--max-line-size')
+    stopped.assert_refused(
+        f', line 2: the line that starts at byte {len(SOUND)} has', '--max-line-size'
+    )
     skipped = count(data, '--on-error=skip')
     assert skipped.status == 0, skipped.stderr
     found = lines_of(tmp_path / 'out')
@@ -57,7 +59,9 @@ NESTED = {
 def test_a_value_ten_thousand_deep_is_told_or_left_out(count, tmp_path, field, what):
     data = b'{"text": ' + NESTED[what] + b'}\n'
     sound = b'{"text":{"text":{"text":"x"}}}\n' if '.' in field else SOUND
-    count(data * 3 + sound, '--fields', field).assert_refused('docs.jsonl: the line at byte 0')
+    count(data * 3 + sound, '--fields', field).assert_refused(
+        'docs.jsonl, line 1: the line at byte 0'
+    )
     skipped = count(data * 3 + sound, '--fields', field, '--on-error=skip')
     assert skipped.status == 0, skipped.stderr
     found = lines_of(tmp_path / 'out')

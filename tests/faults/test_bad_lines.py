@@ -33,7 +33,7 @@ def test_invalid_utf8_is_named_with_its_byte(build, write_corpus, tmp_path, kind
     replace_line(corpus.last, 41, b'good\tgood' + invalid if kind == 'tsv' else invalid)
     byte = start + (10 if kind == 'tsv' else 1)
     build(corpus).assert_refused(
-        f'{corpus.last}: invalid UTF-8 at byte {byte}', f'starts at byte {start};'
+        f'{corpus.last}, line 42: invalid UTF-8 at byte {byte}', f'starts at byte {start};'
     )
     assert_nothing_made(tmp_path / 'out')
 
@@ -44,7 +44,7 @@ def test_invalid_utf8_in_gzip_is_placed_in_the_text(build, write_corpus, tmp_pat
     start = place_of_line(corpus.files[0], 79)
     replace_line(corpus.files[0], 79, b'\xff\tx')
     corpus.files[0].write_bytes(gzip.compress(corpus.files[0].read_bytes()))
-    build(corpus).assert_refused(corpus.files[0], f'invalid UTF-8 at byte {start},')
+    build(corpus).assert_refused(f'{corpus.files[0]}, line 80: invalid UTF-8 at byte {start},')
     assert_nothing_made(tmp_path / 'out')
 
 
@@ -81,7 +81,9 @@ def test_a_missing_column_is_shown_with_its_place(build, write_corpus, tmp_path,
     replace_line(corpus.last, 12, line)
     outcome = build(corpus, extra=extra)
     shown = repr(line.decode().replace('\r', ''))
-    outcome.assert_refused(corpus.last, f'byte {start} has too few columns', '--columns')
+    outcome.assert_refused(
+        f'{corpus.last}, line 13: the line at byte {start} has too few columns', '--columns'
+    )
     assert shown in outcome.stderr or repr(line.decode()) in outcome.stderr
     assert_nothing_made(tmp_path / 'out')
 

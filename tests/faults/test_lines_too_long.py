@@ -68,7 +68,7 @@ def test_it_ends_a_job_with_its_place_its_size_and_both_remedies(
     if zipped:
         zip_files(corpus)
     build(corpus, extra=BOUND).assert_refused(
-        f'{path}: the line that starts at byte {start} has {size} bytes, more than the 1000 of',
+        f'{path}, line 42: the line that starts at byte {start} has {size} bytes, more than the 1000 of',
         'give a larger --max-line-size, or leave such lines out with --on-error=skip',
     )
     assert_nothing_made(tmp_path / 'out')
@@ -216,7 +216,7 @@ def test_a_line_of_half_a_gigabyte_takes_no_more_memory_than_one_that_is_allowed
     stopped = run('--text', small, bomb, '--overwrite')
     assert stopped.stopped is None
     stopped.assert_refused(
-        f'{bomb}: the line that starts at byte 0 has {HUGE} bytes', '--max-line-size'
+        f'{bomb}, line 1: the line that starts at byte 0 has {HUGE} bytes', '--max-line-size'
     )
     skipped = run('--text', small, bomb, '--on-error', 'skip', '--overwrite')
     assert skipped.status == 0, skipped.stderr

@@ -36,6 +36,6 @@ def test_invalid_utf8_met_by_a_worker_process(write_corpus, tmp_path):
     # Beam's worker processes write their own log to the same stderr; the sentence comes last.
     sentence = ended.stderr.splitlines()[-1]
     Outcome(ended.returncode, sentence).assert_refused(
-        f'{corpus.last}: invalid UTF-8 at byte {start + 8}', f'starts at byte {start};'
+        f'{corpus.last}, line 51: invalid UTF-8 at byte {start + 8}', f'starts at byte {start};'
     )
     assert_nothing_made(tmp_path / 'out')

@@ -66,11 +66,13 @@ def test_the_wheel_runs_the_readmes_first_command(distributions, version, tmp_pa
 
 def _python(version: str) -> str:
     """Returns an interpreter of this version that starts; a shim may stand for one that is not there."""
-    for folder in os.environ['PATH'].split(os.pathsep):
+    pyenv = Path(os.environ.get('PYENV_ROOT', '~/.pyenv')).expanduser()
+    folders = [*os.environ['PATH'].split(os.pathsep), *pyenv.glob(f'versions/{version}.*/bin')]
+    for folder in folders:
         path = Path(folder) / f'python{version}'
         if (
             path.exists()
             and not subprocess.run([path, '--version'], capture_output=True).returncode
         ):
             return str(path)
-    pytest.skip(f'no python{version} on PATH')
+    pytest.skip(f'there is no python{version}')

@@ -292,7 +292,7 @@ def test_3_1_a_line_that_is_no_utf8_is_told_by_file_and_byte(problem):
         'count', '--text', bad, '--vocab-sample', 't2t:100', '--output', problem.folder / 'c'
     )
     assert ended.status == 2
-    assert f'{bad}: invalid UTF-8 at byte 8' in ended.said
+    assert f'{bad}, line 2: invalid UTF-8 at byte 8' in ended.said
 
 
 def test_3_1_the_order_in_which_files_are_found_does_not_matter(problem):

@@ -8,6 +8,7 @@ text, however the file was cut or compressed.
 
 import base64
 import collections
+import contextlib
 import dataclasses
 import functools
 import json
@@ -48,6 +49,10 @@ MOST_UNKNOWN_WORDS = 100
 """The limit for a block and for all blocks; the ten commonest are reported."""
 
 _ONE = 1 << 31
+
+_MOST_NUMBERED = 1 << 30
+"""Bytes of text before a line whose number an error tells: to count so far takes seconds, and a file of
+terabytes would be read for an hour before its user hears of the mistake."""
 
 
 @dataclass(frozen=True)
@@ -162,7 +167,13 @@ class BlockStats:
     rejected: tuple[RejectedLines, ...]
 
 
-def block_stats(block: Block, rows: Rows, splits: Sequence[Split], on_error: OnError) -> BlockStats:
+def block_stats(
+    block: Block,
+    rows: Rows,
+    splits: Sequence[Split],
+    on_error: OnError,
+    open_binary: OpenBinary | None = None,
+) -> BlockStats:
     """Returns a block's tally of lines, the checksums of its bytes, and its rejected lines.
 
     Args:
@@ -170,12 +181,14 @@ def block_stats(block: Block, rows: Rows, splits: Sequence[Split], on_error: OnE
         rows: of the block.
         splits: the corpus, for the names of files.
         on_error: what to do at rejected lines; rows that filters drop are not rejected.
+        open_binary: opens the file again, so that the error tells the line's number; None: only its
+            place in bytes is told.
 
     Raises:
         InputError: there are rejected lines, and `on_error` is 'stop'.
     """
     if rows.rejects and on_error == 'stop':
-        raise reject_error(rows.rejects[0], block, splits)
+        raise reject_error(rows.rejects[0], block, splits, open_binary)
     reasons = collections.Counter(reject.reason for reject in rows.rejects)
     split = split_of(splits, block.split, block.file_index)
     dataset = split.dataset if split else ''
@@ -255,28 +268,52 @@ def commonest(counts: Iterable[Mapping[str, int]]) -> dict[str, int]:
     return dict(ordered[:MOST_UNKNOWN_WORDS])
 
 
-def reject_error(reject: Reject, block: Block, splits: Sequence[Split]) -> InputError:
-    """Returns the error that stops a job at a rejected line."""
+def reject_error(
+    reject: Reject,
+    block: Block,
+    splits: Sequence[Split],
+    open_binary: OpenBinary | None = None,
+) -> InputError:
+    """Returns the error that stops a job at a rejected line; the arguments are as of `block_stats`."""
     file = _files_of(block, splits)[reject.side]
     by_number = block.format.identity == 'row'
     line = f'row {reject.offset}' if by_number else f'the line that starts at byte {reject.offset}'
+    number = None
+    if open_binary is not None and block.read_ranges is None:  # else `offset` is not of the file
+        number = _line_number(file, reject.offset, open_binary)
+    place = file.path if number is None else f'{file.path}, line {number}'
     if reject.why:
-        return InputError(f'{file.path}: {line}: {reject.why}')
+        return InputError(f'{place}: {line}: {reject.why}')
     if reject.reason == TOO_LONG:
         return InputError(
-            f'{file.path}: {line} has {reject.size} bytes, '
+            f'{place}: {line} has {reject.size} bytes, '
             f'more than the {block.max_line_bytes} of --max-line-size; give a larger '
             '--max-line-size, or leave such lines out with --on-error=skip'
         )
     if reject.reason == INVALID_UTF8 and by_number:
-        return InputError(f'{file.path}: {line} is not UTF-8; mend it, or give --on-error=skip')
+        return InputError(f'{place}: {line} is not UTF-8; mend it, or give --on-error=skip')
     if reject.reason == INVALID_UTF8:
         return InputError(
-            f'{file.path}: invalid UTF-8 at byte {reject.position}, in the line that starts at '
+            f'{place}: invalid UTF-8 at byte {reject.position}, in the line that starts at '
             f'byte {reject.offset}; convert the file to UTF-8, mend the line, or leave such lines out with '
             '--on-error=skip'
         )
-    return InputError(f'{file.path}: {block.format.explain(reject)}')
+    return InputError(f'{place}: {block.format.explain(reject)}')
+
+
+def _line_number(file: CorpusFile, offset: int, open_binary: OpenBinary) -> int | None:
+    """Returns the number of the line at a byte, the first is 1; None if it is too far to count."""
+    if offset > _MOST_NUMBERED:
+        return None
+    number, left = 1, offset
+    # The error that the number is for is the one to report.
+    with contextlib.suppress(InputError, OSError):
+        for piece in text_pieces(file, open_binary):
+            number += piece[:left].count(b'\n')
+            left -= len(piece)
+            if left <= 0:
+                break
+    return number if left <= 0 else None
 
 
 def _sum(numbers: Iterable[int | None]) -> int | None:

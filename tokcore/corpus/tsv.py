@@ -129,5 +129,5 @@ class Tsv(ExtraFieldOptions, CorpusFormat):
             problem = f'has too few columns for --columns {columns}'
         return (
             f'the line at byte {reject.offset} {problem}: {reject.excerpt}; '
-            'mend the line or choose other columns'
+            'mend the line, choose other columns, or leave such lines out with --on-error=skip'
         )

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tokcore.corpus.corpus import UNSTORABLE_TOKEN, Block, OnError, Reject, Split
+from tokcore.corpus.corpus import UNSTORABLE_TOKEN, Block, OnError, OpenBinary, Reject, Split
 from tokcore.corpus.line_rows import line_bounds
 from tokcore.corpus.sampling import RowSample, RowsToCount, rows_to_count
 from tokcore.corpus.stats import BlockStats, block_stats
@@ -102,8 +102,16 @@ class BlockCounter:
         counts = sum(sums.nbytes for counter in counters for sums in counter._accumulators)
         return counts + sum(sums.index.nbytes for sums in self._accumulators)
 
-    def add(self, block: Block, splits: Sequence[Split], on_error: OnError = 'stop') -> BlockStats:
+    def add(
+        self,
+        block: Block,
+        splits: Sequence[Split],
+        on_error: OnError = 'stop',
+        open_binary: OpenBinary | None = None,
+    ) -> BlockStats:
         """Counts the tokens of a block's rows, or of those in the sample.
+
+        The arguments are those of `block_stats`.
 
         Raises:
             InputError: `on_error` is 'stop', and a line is not UTF-8, lacks a column or has a token
@@ -112,7 +120,7 @@ class BlockCounter:
         counted = rows_to_count(block, splits, self._normalizer, self._sides, self._sample)
         if self._unstorable is not None:
             counted = self._unstorable.reject_rows(counted, self._sides)
-        stats = block_stats(block, counted.rows, splits, on_error)
+        stats = block_stats(block, counted.rows, splits, on_error, open_binary)
         for sides, sums in zip(self._groups, self._accumulators, strict=True):
             for index in sides:
                 side = counted.sides[index]

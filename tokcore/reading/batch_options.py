@@ -116,11 +116,16 @@ class BatchOptions:
         """Returns the rule for a dataset; raises InputError if an id that it needs is not known."""
         if self.batch_size is not None:
             has_inputs = 'inputs' in dataset.features
+            start = _id(self.start, 'start', 'begin', dataset)
+            end = _id(self.end, 'end', 'end', dataset)
+            pad = dataset.special_ids('targets').pad if self.pad is None else self.pad
             return NmtBatches(
                 batch_size=self.batch_size,
-                start=_id(self.start, 'start', 'begin', dataset),
-                end=_id(self.end, 'end', 'end', dataset),
-                pad=_id(self.pad, 'pad', 'pad', dataset),
+                start=start,
+                end=end,
+                pad=end
+                if pad is None
+                else pad,  # as TensorFlow NMT, whose vocabularies have no pad
                 num_buckets=self.num_buckets,
                 source_max_length=self.source_max_length,
                 target_max_length=self.target_max_length,

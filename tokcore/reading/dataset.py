@@ -236,7 +236,8 @@ class Dataset:
                 that there are few shapes; rows longer than `max_length`, or the budget, are then
                 left out.
             drop_remainder: rows that fill no batch at an epoch's end are left out.
-            pad: the id of padding; None: that with the role `pad`.
+            pad: the id of padding; None: that with the role `pad`, or by NMT's rule `end` if there is
+                none.
             shuffle: each epoch has another order; otherwise rows are in the order as stored.
             seed: of the orders.
             epochs: how many; None: without end.

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tokcore.corpus.corpus import Block, OnError, Rows, Split, split_of
+from tokcore.corpus.corpus import Block, OnError, OpenBinary, Rows, Split, split_of
 from tokcore.corpus.filters.applying import select_rows
 from tokcore.corpus.order_keys import order_keys
 from tokcore.corpus.stats import MOST_UNKNOWN_WORDS, BlockStats, LineTally, block_stats, commonest
@@ -158,6 +158,7 @@ def encode_block(
     splits: Sequence[Split],
     normalizer: Normalizer,
     on_error: OnError = 'stop',
+    open_binary: OpenBinary | None = None,
 ) -> EncodedBlock:
     """Encodes the rows of a block as tf.train.Examples in TFRecords.
 
@@ -168,13 +169,14 @@ def encode_block(
         splits: of the corpus.
         normalizer: makes text of rows.
         on_error: what to do with lines that cannot be used.
+        open_binary: opens a file again, to tell the number of such a line.
 
     Raises:
         InputError: a line is not UTF-8 or lacks a column, and `on_error` is 'stop'; or a
             vocabulary cannot encode its text.
     """
     rows = select_rows(block, splits, normalizer)
-    stats = block_stats(block, rows, splits, on_error)
+    stats = block_stats(block, rows, splits, on_error, open_binary)
     split = split_of(splits, block.split, block.file_index)
     try:
         encoded = [encoder.encode(rows, encoder.prefix_in(split)) for encoder in features]

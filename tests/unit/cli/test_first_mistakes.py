@@ -1,6 +1,6 @@
 """What beginners get wrong first, and what they are told to do."""
 
-from jobs import refuse, write
+from jobs import refuse, succeed, write
 
 from pipelines.cli.parser import parse_command
 from pipelines.files.system_errors import system_error
@@ -15,6 +15,12 @@ def test_a_command_alone_names_its_input_first():
         'tokbeam: the following arguments are required: the files to read (--text'
     )
     assert '--name, --output, --vocab-size' in said
+
+
+def test_a_mistyped_command_is_told_with_the_nearest():
+    assert refuse('bulid', '--help') == "tokbeam: there is no command 'bulid'; did you mean build?"
+    said = refuse('speak')
+    assert "no command 'speak'; there are build, count, vocab" in said and 'completion' in said
 
 
 def test_files_without_an_option_are_told_which_options_name_files(tmp_path):
@@ -36,6 +42,36 @@ def test_invalid_text_names_the_option_that_leaves_it_out(tmp_path):
     text = write(tmp_path / 'text', b'good\nbad \xff\n')
     said = refuse('count', '--text', text, '--output', tmp_path / 'counts')
     assert said.endswith('mend the line, or leave such lines out with --on-error=skip')
+
+
+def test_a_line_without_its_column_is_told_by_its_number(tmp_path):
+    pairs = write(tmp_path / 'pairs.tsv.gz', b'a\tb\n\nlonely\n')
+    said = refuse('count', '--tsv', pairs, '--output', tmp_path / 'counts')
+    assert (
+        f"{pairs}, line 3: the line at byte 5 has too few columns for --columns 0,1: 'lon" in said
+    )
+    assert said.endswith('or leave such lines out with --on-error=skip')
+    assert f'{pairs}, line 3: ' in refuse(
+        *('build', '--tsv', pairs, *DATASET[:3], tmp_path / 'out', *SIZES, '--dry-run')
+    )
+
+
+def test_a_folder_with_other_files_is_told_at_once_and_they_stay(tmp_path):
+    text, out = write(tmp_path / 'text', b'a b\n' * 9), tmp_path / 'out'
+    for name in ('thesis.tex', 'a', 'b', 'c', 'counts', '.tokbeam/x'):
+        write(out / name / 'file', b'')
+    command = ['build', '--text', text, '--scheme', 'byte', '--name', 'n', '--output', out]
+    said = succeed(*command).splitlines()
+    assert said[0] == (
+        f'tokbeam: warning: {out} has other files, which stay there: a, b, c and 1 more; give a '
+        'folder of its own if readers are not to meet them'
+    )
+    assert (out / 'thesis.tex' / 'file').exists()
+    assert 'warning' not in ' '.join(said[1:])
+    assert 'other files' not in succeed(*command, '--overwrite')  # it has a result of ours now
+    counts = ['count', '--text', text, '--output', tmp_path]
+    assert f'{tmp_path} has other files, which stay there: out, text;' in succeed(*counts)
+    assert 'other files' not in succeed('vocab', *counts[1:-1], tmp_path / 'v', '--vocab-size', 60)
 
 
 def test_a_size_below_the_alphabet_says_why(tmp_path):

@@ -8,8 +8,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tokcore.corpus import stats
 from tokcore.corpus.bitext import Bitext
-from tokcore.corpus.corpus import Block, BlockText, CorpusFile, Split
+from tokcore.corpus.corpus import (
+    INVALID_UTF8,
+    Block,
+    BlockText,
+    CorpusFile,
+    ReadRange,
+    Reject,
+    Split,
+)
 from tokcore.corpus.formats import plan_items, read_blocks
 from tokcore.corpus.plain_text import PlainText
 from tokcore.corpus.stats import (
@@ -22,6 +31,7 @@ from tokcore.corpus.stats import (
     checksum_file,
     combine_crc32c,
     join_checksums,
+    reject_error,
 )
 
 
@@ -141,3 +151,35 @@ def test_the_checksum_is_that_of_the_text_however_stored_or_cut(
     joined = join_checksums(checksum for block in blocks for checksum in block_checksums(block))
     assert joined == checksum_file(file, open_binary)
     assert joined == TextSummary(len(text), google_crc32c.value(text))
+
+
+def told(text, offset, zipped=False, **block):
+    """What is said of a rejected line that begins at a byte of a text."""
+    stored = gzip.compress(text) if zipped else text
+    split = Split('train', PlainText(), ((CorpusFile('a', 'a', len(stored), zipped),),))
+    block = Block('train', PlainText(), 0, (BlockText(0, text),), **block)
+    reject = Reject(INVALID_UTF8, 0, offset, offset, b'')
+    return str(reject_error(reject, block, (split,), lambda path: io.BytesIO(stored)))
+
+
+@settings(deadline=None)
+@given(
+    st.lists(st.sampled_from([b'', b'a', b'\r', b'\xff' * 70]), min_size=1, max_size=20),
+    st.booleans(),
+    st.data(),
+)
+def test_an_error_tells_the_number_of_the_line(lines, zipped, data):
+    number = data.draw(st.integers(0, len(lines) - 1))
+    offset = sum(len(line) + 1 for line in lines[:number])
+    assert told(b'\n'.join(lines), offset, zipped).startswith(
+        f'a, line {number + 1}: invalid UTF-8 at byte {offset}, '
+    )
+
+
+def test_lines_are_not_counted_where_that_would_take_long_or_mean_nothing(monkeypatch):
+    text = b'a\n' * 10
+    assert told(text, 20).startswith('a, line 11: ')
+    assert told(text, 20, read_ranges=(ReadRange(0, 0, 40, 0),)).startswith('a: ')
+    assert told(text, 30).startswith('a: ')  # the file is shorter now
+    monkeypatch.setattr(stats, '_MOST_NUMBERED', 19)
+    assert told(text, 20).startswith('a: ')
