@@ -39,8 +39,8 @@ class SchemeKeywords(TypedDict, total=False):
 class LearningKeywords(TypedDict, total=False):
     """The options of how a vocabulary is learned.
 
-    vocab_size: entries to aim for, from 1 to 2^31 - 1; or entries to end at, from 1 to 2^31 -
-        1; or --merges; or entries at most, from 1 to 2^31 - 1; or --min-count
+    vocab_size: entries to aim for; or entries to end at (or give --merges); or entries at most
+        (or give --min-count)
     search: t2t: Tensor2Tensor's path over min-counts; closest: the size nearest to the target
         (default: t2t); or tensorflow-text: that tool's path over min-counts, whose last
         vocabulary is taken; closest: the size nearest to the target; at-most: the largest size

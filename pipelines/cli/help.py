@@ -47,6 +47,19 @@ _JOB_FILE = """\
 --print-job prints such a file. A file whose `clean` names a module:function is code, which --dry-run
 runs too."""
 
+_JOB_EXAMPLE = """\
+  [[train]]
+  format = "bitext"
+  paths = { source = "train.*.en.gz", target = "train.*.zh.gz" }
+
+  [vocabulary]
+  vocab_size = 32768
+
+  [output]
+  name = "enzh"
+  output = "out"
+"""
+
 _BEAM = """\
 Options of Beam (--runner, --direct_running_mode, ...) are passed on to it; what only a job server
 knows stands after --."""
@@ -177,7 +190,7 @@ def _topics() -> dict[str, tuple[str, Callable[[], str]]]:
             'workers, memory, resuming, dry runs; the shuffle',
             lambda: _text('running', _BEAM, *running),
         ),
-        'jobs': ('job files: a command line as TOML', lambda: f'{_JOB_FILE}\n'),
+        'jobs': ('job files: a command line as TOML', lambda: f'{_JOB_FILE}\n\n{_JOB_EXAMPLE}'),
     }
 
 

@@ -102,7 +102,9 @@ def command_parser(known: Mapping[str, Command] | None = None, only: str | None 
         prog='tokbeam',
         description=_DESCRIPTION,
         epilog=_EPILOG.format(topics=', '.join(topics_of())),
-        formatter_class=functools.partial(argparse.RawDescriptionHelpFormatter, width=line_width()),
+        formatter_class=functools.partial(
+            argparse.RawDescriptionHelpFormatter, width=line_width(), max_help_position=26
+        ),
     )
     parser.add_argument('--version', action='store_true', help='print the version and exit')
     commands = parser.add_subparsers(dest='command', metavar='COMMAND', parser_class=_HelpParser)

@@ -181,11 +181,9 @@ class ProgressLog:
         if work is None:
             return f'{now.label}, for {format_time(seconds)}' if now.label else ''
         line = f'{now.label}: {100 * work.done // work.total} % of {format_amount(work.total, work.unit)}'
-        if not work.done or seconds <= 0:
-            return line
-        rate = work.done / seconds
-        if rate < 1:  # parts that take longer than a second, and each another time
-            return line
+        rate = work.done / seconds if seconds > 0 else 0.0
+        if rate < 1:  # nothing yet, or parts that take longer than a second, and each another time
+            return f'{line}, for {format_time(seconds)}'
         left = (work.total - work.done) / rate
         return f'{line}, {format_amount(rate, work.unit)}/s, {format_time(left)} left'
 

@@ -52,7 +52,7 @@ class BpeOptions(LearningOptions):
     """How merges are learned; None is the preset's value."""
 
     vocab_size: int | None = option(
-        'entries to end at, {range}; or --merges', positive, 'N', default=None, changes_bytes=True
+        'entries to end at (or give --merges)', positive, 'N', default=None, changes_bytes=True
     )
     merges: int | None = option(
         'merges to learn, {range}; or --vocab-size', positive, 'N', default=None, changes_bytes=True

@@ -103,7 +103,7 @@ class EncodingOptions:
 
 def vocab_size_option() -> Any:
     """Returns the field of a vocabulary's size, for learners that search for it."""
-    return option('entries to aim for, {range}', positive, 'N', changes_bytes=True)
+    return option('entries to aim for', positive, 'N', changes_bytes=True)
 
 
 @dataclass(frozen=True)

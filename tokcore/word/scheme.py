@@ -41,7 +41,7 @@ class WordOptions(LearningOptions):
     """Which words have ids."""
 
     vocab_size: int | None = option(
-        'entries at most, {range}; or --min-count', positive, 'N', default=None, changes_bytes=True
+        'entries at most (or give --min-count)', positive, 'N', default=None, changes_bytes=True
     )
     min_count: int | None = option(
         'words that are counted less often have no id (default: none; then --vocab-size)',

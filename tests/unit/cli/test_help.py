@@ -1,6 +1,7 @@
 """The help: short where it is asked for first, all of it by `--help-all`, and by topics."""
 
 import re
+import textwrap
 
 import pytest
 from jobs import refuse
@@ -61,6 +62,15 @@ def test_every_topic_and_every_scheme_has_a_text(capsys):
 def test_a_scheme_has_its_own_options_alone():
     text = topic_help('schemes/bpe')
     assert '--merges' in text and '--selection' not in text
+
+
+def test_the_example_of_a_job_file_is_one(tmp_path):
+    job = tmp_path / 'job.toml'
+    job.write_text(textwrap.dedent(topic_help('jobs').partition('\n\n')[2]))
+    options, _ = parse_command(['build', str(job)])
+    assert (options.name, options.vocab_size) == ('enzh', 32768)
+    [dataset] = options.datasets['train']
+    assert dataset.paths['source'] == (str(tmp_path / 'train.*.en.gz'),)
 
 
 def test_an_unknown_topic_is_told_the_nearest():

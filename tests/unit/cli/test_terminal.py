@@ -72,6 +72,13 @@ def test_a_line_comes_each_half_minute_with_share_rate_and_time_left(lines, cloc
     ]
 
 
+def test_parts_that_take_long_are_told_with_their_time(lines, clock):
+    lines(WorkDone('compile kernels', 'compiling', 0, 3, 'parts'))
+    clock.now += 31
+    lines(WorkDone('compile kernels', 'compiling', 1, 3, 'parts'))
+    assert lines.written == ['compile kernels: 33 % of 3 parts, for 31 s']
+
+
 def test_what_is_not_counted_is_told_with_its_rounds_and_its_time(lines, clock):
     lines(StageBegan('build'))
     lines(StageBegan('vocab'))
@@ -168,7 +175,7 @@ def test_a_part_of_a_job_is_told_with_its_number(lines, clock):
     lines.look()
     assert lines.written == [
         'vocab (2 of 3): round 2, the last made 1,900 of 2,048 entries, for 31 s',
-        'write shards (3 of 3): 0 % of 4,000 examples',
+        'write shards (3 of 3): 0 % of 4,000 examples, for 31 s',
     ]
 
 
