@@ -76,11 +76,11 @@ def fit_memory(
 
 
 def refuse_too_large(reading: CorpusReading, execution: Execution, vocabularies: int) -> None:
-    """Refuses a shuffle that is too large, before anything is read for it.
+    """Refuses a shuffle that is certainly too large, before anything is read for it.
 
     Through files, the memory must hold the least buffers; otherwise the runner knows its limit.
     Records are about as large as their text: a subtoken has two bytes for three or four of text, and
-    an example some fifty more.
+    an example some fifty more. The text of a compressed file is not known yet; it counts as stored.
 
     Raises:
         InputError: it would not fit.
@@ -95,7 +95,7 @@ def refuse_too_large(reading: CorpusReading, execution: Execution, vocabularies:
         for source in corpus.inputs
         if source.side == 0
     )
-    size = sum(map(corpus.text_bytes, corpus.split_names))
+    size = sum(source.file.size for source in corpus.inputs)
     execution.engine.runner.refuse_shuffle(size, items)
 
 

@@ -23,9 +23,15 @@ from pipelines.jobs.stats import (
     write_stats,
 )
 from pipelines.options.job import TFRECORD
+from pipelines.shuffle.disk_room import measure_need
 from pipelines.shuffle.merge_runs import KeptRuns, encode_through_files
 from pipelines.stages.run_stage import StageResult, run_stage
-from pipelines.transforms.encode_blocks import RECORDS, EncodeBlocks, EncodedFeature
+from pipelines.transforms.encode_blocks import (
+    RECORDS,
+    BlockEncoder,
+    EncodeBlocks,
+    EncodedFeature,
+)
 from pipelines.transforms.read import READING, CreateReshuffled
 from pipelines.transforms.stats import WriteStats, WrittenFile, read_stats
 from pipelines.transforms.write_shards import ConvertShards, WriteShards, converted_names
@@ -235,9 +241,18 @@ def _encode_through_runner(
     path: str,
     report: str,
 ) -> None:
-    """Encodes as `encode_through_files` does, with the runner's own shuffle."""
+    """Encodes as `encode_through_files` does, with the runner's own shuffle.
+
+    Raises:
+        InputError: the runner cannot shuffle as much as there is, by a sample of the text.
+    """
     reading, engine = plan.reading, execution.engine
     splits, layout = reading.corpus.splits, options.layout(reading.corpus)
+    encoder = BlockEncoder(
+        features, splits, options.seed, reading.on_error, reading.scheme, options.encoding
+    )
+    passes = sum(len(plan.passes(name)) for name in reading.corpus.split_names)
+    engine.runner.refuse_shuffle(measure_need(plan, encoder).shards, passes)
 
     def build(pipeline: beam.Pipeline) -> None:
         encoded = plan.read(pipeline) | 'EncodeBlocks' >> EncodeBlocks(

@@ -54,7 +54,11 @@ def test_more_than_that_is_refused_with_the_remedy(size, flags, needed):
 
 def test_slots_without_a_work_item_do_not_help():
     with pytest.raises(InputError, match='as many work items, which are 1 now'):
-        refuse_flink_job(GIB // 2, '--parallelism=100', compressed=True)
+        refuse_flink_job(GIB // 2 + 1, '--parallelism=100', compressed=True)
+
+
+def test_a_compressed_file_counts_as_stored_until_its_text_is_read():
+    refuse_flink_job(GIB // 2, compressed=True)
 
 
 @pytest.mark.parametrize('shuffle', ['auto', 'files'])
