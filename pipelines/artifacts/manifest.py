@@ -4,7 +4,6 @@ Paths, file times and timings are not in the manifest (`tokcore.records.manifest
 `tokbeam.run.json`, which only saves reading an unchanged input again.
 """
 
-import dataclasses
 import json
 from dataclasses import dataclass, field
 
@@ -28,7 +27,7 @@ class RunRecord:
     runner: tuple[str, ...] = ()
 
     def to_json(self) -> bytes:
-        return json_bytes(dataclasses.asdict(self))
+        return json_bytes(vars(self))
 
     @classmethod
     def from_json(cls, data: bytes) -> 'RunRecord | None':

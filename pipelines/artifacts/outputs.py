@@ -483,10 +483,8 @@ def refuse_replaced(read: Iterable[str], replaced: Iterable[str]) -> None:
         os.path.join(os.path.realpath(above), name) for above, name in map(os.path.split, here)
     }
     files = {identity for path in here if (identity := _identity(path))}
-    for path in read:
-        if filesystem.is_shared(path):
-            continue
-        stored = _stored(path)
+    # Thousands of members may be of one archive.
+    for stored in dict.fromkeys(_stored(path) for path in read if not filesystem.is_shared(path)):
         if os.path.realpath(stored) in places or _identity(stored) in files:
             raise InputError(
                 f'{stored} is read by this run and would be replaced by its result; give another '

@@ -10,7 +10,7 @@ import json
 import threading
 import uuid
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import astuple, dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 import apache_beam as beam
@@ -59,7 +59,9 @@ class WriteStats(beam.PTransform):
 
 
 def _json_line(row: Any) -> str:
-    return json.dumps([type(row).__name__, *astuple(row)])
+    # Not `astuple`, which copies each value: there may be as many rows as files in a corpus.
+    values = [getattr(row, field.name) for field in fields(row)]
+    return json.dumps([type(row).__name__, *values])
 
 
 def _write_lines(gathered: tuple[int, Iterable[str]], path: str) -> None:
@@ -81,8 +83,8 @@ def read_stats(path: str, *types: type) -> Iterator:
     if filesystem.exists(path):
         for line in filesystem.read_bytes(path).splitlines():
             try:
-                name, *fields = json.loads(line)
-                row = name_to_type[name](*fields)
+                name, *values = json.loads(line)
+                row = name_to_type[name](*values)
             except (ValueError, TypeError, KeyError) as error:
                 raise InputError(
                     f'{path} was changed while this run worked; run again when nothing else writes '

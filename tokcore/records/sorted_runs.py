@@ -105,7 +105,7 @@ class RunBuffer:
         self._keys.append(rows.keys)
         self._lengths.append(rows.lengths.astype(np.uint32))
         self._tallies.append(encoded.stats.tally)
-        self._checksums = join_adjacent([*self._checksums, *encoded.stats.checksums])
+        self._checksums += encoded.stats.checksums
         self.rejected += encoded.stats.rejected
 
     def sorted_rows(self) -> SortedRows:
@@ -121,7 +121,8 @@ class RunBuffer:
 
     def stats(self, split: str, blocks: int) -> RunStats:
         """Returns the statistics of the rows; `blocks` as in `RunStats`."""
-        return RunStats(blocks, add_tallies(split, self._tallies), tuple(self._checksums))
+        checksums = join_adjacent(self._checksums)
+        return RunStats(blocks, add_tallies(split, self._tallies), tuple(checksums))
 
 
 def _size(encoded: EncodedBlock) -> int:
