@@ -6,6 +6,7 @@ left out.
 """
 
 import json
+import struct
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -109,3 +110,19 @@ def texts_of(folder: Path, split: str = 'train') -> list[tuple[str, ...]]:
     """Returns all texts of a build's split in the order of its shards."""
     examples = [example for shard in read_shards(folder, split) for example in shard]
     return decoded(examples, encoders_of(folder))
+
+
+def framed(payload: bytes) -> bytes:
+    """Returns a TFRecord."""
+
+    def masked(data: bytes) -> bytes:
+        crc = google_crc32c.value(data)
+        return struct.pack('<I', ((crc >> 15 | crc << 17) + 0xA282EAD8) & 0xFFFFFFFF)
+
+    length = struct.pack('<Q', len(payload))
+    return length + masked(length) + payload + masked(payload)
+
+
+def records_of(path: Path) -> list[bytes]:
+    """Returns the TFRecords of a file, each with what frames it."""
+    return [framed(payload) for payload in read_records(path.read_bytes(), path.name)]

@@ -15,7 +15,7 @@ RUN_NAME = 'tokbeam.run.json'
 
 @dataclass(frozen=True)
 class RunRecord:
-    """What a run saw, wrote and took: `inputs` in the manifest's order.
+    """What a run saw, wrote and took: `inputs` in the manifest's order, `job` as a job file.
 
     It is written before the first file gets its final name, so `files` also tells what a killed run
     may have left.
@@ -25,6 +25,7 @@ class RunRecord:
     files: tuple[str, ...] = ()
     seconds: dict[str, float] = field(default_factory=dict)
     runner: tuple[str, ...] = ()
+    job: str = ''
 
     def to_json(self) -> bytes:
         return json_bytes(vars(self))
@@ -39,6 +40,7 @@ class RunRecord:
                 files=tuple(map(str, fields['files'])),
                 seconds=dict(fields['seconds']),
                 runner=tuple(fields['runner']),
+                job=str(fields.get('job', '')),
             )
         except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError):
             return None

@@ -9,7 +9,7 @@ import hashlib
 import logging
 import os
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from pipelines.artifacts.manifest import RUN_NAME, RunRecord, read_manifest, read_run
@@ -92,12 +92,15 @@ class StageKey:
             self.stage, UNICODE_VERSION, self.options, inputs, self.rules, lines, **made
         )
 
-    def run_record(self, seconds: dict[str, float], runner: Sequence[str]) -> RunRecord:
+    def run_record(
+        self, seconds: dict[str, float], runner: Sequence[str], job: str = ''
+    ) -> RunRecord:
         """Returns what is remembered of a run beside its manifest.
 
         Args:
             seconds: of its parts.
             runner: Beam's options.
+            job: the job file that stands for it.
         """
         return RunRecord(
             tuple(
@@ -105,6 +108,7 @@ class StageKey:
             ),
             seconds={name: round(value, 3) for name, value in seconds.items()},
             runner=without_secrets(runner),
+            job=job,
         )
 
 
@@ -345,6 +349,18 @@ def _warn_of_others(output: StageOutput, final_names: Sequence[str]) -> None:
 
 
 def _refuse_other(output: StageOutput, manifest: Manifest, wanted: StageKey) -> None:
+    names = [(each.split, each.role, each.stored.name) for each in wanted.inputs]
+    of_inputs = [(each.split, each.role, each.name) for each in manifest.inputs]
+    for what, before, now in [*differing(manifest, wanted), ('input files', of_inputs, names)]:
+        if before != now:
+            raise InputError(
+                f'{output.manifest_path} is of a run with another {what}: {_shown(before)} '
+                f'there, {_shown(now)} now; give another output, or --overwrite to replace it'
+            )
+
+
+def differing(manifest: Manifest, wanted: StageKey) -> Iterator[tuple[str, object, object]]:
+    """Yields what a result was made with and what is wanted now, where the two differ, inputs aside."""
     options = _as_read(wanted.options)
     there, rules = manifest.options, manifest.rules
     for what, before, now in [
@@ -353,17 +369,9 @@ def _refuse_other(output: StageOutput, manifest: Manifest, wanted: StageKey) -> 
         *((flag(name), there.get(name), options.get(name)) for name in {**options, **there}),
         ('normalizer', rules.normalizer, wanted.rules.normalizer),
         ('pre-tokenizer', rules.pre_tokenizer, wanted.rules.pre_tokenizer),
-        (
-            'input files',
-            [(each.split, each.role, each.name) for each in manifest.inputs],
-            [(each.split, each.role, each.stored.name) for each in wanted.inputs],
-        ),
     ]:
         if before != now:
-            raise InputError(
-                f'{output.manifest_path} is of a run with another {what}: {_shown(before)} '
-                f'there, {_shown(now)} now; give another output, or --overwrite to replace it'
-            )
+            yield what, before, now
 
 
 def _has_read_inputs(

@@ -18,7 +18,7 @@ from pipelines.cli.terminal import print_lines, print_toml
 from pipelines.engines.engine import Engine, check_engine, choose_engine
 from pipelines.engines.machine import total_bytes
 from pipelines.files import filesystem
-from pipelines.jobs.corpus import Corpus
+from pipelines.jobs.corpus import Corpus, SplitPaths
 from pipelines.jobs.job import (
     BuildJob,
     CorpusReading,
@@ -34,6 +34,7 @@ from pipelines.jobs.job import (
     VocabularyPaths,
 )
 from pipelines.jobs.sampling import refuse_unfit
+from pipelines.options.beam import url_without_secrets
 from pipelines.options.commands import known_commands
 from pipelines.options.job import (
     SPLITS,
@@ -68,6 +69,7 @@ from tokcore.encoding.vocabulary import ROW
 from tokcore.errors import InputError
 from tokcore.options import format_size
 from tokcore.records.manifest import Manifest, shard_name
+from tokcore.records.root import ROOT_STAGES
 from tokcore.schemes import DEFAULT_SCHEME
 
 _LOGGER = logging.getLogger(__name__)
@@ -77,10 +79,28 @@ _BESIDE_VOCABULARY = ('.tokbeam.run.json', f'.{REJECTED_FOLDER}')
 
 def print_job(options: argparse.Namespace) -> None:
     """Prints the job file that the options of a command stand for."""
+    print_toml(job_text(known_commands()[options.command], options.given, _named(options)))
+
+
+def _named(options: argparse.Namespace) -> list[SplitPaths]:
+    """Returns the datasets whose files are named, by options or in a job file."""
     splits = SPLITS if options.command in ('build', 'encode') else SPLITS[:1]
     datasets = split_paths(options, splits) if names_files(options) else []
-    named = [dataset for dataset in datasets if not dataset.is_cut_off]
-    print_toml(job_text(known_commands()[options.command], options.given, named))
+    return [dataset for dataset in datasets if not dataset.is_cut_off]
+
+
+def _recorded_job(options: argparse.Namespace) -> str:
+    """Returns the job file of a dataset, for the record of its run; '' if none can stand for it."""
+    if options.command not in ROOT_STAGES:
+        return ''
+    datasets = _named(options)
+    paths = [path for each in datasets for of_role in each.paths.values() for path in of_role]
+    if any('://' in path and url_without_secrets(path) != path for path in paths):
+        return ''
+    try:
+        return job_text(known_commands()[options.command], options.given, datasets)
+    except InputError:  # a path that is not UTF-8
+        return ''
 
 
 def run_command(options: argparse.Namespace, beam_flags: Sequence[str]) -> None:
@@ -295,6 +315,7 @@ def _execution(
     return Execution(
         dataclasses.replace(engine, scheme=scheme),
         read_beside=_read_beside(options),
+        text=_recorded_job(options),
         **running,
         **vars(shuffling),
     )

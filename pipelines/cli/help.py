@@ -79,6 +79,9 @@ _NOTES = {
     'detokenize': _DETOKENIZE,
 }
 _OF_PIPELINES = _NOTES['build']
+_OF_FOLDERS = """\
+Nothing is written. The status is 0, or 3 where something is not as it should be, 2 for a mistake of the
+command line."""
 
 _SCHEMES = """\
 --scheme chooses how text becomes ids: subword (Tensor2Tensor), wordpiece (BERT), bpe (GPT-2 and
@@ -105,11 +108,11 @@ class HelpAction(argparse.Action):
 
 def command_help(name: str, command: Command) -> str:
     """Returns the help of a command: examples, and the options that most people need."""
-    parser = _parser(_usage(name), _examples(command))
+    parser = _parser(_usage(name, command), _examples(command))
     add_groups(parser, (_essential(command),))
     topics = (
         ''
-        if name in ('tokenize', 'detokenize')
+        if name in ('tokenize', 'detokenize') or command.place
         else (f'\nBy topic: tokbeam help {{{", ".join(topics_of())}}}.')
     )
     return f'{parser.format_help()}\nAll options: tokbeam {name} --help-all.{topics}\n'
@@ -117,7 +120,8 @@ def command_help(name: str, command: Command) -> str:
 
 def all_help(name: str, command: Command) -> str:
     """Returns the help of a command with all options."""
-    parser = _parser(_usage(name), _examples(command), _NOTES.get(name, _OF_PIPELINES))
+    notes = _NOTES.get(name, _OF_FOLDERS if command.place else _OF_PIPELINES)
+    parser = _parser(_usage(name, command), _examples(command), notes)
     shown = [group for group in command.groups if group.split == 'train']
     add_groups(parser, tuple(shown))
     others = [group for group in command.groups if group.split != 'train']
@@ -222,7 +226,9 @@ def _text(topic: str, about: str, *groups: Group) -> str:
     return parser.format_help().partition('\n\n')[2]
 
 
-def _usage(name: str) -> str:
+def _usage(name: str, command: Command) -> str:
+    if command.place:
+        return f'tokbeam {name} {command.place} [OPTION ...]'
     if name == 'tokenize':
         return 'tokbeam tokenize --vocab FILE [OPTION ...] < TEXT'
     if name == 'detokenize':

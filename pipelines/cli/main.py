@@ -32,6 +32,8 @@ from pipelines.options.beam import text_without_secrets, without_secrets
 from tokcore.errors import InputError
 
 _FILTERS = ('tokenize', 'detokenize')
+_OF_FOLDERS = ('verify', 'where')
+"""The commands that look at what is there."""
 
 # Warnings that Beam logs whenever it starts and ends a job server of its own.
 _JOB_SERVER_WARNINGS = (
@@ -42,7 +44,10 @@ _JOB_SERVER_WARNINGS = (
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs one command line; returns its exit status: 0, 2 for a user's mistake, 1 for a failure.
+    """Runs one command line; returns its exit status.
+
+    That is 0, 2 for a user's mistake, 1 for a failure, or 3 where a command that looks at something
+    finds it not as it should be.
 
     Without `arguments` it runs the command line of the process, which then ends on SIGINT and
     SIGTERM with one line.
@@ -54,7 +59,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if sys.flags.optimize > 1:
         _import_beam_without_docstrings()
     if is_process:
-        end_on_signals('' if arguments[:1] and arguments[0] in _FILTERS else RESUME_HINT)
+        leaves_nothing = arguments[:1] and arguments[0] in (*_FILTERS, *_OF_FOLDERS)
+        end_on_signals('' if leaves_nothing else RESUME_HINT)
     _log_to_stderr()
     try:
         try:
@@ -156,11 +162,12 @@ def _run(arguments: Sequence[str]) -> int:
         from pipelines.cli import line_commands
 
         return getattr(line_commands, options.command)(options)
-    if options.print_job:
-        _import_commands().print_job(options)
+    is_of_folder = options.command in _OF_FOLDERS
+    if not is_of_folder and options.print_job:
+        _import_commands('commands').print_job(options)
         return 0
     # Importing Beam takes seconds; help and a wrong option do not wait for it.
-    commands = _import_commands()
+    commands = _import_commands('folder_commands' if is_of_folder else 'commands')
     # At its end the interpreter looks through all objects; for Beam and numba half a second.
     atexit.register(gc.freeze)
 
@@ -170,8 +177,7 @@ def _run(arguments: Sequence[str]) -> int:
         logging.getLogger('pipelines').setLevel(logging.WARNING)
     progress = contextlib.nullcontext() if options.quiet else shown_progress(sys.stderr)
     with _warnings_last(), progress:
-        commands.run_command(options, beam_flags)
-    return 0
+        return commands.run_command(options, beam_flags) or 0
 
 
 @contextlib.contextmanager
@@ -201,12 +207,12 @@ def _warnings_last() -> Iterator[None]:
             logging.getLogger(record.name).handle(record)
 
 
-def _import_commands() -> types.ModuleType:
-    """Imports what runs pipelines, and lets the garbage collector ignore the imported objects.
+def _import_commands(module: str) -> types.ModuleType:
+    """Imports the module that runs commands, and lets the garbage collector ignore the imported objects.
 
     It would look through all of them at each collection: a third of a second until work begins.
     """
-    name = 'pipelines.cli.commands'
+    name = f'pipelines.cli.{module}'
     if name in sys.modules:
         return sys.modules[name]
     gc.disable()

@@ -12,7 +12,7 @@ from pipelines.cli.terminal import print_lines
 from pipelines.options.beam import Parser
 from pipelines.options.commands import Command, add_groups, finish_options, known_commands
 from tokcore.errors import InputError
-from tokcore.options import shown
+from tokcore.options import path, shown
 
 _DESCRIPTION = """\
 Learn exact subword vocabularies from whole corpora, and turn the corpora into globally shuffled
@@ -48,7 +48,8 @@ def parse_command(arguments: Sequence[str]) -> tuple[argparse.Namespace, list[st
     parser = command_parser(known, command)
     own = _own_options(parser, arguments)
     job_path = None
-    if command and command not in _OF_LINES and arguments[1:] and not arguments[1].startswith('-'):
+    takes_job = command is not None and command not in _OF_LINES and not known[command].place
+    if takes_job and arguments[1:] and not arguments[1].startswith('-'):
         # Only here: elsewhere it might be a value of one of Beam's options.
         job_path = arguments.pop(1)
     others = [name for name in map(_option_name, arguments) if name and name not in own]
@@ -61,8 +62,10 @@ def parse_command(arguments: Sequence[str]) -> tuple[argparse.Namespace, list[st
     options, unknown = parser.parse_known_args(arguments)
     if options.command is None and not options.version:
         parser.print_help(sys.stderr)
+        raise InputError(f'no command given: one of {", ".join(known)}')
+    if unknown and options.command is not None and known[options.command].place:
         raise InputError(
-            'no command given: one of build, count, vocab, encode, tokenize, detokenize'
+            f'{options.command} has no {shown(unknown[0])} (see tokbeam {options.command} --help)'
         )
     if unknown or job_server:
         from pipelines.options.beam import check_flags
@@ -118,6 +121,8 @@ def command_parser(known: Mapping[str, Command] | None = None, only: str | None 
             subparser.add_argument(
                 *options, action=HelpAction, text=functools.partial(text, name, command)
             )
+        if command.place:
+            subparser.add_argument('place', metavar=command.place, type=path)
         if only in (None, name):
             add_groups(subparser, command.groups)
     return parser

@@ -29,6 +29,8 @@ def summary(job: Job, made: Manifest, seconds: float) -> Iterator[str]:
         yield f'{made.tokens:,} tokens, {distinct:,} of them distinct'
     size = sum(file.bytes for file in made.outputs)
     yield f'done in {format_time(seconds)}: {format_amount(size, BYTES)} in {job.output}'
+    if made.root is not None:
+        yield f'root {made.root}'
     yield from (f'next: {command}' for command in _next_commands(job, made))
 
 

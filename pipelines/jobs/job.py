@@ -137,10 +137,12 @@ class Execution(RunningOptions, ShuffleOptions):
     Attributes:
         engine: runs its pipelines.
         read_beside: paths of files that options were read from: a job file, names of labels.
+        text: the job file that stands for the job, for the record of its run; '' if there is none.
     """
 
     engine: Engine
     read_beside: tuple[str, ...] = ()
+    text: str = ''
 
     @property
     def through_files(self) -> bool:

@@ -6,6 +6,12 @@ from dataclasses import MISSING, dataclass
 from typing import Any
 
 from pipelines.options.beam import Parser
+from pipelines.options.folders import (
+    LookingOptions,
+    MakingOptions,
+    VerifyOptions,
+    WhereOptions,
+)
 from pipelines.options.job import (
     SPLITS,
     CommandOptions,
@@ -73,12 +79,15 @@ class Command:
         groups: its options.
         examples: command lines, at the top of its help.
         essential: the names of the options that most people need, in the order of the help.
+        place: how the help calls the path that the command looks at; '' if it takes none. Such a
+            command writes nothing, takes no job file, and runs without an engine.
     """
 
     summary: str
     groups: tuple[Group, ...]
     examples: tuple[str, ...] = ()
     essential: tuple[str, ...] = ()
+    place: str = ''
 
     @property
     def options(self) -> Iterator[tuple[str, Declared]]:
@@ -201,6 +210,23 @@ def known_commands() -> dict[str, Command]:
                 'tokbeam detokenize --vocab vocab.subwords --pieces < out/enzh-dev.inputs',
             ),
             ('vocab', 'pieces', 'raw', 'scheme'),
+        ),
+        'verify': Command(
+            'check that a dataset is what its manifest says, or what its corpus gives',
+            (Group((VerifyOptions, MakingOptions, LookingOptions)),),
+            ('tokbeam verify out', 'tokbeam verify out --rerun 1% --json'),
+            ('rerun', 'root', 'json'),
+            'DIR',
+        ),
+        'where': Command(
+            'tell the file and line that a row of a dataset comes from, and back',
+            (Group((WhereOptions, MakingOptions, LookingOptions)),),
+            (
+                'tokbeam where out --row 12345',
+                'tokbeam where out --input corpus.en:17 --json',
+            ),
+            ('row', 'shard', 'record', 'text', 'input', 'split'),
+            'DIR',
         ),
     }
 

@@ -7,6 +7,7 @@ threads write one shard in turns.
 
 import contextlib
 import functools
+import hashlib
 import itertools
 import json
 import math
@@ -323,6 +324,7 @@ class OrderedShardWriter:
         self._changed = threading.Condition()
         self._stack = contextlib.ExitStack()
         self._bytes = self._crc32c = self._examples = 0
+        self._sha256 = hashlib.sha256()
 
     @contextlib.contextmanager
     def part(self, place: int) -> Iterator[None]:
@@ -356,11 +358,14 @@ class OrderedShardWriter:
         with telling(f'write {path}'):
             self._stream.write(merged.records.data)
         self._crc32c = google_crc32c.extend(self._crc32c, merged.records)
+        self._sha256.update(merged.records.data)
         self._bytes += len(merged.records)
         self._examples += merged.rows
         if place + 1 == self._parts:
             self._stack.close()
-            return WrittenFile(self._name, self._bytes, self._crc32c, self._examples)
+            return WrittenFile(
+                self._name, self._bytes, self._crc32c, self._examples, self._sha256.hexdigest()
+            )
         with self._changed:
             self._turn += 1
             self._changed.notify_all()

@@ -1,5 +1,6 @@
 """The stage that encodes: the lines of all splits in, shuffled shards out."""
 
+import hashlib
 import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -116,6 +117,7 @@ def vocabulary_records(
                 rules=scheme.rules,
                 scheme_options=recorded(scheme) or None,
                 beside=vocabulary.beside,
+                sha256=hashlib.sha256(vocabulary.data).hexdigest(),
             )
         )
     return tuple(records)
@@ -167,7 +169,7 @@ def encode_into(
     for name in options.shard_names(corpus):
         if name not in written:
             filesystem.write_bytes(filesystem.join(path, name), b'')
-        shards.append(OutputFile.of(written.get(name, WrittenFile(name, 0, 0, 0))))
+        shards.append(OutputFile.of(written.get(name, _empty_shard(name))))
     for lines in stats.lines:
         prefix = f'{options.name}-{lines.split}-'
         examples = sum(shard.rows for shard in shards if shard.name.startswith(prefix))
@@ -181,6 +183,10 @@ def encode_into(
         if lines.unknown and lines.ids:
             _log_unknown(lines.split, lines.unknown, lines.ids, words)
     return Encoded(stats, tuple(shards))
+
+
+def _empty_shard(name: str) -> WrittenFile:
+    return WrittenFile(name, 0, 0, 0, hashlib.sha256().hexdigest())
 
 
 def _log_unknown(split: str, unknown: int, ids: int, words: Mapping[str, int]) -> None:

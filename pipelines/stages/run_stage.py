@@ -14,6 +14,7 @@ from pipelines.files.claims import Claim
 from pipelines.jobs.job import Execution
 from pipelines.jobs.stats import refuse_losses
 from tokcore.records.manifest import Manifest, OutputFile
+from tokcore.records.root import with_root
 
 _LOGGER = logging.getLogger(__name__)
 
@@ -104,8 +105,11 @@ def run_stage(
         for (number, claim), result in zip(claims.items(), made, strict=True):
             task, attempt = tasks[number], attempts[number]
             assert attempt is not None
+            result = dataclasses.replace(result, manifest=with_root(result.manifest))
             results[number] = result
-            run = task.key.run_record(result.seconds or whole, execution.engine.flags)
+            run = task.key.run_record(
+                result.seconds or whole, execution.engine.flags, execution.text
+            )
             rejected = task.output.rejected_files(result.rejected)
             manifest = dataclasses.replace(result.manifest, rejected=rejected)
             publish(task, claim, attempt, manifest, run, result.rejected)

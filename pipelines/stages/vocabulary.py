@@ -5,6 +5,7 @@ WordPiece a folder that Hugging Face's libraries open.
 """
 
 import dataclasses
+import hashlib
 import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -155,6 +156,7 @@ def learn(
         tried=learned.tried,
         scheme_options=recorded(scheme) or None,
         beside=beside,
+        sha256=hashlib.sha256(data).hexdigest(),
     )
 
 

@@ -423,7 +423,7 @@ def _tokens(block: Block, counting: CountTokensByElement) -> Iterator[tuple[str,
 class WrittenCounts(WrittenFile):
     """One file of a count table; `rows` are its distinct tokens, `tokens` the sum of its counts."""
 
-    tokens: int
+    tokens: int = 0
     group: int = 0
 
 
@@ -473,7 +473,7 @@ def write_counts_file(
     data = sink.getvalue().to_pybytes()
     name = counts_name(partition)
     filesystem.write_bytes(filesystem.join(folder, name), data)
-    return WrittenCounts(name, len(data), google_crc32c.value(data), len(table), table.total)
+    return WrittenCounts(name, len(data), google_crc32c.value(data), len(table), tokens=table.total)
 
 
 def counts_name(partition: int) -> str:

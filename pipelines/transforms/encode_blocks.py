@@ -363,18 +363,26 @@ class LoadedBlockEncoder:
 
     def encode(self, block: Block) -> EncodedBlock:
         """Returns a block's framed examples and its stats; raises InputError as `encode_block`."""
-        if not hasattr(self._thread, 'features'):
-            self._thread.features = self._feature_encoders()
         encoder = self._encoder
         return encode_block(
             block,
-            self._thread.features,
+            self.features(),
             encoder.seed,
             encoder.splits,
             encoder.scheme.normalizer,
             encoder.on_error,
             filesystem.open_binary,
         )
+
+    def vocabulary(self, path: str) -> Vocabulary:
+        """Returns a vocabulary by its path."""
+        return self._path_to_vocabulary[path]
+
+    def features(self) -> list[FeatureEncoder]:
+        """Returns the encoders of the features, those of the calling thread."""
+        if not hasattr(self._thread, 'features'):
+            self._thread.features = self._feature_encoders()
+        return self._thread.features
 
     def _feature_encoders(self) -> list[FeatureEncoder]:
         # Each thread has a memo of its own; the vocabularies' arrays belong to the process.

@@ -125,6 +125,7 @@ class WrittenFile:
     bytes: int
     crc32c: int
     rows: int  # examples of a shard, tokens of a count table, or rejected lines
+    sha256: str | None = None  # of a shard, in hexadecimal
 
 
 @dataclass(eq=False)

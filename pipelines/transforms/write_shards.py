@@ -3,6 +3,7 @@
 import argparse
 import contextlib
 import functools
+import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -94,6 +95,7 @@ class _BucketFile:
     bytes: int
     crc32c: int
     examples: int
+    sha256: str
 
 
 def _write_bucket(
@@ -108,7 +110,9 @@ def _write_bucket(
     rows = sort_rows([FramedRows.from_bytes(part) for part in parts])
     data = rows.records.tobytes()
     filesystem.write_bytes(path, data)
-    written = _BucketFile(bucket, path, len(data), google_crc32c.value(data), len(rows.keys))
+    sha256 = hashlib.sha256(data).hexdigest()
+    crc32c = google_crc32c.value(data)
+    written = _BucketFile(bucket, path, len(data), crc32c, len(rows.keys), sha256)
     return (number, shard), written
 
 
@@ -118,8 +122,9 @@ def _join_buckets(
     (number, shard), buckets = shard_to_buckets
     path = shards.path(number, shard)
     ordered = sorted(buckets, key=lambda bucket: bucket.bucket)
+    sha256 = ordered[0].sha256
     if shards.layout[number].buckets_per_shard > 1:
-        _concatenate(ordered, path)
+        sha256 = _concatenate(ordered, path)
     crc32c = 0
     for bucket in ordered:
         crc32c = combine_crc32c(crc32c, bucket.crc32c, bucket.bytes)
@@ -128,15 +133,20 @@ def _join_buckets(
         sum(bucket.bytes for bucket in ordered),
         crc32c,
         sum(bucket.examples for bucket in ordered),
+        sha256,
     )
 
 
-def _concatenate(buckets: Sequence[_BucketFile], path: str) -> None:
+def _concatenate(buckets: Sequence[_BucketFile], path: str) -> str:
+    """Writes a shard of its buckets; returns its SHA-256."""
+    sha256 = hashlib.sha256()
     with filesystem.create(path) as shard:
         for bucket in buckets:
             with filesystem.open_binary(bucket.path) as stream:
                 while piece := stream.read(_READ_BYTES):
                     shard.write(piece)
+                    sha256.update(piece)
+    return sha256.hexdigest()
 
 
 @dataclass(eq=False)
@@ -211,6 +221,7 @@ class _ConvertFn(beam.DoFn):
     def _to_text(self, source: str, name: str) -> Iterator[WrittenFile]:
         names = converted_names(name, TEXT, self._names)
         sizes, checksums, count = [0] * len(names), [0] * len(names), 0
+        digests = [hashlib.sha256() for _ in names]
         with contextlib.ExitStack() as stack:
             files = [
                 stack.enter_context(filesystem.create(filesystem.join(self._folder, text_name)))
@@ -223,18 +234,20 @@ class _ConvertFn(beam.DoFn):
                     files[index].write(text.data)
                     sizes[index] += len(text)
                     checksums[index] = google_crc32c.extend(checksums[index], text)
+                    digests[index].update(text)
                 count += len(rows)
-        for text_name, size, checksum in zip(names, sizes, checksums, strict=True):
-            yield WrittenFile(text_name, size, checksum, count)
+        for text_name, size, checksum, digest in zip(names, sizes, checksums, digests, strict=True):
+            yield WrittenFile(text_name, size, checksum, count, digest.hexdigest())
 
     def _to_parquet(self, source: str, name: str) -> Iterator[WrittenFile]:
         [parquet_name] = converted_names(name, PARQUET, self._names)
         path = filesystem.join(self._folder, parquet_name)
         with filesystem.create(path) as file:
             count = write_parquet(file, self._rows(source), self._names)
-        size = crc32c = 0
+        size, crc32c, sha256 = 0, 0, hashlib.sha256()
         with filesystem.open_binary(path) as stream:
             while piece := stream.read(_READ_BYTES):
                 size += len(piece)
                 crc32c = google_crc32c.extend(crc32c, piece)
-        yield WrittenFile(parquet_name, size, crc32c, count)
+                sha256.update(piece)
+        yield WrittenFile(parquet_name, size, crc32c, count, sha256.hexdigest())

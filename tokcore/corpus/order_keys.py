@@ -21,6 +21,7 @@ _MAX_SHARDS = 1 << 32
 
 _MULTIPLIER_1 = 0xBF58476D1CE4E5B9
 _MULTIPLIER_2 = 0x94D049BB133111EB
+_INVERSE_1, _INVERSE_2 = (pow(factor, -1, 1 << 64) for factor in (_MULTIPLIER_1, _MULTIPLIER_2))
 
 
 def order_keys(file_index: int, offsets: np.ndarray, seed: int) -> np.ndarray:
@@ -45,6 +46,16 @@ def mix64(x: np.ndarray, seed: int) -> np.ndarray:
     Raises InputError if the seed is outside 0 to 2^64 - 1.
     """
     return _mix13(_mix13(np.asarray(x, np.uint64)) ^ _seed_mask(seed))
+
+
+def places_of(keys: np.ndarray, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    """Returns the file index and the identity of each row from its order key: int64[rows] each.
+
+    The inverse of `order_keys`; raises InputError as that for the seed.
+    """
+    identities = _unmix13(_unmix13(np.asarray(keys, np.uint64)) ^ _seed_mask(seed))
+    offsets = identities & np.uint64((1 << OFFSET_BITS) - 1)
+    return (identities >> np.uint64(OFFSET_BITS)).astype(np.int64), offsets.astype(np.int64)
 
 
 def shard_of(keys: np.ndarray, shards: int) -> np.ndarray:
@@ -100,3 +111,11 @@ def _mix13(x: np.ndarray) -> np.ndarray:
         x = (x ^ (x >> np.uint64(30))) * np.uint64(_MULTIPLIER_1)
         x = (x ^ (x >> np.uint64(27))) * np.uint64(_MULTIPLIER_2)
     return x ^ (x >> np.uint64(31))
+
+
+def _unmix13(x: np.ndarray) -> np.ndarray:
+    # A shift of n bits is undone by shifts of its multiples, a factor by its inverse modulo 2^64.
+    with np.errstate(over='ignore'):
+        x = (x ^ (x >> np.uint64(31)) ^ (x >> np.uint64(62))) * np.uint64(_INVERSE_2)
+        x = (x ^ (x >> np.uint64(27)) ^ (x >> np.uint64(54))) * np.uint64(_INVERSE_1)
+    return x ^ (x >> np.uint64(30)) ^ (x >> np.uint64(60))

@@ -96,12 +96,12 @@ class DatasetManifest:
             _check_vocabularies(vocabularies)
             manifest = cls(
                 folder,
-                _scheme(path, options.scheme, vocabularies),
+                recorded_scheme(path, options.scheme, vocabularies),
                 None if options.template is None else template(options.template),
                 _splits(folder, content.files),
                 vocabularies,
                 not content.vocabularies_used,
-                _features(content, options),
+                recorded_features(content.inputs, content.options),
             )
         except FileNotFoundError as error:
             raise InputError(
@@ -183,7 +183,13 @@ def _special_ids(record: VocabularyRecord) -> SpecialIds:
     return SpecialIds(**{role: ids.get(role) for role in SpecialIds._fields})
 
 
-def _scheme(path: str, name: str, vocabularies: Sequence[VocabularyRecord]) -> Scheme:
+def recorded_scheme(path: str, name: str, vocabularies: Sequence[VocabularyRecord]) -> Scheme:
+    """Returns the scheme of a manifest at a path, with the options that its vocabularies record.
+
+    Raises:
+        InputError: this version does not know it.
+        ValueError: an option has a value that it cannot have.
+    """
     if name not in scheme_names():
         raise InputError(
             f'{path} names --scheme {name:.60}, which this version does not know: there are '
@@ -253,13 +259,19 @@ def _check_size(shard: ShardFile) -> None:
         )
 
 
-def _features(content: _Content, options: _Options) -> tuple[str, ...]:
-    """Returns the features of rows, which the recorded format and its options determine."""
-    record = next(iter(options.datasets), content.options)
+def recorded_features(
+    inputs: Sequence[InputText], options: Mapping[str, object]
+) -> tuple[str, ...]:
+    """Returns the features of rows, which the recorded format and its options determine.
+
+    Raises:
+        ValueError: nothing tells them.
+    """
+    record = next(iter(checked(options, _Options, 'options').datasets), options)
     if 'format' in record:
         format_type = corpus_format(checked(record['format'], str, 'format'))
     else:
-        roles = {file.role for file in content.inputs}
+        roles = {file.role for file in inputs}
         candidates = [type_ for type_ in all_formats() if roles & set(type_.roles)]
         if not candidates:
             raise ValueError('no input has a role that is known')

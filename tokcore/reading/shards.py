@@ -46,7 +46,7 @@ _MOST_GROUP_ROWS = 1 << 20
 _CHECKSUM_BYTES = 1 << 18
 """Bytes that are read at once for a file's checksum: they stay in the processor's cache."""
 
-_UNREADABLE = (OSError, ValueError, KeyError, MemoryError, OverflowError, pa.ArrowException)
+UNREADABLE = (OSError, ValueError, KeyError, MemoryError, OverflowError, pa.ArrowException)
 """What PyArrow raises for files of any bytes; `UnicodeDecodeError` for names is a `ValueError`."""
 
 _STREAM_BYTES = 8 << 20
@@ -175,7 +175,7 @@ class _TFRecordReader:
 
     def __init__(self, shard: ShardFile, largest: Mapping[str, int], skips: bool):
         self._path, self._rows, self._skips = shard.path, shard.rows, skips
-        self._examples = _ExampleParser(largest)
+        self._examples = ExampleParser(largest)
         self._known_starts = [(0, 0)]  # (row, its byte), ascending
 
     @functools.cached_property
@@ -263,7 +263,7 @@ class _TFRecordReader:
         )
 
 
-class _ExampleParser:
+class ExampleParser:
     """Parses tf.train.Examples: the ids of some features, of which the largest is known."""
 
     def __init__(self, largest: Mapping[str, int]):
@@ -343,7 +343,7 @@ class _ParquetReader:
                 raise self._error(f'its CRC-32C is not the {self._crc32c} of the manifest')
             file = pq.ParquetFile(self._path)
             metadata, schema = file.metadata, file.schema_arrow
-        except _UNREADABLE as error:
+        except UNREADABLE as error:
             raise self._error(f'it cannot be opened ({error})') from error
         sizes = _group_sizes(metadata)
         if metadata.num_rows != self._rows or sum(sizes) != self._rows:
@@ -353,15 +353,8 @@ class _ParquetReader:
                 f'it has a group of {max(sizes, key=abs)} rows, and {_MOST_GROUP_ROWS} can be read'
             )
         for name in self._largest:
-            if (count := schema.names.count(name)) != 1:
-                raise self._error(
-                    f'it has {count} columns {name!r} in place of one' if count else
-                    f'it has no column {name!r}'
-                )  # fmt: skip
-            type_ = schema.field(name).type
-            is_list = pa.types.is_list(type_) or pa.types.is_large_list(type_)
-            if not (is_list and pa.types.is_integer(type_.value_type)):
-                raise self._error(f'its column {name!r} is {type_}, not a list of whole numbers')
+            if problem := column_problem(schema, name):
+                raise self._error(problem)
         return file
 
     @functools.cached_property
@@ -380,7 +373,7 @@ class _ParquetReader:
                 start = bounds[group]
                 try:
                     rows = self._group(group)
-                except (*_UNREADABLE, _BadColumn) as error:
+                except (*UNREADABLE, BadColumn) as error:
                     if self._skips:
                         continue
                     raise self._error(f'its group {group}, from row {start} on: {error}') from error
@@ -394,12 +387,10 @@ class _ParquetReader:
         table = self._file.read_row_group(group, columns=[*self._largest])
         first, last = self._bounds[group : group + 2]
         if table.num_rows != last - first:
-            raise _BadColumn(f'it has {table.num_rows} rows in place of {last - first}')
+            raise BadColumn(f'it has {table.num_rows} rows in place of {last - first}')
         ids, offsets = {}, {}
         for name, largest in self._largest.items():
-            column = table.column(name).combine_chunks()
-            column = column.chunk(0) if isinstance(column, pa.ChunkedArray) else column
-            ids[name], offsets[name] = _column_ids(column, name, first, largest)
+            ids[name], offsets[name] = column_ids(table.column(name), name, first, largest)
         return EncodedRows(ids, offsets)
 
     def _error(self, problem: str) -> InputError:
@@ -410,26 +401,56 @@ def _group_sizes(metadata: pq.FileMetaData) -> list[int]:
     return [metadata.row_group(group).num_rows for group in range(metadata.num_row_groups)]
 
 
-class _BadColumn(Exception):
-    """A column of a row group does not hold ids; the message says in which row, and why."""
+class BadColumn(Exception):
+    """A column of a row group does not hold ids.
+
+    Attributes:
+        row: that has something else; None: the whole group.
+    """
+
+    def __init__(self, problem: str, row: int | None = None):
+        super().__init__(problem)
+        self.row = row
 
 
-def _column_ids(
-    column: pa.ListArray, name: str, first: int, largest: int
+def column_problem(schema: pa.Schema, name: str) -> str | None:
+    """Returns why a file with this schema has no column of ids with a name; None if it has one."""
+    if (count := schema.names.count(name)) != 1:
+        return (
+            f'it has {count} columns {name!r} in place of one'
+            if count
+            else (f'it has no column {name!r}')
+        )
+    type_ = schema.field(name).type
+    is_list = pa.types.is_list(type_) or pa.types.is_large_list(type_)
+    if not (is_list and pa.types.is_integer(type_.value_type)):
+        return f'its column {name!r} is {type_}, not a list of whole numbers'
+    return None
+
+
+def column_ids(
+    column: pa.ChunkedArray, name: str, first: int, largest: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Returns the ids of a column whose first row has the number `first`, and their offsets."""
+    """Returns the ids of a column whose first row has the number `first`, and their offsets.
+
+    Raises:
+        BadColumn: a row has no ids, or numbers that are none.
+    """
+    column = column.combine_chunks()
+    column = column.chunk(0) if isinstance(column, pa.ChunkedArray) else column
     if column.null_count:
         row = int(np.flatnonzero(column.is_null())[0])
-        raise _BadColumn(f'column {name!r} of row {first + row} is null')
+        raise BadColumn(f'column {name!r} of row {first + row} is null', first + row)
     offsets = np.asarray(column.offsets).astype(np.int64)
     offsets -= offsets[0]
     values = column.flatten()
 
-    def not_an_id(index: int) -> _BadColumn:
+    def not_an_id(index: int) -> BadColumn:
         row = int(np.searchsorted(offsets, index, side='right')) - 1
-        return _BadColumn(
+        return BadColumn(
             f'column {name!r} of row {first + row} holds {values[index].as_py()}, which is not an '
-            f'id from 0 to {largest}'
+            f'id from 0 to {largest}',
+            first + row,
         )
 
     if values.null_count:
@@ -451,7 +472,7 @@ def stream_rows(stream: BinaryIO, features: Sequence[str], name: str) -> Iterato
         RuntimeError: naming `name`, if it is damaged or cut off.
     """
     table = _crc32c_table()
-    examples = _ExampleParser(dict.fromkeys(features, LARGEST_ID))
+    examples = ExampleParser(dict.fromkeys(features, LARGEST_ID))
     records = np.empty((2, _STREAM_RECORDS), np.int64)
     damaged = np.empty(_STREAM_RECORDS, np.uint8)
     rest = b''

@@ -177,21 +177,50 @@ def encode_block(
     """
     rows = select_rows(block, splits, normalizer)
     stats = block_stats(block, rows, splits, on_error, open_binary)
-    split = split_of(splits, block.split, block.file_index)
-    try:
-        encoded = [encoder.encode(rows, encoder.prefix_in(split)) for encoder in features]
-    except ValueError as error:
-        line = _line_without_ids(block, rows, features, splits)
-        raise InputError(f'{line}{error}') from error
+    encoded = _encode_sides(block, rows, features, splits)
     tally = stats.tally
     for encoder, ids in zip(features, encoded, strict=True):
         tally = encoder.add_to_tally(tally, rows, ids)
+    framed = _frame(block, rows, features, encoded, seed)
+    return EncodedBlock(framed, dataclasses.replace(stats, tally=tally))
+
+
+def encode_rows(
+    block: Block, rows: Rows, features: Sequence[FeatureEncoder], seed: int, splits: Sequence[Split]
+) -> FramedRows:
+    """Returns some of a block's rows, as `select_rows` returns them, as `encode_block` does.
+
+    Raises:
+        InputError: a vocabulary cannot encode their text.
+    """
+    encoded = _encode_sides(block, rows, features, splits)
+    return _frame(block, rows, features, encoded, seed)
+
+
+def _encode_sides(
+    block: Block, rows: Rows, features: Sequence[FeatureEncoder], splits: Sequence[Split]
+) -> list[EncodedSide]:
+    split = split_of(splits, block.split, block.file_index)
+    try:
+        return [encoder.encode(rows, encoder.prefix_in(split)) for encoder in features]
+    except ValueError as error:
+        line = _line_without_ids(block, rows, features, splits)
+        raise InputError(f'{line}{error}') from error
+
+
+def _frame(
+    block: Block,
+    rows: Rows,
+    features: Sequence[FeatureEncoder],
+    encoded: Sequence[EncodedSide],
+    seed: int,
+) -> FramedRows:
     keys = order_keys(block.file_index, rows.identities, seed)
     columns: list[tuple[str, EncodedSide | FeatureMessages]] = [
         (encoder.feature.name, ids) for encoder, ids in zip(features, encoded, strict=True)
     ]
     columns += [(column.name, feature_messages(column)) for column in rows.extra_features]
-    return EncodedBlock(frame_examples(columns, keys), dataclasses.replace(stats, tally=tally))
+    return frame_examples(columns, keys)
 
 
 def _line_without_ids(

@@ -38,6 +38,7 @@ _OTHER_FORMAT = (
 _Count = Annotated[int, Within(0, 1 << 40)]
 _Id = Annotated[int, Within(0, (1 << 31) - 1)]
 _Checksum = Annotated[str, Matches('[0-9a-f]{8}', 'a CRC-32C of eight hexadecimal digits')]
+_Sha256 = Annotated[str, Matches('[0-9a-f]{64}', 'a SHA-256 of 64 hexadecimal digits')]
 _PLAIN = '(?!\\.{1,2}(?:/|$))[^/\0\ud800-\udc7f\udd00-\udfff]+'
 _FileName = Annotated[str, Matches(_PLAIN, 'the name of a file in the folder')]
 _FilePath = Annotated[
@@ -75,11 +76,13 @@ class OutputFile:
     bytes: _Count
     crc32c: _Checksum
     rows: _Count
+    sha256: _Sha256 | None = None  # of a shard
 
     @classmethod
     def of(cls, written: Written) -> OutputFile:
         """Returns the entry of a file that a worker wrote."""
-        return cls(written.name, written.bytes, f'{written.crc32c:08x}', written.rows)
+        crc32c = f'{written.crc32c:08x}'
+        return cls(written.name, written.bytes, crc32c, written.rows, written.sha256)
 
 
 @dataclass(frozen=True)
@@ -103,6 +106,7 @@ class VocabularyRecord:
     tried: tuple[tuple[int, int], ...] = ()  # (min_count, size)
     scheme_options: dict[str, object] | None = None  # None if the scheme has none
     beside: tuple[OutputFile, ...] = ()  # of its ids, of its tokenizer folder
+    sha256: _Sha256 | None = None  # None in manifests of earlier versions
 
 
 @dataclass(frozen=True)
@@ -138,6 +142,7 @@ class Manifest:
     rejected: tuple[OutputFile, ...] = ()  # rows are lines
     datasets: tuple[LineTally, ...] = ()  # the lines of each dataset that has a name
     sample: tuple[SampleRecord, ...] = ()  # what vocabularies were counted from, if not from all
+    root: _Sha256 | None = None  # of a dataset: see `root`; None in manifests of earlier versions
 
     @property
     def outputs(self) -> tuple[OutputFile | VocabularyRecord, ...]:
@@ -150,14 +155,18 @@ class Manifest:
         fields = {**dataclasses.asdict(self), 'format': MANIFESTS[self.stage]}
         for name in ('lines', 'datasets'):
             fields[name] = [tally.record() for tally in getattr(self, name)]
-        _omit_unset(fields, 'datasets', 'sample')
+        _omit_unset(fields, 'datasets', 'sample', 'root')
         _rules_to_json(fields)
         for record in fields['inputs']:
             _rules_to_json(record)
             _omit_unset(record, 'stored_bytes', 'sha256')
         for record in (*fields['vocabularies'], *fields['vocabularies_used']):
             _rules_to_json(record)
-            _omit_unset(record, 'scheme_options', 'beside')
+            for file in record['beside']:
+                _omit_unset(file, 'sha256')
+            _omit_unset(record, 'scheme_options', 'beside', 'sha256')
+        for record in (*fields['files'], *fields['rejected']):
+            _omit_unset(record, 'sha256')
         return json_bytes(fields)
 
     @classmethod
@@ -198,6 +207,9 @@ class Written(typing.Protocol):
 
     @property
     def rows(self) -> int: ...
+
+    @property
+    def sha256(self) -> str | None: ...
 
 
 # By field the type of its records, and whether the field may be left out.

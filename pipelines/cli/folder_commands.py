@@ -1,0 +1,181 @@
+"""The commands that look at what is there and write nothing: `verify` and `where`."""
+
+import argparse
+import json
+import os
+import tempfile
+from collections.abc import Iterator, Sequence
+from fractions import Fraction
+
+from pipelines.artifacts.manifest import RUN_NAME, read_manifest, read_run
+from pipelines.cli.commands import make_job
+from pipelines.cli.parser import with_job_file
+from pipelines.cli.terminal import format_amount, print_lines
+from pipelines.engines.machine import usable_cores
+from pipelines.engines.progress import BYTES
+from pipelines.files import filesystem
+from pipelines.jobs.job import BuildJob, EncodeJob
+from pipelines.options.commands import known_commands
+from pipelines.options.job import SPLITS, option_name
+from pipelines.trust.rerun import Rerun, rerun
+from pipelines.trust.verify import Verified, as_json, verify_folder
+from pipelines.trust.where import FoundRow, Wanted, find_rows, row_fields
+from tokcore.corpus.filters.registry import filter_names
+from tokcore.errors import InputError
+from tokcore.records.manifest import MANIFEST_NAME, Manifest
+from tokcore.records.root import ROOT_STAGES
+
+FOUND = 3
+"""The status of a command that found something not as it should be."""
+
+
+def run_command(options: argparse.Namespace, beam_flags: Sequence[str]) -> int:
+    """Runs a command; returns its status."""
+    return {'verify': _verify, 'where': _where}[options.command](options)
+
+
+def _verify(options: argparse.Namespace) -> int:
+    folder = filesystem.absolute(options.place)
+    verified = verify_folder(folder, _workers(options), options.root)
+    made: Rerun | None = None
+    if options.rerun is not None and verified.manifest is not None:
+        share = Fraction(1)
+        if options.rerun != 'all':
+            share = Fraction(options.rerun.removesuffix('%')) / 100
+        job = _job_of(folder, verified.manifest, options)
+        made = rerun(job, verified.manifest, share, options.seed, _workers(options))
+        verified = verified.with_findings(made.findings)
+    if options.json:
+        more = {'rerun': made and {'rows': made.rows, 'of': made.all_rows}}
+        print_lines([as_json(verified, more)])
+    else:
+        print_lines(_told(verified, made))
+    return FOUND if verified.findings else 0
+
+
+def _told(verified: Verified, made: Rerun | None) -> Iterator[str]:
+    yield from map(str, verified.findings)
+    count = len(verified.findings)
+    found = f'{count:,} {"finding" if count == 1 else "findings"}' if count else 'all as stated'
+    size = format_amount(verified.bytes, BYTES)
+    if made is not None:
+        yield f'{made.rows:,} of the {made.all_rows:,} rows of the corpus were made again'
+    yield f'{verified.folder}: {verified.files:,} files, {verified.rows:,} rows, {size}: {found}'
+    if verified.root is not None:
+        yield f'root {verified.root}'
+
+
+def _where(options: argparse.Namespace) -> int:
+    folder = filesystem.absolute(options.place)
+    manifest = read_manifest(filesystem.join(folder, MANIFEST_NAME))
+    if manifest is None or manifest.stage not in ROOT_STAGES:
+        raise InputError(
+            f'{folder} is not a whole dataset; give a folder that `tokbeam build` or `tokbeam encode` '
+            'has finished'
+        )
+    wanted = _wanted(options)
+    job = _job_of(folder, manifest, options)
+    count, rows = find_rows(job, manifest, wanted, _workers(options), options.head)
+    if options.json:
+        print_lines(json.dumps(row_fields(row), ensure_ascii=False) for row in rows)
+    else:
+        print_lines(_described(rows, count, wanted))
+    return 0 if all(row.is_stored for row in rows) else FOUND
+
+
+def _wanted(options: argparse.Namespace) -> Wanted:
+    given = {
+        '--row': options.row,
+        '--record': options.record,
+        '--text': options.text or None,
+        '--input': options.input,
+    }
+    chosen = [name for name, value in given.items() if value is not None]
+    if len(chosen) != 1:
+        raise InputError(
+            'give one of --row N, --shard S with --record R, --text WORDS, and --input FILE:LINE'
+        )
+    place: tuple[str, int] | None = None
+    if options.input is not None:
+        path, _, number = options.input.rpartition(':')
+        if not path or not (number.isascii() and number.isdigit() and len(number) < 19):
+            raise InputError('--input is FILE:LINE, as corpus.en:17')
+        place = path, int(number)
+    record = None if options.record is None else (options.shard, options.record)
+    return Wanted(options.split, options.row, record, options.text, place)
+
+
+def _described(rows: Sequence[FoundRow], count: int, wanted: Wanted) -> Iterator[str]:
+    for row in rows:
+        yield f'{row.split} row {row.row}: {row.shard}, record {row.record}'
+        piece = f', part {row.place.piece} of it' if row.place.piece else ''
+        yield f'  from {row.place}{piece}'
+        yield from (f'  text: {text}' for text in row.texts)
+        yield from (f'  {feature}: {" ".join(pieces)}' for feature, pieces in row.pieces.items())
+        if not row.is_stored:
+            yield '  the shard has another row there: see tokbeam verify --rerun'
+    if count > len(rows):
+        yield f'{count - len(rows):,} more rows; --head N shows more'
+    if not rows and wanted.input is not None:
+        yield f'no row: {wanted.input[0]}:{wanted.input[1]} is empty, was left out, or is not there'
+    elif not rows:
+        yield 'no row has these words'
+
+
+def _job_of(folder: str, manifest: Manifest, options: argparse.Namespace) -> BuildJob | EncodeJob:
+    """Returns the job that made a dataset, from its job file or from the record of its last run.
+
+    Raises:
+        InputError: there is no record of it, or the record would run code.
+    """
+    if options.job is not None:
+        return _job_from(options.job, folder, manifest, options)
+    run = read_run(filesystem.join(folder, RUN_NAME))
+    if run is None or not run.job:
+        raise InputError(
+            f'{folder} has no record of the job that made it; give --job with its job file (the command '
+            'that made it prints that with --print-job)'
+        )
+    with tempfile.TemporaryDirectory(prefix='tokbeam-') as place:
+        path = os.path.join(place, 'job.toml')
+        with open(path, 'w', encoding='utf-8') as file:
+            file.write(run.job)
+        return _job_from(path, folder, manifest, options, is_record=True)
+
+
+def _job_from(
+    path: str,
+    folder: str,
+    manifest: Manifest,
+    options: argparse.Namespace,
+    is_record: bool = False,
+) -> BuildJob | EncodeJob:
+    known = known_commands()
+    # What a job was given of another machine, or for an engine, is not for this one.
+    here = {'output': folder, 'memory': None, 'deadline': None, 'dry_run': False}
+    typed = argparse.Namespace(command=manifest.stage, **here)
+    if options.workers is not None:
+        typed.workers = options.workers
+    finished = with_job_file(known, typed, path)
+    if is_record:
+        _refuse_code(finished)
+        finished.job_path = None
+    job = make_job(finished, [])
+    assert isinstance(job, (BuildJob, EncodeJob))
+    return job
+
+
+def _refuse_code(options: argparse.Namespace) -> None:
+    """Refuses filters that are functions: whoever wrote the folder would choose what is run."""
+    of_options = [getattr(options, option_name(split, 'clean')) or () for split in SPLITS]
+    of_datasets = [each.clean for split in options.datasets.values() for each in split]
+    for spec in (spec for specs in (*of_options, *of_datasets) for spec in specs):
+        if spec.partition(':')[0] not in filter_names():
+            raise InputError(
+                f'the dataset was made with the filter {spec}, which is code; give --job with a job file '
+                'of yours to run it'
+            )
+
+
+def _workers(options: argparse.Namespace) -> int:
+    return options.workers or usable_cores()

@@ -1,0 +1,128 @@
+"""The options of the commands that look at what is there: they write nothing."""
+
+import argparse
+from dataclasses import dataclass
+
+from pipelines.options.job import SPLITS, share_of_rows
+from tokcore.options import (
+    LARGEST_INT64,
+    LARGEST_UINT64,
+    MOST_SHARDS,
+    MOST_WORKERS,
+    WholeNumber,
+    option,
+    path,
+    shown,
+    text,
+)
+
+_HASH_DIGITS = 64
+
+
+def root(word: str) -> str:
+    """A root hash, as `build` prints it; a kind of option."""
+    digits = word.strip().lower()
+    if len(digits) != _HASH_DIGITS or set(digits) - set('0123456789abcdef'):
+        raise argparse.ArgumentTypeError(
+            f'{shown(word)} is not a root, which has {_HASH_DIGITS} hexadecimal digits'
+        )
+    return digits
+
+
+def share_or_all(word: str) -> str:
+    """A share of rows, as `1%`, or `all`; a kind of option."""
+    return word if word == 'all' else share_of_rows(word)
+
+
+@dataclass(frozen=True, kw_only=True)
+class LookingOptions:
+    """How a command that looks at something works and reports."""
+
+    workers: int | None = option(
+        'files or work items that are read at once, {range} (default: the cores that this process '
+        'may use)',
+        WholeNumber(1, MOST_WORKERS),
+        'N',
+        default=None,
+    )
+    json: bool = option('print JSON instead of text for readers', None, default=False)
+    quiet: bool = option('show no progress', None, default=False)
+
+
+@dataclass(frozen=True, kw_only=True)
+class VerifyOptions:
+    """What `verify` proves, besides that the files are those of the manifest."""
+
+    rerun: str | None = option(
+        'make this share of the rows again from the corpus, as 1%%, or all, and compare them byte for '
+        'byte; the corpus is read once for it',
+        share_or_all,
+        'P%|all',
+        default=None,
+    )
+    seed: int = option(
+        'with --rerun: of the rows that are taken, {range} (default: 0)',
+        WholeNumber(0, LARGEST_UINT64),
+        'N',
+        default=0,
+    )
+    root: str | None = option(
+        'the root that the dataset must have, as the end of a build prints it',
+        root,
+        'HEX',
+        default=None,
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class MakingOptions:
+    """How the job is known that made a dataset."""
+
+    job: str | None = option(
+        'the job file of the dataset (default: the job that its last run recorded beside it)',
+        path,
+        'JOB.toml',
+        default=None,
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class WhereOptions:
+    """Which rows `where` is asked for."""
+
+    row: int | None = option(
+        'the row of a split by its number in all shards, from 0',
+        WholeNumber(0, LARGEST_INT64),
+        'N',
+        default=None,
+    )
+    shard: int | None = option(
+        'with --record: the number of the shard, from 0',
+        WholeNumber(0, MOST_SHARDS),
+        'S',
+        default=None,
+        goes_with=('record',),
+    )
+    record: int | None = option(
+        'the record of a shard by its number, from 0',
+        WholeNumber(0, LARGEST_INT64),
+        'R',
+        default=None,
+        goes_with=('shard',),
+    )
+    text: str | None = option(
+        'the rows whose text has these words on a side', text, 'WORDS', default=None
+    )
+    input: str | None = option(
+        'the rows that were made of this line of an input, from 1 (of Parquet, the row from 0)',
+        path,
+        'FILE:LINE',
+        default=None,
+    )
+    split: str = option('the split (default: train)', SPLITS, default='train')
+    head: int = option(
+        'with --text: show so many rows, {range} (default: 10)',
+        WholeNumber(1, 1_000_000),
+        'N',
+        default=10,
+    )

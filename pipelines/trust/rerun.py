@@ -1,0 +1,250 @@
+"""Makes rows again from the corpus, and compares them with those that are stored, byte for byte.
+
+One pass over the corpus gives the order keys of all its rows, which proves how many rows each shard
+must have, and the place of each; the rows that are wanted are encoded on the way. Where they are more
+than fit in memory, there are several passes, each for a range of keys.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+
+from pipelines.artifacts.outputs import differing
+from pipelines.jobs.corpus import input_texts
+from pipelines.jobs.job import BuildJob, EncodeJob
+from pipelines.stages.encode import vocabulary_records
+from pipelines.trust.corpus_rows import CorpusRows, DatasetCorpus, planned, rows_in_shard
+from pipelines.trust.stored_rows import RowForm
+from tokcore.corpus.corpus import Block, Rows
+from tokcore.corpus.order_keys import mix64, shard_of
+from tokcore.corpus.stats import LineTally, RangeChecksum, add_tallies
+from tokcore.errors import InputError
+from tokcore.reading.checking import MOST_FINDINGS, Finding
+from tokcore.records.manifest import MANIFEST_NAME, Manifest, shard_name
+from tokcore.records.tfrecord import FramedRows, sort_rows
+
+_MEMORY_BYTES = 1 << 30
+"""Bytes of rows that are made at once: with half there are twice as many passes over the corpus."""
+
+
+@dataclass(frozen=True)
+class Rerun:
+    """What was made again.
+
+    Attributes:
+        rows: that were made again and compared.
+        all_rows: of the dataset's corpus.
+        findings: what differs.
+    """
+
+    rows: int
+    all_rows: int
+    findings: tuple[Finding, ...]
+
+
+def rerun(
+    job: BuildJob | EncodeJob,
+    manifest: Manifest,
+    share: Fraction,
+    seed: int = 0,
+    workers: int = 1,
+    memory_bytes: int = _MEMORY_BYTES,
+) -> Rerun:
+    """Makes a share of a dataset's rows again.
+
+    Args:
+        job: that made the dataset, whose folder is its output.
+        manifest: of the dataset.
+        share: of the rows, above 0 and up to 1.
+        seed: of the sample; the rows are those whose order keys have a hash below the share.
+        workers: work items that are read at once.
+        memory_bytes: of rows that are held at once; more take another pass.
+
+    Raises:
+        InputError: the job is not the one that made the dataset, or its corpus cannot be read.
+    """
+    refuse_other_job(job, manifest)
+    made = all_rows = 0
+    findings: list[Finding] = []
+    checksums: list[RangeChecksum] = []
+    with planned(job) as corpus:
+        corpus.prepare()
+        form = row_form(job, corpus)
+        for split in corpus.reading.corpus.split_names:
+            work = _SplitRerun(corpus, form, job, manifest, split)
+            size = sum(file.bytes for file in work.files)
+            passes = max(1, math.ceil(size * share / memory_bytes))
+            for number in range(passes):
+                read = corpus.read(split, _Taking(corpus, share, seed, number, passes), workers)
+                if number == 0:
+                    checksums += read.checksums
+                    findings += work.totals(read)
+                    all_rows += len(read.keys)
+                made += sum(len(rows) for rows in read.taken)
+                findings += work.rows(read)
+        findings = [*_changed_inputs(corpus, manifest, checksums), *findings]
+    return Rerun(made, all_rows, tuple(findings))
+
+
+def refuse_other_job(job: BuildJob | EncodeJob, manifest: Manifest) -> None:
+    """Raises InputError if a job is not one that makes a dataset with this manifest."""
+    if isinstance(job, BuildJob):
+        key = job.key()
+    else:
+        key = job.key(vocabulary_records(job.vocabularies, job.reading.scheme))
+    for what, before, now in differing(manifest, key):
+        raise InputError(
+            f'the job is not the one that made {job.output}: another {what}, {before} there and {now} '
+            'in the job; give --job with its job file'
+        )
+    files = [(each.split, each.role) for each in manifest.inputs]
+    if files != [(each.split, each.role) for each in job.reading.corpus.inputs]:
+        raise InputError(
+            f'the job is not the one that made {job.output}: it has {len(job.reading.corpus.inputs)} '
+            f'input files, and the manifest {len(files)}; give --job with its job file'
+        )
+
+
+def row_form(job: BuildJob | EncodeJob, corpus: DatasetCorpus) -> RowForm:
+    """Returns how the rows of a dataset are stored."""
+    features = corpus.features
+    return RowForm(
+        job.output,
+        job.dataset.output_format,
+        [each.feature.name for each in features],
+        job.reading.scheme,
+        [corpus.vocabulary(each.vocabulary) for each in features],
+    )
+
+
+@dataclass(frozen=True)
+class _Taking:
+    """Encodes the rows of a block that a pass is for."""
+
+    corpus: DatasetCorpus
+    share: Fraction
+    seed: int
+    number: int
+    passes: int
+
+    def __call__(self, block: Block, rows: Rows, keys: np.ndarray) -> FramedRows | None:
+        wanted = np.ones(len(keys), bool)
+        if self.share < 1:
+            bound = np.uint64(int(self.share * (1 << 64)))
+            wanted = mix64(keys, self.seed) < bound
+        if self.passes > 1:
+            wanted &= shard_of(keys, self.passes) == self.number
+        if not wanted.any():
+            return None
+        return self.corpus.encode(block, rows.select(wanted))
+
+
+class _SplitRerun:
+    """Compares the rows of a split."""
+
+    def __init__(
+        self,
+        corpus: DatasetCorpus,
+        form: RowForm,
+        job: BuildJob | EncodeJob,
+        manifest: Manifest,
+        split: str,
+    ):
+        self._corpus, self._form, self._manifest, self._split = corpus, form, manifest, split
+        shards = corpus.shards_of(split)
+        self._shards = [shard_name(job.dataset.name, split, n, shards) for n in range(shards)]
+        self.files = [file for file in manifest.files if file.name.startswith(tuple(self._shards))]
+        self._named = 0
+
+    def totals(self, read: CorpusRows) -> Iterator[Finding]:
+        """Yields what the numbers of lines and rows differ in."""
+        stated = next((each for each in self._manifest.lines if each.split == self._split), None)
+        found = _without_ids(add_tallies(self._split, read.tallies))
+        if stated is None or _without_ids(stated).record() != found.record():
+            yield Finding(
+                MANIFEST_NAME,
+                f'the corpus gives other numbers of lines of {self._split}: {found.record()}',
+            )
+        counts = rows_in_shard(read.keys, len(self._shards)).tolist()
+        for shard, count in zip(self._shards, counts, strict=True):
+            for file in self.files:
+                if file.name.startswith(shard) and file.rows != count:
+                    yield Finding(
+                        file.name,
+                        f'the corpus gives {count:,} rows of it, and it has {file.rows:,}',
+                    )
+
+    def rows(self, read: CorpusRows) -> Iterator[Finding]:
+        """Yields the rows that differ, of those that a pass has made."""
+        if not read.taken:
+            return
+        made = sort_rows(read.taken)
+        places = np.searchsorted(read.keys, made.keys)
+        shards = shard_of(made.keys, len(self._shards))
+        firsts = np.searchsorted(shard_of(read.keys, len(self._shards)), range(len(self._shards)))
+        for number, name in enumerate(self._shards):
+            own = slice(*np.searchsorted(shards, [number, number + 1]))
+            rows = places[own] - firsts[number]
+            again = _part(made, own)
+            try:
+                stored = list(self._form.stored(name, rows))
+            except InputError:  # the file itself is a finding
+                continue
+            for row, key, before, now in zip(
+                rows.tolist(), made.keys[own].tolist(), stored, self._form.made(again), strict=True
+            ):
+                if before != now:
+                    yield from self._finding(read, name, row, key, before is None)
+
+    def _finding(
+        self, read: CorpusRows, name: str, row: int, key: int, is_missing: bool
+    ) -> Iterator[Finding]:
+        self._named += 1
+        if self._named > MOST_FINDINGS:
+            if self._named == MOST_FINDINGS + 1:
+                yield Finding(name, 'more rows differ from this one on, which are not named', row)
+            return
+        place = self._corpus.place(read, key)
+        problem = 'is missing' if is_missing else 'differs from what is stored'
+        yield Finding(
+            name,
+            f'the row that {place} gives {problem}',
+            row,
+            input=place.files[0].path,
+            line=place.number,
+        )
+
+
+def _part(rows: FramedRows, own: slice) -> FramedRows:
+    ends = np.cumsum(rows.lengths)
+    first = int(ends[own.start - 1]) if own.start else 0
+    last = int(ends[own.stop - 1]) if own.stop else 0
+    return FramedRows(rows.keys[own], rows.lengths[own], rows.records[first:last])
+
+
+def _without_ids(tally: LineTally) -> LineTally:
+    return dataclasses.replace(
+        tally, no_token=0, ids=None, unknown=None, unknown_words={}, dataset=''
+    )
+
+
+def _changed_inputs(
+    corpus: DatasetCorpus, manifest: Manifest, checksums: Sequence[RangeChecksum]
+) -> Iterator[Finding]:
+    """Yields the inputs whose text is not the one that was read."""
+    inputs = corpus.reading.corpus.inputs
+    now = input_texts(corpus.reading.corpus, checksums)
+    for stated, found, own in zip(manifest.inputs, now, inputs, strict=True):
+        if (stated.bytes, stated.crc32c) != (found.bytes, found.crc32c):
+            yield Finding(
+                MANIFEST_NAME,
+                f'{own.file.path} has changed: {found.bytes:,} bytes with CRC-32C {found.crc32c}, and '
+                f'the rows were made of {stated.bytes:,} with {stated.crc32c}',
+                input=own.file.path,
+            )

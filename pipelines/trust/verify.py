@@ -1,0 +1,361 @@
+"""Verifies a dataset's folder: its manifest against itself, and every file against the manifest.
+
+Without the corpus this proves that the folder holds the bytes that were written, that each record is
+whole and has ids of the vocabulary, and that nothing is missing. Rows do not hold their order keys;
+that they are the rows of the corpus, each once and in the order of the keys, is proved by making them
+again (`rerun`).
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from pipelines.artifacts.manifest import read_manifest
+from pipelines.engines.progress import advance, stage_running, track_work
+from pipelines.files import filesystem
+from tokcore.checked_json import WrongValue, checked
+from tokcore.corpus.stats import LineTally
+from tokcore.encoding.scheme import Scheme
+from tokcore.encoding.vocabulary import Vocabulary
+from tokcore.errors import InputError
+from tokcore.reading.checking import (
+    CheckedFile,
+    Finding,
+    check_bytes,
+    check_lines,
+    check_parquet,
+    check_records,
+)
+from tokcore.reading.manifest import recorded_features, recorded_scheme
+from tokcore.records.manifest import (
+    MANIFEST_NAME,
+    SHARD_NAME,
+    Manifest,
+    OutputFile,
+    VocabularyRecord,
+)
+from tokcore.records.root import ROOT_STAGES, root_hash
+from tokcore.schemes import DEFAULT_SCHEME
+from tokcore.text.whitespace import escape_piece
+
+_CHECKING = 'checking'
+
+_File = TypeVar('_File', OutputFile, VocabularyRecord)
+
+_SHARD = re.compile(rf'{SHARD_NAME}(?P<ending>\.parquet|\.inputs|\.targets|)')
+
+
+@dataclass(frozen=True)
+class Verified:
+    """What a verification found.
+
+    Attributes:
+        folder: that was verified.
+        manifest: of it; None if it could not be read.
+        root: of what is there now; None if a file is missing or the manifest is not readable.
+        files: that were read.
+        rows: of its shards.
+        bytes: that were read.
+        findings: all that is wrong, by files in the order of the manifest.
+    """
+
+    folder: str
+    manifest: Manifest | None
+    root: str | None
+    files: int
+    rows: int
+    bytes: int
+    findings: tuple[Finding, ...]
+
+    def with_findings(self, findings: Sequence[Finding]) -> Verified:
+        """Returns the same with further findings."""
+        return dataclasses.replace(self, findings=(*self.findings, *findings))
+
+
+def verify_folder(folder: str, workers: int = 1, root: str | None = None) -> Verified:
+    """Verifies a folder of `tokbeam build` or `tokbeam encode`.
+
+    Args:
+        folder: an absolute path.
+        workers: files that are read at once.
+        root: that it must have; None: the one that its manifest states.
+
+    Raises:
+        InputError: there is no such folder, or no manifest of a dataset of this version in it.
+    """
+    path = filesystem.join(folder, MANIFEST_NAME)
+    try:
+        manifest = read_manifest(path)
+    except InputError as error:
+        if error.__cause__ is None:  # of another version
+            raise
+        finding = Finding(MANIFEST_NAME, f'it is not a manifest ({error.__cause__!s:.200})')
+        return Verified(folder, None, None, 1, 0, 0, (finding,))
+    if manifest is None:
+        raise InputError(
+            f'{folder} has no {MANIFEST_NAME}, so it is not a whole dataset; give a folder that '
+            '`tokbeam build` or `tokbeam encode` has finished'
+        )
+    if manifest.stage not in ROOT_STAGES:
+        raise InputError(
+            f'{path} is of `{manifest.stage:.60}` and not of a dataset; give a folder of `tokbeam '
+            'build` or `tokbeam encode`'
+        )
+    contents = _Contents(folder, manifest)
+    findings = [*_contradictions(manifest), *_strangers(folder, manifest)]
+    total = sum(file.bytes for file in manifest.outputs)
+    checked_files: list[CheckedFile | None] = []
+    with (
+        stage_running('verify'),
+        track_work('verify', _CHECKING, total),
+        ThreadPoolExecutor(max(1, workers)) as pool,
+    ):
+        for file, result in zip(
+            manifest.outputs, pool.map(contents.check, manifest.outputs), strict=True
+        ):
+            checked_files.append(result)
+            findings += _differences(file, result, manifest)
+    present = [each for each in checked_files if each is not None]
+    by_name = {
+        file.name: result
+        for file, result in zip(manifest.outputs, checked_files, strict=True)
+        if result is not None
+    }
+    found_root = _root_of(manifest, by_name)
+    findings += _root_findings(manifest, found_root, root)
+    return Verified(
+        folder,
+        manifest,
+        found_root,
+        len(present),
+        sum(by_name[file.name].rows for file in manifest.files if file.name in by_name),
+        sum(each.bytes for each in present),
+        tuple(findings),
+    )
+
+
+def _contradictions(manifest: Manifest) -> Iterator[Finding]:
+    """Yields what a manifest says against itself."""
+
+    def finding(problem: str) -> Finding:
+        return Finding(MANIFEST_NAME, problem)
+
+    rows: dict[str, dict[str, int]] = {}
+    shards: dict[tuple[str, str], list[int]] = {}
+    for file in manifest.files:
+        name = _SHARD.fullmatch(file.name)
+        if name is None:
+            continue
+        split, ending = name['split'], name['ending']
+        of_split = rows.setdefault(split, {})
+        of_split[ending] = of_split.get(ending, 0) + file.rows
+        numbers = shards.setdefault((split, ending), [])
+        numbers.append(int(name['number']))
+        if numbers != list(range(len(numbers))):
+            yield finding(f'{file.name} is not the shard that comes after those before it')
+    for tally in (*manifest.lines, *manifest.datasets):
+        if not _is_conserved(tally):
+            yield finding(
+                f'its {tally.lines:,} lines of {tally.dataset or tally.split} are not as many as those '
+                'that became examples, were empty or were left out'
+            )
+    for tally in manifest.lines:
+        for ending, count in rows.get(tally.split, {'': 0}).items():
+            if count != tally.examples:
+                yield finding(
+                    f'it has {tally.examples:,} examples of {tally.split}, and its shards '
+                    f'{ending} have {count:,} rows'.replace('  ', ' ')
+                )
+    for split in rows.keys() - {tally.split for tally in manifest.lines}:
+        yield finding(f'it has shards of {split} and no count of its lines')
+
+
+def _is_conserved(tally: LineTally) -> bool:
+    elsewhere = sum(tally.filtered.values()) + tally.beyond_max_examples + tally.not_sampled
+    return tally.lines + tally.added == tally.examples + tally.empty + tally.rejected + elsewhere
+
+
+def _strangers(folder: str, manifest: Manifest) -> Iterator[Finding]:
+    """Yields the files that a reader would take for shards, and that the manifest does not list."""
+    listed = {file.name for file in manifest.files}
+    for name in filesystem.entries(folder):
+        if name not in listed and _SHARD.fullmatch(name):
+            yield Finding(name, 'it has the name of a shard, and the manifest does not list it')
+
+
+def _differences(
+    file: OutputFile | VocabularyRecord, result: CheckedFile | None, manifest: Manifest
+) -> Iterator[Finding]:
+    """Yields what is wrong with a file: of its records, and as a whole."""
+    if result is None:
+        yield Finding(file.name, 'it is missing')
+        return
+    yield from result.findings
+    differing = [
+        f'{what} {found} in place of {stated}'
+        for what, found, stated in [
+            ('bytes', f'{result.bytes:,}', f'{file.bytes:,}'),
+            ('CRC-32C', result.crc32c, file.crc32c),
+            ('SHA-256', result.sha256, file.sha256 or result.sha256),
+            *_rows(file, result),
+        ]
+        if found != stated
+    ]
+    if not differing:
+        return
+    clause = f'it has {", ".join(differing)}'
+    twin = next(
+        (
+            other.name
+            for other in manifest.outputs
+            if other.name != file.name
+            and (other.bytes, other.crc32c) == (result.bytes, result.crc32c)
+            and result.bytes
+        ),
+        None,
+    )
+    if twin is not None:
+        clause += f'; that is what the manifest states of {twin}'
+    elif isinstance(file, OutputFile) and not result.findings and file.name in _names(manifest):
+        clause += (
+            '; each of its records is whole, so that some were exchanged, doubled or taken out: '
+            '--rerun all names them'
+        )
+    yield Finding(file.name, clause)
+
+
+def _names(manifest: Manifest) -> set[str]:
+    return {file.name for file in manifest.files}
+
+
+def _rows(
+    file: OutputFile | VocabularyRecord, result: CheckedFile
+) -> Iterator[tuple[str, str, str]]:
+    if isinstance(file, OutputFile):
+        yield 'rows', f'{result.rows:,}', f'{file.rows:,}'
+
+
+def _root_of(manifest: Manifest, by_name: Mapping[str, CheckedFile]) -> str | None:
+    """Returns the root of the files as they are; None if some are missing."""
+
+    def as_it_is(file: _File) -> _File:
+        result = by_name[file.name]
+        is_hashed = file.sha256 or file.name in _names(manifest)
+        changes: dict[str, Any] = {'bytes': result.bytes, 'crc32c': result.crc32c}
+        if isinstance(file, OutputFile):
+            changes['rows'] = result.rows
+        return dataclasses.replace(file, **changes, sha256=result.sha256 if is_hashed else None)
+
+    if not {file.name for file in (*manifest.files, *manifest.vocabularies)} <= by_name.keys():
+        return None
+    vocabularies = tuple(
+        dataclasses.replace(
+            as_it_is(record),
+            beside=tuple(
+                as_it_is(file) if file.name in by_name else file for file in record.beside
+            ),
+        )
+        for record in manifest.vocabularies
+    )
+    files = tuple(map(as_it_is, manifest.files))
+    return root_hash(dataclasses.replace(manifest, files=files, vocabularies=vocabularies))
+
+
+def _root_findings(manifest: Manifest, found: str | None, wanted: str | None) -> Iterator[Finding]:
+    for stated, who in ((manifest.root, 'the manifest states'), (wanted, '--root asks for')):
+        if stated is not None and found is not None and found != stated:
+            yield Finding(
+                MANIFEST_NAME, f'the root of what is there is {found}, and {who} {stated}'
+            )
+
+
+class _Contents:
+    """Checks the files of a folder, each by what it holds; threads can share it."""
+
+    def __init__(self, folder: str, manifest: Manifest):
+        self._folder, self._manifest = folder, manifest
+        self._shards = _names(manifest)
+        self._format = manifest.options.get('output_format', 'tfrecord')
+
+    def check(self, file: OutputFile | VocabularyRecord) -> CheckedFile | None:
+        """Returns what a file holds; None if it is missing."""
+        path = filesystem.join(self._folder, *file.name.split('/'))
+        if not filesystem.exists(path):
+            return None
+        told = functools.partial(advance, _CHECKING)
+        with filesystem.open_binary(path) as stream:
+            if file.name not in self._shards:
+                return check_bytes(stream, file.name, told)
+            if self._format == 'parquet':
+                return check_parquet(stream, file.name, self._id_counts, told)
+            if self._format == 'text':
+                return check_lines(stream, file.name, self._pieces(file.name), told)
+            return check_records(stream, file.name, self._id_counts, told)
+
+    @functools.cached_property
+    def _scheme(self) -> Scheme | None:
+        name = self._manifest.options.get('scheme', DEFAULT_SCHEME)
+        path = filesystem.join(self._folder, MANIFEST_NAME)
+        try:
+            return recorded_scheme(path, checked(name, str, 'scheme'), self._records)
+        except (ValueError, InputError):  # the shards can be checked without it
+            return None
+
+    @property
+    def _records(self) -> tuple[VocabularyRecord, ...]:
+        return self._manifest.vocabularies_used or self._manifest.vocabularies
+
+    @functools.cached_property
+    def _id_counts(self) -> dict[str, int | None]:
+        """By feature how many ids there are, as far as that is known."""
+        try:
+            features = recorded_features(self._manifest.inputs, self._manifest.options)
+        except (ValueError, WrongValue):
+            return {}
+        sizes = {record.side: record.size for record in self._records}
+        fixed = self._scheme.fixed.vocab_size if self._scheme and self._scheme.fixed else None
+        return {name: sizes.get(name, sizes.get('both', fixed)) for name in features}
+
+    @functools.lru_cache  # noqa: B019 - two sides
+    def _pieces(self, name: str) -> frozenset[bytes] | None:
+        """The pieces that a file of text may have; None if its vocabulary is not here, or damaged."""
+        side = name.rpartition('.')[2]
+        records = {record.side: record for record in self._manifest.vocabularies}
+        record, scheme = records.get(side, records.get('both')), self._scheme
+        if scheme is None:
+            return None
+        vocabulary: Vocabulary | None = scheme.fixed
+        if record is not None:
+            path = filesystem.join(self._folder, record.name)
+            try:
+                data = filesystem.read_bytes(path)
+                vocabulary = scheme.parse(data, path, filesystem.read_if_there)
+            except InputError:  # told where the file itself is checked
+                return None
+        if vocabulary is None:
+            return None
+        escapes = scheme.piece_writer(vocabulary) is None
+        texts = map(escape_piece, vocabulary.pieces) if escapes else vocabulary.pieces
+        return frozenset(text.encode('utf-8', 'surrogatepass') for text in texts)
+
+
+def as_json(verified: Verified, more: Mapping[str, object] | None = None) -> str:
+    """Returns a verification as a line of JSON."""
+    fields = {
+        'folder': verified.folder,
+        'files': verified.files,
+        'rows': verified.rows,
+        'bytes': verified.bytes,
+        'root': verified.root,
+        'stated_root': verified.manifest.root if verified.manifest else None,
+        'findings': [dataclasses.asdict(finding) for finding in verified.findings],
+        **(more or {}),
+    }
+    return json.dumps(fields, ensure_ascii=False)

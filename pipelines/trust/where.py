@@ -1,0 +1,204 @@
+"""Where in the corpus rows of a dataset come from, and which rows lines of the corpus became.
+
+All of it follows from the order keys of one pass over the split: the n-th key is that of the n-th row,
+and a key tells the file and the byte.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from pipelines.jobs.job import BuildJob, EncodeJob
+from pipelines.trust.corpus_rows import CorpusRows, DatasetCorpus, RowPlace, planned
+from pipelines.trust.rerun import refuse_other_job, row_form
+from tokcore.corpus.corpus import Block, Rows
+from tokcore.corpus.order_keys import shard_of
+from tokcore.errors import InputError
+from tokcore.records.manifest import Manifest, shard_name
+from tokcore.text.rows import Side
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """The rows that are asked for; one of the fields beside `split` is set.
+
+    Attributes:
+        split: its name.
+        row: the number of a row in all shards of the split.
+        record: a shard's number, and a record's in it.
+        text: words that the text of a row has, on any side.
+        input: a file of the corpus, and a line of it.
+    """
+
+    split: str
+    row: int | None = None
+    record: tuple[int, int] | None = None
+    text: str | None = None
+    input: tuple[str, int] | None = None
+
+
+@dataclass(frozen=True)
+class FoundRow:
+    """A row, in the dataset and in the corpus.
+
+    Attributes:
+        split: its name.
+        row: its number in all shards of the split.
+        shard: the name of its shard.
+        record: its number in the shard.
+        place: where it comes from.
+        texts: of each side, as the encoder got it, without the prefix.
+        ids: of each feature, with the template.
+        pieces: of these ids.
+        is_stored: whether the shard has this row, byte for byte.
+    """
+
+    split: str
+    row: int
+    shard: str
+    record: int
+    place: RowPlace
+    texts: tuple[str, ...]
+    ids: dict[str, list[int]]
+    pieces: dict[str, list[str]]
+    is_stored: bool
+
+
+def find_rows(
+    job: BuildJob | EncodeJob, manifest: Manifest, wanted: Wanted, workers: int, most: int
+) -> tuple[int, list[FoundRow]]:
+    """Returns how many rows there are of those wanted, and the first `most`, in the corpus's order.
+
+    Raises:
+        InputError: there is no such row, file or line; the job is not the one that made the dataset; or
+            its corpus cannot be read.
+    """
+    refuse_other_job(job, manifest)
+    shards = {split: job.dataset.shards_of(split) for split in job.reading.corpus.split_names}
+    if wanted.split not in shards:
+        raise InputError(f'{job.output} has no split {wanted.split}; there are {", ".join(shards)}')
+    with planned(job) as corpus:
+        corpus.prepare()
+        take = _Having(wanted.text) if wanted.text is not None else _nothing
+        read = corpus.read(wanted.split, take, workers)
+        keys = _keys(corpus, read, wanted, shards[wanted.split])
+        finder = _Finder(corpus, read, job, shards[wanted.split])
+        return len(keys), [finder.found(int(key)) for key in keys[:most]]
+
+
+def _keys(
+    corpus: DatasetCorpus, read: CorpusRows, wanted: Wanted, shards: int
+) -> Sequence[int] | np.ndarray:
+    """The order keys of the rows that are wanted."""
+    rows = len(read.keys)
+    if wanted.row is not None:
+        if wanted.row >= rows:
+            raise InputError(
+                f'{read.split} has {rows:,} rows, numbered from 0; there is no {wanted.row}'
+            )
+        return [int(read.keys[wanted.row])]
+    if wanted.record is not None:
+        shard, record = wanted.record
+        if shard >= shards:
+            raise InputError(
+                f'{read.split} has {shards:,} shards, numbered from 0; there is no {shard}'
+            )
+        own = read.keys[shard_of(read.keys, shards) == shard]
+        if record >= len(own):
+            raise InputError(
+                f'shard {shard} of {read.split} has {len(own):,} records, numbered from 0; there is no '
+                f'{record}'
+            )
+        return [int(own[record])]
+    if wanted.text is not None:
+        return np.concatenate([np.empty(0, np.uint64), *read.taken])
+    assert wanted.input is not None
+    return corpus.keys_at(read, *wanted.input)
+
+
+def _nothing(block: Block, rows: Rows, keys: np.ndarray) -> None:
+    return None
+
+
+@dataclass(frozen=True)
+class _Having:
+    """Takes the order keys of the rows that have some words."""
+
+    words: str
+
+    def __call__(self, block: Block, rows: Rows, keys: np.ndarray) -> np.ndarray | None:
+        has = np.zeros(len(rows), bool)
+        for side in rows.sides:
+            has[list(_rows_having(side, self.words.encode()))] = True
+        return keys[has] if has.any() else None
+
+
+def _rows_having(side: Side, words: bytes) -> Iterator[int]:
+    text = side.text.tobytes()
+    order = np.argsort(side.starts, kind='stable')
+    starts, ends = side.starts[order], side.ends[order]
+    at = text.find(words)
+    while at >= 0:
+        row = int(np.searchsorted(starts, at, side='right')) - 1
+        if row >= 0 and at + len(words) <= ends[row]:
+            yield int(order[row])
+        at = text.find(words, at + 1)
+
+
+class _Finder:
+    """Tells of a row, by its order key, all that is known."""
+
+    def __init__(
+        self, corpus: DatasetCorpus, read: CorpusRows, job: BuildJob | EncodeJob, shards: int
+    ):
+        self._corpus, self._read, self._shards = corpus, read, shards
+        self._name = job.dataset.name
+        self._form = row_form(job, corpus)
+
+    def found(self, key: int) -> FoundRow:
+        read, corpus = self._read, self._corpus
+        row = int(np.searchsorted(read.keys, np.uint64(key)))
+        shard = int(shard_of(np.array([key], np.uint64), self._shards)[0])
+        before = int(np.searchsorted(shard_of(read.keys, self._shards), shard))
+        name = shard_name(self._name, read.split, shard, self._shards)
+        block, rows = corpus.row(read, key)
+        framed = corpus.encode(block, rows)
+        [made] = self._form.made(framed)
+        [stored] = self._form.stored(name, np.array([row - before]))
+        ids = self._form.ids(framed)
+        pieces = {
+            feature: [vocabulary.pieces[id_] for id_ in ids[feature]]
+            for feature, vocabulary in zip(
+                self._form.features, self._form.vocabularies, strict=True
+            )
+        }
+        return FoundRow(
+            read.split,
+            row,
+            name,
+            row - before,
+            corpus.place(read, key),
+            tuple(side.row(0) for side in rows.sides),
+            ids,
+            pieces,
+            made == stored,
+        )
+
+
+def row_fields(found: FoundRow) -> dict[str, object]:
+    """Returns what is known of a row as values of JSON."""
+    place = found.place
+    return {
+        **{name: value for name, value in vars(found).items() if name != 'place'},
+        'files': [file.path for file in place.files],
+        **{
+            field.name: getattr(place, field.name)
+            for field in dataclasses.fields(place)
+            if field.name in ('line', 'byte', 'piece')
+        },
+        'file_row': place.row,
+    }

@@ -1,0 +1,348 @@
+"""Rows made again and rows traced: `verify --rerun` and `where`, each against what the test knows itself.
+
+The corpus has datasets in six formats, in archives and compressed, filtered and limited.
+"""
+
+import gzip
+import hashlib
+import io
+import json
+import shutil
+import tarfile
+
+import google_crc32c
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from dataset_files import framed, manifest_of, records_of
+from generated_text import pairs_with_gaps
+from jobs import refuse, run, succeed, write
+
+import pipelines
+from pipelines.trust.corpus_rows import planned
+from pipelines.trust.rerun import rerun
+from tokcore.records.manifest import Manifest
+from tokcore.records.root import root_hash
+
+JOB = """
+[vocabulary]
+scheme = "byte"
+[output]
+name = "six"
+output = "out"
+shards = 3
+[running]
+item_size = 700
+[[train]]
+name = "columns"
+format = "tsv"
+paths = "pairs.tsv.gz"
+clean = ["length:2:60"]
+[[train]]
+name = "objects"
+format = "jsonl"
+fields = ["en", "zh"]
+paths = "texts.tgz!a/*.jsonl"
+max_examples = 31
+[[train]]
+name = "rows"
+format = "parquet"
+fields = ["en", "zh"]
+paths = "pairs.parquet"
+[[train]]
+name = "files"
+format = "bitext"
+paths = { source = "pairs.en", target = "pairs.zh" }
+target_prefix = "<zh> "
+[[train]]
+name = "units"
+format = "tmx"
+languages = ["en", "zh"]
+paths = "pairs.tmx"
+[[train]]
+name = "segments"
+format = "sgm"
+paths = { source_sgm = "pairs.en.sgm", target_sgm = "pairs.zh.sgm" }
+"""
+
+
+def as_tmx(pairs):
+    units = '\n'.join(
+        f'<tu>\n<tuv xml:lang="en"><seg>{en}</seg></tuv>\n<tuv xml:lang="zh"><seg>{zh}</seg></tuv></tu>'
+        for en, zh in pairs
+    )
+    head = '<header srclang="en" segtype="sentence" datatype="plaintext"/>'
+    return f'<?xml version="1.0"?>\n<tmx version="1.4">{head}<body>\n{units}\n</body></tmx>\n'
+
+
+def as_sgm(texts):
+    lines = '\n'.join(f'<seg id="{n}">{text}</seg>' for n, text in enumerate(texts, 1))
+    return f'<srcset setid="s">\n<doc docid="d">\n{lines}\n</doc>\n</srcset>\n'
+
+
+def plain(text):
+    """A text without what XML escapes and tabs; a test compares raw lines."""
+    return ''.join(char for char in text if char not in '<>&\t"\\')
+
+
+@pytest.fixture(scope='module')
+def corpus(tmp_path_factory):
+    """The folder of a corpus, its job file, and the dataset that was made of it."""
+    folder = tmp_path_factory.mktemp('six')
+    pairs = [tuple(map(plain, pair)) for pair in pairs_with_gaps(240, seed=3)]
+    parts = [pairs[start : start + 40] for start in range(0, 240, 40)]
+    write(folder / 'pairs.tsv.gz', ''.join(f'{en}\t{zh}\n' for en, zh in parts[0]).encode())
+    objects = ''.join(
+        json.dumps({'en': en, 'zh': zh}, ensure_ascii=False) + '\n' for en, zh in parts[1]
+    ).encode()
+    with tarfile.open(folder / 'texts.tgz', 'w:gz') as tar:
+        for name, data in (('a/1.jsonl', objects), ('a/2.jsonl', objects[::-1][:0] + objects)):
+            member = tarfile.TarInfo(name)
+            member.size = len(data)
+            tar.addfile(member, io.BytesIO(data))
+    table = pa.table({'en': [en for en, _ in parts[2]], 'zh': [zh for _, zh in parts[2]]})
+    pq.write_table(table, folder / 'pairs.parquet', row_group_size=7)
+    for side, ending in enumerate(('en', 'zh')):
+        write(folder / f'pairs.{ending}', ''.join(f'{pair[side]}\n' for pair in parts[3]).encode())
+        sgm = as_sgm([pair[side] for pair in parts[5]])
+        write(folder / f'pairs.{ending}.sgm', sgm.encode())
+    write(folder / 'pairs.tmx', as_tmx(parts[4]).encode())
+    write(folder / 'job.toml', JOB.encode())
+    succeed('build', folder / 'job.toml')
+    return folder
+
+
+@pytest.fixture
+def output(corpus, tmp_path):
+    """A copy of corpus and dataset, to be changed; the dataset's record names the copy."""
+    folder = tmp_path / 'six'
+    shutil.copytree(corpus, folder)
+    record = folder / 'out' / 'tokbeam.run.json'
+    record.write_text(record.read_text().replace(str(corpus), str(folder)))
+    return folder / 'out'
+
+
+@pytest.fixture
+def printed(capsys):
+    """Runs a command that prints lines of JSON; returns its status and these."""
+
+    def run_command(*arguments):
+        capsys.readouterr()
+        ended = run(*arguments, '--json', '--quiet')
+        out = capsys.readouterr().out
+        assert ended.status in (0, 3), ended.said
+        return ended.status, [json.loads(line) for line in out.splitlines()]
+
+    return run_command
+
+
+def raw_line(path, number):
+    """A line of a file, by its number from 1, as the test itself reads it."""
+    name, _, member = path.partition('!')
+    if member:
+        with tarfile.open(name) as tar:
+            data = tar.extractfile(member).read()
+    else:
+        data = open(name, 'rb').read()
+        data = gzip.decompress(data) if name.endswith('.gz') else data
+    return data.split(b'\n')[number - 1].decode()
+
+
+def test_every_row_of_six_formats_comes_from_where_it_says(corpus):
+    job = pipelines.build_job(corpus / 'job.toml')
+    shards = [
+        record
+        for number in range(3)
+        for record in records_of(corpus / 'out' / f'six-train-0000{number}-of-00003')
+    ]
+    seen = set()
+    with planned(job) as places:
+        read = places.read('train', lambda block, rows, keys: None, workers=2)
+        assert len(read.keys) == len(shards) > 150
+        for key, record in zip(read.keys.tolist(), shards, strict=True):
+            place = places.place(read, key)
+            block, rows = places.row(read, key)
+            assert places.encode(block, rows).records.tobytes() == record
+            texts = [side.row(0) for side in rows.sides]
+            if place.line is None:
+                at = pq.read_table(place.files[0].path).to_pylist()[place.row]
+                assert [at['en'].strip(), at['zh'].strip()] == texts
+            elif len(place.files) == 2:
+                for file, text in zip(place.files, texts, strict=True):
+                    assert text in raw_line(file.path, place.line)
+            elif place.files[0].path.endswith('.tmx'):
+                near = [raw_line(place.files[0].path, place.line + n) for n in range(3)]
+                assert all(text in ' '.join(near) for text in texts)
+            else:
+                assert all(text in raw_line(place.files[0].path, place.line) for text in texts)
+            seen.add((place.files[0].path, place.number))
+    assert len(seen) == len(shards)
+    assert len({path for path, _ in seen}) >= 6
+
+
+def test_a_row_is_found_by_its_number_its_shard_its_text_and_its_line(corpus, printed):
+    out = corpus / 'out'
+    status, [row] = printed('where', out, '--row', 100)
+    assert status == 0 and row['is_stored']
+    shard = int(row['shard'].split('-')[2])
+    assert printed('where', out, '--shard', shard, '--record', row['record']) == (0, [row])
+    number = row['file_row'] if row['line'] is None else row['line']
+    assert printed('where', out, '--input', f'{row["files"][0]}:{number}') == (0, [row])
+    status, rows = printed('where', out, '--text', row['texts'][0], '--head', 1000)
+    assert status == 0 and row in rows
+    assert all(any(row['texts'][0] in text for text in each['texts']) for each in rows)
+    assert bytes(id_ - 3 for id_ in row['ids']['inputs'][:-1]).decode() or row['ids']
+
+
+def test_all_rows_are_found_by_their_lines(corpus, printed):
+    out = corpus / 'out'
+    for path, number in (('pairs.en', 1), ('pairs.zh', 40), ('pairs.parquet', 0)):
+        status, rows = printed('where', out, '--input', f'{path}:{number}')
+        assert status == 0
+        for row in rows:
+            assert row['line' if row['line'] is not None else 'file_row'] == number
+    assert printed('where', out, '--input', 'pairs.en:41') == (0, [])
+    assert printed('where', out, '--input', 'pairs.en:1000000') == (0, [])
+
+
+def test_what_where_refuses(corpus, tmp_path):
+    out = corpus / 'out'
+    assert 'give one of' in refuse('where', out)
+    assert 'give one of' in refuse('where', out, '--row', 1, '--text', 'x')
+    assert '--shard goes with --record' in refuse('where', out, '--shard', 1)
+    assert 'there is no 9999' in refuse('where', out, '--row', 9999)
+    assert 'there is no 3' in refuse('where', out, '--shard', 3, '--record', 0)
+    assert 'no split dev' in refuse('where', out, '--row', 1, '--split', 'dev')
+    assert 'no file nowhere' in refuse('where', out, '--input', 'nowhere:1')
+    assert 'FILE:LINE' in refuse('where', out, '--input', 'pairs.en')
+    assert 'not a whole dataset' in refuse('where', tmp_path, '--row', 1)
+
+
+@pytest.mark.parametrize('output_format', ['tfrecord', 'parquet', 'text'])
+def test_a_rerun_makes_the_same_rows(output_format, corpus, printed, tmp_path):
+    out = corpus / 'out'
+    if output_format != 'tfrecord':
+        out = tmp_path / 'out'
+        succeed(*('build', corpus / 'job.toml', '--output-format', output_format, '--output', out))
+    status, [report] = printed('verify', out, '--rerun', 'all')
+    assert report['findings'] == [] and status == 0
+    assert report['rerun'] == {
+        'rows': manifest_of(out)['lines'][0]['examples'],
+        'of': manifest_of(out)['lines'][0]['examples'],
+    }
+    _, [sample] = printed('verify', out, '--rerun', '20%')
+    _, [other] = printed('verify', out, '--rerun', '20%', '--seed', 1)
+    assert 0 < sample['rerun']['rows'] < report['rerun']['rows']
+    assert sample['rerun']['rows'] != other['rerun']['rows']
+
+
+def test_rows_are_made_in_several_passes_where_memory_is_short(corpus):
+    job = pipelines.build_job(corpus / 'job.toml')
+    path = corpus / 'out' / 'tokbeam.json'
+    manifest = Manifest.from_json(path.read_bytes(), str(path))
+    made = rerun(job, manifest, share=1, memory_bytes=5000)
+    assert made.findings == () and made.rows == made.all_rows == manifest.lines[0].examples
+
+
+def test_a_changed_line_is_named(output, printed):
+    path = output.parent / 'pairs.en'
+    lines = path.read_bytes().split(b'\n')
+    number = next(n for n, line in enumerate(lines) if len(line) > 20)
+    lines[number] = lines[number][:-4] + b'none'
+    path.write_bytes(b'\n'.join(lines))
+    assert printed('verify', output)[0] == 0
+    status, [report] = printed('verify', output, '--rerun', 'all')
+    changed, row = report['findings']
+    assert status == 3
+    assert changed['input'] == str(path) and 'has changed' in changed['problem']
+    assert (row['input'], row['line']) == (str(path), number + 1)
+    assert row['file'].startswith('six-train-') and row['record'] is not None
+
+
+def test_a_line_added_changes_the_counts(output, printed):
+    path = output.parent / 'pairs.en'
+    path.write_bytes(path.read_bytes() + b'one more\n')
+    other = output.parent / 'pairs.zh'
+    other.write_bytes(other.read_bytes() + b'one more\n')
+    _, [report] = printed('verify', output, '--rerun', '1%')
+    problems = ' '.join(each['problem'] for each in report['findings'])
+    assert 'has changed' in problems and 'other numbers of lines' in problems
+    assert 'rows of it, and it has' in problems
+
+
+def forge(output, change):
+    """Changes the records of a shard and makes the manifest go with it."""
+    path = output / 'six-train-00000-of-00003'
+    records = records_of(path)
+    change(records)
+    path.write_bytes(b''.join(records))
+    fields = manifest_of(output)
+
+    data = path.read_bytes()
+    fields['files'][0] |= {
+        'bytes': len(data),
+        'crc32c': f'{google_crc32c.value(data):08x}',
+        'sha256': hashlib.sha256(data).hexdigest(),
+        'rows': len(records),
+    }
+    manifest = Manifest.from_json(json.dumps(fields).encode(), 'm')
+    fields['root'] = root_hash(manifest)
+    (output / 'tokbeam.json').write_text(json.dumps(fields))
+    return fields['root']
+
+
+def exchange(records):
+    records[3], records[8] = records[8], records[3]
+
+
+def test_records_exchanged_by_who_can_write_manifests(output, printed):
+    stated = manifest_of(output)['root']
+    forged = forge(output, exchange)
+    assert forged != stated
+    status, [report] = printed('verify', output)
+    assert status == 0 and report['root'] == forged
+    assert printed('verify', output, '--root', stated)[0] == 3
+    _, [report] = printed('verify', output, '--rerun', 'all')
+    assert [each['record'] for each in report['findings']] == [3, 8]
+    status, [row] = printed('where', output, '--shard', 0, '--record', 3)
+    assert status == 3 and not row['is_stored']
+
+
+def test_a_row_that_is_no_row_of_the_corpus(output, printed):
+    forge(output, lambda records: records.__setitem__(5, framed(records[5][12:-4] + b'')))
+    assert printed('verify', output, '--rerun', 'all')[0] == 0
+    forge(output, lambda records: records.__setitem__(5, records[6]))
+    _, [report] = printed('verify', output, '--rerun', 'all')
+    assert [each['record'] for each in report['findings']] == [5]
+
+
+def test_the_job_of_a_rerun(output, printed, tmp_path):
+    job = output.parent / 'job.toml'
+    other = write(output.parent / 'other.toml', job.read_bytes().replace(b'shards', b'seed'))
+    assert '--seed, 0 there and 3' in refuse('verify', output, '--rerun', 'all', '--job', other)
+    (output / 'tokbeam.run.json').unlink()
+    assert 'give --job' in refuse('verify', output, '--rerun', '1%')
+    status, [report] = printed('verify', output, '--rerun', '50%', '--job', job)
+    assert status == 0 and report['rerun']['rows'] > 0
+    (output.parent / 'pairs.en').unlink()
+    assert 'pairs.en' in refuse('verify', output, '--rerun', '1%', '--job', job)
+
+
+def test_a_record_of_another_runs_no_code(output):
+    record = output / 'tokbeam.run.json'
+    fields = json.loads(record.read_text())
+    fields['job'] = fields['job'].replace('length:2:60', 'os:system')
+    record.write_text(json.dumps(fields))
+    sentence = refuse('verify', output, '--rerun', 'all')
+    assert 'os:system, which is code' in sentence
+
+
+def test_places_are_the_inverse_of_keys():
+    from tokcore.corpus.order_keys import order_keys, places_of
+
+    offsets = np.array([0, 1, 77, (1 << 44) - 1])
+    for file_index in (0, 5, (1 << 20) - 1):
+        for seed in (0, 1, (1 << 64) - 1):
+            files, found = places_of(order_keys(file_index, offsets, seed), seed)
+            assert (found == offsets).all() and (files == file_index).all()

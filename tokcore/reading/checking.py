@@ -1,0 +1,314 @@
+"""Checks the files of a dataset from the first byte to the last, and names all that is wrong.
+
+Where a reader stops at the first damage, a check goes on. One pass over a file, in pieces that stay in
+the processor's cache, compares the checksums of every record, parses it, looks at its ids, and takes
+the checksums of the whole.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import BinaryIO
+
+import google_crc32c
+import numpy as np
+import pyarrow.parquet as pq
+
+from tokcore.kernels.bytes import CRC32C, crc_table
+from tokcore.kernels.jit import read_only
+from tokcore.reading.record_kernels import (
+    HEAD_DAMAGED,
+    HEADER_SIZE,
+    LARGEST_ID,
+    WHOLE,
+    index_records,
+)
+from tokcore.reading.shards import (
+    UNREADABLE,
+    BadColumn,
+    ExampleParser,
+    column_ids,
+    column_problem,
+)
+
+_PIECE_BYTES = 1 << 20
+"""Bytes that are read at once: with 8 MiB, which leave the second cache, a check takes a fifth longer."""
+
+_PIECE_RECORDS = 1 << 14
+
+_MOST_PIECE = 1 << 31
+"""protobuf parses no message of 2 GiB or more."""
+
+MOST_FINDINGS = 100
+"""Findings of a file that are named; what is wrong with more of its records is only counted."""
+
+_TOO_LONG = 'the record is longer than 2 GiB, which no reader takes'
+
+
+@dataclass(frozen=True)
+class Finding:
+    """Something that is not as the manifest states, or as the format of the file is.
+
+    Attributes:
+        file: its name in the folder.
+        problem: what is wrong, as a clause.
+        record: the number of the record in the file, from 0; of text the line, of Parquet the row.
+        byte: where in the file the record begins.
+        input: the path of the file of the corpus that the record is of.
+        line: its line there, from 1; or the number of the row, from 0, where rows are no lines.
+    """
+
+    file: str
+    problem: str
+    record: int | None = None
+    byte: int | None = None
+    input: str | None = None
+    line: int | None = None
+
+    def __str__(self) -> str:
+        places = [self.file]
+        if self.record is not None:
+            places.append(f'record {self.record}')
+        if self.byte is not None:
+            places.append(f'byte {self.byte}')
+        return f'{", ".join(places)}: {self.problem}'
+
+
+@dataclass(frozen=True)
+class CheckedFile:
+    """What a file holds: its bytes, their checksums, its rows, and what is wrong with them.
+
+    Attributes:
+        rows: that could be read, sound or not.
+        bytes: of the file.
+        crc32c: in hexadecimal.
+        sha256: in hexadecimal.
+        findings: in the order of the file.
+    """
+
+    rows: int
+    bytes: int
+    crc32c: str
+    sha256: str
+    findings: tuple[Finding, ...]
+
+
+Advance = Callable[[int], None]
+"""Is told of bytes that were checked."""
+
+
+def check_records(
+    stream: BinaryIO,
+    name: str,
+    id_counts: Mapping[str, int | None],
+    advance: Advance = lambda size: None,
+) -> CheckedFile:
+    """Checks a shard of TFRecords.
+
+    Args:
+        stream: at its beginning.
+        name: of the file, for findings.
+        id_counts: the features that every row has, and how many ids the vocabulary of each has;
+            None: not known.
+        advance: see `Advance`.
+    """
+    examples, table = ExampleParser(_largest_ids(id_counts)), crc_table(CRC32C)
+    records = np.empty((2, _PIECE_RECORDS), np.int64)
+    damaged = np.empty(_PIECE_RECORDS, np.uint8)
+    sums, findings = _Sums(), _Findings(name)
+    rest, start, row, wanted, is_lost = b'', 0, 0, _PIECE_BYTES, False
+    while read := stream.read(wanted):
+        sums.add(read)
+        advance(len(read))
+        if is_lost:
+            continue  # only the checksums of the whole file are still taken
+        data = read_only(np.frombuffer(rest + read if rest else read, np.uint8))
+        place = 0
+        while True:
+            begin, (place, count, status) = (
+                place,
+                index_records(data, place, table, True, records[0], records[1], damaged),
+            )
+            for number in np.flatnonzero(damaged[:count]).tolist():
+                findings.add(
+                    "the checksum of the record's content does not match",
+                    row + number,
+                    start + int(records[0, number]) - HEADER_SIZE,
+                )
+            sound = np.flatnonzero(damaged[:count] == 0)
+            wrong = examples.parse(data, np.ascontiguousarray(records[:, sound]))[1]
+            for number in sound[wrong].tolist():
+                first, size = records[:, number].tolist()
+                try:
+                    examples.parse_in_python(data[first : first + size].tobytes())
+                except ValueError as error:
+                    findings.add(str(error), row + number, start + first - HEADER_SIZE)
+            row += count
+            if status == HEAD_DAMAGED:
+                findings.add(
+                    "the checksum of the record's length does not match, so that no record from here "
+                    'on can be found',
+                    row,
+                    start + place,
+                )
+                is_lost = True
+            if status != WHOLE or place == len(data) or begin == place:
+                break
+        rest = b'' if is_lost else data[place:].tobytes()
+        start += place
+        # A long record is read in steps that double, or its bytes would be copied again and again.
+        wanted = max(_PIECE_BYTES, len(rest))
+        if len(rest) > _MOST_PIECE:
+            findings.add(_TOO_LONG, row, start)
+            rest, is_lost = b'', True
+    if rest:
+        findings.add('the file ends within the record', row, start)
+    return sums.checked(row, findings)
+
+
+def check_parquet(
+    stream: BinaryIO,
+    name: str,
+    id_counts: Mapping[str, int | None],
+    advance: Advance = lambda size: None,
+) -> CheckedFile:
+    """Checks a shard in Parquet; arguments as of `check_records`, and the stream can be read twice.
+
+    Its pages have no checksums, so that damage within one is only known of the whole file.
+    """
+    sums, findings = _Sums(), _Findings(name)
+    for read in iter(lambda: stream.read(_PIECE_BYTES), b''):
+        sums.add(read)
+        advance(len(read))
+    stream.seek(0)
+    row = 0
+    try:
+        file = pq.ParquetFile(stream)
+        largest = _largest_ids(id_counts)
+        for feature in id_counts:
+            if problem := column_problem(file.schema_arrow, feature):
+                findings.add(problem)
+                del largest[feature]
+        for group in range(file.metadata.num_row_groups):
+            table = file.read_row_group(group, columns=[*largest])
+            for feature, most in largest.items():
+                try:
+                    column_ids(table.column(feature), feature, row, most)
+                except BadColumn as error:
+                    findings.add(str(error), error.row)
+            row += table.num_rows
+    except UNREADABLE as error:
+        text = ' '.join(str(error).split())
+        findings.add(f'it cannot be read from its row {row} on ({text:.200})', row)
+    return sums.checked(row, findings)
+
+
+def check_lines(
+    stream: BinaryIO,
+    name: str,
+    pieces: frozenset[bytes] | None,
+    advance: Advance = lambda size: None,
+) -> CheckedFile:
+    """Checks a shard of text, whose lines are rows.
+
+    Args:
+        stream: at its beginning.
+        name: of the file, for findings.
+        pieces: the words that a line may have, as bytes; None: any that are UTF-8.
+        advance: see `Advance`.
+    """
+    sums, findings = _Sums(), _Findings(name)
+    row = place = 0
+    for line in _lines(stream, sums, advance):
+        problem = None
+        if not line.endswith(b'\n'):
+            problem = 'the file ends within the line'
+        elif pieces is None:
+            try:
+                line.decode()
+            except UnicodeDecodeError as error:
+                problem = f'it is not UTF-8 at byte {error.start} of the line'
+        elif not pieces.issuperset(words := line[:-1].split(b' ')) and line != b'\n':
+            word = next(word for word in words if word not in pieces)
+            problem = (
+                f'{word.decode("utf-8", "backslashreplace")!r:.60} is no piece of the vocabulary'
+            )
+        if problem is not None:
+            findings.add(problem, row, place)
+        row += 1
+        place += len(line)
+    return sums.checked(row, findings)
+
+
+def check_bytes(stream: BinaryIO, name: str, advance: Advance = lambda size: None) -> CheckedFile:
+    """Checks a file of which only the bytes are known; its rows are its lines."""
+    sums, lines = _Sums(), 0
+    for read in iter(lambda: stream.read(_PIECE_BYTES), b''):
+        sums.add(read)
+        lines += read.count(b'\n')
+        advance(len(read))
+    return sums.checked(lines, _Findings(name))
+
+
+def _largest_ids(id_counts: Mapping[str, int | None]) -> dict[str, int]:
+    return {name: (count or LARGEST_ID + 1) - 1 for name, count in id_counts.items()}
+
+
+def _lines(stream: BinaryIO, sums: _Sums, advance: Advance) -> Iterator[bytes]:
+    parts: list[bytes] = []
+    for read in iter(lambda: stream.read(_PIECE_BYTES), b''):
+        sums.add(read)
+        advance(len(read))
+        first, *others = read.split(b'\n')
+        for other in others:
+            yield b''.join([*parts, first, b'\n'])
+            parts, first = [], other
+        parts.append(first)
+    if any(parts):
+        yield b''.join(parts)
+
+
+class _Sums:
+    """The checksums and the size of what was read."""
+
+    def __init__(self) -> None:
+        self._bytes = self._crc32c = 0
+        self._sha256 = hashlib.sha256()
+
+    def add(self, data: bytes) -> None:
+        self._bytes += len(data)
+        self._crc32c = google_crc32c.extend(self._crc32c, data)
+        self._sha256.update(data)
+
+    def checked(self, rows: int, findings: _Findings) -> CheckedFile:
+        return CheckedFile(
+            rows,
+            self._bytes,
+            f'{self._crc32c:08x}',
+            self._sha256.hexdigest(),
+            findings.all,
+        )
+
+
+class _Findings:
+    """Collects the findings of one file."""
+
+    def __init__(self, name: str):
+        self._name = name
+        self._named: list[Finding] = []
+        self._others = 0
+
+    def add(self, problem: str, record: int | None = None, byte: int | None = None) -> None:
+        if len(self._named) < MOST_FINDINGS:
+            self._named.append(Finding(self._name, problem, record, byte))
+        else:
+            self._others += 1
+
+    @property
+    def all(self) -> tuple[Finding, ...]:
+        if not self._others:
+            return tuple(self._named)
+        others = Finding(self._name, f'{self._others:,} more of its records are damaged')
+        return (*self._named, others)
