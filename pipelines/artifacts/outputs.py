@@ -6,6 +6,7 @@ them counts as a result.
 
 import dataclasses
 import hashlib
+import json
 import logging
 import os
 import re
@@ -395,10 +396,8 @@ def _has_read_inputs(
 
 
 def _as_read(options: dict[str, object]) -> dict[str, object]:
-    """Options as JSON gives them back: lists for tuples."""
-    return {
-        name: list(value) if isinstance(value, tuple) else value for name, value in options.items()
-    }
+    """Options as JSON gives them back: lists for tuples, also of datasets."""
+    return json.loads(json.dumps(options))
 
 
 def _shown(value: object) -> str:

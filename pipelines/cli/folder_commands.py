@@ -1,22 +1,26 @@
-"""The commands that look at what is there and write nothing: `verify` and `where`."""
+"""The commands that look at what is there and write nothing: `verify`, `where`, `inspect`."""
 
 import argparse
+import itertools
 import json
 import os
+import sys
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from fractions import Fraction
 
 from pipelines.artifacts.manifest import RUN_NAME, read_manifest, read_run
 from pipelines.cli.commands import make_job
+from pipelines.cli.entry_lines import entry_lines
 from pipelines.cli.parser import with_job_file
-from pipelines.cli.terminal import format_amount, print_lines
+from pipelines.cli.terminal import StandardOutput, format_amount, print_lines
 from pipelines.engines.machine import usable_cores
 from pipelines.engines.progress import BYTES
 from pipelines.files import filesystem
 from pipelines.jobs.job import BuildJob, EncodeJob
 from pipelines.options.commands import known_commands
 from pipelines.options.job import SPLITS, option_name
+from pipelines.trust.inspect import Entry, content_of, sampled, statistics
 from pipelines.trust.rerun import Rerun, rerun
 from pipelines.trust.verify import Verified, as_json, verify_folder
 from pipelines.trust.where import FoundRow, Wanted, find_rows, row_fields
@@ -31,7 +35,7 @@ FOUND = 3
 
 def run_command(options: argparse.Namespace, beam_flags: Sequence[str]) -> int:
     """Runs a command; returns its status."""
-    return {'verify': _verify, 'where': _where}[options.command](options)
+    return {'verify': _verify, 'where': _where, 'inspect': _inspect}[options.command](options)
 
 
 def _verify(options: argparse.Namespace) -> int:
@@ -111,7 +115,8 @@ def _described(rows: Sequence[FoundRow], count: int, wanted: Wanted) -> Iterator
         piece = f', part {row.place.piece} of it' if row.place.piece else ''
         yield f'  from {row.place}{piece}'
         yield from (f'  text: {text}' for text in row.texts)
-        yield from (f'  {feature}: {" ".join(pieces)}' for feature, pieces in row.pieces.items())
+        for feature, pieces in row.pieces.items():
+            yield f'  {feature}: {" ".join(piece.replace(" ", "␣") for piece in pieces)}'
         if not row.is_stored:
             yield '  the shard has another row there: see tokbeam verify --rerun'
     if count > len(rows):
@@ -120,6 +125,39 @@ def _described(rows: Sequence[FoundRow], count: int, wanted: Wanted) -> Iterator
         yield f'no row: {wanted.input[0]}:{wanted.input[1]} is empty, was left out, or is not there'
     elif not rows:
         yield 'no row has these words'
+
+
+def _inspect(options: argparse.Namespace) -> int:
+    vocabulary = filesystem.absolute(options.vocab) if options.vocab else None
+    content = content_of(filesystem.absolute(options.place), options.split, vocabulary)
+    entries: Iterable[Entry] = content.entries
+    if options.find is not None:
+        entries = (entry for entry in entries if entry.has(options.find))
+    if options.stats:
+        told = statistics(entries)
+        if options.json:
+            print_lines([json.dumps({'what': content.what, **told}, ensure_ascii=False)])
+        else:
+            print_lines([content.what])
+            for name, numbers in told.items():
+                values = ', '.join(f'{key} {value:,}' for key, value in numbers.items())
+                print_lines([f'  {name}: {values}'])
+        return 0
+    if options.sample is not None:
+        entries = sampled(entries, options.sample, options.seed)
+    else:
+        entries = itertools.islice(entries, options.head)
+    with StandardOutput() as target:
+        for entry in entries:
+            if options.json:
+                lines = [json.dumps(entry.as_json())]
+            else:
+                lines = list(entry_lines(entry))
+            encoding = getattr(sys.stdout, 'encoding', None) or 'utf-8'
+            target.write(
+                ''.join(f'{line}\n' for line in lines).encode(encoding, 'backslashreplace')
+            )
+    return 0
 
 
 def _job_of(folder: str, manifest: Manifest, options: argparse.Namespace) -> BuildJob | EncodeJob:
@@ -151,12 +189,11 @@ def _job_from(
     is_record: bool = False,
 ) -> BuildJob | EncodeJob:
     known = known_commands()
-    # What a job was given of another machine, or for an engine, is not for this one.
-    here = {'output': folder, 'memory': None, 'deadline': None, 'dry_run': False}
-    typed = argparse.Namespace(command=manifest.stage, **here)
+    typed = argparse.Namespace(command=manifest.stage, output=folder, dry_run=False)
     if options.workers is not None:
         typed.workers = options.workers
     finished = with_job_file(known, typed, path)
+    finished.memory = finished.deadline = None  # of the machine and the engine that the job ran on
     if is_record:
         _refuse_code(finished)
         finished.job_path = None

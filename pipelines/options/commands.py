@@ -7,8 +7,10 @@ from typing import Any
 
 from pipelines.options.beam import Parser
 from pipelines.options.folders import (
+    InspectOptions,
     LookingOptions,
     MakingOptions,
+    ReportingOptions,
     VerifyOptions,
     WhereOptions,
 )
@@ -227,6 +229,13 @@ def known_commands() -> dict[str, Command]:
             ),
             ('row', 'shard', 'record', 'text', 'input', 'split'),
             'DIR',
+        ),
+        'inspect': Command(
+            'show what a dataset, a TFRecord file, a vocabulary or counts hold',
+            (Group((InspectOptions, ReportingOptions)),),
+            ('tokbeam inspect out --sample 5', 'tokbeam inspect counts --find ing --json'),
+            ('head', 'sample', 'find', 'stats', 'vocab', 'json'),
+            'PATH',
         ),
     }
 

@@ -35,8 +35,16 @@ def share_or_all(word: str) -> str:
 
 
 @dataclass(frozen=True, kw_only=True)
-class LookingOptions:
-    """How a command that looks at something works and reports."""
+class ReportingOptions:
+    """How a command that looks at something reports."""
+
+    json: bool = option('print JSON instead of text for readers', None, default=False)
+    quiet: bool = option('show no progress', None, default=False)
+
+
+@dataclass(frozen=True, kw_only=True)
+class LookingOptions(ReportingOptions):
+    """How a command that looks at all of something works, and how it reports."""
 
     workers: int | None = option(
         'files or work items that are read at once, {range} (default: the cores that this process '
@@ -45,8 +53,6 @@ class LookingOptions:
         'N',
         default=None,
     )
-    json: bool = option('print JSON instead of text for readers', None, default=False)
-    quiet: bool = option('show no progress', None, default=False)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -125,4 +131,36 @@ class WhereOptions:
         WholeNumber(1, 1_000_000),
         'N',
         default=10,
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class InspectOptions:
+    """Which entries `inspect` shows, and how."""
+
+    head: int = option(
+        'show so many entries, the first, {range} (default: 10)',
+        WholeNumber(1, LARGEST_INT64),
+        'N',
+        default=10,
+    )
+    sample: int | None = option(
+        'show so many entries, drawn by --seed from all, {range}',
+        WholeNumber(1, 1_000_000),
+        'N',
+        default=None,
+    )
+    seed: int = option(
+        'of the sample, {range} (default: 0)', WholeNumber(0, LARGEST_UINT64), 'N', default=0
+    )
+    find: str | None = option(
+        'show only entries whose text, or a piece of it, has these words',
+        text,
+        'WORDS',
+        default=None,
+    )
+    stats: bool = option('tell numbers of all entries instead', None, default=False)
+    split: str | None = option('of a dataset: this split (default: all)', SPLITS, default=None)
+    vocab: str | None = option(
+        'the vocabulary of the ids, where it is not in the folder', path, 'FILE', default=None
     )

@@ -18,10 +18,12 @@ from typing import Generic, TypeVar
 import numpy as np
 
 from pipelines.engines.progress import stage_running, track_work
+from pipelines.files import filesystem
 from pipelines.jobs.job import BuildJob, CorpusReading, EncodeJob
 from pipelines.jobs.read_plan import ReadPlan, plan_reading
 from pipelines.transforms.encode_blocks import BlockEncoder, EncodedFeature, LoadedBlockEncoder
 from pipelines.transforms.read import READING, read_items
+from tokcore.corpus.archive_reading import text_pieces
 from tokcore.corpus.corpus import Block, CorpusFile, Rows, Split, WorkItem, split_of
 from tokcore.corpus.filters.applying import select_rows
 from tokcore.corpus.order_keys import order_keys, places_of, shard_of
@@ -187,8 +189,10 @@ class DatasetCorpus:
         block, rows, number = self._find(read, index, identity)
         offset = int(rows.offsets[number])
         piece = number - int(np.searchsorted(rows.offsets, offset))
-        if block.read_ranges is not None or split.format.identity == 'row':
+        if split.format.identity == 'row':
             return RowPlace(files, None, offset, None, piece)
+        if block.read_ranges is not None:
+            return RowPlace(files, _line_at(files[0], offset), None, offset, piece)
         before = sum(
             each.newlines or 0
             for each in read.blocks
@@ -216,23 +220,30 @@ class DatasetCorpus:
         """
         index = self._file_index(read.split, path)
         places = [each for each in read.blocks if each.file_index == index]
-        if not places or places[0].newlines is None:
-            return self._keys_where(index, self._blocks_of(places), number)
+        if not places:
+            return np.empty(0, np.uint64)
+        if places[0].newlines is None:
+            bounds = (number, number + 1)
+            if places[0].item.format.identity != 'row':
+                bounds = _bounds_of_line(places[0].item.files[0], number)
+            return self._keys_within(index, self._blocks_of(places), *bounds)
         ends = np.cumsum([each.newlines or 0 for each in places])
         at = min(int(np.searchsorted(ends, number - 1, side='right')), len(places) - 1)
         block = self._block(places[at])
         start = _line_start(block.texts[0].data, number - 1 - int(ends[at - 1] if at else 0))
         if start is None:
             return np.empty(0, np.uint64)
-        return self._keys_where(index, [block], block.offset + start)
+        start += block.offset
+        return self._keys_within(index, [block], start, start + 1)
 
-    def _keys_where(self, index: int, blocks: Iterable[Block], offset: int) -> np.ndarray:
+    def _keys_within(self, index: int, blocks: Iterable[Block], first: int, end: int) -> np.ndarray:
+        """The order keys of the rows whose offsets are from `first` up to `end`."""
+        keys = [np.empty(0, np.uint64)]
         for block in blocks:
             rows = self._rows(block)
-            identities = rows.identities[rows.offsets == offset]
-            if len(identities):
-                return order_keys(index, identities, self.seed)
-        return np.empty(0, np.uint64)
+            identities = rows.identities[(rows.offsets >= first) & (rows.offsets < end)]
+            keys.append(order_keys(index, identities, self.seed))
+        return np.concatenate(keys)
 
     @property
     def _splits(self) -> tuple[Split, ...]:
@@ -330,6 +341,29 @@ def _newlines(block: Block) -> int | None:
     if block.long_lines:  # of the other file of a pair; each side is one line
         return 1
     return block.texts[0].data.count(b'\n')
+
+
+def _line_at(file: CorpusFile, offset: int) -> int:
+    """Returns the line, from 1, with a byte of a file's text; reads the file up to there."""
+    line = 1
+    for piece in text_pieces(file, filesystem.open_binary):
+        line += piece.count(b'\n', 0, offset)
+        offset -= len(piece)
+        if offset <= 0:
+            break
+    return line
+
+
+def _bounds_of_line(file: CorpusFile, number: int) -> tuple[int, int]:
+    """Returns where a line of a file's text begins and ends, by its number from 1."""
+    place, line, first = 0, 1, 0
+    for piece in text_pieces(file, filesystem.open_binary):
+        for end in np.flatnonzero(np.frombuffer(piece, np.uint8) == ord('\n')).tolist():
+            if line == number:
+                return first, place + end + 1
+            line, first = line + 1, place + end + 1
+        place += len(piece)
+    return (first, place) if line == number else (0, 0)
 
 
 def _line_start(data: bytes, number: int) -> int | None:

@@ -253,7 +253,8 @@ def _root_of(manifest: Manifest, by_name: Mapping[str, CheckedFile]) -> str | No
             changes['rows'] = result.rows
         return dataclasses.replace(file, **changes, sha256=result.sha256 if is_hashed else None)
 
-    if not {file.name for file in (*manifest.files, *manifest.vocabularies)} <= by_name.keys():
+    needed = _names(manifest) | {record.name for record in manifest.vocabularies}
+    if not needed <= by_name.keys():
         return None
     vocabularies = tuple(
         dataclasses.replace(
@@ -289,6 +290,13 @@ class _Contents:
         path = filesystem.join(self._folder, *file.name.split('/'))
         if not filesystem.exists(path):
             return None
+        try:
+            return self._check(file, path)
+        except InputError as error:
+            finding = Finding(file.name, f'it cannot be read ({error!s:.300})')
+            return CheckedFile(0, 0, '00000000', '', (finding,))
+
+    def _check(self, file: OutputFile | VocabularyRecord, path: str) -> CheckedFile:
         told = functools.partial(advance, _CHECKING)
         with filesystem.open_binary(path) as stream:
             if file.name not in self._shards:

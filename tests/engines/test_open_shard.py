@@ -1,6 +1,7 @@
 """A shard whose parts are made by several threads in any order."""
 
 import concurrent.futures
+import hashlib
 import threading
 
 import google_crc32c
@@ -33,7 +34,13 @@ def test_parts_stand_in_their_order_whichever_thread_is_first(tmp_path):
     with concurrent.futures.ThreadPoolExecutor(len(PARTS)) as pool:
         results = list(pool.map(write, range(len(PARTS))))
     whole = b''.join(PARTS)
-    written = WrittenFile('shard', len(whole), google_crc32c.value(whole), sum(range(len(PARTS))))
+    written = WrittenFile(
+        'shard',
+        len(whole),
+        google_crc32c.value(whole),
+        sum(range(len(PARTS))),
+        hashlib.sha256(whole).hexdigest(),
+    )
     assert results == [None] * (len(PARTS) - 1) + [written]
     assert (tmp_path / 'shard').read_bytes() == whole
 

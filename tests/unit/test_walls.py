@@ -161,7 +161,17 @@ def test_no_imports_go_in_circles():
 
 HEAVY = {'apache_beam', 'numba', 'numpy', 'pyarrow', 'tensorflow'}
 
-COMMANDS = ['build', 'count', 'vocab', 'encode', 'tokenize', 'detokenize', 'verify', 'where']
+COMMANDS = [
+    'build',
+    'count',
+    'vocab',
+    'encode',
+    'tokenize',
+    'detokenize',
+    'verify',
+    'where',
+    'inspect',
+]
 
 RUN_COMMAND = """
 import contextlib, io, json, sys

@@ -1,0 +1,285 @@
+"""What a folder or a file holds, one entry after another: rows, pieces of a vocabulary, tokens counted.
+
+What it is follows from its content. Entries are read in the order in which they are stored.
+"""
+
+from __future__ import annotations
+
+import collections
+import random
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import pyarrow.parquet as pq
+
+from pipelines.artifacts.counts import counts_name
+from pipelines.artifacts.manifest import read_manifest
+from pipelines.artifacts.vocabularies import read_vocabulary, scheme_of
+from pipelines.files import filesystem
+from tokcore.encoding.vocabulary import Vocabulary, without_special_ids
+from tokcore.errors import InputError
+from tokcore.reading.dataset import Dataset, open_dataset
+from tokcore.records.features import masked_crc32c, parse_features, stream_records
+from tokcore.records.manifest import MANIFEST_NAME, Manifest
+from tokcore.records.root import ROOT_STAGES
+
+_PARQUET = b'PAR1'
+
+
+@dataclass(frozen=True)
+class Column:
+    """A list of values of an entry: ids with what they stand for, or others.
+
+    Attributes:
+        values: of an example's feature, or of a row.
+        pieces: of the values, if these are ids of a vocabulary that is at hand.
+        text: that these pieces spell.
+    """
+
+    values: Sequence[object]
+    pieces: Sequence[str] | None = None
+    text: str | None = None
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A row, a piece of a vocabulary, or a token of counts.
+
+    Attributes:
+        number: its place, from 0; of a vocabulary the id.
+        where: the split of a row of a dataset; else ''.
+        columns: by feature, of a row.
+        token: the piece, or the token; None of a row.
+        count: of a token; else None.
+    """
+
+    number: int
+    where: str = ''
+    columns: Mapping[str, Column] | None = None
+    token: str | None = None
+    count: int | None = None
+
+    def as_json(self) -> dict[str, object]:
+        """Returns the fields that it has, as values of JSON."""
+        fields: dict[str, object] = {'number': self.number}
+        if self.where:
+            fields['split'] = self.where
+        if self.token is not None:
+            fields['token'] = self.token
+        if self.count is not None:
+            fields['count'] = self.count
+        for name, column in (self.columns or {}).items():
+            values = [each.hex() if isinstance(each, bytes) else each for each in column.values]
+            fields[name] = {'values': values}
+            if column.pieces is not None:
+                fields[name] = {'ids': values, 'pieces': [*column.pieces], 'text': column.text}
+        return fields
+
+    def has(self, words: str) -> bool:
+        """Whether a text or a piece of it has some words."""
+        texts = [self.token or '']
+        for column in (self.columns or {}).values():
+            texts += [column.text or '', *(column.pieces or ())]
+            texts += [
+                each.decode('utf-8', 'replace') for each in column.values if isinstance(each, bytes)
+            ]
+        return any(words in text for text in texts)
+
+
+@dataclass(frozen=True)
+class Content:
+    """What a path holds.
+
+    Attributes:
+        what: of what kind it is, for a reader.
+        entries: all of them, read as they are taken.
+    """
+
+    what: str
+    entries: Iterable[Entry]
+
+
+def content_of(path: str, split: str | None = None, vocabulary: str | None = None) -> Content:
+    """Returns what a path holds.
+
+    Args:
+        path: an absolute path of a folder or a file.
+        split: of a dataset; None: all of them.
+        vocabulary: a file that gives ids of rows their pieces; None: that of the folder.
+
+    Raises:
+        InputError: there is nothing, or it is none of what is known; or later, for damage.
+    """
+    if filesystem.is_folder(path):
+        return _folder(path, split, vocabulary)
+    if not filesystem.exists(path):
+        raise InputError(
+            f'{path} does not exist; give a dataset, a TFRecord file, a vocabulary or counts'
+        )
+    with filesystem.open_binary(path) as stream:
+        head = stream.read(12)
+    if head[:4] == _PARQUET:
+        return _parquet(path)
+    if _is_record_head(head):
+        return Content('TFRecords', _records(path, vocabulary))
+    scheme = scheme_of([path])
+    entries = read_vocabulary(path, scheme).entries
+    return Content(f'vocabulary of --scheme {scheme.name}', _pieces(entries))
+
+
+def _folder(path: str, split: str | None, vocabulary: str | None) -> Content:
+    manifest = read_manifest(filesystem.join(path, MANIFEST_NAME))
+    if manifest is None:
+        raise InputError(
+            f'{path} has no {MANIFEST_NAME}; give a folder that a command has finished, or a file'
+        )
+    if manifest.stage in ROOT_STAGES:
+        dataset = open_dataset(path, vocabulary=vocabulary)
+        splits = [split] if split else [*dataset.splits]
+        rows = (row for name in splits for row in _rows(dataset, name))
+        return Content(f'dataset of --scheme {dataset.scheme.name}', rows)
+    return Content('counts', _counts(path, manifest))
+
+
+def _rows(dataset: Dataset, split: str) -> Iterator[Entry]:
+    for number, example in enumerate(dataset.examples(split)):
+        columns = {}
+        for feature, ids in example.items():
+            values = ids.tolist()
+            columns[feature] = Column(values)
+            try:
+                vocabulary = dataset.vocabulary(feature)
+            except InputError:  # it is not in the folder, and was not given
+                continue
+            pieces = [vocabulary.pieces[id_] for id_ in values]
+            columns[feature] = Column(values, pieces, dataset.text(values, feature))
+        yield Entry(number, split, columns)
+
+
+def _records(path: str, vocabulary: str | None) -> Iterator[Entry]:
+    entries: Vocabulary | None = None
+    if vocabulary is not None:
+        scheme = scheme_of([vocabulary])
+        entries = read_vocabulary(vocabulary, scheme).entries
+        template = scheme.template(entries, None)
+    with filesystem.open_binary(path) as stream:
+        for number, record in enumerate(stream_records(stream, path)):
+            try:
+                features = parse_features(record)
+            except (ValueError, UnicodeDecodeError):
+                features = {'record': [record]}
+            columns = {}
+            for name, values in features.items():
+                columns[name] = Column(values)
+                ids = [each for each in values if isinstance(each, int)]
+                if entries is None or len(ids) < len(values):
+                    continue
+                if all(0 <= id_ < entries.vocab_size for id_ in ids):
+                    pieces = [entries.pieces[id_] for id_ in ids]
+                    own = without_special_ids(ids, template, entries.special_ids)
+                    columns[name] = Column(values, pieces, entries.decode(own))
+            yield Entry(number, columns=columns)
+
+
+def _pieces(vocabulary: Vocabulary) -> Iterator[Entry]:
+    for id_, piece in enumerate(vocabulary.pieces):
+        yield Entry(id_, token=piece)
+
+
+def _counts(folder: str, manifest: Manifest) -> Iterator[Entry]:
+    names = [file.name for file in manifest.files] or [counts_name(0)]
+    number = 0
+    for name in names:
+        for entry in _counted(filesystem.join(folder, name), number):
+            yield entry
+            number = entry.number + 1
+
+
+def _parquet(path: str) -> Content:
+    with filesystem.open_binary(path) as stream:
+        names = pq.ParquetFile(stream).schema_arrow.names
+    if {'token', 'count'} <= set(names):
+        return Content('counts', _counted(path, 0))
+    return Content('Parquet', _table(path, names))
+
+
+def _counted(path: str, first: int) -> Iterator[Entry]:
+    for number, row in enumerate(_table_rows(path, ['token', 'count']), first):
+        yield Entry(number, token=str(row['token']), count=int(row['count']))
+
+
+def _table(path: str, names: Sequence[str]) -> Iterator[Entry]:
+    for number, row in enumerate(_table_rows(path, names)):
+        columns = {
+            name: Column(value if isinstance(value, list) else [value])
+            for name, value in row.items()
+        }
+        yield Entry(number, columns=columns)
+
+
+def _table_rows(path: str, names: Sequence[str]) -> Iterator[dict]:
+    with filesystem.open_binary(path) as stream:
+        for batch in pq.ParquetFile(stream).iter_batches(columns=[*names]):
+            yield from batch.to_pylist()
+
+
+def _is_record_head(head: bytes) -> bool:
+    return len(head) == 12 and head[8:] == masked_crc32c(head[:8]).to_bytes(4, 'little')
+
+
+def sampled(entries: Iterable[Entry], count: int, seed: int) -> list[Entry]:
+    """Returns a uniform sample of entries, in their order (Vitter's algorithm R)."""
+    dice = random.Random(seed)
+    sample: list[Entry] = []
+    for number, entry in enumerate(entries):
+        if number < count:
+            sample.append(entry)
+        elif (place := dice.randrange(number + 1)) < count:
+            sample[place] = entry
+    order = {split: place for place, split in enumerate(dict.fromkeys(e.where for e in sample))}
+    return sorted(sample, key=lambda entry: (order[entry.where], entry.number))
+
+
+def statistics(entries: Iterable[Entry]) -> dict[str, dict[str, object]]:
+    """Returns numbers of all entries: of rows by feature, of tokens and counts together."""
+    lengths: dict[str, collections.Counter[int]] = {}
+    ids: dict[str, set] = {}
+    tokens = total = characters = 0
+    for entry in entries:
+        for name, column in (entry.columns or {}).items():
+            name = f'{entry.where} {name}'.strip()
+            lengths.setdefault(name, collections.Counter())[len(column.values)] += 1
+            ids.setdefault(name, set()).update(
+                each for each in column.values if isinstance(each, int)
+            )
+        if entry.token is not None:
+            tokens += 1
+            characters += len(entry.token)
+            total += entry.count or 0
+    told: dict[str, dict[str, object]] = {}
+    for name, counter in lengths.items():
+        rows = counter.total()
+        values = sum(length * count for length, count in counter.items())
+        told[name] = {
+            'rows': rows,
+            'values': values,
+            'least': min(counter),
+            'median': _median(counter),
+            'most': max(counter),
+            'mean': round(values / rows, 2),
+            'distinct': len(ids[name]),
+        }
+    if tokens:
+        told['tokens'] = {
+            'entries': tokens, 'characters': characters, **({'counted': total} if total else {})
+        }  # fmt: skip
+    return told
+
+
+def _median(counter: collections.Counter[int]) -> int:
+    half = (counter.total() + 1) // 2
+    for length in sorted(counter):
+        half -= counter[length]
+        if half <= 0:
+            return length
+    return 0

@@ -1,0 +1,134 @@
+"""`tokbeam inspect` shows what is stored, of every kind of file that this program makes, and TFRecords of others."""
+
+import json
+
+import pytest
+from dataset_files import framed, manifest_of, read_shards
+from jobs import refuse, run, write
+
+import tokcore
+
+
+@pytest.fixture
+def inspect(capsys):
+    """Runs `inspect`; returns what it printed, a value of JSON for each line."""
+
+    def run_inspect(*arguments):
+        capsys.readouterr()
+        ended = run('inspect', '--json', *arguments)
+        assert ended.status == 0, ended.said
+        return [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+
+    return run_inspect
+
+
+def test_rows_of_a_dataset_as_ids_pieces_and_text(small_build, inspect):
+    rows = inspect(small_build, '--head', 1000)
+    expected = [row for shard in read_shards(small_build) for row in shard]
+    assert [row['inputs']['ids'] for row in rows] == [row['inputs'] for row in expected]
+    assert [row['number'] for row in rows] == list(range(len(expected)))
+    dataset = tokcore.open_dataset(small_build)
+    for row in rows:
+        for feature in ('inputs', 'targets'):
+            pieces = dataset.vocabulary(feature).pieces
+            assert row[feature]['pieces'] == [pieces[id_] for id_ in row[feature]['ids']]
+            assert row[feature]['text'] == dataset.text(row[feature]['ids'], feature)
+
+
+def test_a_sample_is_drawn_by_its_seed_and_a_search_finds_words(small_build, inspect):
+    every = inspect(small_build, '--head', 1000)
+    sample = inspect(small_build, '--sample', 20)
+    assert (
+        sample
+        == inspect(small_build, '--sample', 20)
+        != inspect(small_build, '--sample', 20, '--seed', 1)
+    )
+    assert len(sample) == 20 and all(row in every for row in sample)
+    numbers = [row['number'] for row in sample]
+    assert numbers == sorted(numbers)
+    assert inspect(small_build, '--sample', 10_000) == every
+    words = every[3]['targets']['text'][:3]
+    assert inspect(small_build, '--find', words, '--head', 1000) == [
+        row
+        for row in every
+        if any(
+            words in text
+            for side in ('inputs', 'targets')
+            for text in [row[side]['text'], *row[side]['pieces']]
+        )
+    ]
+
+
+def test_a_vocabulary_and_counts(small_build, inspect):
+    [first, _] = manifest_of(small_build)['vocabularies']
+    entries = inspect(small_build / first['name'], '--head', 10_000)
+    assert len(entries) == first['size']
+    dataset = tokcore.open_dataset(small_build)
+    assert [each['token'] for each in entries] == list(dataset.vocabulary('inputs').pieces)
+    counts = small_build / 'counts.inputs'
+    tokens = inspect(counts, '--head', 10_000)
+    [told] = inspect(counts, '--stats')
+    assert told['tokens']['entries'] == len(tokens)
+    assert told['tokens']['counted'] == sum(each['count'] for each in tokens)
+    file = counts / manifest_of(counts)['files'][0]['name']
+    assert inspect(file, '--head', 10_000) == tokens[: len(inspect(file, '--head', 10_000))]
+
+
+def test_numbers_of_all_rows(small_build, inspect):
+    [told] = inspect(small_build, '--stats')
+    lengths = [len(row['inputs']) for shard in read_shards(small_build) for row in shard]
+    of_inputs = told['train inputs']
+    assert of_inputs['rows'] == len(lengths) and of_inputs['values'] == sum(lengths)
+    assert (of_inputs['least'], of_inputs['most']) == (min(lengths), max(lengths))
+    assert of_inputs['median'] == sorted(lengths)[(len(lengths) - 1) // 2]
+
+
+def test_tfrecords_of_another_program(tensorflow, tmp_path, small_build, inspect):
+    path = tmp_path / 'others'
+    feature = tensorflow.train.Feature
+    example = tensorflow.train.Example(
+        features=tensorflow.train.Features(
+            feature={
+                'ids': feature(int64_list=tensorflow.train.Int64List(value=[5, 300, 7])),
+                'score': feature(float_list=tensorflow.train.FloatList(value=[0.5, -2])),
+                'label': feature(bytes_list=tensorflow.train.BytesList(value=[b'a\xff'])),
+            }
+        )
+    )
+    with tensorflow.io.TFRecordWriter(str(path)) as writer:
+        writer.write(example.SerializeToString())
+        writer.write(b'no example')
+    first, second = inspect(path)
+    assert first['ids']['values'] == [5, 300, 7]
+    assert first['score']['values'] == [0.5, -2]
+    assert first['label']['values'] == ['61ff']
+    assert second['record']['values'] == [b'no example'.hex()]
+    vocabulary = small_build / manifest_of(small_build)['vocabularies'][0]['name']
+    pieces = tokcore.open_dataset(small_build).vocabulary('inputs').pieces
+    [first, _] = inspect(path, '--vocab', vocabulary)
+    assert first['ids']['pieces'] == [pieces[id_] for id_ in (5, 300, 7)]
+
+
+def test_what_is_refused(tmp_path, small_build):
+    assert 'does not exist' in refuse('inspect', tmp_path / 'nothing')
+    assert 'has no tokbeam.json' in refuse('inspect', tmp_path)
+    odd = write(tmp_path / 'odd', b'\x00\x01\x02')
+    assert 'does not tell what kind' in refuse('inspect', odd)
+    cut = write(tmp_path / 'cut', framed(b'x' * 50)[:-3])
+    assert 'ends within a TFRecord' in refuse('inspect', cut)
+    flipped = bytearray(framed(b'x' * 50))
+    flipped[20] ^= 1
+    assert 'content does not match' in refuse('inspect', write(tmp_path / 'f', bytes(flipped)))
+
+
+def test_text_for_a_reader_and_colours_on_a_terminal(small_build, capsys, monkeypatch):
+    assert run('inspect', small_build, '--head', 1).status == 0
+    plain = capsys.readouterr().out
+    assert plain.startswith('train 0\n  inputs: ') and '\x1b' not in plain
+    monkeypatch.setattr('pipelines.cli.entry_lines._is_terminal', lambda stream: True)
+    assert run('inspect', small_build, '--head', 1).status == 0
+    coloured = capsys.readouterr().out
+    assert '\x1b[36m' in coloured and '\x1b[33m' in coloured
+    for code in ('\x1b[36m', '\x1b[33m', '\x1b[1m', '\x1b[0m'):
+        coloured = coloured.replace(code, '')
+    assert coloured == plain
