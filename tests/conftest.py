@@ -2,10 +2,17 @@
 
 import importlib
 import os
+import sys
 
+import faster_beam
 import pytest
 
 pytest.register_assert_rewrite('corpus_specification', 'dataset_files', 'jobs')
+
+
+def pytest_collection_finish():
+    if 'apache_beam' in sys.modules:  # otherwise whoever runs a job imports it
+        faster_beam.install()
 
 
 def _reference(name: str):

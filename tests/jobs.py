@@ -12,6 +12,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+import faster_beam
+
 from pipelines.cli.main import main
 
 
@@ -25,6 +27,7 @@ class Ended:
 
 def run(*arguments: object) -> Ended:
     """Runs one command line in this process."""
+    faster_beam.install()
     root = logging.getLogger()
     handlers = root.handlers[:]
     said = io.StringIO()

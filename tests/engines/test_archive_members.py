@@ -2,6 +2,7 @@
 
 import gzip
 import io
+import itertools
 import json
 import lzma
 import random
@@ -130,21 +131,32 @@ def of_files(stored, tmp_path_factory):
     return encoded
 
 
-@pytest.mark.parametrize('archive', ['one.tar.zst', 'parts.tar.zst', 'plain.tar', 'some.zip'])
-@pytest.mark.parametrize('what', ASKED)
+def _mostly_slow(pairs, quick):
+    return [pytest.param(*pair, marks=() if pair in quick else pytest.mark.slow) for pair in pairs]
+
+
+@pytest.mark.parametrize(
+    ('what', 'archive'),
+    _mostly_slow(
+        itertools.product(ASKED, ['one.tar.zst', 'parts.tar.zst', 'plain.tar', 'some.zip']),
+        # Each of either at least once.
+        [*zip(ASKED, ['one.tar.zst', 'some.zip', 'parts.tar.zst', 'plain.tar'] * 2, strict=True)],
+    ),
+)
 def test_members_give_the_bytes_of_files(stored, of_files, tmp_path, what, archive):
     made = encode(ASKED[what], f'{stored}/{archive}!', tmp_path, '--item-size', '9KiB')
     assert (made, lines_of(tmp_path)) == of_files(what)
 
 
-@pytest.mark.parametrize('archive', PACKERS)
+HOW = ['--workers 1', '--workers 2 --item-size 2KiB', '--shuffle engine']
+
+
 @pytest.mark.parametrize(
-    'how',
-    [('--workers', 1), ('--workers', 2, '--item-size', '2KiB'), ('--shuffle', 'engine')],
-    ids=str,
+    ('archive', 'how'),
+    _mostly_slow(itertools.product(PACKERS, HOW), [*zip(PACKERS, HOW * 2, strict=True)]),
 )
 def test_however_a_job_is_run(stored, of_files, tmp_path, archive, how):
-    made = encode(ASKED['bitext'], f'{stored}/{archive}!', tmp_path, *how)
+    made = encode(ASKED['bitext'], f'{stored}/{archive}!', tmp_path, *how.split())
     assert (made, lines_of(tmp_path)) == of_files('bitext')
 
 

@@ -5,8 +5,6 @@ import json
 import pathlib
 import unicodedata
 
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 from dataset_files import (
     files_of,
@@ -113,7 +111,10 @@ def test_the_vocabulary_is_that_of_what_they_leave(corpus, built, tmp_path):
         ('--workers', 2, '--item-size', '1KiB'),
         ('--shuffle', 'engine', '--item-size', 100),
         ('--shuffle', 'files', '--buffer', '4KiB', '--item-size', '2KiB'),
-        ('--direct_num_workers', 2, '--direct_running_mode', 'multi_processing'),
+        pytest.param(
+            ('--direct_num_workers', 2, '--direct_running_mode', 'multi_processing'),
+            marks=pytest.mark.slow,
+        ),
     ],
     ids=str,
 )
@@ -245,42 +246,6 @@ def test_on_the_command_line_they_are_for_all_datasets_of_their_split(datasets, 
     assert lines_of(out, 'dev')['filtered'] == {'length': 3}
     succeed(*command[:-1], tmp_path / 'none', '--clean', '')
     assert 'filtered' not in lines_of(tmp_path / 'none')
-
-
-@pytest.mark.parametrize('kind', ['text', 'bitext', 'jsonl', 'parquet', 'gz'])
-def test_every_format_is_filtered(kind, tmp_path):
-    pairs = [('one', 'eins'), ('a line that is too long', 'zwei'), ('three', 'drei')]
-    pairs.append(('four', 'fünf' * 9))
-    sources = [source for source, _ in pairs]
-    if kind == 'text':
-        given = ['--text', write(tmp_path / 'a.txt', '\n'.join(sources).encode())]
-        pairs = [(source,) for source in sources]
-    elif kind == 'bitext':
-        texts = ['\n'.join(side).encode() for side in zip(*pairs)]
-        paths = [write(tmp_path / name, text) for name, text in zip(('a.en', 'a.de'), texts)]
-        given = ['--source', paths[0], '--target', paths[1]]
-    elif kind == 'gz':
-        given = ['--tsv', write(tmp_path / 'a.tsv.gz', '\n'.join(map('\t'.join, pairs)).encode())]
-    else:
-        given = [f'--{kind}', tmp_path / f'a.{kind}', '--fields', 'en,de']
-        records = [{'en': source, 'de': target} for source, target in pairs]
-        if kind == 'jsonl':
-            write(given[1], '\n'.join(map(json.dumps, records)).encode())
-        else:
-            pq.write_table(pa.Table.from_pylist(records), given[1], row_group_size=2)
-    out = tmp_path / 'out'
-    succeed(
-        'build', *given, '--name', 'x', '--shards', 1, '--vocab-size', 100, '--output', out,
-        '--clean', 'length:1:20', '--keep-rejected',
-    )  # fmt: skip
-    left = [pair for pair in pairs if all(len(text) <= 20 for text in pair)]
-    assert sorted(texts_of(out)) == sorted(left)
-    rows = [json.loads(line) for line in (out / 'rejected' / 'train.length.jsonl').open('rb')]
-    names = ('source', 'target') if kind != 'text' else ('text',)
-    assert [tuple(row[name] for name in names) for row in rows] == [
-        pair for pair in pairs if pair not in left
-    ]
-    assert all(('row' if kind == 'parquet' else 'offset') in row for row in rows)
 
 
 def test_lines_that_filters_drop_are_no_mistakes(corpus, tmp_path):

@@ -1,4 +1,4 @@
-"""JSON lines, and compressed corpora: the same vocabularies and examples as of lines and columns."""
+"""JSON lines that cannot be used, texts with line feeds in them, and compressed corpora."""
 
 import bz2
 import gzip
@@ -7,8 +7,8 @@ import lzma
 
 import pytest
 import zstandard
-from dataset_files import files_of, lines_of, read_shards, shards_and_vocabularies
-from jobs import refuse, succeed, succeed_elsewhere, write
+from dataset_files import lines_of, read_shards, shards_and_vocabularies
+from jobs import refuse, succeed, write
 
 PACKERS = {
     'gz': gzip.compress,
@@ -16,69 +16,19 @@ PACKERS = {
     'xz': lzma.compress,
     'zst': zstandard.ZstdCompressor().compress,
 }
-ASKED = ['--name', 'small', '--shards', 3, '--vocab-size', 900]
-
-
-def as_jsonl(pairs):
-    """Objects with the texts inside another, and fields that nobody asks for."""
-    return ''.join(
-        json.dumps(
-            {'id': number, 'pair': {'en': source, 'z.h': target}}, ensure_ascii=number % 2 > 0
-        )
-        + '\n'
-        for number, (source, target) in enumerate(pairs)
-    ).encode()
-
-
-@pytest.fixture(scope='module')
-def objects(small, tmp_path_factory):
-    path = tmp_path_factory.mktemp('json') / 'pairs.jsonl'
-    return write(path, as_jsonl(small.pairs))
-
-
+DATASET = ['--name', 'small', '--shards', 3, '--vocab-size', 900]
 FIELDS = ['--fields', 'pair.en,pair.z\\.h']
 
 
-def examples(folder):
-    return sorted((row['inputs'], row['targets']) for shard in read_shards(folder) for row in shard)
-
-
 @pytest.fixture(scope='module')
-def built(objects, tmp_path_factory):
-    folder = tmp_path_factory.mktemp('built') / 'out'
-    succeed('build', '--jsonl', objects, *FIELDS, *ASKED, '--workers', 1, '--output', folder)
-    return folder
-
-
-def test_objects_give_what_columns_give(small_build, built, small):
-    for side in ('inputs', 'targets'):
-        name = f'vocab.small.900.subwords.{side}'
-        assert (built / name).read_bytes() == (small_build / name).read_bytes()
-    assert examples(built) == examples(small_build)
-    assert lines_of(built)['lines'] == len(small.pairs)
-    assert {**lines_of(built)} == {**lines_of(small_build)}
-
-
-@pytest.mark.parametrize(
-    'cut',
-    [
-        ('--workers', 2),
-        ('--item-size', 64, '--workers', 2),
-        ('--item-size', '1KiB', '--shuffle', 'engine'),
-    ],
-    ids=str,
-)
-def test_bytes_do_not_depend_on_how_it_is_cut(objects, built, tmp_path, cut):
-    succeed('build', '--jsonl', objects, *FIELDS, *ASKED, *cut, '--output', tmp_path / 'out')
-    assert files_of(tmp_path / 'out') == files_of(built)
-
-
-@pytest.mark.slow
-def test_worker_processes_give_the_same_bytes(objects, built, tmp_path):
-    workers = ['--direct_running_mode=multi_processing', '--direct_num_workers=2']
-    command = ['build', '--jsonl', objects, *FIELDS, *ASKED, '--item-size', '1KiB', *workers]
-    succeed_elsewhere(*command, '--output', tmp_path / 'out')
-    assert files_of(tmp_path / 'out') == files_of(built)
+def objects(small):
+    """Objects with the texts inside another, and fields that nobody asks for."""
+    rows = [
+        {'id': number, 'pair': {'en': source, 'z.h': target}}
+        for number, (source, target) in enumerate(small.pairs)
+    ]
+    lines = [json.dumps(row, ensure_ascii=row['id'] % 2 > 0) for row in rows]
+    return ''.join(f'{line}\n' for line in lines).encode()
 
 
 BAD = {
@@ -91,19 +41,22 @@ BAD = {
 
 
 @pytest.mark.parametrize('reason', BAD)
-def test_an_object_that_cannot_be_used_stops_or_is_kept_aside(objects, built, tmp_path, reason):
-    whole = objects.read_bytes()
-    place = whole.index(b'\n', len(whole) // 2) + 1
-    bad = write(tmp_path / 'bad.jsonl', whole[:place] + BAD[reason] + whole[place:])
-    command = ['build', '--jsonl', bad, *FIELDS, *ASKED, '--output', tmp_path / 'out']
-    said = refuse(*command)
-    assert f'{bad}' in said and f'byte {place}' in said
-    assert '1 line was left out' in succeed(*command, '--on-error', 'skip')
-    [kept] = (tmp_path / 'out' / 'rejected').glob(f'train.{reason}.jsonl')
-    assert len(kept.read_text().splitlines()) == 1
-    assert examples(tmp_path / 'out') == examples(built)
+def test_an_object_that_cannot_be_used_stops_the_job(objects, tmp_path, reason):
+    bad = write(tmp_path / 'bad.jsonl', objects + BAD[reason])
+    said = refuse('count', '--jsonl', bad, *FIELDS, '--output', tmp_path / 'out')
+    assert f'{bad}' in said and f'byte {len(objects)}' in said
+
+
+def test_objects_that_cannot_be_used_are_kept_aside_by_reason(objects, tmp_path):
+    bad = write(tmp_path / 'bad.jsonl', b''.join(BAD.values()) + objects)
+    command = ['build', '--jsonl', bad, *FIELDS, *DATASET, '--output', tmp_path / 'out']
+    succeed(*command, '--on-error', 'skip')
     tally = lines_of(tmp_path / 'out')
-    assert tally[reason] == 1 and tally['lines'] == tally['examples'] + tally['empty'] + 1
+    assert tally['lines'] == tally['examples'] + tally['empty'] + len(BAD)
+    for reason in BAD:
+        assert tally[reason] == 1
+        rejected = tmp_path / 'out' / 'rejected' / f'train.{reason}.jsonl'
+        assert len(rejected.read_text().splitlines()) == 1
 
 
 def test_one_field_is_a_text_and_may_hold_line_feeds(tmp_path, filter_lines):
@@ -132,8 +85,8 @@ def test_every_compression_gives_the_same_bytes(small, small_build, tmp_path, su
     packed = PACKERS[suffix](text[:cut]) + PACKERS[suffix](text[cut:])
     path = tmp_path / f'pairs.tsv.{suffix}'
     path.write_bytes(packed)
-    succeed('build', '--tsv', path, *ASKED, '--output', tmp_path / 'out')
+    succeed('build', '--tsv', path, *DATASET, '--output', tmp_path / 'out')
     expected = shards_and_vocabularies(small_build)
     assert shards_and_vocabularies(tmp_path / 'out') == expected
     bad = write(tmp_path / 'bad', packed[:-9])
-    assert 'was cut off' in refuse('build', '--tsv', bad, *ASKED, '--output', tmp_path / 'bad-out')
+    assert 'was cut off' in refuse('count', '--tsv', bad, '--output', tmp_path / 'bad-out')

@@ -1,9 +1,7 @@
 """Texts with their labels in another file, through the command."""
 
-import json
-
 import pytest
-from dataset_files import files_of, manifest_of, read_shards
+from dataset_files import manifest_of, read_shards
 from jobs import refuse, succeed, write
 
 from tokcore.reading import dataset as reading
@@ -46,42 +44,10 @@ def test_they_are_what_columns_of_one_file_are(given, tmp_path):
     assert [each['role'] for each in manifest['inputs']] == ['labelled_text', 'line_labels']
 
 
-def test_bytes_do_not_depend_on_how_it_is_run(given, tmp_path):
-    plain = ['--labelled-text', write(tmp_path / 'texts', lines(TEXTS)), *given[2:], *BUILD]
-    succeed('build', *plain, '--workers', 1, '--output', tmp_path / 'one')
-    succeed('build', *plain, '--workers', 2, '--item-size', 200, '--output', tmp_path / 'many')
-    assert files_of(tmp_path / 'one') == files_of(tmp_path / 'many')
-
-
 def test_other_splits_have_the_names_of_training(given, tmp_path):
     dev = ['--dev-labelled-text', given[1], '--dev-line-labels', given[3], *BUILD]
     succeed('build', *given, *dev, '--output', tmp_path / 'out')
     assert examples(tmp_path / 'out', 'dev') == examples(tmp_path / 'out')
-
-
-def test_a_job_file_names_them(given, tmp_path):
-    job = tmp_path / 'job.toml'
-    job.write_text(
-        '[[train]]\nformat = "labelled"\nlabels = "names"\n'
-        'paths = { labelled_text = "texts.gz", line_labels = "labels" }\n'
-        '[vocabulary]\nvocab_size = 70\n[output]\nname = "kinds"\nshards = 2\noutput = "job"\n'
-    )
-    succeed('build', job)
-    succeed('build', *given, *BUILD, '--output', tmp_path / 'typed')
-    assert examples(tmp_path / 'job') == examples(tmp_path / 'typed')
-
-
-def test_an_unknown_label_stops_the_job_or_is_kept_aside(given, tmp_path):
-    labels = write(tmp_path / 'wrong', lines([*LABELS[:7], 'unheard of', *LABELS[8:]]))
-    wrong = [*given[:3], labels, *given[4:], *BUILD]
-    at = len(lines(LABELS[:7]))
-    said = refuse('build', *wrong, '--output', tmp_path / 'out')
-    assert f"wrong: the label at byte {at} is not one of the 3 names: 'unheard of'" in said
-    succeed('build', *wrong, '--on-error', 'skip', '--output', tmp_path / 'out')
-    [tally] = manifest_of(tmp_path / 'out')['lines']
-    assert (tally['unknown_label'], tally['examples']) == (1, len(TEXTS) - 1)
-    [kept] = (tmp_path / 'out' / 'rejected' / 'train.unknown_label.jsonl').read_text().splitlines()
-    assert json.loads(kept) == {'file': 'wrong', 'offset': at, 'line': 'unheard of'}
 
 
 REFUSED = {

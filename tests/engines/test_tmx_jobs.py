@@ -1,11 +1,11 @@
-"""Jobs that read TMX: plain, packed or in an archive, by options or a job file, whoever does the work."""
+"""Jobs that read TMX: languages, codes, encodings and archives."""
 
 import json
 import tarfile
 from html import escape
 
 import pytest
-from dataset_files import files_of, lines_of, manifest_of, shards_and_vocabularies, texts_of
+from dataset_files import lines_of, manifest_of, shards_and_vocabularies, texts_of
 from generated_text import distinct_pairs
 from jobs import refuse, succeed, write
 
@@ -65,20 +65,10 @@ def test_units_with_both_languages_are_examples(built, pairs):
     assert read['role'] == 'tmx'
 
 
-@pytest.mark.parametrize('how', [
-    ('--workers', 2), ('--item-size', 500), ('--shuffle', 'engine'), ('--workers', 2, '--item-size', 3000),
-])  # fmt: skip
-def test_bytes_do_not_depend_on_how_it_is_run(how, plain, built, tmp_path):
-    succeed(*building(plain, tmp_path / 'out', *how))
-    assert shards_and_vocabularies(tmp_path / 'out') == shards_and_vocabularies(built)
-
-
-@pytest.mark.parametrize('kind', ['gz', 'tgz', 'utf-16'])
+@pytest.mark.parametrize('kind', ['tgz', 'utf-16'])
 def test_packed_and_in_another_encoding_it_is_the_same(kind, plain, built, tmp_path):
     content = plain.read_bytes()
-    if kind == 'gz':
-        path = write(tmp_path / 'x.tmx.gz', content)
-    elif kind == 'utf-16':
+    if kind == 'utf-16':
         path = write(tmp_path / 'x.tmx', content.decode().encode('utf-16'))
     else:
         with tarfile.open(tmp_path / 'x.tgz', 'w:gz') as tar:
@@ -86,39 +76,6 @@ def test_packed_and_in_another_encoding_it_is_the_same(kind, plain, built, tmp_p
         path = f'{tmp_path}/x.tgz!in/*.tmx'
     succeed(*building(path, tmp_path / 'out'))
     assert shards_and_vocabularies(tmp_path / 'out') == shards_and_vocabularies(built)
-
-
-@pytest.mark.parametrize('languages', ['"en,zh"', '["en", "zh"]'])
-def test_a_job_file_says_the_same(languages, plain, built, tmp_path):
-    job = f"""
-[[train]]
-format = "tmx"
-paths = "{plain}"
-languages = {languages}
-
-[vocabulary]
-vocab_size = 900
-
-[output]
-name = "x"
-output = "out"
-shards = 3
-"""
-    succeed('build', write(tmp_path / 'job.toml', job.encode()))
-    assert files_of(tmp_path / 'out') == files_of(built)
-
-
-def test_the_job_file_of_a_command_line_gives_the_same(plain, built, tmp_path, capfd):
-    succeed(*building(plain, tmp_path / 'out'), '--print-job')
-    write(tmp_path / 'job.toml', capfd.readouterr().out.encode())
-    succeed('build', tmp_path / 'job.toml')
-    assert files_of(tmp_path / 'out') == files_of(built)
-
-
-def test_a_dry_run_tells_of_its_first_units(plain, tmp_path, capfd):
-    succeed(*building(plain, tmp_path / 'out'), '--dry-run')
-    assert 'TMX' in capfd.readouterr().out
-    assert not (tmp_path / 'out').exists()
 
 
 def test_codes_are_kept_if_asked_for(plain, tmp_path):

@@ -77,7 +77,9 @@ def test_what_records_none_is_taken_and_the_manifest_says_so(text, vocabulary, t
     assert taken['unicode'] == 'not recorded'
 
 
-@pytest.mark.parametrize('runs', ['in process', 'worker processes'])
+@pytest.mark.parametrize(
+    'runs', ['in process', pytest.param('worker processes', marks=pytest.mark.slow)]
+)
 def test_a_worker_with_another_version_refuses_to_work(
     text, vocabulary, tmp_path, monkeypatch, runs
 ):

@@ -6,6 +6,7 @@ import subprocess
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
+import faster_beam
 import pytest
 from command_outcome import Outcome
 from small_corpus import BUILD_OPTIONS, PAIRS, SmallCorpus
@@ -16,6 +17,7 @@ from pipelines.cli.main import main
 @pytest.fixture
 def tokbeam(capfd) -> Callable[..., Outcome]:
     """Runs a command line in this process."""
+    faster_beam.install()
 
     def run(*arguments: object) -> Outcome:
         capfd.readouterr()

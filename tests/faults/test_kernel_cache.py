@@ -1,36 +1,28 @@
 """Compiled kernels are read from a folder that nobody but this user can have written to."""
 
+import contextlib
 import os
 import pathlib
 import stat
-import subprocess
-import sys
 import tempfile
 
 import pytest
 
-pytestmark = pytest.mark.skipif(not hasattr(os, 'geteuid'), reason='no owners on this system')
+from tokcore.kernels import jit
 
-CACHE = 'from tokcore.kernels.jit import CACHE_FOLDER; print(CACHE_FOLDER)'
+pytestmark = pytest.mark.skipif(not hasattr(os, 'geteuid'), reason='no owners on this system')
 
 
 def cache_folder(umask: int = 0o022, **environment: object) -> pathlib.Path | None:
-    """The folder that a new process takes, None if it compiles in memory."""
-    kept = {
-        name: value
-        for name, value in os.environ.items()
-        if name not in ('NUMBA_CACHE_DIR', 'XDG_CACHE_HOME')
-    }
-    ended = subprocess.run(
-        [sys.executable, '-c', CACHE],
-        env={**kept, **{name: str(value) for name, value in environment.items()}},
-        umask=umask,  # not by a function: that forks, which threads of gRPC do not survive
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    said = ended.stdout.strip()
-    return None if said == 'None' else pathlib.Path(said)
+    """The folder that a process with this environment takes, None if it compiles in memory."""
+    with contextlib.ExitStack() as stack:
+        patch = stack.enter_context(pytest.MonkeyPatch.context())
+        for name in ('NUMBA_CACHE_DIR', 'XDG_CACHE_HOME'):
+            patch.delenv(name, raising=False)
+        for name, value in environment.items():
+            patch.setenv(name, str(value))
+        stack.callback(os.umask, os.umask(umask))
+        return jit._writable_cache_folder('kernels-of-a-test')
 
 
 def mode_of(path: pathlib.Path) -> int:

@@ -119,13 +119,12 @@ COMMANDS = ['tokenize', 'detokenize']
 needs_full_device = pytest.mark.skipif(not os.path.exists('/dev/full'), reason='no /dev/full')
 
 
-@pytest.mark.parametrize('command', COMMANDS)
 @pytest.mark.parametrize(
-    ('redirection', 'fragments'),
+    ('command', 'redirection', 'fragments'),
     [
-        ('<&-', ['standard input', 'closed']),
-        ('>&-', ['standard output', 'closed']),
-        ('0>/dev/null', ['standard input', 'Bad file descriptor', 'redirection']),
+        ('tokenize', '<&-', ['standard input', 'closed']),
+        ('detokenize', '>&-', ['standard output', 'closed']),
+        ('tokenize', '0>/dev/null', ['standard input', 'Bad file descriptor', 'redirection']),
     ],
 )
 def test_streams_that_cannot_be_used_are_named(letters, command, redirection, fragments):
@@ -134,8 +133,7 @@ def test_streams_that_cannot_be_used_are_named(letters, command, redirection, fr
 
 
 @needs_full_device
-@pytest.mark.parametrize('unbuffered', ['', '1'])
-@pytest.mark.parametrize('command', COMMANDS)
+@pytest.mark.parametrize(('command', 'unbuffered'), [('tokenize', ''), ('detokenize', '1')])
 def test_no_room_for_the_output_is_told(letters, command, unbuffered):
     outcome, _ = run_redirected(
         b'2\n2\n', '>/dev/full', command, '--vocab', letters, unbuffered=unbuffered

@@ -2,10 +2,13 @@
 
 import os
 import pathlib
+import shutil
 import subprocess
 import sys
 
 import pytest
+
+from tokcore.kernels import jit
 
 pytestmark = pytest.mark.skipif('NUMBA_DISABLE_JIT' in os.environ, reason='nothing is compiled')
 
@@ -74,14 +77,23 @@ counted(T2TPreTokenizer())
 )
 
 
+@pytest.fixture(scope='module')
+def cache(tmp_path_factory):
+    """A copy of the kernels that are compiled already, for all tests: others take long."""
+    folder = tmp_path_factory.mktemp('kernels')
+    if jit.CACHE_FOLDER is not None:
+        shutil.copytree(jit.CACHE_FOLDER, folder / jit.CACHE_FOLDER.name)
+    return folder
+
+
 @pytest.fixture
-def run(tmp_path):
-    """Runs Python in a new process, with one cache for all of a test and with some folders."""
+def run(cache):
+    """Runs Python in a new process, with some folders to import from."""
 
     def run_python(code: str, *folders: pathlib.Path) -> str:
         path = os.pathsep.join(map(str, (*folders, ROOT)))
         environment = {
-            **os.environ, 'PYTHONPATH': path, 'NUMBA_CACHE_DIR': str(tmp_path / 'kernels'),
+            **os.environ, 'PYTHONPATH': path, 'NUMBA_CACHE_DIR': str(cache),
             'PYTHONDONTWRITEBYTECODE': '1',
         }  # fmt: skip
         ended = subprocess.run(

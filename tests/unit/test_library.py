@@ -224,6 +224,7 @@ pipelines.CountTokens('bpe', pre_tokenizer='gpt-2')
 """
 
 
+@pytest.mark.slow
 def test_a_type_checker_sees_every_option(tmp_path):
     pytest.importorskip('mypy')
     (tmp_path / 'user.py').write_text(PROGRAM + MISTAKES)

@@ -41,7 +41,7 @@ def drawn_paragraphs(count: int) -> list[str]:
     ]
 
 
-PARAGRAPHS = drawn_paragraphs(6000)
+PARAGRAPHS = drawn_paragraphs(1500)
 
 
 @pytest.fixture(scope='module')

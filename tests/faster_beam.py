@@ -1,0 +1,82 @@
+"""Beam in tests: what it works out again for each transform is remembered by the process.
+
+A job of some dozen rows is three pipelines, in which Beam inspects the methods of its `DoFn`s and
+makes parsers of its options hundreds of times: most of the job's time. Processes that tests start
+are without this, and so are `slow` tests of other engines.
+"""
+
+import argparse
+import functools
+import types
+import weakref
+from typing import Any
+
+
+@functools.cache
+def install() -> None:
+    """Replaces three functions of Beam in this process by ones that remember results."""
+    import apache_beam.options.pipeline_options as pipeline_options
+    import apache_beam.transforms.core as core
+    import apache_beam.transforms.userstate as userstate
+
+    userstate.get_dofn_specs = _by_class(userstate.get_dofn_specs)
+    core.get_function_args_defaults = _by_function(core.get_function_args_defaults)
+    pipeline_options.PipelineOptions.view_as = _view_as
+
+
+def _by_function(inspect_function: Any) -> Any:
+    """Remembers arguments and defaults by function, which methods of all instances share."""
+    known: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()
+
+    def remembered(function: Any) -> tuple[list, list]:
+        if not isinstance(function, types.MethodType):
+            return inspect_function(function)
+        if function.__func__ not in known:
+            known[function.__func__] = inspect_function(function)
+        names, defaults = known[function.__func__]
+        return [*names], [*defaults]
+
+    return remembered
+
+
+def _by_class(get_specs: Any) -> Any:
+    """Remembers states and timers by class of `DoFn`, unless an instance has methods of its own."""
+    known: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()
+
+    def remembered(dofn: Any) -> tuple[set, set]:
+        if any(isinstance(value, types.MethodType) for value in vars(dofn).values()):
+            return get_specs(dofn)
+        if type(dofn) not in known:
+            known[type(dofn)] = get_specs(dofn)
+        states, timers = known[type(dofn)]
+        return {*states}, {*timers}
+
+    return remembered
+
+
+_parsed: dict[tuple[type, tuple[str, ...]], dict[str, Any]] = {}
+"""By class of options and flags, the options of that class."""
+
+
+def _view_as(self: Any, cls: type) -> Any:
+    """As `PipelineOptions.view_as`."""
+    flags = self._flags
+    if flags is None:  # those of the process
+        parsed = vars(cls(flags)._visible_options)
+    else:
+        key = cls, tuple(flags)
+        if key not in _parsed:
+            _parsed[key] = vars(cls(flags)._visible_options)
+        parsed = _parsed[key]
+    visible = {
+        name: [*value] if isinstance(value, list) else value for name, value in parsed.items()
+    }
+    for name in sorted(visible):
+        self._all_options.setdefault(name, visible[name])
+    view = cls.__new__(cls)
+    vars(view).update(
+        _flags=flags,
+        _visible_options=argparse.Namespace(**visible),
+        _all_options=self._all_options,
+    )
+    return view
