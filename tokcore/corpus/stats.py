@@ -98,7 +98,7 @@ class LineTally:
 
     def __post_init__(self):
         counts = {reason: count for reason, count in sorted(self.left_out.items()) if count}
-        if clashing := counts.keys() & {field.name for field in fields(self)}:
+        if counts and (clashing := counts.keys() & {field.name for field in fields(self)}):
             raise ValueError(f'{sorted(clashing)} cannot be reasons to leave out lines')
         object.__setattr__(self, 'left_out', counts)
         filtered = {name: count for name, count in sorted(self.filtered.items()) if count}
