@@ -129,6 +129,8 @@ class BuildKeywords(TypedDict, total=False):
     unicode_form: bring text into this normal form of Unicode first (default: it stays as it is)
     split: space: words end at U+0020 and at line breaks; unicode: at what Python's str.split
         cuts at (default: space)
+    pattern: of a file of tiktoken's ranks: the name of a pattern of --pre-tokenizer, or a
+        regular expression (default: the file must tell)
     vocab_size: entries to aim for; or entries to end at (or give --merges); or entries at most
         (or give --min-count)
     search: t2t: Tensor2Tensor's path over min-counts; closest: the size nearest to the target
@@ -305,15 +307,32 @@ class BuildKeywords(TypedDict, total=False):
     seed: int
     output_format: Literal['tfrecord', 'text', 'parquet']
     output: Path
-    scheme: Literal['subword', 'wordpiece', 'bpe', 'word', 'byte']
+    scheme: Literal['subword', 'wordpiece', 'bpe', 'word', 'byte', 'pretrained']
     normalizer: Literal['bert', 'bert-original']
     lower_case: bool
     strip_accents: Literal['auto', 'yes', 'no']
     split_cjk: bool
     preset: Literal['gpt2', 'cl100k', 'subword-nmt', 'textbook']
-    pre_tokenizer: Literal['gpt2', 'cl100k', 'llama3', 'space', 'whitespace', 'bert', 't2t'] | None
+    pre_tokenizer: (
+        Literal[
+            'gpt2',
+            'cl100k',
+            'llama3',
+            'qwen2',
+            'qwen3.5',
+            'o200k',
+            'tekken',
+            'deepseek',
+            'space',
+            'whitespace',
+            'bert',
+            't2t',
+        ]
+        | None
+    )
     unicode_form: Literal['NFC', 'NFKC'] | None
     split: Literal['space', 'unicode']
+    pattern: str | None
     vocab_size: int | None
     search: Literal['t2t', 'closest', 'tensorflow-text', 'at-most']
     min_count_range: str | Sequence[object] | None
@@ -423,6 +442,8 @@ class CountKeywords(TypedDict, total=False):
     unicode_form: bring text into this normal form of Unicode first (default: it stays as it is)
     split: space: words end at U+0020 and at line breaks; unicode: at what Python's str.split
         cuts at (default: space)
+    pattern: of a file of tiktoken's ranks: the name of a pattern of --pre-tokenizer, or a
+        regular expression (default: the file must tell)
     vocab_sample: count a sample for the vocabulary: t2t:100MB takes lines of each file as
         Tensor2Tensor's file_byte_budget=1e8 does, of text and bitext, and before any filter;
         uniform:0.1 a tenth of the rows of any format, by their order keys of seed 0 (default:
@@ -484,9 +505,26 @@ class CountKeywords(TypedDict, total=False):
     strip_accents: Literal['auto', 'yes', 'no']
     split_cjk: bool
     preset: Literal['gpt2', 'cl100k', 'subword-nmt', 'textbook']
-    pre_tokenizer: Literal['gpt2', 'cl100k', 'llama3', 'space', 'whitespace', 'bert', 't2t'] | None
+    pre_tokenizer: (
+        Literal[
+            'gpt2',
+            'cl100k',
+            'llama3',
+            'qwen2',
+            'qwen3.5',
+            'o200k',
+            'tekken',
+            'deepseek',
+            'space',
+            'whitespace',
+            'bert',
+            't2t',
+        ]
+        | None
+    )
     unicode_form: Literal['NFC', 'NFKC'] | None
     split: Literal['space', 'unicode']
+    pattern: str | None
     vocab_sample: str | None
     workers: int | None
     deadline: str | None
@@ -562,6 +600,8 @@ class VocabKeywords(TypedDict, total=False):
     unicode_form: bring text into this normal form of Unicode first (default: it stays as it is)
     split: space: words end at U+0020 and at line breaks; unicode: at what Python's str.split
         cuts at (default: space)
+    pattern: of a file of tiktoken's ranks: the name of a pattern of --pre-tokenizer, or a
+        regular expression (default: the file must tell)
     vocab_size: entries to aim for; or entries to end at (or give --merges); or entries at most
         (or give --min-count)
     search: t2t: Tensor2Tensor's path over min-counts; closest: the size nearest to the target
@@ -660,15 +700,32 @@ class VocabKeywords(TypedDict, total=False):
     side: Literal['inputs', 'targets', 'both'] | None
     output: Path
     vocab_sample: str | None
-    scheme: Literal['subword', 'wordpiece', 'bpe', 'word', 'byte']
+    scheme: Literal['subword', 'wordpiece', 'bpe', 'word', 'byte', 'pretrained']
     normalizer: Literal['bert', 'bert-original']
     lower_case: bool
     strip_accents: Literal['auto', 'yes', 'no']
     split_cjk: bool
     preset: Literal['gpt2', 'cl100k', 'subword-nmt', 'textbook']
-    pre_tokenizer: Literal['gpt2', 'cl100k', 'llama3', 'space', 'whitespace', 'bert', 't2t'] | None
+    pre_tokenizer: (
+        Literal[
+            'gpt2',
+            'cl100k',
+            'llama3',
+            'qwen2',
+            'qwen3.5',
+            'o200k',
+            'tekken',
+            'deepseek',
+            'space',
+            'whitespace',
+            'bert',
+            't2t',
+        ]
+        | None
+    )
     unicode_form: Literal['NFC', 'NFKC'] | None
     split: Literal['space', 'unicode']
+    pattern: str | None
     vocab_size: int | None
     search: Literal['t2t', 'closest', 'tensorflow-text', 'at-most']
     min_count_range: str | Sequence[object] | None
@@ -812,6 +869,8 @@ class EncodeKeywords(TypedDict, total=False):
     unicode_form: bring text into this normal form of Unicode first (default: it stays as it is)
     split: space: words end at U+0020 and at line breaks; unicode: at what Python's str.split
         cuts at (default: space)
+    pattern: of a file of tiktoken's ranks: the name of a pattern of --pre-tokenizer, or a
+        regular expression (default: the file must tell)
     template: what surrounds each row's ids ($A), as '[CLS] $A [SEP]' (default: the scheme's; of
         lines, nothing)
     max_word_length: words of more than N characters are unknown, from 1 to 2^31 - 1 (default:
@@ -937,15 +996,32 @@ class EncodeKeywords(TypedDict, total=False):
     vocab: Path | None
     source_vocab: Path | None
     target_vocab: Path | None
-    scheme: Literal['subword', 'wordpiece', 'bpe', 'word', 'byte'] | None
+    scheme: Literal['subword', 'wordpiece', 'bpe', 'word', 'byte', 'pretrained'] | None
     normalizer: Literal['bert', 'bert-original']
     lower_case: bool
     strip_accents: Literal['auto', 'yes', 'no']
     split_cjk: bool
     preset: Literal['gpt2', 'cl100k', 'subword-nmt', 'textbook']
-    pre_tokenizer: Literal['gpt2', 'cl100k', 'llama3', 'space', 'whitespace', 'bert', 't2t'] | None
+    pre_tokenizer: (
+        Literal[
+            'gpt2',
+            'cl100k',
+            'llama3',
+            'qwen2',
+            'qwen3.5',
+            'o200k',
+            'tekken',
+            'deepseek',
+            'space',
+            'whitespace',
+            'bert',
+            't2t',
+        ]
+        | None
+    )
     unicode_form: Literal['NFC', 'NFKC'] | None
     split: Literal['space', 'unicode']
+    pattern: str | None
     template: str | None
     max_word_length: int | None
     allow_special_tokens: bool

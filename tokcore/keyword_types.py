@@ -24,6 +24,8 @@ class SchemeKeywords(TypedDict, total=False):
     unicode_form: bring text into this normal form of Unicode first (default: it stays as it is)
     split: space: words end at U+0020 and at line breaks; unicode: at what Python's str.split
         cuts at (default: space)
+    pattern: of a file of tiktoken's ranks: the name of a pattern of --pre-tokenizer, or a
+        regular expression (default: the file must tell)
     """
 
     normalizer: Literal['bert', 'bert-original']
@@ -31,9 +33,26 @@ class SchemeKeywords(TypedDict, total=False):
     strip_accents: Literal['auto', 'yes', 'no']
     split_cjk: bool
     preset: Literal['gpt2', 'cl100k', 'subword-nmt', 'textbook']
-    pre_tokenizer: Literal['gpt2', 'cl100k', 'llama3', 'space', 'whitespace', 'bert', 't2t'] | None
+    pre_tokenizer: (
+        Literal[
+            'gpt2',
+            'cl100k',
+            'llama3',
+            'qwen2',
+            'qwen3.5',
+            'o200k',
+            'tekken',
+            'deepseek',
+            'space',
+            'whitespace',
+            'bert',
+            't2t',
+        ]
+        | None
+    )
     unicode_form: Literal['NFC', 'NFKC'] | None
     split: Literal['space', 'unicode']
+    pattern: str | None
 
 
 class LearningKeywords(TypedDict, total=False):

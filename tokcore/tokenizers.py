@@ -38,6 +38,9 @@ from tokcore.encoding.vocabulary import Template, Vocabulary, read_vocabulary_fi
 from tokcore.errors import InputError
 from tokcore.keywords import keyword_fields, split_keywords
 from tokcore.learn import count_tokens, learn_from_table, learning_of, vocabulary_files
+from tokcore.pretrained.encoder import PretrainedEncoder
+from tokcore.pretrained.files import parse_pretrained
+from tokcore.pretrained.vocabulary import PretrainedVocabulary
 from tokcore.schemes import DEFAULT_SCHEME, find_scheme, scheme_names
 from tokcore.subword.text_encoder import SubwordTextEncoder
 from tokcore.text.bert_plain import Kind
@@ -218,6 +221,77 @@ class BpeTokenizer(Tokenizer):
         if isinstance(self.vocabulary, BpeVocabulary):
             return self.vocabulary.decode_bytes(ids)
         return self.vocabulary.decode(ids).encode()
+
+
+class PretrainedTokenizer(Tokenizer):
+    """Encodes as the library does that wrote the file of a trained model; threads can share it.
+
+    Example: with Qwen's tokenizer.json, `encode(text)` gives what `tokenizers` gives.
+    """
+
+    vocabulary: PretrainedVocabulary
+
+    def __init__(self, vocabulary: PretrainedVocabulary, *, allow_special_tokens: bool = False):
+        """Takes a vocabulary, and whether `<|endoftext|>` in text is that token, as in `tokenizers`."""
+        self.vocabulary = vocabulary
+        self._allow = allow_special_tokens
+        make = functools.partial(PretrainedEncoder, vocabulary, allow_special_tokens)
+        self._encoder = SharedEncoder(functools.partial(make, cache_bytes=0))
+        self._block_encoder = SharedEncoder(make)
+
+    @classmethod
+    def load(
+        cls,
+        path: str | os.PathLike,
+        pattern: str | None = None,
+        allow_special_tokens: bool = False,
+    ) -> PretrainedTokenizer:
+        """Reads a tokenizer.json, a tekken.json, or a file of tiktoken, which needs a pattern.
+
+        Raises InputError if the file cannot be read, is none of these, or has a part that is not
+        supported.
+        """
+        data = read_vocabulary_file(path)
+        return cls._of_file(data, os.fspath(path), pattern, allow_special_tokens)
+
+    @classmethod
+    def _of_file(
+        cls, data: bytes, path: str, pattern: str | None, allow_special_tokens: bool
+    ) -> PretrainedTokenizer:
+        vocabulary = parse_pretrained(data, path, pattern)
+        return cls(vocabulary, allow_special_tokens=allow_special_tokens)
+
+    def __reduce__(self):
+        # A copy reads the file again: the steps of a vocabulary cannot be pickled.
+        vocabulary = self.vocabulary
+        file = vocabulary.data, vocabulary.path, vocabulary.pattern
+        return PretrainedTokenizer._of_file, (*file, self._allow)
+
+    @property
+    def _around(self) -> Template:
+        return self.vocabulary.template
+
+    def encode(self, text: str, add_special_tokens: bool = True) -> list[int]:
+        """Returns the ids of a text, between those of the file's template unless they are not wanted."""
+        around = self.vocabulary.template if add_special_tokens else ((), ())
+        return self._encoder.encode(text, *around)
+
+    def _spans(self, text: str, ids: Sequence[int]) -> list[Span]:
+        raise ValueError(
+            'where the pieces of a pretrained vocabulary are in a text is not known; use encode'
+        )
+
+    def tokenize(self, text: str) -> list[str]:
+        """Returns the pieces of a text, as the file spells them."""
+        return [self.pieces[id_] for id_ in self.encode(text, add_special_tokens=False)]
+
+    def decode(self, ids: Iterable[int]) -> str:
+        """Returns the text of ids; bytes that are not UTF-8 become U+FFFD."""
+        return self.vocabulary.decode(ids)
+
+    def decode_bytes(self, ids: Iterable[int]) -> bytes:
+        """Returns the bytes of ids, exactly where they stand for bytes."""
+        return self.vocabulary.decode_bytes(ids)
 
 
 class ByteTokenizer(Tokenizer):
@@ -537,6 +611,8 @@ def tokenizer_of(vocabulary: Vocabulary, scheme: Scheme, **encoding: typing.Any)
         return vocabulary
     if isinstance(vocabulary, ByteVocabulary):
         return ByteTokenizer()
+    if isinstance(vocabulary, PretrainedVocabulary):
+        return PretrainedTokenizer(vocabulary, **encoding)
     if isinstance(vocabulary, WordVocabulary):
         return WordTokenizer(vocabulary, split=typing.cast(WordScheme, scheme).split, **encoding)
     if isinstance(vocabulary, (BpeVocabulary, CodesVocabulary)):

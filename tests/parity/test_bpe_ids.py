@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from tokcore.bpe.codes import CodesSegmenter, NmtVocabulary, parse_nmt_codes
 from tokcore.bpe.options import BpeOptions
 from tokcore.bpe.scheme import BpeScheme
-from tokcore.bpe.vocabulary import SPLIT_PATTERNS
 from tokcore.counts.token_table import TokenTable
+from tokcore.text.patterns import DEFINITIONS
 from tokcore.tokenizers import BpeTokenizer
 
 CORPORA = Path(__file__).resolve().parents[2].parent / 'shared' / 'corpora'
@@ -86,7 +86,7 @@ def with_nfkc_and_template(tokenizers):
 
 def with_cl100k(tokenizers):
     made = trained(tokenizers)
-    pattern = tokenizers.Regex(SPLIT_PATTERNS['cl100k'])
+    pattern = tokenizers.Regex(DEFINITIONS['cl100k'].expressions[0])
     made.pre_tokenizer = tokenizers.pre_tokenizers.Sequence(
         [
             tokenizers.pre_tokenizers.Split(pattern, 'isolated'),
@@ -175,7 +175,7 @@ def test_models_of_any_options(
     chance = random.Random(f'{fuse_unk}{byte_fallback}{ignore_merges}{byte_level}')
     path = tmp_path / 'tokenizer.json'
     pre_tokenizers = tokenizers.pre_tokenizers
-    split = pre_tokenizers.Split(tokenizers.Regex(SPLIT_PATTERNS['cl100k']), 'isolated')
+    split = pre_tokenizers.Split(tokenizers.Regex(DEFINITIONS['cl100k'].expressions[0]), 'isolated')
     whole = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
     for _ in range(12):
         letters = list('abcÃ©Ġ中é')

@@ -16,8 +16,9 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from tokcore.counts.counting import TokenAccumulator
-from tokcore.text.byte_level import ALPHABET, PATTERNS, WHITE_SPACE, spelled, split
+from tokcore.text.byte_level import ALPHABET, spelled
 from tokcore.text.byte_level_scan import PatternPreTokenizer
+from tokcore.text.patterns import DEFINITIONS, WHITE_SPACE, split
 
 pytestmark = pytest.mark.slow
 
@@ -29,11 +30,32 @@ EXPRESSIONS = {
     r'| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+',
 }
 
+# As Qwen's and Mistral's files and tiktoken have them.
+EXPRESSIONS['qwen2'] = EXPRESSIONS['llama3'].replace('{1,3}', '')
+EXPRESSIONS['qwen3.5'] = (
+    EXPRESSIONS['qwen2']
+    .replace(r'?\p{L}+', r'?[\p{L}\p{M}]+')
+    .replace(r's\p{L}\p{N}', r's\p{L}\p{M}\p{N}')
+)
+EXPRESSIONS['tekken'] = (
+    r'[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+'
+    r'|[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*'
+    r'|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+'
+)
+EXPRESSIONS['o200k'] = (
+    r'[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+'
+    r"(?i:'s|'t|'re|'ve|'m|'ll|'d)?"
+    r'|[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*'
+    r"(?i:'s|'t|'re|'ve|'m|'ll|'d)?"
+    r'|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+'
+)
+PATTERNS = [*EXPRESSIONS]
+
 CORPORA = pathlib.Path(__file__).parents[3] / 'shared' / 'corpora'
 
 CHARACTERS = [chr(code) for code in range(0x110000) if not 0xD800 <= code < 0xE000]
 ASSIGNED = [each for each in CHARACTERS if unicodedata.category(each) not in ('Cn', 'Co')]
-CONTEXT = "a{0}b '{0}b 'l{0}b '{0}eb 1{0}2 12{0}4 .{0}. .{0}b\t{0}x\n{0}\n {0}.{0}{0}.  {0}"
+CONTEXT = "A{0}b A{0}B aB{0} {0}'s a{0}b '{0}b 'l{0}b '{0}eb 1{0}2 12{0}4 .{0}. .{0}b\t{0}x\n{0}\n {0}.{0}{0}.  {0}"
 
 FEW = (
     'aBs sStTrRemMvVdDlLſK\'"(.,-—12345½٣〇\t\r\n \xa0\x85\x0b\x1c\u2028\u3000字éé한\u0301\u093f𝔞🎉'
@@ -70,8 +92,9 @@ class HuggingFace:
         self._splits = {
             'gpt2': made.ByteLevel(add_prefix_space=False, use_regex=True),
             'cl100k': made.Split(cl100k, 'isolated'),
-            'llama3': made.Split(tokenizers.Regex(EXPRESSIONS['llama3']), 'isolated'),
         }
+        for name in {*EXPRESSIONS} - {*self._splits}:
+            self._splits[name] = made.Split(tokenizers.Regex(EXPRESSIONS[name]), 'isolated')
 
     def tokens(self, text, pattern):
         # ByteLevel gives tokens in its alphabet, and where they are.
@@ -133,11 +156,10 @@ def tik_token(tiktoken):
 
 def differing(engine):
     """The characters that are of one class there and of another here."""
-    ours = {'L': r'\p{L}', 'N': r'\p{N}'}
     different = engine.matching(r'\s') ^ {*WHITE_SPACE}
-    for major, expression in ours.items():
-        here = {each for each in CHARACTERS if unicodedata.category(each)[0] == major}
-        different |= engine.matching(expression) ^ here
+    for category in ('Lu', 'Lt', 'Ll', 'Lm', 'Lo', 'M', 'N'):
+        here = {each for each in CHARACTERS if unicodedata.category(each).startswith(category)}
+        different |= engine.matching(rf'\p{{{category}}}') ^ here
     return different
 
 
@@ -164,25 +186,21 @@ def texts_of_every_character(unlike):
     yield ''.join(f'a{each}b' for each in others)
 
 
-@pytest.mark.parametrize(
-    'pattern',
-    [
-        pytest.param(each, marks=pytest.mark.corpora) if each != 'gpt2' else each
+def only(*patterns):
+    """Parameters: these patterns, and the others, which take minutes, by the mark `corpora`."""
+    return [
+        each if each in patterns else pytest.param(each, marks=pytest.mark.corpora)
         for each in PATTERNS
-    ],
-)
+    ]
+
+
+@pytest.mark.parametrize('pattern', only('gpt2', 'o200k'))
 def test_every_character_as_tokenizers(hugging_face, unlike_hugging_face, pattern):
     for text in texts_of_every_character(unlike_hugging_face):
         assert split(text, pattern) == hugging_face.tokens(text, pattern)
 
 
-@pytest.mark.parametrize(
-    'pattern',
-    [
-        pytest.param(each, marks=pytest.mark.corpora) if each == 'gpt2' else each
-        for each in PATTERNS
-    ],
-)
+@pytest.mark.parametrize('pattern', only('cl100k', 'llama3', 'qwen3.5'))
 def test_every_character_as_tiktoken(tik_token, unlike_tik_token, pattern):
     for text in texts_of_every_character(unlike_tik_token):
         assert tik_token.finds([split(text, pattern)], pattern)
@@ -225,7 +243,7 @@ def counted(lines, pattern):
     }
 
 
-@pytest.mark.parametrize('pattern', PATTERNS)
+@pytest.mark.parametrize('pattern', only('gpt2', 'cl100k', 'llama3'))
 @pytest.mark.parametrize('name', ['docs.en.txt.gz', 'enzh.tsv.gz', 'poetry.zh.txt.gz'])
 def test_lines_of_the_corpora(
     hugging_face, tik_token, unlike_hugging_face, unlike_tik_token, name, pattern
@@ -238,6 +256,30 @@ def test_lines_of_the_corpora(
     for token in itertools.chain.from_iterable(expected):
         counts[token] = counts.get(token, 0) + 1
     assert counted(lines, pattern) == counts
+
+
+def test_every_pattern_with_a_kernel_is_compared():
+    assert PATTERNS == [name for name, pattern in DEFINITIONS.items() if pattern.rules is not None]
+    assert [(EXPRESSIONS[name],) for name in PATTERNS if name != 'cl100k'] == [
+        DEFINITIONS[name].expressions for name in PATTERNS if name != 'cl100k'
+    ]
+
+
+@given(TEXTS)
+@settings(deadline=None)
+def test_a_sequence_of_expressions(tokenizers, hugging_face, unlike_hugging_face, text):
+    made = tokenizers.pre_tokenizers
+    splits = made.Sequence(
+        [
+            made.Split(tokenizers.Regex(expression), 'isolated')
+            for expression in DEFINITIONS['deepseek'].expressions
+        ]
+    )
+    if unlike_hugging_face.isdisjoint(text) and not any(
+        unicodedata.category(each) == 'Cn' for each in text
+    ):
+        tokens = [text[start:end] for _, (start, end) in splits.pre_tokenize_str(text)]
+        assert split(text, 'deepseek') == tokens
 
 
 def test_the_alphabet(tokenizers):

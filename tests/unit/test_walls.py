@@ -37,6 +37,7 @@ FLOORS = [
     'tokcore/bpe/',
     'tokcore/word/',
     'tokcore/byte/',
+    'tokcore/pretrained/',
     'tokcore/schemes.py',
     'tokcore/learn.py',
     'tokcore/tokenizers.py',

@@ -107,7 +107,7 @@ class _AddedTokenEncoder:
             return self._encoder.encode_side(self._prefixed(side), '', before, after)
         rows, texts, added = _part_rows(side, parts)
         encoded = self._encoder.encode_side(self._prefixed(texts))
-        return _joined(encoded, rows, added, len(side), (before, after))
+        return join_parts(encoded, rows, added, len(side), (before, after))
 
     def _parts(self, side: Side) -> list[list[Part]]:
         """Returns the parts of each row, or [] if there is no added token in any of them."""
@@ -167,14 +167,22 @@ def _part_rows(side: Side, parts_of_rows: list[list[Part]]) -> tuple[np.ndarray,
     return rows, Side(side.text, starts, np.where(added < 0, ends, starts)), added
 
 
-def _joined(
+def join_parts(
     encoded: EncodedSide,
     rows: np.ndarray,
     added: np.ndarray,
     count: int,
     template: tuple[Sequence[int], Sequence[int]],
 ) -> EncodedSide:
-    """Returns the ids of `count` rows from those of their parts."""
+    """Returns the ids of `count` rows from those of their parts.
+
+    Args:
+        encoded: the ids of parts; of an added token none.
+        rows: int64[parts], ascending: the row of each part.
+        added: int64[parts]: the ids of added tokens, -1 of texts.
+        count: the number of rows.
+        template: the ids before and after each row.
+    """
     sizes = np.diff(encoded.offsets) + (added >= 0)
     before, after = (np.array(ids, np.int32) for ids in template)
     row_sizes = np.bincount(rows, sizes, count).astype(np.int64) + len(before) + len(after)

@@ -17,7 +17,6 @@ import functools
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 
@@ -28,8 +27,9 @@ from tokcore.encoding.encoder import RowEncoder
 from tokcore.encoding.vocabulary import SpecialIds, special_ids_by_name
 from tokcore.errors import InputError
 from tokcore.kernels.bytes import row_offsets, with_margin
-from tokcore.kernels.jit import kernel_without_allocation, read_only
-from tokcore.text.pre_tokenizer import CHUNK_TOKENS, PreTokenizer, RowPart, TextRows, scan_tokens
+from tokcore.kernels.jit import read_only
+from tokcore.text.listed_tokens import ListedTokens, RowTokens
+from tokcore.text.pre_tokenizer import PreTokenizer, RowPart, TextRows
 from tokcore.text.rows import Side
 from tokcore.text.unicode import CODE_POINTS
 from tokcore.text.whitespace import SpacePreTokenizer
@@ -418,7 +418,7 @@ def count_pieces(codes: CodesVocabulary, table: TokenTable) -> list[tuple[str, i
         codes: segment the tokens.
         table: the tokens of the text, each a word.
     """
-    encoder = RowEncoder(_RowTokens(), codes.piece_model, 0)
+    encoder = RowEncoder(RowTokens(), codes.piece_model, 0)
     encoded = encoder.encode_side(Side(table.data, table.offsets[:-1], table.offsets[1:]))
     is_last = np.zeros(len(encoded.ids), np.int64)
     is_last[encoded.offsets[1:][np.diff(encoded.offsets) > 0] - 1] = 1
@@ -471,7 +471,7 @@ class EndOfWordSuffix:
     def options(self) -> Mapping[str, object]:
         return {**self.words.options, 'mark': self.suffix}
 
-    def prepare(self, rows: TextRows) -> tuple[_ListedTokens, np.ndarray]:
+    def prepare(self, rows: TextRows) -> tuple[ListedTokens, np.ndarray]:
         suffix = self.suffix.encode()
         text, starts, ends, counts = bytearray(), [], [], [0]
         for row in range(len(rows.starts)):
@@ -480,11 +480,7 @@ class EndOfWordSuffix:
                 text += part.text[part.start : part.end].tobytes() + suffix
                 ends.append(len(text))
             counts.append(len(starts))
-        state = _ListedTokens(
-            read_only(np.array(starts, np.uint64)),
-            read_only(np.array(ends, np.uint64)),
-            read_only(np.array(counts, np.int64)),
-        )
+        state = ListedTokens.of(starts, ends, counts)
         return state, with_margin(np.frombuffer(bytes(text), np.uint8))
 
     def row_parts(self, rows: TextRows, row: int, longest: int) -> Iterator[RowPart]:
@@ -497,55 +493,3 @@ class EndOfWordSuffix:
             else:
                 token = np.concatenate([word, suffix])
                 yield RowPart(with_margin(token), 0, len(token), True)
-
-
-class _ListedTokens(NamedTuple):
-    """The state: the tokens of all rows; arrays are read-only."""
-
-    starts: np.ndarray  # uint64[tokens]
-    ends: np.ndarray  # uint64[tokens]
-    row_tokens: np.ndarray  # int64[rows + 1]
-
-
-@scan_tokens.register(_ListedTokens)
-@kernel_without_allocation
-def _copy_listed_tokens(rows, row, position, pre_tokenizer, tokens):
-    """As `scan_tokens` says; a position is the index of a token."""
-    room = len(tokens.starts) - CHUNK_TOKENS
-    count = 0
-    while row < len(rows.starts):
-        token = pre_tokenizer.row_tokens[row] if position < 0 else position
-        while token < pre_tokenizer.row_tokens[row + 1]:
-            if count == room:
-                return row, token, count
-            tokens.starts[count] = pre_tokenizer.starts[token]
-            tokens.ends[count] = pre_tokenizer.ends[token]
-            count += 1
-            token += 1
-        row += 1
-        position = -1
-        tokens.row_tokens[row] = count
-    return row, position, count
-
-
-@dataclass(frozen=True)
-class _RowTokens:
-    """A `PreTokenizer` whose tokens are the rows."""
-
-    name = 'whole-rows'
-
-    @property
-    def options(self) -> Mapping[str, object]:
-        return {}
-
-    def prepare(self, rows: TextRows) -> tuple[_ListedTokens, np.ndarray]:
-        state = _ListedTokens(
-            read_only(rows.starts.astype(np.uint64)),
-            read_only(rows.ends.astype(np.uint64)),
-            read_only(np.arange(len(rows.starts) + 1)),
-        )
-        return state, rows.text
-
-    def row_parts(self, rows: TextRows, row: int, longest: int) -> Iterator[RowPart]:
-        start, end = int(rows.starts[row]), int(rows.ends[row])
-        yield RowPart(rows.text, start, end, end - start > longest)

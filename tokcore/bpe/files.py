@@ -9,6 +9,7 @@ import json
 import os
 import pathlib
 from collections.abc import Iterable, Mapping
+from typing import Any
 
 from tokcore.bpe.codes import (
     CodesVocabulary,
@@ -136,18 +137,39 @@ def read_json(data: bytes, path: str) -> dict:
 
 
 def is_tokenizer_of_bpe(data: bytes) -> bool:
-    """Whether a file is a tokenizer.json with a model of BPE."""
+    """Whether a file is a tokenizer.json with a model of BPE, of which `parse_tokenizer` has all."""
     if data.lstrip()[:1] != b'{':
         return False
     try:
         file = json.loads(data)
     except (ValueError, RecursionError):
         return False
+    return is_plain_bpe(file)
+
+
+def is_plain_bpe(file: Mapping[str, Any]) -> bool:
+    """Whether a tokenizer.json is of BPE with parts and added tokens that a `BpeVocabulary` has.
+
+    Others are read by the scheme `pretrained`.
+    """
     model = file.get('model')
-    return isinstance(model, dict) and _is_bpe(model)
+    if not isinstance(model, dict) or not is_bpe_model(model):
+        return False
+    try:
+        parts = parse_parts(file, '')
+    except InputError:
+        return False
+    added = [token for token in file.get('added_tokens') or [] if isinstance(token, dict)]
+    if any(token.get(flag) for token in added for flag in ('single_word', 'lstrip', 'rstrip')):
+        return False
+    # These are found before text is normalized, and rows of a block already are.
+    return parts.form is None or all(
+        token.get('special') or token.get('normalized') for token in added
+    )
 
 
-def _is_bpe(model: Mapping[str, object]) -> bool:
+def is_bpe_model(model: Mapping[str, object]) -> bool:
+    """Whether the model of a tokenizer.json is BPE."""
     # Files of tokenizers before 0.9 do not name the type.
     return model.get('type', 'BPE') == 'BPE' and 'merges' in model and 'vocab' in model
 
@@ -159,21 +181,21 @@ def parse_tokenizer(file: Mapping[str, object], path: str) -> BpeVocabulary:
         InputError: the model is not BPE, or the file is damaged or has a part that is not supported.
     """
     model = file.get('model')
-    if not isinstance(model, dict) or not _is_bpe(model):
+    if not isinstance(model, dict) or not is_bpe_model(model):
         kind = model.get('type') if isinstance(model, dict) else None
         refuse(path, '$.model', f'the model {kind}')
     for name in ('dropout', 'continuing_subword_prefix', 'end_of_word_suffix'):
         if model.get(name):
             refuse(path, f'$.model.{name}', f'{name} {model[name]!r}')
     entries = parse_entries(model['vocab'], f'{path}: $.model.vocab')
-    merges = check_merges(_merges(model['merges'], path), entries, f'{path}: $.model.merges')
+    merges = check_merges(parse_merges(model['merges'], path), entries, f'{path}: $.model.merges')
     rules = ModelRules(
         model.get('unk_token'),
         *(bool(model.get(name)) for name in ('fuse_unk', 'byte_fallback', 'ignore_merges')),
     )
     if rules.unk_token is not None and rules.unk_token not in entries:
         refuse(path, '$.model.unk_token', f'the unknown token {rules.unk_token!r} without an id')
-    added = _added_tokens(file.get('added_tokens') or [], entries, path)
+    added = parse_added_tokens(file.get('added_tokens') or [], entries, path)
     return BpeVocabulary(entries, merges, added, parse_parts(file, path), rules)
 
 
@@ -195,7 +217,8 @@ def parse_entries(entries: object, where: str) -> dict[str, int]:
     return entries
 
 
-def _merges(merges: object, path: str) -> Iterable[tuple[str, str]]:
+def parse_merges(merges: object, path: str) -> Iterable[tuple[str, str]]:
+    """Yields the merges of a tokenizer.json, pairs or strings; raises InputError for what is none."""
     if not isinstance(merges, list):
         raise InputError(f'{path}: $.model.merges is not a list; give a whole tokenizer.json')
     for number, merge in enumerate(merges):
@@ -229,7 +252,9 @@ def check_merges(
     return checked
 
 
-def _added_tokens(tokens: object, entries: Mapping[str, int], path: str) -> tuple[AddedToken, ...]:
+def parse_added_tokens(
+    tokens: object, entries: Mapping[str, int], path: str
+) -> tuple[AddedToken, ...]:
     """Returns the added tokens; `tokenizers` must give them the ids that the file does."""
     added: dict[str, AddedToken] = {}
     largest = None

@@ -56,6 +56,7 @@ class MergeModel:
         ignore_merges: Mapping[bytes, int] | None = None,
         outputs: np.ndarray | None = None,
         batched_merges: bool = False,
+        ranks_of_results: bool = False,
         describe: _Describe | None = None,
     ):
         """Takes merges of symbols, which are numbers.
@@ -67,12 +68,16 @@ class MergeModel:
             ignore_merges: the symbols of tokens that are not merged.
             outputs: int32[symbols], the id of each symbol, or `NO_ENTRY`; None if symbols are ids.
             batched_merges: all pairs of the lowest rank are merged before new pairs are considered.
+            ranks_of_results: merges next to each other with the same result have the same rank.
             describe: returns the error for a symbol without an id.
         """
         self.size = size
         self._describe = describe
         left, right, merged = np.array(merges, np.int64).reshape(-1, 3).T.astype(np.uint64)
-        ranks = np.arange(len(merged), dtype=np.uint64) << np.uint64(32)
+        ranks = np.arange(len(merged), dtype=np.uint64)
+        if ranks_of_results and len(merged):
+            ranks = np.cumsum(np.append(False, np.diff(merged) != 0)).astype(np.uint64)
+        ranks <<= np.uint64(32)
         outputs = np.empty(0, np.int32) if outputs is None else outputs
         self.state = MergeState(
             pair_table(left, right, ranks | merged),

@@ -16,7 +16,8 @@ from tokcore.errors import InputError
 from tokcore.learning.size_search import Progress
 from tokcore.options import declared, option
 from tokcore.text.bert_plain import bert_tokens
-from tokcore.text.byte_level import BYTE_TO_CHARACTER, PATTERNS, Pattern, split
+from tokcore.text.byte_level import BYTE_TO_CHARACTER
+from tokcore.text.patterns import PATTERNS, Pattern, split
 
 if typing.TYPE_CHECKING:
     from tokcore.bpe.files import AnyVocabulary
@@ -104,7 +105,7 @@ class BpeScheme(Scheme['AnyVocabulary', BpeOptions, BpeEncodingOptions]):
 
     @property
     def _pattern(self) -> Pattern:
-        """The pre-tokenizer's name where `check` allows patterns only."""
+        """The pre-tokenizer's name, where it is a pattern's."""
         return typing.cast(Pattern, self.kind)
 
     @property
@@ -132,20 +133,20 @@ class BpeScheme(Scheme['AnyVocabulary', BpeOptions, BpeEncodingOptions]):
 
     def _words_pre_tokenizer(self) -> PreTokenizer:
         from tokcore.text.bert import BertPreTokenizer
-        from tokcore.text.byte_level_scan import PatternPreTokenizer
+        from tokcore.text.byte_level_scan import pattern_pre_tokenizer
         from tokcore.text.t2t import T2TPreTokenizer
         from tokcore.text.whitespace import SpacePreTokenizer
 
+        if self.kind in PATTERNS:
+            return pattern_pre_tokenizer(self._pattern)
         match self.kind:
-            case 'gpt2' | 'cl100k' | 'llama3' as pattern:
-                return PatternPreTokenizer(pattern)
             case 'space':
                 return SpacePreTokenizer('space')
             case 'whitespace':
                 return SpacePreTokenizer('unicode')
             case 'bert':
                 return BertPreTokenizer()
-            case 't2t':
+            case _:
                 return T2TPreTokenizer()
 
     def check(self, options: BpeOptions) -> None:
@@ -336,16 +337,16 @@ class BpeScheme(Scheme['AnyVocabulary', BpeOptions, BpeEncodingOptions]):
     def _word_tokens(self, text: str) -> list[str]:
         from tokcore.text.t2t import tokenize
 
+        if self.kind in PATTERNS:
+            return split(text, self._pattern)
         match self.kind:
-            case 'gpt2' | 'cl100k' | 'llama3' as pattern:
-                return split(text, pattern)
             case 'space':
                 return [word for word in text.split(' ') if word]
             case 'whitespace':
                 return text.split()
             case 'bert':
                 return bert_tokens(text, 'bert', True, None, True)
-            case 't2t':
+            case _:
                 return tokenize(text)
 
     def vocabulary_of(self, characters: Sequence[str]) -> AnyVocabulary:

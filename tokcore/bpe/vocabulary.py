@@ -17,7 +17,8 @@ import numpy as np
 
 from tokcore.encoding.vocabulary import NO_TEMPLATE, SpecialIds, Template, special_ids_by_name
 from tokcore.errors import InputError
-from tokcore.text.byte_level import BYTE_TO_CHARACTER, CHARACTER_TO_BYTE, Pattern
+from tokcore.text.byte_level import BYTE_TO_CHARACTER, CHARACTER_TO_BYTE
+from tokcore.text.patterns import DEFINITIONS, Pattern, named_pattern
 
 if typing.TYPE_CHECKING:
     from tokcore.bpe.model import MergeModel
@@ -25,23 +26,6 @@ if typing.TYPE_CHECKING:
 
 FLAGS = ('single_word', 'lstrip', 'rstrip', 'normalized', 'special')
 """The properties of an added token, by their names in files."""
-
-PATTERNS: dict[str, Pattern] = {
-    r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+": 'gpt2',
-    r"'(?:[sdmt]|ll|ve|re)| ?\p{L}++| ?\p{N}++| ?[^\s\p{L}\p{N}]++|\s++$|\s+(?!\S)|\s": 'gpt2',
-    r"'(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?+\p{L}++|\p{N}{1,3}| ?[^\s\p{L}\p{N}]++[\r\n]*+"
-    r'|\s++$|\s*[\r\n]|\s+(?!\S)|\s': 'cl100k',
-    r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*"
-    r'|\s*[\r\n]+|\s+(?!\S)|\s+': 'llama3',
-}
-r"""The names of patterns by the regular expressions of `tokenizers`.
-
-Some expressions look like cl100k's and are not: tiktoken's `\p{N}{1,3}+` matches runs of any number
-of digits in Oniguruma.
-"""
-
-SPLIT_PATTERNS = {name: pattern for pattern, name in PATTERNS.items() if name != 'gpt2'}
-"""The expressions, by name, that files need for patterns other than that of ByteLevel."""
 
 Form = Literal['NFC', 'NFKC']
 _FORMS: dict[str, Form] = {'NFC': 'NFC', 'NFKC': 'NFKC'}
@@ -76,12 +60,15 @@ class ModelRules:
         fuse_unk: a run of such characters is one entry.
         byte_fallback: such a character is the entries `<0x00>` to `<0xFF>` of its bytes, if all exist.
         ignore_merges: a token that is an entry is not merged, even if no merges produce it.
+        ranks_of_results: merges with the same result have the same rank, as in tiktoken and
+            SentencePiece; they are next to each other.
     """
 
     unk_token: str | None = None
     fuse_unk: bool = False
     byte_fallback: bool = False
     ignore_merges: bool = False
+    ranks_of_results: bool = False
 
 
 @dataclass(frozen=True)
@@ -89,7 +76,7 @@ class TokenizerParts:
     """All parts of a tokenizer.json but the model.
 
     Attributes:
-        pattern: 'gpt2', 'cl100k' or 'llama3', which splits text into tokens.
+        pattern: the name of the one that splits text into tokens.
         byte_level: whether symbols are bytes; otherwise they are characters.
         form: the Unicode normalization of text, 'NFC' or 'NFKC', or None.
         add_prefix_space: whether a space is added to a text that does not start with one.
@@ -226,7 +213,11 @@ class BpeVocabulary:
                 if token is not None:
                     ignore_merges[token] = id_
         return MergeModel(
-            self._merge_ids, self._units(), size=self.vocab_size, ignore_merges=ignore_merges
+            self._merge_ids,
+            self._units(),
+            size=self.vocab_size,
+            ignore_merges=ignore_merges,
+            ranks_of_results=self.rules.ranks_of_results,
         )
 
     @property
@@ -308,7 +299,7 @@ def parse_parts(file: Mapping[str, Any], path: str) -> TokenizerParts:
     form = _form(file.get('normalizer'), path, '$.normalizer')
     pattern, byte_level, prefix = _pattern(file.get('pre_tokenizer'), path, '$.pre_tokenizer')
     _check_decoder(file.get('decoder'), byte_level, path, '$.decoder')
-    template = _template(file.get('post_processor'), path, '$.post_processor')
+    template = parse_template(file.get('post_processor'), path, '$.post_processor')
     names = ('normalizer', 'pre_tokenizer', 'post_processor', 'decoder')
     components = {name: file.get(name) for name in names}
     return TokenizerParts(pattern, byte_level, form, prefix, template, components)
@@ -325,16 +316,19 @@ def refuse(path: str, place: str, what: str) -> typing.NoReturn:
 def _components(pattern: Pattern, form: Form | None) -> dict[str, Any]:
     """Returns the JSON of a learned vocabulary's parts."""
     pre_tokenizer: Any = dict(_BYTE_LEVEL)
-    if pattern in SPLIT_PATTERNS:
-        split = {
-            'type': 'Split',
-            'pattern': {'Regex': SPLIT_PATTERNS[pattern]},
-            'behavior': 'Isolated',
-            'invert': False,
-        }
+    if pattern != 'gpt2':  # that one is ByteLevel's own
+        splits = [
+            {
+                'type': 'Split',
+                'pattern': {'Regex': expression},
+                'behavior': 'Isolated',
+                'invert': False,
+            }
+            for expression in DEFINITIONS[pattern].expressions
+        ]
         pre_tokenizer = {
             'type': 'Sequence',
-            'pretokenizers': [split, {**_BYTE_LEVEL, 'use_regex': False}],
+            'pretokenizers': [*splits, {**_BYTE_LEVEL, 'use_regex': False}],
         }
     return {
         'normalizer': None if form is None else {'type': form},
@@ -344,17 +338,18 @@ def _components(pattern: Pattern, form: Form | None) -> dict[str, Any]:
     }
 
 
-def _type(part: Any, path: str, place: str) -> str:
+def part_type(part: Any, path: str, place: str) -> str:
+    """Returns the type of a part of a tokenizer.json; raises InputError if it has none."""
     if not isinstance(part, dict) or not isinstance(part.get('type'), str):
         raise InputError(f'{path}: {place} has no "type"; give a whole tokenizer.json')
     return part['type']
 
 
-def _flattened(part: Any, members: str, path: str, place: str) -> list[tuple[Any, str]]:
+def flattened(part: Any, members: str, path: str, place: str) -> list[tuple[Any, str]]:
     """Returns the parts of a sequence, or the part itself, with their JSON paths."""
     if part is None:
         return []
-    if _type(part, path, place) != 'Sequence':
+    if part_type(part, path, place) != 'Sequence':
         return [(part, place)]
     parts = part.get(members)
     if not isinstance(parts, list):
@@ -362,14 +357,14 @@ def _flattened(part: Any, members: str, path: str, place: str) -> list[tuple[Any
     return [
         flat
         for index, member in enumerate(parts)
-        for flat in _flattened(member, members, path, f'{place}.{members}[{index}]')
+        for flat in flattened(member, members, path, f'{place}.{members}[{index}]')
     ]
 
 
 def _form(part: Any, path: str, place: str) -> Form | None:
     form: Form | None = None
-    for normalizer, where in _flattened(part, 'normalizers', path, place):
-        kind = _type(normalizer, path, where)
+    for normalizer, where in flattened(part, 'normalizers', path, place):
+        kind = part_type(normalizer, path, where)
         if kind not in _FORMS or form is not None:
             refuse(path, where, f'the normalizer {kind}')
         form = _FORMS[kind]
@@ -380,32 +375,37 @@ def _pattern(part: Any, path: str, place: str) -> tuple[Pattern, bool, bool]:
     """Returns the pattern's name, whether symbols are bytes, and whether a space is prepended."""
     if part is None:
         refuse(path, place, 'a model without a pre-tokenizer')
-    pattern: Pattern | None = None
+    expressions: list[str] = []
+    of_pattern = place
     byte_level = prefix = False
-    for pre_tokenizer, where in _flattened(part, 'pretokenizers', path, place):
-        kind = _type(pre_tokenizer, path, where)
-        if kind == 'Split' and pattern is None and not byte_level:
-            pattern = _split_pattern(pre_tokenizer, path, where)
+    for pre_tokenizer, where in flattened(part, 'pretokenizers', path, place):
+        kind = part_type(pre_tokenizer, path, where)
+        if kind == 'Split' and not byte_level:
+            expressions.append(_expression(pre_tokenizer, path, where))
+            of_pattern = f'{where}.pattern'
         elif kind == 'ByteLevel' and not byte_level:
             byte_level = True
             prefix = pre_tokenizer.get('add_prefix_space', True)
             if pre_tokenizer.get('use_regex', True):
-                if pattern is not None:
+                if expressions:
                     refuse(path, where, 'the pre-tokenizer ByteLevel with use_regex after a Split')
-                pattern = 'gpt2'
+                expressions += DEFINITIONS['gpt2'].expressions
             elif prefix:
                 refuse(path, where, 'the pre-tokenizer ByteLevel with a prefix after a Split')
         else:
             refuse(path, where, f'the pre-tokenizer {kind}')
-    if pattern is None:
+    if not expressions:
         refuse(path, place, 'a model whose pre-tokenizer does not split text')
-    return pattern, byte_level, prefix
+    name = named_pattern(expressions)
+    if name is None:
+        refuse(path, of_pattern, f'the pattern {" then ".join(expressions)!r:.200}')
+    return name, byte_level, prefix
 
 
-def _split_pattern(part: Mapping[str, Any], path: str, place: str) -> Pattern:
+def _expression(part: Mapping[str, Any], path: str, place: str) -> str:
     pattern = part.get('pattern')
     text = pattern.get('Regex') if isinstance(pattern, dict) else None
-    if text not in PATTERNS:
+    if not isinstance(text, str):
         refuse(path, f'{place}.pattern', f'the pattern {pattern!r:.200}')
     # The patterns match every character, so both keep the matches and nothing else.
     if (part.get('behavior'), part.get('invert', False)) not in (
@@ -413,21 +413,22 @@ def _split_pattern(part: Mapping[str, Any], path: str, place: str) -> Pattern:
         ('Removed', True),
     ):
         refuse(path, f'{place}.behavior', f'the pre-tokenizer Split with {part.get("behavior")}')
-    return PATTERNS[text]
+    return text
 
 
 def _check_decoder(part: Any, byte_level: bool, path: str, place: str) -> None:
-    for decoder, where in _flattened(part, 'decoders', path, place):
-        kind = _type(decoder, path, where)
+    for decoder, where in flattened(part, 'decoders', path, place):
+        kind = part_type(decoder, path, where)
         if kind != ('ByteLevel' if byte_level else 'Fuse'):
             refuse(path, where, f'the decoder {kind}')
 
 
-def _template(part: Any, path: str, place: str) -> Template:
+def parse_template(part: Any, path: str, place: str) -> Template:
+    """Returns the ids that a post-processor puts around a row; raises InputError if it is unknown."""
     before: tuple[int, ...] = ()
     after: tuple[int, ...] = ()
-    for processor, where in _flattened(part, 'processors', path, place):
-        kind = _type(processor, path, where)
+    for processor, where in flattened(part, 'processors', path, place):
+        kind = part_type(processor, path, where)
         if kind == 'ByteLevel':
             continue
         if kind == 'TemplateProcessing':

@@ -1,22 +1,22 @@
-"""The pre-tokenizers of GPT-2, cl100k and Llama 3 as kernels: 64 bytes at a time, one bit a byte.
+"""The pre-tokenizers of models' patterns as kernels: 64 bytes at a time, one bit a byte.
 
 Every byte of a row is in a token, so a token ends where the next one begins, and no pattern looks
-back. For runs of characters of one class, the alternatives of the patterns amount to this:
+back. For runs of characters of one class, the alternatives of the patterns amount to this, by the
+`words` of their `PatternRules`:
 
-    both      white space begins a token, and so does its last character if something follows; '
-              begins one before letters unless U+0020 is before it, and a contraction ends after
-              its letters even if more letters follow
-    gpt2      letters, numbers and others begin a token, but after U+0020 that begins it
-    cl100k    others begin a token, except after U+0020; letters too, except after white space or
-              after one other that begins a token; numbers at every third of a run
-    llama3    as cl100k, except for white space with a line break at the end of a row
+    all       white space begins a token, and so does its last character if something follows
+    blank     letters, numbers and others begin a token, but after U+0020 that begins it
+    any       others begin a token, except after U+0020; letters too, except after white space or
+              after one other that begins a token; numbers at every one or every third of a run
+    these     ' begins a token before letters unless U+0020 is before it, and a contraction ends
+              after its letters even if more letters follow
 
-Where the last two have special rules (white space with a line break, numbers of several bytes), the
-alternatives of their patterns are tried one after another at each token.
+Where `any` has special rules (white space with a line break, thirds of numbers of several bytes), and
+throughout where words are `cased`, the alternatives of the pattern are tried one after another at
+each token.
 """
 
 import functools
-import unicodedata
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -25,9 +25,17 @@ import numpy as np
 
 from tokcore.kernels.jit import kernel_without_allocation, read_only
 from tokcore.kernels.simd import byte_range_mask, load_word, popcount, trailing_zeros
-from tokcore.text.byte_level import PATTERNS, WHITE_SPACE, Pattern, split
-from tokcore.text.pre_tokenizer import CHUNK_TOKENS, RowPart, TextRows, scan_tokens, slice_parts
-from tokcore.text.unicode import CODE_POINTS, decode_word, ideograph_mask
+from tokcore.text.patterns import DEFINITIONS, WHITE_SPACE, Pattern, PatternRules, split
+from tokcore.text.pre_tokenizer import (
+    CHUNK_TOKENS,
+    PreTokenizer,
+    RowPart,
+    TextRows,
+    scan_tokens,
+    slice_parts,
+)
+from tokcore.text.regex_splits import Split, SplitPreTokenizer
+from tokcore.text.unicode import category_table, decode_word, ideograph_mask
 
 _0, _1, _2 = np.uint64(0), np.uint64(1), np.uint64(2)
 
@@ -41,11 +49,17 @@ _ALL = ~_0
 LETTER, NUMBER, SPACE = 1, 2, 4
 """A bit for each class; others are 0."""
 
+UPPER, LOWER = 16, 32
+"""Bits for where words are cased: what may stand before the small letters of a word, and in place of
+them. Letters without case, and combining marks, are both; marks are no `LETTER`."""
+
 _LETTER, _NUMBER, _SPACE = np.uint64(LETTER), np.uint64(NUMBER), np.uint64(SPACE)
+_UPPER, _LOWER = np.uint64(UPPER), np.uint64(LOWER)
 _OTHER = _0
+_LETTER_NUMBER_SPACE = np.uint64(LETTER | NUMBER | SPACE)
 _END = np.uint64(8)
 _BYTE = np.uint64(0xFF)
-_APOSTROPHE, _BLANK, _CR, _LF = (np.uint64(ord(byte)) for byte in "' \r\n")
+_APOSTROPHE, _BLANK, _CR, _LF, _SLASH = (np.uint64(ord(byte)) for byte in "' \r\n/")
 _ALL_ONES = np.uint64(2**64 - 1)
 
 _BLOCK = 256
@@ -58,7 +72,7 @@ _S, _D, _M, _T = (np.uint64(ord(byte)) for byte in 'sdmt')
 # Two letters as they are read, the first one lowest.
 _LL, _VE, _RE = (np.uint64(int.from_bytes(pair, 'little')) for pair in (b'll', b've', b're'))
 _LONG_S = np.uint64(int.from_bytes('ſ'.encode(), 'little'))
-_LOWER, _LOWER_TWO = np.uint64(0x20), np.uint64(0x2020)
+_LOWERED, _LOWERED_TWO = np.uint64(0x20), np.uint64(0x2020)
 
 _LAST, _LAST_THREE = np.uint64(STRIDE - 1), np.uint64(STRIDE - 3)
 _THREE_BITS = np.uint64(7)
@@ -75,26 +89,44 @@ class _PatternText(NamedTuple):
     """The state: the classes of characters, and which pattern it is."""
 
     classes: _CharacterClasses
-    is_gpt2: bool  # else cl100k's or Llama 3's
-    ends_at_break: bool  # white space at a row's end is cut after its last line break: Llama 3's
+    words: int  # _BLANK_WORDS, _ANY_WORDS or _CASED_WORDS
+    most_digits: np.uint64  # in a token; 0 for any number of them
+    ends_at_break: bool  # white space at a row's end is cut after its last line break
+    ends_in_contraction: bool  # cased words may end in one, as one token
+
+
+_BLANK_WORDS, _ANY_WORDS, _CASED_WORDS = 0, 1, 2
+_WORDS = {'blank': _BLANK_WORDS, 'any': _ANY_WORDS, 'cased': _CASED_WORDS}
+
+
+def pattern_pre_tokenizer(pattern: Pattern) -> PreTokenizer:
+    """Returns the pre-tokenizer of a pattern: its kernel, or regular expressions."""
+    definition = DEFINITIONS[pattern]
+    if definition.rules is None:
+        return SplitPreTokenizer(tuple(map(Split, definition.expressions)), pattern)
+    return PatternPreTokenizer(pattern)
 
 
 @dataclass(frozen=True)
 class PatternPreTokenizer:
-    """A `PreTokenizer` whose tokens are those of `byte_level.split`.
+    """A `PreTokenizer` whose tokens are those of `patterns.split`, for patterns that have rules.
 
     Letters and numbers are those of this Python's `unicodedata` (L* and N*), white space is
     `WHITE_SPACE`.
 
     Attributes:
-        pattern: 'gpt2', 'cl100k' or 'llama3'.
+        pattern: its name.
     """
 
     pattern: Pattern = 'gpt2'
 
     def __post_init__(self):
-        if self.pattern not in PATTERNS:
-            raise ValueError(f'{self.pattern!r} is not a pattern; there are {", ".join(PATTERNS)}')
+        if self.pattern not in DEFINITIONS:
+            raise ValueError(
+                f'{self.pattern!r} is not a pattern; there are {", ".join(DEFINITIONS)}'
+            )
+        if DEFINITIONS[self.pattern].rules is None:
+            raise ValueError(f'{self.pattern} has no kernel; use pattern_pre_tokenizer')
 
     @property
     def name(self) -> str:
@@ -109,11 +141,23 @@ class PatternPreTokenizer:
         return split(text, self.pattern)
 
     def prepare(self, rows: TextRows) -> tuple[_PatternText, np.ndarray]:
-        classes = character_classes()
-        return _PatternText(classes, self.pattern == 'gpt2', self.pattern == 'llama3'), rows.text
+        rules = DEFINITIONS[self.pattern].rules
+        assert rules is not None  # __post_init__ saw to it
+        return _pattern_text(rules), rows.text
 
     def row_parts(self, rows: TextRows, row: int, longest: int) -> Iterator[RowPart]:
         return slice_parts(self, rows, row, longest, _last_tokens)
+
+
+@functools.cache
+def _pattern_text(rules: PatternRules) -> _PatternText:
+    return _PatternText(
+        character_classes(rules.words == 'cased', rules.marks_are_letters),
+        _WORDS[rules.words],
+        np.uint64(rules.most_digits),
+        rules.ends_at_break,
+        rules.contractions == 'word',
+    )
 
 
 def _last_tokens(
@@ -152,11 +196,12 @@ def _put_borders(bits, place, tokens, ended):
 
 
 @kernel_without_allocation
-def _needs_one_by_one(masks, left, inside):
-    """Whether there are line breaks before the end of the row, or numbers of several bytes."""
-    if masks.breaks | masks.numbers & masks.continued == _0:
+def _needs_one_by_one(masks, most_digits, left, inside):
+    """Whether there are line breaks before the end of the row, or thirds of numbers of several bytes."""
+    wide = masks.numbers & masks.continued if most_digits != _1 else _0
+    if masks.breaks | wide == _0:
         return False
-    if masks.numbers & masks.continued != _0 or left > _CHUNK:
+    if wide != _0 or left > _CHUNK:
         return True
     return inside & ~masks.breaks >= masks.breaks & (~masks.breaks + _1)
 
@@ -169,9 +214,10 @@ def _scan_one_by_one(text, stop, row_end, pre_tokenizer, tokens, ended):
     """
     place = tokens.starts[ended]
     while place < stop:
-        place = _cl100k_token_end(
-            text, place, row_end, pre_tokenizer.classes, pre_tokenizer.ends_at_break
-        )
+        if pre_tokenizer.words == _CASED_WORDS:
+            place = _cased_token_end(text, place, row_end, pre_tokenizer)
+        else:
+            place = _token_end(text, place, row_end, pre_tokenizer)
         if place == row_end:
             break
         tokens.ends[ended] = place
@@ -196,20 +242,26 @@ def _scan_pattern(rows, row, position, pre_tokenizer, tokens):
             if ended > room:
                 return row, np.int64(tokens.starts[ended]), np.int64(ended)
             left = row_end - place
+            if pre_tokenizer.words == _CASED_WORDS:
+                stop = min(place + _STRIDE, row_end)
+                place, ended = _scan_one_by_one(text, stop, row_end, pre_tokenizer, tokens, ended)
+                continue
             inside = _ALL if left >= _CHUNK else (_1 << left) - _1
             decided = inside if left <= _CHUNK else (_1 << _STRIDE) - _1
             masks = _class_masks(text, place, inside, before, classes)
-            if not pre_tokenizer.is_gpt2:
-                if _needs_one_by_one(masks, left, inside):
+            if pre_tokenizer.words == _ANY_WORDS:
+                if _needs_one_by_one(masks, pre_tokenizer.most_digits, left, inside):
                     stop = min(place + _STRIDE, row_end)
                     place, ended = _scan_one_by_one(
                         text, stop, row_end, pre_tokenizer, tokens, ended
                     )
                     before, first = _nothing_before(), _1
                     continue
-                borders, before = _cl100k_borders(text, place, left, decided, masks, before)
+                borders, before = _borders_after_any(
+                    text, place, left, decided, masks, before, pre_tokenizer.most_digits
+                )
             else:
-                borders, before = _gpt2_borders(text, place, left, decided, masks, before)
+                borders, before = _borders_after_blanks(text, place, left, decided, masks, before)
             # The token at the first byte of a row, or of the rest of one, has begun already.
             ended = _put_borders(borders & decided & ~first, place, tokens, ended)
             first = _0
@@ -352,8 +404,9 @@ def _space_end(text, place, end, classes, ends_at_break):
 
 
 @kernel_without_allocation
-def _cl100k_token_end(text, place, end, classes, ends_at_break):
+def _token_end(text, place, end, pre_tokenizer):
     """Returns where the token that begins at a place of a row ends; the row ends at `end`."""
+    classes = pre_tokenizer.classes
     byte = np.uint64(text[place])
     if byte == _APOSTROPHE:
         size = _contraction_size(load_word(text, place), end - place, True)
@@ -361,7 +414,7 @@ def _cl100k_token_end(text, place, end, classes, ends_at_break):
             return place + size
     kind, after = _character(text, place, end, classes)
     if kind == _NUMBER:
-        return _run_end(text, place, end, _NUMBER, np.uint64(3), classes)
+        return _run_end(text, place, end, _NUMBER, pre_tokenizer.most_digits, classes)
     following, _ = _character(text, after, end, classes)
     if kind == _LETTER or (following == _LETTER and not _is_break(text[place])):
         return _run_end(text, after, end, _LETTER, _ALL_ONES, classes)
@@ -370,15 +423,94 @@ def _cl100k_token_end(text, place, end, classes, ends_at_break):
         while place < end and _is_break(text[place]):
             place += _1
         return place
-    return _space_end(text, place, end, classes, ends_at_break)
+    return _space_end(text, place, end, classes, pre_tokenizer.ends_at_break)
+
+
+@kernel_without_allocation
+def _cased_ends(text, place, end, classes):
+    """Returns where capital letters and then small ones end, and where capital letters alone do.
+
+    The first is `place` where there are no small ones. Both are of the longest run: of letters
+    without case as many as possible count as capital ones, and the last one as a small one if no
+    small letter follows.
+    """
+    small_end = place
+    while True:
+        kind, after = _character(text, place, end, classes)
+        if kind & _UPPER == _0:
+            break
+        place = after
+        if kind & _LOWER != _0:
+            small_end = place
+    upper_end = place
+    while kind & _LOWER != _0:
+        place = small_end = after
+        kind, after = _character(text, place, end, classes)
+    return small_end, upper_end
+
+
+@kernel_without_allocation
+def _cased_word_end(text, place, after, kind, end, classes):
+    """Returns where the word ends that begins at a place with a character of a kind, else `place`."""
+    if kind & _LETTER != _0:
+        small_end, upper_end = _cased_ends(text, place, end, classes)
+        return small_end if small_end > place else upper_end
+    # One character that is no letter may be before the word, also a mark.
+    small_end, upper_end = _cased_ends(text, after, end, classes)
+    if small_end > after:
+        return small_end
+    if kind & _LOWER != _0:
+        return _cased_ends(text, place, end, classes)[0]
+    return upper_end if upper_end > after else place
+
+
+@kernel_without_allocation
+def _cased_token_end(text, place, end, pre_tokenizer):
+    """As `_token_end`, where words are cased."""
+    classes = pre_tokenizer.classes
+    kind, after = _character(text, place, end, classes)
+    if kind == _NUMBER:
+        return _run_end(text, place, end, _NUMBER, pre_tokenizer.most_digits, classes)
+    if not _is_break(text[place]):
+        word_end = _cased_word_end(text, place, after, kind, end, classes)
+        if word_end > place:
+            if (
+                pre_tokenizer.ends_in_contraction
+                and word_end < end
+                and np.uint64(text[word_end]) == _APOSTROPHE
+            ):
+                word_end += _contraction_size(load_word(text, word_end), end - word_end, True)
+            return word_end
+    others = after
+    if kind == _SPACE and np.uint64(text[place]) == _BLANK:
+        kind, others = _character(text, after, end, classes)
+    if kind & (_LETTER_NUMBER_SPACE | _END) == _0:
+        while kind & (_LETTER_NUMBER_SPACE | _END) == _0:
+            place = others
+            kind, others = _character(text, place, end, classes)
+        while place < end and (_is_break(text[place]) or np.uint64(text[place]) == _SLASH):
+            place += _1
+        return place
+    return _space_end(text, place, end, classes, pre_tokenizer.ends_at_break)
 
 
 @functools.cache
-def character_classes() -> _CharacterClasses:
-    """Returns the classes by this Python's tables: categories L* and N*, and `WHITE_SPACE`."""
-    majors = ''.join(unicodedata.category(chr(code))[0] for code in range(CODE_POINTS))
-    letters = np.frombuffer(majors.encode('ascii'), np.uint8)
-    table = LETTER * (letters == ord('L')) + NUMBER * (letters == ord('N'))
+def character_classes(is_cased: bool = False, marks_are_letters: bool = False) -> _CharacterClasses:
+    """Returns the classes by this Python's tables: categories L* and N*, and `WHITE_SPACE`.
+
+    Args:
+        is_cased: whether letters and marks have the bits `UPPER` and `LOWER`.
+        marks_are_letters: whether M* are letters.
+    """
+    majors, minors = category_table().T
+    letters, marks = majors == ord('L'), majors == ord('M')
+    table = LETTER * letters + NUMBER * (majors == ord('N'))
+    if marks_are_letters:
+        table[marks] = LETTER
+    if is_cased:
+        is_small = letters & (minors == ord('l'))
+        is_capital = letters & ((minors == ord('u')) | (minors == ord('t')))
+        table += UPPER * (letters & ~is_small | marks) + LOWER * (letters & ~is_capital | marks)
     table[[ord(character) for character in WHITE_SPACE]] = SPACE
     blocks, index = np.unique(table.reshape(-1, _BLOCK), axis=0, return_inverse=True)
     return _CharacterClasses(
@@ -423,8 +555,8 @@ def _contraction_size(word, left, any_case):
     if any_case:
         if two == _LONG_S:
             return _3
-        one |= _LOWER
-        two |= _LOWER_TWO
+        one |= _LOWERED
+        two |= _LOWERED_TWO
     if left >= _2 and (one == _S or one == _T or one == _M or one == _D):
         return _2
     if left >= _3 and (two == _LL or two == _VE or two == _RE):
@@ -474,7 +606,7 @@ def _carried(masks, joins, thirds, contraction_ends):
 
 
 @kernel_without_allocation
-def _gpt2_borders(text, place, left, decided, masks, before):
+def _borders_after_blanks(text, place, left, decided, masks, before):
     """Returns the bits of the bytes at which tokens begin, and the `Before` of the next chunk.
 
     `masks` are those of the bytes at text[place:], and `left` bytes are left of the row. Only the
@@ -517,8 +649,11 @@ def _thirds(masks, before):
 
 
 @kernel_without_allocation
-def _cl100k_borders(text, place, left, decided, masks, before):
-    """Returns what `_gpt2_borders` does; line breaks are at the row's end, numbers are one byte."""
+def _borders_after_any(text, place, left, decided, masks, before, most_digits):
+    """Returns what `_borders_after_blanks` does.
+
+    Line breaks are at the row's end, and numbers are one byte unless each is a token.
+    """
     after_letter = masks.letters << _1 | before.letter
     after_other = masks.others << _1 | before.other
     after_space = masks.spaces << _1 | before.space
@@ -537,7 +672,7 @@ def _cl100k_borders(text, place, left, decided, masks, before):
         joins |= (joins << _1 | before.joins) & masks.continued
         joins |= (joins << _1 | before.joins) & masks.continued
     letters = masks.letters & ~after_letter & ~(joins << _1 | before.joins)
-    thirds = _thirds(masks, before)
+    thirds = _thirds(masks, before) if most_digits != _1 else masks.numbers & ~masks.continued
     spaces = masks.spaces & ~after_space & ~(masks.breaks & after_other)
     starts = letters | thirds | others | spaces | _last_spaces(masks, nonspaces)
     starts |= contraction_ends

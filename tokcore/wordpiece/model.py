@@ -127,7 +127,7 @@ def _segment_word(text, start, end, model, ids, used):
     if not _is_longer(text, start, end, model.max_word_length):
         root = WORD_ROOT
         while position < end:
-            cell, piece_end = _longest_piece(text, position, end, root, model.trie)
+            cell, piece_end = longest_piece(text, position, end, root, model.trie)
             if piece_end == position:
                 break
             ids[count] = model.trie.ids[cell]
@@ -183,7 +183,7 @@ def double_array_trie(pieces: Iterable[tuple[str, int]], joiner: str) -> DoubleA
 
 
 @kernel_without_allocation
-def _longest_piece(text, position, end, root, trie):
+def longest_piece(text, position, end, root, trie):
     """Returns the cell and the end (uint64) of the longest piece that starts at a position.
 
     If there is none, these are the root and the position.

@@ -6,10 +6,11 @@ import json
 import pytest
 
 from tokcore.bpe.scheme import SCHEME
-from tokcore.bpe.vocabulary import SPLIT_PATTERNS, AddedToken, BpeVocabulary
+from tokcore.bpe.vocabulary import AddedToken, BpeVocabulary
 from tokcore.encoding.vocabulary import Template
 from tokcore.errors import InputError
 from tokcore.text.byte_level import BYTE_TO_CHARACTER
+from tokcore.text.patterns import DEFINITIONS
 from tokcore.tokenizers import BpeTokenizer
 
 ALPHABET = sorted(BYTE_TO_CHARACTER[byte] for byte in range(256))
@@ -19,7 +20,7 @@ VOCABULARY = BpeVocabulary.learned([*SPECIAL, *ALPHABET, 'th', 'the', 'Ġthe'], 
 BYTE_LEVEL = VOCABULARY.parts.components['pre_tokenizer']
 CL100K = {
     'type': 'Split',
-    'pattern': {'Regex': SPLIT_PATTERNS['cl100k']},
+    'pattern': {'Regex': DEFINITIONS['cl100k'].expressions[0]},
     'behavior': 'Isolated',
     'invert': False,
 }
@@ -103,7 +104,10 @@ def test_special_tokens_are_text_unless_they_are_allowed():
         (
             'pre_tokenizer',
             # As tiktoken writes it; to Oniguruma this is a run of any number of digits.
-            {**CL100K, 'pattern': {'Regex': SPLIT_PATTERNS['cl100k'].replace('3}', '3}+')}},
+            {
+                **CL100K,
+                'pattern': {'Regex': DEFINITIONS['cl100k'].expressions[0].replace('3}', '3}+')},
+            },
             r'the pattern .* at \$\.pre_tokenizer\.pattern',
         ),
         ('pre_tokenizer', {**CL100K, 'behavior': 'MergedWithNext'}, r'\.behavior'),
@@ -138,7 +142,7 @@ def test_a_model_of_another_kind_is_refused():
 def test_parts_that_are_understood():
     sequence = {'type': 'Sequence', 'pretokenizers': [CL100K, {**BYTE_LEVEL, 'use_regex': False}]}
     assert parsed('pre_tokenizer', sequence).parts.pattern == 'cl100k'
-    llama3 = {**CL100K, 'pattern': {'Regex': SPLIT_PATTERNS['llama3']}}
+    llama3 = {**CL100K, 'pattern': {'Regex': DEFINITIONS['llama3'].expressions[0]}}
     sequence['pretokenizers'][0] = llama3
     assert parsed('pre_tokenizer', sequence).parts.pattern == 'llama3'
     assert parsed('normalizer', {'type': 'NFKC'}).parts.form == 'NFKC'

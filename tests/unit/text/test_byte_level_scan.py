@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 from tokcore.counts.counting import TokenAccumulator
 from tokcore.kernels.bytes import READABLE
 from tokcore.kernels.jit import read_only
-from tokcore.text.byte_level import PATTERNS, WHITE_SPACE, split
 from tokcore.text.byte_level_scan import (
     LETTER,
     NUMBER,
@@ -19,6 +18,7 @@ from tokcore.text.byte_level_scan import (
     PatternPreTokenizer,
     character_classes,
 )
+from tokcore.text.patterns import DEFINITIONS, WHITE_SPACE, split
 from tokcore.text.pre_tokenizer import CHUNK_TOKENS, ScannedTokens, TextRows, one_row, scan_tokens
 
 NAMED = "'stremdvlSTREMDVLſ"
@@ -33,6 +33,7 @@ LINES = st.one_of(
         lambda few: st.lists(st.sampled_from(few), max_size=250).map(''.join)
     ),
 )
+PATTERNS = [name for name, pattern in DEFINITIONS.items() if pattern.rules is not None]
 CHARACTERS = [chr(code) for code in range(0x110000) if not 0xD800 <= code < 0xE000]
 
 

@@ -1,0 +1,154 @@
+"""Files of pretrained vocabularies: what is recognized, and what is refused by its name."""
+
+import base64
+import json
+import pickle
+
+import pytest
+
+from tokcore.errors import InputError
+from tokcore.pretrained.files import is_pretrained_file, parse_pretrained, small_vocabulary
+from tokcore.schemes import find_scheme, scheme_names
+from tokcore.text.byte_level import BYTE_TO_CHARACTER
+from tokcore.tokenizers import PretrainedTokenizer, load_tokenizer
+
+ENTRIES = {BYTE_TO_CHARACTER[byte]: byte for byte in range(256)} | {'th': 256, 'the': 257}
+BYTE_LEVEL = {'type': 'ByteLevel', 'add_prefix_space': False, 'use_regex': True}
+FILE = {
+    'added_tokens': [],
+    'normalizer': None,
+    'pre_tokenizer': BYTE_LEVEL,
+    'post_processor': None,
+    'decoder': BYTE_LEVEL,
+    'model': {'type': 'BPE', 'vocab': ENTRIES, 'merges': ['t h', 'th e']},
+}
+RANKS = b''.join(
+    base64.b64encode(token) + b' %d\n' % rank
+    for rank, token in enumerate([*(bytes([byte]) for byte in range(256)), b'th', b'the'])
+)
+TEKKEN = {
+    'config': {'pattern': '[a-z]+|.', 'default_vocab_size': 260, 'default_num_special_tokens': 2},
+    'vocab': [
+        {'rank': rank, 'token_bytes': line.split()[0].decode(), 'token_str': None}
+        for rank, line in enumerate(RANKS.splitlines())
+    ],
+}
+
+
+def dumped(file):
+    return json.dumps(file).encode()
+
+
+def changed(place, value):
+    file = json.loads(dumped(FILE))
+    *parents, name = place.split('.')
+    part = file
+    for parent in parents:
+        part = part[parent]
+    part[name] = value
+    return file
+
+
+def test_every_file_is_of_one_scheme():
+    digits = {'type': 'Sequence', 'pretokenizers': [{'type': 'Digits'}, BYTE_LEVEL]}
+    kinds = {
+        dumped(FILE): ['bpe'],
+        dumped(changed('pre_tokenizer', digits)): ['pretrained'],
+        dumped(TEKKEN): ['pretrained'],
+        RANKS: ['pretrained'],
+    }
+    for data, schemes in kinds.items():
+        assert [name for name in scheme_names() if find_scheme(name).recognizes(data)] == schemes
+    assert not is_pretrained_file(b'{"a"') and not is_pretrained_file(b'th e\n')
+
+
+@pytest.mark.parametrize(
+    ('place', 'value', 'said'),
+    [
+        ('normalizer', {'type': 'Precompiled'}, r'Precompiled at \$\.normalizer'),
+        ('pre_tokenizer', {'type': 'UnicodeScripts'}, r'UnicodeScripts at \$\.pre_tokenizer'),
+        (
+            'pre_tokenizer',
+            {'type': 'Sequence', 'pretokenizers': [BYTE_LEVEL, {'type': 'Digits'}]},
+            r'Digits after ByteLevel at \$\.pre_tokenizer\.pretokenizers\[1\]',
+        ),
+        (
+            'pre_tokenizer',
+            {'type': 'Split', 'pattern': {'Regex': r'\h+'}, 'behavior': 'Isolated'},
+            r'\\h in a regular expression at \$\.pre_tokenizer\.pattern',
+        ),
+        (
+            'pre_tokenizer',
+            {'type': 'Split', 'pattern': {'Regex': '[a-z&&[^b]]'}, 'behavior': 'Isolated'},
+            r"'&&' in the regular expression",
+        ),
+        (
+            'pre_tokenizer',
+            {'type': 'Split', 'pattern': {'Regex': '(a'}, 'behavior': 'Isolated'},
+            r"the regular expression '\(a'",
+        ),
+        (
+            'pre_tokenizer',
+            {'type': 'Split', 'pattern': {'Regex': 'a'}, 'behavior': 'Odd'},
+            r"the behavior 'Odd' at \$\.pre_tokenizer\.behavior",
+        ),
+        ('decoder', {'type': 'CTC'}, r'the decoder CTC at \$\.decoder'),
+        ('post_processor', {'type': 'Odd'}, r'the post-processor Odd'),
+        ('model.type', 'Unigram', r'the model Unigram|does not give ids'),
+        ('model.dropout', 0.1, r'dropout 0\.1 at \$\.model\.dropout'),
+        ('model.vocab', {'a': 0, 'b': 0}, 'the same id twice'),
+        ('truncation', {}, r'truncation at \$\.truncation'),
+    ],
+)
+def test_what_is_not_supported_is_refused_by_name_and_place(place, value, said):
+    with pytest.raises(InputError, match=f'^x.json.*{said}'):
+        parse_pretrained(dumped(changed(place, value)), 'x.json')
+
+
+@pytest.mark.parametrize(
+    ('data', 'pattern', 'said'),
+    [
+        (RANKS, None, 'give --pattern, one of gpt2, cl100k'),
+        (RANKS, '(', 'neither a pattern, one of gpt2'),
+        (RANKS + b'?? 300\n', 'gpt2', 'line 259: .* is not a token in base64'),
+        (RANKS + b'YWI= 3\n', 'gpt2', 'gives the same rank twice'),
+        (RANKS + b'YQ== 300\n', 'gpt2', 'line 259: the token has a rank already'),
+        (RANKS.split(b'\n', 1)[1], 'gpt2', 'no token for the byte 0x0'),
+        (dumped(FILE), 'gpt2', '--pattern is for files of tiktoken'),
+        (b'th e\n', None, "is not a tokenizer's file"),
+        (dumped({**TEKKEN, 'config': {}}), None, r'\$\.config has no pattern'),
+        (dumped({**TEKKEN, 'vocab': TEKKEN['vocab'][1:]}), None, r'\$\.vocab\[0\] is no token'),
+        (dumped({**TEKKEN, 'special_tokens': [{'rank': 9}]}), None, r'\$\.special_tokens\[0\]'),
+    ],
+)
+def test_damaged_files_of_ranks(data, pattern, said):
+    with pytest.raises(InputError, match=said):
+        parse_pretrained(data, 'a file', pattern)
+
+
+def test_ids_of_ranks_and_of_tekken():
+    of_ranks = PretrainedTokenizer(parse_pretrained(RANKS, 'x', 'gpt2'))
+    assert of_ranks.encode('the th') == [257, 32, 256]
+    of_tekken = PretrainedTokenizer(parse_pretrained(dumped(TEKKEN), 'x'))
+    assert of_tekken.encode('the th') == [259, 34, 258]
+    assert of_tekken.special_ids.begin == 1 and of_tekken.pieces[0] == '<unk>'
+    assert of_tekken.decode([259, 34, 258]) == 'the th'
+
+
+def test_a_tokenizer_from_its_file(tmp_path):
+    path = tmp_path / 'ranks.tiktoken'
+    path.write_bytes(RANKS)
+    loaded = load_tokenizer(path, pattern='o200k', scheme='pretrained')
+    assert loaded.tokenize('the é') == ['the', 'Ġ', 'Ã', '©']
+    again = pickle.loads(pickle.dumps(loaded))
+    assert again.encode('the é') == loaded.encode('the é') == [257, 32, 195, 169]
+    loaded.save(tmp_path / 'copy')
+    assert (tmp_path / 'copy').read_bytes() == RANKS
+    with pytest.raises(ValueError, match='use encode'):
+        loaded.encode_with_offsets('the')
+
+
+def test_long_rows_and_special_tokens():
+    tokenizer = PretrainedTokenizer(small_vocabulary())
+    text = "it's 12\n" * 40_000
+    assert tokenizer.encode(text) == [*text.encode()]

@@ -1,0 +1,175 @@
+"""Added tokens, found in the texts of a block: the leftmost, and the longest at one place.
+
+A kernel finds them by a trie of their bytes. Their properties are then seen to one by one, as
+`tokenizers` does: one that is a `single_word` must not stand beside letters, and `lstrip` and `rstrip`
+take the white space beside a token with it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+import regex
+
+from tokcore.bpe.vocabulary import AddedToken
+from tokcore.kernels.jit import kernel_without_allocation, read_only
+from tokcore.text.patterns import WHITE_SPACE
+from tokcore.text.pre_tokenizer import readable_parts
+from tokcore.text.rows import Side
+from tokcore.wordpiece.model import WORD_ROOT, double_array_trie, longest_piece
+
+_WORD = regex.compile(r'[\p{Alphabetic}\p{M}\p{Nd}\p{Pc}\u200c\u200d]')
+_TEXT = -1
+
+_FIRST_ROOM = 1 << 10
+
+
+class Parts(NamedTuple):
+    """Texts and the added tokens between them, in order.
+
+    Attributes:
+        texts: the texts; that of an added token is empty.
+        ids: int64[parts]: of added tokens, -1 of texts.
+        rows: int64[parts]: the number of the text that each is a part of.
+        is_first: bool[parts]: whether it begins that text.
+    """
+
+    texts: Side
+    ids: np.ndarray
+    rows: np.ndarray
+    is_first: np.ndarray
+
+    @classmethod
+    def whole(cls, texts: Side) -> Parts:
+        """Returns texts without added tokens."""
+        size = len(texts)
+        return cls(texts, np.full(size, _TEXT), np.arange(size), np.ones(size, bool))
+
+
+class AddedTokenFinder:
+    """Finds added tokens in texts."""
+
+    def __init__(self, tokens: Sequence[AddedToken], contents: Callable[[str], str] = str):
+        """Takes the tokens, and what their contents become in the texts."""
+        numbers: dict[str, int] = {}
+        for number, token in enumerate(tokens):
+            content = contents(token.content)
+            if content:
+                numbers.setdefault(content, number)
+        self._tokens = tokens
+        self._trie = double_array_trie(numbers.items(), '\0') if numbers else None
+
+    def __bool__(self) -> bool:
+        return self._trie is not None
+
+    def cut(self, parts: Parts) -> Parts:
+        """Returns the parts with their texts cut at added tokens."""
+        if self._trie is None or not len(parts.texts):
+            return parts
+        texts = parts.texts
+        rows, starts, ends, numbers = self._matches(texts)
+        if not len(rows):
+            return parts
+        text = texts.text.tobytes()
+        cut_rows, first_match = np.unique(rows, return_index=True)
+        bounds = [*first_match.tolist(), len(rows)]
+        pieces: list[tuple[int, int, int, int]] = []
+        for row, first, last in zip(cut_rows.tolist(), bounds, bounds[1:], strict=False):
+            matches = zip(
+                starts[first:last].tolist(), ends[first:last].tolist(),
+                numbers[first:last].tolist(), strict=True,
+            )  # fmt: skip
+            pieces += self._pieces(
+                text, row, (int(texts.starts[row]), int(texts.ends[row])), matches
+            )
+        return _merged(parts, cut_rows, np.array(pieces, np.int64).reshape(-1, 4))
+
+    def _matches(self, texts: Side) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+        """Returns of all matches: the text's number, the start, the end and the token's number."""
+        assert self._trie is not None
+        found: list[tuple[np.ndarray, ...]] = []
+        done = 0
+        for rows in readable_parts(texts.text, texts.starts, texts.ends):
+            # Texts near the end are copied, so their places there are others.
+            shift = int(texts.starts[done]) - int(rows.starts[0]) if len(rows.starts) else 0
+            room = _FIRST_ROOM
+            while True:
+                out = np.empty((4, room), np.int64)
+                count = _find(rows.text, rows.starts, rows.ends, self._trie, *out)
+                if count <= room:
+                    break
+                room = count
+            out = out[:, :count]
+            found.append((out[0] + done, out[1] + shift, out[2] + shift, out[3]))
+            done += len(rows.starts)
+        return tuple(np.concatenate(column) for column in zip(*found, strict=True))  # type: ignore[return-value]
+
+    def _pieces(self, text, row, bounds, matches):
+        """Yields (row, start, end, id) of the parts of a text, as `tokenizers` has them."""
+        begin, last = bounds
+        done = begin
+        for start, end, number in matches:
+            token = self._tokens[number]
+            if token.single_word and (
+                _is_word(text[max(begin, start - 4) : start].decode('utf-8', 'replace')[-1:])
+                or _is_word(text[end : min(last, end + 4)].decode('utf-8', 'replace')[:1])
+            ):
+                continue
+            if token.lstrip:
+                before = text[begin:start].decode()
+                start = max(begin + len(before.rstrip(WHITE_SPACE).encode()), done)
+            if token.rstrip:
+                after = text[end:last].decode()
+                end += len(after.encode()) - len(after.lstrip(WHITE_SPACE).encode())
+            if done < start:
+                yield row, done, start, _TEXT
+            yield row, start, end, token.id
+            done = end
+        if done < last:
+            yield row, done, last, _TEXT
+
+
+def _is_word(character: str) -> bool:
+    return bool(_WORD.match(character))
+
+
+def _merged(parts: Parts, cut_rows: np.ndarray, pieces: np.ndarray) -> Parts:
+    """Returns the parts with those numbered `cut_rows` replaced by pieces (row, start, end, id)."""
+    stays = np.ones(len(parts.texts), bool)
+    stays[cut_rows] = False
+    kept = np.flatnonzero(stays)
+    numbers = np.concatenate([kept, pieces[:, 0]])
+    order = np.argsort(numbers, kind='stable')
+    starts = np.concatenate([parts.texts.starts[kept], pieces[:, 1]])[order]
+    ends = np.concatenate([parts.texts.ends[kept], pieces[:, 2]])[order]
+    ids = np.concatenate([parts.ids[kept], pieces[:, 3]])[order]
+    numbers = numbers[order]
+    is_first = parts.is_first[numbers] & (starts == parts.texts.starts[numbers])
+    ends = np.where(ids == _TEXT, ends, starts)
+    return Parts(
+        Side(parts.texts.text, read_only(starts), read_only(ends)),
+        ids,
+        parts.rows[numbers],
+        is_first,
+    )
+
+
+@kernel_without_allocation
+def _find(text, starts, ends, trie, rows, begins, stops, numbers):
+    """Fills in the matches in texts; returns how many there are, also beyond the room for them."""
+    count = 0
+    for row in range(len(starts)):
+        place, end = np.uint64(starts[row]), np.uint64(ends[row])
+        while place < end:
+            cell, stop = longest_piece(text, place, end, WORD_ROOT, trie)
+            if stop == place:
+                place += np.uint64(1)
+                continue
+            if count < len(rows):
+                rows[count], numbers[count] = row, trie.ids[cell]
+                begins[count], stops[count] = np.int64(place), np.int64(stop)
+            count += 1
+            place = stop
+    return count

@@ -1,0 +1,66 @@
+"""Which file of another tool a file is, and its vocabulary."""
+
+from __future__ import annotations
+
+import base64
+import dataclasses
+import json
+
+from tokcore.bpe.files import is_plain_bpe, read_json
+from tokcore.errors import InputError
+from tokcore.pretrained.ranks import is_tekken, is_tiktoken_file, parse_tekken, parse_tiktoken
+from tokcore.pretrained.tokenizer_json import parse_tokenizer_json
+from tokcore.pretrained.vocabulary import PretrainedVocabulary
+
+
+def parse_pretrained(data: bytes, path: str, pattern: str | None = None) -> PretrainedVocabulary:
+    """Returns the vocabulary of a tokenizer.json, a tekken.json, or a file of tiktoken.
+
+    Args:
+        data: the file.
+        path: of it.
+        pattern: what cuts text into tokens, for a file of tiktoken.
+
+    Raises:
+        InputError: the file is none of these or damaged, or has a part that is not supported.
+    """
+    vocabulary = _parse(data, path, pattern)
+    return dataclasses.replace(vocabulary, path=path, pattern=pattern)
+
+
+def _parse(data: bytes, path: str, pattern: str | None) -> PretrainedVocabulary:
+    if is_tiktoken_file(data):
+        return parse_tiktoken(data, path, pattern)
+    if pattern is not None:
+        raise InputError(
+            f'--pattern is for files of tiktoken, and {path} is none; leave it out: the file tells'
+        )
+    if data.lstrip()[:1] == b'{':
+        file = read_json(data, path)
+        if is_tekken(file):
+            return parse_tekken(file, data, path)
+        if 'model' in file:
+            return parse_tokenizer_json(file, data, path)
+    raise InputError(
+        f"{path} is not a tokenizer's file that is known; give a tokenizer.json, a tekken.json, or "
+        'a file of tiktoken, lines of a token in base64 and its rank'
+    )
+
+
+def is_pretrained_file(data: bytes) -> bool:
+    """Whether a file is certainly of this kind, and the scheme `bpe` does not read it."""
+    if is_tiktoken_file(data):
+        return True
+    if data.lstrip()[:1] != b'{':
+        return False
+    try:
+        file = json.loads(data)
+    except (ValueError, RecursionError):
+        return False
+    return is_tekken(file) or (isinstance(file.get('model'), dict) and not is_plain_bpe(file))
+
+
+def small_vocabulary() -> PretrainedVocabulary:
+    """Returns a vocabulary of the 256 bytes, with which kernels are compiled."""
+    lines = b''.join(base64.b64encode(bytes([byte])) + f' {byte}\n'.encode() for byte in range(256))
+    return parse_tiktoken(lines, 'small.tiktoken', 'o200k')

@@ -1,0 +1,215 @@
+"""The normalizers of a tokenizer.json, as functions of the texts of a block.
+
+Characters are of the classes of this Python's `unicodedata`; `tokenizers` has tables of its own.
+"""
+
+from __future__ import annotations
+
+import functools
+import unicodedata
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+import regex
+
+from tokcore.bpe.vocabulary import flattened, part_type, refuse
+from tokcore.kernels.jit import read_only
+from tokcore.pretrained.expressions import checked_expression
+from tokcore.text.patterns import WHITE_SPACE
+from tokcore.text.rewriting import replace_rows, rewrite_rows
+from tokcore.text.rows import Side
+from tokcore.text.unicode_normalization import NormalForm, normalize_rows
+
+TextStep = Callable[[Side], Side]
+"""Rewrites texts, as many as there are. No text is within another."""
+
+_FORMS: dict[str, NormalForm] = {'NFC': 'NFC', 'NFD': 'NFD', 'NFKC': 'NFKC', 'NFKD': 'NFKD'}
+
+_IDEOGRAPHS = (
+    (0x4E00, 0x9FFF), (0x3400, 0x4DBF), (0x20000, 0x2A6DF), (0x2A700, 0x2B73F), (0x2B740, 0x2B81F),
+    (0x2B920, 0x2CEAF), (0xF900, 0xFAFF), (0x2F800, 0x2FA1F),
+)  # fmt: skip
+"""Those that `tokenizers` puts spaces around; it leaves out U+2B820 to U+2B91F, which BERT has."""
+
+
+def text_steps(part: Any, path: str, place: str) -> list[TextStep]:
+    """Returns the steps of a normalizer, in their order.
+
+    Raises:
+        InputError: one of them is not supported.
+    """
+    return [
+        _step(member, path, where) for member, where in flattened(part, 'normalizers', path, place)
+    ]
+
+
+def _step(part: Mapping[str, Any], path: str, where: str) -> TextStep:
+    kind = part_type(part, path, where)
+    match kind:
+        case 'NFC' | 'NFD' | 'NFKC' | 'NFKD':
+            return functools.partial(normalize_rows, form=_FORMS[kind])
+        case 'Lowercase':
+            return functools.partial(_rewritten, change=_lowercase)
+        case 'StripAccents':
+            return functools.partial(_rewritten, change=_without_marks)
+        case 'Strip':
+            sides = bool(part.get('strip_left', True)), bool(part.get('strip_right', True))
+            return functools.partial(_rewritten, change=functools.partial(_stripped, sides=sides))
+        case 'Prepend':
+            return functools.partial(prepended, prefix=_string(part, 'prepend', path, where))
+        case 'Replace':
+            return _replacement(part, path, where)
+        case 'BertNormalizer':
+            flags = tuple(
+                bool(part.get(name, True)) for name in ('clean_text', 'handle_chinese_chars')
+            )
+            lower = bool(part.get('lowercase', True))
+            strips = part.get('strip_accents')
+            change = functools.partial(
+                _bert_text, cleans=flags[0], splits_cjk=flags[1], lower=lower,
+                strips=lower if strips is None else bool(strips),
+            )  # fmt: skip
+            return functools.partial(_rewritten, change=change)
+    refuse(path, where, f'the normalizer {kind}')
+
+
+def prepended(side: Side, prefix: str, to: np.ndarray | None = None) -> Side:
+    """Returns the texts with a prefix, except for empty ones.
+
+    Args:
+        side: the texts.
+        prefix: the prefix.
+        to: bool[texts], which of them get it; None: all.
+    """
+    spaced = side.with_prefix(prefix)
+    is_left_out = side.starts == side.ends
+    if to is not None:
+        is_left_out |= ~to
+    starts = spaced.starts + is_left_out * len(prefix.encode())
+    return Side(spaced.text, starts, spaced.ends)
+
+
+def starting_with(side: Side, prefix: str) -> np.ndarray:
+    """Returns bool[texts]: which of them start with a prefix."""
+    data = np.frombuffer(prefix.encode(), np.uint8)
+    starts = side.ends - side.starts >= len(data)
+    for number, byte in enumerate(data.tolist()):
+        starts[starts] = side.text[side.starts[starts] + number] == byte
+    return starts
+
+
+def _string(part: Mapping[str, Any], name: str, path: str, where: str) -> str:
+    value = part.get(name)
+    if not isinstance(value, str):
+        refuse(path, f'{where}.{name}', f'{value!r:.80} for a string')
+    return value
+
+
+def _replacement(part: Mapping[str, Any], path: str, where: str) -> TextStep:
+    content = _string(part, 'content', path, where)
+    match part.get('pattern'):
+        case {'String': str(text)} if text:
+            if '\n' in text or '\n' in content:
+                return functools.partial(
+                    _rewritten, change=lambda value: value.replace(text, content)
+                )
+            return functools.partial(replaced, old=text.encode(), new=content.encode())
+        case {'Regex': str(expression)}:
+            compiled = regex.compile(checked_expression(expression, path, f'{where}.pattern'))
+            return functools.partial(
+                _rewritten, change=lambda value: compiled.sub(lambda _: content, value)
+            )
+    refuse(path, f'{where}.pattern', f'the pattern {part.get("pattern")!r:.80}')
+
+
+def replaced(side: Side, old: bytes, new: bytes) -> Side:
+    """Returns the texts with some bytes for others; none of them is a line feed."""
+    # So all texts can be one, with line feeds between.
+    return rewrite_rows(side, np.arange(len(side)), lambda lines: lines.replace(old, new))
+
+
+def _rewritten(side: Side, change: Callable[[str], str]) -> Side:
+    """Returns the texts, each of them changed by a function."""
+    numbers, texts = [], []
+    data = side.text.tobytes()
+    bounds = zip(side.starts.tolist(), side.ends.tolist(), strict=True)
+    for number, (start, end) in enumerate(bounds):
+        text = data[start:end].decode('utf-8', 'surrogatepass')
+        changed = change(text)
+        if changed != text:
+            numbers.append(number)
+            texts.append(changed.encode('utf-8', 'surrogatepass'))
+    if not numbers:
+        return side
+    ends = np.cumsum([len(text) for text in texts])
+    starts = np.concatenate([[0], ends[:-1]])
+    new = Side(read_only(np.frombuffer(b''.join(texts), np.uint8)), starts, ends)
+    return replace_rows(side, np.array(numbers), new)
+
+
+def _lowercase(text: str) -> str:
+    # `tokenizers` lowers each character by itself, so it has no final sigma.
+    return text.replace('Σ', 'σ').lower()
+
+
+def _without_marks(text: str) -> str:
+    if text.isascii():
+        return text
+    return ''.join(
+        character for character in text if not unicodedata.category(character).startswith('M')
+    )
+
+
+def _stripped(text: str, sides: tuple[bool, bool]) -> str:
+    left, right = sides
+    if left:
+        text = text.lstrip(WHITE_SPACE)
+    return text.rstrip(WHITE_SPACE) if right else text
+
+
+def _bert_text(text: str, cleans: bool, splits_cjk: bool, strips: bool, lower: bool) -> str:
+    """Returns a text as `BertNormalizer` of `tokenizers` does."""
+    if cleans:
+        text = text.translate(_CLEANED)
+    if splits_cjk and not text.isascii():
+        text = text.translate(_SPACED)
+    if strips and not text.isascii():
+        text = ''.join(
+            character
+            for character in unicodedata.normalize('NFD', text)
+            if unicodedata.category(character) != 'Mn'
+        )
+    return _lowercase(text) if lower else text
+
+
+class _Cleaned(dict):
+    """The table for `str.translate`: control characters vanish, and white space is U+0020."""
+
+    def __missing__(self, code: int) -> str | None:
+        character = chr(code)
+        if (
+            character in WHITE_SPACE
+            and character in '\t\n\r'
+            or (character in WHITE_SPACE and unicodedata.category(character) != 'Cc')
+        ):
+            value: str | None = ' '
+        elif code in (0, 0xFFFD) or unicodedata.category(character) in ('Cc', 'Cf', 'Co', 'Cs'):
+            value = None
+        else:
+            value = character
+        self[code] = value
+        return value
+
+
+class _Spaced(dict):
+    """The table for `str.translate`: spaces around ideographs."""
+
+    def __missing__(self, code: int) -> str:
+        is_ideograph = any(first <= code <= last for first, last in _IDEOGRAPHS)
+        value = f' {chr(code)} ' if is_ideograph else chr(code)
+        self[code] = value
+        return value
+
+
+_CLEANED, _SPACED = _Cleaned(), _Spaced()

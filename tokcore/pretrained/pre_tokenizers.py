@@ -1,0 +1,248 @@
+"""The pre-tokenizers of a tokenizer.json: what they do to texts first, and how they cut them.
+
+Patterns that have a name are cut by their kernels, others by the package `regex`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+import regex
+
+from tokcore.bpe.vocabulary import flattened, part_type, refuse
+from tokcore.kernels.jit import kernel_without_allocation
+from tokcore.kernels.simd import byte_range_mask, popcount, put_places
+from tokcore.pretrained.expressions import checked_expression
+from tokcore.pretrained.normalizers import TextStep, prepended, starting_with
+from tokcore.text.byte_level_scan import pattern_pre_tokenizer
+from tokcore.text.listed_tokens import RowTokens
+from tokcore.text.patterns import DEFINITIONS, named_pattern
+from tokcore.text.pre_tokenizer import (
+    CHUNK_TOKENS,
+    PreTokenizer,
+    RowPart,
+    TextRows,
+    scan_tokens,
+    slice_parts,
+)
+from tokcore.text.regex_splits import BEHAVIORS, Behavior, Split, SplitPreTokenizer
+from tokcore.text.rows import Side
+
+MARK = '▁'
+"""U+2581, which stands for a space in the pieces of SentencePiece."""
+
+Prefixed = Literal['always', 'first', 'never']
+
+_NUMERIC, _SPACE = r'\p{N}', r'\s'
+_PUNCTUATION = r'[!-/:-@\[-`{-~\p{P}]'
+_WORDS = r'[\p{Alphabetic}\p{M}\p{Nd}\p{Pc}\u200c\u200d]+'
+_BEHAVIORS: dict[str, Behavior] = {behavior: behavior for behavior in BEHAVIORS}
+_0, _1 = np.uint64(0), np.uint64(1)
+_STRIDE = np.uint64(61)
+
+
+@dataclass(frozen=True)
+class Cutting:
+    """What a file's pre-tokenizers do.
+
+    Attributes:
+        prefix: what texts begin with afterwards, unless they do already; '' for nothing.
+        prefixed: which texts: all of them, or only one at the start of a row.
+        spaces: what replaces U+0020 in texts.
+        pre_tokenizer: cuts the texts.
+        byte_level: whether the model has bytes for symbols.
+    """
+
+    prefix: str = ''
+    prefixed: Prefixed = 'never'
+    spaces: str = ' '
+    pre_tokenizer: PreTokenizer = RowTokens()
+    byte_level: bool = False
+
+    def texts(self, side: Side, is_first: np.ndarray, replace: TextStep) -> Side:
+        """Returns the texts as the pre-tokenizer cuts them.
+
+        Args:
+            side: the texts.
+            is_first: bool[texts]: which begin a row.
+            replace: replaces spaces in texts.
+        """
+        if self.spaces != ' ':
+            side = replace(side)
+        if self.prefixed == 'never':
+            return side
+        wanted = ~starting_with(side, self.prefix)
+        if self.prefixed == 'first':
+            wanted &= is_first
+        return prepended(side, self.prefix, wanted)
+
+
+def parse_cutting(part: Any, path: str, place: str) -> Cutting:
+    """Returns what the pre-tokenizers of a file do.
+
+    Raises:
+        InputError: one of them is not supported, or not in this order.
+    """
+    splits: list[Split] = []
+    expressions: list[str] = []
+    prefix, spaces, byte_level = '', ' ', False
+    prefixed: Prefixed = 'never'
+    for number, (member, where) in enumerate(flattened(part, 'pretokenizers', path, place)):
+        kind = part_type(member, path, where)
+        if byte_level:
+            refuse(path, where, f'the pre-tokenizer {kind} after ByteLevel')
+        if kind == 'ByteLevel':
+            byte_level = True
+            if member.get('add_prefix_space', True):
+                if number:
+                    refuse(path, where, 'ByteLevel with a prefix after another pre-tokenizer')
+                prefix, prefixed = ' ', 'always'
+            if member.get('use_regex', True):
+                expressions += DEFINITIONS['gpt2'].expressions
+                splits += map(Split, DEFINITIONS['gpt2'].expressions)
+        elif kind == 'Metaspace':
+            if number:
+                refuse(path, where, 'Metaspace after another pre-tokenizer')
+            spaces = prefix = member.get('replacement', MARK)
+            prefixed = _prepend_scheme(member, path, where)
+            if member.get('split', True):
+                expressions.append('')
+                splits.append(Split(regex.escape(prefix), 'MergedWithNext'))
+        else:
+            split, expression = _split(member, kind, path, where)
+            splits += split
+            expressions.append(expression)
+    name = named_pattern(expressions)
+    if name is not None:
+        cutter: PreTokenizer = pattern_pre_tokenizer(name)
+    elif splits == [Split(regex.escape(MARK), 'MergedWithNext')]:
+        cutter = MarkPreTokenizer(joins_marks=False)
+    else:
+        cutter = SplitPreTokenizer(tuple(splits)) if splits else RowTokens()
+    return Cutting(prefix, prefixed, spaces, cutter, byte_level)
+
+
+def _prepend_scheme(part: Mapping[str, Any], path: str, where: str) -> Prefixed:
+    scheme = part.get('prepend_scheme')
+    if scheme is None:
+        return 'always' if part.get('add_prefix_space', True) else 'never'
+    if scheme not in ('always', 'first', 'never'):
+        refuse(path, f'{where}.prepend_scheme', f'the scheme {scheme!r:.40}')
+    return scheme
+
+
+def _split(part: Mapping[str, Any], kind: str, path: str, where: str) -> tuple[list[Split], str]:
+    """Returns the splits of one pre-tokenizer, and the expression that a pattern's name may have."""
+    match kind:
+        case 'Split':
+            behavior = _BEHAVIORS.get(part.get('behavior', ''))
+            inverts = bool(part.get('invert', False))
+            if behavior is None:
+                refuse(path, f'{where}.behavior', f'the behavior {part.get("behavior")!r:.40}')
+            match part.get('pattern'):
+                case {'String': str(text)}:
+                    expression = regex.escape(text) if text else r'(?!)'
+                    return [Split(expression, behavior, inverts)], ''
+                case {'Regex': str(expression)}:
+                    # The patterns that have names match every character, so both mean the same.
+                    is_plain = (behavior, inverts) in (('Isolated', False), ('Removed', True))
+                    if is_plain and named_pattern([expression]) is not None:
+                        return [Split(expression)], expression
+                    checked = checked_expression(expression, path, f'{where}.pattern')
+                    own = expression if is_plain else ''
+                    return [Split(checked, behavior, inverts)], own
+            refuse(path, f'{where}.pattern', f'the pattern {part.get("pattern")!r:.80}')
+        case 'Digits':
+            individual = part.get('individual_digits', False)
+            return [Split(_NUMERIC, 'Isolated' if individual else 'Contiguous')], ''
+        case 'Punctuation':
+            behavior = _BEHAVIORS.get(part.get('behavior', 'Isolated'))
+            if behavior is not None:
+                return [Split(_PUNCTUATION, behavior)], ''
+        case 'Whitespace':
+            return [Split(rf'{_WORDS}|[^\s{_WORDS[1:-2]}]+', 'Removed', True)], ''
+        case 'WhitespaceSplit':
+            return [Split(_SPACE, 'Removed')], ''
+        case 'BertPreTokenizer':
+            return [Split(_SPACE, 'Removed'), Split(_PUNCTUATION)], ''
+        case 'CharDelimiterSplit' if isinstance(part.get('delimiter'), str):
+            return [Split(regex.escape(part['delimiter']), 'Removed')], ''
+    refuse(path, where, f'the pre-tokenizer {kind}')
+
+
+class _Marks(NamedTuple):
+    """The state."""
+
+    joins_marks: bool
+
+
+@dataclass(frozen=True)
+class MarkPreTokenizer:
+    """A `PreTokenizer` whose tokens begin at marks, U+2581.
+
+    Attributes:
+        joins_marks: whether marks that follow one another begin one token together.
+    """
+
+    joins_marks: bool
+
+    name = 'marks'
+
+    @property
+    def options(self) -> Mapping[str, object]:
+        return {'joins_marks': self.joins_marks}
+
+    def prepare(self, rows: TextRows) -> tuple[_Marks, np.ndarray]:
+        return _Marks(self.joins_marks), rows.text
+
+    def row_parts(self, rows: TextRows, row: int, longest: int) -> Iterator[RowPart]:
+        return slice_parts(self, rows, row, longest)
+
+
+@scan_tokens.register(_Marks)
+@kernel_without_allocation
+def _scan_marks(rows, row, position, pre_tokenizer, tokens):
+    """As `scan_tokens` says; every byte of a row is in a token."""
+    room = np.uint64(len(tokens.starts) - CHUNK_TOKENS)
+    text = rows.text
+    ended = _0
+    while row < len(rows.starts):
+        start = np.uint64(rows.starts[row] if position < 0 else position)
+        row_end = np.uint64(rows.ends[row])
+        place = tokens.starts[ended] = start
+        was_mark = _0  # bits of a chunk: it begins after a mark
+        first = _1
+        while place < row_end:
+            if ended > room:
+                return row, np.int64(tokens.starts[ended]), np.int64(ended)
+            left = row_end - place
+            # The bytes after the stride show which characters these are.
+            inside = (_1 << min(left, _STRIDE)) - _1
+            marks = (
+                byte_range_mask(text, place, 0xE2, 0xE2)
+                & byte_range_mask(text, place + _1, 0x96, 0x96)
+                & byte_range_mask(text, place + np.uint64(2), 0x81, 0x81)
+                & inside
+            )
+            borders = marks
+            if pre_tokenizer.joins_marks:
+                borders &= ~(marks << np.uint64(3) | was_mark)
+                was_mark = marks >> (_STRIDE - np.uint64(3))
+            borders &= ~first
+            first = _0
+            count = popcount(borders)
+            if count:
+                put_places(borders, place, tokens.ends, ended)
+                put_places(borders, place, tokens.starts, ended + _1)
+                ended += count
+            place += min(left, _STRIDE)
+        if start < row_end:
+            tokens.ends[ended] = row_end
+            ended += _1
+        row += 1
+        position = -1
+        tokens.row_tokens[row] = np.int64(ended)
+    return row, np.int64(position), np.int64(ended)

@@ -1,0 +1,181 @@
+"""Files of ranks: tiktoken's, lines of a token in base64 and its rank, and Mistral's tekken.json.
+
+Two neighbors are merged if together they are a token, those of the lowest rank first; a word that is
+a token is not merged. The ids of tokens are their ranks; in tekken.json special tokens come before.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import functools
+import re
+from collections.abc import Mapping
+from typing import Any
+
+import regex
+
+from tokcore.bpe.vocabulary import AddedToken, BpeVocabulary, ModelRules, TokenizerParts
+from tokcore.errors import InputError
+from tokcore.pretrained.pre_tokenizers import Cutting
+from tokcore.pretrained.vocabulary import PretrainedVocabulary
+from tokcore.text.byte_level import spelled
+from tokcore.text.byte_level_scan import pattern_pre_tokenizer
+from tokcore.text.patterns import DEFINITIONS, TIKTOKEN_SPELLINGS, named_pattern
+from tokcore.text.pre_tokenizer import PreTokenizer
+from tokcore.text.regex_splits import Split, SplitPreTokenizer
+
+_LINE = re.compile(rb'[A-Za-z0-9+/]+={0,2} \d+\r?\n')
+_LARGEST_ID = (1 << 31) - 2
+
+
+def is_tiktoken_file(data: bytes) -> bool:
+    """Whether a file begins with a token in base64 and its rank."""
+    return _LINE.match(data) is not None
+
+
+def parse_tiktoken(data: bytes, path: str, pattern: str | None) -> PretrainedVocabulary:
+    """Returns the vocabulary of a file of tiktoken; it has no special tokens.
+
+    Args:
+        data: the file.
+        path: of it.
+        pattern: the name of a pattern or a regular expression, which the file does not tell.
+
+    Raises:
+        InputError: the file is damaged, or there is no pattern.
+    """
+    if pattern is None:
+        raise InputError(
+            f'{path} has ranks of tokens, and does not tell the pattern that cuts text into them; '
+            f'give --pattern, one of {", ".join(DEFINITIONS)}, or a regular expression'
+        )
+    ranks: dict[bytes, int] = {}
+    for number, line in enumerate(data.split(b'\n'), 1):
+        fields = line.split()
+        if not fields:
+            continue
+        try:
+            token, rank = base64.b64decode(fields[0], validate=True), int(fields[1])
+        except (IndexError, ValueError):
+            token, rank = b'', -1
+        if len(fields) != 2 or not 0 <= rank <= _LARGEST_ID or not token:
+            raise InputError(
+                f'{path}, line {number}: {line[:80]!r} is not a token in base64 and its rank; give '
+                'a file of tiktoken'
+            )
+        if ranks.setdefault(token, rank) != rank:
+            raise InputError(f'{path}, line {number}: the token has a rank already; {_REMEDY}')
+    return _vocabulary(ranks, 0, (), pattern, data, path)
+
+
+_REMEDY = 'give a whole file'
+
+
+def is_tekken(file: Mapping[str, Any]) -> bool:
+    """Whether a JSON file is Mistral's."""
+    return isinstance(file.get('config'), dict) and isinstance(file.get('vocab'), list)
+
+
+def parse_tekken(file: Mapping[str, Any], data: bytes, path: str) -> PretrainedVocabulary:
+    """Returns the vocabulary of a tekken.json, read as JSON.
+
+    Raises:
+        InputError: the file is damaged.
+    """
+    config = file['config']
+    match config:
+        case {
+            'pattern': str(pattern),
+            'default_vocab_size': int(size),
+            'default_num_special_tokens': int(special_size),
+        } if 0 <= special_size <= size <= _LARGEST_ID:
+            pass
+        case _:
+            raise InputError(f'{path}: $.config has no pattern or sizes; {_REMEDY}')
+    ranks: dict[bytes, int] = {}
+    for number, token in enumerate(file['vocab'][: size - special_size]):
+        try:
+            value = base64.b64decode(token['token_bytes'], validate=True)
+            rank = token['rank']
+        except (KeyError, TypeError, binascii.Error, ValueError):
+            value, rank = b'', -1
+        if rank != number or not value or value in ranks:
+            raise InputError(f'{path}: $.vocab[{number}] is no token with its rank; {_REMEDY}')
+        ranks[value] = rank
+    special = _special_tokens(file.get('special_tokens'), special_size, path)
+    return _vocabulary(ranks, special_size, special, pattern, data, path)
+
+
+_OLD_SPECIAL_TOKENS = (
+    '<unk>', '<s>', '</s>', '[INST]', '[/INST]', '[AVAILABLE_TOOLS]', '[/AVAILABLE_TOOLS]',
+    '[TOOL_RESULTS]', '[/TOOL_RESULTS]', '[TOOL_CALLS]', '[IMG]', '<pad>', '[IMG_BREAK]',
+    '[IMG_END]', '[PREFIX]', '[MIDDLE]', '[SUFFIX]', '[SYSTEM_PROMPT]', '[/SYSTEM_PROMPT]',
+    '[TOOL_CONTENT]',
+)  # fmt: skip
+"""Of files that do not list them; the rest are `<SPECIAL_20>` and so on."""
+
+
+def _special_tokens(tokens: Any, size: int, path: str) -> tuple[AddedToken, ...]:
+    names = [
+        _OLD_SPECIAL_TOKENS[number] if number < len(_OLD_SPECIAL_TOKENS) else f'<SPECIAL_{number}>'
+        for number in range(size)
+    ]
+    if tokens is not None:
+        names = [f'<SPECIAL_{number}>' for number in range(size)]
+        for number, token in enumerate(tokens if isinstance(tokens, list) else [None]):
+            match token:
+                case {'rank': int(rank), 'token_str': str(name)} if 0 <= rank < size:
+                    names[rank] = name
+                case _:
+                    raise InputError(f'{path}: $.special_tokens[{number}] has no rank; {_REMEDY}')
+    return tuple(AddedToken(number, name) for number, name in enumerate(names))
+
+
+def _vocabulary(
+    ranks: Mapping[bytes, int],
+    first: int,
+    special: tuple[AddedToken, ...],
+    pattern: str,
+    data: bytes,
+    path: str,
+) -> PretrainedVocabulary:
+    ordered = sorted(ranks, key=ranks.__getitem__)
+    if len({*ranks.values()}) < len(ranks):
+        raise InputError(f'{path} gives the same rank twice; {_REMEDY}')
+    spellings = {token: spelled(token) for token in ordered}
+    entries = {spellings[token]: ranks[token] + first for token in ordered}
+    missing = [byte for byte in range(256) if bytes([byte]) not in ranks]
+    if missing:
+        raise InputError(f'{path} has no token for the byte {missing[0]:#x}; {_REMEDY}')
+    merges = tuple(
+        (spellings[token[:cut]], spellings[token[cut:]])
+        for token in ordered
+        for cut in range(1, len(token))
+        if token[:cut] in ranks and token[cut:] in ranks
+    )
+    rules = ModelRules(ignore_merges=True, ranks_of_results=True)
+    vocabulary = BpeVocabulary(entries, merges, special, TokenizerParts(byte_level=True), rules)
+    return PretrainedVocabulary(
+        data,
+        entries,
+        special,
+        functools.partial(getattr, vocabulary, 'model'),
+        Cutting(pre_tokenizer=_pre_tokenizer(pattern, path), byte_level=True),
+    )
+
+
+def _pre_tokenizer(pattern: str, path: str) -> PreTokenizer:
+    name = next((name for name in DEFINITIONS if name == pattern), None)
+    name = name or TIKTOKEN_SPELLINGS.get(pattern) or named_pattern([pattern])
+    if name is not None:
+        return pattern_pre_tokenizer(name)
+    try:
+        regex.compile(pattern)
+    except regex.error as error:
+        raise InputError(
+            f'{pattern!r:.80} of {path} is neither a pattern, one of {", ".join(DEFINITIONS)}, nor '
+            f'a regular expression ({error})'
+        ) from None
+    # tiktoken takes the matches, and text between them is lost.
+    return SplitPreTokenizer((Split(pattern, 'Removed', True),))

@@ -1,0 +1,113 @@
+"""The tokenizers of trained models as a scheme: from their files, with nothing to learn."""
+
+from __future__ import annotations
+
+import typing
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from tokcore.encoding.scheme import EncodingOptions, Learned, LearningOptions, Scheme
+from tokcore.encoding.vocabulary import ReadBeside, Template, read_if_there
+from tokcore.errors import InputError
+from tokcore.learning.size_search import Progress
+from tokcore.options import option
+
+if typing.TYPE_CHECKING:
+    from tokcore.counts.token_table import TokenTable
+    from tokcore.pretrained.encoder import PretrainedEncoder
+    from tokcore.pretrained.vocabulary import PretrainedVocabulary
+    from tokcore.text.pre_tokenizer import PreTokenizer
+    from tokcore.text.rows import Normalizer
+
+
+def _pattern(value: str) -> str:
+    return value
+
+
+@dataclass(frozen=True)
+class PretrainedEncodingOptions(EncodingOptions):
+    """How text becomes ids."""
+
+    allow_special_tokens: bool = option(
+        'take special tokens such as <|endoftext|> out of text first; without it they are text '
+        'like other text',
+        None,
+        default=False,
+        changes_bytes=True,
+        unrecorded_default=True,
+    )
+
+
+@dataclass(frozen=True)
+class PretrainedScheme(Scheme['PretrainedVocabulary', LearningOptions, PretrainedEncodingOptions]):
+    """Encodes as Hugging Face's tokenizers, tiktoken or Mistral's library do with a model's file."""
+
+    name = 'pretrained'
+    file_suffix = 'tokenizer.json'
+    options = None
+    encoding = PretrainedEncodingOptions
+
+    pattern: str | None = option(
+        "of a file of tiktoken's ranks: the name of a pattern of --pre-tokenizer, or a regular "
+        'expression (default: the file must tell)',
+        _pattern,
+        'P',
+        default=None,
+        changes_bytes=True,
+    )
+
+    @property
+    def normalizer(self) -> Normalizer:
+        from tokcore.text.normalizers import RAW_LINES
+
+        return RAW_LINES  # the encoder has the file's
+
+    @property
+    def pre_tokenizer(self) -> PreTokenizer:
+        from tokcore.text.listed_tokens import RowTokens
+
+        return RowTokens()
+
+    def learn(
+        self, table: TokenTable, options: LearningOptions, report: Progress
+    ) -> Learned[PretrainedVocabulary]:
+        raise InputError('--scheme pretrained learns nothing; give --scheme bpe')
+
+    def parse(
+        self, data: bytes, path: str, read: ReadBeside = read_if_there
+    ) -> PretrainedVocabulary:
+        from tokcore.pretrained.files import parse_pretrained
+
+        return parse_pretrained(data, path, self.pattern)
+
+    def recognizes(self, data: bytes) -> bool:
+        from tokcore.pretrained.files import is_pretrained_file
+
+        return is_pretrained_file(data)
+
+    def options_from_file(
+        self, data: bytes, path: str, read: ReadBeside = read_if_there
+    ) -> Mapping[str, object]:
+        return {}
+
+    def encoder(
+        self, vocabulary: PretrainedVocabulary, options: PretrainedEncodingOptions | None = None
+    ) -> PretrainedEncoder:
+        from tokcore.pretrained.encoder import PretrainedEncoder
+
+        options = options or PretrainedEncodingOptions()
+        return PretrainedEncoder(vocabulary, options.allow_special_tokens)
+
+    def template(self, vocabulary: PretrainedVocabulary, text: str | None = None) -> Template:
+        return vocabulary.template if text is None else super().template(vocabulary, text)
+
+    def tokens(self, text: str) -> Iterable[str]:
+        return [text] if text else []
+
+    def vocabulary_of(self, characters: Sequence[str]) -> PretrainedVocabulary:
+        from tokcore.pretrained.files import small_vocabulary
+
+        return small_vocabulary()
+
+
+SCHEME = PretrainedScheme()

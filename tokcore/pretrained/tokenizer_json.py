@@ -1,0 +1,151 @@
+"""A tokenizer.json of Hugging Face, with models BPE, WordPiece and WordLevel."""
+
+from __future__ import annotations
+
+import functools
+import typing
+from collections.abc import Mapping
+from typing import Any
+
+from tokcore.bpe.files import (
+    check_merges,
+    is_bpe_model,
+    parse_added_tokens,
+    parse_entries,
+    parse_merges,
+)
+from tokcore.bpe.vocabulary import (
+    BpeVocabulary,
+    ModelRules,
+    TokenizerParts,
+    parse_template,
+    refuse,
+)
+from tokcore.encoding.vocabulary import Template
+from tokcore.errors import InputError
+from tokcore.pretrained.decoders import decoder_steps
+from tokcore.pretrained.normalizers import text_steps
+from tokcore.pretrained.pre_tokenizers import MARK, Cutting, MarkPreTokenizer, parse_cutting
+from tokcore.pretrained.vocabulary import PretrainedVocabulary
+from tokcore.text.listed_tokens import RowTokens
+from tokcore.text.pre_tokenizer import PreTokenizer
+from tokcore.text.regex_splits import BEHAVIORS, Split, SplitPreTokenizer
+
+if typing.TYPE_CHECKING:
+    from tokcore.encoding.kernels import Model
+
+
+def parse_tokenizer_json(file: Mapping[str, Any], data: bytes, path: str) -> PretrainedVocabulary:
+    """Returns the vocabulary of a tokenizer.json, read as JSON.
+
+    Raises:
+        InputError: the file is damaged, or has a part that is not supported.
+    """
+    for name in ('truncation', 'padding'):
+        if file.get(name) is not None:
+            refuse(path, f'$.{name}', name)
+    model = file.get('model')
+    if not isinstance(model, dict):
+        raise InputError(f'{path}: $.model is no object; give a whole tokenizer.json')
+    cutting = parse_cutting(file.get('pre_tokenizer'), path, '$.pre_tokenizer')
+    steps = text_steps(file.get('normalizer'), path, '$.normalizer')
+    entries = parse_entries(model.get('vocab'), f'{path}: $.model.vocab')
+    unk_token = model.get('unk_token')
+    added = parse_added_tokens(file.get('added_tokens') or [], entries, path)
+    kind = 'BPE' if is_bpe_model(model) else model.get('type', 'WordPiece')
+    if cutting.byte_level and kind != 'BPE':
+        refuse(path, '$.pre_tokenizer', f'ByteLevel with the model {kind}')
+    if kind == 'BPE':
+        vocabulary = _bpe(model, entries, cutting, path)
+        cutting = _faster_cutting(vocabulary, cutting, file.get('normalizer'))
+        make_model: Any = functools.partial(getattr, vocabulary, 'model')
+    elif kind == 'WordPiece':
+        make_model = functools.partial(_wordpiece_model, model, entries, unk_token)
+    elif kind == 'WordLevel':
+        make_model = functools.partial(_word_model, entries, unk_token)
+    else:
+        refuse(path, '$.model', f'the model {kind}')
+    decoder = file.get('decoder')
+    is_byte_level = isinstance(decoder, dict) and decoder.get('type') == 'ByteLevel'
+    return PretrainedVocabulary(
+        data,
+        entries,
+        added,
+        make_model,
+        cutting,
+        tuple(steps),
+        None if is_byte_level else decoder_steps(decoder, cutting.byte_level, path, '$.decoder'),
+        parse_template(file.get('post_processor'), path, '$.post_processor'),
+        unk_token if isinstance(unk_token, str) else None,
+    )
+
+
+def _bpe(
+    model: Mapping[str, Any], entries: Mapping[str, int], cutting: Cutting, path: str
+) -> BpeVocabulary:
+    for name in ('dropout', 'continuing_subword_prefix', 'end_of_word_suffix'):
+        if model.get(name):
+            refuse(path, f'$.model.{name}', f'{name} {model[name]!r}')
+    merges = check_merges(parse_merges(model['merges'], path), entries, f'{path}: $.model.merges')
+    rules = ModelRules(
+        model.get('unk_token'),
+        *(bool(model.get(name)) for name in ('fuse_unk', 'byte_fallback', 'ignore_merges')),
+    )
+    if rules.unk_token is not None and rules.unk_token not in entries:
+        refuse(path, '$.model.unk_token', f'the unknown token {rules.unk_token!r} without an id')
+    parts = TokenizerParts(byte_level=cutting.byte_level, template=Template())
+    return BpeVocabulary(entries, merges, (), parts, rules)
+
+
+def _faster_cutting(vocabulary: BpeVocabulary, cutting: Cutting, normalizer: Any) -> Cutting:
+    """Returns the pre-tokenizer that cuts before marks too, where that changes no ids.
+
+    Without a pre-tokenizer a whole row is a token, which no cache holds. If no merge joins what ends
+    without a mark and what begins with one, no token reaches across such a place.
+    """
+    whole_rows: list[PreTokenizer] = [RowTokens()]
+    if _leaves_no_spaces(normalizer):  # then Gemma's pre-tokenizer does nothing
+        whole_rows += [SplitPreTokenizer((Split(r'\ ', behavior),)) for behavior in BEHAVIORS]
+    if cutting.pre_tokenizer not in whole_rows or vocabulary.rules.ignore_merges:
+        return cutting
+    crosses = any(
+        right.startswith(MARK) and not left.endswith(MARK) for left, right in vocabulary.merges
+    )
+    if crosses or MARK not in vocabulary.entries:
+        return cutting
+    return Cutting(
+        cutting.prefix, cutting.prefixed, cutting.spaces, MarkPreTokenizer(joins_marks=True),
+        cutting.byte_level,
+    )  # fmt: skip
+
+
+def _leaves_no_spaces(normalizer: Any) -> bool:
+    """Whether the last normalizer replaces each U+0020 by a mark."""
+    members = normalizer.get('normalizers') if isinstance(normalizer, dict) else None
+    last = members[-1] if isinstance(members, list) and members else normalizer
+    match last:
+        case {'type': 'Replace', 'pattern': {'String': ' '}, 'content': content}:
+            return content == MARK
+    return False
+
+
+def _wordpiece_model(
+    model: Mapping[str, Any], entries: Mapping[str, int], unk_token: object
+) -> Model:
+    from tokcore.wordpiece.model import WordPieceModel, double_array_trie
+
+    prefix = model.get('continuing_subword_prefix', '##')
+    trie = double_array_trie(entries.items(), prefix)
+    unknown = entries.get(unk_token) if isinstance(unk_token, str) else None
+    longest = model.get('max_input_chars_per_word', 100)
+    return WordPieceModel(trie, 1 + max(entries.values(), default=-1), unknown, longest)
+
+
+def _word_model(entries: Mapping[str, int], unk_token: object) -> Model:
+    from tokcore.word.model import WordModel
+
+    words = [''] * (1 + max(entries.values(), default=-1))
+    for entry, id_ in entries.items():
+        words[id_] = entry
+    unknown = entries.get(unk_token) if isinstance(unk_token, str) else None
+    return WordModel(words, unknown)

@@ -1,0 +1,106 @@
+"""A tokenizer from a file of another tool: normalizer, pre-tokenizer, model, template and decoder."""
+
+from __future__ import annotations
+
+import functools
+import typing
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from tokcore.bpe.vocabulary import AddedToken, BpeVocabulary
+from tokcore.encoding.vocabulary import NO_TEMPLATE, SpecialIds, Template, special_ids_by_name
+
+if typing.TYPE_CHECKING:
+    from tokcore.encoding.kernels import Model
+    from tokcore.pretrained.normalizers import TextStep
+    from tokcore.pretrained.pre_tokenizers import Cutting
+
+JoinTokens = Callable[[list[str]], list[str]]
+"""A step of a decoder: makes other strings of the strings of tokens."""
+
+
+@dataclass(frozen=True)
+class PretrainedVocabulary:
+    """A `Vocabulary` with all that its file says of text.
+
+    Attributes:
+        data: the file, which `dump` returns.
+        entries: ids by entry, as the file spells them.
+        added: the added tokens.
+        make_model: makes the model.
+        steps: the normalizer.
+        cutting: what the pre-tokenizers do.
+        decoder: what makes text of tokens; None: the bytes of byte-level entries are joined.
+        template: the ids around a row.
+        unk_token: the entry for what has none.
+        path: of the file.
+        pattern: what the file was read with.
+    """
+
+    data: bytes
+    entries: Mapping[str, int]
+    added: tuple[AddedToken, ...]
+    make_model: Callable[[], Model]
+    cutting: Cutting
+    steps: tuple[TextStep, ...] = ()
+    decoder: tuple[JoinTokens, ...] | None = None
+    template: Template = NO_TEMPLATE
+    unk_token: str | None = None
+    path: str = ''
+    pattern: str | None = None
+
+    @functools.cached_property
+    def model(self) -> Model:
+        return self.make_model()
+
+    @functools.cached_property
+    def vocab_size(self) -> int:
+        return 1 + max((*self.entries.values(), *(token.id for token in self.added)), default=-1)
+
+    @functools.cached_property
+    def special_ids(self) -> SpecialIds:
+        # Only special tokens have a role by name.
+        named = {token.content: token.id for token in self.added if token.special}
+        ids = special_ids_by_name(named.get)
+        unknown = None if self.unk_token is None else self.entries.get(self.unk_token)
+        return ids if unknown is None else ids._replace(unknown=unknown)
+
+    def id_of(self, token: str) -> int | None:
+        for added in self.added:
+            if added.content == token:
+                return added.id
+        return self.entries.get(token)
+
+    @functools.cached_property
+    def pieces(self) -> Sequence[str]:
+        """The entries by id, as the file spells them; '' for ids without one."""
+        pieces = [''] * self.vocab_size
+        for entry, id_ in self.entries.items():
+            pieces[id_] = entry
+        for token in self.added:
+            pieces[token.id] = token.content
+        return tuple(pieces)
+
+    @functools.cached_property
+    def _byte_level(self) -> BpeVocabulary:
+        return BpeVocabulary(self.entries, (), self.added)
+
+    def decode_bytes(self, ids: Iterable[int]) -> bytes:
+        """Returns the bytes of ids; ids out of range have none."""
+        if self.decoder is None:
+            return self._byte_level.decode_bytes(ids)
+        return self.decode(ids).encode('utf-8', 'surrogatepass')
+
+    def decode(self, ids: Iterable[int]) -> str:
+        """Returns the text of ids, with U+FFFD for invalid UTF-8."""
+        if self.decoder is None:
+            return self._byte_level.decode(ids)
+        pieces = self.pieces
+        tokens = [pieces[id_] for id_ in ids if 0 <= id_ < len(pieces)]
+        for step in self.decoder:
+            tokens = step(tokens)
+        return ''.join(tokens)
+
+    def dump(self) -> bytes:
+        """Returns the file."""
+        return self.data

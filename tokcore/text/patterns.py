@@ -1,0 +1,188 @@
+r"""The patterns by which models cut text into tokens, by name: regular expressions over classes.
+
+A pattern is one expression, or several of which each cuts the tokens of the one before. A line of
+`DEFINITIONS` is all that a new one needs, with its name in `Pattern`: the package `regex` then cuts
+rows (`text.regex_splits`). Where the line has `PatternRules`, a kernel does (`text.byte_level_scan`),
+and characters are of the classes of this Python's `unicodedata`, since that is what the kernel reads;
+otherwise they are of those of `regex`, which may know more letters.
+
+Llama 3 spells cl100k's in another way. They differ in one case: white space at the end of a text is
+one token by cl100k's, and by Llama 3's two, if it has a line break and does not end with it.
+"""
+
+from __future__ import annotations
+
+import functools
+import typing
+import unicodedata
+from collections.abc import Sequence
+from typing import Any, Literal, NamedTuple, get_args
+
+Pattern = Literal['gpt2', 'cl100k', 'llama3', 'qwen2', 'qwen3.5', 'o200k', 'tekken', 'deepseek']
+PATTERNS: tuple[Pattern, ...] = get_args(Pattern)
+
+WHITE_SPACE = ''.join(
+    map(
+        chr,
+        [*range(0x09, 0x0E), 0x20, 0x85, 0xA0, 0x1680, *range(0x2000, 0x200B)]
+        + [0x2028, 0x2029, 0x202F, 0x205F, 0x3000],
+    )
+)
+r"""Unicode's White_Space, which is `\s` in the engines that these patterns are written for.
+
+Python's `str.isspace` includes U+001C to U+001F too."""
+
+
+class PatternRules(NamedTuple):
+    """What the kernel needs to know of a pattern.
+
+    Attributes:
+        words: how tokens of letters begin: 'blank', after one U+0020; 'any', after one character that
+            is no letter, number or line break; 'cased', likewise, and a token ends before the capital
+            letters of the next word.
+        most_digits: numbers in a token; 0 for any number of them.
+        ends_at_break: whether white space at a text's end is cut after its last line break.
+        marks_are_letters: whether combining marks (M*) are of the class of letters.
+        contractions: where "'s" and the like are tokens: 'lower case' or 'any case', of their own;
+            'word', as the end of a word; 'none', nowhere.
+    """
+
+    words: Literal['blank', 'any', 'cased']
+    most_digits: int
+    ends_at_break: bool = True
+    marks_are_letters: bool = False
+    contractions: Literal['lower case', 'any case', 'word', 'none'] = 'any case'
+
+
+class PatternDefinition(NamedTuple):
+    """The expressions of a pattern, as a tokenizer.json has them; and its kernel, if there is one."""
+
+    expressions: tuple[str, ...]
+    rules: PatternRules | None = None
+
+
+_CONTRACTIONS = "(?i:'s|'t|'re|'ve|'m|'ll|'d)"
+_UPPER, _LOWER = r'[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]', r'[\p{Ll}\p{Lm}\p{Lo}\p{M}]'
+_BREAKS_AND_BLANKS = r'|\s*[\r\n]+|\s+(?!\S)|\s+'
+
+
+def _cased(ending: str, digits: str) -> str:
+    before = r'[^\r\n\p{L}\p{N}]?'
+    return (
+        f'{before}{_UPPER}*{_LOWER}+{ending}|{before}{_UPPER}+{_LOWER}*{ending}|{digits}'
+        rf'| ?[^\s\p{{L}}\p{{N}}]+[\r\n/]*{_BREAKS_AND_BLANKS}'
+    )
+
+
+DEFINITIONS: dict[Pattern, PatternDefinition] = {
+    'gpt2': PatternDefinition(
+        (r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+",),
+        PatternRules('blank', 0, contractions='lower case'),
+    ),
+    'cl100k': PatternDefinition(
+        (r"'(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?+\p{L}++|\p{N}{1,3}"
+         r'| ?[^\s\p{L}\p{N}]++[\r\n]*+|\s++$|\s*[\r\n]|\s+(?!\S)|\s',),
+        PatternRules('any', 3, ends_at_break=False),
+    ),
+    'llama3': PatternDefinition(
+        (rf'{_CONTRACTIONS}|[^\r\n\p{{L}}\p{{N}}]?\p{{L}}+|\p{{N}}{{1,3}}'
+         rf'| ?[^\s\p{{L}}\p{{N}}]+[\r\n]*{_BREAKS_AND_BLANKS}',),
+        PatternRules('any', 3),
+    ),
+    'qwen2': PatternDefinition(
+        (rf'{_CONTRACTIONS}|[^\r\n\p{{L}}\p{{N}}]?\p{{L}}+|\p{{N}}'
+         rf'| ?[^\s\p{{L}}\p{{N}}]+[\r\n]*{_BREAKS_AND_BLANKS}',),
+        PatternRules('any', 1),
+    ),
+    'qwen3.5': PatternDefinition(
+        (rf'{_CONTRACTIONS}|[^\r\n\p{{L}}\p{{N}}]?[\p{{L}}\p{{M}}]+|\p{{N}}'
+         rf'| ?[^\s\p{{L}}\p{{M}}\p{{N}}]+[\r\n]*{_BREAKS_AND_BLANKS}',),
+        PatternRules('any', 1, marks_are_letters=True),
+    ),
+    'o200k': PatternDefinition(
+        (_cased(f'{_CONTRACTIONS}?', r'\p{N}{1,3}'),),
+        PatternRules('cased', 3, contractions='word'),
+    ),
+    'tekken': PatternDefinition(
+        (_cased('', r'\p{N}'),), PatternRules('cased', 1, contractions='none')
+    ),
+    'deepseek': PatternDefinition(
+        (r'\p{N}{1,3}',
+         '[一-龥\u3040-ゟ゠-ヿ]+',
+         r'[!"#$%&' r"'()*+,\-./:;<=>?@\[\\\]^_`{|}~][A-Za-z]+|[^\r\n\p{L}\p{P}\p{S}]?[\p{L}\p{M}]+"
+         r'| ?[\p{P}\p{S}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+'),
+    ),
+}  # fmt: skip
+
+_OTHER_SPELLINGS: dict[tuple[str, ...], Pattern] = {
+    (r"'(?:[sdmt]|ll|ve|re)| ?\p{L}++| ?\p{N}++| ?[^\s\p{L}\p{N}]++|\s++$|\s+(?!\S)|\s",): 'gpt2',
+}
+
+NAMES: dict[tuple[str, ...], Pattern] = {
+    **{definition.expressions: name for name, definition in DEFINITIONS.items()},
+    **_OTHER_SPELLINGS,
+}
+r"""The names of patterns by the expressions of a tokenizer.json.
+
+Some expressions look like cl100k's and are not: tiktoken's `\p{N}{1,3}+` matches runs of any number
+of digits in Oniguruma."""
+
+TIKTOKEN_SPELLINGS: dict[str, Pattern] = {
+    r"'(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?+\p{L}++|\p{N}{1,3}+| ?[^\s\p{L}\p{N}]++[\r\n]*+"
+    r'|\s++$|\s*[\r\n]|\s+(?!\S)|\s': 'cl100k',
+}
+"""Expressions that only tiktoken reads so."""
+
+# The characters that the expressions name. ſ (U+017F) is an s where case is ignored.
+_NAMED_CHARACTERS = "'\r\n /stremldvSTREMLDVſ"
+
+_REPRESENTATIVES = {
+    'Lu': 'X', 'Lt': 'ǅ', 'Ll': 'x', 'Lm': 'ʰ', 'Lo': '字', 'M': '\u0301', 'N': '0',
+}  # fmt: skip
+
+
+def named_pattern(expressions: Sequence[str]) -> Pattern | None:
+    """Returns the name of the pattern that a tokenizer.json spells so, or None."""
+    # Some files have line breaks themselves where others have their escapes.
+    return NAMES.get(tuple(text.replace('\r', r'\r').replace('\n', r'\n') for text in expressions))
+
+
+def split(text: str, pattern: Pattern = 'gpt2') -> list[str]:
+    r"""Returns the tokens of a text; joined, they are the text.
+
+    >>> split("don't  stop,\tok")
+    ['don', "'t", ' ', ' stop', ',', '\t', 'ok']
+
+    >>> split("12345 DON'T\tok", 'cl100k')
+    ['123', '45', ' DON', "'T", '\tok']
+
+    >>> split("HelloWorld it's", 'o200k')
+    ['Hello', 'World', " it's"]
+    """
+    from tokcore.text.regex_splits import Split, cut
+
+    definition = DEFINITIONS[pattern]
+    splits = tuple(map(Split, definition.expressions))
+    shown = text
+    if definition.rules is not None:
+        # `regex` has Unicode tables of its own, so each character becomes one of its class here.
+        shown = text.translate(typing.cast(Any, _Representatives()))
+    return [text[start:end] for start, end in cut(shown, splits)]
+
+
+@functools.lru_cache(1 << 14)
+def _representative(code: int) -> str:
+    character = chr(code)
+    if character in _NAMED_CHARACTERS:
+        return character
+    if character in WHITE_SPACE:
+        return '\t'
+    category = unicodedata.category(character)
+    return _REPRESENTATIVES.get(category) or _REPRESENTATIVES.get(category[0], '.')
+
+
+class _Representatives:
+    """The table for `str.translate`: a code point to the character that represents its class."""
+
+    def __getitem__(self, code: int) -> str:
+        return _representative(code)
