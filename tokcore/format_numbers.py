@@ -30,7 +30,7 @@ MANIFESTS = {
 }
 """The number of the manifest that each command writes."""
 
-ITERATOR_STATE = 2
+ITERATOR_STATE = 3
 """What `state()` of an iterator over batches returns."""
 
 SHUFFLE = 2

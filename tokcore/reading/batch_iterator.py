@@ -1,18 +1,19 @@
-"""Iterates over the batches of a split; its state is a small JSON value at every moment.
+"""Iterates over the batches of a split, in one order for any number of readers.
 
-An epoch is a permutation of the shards, and of the rows within windows of each shard. `build` has
-shuffled the corpus across the shards, so windows suffice. The order is that of hashes of the row's
-number, the seed and the epoch, so it is the same on every machine, and any row's position in it is
-computed without reading a record.
+    rows in the order of `epoch_order` ─ a rule of `batching` ─▶ batches, in the order in which they fill
+    batches of all epochs ─ in rounds of n ─▶ reader i has the batch i of each round
+
+Every reader forms all batches, so a place in their order is the same for all of them, and a run goes on
+with another number of readers. A place is a small JSON value at every moment.
 """
 
 from __future__ import annotations
 
-import bisect
+import collections
 import dataclasses
 import functools
 import hashlib
-import itertools
+import heapq
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated
@@ -20,7 +21,6 @@ from typing import Annotated
 import numpy as np
 
 from tokcore.checked_json import Within, WrongValue, checked
-from tokcore.corpus.order_keys import splitmix64
 from tokcore.errors import InputError
 from tokcore.format_numbers import ITERATOR_STATE, check_format
 from tokcore.reading.batching import (
@@ -33,6 +33,7 @@ from tokcore.reading.batching import (
     partial_batches,
     waiting_rows,
 )
+from tokcore.reading.epoch_order import EpochOrder
 from tokcore.reading.shards import EncodedRows, ShardFile, open_shard
 
 _MOST_EMPTY_EPOCHS = 100
@@ -55,8 +56,11 @@ class ReaderOptions:
         window_rows: rows that are permuted together.
         seed: of the order; None: as stored.
         readers, reader: the number of readers, and which of them this is.
+        workers, worker: the number of processes that take turns in this reader's batches, and which
+            of them this is.
         epochs: how many; None: without end.
-        drop_remainder: whether rows that fill no batch at an epoch's end are left out.
+        drop_remainder: whether rows that fill no batch at an epoch's end are left out, and batches
+            that fill no round after the last epoch.
         skips: whether damaged records are skipped and counted.
         first_epoch: the number of the first.
     """
@@ -68,6 +72,8 @@ class ReaderOptions:
     seed: int | None
     readers: int = 1
     reader: int = 0
+    workers: int = 1
+    worker: int = 0
     epochs: int | None = 1
     drop_remainder: bool = False
     skips: bool = False
@@ -92,15 +98,14 @@ class ReaderOptions:
 
 @dataclass(frozen=True)
 class IteratorState:
-    """The state of a `BatchIterator`, as JSON holds it.
+    """The state of all readers of a split, as JSON holds it.
 
     Attributes:
         format: `ITERATOR_STATE` of `format_numbers`.
-        arguments: of `Dataset.batches`, and the split.
+        arguments: of `Dataset.batches` but for the readers, and the split.
         dataset: the identity of the split's shards.
-        place: where the iterator is.
+        place: where they are.
         left_out: the rows left out so far, by reason.
-        cells, ids: the number of cells in all arrays so far, and of ids in them.
     """
 
     format: int
@@ -108,8 +113,6 @@ class IteratorState:
     dataset: str
     place: _Place
     left_out: LeftOut
-    cells: _Count
-    ids: _Count
 
     @classmethod
     def read(cls, state: object) -> IteratorState:
@@ -124,6 +127,20 @@ class IteratorState:
                 f'this is not a state of batches ({error}); give what state() returned'
             ) from error
 
+    def check_arguments(self, arguments: Mapping[str, object]) -> None:
+        """Raises InputError if the state is of batches with other arguments, and names the first."""
+        for name in sorted(self.arguments.keys() | arguments.keys()):
+            of_state, own = self.arguments.get(name), arguments.get(name)
+            if of_state != own:
+                raise InputError(
+                    f'the state is of batches with {_shown(name, of_state)}, and these are with '
+                    f'{_shown(name, own)}; give a state of these'
+                )
+
+
+def _shown(name: str, value: object) -> str:
+    return f'the default of {name}' if value is None else f'{name}={value!r:.60}'
+
 
 class BatchIterator:
     """Iterates over batches, as `Dataset.batches` describes them; for one thread."""
@@ -131,43 +148,36 @@ class BatchIterator:
     def __init__(self, rule: BatchRule, options: ReaderOptions, arguments: dict[str, object]):
         """Takes the rule and the options, and the arguments of both that the state repeats."""
         self._rule, self._options, self._arguments = rule, options, arguments
-        self._sizes = rule.sizes
-        self._shards = [
-            open_shard(shard, rule.features, options.id_counts, options.skips)
-            for shard in options.shards
-        ]
-        self._place = _Place.at_start(options.first_epoch)
-        self._window: _WindowRows | None = None  # at this place, once it is read
-        self._waiting: tuple[np.ndarray, EncodedRows] | None = None  # likewise
-        self._left_out = LeftOut(0, 0, 0)
+        self._order = _BatchOrder(rule, options, str(arguments['split']))
+        self._windows: collections.deque[_FormedWindow] = collections.deque()
+        self._dealt = 0  # batches of the first window that all readers have had
+        self._place = _Place.at_start(options.first_epoch)  # while there is no window
+        self._left_out = LeftOut(0, 0, 0)  # likewise
+        self._start: _Start | None = None  # of the window that is formed next
+        self._rounds_of_others = options.worker  # that come before the next one of this worker
         self._cells = self._ids = 0
-        self._empty_epochs = 0  # consecutive ones until now
 
     @property
     def left_out(self) -> dict[str, int]:
-        """The rows left out so far, by reason: `damaged`; `length`, which no bucket takes; and
-        `remainder`, which filled no batch at an epoch's end."""
-        return dataclasses.asdict(self._left_out)
+        """The rows left out so far, of all readers, by reason: `damaged`; `length`, which no bucket
+        takes; and `remainder`, which filled no batch at an epoch's end, or no round at the end."""
+        left_out = self._windows[0].left_out if self._windows else self._left_out
+        return dataclasses.asdict(left_out)
 
     def __iter__(self) -> BatchIterator:
         return self
 
     def __next__(self) -> Batch:
-        while self._place.epoch != self._options.end_epoch:
-            if self._window is None:
-                self._window = self._read_window()
-            if self._place.batch < len(self._window.batches):
-                batch = self._window.bucketed.batch(*self._window.batches[self._place.batch])
-                self._place.batch += 1
-                self._empty_epochs = 0
-                self._count_cells(batch)
-                return batch
-            self._go_to_next_window(self._window)
-        raise StopIteration
+        self._pass_rounds_of_others()
+        window, which, bucket = self._next_round()
+        batch = window.bucketed.batch(which, bucket)
+        self._rounds_of_others = self._options.workers - 1
+        self._count_cells(batch)
+        return batch
 
     @property
     def padding_share(self) -> float:
-        """The share of padding in the arrays so far, from 0 to 1."""
+        """The share of padding in the arrays that this iterator has given, from 0 to 1."""
         return 1 - self._ids / self._cells if self._cells else 0.0
 
     def _count_cells(self, batch: Batch) -> None:
@@ -177,65 +187,268 @@ class BatchIterator:
         if 'target_input' in batch:  # the targets stand there twice, as input and as output
             self._ids += lengths['target_sequence_length']
 
-    def _own_windows(self, order: EpochOrder) -> tuple[int, int]:
-        """The windows of which this reader has a part: the first number, and one after the last."""
-        first, last = order.share(self._options.readers, self._options.reader)
-        if first == last:
-            return 0, 0
-        return order.window_of(first), order.window_of(last - 1) + 1
+    def _pass_rounds_of_others(self) -> None:
+        while self._rounds_of_others:
+            self._rounds_of_others -= 1
+            try:
+                self._next_round()
+            except StopIteration:
+                self._rounds_of_others = 0
 
-    def _own_part(self, order: EpochOrder, number: int) -> tuple[int, int]:
-        """The positions of this reader's part of a window: the first, and one after the last."""
-        first, last = order.share(self._options.readers, self._options.reader)
-        window = order.window(number)
-        return (
-            max(first, window.position),
-            min(last, window.position + window.last - window.first),
-        )
+    def _next_round(self) -> _Part:
+        """Deals a round of batches, one for each reader, and returns this reader's.
 
-    def _read_window(self) -> _WindowRows:
-        """Reads the window at this place; after the last one the waiting rows make the last batches."""
-        place, order = self._place, self._options.order(self._place.epoch)
-        if self._waiting is None:
-            self._waiting = self._read_positions(order, np.array(place.waiting, np.int64))
-        first, end = self._own_windows(order)
-        if place.window == end - first:
-            bucketed = self._rule.assign_buckets(self._waiting[1])
-            batches = [*partial_batches(bucketed.buckets, self._sizes)]
-            batches = [] if self._options.drop_remainder else batches
-            return _WindowRows(*self._waiting, bucketed, batches, damaged=0)
-        start, stop = self._own_part(order, first + place.window)
-        positions, rows = self._read_positions(order, np.arange(start, stop))
-        damaged = stop - start - len(rows)
-        positions = np.concatenate([self._waiting[0], positions])
-        rows = EncodedRows.joined([self._waiting[1], rows])
-        bucketed = self._rule.assign_buckets(rows)
-        batches = [*full_batches(bucketed.buckets, self._sizes)]
-        return _WindowRows(positions, rows, bucketed, batches, damaged)
+        Raises StopIteration if there is none.
+        """
+        readers = self._options.readers
+        last = self._find(readers - 1)
+        if last is None:
+            return self._last_round()
+        own = last if readers == 1 else self._find(self._options.reader)
+        assert own is not None  # it comes before the last one
+        window = self._windows[own[0]]
+        for _ in range(last[0]):
+            self._windows.popleft()
+        self._dealt = last[1] + 1
+        return window, *window.batches[own[1]]
 
-    def _go_to_next_window(self, window: _WindowRows) -> None:
-        place, order = self._place, self._options.order(self._place.epoch)
-        first, end = self._own_windows(order)
-        self._window = None
-        if place.window == end - first:
-            if self._options.drop_remainder:
-                self._left_out.remainder += len(place.waiting)
-            self._empty_epochs += 1
-            if self._empty_epochs > _MOST_EMPTY_EPOCHS:
+    def _find(self, ahead: int) -> tuple[int, int] | None:
+        """Returns the window, and the number in it, of the batch that is so many ahead."""
+        index, number = 0, self._dealt + ahead
+        while index < len(self._windows) or self._form_next_window():
+            count = self._windows[index].count
+            if number < count:
+                return index, number
+            number -= count
+            index += 1
+        return None
+
+    def _form_next_window(self) -> bool:
+        """Forms the batches of the next window; returns whether there is one."""
+        if self._start is None and self._windows:
+            self._start = self._order.start_after(self._windows[-1])
+            if self._start and len(self._windows) == 1 and self._dealt == self._windows[0].count:
+                self._windows[0] = self._windows[0].without_rows()  # before the next ones are read
+        elif self._start is None and self._place.epoch != self._options.end_epoch:
+            self._start = self._order.start_at(self._place, self._left_out)
+        if self._start is None:
+            return False
+        self._windows.append(self._order.form(self._start))
+        self._start = None
+        return True
+
+    def _last_round(self) -> _Part:
+        """Cuts the batches after the last whole round, so that each reader has one of fewer rows.
+
+        Where there are fewer rows than readers, all are left out. Raises StopIteration if no batch is
+        left.
+        """
+        options, rest = self._options, []
+        for window in self._windows:
+            rest += [(window, *batch) for batch in window.batches[self._dealt :]]
+            self._dealt = 0
+        if self._windows:
+            assert options.end_epoch is not None
+            self._place = _Place.at_start(options.end_epoch)
+            self._left_out = self._order.left_out_after(self._windows[-1])
+            self._windows.clear()
+        rows = sum(len(which) for _, which, _ in rest)
+        if options.drop_remainder or rows < options.readers:
+            self._left_out = self._left_out.with_remainder(rows)
+            raise StopIteration
+        return _cut(rest, options.readers)[options.reader]
+
+    def signature(self) -> Signature:
+        """Returns the shape and dtype of each array of a batch; None where batches differ."""
+        return self._rule.signature()
+
+    def state(self) -> dict[str, object]:
+        """Returns the state of all readers as a value of JSON, from which `Dataset.from_state` goes on.
+
+        It is that after the round of this iterator's last batch: the same of every reader that has
+        given as many batches.
+        """
+        self._pass_rounds_of_others()
+        place = self._place
+        if self._windows:
+            place = dataclasses.replace(self._windows[0].place, batch=self._dealt)
+        return {
+            'format': ITERATOR_STATE,
+            'arguments': self._arguments,
+            'dataset': self._options.identity,
+            'place': {
+                'epoch': place.epoch,
+                'window': place.window,
+                'batch': place.batch,
+                'waiting': list(place.waiting),
+            },
+            'left_out': self.left_out,
+        }
+
+    def resume(self, state: object, is_own: bool = False) -> None:
+        """Goes to where other iterators were, as `go_to`; `state` is a value of JSON.
+
+        Raises:
+            InputError: as `go_to`; or it is not a state, or of batches with other arguments.
+        """
+        checked_state = IteratorState.read(state)
+        checked_state.check_arguments(self._arguments)
+        self.go_to(checked_state, is_own)
+
+    def go_to(self, state: IteratorState, is_own: bool = False) -> None:
+        """Goes to where other iterators with the same arguments were, and reads the rows there.
+
+        Args:
+            state: theirs.
+            is_own: whether it is of the same worker of as many, so that its round is the next.
+
+        Raises:
+            InputError: the state is of another dataset, or of a place where no iterator can be.
+        """
+        if state.dataset != self._options.identity:
+            folder = self._options.folder
+            raise InputError(
+                f'the state is of other shards than those of {self._arguments["split"]} in {folder}: '
+                'their checksums differ; give a state of this dataset'
+            )
+        self._place, self._left_out = state.place, state.left_out
+        self._windows.clear()
+        self._dealt, self._start = 0, None
+        self._rounds_of_others = 0 if is_own else self._options.worker
+        if self._order.is_end(state.place):
+            return
+        window = self._order.form(self._order.start_at(state.place, state.left_out))
+        if state.place.batch > window.count:
+            raise _impossible_state(
+                f'it is after batch {state.place.batch} of {window.count} of a window'
+            )
+        self._windows.append(window)
+        self._dealt = state.place.batch
+
+
+def _cut(batches: Sequence[_Part], count: int) -> list[_Part]:
+    """Cuts the rows of fewer batches than `count` into as many, the largest first, in their order."""
+    parts = [1] * len(batches)
+    largest = [(-len(which), number) for number, (_, which, _) in enumerate(batches)]
+    heapq.heapify(largest)
+    for _ in range(count - len(batches)):
+        number = largest[0][1]
+        parts[number] += 1
+        heapq.heapreplace(largest, (-len(batches[number][1]) // parts[number], number))
+    return [
+        (window, part, bucket)
+        for (window, which, bucket), number in zip(batches, parts, strict=True)
+        for part in np.array_split(which, number)
+    ]
+
+
+class _BatchOrder:
+    """Forms the batches of all epochs in their one order, those of a window of rows at a time."""
+
+    def __init__(self, rule: BatchRule, options: ReaderOptions, split: str):
+        self._rule, self._options, self._split = rule, options, split
+        self._sizes = rule.sizes
+        self._shards = [
+            open_shard(shard, rule.features, options.id_counts, options.skips)
+            for shard in options.shards
+        ]
+
+    def start_after(self, window: _FormedWindow) -> _Start | None:
+        """Returns the start of the window after another; None after the last one of the last epoch.
+
+        Raises:
+            InputError: no batch came of many epochs.
+        """
+        place, left_out = window.place, self.left_out_after(window)
+        empty_epochs = 0 if window.count else window.empty_epochs
+        if window.is_end_of_epoch:
+            empty_epochs += 1
+            if empty_epochs > _MOST_EMPTY_EPOCHS:
                 raise InputError(
                     f'{self._options.folder}: no batch came of {_MOST_EMPTY_EPOCHS} epochs of '
-                    f'{self._arguments["split"]}, so none may ever come; ask for smaller batches, '
-                    'other lengths or fewer readers'
+                    f'{self._split}, so none may ever come; ask for smaller batches or other lengths'
                 )
-            self._place, self._waiting = _Place.at_start(place.epoch + 1), None
-            return
-        buckets = window.bucketed.buckets
-        self._left_out.damaged += window.damaged
-        self._left_out.length += int(np.count_nonzero(buckets == LEFT_OUT))
-        waiting = waiting_rows(buckets, self._sizes)
-        positions = window.positions[waiting]
-        self._waiting = positions, window.rows.take(waiting)
-        self._place = _Place(place.epoch, place.window + 1, 0, tuple(positions.tolist()))
+            if place.epoch + 1 == self._options.end_epoch:
+                return None
+            place, waiting = _Place.at_start(place.epoch + 1), np.empty(0, np.int64)
+        else:
+            waiting = waiting_rows(window.bucketed.buckets, self._sizes)
+            positions = tuple(window.positions[waiting].tolist())
+            place = _Place(place.epoch, place.window + 1, 0, positions)
+        held = window.positions[waiting], window.rows.take(waiting)
+        return _Start(place, left_out, *held, empty_epochs)
+
+    def left_out_after(self, window: _FormedWindow) -> LeftOut:
+        """Returns the rows left out up to the end of a window."""
+        left_out = window.left_out
+        if window.is_end_of_epoch:
+            is_dropped = self._options.drop_remainder
+            return left_out.with_remainder(len(window.rows) if is_dropped else 0)
+        too_long = int(np.count_nonzero(window.bucketed.buckets == LEFT_OUT))
+        return dataclasses.replace(
+            left_out, damaged=left_out.damaged + window.damaged, length=left_out.length + too_long
+        )
+
+    def is_end(self, place: _Place) -> bool:
+        """Whether a place is the end of all epochs; raises InputError if it is before or after all."""
+        first, stop = self._options.first_epoch, self._options.end_epoch
+        if place.epoch < first or (stop is not None and place.epoch > stop):
+            epochs = f'from {first} on' if stop is None else f'from {first} to {stop - 1}'
+            raise _impossible_state(f'epoch {place.epoch} is not one {epochs}')
+        if place.epoch == stop and place != _Place.at_start(stop):
+            raise _impossible_state(f'it is within epoch {place.epoch}, after the last')
+        return place.epoch == stop
+
+    def start_at(self, place: _Place, left_out: LeftOut) -> _Start:
+        """Returns the start of the window of a place; raises InputError if no iterator can be there."""
+        order = self._options.order(place.epoch)
+        if place.window > order.window_count:
+            raise _impossible_state(f'it is at window {place.window} of {order.window_count}')
+        end = order.rows
+        if place.window < order.window_count:
+            end = order.window(place.window).position
+        waiting = place.waiting
+        if not all(a < b for a, b in zip((-1, *waiting), (*waiting, end), strict=True)):
+            raise _impossible_state(f'its {len(waiting)} waiting rows cannot all be waiting there')
+        held = self._read_positions(order, np.array(waiting, np.int64))
+        left_out = dataclasses.replace(
+            left_out, damaged=left_out.damaged + len(waiting) - len(held[0])
+        )
+        buckets = self._rule.assign_buckets(held[1]).buckets
+        is_full = next(full_batches(buckets, self._sizes), None) is not None
+        if is_full or (buckets == LEFT_OUT).any():
+            raise _impossible_state(f'its {len(waiting)} waiting rows do not wait for a batch')
+        return _Start(dataclasses.replace(place, batch=0), left_out, *held, 0)
+
+    def form(self, start: _Start) -> _FormedWindow:
+        """Reads a window and forms its batches; after the last one the waiting rows make the last."""
+        order = self._options.order(start.place.epoch)
+        is_end = start.place.window == order.window_count
+        damaged, positions, rows = 0, start.positions, start.rows
+        if not is_end:
+            window = order.window(start.place.window)
+            count = window.last - window.first
+            read = self._read_positions(order, window.position + np.arange(count))
+            damaged = count - len(read[1])
+            positions = np.concatenate([positions, read[0]])
+            rows = EncodedRows.joined([rows, read[1]])
+        bucketed = self._rule.assign_buckets(rows)
+        form = partial_batches if is_end else full_batches
+        batches = [*form(bucketed.buckets, self._sizes)]
+        if is_end and self._options.drop_remainder:
+            batches = []
+        return _FormedWindow(
+            start.place,
+            start.left_out,
+            positions,
+            rows,
+            start.empty_epochs,
+            bucketed,
+            batches,
+            len(batches),
+            damaged,
+            is_end,
+        )
 
     def _read_positions(
         self, order: EpochOrder, positions: np.ndarray
@@ -257,90 +470,15 @@ class BatchIterator:
             EncodedRows.joined([part[1] for part in parts]),
         )
 
-    def signature(self) -> Signature:
-        """Returns the shape and dtype of each array of a batch; None where batches differ."""
-        return self._rule.signature()
 
-    def state(self) -> dict[str, object]:
-        """Returns the state as a value of JSON, from which `Dataset.from_state` goes on."""
-        place = self._place
-        return {
-            'format': ITERATOR_STATE,
-            'arguments': self._arguments,
-            'dataset': self._options.identity,
-            'place': {
-                'epoch': place.epoch,
-                'window': place.window,
-                'batch': place.batch,
-                'waiting': list(place.waiting),
-            },
-            'left_out': self.left_out,
-            'cells': self._cells,
-            'ids': self._ids,
-        }
-
-    def go_to(self, state: IteratorState) -> None:
-        """Goes to where another iterator with the same arguments was, and reads the rows there.
-
-        Raises:
-            InputError: the state is of another dataset, or of a place where no iterator can be.
-        """
-        if state.dataset != self._options.identity:
-            folder = self._options.folder
-            raise InputError(
-                f'the state is of other shards than those of {self._arguments["split"]} in {folder}: '
-                'their checksums differ; give a state of this dataset'
-            )
-        if state.ids > state.cells:
-            raise _impossible_state(f'it has {state.ids} ids in {state.cells} cells')
-        self._left_out, self._cells, self._ids = state.left_out, state.cells, state.ids
-        self._place, self._window, self._waiting = state.place, None, None
-        self._check_place()
-
-    def _check_place(self) -> None:
-        place, options = self._place, self._options
-        first, stop = options.first_epoch, options.end_epoch
-        if place.epoch < first or (stop is not None and place.epoch > stop):
-            epochs = f'from {first} on' if stop is None else f'from {first} to {stop - 1}'
-            raise _impossible_state(f'epoch {place.epoch} is not one {epochs}')
-        if place.epoch == stop:
-            if place != _Place.at_start(place.epoch):
-                raise _impossible_state(f'it is within epoch {place.epoch}, after the last')
-            return
-        order = options.order(place.epoch)
-        begin, end = order.share(options.readers, options.reader)
-        first_window, end_window = self._own_windows(order)
-        if place.window > end_window - first_window:
-            raise _impossible_state(
-                f'it is at window {place.window} of {end_window - first_window}'
-            )
-        if place.window < end_window - first_window:
-            end = self._own_part(order, first_window + place.window)[0]
-        waiting = place.waiting
-        if not all(a < b for a, b in zip((begin - 1, *waiting), (*waiting, end), strict=True)):
-            raise _impossible_state(f'its {len(waiting)} waiting rows cannot all be waiting there')
-        positions, rows = self._read_positions(order, np.array(waiting, np.int64))
-        self._left_out.damaged += len(waiting) - len(positions)
-        self._waiting = positions, rows
-        buckets = self._rule.assign_buckets(rows).buckets
-        is_full = next(full_batches(buckets, self._sizes), None) is not None
-        if is_full or (buckets == LEFT_OUT).any():
-            raise _impossible_state(f'its {len(waiting)} waiting rows do not wait for a batch')
-        self._window = self._read_window()
-        if place.batch > len(self._window.batches):
-            raise _impossible_state(
-                f'it is after batch {place.batch} of {len(self._window.batches)} of a window'
-            )
-
-
-@dataclass
+@dataclass(frozen=True)
 class _Place:
-    """Where an iterator is.
+    """A place in the order of batches.
 
     Attributes:
         epoch: counted as `ReaderOptions.first_epoch` is.
-        window: among the reader's own; after the last one come the batches of waiting rows.
-        batch: how many of the window's batches have been returned.
+        window: its number in the epoch; after the last one come the batches of waiting rows.
+        batch: how many of the window's batches come before.
         waiting: positions of rows of earlier windows that filled no batch before this window.
     """
 
@@ -354,13 +492,17 @@ class _Place:
         return cls(epoch, 0, 0, ())
 
 
-@dataclass
+@dataclass(frozen=True)
 class LeftOut:
     """How many rows were left out, by reason."""
 
     damaged: _Count
     length: _Count
     remainder: _Count
+
+    def with_remainder(self, rows: int) -> LeftOut:
+        """Returns the numbers with more rows that filled no batch, or no round."""
+        return dataclasses.replace(self, remainder=self.remainder + rows)
 
 
 @dataclass(frozen=True)
@@ -369,121 +511,61 @@ class _Format:
 
 
 @dataclass(frozen=True)
-class _WindowRows:
-    """The waiting rows, and after them the rows of a reader's part of a window.
+class _Start:
+    """What is known before a window is read.
 
     Attributes:
-        positions: int64[rows], in the epoch's order.
-        rows: the rows at these.
-        bucketed: the same with their buckets.
-        batches: (rows, bucket) of each.
-        damaged: how many rows of the window were skipped.
+        place: of its first batch.
+        left_out: the rows left out before it.
+        positions: int64[rows] of the waiting rows, in the epoch's order.
+        rows: these.
+        empty_epochs: how many before this one had no batch.
     """
 
+    place: _Place
+    left_out: LeftOut
     positions: np.ndarray
     rows: EncodedRows
+    empty_epochs: int
+
+
+@dataclass(frozen=True)
+class _FormedWindow(_Start):
+    """The waiting rows, after them the rows of a window, and the batches that these fill.
+
+    Attributes:
+        bucketed: the rows with their buckets.
+        batches: (rows, bucket) of each.
+        count: the number of batches.
+        damaged: how many rows of the window were skipped.
+        is_end_of_epoch: whether it has waiting rows alone.
+    """
+
     bucketed: BucketedRows
     batches: Sequence[tuple[np.ndarray, int]]
+    count: int
     damaged: int
+    is_end_of_epoch: bool
+
+    def without_rows(self) -> _FormedWindow:
+        """Returns what tells the place after all of its batches."""
+        empty = np.empty(0, np.int64)
+        rows = EncodedRows.empty(self.rows.ids)
+        return dataclasses.replace(self, positions=empty, rows=rows, bucketed=_NoRows(), batches=())
+
+
+class _NoRows:
+    buckets = np.empty(0, np.int64)
+
+    def batch(self, which: np.ndarray, bucket: int) -> Batch:
+        raise AssertionError('all batches of this window have been dealt')
+
+
+_Part = tuple[_FormedWindow, np.ndarray, int]
+"""Rows of a window that are a batch, and their bucket."""
 
 
 def _impossible_state(problem: str) -> InputError:
     return InputError(
         f'the state is of a place where no iterator can be ({problem}); give what state() returned'
     )
-
-
-def _permutation(count: int, *seeds: int) -> np.ndarray:
-    """Returns the numbers below `count`, int64, in an order that depends on the seeds alone."""
-    state = np.zeros(1, np.uint64)
-    for seed in seeds:
-        state = splitmix64(state ^ np.uint64(seed & 0xFFFFFFFFFFFFFFFF))
-    hashes = splitmix64(state ^ splitmix64(np.arange(count, dtype=np.uint64)))
-    return np.argsort(hashes, kind='stable')
-
-
-@dataclass(frozen=True)
-class _Window:
-    """Rows `first` up to `last` of a shard; in an epoch's order they begin at `position`."""
-
-    shard: int
-    first: int
-    last: int
-    position: int
-
-
-@dataclass(frozen=True)
-class EpochOrder:
-    """The order of all rows in one epoch; a position in it is a number below `rows`.
-
-    Attributes:
-        shard_rows: the number of rows of each shard.
-        window_rows: rows that are permuted together, at most.
-        seed: of the order; None: rows are in the order in which they are stored.
-        epoch: its number, from 0.
-    """
-
-    shard_rows: tuple[int, ...]
-    window_rows: int
-    seed: int | None
-    epoch: int
-
-    @property
-    def rows(self) -> int:
-        """The number of rows of an epoch."""
-        return sum(self.shard_rows)
-
-    def share(self, readers: int, reader: int) -> tuple[int, int]:
-        """Returns the positions of one of several readers: the first, and one after the last.
-
-        The readers' numbers of rows differ by 1 at most.
-        """
-        return self.rows * reader // readers, self.rows * (reader + 1) // readers
-
-    @functools.cached_property
-    def _shards(self) -> list[int]:
-        """The numbers of the shards, in order."""
-        shards = np.arange(len(self.shard_rows))
-        if self.seed is not None:
-            shards = _permutation(len(shards), self.seed, self.epoch)
-        return shards.tolist()
-
-    @functools.cached_property
-    def _positions(self) -> list[int]:
-        """The position at which each shard begins, in order, and the number of rows."""
-        sizes = (self.shard_rows[shard] for shard in self._shards)
-        return [*itertools.accumulate(sizes, initial=0)]
-
-    @functools.cached_property
-    def _first_windows(self) -> list[int]:
-        """The number of each shard's first window, in order, and the number of windows."""
-        counts = (-(-self.shard_rows[shard] // self.window_rows) for shard in self._shards)
-        return [*itertools.accumulate(counts, initial=0)]
-
-    @property
-    def window_count(self) -> int:
-        """The number of windows, none of which is empty.
-
-        They are never listed: the manifest may claim any number of rows.
-        """
-        return self._first_windows[-1]
-
-    def window(self, number: int) -> _Window:
-        """Returns a window by its number in the order."""
-        index = bisect.bisect(self._first_windows, number) - 1
-        shard = self._shards[index]
-        first = (number - self._first_windows[index]) * self.window_rows
-        last = min(first + self.window_rows, self.shard_rows[shard])
-        return _Window(shard, first, last, self._positions[index] + first)
-
-    def window_of(self, position: int) -> int:
-        """Returns the number of the window that has a position."""
-        index = bisect.bisect(self._positions, position) - 1
-        return self._first_windows[index] + (position - self._positions[index]) // self.window_rows
-
-    def rows_of(self, window: _Window) -> np.ndarray:
-        """Returns the rows of a window in the epoch's order: int64, counted from its first."""
-        count = window.last - window.first
-        if self.seed is None:
-            return np.arange(count)
-        return _permutation(count, self.seed, self.epoch, window.shard, window.first)

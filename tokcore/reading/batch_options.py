@@ -24,6 +24,9 @@ _Whole = Annotated[int, Within(-_LARGEST, _LARGEST)]
 _NMT_OPTIONS = ('num_buckets', 'source_max_length', 'target_max_length', 'start', 'end')
 _BUDGET_OPTIONS = ('min_length', 'max_length', 'boundaries', 'pad_to_boundary')
 
+READER_OPTIONS = ('num_readers', 'reader_index')
+"""The options that change with the number of readers; a state has none of them."""
+
 _SPECIAL_TOKEN_EXAMPLES = {'begin': "'<s>'", 'end': "'</s>'", 'pad': "'<pad>'"}
 
 
@@ -49,7 +52,7 @@ class BatchOptions:
     epochs: _Length | None = 1
     first_epoch: Annotated[int, Within(0, _LARGEST)] = 0
     window: _Length | None = None
-    num_readers: _Length = 1
+    num_readers: Annotated[int, Within(1, 1 << 20)] = 1
     reader_index: _Whole = 0
     on_error: Literal['stop', 'skip'] = 'stop'
 
@@ -95,14 +98,6 @@ class BatchOptions:
                 f'pad_to_boundary makes rows of {widest} ids; give bounds of {_WIDEST} or less'
             )
 
-    def for_worker(self, worker: int, workers: int) -> BatchOptions:
-        """Returns the options of one of the workers that share this reader's rows."""
-        return dataclasses.replace(
-            self,
-            num_readers=self.num_readers * workers,
-            reader_index=self.reader_index * workers + worker,
-        )
-
     def non_defaults(self) -> dict[str, object]:
         """Returns the values that are not the defaults, as JSON can hold them."""
         values = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
@@ -110,6 +105,12 @@ class BatchOptions:
             name: list(value) if isinstance(value, tuple) else value
             for name, value in values.items()
             if value != getattr(type(self), name)
+        }
+
+    def of_all_readers(self) -> dict[str, object]:
+        """Returns the same without the values of `READER_OPTIONS`."""
+        return {
+            name: value for name, value in self.non_defaults().items() if name not in READER_OPTIONS
         }
 
     def rule(self, dataset: _RowFormat) -> BatchRule:

@@ -23,7 +23,7 @@ from tokcore.reading.batch_iterator import (
     IteratorState,
     ReaderOptions,
 )
-from tokcore.reading.batch_options import BatchOptions
+from tokcore.reading.batch_options import READER_OPTIONS, BatchOptions
 from tokcore.reading.manifest import DatasetManifest, DatasetVocabularies
 from tokcore.reading.shards import ShardFile, open_shard
 
@@ -235,7 +235,8 @@ class Dataset:
             pad_to_boundary: arrays are as wide as the longest row that their bucket can hold, so
                 that there are few shapes; rows longer than `max_length`, or the budget, are then
                 left out.
-            drop_remainder: rows that fill no batch at an epoch's end are left out.
+            drop_remainder: rows that fill no batch at an epoch's end are left out, and so are batches
+                that are not one for each reader at the end of all epochs.
             pad: the id of padding; None: that with the role `pad`, or by NMT's rule `end` if there is
                 none.
             shuffle: each epoch has another order; otherwise rows are in the order as stored.
@@ -243,7 +244,10 @@ class Dataset:
             epochs: how many; None: without end.
             first_epoch: the number of the first.
             window: rows that are shuffled together, at most those of a shard; None: 65,536.
-            num_readers, reader_index: the number of readers that share the rows, and which this is.
+            num_readers, reader_index: the number of readers that share the batches, and which this is.
+                The order of batches is the same for any number: reader `i` of `n` has every `n`-th one,
+                from number `i` on, and all have equally many. What is left at the end for fewer than `n`
+                is cut into `n` batches of fewer rows, or left out if there are not `n` rows.
             on_error: `stop`, or `skip` to skip damaged records and count them in `left_out`.
 
         Raises:
@@ -254,7 +258,9 @@ class Dataset:
         del arguments['self'], arguments['split']
         return self._batches(split, BatchOptions.of(arguments))
 
-    def _batches(self, split: str, options: BatchOptions) -> BatchIterator:
+    def _batches(
+        self, split: str, options: BatchOptions, worker: int = 0, workers: int = 1
+    ) -> BatchIterator:
         reader_options = ReaderOptions(
             folder=self.folder,
             shards=self._shards(split),
@@ -263,19 +269,25 @@ class Dataset:
             seed=options.seed if options.shuffle else None,
             readers=options.num_readers,
             reader=options.reader_index,
+            workers=workers,
+            worker=worker,
             epochs=options.epochs,
             drop_remainder=options.drop_remainder,
             skips=_skips(options.on_error),
             first_epoch=options.first_epoch,
         )
-        non_defaults = {'split': split, **options.non_defaults()}
-        return BatchIterator(options.rule(self), reader_options, non_defaults)
+        arguments = {'split': split, **options.of_all_readers()}
+        return BatchIterator(options.rule(self), reader_options, arguments)
 
-    def from_state(self, state: Mapping[str, object]) -> BatchIterator:
-        """Returns an iterator that continues where another one was, with the batch after its last.
+    def from_state(
+        self, state: Mapping[str, object], *, num_readers: int = 1, reader_index: int = 0
+    ) -> BatchIterator:
+        """Returns an iterator that continues where others were, with the batches after their last.
 
         Args:
-            state: what `BatchIterator.state()` returned there, in any process.
+            state: what `BatchIterator.state()` returned in any one of the readers, in any process.
+                These have given equally many batches.
+            num_readers, reader_index: as for `batches`; there may be another number of readers now.
 
         Raises:
             InputError: it is not a state, or a state of another dataset.
@@ -283,11 +295,15 @@ class Dataset:
         checked_state = IteratorState.read(state)
         arguments = dict(checked_state.arguments)
         split = arguments.pop('split', None)
-        if not isinstance(split, str) or 'self' in arguments:
+        if not isinstance(split, str) or {'self', *READER_OPTIONS} & arguments.keys():
             raise InputError(
-                'this is not a state of batches (it names no split); give what state() returned'
+                'this is not a state of batches (it names no split, or a reader); give what state() '
+                'returned'
             )
-        iterator = self._batches(split, BatchOptions.of(arguments))
+        options = BatchOptions.of(
+            {**arguments, 'num_readers': num_readers, 'reader_index': reader_index}
+        )
+        iterator = self._batches(split, options)
         iterator.go_to(checked_state)
         return iterator
 
@@ -318,31 +334,31 @@ class Dataset:
         """Returns the batches as a `grain.IterDataset`; takes the arguments of `batches`.
 
         It maps, mixes, prefetches and is saved in checkpoints as grain's own datasets are. Every
-        iterator over it begins at the first batch. Workers of `mp_prefetch` share the rows.
+        iterator over it begins at the first batch. Workers of `mp_prefetch` take turns in the batches,
+        so that their order is the same for any number of them.
 
         Raises:
             InputError: as `batches`; or grain is not installed.
         """
         with _package('grain'):
             from tokcore.reading.grain import GrainBatches
-        batches = functools.partial(self._batches, split)
-        return GrainBatches(batches, self.from_state, BatchOptions.of(arguments))
+        return GrainBatches(functools.partial(self._batches, split), BatchOptions.of(arguments))
 
     @_with_parameters_of(batches)
     def torch(self, split: str, **arguments: Any) -> TorchBatches:
         """Returns the batches as a `torch.utils.data.IterableDataset`, for a `DataLoader`.
 
         Takes the arguments of `batches`; tensors have the names, shapes and values of the arrays.
-        Each iteration continues with the next `epochs` epochs, and workers of a `DataLoader` share
-        the rows: give it `batch_size=None`, since these are batches already.
+        Each iteration continues with the next `epochs` epochs. Workers of a `DataLoader` take turns in
+        the batches, so that their order is the same for any number of them. Give it
+        `batch_size=None`, since these are batches already.
 
         Raises:
             InputError: as `batches`; or PyTorch is not installed.
         """
         with _package('torch'):
             from tokcore.reading.torch import TorchBatches
-        batches = functools.partial(self._batches, split)
-        return TorchBatches(batches, self.from_state, BatchOptions.of(arguments))
+        return TorchBatches(functools.partial(self._batches, split), BatchOptions.of(arguments))
 
     def __repr__(self) -> str:
         """Tells where it is, its scheme, and the sizes of splits and vocabularies."""

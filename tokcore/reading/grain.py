@@ -17,26 +17,26 @@ class GrainBatches(grain.IterDataset):
 
     def __init__(
         self,
-        batches: Callable[[BatchOptions], BatchIterator],
-        from_state: Callable[[dict[str, Any]], BatchIterator],
+        batches: Callable[..., BatchIterator],
         options: BatchOptions,
     ):
-        """Use `Dataset.grain`."""
+        """Use `Dataset.grain`; `batches` takes options, a worker's number, and that of all workers."""
         super().__init__()
-        self._batches, self._from_state, self._options = batches, from_state, options
+        self._batches, self._options = batches, options
+        self._worker, self._workers = 0, 1
         batches(options)  # raises what it would raise in a worker
 
     def __iter__(self) -> GrainIterator:
-        return GrainIterator(self._batches(self._options), self._from_state)
+        return GrainIterator(lambda: self._batches(self._options, self._worker, self._workers))
 
     def set_slice(self, sl: slice, sequential_slice: bool = False) -> None:
-        """Limits it to the rows of one worker; grain calls this on the copy in each worker process.
+        """Limits it to the batches of one worker; grain calls this on the copy in each process.
 
         Args:
             sl: from the worker's number on, in steps of the number of workers.
-            sequential_slice: is not used: a worker's rows are contiguous in an epoch's order.
+            sequential_slice: is not used: workers take turns, and grain takes turns among them.
         """
-        self._options = self._options.for_worker(sl.start, sl.step)
+        self._worker, self._workers = sl.start, sl.step
 
     def __str__(self) -> str:
         return f'GrainBatches({self._options.non_defaults()})'
@@ -45,14 +45,10 @@ class GrainBatches(grain.IterDataset):
 class GrainIterator(grain.DatasetIterator):
     """Iterates over the batches, dictionaries of int32 arrays; its state is a value of JSON."""
 
-    def __init__(
-        self,
-        iterator: BatchIterator,
-        from_state: Callable[[dict[str, Any]], BatchIterator],
-    ):
-        """Use `iter` of a `GrainBatches`."""
+    def __init__(self, batches: Callable[[], BatchIterator]):
+        """Use `iter` of a `GrainBatches`; `batches` returns an iterator at the first batch."""
         super().__init__()
-        self._iterator, self._from_state = iterator, from_state
+        self._batches, self._iterator = batches, batches()
 
     def __next__(self) -> Batch:
         return next(self._iterator)
@@ -62,5 +58,11 @@ class GrainIterator(grain.DatasetIterator):
         return self._iterator.state()
 
     def set_state(self, state: dict[str, Any]) -> None:
-        """Goes to where another iterator was; raises InputError if it is no state of this dataset."""
-        self._iterator = self._from_state(state)
+        """Goes to where another iterator was.
+
+        Raises:
+            InputError: it is not a state of this dataset, or of batches with other arguments.
+        """
+        iterator = self._batches()
+        iterator.resume(state, is_own=True)
+        self._iterator = iterator

@@ -18,7 +18,7 @@ import torch.utils.data
 
 from tokcore.checked_json import Within, WrongValue, checked
 from tokcore.errors import InputError
-from tokcore.reading.batch_iterator import BatchIterator
+from tokcore.reading.batch_iterator import BatchIterator, IteratorState
 from tokcore.reading.batch_options import BatchOptions
 
 _REMEMBERED = 64
@@ -38,32 +38,28 @@ class TorchBatches(torch.utils.data.IterableDataset):
 
     def __init__(
         self,
-        batches: Callable[[BatchOptions], BatchIterator],
-        from_state: Callable[[dict[str, Any]], BatchIterator],
+        batches: Callable[..., BatchIterator],
         options: BatchOptions,
     ):
-        """Use `Dataset.torch`."""
+        """Use `Dataset.torch`; `batches` takes options, a worker's number, and that of all workers."""
         super().__init__()
-        self._batches, self._from_state, self._options = batches, from_state, options
+        self._batches, self._options = batches, options
         self._iterations = _SharedIterations()
         self._of_process: int | None = None  # the last iteration in this process, a worker's
         self._current: BatchIterator | None = None
-        self._loaded: dict[str, Any] | None = None
+        self._loaded: _State | None = None
         batches(options)  # raises what it would raise in a worker
 
     def __iter__(self) -> Iterator[dict[str, torch.Tensor]]:
         options, number = self._options, self._next_number()
-        if worker := torch.utils.data.get_worker_info():
-            options = options.for_worker(worker.id, worker.num_workers)
         state, self._loaded = self._loaded, None
         if state is None:
             first_epoch = options.first_epoch + number * (options.epochs or 0)
-            iterator = self._batches(dataclasses.replace(options, first_epoch=first_epoch))
+            options = dataclasses.replace(options, first_epoch=first_epoch)
+            self._current = self._batches(options, *_worker())
         else:
-            iterator = self._from_state(state)
-            _check_reader(state, options)
-        self._current = iterator
-        return self._tensors(iterator)
+            self._current = self._resumed(state)
+        return self._tensors(self._current)
 
     def state_dict(self) -> dict[str, Any]:
         """Returns where the last iteration is, as a value of JSON.
@@ -72,15 +68,27 @@ class TorchBatches(torch.utils.data.IterableDataset):
         torchdata's `StatefulDataLoader` collect and return them. A plain `DataLoader` with workers can
         be resumed after whole epochs only.
         """
-        state = self._current.state() if self._current else self._loaded
-        return {'iterations': self._iterations.count, 'batches': state}
+        worker, workers = _worker()
+        batches = self._current.state() if self._current else None
+        if self._loaded:
+            worker, workers, batches = (
+                self._loaded.worker, self._loaded.workers, self._loaded.batches
+            )  # fmt: skip
+        return {
+            'iterations': self._iterations.count,
+            'batches': batches,
+            'worker': worker,
+            'workers': workers,
+        }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Lets the next iteration continue where another one was, with the batch after its last.
 
+        A state of a process without workers goes on with any number of them, and of readers.
+
         Raises:
-            InputError: it is not a state of this dataset; when iterating, a state of another number
-                of workers.
+            InputError: it is not a state of this dataset, or of batches with other arguments; when
+                iterating, a state of another worker.
         """
         try:
             checked_state = checked(state, _State, 'the state')
@@ -88,11 +96,32 @@ class TorchBatches(torch.utils.data.IterableDataset):
             raise InputError(
                 f'this is not a state of batches ({error}); give what state_dict() returned'
             ) from error
+        self._current = self._loaded = None
         if checked_state.batches is not None:
-            self._from_state(checked_state.batches)  # raises what it would raise in a worker
-        self._current, self._loaded = None, checked_state.batches
+            self._batches_at(checked_state.batches)  # raises what it would raise in a worker
+            self._loaded = checked_state
         # The iteration that continues has been counted.
         self._iterations.count = checked_state.iterations - (checked_state.batches is not None)
+
+    def _resumed(self, state: _State) -> BatchIterator:
+        worker, workers = _worker()
+        if state.workers > 1 and (state.worker, state.workers) != (worker, workers):
+            raise InputError(
+                f'the state is of worker {state.worker} of {state.workers}, and this is worker '
+                f'{worker} of {workers}; go on with as many workers'
+            )
+        assert state.batches is not None
+        return self._batches_at(state.batches, worker, workers, is_own=state.workers == workers)
+
+    def _batches_at(
+        self, state: dict[str, object], worker: int = 0, workers: int = 1, is_own: bool = False
+    ) -> BatchIterator:
+        """Returns the iterator of a state, which may have begun at another epoch than this one."""
+        arguments = IteratorState.read(state).arguments
+        options = {**self._options.non_defaults(), 'first_epoch': arguments.get('first_epoch', 0)}
+        iterator = self._batches(BatchOptions.of(options), worker, workers)
+        iterator.resume(state, is_own)
+        return iterator
 
     def _next_number(self) -> int:
         """Returns the number of the iteration that begins."""
@@ -118,16 +147,14 @@ class _State:
 
     iterations: Annotated[int, Within(0, (1 << 63) - 1)]
     batches: dict[str, object] | None
+    worker: Annotated[int, Within(0, (1 << 31) - 1)]
+    workers: Annotated[int, Within(1, (1 << 31) - 1)]
 
 
-def _check_reader(state: dict[str, Any], options: BatchOptions) -> None:
-    arguments = state['arguments']
-    readers = arguments.get('num_readers', 1), arguments.get('reader_index', 0)
-    if readers != (options.num_readers, options.reader_index):
-        raise InputError(
-            f'the state is of reader {readers[1]} of {readers[0]}, and this is reader '
-            f'{options.reader_index} of {options.num_readers}; go on with as many workers and readers'
-        )
+def _worker() -> tuple[int, int]:
+    """Returns this process's number among the workers of a loader, and their number."""
+    worker = torch.utils.data.get_worker_info()
+    return (worker.id, worker.num_workers) if worker else (0, 1)
 
 
 class _SharedIterations:

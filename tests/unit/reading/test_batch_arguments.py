@@ -57,11 +57,6 @@ def test_an_unknown_argument_is_a_mistake_in_the_call(dataset, reader):
         getattr(dataset, reader)('train', batchsize=9)
 
 
-def test_a_worker_has_its_part_of_the_readers_rows():
-    options = BatchOptions(batch_size=1, num_readers=3, reader_index=2).for_worker(1, 4)
-    assert (options.num_readers, options.reader_index) == (12, 9)
-
-
 def test_repr_tells_where_it_is_and_how_large(dataset):
     assert (
         repr(dataset)

@@ -12,8 +12,8 @@ from written_dataset import write_dataset
 
 from tokcore import open_dataset
 from tokcore.errors import InputError
-from tokcore.reading.batch_iterator import EpochOrder
 from tokcore.reading.batching import batch_sizes, growing_boundaries
+from tokcore.reading.epoch_order import EpochOrder
 
 START, END, PAD = 400, 1, 0
 ROWS = 230
@@ -104,17 +104,6 @@ def test_each_epoch_is_another_order_of_all_rows(dataset):
     )
 
 
-@pytest.mark.parametrize('readers', [1, 2, 3, 7])
-@pytest.mark.parametrize('window', [None, 16])
-def test_readers_share_all_rows(dataset, readers, window):
-    shares = [
-        rows_of(dataset.batches('train', num_readers=readers, reader_index=k, window=window, **NMT))
-        for k in range(readers)
-    ]
-    assert sorted(row for share in shares for row in share) == ALL_PAIRS
-    assert max(map(len, shares)) - min(map(len, shares)) <= 1
-
-
 def test_an_order_is_a_permutation_within_windows():
     for seed in range(5):
         order = EpochOrder((30, 0, 7, 64), 16, seed, 3)
@@ -146,7 +135,6 @@ KINDS = {
         'pad_to_boundary': True,
         'drop_remainder': True,
     },
-    'a part': {'tokens_per_batch': 400, 'num_readers': 3, 'reader_index': 1, 'window': 25},
 }
 
 
@@ -163,7 +151,6 @@ def test_a_state_of_any_moment_goes_on_with_the_rest(dataset, kind):
         undisturbed = dataset.batches('train', **KINDS[kind])
         assert len([*undisturbed]) == len(whole)
         assert after.left_out == undisturbed.left_out
-        assert after.padding_share == undisturbed.padding_share
 
 
 @given(st.integers(1, 2000), st.one_of(st.none(), st.integers(1, 70)), st.integers(0, 20))
