@@ -355,7 +355,7 @@ def _refuse_other(output: StageOutput, manifest: Manifest, wanted: StageKey) -> 
     for what, before, now in [*differing(manifest, wanted), ('input files', of_inputs, names)]:
         if before != now:
             raise InputError(
-                f'{output.manifest_path} is of a run with another {what}: {_shown(before)} '
+                f'{output.manifest_path} is of a run with {_other(what)}: {_shown(before)} '
                 f'there, {_shown(now)} now; give another output, or --overwrite to replace it'
             )
 
@@ -367,7 +367,7 @@ def differing(manifest: Manifest, wanted: StageKey) -> Iterator[tuple[str, objec
     for what, before, now in [
         ('command', manifest.stage, wanted.stage),
         ('Unicode version', manifest.unicode, UNICODE_VERSION),
-        *((flag(name), there.get(name), options.get(name)) for name in {**options, **there}),
+        *((_asked(name), there.get(name), options.get(name)) for name in {**options, **there}),
         ('normalizer', rules.normalizer, wanted.rules.normalizer),
         ('pre-tokenizer', rules.pre_tokenizer, wanted.rules.pre_tokenizer),
     ]:
@@ -400,7 +400,18 @@ def _as_read(options: dict[str, object]) -> dict[str, object]:
     return json.loads(json.dumps(options))
 
 
+def _asked(name: str) -> str:
+    """How a message names what a result was asked for: an option, or the files of vocabularies."""
+    return name if name == 'vocabularies' else flag(name)
+
+
+def _other(what: str) -> str:
+    return f'other {what}' if what in ('vocabularies', 'input files') else f'another {what}'
+
+
 def _shown(value: object) -> str:
+    if isinstance(value, list | tuple) and any(isinstance(each, list | tuple) for each in value):
+        return ', '.join(' '.join(map(str, each)) for each in value)
     if isinstance(value, Component):
         return str(value)
     if dataclasses.is_dataclass(value) and not isinstance(value, type):

@@ -88,4 +88,5 @@ def _next_commands(job: Job, made: Manifest) -> Iterator[str]:
         case MergeJob():
             yield f'tokbeam vocab --counts {shlex.quote(job.output)} --vocab-size N --output FILE'
     if isinstance(job, BuildJob | EncodeJob) and job.dataset.output_format == TFRECORD:
+        yield f'tokbeam inspect {shlex.quote(job.output)}'
         yield f'in Python, tokcore.open_dataset({job.output!r})'

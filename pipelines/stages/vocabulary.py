@@ -190,8 +190,14 @@ def warn_if_size_missed(learned: Learned, options: LearningOptions, label: str) 
     if target is None or LearningOptions.is_met(options, size):
         return
     search = getattr(options, 'search', 'closest')
+    low, high = getattr(options, 'min_count_range', None) or (1, None)
+    is_lowest = learned.min_count is not None and learned.min_count <= low and size < target
     if learned.min_count is None:
         around = 'there are no more'
+    elif is_lowest and low == 1:
+        around = 'the text gives no more'
+    elif is_lowest:
+        around = f'lower min-counts may give more: --min-count-range 1:{high}'
     elif not learned.reachable and search != 'closest':
         around = f'--search={search} ends there'
     else:
@@ -199,7 +205,7 @@ def warn_if_size_missed(learned: Learned, options: LearningOptions, label: str) 
         around = f'reachable around it are {near or "no others"}'
         if smallest is not None and target < smallest:
             around += f'; no fewer than {smallest} are possible'
-    if learned.min_count is not None and search != 'closest':
+    if learned.min_count is not None and not is_lowest and search != 'closest':
         around += '; --search=closest takes the nearest'
     _LOGGER.warning('%s has %d entries, asked for %d: %s', label, size, target, around)
 

@@ -49,7 +49,7 @@ def test_a_second_merge_does_nothing_and_a_changed_part_is_refused(halves):
     sentence = refuse(
         'count', '--merge', halves / 'one', halves / 'all', '--output', halves / 'sum'
     )
-    assert 'another input files' in sentence or '--overwrite' in sentence
+    assert 'of a run with other input files: ' in sentence and '--overwrite' in sentence
 
 
 def test_only_whole_count_folders_are_merged(halves):

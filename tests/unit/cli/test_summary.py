@@ -24,9 +24,10 @@ def test_a_build_says_what_became_of_each_line_and_what_comes_next(pairs, tmp_pa
         '(1 invalid_utf8, 1 missing_column)'
     ) in said
     assert any(re.fullmatch(rf'tokbeam: done in \d+ s: .* in {out}', line) for line in said)
-    [first, second] = [line for line in said if line.startswith('tokbeam: next: ')]
+    [first, second, third] = [line for line in said if line.startswith('tokbeam: next: ')]
     assert f'--vocab {out}/vocab.n.40.subwords.inputs' in first
-    assert f'tokcore.open_dataset({str(out)!r})' in second
+    assert second == f'tokbeam: next: tokbeam inspect {out}'
+    assert f'tokcore.open_dataset({str(out)!r})' in third
     assert 'tokbeam-attempt' not in ' '.join(said)
 
 
@@ -34,7 +35,7 @@ def test_warnings_come_last_and_are_marked(pairs, tmp_path):
     said = succeed('vocab', *pairs, '--vocab-size', 900, '--output', tmp_path / 'v').splitlines()
     warnings = [line for line in said if line.startswith('tokbeam: warning: ')]
     assert said[-len(warnings) :] == warnings and len(warnings) == 3
-    assert '900' in warnings[0] and '--search=closest' in warnings[0]
+    assert '900' in warnings[0] and 'the text gives no more' in warnings[0]
 
 
 def test_what_is_already_there_has_no_summary(pairs, tmp_path):

@@ -6,6 +6,7 @@ import pytest
 
 from pipelines.stages.vocabulary import warn_if_size_missed
 from tokcore.encoding.scheme import Learned, LearningOptions
+from tokcore.wordpiece.options import WordPieceOptions
 
 
 @pytest.mark.parametrize(
@@ -24,6 +25,7 @@ from tokcore.encoding.scheme import Learned, LearningOptions
             'reachable around it are no others; no fewer than 50 are possible',
         ),
         (110, 120, {}, 'there are no more'),
+        (110, 120, {'min_count': 1, 'reachable': ((1, 110),)}, 'the text gives no more'),
     ],
 )
 def test_a_missed_size_is_a_warning_with_the_sizes_around_it(caplog, size, target, search, warning):
@@ -32,6 +34,16 @@ def test_a_missed_size_is_a_warning_with_the_sizes_around_it(caplog, size, targe
     [record] = caplog.records
     assert record.levelname == 'WARNING'
     assert record.getMessage() == f'v has {size} entries, asked for {target}: {warning}'
+
+
+def test_a_search_that_ends_at_the_lowest_min_count_says_how_to_go_below_it(caplog):
+    options = WordPieceOptions(vocab_size=600)
+    # The search as TensorFlow Text's ends one below its range.
+    warn_if_size_missed(Learned(SimpleNamespace(vocab_size=247), min_count=9), options, 'v')
+    assert caplog.messages == [
+        'v has 247 entries, asked for 600: lower min-counts may give more: '
+        '--min-count-range 1:10000000'
+    ]
 
 
 def test_a_size_within_a_hundredth_of_the_target_is_no_warning(caplog):
