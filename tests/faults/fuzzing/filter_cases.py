@@ -203,7 +203,12 @@ def _check_sentence(said: str, fatal: Sequence[int], lines: Sequence[str]) -> No
             raise Violation(f'nothing failed: {said}')
         return
     starts = [sum(len(line.encode()) for line in lines[:number]) for number in fatal]
-    places = [f'rows: the line that starts at byte {start}: ' for start in starts]
+    # A function that fails is told without the line's number.
+    places = [
+        f'rows{of_line}: the line that starts at byte {start}: '
+        for number, start in zip(fatal, starts, strict=True)
+        for of_line in ('', f', line {number + 1}')
+    ]
     if not any(place in said for place in places):
         raise Violation(f'{said} names none of the rows at {starts}')
     if _NAME not in said and 'filters made' not in said:
