@@ -9,8 +9,15 @@ from jobs import refuse, succeed, write
 GOOD = 297
 ENCODING = ['encode', '--scheme', 'byte', '--name', 'x', '--shards', 2]
 SKIPPING = ['--on-error', 'skip', '--item-size', 400]
-SHUFFLES = pytest.mark.parametrize('shuffle', ['files', 'engine'])
-WORKERS = pytest.mark.parametrize('workers', [1, 2])
+RUNS = pytest.mark.parametrize(
+    ('shuffle', 'workers'),
+    [
+        ('files', 2),
+        ('engine', 1),
+        pytest.param('files', 1, marks=pytest.mark.slow),
+        pytest.param('engine', 2, marks=pytest.mark.slow),
+    ],
+)
 
 
 @pytest.fixture(scope='module')
@@ -28,8 +35,7 @@ def nothing_but_bad(tmp_path_factory):
     return write(tmp_path_factory.mktemp('bad') / 'x.tsv', b'no columns here\n' * 10_000)
 
 
-@SHUFFLES
-@WORKERS
+@RUNS
 @pytest.mark.parametrize('enough', ['3', '1%'])
 def test_exactly_so_many_may_be_left_out(three_of_300, tmp_path, shuffle, workers, enough):
     succeed(
@@ -40,8 +46,7 @@ def test_exactly_so_many_may_be_left_out(three_of_300, tmp_path, shuffle, worker
     assert sum(map(len, read_shards(tmp_path / 'out'))) == GOOD
 
 
-@SHUFFLES
-@WORKERS
+@RUNS
 @pytest.mark.parametrize('too_few', ['2', '0.9%'])
 def test_one_more_ends_the_job(three_of_300, tmp_path, shuffle, workers, too_few):
     said = refuse(
@@ -53,8 +58,7 @@ def test_one_more_ends_the_job(three_of_300, tmp_path, shuffle, workers, too_few
     assert not (tmp_path / 'out').exists()
 
 
-@SHUFFLES
-@WORKERS
+@RUNS
 @pytest.mark.parametrize('few', ['10', '5%'])
 def test_it_ends_before_all_is_read(nothing_but_bad, tmp_path, shuffle, workers, few):
     said = refuse(

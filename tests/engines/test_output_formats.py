@@ -36,8 +36,8 @@ def building(small, kind):
 def built(building, tmp_path_factory):
     """The same dataset in each of the formats."""
     folder = tmp_path_factory.mktemp('built')
-    for each in ('tfrecord', 'text', 'parquet'):
-        succeed(*building, '--output-format', each, '--output', folder / each)
+    for output_format in ('tfrecord', 'text', 'parquet'):
+        succeed(*building, '--output-format', output_format, '--output', folder / output_format)
     return folder
 
 
@@ -102,9 +102,13 @@ def test_what_is_read_of_parquet_is_what_is_read_of_records(kind, built):
         open_dataset(built / 'text')
 
 
-@pytest.mark.parametrize('output_format', ['text', 'parquet'])
 @pytest.mark.parametrize(
-    'cut', [('--item-size', 64, '--workers', 2), ('--shuffle', 'engine', '--workers', 1)], ids=str
+    ('output_format', 'cut'),
+    [
+        ('text', ('--item-size', 64, '--workers', 2)),
+        ('parquet', ('--shuffle', 'engine', '--workers', 1)),
+    ],
+    ids=str,
 )
 def test_bytes_do_not_depend_on_how_it_is_cut(kind, building, built, tmp_path, output_format, cut):
     if kind not in ('subword', 'codes'):
