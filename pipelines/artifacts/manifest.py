@@ -18,7 +18,8 @@ class RunRecord:
     """What a run saw, wrote and took: `inputs` in the manifest's order, `job` as a job file.
 
     It is written before the first file gets its final name, so `files` also tells what a killed run
-    may have left.
+    may have left. `requests` are those to object stores by the process that writes this, by their
+    kind; where there are none, the field is left out.
     """
 
     inputs: tuple[tuple[str, int, float], ...]  # (path, stored size, modified)
@@ -26,9 +27,13 @@ class RunRecord:
     seconds: dict[str, float] = field(default_factory=dict)
     runner: tuple[str, ...] = ()
     job: str = ''
+    requests: dict[str, int] = field(default_factory=dict)
 
     def to_json(self) -> bytes:
-        return json_bytes(vars(self))
+        fields = dict(vars(self))
+        if not self.requests:
+            del fields['requests']
+        return json_bytes(fields)
 
     @classmethod
     def from_json(cls, data: bytes) -> 'RunRecord | None':
@@ -41,6 +46,7 @@ class RunRecord:
                 seconds=dict(fields['seconds']),
                 runner=tuple(fields['runner']),
                 job=str(fields.get('job', '')),
+                requests=dict(fields.get('requests', {})),
             )
         except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError):
             return None
@@ -48,12 +54,10 @@ class RunRecord:
 
 def read_manifest(path: str) -> Manifest | None:
     """Returns the manifest at a path, or None if there is no file."""
-    if not filesystem.exists(path):
-        return None
-    return Manifest.from_json(filesystem.read_bytes(path), path)
+    data = filesystem.read_if_there(path)
+    return None if data is None else Manifest.from_json(data, path)
 
 
 def read_run(path: str) -> RunRecord | None:
-    if not filesystem.exists(path):
-        return None
-    return RunRecord.from_json(filesystem.read_bytes(path))
+    data = filesystem.read_if_there(path)
+    return None if data is None else RunRecord.from_json(data)

@@ -289,10 +289,12 @@ def up_to_date(
         return None
     _refuse_other(output, manifest, wanted)
     has_read = _has_read_inputs(output, manifest, run, wanted)
-    for file in manifest.outputs:
-        if filesystem.stored_size(filesystem.join(output.folder, file.name)) != file.bytes:
+    paths = [filesystem.join(output.folder, file.name) for file in manifest.outputs]
+    sizes = filesystem.stored_sizes(paths)
+    for file, path, size in zip(manifest.outputs, paths, sizes, strict=True):
+        if size != file.bytes:
             raise InputError(
-                f'{filesystem.join(output.folder, file.name)} is missing or not of the size that '
+                f'{path} is missing or not of the size that '
                 f'{output.manifest_name} states; give --overwrite to make it again'
             )
     if not claim.is_denied:
@@ -311,15 +313,16 @@ def _refuse_folders(output: StageOutput, final_names: Sequence[str]) -> None:
 
 
 def _refuse_foreign(output: StageOutput, final_names: Sequence[str]) -> None:
-    for name in final_names:
-        path = filesystem.join(output.folder, name)
-        if filesystem.exists(path):
+    paths = [filesystem.join(output.folder, name) for name in final_names]
+    for path, size in zip(paths, filesystem.stored_sizes(paths), strict=True):
+        if size is not None:
             raise InputError(
                 f'{path} exists, but no {output.manifest_name} says what it is; '
                 'give another output, or --overwrite to replace it'
             )
-    for path in output.rejected_paths():
-        if filesystem.exists(path):
+    paths = output.rejected_paths()
+    for path, size in zip(paths, filesystem.stored_sizes(paths), strict=True):
+        if size is not None:
             raise InputError(
                 f'{path} holds the rejected lines of another run; move it away, or give '
                 '--overwrite to replace it'
@@ -479,10 +482,18 @@ def _publish_rejected(output: StageOutput, attempt: Attempt, names: Sequence[str
         name = f'{base}/{filesystem.split_path(source)[1]}'
         attempt.publish_as(source, folder, name)
         kept.add(filesystem.join(folder, *name.split('/')))
-    for path in output.rejected_paths():
+    for path in _there(output.rejected_paths()):
         if path not in kept:
             attempt.delete_final(folder, f'{base}/{filesystem.split_path(path)[1]}')
     delete_if_empty(output.rejected_folder)
+
+
+def _there(paths: Sequence[str]) -> list[str]:
+    """Returns those of the paths that something may have; a store tells, at once."""
+    if not paths or not filesystem.is_shared(paths[0]):
+        return list(paths)
+    sizes = filesystem.stored_sizes(paths)
+    return [path for path, size in zip(paths, sizes, strict=True) if size is not None]
 
 
 def refuse_replaced(read: Iterable[str], replaced: Iterable[str]) -> None:

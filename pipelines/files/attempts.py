@@ -108,6 +108,11 @@ class Attempt:
 
     def publish(self, names: Sequence[str]) -> None:
         """Moves whole files of this attempt to their final names in the output folder."""
+        if self._held is None:
+            filesystem.rename_all(
+                [(join(self.path, name), join(self.folder, name)) for name in names]
+            )
+            return
         for name in names:
             self.publish_as(name, self.folder, name)
 
@@ -245,9 +250,9 @@ def _sweep_unnamed(above: LocalFolder, name: str, own: LocalFolder) -> None:
 
 def _delete_objects(path: str) -> None:
     """Deletes an attempt on an object store, its mark last."""
-    files = filesystem.list_folder(path)
-    for file in sorted(files, key=lambda file: file.name == _MARK_NAME):
-        filesystem.delete_file(file.path)
+    paths = [file.path for file in filesystem.list_folder(path) if file.name != _MARK_NAME]
+    filesystem.delete_files(paths)
+    filesystem.delete_file(join(path, _MARK_NAME))
 
 
 def _is_marked(mark: bytes | None, names: Sequence[str]) -> bool:
@@ -258,14 +263,9 @@ def _is_marked(mark: bytes | None, names: Sequence[str]) -> bool:
 
 
 def _sweep_objects(folder: str, names: Sequence[str]) -> None:
-    marks = {
-        file.name.partition('/')[0]: file.path
-        for file in filesystem.list_folder(folder)
-        if _ATTEMPT.fullmatch(file.name.partition('/')[0])
-        and file.name.partition('/')[2] == _MARK_NAME
-    }
-    for name, mark in marks.items():
-        if _is_marked(filesystem.read_bytes(mark), names):
+    for name in filter(_ATTEMPT.fullmatch, filesystem.entries(folder)):
+        mark = filesystem.read_if_there(join(folder, name, _MARK_NAME))
+        if _is_marked(mark, names):
             _delete_objects(join(folder, name))
 
 

@@ -1,8 +1,9 @@
 """Claims, by which one run at a time writes an output, and the work folder that runs resume from.
 
 On a local filesystem a claim is a lock, which the system releases when the process dies. An object
-store has no locks: there a claim is a file, which is read again before any file gets its final name,
-so that of two runs that began at the same moment one stops.
+store has no locks: there it is a lease (`leases`). Where only Beam reaches, a claim is a file, which is
+read again before any file gets its final name, so that of two runs that began at the same moment one
+stops.
 """
 
 import contextlib
@@ -19,9 +20,11 @@ import psutil
 
 from pipelines.files import filesystem
 from pipelines.files.filesystem import delete_empty_folders, delete_if_empty, make_folders
+from pipelines.files.leases import LEASE_SECONDS, Lease
 from pipelines.files.local_folder import LinkError, LocalFolder
 from pipelines.files.system_errors import system_error
 from tokcore.errors import InputError
+from tokcore.object_stores import is_object
 
 try:
     import fcntl
@@ -119,6 +122,7 @@ class Claim:
         self._path, self._what, self._instead, self._root = path, what, instead, root
         self.folder: LocalFolder | None = None
         self._lock: int | None = None
+        self._lease: Lease | None = None
         self._written: _Holder | None = None
         self._denied: OSError | None = None
 
@@ -141,6 +145,9 @@ class Claim:
                 # Before the lock is released: whoever has opened the file finds that it is gone.
                 self._opened.delete(self._name)
             os.close(self._lock)
+        elif self._lease is not None:
+            with contextlib.suppress(OSError):  # it ends by itself
+                self._lease.release()
         elif self._written is not None and self._is_held():
             filesystem.delete_file(self._path)
         self._let_go_of_folder()
@@ -194,6 +201,9 @@ class Claim:
         return there is not None and os.path.samestat(there, os.fstat(descriptor))
 
     def _take(self) -> None:
+        if is_object(self._path):
+            self._take_lease()
+            return
         above = filesystem.split_path(self._path)[0]
         while True:
             self._made += make_folders(above, self._root)
@@ -205,6 +215,22 @@ class Claim:
             except FileNotFoundError:
                 # A run that ended in this moment deleted the folder, which was empty.
                 self._let_go_of_folder()
+
+    def _take_lease(self) -> None:
+        self._written = _Holder.this_process()
+
+        def is_gone(data: bytes) -> bool:
+            holder = _Holder.from_json(data)
+            return holder is not None and holder.is_gone()
+
+        lease = Lease(self._path, asdict(self._written), is_gone)
+        there = lease.take()
+        if there is not None:
+            raise self._held_by(
+                _Holder.from_json(there),
+                f' (if that process is no more, wait {LEASE_SECONDS // 60} minutes)',
+            )
+        self._lease = lease
 
     def _try_lock(self) -> bool:
         """Takes the lock; False if the filesystem has none. Raises InputError if it is held."""
@@ -255,6 +281,8 @@ class Claim:
         filesystem.write_bytes(self._path, self._written.to_json())
 
     def _read(self) -> bytes:
+        if self._lease is not None:
+            return self._lease.read()
         return filesystem.read_bytes(self._path) if filesystem.exists(self._path) else b''
 
 

@@ -1,11 +1,11 @@
 """What a place for files can do: one protocol for this machine's disks and for object stores.
 
-`local.LocalFiles` and `objects.ObjectFiles` implement it, and `filesystem.files_of` returns the one
-that a path belongs to. Paths are absolute. Methods raise OSError as the system does; the functions of
+`local.LocalFiles`, `objects.ObjectFiles` and, for what only Beam reaches, `beam_files.BeamFiles`
+implement it, and `filesystem.files_of` returns the one that a path belongs to. Paths are absolute. Methods raise OSError as the system does; the functions of
 `filesystem` turn that into sentences.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import BinaryIO, Protocol
@@ -25,7 +25,7 @@ class StoredFile:
 
 
 class Files(Protocol):
-    """The files of this machine, or of the stores that Beam reaches.
+    """The files of this machine, or of stores.
 
     Attributes:
         is_shared: whether other machines reach a file by the same path. Such stores have no folders,
@@ -52,8 +52,14 @@ class Files(Protocol):
     def has_folder_at(self, path: str) -> bool:
         """Returns whether a file cannot have a path, since a folder has it."""
 
-    def size(self, path: str) -> int:
-        """Returns the bytes of a file."""
+    def stat(self, path: str) -> StoredFile | None:
+        """Returns a file, with its last name; None if nothing has the path."""
+
+    def sizes(self, paths: Sequence[str]) -> list[int | None]:
+        """Returns the bytes of files, None for those that are missing."""
+
+    def match(self, pattern: str, above: str) -> list[StoredFile]:
+        """Returns the files that a glob names, with their names below the path `above`."""
 
     def check_regular(self, path: str, pattern: str) -> None:
         """Raises InputError if a path, found by a pattern, is not a regular file."""
@@ -73,11 +79,11 @@ class Files(Protocol):
     def create(self, path: str) -> AbstractContextManager[BinaryIO]:
         """Writes a file that has its name only when it is whole."""
 
-    def rename(self, source: str, destination: str) -> None:
-        """Moves a file over whatever has that name."""
+    def move(self, moves: Sequence[tuple[str, str]]) -> None:
+        """Moves files, (source, destination) each, over whatever has those names."""
 
-    def delete(self, path: str) -> None:
-        """Deletes a file or a link if it is there."""
+    def delete(self, paths: Sequence[str]) -> None:
+        """Deletes files or links, as far as they are there."""
 
     def delete_known(self, folder: str, is_known: Callable[[str], bool]) -> None:
         """Deletes the files in a folder whose names are known, and folders left empty."""

@@ -1,8 +1,8 @@
 """Files and folders by their paths, wherever they are; system errors become sentences.
 
-A path with a scheme, as `gs://`, is of an object store; every other path is of this machine. Output
-is written under a temporary name and renamed when it is whole. Folders are deleted file by file, by
-the names of what is known to be the program's own.
+A path with a scheme, as `gs://`, is of an object store; every other path is of this machine. A file
+has its name only when it is whole. Folders are deleted file by file, by the names of what is known to
+be the program's own.
 """
 
 import contextlib
@@ -12,22 +12,26 @@ from typing import BinaryIO
 
 from apache_beam.io.filesystems import FileSystems
 
+from pipelines.files.beam_files import BeamFiles
 from pipelines.files.files import Files, StoredFile
 from pipelines.files.local import LocalFiles
 from pipelines.files.local_folder import LocalFolder
-from pipelines.files.objects import ObjectFiles, as_stored
+from pipelines.files.objects import ObjectFiles
 from pipelines.files.system_errors import telling
 from tokcore.errors import InputError
+from tokcore.object_stores import is_object
 
 __all__ = ['StoredFile']
 
 _WILDCARD = re.compile(r'[*?\[]')
-_LOCAL, _OBJECTS = LocalFiles(), ObjectFiles()
+_LOCAL, _OBJECTS, _BEAM = LocalFiles(), ObjectFiles(), BeamFiles()
 
 
 def files_of(path: str) -> Files:
     """Returns what a path belongs to: this machine's files, or those of object stores."""
-    return _LOCAL if FileSystems.get_scheme(path) is None else _OBJECTS
+    if FileSystems.get_scheme(path) is None:
+        return _LOCAL
+    return _OBJECTS if is_object(path) else _BEAM
 
 
 def is_shared(path: str) -> bool:
@@ -45,11 +49,16 @@ def absolute(path: str) -> str:
 
 
 def join(folder: str, *names: str) -> str:
+    if is_object(folder):
+        return '/'.join([folder.rstrip('/'), *names])
     return FileSystems.join(folder, *names)
 
 
 def split_path(path: str) -> tuple[str, str]:
     """Returns a path's folder and its last name."""
+    if is_object(path):
+        above, _, name = path.rpartition('/')
+        return above, name
     return FileSystems.split(path)
 
 
@@ -65,10 +74,17 @@ def is_folder(path: str) -> bool:
 
 def stored_size(path: str) -> int | None:
     """Returns a file's size in bytes, or None if it is missing."""
-    if not exists(path):
-        return None
     with telling(f'look at {path}'):
-        return files_of(path).size(path)
+        file = files_of(path).stat(path)
+    return None if file is None else file.size
+
+
+def stored_sizes(paths: Sequence[str]) -> list[int | None]:
+    """Returns the bytes of files of one place, None for those that are missing."""
+    if not paths:
+        return []
+    with telling(f'look at {paths[0]}'):
+        return files_of(paths[0]).sizes(paths)
 
 
 def open_binary(path: str) -> BinaryIO:
@@ -89,7 +105,13 @@ def read_bytes(path: str) -> bytes:
 
 def read_if_there(path: str) -> bytes | None:
     """Returns what a file holds, or None if there is none."""
-    return read_bytes(path) if exists(path) else None
+    if not is_object(path):
+        return read_bytes(path) if exists(path) else None
+    with telling(f'read {path}'):
+        try:
+            return _OBJECTS.open(path).read()
+        except FileNotFoundError:
+            return None
 
 
 @contextlib.contextmanager
@@ -115,7 +137,14 @@ def write_bytes(path: str, data: bytes) -> None:
 def rename(source: str, destination: str) -> None:
     """Moves a file over whatever has that name."""
     with telling(f'write {destination}'):
-        files_of(source).rename(source, destination)
+        files_of(source).move([(source, destination)])
+
+
+def rename_all(moves: Sequence[tuple[str, str]]) -> None:
+    """Moves files of one place, (source, destination) each, over whatever has those names."""
+    if moves:
+        with telling(f'write {moves[0][1]}'):
+            files_of(moves[0][0]).move(moves)
 
 
 def delete_file(path: str) -> None:
@@ -125,7 +154,14 @@ def delete_file(path: str) -> None:
         InputError: it is a folder, or cannot be deleted.
     """
     with telling(f'delete {path}'):
-        files_of(path).delete(path)
+        files_of(path).delete([path])
+
+
+def delete_files(paths: Sequence[str]) -> None:
+    """Deletes files of one place as `delete_file` does."""
+    if paths:
+        with telling(f'delete {paths[0]}'):
+            files_of(paths[0]).delete(paths)
 
 
 def delete_known(folder: str, is_known: Callable[[str], bool]) -> None:
@@ -202,17 +238,15 @@ def find(pattern: str) -> list[StoredFile]:
     files = files_of(path)
     with telling(f'look for {pattern}'):
         wildcard = _WILDCARD.search(path)
-        if wildcard is None or files.exists(path):
-            if not files.exists(path):
-                raise InputError(f'{pattern} does not exist; give an existing file or a glob')
+        named = files.stat(path)
+        if named is not None:
             files.check_regular(path, pattern)
-            above = path.removesuffix(split_path(path)[1])
-            return as_stored([FileSystems.get_filesystem(path).metadata(path)], above)
-        [result] = FileSystems.match([path])
-    if not result.metadata_list:
+            return [named]
+        if wildcard is None:
+            raise InputError(f'{pattern} does not exist; give an existing file or a glob')
+        stored = files.match(path, path[: wildcard.start()].rpartition('/')[0] + '/')
+    if not stored:
         raise InputError(f'no file matches {pattern}; check the pattern (quote it for the shell)')
-    fixed = path[: wildcard.start()].rpartition('/')[0] + '/'
-    stored = as_stored(result.metadata_list, fixed)
     for file in stored:
         files.check_regular(file.path, pattern)
     return stored

@@ -3,15 +3,15 @@
 import contextlib
 import errno
 import os
-import stat
-from collections.abc import Callable, Iterator
+import stat as modes
+from collections.abc import Callable, Iterator, Sequence
 from typing import BinaryIO
 
 from apache_beam.io.filesystems import FileSystems
 
+from pipelines.files.beam_files import match, stat, stored_files
 from pipelines.files.files import StoredFile
 from pipelines.files.local_folder import LinkError, LocalFolder
-from pipelines.files.objects import stored_files
 from tokcore.errors import InputError
 
 
@@ -39,8 +39,14 @@ class LocalFiles:
     def has_folder_at(self, path: str) -> bool:
         return os.path.isdir(path)
 
-    def size(self, path: str) -> int:
-        return FileSystems.get_filesystem(path).size(path)
+    def stat(self, path: str) -> StoredFile | None:
+        return stat(path)
+
+    def sizes(self, paths: Sequence[str]) -> list[int | None]:
+        return [None if file is None else file.size for file in map(stat, paths)]
+
+    def match(self, pattern: str, above: str) -> list[StoredFile]:
+        return match(pattern, above)
 
     def check_regular(self, path: str, pattern: str) -> None:
         if os.path.isfile(path):
@@ -67,9 +73,9 @@ class LocalFiles:
         # Opening a pipe that nobody writes to would wait for ever.
         descriptor = os.open(path, os.O_RDONLY | getattr(os, 'O_NONBLOCK', 0))
         mode = os.fstat(descriptor).st_mode
-        if not stat.S_ISREG(mode):
+        if not modes.S_ISREG(mode):
             os.close(descriptor)
-            raise _not_regular(path, stat.S_ISDIR(mode))
+            raise _not_regular(path, modes.S_ISDIR(mode))
         return os.fdopen(descriptor, 'rb')
 
     @contextlib.contextmanager
@@ -80,16 +86,19 @@ class LocalFiles:
         ):
             yield stream
 
-    def rename(self, source: str, destination: str) -> None:
-        with (
-            LocalFolder.above(source) as (folder, name),
-            LocalFolder.above(destination) as (into, new_name),
-        ):
-            folder.replace(name, new_name, into)
+    def move(self, moves: Sequence[tuple[str, str]]) -> None:
+        for source, destination in moves:
+            with (
+                LocalFolder.above(source) as (folder, name),
+                LocalFolder.above(destination) as (into, new_name),
+            ):
+                folder.replace(name, new_name, into)
 
-    def delete(self, path: str) -> None:
-        with contextlib.suppress(FileNotFoundError), LocalFolder.above(path) as (folder, name):
-            folder.delete(name)
+    def delete(self, paths: Sequence[str]) -> None:
+        missing = contextlib.suppress(FileNotFoundError)
+        for path in paths:
+            with missing, LocalFolder.above(path) as (folder, name):
+                folder.delete(name)
 
     def delete_known(self, folder: str, is_known: Callable[[str], bool]) -> None:
         with _missing_is_fine(), LocalFolder.above(folder) as (above, name):

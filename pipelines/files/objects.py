@@ -1,21 +1,33 @@
-"""The files of the object stores that Beam's `FileSystems` reach, opened as they are stored.
+"""The files of `s3://` and `gs://`: objects that are there when they are whole.
 
-There are no folders, links or locks, and a rename is a copy. Beam decompresses by a file's name, so
-files are opened uncompressed here and decompressed by `tokcore.corpus.storage`.
+There are no folders, links or locks. What is moved is copied within the store, and then deleted.
 """
 
 import contextlib
-from collections.abc import Callable, Iterable, Iterator
+import re
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager
 from typing import BinaryIO
 
-from apache_beam.io.filesystem import CompressionTypes, FileMetadata
+from apache_beam.io.filesystem import FileSystem
 from apache_beam.io.filesystems import FileSystems
+from apache_beam.options.pipeline_options import S3Options
 
 from pipelines.files.files import StoredFile
-from pipelines.files.local_folder import LocalFolder, attempt_name
-from tokcore.errors import InputError
+from pipelines.files.local_folder import LocalFolder
+from tokcore.object_stores import (
+    Bucket,
+    ObjectReader,
+    StoredObject,
+    StoreOptions,
+    bucket_of,
+)
 
-_BINARY = 'application/octet-stream'
+_COPIES_AT_ONCE = 16
+
+_MOST_LOOKS = 3
+"""Files of one folder that are looked at one by one; of more the folder is listed."""
 
 
 class ObjectFiles:
@@ -24,24 +36,15 @@ class ObjectFiles:
     is_shared = True
 
     def absolute(self, path: str) -> str:
-        try:
-            FileSystems.get_filesystem(path)
-        except ValueError as error:
-            scheme = FileSystems.get_scheme(path)
-            remedy = {
-                'file': 'give the path without file://',
-                'gs': "install Google's: pip install 'apache-beam[gcp]'",
-                's3': "install Amazon's: pip install 'apache-beam[aws]'",
-                'azfs': "install Azure's: pip install 'apache-beam[azure]'",
-            }.get(scheme, 'Beam knows gs, s3, azfs and hdfs; copy the file to one of them, or here')
-            raise InputError(f'{path}: nothing here opens {scheme}:// paths; {remedy}') from error
-        return path
+        _bucket(path)
+        return path.rstrip('/')
 
     def exists(self, path: str) -> bool:
-        return FileSystems.exists(path)
+        return self.stat(path) is not None
 
     def is_folder(self, path: str) -> bool:
-        return not self.exists(path) and bool(self.list_folder(path))
+        bucket, key = _bucket(path)
+        return not self.exists(path) and bucket.has_below(key)
 
     def is_obstructed(self, folder: str) -> bool:
         return False
@@ -52,49 +55,71 @@ class ObjectFiles:
     def has_folder_at(self, path: str) -> bool:
         return False
 
-    def size(self, path: str) -> int:
-        return FileSystems.get_filesystem(path).size(path)
+    def stat(self, path: str) -> StoredFile | None:
+        bucket, key = _bucket(path)
+        stored = bucket.look(key) if key else None
+        return None if stored is None else _file(bucket, stored, key.rpartition('/')[0])
+
+    def sizes(self, paths: Sequence[str]) -> list[int | None]:
+        sizes: dict[str, int] = {}
+        folders: dict[str, list[str]] = {}
+        for path in paths:
+            folders.setdefault(path.rpartition('/')[0], []).append(path)
+        for folder, wanted in folders.items():
+            if len(wanted) > _MOST_LOOKS:
+                bucket, prefix = _bucket(folder)
+                found = [_file(bucket, each, prefix) for each in bucket.list_one_level(prefix)[1]]
+            else:
+                found = [file for path in wanted if (file := self.stat(path))]
+            sizes |= {file.path: file.size for file in found}
+        return [sizes.get(path) for path in paths]
+
+    def match(self, pattern: str, above: str) -> list[StoredFile]:
+        matches = re.compile(FileSystem.translate_pattern(pattern)).match
+        return [file for file in self.list_folder(above) if matches(file.path)]
 
     def check_regular(self, path: str, pattern: str) -> None:
         """Every object is a regular file."""
 
     def list_folder(self, folder: str) -> list[StoredFile]:
-        return stored_files(folder)
+        bucket, prefix = _bucket(folder)
+        files = [_file(bucket, each, prefix) for each in bucket.list_all(prefix)]
+        return sorted(files, key=lambda file: file.name.encode())
 
     def entries(self, folder: str) -> list[str]:
-        return sorted({file.name.partition('/')[0] for file in self.list_folder(folder)})
+        bucket, prefix = _bucket(folder)
+        prefixes, objects = bucket.list_one_level(prefix)
+        keys = {*prefixes, *(each.key for each in objects)}
+        return sorted(key.rpartition('/')[2] for key in keys)
 
     def names_below(self, folder: str) -> list[str]:
-        return [file.name for file in self.list_folder(folder)]
+        return sorted(file.name for file in self.list_folder(folder))
 
     def open(self, path: str) -> BinaryIO:
-        return FileSystems.open(path, _BINARY, compression_type=CompressionTypes.UNCOMPRESSED)
+        return ObjectReader(*_bucket(path))  # type: ignore[return-value]  # reads as one
 
-    @contextlib.contextmanager
-    def create(self, path: str) -> Iterator[BinaryIO]:
-        temporary = FileSystems.join(FileSystems.split(path)[0], attempt_name())
-        try:
-            with FileSystems.create(
-                temporary, _BINARY, compression_type=CompressionTypes.UNCOMPRESSED
-            ) as stream:
-                yield stream
-            FileSystems.rename([temporary], [path])
-        except BaseException:
-            with contextlib.suppress(OSError):  # the first error is the one to report
-                self.delete(temporary)
-            raise
+    def create(self, path: str) -> AbstractContextManager[BinaryIO]:
+        bucket, key = _bucket(path)
+        return bucket.writer(key)
 
-    def rename(self, source: str, destination: str) -> None:
-        FileSystems.rename([source], [destination])
+    def move(self, moves: Sequence[tuple[str, str]]) -> None:
+        def copy(move: tuple[str, str]) -> None:
+            (bucket, key), (_, new_key) = map(_bucket, move)
+            bucket.copy(key, new_key)
 
-    def delete(self, path: str) -> None:
-        if FileSystems.exists(path):
-            FileSystems.delete([path])
+        with ThreadPoolExecutor(_COPIES_AT_ONCE) as pool:
+            list(pool.map(copy, moves))
+        self.delete([source for source, _ in moves])
+
+    def delete(self, paths: Sequence[str]) -> None:
+        keys: dict[Bucket, list[str]] = {}
+        for bucket, key in map(_bucket, paths):
+            keys.setdefault(bucket, []).append(key)
+        for bucket, own in keys.items():
+            bucket.delete(own)
 
     def delete_known(self, folder: str, is_known: Callable[[str], bool]) -> None:
-        for file in self.list_folder(folder):
-            if is_known(file.name):
-                self.delete(file.path)
+        self.delete([file.path for file in self.list_folder(folder) if is_known(file.name)])
 
     def delete_links(self, folder: str) -> None:
         """There are none."""
@@ -103,7 +128,10 @@ class ObjectFiles:
         return []
 
     def check_writable(self, folder: str) -> None:
-        """Only writing would tell."""
+        # Only writing tells.
+        bucket, key = _bucket(f'{folder}/.tokbeam-writable')
+        bucket.put(key, b'')
+        bucket.delete([key])
 
     def delete_if_empty(self, folder: str) -> None:
         """There are none."""
@@ -112,23 +140,67 @@ class ObjectFiles:
         return None
 
 
-def stored_files(folder: str) -> list[StoredFile]:
-    """Returns the files in a folder of any filesystem of Beam's, as `Files.list_folder` does."""
-    prefix = folder.rstrip('/') + '/'
-    # `_list` is what every filesystem of Beam implements and `match` is made of; `match` itself
-    # would take a bracket in the folder's name for a pattern.
-    return as_stored(FileSystems.get_filesystem(folder)._list(prefix), prefix)
+def create_if(path: str, data: bytes, expected: str | None = None) -> str | None:
+    """Writes an object if there is none, or if it still has the version `expected`.
+
+    Returns its version; None if it was not written. Raises OSError with `errno.ENOTSUP` if the store
+    has no such request.
+    """
+    bucket, key = _bucket(path)
+    return bucket.create(key, data, expected)
 
 
-def as_stored(listed: Iterable[FileMetadata], above: str) -> list[StoredFile]:
-    """Returns files that Beam lists below a path, by the bytes of their names below it."""
-    files = [
-        StoredFile(
-            file.path,
-            file.path[len(above) :],
-            file.size_in_bytes,
-            file.last_updated_in_seconds or 0,
-        )
-        for file in listed
-    ]
-    return sorted(files, key=lambda file: file.name.encode('utf-8', 'surrogateescape'))
+def read_version(path: str) -> tuple[bytes, StoredObject] | None:
+    """Returns a small object and its version; None if there is none."""
+    bucket, key = _bucket(path)
+    with contextlib.suppress(FileNotFoundError):
+        return bucket.read_with_state(key, 0, 1 << 16)
+    return None
+
+
+def delete_object(path: str) -> None:
+    """Deletes an object if it is there."""
+    bucket, key = _bucket(path)
+    bucket.delete([key])
+
+
+def store_time(path: str) -> float:
+    """Returns the time by the clock of a store, to the second; writes an object beside a path."""
+    bucket, key = _bucket(f'{path}-time')
+    bucket.put(key, b'')
+    stored = bucket.look(key)
+    bucket.delete([key])
+    return stored.modified if stored else 0
+
+
+def _bucket(path: str) -> tuple[Bucket, str]:
+    return bucket_of(path, _options())
+
+
+def _options() -> StoreOptions:
+    """Returns the store's options among those that Beam has in this process, driver or worker."""
+    given = FileSystems._pipeline_options
+    if given is None:
+        return StoreOptions()
+    if not _seen or _seen[0] is not given:
+        _seen[:] = [given, _store_options(given.view_as(S3Options))]
+    return _seen[1]
+
+
+_seen: list = []
+
+
+def _store_options(given: S3Options) -> StoreOptions:
+    return StoreOptions(
+        endpoint=given.s3_endpoint_url,
+        region=given.s3_region_name,
+        access_key_id=given.s3_access_key_id,
+        secret_access_key=given.s3_secret_access_key,
+        session_token=given.s3_session_token,
+        verifies=str(given.s3_verify).lower() != 'false',
+    )
+
+
+def _file(bucket: Bucket, stored: StoredObject, prefix: str) -> StoredFile:
+    name = stored.key[len(prefix) + 1 :] if prefix else stored.key
+    return StoredFile(f'{bucket.url}/{stored.key}', name, stored.size, stored.modified)

@@ -36,10 +36,10 @@ _REMEDIES = {
     'the disk or the share does not answer as it should, so look after it, and run again': (
         'EIO',
         'ESTALE',
-        'EREMOTEIO',
         'ENOTCONN',
         'EHOSTDOWN',
     ),
+    'run again when it does better': ('EREMOTEIO',),
     'check the network, and run again': (
         'ECONNREFUSED',
         'ECONNRESET',
@@ -53,8 +53,6 @@ _REMEDIES = {
     'another program uses it, so run again when that has ended': ('EBUSY', 'ETXTBSY'),
 }
 _OTHERWISE = 'check the path and its filesystem'
-
-_NO_S3 = 'Missing boto3 requirement'  # in what Beam says of s3:// without its extra
 
 
 def _by_number(remedies: Mapping[str, tuple[str, ...]]) -> dict[int, str]:
@@ -90,10 +88,6 @@ def system_error(error: OSError, what: str) -> InputError:
     cannot write /a: Permission denied; check the permissions
     """
     reason = error.strerror or ' '.join(str(error).split()) or type(error).__name__
-    if _NO_S3 in reason:
-        return InputError(
-            f"cannot {what}: boto3 is not installed; install it: pip install 'apache-beam[aws]'"
-        )
     path = error.filename
     if isinstance(path, bytes):
         path = os.fsdecode(path)

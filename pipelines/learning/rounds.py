@@ -12,7 +12,6 @@ import contextlib
 import dataclasses
 import hashlib
 import json
-import os
 import re
 import struct
 from collections.abc import Iterator, Mapping, Sequence
@@ -84,10 +83,10 @@ class OutputRounds:
                 if not (keep_begun and _is_begun(folder)):
                     _delete(folder)
         # Locks of runs that were killed before they wrote anything; one that is in use stays.
-        for name in filter(_LOCK_FILE.fullmatch, filesystem.entries(self.work)):
-            lock = filesystem.join(self.work, name)
-            if not filesystem.is_shared(lock) and not os.path.lexists(lock.removesuffix(_LOCK)):
-                sweep_claim(lock)
+        names = filesystem.entries(self.work)
+        for name in filter(_LOCK_FILE.fullmatch, names):
+            if name.removesuffix(_LOCK) not in names:
+                sweep_claim(filesystem.join(self.work, name))
         delete_own_if_empty(self.work)
 
     @contextlib.contextmanager

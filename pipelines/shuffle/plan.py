@@ -275,7 +275,10 @@ def _sweep_unplanned(work: str, output: str, keep: str | None) -> None:
     Either the plan is missing, since a run was killed before it wrote one, or it is damaged, so that no
     rerun resumes from it.
     """
-    if filesystem.is_shared(work) or not os.path.isdir(work):
+    if filesystem.is_shared(work):
+        _sweep_claims(work)
+        return
+    if not os.path.isdir(work):
         return
     planned = {keep, *(plan.folder for plan in stored_plans(work))}
     for name in filter(_FOLDER.fullmatch, os.listdir(work)):
@@ -291,6 +294,17 @@ def _sweep_unplanned(work: str, output: str, keep: str | None) -> None:
         elif CLAIM_NAME in os.listdir(folder):
             sweep_claim(_claim_of(folder))
         delete_if_empty(folder)
+
+
+def _sweep_claims(work: str) -> None:
+    """Deletes the claims that are all there is in folders of runs on an object store.
+
+    There a plan is never half, and is written before any run, but after the claim.
+    """
+    for name in filter(_FOLDER.fullmatch, filesystem.entries(work)):
+        folder = filesystem.join(work, name)
+        if names_below(folder) == [CLAIM_NAME]:
+            sweep_claim(_claim_of(folder))
 
 
 def _own_files(folder: str, output: str) -> set[str]:

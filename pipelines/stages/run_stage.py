@@ -13,6 +13,7 @@ from pipelines.engines.progress import stage_running
 from pipelines.files.claims import Claim
 from pipelines.jobs.job import Execution
 from pipelines.jobs.stats import refuse_losses
+from tokcore.object_stores import counted_requests, requests_since
 from tokcore.records.manifest import Manifest, OutputFile
 from tokcore.records.root import with_root
 
@@ -72,7 +73,7 @@ def run_stage(
         InputError: as `up_to_date`, `check` and `make`; or an existing result has lost more lines
             than are allowed.
     """
-    started = time.monotonic()
+    started, requests = time.monotonic(), counted_requests()
     stage = tasks[0].key.stage
     results: list[StageResult | None] = [None] * len(tasks)
     with contextlib.ExitStack() as stack:
@@ -107,8 +108,11 @@ def run_stage(
             assert attempt is not None
             result = dataclasses.replace(result, manifest=with_root(result.manifest))
             results[number] = result
-            run = task.key.run_record(
-                result.seconds or whole, execution.engine.flags, execution.text
+            run = dataclasses.replace(
+                task.key.run_record(
+                    result.seconds or whole, execution.engine.flags, execution.text
+                ),
+                requests=requests_since(requests),
             )
             rejected = task.output.rejected_files(result.rejected)
             manifest = dataclasses.replace(result.manifest, rejected=rejected)

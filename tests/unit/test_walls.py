@@ -21,6 +21,7 @@ FLOORS = [
     'tokcore/errors.py',
     'tokcore/format_numbers.py',
     'tokcore/regular_files.py',
+    'tokcore/object_stores.py',
     'tokcore/checked_json.py',
     'tokcore/options.py',
     'tokcore/keywords.py',

@@ -17,6 +17,7 @@ import numpy as np
 from tokcore.encoding.scheme import Scheme
 from tokcore.encoding.vocabulary import SpecialIds, Template, Vocabulary, without_special_ids
 from tokcore.errors import InputError
+from tokcore.object_stores import is_object
 from tokcore.reading.batch_iterator import (
     WINDOW_ROWS,
     BatchIterator,
@@ -26,6 +27,7 @@ from tokcore.reading.batch_iterator import (
 from tokcore.reading.batch_options import READER_OPTIONS, BatchOptions
 from tokcore.reading.manifest import DatasetManifest, DatasetVocabularies
 from tokcore.reading.shards import ShardFile, open_shard
+from tokcore.reading.stored_datasets import copied_dataset
 
 if typing.TYPE_CHECKING:
     import tensorflow as tf
@@ -50,19 +52,26 @@ def open_dataset(
     *,
     vocabulary: str | os.PathLike | None = None,
     target_vocabulary: str | os.PathLike | None = None,
+    cache: str | os.PathLike | None = None,
 ) -> Dataset:
     """Opens a folder that `tokbeam build` or `tokbeam encode` wrote; reads its manifest, no record.
+
+    A folder of `s3://` or `gs://` is copied to this machine first, as far as that was not done before;
+    its files are compared with their checksums.
 
     Args:
         folder: holds `tokbeam.json`.
         vocabulary: the file that the rows were made with, or that of the inputs if each side has
             one; None: the one in the folder.
         target_vocabulary: likewise for the targets.
+        cache: the folder for copies; None: `tokbeam/datasets` in the user's cache folder.
 
     Raises:
         InputError: there is no manifest, a shard is missing or cut off, or a vocabulary is not the
             one that the rows were made with.
     """
+    if is_object(os.fspath(folder)):
+        folder = copied_dataset(os.fspath(folder), None if cache is None else os.fspath(cache))
     manifest = DatasetManifest.read(folder)
     return Dataset(manifest, DatasetVocabularies.of(manifest, vocabulary, target_vocabulary))
 

@@ -1,9 +1,10 @@
 """What beginners get wrong first, and what they are told to do."""
 
+import sys
+
 from jobs import refuse, succeed, write
 
 from pipelines.cli.parser import parse_command
-from pipelines.files.system_errors import system_error
 
 SIZES = ['--vocab-size', 2000]
 DATASET = ['--name', 'n', '--output', 'out']
@@ -80,12 +81,10 @@ def test_a_size_below_the_alphabet_says_why(tmp_path):
     assert 'each character of the text is an entry' in said and '--scheme bpe' in said
 
 
-def test_s3_without_its_library_says_what_to_install():
-
-    error = OSError("exists() failed {'s3://a': AssertionError('Missing boto3 requirement')}")
-    assert str(system_error(error, 'look for s3://a')) == (
-        "cannot look for s3://a: boto3 is not installed; install it: pip install 'apache-beam[aws]'"
-    )
+def test_s3_without_its_library_says_what_to_install(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, 'obstore', None)
+    said = refuse('count', '--text', 's3://library-missing/a', '--output', tmp_path / 'counts')
+    assert 's3://library-missing needs a package' in said and "pip install 'tokbeam[s3]'" in said
 
 
 def test_a_flag_of_two_schemes_takes_no_value():

@@ -204,7 +204,6 @@ def test_reading_what_is_not_there(tmp_path):
         ('foo://x/y', 'foo://'),
         ('https://example.org/a', 'https://'),
         ('file:///tmp/a', 'without file://'),
-        ('gs://bucket/x', 'apache-beam[gcp]'),
     ],
 )
 def test_a_path_of_a_filesystem_that_is_not_here(path, remedy):

@@ -1,164 +1,278 @@
-"""Object stores, by a store in memory that Beam finds by its scheme: no folders, links or locks."""
+"""Objects of a store are files that are whole or not there, by obstore's store in memory."""
 
-import contextlib
 import io
-import json
+import random
 
 import pytest
-from apache_beam.io.filesystem import BeamIOError, FileMetadata, FileSystem
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
 
-from pipelines.files import filesystem
+from pipelines.files import filesystem, leases
 from pipelines.files.attempts import Attempt
-from pipelines.files.claims import Claim, WorkFolder
+from pipelines.files.claims import Claim, HeldError
+from pipelines.files.objects import create_if
+from tokcore import object_stores
 from tokcore.errors import InputError
+from tokcore.object_stores import ObjectReader, StoreOptions, counted_requests
 
-HEX = '0123456789abcdef' * 2
-
-
-class _Object(io.BytesIO):
-    """A file that is stored when it is closed."""
-
-    def __init__(self, path: str):
-        super().__init__()
-        self._path = path
-
-    def close(self) -> None:
-        if not self.closed:
-            MemoryStore.files[self._path] = self.getvalue()
-        super().close()
+obstore = pytest.importorskip('obstore')
 
 
-class MemoryStore(FileSystem):
-    files: dict[str, bytes] = {}
+@pytest.fixture(autouse=True)
+def stores(monkeypatch):
+    """Stores in memory, one for each bucket."""
+    kept = {}
 
-    @classmethod
-    def scheme(cls):
-        return 'memory'
+    def open_store(url, options):
+        return kept.setdefault(url, obstore.store.MemoryStore())
 
-    def join(self, basepath, *paths):
-        return '/'.join([basepath.rstrip('/'), *paths])
-
-    def split(self, path):
-        folder, _, name = path.rpartition('/')
-        return folder, name
-
-    def mkdirs(self, path):
-        raise NotImplementedError
-
-    def has_dirs(self):
-        return False
-
-    def _list(self, dir_or_prefix):
-        for path, data in self.files.items():
-            if path.startswith(dir_or_prefix):
-                yield FileMetadata(path, len(data), 7.0)
-
-    def create(self, path, mime_type='', compression_type='auto'):
-        return _Object(path)
-
-    def open(self, path, mime_type='', compression_type='auto'):
-        return io.BytesIO(self.files[path])
-
-    def copy(self, source_file_names, destination_file_names):
-        raise NotImplementedError
-
-    def rename(self, source_file_names, destination_file_names):
-        for source, destination in zip(source_file_names, destination_file_names, strict=True):
-            self.files[destination] = self.files.pop(source)
-
-    def exists(self, path):
-        return path in self.files
-
-    def size(self, path):
-        return len(self.files[path])
-
-    def last_updated(self, path):
-        return 7.0
-
-    def checksum(self, path):
-        raise NotImplementedError
-
-    def metadata(self, path):
-        if path not in self.files:
-            raise BeamIOError(path)
-        return FileMetadata(path, len(self.files[path]), 7.0)
-
-    def delete(self, paths):
-        for path in paths:
-            del self.files[path]
+    monkeypatch.setattr(object_stores, 'open_store', open_store)
+    object_stores._bucket.cache_clear()
+    yield kept
+    object_stores._bucket.cache_clear()
 
 
 @pytest.fixture
-def store(monkeypatch):
-    monkeypatch.setattr(MemoryStore, 'files', {})
-    return MemoryStore.files
+def requests():
+    """Counts the requests since the test began, by their kind."""
+    before = counted_requests()
+    return lambda: {
+        kind: count - before.get(kind, 0)
+        for kind, count in counted_requests().items()
+        if count > before.get(kind, 0)
+    }
 
 
-def test_what_is_written_is_listed_read_and_deleted(store):
-    for name in ('b', 'a', 'deep/c[1]'):
-        filesystem.write_bytes(f'memory://x/out/{name}', name.encode())
-    assert [(file.name, file.size) for file in filesystem.list_folder('memory://x/out')] == [
-        ('a', 1), ('b', 1), ('deep/c[1]', 9),
-    ]  # fmt: skip
-    assert filesystem.names_below('memory://x/out') == ['a', 'b', 'deep/c[1]']
-    assert filesystem.entries('memory://x/out') == ['a', 'b', 'deep']
-    assert filesystem.read_bytes('memory://x/out/deep/c[1]') == b'deep/c[1]'
-    assert filesystem.stored_size('memory://x/out/a') == 1
-    assert filesystem.is_folder('memory://x/out') and not filesystem.is_folder('memory://x/out/a')
-    assert filesystem.is_shared('memory://x/out') and not filesystem.is_shared('/x/out')
-    assert [file.path for file in filesystem.find('memory://x/out/*')] == [
-        'memory://x/out/a', 'memory://x/out/b',
-    ]  # fmt: skip
-    assert [file.name for file in filesystem.find('memory://x/out/deep/c[1]')] == ['c[1]']
-    filesystem.delete_known('memory://x/out', 'deep/c[1]'.__eq__)
-    filesystem.delete_file('memory://x/out/a')
-    filesystem.delete_file('memory://x/out/a')
-    assert list(store) == ['memory://x/out/b']
+@pytest.fixture
+def without_waiting(monkeypatch):
+    monkeypatch.setattr(leases, '_RENEWED_EVERY', 3600)
 
 
-def test_a_writer_that_fails_leaves_nothing(store):
-    with pytest.raises(KeyError), filesystem.create('memory://x/a') as stream:
-        stream.write(b'half')
+def names(folder='gs://bucket'):
+    return [file.name for file in filesystem.list_folder(folder)]
+
+
+@pytest.mark.parametrize('scheme', ['s3', 'gs'])
+def test_a_file_is_written_found_and_deleted(scheme):
+    path = f'{scheme}://bucket/a/b.txt'
+    assert filesystem.read_if_there(path) is None
+    assert not filesystem.exists(path)
+    filesystem.write_bytes(path, b'text')
+    assert filesystem.read_bytes(path) == b'text'
+    [found] = filesystem.find(path)
+    assert (found.path, found.name, found.size) == (path, 'b.txt', 4)
+    assert filesystem.is_folder(f'{scheme}://bucket/a')
+    assert not filesystem.is_folder(path)
+    filesystem.delete_file(path)
+    filesystem.delete_file(path)
+    assert filesystem.stored_size(path) is None
+
+
+def test_a_file_is_there_only_when_it_is_whole():
+    path = 'gs://bucket/a'
+    with pytest.raises(KeyError), filesystem.create(path) as stream:
+        stream.write(b'x' * (9 << 20))
+        assert not filesystem.exists(path)
         raise KeyError
-    assert store == {}
+    assert names() == []
+    with filesystem.create(path) as stream:
+        assert stream.tell() == 0
+    assert filesystem.stored_size(path) == 0
+    assert filesystem.read_bytes(path) == b''
 
 
-def test_folders_and_links_are_not_there(store):
-    assert filesystem.make_folders('memory://x/out') == []
-    assert filesystem.open_folder('memory://x/out') is None
-    filesystem.delete_if_empty('memory://x/out')
-    filesystem.delete_links('memory://x/out')
-    with WorkFolder('memory://x/work', 'memory://x/out').swept():
+@pytest.mark.parametrize('size', [0, 1, 65_536, 65_537, object_stores.PART_BYTES, 20_000_000])
+def test_any_size_comes_back(size):
+    data = random.Random(size).randbytes(size)
+    with filesystem.create('gs://bucket/a') as stream:
+        for start in range(0, size, 3_000_001):
+            stream.write(data[start : start + 3_000_001])
+    assert filesystem.stored_size('gs://bucket/a') == size
+    assert filesystem.read_bytes('gs://bucket/a') == data
+
+
+@settings(deadline=None, max_examples=60)
+@given(
+    st.integers(0, 300_000),
+    st.lists(
+        st.tuples(st.sampled_from(['seek', 'end', 'on']), st.integers(0, 310_000)), max_size=12
+    ),
+)
+@example(0, [('seek', 10), ('on', 5)])
+def test_reads_and_seeks_are_those_of_a_file(size, steps):
+    data = random.Random(size).randbytes(size)
+    filesystem.write_bytes('gs://bucket/a', data)
+    expected, actual = io.BytesIO(data), filesystem.open_binary('gs://bucket/a')
+    for step, number in steps:
+        if step == 'seek':
+            assert actual.seek(number) == expected.seek(number)
+        elif step == 'end':
+            back = -min(number, size)
+            assert actual.seek(back, io.SEEK_END) == expected.seek(back, io.SEEK_END)
+        assert actual.read(number // 3) == expected.read(number // 3)
+        assert actual.tell() == expected.tell()
+    assert actual.read() == expected.read()
+
+
+def test_a_range_takes_two_requests_and_a_small_file_one(requests):
+    filesystem.write_bytes('gs://bucket/small', b'x' * 1000)
+    filesystem.write_bytes('gs://bucket/large', b'x' * (10 << 20))
+    before = requests().get('read', 0)
+    assert len(filesystem.read_bytes('gs://bucket/small')) == 1000
+    assert requests()['read'] == before + 1
+    with filesystem.open_binary('gs://bucket/large') as stream:
+        stream.seek(0, io.SEEK_END)
+        stream.seek(1 << 20)
+        assert len(stream.read(8 << 20)) == 8 << 20
+    assert requests()['read'] == before + 3
+
+
+def test_a_file_that_is_replaced_while_it_is_read_is_refused():
+    filesystem.write_bytes('gs://bucket/a', b'x' * 100_000)
+    with filesystem.open_binary('gs://bucket/a') as stream:
+        stream.read(10)
+        filesystem.write_bytes('gs://bucket/a', b'y' * 100_000)
+        with pytest.raises(InputError, match='a was replaced while it was read'):
+            stream.read()
+
+
+def test_globs_are_those_of_a_folder():
+    for name in ['a/1.txt', 'a/2.txt', 'a/b/3.txt', 'a-/0.txt', 'ab/4.txt', 'a/x[1].txt', 'ü?.txt']:
+        filesystem.write_bytes(f's3://bucket/{name}', b'')
+
+    def found(pattern):
+        return [file.name for file in filesystem.find(f's3://bucket/{pattern}')]
+
+    assert found('a/*.txt') == ['1.txt', '2.txt', 'x[1].txt']
+    assert found('a/**.txt') == ['1.txt', '2.txt', 'b/3.txt', 'x[1].txt']
+    assert found('*/*.txt')[:2] == ['a-/0.txt', 'a/1.txt']
+    assert found('a/x[1].txt') == ['x[1].txt']
+    assert found('ü?.txt') == ['ü?.txt']
+    assert filesystem.entries('s3://bucket') == ['a', 'a-', 'ab', 'ü?.txt']
+    assert filesystem.entries('s3://bucket/a') == ['1.txt', '2.txt', 'b', 'x[1].txt']
+    for pattern, reason in [('b/*', 'no file matches'), ('b', 'does not exist')]:
+        with pytest.raises(InputError, match=reason):
+            found(pattern)
+
+
+@pytest.mark.parametrize('path', ['s3://', 's3://bucket/a//b', 's3://bucket/a/../b'])
+def test_a_name_that_no_store_has_is_refused(path):
+    with pytest.raises(InputError, match='names no bucket|no name that stores can have'):
+        filesystem.find(path)
+
+
+def test_many_files_are_looked_at_moved_and_deleted_at_once(requests):
+    paths = [f'gs://bucket/a/{number}' for number in range(40)]
+    for path in paths:
+        filesystem.write_bytes(path, path.encode())
+    assert requests() == {'put': 40}
+    sizes = filesystem.stored_sizes([*paths, 'gs://bucket/a/none'])
+    assert sizes == [*(len(path) for path in paths), None]
+    filesystem.rename_all([(path, path.replace('/a/', '/b/')) for path in paths])
+    assert filesystem.entries('gs://bucket') == ['b']
+    assert filesystem.read_bytes('gs://bucket/b/7') == b'gs://bucket/a/7'
+    filesystem.delete_known('gs://bucket/b', lambda name: name != '3')
+    assert names() == ['b/3']
+    assert requests() == {'put': 40, 'list': 4, 'copy': 40, 'delete': 2, 'read': 1}
+
+
+def test_an_attempt_publishes_and_leaves_nothing():
+    with Attempt('gs://bucket/out') as attempt:
+        for name in 'ab':
+            filesystem.write_bytes(f'{attempt.path}/{name}', name.encode())
+        filesystem.write_bytes(f'{attempt.path}/report', b'')
+        attempt.publish(['a', 'b'])
+    assert names('gs://bucket/out') == ['a', 'b']
+
+
+def test_what_a_killed_attempt_left_is_swept_and_no_other():
+    killed = Attempt('gs://bucket/out').__enter__()
+    filesystem.write_bytes(f'{killed.path}/shard', b'')
+    other = Attempt('gs://bucket/out', ['vocab']).__enter__()
+    foreign = f'gs://bucket/out/.tokbeam-attempt-{"0" * 32}/mine'
+    filesystem.write_bytes(foreign, b'')
+    with Attempt('gs://bucket/out'):
         pass
-    assert store == {}
+    kept = {file.path for file in filesystem.list_folder('gs://bucket/out')}
+    assert kept == {foreign, f'{other.path}/.tokbeam-attempt.json'}
 
 
-def test_an_unknown_scheme_and_a_missing_file_are_told(store):
-    with pytest.raises(InputError, match=r'nothing here opens nowhere:// paths'):
-        filesystem.absolute('nowhere://x')
-    for pattern in ('memory://x/a', 'memory://x/a*'):
-        with pytest.raises(InputError, match='does not exist|no file matches'):
-            filesystem.find(pattern)
-
-
-def test_an_attempt_publishes_its_files_and_sweeps_those_that_were_killed(store):
-    mark = json.dumps({'tokbeam': 'attempt', 'of': []}).encode()
-    store[f'memory://x/out/.tokbeam-attempt-{HEX}/.tokbeam-attempt.json'] = mark
-    store[f'memory://x/out/.tokbeam-attempt-{HEX}/part'] = b'left'
-    store['memory://x/out/mine'] = b'mine'
-    with Attempt('memory://x/out') as attempt:
-        filesystem.write_bytes(filesystem.join(attempt.path, 'a'), b'new')
-        filesystem.write_bytes(filesystem.join(attempt.path, 'b'), b'not published')
-        attempt.publish(['a'])
-    assert store == {'memory://x/out/mine': b'mine', 'memory://x/out/a': b'new'}
-
-
-def test_a_claim_is_a_file_and_the_second_run_is_refused(store):
-    with Claim('memory://x/out/.lock', 'memory://x/out') as claim:
+def test_one_of_two_holds_a_claim(without_waiting):
+    with Claim('gs://bucket/lock', 'out') as claim:
         claim.check()
-        refused = pytest.raises(InputError, match='is being written by process')
-        with refused, contextlib.ExitStack() as stack:
-            stack.enter_context(Claim('memory://x/out/.lock', 'memory://x/out'))
-        store['memory://x/out/.lock'] = b'{}'
-        with pytest.raises(InputError, match='was taken over by another run'):
+        with pytest.raises(HeldError, match='out is being written by process .* 5 minutes'):
+            with Claim('gs://bucket/lock', 'out'):
+                pass
+        claim.check()
+    assert names() == []
+
+
+OTHER = b'{"id": "o", "pid": 1, "host": "elsewhere", "began": 0, "since": "then", "renewals": 1}'
+
+
+def test_a_lease_that_has_ended_is_taken_over(without_waiting, monkeypatch):
+    filesystem.write_bytes('gs://bucket/lock', OTHER)
+    with pytest.raises(HeldError, match='process 1 on host elsewhere'):
+        Claim('gs://bucket/lock', 'out').__enter__()
+    monkeypatch.setattr(leases, 'LEASE_SECONDS', -1)
+    with Claim('gs://bucket/lock', 'out') as claim:
+        claim.check()
+        filesystem.write_bytes('gs://bucket/lock', OTHER)  # somebody else did so as well
+        with pytest.raises(InputError, match='out was taken over by process 1 on host elsewhere'):
             claim.check()
+    assert filesystem.read_bytes('gs://bucket/lock') == OTHER
+
+
+def test_a_lease_of_a_process_that_has_ended_here_is_taken_over(without_waiting):
+    ended = Claim('gs://bucket/lock', 'out').__enter__()
+    holder = filesystem.read_bytes('gs://bucket/lock')
+    ended.__exit__()
+    pid = holder.split(b'"pid": ')[1].split(b',')[0]
+    filesystem.write_bytes('gs://bucket/lock', holder.replace(pid, b'4194303', 1))
+    with Claim('gs://bucket/lock', 'out') as claim:
+        claim.check()
+
+
+def test_a_lease_is_renewed_with_other_bytes(monkeypatch):
+    monkeypatch.setattr(leases, '_RENEWED_EVERY', 0.001)
+    with Claim('gs://bucket/lock', 'out') as claim:
+        first = filesystem.read_bytes('gs://bucket/lock')
+        while filesystem.read_bytes('gs://bucket/lock') == first:
+            pass
+        claim.check()
+    assert names() == []
+
+
+def test_a_store_that_overwrites_what_it_was_to_create_is_refused(without_waiting, monkeypatch):
+    def create(bucket, key, data, expected=None):
+        bucket.put(key, data)
+        return 'etag'
+
+    monkeypatch.setattr(object_stores.Bucket, 'create', create)
+    monkeypatch.setattr(leases, '_checked_stores', set())
+    with pytest.raises(InputError, match='could write one output at once; give another store'):
+        Claim('gs://bucket/lock', 'out').__enter__()
+    assert names() == []
+
+
+def test_a_write_on_condition():
+    version = create_if('gs://bucket/a', b'1')
+    assert version is not None
+    assert create_if('gs://bucket/a', b'2') is None
+    assert create_if('gs://bucket/a', b'3', version) is not None
+    assert create_if('gs://bucket/a', b'4', version) is None
+    assert filesystem.read_bytes('gs://bucket/a') == b'3'
+
+
+def test_keys_are_not_in_what_options_show():
+    options = StoreOptions(access_key_id='HUSH', secret_access_key='HUSH', session_token='HUSH')
+    assert 'HUSH' not in repr(options)
+
+
+def test_a_reader_needs_no_listing(requests):
+    filesystem.write_bytes('gs://bucket/a', b'abc')
+    bucket, key = object_stores.bucket_of('gs://bucket/a')
+    with ObjectReader(bucket, key) as stream:
+        assert stream.readinto(bytearray(2)) == 2
+        assert stream.read() == b'c'
+    assert requests() == {'put': 1, 'read': 1}

@@ -1,0 +1,153 @@
+"""The files of the stores that only Beam's `FileSystems` reach, as HDFS, opened as they are stored.
+
+There are no folders, links or locks, and a rename is a copy. Beam decompresses by a file's name, so
+files are opened uncompressed here and decompressed by `tokcore.corpus.storage`.
+"""
+
+import contextlib
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import BinaryIO
+
+from apache_beam.io.filesystem import CompressionTypes, FileMetadata
+from apache_beam.io.filesystems import FileSystems
+
+from pipelines.files.files import StoredFile
+from pipelines.files.local_folder import LocalFolder, attempt_name
+from tokcore.errors import InputError
+
+_BINARY = 'application/octet-stream'
+
+
+class BeamFiles:
+    """The `Files` of stores by Beam."""
+
+    is_shared = True
+
+    def absolute(self, path: str) -> str:
+        try:
+            FileSystems.get_filesystem(path)
+        except ValueError as error:
+            scheme = FileSystems.get_scheme(path)
+            remedy = {
+                'file': 'give the path without file://',
+                'azfs': "install Azure's: pip install 'apache-beam[azure]'",
+            }.get(scheme, 's3, gs, azfs and hdfs are known; copy the file to one of them, or here')
+            raise InputError(f'{path}: nothing here opens {scheme}:// paths; {remedy}') from error
+        return path
+
+    def exists(self, path: str) -> bool:
+        return FileSystems.exists(path)
+
+    def is_folder(self, path: str) -> bool:
+        return not self.exists(path) and bool(self.list_folder(path))
+
+    def is_obstructed(self, folder: str) -> bool:
+        return False
+
+    def is_link(self, path: str) -> bool:
+        return False
+
+    def has_folder_at(self, path: str) -> bool:
+        return False
+
+    def stat(self, path: str) -> StoredFile | None:
+        return stat(path)
+
+    def sizes(self, paths: Sequence[str]) -> list[int | None]:
+        return [None if file is None else file.size for file in map(stat, paths)]
+
+    def match(self, pattern: str, above: str) -> list[StoredFile]:
+        return match(pattern, above)
+
+    def check_regular(self, path: str, pattern: str) -> None:
+        """Every object is a regular file."""
+
+    def list_folder(self, folder: str) -> list[StoredFile]:
+        return stored_files(folder)
+
+    def entries(self, folder: str) -> list[str]:
+        return sorted({file.name.partition('/')[0] for file in self.list_folder(folder)})
+
+    def names_below(self, folder: str) -> list[str]:
+        return [file.name for file in self.list_folder(folder)]
+
+    def open(self, path: str) -> BinaryIO:
+        return FileSystems.open(path, _BINARY, compression_type=CompressionTypes.UNCOMPRESSED)
+
+    @contextlib.contextmanager
+    def create(self, path: str) -> Iterator[BinaryIO]:
+        temporary = FileSystems.join(FileSystems.split(path)[0], attempt_name())
+        try:
+            with FileSystems.create(
+                temporary, _BINARY, compression_type=CompressionTypes.UNCOMPRESSED
+            ) as stream:
+                yield stream
+            FileSystems.rename([temporary], [path])
+        except BaseException:
+            with contextlib.suppress(OSError):  # the first error is the one to report
+                self.delete([temporary])
+            raise
+
+    def move(self, moves: Sequence[tuple[str, str]]) -> None:
+        for source, destination in moves:
+            FileSystems.rename([source], [destination])
+
+    def delete(self, paths: Sequence[str]) -> None:
+        for path in paths:
+            if FileSystems.exists(path):
+                FileSystems.delete([path])
+
+    def delete_known(self, folder: str, is_known: Callable[[str], bool]) -> None:
+        self.delete([file.path for file in self.list_folder(folder) if is_known(file.name)])
+
+    def delete_links(self, folder: str) -> None:
+        """There are none."""
+
+    def make_folders(self, folder: str, root: str | None) -> list[str]:
+        return []
+
+    def check_writable(self, folder: str) -> None:
+        """Only writing would tell."""
+
+    def delete_if_empty(self, folder: str) -> None:
+        """There are none."""
+
+    def open_folder(self, folder: str, root: str | None) -> LocalFolder | None:
+        return None
+
+
+def stored_files(folder: str) -> list[StoredFile]:
+    """Returns the files in a folder of any filesystem of Beam's, as `Files.list_folder` does."""
+    prefix = folder.rstrip('/') + '/'
+    # `_list` is what every filesystem of Beam implements and `match` is made of; `match` itself
+    # would take a bracket in the folder's name for a pattern.
+    return as_stored(FileSystems.get_filesystem(folder)._list(prefix), prefix)
+
+
+def stat(path: str) -> StoredFile | None:
+    """Returns a file of any filesystem of Beam's, as `Files.stat` does."""
+    if not FileSystems.exists(path):
+        return None
+    above = path.removesuffix(FileSystems.split(path)[1])
+    [file] = as_stored([FileSystems.get_filesystem(path).metadata(path)], above)
+    return file
+
+
+def match(pattern: str, above: str) -> list[StoredFile]:
+    """Returns the files of any filesystem of Beam's, as `Files.match` does."""
+    [result] = FileSystems.match([pattern])
+    return as_stored(result.metadata_list, above)
+
+
+def as_stored(listed: Iterable[FileMetadata], above: str) -> list[StoredFile]:
+    """Returns files that Beam lists below a path, by the bytes of their names below it."""
+    files = [
+        StoredFile(
+            file.path,
+            file.path[len(above) :],
+            file.size_in_bytes,
+            file.last_updated_in_seconds or 0,
+        )
+        for file in listed
+    ]
+    return sorted(files, key=lambda file: file.name.encode('utf-8', 'surrogateescape'))

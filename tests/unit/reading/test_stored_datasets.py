@@ -1,0 +1,71 @@
+"""A dataset of a store is read as the same one in a folder, from copies that are checked."""
+
+import pytest
+from written_dataset import write_dataset
+
+from tokcore import object_stores
+from tokcore.errors import InputError
+from tokcore.reading.dataset import open_dataset
+
+obstore = pytest.importorskip('obstore')
+
+ROWS = [{'targets': [number + 1, 1]} for number in range(9)]
+
+
+@pytest.fixture
+def stored(tmp_path, monkeypatch):
+    """A dataset's folder and the same below `s3://bucket/d`; the store's objects can be written."""
+    store = obstore.store.MemoryStore()
+    monkeypatch.setattr(object_stores, 'open_store', lambda url, options: store)
+    object_stores._bucket.cache_clear()
+    folder = write_dataset(tmp_path / 'd', [ROWS[:5], ROWS[5:]])
+    for path in folder.iterdir():
+        store.put(f'd/{path.name}', path.read_bytes())
+    yield folder, store
+    object_stores._bucket.cache_clear()
+
+
+def examples(dataset):
+    return [row['targets'].tolist() for row in dataset.examples('train')]
+
+
+def reads():
+    return object_stores.counted_requests().get('read', 0)
+
+
+def test_it_is_copied_once_and_read_as_a_folder(stored, tmp_path):
+    folder, _ = stored
+    before = reads()
+    first = open_dataset('s3://bucket/d', cache=tmp_path / 'cache')
+    assert examples(first) == examples(open_dataset(folder)) == [row['targets'] for row in ROWS]
+    assert reads() == before + 3
+    again = open_dataset('s3://bucket/d/', cache=tmp_path / 'cache')
+    assert examples(again) == examples(first)
+    assert reads() == before + 4
+    assert sorted(path.name for path in (tmp_path / 'cache').glob('*/*')) == sorted(
+        path.name for path in folder.iterdir()
+    )
+
+
+def test_a_changed_or_missing_shard_is_refused_and_not_kept(stored, tmp_path):
+    folder, store = stored
+    name = 'd-train-00001-of-00002'
+    data = (folder / name).read_bytes()
+    store.put(f'd/{name}', data[:-1] + bytes([data[-1] ^ 1]))
+    with pytest.raises(InputError, match=f's3://bucket/d/{name} has .* make the dataset again'):
+        open_dataset('s3://bucket/d', cache=tmp_path / 'cache')
+    store.delete(f'd/{name}')
+    with pytest.raises(InputError, match='or not all files that it lists'):
+        open_dataset('s3://bucket/d', cache=tmp_path / 'cache')
+    assert not list((tmp_path / 'cache').glob(f'*/{name}'))
+    assert not list((tmp_path / 'cache').glob('*/tokbeam.json'))
+    assert not list((tmp_path / 'cache').glob('*/.copying-*'))
+
+
+def test_what_is_no_dataset_is_refused(stored, tmp_path):
+    _, store = stored
+    with pytest.raises(InputError, match='s3://bucket/nothing has no tokbeam.json'):
+        open_dataset('s3://bucket/nothing', cache=tmp_path)
+    store.put('d/tokbeam.json', b'{"files": [{"name": "../x"}]}')
+    with pytest.raises(InputError, match='is not a manifest of a dataset'):
+        open_dataset('s3://bucket/d', cache=tmp_path)

@@ -1,0 +1,594 @@
+"""Objects of S3 and of Google Cloud Storage, by obstore: whole answers, plain errors, counted requests.
+
+A bucket's client is opened when it is first needed, once in each process. Its threads do not survive
+a fork, so a process that was forked later is refused, where it would wait for ever. What an error of
+the store says is not shown, as it may repeat keys: only its code is.
+
+Requests are repeated after waits that grow and vary, for at most `RETRY_SECONDS`: those without an
+answer, those answered by a server's error or by "slow down", and those whose answer was cut off.
+"""
+
+from __future__ import annotations
+
+import collections
+import contextlib
+import datetime
+import errno
+import functools
+import io
+import os
+import random
+import re
+import threading
+import time
+import typing
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+from tokcore.errors import InputError
+
+if typing.TYPE_CHECKING:
+    from obstore.store import ObjectStore
+
+_Answer = TypeVar('_Answer')
+
+RETRY_SECONDS = 60
+"""For which a request is repeated before it is an error."""
+
+PART_BYTES = 8 << 20
+"""Of an object that is uploaded in parts. S3 takes 10,000 parts, so an object of 80 GB."""
+
+_MOST_COPIED = 5 << 30
+"""S3 copies no larger object by one request."""
+
+_MOST_DELETED = 1000
+"""By one request of S3."""
+
+_SCHEMES = ('s3://', 'gs://')
+_CODE = re.compile(r'<Code>(\w{1,60})</Code>')
+_STATUS = re.compile(r'status code: (\d{3})')
+
+_CREDENTIALS = {
+    'ExpiredToken',
+    'InvalidAccessKeyId',
+    'InvalidToken',
+    'SignatureDoesNotMatch',
+    'TokenRefreshRequired',
+}
+_REGION = {
+    'AuthorizationHeaderMalformed',
+    'IllegalLocationConstraintException',
+    'PermanentRedirect',
+}
+
+
+@dataclass(frozen=True)
+class StoreOptions:
+    """What Beam's `--s3_` options say; None: as the AWS variables of the environment have it."""
+
+    endpoint: str | None = None
+    region: str | None = None
+    access_key_id: str | None = field(default=None, repr=False)
+    secret_access_key: str | None = field(default=None, repr=False)
+    session_token: str | None = field(default=None, repr=False)
+    verifies: bool = True
+
+
+@dataclass(frozen=True)
+class StoredObject:
+    """An object as its store lists it: its key, bytes, seconds since 1970, and version."""
+
+    key: str
+    size: int
+    modified: float
+    etag: str | None
+
+
+def is_object(path: str) -> bool:
+    """Returns whether a path is of a store that this module reaches."""
+    return path.startswith(_SCHEMES)
+
+
+def bucket_of(path: str, options: StoreOptions = StoreOptions()) -> tuple[Bucket, str]:
+    """Returns the bucket of a path, and the key in it; opens no connection yet.
+
+    Raises:
+        InputError: the path has no bucket, obstore is not installed or does not take the options,
+            or this process was forked from one that has used a store.
+    """
+    scheme, _, rest = path.partition('://')
+    name, _, key = rest.partition('/')
+    if not name:
+        raise InputError(f'{path} names no bucket; give {scheme}://BUCKET/NAME')
+    return _bucket(os.getpid(), f'{scheme}://{name}', options), key.rstrip('/')
+
+
+def counted_requests() -> dict[str, int]:
+    """Returns the requests that this process has made so far, by their kind, repetitions left out."""
+    with _counting:
+        return dict(_requests)
+
+
+def requests_since(before: Mapping[str, int]) -> dict[str, int]:
+    """Returns the requests since `counted_requests` gave `before`; kinds without any are left out."""
+    now = counted_requests()
+    return {
+        kind: now[kind] - before.get(kind, 0)
+        for kind in sorted(now)
+        if now[kind] > before.get(kind, 0)
+    }
+
+
+class Bucket:
+    """A bucket, or a store's container by any other name.
+
+    Methods raise OSError, as a filesystem would: FileNotFoundError, PermissionError, or one that names
+    what the store answered; and InputError where a key is impossible.
+    """
+
+    def __init__(self, url: str, store: ObjectStore):
+        self.url = url
+        self._store = store
+
+    def look(self, key: str) -> StoredObject | None:
+        """Returns an object, or None if there is none. One request."""
+        _count('look')
+        try:
+            return _stored(self._asked(key, lambda: self._obstore.head(self._store, key)))
+        except FileNotFoundError:
+            return None
+
+    def read(self, key: str, start: int, end: int, etag: str | None = None) -> bytes:
+        """Returns bytes [start, end) of an object, fewer only where it ends. One request.
+
+        Raises:
+            InputError: it is not the version `etag` any more.
+        """
+        return self.read_with_state(key, start, end, etag)[0]
+
+    def read_with_state(
+        self, key: str, start: int, end: int, etag: str | None = None
+    ) -> tuple[bytes, StoredObject]:
+        """Returns what `read` does, and the object that it is of. An empty one takes two requests."""
+        _count('read')
+        options: dict[str, object] = {'range': (start, end)}
+        if etag is not None:
+            options['if_match'] = etag
+
+        def get() -> tuple[bytes, StoredObject]:
+            found = self._obstore.get(self._store, key, options=options)
+            state, data = _stored(found.meta), found.bytes().to_bytes()
+            if len(data) != max(0, min(end, state.size) - start):
+                raise TimeoutError(f'{len(data)} bytes came of {end - start}')
+            return data, state
+
+        try:
+            return self._asked(key, get)
+        except _EmptyRangeError:
+            stored = self.look(key)
+            if stored is None:
+                raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT)) from None
+            return b'', stored
+
+    def put(self, key: str, data: bytes) -> None:
+        """Writes a whole object. One request; see `writer` for large ones."""
+        _count('put')
+        self._asked(key, lambda: self._obstore.put(self._store, key, data, use_multipart=False))
+
+    def create(self, key: str, data: bytes, expected: str | None = None) -> str | None:
+        """Writes an object if there is none, or if it still has the etag `expected`.
+
+        Returns its etag; None if it was not written, or if only the answer got lost that it was.
+
+        Raises:
+            OSError: with `errno.ENOTSUP`, the store has no such request.
+        """
+        _count('put')
+        mode: object = 'create' if expected is None else {'e_tag': expected}
+        exceptions = self._exceptions
+
+        def put() -> str | None:
+            try:
+                return self._obstore.put(self._store, key, data, mode=mode, use_multipart=False)[
+                    'e_tag'
+                ]
+            except (exceptions.AlreadyExistsError, exceptions.PreconditionError):
+                return None
+
+        try:
+            return self._asked(key, put)
+        except FileNotFoundError:
+            if expected is None:
+                raise
+            return None
+
+    @contextlib.contextmanager
+    def writer(self, key: str) -> Iterator[typing.BinaryIO]:
+        """Writes an object of any size, in parts if it is large; it is there only when it is whole."""
+        with self._told(key):
+            stream = self._obstore.open_writer(
+                self._store, key, buffer_size=PART_BYTES, max_concurrency=2
+            )
+        counting = _Writer(self, key, stream)
+        try:
+            yield counting  # type: ignore[misc]  # of a BinaryIO all that writing needs
+        except BaseException as error:
+            # Leaves no parts that are paid for.
+            with contextlib.suppress(Exception):
+                stream.__exit__(type(error), error, None)
+            raise
+        with self._told(key):
+            stream.close()
+        parts = -(-counting.size // PART_BYTES)
+        _count('put', 1 if counting.size < PART_BYTES else parts + 2)
+
+    def list_all(self, prefix: str) -> list[StoredObject]:
+        """Returns all objects below a prefix, which is a folder's name. A request for each 1,000."""
+
+        def listed() -> list[StoredObject]:
+            pages = self._obstore.list(self._store, prefix or None, chunk_size=1000)
+            return [_stored(each) for page in pages for each in page]
+
+        objects = self._asked(prefix, listed)
+        _count('list', max(1, -(-len(objects) // 1000)))
+        return objects
+
+    def has_below(self, prefix: str) -> bool:
+        """Returns whether there is an object below a prefix. One request."""
+        _count('list')
+
+        def first() -> Sequence[object]:
+            return next(iter(self._obstore.list(self._store, prefix or None, chunk_size=1)), ())
+
+        return bool(self._asked(prefix, first))
+
+    def list_one_level(self, prefix: str) -> tuple[list[str], list[StoredObject]]:
+        """Returns the prefixes that are one level below a prefix, and the objects there."""
+        listed = self._asked(
+            prefix, lambda: self._obstore.list_with_delimiter(self._store, prefix or None)
+        )
+        prefixes, objects = listed['common_prefixes'], listed['objects']
+        _count('list', max(1, -(-(len(prefixes) + len(objects)) // 1000)))
+        return list(prefixes), list(map(_stored, objects))
+
+    def copy(self, key: str, new_key: str) -> None:
+        """Copies an object within the store. One request, but of objects that are too large for it."""
+        _count('copy')
+        try:
+            self._asked(key, lambda: self._obstore.copy(self._store, key, new_key))
+            return
+        except OSError:
+            stored = self.look(key)
+            if stored is None or stored.size <= _MOST_COPIED:
+                raise
+        with self.writer(new_key) as stream:
+            for start in range(0, stored.size, PART_BYTES):
+                stream.write(self.read(key, start, start + PART_BYTES, stored.etag))
+
+    def delete(self, keys: Sequence[str]) -> None:
+        """Deletes objects; those that are not there are fine. A request for each 1,000."""
+        if not keys:
+            return
+        _count('delete', -(-len(keys) // _MOST_DELETED))
+        with contextlib.suppress(FileNotFoundError):
+            self._asked(keys[0], lambda: self._obstore.delete(self._store, list(keys)))
+
+    @property
+    def _obstore(self):
+        import obstore
+
+        return obstore
+
+    @property
+    def _exceptions(self):
+        import obstore.exceptions
+
+        return obstore.exceptions
+
+    def _asked(self, key: str, ask: Callable[[], _Answer]) -> _Answer:
+        """Returns an answer; asks again where it was cut off, which obstore does not always do."""
+        until = time.monotonic() + RETRY_SECONDS
+        longest = 0.2
+        while True:
+            try:
+                with self._told(key):
+                    return ask()
+            except TimeoutError:
+                wait = random.uniform(0, longest)
+                if time.monotonic() + wait > until:
+                    raise
+            time.sleep(wait)
+            longest = min(2 * longest, 10)
+
+    @contextlib.contextmanager
+    def _told(self, key: str) -> Iterator[None]:
+        """Raises what obstore raises in a block as an OSError, or as an InputError."""
+        exceptions = self._exceptions
+        try:
+            yield
+        except FileNotFoundError as error:
+            if _code_of(error) == 'NoSuchBucket':
+                raise self._no_bucket() from None
+            if _code_of(error) == 'NoSuchUpload':
+                raise TimeoutError(
+                    errno.ETIMEDOUT, f'{self.url} has lost an upload, or its answer got lost'
+                ) from None
+            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT)) from None
+        except (exceptions.PreconditionError, exceptions.AlreadyExistsError):
+            raise InputError(
+                f'{self.url}/{key} was replaced while it was read; run again when nothing writes to '
+                'it any more'
+            ) from None
+        except (exceptions.BaseError, PermissionError, TimeoutError) as error:
+            raise self._as_os_error(error) from None
+        except ValueError as error:
+            raise InputError(
+                f'{self.url}/{key} is no name that stores can have ({str(error)[:200]}); give another'
+            ) from None
+
+    def _no_bucket(self) -> OSError:
+        return FileNotFoundError(errno.ENOENT, f'there is no bucket {self.url}')
+
+    def _as_os_error(self, error: Exception) -> OSError:
+        code, status = _code_of(error), _status_of(error)
+        what = ' '.join(filter(None, [status, code]))
+        if status == '416' or 'Invalid range' in str(error).partition('\n')[0]:
+            return _EmptyRangeError(errno.EINVAL, what)
+        if code == 'NoSuchBucket':
+            return self._no_bucket()
+        if code in _CREDENTIALS or status == '401':
+            return PermissionError(
+                errno.EACCES, f'{self.url} does not take the credentials ({what})'
+            )
+        if code in _REGION or status == '301' or 'Received redirect without LOCATION' in str(error):
+            return OSError(
+                errno.EINVAL, f'{self.url} is in another region ({what}): set AWS_REGION'
+            )
+        if status == '403' or isinstance(error, PermissionError):
+            return PermissionError(errno.EACCES, f'{self.url} refuses it ({what or "denied"})')
+        if code == 'NotImplemented' or status == '501':
+            return OSError(errno.ENOTSUP, f'{self.url} cannot do it ({what})')
+        if status:
+            return OSError(
+                getattr(errno, 'EREMOTEIO', errno.EIO),
+                f'{self.url} answers {what}, and that has not passed in up to {RETRY_SECONDS} s',
+            )
+        if 'redentials' in str(error) or 'oken' in str(error):
+            return PermissionError(errno.EACCES, f'there are no credentials for {self.url}')
+        return OSError(
+            errno.ETIMEDOUT,
+            f'{self.url} gives no whole answer, after trying for up to {RETRY_SECONDS} s',
+        )
+
+
+class ObjectReader(io.RawIOBase):
+    """An object as a file for reading. It takes one request to open, and one more for each long read.
+
+    A small object is read at once. Of a larger one, small reads that follow each other are made of
+    ever longer ranges, and a read that is longer than these is a range by itself.
+    """
+
+    _HEAD_BYTES = 64 << 10
+    _MOST_AHEAD = 16 << 20
+
+    def __init__(self, bucket: Bucket, key: str):
+        super().__init__()
+        self._bucket, self._key = bucket, key
+        self._held, state = bucket.read_with_state(key, 0, self._HEAD_BYTES)
+        self._start = self._place = 0  # of what is held; of the next byte to read
+        self._size, self._etag = state.size, state.etag
+        self._ahead = self._HEAD_BYTES
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def tell(self) -> int:
+        return self._place
+
+    def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
+        base = {os.SEEK_SET: 0, os.SEEK_CUR: self._place, os.SEEK_END: self._size}[whence]
+        if base + offset < 0:
+            raise OSError(errno.EINVAL, os.strerror(errno.EINVAL))
+        self._place = base + offset
+        return self._place
+
+    def read(self, size: int | None = -1, /) -> bytes:
+        if size is None or size < 0:
+            size = self._size
+        end = min(self._place + size, self._size)
+        if end <= self._place:
+            return b''
+        held_end = self._start + len(self._held)
+        if self._start <= self._place and end <= held_end:
+            data = self._held[self._place - self._start : end - self._start]
+        else:
+            data = b''
+            if self._start <= self._place <= held_end:
+                # It goes on from what is held, so more is likely to follow.
+                data = self._held[self._place - self._start :]
+                self._ahead = min(4 * self._ahead, self._MOST_AHEAD)
+            else:
+                self._ahead = self._HEAD_BYTES
+            data += self._fetch(self._place + len(data), end)
+        self._place += len(data)
+        return data
+
+    def readinto(self, buffer, /) -> int:
+        view = memoryview(buffer).cast('B')
+        data = self.read(len(view))
+        view[: len(data)] = data
+        return len(data)
+
+    def readall(self) -> bytes:
+        return self.read()
+
+    def read1(self, size: int = -1, /) -> bytes:
+        return self.read(size)
+
+    def _fetch(self, start: int, end: int) -> bytes:
+        """Returns bytes [start, end); holds those behind them that came along."""
+        last = min(max(end, start + self._ahead), self._size)
+        fetched = self._bucket.read(self._key, start, last, self._etag)
+        if last == end:
+            self._start, self._held = end, b''
+            return fetched
+        self._start, self._held = start, fetched
+        return fetched[: end - start]
+
+
+class _Writer(io.RawIOBase):
+    """A stream to an object, whose errors are told and whose bytes are counted."""
+
+    def __init__(self, bucket: Bucket, key: str, stream):
+        super().__init__()
+        self._bucket, self._key, self._stream = bucket, key, stream
+        self.size = 0
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, data, /) -> int:
+        view = memoryview(data).cast('B')
+        with self._bucket._told(self._key):
+            self._stream.write(view)
+        self.size += len(view)
+        return len(view)
+
+    def tell(self) -> int:
+        return self.size
+
+
+class _EmptyRangeError(OSError):
+    """A range of an object begins where that has ended."""
+
+
+_requests: collections.Counter[str] = collections.Counter()
+_counting = threading.Lock()
+
+
+def _count(kind: str, requests: int = 1) -> None:
+    with _counting:
+        _requests[kind] += requests
+
+
+def _stored(meta: Mapping[str, typing.Any]) -> StoredObject:
+    return StoredObject(
+        meta['path'], meta['size'], meta['last_modified'].timestamp(), meta['e_tag']
+    )
+
+
+def _code_of(error: Exception) -> str:
+    found = _CODE.search(str(error))
+    return found[1] if found else ''
+
+
+def _status_of(error: Exception) -> str:
+    found = _STATUS.search(str(error))
+    return found[1] if found else ''
+
+
+_users: list[int] = []
+
+
+@functools.cache
+def _bucket(process: int, url: str, options: StoreOptions) -> Bucket:
+    if _users and process not in _users:
+        raise InputError(
+            f'{url} cannot be reached from a process that was forked from one which has used a '
+            'store; start it by spawning (multiprocessing_context="spawn")'
+        )
+    try:
+        store = open_store(url, options)
+    except ModuleNotFoundError as error:
+        if error.name is None or error.name.partition('.')[0] != 'obstore':
+            raise
+        raise InputError(
+            f"{url} needs a package that is not installed; get it by pip install 'tokbeam[s3]', or "
+            "'.[s3]' in a clone"
+        ) from None
+    _users.append(process)
+    return Bucket(url, store)
+
+
+def open_store(url: str, options: StoreOptions) -> ObjectStore:
+    """Returns obstore's client of a bucket; no request is made yet."""
+    import obstore.store
+
+    seconds = datetime.timedelta(seconds=1)
+    retries: typing.Any = {
+        'max_retries': 10,
+        'retry_timeout': RETRY_SECONDS * seconds,
+        'backoff': {'init_backoff': seconds / 10, 'max_backoff': 10 * seconds, 'base': 2},
+    }
+    client: dict[str, typing.Any] = {
+        'connect_timeout': 10 * seconds,
+        'timeout': RETRY_SECONDS * seconds,
+    }
+    if url.startswith('gs://'):
+        return obstore.store.GCSStore(url[5:], client_options=client, retry_config=retries)
+    config: dict[str, typing.Any] = {'checksum_algorithm': 'SHA256'}
+    environment = os.environ
+    endpoint = (
+        options.endpoint
+        or environment.get('AWS_ENDPOINT_URL_S3')
+        or environment.get('AWS_ENDPOINT_URL')
+    )
+    if endpoint:
+        config['endpoint'] = endpoint
+        client['allow_http'] = True
+    region = (
+        options.region or environment.get('AWS_REGION') or environment.get('AWS_DEFAULT_REGION')
+    )
+    if region or endpoint:
+        config['region'] = region or 'us-east-1'
+    if not options.verifies:
+        client['allow_invalid_certificates'] = True
+    provider = None
+    if options.access_key_id:
+        config['access_key_id'] = options.access_key_id
+        config['secret_access_key'] = options.secret_access_key
+        if options.session_token:
+            config['session_token'] = options.session_token
+    elif 'AWS_ACCESS_KEY_ID' not in environment and _has_profile():
+        provider = _profile_credentials(url)
+    return obstore.store.S3Store(
+        url[5:],
+        config=config,
+        client_options=client,
+        retry_config=retries,
+        credential_provider=provider,
+    )
+
+
+def _has_profile() -> bool:
+    default = os.path.join(os.path.expanduser('~'), '.aws', 'credentials')
+    file = os.environ.get('AWS_SHARED_CREDENTIALS_FILE', default)
+    return 'AWS_PROFILE' in os.environ or os.path.exists(file)
+
+
+def _profile_credentials(url: str):
+    """Returns what asks boto3 for the credentials of a profile."""
+    try:
+        import boto3
+    except ModuleNotFoundError:
+        raise InputError(
+            f'{url}: only boto3 reads profiles of AWS; get it by pip install boto3, or set '
+            'AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY'
+        ) from None
+    session = boto3.Session()
+
+    def credentials() -> dict[str, object]:
+        held = session.get_credentials().get_frozen_credentials()
+        soon = datetime.datetime.now(datetime.timezone.utc) + datetime.timedelta(minutes=10)
+        return {
+            'access_key_id': held.access_key,
+            'secret_access_key': held.secret_key,
+            'token': held.token,
+            'expires_at': soon,
+        }
+
+    return credentials

@@ -1,0 +1,117 @@
+"""A dataset of an object store as a folder of this machine, which readers map into memory.
+
+Its files are copied when it is opened: what is read later may be read by processes that were forked,
+and those cannot reach a store. Each copy is compared with the manifest's checksum before it has its
+name, and is kept: the folder has the name of the manifest's content, so that another dataset at the
+same place has another one.
+"""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import json
+import os
+import tempfile
+from concurrent.futures import ThreadPoolExecutor
+
+import google_crc32c
+
+from tokcore.checked_json import fields_of
+from tokcore.errors import InputError
+from tokcore.object_stores import Bucket, bucket_of
+from tokcore.records.manifest import MANIFEST_NAME, Manifest, OutputFile, VocabularyRecord
+
+_COPIES_AT_ONCE = 4
+_RANGE_BYTES = 16 << 20
+
+_MOST_BYTES = 64 << 20
+"""Of a manifest, as of one in a folder of this machine."""
+
+
+def copied_dataset(folder: str, cache: str | None = None) -> str:
+    """Returns a folder of this machine with the dataset of an `s3://` or `gs://` path.
+
+    Args:
+        folder: holds `tokbeam.json`.
+        cache: the folder for copies; None: `tokbeam/datasets` in the user's cache folder.
+
+    Raises:
+        InputError: it is no whole dataset, the store does not give it, a file is not the one that the
+            manifest states, or there is no room for a copy.
+    """
+    bucket, key = bucket_of(folder)
+    try:
+        data = bucket.read(f'{key}/{MANIFEST_NAME}', 0, _MOST_BYTES)
+        files = _files(data)
+        digest = hashlib.sha256(data).hexdigest()[:32]
+        copy = os.path.join(cache or _cache_folder(), digest)
+        os.makedirs(copy, exist_ok=True)
+        with ThreadPoolExecutor(_COPIES_AT_ONCE) as pool:
+            list(pool.map(lambda file: _copy(bucket, key, file, copy), files))
+        _write_whole(os.path.join(copy, MANIFEST_NAME), data)
+    except FileNotFoundError as error:
+        if error.strerror != os.strerror(errno.ENOENT):  # there is no bucket
+            raise InputError(f'{folder} cannot be read: {error.strerror}') from error
+        raise InputError(
+            f'{folder} has no {MANIFEST_NAME}, or not all files that it lists, so it is not a whole '
+            'dataset; give a folder that `tokbeam build` or `tokbeam encode` has finished'
+        ) from error
+    except OSError as error:
+        raise InputError(
+            f'{folder} cannot be copied to this machine ({error.strerror}); try again, or give a '
+            'folder with room as cache'
+        ) from error
+    except (ValueError, RecursionError) as error:
+        raise InputError(
+            f'{folder}/{MANIFEST_NAME} is not a manifest of a dataset ({error!s:.200}); give a folder '
+            'that `tokbeam build` or `tokbeam encode` has finished'
+        ) from error
+    return copy
+
+
+def _files(data: bytes) -> list[OutputFile | VocabularyRecord]:
+    fields = fields_of(json.loads(data), Manifest, only=['files', 'vocabularies'])
+    vocabularies = fields.get('vocabularies', ())
+    beside = [file for vocabulary in vocabularies for file in vocabulary.beside]
+    return [*fields.get('files', ()), *vocabularies, *beside]
+
+
+def _cache_folder() -> str:
+    above = os.environ.get('XDG_CACHE_HOME') or os.path.join(os.path.expanduser('~'), '.cache')
+    return os.path.join(above, 'tokbeam', 'datasets')
+
+
+def _copy(bucket: Bucket, key: str, file: OutputFile | VocabularyRecord, folder: str) -> None:
+    path = os.path.join(folder, *file.name.split('/'))
+    if os.path.exists(path) and os.path.getsize(path) == file.bytes:
+        return
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    with tempfile.NamedTemporaryFile(dir=folder, prefix='.copying-', delete=False) as stream:
+        try:
+            crc32c = size = 0
+            while size < file.bytes:
+                end = min(size + _RANGE_BYTES, file.bytes)
+                data = bucket.read(f'{key}/{file.name}', size, end)
+                if not data:
+                    break
+                stream.write(data)
+                crc32c = google_crc32c.extend(crc32c, data)
+                size += len(data)
+            if (size, f'{crc32c:08x}') != (file.bytes, file.crc32c):
+                raise InputError(
+                    f'{bucket.url}/{key}/{file.name} has {size} bytes with CRC-32C {crc32c:08x}, and '
+                    f'{MANIFEST_NAME} states {file.bytes} with {file.crc32c}; make the dataset again'
+                )
+            stream.close()
+            os.replace(stream.name, path)
+        except BaseException:
+            os.unlink(stream.name)
+            raise
+
+
+def _write_whole(path: str, data: bytes) -> None:
+    folder = os.path.dirname(path)
+    with tempfile.NamedTemporaryFile(dir=folder, prefix='.copying-', delete=False) as stream:
+        stream.write(data)
+    os.replace(stream.name, path)
