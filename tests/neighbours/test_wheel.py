@@ -48,7 +48,8 @@ def test_the_wheel_runs_the_readmes_first_command(distributions, version, tmp_pa
     environment = tmp_path / 'environment'
     subprocess.run([python, '-m', 'venv', environment], check=True)
     install = [environment / 'bin' / 'pip', 'install', '--quiet', distributions['.whl']]
-    installed = subprocess.run(install, capture_output=True, text=True)
+    alone = {**os.environ, 'PYTHONPATH': ''}
+    installed = subprocess.run(install, capture_output=True, text=True, env=alone)
     assert installed.returncode == 0, installed.stderr
     [sample] = environment.glob('lib/python*/site-packages/pipelines/sample')
     code = (ROOT / 'README.md').read_text()
@@ -58,7 +59,7 @@ def test_the_wheel_runs_the_readmes_first_command(distributions, version, tmp_pa
         cwd=sample,
         capture_output=True,
         text=True,
-        env={**os.environ, 'PYTHONPATH': '', 'XDG_CACHE_HOME': str(tmp_path / 'cache')},
+        env={**alone, 'XDG_CACHE_HOME': str(tmp_path / 'cache')},
     )
     assert process.returncode == 0, process.stderr
     assert len(list((tmp_path / 'enzh').glob('enzh-train-*-of-00004'))) == 4
