@@ -41,7 +41,7 @@ from __future__ import annotations
 '''
 
 _PATHS = (path, output_path, vocabulary_path, work_path)
-_LEFT_OUT = {'quiet', 'print_job', 'dry_run'}
+_LEFT_OUT = {'quiet', 'progress', 'print_job', 'dry_run'}
 """What the command does around a job."""
 
 

@@ -1,4 +1,4 @@
-"""The commands that look at what is there and write nothing: `verify`, `where`, `inspect`."""
+"""The commands that look at what is there and write nothing: `verify`, `where`, `inspect`, `card`."""
 
 import argparse
 import itertools
@@ -20,6 +20,7 @@ from pipelines.files import filesystem
 from pipelines.jobs.job import BuildJob, EncodeJob
 from pipelines.options.commands import known_commands
 from pipelines.options.job import SPLITS, option_name
+from pipelines.trust.card import dataset_card
 from pipelines.trust.inspect import Entry, content_of, sampled, statistics
 from pipelines.trust.rerun import Rerun, rerun
 from pipelines.trust.verify import Verified, as_json, verify_folder
@@ -35,7 +36,8 @@ FOUND = 3
 
 def run_command(options: argparse.Namespace, beam_flags: Sequence[str]) -> int:
     """Runs a command; returns its status."""
-    return {'verify': _verify, 'where': _where, 'inspect': _inspect}[options.command](options)
+    commands = {'verify': _verify, 'where': _where, 'inspect': _inspect, 'card': _card}
+    return commands[options.command](options)
 
 
 def _verify(options: argparse.Namespace) -> int:
@@ -157,6 +159,12 @@ def _inspect(options: argparse.Namespace) -> int:
             target.write(
                 ''.join(f'{line}\n' for line in lines).encode(encoding, 'backslashreplace')
             )
+    return 0
+
+
+def _card(options: argparse.Namespace) -> int:
+    card = dataset_card(filesystem.absolute(options.place), options.licence)
+    print_lines(card.removesuffix('\n').split('\n'))
     return 0
 
 

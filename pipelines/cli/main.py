@@ -32,7 +32,7 @@ from pipelines.options.beam import text_without_secrets, without_secrets
 from tokcore.errors import InputError
 
 _FILTERS = ('tokenize', 'detokenize')
-_OF_FOLDERS = ('verify', 'where', 'inspect')
+_OF_FOLDERS = ('verify', 'where', 'inspect', 'card')
 """The commands that look at what is there."""
 
 # Warnings that Beam logs whenever it starts and ends a job server of its own.
@@ -173,9 +173,12 @@ def _run(arguments: Sequence[str]) -> int:
 
     from pipelines.cli.terminal import shown_progress
 
-    if options.quiet:
+    is_quiet = getattr(options, 'quiet', True)
+    if is_quiet:
         logging.getLogger('pipelines').setLevel(logging.WARNING)
-    progress = contextlib.nullcontext() if options.quiet else shown_progress(sys.stderr)
+    progress: contextlib.AbstractContextManager[None] = contextlib.nullcontext()
+    if not is_quiet:
+        progress = shown_progress(sys.stderr, options.progress == 'json')
     with _warnings_last(), progress:
         return commands.run_command(options, beam_flags) or 0
 

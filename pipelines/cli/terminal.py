@@ -8,6 +8,7 @@ the process. Nothing is tidied up then: files are either whole or removed by the
 
 import contextlib
 import io
+import json
 import logging
 import os
 import signal
@@ -39,6 +40,7 @@ _LOGGER = logging.getLogger(__name__)
 
 _LINE_SECONDS = 30
 _LOOK_SECONDS = 0.5
+_JSON_SECONDS = 1
 
 Clock = Callable[[], float]
 
@@ -60,9 +62,16 @@ terminal_lock = threading.RLock()
 
 
 @contextlib.contextmanager
-def shown_progress(stream: TextIO) -> Iterator[None]:
-    """Shows how far a job is while the block runs: a bar if the stream is a terminal, or lines."""
-    shown = Bar(stream) if stream.isatty() else ProgressLog()
+def shown_progress(stream: TextIO, as_json: bool = False) -> Iterator[None]:
+    """Shows how far a job is while the block runs: a bar if the stream is a terminal, or lines.
+
+    With `as_json` each event is an object on a line, for a program.
+    """
+    shown: Bar | ProgressLog | JsonProgress
+    if as_json:
+        shown = JsonProgress(stream)
+    else:
+        shown = Bar(stream) if stream.isatty() else ProgressLog()
     ended = threading.Event()
 
     def look() -> None:
@@ -186,6 +195,58 @@ class ProgressLog:
             return f'{line}, for {format_time(seconds)}'
         left = (work.total - work.done) / rate
         return f'{line}, {format_amount(rate, work.unit)}/s, {format_time(left)} left'
+
+
+class JsonProgress:
+    """Writes each event as an object of JSON on a line; of one work at most once in a second."""
+
+    def __init__(self, stream: TextIO, clock: Clock = time.monotonic):
+        self._stream, self._clock = stream, clock
+        self._works: dict[str, tuple[float, float]] = {}  # when each began, and was last told
+        self._lock = threading.Lock()
+
+    def __call__(self, event: Event) -> None:
+        with self._lock:
+            if isinstance(event, WorkDone):
+                self._tell_work(event)
+            elif isinstance(event, StageBegan):
+                self._tell('stage', stage=event.stage, state='began', parts=list(event.parts))
+            elif isinstance(event, StageEnded):
+                self._tell('stage', stage=event.stage, state='ended')
+            elif isinstance(event, RoundEnded):
+                self._tell('round', number=event.number, size=event.size, target=event.target)
+
+    def look(self) -> None:
+        """Does nothing: all is told as it happens."""
+
+    def close(self) -> None:
+        """Does nothing: each line is whole."""
+
+    def _tell_work(self, event: WorkDone) -> None:
+        now = self._clock()
+        if event.done == 0 or event.work not in self._works:
+            self._works[event.work] = (now, -_JSON_SECONDS)
+        began, told = self._works[event.work]
+        if now - told < _JSON_SECONDS and 0 < event.done < event.total:
+            return
+        self._works[event.work] = (began, now)
+        seconds = now - began
+        rate = event.done / seconds if seconds > 0 else 0.0
+        self._tell(
+            'work',
+            stage=event.stage,
+            work=event.work,
+            done=event.done,
+            total=event.total,
+            unit='bytes' if event.unit == BYTES else event.unit,
+            seconds=round(seconds, 3),
+            left=round((event.total - event.done) / rate, 3) if rate else None,
+        )
+
+    def _tell(self, event: str, **fields: object) -> None:
+        with contextlib.suppress(OSError, ValueError):  # nobody reads it; the job goes on
+            self._stream.write(json.dumps({'event': event, **fields}) + '\n')
+            self._stream.flush()
 
 
 class Bar:

@@ -7,6 +7,7 @@ from typing import Any
 
 from pipelines.options.beam import Parser
 from pipelines.options.folders import (
+    CardOptions,
     InspectOptions,
     LookingOptions,
     MakingOptions,
@@ -236,6 +237,16 @@ def known_commands() -> dict[str, Command]:
             ('tokbeam inspect out --sample 5', 'tokbeam inspect counts --find ing --json'),
             ('head', 'sample', 'find', 'stats', 'vocab', 'json'),
             'PATH',
+        ),
+        'card': Command(
+            'print the card of a dataset, for a README.md beside its shards',
+            (Group((CardOptions,)),),
+            (
+                'tokbeam card out > out/README.md',
+                'tokbeam card out --licence cc-by-4.0 > out/README.md',
+            ),
+            ('licence',),
+            'DIR',
         ),
     }
 

@@ -3,7 +3,7 @@
 import argparse
 from dataclasses import dataclass
 
-from pipelines.options.job import SPLITS, share_of_rows
+from pipelines.options.job import SPLITS, progress_option, share_of_rows
 from tokcore.options import (
     LARGEST_INT64,
     LARGEST_UINT64,
@@ -40,6 +40,7 @@ class ReportingOptions:
 
     json: bool = option('print JSON instead of text for readers', None, default=False)
     quiet: bool = option('show no progress', None, default=False)
+    progress: str = progress_option()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -163,4 +164,16 @@ class InspectOptions:
     split: str | None = option('of a dataset: this split (default: all)', SPLITS, default=None)
     vocab: str | None = option(
         'the vocabulary of the ids, where it is not in the folder', path, 'FILE', default=None
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class CardOptions:
+    """What only the owner of a dataset knows of it."""
+
+    licence: str | None = option(
+        'the licence, as hubs name it: cc-by-4.0 (default: the card has none)',
+        text,
+        'ID',
+        default=None,
     )

@@ -299,6 +299,16 @@ class LineOptions:
     )
 
 
+def progress_option() -> Any:
+    """Returns the option of how progress is shown."""
+    return option(
+        'how progress is shown: auto, a bar on a terminal and lines elsewhere; or json, an object on '
+        'each line of standard error (default: auto)',
+        ('auto', 'json'),
+        default='auto',
+    )
+
+
 @dataclass(frozen=True, kw_only=True)
 class CommandOptions:
     """What the command does around a job: what it prints, and whether it fetches inputs."""
@@ -314,6 +324,7 @@ class CommandOptions:
         None,
         default=False,
     )
+    progress: str = progress_option()
     print_job: bool = option(
         'print the job file that these options stand for, and do nothing', None, default=False
     )

@@ -297,3 +297,11 @@ def test_no_thread_is_left(small_build, verify):
     before = threading.active_count()
     verify(small_build, '--workers', 4)
     assert threading.active_count() == before
+
+
+def test_progress_for_a_program(small_build):
+    said = run('verify', small_build, '--progress', 'json').said.splitlines()
+    events = [json.loads(line) for line in said if line.startswith('{')]
+    assert [events[0]['state'], events[-1]['state']] == ['began', 'ended']
+    work = [each for each in events if each['event'] == 'work']
+    assert work[-1]['done'] == work[-1]['total'] > 0

@@ -138,7 +138,7 @@ def check_records(
                     start + int(records[0, number]) - HEADER_SIZE,
                 )
             sound = np.flatnonzero(damaged[:count] == 0)
-            wrong = examples.parse(data, np.ascontiguousarray(records[:, sound]))[1]
+            wrong = examples.unparsed(data, np.ascontiguousarray(records[:, sound]))
             for number in sound[wrong].tolist():
                 first, size = records[:, number].tolist()
                 try:

@@ -11,7 +11,7 @@ import numpy as np
 
 from tokcore.kernels.bytes import crc_bytes
 from tokcore.kernels.jit import kernel_without_allocation
-from tokcore.kernels.simd import load_word
+from tokcore.kernels.simd import load_word, trailing_zeros
 
 WHOLE, HEAD_CUT_OFF, HEAD_DAMAGED, CUT_OFF = range(4)
 """The status with which `index_records` stops."""
@@ -204,6 +204,93 @@ def parse_records(data, records, names, bounds, largest, ids, offsets, marks):
         if marks[row] != PARSED:
             for feature in range(len(bounds) - 1):
                 offsets[feature, row + 1] = offsets[feature, row]
+
+
+@kernel_without_allocation
+def _are_ids(data, place, end, largest):
+    """Whether data[place:end] are whole varints of numbers up to `largest`.
+
+    Numbers below 2^14 take at most two bytes. Where these are all ids, eight bytes are looked at at
+    once, and only numbers of three bytes or more are decoded.
+    """
+    if largest >= (1 << 14) - 1:
+        while place + 8 <= end:
+            # Bytes after which their number goes on; place is where a number begins.
+            more = load_word(data, np.uint64(place)) & np.uint64(0x8080808080808080)
+            longer = more & (more >> np.uint64(8))
+            if longer == np.uint64(0):
+                place += 8 - np.int64(more >> np.uint64(63))
+                continue
+            place += np.int64(trailing_zeros(longer) >> np.uint64(3))
+            number, place = _varint(data, place, end)
+            if place < 0 or number > np.uint64(largest):
+                return False
+    while place < end:
+        number, place = _varint(data, place, end)
+        if place < 0 or number > np.uint64(largest):
+            return False
+    return True
+
+
+@kernel_without_allocation
+def _has_ids(data, place, end, largest):
+    """Whether data[place:end] is a Feature of ids, as `_read_ids` reads it."""
+    if place == end:
+        return True
+    place, stop = _message(data, place, end, _INT64_LIST)
+    if place < 0 or stop != end:
+        return False
+    while place < end:
+        if data[np.uint64(place)] == _MESSAGE:
+            place, stop = _message(data, place, end, _MESSAGE)
+            if place < 0 or not _are_ids(data, place, stop, largest):
+                return False
+            place = stop
+        elif data[np.uint64(place)] == _SINGLE:
+            number, place = _varint(data, place + 1, end)
+            if place < 0 or number > np.uint64(largest):
+                return False
+        else:
+            return False
+    return True
+
+
+@kernel_without_allocation
+def _is_row(data, place, end, names, bounds, largest):
+    """Whether `_parse` would parse one record."""
+    place, stop = _message(data, place, end, _MESSAGE)
+    if place < 0 or stop != end:
+        return False
+    seen = 0
+    while place < end:
+        entry, entry_end = _message(data, place, end, _MESSAGE)
+        if entry < 0:
+            return False
+        place = entry_end
+        name, name_end = _message(data, entry, entry_end, _NAME)
+        if name < 0:
+            return False
+        value, value_end = _message(data, name_end, entry_end, _VALUE)
+        if value < 0 or value_end != entry_end:
+            return False
+        feature = _find_name(data, name, name_end, names, bounds)
+        if feature >= 0:
+            if seen >> feature & 1 or not _has_ids(data, value, value_end, largest[feature]):
+                return False
+            seen |= 1 << feature
+    return seen == (1 << (len(bounds) - 1)) - 1
+
+
+@kernel_without_allocation
+def mark_rows(data, records, names, bounds, largest, marks):
+    """Marks the records that `parse_records` would parse, without writing their ids.
+
+    The arguments are those of `parse_records`.
+    """
+    for row in range(records.shape[1]):
+        start = records[0, row]
+        is_row = _is_row(data, start, start + records[1, row], names, bounds, largest)
+        marks[row] = PARSED if is_row else UNPARSED
 
 
 @kernel_without_allocation

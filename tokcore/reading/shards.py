@@ -31,6 +31,7 @@ from tokcore.reading.record_kernels import (
     UNPARSED,
     WHOLE,
     index_records,
+    mark_rows,
     parse_records,
 )
 from tokcore.records.tfrecord import parse_example
@@ -292,6 +293,12 @@ class ExampleParser:
             {name: offsets[k] for k, name in enumerate(self.features)},
         )
         return rows, np.flatnonzero(marks == UNPARSED)
+
+    def unparsed(self, data: np.ndarray, records: np.ndarray) -> np.ndarray:
+        """Returns the numbers of the records that `parse` does not parse, without their ids."""
+        marks = np.empty(records.shape[1], np.uint8)
+        mark_rows(data, read_only(records), self._names, self._bounds, self._largest_ids, marks)
+        return np.flatnonzero(marks == UNPARSED)
 
     def parse_in_python(self, content: bytes) -> EncodedRows:
         """Parses one Example, however it is laid out.

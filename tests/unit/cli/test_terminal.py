@@ -1,5 +1,7 @@
 """How far a job is: a bar on a terminal, a line each half minute elsewhere."""
 
+import io
+import json
 import logging
 import re
 import time
@@ -7,7 +9,13 @@ import time
 import pytest
 from pseudo_terminal import PseudoTerminal
 
-from pipelines.cli.terminal import ProgressLog, format_time, line_is_open, shown_progress
+from pipelines.cli.terminal import (
+    JsonProgress,
+    ProgressLog,
+    format_time,
+    line_is_open,
+    shown_progress,
+)
 from pipelines.engines.progress import (
     ON_BAR,
     RoundEnded,
@@ -190,3 +198,33 @@ def test_a_round_is_on_the_bar_of_a_terminal_and_a_line_elsewhere(handler, tmp_p
             logging.getLogger('pipelines').warning('another round', extra={ON_BAR: True})
     assert (tmp_path / 'log').read_text() == 'a round\n'
     assert 'round' not in terminal.close()
+
+
+def test_progress_as_json_has_every_stage_and_at_most_one_line_a_second_of_a_work():
+    times = iter([0.0, 0.5, 1.5, 1.6, 1.7])
+    stream = io.StringIO()
+    progress = JsonProgress(stream, lambda: next(times))
+    progress(StageBegan('build', ('count', 'encode')))
+    for done in (0, 10, 20, 30, 40):
+        progress(WorkDone('count', 'reading', done, 40, 'B'))
+    progress(RoundEnded(3, 900, 1000))
+    progress(StageEnded('build'))
+    lines = [json.loads(line) for line in stream.getvalue().splitlines()]
+    assert [line['event'] for line in lines] == ['stage', 'work', 'work', 'work', 'round', 'stage']
+    assert lines[0] == {
+        'event': 'stage', 'stage': 'build', 'state': 'began', 'parts': ['count', 'encode']
+    }  # fmt: skip
+    assert [line['done'] for line in lines[1:4]] == [0, 20, 40]
+    assert lines[2] == {
+        'event': 'work', 'stage': 'count', 'work': 'reading', 'done': 20, 'total': 40,
+        'unit': 'bytes', 'seconds': 1.5, 'left': 1.5,
+    }  # fmt: skip
+    assert (lines[1]['left'], lines[3]['left']) == (None, 0)
+    assert lines[4] == {'event': 'round', 'number': 3, 'size': 900, 'target': 1000}
+    assert lines[5] == {'event': 'stage', 'stage': 'build', 'state': 'ended'}
+
+
+def test_a_reader_of_json_that_is_gone_stops_nothing(tmp_path):
+    stream = open(tmp_path / 'x', 'w')
+    stream.close()
+    JsonProgress(stream)(StageEnded('build'))

@@ -1,0 +1,147 @@
+"""The card of a dataset: a `README.md` with the YAML header that dataset hubs read.
+
+All of it follows from the manifest, but the licence, which only its owner knows.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Sequence
+
+from pipelines.artifacts.manifest import read_manifest
+from pipelines.files import filesystem
+from tokcore.corpus.stats import LineTally
+from tokcore.errors import InputError
+from tokcore.options import flag
+from tokcore.records.manifest import MANIFEST_NAME, SHARD_NAME, Manifest
+from tokcore.records.root import ROOT_STAGES
+
+_SIZES = (
+    (1_000, 'n<1K'), (10_000, '1K<n<10K'), (100_000, '10K<n<100K'), (1_000_000, '100K<n<1M'),
+    (10_000_000, '1M<n<10M'), (100_000_000, '10M<n<100M'), (1_000_000_000, '100M<n<1B'),
+    (10_000_000_000, '1B<n<10B'), (100_000_000_000, '10B<n<100B'), (1 << 63, 'n>100B'),
+)  # fmt: skip
+"""The size categories of the Hugging Face Hub."""
+
+_SPLIT_NAMES = {'dev': 'validation'}
+"""Splits that hubs call otherwise."""
+
+
+def dataset_card(folder: str, licence: str | None = None) -> str:
+    """Returns the card of a dataset's folder.
+
+    Args:
+        folder: of `tokbeam build` or `tokbeam encode`.
+        licence: as the hub has it, `cc-by-4.0`; None: the card has none.
+
+    Raises:
+        InputError: there is no dataset in the folder.
+    """
+    manifest = read_manifest(filesystem.join(folder, MANIFEST_NAME))
+    if manifest is None or manifest.stage not in ROOT_STAGES:
+        raise InputError(
+            f'{folder} is not a whole dataset; give a folder that `tokbeam build` or `tokbeam encode` '
+            'has finished'
+        )
+    name = str(manifest.options['name'])
+    return '\n'.join([*_header(name, manifest, licence), *_body(name, manifest), ''])
+
+
+def _header(name: str, manifest: Manifest, licence: str | None) -> Iterator[str]:
+    """The YAML; strings are JSON's, which YAML also is."""
+    rows = sum(tally.examples for tally in manifest.lines)
+    yield '---'
+    if licence is not None:
+        yield f'license: {json.dumps(licence)}'
+    yield f'pretty_name: {json.dumps(name)}'
+    yield 'size_categories:'
+    yield f'- {json.dumps(next(size for bound, size in _SIZES if rows < bound))}'
+    yield 'tags:'
+    yield from ('- tokbeam', '- tokenized')
+    if manifest.options.get('output_format') == 'parquet':
+        yield from ('configs:', '- config_name: default', '  data_files:')
+        for tally in manifest.lines:
+            yield f'  - split: {_SPLIT_NAMES.get(tally.split, tally.split)}'
+            yield f'    path: {json.dumps(f"{name}-{tally.split}-*.parquet")}'
+    yield '---'
+
+
+def _body(name: str, manifest: Manifest) -> Iterator[str]:
+    options = manifest.options
+    yield from ('', f'# {name}', '')
+    if manifest.root is not None:
+        yield from (f'Root: `{manifest.root}`. Whoever has this root has the same data;', '')
+        yield from ('```bash', 'tokbeam verify .', '```', '', 'computes it again.', '')
+    yield from ('## Rows', '')
+    yield from _table(
+        ('split', 'lines read', 'examples', 'empty', 'left out', 'shards', 'bytes'),
+        [_split_row(tally, manifest) for tally in manifest.lines],
+    )
+    yield from ('', '## Text', '')
+    yield from _table(
+        ('split', 'role', 'file', 'bytes of text', 'CRC-32C'),
+        [(i.split, i.role, i.name, f'{i.bytes:,}', i.crc32c) for i in manifest.inputs],
+    )
+    records = manifest.vocabularies or manifest.vocabularies_used
+    if records:
+        yield from ('', '## Vocabulary', '')
+        yield from _table(
+            ('side', 'file', 'scheme', 'entries', 'SHA-256'),
+            [(r.side, r.name, r.scheme, f'{r.size:,}', r.sha256 or '') for r in records],
+        )
+    yield from ('', '## How it was made', '')
+    yield from _table(
+        ('option', 'value'),
+        [
+            ('command', f'tokbeam {manifest.stage}'),
+            ('Unicode', manifest.unicode),
+            *((flag(key), json.dumps(value)) for key, value in sorted(options.items())),
+        ],
+    )
+    yield from ('', '## How it is read', '', '```python')
+    if options.get('output_format') == 'text':
+        yield f'lines = open({_shard(manifest)!r}, encoding="utf-8").read().splitlines()'
+    else:
+        yield from (
+            'import tokcore',
+            '',
+            "dataset = tokcore.open_dataset('.')",
+            f'for batch in dataset.batches({manifest.lines[0].split!r}, tokens_per_batch=4096):',
+            '    ...',
+        )
+    yield '```'
+
+
+def _shard(manifest: Manifest) -> str:
+    return manifest.files[0].name if manifest.files else ''
+
+
+def _split_row(tally: LineTally, manifest: Manifest) -> tuple[str, ...]:
+    files = [
+        file
+        for file in manifest.files
+        if (match := re.match(SHARD_NAME, file.name)) and match['split'] == tally.split
+    ]
+    elsewhere = tally.lines + tally.added - tally.examples - tally.empty
+    return (
+        tally.split,
+        f'{tally.lines:,}',
+        f'{tally.examples:,}',
+        f'{tally.empty:,}',
+        f'{elsewhere:,}',
+        f'{len(files):,}',
+        f'{sum(file.bytes for file in files):,}',
+    )
+
+
+def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:
+    yield f'| {" | ".join(head)} |'
+    yield f'|{" --- |" * len(head)}'
+    for row in rows:
+        yield f'| {" | ".join(_cell(each) for each in row)} |'
+
+
+def _cell(text: str) -> str:
+    """Text in a table: no bar ends the cell, and no character of a name is markup."""
+    return re.sub(r'([\\`*_{}\[\]<>|])', r'\\\1', ' '.join(text.split()))

@@ -1,0 +1,62 @@
+"""The card of a dataset: a header that hubs read, and what the manifest knows."""
+
+import pytest
+from dataset_files import manifest_of
+from jobs import refuse, run, succeed
+
+
+@pytest.fixture
+def card(capsys):
+    def run_card(*arguments):
+        capsys.readouterr()
+        ended = run('card', *arguments)
+        assert ended.status == 0, ended.said
+        return capsys.readouterr().out
+
+    return run_card
+
+
+def test_a_hub_reads_the_header(card, small, tmp_path):
+    hub = pytest.importorskip('huggingface_hub')
+    out = tmp_path / 'out'
+    succeed(
+        *(
+            'build',
+            '--tsv',
+            small.tsv,
+            '--dev-share',
+            '10%',
+            '--name',
+            'a "b": c',
+            '--scheme',
+            'byte',
+        ),
+        *('--output-format', 'parquet', '--shards', 2, '--output', out),
+    )
+    read = hub.DatasetCard(card(out, '--licence', 'cc-by-4.0')).data
+    assert read.license == 'cc-by-4.0' and read.pretty_name == 'a "b": c'
+    assert read.size_categories == ['n<1K']
+    [config] = read.to_dict()['configs']
+    assert config['data_files'] == [
+        {'split': 'train', 'path': 'a "b": c-train-*.parquet'},
+        {'split': 'validation', 'path': 'a "b": c-dev-*.parquet'},
+    ]
+
+
+def test_the_text_has_what_the_manifest_knows(card, small_build):
+    text, manifest = card(small_build), manifest_of(small_build)
+    assert 'license' not in text and 'configs' not in text
+    assert manifest['root'] in text
+    for each in manifest['vocabularies']:
+        assert each['sha256'] in text and f'{each["size"]:,}' in text
+    for each in manifest['inputs']:
+        assert each['crc32c'] in text
+    for name in manifest['options']:
+        assert f'--{name.replace("_", "-")} ' in text.replace('\\', '')
+    examples = manifest['lines'][0]['examples']
+    assert f'| train | 300 | {examples} | {300 - examples} | 0 | 3 |' in text
+
+
+def test_only_datasets_have_a_card(small_build, tmp_path):
+    assert 'not a whole dataset' in refuse('card', tmp_path)
+    assert 'not a whole dataset' in refuse('card', small_build / 'counts.inputs')

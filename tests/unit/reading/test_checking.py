@@ -1,0 +1,94 @@
+"""The check of a shard agrees with the readers, whatever the bytes are."""
+
+import io
+
+import numpy as np
+from dataset_files import framed
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tokcore.kernels.bytes import row_offsets
+from tokcore.kernels.jit import read_only
+from tokcore.reading.checking import check_records
+from tokcore.reading.shards import ExampleParser
+from tokcore.records.tfrecord import parse_example
+
+
+def varint(number):
+    digits = b''
+    while number > 127:
+        digits += bytes([number & 127 | 128])
+        number >>= 7
+    return digits + bytes([number])
+
+
+def field(tag, content):
+    return bytes([tag]) + varint(len(content)) + content
+
+
+def example(features):
+    entries = b''
+    for name, ids in features.items():
+        packed = field(0x0A, b''.join(map(varint, ids))) if ids else b''
+        entries += field(0x0A, field(0x0A, name.encode()) + field(0x12, field(0x1A, packed)))
+    return field(0x0A, entries)
+
+
+IDS = st.lists(
+    st.integers(0, 127) | st.integers(0, 1 << 15) | st.integers(0, (1 << 31) - 1), max_size=40
+)
+LARGEST = st.sampled_from([5, 127, 128, 16382, 16383, 16384, 32767, (1 << 21) + 3, (1 << 31) - 1])
+
+
+@settings(deadline=None)  # the first example compiles
+@given(st.lists(IDS, min_size=1, max_size=4), LARGEST, st.data())
+def test_a_record_is_marked_sound_if_and_only_if_it_is_parsed(rows, largest, data):
+    contents = []
+    for ids in rows:
+        content = bytearray(example({'targets': ids}))
+        if content and data.draw(st.booleans()):
+            content[data.draw(st.integers(0, len(content) - 1))] = data.draw(st.integers(0, 255))
+        contents.append(bytes(content))
+    bounds = row_offsets([len(content) for content in contents])
+    records = read_only(np.array([bounds[:-1], np.diff(bounds)]))
+    # The kernels look at eight bytes at once, and never at what is behind the array.
+    text = read_only(np.frombuffer(b''.join(contents), np.uint8))
+    parser = ExampleParser({'targets': largest})
+    assert parser.unparsed(text, records).tolist() == parser.parse(text, records)[1].tolist()
+
+
+@settings(deadline=None)  # the first example compiles
+@given(st.lists(IDS, max_size=6), st.integers(6, 1 << 31))
+def test_ids_out_of_range_are_named_by_their_records(rows, count):
+    data = b''.join(framed(example({'targets': ids})) for ids in rows)
+    found = check_records(io.BytesIO(data), 'x', {'targets': count})
+    wrong = [number for number, ids in enumerate(rows) if any(id_ >= count for id_ in ids)]
+    assert [finding.record for finding in found.findings] == wrong
+    assert (found.rows, found.bytes) == (len(rows), len(data))
+    assert all(parse_example(example({'targets': ids})) == {'targets': ids} for ids in rows)
+
+
+@settings(deadline=None)  # the first example compiles
+@given(st.binary(max_size=200), st.integers(1, 30))
+def test_any_bytes_are_checked_whatever_the_pieces(data, size):
+    def pieces():
+        stream = io.BytesIO(data)
+        read = stream.read
+        stream.read = lambda wanted: read(min(wanted, size))
+        return stream
+
+    whole = check_records(io.BytesIO(data), 'x', {'targets': 100})
+    assert check_records(pieces(), 'x', {'targets': 100}) == whole
+    assert bool(whole.findings) == bool(data)
+
+
+@settings(deadline=None)  # the first example compiles
+@given(st.lists(IDS, min_size=1, max_size=8), st.integers(1, 60))
+def test_records_that_cross_pieces_are_found_whole(rows, size):
+    data = b''.join(framed(example({'targets': ids})) for ids in rows)
+    stream = io.BytesIO(data)
+    read = stream.read
+    stream.read = lambda wanted: read(min(wanted, size))
+    found = check_records(stream, 'x', {'targets': None})
+    assert found == check_records(io.BytesIO(data), 'x', {'targets': None})
+    assert found.rows == len(rows) and not found.findings
