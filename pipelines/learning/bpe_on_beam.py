@@ -269,6 +269,7 @@ class BeamMerges:
     def _end_round(self, ended: Round) -> None:
         learning = self.learning
         self._files.write_merges(learning.pairs, learning.counts)
+        filesystem.delete_known(self._work, lambda name: True)  # sums of this round
         self.rounds.append(ended)
         self.largest_cells = max(self.largest_cells, ended.cells)
         now = time.monotonic()

@@ -153,10 +153,16 @@ class VocabularySearch(Generic[OptionsT]):
                 return dataclasses.replace(choice, learner='memory')
             return choice
         choice = choose_learner(self._learner, size, per_character, self.available_bytes(), share=1)
-        if self._learner != 'auto' or choice.learner == 'memory':
+        if self._learner != 'auto':
             return choice
-        can_cut = self.reason_against_rounds() is None
-        return dataclasses.replace(choice, learner=self._in_parts if can_cut else 'memory')
+        is_too_large = choice.learner != 'memory' or self._is_beyond_learner(size)
+        in_parts = is_too_large and self.reason_against_rounds() is None
+        return dataclasses.replace(choice, learner=self._in_parts if in_parts else 'memory')
+
+    def _is_beyond_learner(self, size: CountedSize) -> bool:
+        """Whether the learner in memory cannot take so much, whatever memory there is."""
+        most = self.scheme.learner_most_characters
+        return most is not None and size.bytes + size.tokens > most
 
     @property
     def _learner(self) -> str:
@@ -219,12 +225,15 @@ class VocabularySearch(Generic[OptionsT]):
             return False
         available = self.available_bytes()
         learned = self.options.without_rare(table)
-        need = predicted_bytes(CountedSize(len(learned), len(learned.data), False), per_character)
-        if need <= available:
+        size = CountedSize(len(learned), len(learned.data), False)
+        need = predicted_bytes(size, per_character)
+        if need <= available and not self._is_beyond_learner(size):
             return False
         reason = self.reason_against_rounds()
         if reason is None:
             return True
+        if need <= available:
+            return False  # the learner in memory tells how much it takes
         fitting = _fitting_min_count(table, per_character, available)
         instead = f'give {flag(option)} {fitting}' if fitting else 'take a larger machine'
         raise InputError(

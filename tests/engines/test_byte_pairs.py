@@ -9,6 +9,8 @@ from dataset_files import files_of, manifest_of, shards_and_vocabularies
 from jobs import refuse, succeed, write
 
 from pipelines.learning import search
+from tokcore.bpe import cutting, trainer
+from tokcore.bpe.scheme import BpeScheme
 
 NMT = ['--scheme', 'bpe', '--preset', 'subword-nmt']
 
@@ -188,6 +190,14 @@ def test_too_large_a_table_is_learned_in_rounds(small, tmp_path, monkeypatch):
     few = [*learn, '--min-token-count', 2]
     succeed(*learn, '--output', tmp_path / 'whole')
     succeed(*few, '--output', tmp_path / 'few')
+    # More than an index of 31 bits can name, by a lowered limit.
+    with monkeypatch.context() as patch:
+        patch.setattr(BpeScheme, 'learner_most_characters', 1000)
+        patch.setattr(trainer, 'MOST_CELLS', 1000)
+        patch.setattr(cutting, 'MOST_CELLS', 1000)
+        said = succeed(*learn, '--output', tmp_path / 'large in rounds')
+    assert 'in rounds, with words in files' in said
+    assert (tmp_path / 'large in rounds').read_bytes() == (tmp_path / 'whole').read_bytes()
     monkeypatch.setattr(search, 'available_bytes', lambda: (350 << 20) + 10_000)
     said = succeed(*learn, '--output', tmp_path / 'whole in rounds')
     assert 'in rounds, with words in files' in said

@@ -97,7 +97,10 @@ SCHEMES = [
         'wordpiece', ('--vocab-size', 2000), (), id='wordpiece',
         marks=pytest.mark.corpora,
     ),
-    pytest.param('bpe', ('--vocab-size', 1000), (), id='bpe', marks=pytest.mark.corpora),
+    pytest.param(
+        'bpe', ('--vocab-size', 1000), ('--learner', 'beam'), id='bpe',
+        marks=pytest.mark.corpora,
+    ),
     pytest.param(
         'bpe', ('--preset', 'subword-nmt', '--merges', 500), (), id='codes',
         marks=pytest.mark.corpora,

@@ -1,7 +1,13 @@
 """Merges learned on Beam are those that are learned in memory, however the work is cut."""
 
+import collections
 import dataclasses
+import gzip
+import io
+import itertools
+import json
 import random
+from pathlib import Path
 
 import apache_beam as beam
 import pyarrow.parquet as parquet
@@ -10,8 +16,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from jobs import refuse, succeed, write
 
-from pipelines.artifacts.counts import counts_parts
+from pipelines.artifacts.counts import counts_parts, find_counts, read_counts
 from pipelines.files.filesystem import names_below
+from pipelines.files.local_folder import LocalFolder
 from pipelines.learning import search
 from pipelines.learning.bpe_on_beam import BeamMerges
 from pipelines.learning.rounds import MergeFiles, is_learner_file
@@ -158,18 +165,21 @@ NMT = ['--scheme', 'bpe', '--preset', 'subword-nmt', '--merges', 20]
 GPT2 = ['--scheme', 'bpe', '--vocab-size', 280]
 
 
-@pytest.mark.parametrize('asked', [NMT, GPT2], ids=['codes', 'bytes'])
-def test_the_command_learns_one_vocabulary_by_both(small, tmp_path, asked):
+# The Chinese side has no blanks, so each of its lines is one word.
+@pytest.mark.parametrize(
+    ('side', 'asked'), [('target', NMT), ('source', GPT2)], ids=['codes of lines', 'bytes']
+)
+def test_the_command_learns_one_vocabulary_by_both(small, tmp_path, side, asked):
     for learner in ('memory', 'beam'):
-        command = ['vocab', '--text', small.source, *asked, '--learner', learner]
+        command = ['vocab', '--text', getattr(small, side), *asked, '--learner', learner]
         said = succeed(*command, '--output', tmp_path / learner)
         assert ('learning on Beam, in rounds' in said) == (learner == 'beam')
     assert (tmp_path / 'memory').read_bytes() == (tmp_path / 'beam').read_bytes()
     assert not (tmp_path / '.tokbeam').exists()
 
 
-def test_counts_as_lines_and_lines_without_blanks(tmp_path):
-    lines = ''.join(f'{word * 3} {count}\n' for word, count in sample_counts().items())
+def test_counts_as_lines(tmp_path):
+    lines = ''.join(f'{word} {count}\n' for word, count in sample_counts().items())
     counts = write(tmp_path / 'counts.txt', lines.encode())
     for learner in ('memory', 'beam'):
         command = ['vocab', '--counts', counts, *NMT, '--learner', learner]
@@ -201,3 +211,145 @@ def test_a_cluster_learns_what_does_not_fit_in_memory(small, tmp_path, monkeypat
     said = succeed(*command, '--output', tmp_path / 'beam')
     assert 'learning on Beam, in rounds' in said
     assert (tmp_path / 'memory').read_bytes() == (tmp_path / 'beam').read_bytes()
+
+
+class StoppedError(RuntimeError):
+    """Stands for the death of driver and workers."""
+
+    def __init__(self):
+        super().__init__(type(self).__name__)
+
+
+def stop_after(patch, files):
+    """Lets a number of files get their final names, as if a kill came before the next."""
+    left = itertools.count(files, -1)
+    replace = LocalFolder.replace
+
+    def stop_or_replace(folder, *names):
+        if next(left) <= 0:
+            raise StoppedError
+        replace(folder, *names)
+
+    patch.setattr(LocalFolder, 'replace', stop_or_replace)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize('files', [1, 3, 6, 9, 14, 22])
+def test_a_learner_killed_after_any_file_can_be_resumed(tmp_path, files, monkeypatch):
+    counts, rules = (
+        {'abab': 90, 'cab': 7, 'bcab': 41, 'aaa': 2},
+        dataclasses.replace(SUFFIX, merges=6),
+    )
+    parts = write_counts(tmp_path, counts, 2)
+    with monkeypatch.context() as patch:
+        stop_after(patch, files)
+        with pytest.raises(Exception, match=StoppedError.__name__):
+            on_beam(tmp_path, parts, rules, Runs()).learn(ANY_SIZE)
+    learner = on_beam(tmp_path, parts, rules, Runs())
+    learner.learn(30)
+    assert result(learner.learning.learned()) == in_memory(counts, rules)
+    assert all(map(is_learner_file, names_below(str(tmp_path / 'files'))))
+
+
+@pytest.mark.slow
+def test_killed_after_each_job_it_makes_no_merge_again(tmp_path):
+    counts = sample_counts()
+    parts = write_counts(tmp_path, counts)
+    made, most_jobs = [0], 1
+
+    class StopAtJob(Runs):
+        def __call__(self, build_pipeline):
+            if self.jobs == most_jobs:
+                raise StoppedError
+            super().__call__(build_pipeline)
+
+    while True:
+        learner = on_beam(tmp_path, parts, BYTES, StopAtJob())
+        assert len(learner.learning.pairs) == made[-1]
+        try:
+            learner.learn(1000)
+        except StoppedError:
+            made.append(len(MergeFiles(str(tmp_path / 'files')).read_merges()[0]))
+            # A round is two jobs, or some more if fragments are too large.
+            most_jobs = most_jobs + 1 if made[-1] == made[-2] else 1
+        else:
+            break
+    assert len(set(made)) > 1 and made == sorted(made)
+    assert result(learner.learning.learned()) == in_memory(counts, BYTES)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize('name', ['merges', 'words-{}/part-00000'])
+def test_a_damaged_file_is_an_error(tmp_path, name):
+    counts = sample_counts()
+    parts = write_counts(tmp_path, counts, 1)
+    on_beam(tmp_path, parts, dataclasses.replace(BYTES, merges=5), Runs()).learn(ANY_SIZE)
+    files = MergeFiles(str(tmp_path / 'files'))
+    path = tmp_path / 'files' / name.format(files.numbers_of_merges()[0])
+    data = bytearray(path.read_bytes())
+    data[-1] ^= 4
+    path.write_bytes(data)
+    with pytest.raises(Exception, match=f'{path.name} is damaged; run again, and'):
+        on_beam(tmp_path, parts, BYTES, Runs()).learn(ANY_SIZE)
+
+
+CORPORA = Path(__file__).resolve().parents[2].parent / 'shared' / 'corpora'
+
+
+@pytest.mark.corpora
+@pytest.mark.parametrize('preset', ['gpt2', 'subword-nmt'])
+@pytest.mark.parametrize('name', ['enzh.tsv.gz', 'poetry.zh.txt.gz', 'docs.en.txt.gz'])
+def test_the_merges_of_a_corpus_at_a_tenth_and_a_fiftieth(tmp_path, name, preset):
+    scheme = ['--scheme', 'bpe', '--preset', preset]
+    succeed('count', '--text', CORPORA / name, *scheme, '--output', tmp_path / 'counts')
+    counts = find_counts([str(tmp_path / 'counts')])
+    table, paths = read_counts(counts), [file.path for file in counts.files]
+    for merges, share in [(8000, 10), (32_000, 10), (32_000, 50)]:
+        rules = dataclasses.replace(PRESETS[preset], merges=merges)
+        expected = learn_merges(table, rules)
+        folder = tmp_path / f'{merges}-{share}'
+        learner = on_beam(folder, counts_parts(paths, 1 << 20), rules, Runs(), workers=2)
+        learner.learn((len(table.data) + len(table)) // share)
+        assert result(learner.learning.learned()) == result(expected)
+        assert len(learner.rounds) <= (6 if share == 10 else 12)
+
+
+@pytest.mark.corpora
+@pytest.mark.parametrize('merges', [8000, 32_000])
+@pytest.mark.parametrize('name', ['enzh.tsv.gz', 'poetry.zh.txt.gz', 'docs.en.txt.gz'])
+def test_the_merges_of_a_corpus_are_those_of_tokenizers(tmp_path, tokenizers, name, merges):
+    path = tmp_path / 'tokenizer.json'
+    command = ['vocab', '--text', CORPORA / name, '--scheme', 'bpe', '--merges', merges]
+    succeed(*command, '--learner', 'beam', '--output', path)
+    byte_level = tokenizers.pre_tokenizers.ByteLevel
+    theirs = tokenizers.Tokenizer(tokenizers.models.BPE())
+    theirs.pre_tokenizer = byte_level(add_prefix_space=False)
+    trainer = tokenizers.trainers.BpeTrainer(
+        vocab_size=256 + merges, initial_alphabet=byte_level.alphabet(), show_progress=False
+    )
+    with gzip.open(CORPORA / name, 'rt', encoding='utf-8', newline='\n') as lines:
+        theirs.train_from_iterator((line.removesuffix('\n') for line in lines), trainer)
+    ours, model = json.loads(path.read_bytes())['model'], json.loads(theirs.to_str())['model']
+    assert ours['vocab'] == model['vocab']
+    assert [*map(_pair, ours['merges'])] == [*map(_pair, model['merges'])]
+
+
+def _pair(merge):
+    return merge.split(' ') if isinstance(merge, str) else merge
+
+
+@pytest.mark.corpora
+@pytest.mark.parametrize('merges', [8000, 32_000])
+@pytest.mark.parametrize('name', ['enzh.tsv.gz', 'poetry.zh.txt.gz', 'docs.en.txt.gz'])
+def test_the_merges_of_a_corpus_are_those_of_subword_nmt(tmp_path, subword_nmt, name, merges):
+    words = collections.Counter()
+    with gzip.open(CORPORA / name, 'rt', encoding='utf-8', newline='\n') as lines:
+        for line in lines:
+            words.update(line.split())  # it merges white space within words wrongly
+    text = ''.join(f'{word} {count}\n' for word, count in words.items())
+    counts = write(tmp_path / 'counts.txt', text.encode())
+    command = ['vocab', '--counts', counts, *NMT[:-1], merges, '--learner', 'beam']
+    succeed(*command, '--output', tmp_path / 'codes')
+    theirs = io.StringIO()
+    subword_nmt[0].learn_bpe(io.StringIO(text), theirs, merges, is_dict=True)
+    assert (tmp_path / 'codes').read_text() == theirs.getvalue()

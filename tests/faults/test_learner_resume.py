@@ -145,3 +145,20 @@ def test_killed_when_its_output_was_whole(lanes, counts, reference, tmp_path):
     assert 'already done' in learner_runs.succeed(lanes[0], command, tmp_path)
     assert not (tmp_path / '.tokbeam').exists()
     assert result_files(tmp_path) == reference()
+
+
+def test_merges_are_not_made_again_after_a_kill(lanes, counts, tmp_path):
+    made = 'merges were made by an earlier run'
+    learn = ['vocab', '--counts', counts, '--scheme', 'bpe', '--preset', 'subword-nmt']
+    learn += ['--merges', 300, '--output', 'vocab']
+    memory, killed = tmp_path / 'memory', tmp_path / 'killed'
+    for folder in (memory, killed):
+        folder.mkdir()
+    learner_runs.succeed(lanes[0], learn, memory)
+    for number in range(2):
+        said = kill_after_round(lanes[0], [*learn, *BEAM], killed, 1)
+        assert (made in said) == (number > 0)
+    assert made in learner_runs.succeed(lanes[0], [*learn, *BEAM], killed)
+    assert result_files(killed) == result_files(memory)
+    assert attempts(killed) == []
+    assert not (killed / '.tokbeam').exists()

@@ -31,9 +31,8 @@ import pyarrow.compute as pc
 
 from tokcore.bpe.model import merge_work
 from tokcore.bpe.model_kernels import SHORT, merge_long, merge_short
-from tokcore.bpe.options import BpeRules
+from tokcore.bpe.options import MOST_CELLS, BpeRules
 from tokcore.bpe.trainer import (
-    MOST_CELLS,
     LearnedMerges,
     Learning,
     count_cells,

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, get_args
 
-from tokcore.bpe.options import BpeOptions
+from tokcore.bpe.options import MOST_CELLS, BpeOptions
 from tokcore.encoding.scheme import EncodingOptions, Learned, PieceWriter, Scheme
 from tokcore.encoding.tokenizer_folder import CONFIG_NAME, TOKENIZER_NAME, tokenizer_config
 from tokcore.encoding.vocabulary import ReadBeside, Template, read_if_there
@@ -65,6 +65,7 @@ class BpeScheme(Scheme['AnyVocabulary', BpeOptions, BpeEncodingOptions]):
     learner_bytes_per_character = 22
     beam_learner = 'pipelines.learning.bpe_on_beam:search_on_beam'
     learns_in_rounds = True
+    learner_most_characters = MOST_CELLS
     name_in_tokenizer_folder = TOKENIZER_NAME
 
     preset: Preset = option(

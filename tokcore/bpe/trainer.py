@@ -19,7 +19,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tokcore.bpe import trainer_kernels as kernels
-from tokcore.bpe.options import BpeRules, Ties
+from tokcore.bpe.options import MOST_CELLS, BpeRules, Ties
 from tokcore.bpe.trainer_kernels import (
     Merges,
     Neighbors,
@@ -63,8 +63,6 @@ _FIRST_PAIRS = 1 << 14
 _FIRST_OCCURRENCES = 1 << 16
 _FIRST_SLOTS = 1 << 16
 
-MOST_CELLS = (1 << 31) - 1
-"""Bytes of words and borders that can be learned from at once."""
 
 _INNER, _FINAL = 0, 1
 """Whether a character is the last of its word: the first index of arrays by code point."""

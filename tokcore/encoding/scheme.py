@@ -206,6 +206,10 @@ class Scheme(abc.ABC, Generic[VocabularyT, LearningT, EncodingT]):
     keeps a tree of all their substrings in a search down to min-count 1: on 10 million tokens of 13
     characters 50 were measured, and 24 down to min-count 50."""
 
+    learner_most_characters: ClassVar[int | None] = None
+    """The most bytes of distinct tokens, with one for the end of each, that the learner can take at
+    once; None: as many as fit in memory."""
+
     @property
     @abc.abstractmethod
     def normalizer(self) -> Normalizer:
