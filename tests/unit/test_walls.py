@@ -173,6 +173,7 @@ COMMANDS = [
     'verify',
     'where',
     'inspect',
+    'card',
 ]
 
 RUN_COMMAND = """
