@@ -14,6 +14,8 @@ import pytest
 from tokcore.bpe.options import BpeOptions, BpeRules
 from tokcore.bpe.trainer import learn_merges
 from tokcore.counts.token_table import TokenTable
+from tokcore.text.patterns import DEFINITIONS, split
+from tokcore.tokenizers import learn_vocabulary
 
 SEED = int(os.environ.get('FUZZ_SEED', '0'))
 CASES = int(os.environ.get('FUZZ_CASES', '1000'))
@@ -172,3 +174,37 @@ def test_a_corpus_as_subword_nmt(learn_bpe, name, lines):
     rules = BpeOptions(merges=2000).rules('subword-nmt')
     found = learn_merges(TokenTable.from_items(counts.items()), rules)
     assert found.merges == of_subword_nmt(learn_bpe, counts, rules)
+
+
+TEXTS = [
+    "HelloWorld it's the helloWorld of GPT-4o, THEY'RE there: don't stop.", '漢字 と かな、 12345 678 ٣٤٥',
+    'def f(x):\n\treturn x[1]  # the one\r\n', 'Größe und große Flüsse, e\u0301lan a\u0301 a\u0301', 'path/to/the/file ///\n/',
+]  # fmt: skip
+
+
+@pytest.mark.parametrize('pattern', ['qwen3.5', 'o200k', 'tekken', 'deepseek'])
+def test_patterns_of_models_as_tokenizers(tokenizers, pattern):
+    made = tokenizers.pre_tokenizers
+    splits = [
+        made.Split(tokenizers.Regex(expression), 'isolated')
+        for expression in DEFINITIONS[pattern].expressions
+    ]
+    theirs = tokenizers.Tokenizer(tokenizers.models.BPE())
+    whole = made.ByteLevel(add_prefix_space=False, use_regex=False)
+    theirs.pre_tokenizer = made.Sequence([*splits, whole])
+    trainer = tokenizers.trainers.BpeTrainer(
+        vocab_size=330, initial_alphabet=made.ByteLevel.alphabet(), show_progress=False
+    )
+    theirs.train_from_iterator(TEXTS, trainer)
+    # Rows of files are lines, and these texts have line feeds, which are part of tokens.
+    counts = collections.Counter(token for text in TEXTS for token in split(text, pattern))
+    ours = learn_vocabulary(
+        TokenTable.from_items(counts.items()), 'bpe', pre_tokenizer=pattern, vocab_size=330
+    )
+    file = json.loads(ours.vocabulary.dump())
+    expected = json.loads(theirs.to_str())
+    assert file['model']['vocab'] == expected['model']['vocab']
+    assert file['model']['merges'] == expected['model']['merges']
+    assert file['pre_tokenizer'] == expected['pre_tokenizer']
+    for text in TEXTS:
+        assert ours.encode(text) == theirs.encode(text).ids

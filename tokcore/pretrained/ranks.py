@@ -25,13 +25,14 @@ from tokcore.text.patterns import DEFINITIONS, TIKTOKEN_SPELLINGS, named_pattern
 from tokcore.text.pre_tokenizer import PreTokenizer
 from tokcore.text.regex_splits import Split, SplitPreTokenizer
 
-_LINE = re.compile(rb'[A-Za-z0-9+/]+={0,2} \d+\r?\n')
+_BASE64 = rb'(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{4}|[A-Za-z0-9+/]{3}=|[A-Za-z0-9+/]{2}==)'
+_LINES = re.compile(rb'(?:%s \d+\r?\n){4}' % _BASE64)
 _LARGEST_ID = (1 << 31) - 2
 
 
 def is_tiktoken_file(data: bytes) -> bool:
-    """Whether a file begins with a token in base64 and its rank."""
-    return _LINE.match(data) is not None
+    """Whether a file begins with four lines of a token in base64 and its rank."""
+    return _LINES.match(data) is not None
 
 
 def parse_tiktoken(data: bytes, path: str, pattern: str | None) -> PretrainedVocabulary:

@@ -60,6 +60,7 @@ def test_every_file_is_of_one_scheme():
     for data, schemes in kinds.items():
         assert [name for name in scheme_names() if find_scheme(name).recognizes(data)] == schemes
     assert not is_pretrained_file(b'{"a"') and not is_pretrained_file(b'th e\n')
+    assert not is_pretrained_file(b'word 12\nthe 11\nof 7\nand 5\n')
 
 
 @pytest.mark.parametrize(
