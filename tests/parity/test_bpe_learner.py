@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from tokcore.bpe.options import BpeOptions, BpeRules
+from tokcore.bpe.plain_iteration import learn_plainly
 from tokcore.bpe.trainer import learn_merges
 from tokcore.counts.token_table import TokenTable
 from tokcore.text.patterns import DEFINITIONS, split
@@ -152,6 +153,37 @@ def corpus_counts(name, lines, words):
     with gzip.open(CORPORA / name, 'rt', encoding='utf-8', newline='\n') as text:
         found = (word for _, line in zip(range(lines), text) for word in words.findall(line))
         return dict(collections.Counter(found))
+
+
+def test_subword_nmt_does_not_always_merge_the_most_frequent_pair_of_a_word_with_the_suffix_inside(
+    learn_bpe,
+):
+    # It counts a symbol again that was there before: an exception that docs/schemes.md names.
+    counts = {'a</w></wa': 2}
+    rules = BpeOptions(merges=20).rules('subword-nmt')
+    learned = learn_merges(TokenTable.from_items(counts.items()), rules)
+    entries, merges, pair_counts = learn_plainly(counts.items(), rules)
+    assert [*learned.merges] == merges and learned.counts.tolist() == pair_counts
+    assert of_subword_nmt(learn_bpe, counts, rules) != learned.merges
+
+
+def test_the_books_code_merges_across_symbols():
+    # It joins by replacing text, so `xa b` becomes `xab`: an exception that docs/schemes.md names.
+    counts = {'xa': 3, 'ab': 2, 'xab': 1}
+    rules = BpeRules('first', byte_level=False, merges=9)
+    learned = learn_merges(TokenTable.from_items(counts.items()), rules)
+    words = {' '.join(word): count for word, count in counts.items()}
+    replaced = 0
+    while any(' ' in word for word in words):
+        pairs = collections.Counter()
+        for word, count in words.items():
+            symbols = word.split()
+            for pair in zip(symbols, symbols[1:]):
+                pairs[pair] += count
+        [(pair, _)] = pairs.most_common(1)
+        words = {word.replace(' '.join(pair), ''.join(pair)): n for word, n in words.items()}
+        replaced += 1
+    assert (replaced, len(learned.merges)) == (2, 3)
 
 
 CORPUS_LINES = [('docs.en.txt.gz', 100_000), ('poetry.zh.txt.gz', 20_000), ('enzh.tsv.gz', 20_000)]
