@@ -92,7 +92,7 @@ def fetched(package, member):
         return files.read(member)
 
 
-def texts():
+def texts(knows):
     """Lines of each corpus, and every assigned character alone and between letters."""
     names = ('docs.en.txt.gz', 'enzh.tsv.gz', 'poetry.zh.txt.gz')
     for name in names:
@@ -103,14 +103,15 @@ def texts():
                 yield [line.rstrip('\n') for line in itertools.islice(lines, count)]
     code = sorted(pathlib.Path(__file__).parents[2].rglob('*.py'))[:50]
     yield [path.read_text() for path in code]
-    for first in range(0, len(ASSIGNED), 20_000):
-        some = ASSIGNED[first : first + 20_000]
+    assigned = [character for character in ASSIGNED if knows(character)]
+    for first in range(0, len(assigned), 20_000):
+        some = assigned[first : first + 20_000]
         yield [*some, *(f'a{character}b' for character in some)]
 
 
-def differing(ours, encode):
+def differing(ours, encode, knows=lambda character: True):
     """The first text that has other ids, with both; None if there is none."""
-    for some in texts():
+    for some in texts(knows):
         for text, own, theirs in zip(
             some, ours.encode_batch(some, False), encode(some), strict=True
         ):
@@ -128,7 +129,14 @@ def test_tokenizer_json(tokenizers, name):
     def encode(some):
         return [each.ids for each in theirs.encode_batch(some, add_special_tokens=False)]
 
-    assert differing(ours, encode) is None
+    def knows(character):
+        # Its tables of normal forms are of an older Unicode than Python's.
+        form = type(theirs.normalizer).__name__
+        return form not in ('NFC', 'NFKC') or theirs.normalizer.normalize_str(
+            character
+        ) == unicodedata.normalize(form, character)
+
+    assert differing(ours, encode, knows) is None
     assert ours.encode('a <s> b') == theirs.encode('a <s> b').ids
 
 
