@@ -125,7 +125,11 @@ def _further_words() -> dict[str, tuple[str, ...]]:
 def _summaries() -> dict[str, str]:
     """All first words, each with what it is for."""
     of_commands = {name: command.summary for name, command in known_commands().items()}
-    return of_commands | {'help': 'explain a topic', 'completion': 'print a completion script'}
+    return of_commands | {
+        'help': 'explain a topic',
+        'index': 'let rows of a dataset be read by their numbers',
+        'completion': 'print a completion script',
+    }
 
 
 def _bash() -> Iterator[str]:

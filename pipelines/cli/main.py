@@ -154,6 +154,14 @@ def _run(arguments: Sequence[str]) -> int:
             raise InputError('completion takes a shell: bash, zsh or fish')
         print_lines(completion_script(arguments[1]).rstrip('\n').split('\n'))
         return 0
+    if arguments[:1] == ['index']:
+        from tokcore.reading.dataset import open_dataset
+
+        if len(arguments) != 2 or arguments[1].startswith('-'):
+            raise InputError('index takes a folder that `build` or `encode` has finished')
+        shards = open_dataset(arguments[1]).write_index()
+        print_lines([f'{shards} shards of {arguments[1]} have an index'])
+        return 0
     options, beam_flags = parse_command(arguments)
     if options.version:
         print('tokbeam', importlib.metadata.version('tokbeam'))

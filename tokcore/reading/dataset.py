@@ -26,7 +26,9 @@ from tokcore.reading.batch_iterator import (
 )
 from tokcore.reading.batch_options import READER_OPTIONS, BatchOptions
 from tokcore.reading.manifest import DatasetManifest, DatasetVocabularies
-from tokcore.reading.shards import ShardFile, open_shard
+from tokcore.reading.record_index import index_path, write_index
+from tokcore.reading.shards import ShardFile, open_shard, record_starts
+from tokcore.reading.split_rows import SplitRows
 from tokcore.reading.stored_datasets import copied_dataset
 
 if typing.TYPE_CHECKING:
@@ -170,6 +172,34 @@ class Dataset:
         return vocabulary.decode(
             without_special_ids(row, self.template(feature), vocabulary.special_ids)
         )
+
+    def __getitem__(self, split: str) -> SplitRows:
+        """Returns the rows of a split by their numbers: `dataset['train'][5]`, slices, `rows`, `len`.
+
+        Rows are as stored. Those of TFRecords take an index, which `tokbeam index` and `write_index`
+        write beside the shards.
+
+        Raises:
+            InputError: there is no such split.
+        """
+        return SplitRows(self._shards(split), self.features, self._vocabularies.id_counts)
+
+    def write_index(self) -> int:
+        """Writes the index of each shard of TFRecords into the folder `index`; returns how many.
+
+        Raises:
+            InputError: a shard is damaged, or the folder cannot be written to.
+        """
+        shards = [shard for split in self.splits for shard in self._shards(split)]
+        records = [shard for shard in shards if not shard.is_parquet]
+        for shard in records:
+            try:
+                write_index(shard, record_starts(shard))
+            except OSError as error:
+                raise InputError(
+                    f'{index_path(shard)} cannot be written ({error.strerror}); give a folder that can'
+                ) from error
+        return len(records)
 
     def examples(self, split: str, *, on_error: str = 'stop') -> Iterator[dict[str, np.ndarray]]:
         """Yields the rows of a split in the order in which they are stored, by feature int32[length].

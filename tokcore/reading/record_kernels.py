@@ -77,6 +77,37 @@ def index_records(data, place, table, checks, starts, lengths, damaged):
 
 
 @kernel_without_allocation
+def check_records(data, places, table, records):
+    """Checks whole records at any places.
+
+    Args:
+        data: uint8, a shard.
+        places: uint64[2, n], where records begin and end.
+        table: of CRC32C.
+        records: int64[2, n], filled with where each content begins, and its size.
+
+    Returns (n, WHOLE); or the first record of which a checksum does not match or which ends elsewhere,
+    and CUT_OFF.
+    """
+    for k in range(places.shape[1]):
+        if places[1, k] > np.uint64(len(data)) or places[0, k] > places[1, k]:
+            return k, CUT_OFF
+        place = np.int64(places[0, k])
+        size = np.int64(places[1, k]) - place - SMALLEST_RECORD
+        if size < 0 or load_word(data, places[0, k]) != np.uint64(size):
+            return k, CUT_OFF
+        if _masked(crc_bytes(data, place, place + 8, table)) != _stored_checksum(data, place + 8):
+            return k, CUT_OFF
+        start = place + HEADER_SIZE
+        end = start + size
+        if _masked(crc_bytes(data, start, end, table)) != _stored_checksum(data, end):
+            return k, CUT_OFF
+        records[0, k] = start
+        records[1, k] = size
+    return places.shape[1], WHOLE
+
+
+@kernel_without_allocation
 def _varint(data, place, end):
     """Returns a number and the place after it, which is -1 if it is cut off."""
     number = np.uint64(0)

@@ -30,6 +30,7 @@ from tokcore.reading.record_kernels import (
     SMALLEST_RECORD,
     UNPARSED,
     WHOLE,
+    check_records,
     index_records,
     mark_rows,
     parse_records,
@@ -69,6 +70,11 @@ class ShardFile:
     rows: int
     bytes: int
     crc32c: str
+
+    @property
+    def is_parquet(self) -> bool:
+        """Whether it is a Parquet file, as its name says; otherwise it holds TFRecords."""
+        return self.path.endswith('.parquet')
 
 
 @dataclass(frozen=True)
@@ -144,6 +150,17 @@ class ShardReader(Protocol):
                 damaged, is missing, or holds a number that is not an id.
         """
 
+    def pick(self, numbers: np.ndarray, offsets: np.ndarray | None) -> EncodedRows:
+        """Returns the rows of these numbers, int64[n], in their order.
+
+        Args:
+            numbers: any rows of the shard.
+            offsets: where its records begin and the last one ends, uint64[rows + 1]; None of Parquet.
+
+        Raises:
+            InputError: as `read`; or no record is where the offsets say.
+        """
+
 
 def open_shard(
     shard: ShardFile, features: Sequence[str], id_counts: Mapping[str, int], skips: bool = False
@@ -162,13 +179,22 @@ def open_shard(
     """
     largest = {name: id_counts.get(name, LARGEST_ID + 1) - 1 for name in features}
     reader: ShardReader
-    if shard.path.endswith('.parquet'):
+    if shard.is_parquet:
         reader = _ParquetReader(shard, largest, skips)
     else:
         reader = _TFRecordReader(shard, largest, skips)
     if not shard.rows:
         reader.read(0, 0)  # no window will ever be read, and rows in the file would be lost
     return reader
+
+
+def record_starts(shard: ShardFile) -> Iterator[np.ndarray]:
+    """Yields the offsets of all TFRecords of a shard, int64, in parts.
+
+    Raises:
+        InputError: it is damaged, or has not the number of records that the manifest states.
+    """
+    return _TFRecordReader(shard, {}, skips=False).starts()
 
 
 class _TFRecordReader:
@@ -213,6 +239,27 @@ class _TFRecordReader:
                 first + bad, records[0, bad], "the checksum of a TFRecord's content does not match"
             )
         return self._parse(np.ascontiguousarray(records[:, sound]), first + sound)
+
+    def pick(self, numbers: np.ndarray, offsets: np.ndarray | None) -> EncodedRows:
+        assert offsets is not None
+        records = np.empty((2, len(numbers)), np.int64)
+        places = np.stack([offsets[numbers], offsets[numbers + 1]])
+        wrong, status = check_records(self._data, read_only(places), _crc32c_table(), records)
+        if status != WHOLE:
+            raise InputError(
+                f'{self._path}, record {numbers[wrong]}, byte {places[0, wrong]}: it is damaged, or its '
+                f'index is; {_REMEDY}'
+            )
+        return self._parse(records, numbers)[1]
+
+    def starts(self) -> Iterator[np.ndarray]:
+        """Yields the offsets of all records, int64, in parts; raises InputError as `read`."""
+        row = start = 0
+        while row < self._rows:
+            last = min(row + _STREAM_RECORDS, self._rows)
+            start, row, records, _ = self._index(row, start, last, checks=False)
+            yield records[0] - HEADER_SIZE
+        self.read(self._rows, self._rows)  # raises if there are more records
 
     def _index(
         self, row: int, start: int, last: int, checks: bool
@@ -388,6 +435,14 @@ class _ParquetReader:
                 numbers.append(np.arange(begin, end))
                 parts.append(rows.part(begin - start, end - start))
         return np.concatenate(numbers), EncodedRows.joined(parts)
+
+    def pick(self, numbers: np.ndarray, offsets: np.ndarray | None) -> EncodedRows:
+        order = np.argsort(numbers, kind='stable')
+        parts = [EncodedRows.empty(self._largest)]
+        parts += [self.read(number, number + 1)[1] for number in numbers[order].tolist()]
+        back = np.empty_like(order)
+        back[order] = np.arange(len(order))
+        return EncodedRows.joined(parts).take(back)
 
     @functools.lru_cache(maxsize=1)  # noqa: B019 - the last group, where the next window begins
     def _group(self, group: int) -> EncodedRows:

@@ -1,0 +1,132 @@
+"""Rows by their numbers, with an index of the records or the groups of Parquet; damage of both."""
+
+import struct
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from written_dataset import framed, write_dataset
+
+from pipelines.cli.main import main
+from tokcore import open_dataset
+from tokcore.errors import InputError
+
+IDS = st.lists(st.integers(0, 257), max_size=9)
+SHARDS = st.lists(
+    st.lists(st.fixed_dictionaries({'inputs': IDS, 'targets': IDS}), max_size=9),
+    min_size=1,
+    max_size=4,
+).filter(any)
+
+ROWS = [{'targets': [*range(2, 4 + number), 1]} for number in range(7)]
+
+
+def listed(row):
+    return {name: ids.tolist() for name, ids in row.items()}
+
+
+@given(SHARDS, st.sampled_from(['tfrecord', 'parquet']), st.data())
+@settings(max_examples=60, deadline=None)
+def test_any_rows_are_those_that_were_written(tmp_path_factory, shards, output_format, draw):
+    folder = tmp_path_factory.mktemp('drawn') / 'd'
+    dataset = open_dataset(write_dataset(folder, shards, output_format=output_format))
+    assert dataset.write_index() == (len(shards) if output_format == 'tfrecord' else 0)
+    expected = [row for shard in shards for row in shard]
+    rows = dataset['train']
+    assert len(rows) == len(expected)
+    numbers = draw.draw(st.lists(st.integers(-len(expected), len(expected) - 1), max_size=12))
+    assert [listed(row) for row in rows.rows(numbers)] == [expected[number] for number in numbers]
+    cut = draw.draw(st.slices(len(expected)))
+    assert [listed(row) for row in rows[cut]] == expected[cut]
+    assert listed(rows[np.int64(-1)]) == expected[-1]
+    for wrong in (len(expected), -len(expected) - 1):
+        with pytest.raises(IndexError, match=f'row {wrong} of {len(expected)} rows'):
+            rows[wrong]
+
+
+@pytest.fixture
+def folder(tmp_path):
+    return write_dataset(tmp_path / 'd', [ROWS[:4], ROWS[4:]])
+
+
+@pytest.fixture
+def indexed(folder):
+    assert main(['index', str(folder)]) == 0
+    return folder
+
+
+def test_an_index_is_written_as_formats_md_says(indexed):
+    data, starts = framed(ROWS[:4])
+    index = (indexed / 'index' / 'd-train-00000-of-00002').read_bytes()
+    assert index[:24] == b'tbindex\x01' + struct.pack('<QQ', 4, len(data))
+    assert len(index) == 32 + 8 * 5
+    assert list(struct.unpack('<5Q', index[32:])) == starts == [*starts[:4], len(data)]
+    assert sorted(path.name for path in (indexed / 'index').iterdir()) == [
+        'd-train-00000-of-00002',
+        'd-train-00001-of-00002',
+    ]
+
+
+def test_a_folder_without_an_index_tells_how_to_get_it(folder, capsys):
+    with pytest.raises(InputError, match=rf'has no index, .*; run `tokbeam index {folder}`'):
+        open_dataset(folder)['train'][0]
+    assert main(['index']) == 2
+    assert 'index takes a folder' in capsys.readouterr().err
+    assert main(['index', str(folder)]) == 0
+    assert '2 shards' in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ('spoil', 'said'),
+    [
+        (lambda data, other: other, 'is of another shard, of 3 rows and'),
+        (lambda data, other: data[:20], 'is not an index of records'),
+        (lambda data, other: b'x' * len(data), 'is not an index of records'),
+        (lambda data, other: data[:9] + b'\1' + data[10:], 'the head of .* is damaged'),
+        (lambda data, other: data[:-8], 'has 64 bytes in place of 72'),
+        (
+            lambda data, other: data[:32] + b'\1' + data[33:],
+            'record 0, byte 1: it is damaged, or its',
+        ),
+        (lambda data, other: data[:32] + b'\xff' * 8 + data[40:], 'record 0, byte .*its index is'),
+        (
+            lambda data, other: data[:40] + b'\xff' * 8 + data[48:],
+            'record 0, byte 0: .*its index is',
+        ),
+    ],
+    ids=['other', 'short', 'magic', 'head', 'cut off', 'offset', 'beyond', 'end beyond'],
+)
+def test_an_index_of_another_shard_or_a_damaged_one_is_refused(indexed, spoil, said):
+    path = indexed / 'index' / 'd-train-00000-of-00002'
+    other = (indexed / 'index' / 'd-train-00001-of-00002').read_bytes()
+    path.write_bytes(spoil(path.read_bytes(), other))
+    with pytest.raises(InputError, match=said):
+        open_dataset(indexed)['train'][0]
+
+
+def test_a_damaged_record_is_refused_and_others_are_read(indexed):
+    shard = indexed / 'd-train-00000-of-00002'
+    data, starts = framed(ROWS[:4])
+    spoilt = bytearray(data)
+    spoilt[starts[2] - 6] ^= 1  # in the content of record 1
+    shard.write_bytes(spoilt)
+    rows = open_dataset(indexed)['train']
+    assert [listed(row) for row in rows.rows([0, 3, 6])] == [ROWS[0], ROWS[3], ROWS[6]]
+    with pytest.raises(InputError, match=rf'00000-of-00002, record 1, byte {starts[1]}'):
+        rows[1]
+
+
+def test_no_index_is_made_of_a_damaged_shard(folder):
+    shard = folder / 'd-train-00000-of-00002'
+    data = bytearray(shard.read_bytes())
+    data[0] ^= 1
+    shard.write_bytes(data)
+    with pytest.raises(InputError, match='00000-of-00002, record 0, .*length does not match'):
+        open_dataset(folder).write_index()
+    assert not [*folder.glob('index/*')]
+
+
+def test_a_split_that_is_not_there(folder):
+    with pytest.raises(InputError, match="has no split 'dev'; there are train"):
+        open_dataset(folder)['dev']

@@ -1,0 +1,77 @@
+"""The rows of a split by their numbers, in any order."""
+
+from __future__ import annotations
+
+import itertools
+import operator
+from collections.abc import Iterable, Mapping, Sequence
+
+import numpy as np
+
+from tokcore.reading.record_index import read_index
+from tokcore.reading.shards import ShardFile, ShardReader, open_shard
+
+Row = dict[str, np.ndarray]
+
+
+class SplitRows:
+    """The rows of a split, a sequence of dictionaries by feature of int32[length], as stored.
+
+    For one thread. A row of TFRecords takes its shard's index, which `tokbeam index` writes.
+    """
+
+    def __init__(
+        self, shards: Sequence[ShardFile], features: Sequence[str], id_counts: Mapping[str, int]
+    ):
+        """Use `Dataset.__getitem__`."""
+        self._shards, self._features, self._id_counts = tuple(shards), features, id_counts
+        self._firsts = [*itertools.accumulate((shard.rows for shard in shards), initial=0)]
+        self._readers: dict[int, tuple[ShardReader, np.ndarray | None]] = {}
+
+    def __len__(self) -> int:
+        return self._firsts[-1]
+
+    def __getitem__(self, index: int | slice) -> Row | list[Row]:
+        """Returns a row, or the rows of a slice; numbers below 0 count from the end.
+
+        Raises:
+            IndexError: there is no such row.
+            InputError: as `rows`.
+        """
+        if isinstance(index, slice):
+            return self.rows(range(*index.indices(len(self))))
+        return self.rows([operator.index(index)])[0]
+
+    def rows(self, indices: Iterable[int]) -> list[Row]:
+        """Returns the rows of these numbers, in their order; a number may come more than once.
+
+        Raises:
+            IndexError: there is no such row.
+            InputError: naming the shard, if it has no index, the index is of another shard, or the row
+                is damaged.
+        """
+        numbers = np.array([*indices], np.int64)
+        wrong = (numbers < -len(self)) | (numbers >= len(self))
+        if wrong.any():
+            raise IndexError(f'row {numbers[wrong][0]} of {len(self)} rows')
+        numbers[numbers < 0] += len(self)
+        found: list[Row] = [{}] * len(numbers)
+        shards = np.searchsorted(self._firsts, numbers, side='right') - 1
+        for shard in np.unique(shards).tolist():
+            places = np.flatnonzero(shards == shard)
+            reader, offsets = self._reader(shard)
+            rows = reader.pick(numbers[places] - self._firsts[shard], offsets)
+            bounds = {name: offsets.tolist() for name, offsets in rows.offsets.items()}
+            for row, place in enumerate(places.tolist()):
+                found[place] = {
+                    name: rows.ids[name][own[row] : own[row + 1]] for name, own in bounds.items()
+                }
+        return found
+
+    def _reader(self, shard: int) -> tuple[ShardReader, np.ndarray | None]:
+        """Returns the reader of a shard, and the offsets of its records if it has records."""
+        if shard not in self._readers:
+            file = self._shards[shard]
+            offsets = None if file.is_parquet else read_index(file)
+            self._readers[shard] = open_shard(file, self._features, self._id_counts), offsets
+        return self._readers[shard]
