@@ -159,9 +159,9 @@ def read_version(path: str) -> tuple[bytes, StoredObject] | None:
 
 
 def delete_object(path: str) -> None:
-    """Deletes an object if it is there."""
+    """Deletes an object if it is there, and what a killed run left in `store_time`."""
     bucket, key = _bucket(path)
-    bucket.delete([key])
+    bucket.delete([key, f'{key}-time'])
 
 
 def store_time(path: str) -> float:

@@ -276,7 +276,7 @@ def _sweep_unplanned(work: str, output: str, keep: str | None) -> None:
     rerun resumes from it.
     """
     if filesystem.is_shared(work):
-        _sweep_claims(work)
+        _sweep_claims(work, keep)
         return
     if not os.path.isdir(work):
         return
@@ -296,14 +296,14 @@ def _sweep_unplanned(work: str, output: str, keep: str | None) -> None:
         delete_if_empty(folder)
 
 
-def _sweep_claims(work: str) -> None:
+def _sweep_claims(work: str, keep: str | None) -> None:
     """Deletes the claims that are all there is in folders of runs on an object store.
 
     There a plan is never half, and is written before any run, but after the claim.
     """
     for name in filter(_FOLDER.fullmatch, filesystem.entries(work)):
         folder = filesystem.join(work, name)
-        if names_below(folder) == [CLAIM_NAME]:
+        if folder != keep and names_below(folder) == [CLAIM_NAME]:
             sweep_claim(_claim_of(folder))
 
 

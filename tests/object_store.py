@@ -1,0 +1,173 @@
+"""A store on this machine: S3 as moto serves it, and a proxy before it that breaks requests."""
+
+import contextlib
+import dataclasses
+import http.client
+import http.server
+import logging
+import random
+import threading
+import time
+import urllib.parse
+from pathlib import Path
+
+import pytest
+
+from tokcore import object_stores
+
+KEYS = ('AKIATOKBEAMTESTS', 'HUSH/this+is=secret')
+BUCKET = 'corpora'
+
+
+@contextlib.contextmanager
+def served_store():
+    """Serves a store with one empty bucket; gives its address."""
+    server = pytest.importorskip('moto.server').ThreadedMotoServer('127.0.0.1', 0, verbose=False)
+    logging.getLogger('werkzeug').setLevel(logging.ERROR)
+    server.start()
+    try:
+        yield 'http://{}:{}'.format(*server.get_host_and_port())
+    finally:
+        server.stop()
+
+
+@dataclasses.dataclass(frozen=True)
+class Store:
+    """A bucket, looked at by moto's own client, which is none of ours."""
+
+    url: str
+
+    def client(self):
+        import boto3
+
+        client = boto3.client(
+            's3',
+            endpoint_url=self.url,
+            region_name='us-east-1',
+            aws_access_key_id=KEYS[0],
+            aws_secret_access_key=KEYS[1],
+        )
+        return client
+
+    def make_bucket(self):
+        self.client().create_bucket(Bucket=BUCKET)
+
+    def upload(self, path: Path, key: str):
+        self.client().upload_file(str(path), BUCKET, key)
+        return f's3://{BUCKET}/{key}'
+
+    def files(self, prefix: str) -> dict[str, bytes]:
+        """Returns the objects below a prefix, by their names below it."""
+        client = self.client()
+        pages = client.get_paginator('list_objects_v2').paginate(Bucket=BUCKET, Prefix=prefix + '/')
+        keys = [each['Key'] for page in pages for each in page.get('Contents', [])]
+        return {
+            key[len(prefix) + 1 :]: client.get_object(Bucket=BUCKET, Key=key)['Body'].read()
+            for key in keys
+        }
+
+    def use(self, patch: pytest.MonkeyPatch):
+        """Has this process, and those that it starts, use this store."""
+        object_stores._bucket.cache_clear()
+        for name, value in self.environment().items():
+            patch.setenv(name, value)
+
+    def environment(self) -> dict[str, str]:
+        return {
+            'AWS_ACCESS_KEY_ID': KEYS[0],
+            'AWS_SECRET_ACCESS_KEY': KEYS[1],
+            'AWS_REGION': 'us-east-1',
+            'AWS_ENDPOINT_URL': self.url,
+        }
+
+
+class Proxy(http.server.ThreadingHTTPServer):
+    """Hands requests on to a store, and counts them; the faulty ones by a seed.
+
+    Args:
+        url: of the store.
+        fails: of so many requests one is answered by 500 or 503 in turns.
+        delays: of so many one waits for a tenth of a second.
+        cuts: of so many answers one ends in its middle.
+        seed: which ones.
+    """
+
+    daemon_threads = True
+    request_queue_size = 128
+
+    def __init__(self, url, fails=0, delays=0, cuts=0, seed=0):
+        super().__init__(('127.0.0.1', 0), _Handler)
+        self.target = urllib.parse.urlsplit(url).netloc
+        self.fails, self.delays, self.cuts = fails, delays, cuts
+        self._dice, self._lock = random.Random(seed), threading.Lock()
+        self.log: list[tuple[str, str]] = []
+        self.broken: list[str] = []
+        self.reached = threading.Event()
+        self.stops_at: int | None = None
+
+    @property
+    def url(self):
+        return 'http://{}:{}'.format(*self.server_address[:2])
+
+    def fate(self, method, path):
+        """Returns what is to become of a request: None, or fail, delay or cut."""
+        with self._lock:
+            self.log.append((method, path))
+            if self.stops_at is not None and len(self.log) >= self.stops_at:
+                self.reached.set()
+            for fate, share in [('fail', self.fails), ('delay', self.delays), ('cut', self.cuts)]:
+                if share and self._dice.randrange(share) == 0:
+                    self.broken.append(fate)
+                    return fate
+        return None
+
+    @contextlib.contextmanager
+    def serving(self):
+        thread = threading.Thread(target=self.serve_forever, daemon=True)
+        thread.start()
+        try:
+            yield self
+        finally:
+            self.shutdown()
+            thread.join()
+            self.server_close()
+
+
+class _Handler(http.server.BaseHTTPRequestHandler):
+    protocol_version = 'HTTP/1.1'
+
+    def log_message(self, *_):
+        """Says nothing."""
+
+    def _hand_on(self):
+        server = self.server
+        body = self.rfile.read(int(self.headers.get('Content-Length') or 0))
+        fate = server.fate(self.command, self.path)
+        if fate == 'fail':
+            self.send_response(503 if len(server.broken) % 2 else 500)
+            self.send_header('Content-Length', '0')
+            self.end_headers()
+            return
+        if fate == 'delay':
+            time.sleep(0.1)  # what is tried here: an answer that takes its time
+        connection = http.client.HTTPConnection(server.target)
+        connection.request(self.command, self.path, body, dict(self.headers))
+        answer = connection.getresponse()
+        data = answer.read()
+        connection.close()
+        self.send_response(answer.status)
+        for name, value in answer.getheaders():
+            if name.lower() not in ('connection', 'transfer-encoding', 'server', 'date'):
+                self.send_header(name, value)
+        if answer.getheader('Content-Length') is None:
+            self.send_header('Content-Length', str(len(data)))
+        self.end_headers()
+        if self.command == 'HEAD':
+            return
+        if fate == 'cut':
+            self.wfile.write(data[: len(data) // 2])
+            self.close_connection = True
+            return
+        self.wfile.write(data)
+
+    do_GET = do_PUT = do_POST = do_HEAD = do_DELETE = _hand_on
