@@ -524,13 +524,13 @@ def open_store(url: str, options: StoreOptions) -> ObjectStore:
         'retry_timeout': RETRY_SECONDS * seconds,
         'backoff': {'init_backoff': seconds / 10, 'max_backoff': 10 * seconds, 'base': 2},
     }
-    client: dict[str, typing.Any] = {
+    client: typing.Any = {
         'connect_timeout': 10 * seconds,
         'timeout': RETRY_SECONDS * seconds,
     }
     if url.startswith('gs://'):
         return obstore.store.GCSStore(url[5:], client_options=client, retry_config=retries)
-    config: dict[str, typing.Any] = {'checksum_algorithm': 'SHA256'}
+    config: typing.Any = {'checksum_algorithm': 'SHA256'}
     environment = os.environ
     endpoint = (
         options.endpoint
