@@ -152,12 +152,13 @@ NMT = ['--scheme', 'bpe', '--preset', 'subword-nmt', '--merges', 20]
 
 
 @pytest.mark.parametrize(
-    ('form', 'place'), [('jsonl', 'the line that starts at byte 0'), ('parquet', 'row 0')]
+    ('form', 'place'),
+    [('jsonl', ', line 1: the line that starts at byte 0'), ('parquet', ': row 0')],
 )
 def test_what_a_file_of_codes_cannot_hold_is_refused_at_its_row(inputs, tmp_path, form, place):
     learn = ['vocab', *inputs[form], *NMT, '--output', tmp_path / 'codes']
     said = refuse(*learn)
-    assert f'{inputs[form][1]}: {place}: a token of it has a line feed' in said
+    assert f'{inputs[form][1]}{place}: a token of it has a line feed' in said
     assert 'leave such rows out with --on-error=skip' in said and 'counts' not in said
     assert not (tmp_path / 'codes').exists()
     succeed(*learn, '--on-error', 'skip')
