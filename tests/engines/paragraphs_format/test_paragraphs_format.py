@@ -162,7 +162,7 @@ def test_what_is_left_out_is_kept_under_the_formats_own_reason_too(vocabulary, t
 def test_what_the_format_says_of_a_reject_is_the_error(vocabulary, tmp_path):
     corpus = write(tmp_path / 'bad.txt', b'a verse\n\n% remark\n')
     said = refuse(*encoding(corpus, vocabulary, tmp_path / 'out'))
-    assert 'bad.txt: the paragraph at byte 9 is a comment; take it out' in said
+    assert 'bad.txt, line 3: the paragraph at byte 9 is a comment; take it out' in said
 
 
 def test_its_option_is_one_of_the_others(corpus, vocabulary, tmp_path):
