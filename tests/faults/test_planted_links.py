@@ -57,7 +57,7 @@ def make_result(folder, shards, seed):
         return [StageResult(key.manifest((), files=files), (rejected,))]
 
     execution = types.SimpleNamespace(
-        overwrite=True, max_rejected=None, read_beside=(),
+        overwrite=True, max_rejected=None, read_beside=(), text='',
         engine=types.SimpleNamespace(flags=(), compile_ahead=lambda parts: None),
     )  # fmt: skip
     kept = [work, KeptRuns(work.path, folder), place]
