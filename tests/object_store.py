@@ -21,12 +21,14 @@ BUCKET = 'corpora'
 
 @contextlib.contextmanager
 def served_store():
-    """Serves a store with one empty bucket; gives its address."""
+    """Serves a store with one empty bucket; gives it as a `Store`."""
     server = pytest.importorskip('moto.server').ThreadedMotoServer('127.0.0.1', 0, verbose=False)
     logging.getLogger('werkzeug').setLevel(logging.ERROR)
     server.start()
     try:
-        yield 'http://{}:{}'.format(*server.get_host_and_port())
+        store = Store('http://{}:{}'.format(*server.get_host_and_port()))
+        store.client().create_bucket(Bucket=BUCKET)
+        yield store
     finally:
         server.stop()
 
@@ -48,9 +50,6 @@ class Store:
             aws_secret_access_key=KEYS[1],
         )
         return client
-
-    def make_bucket(self):
-        self.client().create_bucket(Bucket=BUCKET)
 
     def upload(self, path: Path, key: str):
         self.client().upload_file(str(path), BUCKET, key)

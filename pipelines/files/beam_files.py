@@ -5,23 +5,21 @@ files are opened uncompressed here and decompressed by `tokcore.corpus.storage`.
 """
 
 import contextlib
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import BinaryIO
 
 from apache_beam.io.filesystem import CompressionTypes, FileMetadata
 from apache_beam.io.filesystems import FileSystems
 
-from pipelines.files.files import StoredFile
-from pipelines.files.local_folder import LocalFolder, attempt_name
+from pipelines.files.files import StoredFile, StoreFiles
+from pipelines.files.local_folder import attempt_name
 from tokcore.errors import InputError
 
 _BINARY = 'application/octet-stream'
 
 
-class BeamFiles:
+class BeamFiles(StoreFiles):
     """The `Files` of stores by Beam."""
-
-    is_shared = True
 
     def absolute(self, path: str) -> str:
         try:
@@ -41,15 +39,6 @@ class BeamFiles:
     def is_folder(self, path: str) -> bool:
         return not self.exists(path) and bool(self.list_folder(path))
 
-    def is_obstructed(self, folder: str) -> bool:
-        return False
-
-    def is_link(self, path: str) -> bool:
-        return False
-
-    def has_folder_at(self, path: str) -> bool:
-        return False
-
     def stat(self, path: str) -> StoredFile | None:
         return stat(path)
 
@@ -58,9 +47,6 @@ class BeamFiles:
 
     def match(self, pattern: str, above: str) -> list[StoredFile]:
         return match(pattern, above)
-
-    def check_regular(self, path: str, pattern: str) -> None:
-        """Every object is a regular file."""
 
     def list_folder(self, folder: str) -> list[StoredFile]:
         return stored_files(folder)
@@ -97,23 +83,8 @@ class BeamFiles:
             if FileSystems.exists(path):
                 FileSystems.delete([path])
 
-    def delete_known(self, folder: str, is_known: Callable[[str], bool]) -> None:
-        self.delete([file.path for file in self.list_folder(folder) if is_known(file.name)])
-
-    def delete_links(self, folder: str) -> None:
-        """There are none."""
-
-    def make_folders(self, folder: str, root: str | None) -> list[str]:
-        return []
-
     def check_writable(self, folder: str) -> None:
         """Only writing would tell."""
-
-    def delete_if_empty(self, folder: str) -> None:
-        """There are none."""
-
-    def open_folder(self, folder: str, root: str | None) -> LocalFolder | None:
-        return None
 
 
 def stored_files(folder: str) -> list[StoredFile]:

@@ -102,3 +102,36 @@ class Files(Protocol):
 
     def open_folder(self, folder: str, root: str | None) -> LocalFolder | None:
         """Opens a folder as `LocalFolder.open` does; None on a store."""
+
+
+class StoreFiles:
+    """What `Files` of all stores have in common: there are no folders, links or locks."""
+
+    is_shared = True
+
+    def is_obstructed(self, folder: str) -> bool:
+        return False
+
+    def is_link(self, path: str) -> bool:
+        return False
+
+    def has_folder_at(self, path: str) -> bool:
+        return False
+
+    def check_regular(self, path: str, pattern: str) -> None:
+        """Every object is a regular file."""
+
+    def delete_known(self: Files, folder: str, is_known: Callable[[str], bool]) -> None:
+        self.delete([file.path for file in self.list_folder(folder) if is_known(file.name)])
+
+    def delete_links(self, folder: str) -> None:
+        """There are none."""
+
+    def make_folders(self, folder: str, root: str | None) -> list[str]:
+        return []
+
+    def delete_if_empty(self, folder: str) -> None:
+        """There are none."""
+
+    def open_folder(self, folder: str, root: str | None) -> LocalFolder | None:
+        return None

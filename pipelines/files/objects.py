@@ -5,7 +5,7 @@ There are no folders, links or locks. What is moved is copied within the store, 
 
 import contextlib
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
 from typing import BinaryIO
@@ -14,8 +14,7 @@ from apache_beam.io.filesystem import FileSystem
 from apache_beam.io.filesystems import FileSystems
 from apache_beam.options.pipeline_options import S3Options
 
-from pipelines.files.files import StoredFile
-from pipelines.files.local_folder import LocalFolder
+from pipelines.files.files import StoredFile, StoreFiles
 from tokcore.object_stores import (
     Bucket,
     ObjectReader,
@@ -30,10 +29,8 @@ _MOST_LOOKS = 3
 """Files of one folder that are looked at one by one; of more the folder is listed."""
 
 
-class ObjectFiles:
+class ObjectFiles(StoreFiles):
     """The `Files` of object stores."""
-
-    is_shared = True
 
     def absolute(self, path: str) -> str:
         _bucket(path)
@@ -45,15 +42,6 @@ class ObjectFiles:
     def is_folder(self, path: str) -> bool:
         bucket, key = _bucket(path)
         return not self.exists(path) and bucket.has_below(key)
-
-    def is_obstructed(self, folder: str) -> bool:
-        return False
-
-    def is_link(self, path: str) -> bool:
-        return False
-
-    def has_folder_at(self, path: str) -> bool:
-        return False
 
     def stat(self, path: str) -> StoredFile | None:
         bucket, key = _bucket(path)
@@ -77,9 +65,6 @@ class ObjectFiles:
     def match(self, pattern: str, above: str) -> list[StoredFile]:
         matches = re.compile(FileSystem.translate_pattern(pattern)).match
         return [file for file in self.list_folder(above) if matches(file.path)]
-
-    def check_regular(self, path: str, pattern: str) -> None:
-        """Every object is a regular file."""
 
     def list_folder(self, folder: str) -> list[StoredFile]:
         bucket, prefix = _bucket(folder)
@@ -118,26 +103,11 @@ class ObjectFiles:
         for bucket, own in keys.items():
             bucket.delete(own)
 
-    def delete_known(self, folder: str, is_known: Callable[[str], bool]) -> None:
-        self.delete([file.path for file in self.list_folder(folder) if is_known(file.name)])
-
-    def delete_links(self, folder: str) -> None:
-        """There are none."""
-
-    def make_folders(self, folder: str, root: str | None) -> list[str]:
-        return []
-
     def check_writable(self, folder: str) -> None:
         # Only writing tells.
         bucket, key = _bucket(f'{folder}/.tokbeam-writable')
         bucket.put(key, b'')
         bucket.delete([key])
-
-    def delete_if_empty(self, folder: str) -> None:
-        """There are none."""
-
-    def open_folder(self, folder: str, root: str | None) -> LocalFolder | None:
-        return None
 
 
 def create_if(path: str, data: bytes, expected: str | None = None) -> str | None:

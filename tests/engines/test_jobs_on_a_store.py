@@ -5,7 +5,7 @@ import json
 import pytest
 from generated_text import english_lines
 from jobs import refuse, succeed, write
-from object_store import KEYS, Store, served_store
+from object_store import KEYS, served_store
 
 from tokcore.reading.dataset import open_dataset
 
@@ -18,9 +18,7 @@ RECORDS = 'tokbeam.run.json'
 
 @pytest.fixture(scope='module')
 def store():
-    with served_store() as url:
-        store = Store(url)
-        store.make_bucket()
+    with served_store() as store:
         yield store
 
 

@@ -21,9 +21,7 @@ RECORDS = 'tokbeam.run.json'
 
 @pytest.fixture(scope='module')
 def store():
-    with served_store() as url:
-        store = Store(url)
-        store.make_bucket()
+    with served_store() as store:
         yield store
 
 
@@ -40,7 +38,7 @@ def line(store, tmp_path_factory):
 def whole(store, line):
     """The files of a run that nothing disturbs."""
     with pytest.MonkeyPatch.context() as patch:
-        Store(store.url).use(patch)
+        store.use(patch)
         succeed(*line, '--output', 's3://corpora/whole')
     return results(store, 'whole')
 

@@ -138,13 +138,18 @@ def read_json(data: bytes, path: str) -> dict:
 
 def is_tokenizer_of_bpe(data: bytes) -> bool:
     """Whether a file is a tokenizer.json with a model of BPE, of which `parse_tokenizer` has all."""
+    file = json_object(data)
+    return file is not None and is_plain_bpe(file)
+
+
+def json_object(data: bytes) -> dict[str, Any] | None:
+    """Returns the object of a JSON file; None if the file is not one."""
     if data.lstrip()[:1] != b'{':
-        return False
+        return None
     try:
-        file = json.loads(data)
+        return json.loads(data)
     except (ValueError, RecursionError):
-        return False
-    return is_plain_bpe(file)
+        return None
 
 
 def is_plain_bpe(file: Mapping[str, Any]) -> bool:

@@ -97,8 +97,35 @@ class TokenizerParts:
         return cls(pattern, form=form, components=_components(pattern, form))
 
 
+class EntriesWithAddedTokens:
+    """What vocabularies with entries and added tokens of Hugging Face's kind have in common."""
+
+    entries: Mapping[str, int]
+    added: tuple[AddedToken, ...]
+
+    @functools.cached_property
+    def vocab_size(self) -> int:
+        return 1 + max((*self.entries.values(), *(token.id for token in self.added)), default=-1)
+
+    def id_of(self, token: str) -> int | None:
+        for added in self.added:
+            if added.content == token:
+                return added.id
+        return self.entries.get(token)
+
+    @functools.cached_property
+    def pieces(self) -> tuple[str, ...]:
+        """The entries by id, as the file spells them; '' for ids without one."""
+        pieces = [''] * self.vocab_size
+        for entry, id_ in self.entries.items():
+            pieces[id_] = entry
+        for token in self.added:
+            pieces[token.id] = token.content
+        return tuple(pieces)
+
+
 @dataclass(frozen=True)
-class BpeVocabulary:
+class BpeVocabulary(EntriesWithAddedTokens):
     """A tokenizer.json of BPE.
 
     Attributes:
@@ -129,10 +156,6 @@ class BpeVocabulary:
         added = tuple(AddedToken(ids[token], token) for token in special_tokens)
         return cls(ids, tuple(merges), added, TokenizerParts.of(pattern, form))
 
-    @property
-    def vocab_size(self) -> int:
-        return 1 + max((*self.entries.values(), *(token.id for token in self.added)), default=-1)
-
     @functools.cached_property
     def special_ids(self) -> SpecialIds:
         # Only special tokens have a role by name: `UNK` may be ordinary text.
@@ -145,22 +168,6 @@ class BpeVocabulary:
     def template(self) -> Template:
         """The ids that the post-processor adds to a row."""
         return self.parts.template
-
-    def id_of(self, token: str) -> int | None:
-        for added in self.added:
-            if added.content == token:
-                return added.id
-        return self.entries.get(token)
-
-    @functools.cached_property
-    def pieces(self) -> tuple[str, ...]:
-        """The entries by id, as the file spells them; '' for ids without one."""
-        pieces = [''] * self.vocab_size
-        for entry, id_ in self.entries.items():
-            pieces[id_] = entry
-        for token in self.added:
-            pieces[token.id] = token.content
-        return tuple(pieces)
 
     @functools.cached_property
     def piece_bytes(self) -> tuple[bytes, ...]:
@@ -212,20 +219,17 @@ class BpeVocabulary:
                 token = _token_bytes(entry, self.parts.byte_level)
                 if token is not None:
                     ignore_merges[token] = id_
+        ids = self.entries
+        merges = [(ids[left], ids[right], ids[left + right]) for left, right in self.merges]
         return MergeModel(
-            self._merge_ids,
-            self._units(),
+            merges,
+            self._units(merges),
             size=self.vocab_size,
             ignore_merges=ignore_merges,
             ranks_of_results=self.rules.ranks_of_results,
         )
 
-    @property
-    def _merge_ids(self) -> list[tuple[int, int, int]]:
-        ids = self.entries
-        return [(ids[left], ids[right], ids[left + right]) for left, right in self.merges]
-
-    def _units(self) -> Units:
+    def _units(self, merges: list[tuple[int, int, int]]) -> Units:
         from tokcore.bpe.model import premerged_characters
         from tokcore.bpe.model_kernels import NONE, Units
         from tokcore.kernels.jit import read_only
@@ -236,9 +240,7 @@ class BpeVocabulary:
             alphabet = [BYTE_TO_CHARACTER[byte] for byte in range(256)]
             symbols = np.array([ids.get(character, -1) + 1 for character in alphabet], np.int32)
             characters = np.array([ord(character) for character in alphabet], np.uint32)
-            premerged = premerged_characters(
-                self._multibyte_characters(), symbols.tolist(), self._merge_ids
-            )
+            premerged = premerged_characters(self._multibyte_characters(), symbols.tolist(), merges)
         else:
             symbols = np.zeros(CODE_POINTS, np.int32)
             single = {ord(entry): id_ for entry, id_ in ids.items() if len(entry) == 1}

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import base64
 import dataclasses
-import json
 
-from tokcore.bpe.files import is_plain_bpe, read_json
+from tokcore.bpe.files import is_plain_bpe, json_object, read_json
 from tokcore.errors import InputError
 from tokcore.pretrained.ranks import is_tekken, is_tiktoken_file, parse_tekken, parse_tiktoken
 from tokcore.pretrained.tokenizer_json import parse_tokenizer_json
@@ -51,11 +50,8 @@ def is_pretrained_file(data: bytes) -> bool:
     """Whether a file is certainly of this kind, and the scheme `bpe` does not read it."""
     if is_tiktoken_file(data):
         return True
-    if data.lstrip()[:1] != b'{':
-        return False
-    try:
-        file = json.loads(data)
-    except (ValueError, RecursionError):
+    file = json_object(data)
+    if file is None:
         return False
     return is_tekken(file) or (isinstance(file.get('model'), dict) and not is_plain_bpe(file))
 

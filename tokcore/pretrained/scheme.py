@@ -6,7 +6,8 @@ import typing
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from tokcore.encoding.scheme import EncodingOptions, Learned, LearningOptions, Scheme
+from tokcore.bpe.scheme import BpeEncodingOptions
+from tokcore.encoding.scheme import Learned, LearningOptions, Scheme
 from tokcore.encoding.vocabulary import ReadBeside, Template, read_if_there
 from tokcore.errors import InputError
 from tokcore.learning.size_search import Progress
@@ -25,27 +26,13 @@ def _pattern(value: str) -> str:
 
 
 @dataclass(frozen=True)
-class PretrainedEncodingOptions(EncodingOptions):
-    """How text becomes ids."""
-
-    allow_special_tokens: bool = option(
-        'take special tokens such as <|endoftext|> out of text first; without it they are text '
-        'like other text',
-        None,
-        default=False,
-        changes_bytes=True,
-        unrecorded_default=True,
-    )
-
-
-@dataclass(frozen=True)
-class PretrainedScheme(Scheme['PretrainedVocabulary', LearningOptions, PretrainedEncodingOptions]):
+class PretrainedScheme(Scheme['PretrainedVocabulary', LearningOptions, BpeEncodingOptions]):
     """Encodes as Hugging Face's tokenizers, tiktoken or Mistral's library do with a model's file."""
 
     name = 'pretrained'
     file_suffix = 'tokenizer.json'
     options = None
-    encoding = PretrainedEncodingOptions
+    encoding = BpeEncodingOptions
 
     pattern: str | None = option(
         "of a file of tiktoken's ranks: the name of a pattern of --pre-tokenizer, or a regular "
@@ -91,11 +78,11 @@ class PretrainedScheme(Scheme['PretrainedVocabulary', LearningOptions, Pretraine
         return {}
 
     def encoder(
-        self, vocabulary: PretrainedVocabulary, options: PretrainedEncodingOptions | None = None
+        self, vocabulary: PretrainedVocabulary, options: BpeEncodingOptions | None = None
     ) -> PretrainedEncoder:
         from tokcore.pretrained.encoder import PretrainedEncoder
 
-        options = options or PretrainedEncodingOptions()
+        options = options or BpeEncodingOptions()
         return PretrainedEncoder(vocabulary, options.allow_special_tokens)
 
     def template(self, vocabulary: PretrainedVocabulary, text: str | None = None) -> Template:

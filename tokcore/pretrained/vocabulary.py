@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import functools
 import typing
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
-from tokcore.bpe.vocabulary import AddedToken, BpeVocabulary
+from tokcore.bpe.vocabulary import AddedToken, BpeVocabulary, EntriesWithAddedTokens
 from tokcore.encoding.vocabulary import NO_TEMPLATE, SpecialIds, Template, special_ids_by_name
 
 if typing.TYPE_CHECKING:
@@ -20,7 +20,7 @@ JoinTokens = Callable[[list[str]], list[str]]
 
 
 @dataclass(frozen=True)
-class PretrainedVocabulary:
+class PretrainedVocabulary(EntriesWithAddedTokens):
     """A `Vocabulary` with all that its file says of text.
 
     Attributes:
@@ -54,32 +54,12 @@ class PretrainedVocabulary:
         return self.make_model()
 
     @functools.cached_property
-    def vocab_size(self) -> int:
-        return 1 + max((*self.entries.values(), *(token.id for token in self.added)), default=-1)
-
-    @functools.cached_property
     def special_ids(self) -> SpecialIds:
         # Only special tokens have a role by name.
         named = {token.content: token.id for token in self.added if token.special}
         ids = special_ids_by_name(named.get)
         unknown = None if self.unk_token is None else self.entries.get(self.unk_token)
         return ids if unknown is None else ids._replace(unknown=unknown)
-
-    def id_of(self, token: str) -> int | None:
-        for added in self.added:
-            if added.content == token:
-                return added.id
-        return self.entries.get(token)
-
-    @functools.cached_property
-    def pieces(self) -> Sequence[str]:
-        """The entries by id, as the file spells them; '' for ids without one."""
-        pieces = [''] * self.vocab_size
-        for entry, id_ in self.entries.items():
-            pieces[id_] = entry
-        for token in self.added:
-            pieces[token.id] = token.content
-        return tuple(pieces)
 
     @functools.cached_property
     def _byte_level(self) -> BpeVocabulary:

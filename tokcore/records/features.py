@@ -9,7 +9,7 @@ from typing import BinaryIO
 import google_crc32c
 
 from tokcore.errors import InputError
-from tokcore.records.tfrecord import _BYTES, _FIXED32, _fields, _int64_values, _wire_fields
+from tokcore.records.tfrecord import BYTES, FIXED32, int64_values, message_fields, wire_fields
 
 _HEAD = struct.Struct('<QI')
 _CHECKSUM = struct.Struct('<I')
@@ -26,22 +26,28 @@ def parse_features(record: bytes) -> dict[str, list[int] | list[float] | list[by
     Raises ValueError if the bytes are not such a message.
     """
     parsed: dict[str, list[int] | list[float] | list[bytes]] = {}
-    for features in _fields(record, 1):
-        for entry in _fields(features, 1):
-            name = [b'', *_fields(entry, 1)][-1].decode()
+    for features in message_fields(record, 1):
+        for entry in message_fields(features, 1):
+            name = [b'', *message_fields(entry, 1)][-1].decode()
             parsed[name] = []
-            for feature in _fields(entry, 2):
-                texts = [text for part in _fields(feature, 1) for text in _fields(part, 1)]
-                floats = [value for part in _fields(feature, 2) for value in _float_values(part)]
-                ints = [value for part in _fields(feature, 3) for value in _int64_values(part)]
+            for feature in message_fields(entry, 2):
+                texts = [
+                    text for part in message_fields(feature, 1) for text in message_fields(part, 1)
+                ]
+                floats = [
+                    value for part in message_fields(feature, 2) for value in _float_values(part)
+                ]
+                ints = [
+                    value for part in message_fields(feature, 3) for value in int64_values(part)
+                ]
                 parsed[name] = texts or floats or ints
     return parsed
 
 
 def _float_values(message: bytes) -> list[float]:
     values: list[float] = []
-    for number, wire, content in _wire_fields(message):
-        if number == 1 and isinstance(content, bytes) and wire in (_BYTES, _FIXED32):
+    for number, wire, content in wire_fields(message):
+        if number == 1 and isinstance(content, bytes) and wire in (BYTES, FIXED32):
             if len(content) % 4:
                 raise ValueError(f'a list of floats has {len(content)} bytes')
             values += struct.unpack(f'<{len(content) // 4}f', content)

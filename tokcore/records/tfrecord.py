@@ -68,7 +68,7 @@ _HEADER_SIZE = _LENGTH.size + _CHECKSUM.size
 _REMEDY = 'the file is damaged or not a TFRecord file; write it again'
 
 # Wire types of protobuf's encoding.
-_VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
+VARINT, FIXED64, BYTES, FIXED32 = 0, 1, 2, 5
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -529,16 +529,16 @@ def parse_example(record: bytes) -> dict[str, list[int]]:
     the bytes are not such a message, or a feature holds floats or strings.
     """
     parsed: dict[str, list[int]] = {}
-    for features in _fields(record, 1):
-        for entry in _fields(features, 1):
+    for features in message_fields(record, 1):
+        for entry in message_fields(features, 1):
             # The last one wins and a missing one is empty, as for any singular field.
-            name = [b'', *_fields(entry, 1)][-1].decode()
+            name = [b'', *message_fields(entry, 1)][-1].decode()
             values: list[int] = []
-            for feature in _fields(entry, 2):
-                if _fields(feature, 1) or _fields(feature, 2):
+            for feature in message_fields(entry, 2):
+                if message_fields(feature, 1) or message_fields(feature, 2):
                     raise ValueError(f'feature {name!r} is not a list of int64')
-                for int64_list in _fields(feature, 3):
-                    values += _int64_values(int64_list)
+                for int64_list in message_fields(feature, 3):
+                    values += int64_values(int64_list)
             parsed[name] = values
     return parsed
 
@@ -580,14 +580,14 @@ def _masked(data: bytes) -> int:
     return ((crc >> 15 | crc << 17) + 0xA282EAD8) & 0xFFFFFFFF
 
 
-def _int64_values(message: bytes) -> list[int]:
+def int64_values(message: bytes) -> list[int]:
     values = []
-    for number, wire, content in _wire_fields(message):
+    for number, wire, content in wire_fields(message):
         if number != 1:
             continue
         if isinstance(content, int):
             values.append(_signed(content))
-        elif wire == _BYTES:
+        elif wire == BYTES:
             at = 0
             while at < len(content):
                 value, at = _varint(content, at)
@@ -597,12 +597,12 @@ def _int64_values(message: bytes) -> list[int]:
     return values
 
 
-def _fields(message: bytes, field_number: int) -> list[bytes]:
+def message_fields(message: bytes, field_number: int) -> list[bytes]:
     """Returns the contents of one length-delimited field, in order."""
     contents = []
-    for number, wire, content in _wire_fields(message):
+    for number, wire, content in wire_fields(message):
         if number == field_number:
-            if wire != _BYTES or isinstance(content, int):
+            if wire != BYTES or isinstance(content, int):
                 raise ValueError(
                     f'field {field_number} with wire type {wire} is not a tf.train.Example'
                 )
@@ -610,19 +610,19 @@ def _fields(message: bytes, field_number: int) -> list[bytes]:
     return contents
 
 
-def _wire_fields(message: bytes) -> Iterator[tuple[int, int, int | bytes]]:
+def wire_fields(message: bytes) -> Iterator[tuple[int, int, int | bytes]]:
     at = 0
     while at < len(message):
         tag, at = _varint(message, at)
         wire = tag & 7
         content: int | bytes
-        if wire == _VARINT:
+        if wire == VARINT:
             content, at = _varint(message, at)
-        elif wire in (_BYTES, _FIXED64, _FIXED32):
-            if wire == _BYTES:
+        elif wire in (BYTES, FIXED64, FIXED32):
+            if wire == BYTES:
                 size, at = _varint(message, at)
             else:
-                size = 8 if wire == _FIXED64 else 4
+                size = 8 if wire == FIXED64 else 4
             if len(message) - at < size:
                 raise ValueError(f'a field of {size} bytes is cut off at {len(message) - at}')
             content = message[at : at + size]
