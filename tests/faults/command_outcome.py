@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 # What a run says of its progress before it meets a mistake; only a build or a late stage says any.
 _PROGRESS = re.compile(
-    r'tokbeam: (compiling kernels |compiled in |(count|encode|vocab\S*): |.*: (learning|learned|round \d+:|still above) |.* has \d+ entries)'
+    r'tokbeam: (compiling kernels |compiled in |(count|encode|vocab\S*|compile kernels): |.*: (learning|learned|round \d+:|still above) |.* has \d+ entries)'
 )
 
 
