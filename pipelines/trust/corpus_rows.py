@@ -27,13 +27,15 @@ from tokcore.corpus.archive_reading import text_pieces
 from tokcore.corpus.corpus import Block, CorpusFile, Rows, Split, WorkItem, split_of
 from tokcore.corpus.filters.applying import select_rows
 from tokcore.corpus.order_keys import order_keys, places_of, shard_of
-from tokcore.corpus.stats import LineTally, RangeChecksum, block_stats, join_adjacent
+from tokcore.corpus.stats import LineTally, RangeChecksum, block_stats, join_adjacent, line_at
 from tokcore.encoding.vocabulary import Vocabulary
 from tokcore.errors import InputError
 from tokcore.records.examples import encode_rows
 from tokcore.records.tfrecord import FramedRows
 
 _Taken = TypeVar('_Taken')
+
+_CHANGED = 'the corpus has changed while it was read; run again'
 
 
 @contextlib.contextmanager
@@ -192,7 +194,10 @@ class DatasetCorpus:
         if split.format.identity == 'row':
             return RowPlace(files, None, offset, None, piece)
         if block.read_ranges is not None:
-            return RowPlace(files, _line_at(files[0], offset), None, offset, piece)
+            line = line_at(files[0], offset, filesystem.open_binary)
+            if line is None:
+                raise InputError(_CHANGED)
+            return RowPlace(files, line, None, offset, piece)
         before = sum(
             each.newlines or 0
             for each in read.blocks
@@ -298,14 +303,14 @@ class DatasetCorpus:
             at = int(np.searchsorted(rows.identities, identity))
             if at < len(rows) and rows.identities[at] == identity:
                 return block, rows, at
-        raise InputError('the corpus has changed while it was read; run again')
+        raise InputError(_CHANGED)
 
     def _block(self, place: _BlockPlace) -> Block:
         """Reads a block again."""
         for block in self._blocks_of([place]):
             if block.offset == place.offset:
                 return block
-        raise InputError('the corpus has changed while it was read; run again')
+        raise InputError(_CHANGED)
 
     def _blocks_of(self, places: Iterable[_BlockPlace]) -> Iterator[Block]:
         """Reads the items of some blocks of one file again."""
@@ -341,17 +346,6 @@ def _newlines(block: Block) -> int | None:
     if block.long_lines:  # of the other file of a pair; each side is one line
         return 1
     return block.texts[0].data.count(b'\n')
-
-
-def _line_at(file: CorpusFile, offset: int) -> int:
-    """Returns the line, from 1, with a byte of a file's text; reads the file up to there."""
-    line = 1
-    for piece in text_pieces(file, filesystem.open_binary):
-        line += piece.count(b'\n', 0, offset)
-        offset -= len(piece)
-        if offset <= 0:
-            break
-    return line
 
 
 def _bounds_of_line(file: CorpusFile, number: int) -> tuple[int, int]:

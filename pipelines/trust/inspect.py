@@ -19,9 +19,10 @@ from pipelines.files import filesystem
 from tokcore.encoding.vocabulary import Vocabulary, without_special_ids
 from tokcore.errors import InputError
 from tokcore.reading.dataset import Dataset, open_dataset
-from tokcore.records.features import masked_crc32c, parse_features, stream_records
+from tokcore.records.features import parse_features
 from tokcore.records.manifest import MANIFEST_NAME, Manifest
 from tokcore.records.root import ROOT_STAGES
+from tokcore.records.tfrecord import masked_crc32c, stream_records
 
 _PARQUET = b'PAR1'
 

@@ -301,19 +301,27 @@ def reject_error(
     return InputError(f'{place}: {block.format.explain(reject)}')
 
 
-def _line_number(file: CorpusFile, offset: int, open_binary: OpenBinary) -> int | None:
-    """Returns the number of the line at a byte, the first is 1; None if it is too far to count."""
-    if offset > _MOST_NUMBERED:
-        return None
+def line_at(file: CorpusFile, offset: int, open_binary: OpenBinary) -> int | None:
+    """Returns the number of the line at a byte of a file's text, from 1; None if the text ends before.
+
+    It reads the file up to there.
+    """
     number, left = 1, offset
-    # The error that the number is for is the one to report.
-    with contextlib.suppress(InputError, OSError):
-        for piece in text_pieces(file, open_binary):
-            number += piece[:left].count(b'\n')
-            left -= len(piece)
-            if left <= 0:
-                break
+    for piece in text_pieces(file, open_binary):
+        number += piece.count(b'\n', 0, left)
+        left -= len(piece)
+        if left <= 0:
+            break
     return number if left <= 0 else None
+
+
+def _line_number(file: CorpusFile, offset: int, open_binary: OpenBinary) -> int | None:
+    """Returns `line_at`; None also if it is too far to count, or the file cannot be read."""
+    if offset <= _MOST_NUMBERED:
+        # The error that the number is for is the one to report.
+        with contextlib.suppress(InputError, OSError):
+            return line_at(file, offset, open_binary)
+    return None
 
 
 def _sum(numbers: Iterable[int | None]) -> int | None:

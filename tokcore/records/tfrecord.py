@@ -17,9 +17,11 @@ The reader uses neither TensorFlow nor the kernels: its checksums come from goog
 from __future__ import annotations
 
 import dataclasses
+import io
 import struct
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import BinaryIO
 
 import google_crc32c
 import numpy as np
@@ -546,36 +548,43 @@ def parse_example(record: bytes) -> dict[str, list[int]]:
 def read_records(data: bytes, name: str) -> Iterator[bytes]:
     """Yields the payload of each TFRecord in the bytes of a file.
 
-    Raises InputError, naming the file (`name`) and the record's byte, if a record is cut off or a
-    checksum does not match.
+    Raises InputError, naming the file (`name`) and the record's byte, if a record is cut off, a
+    checksum does not match, or a record is of 2 GiB or more, which protobuf does not parse.
     """
+    return stream_records(io.BytesIO(data), name)
+
+
+def stream_records(stream: BinaryIO, name: str) -> Iterator[bytes]:
+    """Yields the payload of each TFRecord of a stream; raises InputError as `read_records`."""
     at = 0
-    while at < len(data):
+    while head := stream.read(_HEADER_SIZE):
         where = f'{name}, byte {at}'
-        if len(data) - at < _HEADER_SIZE:
+        if len(head) < _HEADER_SIZE:
             raise InputError(f'{where}: the file ends within the head of a TFRecord; {_REMEDY}.')
-        length_bytes = data[at : at + _LENGTH.size]
-        if _masked(length_bytes) != _CHECKSUM.unpack_from(data, at + _LENGTH.size)[0]:
+        if masked_crc32c(head[: _LENGTH.size]) != _CHECKSUM.unpack_from(head, _LENGTH.size)[0]:
             raise InputError(
                 f"{where}: the checksum of a TFRecord's length does not match; {_REMEDY}."
             )
-        start = at + _HEADER_SIZE
-        end = start + _LENGTH.unpack(length_bytes)[0]
-        if len(data) - _CHECKSUM.size < end:
+        [length] = _LENGTH.unpack_from(head)
+        if length > _MAX_LENGTH:
+            raise InputError(f'{where}: a TFRecord of {length} bytes is too long; {_REMEDY}.')
+        rest = stream.read(length + _CHECKSUM.size)
+        if len(rest) < length + _CHECKSUM.size:
             raise InputError(
-                f'{where}: the file ends after {len(data) - start} of the {end - start} bytes of a '
-                f'TFRecord and its checksum; {_REMEDY}.'
+                f'{where}: the file ends within a TFRecord, after {len(rest)} of the '
+                f'{length + _CHECKSUM.size} bytes of its content and checksum; {_REMEDY}.'
             )
-        payload = bytes(data[start:end])
-        if _masked(payload) != _CHECKSUM.unpack_from(data, end)[0]:
+        payload = rest[:length]
+        if masked_crc32c(payload) != _CHECKSUM.unpack_from(rest, length)[0]:
             raise InputError(
                 f"{where}: the checksum of a TFRecord's content does not match; {_REMEDY}."
             )
         yield payload
-        at = end + _CHECKSUM.size
+        at += len(head) + len(rest)
 
 
-def _masked(data: bytes) -> int:
+def masked_crc32c(data: bytes) -> int:
+    """Returns the CRC-32C of bytes as TFRecords have it."""
     crc = google_crc32c.value(data)
     return ((crc >> 15 | crc << 17) + 0xA282EAD8) & 0xFFFFFFFF
 
