@@ -259,7 +259,8 @@ def test_lines_of_the_corpora(
 
 
 def test_every_pattern_with_a_kernel_is_compared():
-    assert PATTERNS == [name for name, pattern in DEFINITIONS.items() if pattern.rules is not None]
+    with_a_kernel = {name for name, pattern in DEFINITIONS.items() if pattern.rules is not None}
+    assert set(PATTERNS) == with_a_kernel
     assert [(EXPRESSIONS[name],) for name in PATTERNS if name != 'cl100k'] == [
         DEFINITIONS[name].expressions for name in PATTERNS if name != 'cl100k'
     ]
