@@ -6,6 +6,7 @@ import unicodedata
 
 import numpy as np
 import pytest
+from characters import EVERY_CHARACTER, SAMPLE
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
@@ -20,7 +21,6 @@ OPTIONS = [
     for lower, strip, split in itertools.product([True, False], [None, True, False], [True, False])
 ]
 SPECIAL = ('[UNK]', '[SEP]', '[PAD]', '[CLS]', '[MASK]')
-ALL_CHARACTERS = [chr(code) for code in range(sys.maxunicode + 1) if not 0xD800 <= code < 0xE000]
 
 TEXTS = st.text(
     st.one_of(
@@ -71,16 +71,22 @@ def counted(tokens):
     return counts
 
 
-_MINUTES = [
-    pytest.param(each, marks=pytest.mark.corpora) for each in [*OPTIONS[2:10:2], OPTIONS[1]]
-]
+EACH_OPTION = [*OPTIONS[0:10:2], OPTIONS[1]]
+CHARACTERS = pytest.mark.parametrize(
+    'characters',
+    [
+        pytest.param(SAMPLE, id='a sample'),
+        pytest.param(EVERY_CHARACTER, id='every character', marks=pytest.mark.corpora),
+    ],
+)
 
 
-@pytest.mark.parametrize('options', [OPTIONS[0], *_MINUTES], ids=str)
-def test_every_character_between_letters(original, options):
+@CHARACTERS
+@pytest.mark.parametrize('options', EACH_OPTION, ids=str)
+def test_characters_between_letters(original, options, characters):
     pre_tokenizer = BertPreTokenizer(**options)
-    for first in range(0, len(ALL_CHARACTERS), 4096):
-        texts = [f'a{each}b' for each in ALL_CHARACTERS[first : first + 4096]]
+    for first in range(0, len(characters), 4096):
+        texts = [f'a{character}b' for character in characters[first : first + 4096]]
         expected = [original(text, **options) for text in texts]
         assert [bert_tokens(text, **options) for text in texts] == expected
         assert found(texts, pre_tokenizer) == counted(itertools.chain(*expected))
@@ -169,11 +175,12 @@ def google_tokens(text, lower_case):
     return tokens
 
 
-@pytest.mark.parametrize('lower_case', [True, pytest.param(False, marks=pytest.mark.corpora)])
-def test_every_character_by_the_rules_of_google_research(lower_case):
+@CHARACTERS
+@pytest.mark.parametrize('lower_case', [True, False])
+def test_characters_by_the_rules_of_google_research(lower_case, characters):
     pre_tokenizer = BertPreTokenizer('bert-original', lower_case)
-    for first in range(0, len(ALL_CHARACTERS), 4096):
-        texts = [f'a{each}b' for each in ALL_CHARACTERS[first : first + 4096]]
+    for first in range(0, len(characters), 4096):
+        texts = [f'a{character}b' for character in characters[first : first + 4096]]
         expected = [google_tokens(text, lower_case) for text in texts]
         assert [bert_tokens(text, 'bert-original', lower_case) for text in texts] == expected
         assert found(texts, pre_tokenizer) == counted(itertools.chain(*expected))

@@ -12,6 +12,7 @@ import unicodedata
 
 import numpy as np
 import pytest
+from characters import EVERY_CHARACTER, SAMPLE
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
@@ -53,8 +54,14 @@ PATTERNS = [*EXPRESSIONS]
 
 CORPORA = pathlib.Path(__file__).parents[3] / 'shared' / 'corpora'
 
-CHARACTERS = [chr(code) for code in range(0x110000) if not 0xD800 <= code < 0xE000]
-ASSIGNED = [each for each in CHARACTERS if unicodedata.category(each) not in ('Cn', 'Co')]
+
+def is_assigned(character):
+    return unicodedata.category(character) not in ('Cn', 'Co')
+
+
+CHARACTERS = sorted({*SAMPLE, *filter(is_assigned, EVERY_CHARACTER)})
+"""All that are assigned, and of the others those of the sample."""
+
 CONTEXT = "A{0}b A{0}B aB{0} {0}'s a{0}b '{0}b 'l{0}b '{0}eb 1{0}2 12{0}4 .{0}. .{0}b\t{0}x\n{0}\n {0}.{0}{0}.  {0}"
 
 FEW = (
@@ -75,7 +82,9 @@ PIECES = [
     '\xa0',
 ]
 TEXTS = st.one_of(
-    st.text(st.characters(exclude_categories=['Cs']), max_size=40),
+    st.text(
+        st.characters(exclude_categories=['Cs', 'Cn', 'Co']) | st.sampled_from(SAMPLE), max_size=40
+    ),
     st.text(st.sampled_from(FEW), max_size=60),
     st.lists(st.sampled_from(PIECES)).map(''.join),
 )
@@ -101,12 +110,12 @@ class HuggingFace:
         found = self._splits[pattern].pre_tokenize_str(text)
         return [text[start:end] for _, (start, end) in found]
 
-    def matching(self, expression):
-        """The characters that a regular expression matches, each by itself."""
+    def matching(self, expression, characters):
+        """Those of the characters that a regular expression matches, each by itself."""
         regex = self._tokenizers.Regex(expression)
         split_ = self._tokenizers.pre_tokenizers.Split(regex, 'removed')
-        left = split_.pre_tokenize_str(''.join(CHARACTERS))
-        return {*CHARACTERS} - {*itertools.chain.from_iterable(each for each, _ in left)}
+        left = split_.pre_tokenize_str(''.join(characters))
+        return {*characters} - {*itertools.chain.from_iterable(part for part, _ in left)}
 
 
 class TikToken:
@@ -138,10 +147,10 @@ class TikToken:
             for tokens in tokens_of_texts
         )
 
-    def matching(self, expression):
-        """The characters that a regular expression matches: others are left out of the text."""
+    def matching(self, expression, characters):
+        """Those that a regular expression matches: others are left out of the text."""
         encoding = self._made(expression)
-        return {*encoding.decode(encoding.encode_ordinary(''.join(CHARACTERS)))}
+        return {*encoding.decode(encoding.encode_ordinary(''.join(characters)))}
 
 
 @pytest.fixture(scope='module')
@@ -154,12 +163,17 @@ def tik_token(tiktoken):
     return TikToken(tiktoken)
 
 
-def differing(engine):
+def differing(engine, characters=CHARACTERS):
     """The characters that are of one class there and of another here."""
-    different = engine.matching(r'\s') ^ {*WHITE_SPACE}
+    categories = [unicodedata.category(character) for character in characters]
+    different = engine.matching(r'\s', characters) ^ {*WHITE_SPACE}
     for category in ('Lu', 'Lt', 'Ll', 'Lm', 'Lo', 'M', 'N'):
-        here = {each for each in CHARACTERS if unicodedata.category(each).startswith(category)}
-        different |= engine.matching(rf'\p{{{category}}}') ^ here
+        here = {
+            character
+            for character, own in zip(characters, categories, strict=True)
+            if own.startswith(category)
+        }
+        different |= engine.matching(rf'\p{{{category}}}', characters) ^ here
     return different
 
 
@@ -175,35 +189,48 @@ def unlike_tik_token(tik_token):
 
 def test_classes_differ_only_where_unicode_has_grown(unlike_hugging_face, unlike_tik_token):
     for unlike in unlike_hugging_face, unlike_tik_token:
-        assert {unicodedata.category(each) for each in unlike} <= {'Cn'}
+        assert {unicodedata.category(character) for character in unlike} <= {'Cn'}
 
 
-def texts_of_every_character(unlike):
-    characters = [each for each in ASSIGNED if each not in unlike]
-    for first in range(0, len(characters), 4096):
-        yield ''.join(CONTEXT.format(each) for each in characters[first : first + 4096])
-    others = [each for each in CHARACTERS if each not in unlike]
-    yield ''.join(f'a{each}b' for each in others)
+def texts_of(characters, unlike):
+    """Texts with the characters in many places, and with those that are not assigned in one."""
+    known = [character for character in characters if character not in unlike]
+    assigned = [*filter(is_assigned, known)]
+    for first in range(0, len(assigned), 4096):
+        yield ''.join(map(CONTEXT.format, assigned[first : first + 4096]))
+    yield ''.join(f'a{character}b' for character in known)
+
+
+@pytest.mark.parametrize('pattern', PATTERNS)
+def test_a_sample_of_characters(
+    hugging_face, tik_token, unlike_hugging_face, unlike_tik_token, pattern
+):
+    for text in texts_of(SAMPLE, unlike_hugging_face | unlike_tik_token):
+        tokens = split(text, pattern)
+        assert tokens == hugging_face.tokens(text, pattern)
+        assert tik_token.finds([tokens], pattern)
+
+
+@pytest.fixture(scope='module')
+def unlike_of_every_character(hugging_face, tik_token):
+    return differing(hugging_face, EVERY_CHARACTER) | differing(tik_token, EVERY_CHARACTER)
+
+
+@pytest.mark.corpora
+@pytest.mark.parametrize('pattern', PATTERNS)
+def test_every_character(hugging_face, tik_token, unlike_of_every_character, pattern):
+    for text in texts_of(EVERY_CHARACTER, unlike_of_every_character):
+        tokens = split(text, pattern)
+        assert tokens == hugging_face.tokens(text, pattern)
+        assert tik_token.finds([tokens], pattern)
 
 
 def only(*patterns):
     """Parameters: these patterns, and the others, which take minutes, by the mark `corpora`."""
     return [
-        each if each in patterns else pytest.param(each, marks=pytest.mark.corpora)
-        for each in PATTERNS
+        pattern if pattern in patterns else pytest.param(pattern, marks=pytest.mark.corpora)
+        for pattern in PATTERNS
     ]
-
-
-@pytest.mark.parametrize('pattern', only('gpt2'))
-def test_every_character_as_tokenizers(hugging_face, unlike_hugging_face, pattern):
-    for text in texts_of_every_character(unlike_hugging_face):
-        assert split(text, pattern) == hugging_face.tokens(text, pattern)
-
-
-@pytest.mark.parametrize('pattern', only('cl100k'))
-def test_every_character_as_tiktoken(tik_token, unlike_tik_token, pattern):
-    for text in texts_of_every_character(unlike_tik_token):
-        assert tik_token.finds([split(text, pattern)], pattern)
 
 
 @given(TEXTS, st.sampled_from(PATTERNS))
