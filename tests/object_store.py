@@ -85,9 +85,9 @@ class Proxy(http.server.ThreadingHTTPServer):
 
     Args:
         url: of the store.
-        fails: of so many requests one is answered by 500 or 503 in turns.
-        delays: of so many one waits for a tenth of a second.
-        cuts: of so many answers one ends in its middle.
+        fails: of this many requests one is answered by 500 or 503 in turns.
+        delays: of this many one waits for a tenth of a second.
+        cuts: of this many answers one ends in its middle.
         seed: which ones.
     """
 

@@ -17,12 +17,12 @@ class Page:
         minds_if_range: whether all is sent where the file is not the one that is asked on for.
         etag: of the file; none if empty.
         modified: its time, as headers have it; none if empty.
-        cuts: after so many bytes the connection is closed, for one answer after another.
+        cuts: after this many bytes the connection is closed, for one answer after another.
         tells_length: whether the length is told.
         status: that is answered in place of the file.
         headers: more of these.
         silent: whether nothing is ever answered.
-        stalls_after: so many bytes, behind which nothing comes and the connection stays.
+        stalls_after: this many bytes, after which nothing comes and the connection stays.
     """
 
     content: bytes = b''

@@ -147,7 +147,7 @@ class CountFiles:
         """Returns what a file is; reads it if that was not done yet.
 
         Raises:
-            InputError: it cannot be read, is no count file, or is not what its manifest states.
+            InputError: it cannot be read, is not a count file, or is not what its manifest states.
         """
         if file.path not in self._looks:
             held = sum(map(len, self._held.values())) + file.size
@@ -420,7 +420,7 @@ def read_batches(path: str) -> Iterator[TokenArrays]:
     The file was once read by `read_new_batches`.
 
     Raises:
-        InputError: it is no such file.
+        InputError: it is not such a file.
     """
     with _opened(path) as file:
         for batch in file.iter_batches(ROWS_AT_ONCE, columns=COUNT_COLUMNS):
@@ -508,7 +508,7 @@ class CountsFolder:
         path: of the folder.
         side: a key of `SIDES`, or 'text'.
         scheme: whose tokens are counted; None for that of all that is read.
-        root: the user's folder, if the tool has named this one in it: it is no link then.
+        root: the user's folder, if the tool has named this one in it: then it is not a link.
     """
 
     path: str

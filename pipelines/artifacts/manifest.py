@@ -37,7 +37,7 @@ class RunRecord:
 
     @classmethod
     def from_json(cls, data: bytes) -> 'RunRecord | None':
-        """Returns None for bytes that are no such record: it is only a short cut."""
+        """Returns None for bytes that are not such a record: it is only a short cut."""
         try:
             fields = json.loads(data)
             return cls(

@@ -95,7 +95,7 @@ def read_vocabulary(path: str, scheme: Scheme) -> ReadVocabulary:
     That is `FILE.tokbeam.json`, or else the folder's `tokbeam.json` if it lists the file.
 
     Raises:
-        InputError: the file cannot be read, is no vocabulary or not the one that its manifest
+        InputError: the file cannot be read, is not a vocabulary or not the one that its manifest
             tells of, or was made with another Unicode version than this Python's, or for other
             rules of tokens than the scheme's.
     """

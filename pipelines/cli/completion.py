@@ -116,7 +116,7 @@ def _about(help: str) -> str:
 
 
 def _further_words() -> dict[str, tuple[str, ...]]:
-    """What comes after the words that are no commands with options."""
+    """What comes after the words that are not commands with options."""
     topics = [topic for topic in topics_of() if topic != 'schemes/NAME']
     schemes = [f'schemes/{name}' for name in scheme_names()]
     return {'help': (*topics, *schemes, *known_commands()), 'completion': tuple(_SCRIPTS)}

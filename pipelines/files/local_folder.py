@@ -224,7 +224,7 @@ class LocalFolder:
 
         Raises:
             LinkError: it is a link.
-            InputError: it is no regular file.
+            InputError: it is not a regular file.
         """
         place, at = self._place(name)
         path = os.path.join(self.path, name)
@@ -312,7 +312,7 @@ class LocalFolder:
 
         Args:
             is_known: tells it of a file's name below the first folder, with `/` between names.
-            above: the names on the way from there to this folder, each with `/` behind it.
+            above: the names on the way from there to this folder, each with `/` after it.
             deepest: folders within folders that are looked into.
         """
         entries = self.entries()

@@ -66,7 +66,7 @@ def paced_session(pace: Pace) -> requests.Session:
     adapter = _PacedAdapter(pace)
     for beginning in ('http://', 'https://'):
         session.mount(beginning, adapter)
-    # To go on to another address, requests would read all that stands behind a redirection.
+    # To go on to another address, requests would read the whole body of a redirection.
     session.hooks['response'].append(_leave_redirection)
     return session
 

@@ -101,7 +101,7 @@ class WebAddress:
 
     @property
     def key(self) -> str:
-        """16 hexadecimal digits that tell its file from others; passwords are no part of it."""
+        """16 hexadecimal digits that tell its file from others; passwords are not part of it."""
         return hashlib.sha256(_without_user(self.url).encode()).hexdigest()[:16]
 
     @property
@@ -279,7 +279,7 @@ class Transfer:
                 file.write(json.dumps({'format': FETCHED_FILE, **asdict(state)}).encode())
 
     def _write(self, answer: requests.Response, held: int, total: int | None) -> None:
-        """Writes what comes behind the bytes that are there.
+        """Writes what comes after the bytes that are there.
 
         Raises:
             _CutError: the connection ended before the file.
@@ -344,7 +344,7 @@ def _pieces(answer: requests.Response) -> Iterator[bytes]:
 
 
 def _state_of(answer: requests.Response) -> _State:
-    """Returns what an answer says of its file, but for the length, which parts of it have not."""
+    """Returns what an answer says of its file, except the length, which a part of it does not have."""
     modified = answer.headers.get('Last-Modified', '')
     return _State(answer.headers.get('ETag', ''), modified, _is_settled(modified, answer))
 
@@ -472,7 +472,7 @@ def web_address(path: str) -> WebAddress:
     """Returns what an address says.
 
     Raises:
-        InputError: it is none that can be fetched, or has something else behind `#`.
+        InputError: it cannot be fetched, or has something else after `#`.
     """
     match = _CHECKSUM.search(path)
     rest = path if match is None else path[: match.start()] + path[match.end() :]

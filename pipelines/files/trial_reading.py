@@ -96,7 +96,7 @@ def read_on_trial(files: Sequence[tuple[str, int]]) -> None:
 
 
 def no_counts(path: str, reason: object) -> InputError:
-    """Returns what to say of a file that is no sound Parquet file of token counts."""
+    """Returns what to say of a file that is not a sound Parquet file of token counts."""
     return InputError(
         f'{path} is not a Parquet file of token counts ({shown(reason)}); it needs a string '
         'column "token" and an integer column "count", undamaged'

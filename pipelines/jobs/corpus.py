@@ -126,7 +126,7 @@ class SplitPaths:
         paths: by the roles of the format.
         options: of the format, by name; others have their defaults.
         dataset: its name; may be empty if it is the only one of its split.
-        max_examples: use only so many of its rows; None: all.
+        max_examples: use only this many of its rows; None: all.
         source_prefix: is put before its source texts; None: the prefix of the job.
         target_prefix: is put before its target texts; None: the prefix of the job.
         clean: filters of its rows, each a name with options.

@@ -8,7 +8,7 @@ from tokcore.encoding.encoder import DEFAULT_CACHE_BYTES
 from tokcore.errors import InputError
 
 _LEAST_RUN_BYTES = 4 << 20
-"""Less memory than for this is refused: the merge of so many runs would do nothing but seek."""
+"""Less memory than for this is refused: the merge of that many runs would do nothing but seek."""
 
 _LARGEST_GROUP = 32 << 20
 """Buckets that are read together from each run. Twice as much takes twice the time to merge, because
@@ -40,7 +40,7 @@ def fit_memory(
 
     Args:
         execution: the requested buffer and threads, the limit, and the size of a work item.
-        longest_line: the most bytes that a line can have; one line at a time has so many.
+        longest_line: the most bytes that a line can have; one line at a time has that many.
         vocabularies: how many; each thread caches tokens of each.
         reads_ahead: whether parts of compressed files may be read ahead.
 

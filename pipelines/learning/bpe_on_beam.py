@@ -461,7 +461,7 @@ def _frequent(path: str) -> TokenTable:
 
 @dataclass(frozen=True)
 class _CellCounter:
-    """Counts the cells of fragments of words with so many merges."""
+    """Counts the cells of fragments of words with this many merges."""
 
     words: _Words
     merges: int

@@ -314,7 +314,7 @@ class MergeFiles:
         return filesystem.join(self.folder, 'characters.json')
 
     def words_path(self, merges: int, part: int) -> str:
-        """The file of the words of a part of the counts, with so many merges made in them."""
+        """The file of the words of a part of the counts, with this many merges made in them."""
         return filesystem.join(self._words_folder(merges), f'part-{part:05d}')
 
     def write_merges(self, pairs: np.ndarray, counts: np.ndarray) -> None:
@@ -346,7 +346,7 @@ class MergeFiles:
         return sorted((int(name[1]) for name in names if name), reverse=True)
 
     def delete_words(self, merges: int) -> None:
-        """Deletes the files of words with so many merges made in them."""
+        """Deletes the files of words with this many merges made in them."""
         delete_known(self._words_folder(merges), lambda name: bool(_WORDS_FILE.fullmatch(name)))
 
     def _words_folder(self, merges: int) -> str:

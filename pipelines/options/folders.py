@@ -128,7 +128,7 @@ class WhereOptions:
     )
     split: str = option('the split (default: train)', SPLITS, default='train')
     head: int = option(
-        'with --text: show so many rows, {range} (default: 10)',
+        'with --text: show this many rows, {range} (default: 10)',
         WholeNumber(1, 1_000_000),
         'N',
         default=10,
@@ -140,13 +140,13 @@ class InspectOptions:
     """Which entries `inspect` shows, and how."""
 
     head: int = option(
-        'show so many entries, the first, {range} (default: 10)',
+        'show this many entries, the first, {range} (default: 10)',
         WholeNumber(1, LARGEST_INT64),
         'N',
         default=10,
     )
     sample: int | None = option(
-        'show so many entries, drawn by --seed from all, {range}',
+        'show this many entries, drawn by --seed from all, {range}',
         WholeNumber(1, 1_000_000),
         'N',
         default=None,

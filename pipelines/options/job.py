@@ -70,7 +70,7 @@ class DatasetSource:
     Attributes:
         name: in the manifest and in the names of rejected lines; required if a split has several.
         format: of its files.
-        max_examples: use only so many rows, the first in the order of the files.
+        max_examples: use only this many rows, the first in the order of the files.
         source_prefix: is put before its source texts; None: the prefix of all datasets.
         target_prefix: is put before its target texts.
         clean: filters of its rows, in the order in which they act.
@@ -79,7 +79,7 @@ class DatasetSource:
     name: str = option('name of the dataset', dataset_name, default='')
     format: str = option('format of its files', format_names())
     max_examples: int | None = option(
-        'take so many examples, the first, {range}', WholeNumber(1, LARGEST_INT64), default=None
+        'take this many examples, the first, {range}', WholeNumber(1, LARGEST_INT64), default=None
     )
     source_prefix: str | None = option('put before each source text', line_of_text, default=None)
     target_prefix: str | None = option('put before each target text', line_of_text, default=None)
@@ -207,7 +207,7 @@ class RejectionLimit:
         return self.typed
 
     def is_passed(self, rejected: int, lines: int) -> bool:
-        """Returns whether so many rejected lines, of those read, are too many."""
+        """Returns whether there are too many rejected lines, of those that were read."""
         if self.lines is not None:
             return rejected > self.lines
         assert self.share is not None

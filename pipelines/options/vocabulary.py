@@ -226,7 +226,7 @@ class TokenizeOptions:
     vocab: str | None = option('vocabulary file; of byte there is none', path, 'FILE', default=None)
     eos: bool = option(
         "put around each line what the scheme's examples have around it: of subword, the id of "
-        '<EOS> behind it',
+        '<EOS> after it',
         None,
         default=False,
     )

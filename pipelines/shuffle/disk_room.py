@@ -169,7 +169,7 @@ _Pass = tuple[WorkItem, ...]
 
 
 def _taken_passes(split: Split, read_plan: ReadPlan) -> list[_Pass]:
-    """Returns a dataset's passes, but for those behind the first row that is not taken any more."""
+    """Returns a dataset's passes up to the last row that is taken."""
     last = split.file_indexes.stop if split.end is None else split.end[0]
     return [
         items
@@ -186,7 +186,7 @@ def _stored(items: Iterable[WorkItem]) -> int:
 def _sample_dataset(
     passes: Sequence[_Pass], places: int, read_plan: ReadPlan, encoder: LoadedBlockEncoder
 ) -> _Sampled:
-    """Returns what is to come of all passes by those at so many places, evenly spread over bytes."""
+    """Returns what is to come of all passes by those at this many places, evenly spread over bytes."""
     ends = list(itertools.accumulate(map(_stored, passes)))
     total = ends[-1] if ends else 0
     if not total:

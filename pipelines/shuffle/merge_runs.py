@@ -137,10 +137,10 @@ class KeptRuns:
 
     @contextlib.contextmanager
     def swept(self) -> Iterator[None]:
-        """Leaves no runs behind a block that makes the output's result, unless they are of use.
+        """Deletes the runs after the block that makes the output's result, unless a rerun can use them.
 
-        They are where a run was killed, has failed or was refused something by the system, and have
-        gone with a whole result, or with a refusal: then the input or the options must change.
+        A rerun can where this one was killed, failed or was refused something by the system. After a
+        whole result there is no rerun, and after a refusal the input or the options must change.
         """
         try:
             yield

@@ -164,7 +164,7 @@ def _content(
     features: Sequence[EncodedFeature],
     options: EncodeOptions,
 ) -> dict:
-    """All that the bytes of the runs depend on, but for how large they are."""
+    """All that the bytes of the runs depend on, except their size."""
     reading = read_plan.reading
     vocabularies = {
         path: filesystem.read_bytes(path) if path else b''
@@ -252,7 +252,7 @@ def run_name(run: int, part: int) -> str:
 
 
 def sweep_shuffles(work: str, output: str, keep: str | None = None) -> None:
-    """Deletes the folders of runs for an output, but for one, and a work folder left empty."""
+    """Deletes all folders of runs for an output except one, and a work folder left empty."""
     for plan in list(stored_plans(work)):
         if plan.folder != keep and plan.content.get('output') == output:
             _delete_shuffle(plan.folder)
@@ -326,7 +326,7 @@ def _own_files(folder: str, output: str) -> set[str]:
 
 
 def _is_damaged_plan(path: str, output: str) -> bool:
-    """Tells whether a file that is no sound plan was one, of this output as far as it tells."""
+    """Whether a file that is not a sound plan was one of this output, as far as can be told."""
     try:
         data = filesystem.read_bytes(path)
     except InputError:

@@ -77,7 +77,7 @@ class SplitShards:
 
     @classmethod
     def of_size(cls, split: str, shards: int, text_bytes: int) -> 'SplitShards':
-        """Returns shards of so many bytes of text, each in buckets of a size that can be sorted."""
+        """Returns shards of this many bytes of text, each in buckets of a size that can be sorted."""
         return cls(split, shards, max(1, -(-text_bytes // shards // _BUCKET_BYTES)))
 
     @property
@@ -240,7 +240,7 @@ def encoding_of(
 
 
 def planned_layout(splits: Sequence[Split], shards: int) -> list[SplitShards]:
-    """Returns the layout of splits that have so many shards each, with buckets by their size."""
+    """Returns the layout of splits that have this many shards each, with buckets by their size."""
     sizes: dict[str, int] = {}
     for split in splits:
         size = sum(

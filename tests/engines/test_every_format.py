@@ -49,7 +49,7 @@ class Entry:
         complaint: words of the error about it; `{at}` is the byte at which the row begins.
         options: of the format, as in a job file; a `Path` is one of `other_files`.
         examples: the texts of all examples; of labels, their names.
-        markup: how many empty rows there are that are no pair.
+        markup: how many empty rows are not pairs.
     """
 
     store: Callable[[list], Mapping[str, bytes]]

@@ -31,7 +31,7 @@ def sum_of(content):
 
 
 def made_of(folder):
-    """Returns what a build made, but for its manifest, where the names of its inputs stand."""
+    """Returns the files of a build except its manifest, which has the names of its inputs."""
     return {
         name: content
         for name, content in files_of(folder).items()

@@ -45,7 +45,7 @@ def test_parts_stand_in_their_order_whichever_thread_is_first(tmp_path):
     assert (tmp_path / 'shard').read_bytes() == whole
 
 
-def test_a_part_that_fails_stops_those_behind_it_and_no_other(tmp_path):
+def test_a_part_that_fails_stops_those_after_it_and_no_other(tmp_path):
     shard = OrderedShardWriter(str(tmp_path), 'shard', 4)
     third_failed = threading.Event()
 

@@ -24,7 +24,7 @@ def one_line():
 
 @pytest.fixture
 def asked(tmp_path, monkeypatch):
-    """Returns the words of a job over a gzip of a text, for which so many times its size are free."""
+    """Returns the words of a job over a gzip of a text, for which this many times its size are free."""
 
     def words(text, times):
         monkeypatch.setattr(runners, 'available_bytes', lambda: times * len(text))

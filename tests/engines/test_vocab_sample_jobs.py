@@ -271,7 +271,7 @@ paths = {json.dumps(str(second))}
     ] * 2
 
 
-def test_lines_are_sampled_before_filters_and_rows_behind_them(small, sample, tmp_path):
+def test_lines_are_sampled_before_filters_and_rows_after_them(small, sample, tmp_path):
     """As the original samples files that it cleans later."""
     asked = ['--vocab-sample', sample]
     count_pairs(small, tmp_path / 'all', *asked)

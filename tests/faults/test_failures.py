@@ -1,4 +1,4 @@
-"""What is no mistake of the user's is a failure: one line, status 1, and its traceback in a file."""
+"""What is not a mistake of the user's is a failure: one line, status 1, and its traceback in a file."""
 
 import errno
 import os

@@ -164,7 +164,7 @@ def test_another_bound_makes_another_result(build, write_corpus, tmp_path):
 
 
 @pytest.mark.parametrize('zipped', [False, True])
-def test_a_killed_encode_goes_on_behind_it(tokbeam, write_corpus, tmp_path, zipped):
+def test_a_killed_encode_goes_on_after_it(tokbeam, write_corpus, tmp_path, zipped):
     pairs = with_long_lines('tsv', [(number, number % 2) for number in range(0, 80, 9)])
     corpus = write_corpus('tsv', pairs=pairs * 40)
     source = tmp_path / 'v'

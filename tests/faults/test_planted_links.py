@@ -65,7 +65,7 @@ def make_result(folder, shards, seed):
 
 
 def assert_whole(folder, planted):
-    """All that the manifest lists is as it says, but for the link that took its place."""
+    """All that the manifest lists is as it says, except the link that took its place."""
     if planted == str(folder / 'tokbeam.json'):
         return
     manifest = json.loads((folder / 'tokbeam.json').read_bytes())

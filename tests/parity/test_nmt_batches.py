@@ -200,7 +200,7 @@ def test_inference_keeps_order_and_empty_lines(text, words, size, most):
         assert batch['source'] == [[*row, *[2] * (width - len(row))] for row in part]
 
 
-def test_words_are_put_behind_special_tokens_that_are_not_there(text):
+def test_words_come_after_special_tokens_that_are_not_there(text):
     paths = text([('a', 'x')], ['a', 'b', 'c'], ['x', 'y', 'z'])
     [batch] = found(training(paths, batch_size=1))
     assert (batch['source'], batch['target_output']) == ([[3]], [[3, 2]])

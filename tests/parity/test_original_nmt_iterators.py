@@ -1,7 +1,7 @@
 """Batches of text equal those of TensorFlow NMT's own code, where a clone of it can be had.
 
 NMT_CLONE names a clone of github.com/tensorflow/nmt (as of 0be8642). It was written for TensorFlow
-1; the names that it uses are in `tf.compat.v1`, but for one of `tf.contrib`.
+1; the names that it uses are in `tf.compat.v1`, except one of `tf.contrib`.
 """
 
 import contextlib

@@ -92,7 +92,7 @@ class Paragraphs(CorpusFormat, FormatReader):
 
 
 def _beginning_in(text_range: TextRange, open_binary: OpenBinary) -> tuple[int, bytes]:
-    """The paragraphs that begin in a range, with the line feeds behind them; to be read whole."""
+    """The paragraphs that begin in a range, with the line feeds after them; the file is read whole."""
     file, start, end = text_range.file, text_range.start, text_range.end
     if file.is_stream:
         return 0, b''.join(text_pieces(file, open_binary))
@@ -103,7 +103,7 @@ def _beginning_in(text_range: TextRange, open_binary: OpenBinary) -> tuple[int, 
 
 
 def _first_beginning(data: bytes, place: int) -> int:
-    """Where the first paragraph begins at or behind a place; the first one of all begins at 0."""
+    """Where the first paragraph begins at or after a place; the first one of all begins at 0."""
     if place == 0:
         return 0
     found = re.compile(rb'(?<=\n\n)[^\n]').search(data, place)

@@ -29,7 +29,7 @@ class WordIds(NamedTuple):
 
 @kernel_without_allocation
 def _compare(text, start, end, words, word):
-    """Below, at or above 0 as text[start:end] stands before, at or behind a word."""
+    """Below, at or above 0 as text[start:end] sorts before, at or after a word."""
     place, stop = words.offsets[word], words.offsets[word + 1]
     while start < end and place < stop:
         if text[start] != words.data[place]:

@@ -289,7 +289,7 @@ def test_nothing_outside_this_folder_knows_of_it():
 
 
 def names_in(node: ast.AST) -> set[str]:
-    """What a node names or says whole, but for keyword arguments: `reverse=True` sorts."""
+    """What a node names or says whole, except keyword arguments: `reverse=True` sorts."""
     fields = ('id', 'name', 'attr', 'module', 'value')
     found = [getattr(node, field, None) for field in fields]
     return {each.lower() for each in found if isinstance(each, str)}

@@ -161,7 +161,7 @@ def test_characters_count_as_symbols():
 
 
 def test_the_end_of_words_is_text_where_strings_are_compared():
-    # The textbook of it: `e</w>` is larger than `eb`, since `<` is no letter and below them.
+    # The textbook of it: `e</w>` is larger than `eb`, since `<` is not a letter and sorts below them.
     rules = dataclasses.replace(LARGEST, merges=1)
     assert learned({'de': 1, 'deb': 1}, rules)[1] == [('e', 'b</w>')]
     assert learned({'d~': 1, 'de': 1}, rules)[1] == [('d', '~</w>')]

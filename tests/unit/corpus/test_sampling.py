@@ -125,7 +125,7 @@ def test_lines_of_text_are_those_of_each_file(texts, ends, budget, item_bytes, c
     [counted], tally = sampled_split(split, files, budget, item_bytes, frozenset({0}))
     assert counted == [text for data in datas for text in sampled_texts(data, budget)]
     assert tally.examples == len(counted)
-    # A file that ends in line feeds has no line behind the last of them.
+    # A file that ends in line feeds has no line after the last of them.
     assert tally.lines == sum(len(data.removesuffix(b'\n').split(b'\n')) for data in datas if data)
 
 
@@ -185,12 +185,12 @@ def test_lines_that_cannot_be_used_are_left_out_in_and_outside_the_sample():
         [counted], tally = sampled_split(split, files, len(data) // 3, item_bytes, frozenset({0}))
         assert counted == []
         assert (tally.lines, tally.examples, tally.rejected, tally.not_sampled) == (6, 0, 3, 3)
-        # And of all lines those between and behind them.
+        # And of all lines those between and after them.
         [counted], tally = sampled_split(split, files, len(data), item_bytes, frozenset({0}))
         assert counted == ['one', 'two', 'three']
 
 
-def test_lines_behind_those_that_are_read_over_keep_their_numbers():
+def test_lines_after_those_that_are_skipped_keep_their_numbers():
     long = b'x' * (SHORT + 1)
     data = b'\n'.join([b'one', long, b'two', b'three', long, b'four', b'five', b'six'])
     for item_bytes, compressed in itertools.product((1, 40, 1 << 20), (False, True)):
@@ -394,9 +394,9 @@ def test_every_nth_line_is_found(data, first, period):
 
 @given(st.lists(st.text('a é中😀', max_size=40), max_size=12), st.text('é中😀', max_size=40))
 @settings(deadline=None)
-def test_characters_are_those_of_each_row_and_not_of_its_neighbours(rows, behind):
+def test_characters_are_those_of_each_row_and_not_of_its_neighbours(rows, after):
     stored = [row.encode() for row in rows]
-    text = np.frombuffer(b'|'.join([*stored, behind.encode()]), np.uint8)
+    text = np.frombuffer(b'|'.join([*stored, after.encode()]), np.uint8)
     sizes = np.array([len(each) + 1 for each in stored], np.int64)
     ends = np.cumsum(sizes) - 1
     characters = np.full(len(rows), -1, np.int64)

@@ -73,7 +73,7 @@ LENGTHS = [1, 2, 7, 8, 9, 14, 15, 16, 17, 23, 24, 25, 63, 64, 65, 127, 128, 129]
 
 @st.composite
 def alike_tokens(draw):
-    """A token and others that differ from it in one byte, or in a NUL behind it."""
+    """A token and others that differ from it in one byte, or in a NUL after it."""
     length = draw(st.sampled_from(LENGTHS))
     letters = draw(st.text('eht', min_size=length, max_size=length))
     place = draw(st.integers(0, length - 1))

@@ -22,7 +22,7 @@ WORDS = ['the', 'cat', 'sat']
 
 
 class LowerCase(NamedTuple):
-    """The tokens are written here: they are no slices of the rows."""
+    """The tokens are written here: they are not slices of the rows."""
 
     buffer: np.ndarray
 

@@ -1,4 +1,4 @@
-"""How slowly a server may send: so many bytes in a window, whatever pauses are between them."""
+"""How slowly a server may send: this many bytes in a window, whatever pauses are between them."""
 
 import io
 
@@ -9,7 +9,7 @@ from pipelines.files.transfer import ANSWER_SECONDS
 
 
 class Connection(io.RawIOBase):
-    """Sends so many bytes after so many seconds, for one read after another."""
+    """Sends this many bytes after this many seconds, for one read after another."""
 
     def __init__(self, *sent):
         self.sent, self.now = [*sent], 0.0

@@ -54,7 +54,7 @@ def held(tmp_path):
 
 
 def leave_part(server, tmp_path, page, size):
-    """Has a run give up after so many bytes."""
+    """Has a run give up after this many bytes."""
     page.cuts = [size, *[0] * 20]
     server.pages['/a'] = page
     with pytest.raises(OperatingSystemError, match='cannot fetch'):

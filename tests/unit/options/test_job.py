@@ -1,4 +1,4 @@
-"""`--max-rejected`: so many lines, or such a share of those read, and not one more."""
+"""`--max-rejected`: this many lines, or such a share of those read, and not one more."""
 
 import argparse
 import pickle

@@ -51,7 +51,7 @@ def test_a_record_is_marked_sound_if_and_only_if_it_is_parsed(rows, largest, dat
         contents.append(bytes(content))
     bounds = row_offsets([len(content) for content in contents])
     records = read_only(np.array([bounds[:-1], np.diff(bounds)]))
-    # The kernels look at eight bytes at once, and never at what is behind the array.
+    # The kernels look at eight bytes at once, and never at what comes after the array.
     text = read_only(np.frombuffer(b''.join(contents), np.uint8))
     parser = ExampleParser({'targets': largest})
     assert parser.unparsed(text, records).tolist() == parser.parse(text, records)[1].tolist()

@@ -175,7 +175,7 @@ class TestDamage:
         for size in range(len(data)):
             assert read_run_stats(io.BytesIO(data[:size]), size, head(8)) is None
 
-    def test_a_changed_byte_behind_the_records_makes_it_not_whole(self):
+    def test_a_changed_byte_after_the_records_makes_it_not_whole(self):
         data = written(self.ROWS, 8)
         stats = len(data) - FOOTER_BYTES - 8 * ENTRY.itemsize - len(STATS.to_json())
         for place in range(stats, len(data)):

@@ -1,4 +1,4 @@
-"""A run is gone on with behind the blocks that its finished parts were made of."""
+"""A run goes on after the blocks that its finished parts were made of."""
 
 import gzip
 
@@ -56,7 +56,7 @@ def writing(tmp_path, vocabulary):
     return write
 
 
-def test_a_run_goes_on_behind_lines_that_were_left_out(writing, tmp_path):
+def test_a_run_goes_on_after_lines_that_were_left_out(writing, tmp_path):
     text = (LINE * 30 + LONG) * 6
     first = writing(text, 1000, parts=3)
     assert len(first) == 3 and sum(part.stats.tally.rejected for part in first) > 0

@@ -35,7 +35,7 @@ def rows_of(texts):
 
 
 def scanned(rows, pre_tokenizer, room):
-    """The tokens of rows, found so many at a time."""
+    """The tokens of rows, found this many at a time."""
     state, text = pre_tokenizer.prepare(rows)
     starts = np.empty(room + CHUNK_TOKENS, np.uint64)
     tokens = ScannedTokens(
@@ -114,7 +114,7 @@ def pieces(text, split_cjk=True, spaces=False):
     [
         ('a b\tc\r\nd', ['a ', 'b\t', 'c\r', '\n', 'd']),
         ('(a)b', ['(', 'a)', 'b']),
-        ("a'b.c:d^e`f", ["a'b.c:d^e`f"]),  # to a final sigma these are no ends
+        ("a'b.c:d^e`f", ["a'b.c:d^e`f"]),  # these do not end a word for a final sigma
         ('!\u0301!a', ['!\u0301!', 'a']),
         ('一二', ['一二']),
         ('見a見', ['見a', '見']),

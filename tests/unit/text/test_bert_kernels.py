@@ -112,7 +112,7 @@ def rows_of(lines, **how):
 
 
 def scanned(rows, pre_tokenizer, room):
-    """The tokens of rows, found in calls with room for so many."""
+    """The tokens of rows, found in calls with room for this many."""
     state, text = pre_tokenizer.prepare(rows)
     starts = np.empty(room + CHUNK_TOKENS, np.uint64)
     tokens = ScannedTokens(text, starts, starts.copy(), np.zeros(len(rows.starts) + 1, np.int64))

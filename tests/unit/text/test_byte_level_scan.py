@@ -47,7 +47,7 @@ def laid_out(rows, between=b'\n'):
 
 
 def scanned(rows, pattern, between=b'\n', room=1_000):
-    """The tokens of each row, found by as many calls as a room for so many tokens needs."""
+    """The tokens of each row, found by as many calls as a room for this many tokens needs."""
     text_rows = laid_out(rows, between)
     state, text = PatternPreTokenizer(pattern).prepare(text_rows)
     places = [np.empty(CHUNK_TOKENS + room, np.uint64) for _ in range(2)]

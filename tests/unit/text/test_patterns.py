@@ -14,7 +14,7 @@ ANY = st.one_of(st.characters(), st.sampled_from(" \t\r\n'sl1./SX\u0301"))
     [
         ('', '', ''),
         ('Hello  big world', 'Hello| | big| world', 'Hello| | big| world'),
-        # Contractions, which only cl100k finds in capitals, and not behind a blank.
+        # Contractions, which only cl100k finds in capitals, and not after a blank.
         ("I'll don't 's", "I|'ll| don|'t| '|s", "I|'ll| don|'t| '|s"),
         ("I'LL we'RE", "I|'|LL| we|'|RE", "I|'LL| we|'RE"),
         ("'sand 'tis", "'s|and| '|tis", "'s|and| '|tis"),
@@ -34,7 +34,7 @@ ANY = st.one_of(st.characters(), st.sampled_from(" \t\r\n'sl1./SX\u0301"))
         ('a \n \n  b', 'a| \n \n | b', 'a| \n \n| | b'),
         ('a\n \n', 'a|\n \n', 'a|\n \n'),
         ('a\n  ', 'a|\n  ', 'a|\n  '),
-        # Marks are no letters, and U+001C to U+001F are no white space.
+        # Marks are not letters, and U+001C to U+001F are not white space.
         ('e\u0301x\x1cy', 'e|\u0301|x|\x1c|y', 'e|\u0301x|\x1cy'),
     ],
 )

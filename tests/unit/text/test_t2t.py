@@ -100,7 +100,7 @@ def test_unescaping_restores_every_token(token, characters):
 
 
 def scanned(rows: list[str], between: bytes, room: int) -> list[list[str]]:
-    """The tokens of each row, found by as many calls as a room for so many tokens needs."""
+    """The tokens of each row, found by as many calls as a room for this many tokens needs."""
     data = b''.join(row.encode() + between for row in rows)
     lengths = np.array([len(row.encode()) for row in rows], np.int64)
     ends = np.cumsum(lengths + len(between)) - len(between)

@@ -14,7 +14,7 @@ from tokcore.errors import InputError
 
 
 def block(good, bad, line_bytes=10, reason='invalid_utf8'):
-    """What is known of a block of so many lines of two files, all of the same length."""
+    """What is known of a block of this many lines of two files, all of the same length."""
     size = (good + bad) * line_bytes
     checksums = (
         RangeChecksum('train', 0, 0, 0, size, 0),

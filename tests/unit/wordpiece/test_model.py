@@ -27,7 +27,7 @@ pieces = st.lists(
 
 
 def segmented(words, vocabulary, joiner='##', max_word_length=100, room=1):
-    """The ids of each word; the workspace has room for so many words at first."""
+    """The ids of each word; the workspace has room for this many words at first."""
     model = WordPieceVocabulary(vocabulary, joiner).model_for(max_word_length)
     data = [word.encode('utf-8', 'surrogatepass') for word in words]
     ends = np.cumsum([len(each) for each in data]).astype(np.uint64)

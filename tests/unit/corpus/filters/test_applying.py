@@ -299,7 +299,7 @@ def test_what_goes_along_follows_its_row():
     assert [each['id'] for each in found.kept] == [0, 0, 2, 3]
 
 
-def test_behind_the_end_nothing_is_filtered_and_all_is_beyond():
+def test_after_the_end_nothing_is_filtered_and_all_is_beyond():
     form, data = as_tsv([('a,b,c', 'x'), ('d', 'x'), ('xe', 'x'), ('', 'x'), ('f', 'x')])
     found = taken(form, data, ['own:by_letter'], max_examples=2)
     assert found.texts == [('a', 'x'), ('b', 'x')]

@@ -218,7 +218,7 @@ def test_a_marker_that_overlaps_another_does_not_cut():
     assert cleaned(('A b.__|__C d.', 'x_|__y')) == cleaned(('A b.__|__C d.', 'x__|_y')) == []
 
 
-def test_what_is_before_the_marker_may_tell_sentences_apart_behind_it():
+def test_what_is_before_the_marker_may_tell_sentences_apart_after_it():
     assert cleaned(('A b.__|__B. C d.', 'x__|__. A__|__z')) == []
     assert cleaned(('A b.__|__B. C d.', 'x__|__y. A')) == [
         (0, 'A b.', 'x'),

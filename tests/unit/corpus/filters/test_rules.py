@@ -168,7 +168,7 @@ def test_normal_forms_are_those_of_unicodedata(rows, form):
 
 @pytest.mark.parametrize('form', ['NFC', 'NFD', 'NFKC', 'NFKD'])
 def test_every_character_is_normalized_between_others(form):
-    """With marks before and behind it, which may stand in another order then."""
+    """With marks before and after it, which may stand in another order then."""
     points = [*range(1, 0xD800), *range(0xE000, 0x30000), *range(0xE0000, 0xE0200)]
     rows = [(f'a\u0327{chr(each)}\u0301', f'가{chr(each)}é') for each in points]
     texts, _ = applied(make_filter(form.lower()), rows)
