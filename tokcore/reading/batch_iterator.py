@@ -14,6 +14,7 @@ import dataclasses
 import functools
 import hashlib
 import heapq
+import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated
@@ -23,16 +24,7 @@ import numpy as np
 from tokcore.checked_json import Within, WrongValue, checked
 from tokcore.errors import InputError
 from tokcore.format_numbers import ITERATOR_STATE, check_format
-from tokcore.reading.batching import (
-    LEFT_OUT,
-    Batch,
-    BatchRule,
-    BucketedRows,
-    Signature,
-    full_batches,
-    partial_batches,
-    waiting_rows,
-)
+from tokcore.reading.batching import Batch, BatchedRows, BatchRule, Part, Pieces, Signature
 from tokcore.reading.epoch_order import EpochOrder
 from tokcore.reading.shards import EncodedRows, ShardFile, open_shard
 
@@ -170,22 +162,17 @@ class BatchIterator:
     def __next__(self) -> Batch:
         self._pass_rounds_of_others()
         window, which, bucket = self._next_round()
-        batch = window.bucketed.batch(which, bucket)
+        batch = window.batched.batch(which, bucket)
         self._rounds_of_others = self._options.workers - 1
-        self._count_cells(batch)
+        cells, ids = self._rule.cells(batch)
+        self._cells += cells
+        self._ids += ids
         return batch
 
     @property
     def padding_share(self) -> float:
         """The share of padding in the arrays that this iterator has given, from 0 to 1."""
         return 1 - self._ids / self._cells if self._cells else 0.0
-
-    def _count_cells(self, batch: Batch) -> None:
-        self._cells += sum(array.size for array in batch.values() if array.ndim == 2)
-        lengths = {name: int(batch[name].sum()) for name in batch if name.endswith('_length')}
-        self._ids += sum(lengths.values())
-        if 'target_input' in batch:  # the targets stand there twice, as input and as output
-            self._ids += lengths['target_sequence_length']
 
     def _pass_rounds_of_others(self) -> None:
         while self._rounds_of_others:
@@ -195,7 +182,7 @@ class BatchIterator:
             except StopIteration:
                 self._rounds_of_others = 0
 
-    def _next_round(self) -> _Part:
+    def _next_round(self) -> _PartOfWindow:
         """Deals a round of batches, one for each reader, and returns this reader's.
 
         Raises StopIteration if there is none.
@@ -228,7 +215,9 @@ class BatchIterator:
         if self._start is None and self._windows:
             self._start = self._order.start_after(self._windows[-1])
             if self._start and len(self._windows) == 1 and self._dealt == self._windows[0].count:
-                self._windows[0] = self._windows[0].without_rows()  # before the next ones are read
+                self._windows[0] = self._windows[0].without_rows(
+                    self._rule
+                )  # before the next ones are read
         elif self._start is None and self._place.epoch != self._options.end_epoch:
             self._start = self._order.start_at(self._place, self._left_out)
         if self._start is None:
@@ -237,7 +226,7 @@ class BatchIterator:
         self._start = None
         return True
 
-    def _last_round(self) -> _Part:
+    def _last_round(self) -> _PartOfWindow:
         """Cuts the batches after the last whole round, so that each reader has one of fewer rows.
 
         Where there are fewer rows than readers, all are left out. Raises StopIteration if no batch is
@@ -252,9 +241,9 @@ class BatchIterator:
             self._place = _Place.at_start(options.end_epoch)
             self._left_out = self._order.left_out_after(self._windows[-1])
             self._windows.clear()
-        rows = sum(len(which) for _, which, _ in rest)
-        if options.drop_remainder or rows < options.readers:
-            self._left_out = self._left_out.with_remainder(rows)
+        if options.drop_remainder or sum(len(which) for _, which, _ in rest) < options.readers:
+            rows = {row for window, which, _ in rest for row in window.rows_of(which)}
+            self._left_out = self._left_out.with_remainder(len(rows))
             raise StopIteration
         return _cut(rest, options.readers)[options.reader]
 
@@ -276,12 +265,7 @@ class BatchIterator:
             'format': ITERATOR_STATE,
             'arguments': self._arguments,
             'dataset': self._options.identity,
-            'place': {
-                'epoch': place.epoch,
-                'window': place.window,
-                'batch': place.batch,
-                'waiting': list(place.waiting),
-            },
+            'place': place.as_json(),
             'left_out': self.left_out,
         }
 
@@ -326,7 +310,7 @@ class BatchIterator:
         self._dealt = state.place.batch
 
 
-def _cut(batches: Sequence[_Part], count: int) -> list[_Part]:
+def _cut(batches: Sequence[_PartOfWindow], count: int) -> list[_PartOfWindow]:
     """Cuts the rows of fewer batches than `count` into as many, the largest first, in their order."""
     parts = [1] * len(batches)
     largest = [(-len(which), number) for number, (_, which, _) in enumerate(batches)]
@@ -347,7 +331,6 @@ class _BatchOrder:
 
     def __init__(self, rule: BatchRule, options: ReaderOptions, split: str):
         self._rule, self._options, self._split = rule, options, split
-        self._sizes = rule.sizes
         self._shards = [
             open_shard(shard, rule.features, options.id_counts, options.skips)
             for shard in options.shards
@@ -370,23 +353,23 @@ class _BatchOrder:
                 )
             if place.epoch + 1 == self._options.end_epoch:
                 return None
-            place, waiting = _Place.at_start(place.epoch + 1), np.empty(0, np.int64)
-        else:
-            waiting = waiting_rows(window.bucketed.buckets, self._sizes)
-            positions = tuple(window.positions[waiting].tolist())
-            place = _Place(place.epoch, place.window + 1, 0, positions)
-        held = window.positions[waiting], window.rows.take(waiting)
-        return _Start(place, left_out, *held, empty_epochs)
+            nothing = EncodedRows.empty(self._rule.features)
+            return _Start.of(place.epoch + 1, 0, left_out, _Held.none(nothing), empty_epochs)
+        waiting, given = window.batched.waiting()
+        held = window.held.take(waiting, given)
+        return _Start.of(place.epoch, place.window + 1, left_out, held, empty_epochs)
 
     def left_out_after(self, window: _FormedWindow) -> LeftOut:
         """Returns the rows left out up to the end of a window."""
         left_out = window.left_out
         if window.is_end_of_epoch:
             is_dropped = self._options.drop_remainder
-            return left_out.with_remainder(len(window.rows) if is_dropped else 0)
-        too_long = int(np.count_nonzero(window.bucketed.buckets == LEFT_OUT))
+            rows = len(np.unique(window.held.positions))
+            return left_out.with_remainder(rows if is_dropped else 0)
         return dataclasses.replace(
-            left_out, damaged=left_out.damaged + window.damaged, length=left_out.length + too_long
+            left_out,
+            damaged=left_out.damaged + window.damaged,
+            length=left_out.length + window.without_batch,
         )
 
     def is_end(self, place: _Place) -> bool:
@@ -407,46 +390,51 @@ class _BatchOrder:
         end = order.rows
         if place.window < order.window_count:
             end = order.window(place.window).position
-        waiting = place.waiting
-        if not all(a < b for a, b in zip((-1, *waiting), (*waiting, end), strict=True)):
-            raise _impossible_state(f'its {len(waiting)} waiting rows cannot all be waiting there')
-        held = self._read_positions(order, np.array(waiting, np.int64))
-        left_out = dataclasses.replace(
-            left_out, damaged=left_out.damaged + len(waiting) - len(held[0])
-        )
-        buckets = self._rule.assign_buckets(held[1]).buckets
-        is_full = next(full_batches(buckets, self._sizes), None) is not None
-        if is_full or (buckets == LEFT_OUT).any():
+        waiting, starts = place.waiting, place.starts or (0,) * len(place.waiting)
+        problem = f'its {len(waiting)} waiting rows cannot all be waiting there'
+        pairs = [*zip(waiting, starts)]
+        if len(starts) != len(waiting) or not all(a < b for a, b in itertools.pairwise(pairs)):
+            raise _impossible_state(problem)
+        if waiting and waiting[-1] >= end:
+            raise _impossible_state(problem)
+        read, rows = self._read_positions(order, np.unique(np.array(waiting, np.int64)))
+        damaged = len({*waiting}) - len(read)
+        left_out = dataclasses.replace(left_out, damaged=left_out.damaged + damaged)
+        sound = np.isin(waiting, read)
+        positions, firsts = np.array(waiting, np.int64)[sound], np.array(starts, np.int64)[sound]
+        pieces = self._rule.pieces_at(rows.take(np.searchsorted(read, positions)), firsts)
+        if pieces is None or not self._rule.arrange(pieces.rows).can_all_wait():
             raise _impossible_state(f'its {len(waiting)} waiting rows do not wait for a batch')
-        return _Start(dataclasses.replace(place, batch=0), left_out, *held, 0)
+        held = _Held(positions, firsts, pieces.rows)
+        return _Start(dataclasses.replace(place, batch=0), left_out, held, 0)
 
     def form(self, start: _Start) -> _FormedWindow:
         """Reads a window and forms its batches; after the last one the waiting rows make the last."""
         order = self._options.order(start.place.epoch)
         is_end = start.place.window == order.window_count
-        damaged, positions, rows = 0, start.positions, start.rows
+        damaged, without_piece, held = 0, 0, start.held
         if not is_end:
             window = order.window(start.place.window)
             count = window.last - window.first
-            read = self._read_positions(order, window.position + np.arange(count))
-            damaged = count - len(read[1])
-            positions = np.concatenate([positions, read[0]])
-            rows = EncodedRows.joined([rows, read[1]])
-        bucketed = self._rule.assign_buckets(rows)
-        form = partial_batches if is_end else full_batches
-        batches = [*form(bucketed.buckets, self._sizes)]
+            positions, rows = self._read_positions(order, window.position + np.arange(count))
+            damaged = count - len(rows)
+            pieces = self._rule.pieces(rows)
+            without_piece = len(rows) - len(np.unique(pieces.numbers))
+            held = held.with_pieces(positions, pieces)
+        batched = self._rule.arrange(held.rows)
+        batches = batched.partial_batches() if is_end else batched.full_batches()
         if is_end and self._options.drop_remainder:
             batches = []
         return _FormedWindow(
             start.place,
             start.left_out,
-            positions,
-            rows,
+            held,
             start.empty_epochs,
-            bucketed,
+            batched,
             batches,
             len(batches),
             damaged,
+            without_piece + batched.left_out,
             is_end,
         )
 
@@ -480,16 +468,30 @@ class _Place:
         window: its number in the epoch; after the last one come the batches of waiting rows.
         batch: how many of the window's batches come before.
         waiting: positions of rows of earlier windows that filled no batch before this window.
+        starts: the id of each of them at which the part begins that waits; none if all wait whole.
     """
 
     epoch: _Count
     window: _Count
     batch: _Count
     waiting: tuple[_Count, ...]
+    starts: tuple[_Count, ...] = ()
 
     @classmethod
     def at_start(cls, epoch: int) -> _Place:
         return cls(epoch, 0, 0, ())
+
+    def as_json(self) -> dict[str, object]:
+        """Returns the fields as a value of JSON."""
+        fields: dict[str, object] = {
+            'epoch': self.epoch,
+            'window': self.window,
+            'batch': self.batch,
+            'waiting': list(self.waiting),
+        }
+        if self.starts:
+            fields['starts'] = list(self.starts)
+        return fields
 
 
 @dataclass(frozen=True)
@@ -511,22 +513,67 @@ class _Format:
 
 
 @dataclass(frozen=True)
+class _Held:
+    """Rows, or pieces of rows, that are in memory.
+
+    Attributes:
+        positions: int64[n], ascending: their places in the epoch's order.
+        starts: int64[n]: the id of its row at which each begins.
+        rows: their ids.
+    """
+
+    positions: np.ndarray
+    starts: np.ndarray
+    rows: EncodedRows
+
+    @classmethod
+    def none(cls, rows: EncodedRows) -> _Held:
+        """Takes no rows, of the features that are read."""
+        return cls(np.empty(0, np.int64), np.empty(0, np.int64), rows)
+
+    def take(self, numbers: np.ndarray, given: int) -> _Held:
+        """Returns those of these numbers, without the first ids of the first one."""
+        rows, starts = self.rows.take(numbers), self.starts[numbers]
+        if given:
+            firsts = {name: bounds[:-1].copy() for name, bounds in rows.offsets.items()}
+            for each in (starts, *firsts.values()):
+                each[0] += given
+            rows = rows.ranges({name: (firsts[name], rows.offsets[name][1:]) for name in firsts})
+        return _Held(self.positions[numbers], starts, rows)
+
+    def with_pieces(self, positions: np.ndarray, pieces: Pieces) -> _Held:
+        """Returns these, and after them the pieces of rows at these positions."""
+        return _Held(
+            np.concatenate([self.positions, positions[pieces.numbers]]),
+            np.concatenate([self.starts, pieces.starts]),
+            EncodedRows.joined([self.rows, pieces.rows]),
+        )
+
+
+@dataclass(frozen=True)
 class _Start:
     """What is known before a window is read.
 
     Attributes:
         place: of its first batch.
         left_out: the rows left out before it.
-        positions: int64[rows] of the waiting rows, in the epoch's order.
-        rows: these.
+        held: the waiting rows.
         empty_epochs: how many before this one had no batch.
     """
 
     place: _Place
     left_out: LeftOut
-    positions: np.ndarray
-    rows: EncodedRows
+    held: _Held
     empty_epochs: int
+
+    @classmethod
+    def of(
+        cls, epoch: int, window: int, left_out: LeftOut, held: _Held, empty_epochs: int
+    ) -> _Start:
+        """Returns the start of a window for which these rows wait."""
+        starts = held.starts.tolist() if held.starts.any() else []
+        place = _Place(epoch, window, 0, (*held.positions.tolist(),), (*starts,))
+        return cls(place, left_out, held, empty_epochs)
 
 
 @dataclass(frozen=True)
@@ -534,35 +581,34 @@ class _FormedWindow(_Start):
     """The waiting rows, after them the rows of a window, and the batches that these fill.
 
     Attributes:
-        bucketed: the rows with their buckets.
-        batches: (rows, bucket) of each.
+        batched: the rows in batches.
+        batches: these.
         count: the number of batches.
         damaged: how many rows of the window were skipped.
+        without_batch: how many no batch takes, because of their lengths.
         is_end_of_epoch: whether it has waiting rows alone.
     """
 
-    bucketed: BucketedRows
-    batches: Sequence[tuple[np.ndarray, int]]
+    batched: BatchedRows
+    batches: Sequence[Part]
     count: int
     damaged: int
+    without_batch: int
     is_end_of_epoch: bool
 
-    def without_rows(self) -> _FormedWindow:
+    def rows_of(self, which: np.ndarray) -> list[tuple[int, int]]:
+        """Returns (epoch, position) of the rows of a batch."""
+        positions = self.held.positions[self.batched.pieces_of(which)]
+        return [(self.place.epoch, position) for position in positions.tolist()]
+
+    def without_rows(self, rule: BatchRule) -> _FormedWindow:
         """Returns what tells the place after all of its batches."""
-        empty = np.empty(0, np.int64)
-        rows = EncodedRows.empty(self.rows.ids)
-        return dataclasses.replace(self, positions=empty, rows=rows, bucketed=_NoRows(), batches=())
+        held = _Held.none(EncodedRows.empty(rule.features))
+        return dataclasses.replace(self, held=held, batched=rule.arrange(held.rows), batches=())
 
 
-class _NoRows:
-    buckets = np.empty(0, np.int64)
-
-    def batch(self, which: np.ndarray, bucket: int) -> Batch:
-        raise AssertionError('all batches of this window have been dealt')
-
-
-_Part = tuple[_FormedWindow, np.ndarray, int]
-"""Rows of a window that are a batch, and their bucket."""
+_PartOfWindow = tuple[_FormedWindow, np.ndarray, int]
+"""A window, and a batch of it."""
 
 
 def _impossible_state(problem: str) -> InputError:

@@ -1,16 +1,17 @@
-"""The arguments of `Dataset.batches`: their types and ranges, and the rule that they ask for."""
+"""The arguments of `Dataset.batches` and `packed`: their types and ranges, and the rules they ask for."""
 
 from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Annotated, Literal, Protocol
+from typing import Annotated, Literal, Protocol, TypeVar
 
 from tokcore.checked_json import Within, WrongValue, fields_of
 from tokcore.encoding.vocabulary import NO_TEMPLATE, SpecialIds, Template
 from tokcore.errors import InputError
 from tokcore.reading.batching import BatchRule, BudgetBatches, NmtBatches, growing_boundaries
+from tokcore.reading.packing import PackedBatches, Strategy
 
 _LARGEST = (1 << 63) - 1
 _WIDEST = 1 << 26
@@ -27,24 +28,15 @@ _BUDGET_OPTIONS = ('min_length', 'max_length', 'boundaries', 'pad_to_boundary')
 READER_OPTIONS = ('num_readers', 'reader_index')
 """The options that change with the number of readers; a state has none of them."""
 
+_Options = TypeVar('_Options', bound='OrderOptions')
+
 _SPECIAL_TOKEN_EXAMPLES = {'begin': "'<s>'", 'end': "'</s>'", 'pad': "'<pad>'"}
 
 
-@dataclass(frozen=True)
-class BatchOptions:
-    """The arguments of `Dataset.batches`, which describes them, with their ranges."""
+@dataclass(frozen=True, kw_only=True)
+class OrderOptions:
+    """The arguments of both methods, which describe them, with their ranges."""
 
-    batch_size: _Size | None = None
-    num_buckets: Annotated[int, Within(-(1 << 63), 1 << 20)] = 5
-    source_max_length: _Length | None = None
-    target_max_length: _Length | None = None
-    start: _Id | None = None
-    end: _Id | None = None
-    tokens_per_batch: _Size | None = None
-    min_length: _Whole = 0
-    max_length: _Length | None = None
-    boundaries: tuple[_Length, ...] | None = None
-    pad_to_boundary: bool = False
     drop_remainder: bool = False
     pad: _Id | None = None
     shuffle: bool = True
@@ -57,7 +49,7 @@ class BatchOptions:
     on_error: Literal['stop', 'skip'] = 'stop'
 
     @classmethod
-    def of(cls, arguments: Mapping[str, object]) -> BatchOptions:
+    def of(cls: type[_Options], arguments: Mapping[str, object]) -> _Options:
         """Raises InputError for an unknown name, or a wrong value."""
         names = [field.name for field in dataclasses.fields(cls)]
         for name in arguments:
@@ -69,8 +61,51 @@ class BatchOptions:
             options = cls(**fields_of(arguments, cls))
         except WrongValue as error:
             raise InputError(f'{error.where} is {error.shown}; give {error.expected}') from error
+        if not 0 <= options.reader_index < options.num_readers:
+            raise InputError(
+                f'reader_index is {options.reader_index}; give one of 0 to {options.num_readers - 1}'
+            )
         options._check()
         return options
+
+    def _check(self) -> None:
+        """Raises InputError if values do not go together."""
+
+    def rule(self, dataset: _RowFormat) -> BatchRule:
+        """Returns the rule for a dataset; raises InputError if an id that it needs is not known."""
+        raise NotImplementedError
+
+    def non_defaults(self) -> dict[str, object]:
+        """Returns the values that are not the defaults, as JSON can hold them."""
+        values = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
+        return {
+            name: list(value) if isinstance(value, tuple) else value
+            for name, value in values.items()
+            if value != getattr(type(self), name, dataclasses.MISSING)
+        }
+
+    def of_all_readers(self) -> dict[str, object]:
+        """Returns the same without the values of `READER_OPTIONS`."""
+        return {
+            name: value for name, value in self.non_defaults().items() if name not in READER_OPTIONS
+        }
+
+
+@dataclass(frozen=True, kw_only=True)
+class BatchOptions(OrderOptions):
+    """The arguments of `Dataset.batches`."""
+
+    batch_size: _Size | None = None
+    num_buckets: Annotated[int, Within(-(1 << 63), 1 << 20)] = 5
+    source_max_length: _Length | None = None
+    target_max_length: _Length | None = None
+    start: _Id | None = None
+    end: _Id | None = None
+    tokens_per_batch: _Size | None = None
+    min_length: _Whole = 0
+    max_length: _Length | None = None
+    boundaries: tuple[_Length, ...] | None = None
+    pad_to_boundary: bool = False
 
     def _check(self) -> None:
         if (self.batch_size is None) == (self.tokens_per_batch is None):
@@ -83,10 +118,6 @@ class BatchOptions:
         for name in others:
             if getattr(self, name) != getattr(type(self), name):
                 raise InputError(f'{name} goes with {rule}; leave it out')
-        if not 0 <= self.reader_index < self.num_readers:
-            raise InputError(
-                f'reader_index is {self.reader_index}; give one of 0 to {self.num_readers - 1}'
-            )
         bounds = self.boundaries
         if bounds is not None and list(bounds) != sorted(set(bounds)):
             raise InputError(
@@ -98,23 +129,7 @@ class BatchOptions:
                 f'pad_to_boundary makes rows of {widest} ids; give bounds of {_WIDEST} or less'
             )
 
-    def non_defaults(self) -> dict[str, object]:
-        """Returns the values that are not the defaults, as JSON can hold them."""
-        values = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
-        return {
-            name: list(value) if isinstance(value, tuple) else value
-            for name, value in values.items()
-            if value != getattr(type(self), name)
-        }
-
-    def of_all_readers(self) -> dict[str, object]:
-        """Returns the same without the values of `READER_OPTIONS`."""
-        return {
-            name: value for name, value in self.non_defaults().items() if name not in READER_OPTIONS
-        }
-
     def rule(self, dataset: _RowFormat) -> BatchRule:
-        """Returns the rule for a dataset; raises InputError if an id that it needs is not known."""
         if self.batch_size is not None:
             has_inputs = 'inputs' in dataset.features
             start = _id(self.start, 'start', 'begin', dataset)
@@ -153,6 +168,47 @@ class BatchOptions:
             max_length=max_length,
             pad_to_boundary=self.pad_to_boundary,
         )
+
+
+@dataclass(frozen=True, kw_only=True)
+class PackOptions(OrderOptions):
+    """The arguments of `Dataset.packed`."""
+
+    length: Annotated[int, Within(1, _WIDEST)]
+    batch_size: _Size = 8
+    strategy: Strategy = 'best-fit'
+    end: _Id | None = None
+
+    def _check(self) -> None:
+        if self.end is not None and self.strategy != 'concat':
+            raise InputError("end goes with strategy='concat'; leave it out")
+
+    def rule(self, dataset: _RowFormat) -> BatchRule:
+        end = None
+        if self.strategy == 'concat':
+            if len(dataset.features) > 1:
+                raise InputError(
+                    f'concat cuts rows, and these are pairs of {" and ".join(dataset.features)}; give '
+                    'another strategy'
+                )
+            end = _id(self.end, 'end', 'end', dataset)
+            if dataset.template(dataset.features[0]).after[-1:] == (end,):
+                end = None  # rows have it
+        special_ids = dataset.special_ids(dataset.features[-1])
+        pad = special_ids.pad if self.pad is None else self.pad
+        return PackedBatches(
+            length=self.length,
+            batch_size=self.batch_size,
+            strategy=self.strategy,
+            pad=_id(special_ids.end, 'pad', 'pad', dataset) if pad is None else pad,
+            features=dataset.features,
+            end=end,
+        )
+
+
+def options_type(arguments: Mapping[str, object]) -> type[OrderOptions]:
+    """Returns of which method these arguments are: `packed` alone has a `length`."""
+    return PackOptions if 'length' in arguments else BatchOptions
 
 
 class _RowFormat(Protocol):

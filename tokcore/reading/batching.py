@@ -32,10 +32,13 @@ _PRIMES = (2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37, 41, 43, 47, 53, 59)
 _BUCKET_WIDTH = 10
 """Lengths in a bucket, where `source_max_length` is not given."""
 
-LEFT_OUT = -1
+_LEFT_OUT = -1
 """The bucket of rows that go into no batch."""
 
 Batch = dict[str, np.ndarray]
+
+Part = tuple[np.ndarray, int]
+"""Numbers of rows that are a batch, or of packed rows, int64; and their bucket."""
 
 Signature = dict[str, tuple[tuple[int | None, ...], type]]
 """The shape and dtype of each array of a batch; None where batches differ."""
@@ -56,8 +59,81 @@ def growing_boundaries(
     return tuple(bounds)
 
 
+class BatchRule(Protocol):
+    """How rows become batches."""
+
+    @property
+    def features(self) -> tuple[str, ...]:
+        """The features of a row that are read."""
+
+    def pieces(self, rows: EncodedRows) -> Pieces:
+        """Returns the parts of rows that go into batches one by one."""
+
+    def pieces_at(self, rows: EncodedRows, starts: np.ndarray) -> Pieces | None:
+        """Returns the piece of each row that begins at an id, int64[rows]; None if none can there."""
+
+    def arrange(self, rows: EncodedRows) -> BatchedRows:
+        """Returns pieces in the batches that they fill."""
+
+    def cells(self, batch: Batch) -> tuple[int, int]:
+        """Returns how many cells for ids the arrays of a batch have, and how many hold one."""
+
+    def signature(self) -> Signature:
+        """Returns the shape and dtype of each array of a batch."""
+
+
+class Pieces(NamedTuple):
+    """Rows, or parts of rows, of which batches are made.
+
+    Attributes:
+        rows: their ids.
+        numbers: int64[n], ascending: the row that each is of. A row that is in none is left out.
+        starts: int64[n]: the id of that row at which each begins.
+    """
+
+    rows: EncodedRows
+    numbers: np.ndarray
+    starts: np.ndarray
+
+
+class BatchedRows(Protocol):
+    """Pieces of rows, arranged in batches by a rule."""
+
+    left_out: int
+    """How many go into no batch."""
+
+    def full_batches(self) -> list[Part]:
+        """Returns the full batches in their order."""
+
+    def partial_batches(self) -> list[Part]:
+        """Returns batches of all pieces that wait at the end of an epoch, in their order."""
+
+    def waiting(self) -> tuple[np.ndarray, int]:
+        """Returns the pieces that are in no full batch, int64, ascending; and how many ids of the
+        first of them are in one all the same."""
+
+    def can_all_wait(self) -> bool:
+        """Whether these can be the pieces that wait for the next window."""
+
+    def pieces_of(self, which: np.ndarray) -> np.ndarray:
+        """Returns the pieces in rows of a batch, int64."""
+
+    def batch(self, which: np.ndarray, bucket: int) -> Batch:
+        """Returns a batch as padded arrays."""
+
+
+class _WholeRows:
+    """A rule that puts whole rows into batches."""
+
+    def pieces(self, rows: EncodedRows) -> Pieces:
+        return Pieces(rows, np.arange(len(rows)), np.zeros(len(rows), np.int64))
+
+    def pieces_at(self, rows: EncodedRows, starts: np.ndarray) -> Pieces | None:
+        return None if starts.any() else self.pieces(rows)
+
+
 @dataclass(frozen=True)
-class BudgetBatches:
+class BudgetBatches(_WholeRows):
     """Tensor2Tensor's rule: a batch has a budget of tokens.
 
     Attributes:
@@ -88,8 +164,12 @@ class BudgetBatches:
         """The greatest length of each bucket."""
         return (*(bound - 1 for bound in self.boundaries), self.longest)
 
-    def assign_buckets(self, rows: EncodedRows) -> BucketedRows:
+    def arrange(self, rows: EncodedRows) -> BatchedRows:
         return _BudgetRows(self, rows)
+
+    def cells(self, batch: Batch) -> tuple[int, int]:
+        ids = sum(int(batch[f'{name}_length'].sum()) for name in self.features)
+        return sum(batch[name].size for name in self.features), ids
 
     def signature(self) -> Signature:
         signature: Signature = {}
@@ -143,7 +223,47 @@ def _products(limit: int, first: int, most: int) -> Iterator[tuple[int, tuple[in
             yield product * rest, (exponent, *exponents)
 
 
-class _BudgetRows:
+class _BucketedRows:
+    """Rows with their buckets, of which a full one is a batch."""
+
+    def __init__(self, buckets: np.ndarray, sizes: np.ndarray):
+        """Takes the bucket of each row, int64[rows] or `_LEFT_OUT`, and the rows of a full batch."""
+        self._buckets, self._sizes = buckets, sizes
+        self.left_out = int(np.count_nonzero(buckets == _LEFT_OUT))
+
+    def full_batches(self) -> list[Part]:
+        """Returns them in the order in which their last rows come."""
+        batches = []
+        for bucket, (rows, size) in enumerate(zip(self._rows_by_bucket(), self._sizes.tolist())):
+            for end in range(size, len(rows) + 1, size):
+                batches.append((int(rows[end - 1]), bucket, rows[end - size : end]))
+        return [(rows, bucket) for _, bucket, rows in sorted(batches, key=lambda batch: batch[0])]
+
+    def partial_batches(self) -> list[Part]:
+        """Returns them by ascending bucket."""
+        return [(rows, bucket) for bucket, rows in enumerate(self._rows_by_bucket()) if len(rows)]
+
+    def waiting(self) -> tuple[np.ndarray, int]:
+        waiting = [
+            rows[len(rows) - len(rows) % size :]
+            for rows, size in zip(self._rows_by_bucket(), self._sizes.tolist())
+        ]
+        return np.sort(np.concatenate([np.empty(0, np.int64), *waiting])), 0
+
+    def can_all_wait(self) -> bool:
+        return not self.left_out and not self.full_batches()
+
+    def pieces_of(self, which: np.ndarray) -> np.ndarray:
+        return which
+
+    def _rows_by_bucket(self) -> list[np.ndarray]:
+        """Returns for each bucket the numbers of its rows, ascending."""
+        order = np.argsort(self._buckets, kind='stable')
+        bounds = np.searchsorted(self._buckets[order], np.arange(len(self._sizes) + 1))
+        return [order[start:end] for start, end in zip(bounds, bounds[1:])]
+
+
+class _BudgetRows(_BucketedRows):
     """Rows with the buckets that `BudgetBatches` assigns."""
 
     def __init__(self, rule: BudgetBatches, rows: EncodedRows):
@@ -155,7 +275,7 @@ class _BudgetRows:
         if rule.max_length is not None:
             is_allowed &= longest <= rule.max_length
         buckets = np.searchsorted(np.array(rule.boundaries, np.int64), longest, side='right')
-        self.buckets = np.where(is_allowed, buckets, LEFT_OUT)
+        super().__init__(np.where(is_allowed, buckets, _LEFT_OUT), rule.sizes)
 
     def batch(self, which: np.ndarray, bucket: int) -> Batch:
         width = self._rule.widths[bucket] if self._rule.pad_to_boundary else None
@@ -169,7 +289,7 @@ class _BudgetRows:
 
 
 @dataclass(frozen=True)
-class NmtBatches:
+class NmtBatches(_WholeRows):
     """TensorFlow NMT's rule: a batch has a fixed number of rows.
 
     Attributes:
@@ -202,7 +322,7 @@ class NmtBatches:
     def sizes(self) -> np.ndarray:
         return np.full(self.num_buckets + 1 if self.num_buckets > 1 else 1, self.batch_size)
 
-    def assign_buckets(self, rows: EncodedRows) -> BucketedRows:
+    def arrange(self, rows: EncodedRows) -> BatchedRows:
         target = _CutRows.of(rows, self.target, self.target_template, self.target_max_length)
         source = None
         if self.source is not None:
@@ -215,6 +335,15 @@ class NmtBatches:
         if self.source is None or not self.source_max_length or self.num_buckets <= 1:
             return _BUCKET_WIDTH
         return (self.source_max_length + self.num_buckets - 1) // self.num_buckets
+
+    def cells(self, batch: Batch) -> tuple[int, int]:
+        # The targets stand there twice, as input and as output.
+        ids = 2 * int(batch['target_sequence_length'].sum())
+        cells = 2 * batch['target_input'].size
+        if self.source is not None:
+            ids += int(batch['source_sequence_length'].sum())
+            cells += batch['source'].size
+        return cells, ids
 
     def signature(self) -> Signature:
         arrays = ['source'] * (self.source is not None) + ['target_input', 'target_output']
@@ -250,7 +379,7 @@ class _CutRows(NamedTuple):
         return _padded(self.ids, self.starts, self.lengths, which, pad, width, column)
 
 
-class _NmtRows:
+class _NmtRows(_BucketedRows):
     """Rows with the buckets that `NmtBatches` assigns."""
 
     def __init__(self, rule: NmtBatches, source: _CutRows | None, target: _CutRows):
@@ -261,7 +390,7 @@ class _NmtRows:
             is_allowed &= source.lengths > 0
             buckets = np.maximum(source.lengths // rule.bucket_width, buckets)
         buckets = np.minimum(buckets, rule.num_buckets if rule.num_buckets > 1 else 0)
-        self.buckets = np.where(is_allowed, buckets, LEFT_OUT)
+        super().__init__(np.where(is_allowed, buckets, _LEFT_OUT), rule.sizes)
 
     def batch(self, which: np.ndarray, bucket: int) -> Batch:
         rule, source, target = self._rule, self._source, self._target
@@ -279,72 +408,6 @@ class _NmtRows:
                 'source': source.padded(which, rule.pad), **batch, 'source_sequence_length': lengths
             }  # fmt: skip
         return batch
-
-
-class BucketedRows(Protocol):
-    """Rows with their buckets, of which batches are made."""
-
-    buckets: np.ndarray
-    """int64[rows]: the bucket of each row, or `LEFT_OUT`."""
-
-    def batch(self, which: np.ndarray, bucket: int) -> Batch:
-        """Returns the rows of these numbers, all of one bucket, as padded arrays."""
-
-
-class BatchRule(Protocol):
-    """How rows become batches."""
-
-    @property
-    def features(self) -> tuple[str, ...]:
-        """The features of a row that are read."""
-
-    @property
-    def sizes(self) -> np.ndarray:
-        """int64[buckets]: the rows of a full batch."""
-
-    def assign_buckets(self, rows: EncodedRows) -> BucketedRows:
-        """Returns rows with their buckets."""
-
-    def signature(self) -> Signature:
-        """Returns the shape and dtype of each array of a batch."""
-
-
-def full_batches(buckets: np.ndarray, sizes: np.ndarray) -> Iterator[tuple[np.ndarray, int]]:
-    """Yields (rows, bucket) of each full batch, in the order in which their last rows come.
-
-    Args:
-        buckets: int64[rows], the bucket of each row or `LEFT_OUT`.
-        sizes: int64[buckets], the rows of a full batch.
-    """
-    batches = []
-    for bucket, (rows, size) in enumerate(zip(_rows_by_bucket(buckets, sizes), sizes.tolist())):
-        for end in range(size, len(rows) + 1, size):
-            batches.append((int(rows[end - 1]), bucket, rows[end - size : end]))
-    for _, bucket, rows in sorted(batches, key=lambda batch: batch[0]):
-        yield rows, bucket
-
-
-def waiting_rows(buckets: np.ndarray, sizes: np.ndarray) -> np.ndarray:
-    """Returns the rows of buckets that are not full yet, in their order: int64."""
-    waiting = [
-        rows[len(rows) - len(rows) % size :]
-        for rows, size in zip(_rows_by_bucket(buckets, sizes), sizes.tolist())
-    ]
-    return np.sort(np.concatenate([np.empty(0, np.int64), *waiting]))
-
-
-def partial_batches(buckets: np.ndarray, sizes: np.ndarray) -> Iterator[tuple[np.ndarray, int]]:
-    """Yields (rows, bucket) of the rows that wait at the end of an epoch, by ascending bucket."""
-    for bucket, rows in enumerate(_rows_by_bucket(buckets, sizes)):
-        if len(rows):
-            yield rows, bucket
-
-
-def _rows_by_bucket(buckets: np.ndarray, sizes: np.ndarray) -> list[np.ndarray]:
-    """Returns for each bucket the numbers of its rows, ascending."""
-    order = np.argsort(buckets, kind='stable')
-    bounds = np.searchsorted(buckets[order], np.arange(len(sizes) + 1))
-    return [order[start:end] for start, end in zip(bounds, bounds[1:])]
 
 
 def _padded(

@@ -24,8 +24,15 @@ from tokcore.reading.batch_iterator import (
     IteratorState,
     ReaderOptions,
 )
-from tokcore.reading.batch_options import READER_OPTIONS, BatchOptions
+from tokcore.reading.batch_options import (
+    READER_OPTIONS,
+    BatchOptions,
+    OrderOptions,
+    PackOptions,
+    options_type,
+)
 from tokcore.reading.manifest import DatasetManifest, DatasetVocabularies
+from tokcore.reading.packing import Strategy
 from tokcore.reading.record_index import index_path, write_index
 from tokcore.reading.shards import ShardFile, open_shard, record_starts
 from tokcore.reading.split_rows import SplitRows
@@ -297,8 +304,58 @@ class Dataset:
         del arguments['self'], arguments['split']
         return self._batches(split, BatchOptions.of(arguments))
 
+    def packed(
+        self,
+        split: str,
+        length: int,
+        *,
+        batch_size: int = 8,
+        strategy: Strategy = 'best-fit',
+        end: int | None = None,
+        drop_remainder: bool = False,
+        pad: int | None = None,
+        shuffle: bool = True,
+        seed: int = 0,
+        epochs: int | None = 1,
+        first_epoch: int = 0,
+        window: int | None = None,
+        num_readers: int = 1,
+        reader_index: int = 0,
+        on_error: Literal['stop', 'skip'] = 'stop',
+    ) -> BatchIterator:
+        """Returns an iterator over batches of packed rows: several rows one after another in each.
+
+        For every feature there are three int32 arrays [batch, length]: the ids (`targets`), the number
+        of the row that each is of, from 1 on and 0 for padding (`targets_segmentation`), and its place
+        in it (`targets_position`), as Tensor2Tensor and MaxText name them. A pair is one segment in
+        both of its features. Order, readers and states are as of `batches`, and `padding_share` tells
+        the share of padding so far.
+
+        Args:
+            split: a key of `splits`.
+            length: ids of a feature in a packed row.
+            batch_size: packed rows of a batch.
+            strategy: `best-fit` places the rows of a window, the longest first, where the least room is
+                left after each; `greedy` places them in their order into the first of ten packed rows
+                with room, as Tensor2Tensor; `concat` puts them one after another, and cuts them where
+                a packed row is full. The first two cut rows that are longer than `length`, and leave
+                out pairs that are. A part of a row is a segment of its own.
+            end: the id after each row by `concat`; None: that with the role `end`. Where the template
+                of rows ends with it, none is added.
+            pad: the id of padding; None: that with the role `pad`, or `end` if there is none.
+            drop_remainder: as of `batches`; a row is left out if any part of it is.
+            shuffle, seed, epochs, first_epoch, window: as of `batches`.
+            num_readers, reader_index, on_error: likewise.
+
+        Raises:
+            InputError: as `batches`.
+        """
+        arguments = dict(locals())  # every parameter by its name
+        del arguments['self'], arguments['split']
+        return self._batches(split, PackOptions.of(arguments))
+
     def _batches(
-        self, split: str, options: BatchOptions, worker: int = 0, workers: int = 1
+        self, split: str, options: OrderOptions, worker: int = 0, workers: int = 1
     ) -> BatchIterator:
         reader_options = ReaderOptions(
             folder=self.folder,
@@ -339,7 +396,7 @@ class Dataset:
                 'this is not a state of batches (it names no split, or a reader); give what state() '
                 'returned'
             )
-        options = BatchOptions.of(
+        options = options_type(arguments).of(
             {**arguments, 'num_readers': num_readers, 'reader_index': reader_index}
         )
         iterator = self._batches(split, options)

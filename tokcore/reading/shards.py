@@ -27,6 +27,7 @@ from tokcore.reading.record_kernels import (
     HEAD_DAMAGED,
     HEADER_SIZE,
     LARGEST_ID,
+    PARSED,
     SMALLEST_RECORD,
     UNPARSED,
     WHOLE,
@@ -34,6 +35,7 @@ from tokcore.reading.record_kernels import (
     index_records,
     mark_rows,
     parse_records,
+    read_row,
 )
 from tokcore.records.tfrecord import parse_example
 from tokcore.regular_files import open_regular
@@ -112,16 +114,20 @@ class EncodedRows:
 
     def take(self, numbers: np.ndarray) -> EncodedRows:
         """Returns the rows of these numbers, int64[n], in this order."""
+        return self.ranges(
+            {name: (bounds[numbers], bounds[numbers + 1]) for name, bounds in self.offsets.items()}
+        )
+
+    def ranges(self, ranges: Mapping[str, tuple[np.ndarray, np.ndarray]]) -> EncodedRows:
+        """Returns a row of each range of ids, (starts, ends) as int64[n] by feature."""
         ids, offsets = {}, {}
-        for name, bounds in self.offsets.items():
+        size = np.dtype(np.int32).itemsize
+        for name, (starts, ends) in ranges.items():
             data = np.ascontiguousarray(self.ids[name]).view(np.uint8)
-            size = np.dtype(np.int32).itemsize
-            picked, ends = pick_ranges(
-                read_only(data),
-                read_only(bounds[numbers] * size),
-                read_only(bounds[numbers + 1] * size),
+            picked, bounds = pick_ranges(
+                read_only(data), read_only(starts * size), read_only(ends * size)
             )
-            ids[name], offsets[name] = picked.view(np.int32), ends // size
+            ids[name], offsets[name] = picked.view(np.int32), bounds // size
         return EncodedRows(ids, offsets)
 
     @classmethod
@@ -160,6 +166,9 @@ class ShardReader(Protocol):
         Raises:
             InputError: as `read`; or no record is where the offsets say.
         """
+
+    def row(self, number: int, offsets: np.ndarray | None) -> dict[str, np.ndarray]:
+        """Returns one row by feature, int32[length]; takes and raises what `pick` does."""
 
 
 def open_shard(
@@ -204,6 +213,8 @@ class _TFRecordReader:
         self._path, self._rows, self._skips = shard.path, shard.rows, skips
         self._examples = ExampleParser(largest)
         self._known_starts = [(0, 0)]  # (row, its byte), ascending
+        self._one_row = np.empty((len(largest), 0), np.int32)  # room for the ids of `row`
+        self._one_end = np.empty((len(largest), 2), np.int64)
 
     @functools.cached_property
     def _data(self) -> np.ndarray:
@@ -246,11 +257,27 @@ class _TFRecordReader:
         places = np.stack([offsets[numbers], offsets[numbers + 1]])
         wrong, status = check_records(self._data, read_only(places), _crc32c_table(), records)
         if status != WHOLE:
-            raise InputError(
-                f'{self._path}, record {numbers[wrong]}, byte {places[0, wrong]}: it is damaged, or its '
-                f'index is; {_REMEDY}'
-            )
+            raise self._misplaced(int(numbers[wrong]), int(places[0, wrong]))
         return self._parse(records, numbers)[1]
+
+    def row(self, number: int, offsets: np.ndarray | None) -> dict[str, np.ndarray]:
+        assert offsets is not None
+        data, examples = self._data, self._examples
+        start, end = offsets.item(number), offsets.item(number + 1)
+        if not start <= end <= len(data):
+            raise self._misplaced(number, start)
+        if end - start > self._one_row.shape[1]:
+            self._one_row = np.empty((len(examples.features), 2 * (end - start)), np.int32)
+        status = examples.read_row(data, start, end, self._one_row, self._one_end)
+        if status == CUT_OFF:
+            raise self._misplaced(number, start)
+        if status == PARSED:
+            ends = self._one_end
+            return {
+                name: self._one_row[k, : ends.item(k, 1)].copy()
+                for k, name in enumerate(examples.features)
+            }
+        return self.pick(np.array([number]), offsets).ids
 
     def starts(self) -> Iterator[np.ndarray]:
         """Yields the offsets of all records, int64, in parts; raises InputError as `read`."""
@@ -304,6 +331,11 @@ class _TFRecordReader:
         parts.append(rows.part(done, len(numbers)))
         return numbers[sound], EncodedRows.joined(parts)
 
+    def _misplaced(self, record: int, start: int) -> InputError:
+        return InputError(
+            f'{self._path}, record {record}, byte {start}: it is damaged, or its index is; {_REMEDY}'
+        )
+
     def _error(self, record: int, content_start: int, problem: str) -> InputError:
         return InputError(
             f'{self._path}, record {record}, byte {content_start - HEADER_SIZE}: {problem}; '
@@ -340,6 +372,14 @@ class ExampleParser:
             {name: offsets[k] for k, name in enumerate(self.features)},
         )
         return rows, np.flatnonzero(marks == UNPARSED)
+
+    def read_row(
+        self, data: np.ndarray, start: int, end: int, ids: np.ndarray, offsets: np.ndarray
+    ) -> int:
+        """Checks and parses one record, as the kernel of this name does."""
+        return read_row(
+            data, start, end, _crc32c_table(), self._names, self._bounds, self._largest_ids, ids, offsets
+        )  # fmt: skip
 
     def unparsed(self, data: np.ndarray, records: np.ndarray) -> np.ndarray:
         """Returns the numbers of the records that `parse` does not parse, without their ids."""
@@ -443,6 +483,9 @@ class _ParquetReader:
         back = np.empty_like(order)
         back[order] = np.arange(len(order))
         return EncodedRows.joined(parts).take(back)
+
+    def row(self, number: int, offsets: np.ndarray | None) -> dict[str, np.ndarray]:
+        return self.read(number, number + 1)[1].ids
 
     @functools.lru_cache(maxsize=1)  # noqa: B019 - the last group, where the next window begins
     def _group(self, group: int) -> EncodedRows:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import bisect
 import itertools
 import operator
 from collections.abc import Iterable, Mapping, Sequence
@@ -40,7 +41,13 @@ class SplitRows:
         """
         if isinstance(index, slice):
             return self.rows(range(*index.indices(len(self))))
-        return self.rows([operator.index(index)])[0]
+        number = operator.index(index)
+        if not -len(self) <= number < len(self):
+            raise IndexError(f'row {number} of {len(self)} rows')
+        number %= len(self)
+        shard = bisect.bisect(self._firsts, number) - 1
+        reader, offsets = self._readers.get(shard) or self._reader(shard)
+        return reader.row(number - self._firsts[shard], offsets)
 
     def rows(self, indices: Iterable[int]) -> list[Row]:
         """Returns the rows of these numbers, in their order; a number may come more than once.
@@ -72,6 +79,6 @@ class SplitRows:
         """Returns the reader of a shard, and the offsets of its records if it has records."""
         if shard not in self._readers:
             file = self._shards[shard]
-            offsets = None if file.is_parquet else read_index(file)
+            offsets = None if file.is_parquet else np.asarray(read_index(file))
             self._readers[shard] = open_shard(file, self._features, self._id_counts), offsets
         return self._readers[shard]

@@ -1,0 +1,294 @@
+"""Packed rows hold every id once, as a plain form packs them, for any readers and states."""
+
+import collections
+import json
+import random
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from written_dataset import write_dataset
+
+from tokcore import open_dataset
+from tokcore.errors import InputError
+from tokcore.reading.epoch_order import EpochOrder
+
+END, PAD = 1, 0
+STRATEGIES = ['best-fit', 'greedy', 'concat']
+IDS = st.lists(st.integers(2, 257), max_size=25)
+
+
+def shards_of(*features):
+    return st.lists(
+        st.lists(st.fixed_dictionaries(dict.fromkeys(features, IDS)), max_size=12),
+        min_size=1,
+        max_size=3,
+    ).filter(any)
+
+
+def segments_in(batches, feature='targets'):
+    """The segments of each packed row in order, after checking numbers, positions and padding."""
+    found = []
+    for batch in batches:
+        arrays = [batch[f'{feature}{suffix}'] for suffix in ('', '_segmentation', '_position')]
+        assert {array.dtype for array in arrays} == {np.dtype(np.int32)}
+        for ids, numbers, positions in zip(*(array.tolist() for array in arrays), strict=True):
+            used = len(numbers) - numbers.count(0)
+            assert not any(numbers[used:]) and not any(positions[used:])
+            assert set(ids[used:]) <= {PAD}
+            row = collections.defaultdict(list)
+            for id_, number, position in zip(ids[:used], numbers[:used], positions[:used]):
+                assert position == len(row[number])
+                row[number].append(id_)
+            assert list(row) == sorted(row)
+            found.append(dict(row))
+    return found
+
+
+def cut(row, length):
+    return [row[at : at + length] for at in range(0, len(row), length)]
+
+
+def rows_in_order(shards, window, seed, epoch):
+    order = EpochOrder(tuple(map(len, shards)), window, seed, epoch)
+    for number in range(order.window_count):
+        part = order.window(number)
+        for row in order.rows_of(part).tolist():
+            yield shards[part.shard][part.first + row]
+
+
+@given(
+    shards_of('targets'),
+    st.sampled_from(STRATEGIES),
+    st.integers(1, 30),
+    st.integers(1, 4),
+    st.integers(1, 40),
+    st.booleans(),
+)
+@settings(max_examples=80, deadline=None)
+def test_every_id_comes_once(tmp_path_factory, shards, strategy, length, size, window, has_end):
+    folder = tmp_path_factory.mktemp('drawn') / 'd'
+    template = None if has_end else '$A'
+    dataset = open_dataset(write_dataset(folder, shards, template=template))
+    batches = dataset.packed(
+        'train', length, strategy=strategy, batch_size=size, window=window, epochs=2, seed=7
+    )
+    given_batches = [*batches]
+    assert all(len(batch['targets']) <= size for batch in given_batches)
+    assert all(batch['targets'].shape[1] == length for batch in given_batches)
+    packed = segments_in(given_batches)
+    rows = [row['targets'] for epoch in range(2) for row in rows_in_order(shards, window, 7, epoch)]
+    if strategy == 'concat':
+        stream = [id_ for row in rows for id_ in row + [END] * (not has_end)]
+        assert [id_ for row in packed for part in row.values() for id_ in part] == stream
+        assert len(packed) == 2 * -(
+            -(len(stream) // 2) // length
+        )  # full ones, and each epoch's last
+        empty = 0 if not has_end else sum(not row for row in rows)
+    else:
+        pieces = sorted(piece for row in rows for piece in cut(row, length))
+        assert sorted(part for row in packed for part in row.values()) == pieces
+        empty = sum(not row for row in rows)
+    assert batches.left_out == {'damaged': 0, 'length': empty, 'remainder': 0}
+    cells = length * len(packed)
+    used = sum(len(part) for row in packed for part in row.values())
+    assert batches.padding_share == (1 - used / cells if cells else 0)
+
+
+@given(shards_of('inputs', 'targets'), st.sampled_from(STRATEGIES[:2]), st.integers(1, 30))
+@settings(max_examples=40, deadline=None)
+def test_pairs_stay_together(tmp_path_factory, shards, strategy, length):
+    folder = tmp_path_factory.mktemp('drawn') / 'd'
+    dataset = open_dataset(write_dataset(folder, shards))
+    batches = dataset.packed('train', length, strategy=strategy, batch_size=2, window=9)
+    given_batches = [*batches]
+    sides = [segments_in(given_batches, name) for name in ('inputs', 'targets')]
+    found = [
+        (inputs.get(number, []), targets.get(number, []))
+        for inputs, targets in zip(*sides, strict=True)
+        for number in sorted(inputs.keys() | targets.keys())
+    ]
+    rows = [(row['inputs'], row['targets']) for shard in shards for row in shard]
+    fitting = [pair for pair in rows if 0 < max(map(len, pair)) <= length]
+    assert sorted(found) == sorted(fitting)
+    assert batches.left_out['length'] == len(rows) - len(fitting)
+
+
+def plain_best_fit(rows, length):
+    """The rows of each packed row, as the numbers of rows; every side counts."""
+    packed, changed = [], []
+    for time, number in enumerate(sorted(range(len(rows)), key=lambda n: -max(map(len, rows[n])))):
+        sizes = [*map(len, rows[number])]
+
+        rooms = [
+            [length - sum(len(rows[n][k]) for n in place) for k in range(len(sizes))]
+            for place in packed
+        ]
+        fitting = [p for p in range(len(packed)) if all(a <= b for a, b in zip(sizes, rooms[p]))]
+        if not fitting:
+            packed.append([number])
+            changed.append(time)
+            continue
+        best = min((rooms[place][0], -changed[place], place) for place in fitting)[-1]
+        packed[best].append(number)
+        changed[best] = time
+    return [sorted(each) for each in sorted(packed, key=min)]
+
+
+def plain_greedy(rows, length):
+    packed = []
+    for number, row in enumerate(rows):
+        for place in packed[-10:]:
+            if all(sum(len(rows[n][k]) for n in place) + len(side) <= length
+                   for k, side in enumerate(row)):  # fmt: skip
+                place.append(number)
+                break
+        else:
+            packed.append([number])
+    return packed
+
+
+@pytest.mark.parametrize('plain', [plain_best_fit, plain_greedy])
+@pytest.mark.parametrize('features', [('targets',), ('inputs', 'targets')])
+@given(data=st.data())
+@settings(max_examples=60, deadline=None)
+def test_rows_are_packed_as_by_the_plain_form(tmp_path_factory, plain, features, data):
+    sizes = st.lists(st.integers(2, 257), min_size=1, max_size=20)
+    rows = data.draw(
+        st.lists(st.fixed_dictionaries(dict.fromkeys(features, sizes)), min_size=1, max_size=40)
+    )
+    folder = tmp_path_factory.mktemp('drawn') / 'd'
+    dataset = open_dataset(write_dataset(folder, [rows]))
+    strategy = 'best-fit' if plain is plain_best_fit else 'greedy'
+    batches = [*dataset.packed('train', 20, strategy=strategy, batch_size=1, shuffle=False)]
+    expected = plain([[row[name] for name in features] for row in rows], 20)
+    for name in features:
+        found = segments_in(batches, name)
+        assert [[*packed.values()] for packed in found] == [
+            [rows[number][name] for number in packed] for packed in expected
+        ]
+
+
+@pytest.fixture(scope='module')
+def dataset(tmp_path_factory):
+    dice = random.Random(5)
+    rows = [
+        {'targets': [*(dice.randint(2, 257) for _ in range(dice.randint(0, 70))), END]}
+        for number in range(190)
+    ]
+    shards = [rows[:70], [], rows[70:81], rows[81:160], rows[160:]]
+    return open_dataset(write_dataset(tmp_path_factory.mktemp('packed') / 'd', shards))
+
+
+def listed(batch):
+    return {name: each.tolist() for name, each in batch.items()}
+
+
+@pytest.mark.parametrize('strategy', STRATEGIES)
+@pytest.mark.parametrize('is_dropped', [False, True])
+def test_a_run_goes_on_with_another_number_of_readers(dataset, strategy, is_dropped):
+    asked = {
+        'length': 48, 'strategy': strategy, 'batch_size': 3, 'window': 40, 'epochs': 2,
+        'drop_remainder': is_dropped,
+    }  # fmt: skip
+    undisturbed = [*map(listed, dataset.packed('train', **asked))]
+    dice = random.Random(strategy)
+    assert len(undisturbed) > 40
+    for _ in range(12):
+        before, after = dice.choice([1, 2, 3, 7, 16]), dice.choice([1, 2, 3, 7, 16])
+        readers = [
+            dataset.packed('train', num_readers=before, reader_index=k, **asked)
+            for k in range(before)
+        ]
+        rounds = dice.randint(0, len(undisturbed) // before)
+        given_batches = [[listed(next(reader)) for reader in readers] for _ in range(rounds)]
+        assert [batch for each in given_batches for batch in each] == undisturbed[: rounds * before]
+        states = {json.dumps(reader.state()) for reader in readers}
+        assert len(states) == 1
+        state = json.loads(states.pop())
+        found = [
+            [*map(listed, dataset.from_state(state, num_readers=after, reader_index=k))]
+            for k in range(after)
+        ]
+        assert len({len(share) for share in found}) == 1
+        rest = undisturbed[rounds * before :]
+        whole = len(rest) // after * after
+        dealt = [batch for each in zip(*found, strict=True) for batch in each]
+        assert dealt[:whole] == rest[:whole]
+        last = [row for batch in dealt[whole:] for row in batch['targets']]
+        assert last in ([], [row for batch in rest[whole:] for row in batch['targets']])
+        assert last or is_dropped or sum(len(each['targets']) for each in rest[whole:]) < after
+
+
+def test_best_fit_leaves_less_padding_than_greedy(dataset):
+    shares = {}
+    for strategy in STRATEGIES:
+        batches = dataset.packed('train', 128, strategy=strategy, batch_size=1)
+        assert sum(1 for _ in batches) > 50
+        shares[strategy] = batches.padding_share
+    assert shares['concat'] < shares['best-fit'] < shares['greedy']
+    assert shares['best-fit'] < 0.03
+
+
+def test_rows_left_out_at_the_end_are_counted(dataset):
+    batches = dataset.packed('train', 48, batch_size=7, drop_remainder=True, strategy='concat')
+    given_rows = segments_in([*batches])
+    assert len(given_rows) % 7 == 0
+    assert 0 < batches.left_out['remainder'] < 48 * 7
+
+
+def state_of(dataset, strategy, length=48):
+    batches = dataset.packed('train', length, strategy=strategy, batch_size=3, window=40)
+    for _ in batches:
+        state = batches.state()
+        if state['place']['waiting'] and 'starts' in state['place']:
+            return json.loads(json.dumps(state))
+    raise AssertionError('no part of a row waits')
+
+
+@pytest.mark.parametrize('strategy', ['concat', 'best-fit'])
+@pytest.mark.parametrize(
+    'starts',
+    [None, 5, 'x', [-1], [1.5], [1 << 63], [1 << 40], [0] * 4000, [3]],
+    ids=lambda each: repr(each)[:20],
+)
+def test_impossible_starts_are_refused(dataset, strategy, starts):
+    state = state_of(dataset, strategy, 12)
+    state['place']['starts'] = starts
+    if isinstance(starts, list) and len(starts) == 1:
+        others = [0] * (len(state['place']['waiting']) - 1)
+        if starts == [3] and not others:
+            pytest.skip('such a part can wait')
+        state['place']['starts'] = (
+            (starts + others)[: len(others)] if starts == [3] else starts + others
+        )
+    with pytest.raises(InputError):
+        dataset.from_state(state)
+
+
+@pytest.mark.parametrize(
+    ('asked', 'said'),
+    [
+        ({'length': 0}, 'length is 0'),
+        ({'length': 1 << 40}, 'length is'),
+        ({'length': 9, 'strategy': 'best'}, "strategy is 'best'; give 'best-fit' or 'greedy'"),
+        ({'length': 9, 'batch_size': 0}, 'batch_size is 0'),
+        ({'length': 9, 'end': 4}, "end goes with strategy='concat'"),
+        (
+            {'length': 9, 'num_readers': 2, 'reader_index': 2},
+            'reader_index is 2; give one of 0 to 1',
+        ),
+    ],
+)
+def test_wrong_arguments_are_refused(dataset, asked, said):
+    with pytest.raises(InputError, match=said):
+        dataset.packed('train', **asked)
+
+
+def test_pairs_cannot_be_cut(tmp_path):
+    pairs = open_dataset(write_dataset(tmp_path / 'd', [[{'inputs': [5, 1], 'targets': [6, 1]}]]))
+    with pytest.raises(
+        InputError, match='concat cuts rows, and these are pairs of inputs and targets'
+    ):
+        pairs.packed('train', 9, strategy='concat')

@@ -1,0 +1,220 @@
+"""Rules that put several rows into one of a fixed length, so that batches have hardly any padding.
+
+    best-fit   the longest rows of a window first, each where the least room is left after it; it is the
+               best-fit decreasing of "Fewer Truncations Improve Language Modeling" (Ding et al., 2024)
+    greedy     rows in their order, each into the first of ten open packed rows that has room, as
+               Tensor2Tensor's `pack_examples` (data_generators/generator_utils.py), without its spacing
+    concat     rows in their order, one after another, cut where a packed row is full
+
+A packed row has all of its rows as segments, with their numbers from 1 on and positions from 0 on, so
+that attention can be kept within each. Rows that fill no batch wait for the next window.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from tokcore.kernels.bytes import row_offsets
+from tokcore.kernels.jit import read_only
+from tokcore.reading.batching import Batch, BatchedRows, Part, Pieces, Signature
+from tokcore.reading.packing_kernels import best_fit, fill_packed, first_fit
+from tokcore.reading.shards import EncodedRows
+
+Strategy = Literal['best-fit', 'greedy', 'concat']
+
+_OPEN_ROWS = 10
+"""Packed rows that are open at once by `greedy`: Tensor2Tensor's queue."""
+
+
+@dataclass(frozen=True)
+class PackedBatches:
+    """A batch has a fixed number of packed rows.
+
+    Attributes:
+        length: ids of each feature in a packed row, padding included.
+        batch_size: packed rows of a batch.
+        strategy: how rows are packed.
+        pad: the id of padding.
+        features: those of the rows. Of a single one, longer rows are cut; longer pairs are left out.
+        end: the id that is added to each row; None: none is.
+    """
+
+    length: int
+    batch_size: int
+    strategy: Strategy
+    pad: int
+    features: tuple[str, ...]
+    end: int | None = None
+
+    def pieces(self, rows: EncodedRows) -> Pieces:
+        rows = self._with_end(rows)
+        lengths = _lengths(rows, self.features)
+        if self.strategy == 'concat':
+            counts = np.minimum(lengths[0], 1)
+        elif len(self.features) == 1:
+            counts = -(-lengths[0] // self.length)
+        else:
+            counts = ((lengths.max(axis=0) <= self.length) & (lengths.max(axis=0) > 0)).astype(
+                np.int64
+            )
+        numbers = np.repeat(np.arange(len(rows)), counts)
+        starts = (np.arange(len(numbers)) - row_offsets(counts)[numbers]) * self.length
+        return self._cut(rows, numbers, starts)
+
+    def pieces_at(self, rows: EncodedRows, starts: np.ndarray) -> Pieces | None:
+        rows = self._with_end(rows)
+        lengths = _lengths(rows, self.features)
+        is_start = starts < lengths[0]
+        if len(self.features) > 1:
+            is_start = (starts == 0) & (lengths.max(axis=0) <= self.length)
+        if not is_start.all():
+            return None
+        return self._cut(rows, np.arange(len(rows)), starts)
+
+    def _cut(self, rows: EncodedRows, numbers: np.ndarray, starts: np.ndarray) -> Pieces:
+        """Returns the pieces of rows that begin at these ids of theirs."""
+        if len(self.features) > 1:
+            return Pieces(rows.take(numbers), numbers, starts)
+        [name] = self.features
+        firsts = rows.offsets[name][numbers] + starts
+        lasts = rows.offsets[name][numbers + 1]
+        if self.strategy != 'concat':
+            lasts = np.minimum(lasts, firsts + self.length)
+        return Pieces(rows.ranges({name: (firsts, lasts)}), numbers, starts)
+
+    def _with_end(self, rows: EncodedRows) -> EncodedRows:
+        if self.end is None:
+            return rows
+        [name] = self.features
+        offsets = rows.offsets[name]
+        ids = np.insert(rows.ids[name][: offsets[-1]], offsets[1:], self.end)
+        return EncodedRows({name: ids}, {name: offsets + np.arange(len(offsets))})
+
+    def arrange(self, rows: EncodedRows) -> BatchedRows:
+        return _PackedRows(self, rows)
+
+    def cells(self, batch: Batch) -> tuple[int, int]:
+        numbers = [batch[f'{name}_segmentation'] for name in self.features]
+        return sum(each.size for each in numbers), sum(
+            int(np.count_nonzero(each)) for each in numbers
+        )
+
+    def signature(self) -> Signature:
+        return {
+            f'{name}{suffix}': ((None, self.length), np.int32)
+            for name in self.features
+            for suffix in ('', '_segmentation', '_position')
+        }
+
+
+def _lengths(rows: EncodedRows, features: Sequence[str]) -> np.ndarray:
+    return np.array([np.diff(rows.offsets[name]) for name in features], np.int64)
+
+
+class _PackedRows:
+    """Pieces of rows in packed rows, which are numbered in their order."""
+
+    left_out = 0
+
+    def __init__(self, rule: PackedBatches, rows: EncodedRows):
+        self._rule, self._rows = rule, rows
+        self._lengths = _lengths(rows, rule.features)
+        place = self._concatenate if rule.strategy == 'concat' else self._place
+        place()
+
+    def _place(self) -> None:
+        """Packs whole pieces."""
+        packed_of, count = self._packed_of()
+        sizes = self._lengths.sum(axis=0)
+        whole = count - count % self._rule.batch_size
+        rank = np.arange(count)
+        if self._rule.strategy == 'best-fit':
+            # The emptiest wait, and those that are given come as the first of their rows did:
+            # otherwise batches would begin with the longest rows.
+            firsts = np.full(count, len(packed_of))
+            np.minimum.at(firsts, packed_of, np.arange(len(packed_of)))
+            filled = np.bincount(packed_of, sizes, count)
+            order = np.lexsort((firsts, -filled))
+            order = np.concatenate([np.sort(firsts[order[:whole]]), firsts[order[whole:]]])
+            rank[packed_of[order]] = np.arange(count)
+        packed_of = rank[packed_of]
+        self._pieces = np.argsort(packed_of, kind='stable')
+        self._bounds = np.searchsorted(packed_of[self._pieces], np.arange(count + 1))
+        offsets = [self._rows.offsets[name][:-1] for name in self._rule.features]
+        self._starts = np.array([each[self._pieces] for each in offsets])
+        self._sizes = np.array([each[self._pieces] for each in self._lengths])
+        self._whole = whole
+
+    def _packed_of(self) -> tuple[np.ndarray, int]:
+        """Returns the packed row of each piece, int64, and the number of packed rows."""
+        rule, lengths = self._rule, read_only(self._lengths)
+        count = lengths.shape[1]
+        room, packed_of = np.empty_like(self._lengths), np.empty(count, np.int64)
+        if rule.strategy == 'greedy':
+            return packed_of, first_fit(lengths, rule.length, _OPEN_ROWS, room, packed_of)
+        order = np.argsort(-lengths.max(axis=0, initial=0), kind='stable')
+        heads = np.full(rule.length + 1, -1)
+        marks = np.zeros(rule.length // 64 + 1, np.uint64)
+        following = np.empty(count, np.int64)
+        return packed_of, best_fit(
+            lengths, read_only(order), rule.length, marks, heads, following, room, packed_of
+        )
+
+    def _concatenate(self) -> None:
+        """Cuts the pieces, one after another, where packed rows begin."""
+        [name] = self._rule.features
+        offsets, length = self._rows.offsets[name], self._rule.length
+        total = int(offsets[-1])
+        starts = np.union1d(offsets[:-1], np.arange(0, total, length))
+        count = -(-total // length)
+        self._pieces = np.searchsorted(offsets, starts, side='right') - 1
+        self._bounds = np.searchsorted(starts, np.arange(count + 1) * length)
+        self._starts = starts[None, :]
+        self._sizes = np.diff(np.append(starts, total))[None, :]
+        full = total // length
+        self._whole = full - full % self._rule.batch_size
+
+    def _batches(self, first: int, last: int) -> list[Part]:
+        size = self._rule.batch_size
+        return [(np.arange(at, min(at + size, last)), 0) for at in range(first, last, size)]
+
+    def full_batches(self) -> list[Part]:
+        return self._batches(0, self._whole)
+
+    def partial_batches(self) -> list[Part]:
+        return self._batches(0, len(self._bounds) - 1)
+
+    def waiting(self) -> tuple[np.ndarray, int]:
+        first = self._bounds[self._whole]
+        waiting = np.unique(self._pieces[first:])
+        given = 0
+        if self._rule.strategy == 'concat' and len(waiting):
+            [name] = self._rule.features
+            given = int(self._starts[0, first] - self._rows.offsets[name][waiting[0]])
+        return waiting, given
+
+    def can_all_wait(self) -> bool:
+        room = self._rule.batch_size * self._rule.length
+        return bool((self._lengths.sum(axis=1) < room).all())
+
+    def pieces_of(self, which: np.ndarray) -> np.ndarray:
+        bounds = [np.arange(self._bounds[each], self._bounds[each + 1]) for each in which]
+        return self._pieces[np.concatenate([np.empty(0, np.int64), *bounds])]
+
+    def batch(self, which: np.ndarray, bucket: int) -> Batch:
+        batch, shape = {}, (len(which), self._rule.length)
+        for feature, name in enumerate(self._rule.features):
+            ids = np.full(shape, self._rule.pad, np.int32)
+            segments, positions = np.zeros(shape, np.int32), np.zeros(shape, np.int32)
+            fill_packed(
+                self._rows.ids[name], self._starts[feature], self._sizes[feature], self._bounds, which,
+                ids, segments, positions,
+            )  # fmt: skip
+            batch[name] = ids
+            batch[f'{name}_segmentation'] = segments
+            batch[f'{name}_position'] = positions
+        return batch
