@@ -1,6 +1,10 @@
-"""The commands that look at what is there and write nothing: `verify`, `where`, `inspect`, `card`."""
+"""The commands that look at what is there and write nothing.
+
+They are `verify`, `where`, `inspect`, `report`, `compare` and `card`.
+"""
 
 import argparse
+import dataclasses
 import itertools
 import json
 import os
@@ -21,7 +25,10 @@ from pipelines.jobs.job import BuildJob, EncodeJob
 from pipelines.options.commands import known_commands
 from pipelines.options.job import SPLITS, option_name
 from pipelines.trust.card import dataset_card
+from pipelines.trust.compare import compare_vocabularies, comparison_page
+from pipelines.trust.figures import dataset_figures
 from pipelines.trust.inspect import Entry, content_of, sampled, statistics
+from pipelines.trust.report import report_page
 from pipelines.trust.rerun import Rerun, rerun
 from pipelines.trust.verify import Verified, as_json, verify_folder
 from pipelines.trust.where import FoundRow, Wanted, find_rows, row_fields
@@ -36,7 +43,14 @@ FOUND = 3
 
 def run_command(options: argparse.Namespace, beam_flags: Sequence[str]) -> int:
     """Runs a command; returns its status."""
-    commands = {'verify': _verify, 'where': _where, 'inspect': _inspect, 'card': _card}
+    commands = {
+        'verify': _verify,
+        'where': _where,
+        'inspect': _inspect,
+        'report': _report,
+        'compare': _compare,
+        'card': _card,
+    }
     return commands[options.command](options)
 
 
@@ -73,12 +87,7 @@ def _told(verified: Verified, made: Rerun | None) -> Iterator[str]:
 
 def _where(options: argparse.Namespace) -> int:
     folder = filesystem.absolute(options.place)
-    manifest = read_manifest(filesystem.join(folder, MANIFEST_NAME))
-    if manifest is None or manifest.stage not in ROOT_STAGES:
-        raise InputError(
-            f'{folder} is not a whole dataset; give a folder that `tokbeam build` or `tokbeam encode` '
-            'has finished'
-        )
+    manifest = _manifest_of(folder)
     wanted = _wanted(options)
     job = _job_of(folder, manifest, options)
     count, rows = find_rows(job, manifest, wanted, _workers(options), options.head)
@@ -87,6 +96,16 @@ def _where(options: argparse.Namespace) -> int:
     else:
         print_lines(_described(rows, count, wanted))
     return 0 if all(row.is_stored for row in rows) else FOUND
+
+
+def _manifest_of(folder: str) -> Manifest:
+    manifest = read_manifest(filesystem.join(folder, MANIFEST_NAME))
+    if manifest is None or manifest.stage not in ROOT_STAGES:
+        raise InputError(
+            f'{folder} is not a whole dataset; give a folder that `tokbeam build` or `tokbeam encode` '
+            'has finished'
+        )
+    return manifest
 
 
 def _wanted(options: argparse.Namespace) -> Wanted:
@@ -160,6 +179,58 @@ def _inspect(options: argparse.Namespace) -> int:
                 ''.join(f'{line}\n' for line in lines).encode(encoding, 'backslashreplace')
             )
     return 0
+
+
+def _report(options: argparse.Namespace) -> int:
+    folder = filesystem.absolute(options.place)
+    job = None
+    if options.corpus:
+        job = _job_of(folder, _manifest_of(folder), options)
+    elif options.job is not None:
+        raise InputError('--job names how the corpus is read; give --corpus with it')
+    vocab, target_vocab = (
+        None if path is None else filesystem.absolute(path)
+        for path in (options.vocab, options.target_vocab)
+    )
+    figures = dataset_figures(folder, job, vocab, target_vocab, _workers(options))
+    if options.json:
+        print_lines([json.dumps(dataclasses.asdict(figures))])
+    else:
+        _print_page(report_page([('', figures)]))
+    return 0
+
+
+def _compare(options: argparse.Namespace) -> int:
+    paths = [filesystem.absolute(path) for path in (options.place, options.other_place)]
+    are_folders = [filesystem.is_folder(path) for path in paths]
+    if are_folders[0] != are_folders[1]:
+        folder, file = paths if are_folders[0] else reversed(paths)
+        raise InputError(
+            f'{folder} is a folder and {file} is none; give two datasets, or two vocabularies'
+        )
+    if not are_folders[0]:
+        compared = compare_vocabularies(*paths)
+        if options.json:
+            print_lines([json.dumps(dataclasses.asdict(compared))])
+        else:
+            _print_page(comparison_page(compared))
+        return 0
+    figures = []
+    for path in paths:
+        options.job = None
+        job = _job_of(path, _manifest_of(path), options) if options.corpus else None
+        figures.append(dataset_figures(path, job, workers=_workers(options)))
+    if options.json:
+        print_lines([json.dumps([dataclasses.asdict(each) for each in figures])])
+    else:
+        _print_page(report_page(list(zip('AB', figures, strict=True))))
+    return 0
+
+
+def _print_page(page: str) -> None:
+    """Writes a page as it is; `print_lines` escapes what a terminal cannot show."""
+    with StandardOutput() as target:
+        target.write(page.encode('utf-8', 'backslashreplace') + b'\n')
 
 
 def _card(options: argparse.Namespace) -> int:

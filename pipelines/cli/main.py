@@ -32,7 +32,7 @@ from pipelines.options.beam import text_without_secrets, without_secrets
 from tokcore.errors import InputError
 
 _FILTERS = ('tokenize', 'detokenize')
-_OF_FOLDERS = ('verify', 'where', 'inspect', 'card')
+_OF_FOLDERS = ('verify', 'where', 'inspect', 'report', 'compare', 'card')
 """The commands that look at what is there."""
 
 # Warnings that Beam logs whenever it starts and ends a job server of its own.

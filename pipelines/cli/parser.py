@@ -122,8 +122,8 @@ def command_parser(known: Mapping[str, Command] | None = None, only: str | None 
             subparser.add_argument(
                 *options, action=HelpAction, text=functools.partial(text, name, command)
             )
-        if command.place:
-            subparser.add_argument('place', metavar=command.place, type=path)
+        for name_of_path, shown_as in zip(('place', 'other_place'), command.place.split()):
+            subparser.add_argument(name_of_path, metavar=shown_as, type=path)
         if only in (None, name):
             add_groups(subparser, command.groups)
     return parser

@@ -8,10 +8,12 @@ from typing import Any
 from pipelines.options.beam import Parser
 from pipelines.options.folders import (
     CardOptions,
+    CompareOptions,
     InspectOptions,
     LookingOptions,
     MakingOptions,
     ReportingOptions,
+    ReportOptions,
     VerifyOptions,
     WhereOptions,
 )
@@ -82,8 +84,8 @@ class Command:
         groups: its options.
         examples: command lines, at the top of its help.
         essential: the names of the options that most people need, in the order of the help.
-        place: how the help calls the path that the command looks at; '' if it takes none. Such a
-            command writes nothing, takes no job file, and runs without an engine.
+        place: how the help calls the path that the command looks at, or the two paths; '' if it takes
+            none. Such a command writes nothing, takes no job file, and runs without an engine.
     """
 
     summary: str
@@ -237,6 +239,26 @@ def known_commands() -> dict[str, Command]:
             ('tokbeam inspect out --sample 5', 'tokbeam inspect counts --find ing --json'),
             ('head', 'sample', 'find', 'stats', 'vocab', 'json'),
             'PATH',
+        ),
+        'report': Command(
+            'write a page about a dataset, with its charts, to standard output',
+            (Group((ReportOptions, MakingOptions, LookingOptions)),),
+            (
+                'tokbeam report out > report.html',
+                'tokbeam report out --corpus --json > report.json',
+            ),
+            ('corpus', 'vocab', 'json'),
+            'DIR',
+        ),
+        'compare': Command(
+            'write a page about two datasets, or two vocabularies, side by side',
+            (Group((CompareOptions, LookingOptions)),),
+            (
+                'tokbeam compare out.16k out.32k > comparison.html',
+                'tokbeam compare first.subwords second.subwords --json',
+            ),
+            ('corpus', 'json'),
+            'A B',
         ),
         'card': Command(
             'print the card of a dataset, for a README.md beside its shards',

@@ -168,6 +168,37 @@ class InspectOptions:
 
 
 @dataclass(frozen=True, kw_only=True)
+class ReportOptions:
+    """What `report` reads beside the shards."""
+
+    corpus: bool = option(
+        'read the corpus once too, to prove the shuffle and to tell the datasets of a split apart',
+        None,
+        default=False,
+    )
+    vocab: str | None = option(
+        'the vocabulary of the ids, or that of the inputs, where it is not in the folder',
+        path,
+        'FILE',
+        default=None,
+    )
+    target_vocab: str | None = option(
+        'likewise that of the targets, where they have one of their own', path, 'FILE', default=None
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class CompareOptions:
+    """What `compare` reads beside the shards."""
+
+    corpus: bool = option(
+        "read the corpora of both too, by the jobs that their last runs recorded: see report's --corpus",
+        None,
+        default=False,
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
 class CardOptions:
     """What only the owner of a dataset knows of it."""
 

@@ -173,6 +173,8 @@ COMMANDS = [
     'verify',
     'where',
     'inspect',
+    'report',
+    'compare',
     'card',
 ]
 

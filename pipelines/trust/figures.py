@@ -1,0 +1,692 @@
+"""Figures of a dataset: its rows and their text, the use of its vocabularies, and how it was made.
+
+One pass over the shards counts ids and lengths, and holds no row. Text is decoded of the first rows of
+each split only: order keys shuffle a whole split, so these are a uniform sample. What was left out, the
+search and the times of stages are recorded in the folder. Where rows stood in the corpus is not; with
+the job that made them one pass over the corpus tells that too.
+"""
+
+from __future__ import annotations
+
+import collections
+import itertools
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow.parquet as pq
+
+from pipelines.artifacts.manifest import RUN_NAME, read_manifest, read_run
+from pipelines.engines.progress import advance, stage_running, track_work
+from pipelines.files import filesystem
+from pipelines.jobs.job import BuildJob, EncodeJob
+from pipelines.trust.corpus_rows import planned
+from pipelines.trust.rerun import refuse_other_job
+from pipelines.trust.row_text import ReadableDataset, TextFigures, text_figures
+from tokcore.corpus.corpus import Block, Rows, split_of
+from tokcore.corpus.order_keys import places_of
+from tokcore.encoding.vocabulary import Vocabulary
+from tokcore.errors import InputError
+from tokcore.object_stores import is_object
+from tokcore.reading.manifest import DatasetManifest
+from tokcore.reading.shards import EncodedRows, ShardFile, open_shard
+from tokcore.reading.stored_datasets import copied_dataset
+from tokcore.records.manifest import MANIFEST_NAME, Manifest
+
+_COUNTING = 'counting'
+
+_ROWS = 1 << 14
+"""Rows that are held at once by a thread."""
+
+_SAMPLE_SHARE = 100
+"""The sample that the whole is compared with is one row in so many."""
+
+_TEXT_ROWS = 5_000
+"""Rows of a split whose text is looked at: shares of one in a hundred are then right to a tenth, and
+plain Python takes seconds for them."""
+
+_RATIO_STEPS = 4
+_MOST_DOUBLINGS = 4
+"""Ratios of lengths are counted in quarters of a doubling, up to 16 times as long or as short."""
+
+_CURVE_POINTS = 120
+_EXAMPLES = 40
+_PLACES = 1_500
+_REJECTED_LINES = 3
+_REJECTED_BYTES = 300
+
+
+@dataclass(frozen=True)
+class Lengths:
+    """The lengths of rows of a feature, in ids, with the template.
+
+    Attributes:
+        ids: of all rows together.
+        mean, median, longest: of a row; the median is the lower one of two.
+        histogram: (shortest, longest, rows), ascending; every row is in one.
+    """
+
+    ids: int
+    mean: float
+    median: int
+    longest: int
+    histogram: tuple[tuple[int, int, int], ...]
+
+
+@dataclass(frozen=True)
+class RowFigures:
+    """The rows of a split, or of one of its datasets.
+
+    Attributes:
+        split: its name.
+        dataset: its name; '' of all rows of the split.
+        rows: how many.
+        lengths: by feature.
+        ratios: of pairs, (ratio, rows): the targets of so many rows are `ratio` to 2^(1/4) `ratio` times
+            as long as the inputs, in ids; what is beyond 16 times is in the outermost. Rows with an empty
+            side are in none.
+        text: by feature, of the first rows; a feature whose vocabulary is not at hand is absent.
+    """
+
+    split: str
+    dataset: str
+    rows: int
+    lengths: Mapping[str, Lengths]
+    ratios: tuple[tuple[float, int], ...]
+    text: Mapping[str, TextFigures]
+
+
+@dataclass(frozen=True)
+class VocabularyUse:
+    """How often the entries of a vocabulary occur in all rows, templates included.
+
+    Attributes:
+        side: inputs, targets or both.
+        size: its entries.
+        used: those that occur.
+        single_characters: entries that are one character or one byte; None if it is not at hand.
+        single_share: of all ids, those of such entries; None likewise.
+        by_count: (least, most, entries): so many entries occur least to most times.
+        by_rank: (rank from 1, count), at ranks that are evenly spaced on a logarithmic axis.
+        commonest: (piece, count), of the entries that occur most.
+        unused: pieces that never occur, the first of them.
+    """
+
+    side: str
+    size: int
+    used: int
+    single_characters: int | None
+    single_share: float | None
+    by_count: tuple[tuple[int, int, int], ...]
+    by_rank: tuple[tuple[int, int], ...]
+    commonest: tuple[tuple[str, int], ...]
+    unused: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class TokenCounts:
+    """A table of counts in the folder: its name, distinct and running tokens, and counts by rank."""
+
+    name: str
+    distinct: int
+    running: int
+    by_rank: tuple[tuple[int, int], ...]
+
+
+@dataclass(frozen=True)
+class Search:
+    """The search for a vocabulary: the size wanted, the min-count taken, and (min-count, size) tried."""
+
+    side: str
+    wanted: int | None
+    size: int
+    min_count: int | None
+    tried: tuple[tuple[int, int], ...]
+
+
+@dataclass(frozen=True)
+class SampleFigures:
+    """A sample of the rows, one in a hundred of each split, against all rows.
+
+    Attributes:
+        side: of the vocabulary.
+        rows, ids, used, longest: of the sample, and of all rows.
+        unseen_entries: entries that all rows use and the sample does not.
+        unseen_ids: how often these occur in all rows.
+    """
+
+    side: str
+    rows: tuple[int, int]
+    ids: tuple[int, int]
+    used: tuple[int, int]
+    longest: tuple[int, int]
+    unseen_entries: int
+    unseen_ids: int
+
+
+@dataclass(frozen=True)
+class Shuffle:
+    """How the order of a split depends on the order of its corpus.
+
+    Both correlations are Pearson's, of the rows' ranks in the corpus; of a random order they are normal
+    around 0 with a standard deviation of 1 / sqrt(rows).
+
+    Attributes:
+        split: its name.
+        rows: of it.
+        rank_correlation: of a row's rank in the corpus with its place in the split (Spearman's).
+        serial_correlation: of the ranks of neighbouring rows of the split.
+        places: (rank, place) of some rows, each from 0 to 1.
+    """
+
+    split: str
+    rows: int
+    rank_correlation: float
+    serial_correlation: float
+    places: tuple[tuple[float, float], ...]
+
+
+@dataclass(frozen=True)
+class LeftOut:
+    """The lines of a split or of a dataset, and what became of them.
+
+    Attributes:
+        split: its name.
+        dataset: its name; '' of the whole split.
+        lines: that were read.
+        added: rows that filters made of others.
+        examples: that were written.
+        reasons: why lines are no examples, with their number.
+        ids, unknown: of the text, and of these the ids of an unknown token; None if there is no such id.
+    """
+
+    split: str
+    dataset: str
+    lines: int
+    added: int
+    examples: int
+    reasons: Mapping[str, int]
+    ids: int | None
+    unknown: int | None
+
+
+@dataclass(frozen=True)
+class RejectedFile:
+    """A file of lines that were left out: its name, how many lines, and the first ones."""
+
+    name: str
+    lines: int
+    samples: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Figures:
+    """All figures of a dataset; see the types of the attributes.
+
+    Attributes:
+        folder: its name.
+        stage: the command that made it.
+        root: in hexadecimal; None of earlier versions.
+        options: as the manifest has them.
+        unicode: the version.
+        inputs: (split, role, name, bytes of text).
+        shards: how many files.
+        bytes: of the shards.
+        rows: of each split, and of its datasets where `shuffles` are known.
+        left_out: of each split and of each dataset that has a name.
+        rejected: the files of lines that were left out.
+        vocabularies, counts, searches, samples: of each vocabulary.
+        shuffles: of each split; None if the corpus was not read.
+        seconds: that stages took, in the last run that did something.
+    """
+
+    folder: str
+    stage: str
+    root: str | None
+    options: Mapping[str, object]
+    unicode: str
+    inputs: tuple[tuple[str, str, str, int], ...]
+    shards: int
+    bytes: int
+    rows: tuple[RowFigures, ...]
+    left_out: tuple[LeftOut, ...]
+    rejected: tuple[RejectedFile, ...]
+    vocabularies: tuple[VocabularyUse, ...]
+    counts: tuple[TokenCounts, ...]
+    searches: tuple[Search, ...]
+    samples: tuple[SampleFigures, ...]
+    shuffles: tuple[Shuffle, ...] | None
+    seconds: Mapping[str, float]
+
+
+def dataset_figures(
+    folder: str,
+    job: BuildJob | EncodeJob | None = None,
+    vocabulary: str | None = None,
+    target_vocabulary: str | None = None,
+    workers: int = 1,
+) -> Figures:
+    """Returns the figures of a folder that `tokbeam build` or `tokbeam encode` has finished.
+
+    Memory follows the sizes of vocabularies and the number of distinct lengths; with a job, some 50 bytes
+    for each row of a split.
+
+    Args:
+        folder: an absolute path.
+        job: that made it, to read its corpus too; None: neither the order nor datasets are told.
+        vocabulary, target_vocabulary: files, where the folder has none; without them neither pieces nor
+            text are told.
+        workers: shards that are read at once.
+
+    Raises:
+        InputError: there is no dataset of TFRecords or Parquet, it is damaged, or the job is another.
+    """
+    here = copied_dataset(folder, None) if is_object(folder) else folder
+    contents = DatasetManifest.read(here)
+    dataset = ReadableDataset.of(contents, vocabulary, target_vocabulary)
+    manifest = read_manifest(filesystem.join(folder, MANIFEST_NAME))
+    assert manifest is not None, 'it was read above'
+    orders = None if job is None else _orders(job, manifest, workers)
+    tallies: dict[str, _Tallies] = {}
+    total = sum(shard.bytes for shards in contents.splits.values() for shard in shards)
+    with stage_running('report'), track_work('report', _COUNTING, total):
+        for split, shards in contents.splits.items():
+            order = None if orders is None else orders[split]
+            rows = sum(shard.rows for shard in shards)
+            if order is not None and len(order.datasets) != rows:
+                raise InputError(
+                    f'{folder} has {rows:,} rows of {split}, and its corpus gives '
+                    f'{len(order.datasets):,}; tokbeam verify --rerun tells what differs'
+                )
+            tallies[split] = _tallies(dataset, shards, order, workers)
+    run = read_run(filesystem.join(folder, RUN_NAME))
+    uses = [_Use.of(side, features, dataset) for side, features in _sides(dataset, manifest)]
+    return Figures(
+        folder=filesystem.split_path(folder)[1],
+        stage=manifest.stage,
+        root=manifest.root,
+        options=manifest.options,
+        unicode=manifest.unicode,
+        inputs=tuple((each.split, each.role, each.name, each.bytes) for each in manifest.inputs),
+        shards=len(manifest.files),
+        bytes=sum(file.bytes for file in manifest.files),
+        rows=tuple(
+            figures
+            for split, own in tallies.items()
+            for figures in _row_figures(
+                dataset, split, own, None if orders is None else orders[split]
+            )
+        ),
+        left_out=tuple(_left_out(manifest)),
+        rejected=tuple(_rejected(folder, manifest)),
+        vocabularies=tuple(use.figures([each.all for each in tallies.values()]) for use in uses),
+        counts=tuple(_counts(folder)),
+        searches=tuple(_searches(manifest)),
+        samples=tuple(use.sample(list(tallies.values())) for use in uses),
+        shuffles=None if orders is None else tuple(order.shuffle for order in orders.values()),
+        seconds={} if run is None else dict(sorted(run.seconds.items())),
+    )
+
+
+class _Tally:
+    """Counts of rows: of each id, of each length, and of ratios of lengths."""
+
+    def __init__(self, sizes: Mapping[str, int]):
+        self.rows = 0
+        self.counts = {name: np.zeros(size, np.int64) for name, size in sizes.items()}
+        self.lengths: dict[str, collections.Counter[int]] = {
+            name: collections.Counter() for name in sizes
+        }
+        self.ratios = np.zeros(2 * _MOST_DOUBLINGS * _RATIO_STEPS, np.int64)
+
+    def add_rows(self, rows: EncodedRows) -> None:
+        self.rows += len(rows)
+        lengths = [np.diff(offsets) for offsets in rows.offsets.values()]
+        for (name, ids), own in zip(rows.ids.items(), lengths, strict=True):
+            self.counts[name] += np.bincount(ids, minlength=len(self.counts[name]))
+            values, counts = np.unique(own, return_counts=True)
+            self.lengths[name].update(dict(zip(values.tolist(), counts.tolist(), strict=True)))
+        if len(lengths) == 2:
+            has_both = (lengths[0] > 0) & (lengths[1] > 0)
+            doublings = np.log2(lengths[1][has_both] / lengths[0][has_both])
+            bins = np.floor(doublings * _RATIO_STEPS).astype(np.int64) + len(self.ratios) // 2
+            bins = np.clip(bins, 0, len(self.ratios) - 1)
+            self.ratios += np.bincount(bins, minlength=len(self.ratios))
+
+    def add(self, other: _Tally) -> None:
+        self.rows += other.rows
+        self.ratios += other.ratios
+        for name, counts in other.counts.items():
+            self.counts[name] += counts
+            self.lengths[name].update(other.lengths[name])
+
+    def longest(self, features: Sequence[str]) -> int:
+        return max((max(self.lengths[name], default=0) for name in features), default=0)
+
+
+class _Tallies:
+    """Those of a split: of all its rows, of the sample, and of each dataset by its number."""
+
+    def __init__(self, sizes: Mapping[str, int]):
+        self._sizes = sizes
+        self.all, self.sample = _Tally(sizes), _Tally(sizes)
+        self.by_dataset: dict[int, _Tally] = {}
+
+    def of_dataset(self, number: int) -> _Tally:
+        return self.by_dataset.setdefault(number, _Tally(self._sizes))
+
+    def add(self, other: _Tallies) -> None:
+        self.all.add(other.all)
+        self.sample.add(other.sample)
+        for number, tally in other.by_dataset.items():
+            self.of_dataset(number).add(tally)
+
+
+@dataclass(frozen=True)
+class _Order:
+    """Where the rows of a split stood: what is told of it, and the dataset of each row, uint16[rows]."""
+
+    shuffle: Shuffle
+    names: tuple[str, ...]
+    datasets: np.ndarray
+
+
+def _tallies(
+    dataset: ReadableDataset, shards: Sequence[ShardFile], order: _Order | None, workers: int
+) -> _Tallies:
+    sizes = dataset.sizes
+    in_sample = -(-sum(shard.rows for shard in shards) // _SAMPLE_SHARE)
+    result = _Tallies(sizes)
+
+    def tallied(first: int, shard: ShardFile) -> _Tallies:
+        own = _Tallies(sizes)
+        reader = open_shard(shard, [*sizes], sizes)
+        for begin in range(0, shard.rows, _ROWS):
+            end = min(begin + _ROWS, shard.rows)
+            rows = reader.read(begin, end)[1]
+            own.all.add_rows(rows)
+            if first + begin < in_sample:
+                own.sample.add_rows(rows.part(0, min(len(rows), in_sample - first - begin)))
+            if order is not None and len(order.names) > 1:
+                numbers = order.datasets[first + begin : first + end]
+                for number in np.unique(numbers).tolist():
+                    own.of_dataset(number).add_rows(rows.take(np.flatnonzero(numbers == number)))
+            advance(_COUNTING, shard.bytes * end // shard.rows - shard.bytes * begin // shard.rows)
+        return own
+
+    firsts = np.cumsum([0, *(shard.rows for shard in shards)]).tolist()[:-1]
+    with ThreadPoolExecutor(max(1, workers)) as pool:
+        for own in pool.map(tallied, firsts, shards):
+            result.add(own)
+    return result
+
+
+def _row_figures(
+    dataset: ReadableDataset, split: str, tallies: _Tallies, order: _Order | None
+) -> Iterator[RowFigures]:
+    names = () if order is None or len(order.names) < 2 else order.names
+    first_rows: list[dict[str, list[int]]] = []
+    for row in itertools.islice(dataset.rows.examples(split), _TEXT_ROWS):
+        first_rows.append({name: ids.tolist() for name, ids in row.items()})
+
+    def figures(name: str, tally: _Tally, rows: Sequence[dict[str, list[int]]]) -> RowFigures:
+        half = len(tally.ratios) // 2
+        ratios = [
+            (2 ** ((number - half) / _RATIO_STEPS), count)
+            for number, count in enumerate(tally.ratios.tolist())
+            if count
+        ]
+        text = {
+            feature: text_figures(dataset, feature, [row[feature] for row in rows])
+            for feature in dataset.vocabularies
+        }
+        lengths = {feature: _lengths(own) for feature, own in tally.lengths.items()}
+        return RowFigures(split, name, tally.rows, lengths, tuple(ratios), text)
+
+    yield figures('', tallies.all, first_rows)
+    for number, name in enumerate(names):
+        assert order is not None
+        numbers = np.flatnonzero(order.datasets[: len(first_rows)] == number).tolist()
+        yield figures(name, tallies.of_dataset(number), [first_rows[row] for row in numbers])
+
+
+def _lengths(counter: collections.Counter[int]) -> Lengths:
+    rows = counter.total()
+    ids = sum(length * count for length, count in counter.items())
+    seen, median = 0, 0
+    for length in sorted(counter):
+        seen += counter[length]
+        if 2 * seen >= rows:
+            median = length
+            break
+    longest = max(counter, default=0)
+    bounds = _bounds(longest)
+    counts = [0] * len(bounds)
+    places = np.searchsorted(bounds, list(counter), side='right') - 1
+    for place, count in zip(places.tolist(), counter.values(), strict=True):
+        counts[place] += count
+    ends = [*(bound - 1 for bound in bounds[1:]), longest]
+    histogram = tuple(zip(bounds, ends, counts, strict=True))
+    return Lengths(ids, round(ids / rows, 4) if rows else 0.0, median, longest, histogram)
+
+
+def _bounds(longest: int) -> list[int]:
+    """Where the parts of a histogram of lengths begin: each is a fifth longer than the one before."""
+    bounds, bound = [0], 1
+    while bound <= longest:
+        bounds.append(bound)
+        bound = max(bound + 1, bound * 6 // 5)
+    return bounds
+
+
+def _sides(dataset: ReadableDataset, manifest: Manifest) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """Yields each vocabulary's side, and the features whose ids are of it."""
+    records = manifest.vocabularies_used or manifest.vocabularies
+    features = tuple(dataset.sizes)
+    if len(features) > 1 and (not records or 'both' in {record.side for record in records}):
+        yield 'both', features
+        return
+    for feature in features:
+        yield feature, (feature,)
+
+
+@dataclass(frozen=True)
+class _Use:
+    """A vocabulary, and the features whose ids are of it; without a vocabulary if it is not at hand."""
+
+    side: str
+    features: tuple[str, ...]
+    size: int
+    vocabulary: Vocabulary | None
+
+    @classmethod
+    def of(cls, side: str, features: tuple[str, ...], dataset: ReadableDataset) -> _Use:
+        [first, *_] = features
+        return cls(side, features, dataset.sizes[first], dataset.vocabularies.get(first))
+
+    def counts(self, tallies: Sequence[_Tally]) -> np.ndarray:
+        """How often each id occurs: int64[size]."""
+        counts = np.zeros(self.size, np.int64)
+        for tally in tallies:
+            for feature in self.features:
+                counts += tally.counts[feature]
+        return counts
+
+    def figures(self, tallies: Sequence[_Tally]) -> VocabularyUse:
+        counts = self.counts(tallies)
+        pieces = None if self.vocabulary is None else self.vocabulary.pieces
+        singles = singles_share = None
+        commonest: list[tuple[str, int]] = []
+        unused: list[str] = []
+        if self.vocabulary is not None and pieces is not None:
+            decode = self.vocabulary.decode
+            is_single = np.array([len(decode([id_])) == 1 for id_ in range(self.size)], bool)
+            singles = int(is_single.sum())
+            singles_share = round(float(counts[is_single].sum() / max(1, counts.sum())), 6)
+            order = np.argsort(-counts, kind='stable')[:_EXAMPLES]
+            commonest = [(pieces[id_], int(counts[id_])) for id_ in order.tolist() if counts[id_]]
+            unused = [pieces[id_] for id_ in np.flatnonzero(counts == 0)[:_EXAMPLES].tolist()]
+        return VocabularyUse(
+            self.side,
+            self.size,
+            int(np.count_nonzero(counts)),
+            singles,
+            singles_share,
+            tuple(_by_count(counts)),
+            curve(counts),
+            tuple(commonest),
+            tuple(unused),
+        )
+
+    def sample(self, tallies: Sequence[_Tallies]) -> SampleFigures:
+        sample, every = [each.sample for each in tallies], [each.all for each in tallies]
+        ours, theirs = self.counts(sample), self.counts(every)
+        unseen = (ours == 0) & (theirs > 0)
+        return SampleFigures(
+            self.side,
+            (sum(each.rows for each in sample), sum(each.rows for each in every)),
+            (int(ours.sum()), int(theirs.sum())),
+            (int(np.count_nonzero(ours)), int(np.count_nonzero(theirs))),
+            (
+                max((each.longest(self.features) for each in sample), default=0),
+                max((each.longest(self.features) for each in every), default=0),
+            ),
+            int(unseen.sum()),
+            int(theirs[unseen].sum()),
+        )
+
+
+def _by_count(counts: np.ndarray) -> Iterator[tuple[int, int, int]]:
+    """Yields how many entries occur never, once, twice to nine times, and so on by powers of ten."""
+    bounds = [0, 1, 2]
+    while bounds[-1] <= counts.max(initial=0):
+        bounds.append(10 if bounds[-1] == 2 else bounds[-1] * 10)
+    for least, bound in zip(bounds, bounds[1:]):
+        yield least, bound - 1, int(((counts >= least) & (counts < bound)).sum())
+
+
+def curve(counts: np.ndarray) -> tuple[tuple[int, int], ...]:
+    """Returns (rank, count) of the counts above 0, int64[n], at evenly spaced logarithms of the rank."""
+    ordered = np.sort(counts[counts > 0])[::-1]
+    if not len(ordered):
+        return ()
+    ranks = np.unique(np.rint(np.geomspace(1, len(ordered), _CURVE_POINTS)).astype(np.int64))
+    return tuple(zip(ranks.tolist(), ordered[ranks - 1].tolist(), strict=True))
+
+
+def _counts(folder: str) -> Iterator[TokenCounts]:
+    for name in sorted(filesystem.entries(folder)):
+        path = filesystem.join(folder, name)
+        if not name.startswith('counts') or not filesystem.is_folder(path):
+            continue
+        manifest = read_manifest(filesystem.join(path, MANIFEST_NAME))
+        if manifest is None:
+            continue
+        parts = [np.empty(0, np.int64)]
+        for file in manifest.files:
+            with filesystem.open_binary(filesystem.join(path, file.name)) as stream:
+                parts.append(pq.read_table(stream, columns=['count'])['count'].to_numpy())
+        counts = np.concatenate(parts)
+        yield TokenCounts(name, len(counts), int(counts.sum()), curve(counts))
+
+
+def _searches(manifest: Manifest) -> Iterator[Search]:
+    wanted = manifest.options.get('vocab_size')
+    for record in manifest.vocabularies:
+        if record.tried:
+            yield Search(
+                record.side,
+                wanted if isinstance(wanted, int) else None,
+                record.size,
+                record.min_count,
+                record.tried,
+            )
+
+
+def _left_out(manifest: Manifest) -> Iterator[LeftOut]:
+    for tally in (*manifest.lines, *manifest.datasets):
+        reasons = {
+            'empty': tally.empty,
+            **tally.left_out,
+            **tally.filtered,
+            'beyond max_examples': tally.beyond_max_examples,
+            'not sampled': tally.not_sampled,
+        }
+        yield LeftOut(
+            tally.split,
+            tally.dataset,
+            tally.lines,
+            tally.added,
+            tally.examples,
+            {name: count for name, count in reasons.items() if count},
+            tally.ids,
+            tally.unknown,
+        )
+
+
+def _rejected(folder: str, manifest: Manifest) -> Iterator[RejectedFile]:
+    for file in manifest.rejected:
+        path = filesystem.join(folder, *file.name.split('/'))
+        samples = []
+        with filesystem.open_binary(path) as stream:
+            for _ in range(min(_REJECTED_LINES, file.rows)):
+                line = stream.readline(_REJECTED_BYTES)
+                samples.append(line.decode('utf-8', 'replace').rstrip('\n'))
+                while line and not line.endswith(b'\n'):
+                    line = stream.readline(1 << 20)
+        yield RejectedFile(file.name, file.rows, tuple(samples))
+
+
+def _orders(job: BuildJob | EncodeJob, manifest: Manifest, workers: int) -> dict[str, _Order]:
+    """Reads the corpus once; returns where the rows of each split stood."""
+    refuse_other_job(job, manifest)
+    orders = {}
+    with planned(job) as corpus:
+        splits = corpus.reading.corpus.splits
+        for split in corpus.reading.corpus.split_names:
+            keys = corpus.read(split, _nothing, workers).keys
+            indexes, identities = places_of(keys, corpus.seed)
+            names = tuple(dict.fromkeys(each.dataset for each in splits if each.name == split))
+            datasets = np.zeros(len(keys), np.uint16)
+            for index in np.unique(indexes).tolist():
+                own = split_of(splits, split, index)
+                assert own is not None, 'a key is of a file of the corpus'
+                datasets[indexes == index] = names.index(own.dataset)
+            orders[split] = _Order(shuffle_figures(split, indexes, identities), names, datasets)
+    return orders
+
+
+def _nothing(block: Block, rows: Rows, keys: np.ndarray) -> None:
+    return None
+
+
+def shuffle_figures(split: str, indexes: np.ndarray, identities: np.ndarray) -> Shuffle:
+    """Returns what the places of a split's rows in the corpus tell, in the order of the split.
+
+    Args:
+        split: its name.
+        indexes: of their files, int64[rows].
+        identities: in the file, int64[rows].
+    """
+    rows = len(indexes)
+    ranks = np.empty(rows, np.int64)
+    ranks[np.lexsort((identities, indexes))] = np.arange(rows)
+    chosen = np.unique(np.linspace(0, max(0, rows - 1), min(rows, _PLACES)).astype(np.int64))
+    last = max(1, rows - 1)
+    return Shuffle(
+        split,
+        rows,
+        _correlation(ranks, np.arange(rows)),
+        _correlation(ranks[:-1], ranks[1:]),
+        tuple((round(int(ranks[row]) / last, 4), round(row / last, 4)) for row in chosen.tolist()),
+    )
+
+
+def _correlation(first: np.ndarray, second: np.ndarray) -> float:
+    """Pearson's correlation; 0 where it is not defined."""
+    first = first - first.mean() if len(first) else first.astype(float)
+    second = second - second.mean() if len(second) else second.astype(float)
+    scale = math.sqrt(float(first @ first) * float(second @ second))
+    return round(float(first @ second) / scale, 6) if scale else 0.0

@@ -1,0 +1,333 @@
+"""`tokbeam report`: its figures are those of plain computations, and its page needs nothing else."""
+
+import collections
+import html.parser
+import json
+import math
+import re
+import unicodedata
+
+import numpy as np
+import pytest
+from dataset_files import manifest_of, read_shards
+from jobs import refuse, run, succeed, write
+
+import tokcore
+
+
+@pytest.fixture
+def report(capsys):
+    def run_report(*arguments):
+        capsys.readouterr()
+        ended = run('report', '--json', *arguments)
+        assert ended.status == 0, ended.said
+        return json.loads(capsys.readouterr().out)
+
+    return run_report
+
+
+@pytest.fixture
+def page(capfdbinary):
+    pytest.importorskip('matplotlib', reason='the extra report is not installed')
+
+    def run_report(*arguments):
+        capfdbinary.readouterr()
+        ended = run(*arguments)
+        assert ended.status == 0, ended.said
+        return capfdbinary.readouterr().out.decode()
+
+    return run_report
+
+
+def rows_of(folder, split='train'):
+    return list(tokcore.open_dataset(folder).examples(split))
+
+
+def test_lengths_and_ratios_are_those_of_the_rows(small_build, report):
+    [told] = report(small_build)['rows']
+    rows = [row for shard in read_shards(small_build) for row in shard]
+    assert (told['split'], told['dataset'], told['rows']) == ('train', '', len(rows))
+    for feature in ('inputs', 'targets'):
+        lengths = sorted(len(row[feature]) for row in rows)
+        own = told['lengths'][feature]
+        assert own['ids'] == sum(lengths)
+        assert own['mean'] == round(sum(lengths) / len(lengths), 4)
+        assert own['median'] == lengths[(len(lengths) - 1) // 2]
+        assert own['longest'] == lengths[-1]
+        ends = [0]
+        for least, most, count in own['histogram']:
+            assert count == sum(least <= length <= most for length in lengths)
+            assert least == ends[-1]
+            ends.append(most + 1)
+        assert ends[-1] == lengths[-1] + 1
+    ratios = collections.Counter(
+        2 ** (math.floor(4 * math.log2(len(row['targets']) / len(row['inputs']))) / 4)
+        for row in rows
+    )
+    assert told['ratios'] == sorted(map(list, ratios.items()))
+
+
+LAYOUTS = {
+    'two vocabularies': ['--vocab-size', 900],
+    'one vocabulary': ['--vocab-size', 900, '--shared-vocab', '--dev-share', '10%'],
+    'Parquet': ['--scheme', 'wordpiece', '--vocab-size', 600, '--output-format', 'parquet'],
+    'bytes': ['--scheme', 'byte'],
+}
+
+
+@pytest.mark.parametrize('layout', LAYOUTS)
+def test_the_use_of_each_vocabulary_is_that_of_all_rows(small, layout, report, tmp_path):
+    out = tmp_path / 'out'
+    succeed(
+        *('build', '--tsv', small.tsv, '--name', 'n', '--shards', 3, '--output', out),
+        *LAYOUTS[layout],
+    )
+    told = report(out)
+    dataset = tokcore.open_dataset(out)
+    of_splits = [list(dataset.examples(split)) for split in dataset.splits]
+    samples = [rows[: -(-len(rows) // 100)] for rows in of_splits]
+    expected_sides = {'inputs': ['inputs'], 'targets': ['targets']}
+    if layout in ('one vocabulary', 'bytes'):
+        expected_sides = {'both': ['inputs', 'targets']}
+    assert [use['side'] for use in told['vocabularies']] == [*expected_sides]
+    for use, sample in zip(told['vocabularies'], told['samples'], strict=True):
+        features = expected_sides[use['side']]
+        counts, of_sample = (
+            collections.Counter(
+                id_
+                for rows in splits
+                for row in rows
+                for feature in features
+                for id_ in row[feature].tolist()
+            )
+            for splits in (of_splits, samples)
+        )
+        size = dataset.vocab_size(features[0])
+        pieces = dataset.vocabulary(features[0]).pieces
+        assert (use['size'], use['used']) == (size, len(counts))
+        ordered = sorted(counts.values(), reverse=True)
+        assert use['by_rank'][0] == [1, ordered[0]]
+        assert use['by_rank'][-1] == [len(ordered), ordered[-1]]
+        assert all(ordered[rank - 1] == count for rank, count in use['by_rank'])
+        for least, most, entries in use['by_count']:
+            assert entries == sum(least <= counts[id_] <= most for id_ in range(size))
+        assert sum(entries for *_, entries in use['by_count']) == size
+        for piece, count in use['commonest']:
+            assert count in [counts[id_] for id_ in range(size) if pieces[id_] == piece]
+        assert [count for _, count in use['commonest']] == ordered[:40]
+        assert use['unused'] == [pieces[id_] for id_ in range(size) if not counts[id_]][:40]
+        single = [
+            id_ for id_ in range(size) if len(dataset.vocabulary(features[0]).decode([id_])) == 1
+        ]
+        assert use['single_characters'] == len(single) > 0
+        share = sum(counts[id_] for id_ in single) / counts.total()
+        assert use['single_share'] == pytest.approx(share, abs=1e-6)
+        assert sample['rows'] == [sum(map(len, samples)), sum(map(len, of_splits))]
+        assert sample['ids'] == [of_sample.total(), counts.total()]
+        assert sample['used'] == [len(of_sample), len(counts)]
+        assert sample['longest'] == [
+            max(len(row[f]) for rows in splits for row in rows for f in features)
+            for splits in (samples, of_splits)
+        ]
+        unseen = counts.keys() - of_sample.keys()
+        assert sample['unseen_entries'] == len(unseen) > 0
+        assert sample['unseen_ids'] == sum(counts[id_] for id_ in unseen)
+
+
+@pytest.mark.parametrize('layout', ['two vocabularies', 'bytes'])
+def test_text_is_that_of_the_rows(small, layout, report, tmp_path):
+    out = tmp_path / 'out'
+    succeed(
+        'build', '--tsv', small.tsv, '--name', 'n', '--output', out, '--shards', 2, *LAYOUTS[layout]
+    )
+    [told] = report(out)['rows']
+    dataset = tokcore.open_dataset(out)
+    for feature in ('inputs', 'targets'):
+        texts = [dataset.text(row[feature], feature) for row in rows_of(out)]
+        own = told['text'][feature]
+        assert own['rows'] == len(texts)
+        assert own['bytes'] == sum(len(text.encode()) for text in texts)
+        assert own['characters'] == sum(map(len, texts))
+        after = len(dataset.template(feature).after)
+        assert own['ids'] == sum(len(row[feature]) - after for row in rows_of(out))
+        named = collections.Counter(
+            unicodedata.name(c, '').split()[0] if c.isalpha() else '' for c in ''.join(texts)
+        )
+        assert own['scripts'].get('Latin', 0) == named['LATIN']
+        assert own['scripts'].get('Han', 0) == named['CJK']
+        assert sum(own['scripts'].values()) == own['characters']
+        words = collections.Counter(word for text in texts for word in plain_words(text))
+        assert own['words'] == words.total()
+        tokenizer = tokcore.ByteTokenizer() if layout == 'bytes' else dataset.vocabulary(feature)
+        # A space parts words: of bytes it is a piece of the word after it.
+        space = 1 if layout == 'bytes' else 0
+        pieces = {word: len(tokenizer.encode(word)) + space for word in words}
+        assert own['word_pieces'] == sum(pieces[word] * count for word, count in words.items())
+        costs = sorted(((pieces[word] - 1) * count for word, count in words.items()), reverse=True)
+        assert [(count - 0) * (size - 1) for _, count, size in own['worst']] == [
+            cost for cost in costs[:20] if cost
+        ]
+        assert all((words[w], pieces[w]) == (count, size) for w, count, size in own['worst'])
+
+
+def plain_words(text):
+    """Runs of letters, marks and digits; of Han none, of which each pair here has many."""
+    kept = [
+        c if unicodedata.category(c)[0] in 'LMN' and 'CJK' not in unicodedata.name(c, '') else ' '
+        for c in text
+    ]
+    return ''.join(kept).split()
+
+
+def test_counts_the_search_and_the_lines_are_as_recorded(small_build, report):
+    told, manifest = report(small_build), manifest_of(small_build)
+    assert told['root'] == manifest['root'] and told['options'] == manifest['options']
+    assert [each['tried'] for each in told['searches']] == [
+        each['tried'] for each in manifest['vocabularies']
+    ]
+    [left_out] = told['left_out']
+    [lines] = manifest['lines']
+    assert left_out['lines'] == lines['lines'] == 300
+    assert left_out['lines'] == left_out['examples'] + sum(left_out['reasons'].values())
+    for counts in told['counts']:
+        files = manifest_of(small_build / counts['name'])['files']
+        assert counts['distinct'] == sum(file['rows'] for file in files)
+        assert counts['running'] == manifest_of(small_build / counts['name'])['tokens']
+    assert [each['name'] for each in told['counts']] == ['counts.inputs', 'counts.targets']
+    assert told['seconds'].keys() and all(each >= 0 for each in told['seconds'].values())
+    assert told['shuffles'] is None
+
+
+def test_lines_left_out_have_reasons_and_samples(report, tmp_path):
+    text = write(tmp_path / 'text', b'one line\n\xff broken\n\nthree lines\n' + b'more\n' * 20)
+    out = tmp_path / 'out'
+    succeed(
+        *('build', '--text', text, '--name', 'n', '--scheme', 'byte', '--output', out),
+        *('--on-error', 'skip', '--shards', 1),
+    )
+    told = report(out)
+    [left_out] = told['left_out']
+    assert left_out['reasons'] == {'empty': 1, 'invalid_utf8': 1}
+    [file] = told['rejected']
+    assert file['lines'] == 1
+    assert [json.loads(line)['offset'] for line in file['samples']] == [9]
+    assert [*told['rows'][0]['lengths']] == ['targets'] and told['rows'][0]['ratios'] == []
+
+
+def test_the_order_is_held_against_the_corpus_and_datasets_are_told_apart(report, tmp_path):
+    texts = {
+        name: write(
+            tmp_path / f'{name}.txt', b''.join(b'%s %d\n' % (word, n) for n in range(count))
+        )
+        for name, word, count in [('news', b'paper', 300), ('talk', b'voice', 100)]
+    }
+    out, job = tmp_path / 'out', tmp_path / 'job.toml'
+    datasets = ''.join(
+        f'[[train]]\nname = "{name}"\nformat = "text"\npaths = {json.dumps(str(path))}\n'
+        for name, path in texts.items()
+    )
+    job.write_text(datasets)
+    succeed('build', job, '--name', 'n', '--scheme', 'byte', '--shards', 3, '--output', out)
+    told = report(out, '--corpus')
+    dataset = tokcore.open_dataset(out)
+    lines = [line for path in texts.values() for line in path.read_text().splitlines()]
+    stored = [dataset.text(row['targets']) for row in rows_of(out)]
+    ranks = np.array([lines.index(line) for line in stored])
+    [shuffle] = told['shuffles']
+    assert shuffle['rows'] == 400
+    expected = np.corrcoef(ranks, np.arange(400))[0, 1]
+    assert shuffle['rank_correlation'] == pytest.approx(expected, abs=2e-6)
+    expected = np.corrcoef(ranks[:-1], ranks[1:])[0, 1]
+    assert shuffle['serial_correlation'] == pytest.approx(expected, abs=2e-6)
+    assert shuffle['places'] == [
+        [round(int(rank) / 399, 4), round(place / 399, 4)] for place, rank in enumerate(ranks)
+    ]
+    by_name = {each['dataset']: each for each in told['rows']}
+    assert by_name.keys() == {'', 'news', 'talk'}
+    for name, word in [('news', 'paper'), ('talk', 'voice')]:
+        own = [line for line in stored if line.startswith(word)]
+        assert by_name[name]['rows'] == len(own)
+        assert by_name[name]['text']['targets']['bytes'] == sum(map(len, own))
+        assert by_name[name]['lengths']['targets']['ids'] == sum(len(line) + 1 for line in own)
+    # Another corpus is not the one of these rows.
+    texts['talk'].write_bytes(b'voice\n')
+    assert 'verify --rerun' in refuse('report', out, '--corpus')
+
+
+def test_ids_of_a_vocabulary_elsewhere_are_counted_and_shown_if_it_is_given(
+    small, small_build, report, tmp_path
+):
+    paths = [small_build / each['name'] for each in manifest_of(small_build)['vocabularies']]
+    out = tmp_path / 'out'
+    succeed(
+        *('encode', '--tsv', small.tsv, '--name', 'n', '--shards', 2, '--output', out),
+        *('--source-vocab', paths[0], '--target-vocab', paths[1]),
+    )
+    without = report(out)
+    given = report(out, '--vocab', paths[0], '--target-vocab', paths[1])
+    assert without['rows'][0]['text'] == {} and without['vocabularies'][0]['commonest'] == []
+    assert given['rows'][0]['text'].keys() == {'inputs', 'targets'}
+    for before, after in zip(without['vocabularies'], given['vocabularies'], strict=True):
+        assert before['by_rank'] == after['by_rank'] and before['used'] == after['used']
+        assert before['single_characters'] is None and after['single_characters'] > 0
+
+
+class Tags(html.parser.HTMLParser):
+    """The tags of a page, which must be balanced, and all its attributes."""
+
+    def __init__(self, page):
+        super().__init__()
+        self.open, self.seen, self.attributes = [], collections.Counter(), []
+        self.feed(page)
+        self.close()
+        assert self.open == []
+
+    def handle_starttag(self, tag, attrs):
+        self.seen[tag] += 1
+        self.attributes += attrs
+        if tag not in ('meta',):
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag, attrs):
+        self.seen[tag] += 1
+        self.attributes += attrs
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+
+def test_the_page_is_whole_and_needs_nothing_else(small, page, tmp_path):
+    out = tmp_path / 'out'
+    succeed(
+        *('build', '--tsv', small.tsv, '--name', '<script>&"$x$', '--vocab-size', 900),
+        *('--shards', 2, '--output', out),
+    )
+    text = page('report', out, '--corpus')
+    tags = Tags(text)
+    assert tags.seen['svg'] == 6
+    assert not tags.seen.keys() & {'script', 'link', 'img', 'iframe', 'object', 'image'}
+    ids = [value for name, value in tags.attributes if name == 'id']
+    assert len(ids) == len(set(ids))
+    references = [value for name, value in tags.attributes if name in ('href', 'xlink:href', 'src')]
+    assert {value.removeprefix('#') for value in references} <= set(ids)
+    assert not re.findall(r'url\((?!#)', text) and '@import' not in text
+    style = text[text.index('<style>') : text.index('</style>')]
+    assert 'prefers-color-scheme: dark' in style and '@media print' in style
+    drawn = ''.join(re.findall('<svg.*?</svg>', text, re.DOTALL))
+    # No colour stays that is not the page's.
+    assert not re.findall(r'#[0-9a-f]{6}\b', drawn) and 'currentColor' in drawn
+    assert text == page('report', out, '--corpus')
+
+
+def test_what_cannot_be_reported_is_refused(small, small_build, tmp_path, monkeypatch):
+    assert 'no tokbeam.json' in refuse('report', tmp_path)
+    assert 'give --corpus' in refuse('report', small_build, '--job', small.tsv)
+    out = tmp_path / 'out'
+    succeed(
+        *('build', '--tsv', small.tsv, '--name', 'n', '--scheme', 'byte', '--output', out),
+        *('--output-format', 'text'),
+    )
+    assert 'tfrecord or parquet' in refuse('report', out)
+    monkeypatch.setitem(__import__('sys').modules, 'matplotlib', None)
+    sentence = refuse('report', small_build)
+    assert "pip install 'tokbeam[report]'" in sentence and '--json' in sentence
