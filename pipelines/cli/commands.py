@@ -291,9 +291,7 @@ def _encode_job(options: argparse.Namespace, beam_flags: Sequence[str]) -> Encod
 
 
 def _engine(options: argparse.Namespace, beam_flags: Sequence[str]) -> Engine:
-    engine = choose_engine(beam_flags, options.workers, options.deadline)
-    check_engine(engine)
-    return engine
+    return check_engine(choose_engine(beam_flags, options.workers, options.deadline))
 
 
 def _reading(options: argparse.Namespace, corpus: Corpus, scheme: Scheme) -> CorpusReading:
@@ -313,7 +311,7 @@ def _execution(
     running = field_values(RunningOptions, vars(options))
     running['work'] = filesystem.absolute(options.work) if options.work else None
     return Execution(
-        dataclasses.replace(engine, scheme=scheme),
+        dataclasses.replace(engine, scheme=scheme, output=filesystem.absolute(options.output)),
         read_beside=_read_beside(options),
         text=_recorded_job(options),
         **running,

@@ -30,6 +30,7 @@ from pipelines.engines.progress import (
     WorkDone,
     listening,
 )
+from pipelines.engines.remote_jobs import cancel_jobs, has_jobs
 from pipelines.files.system_errors import system_error
 from tokcore.errors import InputError
 
@@ -47,6 +48,9 @@ Clock = Callable[[], float]
 RESUME_HINT = 'what is finished is kept, and the same command goes on from there'
 
 _LAST_SECONDS = 2
+_CANCEL_SECONDS = 30
+"""More, where a cluster has to end a job first."""
+
 _GRACE_SECONDS = 0.5
 
 _QUIET_LOOKS = 4
@@ -446,7 +450,8 @@ def _report_thread_error(arguments: threading.ExceptHookArgs) -> None:
 def _end(number: int, hint: str) -> None:
     _ending.set()
     # Whatever happens to the line: the reader of stderr may have stopped.
-    threading.Timer(_LAST_SECONDS, os._exit, [128 + number]).start()
+    seconds = _LAST_SECONDS + _CANCEL_SECONDS * has_jobs()
+    threading.Timer(seconds, os._exit, [128 + number]).start()
     # Otherwise a bar that is being drawn would follow the line. A terminal that is stuck is not
     # waited for.
     terminal_lock.acquire(timeout=_GRACE_SECONDS)
@@ -454,6 +459,11 @@ def _end(number: int, hint: str) -> None:
     line = f'tokbeam: {name}{"; " * bool(hint)}{hint}\n'
     with contextlib.suppress(OSError, ValueError):
         os.write(sys.stderr.fileno(), ('\n' * line_is_open.is_set() + line).encode())
+    try:
+        cancel_jobs()
+    except Exception as error:
+        with contextlib.suppress(OSError, ValueError):
+            os.write(sys.stderr.fileno(), f'tokbeam: {error}\n'.encode())
     try:
         _end_children()
     finally:

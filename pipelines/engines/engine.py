@@ -114,6 +114,7 @@ class Engine:
         workers: the work items that a worker process keeps in flight.
         deadline: seconds that each pipeline may take; None: any time.
         scheme: the workers run its kernels.
+        output: the path of what is made; None: something that nobody else makes.
     """
 
     runner: Runner
@@ -121,6 +122,7 @@ class Engine:
     workers: int
     deadline: float | None = None
     scheme: Scheme = dataclasses.field(default_factory=find_scheme)
+    output: str | None = None
 
     def options(self) -> PipelineOptions:
         options = PipelineOptions(list(self.flags))
@@ -138,7 +140,7 @@ class Engine:
         """
         self.compile_first(functools.partial(compile_kernels, self.scheme))
         self.runner.prepare()
-        runner = self.runner.beam_runner(self.flags)
+        runner = self.runner.beam_runner(self.flags, self.output)
         pipeline = beam.Pipeline(runner=runner, options=self.options())
         build(pipeline)
         try:
@@ -208,16 +210,24 @@ class Engine:
         return state
 
 
-def check_engine(engine: Engine) -> None:
+def check_engine(engine: Engine) -> Engine:
     """Refuses an engine that cannot work, or that would download what the user did not ask for.
 
+    Returns it with the options that a cluster tells of itself.
+
     Raises:
-        InputError: the runner is not installed, lacks options, or would download a program.
+        InputError: the runner is not installed, lacks options, would download a program, or its
+            cluster cannot run the job.
     """
+    told = engine.runner.ask(engine.options())
+    if told:
+        settled = tuple(_with_options(engine.flags, told))
+        runner = preset(engine.runner.name, beam_options(settled))
+        engine = dataclasses.replace(engine, runner=runner, flags=settled)
     flags = [flag for flag in engine.flags if not flag.startswith('--runner=')]
     name, options = engine.runner.name, engine.options()
     if name == LOCAL_RUNNER and not flags:
-        return
+        return engine
     bases = type(_beam_runner(name)).__mro__
     # A user's own class starts what its base class starts, unless that is the portable runner.
     extended = [base.__name__ for base in bases if base is not PortableRunner]
@@ -238,6 +248,7 @@ def check_engine(engine: Engine) -> None:
         raise InputError(
             f'Beam cannot work with {shown_flags}: {reason}; change its options'
         ) from error
+    return engine
 
 
 def _try(options: PipelineOptions, in_process: bool) -> None:
@@ -322,9 +333,7 @@ def choose_engine(
         )
     _refuse_numbers(options)
     FileSystems.set_options(options)
-    all_flags = list(flags)
-    for option, value in (*runner.settings, ('--runner', runner.name)):
-        all_flags = [*_without_option(all_flags, option), f'{option}={value}']
+    all_flags = _with_options(flags, (*runner.settings, ('--runner', runner.name)))
     return Engine(runner, tuple(all_flags), workers or runner.workers, deadline)
 
 
@@ -373,6 +382,13 @@ def _refuse_numbers(options: PipelineOptions) -> None:
         if number is None or (number == -1 and view is FlinkRunnerOptions) or low <= number <= high:
             continue
         raise InputError(f'--{name} {shown(str(number))} is not from {low:,} to {high:,}')
+
+
+def _with_options(flags: Sequence[str], settings: Sequence[tuple[str, object]]) -> list[str]:
+    all_flags = list(flags)
+    for option, value in settings:
+        all_flags = [*_without_option(all_flags, option), f'{option}={value}']
+    return all_flags
 
 
 def _without_option(flags: Sequence[str], name: str) -> list[str]:

@@ -83,6 +83,8 @@ Listener = Callable[[Event], None]
 
 _listeners: list[Listener] = []
 
+_stages: list[str] = []
+
 
 def notify(event: Event) -> None:
     """Calls all listeners with an event, in the calling thread."""
@@ -103,11 +105,18 @@ def listening(listener: Listener) -> Iterator[None]:
 @contextlib.contextmanager
 def stage_running(stage: str, parts: Sequence[str] = ()) -> Iterator[None]:
     """Notifies listeners that a stage begins, and after the block that it has ended."""
+    _stages.append(stage)
     notify(StageBegan(stage, tuple(parts)))
     try:
         yield
     finally:
+        _stages.remove(stage)
         notify(StageEnded(stage))
+
+
+def running_stage() -> str | None:
+    """Returns the innermost stage that runs; None between stages."""
+    return _stages[-1] if _stages else None
 
 
 class _Work:

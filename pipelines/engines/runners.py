@@ -36,6 +36,7 @@ from apache_beam.runners.runner import PipelineRunner
 from apache_beam.runners.worker import statesampler
 from apache_beam.utils.subprocess_server import JavaJarServer, is_service_endpoint
 
+from pipelines.engines.flink_cluster import ask_cluster, cluster_runner, is_cluster
 from pipelines.engines.machine import available_bytes, resident_bytes, usable_cores
 from pipelines.engines.pool import MOST_BUNDLE_BYTES
 from tokcore.errors import InputError
@@ -95,7 +96,10 @@ class Runner:
         submission_errors: errors of submitting a job that the options or the cluster are to blame
             for.
         prepare: is called before each pipeline.
-        beam_runner: returns the runner for some flags; None if Beam creates it by its name.
+        ask: takes Beam's options, and returns those that a cluster tells of itself, as `settings`;
+            raises InputError if it cannot run the job.
+        beam_runner: returns the runner for some flags and the path of an output; None if Beam creates
+            it by its name.
         refuse_shuffle: takes the bytes of records and the number of work items; raises InputError if
             the runner's own shuffle cannot take them.
         refuse_unasked: takes the runner's name and options; raises InputError if a job server is
@@ -113,7 +117,10 @@ class Runner:
     has_containers: bool = False
     submission_errors: tuple[type[Exception], ...] = _SUBMISSION_ERRORS
     prepare: Callable[[], None] = lambda: None
-    beam_runner: Callable[[tuple[str, ...]], PipelineRunner | None] = lambda flags: None
+    ask: Callable[[PipelineOptions], tuple[tuple[str, object], ...]] = lambda options: ()
+    beam_runner: Callable[[tuple[str, ...], str | None], PipelineRunner | None] = (
+        lambda flags, output: None
+    )
     refuse_shuffle: Callable[[int, int], None] = lambda size, items: None
     refuse_unasked: Callable[[str, PipelineOptions], None] = lambda name, options: None
 
@@ -133,10 +140,23 @@ class Runner:
 
 
 def flink_runner(name: str, options: PipelineOptions) -> Runner:
-    """Returns Flink with as many slots as `--parallelism` says."""
+    """Returns Flink with as many slots as `--parallelism` says.
+
+    It is a cluster that is set up for tokbeam, or one behind Beam's job server.
+    """
     flink = options.view_as(FlinkRunnerOptions)
     # Without --parallelism it is the cluster's default, which is unknown here, or 1.
     slots = max(1, flink.parallelism)
+    if is_cluster(options, MAGIC_HOST_NAMES):
+        return Runner(
+            name,
+            processes=slots,
+            through_files=True,
+            has_containers=True,
+            ask=ask_cluster,
+            beam_runner=cluster_runner,
+            refuse_shuffle=functools.partial(_refuse_full_slots, slots),
+        )
     return Runner(
         name,
         processes=slots,
@@ -165,7 +185,7 @@ class _FlinkRunner(FlinkRunner):
 
 
 @functools.cache
-def _shared_runner(flags: tuple[str, ...]) -> _FlinkRunner:
+def _shared_runner(flags: tuple[str, ...], output: str | None) -> _FlinkRunner:
     return _FlinkRunner()
 
 

@@ -1,0 +1,363 @@
+"""Flink as a cluster that is set up for tokbeam: all that a job needs is asked of it.
+
+The cluster says in its configuration where its workers start and where Beam's main class is
+(`deploy/flink/README.md`), so a user types its address alone. A job is sent without a job server. It has
+the name of the output that it works for, which is how a driver that is started again knows the job
+of the one that was killed, and cancels it.
+"""
+
+import functools
+import hashlib
+import logging
+import time
+import uuid
+from collections.abc import Sequence
+
+import apache_beam as beam
+from apache_beam.options.pipeline_options import (
+    FlinkRunnerOptions,
+    PipelineOptions,
+    PortableOptions,
+)
+from apache_beam.portability.api import beam_runner_api_pb2
+from apache_beam.runners.portability.portable_runner import JobServiceHandle, PortableRunner
+from apache_beam.runners.runner import PipelineResult, PipelineState
+from apache_beam.transforms.environments import (
+    Environment,
+    ProcessEnvironment,
+    python_sdk_capabilities,
+    resource_hints_from_options,
+)
+from google.protobuf import json_format
+
+from pipelines.engines.cluster_probe import TryWorkers
+from pipelines.engines.flink_rest import (
+    RUNNER_JAR,
+    WORKER,
+    FlinkError,
+    FlinkRest,
+    JobState,
+    job_archive,
+    milliseconds,
+)
+from pipelines.engines.progress import AT_ONCE, advance, running_stage, set_total, track_work
+from pipelines.engines.remote_jobs import cancelled_at_the_end
+from tokcore.errors import InputError
+from tokcore.options import shown
+
+_LOGGER = logging.getLogger(__name__)
+
+_CACHE_MILLISECONDS = 1000
+"""How long Flink keeps a worker between two stages of a job. A second is enough, for the next stage
+begins at once; and a worker that died is kept as long, which must be less than the restart delay."""
+
+_NO_RESTART = {'restart-strategy.type': 'none'}
+
+_DELAYS = {
+    'fixed-delay': ('restart-strategy.fixed-delay.delay', '1 s'),
+    'fixeddelay': ('restart-strategy.fixed-delay.delay', '1 s'),
+    'exponential-delay': ('restart-strategy.exponential-delay.initial-backoff', '1 s'),
+    'exponentialdelay': ('restart-strategy.exponential-delay.initial-backoff', '1 s'),
+    'failure-rate': ('restart-strategy.failure-rate.delay', '1 s'),
+    'failurerate': ('restart-strategy.failure-rate.delay', '1 s'),
+}
+"""For each restart strategy the setting of its shortest delay, and Flink's default."""
+
+_FIRST_LOOK_SECONDS, _MOST_LOOK_SECONDS, _GROWTH = 0.1, 1.0, 1.2
+_WAITING_SECONDS = 10
+_MISTAKE = 'tokcore.errors.'
+_WORK = 'flink'
+
+_STATES = {
+    'FINISHED': PipelineState.DONE,
+    'FAILED': PipelineState.FAILED,
+    'CANCELED': PipelineState.CANCELLED,
+    'CANCELLING': PipelineState.CANCELLING,
+}
+
+
+def is_cluster(options: PipelineOptions, magic_masters: Sequence[str]) -> bool:
+    """Returns whether options name a cluster and no job server, so that jobs are sent to it by REST."""
+    flink = options.view_as(FlinkRunnerOptions)
+    by_server = flink.flink_job_server_jar or flink.flink_submit_uber_jar
+    has_endpoint = options.view_as(PortableOptions).job_endpoint
+    return not by_server and not has_endpoint and flink.flink_master.strip() not in magic_masters
+
+
+def ask_cluster(options: PipelineOptions) -> tuple[tuple[str, object], ...]:
+    """Returns the options of Beam, as pairs of name and value, that a cluster tells of itself.
+
+    Raises:
+        InputError: no Flink answers, it is not set up for tokbeam, it has fewer slots than
+            `--parallelism`, or workers would be kept for longer than its restart delay.
+    """
+    flink = options.view_as(FlinkRunnerOptions)
+    master = f'--flink_master {flink.flink_master.strip()}'
+    rest = FlinkRest(flink.flink_master)
+    try:
+        overview, configuration = rest.overview(), rest.configuration()
+        slots, managers = int(overview['slots-total']), int(overview['taskmanagers'])
+    except (FlinkError, KeyError, TypeError, ValueError) as error:
+        raise InputError(
+            f'{master}: no Flink is to be asked there ({error}); start the cluster, or give the '
+            'HOST:PORT of its REST interface'
+        ) from error
+    settings: list[tuple[str, object]] = [('--parallelism', _parallelism(flink, slots, managers))]
+    portable = options.view_as(PortableOptions)
+    if not configuration.get(RUNNER_JAR):
+        raise InputError(
+            f'{master}: this Flink is not set up for tokbeam, for its configuration has no '
+            f'{RUNNER_JAR}; see deploy/flink/README.md, or give --flink_job_server_jar to send '
+            'jobs through a job server'
+        )
+    if not portable.environment_type:
+        worker = configuration.get(WORKER)
+        if not worker:
+            raise InputError(
+                f"{master}: the cluster's configuration does not say how a worker is started "
+                f'({WORKER}); set it to the path of `boot`, or give --environment_type'
+            )
+        settings.append(('--environment_type', 'PROCESS'))
+        settings.append(('--environment_options', f'process_command={worker}'))
+    settings.append(('--environment_cache_millis', _cache(portable, configuration, master)))
+    return tuple(settings)
+
+
+def _parallelism(flink: FlinkRunnerOptions, slots: int, managers: int) -> int:
+    if slots == 0:
+        raise InputError(
+            f'--flink_master {flink.flink_master.strip()}: the cluster has no TaskManager; start one'
+        )
+    if flink.parallelism > slots:
+        raise InputError(
+            f'--parallelism {flink.parallelism} is more than the {slots} slots of the {managers} '
+            f'TaskManagers; give at most {slots}, or start more of them'
+        )
+    return flink.parallelism if flink.parallelism > 0 else slots
+
+
+def _cache(portable: PortableOptions, configuration: dict[str, str], master: str) -> int:
+    asked = _asked_cache(portable)
+    name = configuration.get('restart-strategy.type', configuration.get('restart-strategy', 'none'))
+    if name not in _DELAYS:
+        _LOGGER.warning(
+            '%s: the cluster restarts nothing (restart-strategy.type is %s), so a worker that dies '
+            'ends the job',
+            master,
+            name,
+        )
+        return asked or _CACHE_MILLISECONDS
+    setting, default = _DELAYS[name]
+    delay = milliseconds(configuration.get(setting, default))
+    if asked and asked >= delay:
+        raise InputError(
+            f"--environment_cache_millis {asked} is not below the cluster's restart delay of "
+            f'{delay} ms ({setting}), and a restart would be given the worker that died; give less, '
+            'or leave it out'
+        )
+    return asked or max(1, min(_CACHE_MILLISECONDS, delay // 2))
+
+
+def _asked_cache(portable: PortableOptions) -> int:
+    typed = portable.environment_cache_millis or '0'  # Beam has it as text
+    if not str(typed).isdecimal():
+        raise InputError(f'--environment_cache_millis {shown(str(typed))} is not a whole number')
+    return int(typed)
+
+
+@functools.cache
+def cluster_runner(flags: tuple[str, ...], output: str | None) -> 'ClusterRunner':
+    """Returns the runner of all pipelines of a command."""
+    return ClusterRunner(output)
+
+
+class ClusterRunner(PortableRunner):
+    """Sends pipelines to a cluster whose answers to `ask_cluster` are among the options.
+
+    Before the first one it cancels what a killed driver of the same output has left, and tries the
+    cluster's workers.
+
+    Args:
+        output: the path of what the pipelines make; None: something that nobody else makes.
+    """
+
+    def __init__(self, output: str | None):
+        super().__init__()
+        self._output = output
+        of_output = uuid.uuid4().hex if output is None else output
+        self._digest = hashlib.sha256(of_output.encode()).hexdigest()[:12]
+        self._jobs = 0
+        self._runner_jar = ''
+
+    def default_environment(self, options: PipelineOptions) -> Environment:
+        portable = options.view_as(PortableOptions)
+        if portable.environment_type != 'PROCESS' or portable.environment_config:
+            return super().default_environment(options)
+        # As Beam's own, but for a list of installed packages that takes it a second a job.
+        variables = portable.lookup_environment_option('process_variables')
+        return ProcessEnvironment(
+            portable.lookup_environment_option('process_command'),
+            env=ProcessEnvironment.parse_environment_variables(
+                variables.split(',') if variables else []
+            ),
+            capabilities=python_sdk_capabilities(),
+            resource_hints=resource_hints_from_options(portable),
+        )
+
+    def run_portable_pipeline(
+        self, pipeline: beam_runner_api_pb2.Pipeline, options: PipelineOptions
+    ) -> 'ClusterJob':
+        rest = FlinkRest(options.view_as(FlinkRunnerOptions).flink_master)
+        if not self._runner_jar:
+            self._runner_jar = rest.configuration()[RUNNER_JAR]
+            self._cancel_left(rest)
+            self._try_workers(options)
+        stage = running_stage() or 'job'
+        return self._submit(rest, pipeline, options, stage, {})
+
+    def _submit(
+        self,
+        rest: FlinkRest,
+        pipeline: beam_runner_api_pb2.Pipeline,
+        options: PipelineOptions,
+        work: str,
+        settings: dict[str, str],
+    ) -> 'ClusterJob':
+        name = f'tokbeam-{work}-{self._jobs}-{self._digest}'
+        self._jobs += 1
+        everything = options.get_all_options(retain_unknown_options=True)
+        # Run within the cluster, Beam's Java would start another one for an address.
+        everything |= {'flink_master': '[auto]', 'job_name': name, 'runner': None}
+        archive = job_archive(
+            json_format.MessageToJson(self._optimize_pipeline(pipeline, options)),
+            json_format.MessageToJson(JobServiceHandle.encode_pipeline_options(everything)),
+            self._runner_jar,
+        )
+        return ClusterJob(rest, rest.submit(archive, settings), name)
+
+    def _cancel_left(self, rest: FlinkRest) -> None:
+        """Cancels the jobs of an earlier driver; the output is claimed, so there is no other one."""
+        for job in rest.jobs():
+            if job.name.endswith(f'-{self._digest}') and not job.has_ended:
+                _LOGGER.info('%s, left by an earlier run, is cancelled', job.name)
+                rest.cancel(job.id)
+
+    def _try_workers(self, options: PipelineOptions) -> None:
+        """Tries the workers, in a job that is not restarted.
+
+        Raises:
+            InputError: they have other versions, do not see the output's folder, or do not start.
+        """
+        rest = FlinkRest(options.view_as(FlinkRunnerOptions).flink_master)
+        pipeline = beam.Pipeline(runner=self, options=options)
+        pipeline | TryWorkers.of(self._output, options.view_as(FlinkRunnerOptions).parallelism)
+        message = pipeline.to_runner_api(default_environment=self.default_environment(options))
+        try:
+            self._submit(rest, message, options, 'try', _NO_RESTART).wait_until_finish()
+        except RuntimeError as error:
+            if _MISTAKE in str(error):
+                raise
+            raise InputError(
+                f'a worker of the cluster at {rest.address} cannot be used: {_last_cause(error)}; its '
+                "TaskManager's log and `log` beside the workers' socket have more"
+            ) from error
+
+
+class ClusterJob(PipelineResult):
+    """A job on a cluster, cancelled when this process ends before it."""
+
+    def __init__(self, rest: FlinkRest, job: str, name: str):
+        super().__init__(PipelineState.RUNNING)
+        self._rest, self._job, self._name = rest, job, name
+        self._failures = 0
+        self._waits_since: float | None = None
+
+    @property
+    def state(self) -> str:
+        return _STATES.get(self._rest.state(self._job).state, PipelineState.RUNNING)
+
+    def cancel(self) -> str:
+        """Cancels the job and waits for its end; returns the state that it ended in."""
+        return _STATES.get(self._rest.cancel(self._job), PipelineState.RUNNING)
+
+    def wait_until_finish(self, duration: int | None = None) -> str:
+        """Waits for the job's end; returns its state, after `duration` milliseconds in any case.
+
+        Raises:
+            RuntimeError: it failed or was cancelled, or the cluster has lost it. What a worker raised
+                is in the text. A user's mistake ends the job at once, without a restart.
+        """
+        end = float('inf') if duration is None else time.monotonic() + duration / 1000
+        try:
+            with cancelled_at_the_end(self.cancel):
+                state = self._look_until(end)
+        except FlinkError as error:
+            raise RuntimeError(
+                f'the job {self._name} is lost: {error}; give the command again when the cluster '
+                'is there'
+            ) from error
+        except BaseException:
+            self.cancel()
+            raise
+        if not state.has_ended:
+            return PipelineState.RUNNING
+        if state.state != 'FINISHED':
+            failures = self._rest.failures(self._job)
+            reason = failures[-1] if failures else 'no reason is told'
+            raise RuntimeError(f'the job {self._name} ended {state.state}: {reason}')
+        return PipelineState.DONE
+
+    def _look_until(self, end: float) -> JobState:
+        seconds, done = _FIRST_LOOK_SECONDS, 0
+        with track_work(running_stage() or self._name, _WORK, None, 'steps'):
+            while True:
+                state = self._rest.state(self._job)
+                set_total(_WORK, state.vertices)
+                advance(_WORK, max(0, state.finished - done))
+                done = max(done, state.finished)
+                if state.has_ended or time.monotonic() >= end:
+                    return state
+                self._tell_failures()
+                self._tell_waiting(state)
+                time.sleep(seconds)
+                seconds = min(_MOST_LOOK_SECONDS, seconds * _GROWTH)
+
+    def _tell_failures(self) -> None:
+        """Logs what the job met since the last look, from which the cluster restarts it."""
+        failures = self._rest.failures(self._job)
+        for failure in failures[self._failures :]:
+            if _MISTAKE in failure:  # it would be met again after each restart
+                raise RuntimeError(failure)
+            _LOGGER.warning(
+                '%s: failure %d, the cluster goes on: %s',
+                self._name,
+                self._failures + 1,
+                _last_cause(failure),
+                extra={AT_ONCE: True},
+            )
+            self._failures += 1
+
+    def _tell_waiting(self, state: JobState) -> None:
+        """Logs once that the job has waited for slots for some seconds."""
+        if state.running or state.finished == state.vertices:
+            self._waits_since = None
+            return
+        if self._waits_since is None:
+            self._waits_since = time.monotonic()
+        elif time.monotonic() - self._waits_since > _WAITING_SECONDS:
+            overview = self._rest.overview()
+            _LOGGER.info(
+                '%s waits for slots: %d of %d are free, of %d TaskManagers',
+                self._name,
+                overview['slots-available'],
+                overview['slots-total'],
+                overview['taskmanagers'],
+            )
+            self._waits_since = float('inf')
+
+
+def _last_cause(failure: object) -> str:
+    """Returns the innermost cause of an error as Java writes it, on one line."""
+    lines = str(failure).strip().splitlines()
+    causes = [line for line in lines if line.startswith('Caused by: ')]
+    return (causes or lines or [''])[-1].removeprefix('Caused by: ').strip()[:300]

@@ -1,0 +1,233 @@
+"""What is asked of a Flink before a job, and what becomes of the job, against a server that answers so."""
+
+import logging
+import threading
+
+import apache_beam as beam
+import pytest
+from apache_beam.options.pipeline_options import FlinkRunnerOptions, PortableOptions
+
+from pipelines.engines import cluster_probe
+from pipelines.engines.engine import check_engine, choose_engine
+from pipelines.engines.flink_cluster import ClusterJob, ClusterRunner, ask_cluster
+from pipelines.engines.flink_rest import FlinkRest
+from pipelines.engines.remote_jobs import cancel_jobs, has_jobs
+from pipelines.options.beam import beam_options
+from tokcore.errors import InputError
+
+
+def ask(flink, *flags: str) -> dict:
+    return dict(ask_cluster(beam_options([f'--flink_master={flink.address}', *flags])))
+
+
+def test_an_address_is_all_that_is_typed(flink):
+    assert ask(flink) == {
+        '--parallelism': 2,
+        '--environment_type': 'PROCESS',
+        '--environment_options': 'process_command=/opt/boot',
+        '--environment_cache_millis': 1000,
+    }
+
+
+def test_the_engine_has_what_the_cluster_told(flink):
+    flags = ['--runner=FlinkRunner', f'--flink_master={flink.address}']
+    engine = check_engine(choose_engine(flags, None))
+    assert engine.runner.processes == 2
+    assert engine.options().view_as(FlinkRunnerOptions).parallelism == 2
+    portable = engine.options().view_as(PortableOptions)
+    assert portable.lookup_environment_option('process_command') == '/opt/boot'
+    assert portable.environment_cache_millis == '1000'
+
+
+def test_what_is_typed_stays(flink):
+    told = ask(flink, '--parallelism=1', '--environment_type=LOOPBACK')
+    assert told == {'--parallelism': 1, '--environment_cache_millis': 1000}
+
+
+@pytest.mark.parametrize(('delay', 'expected'), [('10 s', 1000), ('1 s', 500), ('1 ms', 1)])
+def test_workers_are_kept_for_less_than_the_restart_delay(flink, delay, expected):
+    flink.configuration['restart-strategy.fixed-delay.delay'] = delay
+    assert ask(flink)['--environment_cache_millis'] == expected
+
+
+def test_a_cluster_that_restarts_nothing_is_told(flink, caplog):
+    flink.configuration['restart-strategy.type'] = 'none'
+    assert ask(flink)['--environment_cache_millis'] == 1000
+    assert 'restarts nothing' in caplog.text
+
+
+def refused(flink, *flags: str) -> str:
+    with pytest.raises(InputError) as error:
+        ask(flink, *flags)
+    return str(error.value)
+
+
+def test_workers_kept_beyond_the_restart_delay_are_refused(flink):
+    said = refused(flink, '--environment_cache_millis=4000')
+    assert 'not below' in said and '4000 ms' in said
+    assert ask(flink, '--environment_cache_millis=3999')['--environment_cache_millis'] == 3999
+
+
+def test_more_parallelism_than_slots_is_refused(flink):
+    assert 'more than the 2 slots of the 2 TaskManagers' in refused(flink, '--parallelism=3')
+
+
+def test_a_cluster_without_taskmanagers_is_refused(flink):
+    flink.overview |= {'slots-total': 0, 'taskmanagers': 0}
+    assert 'no TaskManager' in refused(flink)
+
+
+@pytest.mark.parametrize('setting', ['tokbeam.worker', 'tokbeam.runner-jar'])
+def test_a_cluster_that_is_not_set_up_is_refused(flink, setting):
+    del flink.configuration[setting]
+    assert setting in refused(flink)
+
+
+def test_an_address_where_nobody_answers_is_refused(flink, unused_port):
+    with pytest.raises(InputError, match='no Flink is to be asked there .*refused.*start the'):
+        ask_cluster(beam_options([f'--flink_master=localhost:{unused_port}']))
+
+
+@pytest.fixture
+def run(flink, tmp_path):
+    """Runs a pipeline for an output as a command does; returns the runner."""
+
+    def run_pipeline(output=str(tmp_path)) -> ClusterRunner:
+        flags = ['--runner=FlinkRunner', f'--flink_master={flink.address}']
+        engine = check_engine(choose_engine(flags, None))
+        runner = ClusterRunner(output)
+        pipeline = beam.Pipeline(runner=runner, options=engine.options())
+        pipeline | beam.Create([1]) | beam.Map(abs)
+        pipeline.run()
+        return runner
+
+    return run_pipeline
+
+
+def test_workers_are_tried_once_in_a_job_that_is_not_restarted(flink, run, monkeypatch):
+    monkeypatch.setattr(ClusterJob, 'wait_until_finish', lambda self: 'DONE')
+    run()
+    tried, sent = flink.started
+    assert tried['flinkConfiguration'] == {'restart-strategy.type': 'none'}
+    assert sent['flinkConfiguration'] == {}
+    assert max(map(len, flink.uploads)) < 20_000
+
+
+def test_the_job_of_a_killed_driver_is_cancelled_and_no_other(flink, run, monkeypatch, tmp_path):
+    monkeypatch.setattr(ClusterJob, 'wait_until_finish', lambda self: 'DONE')
+    digest = run()._digest
+    assert digest == run()._digest != run('/another')._digest
+    flink.states = {
+        'left': ['RUNNING', 'CANCELLING', 'CANCELED'],
+        'done': ['FINISHED'],
+        'other': ['RUNNING'],
+    }
+    flink.names = {
+        'left': f'tokbeam-vocab-7-{digest}',
+        'done': f'tokbeam-count-1-{digest}',
+        'other': 'tokbeam-vocab-7-0123456789ab',
+    }
+    run()
+    assert flink.cancelled == ['left']
+
+
+@pytest.fixture
+def job(flink):
+    rest = FlinkRest(flink.address)
+    return ClusterJob(rest, rest.submit(b'', {}), 'tokbeam-count-1-x')
+
+
+def test_a_job_that_finishes_is_done(flink, job):
+    flink.states['job1'] = ['RUNNING', 'FINISHED']
+    assert job.wait_until_finish() == 'DONE'
+    assert not has_jobs()
+
+
+def test_a_failure_that_the_cluster_survives_is_told(flink, job, caplog):
+    flink.states['job1'] = ['RUNNING', 'RUNNING', 'FINISHED']
+    flink.failures['job1'] = ['java.lang.X: lost\n\tat y\nCaused by: java.net.Z: reset\n\tat q']
+    assert job.wait_until_finish() == 'DONE'
+    assert caplog.messages == [
+        'tokbeam-count-1-x: failure 1, the cluster goes on: java.net.Z: reset'
+    ]
+
+
+def test_a_users_mistake_ends_the_job_at_once(flink, job):
+    flink.states['job1'] = ['RESTARTING', 'CANCELLING', 'CANCELED']
+    flink.failures['job1'] = ['Caused by: tokcore.errors.InputError: file x, line 3: no column 2']
+    with pytest.raises(RuntimeError, match='file x, line 3'):
+        job.wait_until_finish()
+    assert flink.cancelled == ['job1']
+
+
+def test_a_job_that_fails_tells_why(flink, job):
+    flink.states['job1'] = ['FAILED']
+    flink.failures['job1'] = ['earlier', 'the reason']
+    with pytest.raises(RuntimeError, match='ended FAILED: the reason'):
+        job.wait_until_finish()
+
+
+def test_a_job_that_the_cluster_has_lost_is_told(flink, job):
+    flink.states = {}
+    with pytest.raises(RuntimeError, match='is lost: .*404.*give the command again'):
+        job.wait_until_finish()
+
+
+def test_a_deadline_returns_and_cancelling_is_seen_to_its_end(flink, job):
+    assert job.wait_until_finish(duration=1) == 'RUNNING'
+    assert flink.cancelled == []
+    flink.states['job1'] = ['CANCELLING', 'CANCELED']
+    assert job.cancel() == 'CANCELLED'
+
+
+def test_a_job_is_cancelled_when_the_process_ends(flink, job):
+    waiting = threading.Thread(target=lambda: pytest.raises(RuntimeError, job.wait_until_finish))
+    waiting.start()
+    while not has_jobs():
+        pass
+    cancel_jobs()
+    waiting.join()
+    assert flink.cancelled == ['job1']
+    assert not has_jobs()
+
+
+def test_waiting_for_slots_is_told_once(flink, job, caplog, monkeypatch):
+    caplog.set_level(logging.INFO)
+    monkeypatch.setattr('pipelines.engines.flink_cluster._WAITING_SECONDS', -1)
+    monkeypatch.setattr(
+        flink, '_answer_of_job', lambda *_: (200, answers.pop(0)) if answers else (200, ended)
+    )
+    waiting = {'state': 'RUNNING', 'vertices': [{'status': 'SCHEDULED'}], 'exceptionHistory': {}}
+    ended = {'state': 'FINISHED', 'vertices': [{'status': 'FINISHED'}]}
+    answers = [waiting] * 6
+    job.wait_until_finish()
+    assert caplog.messages == [
+        'tokbeam-count-1-x waits for slots: 2 of 2 are free, of 2 TaskManagers'
+    ]
+
+
+def test_equal_versions_pass_and_another_is_named():
+    versions = cluster_probe.own_versions()
+    cluster_probe.refuse_other_versions(versions)
+    other = (versions[0], ('Unicode', '1.1'), *versions[2:])
+    with pytest.raises(InputError, match='Unicode is .* for the workers on .*, and 1.1 where'):
+        cluster_probe.refuse_other_versions(other)
+
+
+def test_a_folder_that_a_worker_does_not_see_is_named(tmp_path, monkeypatch):
+    monkeypatch.setattr(cluster_probe, '_SEEN_SECONDS', 0)
+    (tmp_path / '.tokbeam-lock').touch()
+    cluster_probe.refuse_unseen(str(tmp_path), ('.tokbeam-lock',))
+    for folder, names in ((tmp_path, ('.tokbeam-attempt-1',)), (tmp_path / 'none', ())):
+        with pytest.raises(InputError, match=f'{folder} is not seen by the workers'):
+            cluster_probe.refuse_unseen(str(folder), names)
+
+
+def test_what_is_looked_for_is_what_the_tool_keeps_beside_an_output(tmp_path):
+    for name in ('.tokbeam-lock', 'tokbeam.json'):
+        (tmp_path / name).touch()
+    of_folder = cluster_probe.TryWorkers.of(str(tmp_path), 2)
+    of_file = cluster_probe.TryWorkers.of(str(tmp_path / 'vocabulary'), 2)
+    assert of_folder == of_file
+    assert (of_folder.folder, of_folder.names) == (str(tmp_path), ('.tokbeam-lock',))
+    assert cluster_probe.TryWorkers.of('s3://bucket/out', 2).folder is None
