@@ -180,6 +180,8 @@ class BuildKeywords(TypedDict, total=False):
     limit_alphabet: only the N commonest characters stay in words (default: all; never of bytes)
     total_symbols: of subword-nmt: --merges counts the characters within words and at their ends
         too
+    extend: learn further merges on top of this vocabulary of byte-level BPE, a tokenizer.json;
+        its ids and merges stay, and --vocab-size counts its entries too
     shared_vocab: learn one vocabulary from both sides (default: one for each side)
     name_style: how vocabularies of sides are called: plain, vocab.NAME.SIZE.subwords.inputs;
         t2t, ending in their languages, as Tensor2Tensor's problems look for them (default:
@@ -358,6 +360,7 @@ class BuildKeywords(TypedDict, total=False):
     max_piece_length: int | None
     limit_alphabet: int | None
     total_symbols: bool
+    extend: Path | None
     shared_vocab: bool
     name_style: Literal['plain', 't2t']
     vocab_languages: str | Sequence[object] | None
@@ -651,6 +654,8 @@ class VocabKeywords(TypedDict, total=False):
     limit_alphabet: only the N commonest characters stay in words (default: all; never of bytes)
     total_symbols: of subword-nmt: --merges counts the characters within words and at their ends
         too
+    extend: learn further merges on top of this vocabulary of byte-level BPE, a tokenizer.json;
+        its ids and merges stay, and --vocab-size counts its entries too
     workers: work items in flight in a process, from 1 to 1,024 (default: the cores that this
         process may use, 1 on a cluster)
     deadline: cancel a pipeline that takes longer, as 90s, 30min or 12h, up to 10,000h; not for
@@ -751,6 +756,7 @@ class VocabKeywords(TypedDict, total=False):
     max_piece_length: int | None
     limit_alphabet: int | None
     total_symbols: bool
+    extend: Path | None
     workers: int | None
     deadline: str | None
     max_line_size: int | str

@@ -59,6 +59,11 @@ def tokenizers():
 
 
 @pytest.fixture(scope='session')
+def sentencepiece():
+    return _reference('sentencepiece')
+
+
+@pytest.fixture(scope='session')
 def tensorflow_text_learner():
     """TensorFlow Text's learner of WordPiece vocabularies."""
     return _reference('tensorflow_text.tools.wordpiece_vocab.wordpiece_tokenizer_learner_lib')

@@ -5,8 +5,11 @@ Written by `python -m tests.keyword_types` from the declarations of the options;
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from typing import Literal, TypedDict
+
+Path = str | os.PathLike
 
 
 class SchemeKeywords(TypedDict, total=False):
@@ -107,6 +110,8 @@ class LearningKeywords(TypedDict, total=False):
     limit_alphabet: only the N commonest characters stay in words (default: all; never of bytes)
     total_symbols: of subword-nmt: --merges counts the characters within words and at their ends
         too
+    extend: learn further merges on top of this vocabulary of byte-level BPE, a tokenizer.json;
+        its ids and merges stay, and --vocab-size counts its entries too
     """
 
     vocab_size: int | None
@@ -134,6 +139,7 @@ class LearningKeywords(TypedDict, total=False):
     max_piece_length: int | None
     limit_alphabet: int | None
     total_symbols: bool
+    extend: Path | None
 
 
 class EncodingKeywords(TypedDict, total=False):

@@ -246,7 +246,7 @@ class PretrainedTokenizer(Tokenizer):
         pattern: str | None = None,
         allow_special_tokens: bool = False,
     ) -> PretrainedTokenizer:
-        """Reads a tokenizer.json, a tekken.json, or a file of tiktoken, which needs a pattern.
+        """Reads a tokenizer.json, a tekken.json, a SentencePiece model, or tiktoken's, with a pattern.
 
         Raises InputError if the file cannot be read, is none of these, or has a part that is not
         supported.

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import os
 import pathlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from tokcore.bpe.codes import (
@@ -121,14 +121,14 @@ def _entries(path: str, read: ReadBeside) -> tuple[str, ...] | None:
     return tuple(lines)
 
 
-def read_json(data: bytes, path: str) -> dict:
-    """Returns the object of a JSON file.
+def read_json(data: bytes, path: str, parse_float: Callable[[str], float] | None = None) -> dict:
+    """Returns the object of a JSON file; `parse_float` is as of `json.loads`.
 
     Raises:
         InputError: it is not a JSON object.
     """
     try:
-        value = json.loads(data)
+        value = json.loads(data, parse_float=parse_float)
     except (ValueError, RecursionError) as error:
         raise InputError(f'{path} is not JSON ({error}); give a tokenizer.json') from None
     if not isinstance(value, dict):

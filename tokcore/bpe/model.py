@@ -57,6 +57,7 @@ class MergeModel:
         outputs: np.ndarray | None = None,
         batched_merges: bool = False,
         ranks_of_results: bool = False,
+        ranks: np.ndarray | None = None,
         describe: _Describe | None = None,
     ):
         """Takes merges of symbols, which are numbers.
@@ -69,15 +70,17 @@ class MergeModel:
             outputs: int32[symbols], the id of each symbol, or `NO_ENTRY`; None if symbols are ids.
             batched_merges: all pairs of the lowest rank are merged before new pairs are considered.
             ranks_of_results: merges next to each other with the same result have the same rank.
+            ranks: int64[merges], ascending: their ranks, where some are equal; None: all differ.
             describe: returns the error for a symbol without an id.
         """
         self.size = size
         self._describe = describe
         left, right, merged = np.array(merges, np.int64).reshape(-1, 3).T.astype(np.uint64)
-        ranks = np.arange(len(merged), dtype=np.uint64)
-        if ranks_of_results and len(merged):
-            ranks = np.cumsum(np.append(False, np.diff(merged) != 0)).astype(np.uint64)
-        ranks <<= np.uint64(32)
+        if ranks is None:
+            ranks = np.arange(len(merged))
+            if ranks_of_results and len(merged):
+                ranks = np.cumsum(np.append(False, np.diff(merged) != 0))
+        ranks = ranks.astype(np.uint64) << np.uint64(32)
         outputs = np.empty(0, np.int32) if outputs is None else outputs
         self.state = MergeState(
             pair_table(left, right, ranks | merged),

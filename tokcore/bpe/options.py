@@ -6,13 +6,15 @@ The rules say which pair is merged next, and when training ends.
 from __future__ import annotations
 
 import dataclasses
+import hashlib
 import typing
 from dataclasses import dataclass
 from typing import Literal, get_args
 
 from tokcore.encoding.scheme import LearningOptions
+from tokcore.encoding.vocabulary import read_vocabulary_file
 from tokcore.errors import InputError
-from tokcore.options import LARGEST_INT64, WholeNumber, flag, option, positive, special_token
+from tokcore.options import LARGEST_INT64, WholeNumber, flag, option, path, positive, special_token
 
 if typing.TYPE_CHECKING:
     from tokcore.counts.token_table import TokenTable
@@ -126,6 +128,16 @@ class BpeOptions(LearningOptions):
         changes_bytes=True,
     )
 
+    extend: str | None = option(
+        'learn further merges on top of this vocabulary of byte-level BPE, a tokenizer.json; its ids and '
+        'merges stay, and --vocab-size counts its entries too',
+        path,
+        'FILE',
+        default=None,
+        changes_bytes=True,
+        unrecorded_default=True,
+    )
+
     learner: Learner = option(
         'memory: from all tokens in this process; beam: on the workers, in rounds; auto: in memory '
         'where they fit, else in rounds, on the workers of a cluster or with files of words here '
@@ -142,6 +154,12 @@ class BpeOptions(LearningOptions):
             raise InputError('--total-symbols needs --merges; give it, or leave it out')
         if len(set(self.special_token)) != len(self.special_token):
             raise InputError('--special-token names one token twice')
+        for name in ('special_token', 'ties', 'total_symbols'):
+            if self.extend is not None and getattr(self, name):
+                raise InputError(
+                    f'{flag(name)} cannot go with --extend, which keeps what the old vocabulary has; '
+                    'leave it out'
+                )
 
     rarest_option = 'min-token-count'
 
@@ -162,6 +180,13 @@ class BpeOptions(LearningOptions):
     @property
     def size_label(self) -> str:
         return f'merges-{self.merges}' if self.vocab_size is None else str(self.vocab_size)
+
+    def for_manifest(self) -> dict[str, object]:
+        options = super().for_manifest()
+        if self.extend is not None:
+            # The content tells which vocabulary it is; a path does not.
+            options['extend'] = hashlib.sha256(read_vocabulary_file(self.extend)).hexdigest()
+        return options
 
     def rules(self, preset: str) -> BpeRules:
         """Returns a preset's rules, with these options in place of its own.

@@ -11,7 +11,12 @@ from typing import Literal, get_args
 from tokcore.bpe.options import MOST_CELLS, BpeOptions
 from tokcore.encoding.scheme import EncodingOptions, Learned, PieceWriter, Scheme
 from tokcore.encoding.tokenizer_folder import CONFIG_NAME, TOKENIZER_NAME, tokenizer_config
-from tokcore.encoding.vocabulary import ReadBeside, Template, read_if_there
+from tokcore.encoding.vocabulary import (
+    ReadBeside,
+    Template,
+    read_if_there,
+    read_vocabulary_file,
+)
 from tokcore.errors import InputError
 from tokcore.learning.size_search import Progress
 from tokcore.options import declared, option
@@ -22,6 +27,7 @@ from tokcore.text.patterns import PATTERNS, Pattern, split
 if typing.TYPE_CHECKING:
     from tokcore.bpe.files import AnyVocabulary
     from tokcore.bpe.trainer import LearnedMerges
+    from tokcore.bpe.vocabulary import BpeVocabulary
     from tokcore.counts.token_table import TokenTable
     from tokcore.encoding.encoder import Encoder
     from tokcore.text.pre_tokenizer import PreTokenizer
@@ -151,9 +157,7 @@ class BpeScheme(Scheme['AnyVocabulary', BpeOptions, BpeEncodingOptions]):
                 return T2TPreTokenizer()
 
     def check(self, options: BpeOptions) -> None:
-        from tokcore.bpe.cutting import reason_against_cutting
-
-        reason = reason_against_cutting(options.rules(self.preset))
+        reason = self.reason_against_rounds(options)
         if options.learner == 'beam' and reason is not None:
             raise InputError(f'merges cannot be learned on Beam: {reason}; or leave out --learner')
         if self.preset not in CODES and self.kind not in PATTERNS:
@@ -163,6 +167,33 @@ class BpeScheme(Scheme['AnyVocabulary', BpeOptions, BpeEncodingOptions]):
             )
         if self.form is not None and self.kind not in PATTERNS:
             self.normalizer  # noqa: B018 - it raises the error
+        if options.extend is not None:
+            self._extended(options)
+
+    def _extended(self, options: BpeOptions) -> BpeVocabulary:
+        """Returns the vocabulary that `--extend` names.
+
+        Raises:
+            InputError: it cannot be extended by tokens of this scheme, or is as large as wanted.
+        """
+        from tokcore.bpe.extension import check_extensible
+
+        path = options.extend
+        assert path is not None
+        old = check_extensible(self.parse(read_vocabulary_file(path), path), path)
+        pattern, form = old.parts.pattern, old.parts.form
+        if (self.kind, self.form) != (pattern, form) or self.preset in CODES:
+            needed = f'--pre-tokenizer {pattern}' + (f' --unicode-form {form}' if form else '')
+            raise InputError(
+                f'{path} cuts text by {pattern}{f" after {form}" if form else ""}, and so must the text '
+                f'that it is extended by; give {needed} with --preset gpt2 or cl100k'
+            )
+        size = options.vocab_size
+        if size is not None and size < old.vocab_size:
+            raise InputError(
+                f'--vocab-size {size} is below the {old.vocab_size} entries of {path}; give a larger one'
+            )
+        return old
 
     def learn(
         self, table: TokenTable, options: BpeOptions, report: Progress
@@ -173,6 +204,18 @@ class BpeScheme(Scheme['AnyVocabulary', BpeOptions, BpeEncodingOptions]):
         rules = options.rules(self.preset)
         target = rules.merges or rules.vocab_size or 0
         report(0, 0, target)
+        if options.extend is not None:
+            from tokcore.bpe.extension import extend_merges
+
+            old = self._extended(options)
+            extended = extend_merges(
+                options.without_rare(table),
+                old,
+                rules,
+                lambda merges: report(0, min(merges, target - 1), target),
+            )
+            report(0, target, target)
+            return Learned(extended, smallest_size=old.vocab_size)
         learned = learn_merges(
             options.without_rare(table),
             rules,
@@ -185,6 +228,8 @@ class BpeScheme(Scheme['AnyVocabulary', BpeOptions, BpeEncodingOptions]):
     def reason_against_rounds(self, options: BpeOptions) -> str | None:
         from tokcore.bpe.cutting import reason_against_cutting
 
+        if options.extend is not None:
+            return 'further merges are learned in memory; leave out --extend'
         return reason_against_cutting(options.rules(self.preset))
 
     def learn_in_rounds(

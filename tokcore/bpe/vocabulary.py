@@ -223,13 +223,14 @@ class BpeVocabulary(EntriesWithAddedTokens):
         merges = [(ids[left], ids[right], ids[left + right]) for left, right in self.merges]
         return MergeModel(
             merges,
-            self._units(merges),
+            self.units(merges),
             size=self.vocab_size,
             ignore_merges=ignore_merges,
             ranks_of_results=self.rules.ranks_of_results,
         )
 
-    def _units(self, merges: list[tuple[int, int, int]]) -> Units:
+    def units(self, merges: list[tuple[int, int, int]]) -> Units:
+        """Returns the symbols of bytes or characters; `merges` are (left, right, merged) by rank."""
         from tokcore.bpe.model import premerged_characters
         from tokcore.bpe.model_kernels import NONE, Units
         from tokcore.kernels.jit import read_only

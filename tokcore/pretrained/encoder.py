@@ -67,7 +67,8 @@ def finders(vocabulary: PretrainedVocabulary, allow_special_tokens: bool) -> Fin
     """Returns the finders of added tokens; special ones are left out unless they are allowed."""
     tokens = [token for token in vocabulary.added if allow_special_tokens or not token.special]
     normalized = [token for token in tokens if token.normalized]
-    content = functools.partial(_normalized, steps=vocabulary.steps)
+    steps = vocabulary.steps if vocabulary.normalizes_added else ()
+    content = functools.partial(_normalized, steps=steps)
     return (
         AddedTokenFinder([token for token in tokens if not token.normalized]),
         AddedTokenFinder(normalized, content),

@@ -7,13 +7,15 @@ import dataclasses
 
 from tokcore.bpe.files import is_plain_bpe, json_object, read_json
 from tokcore.errors import InputError
+from tokcore.pretrained.json_numbers import rust_float
 from tokcore.pretrained.ranks import is_tekken, is_tiktoken_file, parse_tekken, parse_tiktoken
+from tokcore.pretrained.sentencepiece import is_sentencepiece_file, parse_sentencepiece
 from tokcore.pretrained.tokenizer_json import parse_tokenizer_json
 from tokcore.pretrained.vocabulary import PretrainedVocabulary
 
 
 def parse_pretrained(data: bytes, path: str, pattern: str | None = None) -> PretrainedVocabulary:
-    """Returns the vocabulary of a tokenizer.json, a tekken.json, or a file of tiktoken.
+    """Returns the vocabulary of a tokenizer.json, a tekken.json, a SentencePiece model or tiktoken's file.
 
     Args:
         data: the file.
@@ -34,21 +36,23 @@ def _parse(data: bytes, path: str, pattern: str | None) -> PretrainedVocabulary:
         raise InputError(
             f'--pattern is for files of tiktoken, and {path} is none; leave it out: the file tells'
         )
+    if is_sentencepiece_file(data):
+        return parse_sentencepiece(data, path)
     if data.lstrip()[:1] == b'{':
-        file = read_json(data, path)
+        file = read_json(data, path, rust_float)
         if is_tekken(file):
             return parse_tekken(file, data, path)
         if 'model' in file:
             return parse_tokenizer_json(file, data, path)
     raise InputError(
-        f"{path} is not a tokenizer's file that is known; give a tokenizer.json, a tekken.json, or "
-        'a file of tiktoken, lines of a token in base64 and its rank'
+        f"{path} is not a tokenizer's file that is known; give a tokenizer.json, a tekken.json, a "
+        'SentencePiece model, or a file of tiktoken, lines of a token in base64 and its rank'
     )
 
 
 def is_pretrained_file(data: bytes) -> bool:
     """Whether a file is certainly of this kind, and the scheme `bpe` does not read it."""
-    if is_tiktoken_file(data):
+    if is_tiktoken_file(data) or is_sentencepiece_file(data):
         return True
     file = json_object(data)
     if file is None:

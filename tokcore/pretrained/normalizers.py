@@ -5,6 +5,7 @@ Characters are of the classes of this Python's `unicodedata`; `tokenizers` has t
 
 from __future__ import annotations
 
+import base64
 import functools
 import unicodedata
 from collections.abc import Callable, Mapping
@@ -14,7 +15,9 @@ import numpy as np
 import regex
 
 from tokcore.bpe.vocabulary import flattened, part_type, refuse
+from tokcore.errors import InputError
 from tokcore.kernels.jit import read_only
+from tokcore.pretrained.charsmap import ClusterReplacements, parse_charsmap
 from tokcore.pretrained.expressions import checked_expression
 from tokcore.text.patterns import WHITE_SPACE
 from tokcore.text.rewriting import replace_rows, rewrite_rows
@@ -50,16 +53,18 @@ def _step(part: Mapping[str, Any], path: str, where: str) -> TextStep:
         case 'NFC' | 'NFD' | 'NFKC' | 'NFKD':
             return functools.partial(normalize_rows, form=_FORMS[kind])
         case 'Lowercase':
-            return functools.partial(_rewritten, change=_lowercase)
+            return functools.partial(rewritten, change=_lowercase)
         case 'StripAccents':
-            return functools.partial(_rewritten, change=_without_marks)
+            return functools.partial(rewritten, change=_without_marks)
         case 'Strip':
             sides = bool(part.get('strip_left', True)), bool(part.get('strip_right', True))
-            return functools.partial(_rewritten, change=functools.partial(_stripped, sides=sides))
+            return functools.partial(rewritten, change=functools.partial(_stripped, sides=sides))
         case 'Prepend':
             return functools.partial(prepended, prefix=_string(part, 'prepend', path, where))
         case 'Replace':
             return _replacement(part, path, where)
+        case 'Precompiled':
+            return functools.partial(rewritten, change=_cluster_replacements(part, path, where))
         case 'BertNormalizer':
             flags = tuple(
                 bool(part.get(name, True)) for name in ('clean_text', 'handle_chinese_chars')
@@ -70,8 +75,21 @@ def _step(part: Mapping[str, Any], path: str, where: str) -> TextStep:
                 _bert_text, cleans=flags[0], splits_cjk=flags[1], lower=lower,
                 strips=lower if strips is None else bool(strips),
             )  # fmt: skip
-            return functools.partial(_rewritten, change=change)
+            return functools.partial(rewritten, change=change)
     refuse(path, where, f'the normalizer {kind}')
+
+
+def _cluster_replacements(part: Mapping[str, Any], path: str, where: str) -> ClusterReplacements:
+    try:
+        data = base64.b64decode(part.get('precompiled_charsmap') or '', validate=True)
+        charsmap = parse_charsmap(data)
+    except (TypeError, ValueError):
+        charsmap = None
+    if charsmap is None or not data:
+        raise InputError(
+            f'{path}: {where}.precompiled_charsmap is damaged; give a whole tokenizer.json'
+        )
+    return ClusterReplacements(charsmap)
 
 
 def prepended(side: Side, prefix: str, to: np.ndarray | None = None) -> Side:
@@ -112,13 +130,13 @@ def _replacement(part: Mapping[str, Any], path: str, where: str) -> TextStep:
         case {'String': str(text)} if text:
             if '\n' in text or '\n' in content:
                 return functools.partial(
-                    _rewritten, change=lambda value: value.replace(text, content)
+                    rewritten, change=lambda value: value.replace(text, content)
                 )
             return functools.partial(replaced, old=text.encode(), new=content.encode())
         case {'Regex': str(expression)}:
             compiled = regex.compile(checked_expression(expression, path, f'{where}.pattern'))
             return functools.partial(
-                _rewritten, change=lambda value: compiled.sub(lambda _: content, value)
+                rewritten, change=lambda value: compiled.sub(lambda _: content, value)
             )
     refuse(path, f'{where}.pattern', f'the pattern {part.get("pattern")!r:.80}')
 
@@ -129,7 +147,7 @@ def replaced(side: Side, old: bytes, new: bytes) -> Side:
     return rewrite_rows(side, np.arange(len(side)), lambda lines: lines.replace(old, new))
 
 
-def _rewritten(side: Side, change: Callable[[str], str]) -> Side:
+def rewritten(side: Side, change: Callable[[str], str]) -> Side:
     """Returns the texts, each of them changed by a function."""
     numbers, texts = [], []
     data = side.text.tobytes()

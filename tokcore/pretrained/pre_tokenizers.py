@@ -5,6 +5,7 @@ Patterns that have a name are cut by their kernels, others by the package `regex
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
@@ -16,10 +17,10 @@ from tokcore.bpe.vocabulary import flattened, part_type, refuse
 from tokcore.kernels.jit import kernel_without_allocation
 from tokcore.kernels.simd import byte_range_mask, popcount, put_places
 from tokcore.pretrained.expressions import checked_expression
-from tokcore.pretrained.normalizers import TextStep, prepended, starting_with
+from tokcore.pretrained.normalizers import TextStep, prepended, rewritten, starting_with
 from tokcore.text.byte_level_scan import pattern_pre_tokenizer
 from tokcore.text.listed_tokens import RowTokens
-from tokcore.text.patterns import DEFINITIONS, named_pattern
+from tokcore.text.patterns import DEFINITIONS, WHITE_SPACE, named_pattern
 from tokcore.text.pre_tokenizer import (
     CHUNK_TOKENS,
     PreTokenizer,
@@ -40,6 +41,8 @@ _NUMERIC, _SPACE = r'\p{N}', r'\s'
 _PUNCTUATION = r'[!-/:-@\[-`{-~\p{P}]'
 _WORDS = r'[\p{Alphabetic}\p{M}\p{Nd}\p{Pc}\u200c\u200d]+'
 _BEHAVIORS: dict[str, Behavior] = {behavior: behavior for behavior in BEHAVIORS}
+_WHITESPACE_SPLIT = Split(_SPACE, 'Removed')
+_SPACES = regex.compile(f'[{regex.escape(WHITE_SPACE)}]+')
 _0, _1 = np.uint64(0), np.uint64(1)
 _STRIDE = np.uint64(61)
 
@@ -52,6 +55,7 @@ class Cutting:
         prefix: what texts begin with afterwards, unless they do already; '' for nothing.
         prefixed: which texts: all of them, or only one at the start of a row.
         spaces: what replaces U+0020 in texts.
+        words: whether texts are first cut at white space, and the prefix is that of the words.
         pre_tokenizer: cuts the texts.
         byte_level: whether the model has bytes for symbols.
     """
@@ -61,6 +65,7 @@ class Cutting:
     spaces: str = ' '
     pre_tokenizer: PreTokenizer = RowTokens()
     byte_level: bool = False
+    words: bool = False
 
     def texts(self, side: Side, is_first: np.ndarray, replace: TextStep) -> Side:
         """Returns the texts as the pre-tokenizer cuts them.
@@ -70,6 +75,8 @@ class Cutting:
             is_first: bool[texts]: which begin a row.
             replace: replaces spaces in texts.
         """
+        if self.words:
+            return rewritten(side, functools.partial(_prefixed_words, prefix=self.prefix))
         if self.spaces != ' ':
             side = replace(side)
         if self.prefixed == 'never':
@@ -88,7 +95,7 @@ def parse_cutting(part: Any, path: str, place: str) -> Cutting:
     """
     splits: list[Split] = []
     expressions: list[str] = []
-    prefix, spaces, byte_level = '', ' ', False
+    prefix, spaces, byte_level, words = '', ' ', False, False
     prefixed: Prefixed = 'never'
     for number, (member, where) in enumerate(flattened(part, 'pretokenizers', path, place)):
         kind = part_type(member, path, where)
@@ -104,10 +111,15 @@ def parse_cutting(part: Any, path: str, place: str) -> Cutting:
                 expressions += DEFINITIONS['gpt2'].expressions
                 splits += map(Split, DEFINITIONS['gpt2'].expressions)
         elif kind == 'Metaspace':
-            if number:
+            words = splits == [_WHITESPACE_SPLIT]
+            if number and not (words and number == 1):
                 refuse(path, where, 'Metaspace after another pre-tokenizer')
             spaces = prefix = member.get('replacement', MARK)
             prefixed = _prepend_scheme(member, path, where)
+            if words and (prefixed != 'always' or not member.get('split', True)):
+                refuse(path, where, 'this Metaspace after WhitespaceSplit')
+            if words:
+                splits.clear()
             if member.get('split', True):
                 expressions.append('')
                 splits.append(Split(regex.escape(prefix), 'MergedWithNext'))
@@ -122,7 +134,12 @@ def parse_cutting(part: Any, path: str, place: str) -> Cutting:
         cutter = MarkPreTokenizer(joins_marks=False)
     else:
         cutter = SplitPreTokenizer(tuple(splits)) if splits else RowTokens()
-    return Cutting(prefix, prefixed, spaces, cutter, byte_level)
+    return Cutting(prefix, prefixed, spaces, cutter, byte_level, words)
+
+
+def _prefixed_words(text: str, prefix: str) -> str:
+    words = [word for word in _SPACES.split(text) if word]
+    return ''.join(word if word.startswith(prefix) else prefix + word for word in words)
 
 
 def _prepend_scheme(part: Mapping[str, Any], path: str, where: str) -> Prefixed:
@@ -165,7 +182,7 @@ def _split(part: Mapping[str, Any], kind: str, path: str, where: str) -> tuple[l
         case 'Whitespace':
             return [Split(rf'{_WORDS}|[^\s{_WORDS[1:-2]}]+', 'Removed', True)], ''
         case 'WhitespaceSplit':
-            return [Split(_SPACE, 'Removed')], ''
+            return [_WHITESPACE_SPLIT], ''
         case 'BertPreTokenizer':
             return [Split(_SPACE, 'Removed'), Split(_PUNCTUATION)], ''
         case 'CharDelimiterSplit' if isinstance(part.get('delimiter'), str):

@@ -27,7 +27,7 @@ def _pattern(value: str) -> str:
 
 @dataclass(frozen=True)
 class PretrainedScheme(Scheme['PretrainedVocabulary', LearningOptions, BpeEncodingOptions]):
-    """Encodes as Hugging Face's tokenizers, tiktoken or Mistral's library do with a model's file."""
+    """Encodes as the library of a model's file does: tokenizers, tiktoken, SentencePiece, Mistral's."""
 
     name = 'pretrained'
     file_suffix = 'tokenizer.json'

@@ -1,10 +1,11 @@
-"""A tokenizer.json of Hugging Face, with models BPE, WordPiece and WordLevel."""
+"""A tokenizer.json of Hugging Face, with models BPE, WordPiece, WordLevel and Unigram."""
 
 from __future__ import annotations
 
 import functools
+import math
 import typing
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tokcore.bpe.files import (
@@ -49,8 +50,12 @@ def parse_tokenizer_json(file: Mapping[str, Any], data: bytes, path: str) -> Pre
         raise InputError(f'{path}: $.model is no object; give a whole tokenizer.json')
     cutting = parse_cutting(file.get('pre_tokenizer'), path, '$.pre_tokenizer')
     steps = text_steps(file.get('normalizer'), path, '$.normalizer')
-    entries = parse_entries(model.get('vocab'), f'{path}: $.model.vocab')
-    unk_token = model.get('unk_token')
+    is_unigram = model.get('type') == 'Unigram'
+    if is_unigram:
+        entries, scores, unk_token = _scored_entries(model, path)
+    else:
+        entries = parse_entries(model.get('vocab'), f'{path}: $.model.vocab')
+        unk_token = model.get('unk_token')
     added = parse_added_tokens(file.get('added_tokens') or [], entries, path)
     kind = 'BPE' if is_bpe_model(model) else model.get('type', 'WordPiece')
     if cutting.byte_level and kind != 'BPE':
@@ -59,6 +64,8 @@ def parse_tokenizer_json(file: Mapping[str, Any], data: bytes, path: str) -> Pre
         vocabulary = _bpe(model, entries, cutting, path)
         cutting = _faster_cutting(vocabulary, cutting, file.get('normalizer'))
         make_model: Any = functools.partial(getattr, vocabulary, 'model')
+    elif is_unigram:
+        make_model = functools.partial(_unigram_model, model, entries, scores, unk_token)
     elif kind == 'WordPiece':
         make_model = functools.partial(_wordpiece_model, model, entries, unk_token)
     elif kind == 'WordLevel':
@@ -139,6 +146,55 @@ def _wordpiece_model(
     unknown = entries.get(unk_token) if isinstance(unk_token, str) else None
     longest = model.get('max_input_chars_per_word', 100)
     return WordPieceModel(trie, 1 + max(entries.values(), default=-1), unknown, longest)
+
+
+def _scored_entries(
+    model: Mapping[str, Any], path: str
+) -> tuple[dict[str, int], list[float], str | None]:
+    """Returns the entries of a Unigram model with their ids, their scores, and the unknown token."""
+    pairs = model.get('vocab')
+    if not isinstance(pairs, list):
+        raise InputError(f'{path}: $.model.vocab is not a list; give a whole tokenizer.json')
+    entries: dict[str, int] = {}
+    scores: list[float] = []
+    for id_, pair in enumerate(pairs):
+        match pair:
+            case [str(entry), int() | float() as score] if entry and math.isfinite(score):
+                pass
+            case _:
+                raise InputError(
+                    f'{path}: {pair!r:.80} at $.model.vocab[{id_}] is not an entry and its score; '
+                    'give a whole tokenizer.json'
+                )
+        if entries.setdefault(entry, id_) != id_:
+            refuse(path, f'$.model.vocab[{id_}]', f'the entry {entry!r:.80} a second time')
+        scores.append(float(score))
+    unknown = model.get('unk_id')
+    if unknown is None:
+        return entries, scores, None
+    if type(unknown) is not int or not 0 <= unknown < len(pairs):
+        raise InputError(
+            f'{path}: $.model.unk_id is {unknown!r:.80}, and there are {len(pairs)} entries; give a '
+            'whole tokenizer.json'
+        )
+    return entries, scores, pairs[unknown][0]
+
+
+def _unigram_model(
+    model: Mapping[str, Any],
+    entries: Mapping[str, int],
+    scores: Sequence[float],
+    unk_token: str | None,
+) -> Model:
+    from tokcore.pretrained.unigram import UnigramModel, unknown_score
+
+    fallback = (
+        [entries.get(f'<0x{byte:02X}>', -1) for byte in range(256)]
+        if model.get('byte_fallback')
+        else []
+    )
+    unknown = None if unk_token is None else entries[unk_token]
+    return UnigramModel(entries, scores, unknown_score(scores), unknown, fallback)
 
 
 def _word_model(entries: Mapping[str, int], unk_token: object) -> Model:

@@ -33,6 +33,7 @@ class PretrainedVocabulary(EntriesWithAddedTokens):
         decoder: what makes text of tokens; None: the bytes of byte-level entries are joined.
         template: the ids around a row.
         unk_token: the entry for what has none.
+        normalizes_added: whether `normalized` added tokens are looked for in their normalized form.
         path: of the file.
         pattern: what the file was read with.
     """
@@ -46,6 +47,7 @@ class PretrainedVocabulary(EntriesWithAddedTokens):
     decoder: tuple[JoinTokens, ...] | None = None
     template: Template = NO_TEMPLATE
     unk_token: str | None = None
+    normalizes_added: bool = True
     path: str = ''
     pattern: str | None = None
 

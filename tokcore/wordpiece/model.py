@@ -27,6 +27,8 @@ _CONTINUED, _CONTINUATION = np.uint8(0xC0), np.uint8(0x80)
 WORD_ROOT, JOINED_ROOT = 0, 1
 """The root of pieces at the start of a word, and that of pieces after a joiner."""
 
+NO_CELL = np.uint64((1 << 64) - 1)
+
 _FREE = np.uint64(((1 << 32) - 1) << 32)  # the parent is a cell that does not exist
 _NO_PARENT = np.uint64(((1 << 32) - 2) << 32)
 _HAS_ID = np.uint64(1)
@@ -201,6 +203,19 @@ def longest_piece(text, position, end, root, trie):
         if entry & _HAS_ID:
             piece, piece_end = cell, position
     return piece, piece_end
+
+
+@kernel_without_allocation
+def child_cell(cells, cell, byte):
+    """Returns the cell (uint64) of a cell's child by a byte, or `NO_CELL`."""
+    child = (cells[cell] >> _BASE_SHIFT & _BASE_BITS) + np.uint64(byte)
+    return child if cells[child] >> _PARENT_SHIFT == cell else NO_CELL
+
+
+@kernel_without_allocation
+def piece_ends_at(cells, cell):
+    """Whether a piece ends at a cell."""
+    return cells[cell] & _HAS_ID != _0
 
 
 @kernel_without_allocation

@@ -66,7 +66,7 @@ def test_every_file_is_of_one_scheme():
 @pytest.mark.parametrize(
     ('place', 'value', 'said'),
     [
-        ('normalizer', {'type': 'Precompiled'}, r'Precompiled at \$\.normalizer'),
+        ('normalizer', {'type': 'Odd'}, r'Odd at \$\.normalizer'),
         ('pre_tokenizer', {'type': 'UnicodeScripts'}, r'UnicodeScripts at \$\.pre_tokenizer'),
         (
             'pre_tokenizer',
@@ -95,7 +95,13 @@ def test_every_file_is_of_one_scheme():
         ),
         ('decoder', {'type': 'CTC'}, r'the decoder CTC at \$\.decoder'),
         ('post_processor', {'type': 'Odd'}, r'the post-processor Odd'),
-        ('model.type', 'Unigram', r'the model Unigram|does not give ids'),
+        ('model.type', 'Unigram', r'\$\.model\.vocab is not a list'),
+        ('model.type', 'Odd', r'the model Odd at '),
+        (
+            'normalizer',
+            {'type': 'Precompiled', 'precompiled_charsmap': 'AAAA'},
+            r'\$\.normalizer\.precompiled_charsmap is damaged',
+        ),
         ('model.dropout', 0.1, r'dropout 0\.1 at \$\.model\.dropout'),
         ('model.vocab', {'a': 0, 'b': 0}, 'the same id twice'),
         ('truncation', {}, r'truncation at \$\.truncation'),

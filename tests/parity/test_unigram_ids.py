@@ -1,0 +1,267 @@
+"""Ids and texts of Unigram models and of SentencePiece models are those of the libraries."""
+
+import base64
+import io
+import json
+
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from tokcore.errors import InputError
+from tokcore.pretrained.files import is_pretrained_file, parse_pretrained
+from tokcore.pretrained.json_numbers import rust_float
+from tokcore.tokenizers import PretrainedTokenizer
+
+LINES = [
+    'the quick brown fox jumps over the lazy dog', "It's a dog's life; we'll see, THEY'RE there!",
+    'Größe und große Flüsse, élan, naïve, cafe\u0301', '漢字 と かな、 12345 ٣٤٥ ½', 'def f(x): return x[1]',
+    'HelloWorld  helloWorld   hello', '▁▁a ▁ b', 'ΟΔΟΣ Σ', 'over and over, the lazier the foxes',
+]  # fmt: skip
+PHRASES = [
+    *(word for line in LINES for word in line.split(' ')), ' ', '  ', '\r', '\t', '\u00a0', '\u3000', 'the', 'aaaa',
+    '<s>', '</s>', '<unk>', '<sep>', 'x<sep>y', '<0x41>', '\u0301', 'e\u0301', 'ｈａｌｆ', '㍿', 'ﬁ', '½', '①', '각', '\u1100\u1161',
+    '▁', '_', '.', '...', '👍🏽', 'ǅ', 'İ', '\u200b', '\u200d', '\ufeff', '\x07', '\x00', '\U0001F468\u200d\U0001F469',
+]  # fmt: skip
+TEXTS = st.lists(st.sampled_from(PHRASES), max_size=25).map(''.join) | st.text(
+    st.characters(exclude_categories=['Cs', 'Cn', 'Co']), max_size=20
+)
+
+MARKS = {'type': 'Metaspace', 'replacement': '▁', 'prepend_scheme': 'always', 'split': True}
+
+
+def learned(sentencepiece, **options):
+    """The bytes of a small SentencePiece model."""
+    written = io.BytesIO()
+    options = {'vocab_size': 420 if options.get('byte_fallback') else 160, **options}
+    sentencepiece.SentencePieceTrainer.train(
+        sentence_iterator=iter(LINES * 5),
+        model_writer=written,
+        hard_vocab_limit=False,
+        character_coverage=0.98,
+        num_threads=1,
+        minloglevel=2,
+        **options,
+    )
+    return written.getvalue()
+
+
+SENTENCEPIECE_CASES = {
+    'unigram': {'model_type': 'unigram'},
+    'bpe': {'model_type': 'bpe'},
+    'unigram with bytes': {
+        'model_type': 'unigram', 'byte_fallback': True, 'normalization_rule_name': 'identity',
+        'remove_extra_whitespaces': False,
+    },
+    'bpe with bytes': {
+        'model_type': 'bpe', 'byte_fallback': True, 'normalization_rule_name': 'identity',
+        'remove_extra_whitespaces': False, 'add_dummy_prefix': False,
+    },
+    'unigram with symbols': {
+        'model_type': 'unigram', 'user_defined_symbols': ['<sep>', 'oz', 'the'],
+        'normalization_rule_name': 'nmt_nfkc_cf',
+    },
+    'bpe with symbols': {
+        'model_type': 'bpe', 'user_defined_symbols': ['<sep>', 'oz', 'the', '字 '],
+        'control_symbols': ['<mask>'], 'normalization_rule_name': 'nfkc', 'pad_id': 3,
+    },
+    'bpe with spaces behind': {
+        'model_type': 'bpe', 'treat_whitespace_as_suffix': True, 'split_by_whitespace': False,
+    },
+    'unigram across spaces': {'model_type': 'unigram', 'split_by_whitespace': False},
+}  # fmt: skip
+QUICK = {'unigram', 'bpe with bytes', 'bpe with symbols'}
+
+
+@pytest.mark.parametrize(
+    'name',
+    [pytest.param(name, marks=[] if name in QUICK else pytest.mark.slow) for name in SENTENCEPIECE_CASES],
+)  # fmt: skip
+def test_models_of_sentencepiece(sentencepiece, name):
+    data = learned(sentencepiece, **SENTENCEPIECE_CASES[name])
+    assert is_pretrained_file(data)
+    theirs = sentencepiece.SentencePieceProcessor(model_proto=data)
+    ours = PretrainedTokenizer(parse_pretrained(data, 'small.model'))
+    assert list(ours.pieces) == [theirs.id_to_piece(id_) for id_ in range(len(theirs))]
+    assert ours.special_ids.unknown == theirs.unk_id()
+
+    @given(TEXTS, st.lists(st.integers(0, len(theirs) - 1), max_size=8))
+    @settings(max_examples=150, deadline=None, database=None)
+    @example('', [])
+    @example('  ▁ a  b▁', [])
+    @example(' \u3000 the  oz<sep> ', [])
+    def same(text, ids):
+        expected = theirs.encode(text)
+        assert ours.encode(text) == expected
+        assert ours.encode_batch([text, 'the dog', text]) == [
+            expected, theirs.encode('the dog'), expected
+        ]  # fmt: skip
+        assert ours.decode(expected) == theirs.decode(expected)
+        assert ours.decode(ids) == theirs.decode(ids)
+
+    same()
+
+
+@pytest.fixture(scope='module')
+def unigram_file(tokenizers):
+    made = tokenizers.Tokenizer(tokenizers.models.Unigram())
+    made.pre_tokenizer = tokenizers.pre_tokenizers.Metaspace()
+    trainer = tokenizers.trainers.UnigramTrainer(
+        vocab_size=120, special_tokens=['<unk>', '<s>'], unk_token='<unk>', show_progress=False
+    )
+    made.train_from_iterator(LINES * 3, trainer)
+    file = json.loads(made.to_str())
+    # Few characters, so that others are unknown.
+    file['model']['vocab'] = [
+        pair for pair in file['model']['vocab'] if not {*pair[0]} & set('ößüé漢字と½ΟΔ')
+    ]
+    return {
+        **file, 'added_tokens': [], 'pre_tokenizer': MARKS,
+        'decoder': MARKS,
+    }  # fmt: skip
+
+
+BYTES = [[f'<0x{byte:02X}>', -30.25 - byte] for byte in range(256)]
+WORDS_AND_MARKS = {'type': 'Sequence', 'pretokenizers': [{'type': 'WhitespaceSplit'}, MARKS]}
+UNIGRAM_CASES = {
+    'marks': {},
+    'words': {'pre_tokenizer': WORDS_AND_MARKS},
+    'rows': {'pre_tokenizer': {**MARKS, 'split': False}},
+    'bytes': {'model': {'byte_fallback': True}, 'more': BYTES},
+    'some bytes': {'model': {'byte_fallback': True}, 'more': BYTES[:200]},
+    # Runs of unknown characters that are pieces, since two of them have the larger score.
+    'positive scores': {'scores': lambda id_: 100.0 + id_, 'more': [['zü', 99.0], ['üü', 99.5]]},
+    'equal scores': {'scores': lambda id_: -1.0},
+}
+
+
+def with_case(file, case):
+    model = {**file['model'], **case.get('model', {})}
+    model['vocab'] = [*model['vocab'], *case.get('more', [])]
+    if 'scores' in case:
+        known = {pair[0] for pair in case.get('more', [])}
+        model['vocab'] = [
+            [entry, score if entry in known else case['scores'](id_)]
+            for id_, (entry, score) in enumerate(model['vocab'])
+        ]
+    parts = {name: part for name, part in case.items() if name in file and name != 'model'}
+    return {**file, **parts, 'model': model}
+
+
+@pytest.mark.parametrize('name', UNIGRAM_CASES)
+def test_unigram_of_tokenizers(tokenizers, unigram_file, name):
+    file = with_case(unigram_file, UNIGRAM_CASES[name])
+    data = json.dumps(file).encode()
+    theirs = tokenizers.Tokenizer.from_str(data.decode())
+    ours = PretrainedTokenizer(parse_pretrained(data, 'small.json'))
+
+    @given(TEXTS)
+    @settings(max_examples=80, deadline=None, database=None)
+    @example('züü üü  zü')
+    @example('<unk> x<unk>y ü<unk>')
+    def same(text):
+        ids = theirs.encode(text).ids
+        assert ours.encode(text) == ids
+        assert ours.encode_batch([text, 'the dog', text]) == [
+            ids, theirs.encode('the dog').ids, ids
+        ]  # fmt: skip
+        assert ours.decode(ids) == theirs.decode(ids, skip_special_tokens=False)
+
+    same()
+
+
+def test_unigram_without_an_unknown_token(tokenizers, unigram_file):
+    file = with_case(unigram_file, {'model': {'unk_id': None}})
+    data = json.dumps(file).encode()
+    theirs = tokenizers.Tokenizer.from_str(data.decode())
+    ours = PretrainedTokenizer(parse_pretrained(data, 'small.json'))
+    assert ours.encode('the fox') == theirs.encode('the fox').ids
+    with pytest.raises(Exception, match='unk_id'):
+        theirs.encode('the 字')
+    with pytest.raises(ValueError, match="no piece for '字' in '▁字'"):
+        ours.encode('the 字')
+
+
+@pytest.mark.parametrize('rule', ['nmt_nfkc', pytest.param('nmt_nfkc_cf', marks=pytest.mark.slow)])
+def test_the_charsmap_as_tokenizers_reads_it(tokenizers, sentencepiece, unigram_file, rule):
+    from tokcore.pretrained.protobuf import message_fields
+
+    model = learned(sentencepiece, model_type='unigram', normalization_rule_name=rule)
+    spec = next(value for number, value, _ in message_fields(model, '') if number == 3)
+    charsmap = next(value for number, value, _ in message_fields(spec, '') if number == 2)
+    theirs = tokenizers.normalizers.Precompiled(charsmap)
+    text = base64.b64encode(charsmap).decode()
+    file = {**unigram_file, 'normalizer': {'type': 'Precompiled', 'precompiled_charsmap': text}}
+    data = json.dumps(file).encode()
+    step = parse_pretrained(data, 'small.json').steps[0].keywords['change']
+
+    @given(TEXTS)
+    @settings(max_examples=200, deadline=None, database=None)
+    def same(text):
+        assert step(text) == theirs.normalize_str(text)
+
+    same()
+    ours = PretrainedTokenizer(parse_pretrained(data, 'small.json'))
+    whole = tokenizers.Tokenizer.from_str(data.decode())
+    for line in [*LINES, *PHRASES]:
+        assert ours.encode(line) == whole.encode(line).ids
+
+
+@given(st.floats(allow_nan=False, allow_infinity=False) | st.floats(-20, 0))
+@settings(deadline=None, database=None)
+@example(-3.2091901302337646)
+@example(1e-320)
+def test_numbers_as_the_reader_of_tokenizers_has_them(tokenizers, number):
+    text = json.dumps({'version': '1.0', 'truncation': None, 'padding': None, 'added_tokens': [],
+        'normalizer': None, 'pre_tokenizer': None, 'post_processor': None, 'decoder': None,
+        'model': {'type': 'Unigram', 'unk_id': None, 'vocab': [['a', number]], 'byte_fallback': False}})  # fmt: skip
+    written = json.loads(tokenizers.Tokenizer.from_str(text).to_str())
+    assert written['model']['vocab'][0][1] == rust_float(repr(number))
+
+
+def piece(text, score, kind=1):
+    import struct
+
+    data = b'\x0a' + bytes([len(text)]) + text + b'\x15' + struct.pack('<f', score)
+    data += bytes([0x18, kind])
+    return b'\x0a' + bytes([len(data)]) + data
+
+
+UNKNOWN = piece(b'<unk>', 0, 2)
+
+
+@pytest.mark.parametrize(
+    ('data', 'said'),
+    [
+        (UNKNOWN + piece(b'a', 0) + b'\x0a\x7fxx', 'cut off at byte'),
+        (UNKNOWN + piece(b'a', 0) + piece(b'a', 1), r"pieces\[2\] is 'a', as pieces\[1\]"),
+        (UNKNOWN + piece(b'\xff', 0), 'not UTF-8 at byte 1'),
+        (UNKNOWN + piece(b'a', float('nan')), 'the score nan'),
+        (piece(b'a', 0), '0 pieces of the type UNKNOWN'),
+        (UNKNOWN + b'\x12\x02\x18\x03', r'WORD at trainer_spec\.model_type'),
+        (UNKNOWN + b'\x12\x03\x98\x02\x01', 'no piece <0x00>'),
+        (UNKNOWN + b'\x12\x02\x18\x02' + piece(b'ab', 0), "'ab' without a piece for 'a'"),
+        (UNKNOWN + b'\x12\x02\x18\x02' + piece(b'a', 0, 5), 'of the type UNUSED'),
+        (UNKNOWN + b'\x1a\x07\x12\x05\x01\x00\x00\x00\x00', 'precompiled_charsmap is damaged'),
+        (UNKNOWN + b'\x2a\x03\x12\x01x', 'a denormalizer at denormalizer_spec'),
+        (UNKNOWN + b'\x0b', 'the wire type 3 at byte'),
+    ],
+)
+def test_damaged_models(data, said):
+    with pytest.raises(InputError, match=f'^x.model.*{said}'):
+        parse_pretrained(data, 'x.model')
+
+
+@pytest.mark.parametrize(
+    ('model', 'said'),
+    [
+        ({'vocab': {'a': 0}}, r'\$\.model\.vocab is not a list'),
+        ({'vocab': [['a', 'b']]}, r'\$\.model\.vocab\[0\] is not an entry and its score'),
+        ({'vocab': [['a', 0.0], ['a', 1.0]]}, r"the entry 'a' a second time at \$\.model\.vocab\[1\]"),
+        ({'vocab': [['a', 0.0]], 'unk_id': 1}, r'\$\.model\.unk_id is 1'),
+    ],
+)  # fmt: skip
+def test_damaged_unigram(model, said):
+    data = json.dumps({'model': {'type': 'Unigram', **model}}).encode()
+    with pytest.raises(InputError, match=said):
+        parse_pretrained(data, 'x.json')

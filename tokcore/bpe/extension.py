@@ -1,0 +1,102 @@
+"""Further merges on top of a vocabulary of byte-level BPE, whose ids and merges stay.
+
+The rule: the tokens of the new corpus are segmented by the old merges, and the trainer goes on from
+there. It takes the most frequent pair of neighbors in these words, of equal ones that of the smallest
+ids, and gives its result the next id, after all entries and added tokens; a result that is an entry
+already keeps its id. So an old vocabulary that was learned with the same tokens and rules becomes the
+one of the larger size that would have been learned at once.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+
+import numpy as np
+
+from tokcore.bpe.options import BpeRules
+from tokcore.bpe.trainer import FirstSymbols, Learning
+from tokcore.bpe.vocabulary import BpeVocabulary
+from tokcore.counts.token_table import TokenTable
+from tokcore.encoding.encoder import RowEncoder
+from tokcore.errors import InputError
+from tokcore.kernels.bytes import write_varints
+from tokcore.text.byte_level import ALPHABET, CHARACTER_TO_BYTE, token_bytes
+from tokcore.text.listed_tokens import RowTokens
+from tokcore.text.rows import Side
+
+_SEVEN_BITS = 7
+
+
+def extend_merges(
+    table: TokenTable,
+    old: BpeVocabulary,
+    rules: BpeRules,
+    on_merges: Callable[[int], None] | None = None,
+) -> BpeVocabulary:
+    """Returns a vocabulary with further merges; the same one if there are none.
+
+    Args:
+        table: distinct tokens, cut by the pattern of the old vocabulary, with their counts.
+        old: a byte-level vocabulary; see `check_extensible`.
+        rules: `vocab_size` counts all entries, `merges` the further ones alone.
+        on_merges: as of `learn_merges`.
+
+    Raises:
+        OverflowError, InputError: as `learn_merges`.
+    """
+    symbols = _symbols(old)
+    learning = Learning(symbols, rules)
+    words = _segmented(table, old)
+    learning.merge_words(words, learning.min_count, on_merges)
+    learned = learning.learned()
+    if not learned.merges:
+        return old
+    # Readers number added tokens after the entries, unless they are entries.
+    entries = {**old.entries, **{token.content: token.id for token in old.added}}
+    for id_ in range(old.vocab_size, len(learned.entries)):
+        entries[learned.entries[id_]] = id_
+    return dataclasses.replace(old, entries=entries, merges=old.merges + learned.merges)
+
+
+def check_extensible(old: object, path: str) -> BpeVocabulary:
+    """Returns a vocabulary if further merges can be learned on top of it.
+
+    Raises:
+        InputError: it is not of byte-level BPE, or has no entries for some bytes.
+    """
+    if not isinstance(old, BpeVocabulary) or not old.parts.byte_level:
+        raise InputError(
+            f'{path} is no vocabulary of byte-level BPE, and --extend goes on with such a one; give '
+            'a tokenizer.json of that kind'
+        )
+    missing = [character for character in ALPHABET if character not in old.entries]
+    if missing:
+        raise InputError(
+            f'{path} has no entry for the byte {CHARACTER_TO_BYTE[missing[0]]:#x}; give a vocabulary '
+            'with all 256 bytes'
+        )
+    return old
+
+
+def _symbols(old: BpeVocabulary) -> FirstSymbols:
+    """Returns the entries of a vocabulary as the symbols to begin with."""
+    strings = tuple(
+        token_bytes(piece) if CHARACTER_TO_BYTE.keys() >= {*piece} else b'' for piece in old.pieces
+    )
+    lengths = np.array([len(string) for string in strings], np.int32)
+    return FirstSymbols(old.pieces, strings, lengths, np.empty(0, np.int32), '', len(ALPHABET))
+
+
+def _segmented(table: TokenTable, old: BpeVocabulary) -> TokenTable:
+    """Returns the tokens as words of the old entries; see `FirstSymbols.words`."""
+    side = Side(table.data, table.offsets[:-1], table.offsets[1:])
+    encoded = RowEncoder(RowTokens(), old.model).encode_side(side)
+    ids = encoded.ids.astype(np.int64)
+    sizes = np.ones(len(ids), np.int64)
+    for bits in range(_SEVEN_BITS, 32, _SEVEN_BITS):
+        sizes += ids >= 1 << bits
+    ends = np.concatenate([[0], np.cumsum(sizes)])
+    data = np.empty(int(ends[-1]) + 16, np.uint8)
+    size = write_varints(ids, data)
+    return TokenTable(data[:size], ends[encoded.offsets], table.counts)

@@ -1,0 +1,456 @@
+"""SentencePiece's .model files of the types BPE and Unigram, read without the library.
+
+A file is a message of Protocol Buffers, `ModelProto` of sentencepiece_model.proto.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+import struct
+import typing
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+
+from tokcore.bpe.vocabulary import AddedToken, BpeVocabulary, ModelRules, TokenizerParts, refuse
+from tokcore.errors import InputError
+from tokcore.kernels.jit import kernel_without_allocation, read_only
+from tokcore.pretrained.charsmap import Charsmap, longest_replacement, parse_charsmap
+from tokcore.pretrained.pre_tokenizers import MARK, Cutting, MarkPreTokenizer
+from tokcore.pretrained.protobuf import damaged, message_fields
+from tokcore.pretrained.unigram import UNKNOWN_PENALTY, UnigramModel
+from tokcore.pretrained.vocabulary import JoinTokens, PretrainedVocabulary
+from tokcore.text.listed_tokens import RowTokens
+from tokcore.text.rows import Side
+from tokcore.wordpiece.model import WORD_ROOT, DoubleArrayTrie, double_array_trie, longest_piece
+
+if typing.TYPE_CHECKING:
+    from tokcore.bpe.model import MergeModel
+
+_PIECES, _TRAINER, _NORMALIZER, _DENORMALIZER = 1, 2, 3, 5  # fields of ModelProto
+_NORMAL, _UNKNOWN, _CONTROL, _USER_DEFINED, _UNUSED, _BYTE = 1, 2, 3, 4, 5, 6  # types of pieces
+_UNIGRAM, _BPE = 1, 2
+_TYPES = {3: 'WORD', 4: 'CHAR'}
+
+_SPACE = 0x20
+_SMALLEST_FLOAT = float(np.finfo(np.float32).tiny)
+_LARGEST_FLOAT = float(np.finfo(np.float32).max)
+_0, _1 = np.uint64(0), np.uint64(1)
+
+
+def is_sentencepiece_file(data: bytes) -> bool:
+    """Whether a file begins with a piece that has a score."""
+    if data[:1] != b'\x0a':
+        return False
+    try:
+        _, piece, _ = next(message_fields(data, ''))
+        fields = {number: value for number, value, _ in message_fields(_message(piece, '', 0), '')}
+    except InputError:
+        return False
+    return bool(fields.get(1)) and len(_bytes(fields.get(2))) == 4
+
+
+def parse_sentencepiece(data: bytes, path: str) -> PretrainedVocabulary:
+    """Returns the vocabulary of a .model file.
+
+    Control symbols, `<s>` among them, are its special tokens; SentencePiece never finds them in text.
+
+    Raises:
+        InputError: the file is damaged, or has a part that is not supported.
+    """
+    file = _ModelFile()
+    for number, value, place in message_fields(data, path):
+        if number == _PIECES:
+            file.pieces.append(_piece(_message(value, path, place), path, place))
+        elif number == _TRAINER:
+            file.trainer |= _fields(_message(value, path, place), path, place)
+        elif number == _NORMALIZER:
+            file.normalizer |= _fields(_message(value, path, place), path, place)
+        elif number == _DENORMALIZER:
+            if _fields(_message(value, path, place), path, place).get(2):
+                refuse(path, 'denormalizer_spec', 'a denormalizer')
+    entries = _entries(file.pieces, path)
+    unknown = _unknown_id(file.pieces, path)
+    fallback = _fallback(file, entries, path)
+    kind = file.trainer.get(3, _UNIGRAM)
+    added = [
+        AddedToken(id_, piece.text)
+        for id_, piece in enumerate(file.pieces) if piece.type == _CONTROL
+    ]  # fmt: skip
+    normalizer = _normalizer(file, path)
+    if kind == _UNIGRAM:
+        cutting = Cutting()
+        make_model: functools.partial = functools.partial(_unigram, file.pieces, unknown, fallback)
+    elif kind == _BPE:
+        merges, ranks = _merges(file.pieces, path)
+        cutting = Cutting(pre_tokenizer=_pre_tokenizer(merges))
+        rules = ModelRules(file.pieces[unknown].text, True, bool(fallback))
+        vocabulary = BpeVocabulary(entries, merges, (), TokenizerParts(byte_level=False), rules)
+        make_model = functools.partial(_merge_model, vocabulary, ranks)
+        added += [
+            AddedToken(id_, piece.text, normalized=True, special=False)
+            for id_, piece in enumerate(file.pieces) if piece.type == _USER_DEFINED
+        ]  # fmt: skip
+    else:
+        refuse(path, 'trainer_spec.model_type', f'the model {_TYPES.get(kind, kind)}')
+    return PretrainedVocabulary(
+        data,
+        entries,
+        tuple(added),
+        make_model,
+        cutting,
+        (functools.partial(_normalized, normalizer=normalizer),),
+        (_decoder(file, path),),
+        unk_token=file.pieces[unknown].text,
+        normalizes_added=False,
+    )
+
+
+class _Piece(NamedTuple):
+    text: str
+    score: float
+    type: int
+
+
+@dataclass
+class _ModelFile:
+    """The fields that matter; those of the two specs by their numbers."""
+
+    pieces: list[_Piece] = field(default_factory=list)
+    trainer: dict[int, typing.Any] = field(default_factory=dict)
+    normalizer: dict[int, typing.Any] = field(default_factory=dict)
+
+
+def _message(value: int | bytes, path: str, place: int) -> bytes:
+    if isinstance(value, int):
+        damaged(path, place, 'a number in place of a message')
+    return value
+
+
+def _bytes(value: int | bytes | None) -> bytes:
+    return value if isinstance(value, bytes) else b''
+
+
+def _fields(message: bytes, path: str, place: int) -> dict[int, int | bytes]:
+    return {number: value for number, value, _ in message_fields(message, path, place)}
+
+
+def _piece(message: bytes, path: str, place: int) -> _Piece:
+    fields = _fields(message, path, place)
+    try:
+        text = _bytes(fields.get(1)).decode()
+    except UnicodeDecodeError:
+        damaged(path, place, 'a piece that is not UTF-8')
+    score, kind = fields.get(2, bytes(4)), fields.get(3, _NORMAL)
+    if not text:
+        damaged(path, place, 'an empty piece')
+    if not isinstance(score, bytes) or len(score) != 4 or not isinstance(kind, int):
+        damaged(path, place, f'the piece {text!r:.80} without a score or a type')
+    value = struct.unpack('<f', score)[0]
+    if not math.isfinite(value):
+        damaged(path, place, f'the score {value} of the piece {text!r:.80}')
+    return _Piece(text, value, kind if _NORMAL <= kind <= _BYTE else _NORMAL)
+
+
+def _entries(pieces: Sequence[_Piece], path: str) -> dict[str, int]:
+    entries: dict[str, int] = {}
+    for id_, piece in enumerate(pieces):
+        if entries.setdefault(piece.text, id_) != id_:
+            raise InputError(
+                f'{path}: pieces[{id_}] is {piece.text!r:.80}, as pieces[{entries[piece.text]}] is; '
+                'give a whole SentencePiece model'
+            )
+    return entries
+
+
+def _unknown_id(pieces: Sequence[_Piece], path: str) -> int:
+    unknown = [id_ for id_, piece in enumerate(pieces) if piece.type == _UNKNOWN]
+    if len(unknown) != 1:
+        raise InputError(
+            f'{path} has {len(unknown)} pieces of the type UNKNOWN, and must have one; give a whole '
+            'SentencePiece model'
+        )
+    return unknown[0]
+
+
+def _fallback(file: _ModelFile, entries: Mapping[str, int], path: str) -> list[int]:
+    """Returns the ids of the 256 bytes; none if unknown characters are not spelled by bytes."""
+    if not file.trainer.get(35):
+        return []
+    ids = [entries.get(f'<0x{byte:02X}>', -1) for byte in range(256)]
+    for byte, id_ in enumerate(ids):
+        if id_ < 0 or file.pieces[id_].type != _BYTE:
+            raise InputError(
+                f'{path} falls back to bytes and has no piece <0x{byte:02X}>; give a whole '
+                'SentencePiece model'
+            )
+    return ids
+
+
+def _unigram(pieces: Sequence[_Piece], unknown: int, fallback: Sequence[int]) -> UnigramModel:
+    normal = [piece.score for piece in pieces if piece.type == _NORMAL]
+    lowest = min([_LARGEST_FLOAT, *normal])
+    highest = max([_SMALLEST_FLOAT, *normal])
+    scores = [
+        float(np.float32(len(piece.text.encode()) * np.float32(highest))) - 0.1
+        if piece.type == _USER_DEFINED
+        else piece.score
+        for piece in pieces
+    ]
+    used = {
+        piece.text: id_
+        for id_, piece in enumerate(pieces) if piece.type in (_NORMAL, _USER_DEFINED)
+    }  # fmt: skip
+    score = float(np.float32(lowest - UNKNOWN_PENALTY))
+    return UnigramModel(used, scores, score, unknown, fallback, single_precision=True)
+
+
+_Merges = tuple[tuple[str, str], ...]
+
+
+def _merges(pieces: Sequence[_Piece], path: str) -> tuple[_Merges, np.ndarray]:
+    """Returns the merges, and their ranks: any two neighbors that are a piece together are merged.
+
+    Pieces of equal scores have equal ranks.
+    """
+    scores: dict[str, float] = {}
+    for id_, piece in enumerate(pieces):
+        if piece.type == _UNUSED:
+            refuse(path, f'pieces[{id_}]', f'the piece {piece.text!r:.80} of the type UNUSED')
+        if piece.type == _NORMAL:
+            scores[piece.text] = piece.score
+    merges: list[tuple[str, str]] = []
+    results: list[float] = []
+    for text in sorted(scores, key=scores.__getitem__, reverse=True):
+        for cut in range(1, len(text)):
+            left, right = text[:cut], text[cut:]
+            for part in (left, right):
+                if len(part) == 1 and part not in scores:
+                    refuse(
+                        path,
+                        'pieces',
+                        f'the piece {text!r:.80} without a piece for {part!r}',
+                    )
+            if left in scores and right in scores:
+                merges.append((left, right))
+                results.append(scores[text])
+    ranks = np.cumsum(np.append(False, np.diff(results) != 0))[: len(merges)]
+    return tuple(merges), ranks
+
+
+def _merge_model(vocabulary: BpeVocabulary, ranks: np.ndarray) -> MergeModel:
+    from tokcore.bpe.model import MergeModel
+
+    ids = vocabulary.entries
+    merges = [(ids[left], ids[right], ids[left + right]) for left, right in vocabulary.merges]
+    return MergeModel(merges, vocabulary.units(merges), size=vocabulary.vocab_size, ranks=ranks)
+
+
+def _pre_tokenizer(merges: _Merges) -> MarkPreTokenizer | RowTokens:
+    """Returns what cuts texts before marks, or leaves them whole where merges reach across."""
+    crosses = any(right.startswith(MARK) and not left.endswith(MARK) for left, right in merges)
+    return RowTokens() if crosses else MarkPreTokenizer(joins_marks=True)
+
+
+def _normalizer(file: _ModelFile, path: str) -> _Normalizer:
+    spec = file.normalizer
+    charsmap = parse_charsmap(_bytes(spec.get(2)))
+    if charsmap is None:
+        raise InputError(
+            f'{path}: normalizer_spec.precompiled_charsmap is damaged; give a whole SentencePiece model'
+        )
+    symbols = [piece.text for piece in file.pieces if piece.type == _USER_DEFINED]
+    rules = _Rules(
+        read_only(np.frombuffer((MARK if spec.get(5, 1) else ' ').encode(), np.uint8)),
+        bool(spec.get(3, 1)),
+        bool(file.trainer.get(24, 0)),
+        bool(spec.get(4, 1)),
+    )
+    return _Normalizer(
+        charsmap, double_array_trie([(symbol, 0) for symbol in symbols], '\0'), bool(symbols), rules
+    )
+
+
+class _Rules(NamedTuple):
+    """What becomes of spaces."""
+
+    space: np.ndarray  # uint8[1 or 3]: what replaces U+0020
+    adds_space: bool  # to each text that is not empty
+    at_end: bool  # that space, not at the start
+    removes_spaces: bool  # at the start, at the end, and after another space
+
+
+class _Normalizer(NamedTuple):
+    """The normalizer of a SentencePiece model."""
+
+    charsmap: Charsmap
+    symbols: DoubleArrayTrie
+    """Pieces that the user defined, which stay as they are."""
+
+    has_symbols: bool
+    rules: _Rules
+
+
+def _normalized(side: Side, normalizer: _Normalizer) -> Side:
+    """Returns the normalized texts."""
+    size = int((side.ends - side.starts).sum())
+    out = np.empty(size + size // 2 + 16 * len(side) + 64, np.uint8)
+    ends = np.zeros(len(side) + 1, np.int64)
+    row = 0
+    while True:
+        row = _normalize(*side.arrays(), row, normalizer, out, ends)
+        if row == len(side):
+            break
+        longer = np.empty(2 * len(out), np.uint8)
+        longer[: ends[row]] = out[: ends[row]]
+        out = longer
+    return Side(read_only(out[: ends[-1]]), read_only(ends[:-1]), read_only(ends[1:]))
+
+
+@kernel_without_allocation
+def _normalize(text, starts, ends, row, normalizer, out, out_ends):
+    """Writes the normalized rows from a row on to `out`; returns the first that has no room.
+
+    Row r is out[out_ends[r]:out_ends[r + 1]].
+    """
+    rules, replacements = normalizer.rules, normalizer.charsmap.replacements
+    space_size = np.uint64(len(rules.space))
+    room = np.uint64(len(out))
+    while row < len(starts):
+        place, end = np.uint64(starts[row]), np.uint64(ends[row])
+        used = begin = np.uint64(out_ends[row])
+        if rules.removes_spaces:
+            while place < end:
+                source, first, last, after = _next_unit(text, place, end, normalizer)
+                unit = replacements if source else text
+                if last - first != _1 or unit[first] != _SPACE:
+                    break
+                place = after
+        if place < end:
+            if used + np.uint64(2) * space_size > room:
+                return row
+            if rules.adds_space and not rules.at_end:
+                used = _put_space(out, used, rules.space)
+            was_space = rules.removes_spaces
+            while place < end:
+                source, first, last, after = _next_unit(text, place, end, normalizer)
+                unit = replacements if source else text
+                while was_space and first < last and unit[first] == _SPACE:
+                    first += _1
+                if used + (last - first + _1) * space_size > room:
+                    return row
+                if first < last:
+                    was_space = unit[last - _1] == _SPACE and rules.removes_spaces
+                    while first < last:
+                        if unit[first] == _SPACE:
+                            used = _put_space(out, used, rules.space)
+                        else:
+                            out[used] = unit[first]
+                            used += _1
+                        first += _1
+                place = after
+            while (
+                rules.removes_spaces
+                and used - begin >= space_size
+                and _is_space(out, used - space_size, rules.space)
+            ):
+                used -= space_size
+            if rules.adds_space and rules.at_end:
+                used = _put_space(out, used, rules.space)
+        row += 1
+        out_ends[row] = np.int64(used)
+    return row
+
+
+@kernel_without_allocation
+def _next_unit(text, place, end, normalizer):
+    """Returns what is written for the text at a place.
+
+    (source, first, last, after): replacements[first:last] if `source`, else text[first:last]; and
+    where the text goes on.
+    """
+    if normalizer.has_symbols:
+        _, symbol_end = longest_piece(text, place, end, WORD_ROOT, normalizer.symbols)
+        if symbol_end > place:
+            return False, place, symbol_end, symbol_end
+    after, first = longest_replacement(text, place, end, normalizer.charsmap)
+    if after > place:
+        replacements = normalizer.charsmap.replacements
+        last = first
+        while last < np.uint64(len(replacements)) and replacements[last]:
+            last += _1
+        return True, first, last, after
+    byte = text[place]
+    length = (
+        np.uint64(1) + np.uint64(byte >= 0xC0) + np.uint64(byte >= 0xE0) + np.uint64(byte >= 0xF0)
+    )
+    after = min(place + length, end)
+    return False, place, after, after
+
+
+@kernel_without_allocation
+def _put_space(out, used, space):
+    for k in range(len(space)):
+        out[used + np.uint64(k)] = space[k]
+    return used + np.uint64(len(space))
+
+
+@kernel_without_allocation
+def _is_space(out, place, space):
+    is_space = True
+    for k in range(len(space)):
+        is_space &= out[place + np.uint64(k)] == space[k]
+    return is_space
+
+
+def _decoder(file: _ModelFile, path: str) -> JoinTokens:
+    kinds = {piece.text: piece.type for piece in file.pieces if piece.type != _NORMAL}
+    try:
+        unknown = _bytes(file.trainer.get(44, ' ⁇ '.encode())).decode()
+    except UnicodeDecodeError:
+        raise InputError(
+            f'{path}: trainer_spec.unk_surface is not UTF-8; give a whole SentencePiece model'
+        ) from None
+    drops, removes = (bool(file.normalizer.get(number, 1)) for number in (3, 4))
+    return functools.partial(
+        _joined, kinds=kinds, unknown=unknown, drops_first=drops or removes, removes=removes
+    )
+
+
+def _joined(
+    tokens: list[str], kinds: Mapping[str, int], unknown: str, drops_first: bool, removes: bool
+) -> list[str]:
+    """Returns the text of pieces, as SentencePiece decodes them."""
+    text, spelled = '', bytearray()
+    is_first, dropped = True, False
+    for token in [*tokens, None]:
+        kind = None if token is None else kinds.get(token, _NORMAL)
+        if token is not None and kind == _BYTE:
+            spelled.append(int(token[3:5], 16))
+            continue
+        text += _decoded(spelled)
+        spelled.clear()
+        if token is None:
+            break
+        if dropped or text:
+            is_first = False
+        dropped = False
+        if kind == _UNKNOWN:
+            text += unknown
+        elif kind != _CONTROL:
+            if is_first and drops_first and token.startswith(MARK):
+                token = token[1:]
+                dropped = not removes
+            text += token.replace(MARK, ' ')
+    return [text]
+
+
+def _decoded(data: bytearray) -> str:
+    """Returns the text of bytes, with U+FFFD for each that is not part of a character."""
+    return bytes(data).decode('utf-8', 'surrogateescape').translate(_REPLACED)
+
+
+_REPLACED = {0xDC00 + byte: '\ufffd' for byte in range(0x80, 0x100)}
