@@ -180,7 +180,7 @@ def _matching_names(archive: CorpusFile, members: list[str], pattern: str) -> li
             raise InputError(
                 f'{archive.path} has several files {name!r} in it; pack it again with one of them'
             )
-        if any('\ud800' <= character < '\ue000' for character in name):
+        if not name.isascii() and any('\ud800' <= character < '\ue000' for character in name):
             raise InputError(
                 f'{archive.path} has a file whose name is not UTF-8, {name!a}; choose others, or '
                 'pack it under another name'
@@ -197,16 +197,16 @@ def _tar_entries(archive: CorpusFile, open_binary: OpenBinary) -> list[_Entry]:
     ends = part_ends(archive, open_binary) if may_have_index(archive) else ()
     part_starts = [0, *ends[:-1]]
     entries = []
-    reader = PieceReader(unpacked_pieces(archive, open_binary))
-    stream = io.BufferedReader(reader, PIECE_BYTES)
+    text = _TextOfTar(unpacked_pieces(archive, open_binary))
     with contextlib.ExitStack() as stack:
-        with naming(archive), reader.at_most(_MOST_HEADER_BYTES):
+        with naming(archive), text.at_most(_MOST_HEADER_BYTES):
+            file: Any = text  # it has all of a file that is needed
             tar: Any = stack.enter_context(  # some of its attributes have no types
-                tarfile.open(fileobj=stream, mode='r|', tarinfo=_Member, encoding='utf-8')
+                tarfile.open(fileobj=file, mode='r:', tarinfo=_Member, encoding='utf-8')
             )
         while True:
             with naming(archive):
-                with reader.at_most(_MOST_HEADER_BYTES):
+                with text.at_most(_MOST_HEADER_BYTES):
                     member = tar.next()
                 if member is None:
                     break
@@ -216,10 +216,12 @@ def _tar_entries(archive: CorpusFile, open_binary: OpenBinary) -> list[_Entry]:
                         access_point = start
                     else:
                         access_point = part_starts[bisect.bisect_right(part_starts, start) - 1]
-                    data = tar.extractfile(member)
-                    assert data is not None, 'a regular file has data'
-                    beginning = data.read(_BEGINNING_BYTES)
                     sparse: Any = member.sparse if member.issparse() else None
+                    if sparse:
+                        beginning = tar.extractfile(member).read(_BEGINNING_BYTES)
+                    else:
+                        text.seek(start)
+                        beginning = text.read(min(_BEGINNING_BYTES, member.size))
                     entries.append(
                         _Entry(
                             member.name,
@@ -231,20 +233,61 @@ def _tar_entries(archive: CorpusFile, open_binary: OpenBinary) -> list[_Entry]:
                         )
                     )
                 tar.members.clear()  # tarfile would keep all of them in memory
-                with naming(archive):
-                    _skip_to(tar, tar.offset - 1)  # so that `next` reads no more than a header
+                # So that `next` reads no more than a header.
+                text.seek(max(text.tell(), tar.offset - 1))
         with naming(archive):
-            while rest := tar.fileobj.read(PIECE_BYTES):
+            while rest := text.read(PIECE_BYTES):
                 if rest.strip(b'\0'):
                     raise tarfile.ReadError(f'something follows its end at byte {tar.offset}')
     return entries
 
 
-def _skip_to(tar: Any, position: int) -> None:
-    """Reads up to a position; tarfile's own `seek` goes on after the end of the stream."""
-    while (left := position - tar.fileobj.tell()) > 0:
-        if not tar.fileobj.read(min(left, PIECE_BYTES)):
-            raise tarfile.ReadError('unexpected end of data')
+class _TextOfTar:
+    """Pieces of a text as a file that goes forward only; what is passed over is not copied."""
+
+    def __init__(self, pieces: Iterator[bytes]):
+        self._pieces = pieces
+        self._piece, self._used = b'', 0  # the latest piece, and how much of it was passed
+        self._position = 0
+        self._most: int | None = None  # bytes that may still be read; None: any number
+
+    def tell(self) -> int:
+        return self._position
+
+    def seek(self, position: int) -> None:
+        if position < self._position:
+            raise tarfile.StreamError('a header that leads back')
+        while self._position < position:
+            if not self._pass(position - self._position):
+                raise tarfile.ReadError('unexpected end of data')
+
+    def read(self, size: int) -> bytes:
+        """Returns the next bytes; fewer than `size` only at the end."""
+        parts = []
+        while size and (passed := self._pass(size)):
+            if self._most is not None:
+                self._most -= passed
+                if self._most < 0:
+                    raise tarfile.ReadError('a header that is far too large')
+            parts.append(self._piece[self._used - passed : self._used])
+            size -= passed
+        return parts[0] if len(parts) == 1 else b''.join(parts)
+
+    def _pass(self, most: int) -> int:
+        """Passes over bytes of one piece; returns how many, 0 at the end."""
+        if self._used == len(self._piece):
+            self._piece, self._used = next(self._pieces, b''), 0
+        passed = min(most, len(self._piece) - self._used)
+        self._used += passed
+        self._position += passed
+        return passed
+
+    @contextlib.contextmanager
+    def at_most(self, size: int) -> Iterator[None]:
+        """Raises tarfile.ReadError if more bytes are read within the context."""
+        self._most = size
+        yield
+        self._most = None
 
 
 class _Member(tarfile.TarInfo):
@@ -300,7 +343,6 @@ class PieceReader(io.RawIOBase):
     def __init__(self, pieces: Iterator[bytes]):
         self._pieces = pieces
         self._left = memoryview(b'')
-        self._most: int | None = None  # bytes that may still be read; None: any number
 
     def readable(self) -> bool:
         return True
@@ -311,15 +353,4 @@ class PieceReader(io.RawIOBase):
         size = min(len(self._left), len(buffer))
         buffer[:size] = self._left[:size]
         self._left = self._left[size:]
-        if self._most is not None:
-            self._most -= size
-            if self._most < 0:
-                raise tarfile.ReadError('a header that is far too large')
         return size
-
-    @contextlib.contextmanager
-    def at_most(self, size: int) -> Iterator[None]:
-        """Raises tarfile.ReadError if more bytes are read within the context."""
-        self._most = size
-        yield
-        self._most = None

@@ -4,7 +4,8 @@ The parser takes the one layout that writers of whole lists produce, features in
 
     Example ─ features ─▶ entries (name, then value) ─ int64_list ─▶ varints, packed or one by one
 
-A record with another layout is marked, and `records.tfrecord.parse_example` parses it.
+A record with another layout is marked, and `records.features.parse_features` parses it. What stands beside
+the features that are read may be of any kind, but is looked at as well: protobuf parses a record whole.
 """
 
 import numpy as np
@@ -24,6 +25,10 @@ SMALLEST_RECORD = HEADER_SIZE + FOOTER_SIZE
 LARGEST_ID = (1 << 31) - 1
 
 _MESSAGE, _NAME, _VALUE, _INT64_LIST, _SINGLE = 0x0A, 0x0A, 0x12, 0x1A, 0x08
+_BYTES_LIST, _FLOAT_LIST = 0x0A, 0x12
+
+_ANY_NUMBER = -1
+"""As the largest number of a list: read without its sign it is the largest that there is."""
 
 
 @kernel_without_allocation
@@ -180,6 +185,79 @@ def _find_name(data, start, end, names, bounds):
 
 
 @kernel_without_allocation
+def _are_ids(data, place, end, largest):
+    """Whether data[place:end] are whole varints of numbers up to `largest`.
+
+    Numbers below 2^14 take at most two bytes. Where these are all ids, eight bytes are looked at at
+    once, and only numbers of three bytes or more are decoded.
+    """
+    if np.uint64(largest) >= np.uint64((1 << 14) - 1):
+        while place + 8 <= end:
+            # Bytes after which their number goes on; place is where a number begins.
+            more = load_word(data, np.uint64(place)) & np.uint64(0x8080808080808080)
+            longer = more & (more >> np.uint64(8))
+            if longer == np.uint64(0):
+                place += 8 - np.int64(more >> np.uint64(63))
+                continue
+            place += np.int64(trailing_zeros(longer) >> np.uint64(3))
+            number, place = _varint(data, place, end)
+            if place < 0 or number > np.uint64(largest):
+                return False
+    while place < end:
+        number, place = _varint(data, place, end)
+        if place < 0 or number > np.uint64(largest):
+            return False
+    return True
+
+
+@kernel_without_allocation
+def _has_ids(data, place, end, largest):
+    """Whether data[place:end] is a Feature of ids, as `_read_ids` reads it."""
+    if place == end:
+        return True
+    place, stop = _message(data, place, end, _INT64_LIST)
+    if place < 0 or stop != end:
+        return False
+    while place < end:
+        if data[np.uint64(place)] == _MESSAGE:
+            place, stop = _message(data, place, end, _MESSAGE)
+            if place < 0 or not _are_ids(data, place, stop, largest):
+                return False
+            place = stop
+        elif data[np.uint64(place)] == _SINGLE:
+            number, place = _varint(data, place + 1, end)
+            if place < 0 or number > np.uint64(largest):
+                return False
+        else:
+            return False
+    return True
+
+
+@kernel_without_allocation
+def _is_other(data, name, name_end, value, value_end):
+    """Whether a feature that is not read is sound: its name ASCII, its value of any kind.
+
+    False for other sound layouts too, which the plain parser tells from damage.
+    """
+    for place in range(name, name_end):
+        if data[np.uint64(place)] >= 0x80:
+            return False
+    if value == value_end or data[np.uint64(value)] == _INT64_LIST:
+        return _has_ids(data, value, value_end, _ANY_NUMBER)
+    kind = data[np.uint64(value)]
+    if kind != _BYTES_LIST and kind != _FLOAT_LIST:
+        return False
+    place, stop = _message(data, value, value_end, kind)
+    if place < 0 or stop != value_end:
+        return False
+    while place < stop:
+        start, place = _message(data, place, stop, _MESSAGE)
+        if place < 0 or (kind == _FLOAT_LIST and (place - start) % 4):
+            return False
+    return True
+
+
+@kernel_without_allocation
 def _parse(data, place, end, names, bounds, largest, ids, offsets, row):
     """Parses one record, whose ids begin at offsets[:, row]; returns its mark."""
     place, stop = _message(data, place, end, _MESSAGE)
@@ -198,16 +276,19 @@ def _parse(data, place, end, names, bounds, largest, ids, offsets, row):
         if value < 0 or value_end != entry_end:
             return UNPARSED
         feature = _find_name(data, name, name_end, names, bounds)
-        if feature >= 0:
-            if seen >> feature & 1:
+        if feature < 0:
+            if not _is_other(data, name, name_end, value, value_end):
                 return UNPARSED
-            seen |= 1 << feature
-            at = _read_ids(
-                data, value, value_end, largest[feature], ids, feature, offsets[feature, row]
-            )
-            if at < 0:
-                return UNPARSED
-            offsets[feature, row + 1] = at
+            continue
+        if seen >> feature & 1:
+            return UNPARSED
+        seen |= 1 << feature
+        at = _read_ids(
+            data, value, value_end, largest[feature], ids, feature, offsets[feature, row]
+        )
+        if at < 0:
+            return UNPARSED
+        offsets[feature, row + 1] = at
     return PARSED if seen == (1 << (len(bounds) - 1)) - 1 else UNPARSED
 
 
@@ -266,55 +347,6 @@ def read_row(data, start, end, table, names, bounds, largest, ids, offsets):
 
 
 @kernel_without_allocation
-def _are_ids(data, place, end, largest):
-    """Whether data[place:end] are whole varints of numbers up to `largest`.
-
-    Numbers below 2^14 take at most two bytes. Where these are all ids, eight bytes are looked at at
-    once, and only numbers of three bytes or more are decoded.
-    """
-    if largest >= (1 << 14) - 1:
-        while place + 8 <= end:
-            # Bytes after which their number goes on; place is where a number begins.
-            more = load_word(data, np.uint64(place)) & np.uint64(0x8080808080808080)
-            longer = more & (more >> np.uint64(8))
-            if longer == np.uint64(0):
-                place += 8 - np.int64(more >> np.uint64(63))
-                continue
-            place += np.int64(trailing_zeros(longer) >> np.uint64(3))
-            number, place = _varint(data, place, end)
-            if place < 0 or number > np.uint64(largest):
-                return False
-    while place < end:
-        number, place = _varint(data, place, end)
-        if place < 0 or number > np.uint64(largest):
-            return False
-    return True
-
-
-@kernel_without_allocation
-def _has_ids(data, place, end, largest):
-    """Whether data[place:end] is a Feature of ids, as `_read_ids` reads it."""
-    if place == end:
-        return True
-    place, stop = _message(data, place, end, _INT64_LIST)
-    if place < 0 or stop != end:
-        return False
-    while place < end:
-        if data[np.uint64(place)] == _MESSAGE:
-            place, stop = _message(data, place, end, _MESSAGE)
-            if place < 0 or not _are_ids(data, place, stop, largest):
-                return False
-            place = stop
-        elif data[np.uint64(place)] == _SINGLE:
-            number, place = _varint(data, place + 1, end)
-            if place < 0 or number > np.uint64(largest):
-                return False
-        else:
-            return False
-    return True
-
-
-@kernel_without_allocation
 def _is_row(data, place, end, names, bounds, largest):
     """Whether `_parse` would parse one record."""
     place, stop = _message(data, place, end, _MESSAGE)
@@ -333,10 +365,13 @@ def _is_row(data, place, end, names, bounds, largest):
         if value < 0 or value_end != entry_end:
             return False
         feature = _find_name(data, name, name_end, names, bounds)
-        if feature >= 0:
-            if seen >> feature & 1 or not _has_ids(data, value, value_end, largest[feature]):
+        if feature < 0:
+            if not _is_other(data, name, name_end, value, value_end):
                 return False
-            seen |= 1 << feature
+            continue
+        if seen >> feature & 1 or not _has_ids(data, value, value_end, largest[feature]):
+            return False
+        seen |= 1 << feature
     return seen == (1 << (len(bounds) - 1)) - 1
 
 

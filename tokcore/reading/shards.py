@@ -37,7 +37,7 @@ from tokcore.reading.record_kernels import (
     parse_records,
     read_row,
 )
-from tokcore.records.tfrecord import parse_example
+from tokcore.records.features import parse_features
 from tokcore.regular_files import open_regular
 from tokcore.text.whitespace import escape_piece
 
@@ -390,19 +390,23 @@ class ExampleParser:
     def parse_in_python(self, content: bytes) -> EncodedRows:
         """Parses one Example, however it is laid out.
 
-        Raises ValueError if it lacks a feature, or has a number that is not an id.
+        Raises ValueError if it is none, lacks a feature, or has a number that is not an id.
         """
-        example = parse_example(content)
+        example = parse_features(content)
+        rows = {}
         for name, largest in self._largest.items():
             if name not in example:
                 raise ValueError(f'this example has no feature {name!r}')
-            wrong = next((id_ for id_ in example[name] if not 0 <= id_ <= largest), None)
+            ids = [id_ for id_ in example[name] if isinstance(id_, int)]
+            if len(ids) < len(example[name]):
+                raise ValueError(f'feature {name!r} is not a list of int64')
+            wrong = next((id_ for id_ in ids if not 0 <= id_ <= largest), None)
             if wrong is not None:
                 raise ValueError(
                     f'feature {name!r} holds {wrong}, which is not an id from 0 to {largest}'
                 )
-        ids = {name: np.array(example[name], np.int32) for name in self.features}
-        return EncodedRows(ids, {name: np.array([0, len(ids[name])]) for name in ids})
+            rows[name] = np.array(ids, np.int32)
+        return EncodedRows(rows, {name: np.array([0, len(ids)]) for name, ids in rows.items()})
 
 
 @functools.cache

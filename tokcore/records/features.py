@@ -15,6 +15,15 @@ def parse_features(record: bytes) -> dict[str, list[int] | list[float] | list[by
     parsed: dict[str, list[int] | list[float] | list[bytes]] = {}
     for features in message_fields(record, 1):
         for entry in message_fields(features, 1):
+            if [number for number, _, _ in wire_fields(entry)] not in (
+                [1, 2],
+                [2, 1],
+                [1],
+                [2],
+                [],
+            ):
+                # Parsers of protobuf differ in what they take of such an entry.
+                raise ValueError('an entry has other fields than one name and one list of values')
             name = [b'', *message_fields(entry, 1)][-1].decode()
             parsed[name] = []
             for feature in message_fields(entry, 2):

@@ -624,6 +624,8 @@ def wire_fields(message: bytes) -> Iterator[tuple[int, int, int | bytes]]:
     while at < len(message):
         tag, at = _varint(message, at)
         wire = tag & 7
+        if not 8 <= tag < 1 << 32:
+            raise ValueError(f'a field with the tag {tag} is not a tf.train.Example')
         content: int | bytes
         if wire == VARINT:
             content, at = _varint(message, at)

@@ -19,12 +19,14 @@ import google_crc32c
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+from protobuf_example import features_by_protobuf
 from written_dataset import file_entry, framed, parquet_shard, write_files
 
 from tokcore import open_dataset
 from tokcore.errors import InputError
 from tokcore.reading.dataset import Dataset
-from tokcore.records.tfrecord import parse_example, read_records
+from tokcore.records.features import parse_features
+from tokcore.records.tfrecord import read_records
 
 from . import drawn_text
 from .room import Room, Violation
@@ -49,8 +51,10 @@ def attack_record_shards(room: Room, dice: random.Random) -> None:
         files[victim][0] = _changed_number(dice, files[victim][0])
     told = [(rows, data if dice.random() < 0.8 else before) for rows, data in files]
     expected: list[Row] | None = []
+    may_refuse = False
     for rows, data in files:
-        found = _plain_records(data, features)
+        found, is_odd = _plain_records(data, features)
+        may_refuse |= is_odd
         expected = (
             None if expected is None or found is None or len(found) != rows else expected + found
         )
@@ -59,7 +63,7 @@ def attack_record_shards(room: Room, dice: random.Random) -> None:
         expected = None
     names = [f'd-train-{k:05d}-of-{len(files):05d}' for k in range(len(files))]
     folder = _write(room, dice, names, files, told, features, 'tfrecord')
-    _check(folder, features, expected)
+    _check(folder, features, expected, may_refuse)
 
 
 def attack_parquet_shards(room: Room, dice: random.Random) -> None:
@@ -356,14 +360,30 @@ def _changed_number(dice: random.Random, number: int) -> int:
     return dice.choice([0, -1, number + 1, max(number - 1, 0), number * 2, 10**6, 10**12, 10**30])
 
 
-def _plain_records(data: bytes, features: Sequence[str]) -> list[Row] | None:
-    """The rows of TFRecords by the plain reader, or None if one of them is no row of ids."""
+def _plain_records(data: bytes, features: Sequence[str]) -> tuple[list[Row] | None, bool]:
+    """Returns the rows of TFRecords as protobuf parses them, or None if one of them is no row of ids.
+
+    Also whether one is laid out as no writer does it: it may be refused, and is not read otherwise.
+    """
+    rows, is_odd = [], False
     try:
-        rows = [parse_example(record) for record in read_records(data, 'shard')]
-    except (InputError, ValueError):
-        return None
-    rows = [{name: row.get(name) for name in features} for row in rows]
-    return rows if all(_are_ids(ids) for row in rows for ids in row.values()) else None
+        for record in read_records(data, 'shard'):
+            parsed = features_by_protobuf(record)
+            if parsed is None or not all(_are_ids(parsed.get(name)) for name in features):
+                return None, False
+            rows.append({name: parsed[name] for name in features})
+            is_odd |= not _is_usual(record, rows[-1])
+    except InputError:
+        return None, False
+    return rows, is_odd
+
+
+def _is_usual(record: bytes, row: Row) -> bool:
+    try:
+        parsed = parse_features(record)
+    except ValueError:
+        return False
+    return all(parsed.get(name) == ids for name, ids in row.items())
 
 
 def _plain_parquet(data: bytes, features: Sequence[str]) -> list[Row] | None:

@@ -8,6 +8,7 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from protobuf_example import features_by_protobuf
 from written_dataset import framed, parquet_shard, write_files
 
 from tokcore import open_dataset
@@ -221,6 +222,59 @@ def test_what_tensorflow_writes_is_read(folder, tmp_path):
     twice = field(10, targets + empty + field(10, field(10, b'targets') + field(18, b'')))
     _, rows = shard(tmp_path, with_frame(twice), 1).read(0, 1)
     assert listed(rows) == [{'inputs': [], 'targets': []}]  # as in protobuf, the last one wins
+
+
+def part(tag, data):
+    assert len(data) < 128
+    return bytes([tag, len(data)]) + data
+
+
+def example_beside(name, value):
+    """An Example with sound ids and another feature, of which both are given as they are stored."""
+    ids = part(10, part(10, b'targets') + part(18, part(26, part(10, b'\x05\xac\x02'))))
+    return part(10, ids + part(10, part(10, name) + part(18, value)))
+
+
+BESIDE = {
+    'nothing': (b'', b'', True),
+    'bytes': (b'text', part(10, part(10, b'\xff') + part(10, b'')), True),
+    'floats': (b'score', part(18, part(10, b'1234' * 2)), True),
+    'floats one by one': (b'score', part(18, b'\x0d1234' * 2), True),
+    'negative numbers': (b'label', part(26, part(10, b'\xfe' + b'\xff' * 8 + b'\x01')), True),
+    'a name beyond ASCII': ('größe'.encode(), part(18, part(10, b'1234')), True),
+    'a name that is not UTF-8': (b'gr\xfc', part(26, part(10, b'\x07')), False),
+    'a number that is cut off': (b'label', part(26, part(10, b'\x07\x87')), False),
+    'floats that are cut off': (b'score', part(18, part(10, b'12345')), False),
+    'a list that is cut off': (b'text', b'\x0a\x05ab', False),
+    'a field without a number': (b'text', b'\x00\x05', False),
+}
+
+
+@pytest.mark.parametrize(('name', 'value', 'is_sound'), BESIDE.values(), ids=BESIDE)
+def test_a_record_is_sound_with_all_that_stands_beside_its_ids(tmp_path, name, value, is_sound):
+    payload = example_beside(name, value)
+    assert (features_by_protobuf(payload) is not None) == is_sound
+    reader = shard(tmp_path, with_frame(payload), 1, ('targets',))
+    if is_sound:
+        assert listed(reader.read(0, 1)[1]) == [{'targets': [5, 300]}]
+    else:
+        with pytest.raises(InputError, match='record 0, byte 0'):
+            reader.read(0, 1)
+
+
+@given(st.data())
+@settings(max_examples=300, deadline=None)
+def test_records_of_changed_bytes_are_read_as_protobuf_reads_them_or_not_at_all(folder, dice):
+    name, value, _ = dice.draw(st.sampled_from([*BESIDE.values()]))
+    payload = bytearray(example_beside(name, value))
+    for _ in range(dice.draw(st.integers(1, 2))):
+        payload[dice.draw(st.integers(0, len(payload) - 1))] = dice.draw(st.integers(0, 255))
+    by_protobuf = features_by_protobuf(bytes(payload))
+    try:
+        [row] = listed(shard(folder, with_frame(bytes(payload)), 1, ('targets',)).read(0, 1)[1])
+    except InputError:
+        return
+    assert by_protobuf is not None and by_protobuf['targets'] == row['targets']
 
 
 def with_frame(payload):
