@@ -217,6 +217,8 @@ class BuildKeywords(TypedDict, total=False):
         until the output is whole, and what is fetched is kept; on a filesystem that every
         worker reaches (default: .tokbeam in the folder of the output)
     overwrite: make the result again, replacing what is there
+    no_claim: take an output on an object store that cannot refuse a second writer; give it only
+        where no other run writes there
     fetch: fetch inputs that are http:// or https:// addresses, once, into the work folder; an
         address may end in #sha256=HEX, which its content must have
     shuffle: files: sorted runs on disk, merged; engine: Beam's GroupByKey; auto: files locally
@@ -378,6 +380,7 @@ class BuildKeywords(TypedDict, total=False):
     max_rejected: int | str | None
     work: Path | None
     overwrite: bool
+    no_claim: bool
     fetch: bool
     shuffle: Literal['auto', 'files', 'engine']
     buffer: int | str
@@ -468,6 +471,8 @@ class CountKeywords(TypedDict, total=False):
         until the output is whole, and what is fetched is kept; on a filesystem that every
         worker reaches (default: .tokbeam in the folder of the output)
     overwrite: make the result again, replacing what is there
+    no_claim: take an output on an object store that cannot refuse a second writer; give it only
+        where no other run writes there
     fetch: fetch inputs that are http:// or https:// addresses, once, into the work folder; an
         address may end in #sha256=HEX, which its content must have
     """
@@ -538,6 +543,7 @@ class CountKeywords(TypedDict, total=False):
     max_rejected: int | str | None
     work: Path | None
     overwrite: bool
+    no_claim: bool
     fetch: bool
 
 
@@ -673,6 +679,8 @@ class VocabKeywords(TypedDict, total=False):
         until the output is whole, and what is fetched is kept; on a filesystem that every
         worker reaches (default: .tokbeam in the folder of the output)
     overwrite: make the result again, replacing what is there
+    no_claim: take an output on an object store that cannot refuse a second writer; give it only
+        where no other run writes there
     fetch: fetch inputs that are http:// or https:// addresses, once, into the work folder; an
         address may end in #sha256=HEX, which its content must have
     """
@@ -766,6 +774,7 @@ class VocabKeywords(TypedDict, total=False):
     max_rejected: int | str | None
     work: Path | None
     overwrite: bool
+    no_claim: bool
     fetch: bool
 
 
@@ -918,6 +927,8 @@ class EncodeKeywords(TypedDict, total=False):
         until the output is whole, and what is fetched is kept; on a filesystem that every
         worker reaches (default: .tokbeam in the folder of the output)
     overwrite: make the result again, replacing what is there
+    no_claim: take an output on an object store that cannot refuse a second writer; give it only
+        where no other run writes there
     fetch: fetch inputs that are http:// or https:// addresses, once, into the work folder; an
         address may end in #sha256=HEX, which its content must have
     shuffle: files: sorted runs on disk, merged; engine: Beam's GroupByKey; auto: files locally
@@ -1052,6 +1063,7 @@ class EncodeKeywords(TypedDict, total=False):
     max_rejected: int | str | None
     work: Path | None
     overwrite: bool
+    no_claim: bool
     fetch: bool
     shuffle: Literal['auto', 'files', 'engine']
     buffer: int | str

@@ -3,10 +3,11 @@
 On a local filesystem a claim is a lock, which the system releases when the process dies. An object
 store has no locks: there it is a lease (`leases`). Where only Beam reaches, a claim is a file, which is
 read again before any file gets its final name, so that of two runs that began at the same moment one
-stops.
+stops. With `--no-claim` it is the same on an object store.
 """
 
 import contextlib
+import contextvars
 import datetime
 import errno
 import json
@@ -38,6 +39,8 @@ _CANNOT_LOCK = {errno.ENOLCK, errno.ENOSYS, errno.ENOTSUP, errno.EINVAL, errno.E
 """What a filesystem without locks says, as some network filesystems do."""
 
 _MOST_BYTES = 4096
+
+_has_no_leases = contextvars.ContextVar('no_claim', default=False)
 
 WORK_FOLDER = '.tokbeam'
 """Below or beside the output, unless `--work` names another."""
@@ -202,7 +205,7 @@ class Claim:
 
     def _take(self) -> None:
         if is_object(self._path):
-            self._take_lease()
+            self._write() if _has_no_leases.get() else self._take_lease()
             return
         above = filesystem.split_path(self._path)[0]
         while True:
@@ -284,6 +287,16 @@ class Claim:
         if self._lease is not None:
             return self._lease.read()
         return filesystem.read_bytes(self._path) if filesystem.exists(self._path) else b''
+
+
+@contextlib.contextmanager
+def stores_without_leases(when: bool) -> Iterator[None]:
+    """Has claims on object stores be files in a block, for stores that cannot refuse a second writer."""
+    token = _has_no_leases.set(when)
+    try:
+        yield
+    finally:
+        _has_no_leases.reset(token)
 
 
 def sweep_claim(path: str) -> None:

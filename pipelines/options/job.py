@@ -267,6 +267,12 @@ class RunningOptions:
         default=None,
     )
     overwrite: bool = option('make the result again, replacing what is there', None, default=False)
+    no_claim: bool = option(
+        'take an output on an object store that cannot refuse a second writer; give it only where no '
+        'other run writes there',
+        None,
+        default=False,
+    )
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -128,6 +128,22 @@ def test_a_count_takes_few_requests(store, inputs):
     assert sum(requests.get(kind, 0) for kind in ('look', 'list', 'delete')) <= 20
 
 
+def test_a_build_takes_three_requests_for_each_range_and_each_run(store, inputs):
+    text = ['--text', inputs[1][1], '--name', 'd', '--scheme', 'byte', '--shards', 2]
+    work = ['--work', 's3://corpora/few-work', '--shuffle', 'files']
+    items, requests = [], []
+    for size in (20_480, 5_120):
+        output = f'few-build{size}'
+        succeed('build', *text, *work, '--item-size', size, '--output', f's3://corpora/{output}')
+        found = store.files(output)
+        [read] = json.loads(found['tokbeam.json'])['inputs']
+        items.append(-(-read['bytes'] // size))
+        requests.append(sum(json.loads(found[RECORDS])['requests'].values()))
+    ranges_and_runs = [2 * number for number in items]
+    assert requests[0] <= 3 * ranges_and_runs[0] + 60
+    assert requests[1] - requests[0] <= 3 * (ranges_and_runs[1] - ranges_and_runs[0])
+
+
 @pytest.mark.parametrize(
     ('line', 'reason'),
     [

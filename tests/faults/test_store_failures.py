@@ -1,6 +1,7 @@
 """A store that fails, delays and cuts answers, runs that are killed there, and two runs at once."""
 
 import os
+import random
 import re
 import subprocess
 import sys
@@ -15,6 +16,7 @@ from tokcore.object_stores import bucket_of
 
 pytest.importorskip('obstore')
 pytestmark = pytest.mark.slow
+corpora = pytest.mark.corpora
 
 RECORDS = 'tokbeam.run.json'
 
@@ -62,9 +64,14 @@ def test_a_store_that_fails_now_and_then_changes_nothing(store, line, whole, mon
     assert results(store, 'faulty') == whole
 
 
-def test_a_killed_run_is_taken_up_and_leaves_nothing(store, line, whole):
-    line = [*line, '--output', 's3://corpora/killed']
-    for requests in (12, 25, 40):
+@pytest.mark.parametrize(
+    'kills',
+    [[12, 25, 40], pytest.param(random.Random(35).choices(range(1, 60), k=30), marks=corpora)],
+    ids=len,
+)
+def test_a_killed_run_is_taken_up_and_leaves_nothing(store, line, whole, kills):
+    line = [*line, '--output', f's3://corpora/killed{len(kills)}']
+    for requests in kills:
         with Proxy(store.url).serving() as proxy:
             proxy.stops_at = requests
             running = process(line, proxy.url)
@@ -76,18 +83,21 @@ def test_a_killed_run_is_taken_up_and_leaves_nothing(store, line, whole):
         ended = process(line, proxy.url)
         said = ended.communicate()[1]
     assert ended.returncode == 0, said
-    assert results(store, 'killed') == whole
+    assert results(store, f'killed{len(kills)}') == whole
 
 
-def test_of_two_runs_at_once_each_ends_well_or_is_refused(store, line, whole):
-    line = [*line, '--output', 's3://corpora/pair']
+@pytest.mark.parametrize(
+    'number', [0, *(pytest.param(number, marks=corpora) for number in range(1, 20))]
+)
+def test_of_two_runs_at_once_each_ends_well_or_is_refused(store, line, whole, number):
+    line = [*line, '--output', f's3://corpora/pair{number}']
     running = [process(line, store.url) for _ in range(2)]
     said = [each.communicate()[1] for each in running]
     statuses = [each.returncode for each in running]
     assert 0 in statuses and set(statuses) <= {0, 2}, said
     for status, text in zip(statuses, said, strict=True):
         assert status == 0 or re.search('is being written by process|was taken over', text)
-    assert results(store, 'pair') == whole
+    assert results(store, f'pair{number}') == whole
 
 
 def test_a_store_that_does_not_answer_is_one_sentence(line, monkeypatch):

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tokcore.errors import InputError
+from tokcore.object_stores import ObjectReader, bucket_of, is_object
 from tokcore.options import option, shown
 from tokcore.regular_files import read_regular
 
@@ -126,7 +127,7 @@ class LabelNames(tuple):
 def label_names(path: str) -> LabelNames:
     """Reads a file with the name of a label on each line; a type of option."""
     try:
-        text = read_regular(path).decode()
+        text = _content(path).decode()
         names = LabelNames(text.removesuffix('\n').replace('\r\n', '\n').split('\n'))
     except InputError as error:
         raise argparse.ArgumentTypeError(str(error)) from None
@@ -145,6 +146,10 @@ def label_names(path: str) -> LabelNames:
             )
     names.path = path
     return names
+
+
+def _content(path: str) -> bytes:
+    return ObjectReader(*bucket_of(path)).read() if is_object(path) else read_regular(path)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,5 +1,6 @@
 """Objects of a store are files that are whole or not there, by obstore's store in memory."""
 
+import errno
 import io
 import random
 
@@ -9,7 +10,7 @@ from hypothesis import strategies as st
 
 from pipelines.files import filesystem, leases
 from pipelines.files.attempts import Attempt
-from pipelines.files.claims import Claim, HeldError
+from pipelines.files.claims import Claim, HeldError, stores_without_leases
 from pipelines.files.objects import create_if
 from tokcore import object_stores
 from tokcore.errors import InputError
@@ -250,8 +251,28 @@ def test_a_store_that_overwrites_what_it_was_to_create_is_refused(without_waitin
 
     monkeypatch.setattr(object_stores.Bucket, 'create', create)
     monkeypatch.setattr(leases, '_checked_stores', set())
-    with pytest.raises(InputError, match='could write one output at once; give another store'):
+    with pytest.raises(
+        InputError, match='could write one output at once; give another store, or --no'
+    ):
         Claim('gs://bucket/lock', 'out').__enter__()
+    assert names() == []
+
+
+def test_without_claims_a_file_tells_of_the_run_that_writes(without_waiting, monkeypatch):
+    def refuse(bucket, key, data, expected=None):
+        raise OSError(errno.ENOTSUP, 'no conditions')
+
+    monkeypatch.setattr(object_stores.Bucket, 'create', refuse)
+    with stores_without_leases(True), Claim('gs://bucket/lock', 'out') as claim:
+        claim.check()
+        assert names() == ['lock']
+        with pytest.raises(
+            HeldError, match='is being written by process .* delete gs://bucket/lock'
+        ):
+            Claim('gs://bucket/lock', 'out').__enter__()
+        filesystem.delete_file('gs://bucket/lock')
+        with pytest.raises(InputError, match='was taken over by another run'):
+            claim.check()
     assert names() == []
 
 
