@@ -14,14 +14,17 @@ from typing import Any
 
 @functools.cache
 def install() -> None:
-    """Replaces three functions of Beam in this process by ones that remember results."""
+    """Replaces functions of Beam in this process by ones that remember results."""
     import apache_beam.options.pipeline_options as pipeline_options
     import apache_beam.transforms.core as core
     import apache_beam.transforms.userstate as userstate
+    import apache_beam.typehints.decorators as decorators
 
     userstate.get_dofn_specs = _by_class(userstate.get_dofn_specs)
     core.get_function_args_defaults = _by_function(core.get_function_args_defaults)
+    decorators.get_signature = _signatures(decorators.get_signature)
     pipeline_options.PipelineOptions.view_as = _view_as
+    pipeline_options.PipelineOptions._visible_option_list = _visible_option_list
 
 
 def _by_function(inspect_function: Any) -> Any:
@@ -35,6 +38,24 @@ def _by_function(inspect_function: Any) -> Any:
             known[function.__func__] = inspect_function(function)
         names, defaults = known[function.__func__]
         return [*names], [*defaults]
+
+    return remembered
+
+
+def _signatures(get_signature: Any) -> Any:
+    """Remembers signatures by function, those of methods without `self` apart from the others."""
+    of_functions: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()
+    of_methods: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()
+
+    def remembered(function: Any) -> Any:
+        known, key = of_functions, function
+        if isinstance(function, types.MethodType):
+            known, key = of_methods, function.__func__
+        if not isinstance(key, types.FunctionType):
+            return get_signature(function)
+        if key not in known:
+            known[key] = get_signature(function)
+        return known[key]
 
     return remembered
 
@@ -80,3 +101,8 @@ def _view_as(self: Any, cls: type) -> Any:
         _all_options=self._all_options,
     )
     return view
+
+
+def _visible_option_list(self: Any) -> list[str]:
+    """As in Beam, which lists the attributes of `object` too, at each look at an option."""
+    return sorted(name for name in vars(self._visible_options) if name[0] != '_')

@@ -1,6 +1,7 @@
 """The commands: which dataclasses of options each has, and how its help groups them."""
 
 import argparse
+import functools
 from collections.abc import Iterator, Mapping
 from dataclasses import MISSING, dataclass
 from typing import Any
@@ -44,9 +45,10 @@ from pipelines.options.vocabulary import (
     schemes_option,
     token_options,
 )
-from tokcore.corpus.formats import all_formats
+from tokcore.corpus.formats import CorpusFormat, all_formats
 from tokcore.errors import InputError
 from tokcore.options import Choice, Declared, Kind, declared
+from tokcore.schemes import find_scheme, scheme_names
 
 
 @dataclass(frozen=True)
@@ -127,7 +129,15 @@ _SHUFFLE = Group(
 
 def known_commands() -> dict[str, Command]:
     """Returns the commands by name, with the options of all formats and schemes."""
-    *others, last = [kind.what for kind in all_formats()]
+    return {**_commands_of(all_formats(), tuple(map(find_scheme, scheme_names())))}
+
+
+@functools.cache
+def _commands_of(
+    formats: tuple[type[CorpusFormat], ...], schemes: tuple[object, ...]
+) -> dict[str, Command]:
+    """Makes the classes of options once for what is registered; that takes longer than to parse."""
+    *others, last = [kind.what for kind in formats]
     about = f'one of: {", ".join(others)}, or {last}'
     splits = [Group((split_files(split),), _TITLES[split], about, split) for split in SPLITS]
     training = splits[0]

@@ -11,7 +11,10 @@ from apache_beam.options.pipeline_options import (
     StandardOptions,
 )
 from apache_beam.transforms import core, userstate
+from apache_beam.typehints import decorators
 
+# `transforms.core` has it by name.
+ORIGINAL_SIGNATURE = core.get_signature
 FLAGS = [[], ['--direct_num_workers=2', '--runner=x', '--experiments=a'], ['--no_such_option']]
 
 
@@ -35,6 +38,8 @@ def test_options_are_those_of_their_flags(flags):
             view = options.view_as(kind)
             assert type(view) is kind
             alone = kind(flags)
+            listed = {name for name in dir(alone._visible_options) if name[0] != '_'}
+            assert {*view._visible_option_list()} == listed
             assert {name: getattr(view, name) for name in alone._visible_option_list()} == {
                 name: getattr(alone, name) for name in alone._visible_option_list()
             }
@@ -48,6 +53,12 @@ def test_views_share_what_is_set_and_other_options_do_not():
     assert first.view_as(StandardOptions).runner == 'mine'
     assert second.view_as(DebugOptions).experiments == ['a']
     assert second.view_as(StandardOptions).runner is None
+
+
+def test_signatures_are_those_of_the_function():
+    for function in (Summing.process, Summing().process, installed, int, 'a'.join):
+        for _ in range(2):
+            assert decorators.get_signature(function) == ORIGINAL_SIGNATURE(function)
 
 
 def test_arguments_and_states_are_those_of_the_class():
