@@ -19,7 +19,7 @@ from tokcore.text.patterns import DEFINITIONS, split
 from tokcore.tokenizers import learn_vocabulary
 
 SEED = int(os.environ.get('FUZZ_SEED', '0'))
-CASES = int(os.environ.get('FUZZ_CASES', '1000'))
+CASES = int(os.environ.get('FUZZ_CASES', '400'))
 CORPORA = Path(__file__).resolve().parents[2].parent / 'shared' / 'corpora'
 
 ALPHABETS = ['ab', 'abcé', 'abcdefgh</w>', 'aあいう中b', 'Ġ!a\U0001f600']
@@ -131,20 +131,15 @@ def check_subword_nmt(learn_bpe, seed):
     assert found.merges == of_subword_nmt(learn_bpe, counts, rules), (seed, counts, rules)
 
 
+@pytest.mark.fuzz
 def test_any_table_as_tokenizers(tokenizers):
-    for seed in range(400):
+    for seed in range(SEED, SEED + CASES):
         check_hugging_face(tokenizers, seed)
-
-
-def test_any_table_as_subword_nmt(learn_bpe):
-    for seed in range(400):
-        check_subword_nmt(learn_bpe, seed)
 
 
 @pytest.mark.fuzz
-def test_more_tables(tokenizers, learn_bpe):
+def test_any_table_as_subword_nmt(learn_bpe):
     for seed in range(SEED, SEED + CASES):
-        check_hugging_face(tokenizers, seed)
         check_subword_nmt(learn_bpe, seed)
 
 

@@ -169,6 +169,7 @@ def test_long_words_equal_the_quadratic_learner(limit):
         assert learner.build(min_count) == plain_vocabulary(counts, min_count, limit, [])
 
 
+@pytest.mark.slow  # only text of gigabytes has such positions, and their kernels take long to compile
 def test_positions_of_64_bits_and_ranks_of_32_give_the_same(monkeypatch):
     counts = {'banana': 5, 'ananas': 4, 'bandana': 3, 'a' * 300: 2}
     table = TokenTable.from_items(counts.items())
