@@ -2,10 +2,17 @@
 
 import importlib
 import os
+import pathlib
 import sys
 
 import faster_beam
 import pytest
+
+# Processes that tests start import the packages from where the tests do, whatever their folder is:
+# numba finds compiled kernels by the path of their source, and would compile those of an installed
+# copy once more. `pythonpath` in pyproject.toml is for the processes of pytest.
+_ROOT = str(pathlib.Path(__file__).parents[1])
+os.environ['PYTHONPATH'] = os.pathsep.join(filter(None, [_ROOT, os.environ.get('PYTHONPATH')]))
 
 pytest.register_assert_rewrite('corpus_specification', 'dataset_files', 'jobs')
 
@@ -13,6 +20,11 @@ pytest.register_assert_rewrite('corpus_specification', 'dataset_files', 'jobs')
 def pytest_collection_finish():
     if 'apache_beam' in sys.modules:  # otherwise whoever runs a job imports it
         faster_beam.install()
+    engine = sys.modules.get('pipelines.engines.engine')
+    if engine is not None:
+        # What a job needs is compiled when it is called. To compile it ahead, two or three processes
+        # import numba for each of dozens of options; processes that tests start do so.
+        engine.missing_parts = lambda scheme, parts: []  # type: ignore[attr-defined]
 
 
 def _reference(name: str):
