@@ -3,6 +3,7 @@
 import os
 import signal
 import subprocess
+import sys
 import time
 
 import psutil
@@ -12,21 +13,25 @@ from worker_processes import BOOT, worker_environment
 
 pytestmark = pytest.mark.slow
 
-END_SECONDS = 60
+END_SECONDS = 600
 LOOK_SECONDS = 0.05
 
 
-@pytest.fixture
-def environment(tmp_path):
-    """That of `boot`, with a folder of this test's own; what runs there is killed in the end."""
-    folder = tmp_path / ('deep' * 30)  # a path that is longer than a socket's may be
-    yield {
-        **worker_environment(),
-        'TOKBEAM_WORKERS': str(folder),
-        'TOKBEAM_WORKERS_IDLE': '600',
-    }
+@pytest.fixture(scope='module')
+def folder(tmp_path_factory):
+    """Where the socket is; what runs there is killed in the end."""
+    # A path that is longer than a socket's may be.
+    folder = tmp_path_factory.mktemp('workers') / ('deep' * 30)
+    yield folder
     if (folder / 'pid').exists():
         warm_process(folder).kill()
+
+
+@pytest.fixture
+def environment(folder):
+    """That of `boot`."""
+    variables = {'TOKBEAM_WORKERS': str(folder), 'TOKBEAM_WORKERS_IDLE': str(END_SECONDS)}
+    return {**worker_environment(), **variables}
 
 
 def warm_process(folder) -> psutil.Process:
@@ -58,12 +63,10 @@ def boot(environment):
 
 
 @pytest.fixture
-def worker(boot, environment, tmp_path):
+def worker(boot, environment, folder):
     """Of a `boot`: it, its worker and the warm process."""
-    process = boot()
-    folder = tmp_path / ('deep' * 30)
-    wait_for((folder / 'pid').exists)
-    warm = warm_process(folder)
+    subprocess.run([BOOT, '--warm'], env=environment, check=True, timeout=END_SECONDS)
+    process, warm = boot(), warm_process(folder)
     [forked] = wait_for(warm.children)
     return process, forked, warm
 
@@ -72,7 +75,8 @@ def test_a_killed_worker_ends_its_boot_with_an_error(worker):
     process, forked, warm = worker
     forked.kill()
     assert process.wait(END_SECONDS) == 128 + signal.SIGKILL
-    assert warm.is_running() and not warm.children()
+    assert warm.is_running()
+    wait_for(lambda: not warm.children())
 
 
 def test_a_killed_boot_ends_its_worker_alone(worker, boot):
@@ -81,32 +85,38 @@ def test_a_killed_boot_ends_its_worker_alone(worker, boot):
     wait_for(lambda: len(warm.children()) == 2)
     process.kill()
     forked.wait(END_SECONDS)
-    assert len(warm.children()) == 1
+    wait_for(lambda: len(warm.children()) == 1)
+    assert warm.is_running()
 
 
-def test_a_killed_warm_process_ends_workers_and_boots_and_is_started_again(worker, boot, tmp_path):
+def test_a_killed_warm_process_ends_workers_and_boots_and_is_started_again(
+    worker, boot, folder, environment
+):
     process, forked, warm = worker
     warm.kill()
     assert process.wait(END_SECONDS) == 1
     wait_for(lambda: not forked.is_running())
+    (folder / 'pid').unlink()
+    subprocess.run([BOOT, '--warm'], env=environment, check=True, timeout=END_SECONDS)
     boot()
-    folder = tmp_path / ('deep' * 30)
-    again = wait_for(lambda: warm_process(folder).pid != warm.pid and warm_process(folder))
-    wait_for(again.children)
+    wait_for(warm_process(folder).children)
 
 
 def test_it_ends_by_itself_when_nobody_asks(environment, tmp_path):
-    environment['TOKBEAM_WORKERS_IDLE'] = '0.1'
+    folder = tmp_path / 'own'
+    environment |= {'TOKBEAM_WORKERS': str(folder), 'TOKBEAM_WORKERS_IDLE': '0.1'}
     subprocess.run([BOOT, '--warm'], env=environment, check=True, timeout=END_SECONDS)
-    folder = tmp_path / ('deep' * 30)
     wait_for(lambda: not (folder / 'socket').exists())
     assert sorted(os.listdir(folder)) == ['lock', 'log']
     assert 'ready after' in (folder / 'log').read_text()
 
 
-def test_a_python_without_tokbeam_is_told(environment):
-    environment['PYTHONPATH'] = '/nowhere'
-    environment['PATH'] = '/usr/bin'
+def test_a_python_without_tokbeam_is_told(environment, tmp_path):
+    empty = tmp_path / 'bin'
+    empty.mkdir()
+    (empty / 'python3').symlink_to(os.path.realpath(sys.executable))  # outside of its environment
+    environment |= {'PYTHONPATH': '/nowhere', 'TOKBEAM_WORKERS': str(tmp_path / 'own')}
+    environment['PATH'] = os.pathsep.join([str(empty), os.defpath])
     ended = subprocess.run([BOOT, '--warm'], env=environment, capture_output=True, text=True)
     assert ended.returncode == 1
     assert ended.stderr.startswith('boot: no worker can be started by ')
