@@ -230,6 +230,15 @@ def piece(text, score, kind=1):
 UNKNOWN = piece(b'<unk>', 0, 2)
 
 
+def test_equal_scores_in_single_precision(sentencepiece):
+    pieces = [('▁', -3.14936), ('-', -5.256114), ('-' * 16, -6.202417), ('--', -10.512)]
+    data = UNKNOWN + b''.join(piece(text.encode(), score) for text, score in pieces)
+    theirs = sentencepiece.SentencePieceProcessor(model_proto=data)
+    ours = PretrainedTokenizer(parse_pretrained(data, 'x.model'))
+    for size in range(1, 120):
+        assert ours.encode('-' * size) == theirs.encode('-' * size)
+
+
 @pytest.mark.parametrize(
     ('data', 'said'),
     [

@@ -195,7 +195,7 @@ def _unigram(pieces: Sequence[_Piece], unknown: int, fallback: Sequence[int]) ->
     lowest = min([_LARGEST_FLOAT, *normal])
     highest = max([_SMALLEST_FLOAT, *normal])
     scores = [
-        float(np.float32(len(piece.text.encode()) * np.float32(highest))) - 0.1
+        float(np.float32(len(piece.text.encode()) * np.float32(highest) - 0.1))
         if piece.type == _USER_DEFINED
         else piece.score
         for piece in pieces
