@@ -10,8 +10,8 @@ from __future__ import annotations
 import dataclasses
 import typing
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import astuple, dataclass, field
-from typing import BinaryIO, Literal, Protocol
+from dataclasses import dataclass, field
+from typing import Any, BinaryIO, Literal, Protocol
 
 from tokcore.text.rows import Side
 
@@ -210,8 +210,15 @@ class TextRange:
     @property
     def key(self) -> tuple[object, ...]:
         """Its fields as plain values; `decompressed` only if it is set."""
-        values = astuple(self)
+        values = _plain_values(self)
         return values if self.decompressed else values[:-1]
+
+
+def _plain_values(value: Any) -> Any:
+    """Returns what `astuple` returns, which copies each value: there may be thousands of members."""
+    if not dataclasses.is_dataclass(value):
+        return value
+    return tuple([_plain_values(getattr(value, each.name)) for each in dataclasses.fields(value)])
 
 
 @dataclass(frozen=True)

@@ -1,5 +1,6 @@
 """Files of lines: cut into work items, read as blocks of whole lines, each line once."""
 
+import dataclasses
 import gzip
 import io
 import itertools
@@ -12,7 +13,14 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from tokcore.corpus.bitext import Bitext
-from tokcore.corpus.corpus import CorpusFile, LongLine, Split, TextRange, WorkItem
+from tokcore.corpus.corpus import (
+    CorpusFile,
+    LongLine,
+    MemberFile,
+    Split,
+    TextRange,
+    WorkItem,
+)
 from tokcore.corpus.formats import index_range, index_ranges, plan_items, read_blocks
 from tokcore.corpus.line_reading import (
     BEGINNING_BYTES,
@@ -263,6 +271,15 @@ def test_as_many_files_belong_together_as_the_format_says(format, files):
 def test_columns_are_at_least_one_from_0_on(columns):
     with pytest.raises(ValueError, match='columns'):
         Tsv(columns)
+
+
+@pytest.mark.parametrize('extents', [(), ((0, 5), (9, 2))])
+def test_fingerprints_know_all_of_a_member(extents):
+    archive = CorpusFile('/in/a.tar.zst', 'a.tar.zst', 90, 'zstd')
+    member = MemberFile('/in/a.tar.zst!b', 'a.tar.zst!b', 12, False, archive, 512, 0, extents)
+    whole, part = TextRange(member, 0, 12), TextRange(member, 2, 7, decompressed=True)
+    assert whole.key == dataclasses.astuple(whole)[:-1]
+    assert part.key == dataclasses.astuple(part)
 
 
 def test_what_fingerprints_know_of_an_item_is_what_they_always_knew():
