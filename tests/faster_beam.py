@@ -6,6 +6,7 @@ are without this, and so are `slow` tests of other engines.
 """
 
 import argparse
+import copy
 import functools
 import types
 import weakref
@@ -25,6 +26,8 @@ def install() -> None:
     decorators.get_signature = _signatures(decorators.get_signature)
     pipeline_options.PipelineOptions.view_as = _view_as
     pipeline_options.PipelineOptions._visible_option_list = _visible_option_list
+    options = pipeline_options.PipelineOptions
+    options.get_all_options = _all_options(options.get_all_options)
 
 
 def _by_function(inspect_function: Any) -> Any:
@@ -106,3 +109,18 @@ def _view_as(self: Any, cls: type) -> Any:
 def _visible_option_list(self: Any) -> list[str]:
     """As in Beam, which lists the attributes of `object` too, at each look at an option."""
     return sorted(name for name in vars(self._visible_options) if name[0] != '_')
+
+
+def _all_options(get_all_options: Any) -> Any:
+    """Remembers the values of all classes of options by flags, and by what was set beside them."""
+    known: dict[object, dict[str, Any]] = {}
+
+    def remembered(self: Any, **how: Any) -> dict[str, Any]:
+        if self._flags is None or 'add_extra_args_fn' in how:
+            return get_all_options(self, **how)
+        key = repr((self._flags, self._all_options, how, type(self)))
+        if key not in known:
+            known[key] = get_all_options(self, **how)
+        return copy.deepcopy(known[key])
+
+    return remembered

@@ -55,6 +55,22 @@ def test_views_share_what_is_set_and_other_options_do_not():
     assert second.view_as(StandardOptions).runner is None
 
 
+@pytest.mark.parametrize('flags', FLAGS, ids=str)
+@pytest.mark.parametrize(
+    'how', [{}, {'drop_default': True, 'retain_unknown_options': True}], ids=str
+)
+def test_all_options_are_those_of_flags_and_of_what_was_set(flags, how):
+    for experiments in (['b'], ['c'], None):
+        options = PipelineOptions(flags)
+        options.view_as(DebugOptions).experiments = experiments
+        # With a function of its own it is worked out anew.
+        expected = options.get_all_options(**how, add_extra_args_fn=lambda parser: None)
+        for _ in range(2):
+            values = options.get_all_options(**how)
+            assert values == expected
+            values['experiments'] = 'mine'
+
+
 def test_signatures_are_those_of_the_function():
     for function in (Summing.process, Summing().process, installed, int, 'a'.join):
         for _ in range(2):
