@@ -14,6 +14,7 @@ if typing.TYPE_CHECKING:  # what `_ORIGINS` says, for type checkers
     from tokcore.keyword_types import EncodeKeywords, FormatKeywords, LearnKeywords, SchemeKeywords
     from tokcore.learning.size_search import SearchResult, search_vocabulary
     from tokcore.reading.dataset import open_dataset
+    from tokcore.reading.mixture import mixture
     from tokcore.reading.tensorflow import inference_batches, training_batches
     from tokcore.records.examples import Feature
     from tokcore.records.tfrecord import parse_example, read_records
@@ -60,6 +61,7 @@ _ORIGINS = {
     'learn_wordpiece_vocabulary': 'tokcore.tokenizers',
     'load_tokenizer': 'tokcore.tokenizers',
     'merge_tables': 'tokcore.counts.tables',
+    'mixture': 'tokcore.reading.mixture',
     'open_dataset': 'tokcore.reading.dataset',
     'parse_example': 'tokcore.records.tfrecord',
     'read_records': 'tokcore.records.tfrecord',
@@ -97,6 +99,7 @@ __all__ = [
     'learn_wordpiece_vocabulary',
     'load_tokenizer',
     'merge_tables',
+    'mixture',
     'open_dataset',
     'parse_example',
     'read_records',

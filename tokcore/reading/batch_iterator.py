@@ -1,6 +1,6 @@
 """Iterates over the batches of a split, in one order for any number of readers.
 
-    rows in the order of `epoch_order` ─ a rule of `batching` ─▶ batches, in the order in which they fill
+    rows in the order of `ordered_rows` ─ a rule of `batching` ─▶ batches, in the order in which they fill
     batches of all epochs ─ in rounds of n ─▶ reader i has the batch i of each round
 
 Every reader forms all batches, so a place in their order is the same for all of them, and a run goes on
@@ -11,8 +11,6 @@ from __future__ import annotations
 
 import collections
 import dataclasses
-import functools
-import hashlib
 import heapq
 import itertools
 from collections.abc import Mapping, Sequence
@@ -25,67 +23,43 @@ from tokcore.checked_json import Within, WrongValue, checked
 from tokcore.errors import InputError
 from tokcore.format_numbers import ITERATOR_STATE, check_format
 from tokcore.reading.batching import Batch, BatchedRows, BatchRule, Part, Pieces, Signature
-from tokcore.reading.epoch_order import EpochOrder
-from tokcore.reading.shards import EncodedRows, ShardFile, open_shard
+from tokcore.reading.ordered_rows import OrderedRows
+from tokcore.reading.shards import EncodedRows
 
 _MOST_EMPTY_EPOCHS = 100
 """Epochs without a batch until an iterator gives up; it would seem to hang if it went on."""
 
 _Count = Annotated[int, Within(0, (1 << 63) - 1)]
 
-WINDOW_ROWS = 1 << 16
-"""Rows that are permuted together by default; they are in memory at once."""
-
 
 @dataclass(frozen=True)
 class ReaderOptions:
-    """What one reader of a split reads, and in which order.
+    """Which batches one reader gives.
 
     Attributes:
-        folder: of the dataset, for errors.
-        shards: the files.
-        id_counts: by feature, how many ids its vocabulary has.
-        window_rows: rows that are permuted together.
-        seed: of the order; None: as stored.
+        name: of what is read, for errors.
         readers, reader: the number of readers, and which of them this is.
         workers, worker: the number of processes that take turns in this reader's batches, and which
             of them this is.
         epochs: how many; None: without end.
         drop_remainder: whether rows that fill no batch at an epoch's end are left out, and batches
             that fill no round after the last epoch.
-        skips: whether damaged records are skipped and counted.
         first_epoch: the number of the first.
     """
 
-    folder: str
-    shards: tuple[ShardFile, ...]
-    id_counts: Mapping[str, int]
-    window_rows: int
-    seed: int | None
+    name: str
     readers: int = 1
     reader: int = 0
     workers: int = 1
     worker: int = 0
     epochs: int | None = 1
     drop_remainder: bool = False
-    skips: bool = False
     first_epoch: int = 0
-
-    def order(self, epoch: int) -> EpochOrder:
-        """Returns the order of an epoch."""
-        shard_rows = tuple(shard.rows for shard in self.shards)
-        return EpochOrder(shard_rows, self.window_rows, self.seed, epoch)
 
     @property
     def end_epoch(self) -> int | None:
         """The number of the epoch at which to stop; None: never."""
         return None if self.epochs is None else self.first_epoch + self.epochs
-
-    @functools.cached_property
-    def identity(self) -> str:
-        """A hash of the shards' sizes and checksums, in hexadecimal: the same in any folder."""
-        shards = [(shard.rows, shard.bytes, shard.crc32c) for shard in self.shards]
-        return hashlib.sha256(repr(shards).encode()).hexdigest()[:32]
 
 
 @dataclass(frozen=True)
@@ -137,10 +111,16 @@ def _shown(name: str, value: object) -> str:
 class BatchIterator:
     """Iterates over batches, as `Dataset.batches` describes them; for one thread."""
 
-    def __init__(self, rule: BatchRule, options: ReaderOptions, arguments: dict[str, object]):
-        """Takes the rule and the options, and the arguments of both that the state repeats."""
-        self._rule, self._options, self._arguments = rule, options, arguments
-        self._order = _BatchOrder(rule, options, str(arguments['split']))
+    def __init__(
+        self,
+        rows: OrderedRows,
+        rule: BatchRule,
+        options: ReaderOptions,
+        arguments: dict[str, object],
+    ):
+        """Takes the rows, the rule and the options, and the arguments of all that the state repeats."""
+        self._rows, self._rule, self._options, self._arguments = rows, rule, options, arguments
+        self._order = _BatchOrder(rows, rule, options, str(arguments['split']))
         self._windows: collections.deque[_FormedWindow] = collections.deque()
         self._dealt = 0  # batches of the first window that all readers have had
         self._place = _Place.at_start(options.first_epoch)  # while there is no window
@@ -264,7 +244,7 @@ class BatchIterator:
         return {
             'format': ITERATOR_STATE,
             'arguments': self._arguments,
-            'dataset': self._options.identity,
+            'dataset': self._rows.identity,
             'place': place.as_json(),
             'left_out': self.left_out,
         }
@@ -289,12 +269,8 @@ class BatchIterator:
         Raises:
             InputError: the state is of another dataset, or of a place where no iterator can be.
         """
-        if state.dataset != self._options.identity:
-            folder = self._options.folder
-            raise InputError(
-                f'the state is of other shards than those of {self._arguments["split"]} in {folder}: '
-                'their checksums differ; give a state of this dataset'
-            )
+        if state.dataset != self._rows.identity:
+            raise InputError(f'the state is {self._rows.differs}; give a state of this dataset')
         self._place, self._left_out = state.place, state.left_out
         self._windows.clear()
         self._dealt, self._start = 0, None
@@ -329,12 +305,8 @@ def _cut(batches: Sequence[_PartOfWindow], count: int) -> list[_PartOfWindow]:
 class _BatchOrder:
     """Forms the batches of all epochs in their one order, those of a window of rows at a time."""
 
-    def __init__(self, rule: BatchRule, options: ReaderOptions, split: str):
-        self._rule, self._options, self._split = rule, options, split
-        self._shards = [
-            open_shard(shard, rule.features, options.id_counts, options.skips)
-            for shard in options.shards
-        ]
+    def __init__(self, rows: OrderedRows, rule: BatchRule, options: ReaderOptions, split: str):
+        self._rows, self._rule, self._options, self._split = rows, rule, options, split
 
     def start_after(self, window: _FormedWindow) -> _Start | None:
         """Returns the start of the window after another; None after the last one of the last epoch.
@@ -348,7 +320,7 @@ class _BatchOrder:
             empty_epochs += 1
             if empty_epochs > _MOST_EMPTY_EPOCHS:
                 raise InputError(
-                    f'{self._options.folder}: no batch came of {_MOST_EMPTY_EPOCHS} epochs of '
+                    f'{self._options.name}: no batch came of {_MOST_EMPTY_EPOCHS} epochs of '
                     f'{self._split}, so none may ever come; ask for smaller batches or other lengths'
                 )
             if place.epoch + 1 == self._options.end_epoch:
@@ -384,12 +356,10 @@ class _BatchOrder:
 
     def start_at(self, place: _Place, left_out: LeftOut) -> _Start:
         """Returns the start of the window of a place; raises InputError if no iterator can be there."""
-        order = self._options.order(place.epoch)
-        if place.window > order.window_count:
-            raise _impossible_state(f'it is at window {place.window} of {order.window_count}')
-        end = order.rows
-        if place.window < order.window_count:
-            end = order.window(place.window).position
+        epoch, count = place.epoch, self._rows.window_count(place.epoch)
+        if place.window > count:
+            raise _impossible_state(f'it is at window {place.window} of {count}')
+        end = self._rows.window_start(epoch, place.window)
         waiting, starts = place.waiting, place.starts or (0,) * len(place.waiting)
         problem = f'its {len(waiting)} waiting rows cannot all be waiting there'
         pairs = [*zip(waiting, starts)]
@@ -397,7 +367,7 @@ class _BatchOrder:
             raise _impossible_state(problem)
         if waiting and waiting[-1] >= end:
             raise _impossible_state(problem)
-        read, rows = self._read_positions(order, np.unique(np.array(waiting, np.int64)))
+        read, rows = self._rows.read(epoch, np.unique(np.array(waiting, np.int64)))
         damaged = len({*waiting}) - len(read)
         left_out = dataclasses.replace(left_out, damaged=left_out.damaged + damaged)
         sound = np.isin(waiting, read)
@@ -410,14 +380,13 @@ class _BatchOrder:
 
     def form(self, start: _Start) -> _FormedWindow:
         """Reads a window and forms its batches; after the last one the waiting rows make the last."""
-        order = self._options.order(start.place.epoch)
-        is_end = start.place.window == order.window_count
+        epoch, number = start.place.epoch, start.place.window
+        is_end = number == self._rows.window_count(epoch)
         damaged, without_piece, held = 0, 0, start.held
         if not is_end:
-            window = order.window(start.place.window)
-            count = window.last - window.first
-            positions, rows = self._read_positions(order, window.position + np.arange(count))
-            damaged = count - len(rows)
+            first, last = (self._rows.window_start(epoch, each) for each in (number, number + 1))
+            positions, rows = self._rows.read(epoch, np.arange(first, last))
+            damaged = last - first - len(rows)
             pieces = self._rule.pieces(rows)
             without_piece = len(rows) - len(np.unique(pieces.numbers))
             held = held.with_pieces(positions, pieces)
@@ -436,26 +405,6 @@ class _BatchOrder:
             damaged,
             without_piece + batched.left_out,
             is_end,
-        )
-
-    def _read_positions(
-        self, order: EpochOrder, positions: np.ndarray
-    ) -> tuple[np.ndarray, EncodedRows]:
-        """Reads the rows at ascending positions; returns the positions of sound ones, and these."""
-        parts = [(np.empty(0, np.int64), EncodedRows.empty(self._rule.features))]
-        while len(positions):
-            window = order.window(order.window_of(int(positions[0])))
-            end = int(np.searchsorted(positions, window.position + window.last - window.first))
-            numbers = order.rows_of(window)[positions[:end] - window.position]
-            sound, rows = self._shards[window.shard].read(window.first, window.last)
-            row_of = np.full(window.last - window.first, -1, np.int64)
-            row_of[sound - window.first] = np.arange(len(sound))
-            is_sound = row_of[numbers] >= 0
-            parts.append((positions[:end][is_sound], rows.take(row_of[numbers[is_sound]])))
-            positions = positions[end:]
-        return (
-            np.concatenate([part[0] for part in parts]),
-            EncodedRows.joined([part[1] for part in parts]),
         )
 
 

@@ -11,6 +11,7 @@ from tokcore.checked_json import Within, WrongValue, fields_of
 from tokcore.encoding.vocabulary import NO_TEMPLATE, SpecialIds, Template
 from tokcore.errors import InputError
 from tokcore.reading.batching import BatchRule, BudgetBatches, NmtBatches, growing_boundaries
+from tokcore.reading.ordered_rows import Shuffle
 from tokcore.reading.packing import PackedBatches, Strategy
 
 _LARGEST = (1 << 63) - 1
@@ -24,6 +25,9 @@ _Whole = Annotated[int, Within(-_LARGEST, _LARGEST)]
 
 _NMT_OPTIONS = ('num_buckets', 'source_max_length', 'target_max_length', 'start', 'end')
 _BUDGET_OPTIONS = ('min_length', 'max_length', 'boundaries', 'pad_to_boundary')
+
+_WINDOW_ROWS = 1 << 16
+"""Rows that are read, and permuted, together by default; they are in memory at once."""
 
 READER_OPTIONS = ('num_readers', 'reader_index')
 """The options that change with the number of readers; a state has none of them."""
@@ -39,7 +43,7 @@ class OrderOptions:
 
     drop_remainder: bool = False
     pad: _Id | None = None
-    shuffle: bool = True
+    shuffle: bool | Literal['exact'] = True
     seed: int = 0
     epochs: _Length | None = 1
     first_epoch: Annotated[int, Within(0, _LARGEST)] = 0
@@ -65,8 +69,18 @@ class OrderOptions:
             raise InputError(
                 f'reader_index is {options.reader_index}; give one of 0 to {options.num_readers - 1}'
             )
+        if options.shuffle == 'exact' and options.on_error == 'skip':
+            raise InputError(
+                "on_error='skip' cannot be with shuffle='exact'; leave one of them out"
+            )
         options._check()
         return options
+
+    @property
+    def order(self) -> Shuffle:
+        """The order of rows."""
+        seed = self.seed if self.shuffle else None
+        return Shuffle(self.window or _WINDOW_ROWS, seed, self.shuffle == 'exact')
 
     def _check(self) -> None:
         """Raises InputError if values do not go together."""

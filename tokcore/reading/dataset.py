@@ -18,12 +18,7 @@ from tokcore.encoding.scheme import Scheme
 from tokcore.encoding.vocabulary import SpecialIds, Template, Vocabulary, without_special_ids
 from tokcore.errors import InputError
 from tokcore.object_stores import is_object
-from tokcore.reading.batch_iterator import (
-    WINDOW_ROWS,
-    BatchIterator,
-    IteratorState,
-    ReaderOptions,
-)
+from tokcore.reading.batch_iterator import BatchIterator, IteratorState, ReaderOptions
 from tokcore.reading.batch_options import (
     READER_OPTIONS,
     BatchOptions,
@@ -31,7 +26,9 @@ from tokcore.reading.batch_options import (
     PackOptions,
     options_type,
 )
+from tokcore.reading.batching import BatchRule
 from tokcore.reading.manifest import DatasetManifest, DatasetVocabularies
+from tokcore.reading.ordered_rows import OrderedRows, SplitInOrder
 from tokcore.reading.packing import Strategy
 from tokcore.reading.record_index import index_path, write_index
 from tokcore.reading.shards import ShardFile, open_shard, record_starts
@@ -247,7 +244,7 @@ class Dataset:
         pad_to_boundary: bool = False,
         drop_remainder: bool = False,
         pad: int | None = None,
-        shuffle: bool = True,
+        shuffle: bool | Literal['exact'] = True,
         seed: int = 0,
         epochs: int | None = 1,
         first_epoch: int = 0,
@@ -285,7 +282,9 @@ class Dataset:
                 that are not one for each reader at the end of all epochs.
             pad: the id of padding; None: that with the role `pad`, or by NMT's rule `end` if there is
                 none.
-            shuffle: each epoch has another order; otherwise rows are in the order as stored.
+            shuffle: each epoch has another order of the shards, and of rows within windows of them;
+                `exact`: one of all rows, which are read one by one by an index (see `__getitem__`), and
+                takes 8 bytes of memory for each; False: rows are in the order as stored.
             seed: of the orders.
             epochs: how many; None: without end.
             first_epoch: the number of the first.
@@ -314,7 +313,7 @@ class Dataset:
         end: int | None = None,
         drop_remainder: bool = False,
         pad: int | None = None,
-        shuffle: bool = True,
+        shuffle: bool | Literal['exact'] = True,
         seed: int = 0,
         epochs: int | None = 1,
         first_epoch: int = 0,
@@ -357,23 +356,37 @@ class Dataset:
     def _batches(
         self, split: str, options: OrderOptions, worker: int = 0, workers: int = 1
     ) -> BatchIterator:
-        reader_options = ReaderOptions(
-            folder=self.folder,
-            shards=self._shards(split),
-            id_counts=self._vocabularies.id_counts,
-            window_rows=options.window or WINDOW_ROWS,
-            seed=options.seed if options.shuffle else None,
-            readers=options.num_readers,
-            reader=options.reader_index,
-            workers=workers,
-            worker=worker,
-            epochs=options.epochs,
-            drop_remainder=options.drop_remainder,
-            skips=_skips(options.on_error),
-            first_epoch=options.first_epoch,
+        rule = options.rule(self)
+        rows = self.in_order(split, rule.features, options)
+        return batch_iterator(rows, rule, options, split, self.folder, worker, workers)
+
+    def in_order(
+        self, split: str, features: Sequence[str], options: OrderOptions, keeps_window: bool = False
+    ) -> OrderedRows:
+        """Returns the rows of a split in the order that these options ask for."""
+        return SplitInOrder(
+            f'{split} in {self.folder}',
+            self._shards(split),
+            features,
+            self._vocabularies.id_counts,
+            options.order,
+            _skips(options.on_error),
+            keeps_window,
         )
-        arguments = {'split': split, **options.of_all_readers()}
-        return BatchIterator(options.rule(self), reader_options, arguments)
+
+    def difference(self, other: Dataset) -> str | None:
+        """Returns in what rows of another dataset differ in kind; None if they are of one kind."""
+        if self.features != other.features:
+            return 'features'
+        if self.scheme != other.scheme:
+            return 'schemes'
+        if self._manifest.template != other._manifest.template:
+            return 'templates'
+        files = [
+            {record.side: (record.bytes, record.crc32c) for record in each._manifest.vocabularies}
+            for each in (self, other)
+        ]
+        return 'vocabularies' if files[0] != files[1] else None
 
     def from_state(
         self, state: Mapping[str, object], *, num_readers: int = 1, reader_index: int = 0
@@ -389,17 +402,7 @@ class Dataset:
             InputError: it is not a state, or a state of another dataset.
         """
         checked_state = IteratorState.read(state)
-        arguments = dict(checked_state.arguments)
-        split = arguments.pop('split', None)
-        if not isinstance(split, str) or {'self', *READER_OPTIONS} & arguments.keys():
-            raise InputError(
-                'this is not a state of batches (it names no split, or a reader); give what state() '
-                'returned'
-            )
-        options = options_type(arguments).of(
-            {**arguments, 'num_readers': num_readers, 'reader_index': reader_index}
-        )
-        iterator = self._batches(split, options)
+        iterator = self._batches(*asked_of(checked_state, num_readers, reader_index))
         iterator.go_to(checked_state)
         return iterator
 
@@ -470,6 +473,47 @@ class Dataset:
         if split not in splits:
             raise InputError(f'{self.folder} has no split {split!r}; there are {", ".join(splits)}')
         return splits[split]
+
+
+def batch_iterator(
+    rows: OrderedRows,
+    rule: BatchRule,
+    options: OrderOptions,
+    split: str,
+    name: str,
+    worker: int = 0,
+    workers: int = 1,
+) -> BatchIterator:
+    """Returns the iterator over rows that these options ask for; `name` is for errors."""
+    reader_options = ReaderOptions(
+        name=name,
+        readers=options.num_readers,
+        reader=options.reader_index,
+        workers=workers,
+        worker=worker,
+        epochs=options.epochs,
+        drop_remainder=options.drop_remainder,
+        first_epoch=options.first_epoch,
+    )
+    arguments = {'split': split, **options.of_all_readers()}
+    return BatchIterator(rows, rule, reader_options, arguments)
+
+
+def asked_of(state: IteratorState, num_readers: int, reader_index: int) -> tuple[str, OrderOptions]:
+    """Returns the split and the options of a state, for a reader.
+
+    Raises:
+        InputError: it is not a state of batches.
+    """
+    arguments = dict(state.arguments)
+    split = arguments.pop('split', None)
+    if not isinstance(split, str) or {'self', *READER_OPTIONS} & arguments.keys():
+        raise InputError(
+            'this is not a state of batches (it names no split, or a reader); give what state() '
+            'returned'
+        )
+    readers = {'num_readers': num_readers, 'reader_index': reader_index}
+    return split, options_type(arguments).of({**arguments, **readers})
 
 
 def _skips(on_error: str) -> bool:

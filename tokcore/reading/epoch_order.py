@@ -3,7 +3,7 @@
 An epoch is a permutation of the shards, and of the rows within windows of each shard. `build` has
 shuffled the corpus across the shards, so windows suffice. The order is that of hashes of the row's
 number, the seed and the epoch, so it is the same on every machine, and any row's position in it is
-computed without reading a record.
+computed without reading a record. `ExactOrder` has no windows within which rows stay.
 """
 
 from __future__ import annotations
@@ -75,6 +75,10 @@ class EpochOrder:
         last = min(first + self.window_rows, self.shard_rows[shard])
         return Window(shard, first, last, self._positions[index] + first)
 
+    def window_start(self, number: int) -> int:
+        """Returns the position at which a window begins; after the last one, the number of rows."""
+        return self.rows if number == self.window_count else self.window(number).position
+
     def window_of(self, position: int) -> int:
         """Returns the number of the window that has a position."""
         index = bisect.bisect(self._positions, position) - 1
@@ -96,6 +100,36 @@ class Window:
     first: int
     last: int
     position: int
+
+
+@dataclass(frozen=True)
+class ExactOrder:
+    """One permutation of all rows in an epoch, which takes 8 bytes of memory for each row.
+
+    Attributes:
+        rows: their number.
+        window_rows: rows that are read together.
+        seed, epoch: as of `EpochOrder`.
+    """
+
+    rows: int
+    window_rows: int
+    seed: int
+    epoch: int
+
+    @property
+    def window_count(self) -> int:
+        """The number of windows, none of which is empty."""
+        return -(-self.rows // self.window_rows)
+
+    def window_start(self, number: int) -> int:
+        """Returns the position at which a window begins; after the last one, the number of rows."""
+        return min(number * self.window_rows, self.rows)
+
+    @functools.cached_property
+    def numbers(self) -> np.ndarray:
+        """The number of the row at each position, int64[rows]."""
+        return _permutation(self.rows, self.seed, self.epoch)
 
 
 def _permutation(count: int, *seeds: int) -> np.ndarray:

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 import numpy as np
 
 from tokcore.reading.record_index import read_index
-from tokcore.reading.shards import ShardFile, ShardReader, open_shard
+from tokcore.reading.shards import EncodedRows, ShardFile, ShardReader, open_shard
 
 Row = dict[str, np.ndarray]
 
@@ -62,18 +62,27 @@ class SplitRows:
         if wrong.any():
             raise IndexError(f'row {numbers[wrong][0]} of {len(self)} rows')
         numbers[numbers < 0] += len(self)
-        found: list[Row] = [{}] * len(numbers)
+        rows = self.encoded(numbers)
+        bounds = {name: offsets.tolist() for name, offsets in rows.offsets.items()}
+        return [
+            {name: rows.ids[name][own[row] : own[row + 1]] for name, own in bounds.items()}
+            for row in range(len(rows))
+        ]
+
+    def encoded(self, numbers: np.ndarray) -> EncodedRows:
+        """Returns the rows of these numbers, int64[n] from 0 on, in their order.
+
+        Raises:
+            InputError: as `rows`.
+        """
         shards = np.searchsorted(self._firsts, numbers, side='right') - 1
+        parts = [EncodedRows.empty(self._features)]
         for shard in np.unique(shards).tolist():
-            places = np.flatnonzero(shards == shard)
             reader, offsets = self._reader(shard)
-            rows = reader.pick(numbers[places] - self._firsts[shard], offsets)
-            bounds = {name: offsets.tolist() for name, offsets in rows.offsets.items()}
-            for row, place in enumerate(places.tolist()):
-                found[place] = {
-                    name: rows.ids[name][own[row] : own[row + 1]] for name, own in bounds.items()
-                }
-        return found
+            parts.append(reader.pick(numbers[shards == shard] - self._firsts[shard], offsets))
+        back = np.empty(len(numbers), np.int64)
+        back[np.argsort(shards, kind='stable')] = np.arange(len(numbers))
+        return EncodedRows.joined(parts).take(back)
 
     def _reader(self, shard: int) -> tuple[ShardReader, np.ndarray | None]:
         """Returns the reader of a shard, and the offsets of its records if it has records."""

@@ -19,6 +19,7 @@ ASKED = {
     'by buckets': {'batch_size': 5, 'start': 0, 'window': 16, 'epochs': 2},
     'by budget': {'tokens_per_batch': 300, 'window': 50, 'seed': 3},
     'as stored': {'tokens_per_batch': 300, 'shuffle': False, 'epochs': 3},
+    'exact': {'tokens_per_batch': 300, 'shuffle': 'exact', 'window': 30, 'epochs': 2},
     'whole': {'tokens_per_batch': 200, 'drop_remainder': True, 'epochs': 2, 'max_length': 30},
 }
 
@@ -34,7 +35,9 @@ def dataset(tmp_path_factory):
         for number in range(ROWS)
     ]
     shards = [rows[:70], [], rows[70:81], rows[81:160], rows[160:]]
-    return open_dataset(write_dataset(tmp_path_factory.mktemp('readers') / 'd', shards))
+    dataset = open_dataset(write_dataset(tmp_path_factory.mktemp('readers') / 'd', shards))
+    dataset.write_index()  # for the exact order
+    return dataset
 
 
 def listed(batch):
@@ -211,3 +214,30 @@ def test_a_state_of_other_arguments_is_refused_by_name(dataset):
         other.resume(state)
     with pytest.raises(InputError, match='reader_index is 3; give one of 0 to 2'):
         dataset.from_state(state, num_readers=3, reader_index=3)
+
+
+def test_an_exact_order_is_one_permutation_of_all_rows(dataset):
+    stored = [row['targets'].tolist() for row in dataset['train'][:]]
+    orders = []
+    for seed, first_epoch in [(0, 0), (0, 1), (1, 0)]:
+        batches = dataset.batches(
+            'train',
+            tokens_per_batch=1,
+            shuffle='exact',
+            window=7,
+            seed=seed,
+            first_epoch=first_epoch,
+        )
+        orders.append([stored.index(batch['targets'][0].tolist()) for batch in batches])
+    assert all(sorted(order) == [*range(ROWS)] for order in orders)
+    assert orders[0] != orders[1] != orders[2] != orders[0]
+    # The first shard has 70 of 190 rows: no stretch has its rows alone.
+    assert all(any(row >= 70 for row in orders[0][at : at + 20]) for at in range(ROWS - 20))
+
+
+def test_an_exact_order_takes_an_index_and_skips_nothing(dataset, tmp_path):
+    other = open_dataset(write_dataset(tmp_path / 'd', [[{'inputs': [1], 'targets': [1]}]]))
+    with pytest.raises(InputError, match='has no index, .*; run `tokbeam index'):
+        next(other.batches('train', tokens_per_batch=9, shuffle='exact'))
+    with pytest.raises(InputError, match="cannot be with shuffle='exact'"):
+        dataset.batches('train', tokens_per_batch=9, shuffle='exact', on_error='skip')

@@ -1,0 +1,205 @@
+"""Mixtures keep to their weights in every stretch, for any readers and states."""
+
+import collections
+import json
+import math
+import random
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from written_dataset import write_dataset
+
+import tokcore
+from tokcore import open_dataset
+from tokcore.errors import InputError
+from tokcore.reading.epoch_order import EpochOrder
+
+END = 1
+
+
+def dataset_of(folder, rows, first, shards=2, **options):
+    """Rows that hold the id `first` and their numbers in three more."""
+    examples = [
+        {'targets': [first, 2 + number % 100, 2 + number // 100 % 100, 2 + number // 10_000, END]}
+        for number in range(rows)
+    ]
+    bounds = np.linspace(0, rows, shards + 1).astype(int).tolist()
+    parts = [examples[a:b] for a, b in zip(bounds, bounds[1:])]
+    return open_dataset(write_dataset(folder, parts, **options))
+
+
+def rows_of(batches):
+    """The first id and the number of each row, in order."""
+    return [
+        (row[0], row[1] - 2 + 100 * (row[2] - 2) + 10_000 * (row[3] - 2))
+        for batch in batches
+        for row in batch['targets'].tolist()
+    ]
+
+
+def orders(dataset, window, seed):
+    """Yields the numbers of the rows of a dataset, one epoch after another."""
+    sizes = dataset.splits['train'].shard_examples
+    firsts = [sum(sizes[:shard]) for shard in range(len(sizes))]
+    for epoch in range(1000):
+        order = EpochOrder(sizes, window, seed, epoch)
+        for number in range(order.window_count):
+            part = order.window(number)
+            for row in order.rows_of(part).tolist():
+                yield firsts[part.shard] + part.first + row
+
+
+@given(
+    st.lists(st.tuples(st.integers(1, 60), st.integers(1, 9)), min_size=1, max_size=4),
+    st.sampled_from(['first', 'all']),
+    st.integers(1, 30),
+    st.integers(1, 5),
+)
+@settings(max_examples=30, deadline=None)
+def test_weights_hold_at_every_row(tmp_path_factory, drawn, stop, window, size):
+    folder = tmp_path_factory.mktemp('drawn')
+    datasets = {
+        f'd{k}': dataset_of(folder / str(k), rows, 10 + k) for k, (rows, _) in enumerate(drawn)
+    }
+    weights = {f'd{k}': weight for k, (_, weight) in enumerate(drawn)}
+    mixed = tokcore.mixture(datasets, weights=weights, stop=stop)
+    asked = {'tokens_per_batch': 6 * size, 'boundaries': [], 'window': window, 'seed': 3}
+    found = rows_of(mixed.batches('train', epochs=2, **asked))
+    assert len(found) % 2 == 0
+    expected = [orders(dataset, window, 3) for dataset in datasets.values()]
+    taken = collections.Counter()
+    for place, (first, number) in enumerate(found, 1):
+        source = first - 10
+        assert number == next(expected[source])
+        taken[source] += 1
+        if place <= len(found) // 2:
+            for k, (_, weight) in enumerate(drawn):
+                share = place * weight / sum(weights.values())
+                assert abs(taken[k] - share) < len(drawn) + 0.01
+        if place == len(found) // 2:
+            whole = [taken[k] >= rows for k, (rows, _) in enumerate(drawn)]
+            over = [taken[k] > rows for k, (rows, _) in enumerate(drawn)]
+            assert (any(whole) and not any(over)) if stop == 'first' else all(whole)
+
+
+@pytest.fixture(scope='module')
+def datasets(tmp_path_factory):
+    folder = tmp_path_factory.mktemp('mixed')
+    return {
+        'long': dataset_of(folder / 'a', 300, 10, shards=3),
+        'short': dataset_of(folder / 'b', 40, 11),
+        'parquet': dataset_of(folder / 'c', 90, 12, output_format='parquet'),
+    }
+
+
+WEIGHTS = {'long': 0.5, 'short': 0.3, 'parquet': 0.2}
+
+
+@pytest.mark.parametrize('method', ['batches', 'packed'])
+@pytest.mark.parametrize('stop', ['first', 'all'])
+def test_a_run_goes_on_with_another_number_of_readers(datasets, method, stop):
+    mixed = tokcore.mixture(datasets, weights=WEIGHTS, stop=stop)
+    asked = {'window': 32, 'epochs': 3, 'seed': 5, 'shuffle': True}
+    asked |= {'length': 31, 'batch_size': 2} if method == 'packed' else {'tokens_per_batch': 20}
+
+    def batches(**readers):
+        return getattr(mixed, method)('train', **asked, **readers)
+
+    undisturbed = [rows_of([batch]) if method == 'batches' else batch['targets'].tolist()
+                   for batch in batches()]  # fmt: skip
+    assert len(undisturbed) > 30
+    dice = random.Random(stop)
+    for _ in range(8):
+        before, after = dice.choice([1, 2, 3, 7]), dice.choice([1, 2, 3, 7])
+        readers = [batches(num_readers=before, reader_index=k) for k in range(before)]
+        rounds = dice.randint(0, len(undisturbed) // before)
+        for _ in range(rounds):
+            for reader in readers:
+                next(reader)
+        states = {json.dumps(reader.state()) for reader in readers}
+        assert len(states) == 1
+        state = json.loads(states.pop())
+        shares = [
+            [*mixed.from_state(state, num_readers=after, reader_index=k)] for k in range(after)
+        ]
+        found = [rows_of([batch]) if method == 'batches' else batch['targets'].tolist()
+                 for round_ in zip(*shares, strict=True) for batch in round_]  # fmt: skip
+        rest = undisturbed[rounds * before :]
+        whole = len(rest) // after * after
+        assert found[:whole] == rest[:whole]
+
+
+def test_without_weights_each_has_as_many_rows_as_it_holds(datasets):
+    found = rows_of(tokcore.mixture(datasets, stop='all').batches('train', tokens_per_batch=50))
+    counts = collections.Counter(first for first, _ in found)
+    assert counts[10] >= 300 and counts[11] >= 40 and counts[12] >= 90
+    assert len(found) - 430 <= 3
+
+
+def test_a_state_of_another_mixture_is_refused(datasets):
+    asked = {'tokens_per_batch': 50}
+    batches = tokcore.mixture(datasets, weights=WEIGHTS).batches('train', **asked)
+    next(batches)
+    state = batches.state()
+    others = [
+        tokcore.mixture(datasets, weights=WEIGHTS | {'short': 0.4}),
+        tokcore.mixture(datasets, weights=WEIGHTS, stop='all'),
+        tokcore.mixture(dict(reversed(datasets.items())), weights=WEIGHTS),
+    ]
+    for other in others:
+        with pytest.raises(
+            InputError, match='of another mixture: its sources, weights or stop differ'
+        ):
+            other.from_state(state)
+    with pytest.raises(InputError, match='of other shards than those of train in'):
+        datasets['long'].from_state(state)
+
+
+def test_an_epoch_that_no_number_can_hold_is_read_or_refused(datasets):
+    mixed = tokcore.mixture(datasets, weights=WEIGHTS)
+    batches = mixed.batches('train', tokens_per_batch=50, epochs=None)
+    state = json.loads(json.dumps(batches.state()))
+    state['place']['epoch'] = (1 << 63) - 1
+    assert len(next(mixed.from_state(state))['targets'])
+
+
+@pytest.mark.parametrize(
+    ('asked', 'said'),
+    [
+        ({'weights': {'long': 1}}, 'weights are of long, and datasets are long, short, parquet'),
+        ({'weights': WEIGHTS | {'short': 0}}, 'the weight of short is 0; give a number above 0'),
+        ({'weights': WEIGHTS | {'short': math.nan}}, 'the weight of short is nan'),
+        ({'weights': WEIGHTS | {'short': math.inf}}, 'the weight of short is inf'),
+        ({'weights': WEIGHTS | {'short': '1'}}, "the weight of short is '1'"),
+        ({'stop': 'last'}, 'stop is \'last\'; give "first" or "all"'),
+    ],
+)
+def test_wrong_arguments_are_refused(datasets, asked, said):
+    with pytest.raises(InputError, match=said):
+        tokcore.mixture(datasets, **asked)
+
+
+def test_a_weight_without_a_place_is_refused(datasets):
+    mixed = tokcore.mixture(datasets, weights=WEIGHTS | {'short': 1e-6})
+    with pytest.raises(InputError, match='the weight of short is less than 1 of 65536 of all'):
+        mixed.batches('train', tokens_per_batch=50)
+
+
+def test_datasets_that_differ_are_not_mixed(datasets, tmp_path):
+    rows = [[{'inputs': [5, 1], 'targets': [6, 1]}]]
+    pairs = open_dataset(write_dataset(tmp_path / 'pairs', rows))
+    with pytest.raises(InputError, match='long and pairs have different features'):
+        tokcore.mixture({**datasets, 'pairs': pairs})
+    plain = dataset_of(tmp_path / 'plain', 5, 10, template='$A')
+    with pytest.raises(InputError, match='long and plain have different templates'):
+        tokcore.mixture({**datasets, 'plain': plain})
+    with pytest.raises(InputError, match='takes one dataset or more'):
+        tokcore.mixture({})
+
+
+def test_repr_tells_datasets_and_weights(datasets):
+    assert repr(tokcore.mixture(datasets, weights=WEIGHTS)) == (
+        '<Mixture of long 0.5, short 0.3, parquet 0.2; stop first>'
+    )

@@ -1,0 +1,132 @@
+"""The rows of a split in the order of its epochs, read by their positions there.
+
+`SplitInOrder` has the orders of `epoch_order`; `mixture.MixedRows` mixes those of several splits.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple, Protocol
+
+import numpy as np
+
+from tokcore.reading.epoch_order import EpochOrder, ExactOrder
+from tokcore.reading.shards import EncodedRows, ShardFile, open_shard
+from tokcore.reading.split_rows import SplitRows
+
+
+class OrderedRows(Protocol):
+    """Rows in an order for each epoch, of which a window is read at once; for one thread."""
+
+    identity: str
+    """A hash, in hexadecimal, of all that a position means."""
+
+    differs: str
+    """What is wrong with a state of another identity."""
+
+    def rows(self, epoch: int) -> int:
+        """Returns the number of rows of an epoch."""
+
+    def window_count(self, epoch: int) -> int:
+        """Returns the number of windows of an epoch, none of which is empty."""
+
+    def window_start(self, epoch: int, number: int) -> int:
+        """Returns the position at which a window begins; after the last one, the number of rows."""
+
+    def read(self, epoch: int, positions: np.ndarray) -> tuple[np.ndarray, EncodedRows]:
+        """Reads the rows at ascending positions, int64; returns the positions of sound rows, and these.
+
+        Raises:
+            InputError: a row is damaged, and damage is not skipped.
+        """
+
+
+class Shuffle(NamedTuple):
+    """How rows are shuffled.
+
+    Attributes:
+        window_rows: rows that are read, and permuted, together.
+        seed: of the order; None: rows are in the order in which they are stored.
+        is_exact: whether an epoch is one permutation of all rows.
+    """
+
+    window_rows: int
+    seed: int | None
+    is_exact: bool = False
+
+
+class SplitInOrder(OrderedRows):
+    """The rows of a split."""
+
+    def __init__(
+        self,
+        name: str,
+        shards: Sequence[ShardFile],
+        features: Sequence[str],
+        id_counts: Mapping[str, int],
+        shuffle: Shuffle,
+        skips: bool,
+        keeps_window: bool = False,
+    ):
+        """Opens the shards.
+
+        Args:
+            name: of split and folder, for errors.
+            shards: the files.
+            features: those that are read.
+            id_counts: by feature, how many ids its vocabulary has.
+            shuffle: the order.
+            skips: whether damaged rows are skipped; rows in an exact order cannot be.
+            keeps_window: whether the rows of the last window are kept, for reading it in parts.
+        """
+        self._shuffle, self._features = shuffle, features
+        self._shard_rows = tuple(shard.rows for shard in shards)
+        sizes = [(shard.rows, shard.bytes, shard.crc32c) for shard in shards]
+        self.identity = hashlib.sha256(repr(sizes).encode()).hexdigest()[:32]
+        self.differs = f'of other shards than those of {name}: their checksums differ'
+        self._by_number = SplitRows(shards, features, id_counts)
+        self._shards = [open_shard(shard, features, id_counts, skips) for shard in shards]
+        if keeps_window:
+            self._read_shard = functools.lru_cache(maxsize=1)(self._read_shard)  # type: ignore[method-assign]
+
+    def rows(self, epoch: int) -> int:
+        return sum(self._shard_rows)
+
+    def window_count(self, epoch: int) -> int:
+        return self._order(epoch).window_count
+
+    def window_start(self, epoch: int, number: int) -> int:
+        return self._order(epoch).window_start(number)
+
+    def read(self, epoch: int, positions: np.ndarray) -> tuple[np.ndarray, EncodedRows]:
+        order = self._order(epoch)
+        if isinstance(order, ExactOrder):
+            return positions, self._by_number.encoded(order.numbers[positions])
+        parts = [(np.empty(0, np.int64), EncodedRows.empty(self._features))]
+        while len(positions):
+            window = order.window(order.window_of(int(positions[0])))
+            end = int(np.searchsorted(positions, window.position + window.last - window.first))
+            numbers = order.rows_of(window)[positions[:end] - window.position]
+            sound, rows = self._read_shard(window.shard, window.first, window.last)
+            row_of = np.full(window.last - window.first, -1, np.int64)
+            row_of[sound - window.first] = np.arange(len(sound))
+            is_sound = row_of[numbers] >= 0
+            parts.append((positions[:end][is_sound], rows.take(row_of[numbers[is_sound]])))
+            positions = positions[end:]
+        return (
+            np.concatenate([part[0] for part in parts]),
+            EncodedRows.joined([part[1] for part in parts]),
+        )
+
+    def _read_shard(self, shard: int, first: int, last: int) -> tuple[np.ndarray, EncodedRows]:
+        return self._shards[shard].read(first, last)
+
+    @functools.lru_cache(maxsize=2)  # noqa: B019 - a mixture reads the end of one epoch and the next
+    def _order(self, epoch: int) -> EpochOrder | ExactOrder:
+        window_rows, seed, is_exact = self._shuffle
+        if is_exact:
+            assert seed is not None
+            return ExactOrder(sum(self._shard_rows), window_rows, seed, epoch)
+        return EpochOrder(self._shard_rows, window_rows, seed, epoch)
