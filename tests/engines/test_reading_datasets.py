@@ -96,14 +96,22 @@ def test_a_role_that_nothing_has_is_named(kind, dataset):
 
 
 @pytest.mark.parametrize(
-    'asked', [{'batch_size': 8, 'epochs': 2}, {'tokens_per_batch': 700}], ids=str
+    'asked',
+    [
+        {'batch_size': 8, 'epochs': 2},
+        {'tokens_per_batch': 700},
+        {'length': 40, 'batch_size': 3, 'pad': 0},
+    ],
+    ids=str,
 )
 def test_tensorflow_has_the_same_batches(tensorflow, kind, dataset, asked):
-    asked = {**asked, **(KINDS[kind][1] if 'batch_size' in asked else {'pad': 0})}
+    if 'length' not in asked:
+        asked = {**asked, **(KINDS[kind][1] if 'batch_size' in asked else {'pad': 0})}
+    read = dataset.packed if 'length' in asked else dataset.batches
     by_tensorflow = dataset.tensorflow('train', **asked)
     for number in range(2):
         first = number * asked.get('epochs', 1)
-        plain = dataset.batches('train', **asked, first_epoch=first)
+        plain = read('train', **asked, first_epoch=first)
         for expected, found in zip(plain, by_tensorflow.as_numpy_iterator(), strict=True):
             assert expected.keys() == found.keys()
             for name, array in expected.items():

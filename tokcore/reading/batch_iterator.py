@@ -24,6 +24,7 @@ from tokcore.errors import InputError
 from tokcore.format_numbers import ITERATOR_STATE, check_format
 from tokcore.reading.batching import Batch, BatchedRows, BatchRule, Part, Pieces, Signature
 from tokcore.reading.ordered_rows import OrderedRows
+from tokcore.reading.prefetching import PrefetchedBatches
 from tokcore.reading.shards import EncodedRows
 
 _MOST_EMPTY_EPOCHS = 100
@@ -230,6 +231,19 @@ class BatchIterator:
     def signature(self) -> Signature:
         """Returns the shape and dtype of each array of a batch; None where batches differ."""
         return self._rule.signature()
+
+    def prefetch(self, ahead: int = 2) -> PrefetchedBatches:
+        """Returns the batches after the last one, some of them made ahead by a thread.
+
+        `state()` of what is returned is that after the last batch that it gave; this iterator is not
+        to be used any more.
+
+        Args:
+            ahead: how many, from 1 on.
+        """
+        if ahead < 1:
+            raise InputError(f'ahead is {ahead}; give a number of batches from 1 on')
+        return PrefetchedBatches(self, ahead)
 
     def state(self) -> dict[str, object]:
         """Returns the state of all readers as a value of JSON, from which `Dataset.from_state` goes on.

@@ -408,7 +408,7 @@ class Dataset:
 
     @_with_parameters_of(batches)
     def tensorflow(self, split: str, **arguments: Any) -> tf.data.Dataset:
-        """Returns the batches as a `tf.data.Dataset`; takes the arguments of `batches`.
+        """Returns the batches as a `tf.data.Dataset`; takes the arguments of `batches`, or of `packed`.
 
         Each iteration over it continues with the next `epochs` epochs. `tf.train.Checkpoint` cannot
         save its place, because a Python function makes the batches. To resume at an epoch, give
@@ -420,7 +420,7 @@ class Dataset:
         """
         with _package('tensorflow'):
             from tokcore.reading.tensorflow import as_tensorflow
-        options = BatchOptions.of(arguments)
+        options = options_type(arguments).of(arguments)
 
         def iteration(number: int) -> BatchIterator:
             first = options.first_epoch + number * (options.epochs or 0)
@@ -430,7 +430,7 @@ class Dataset:
 
     @_with_parameters_of(batches)
     def grain(self, split: str, **arguments: Any) -> GrainBatches:
-        """Returns the batches as a `grain.IterDataset`; takes the arguments of `batches`.
+        """Returns the batches as a `grain.IterDataset`; takes the arguments of `batches`, or of `packed`.
 
         It maps, mixes, prefetches and is saved in checkpoints as grain's own datasets are. Every
         iterator over it begins at the first batch. Workers of `mp_prefetch` take turns in the batches,
@@ -441,13 +441,15 @@ class Dataset:
         """
         with _package('grain'):
             from tokcore.reading.grain import GrainBatches
-        return GrainBatches(functools.partial(self._batches, split), BatchOptions.of(arguments))
+        return GrainBatches(
+            functools.partial(self._batches, split), options_type(arguments).of(arguments)
+        )
 
     @_with_parameters_of(batches)
     def torch(self, split: str, **arguments: Any) -> TorchBatches:
         """Returns the batches as a `torch.utils.data.IterableDataset`, for a `DataLoader`.
 
-        Takes the arguments of `batches`; tensors have the names, shapes and values of the arrays.
+        Takes the arguments of `batches`, or of `packed`; tensors have the names, shapes and values of the arrays.
         Each iteration continues with the next `epochs` epochs. Workers of a `DataLoader` take turns in
         the batches, so that their order is the same for any number of them. Give it
         `batch_size=None`, since these are batches already.
@@ -457,7 +459,9 @@ class Dataset:
         """
         with _package('torch'):
             from tokcore.reading.torch import TorchBatches
-        return TorchBatches(functools.partial(self._batches, split), BatchOptions.of(arguments))
+        return TorchBatches(
+            functools.partial(self._batches, split), options_type(arguments).of(arguments)
+        )
 
     def __repr__(self) -> str:
         """Tells where it is, its scheme, and the sizes of splits and vocabularies."""

@@ -8,7 +8,7 @@ from typing import Any
 import grain
 
 from tokcore.reading.batch_iterator import BatchIterator
-from tokcore.reading.batch_options import BatchOptions
+from tokcore.reading.batch_options import OrderOptions
 from tokcore.reading.batching import Batch
 
 
@@ -18,7 +18,7 @@ class GrainBatches(grain.IterDataset):
     def __init__(
         self,
         batches: Callable[..., BatchIterator],
-        options: BatchOptions,
+        options: OrderOptions,
     ):
         """Use `Dataset.grain`; `batches` takes options, a worker's number, and that of all workers."""
         super().__init__()

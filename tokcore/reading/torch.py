@@ -19,7 +19,7 @@ import torch.utils.data
 from tokcore.checked_json import Within, WrongValue, checked
 from tokcore.errors import InputError
 from tokcore.reading.batch_iterator import BatchIterator, IteratorState
-from tokcore.reading.batch_options import BatchOptions
+from tokcore.reading.batch_options import OrderOptions
 
 _REMEMBERED = 64
 """Iterations whose seeds are remembered: more than there are loaders that start at the same time."""
@@ -39,7 +39,7 @@ class TorchBatches(torch.utils.data.IterableDataset):
     def __init__(
         self,
         batches: Callable[..., BatchIterator],
-        options: BatchOptions,
+        options: OrderOptions,
     ):
         """Use `Dataset.torch`; `batches` takes options, a worker's number, and that of all workers."""
         super().__init__()
@@ -119,7 +119,7 @@ class TorchBatches(torch.utils.data.IterableDataset):
         """Returns the iterator of a state, which may have begun at another epoch than this one."""
         arguments = IteratorState.read(state).arguments
         options = {**self._options.non_defaults(), 'first_epoch': arguments.get('first_epoch', 0)}
-        iterator = self._batches(BatchOptions.of(options), worker, workers)
+        iterator = self._batches(type(self._options).of(options), worker, workers)
         iterator.resume(state, is_own)
         return iterator
 
