@@ -46,6 +46,7 @@ class ReaderOptions:
         drop_remainder: whether rows that fill no batch at an epoch's end are left out, and batches
             that fill no round after the last epoch.
         first_epoch: the number of the first.
+        most_ids: ids of rows after which no round is dealt any more; None: there is no such number.
     """
 
     name: str
@@ -56,6 +57,7 @@ class ReaderOptions:
     epochs: int | None = 1
     drop_remainder: bool = False
     first_epoch: int = 0
+    most_ids: int | None = None
 
     @property
     def end_epoch(self) -> int | None:
@@ -168,7 +170,9 @@ class BatchIterator:
 
         Raises StopIteration if there is none.
         """
-        readers = self._options.readers
+        readers, most_ids = self._options.readers, self._options.most_ids
+        if most_ids is not None and self._ids_dealt() >= most_ids:
+            raise StopIteration
         last = self._find(readers - 1)
         if last is None:
             return self._last_round()
@@ -179,6 +183,10 @@ class BatchIterator:
             self._windows.popleft()
         self._dealt = last[1] + 1
         return window, *window.batches[own[1]]
+
+    def _ids_dealt(self) -> int:
+        """Returns how many ids the rows of all batches so far have."""
+        return self._windows[0].ids_after(self._dealt) if self._windows else self._place.ids
 
     def _find(self, ahead: int) -> tuple[int, int] | None:
         """Returns the window, and the number in it, of the batch that is so many ahead."""
@@ -219,7 +227,7 @@ class BatchIterator:
             self._dealt = 0
         if self._windows:
             assert options.end_epoch is not None
-            self._place = _Place.at_start(options.end_epoch)
+            self._place = _Place.at_start(options.end_epoch, self._windows[-1].ids_after())
             self._left_out = self._order.left_out_after(self._windows[-1])
             self._windows.clear()
         if options.drop_remainder or sum(len(which) for _, which, _ in rest) < options.readers:
@@ -340,10 +348,20 @@ class _BatchOrder:
             if place.epoch + 1 == self._options.end_epoch:
                 return None
             nothing = EncodedRows.empty(self._rule.features)
-            return _Start.of(place.epoch + 1, 0, left_out, _Held.none(nothing), empty_epochs)
+            place = _Place.at_start(place.epoch + 1, window.ids_after())
+            return _Start(place, left_out, _Held.none(nothing), empty_epochs)
         waiting, given = window.batched.waiting()
         held = window.held.take(waiting, given)
-        return _Start.of(place.epoch, place.window + 1, left_out, held, empty_epochs)
+        starts = held.starts.tolist() if held.starts.any() else []
+        place = _Place(
+            place.epoch,
+            place.window + 1,
+            0,
+            (*held.positions.tolist(),),
+            (*starts,),
+            window.ids_after(),
+        )
+        return _Start(place, left_out, held, empty_epochs)
 
     def left_out_after(self, window: _FormedWindow) -> LeftOut:
         """Returns the rows left out up to the end of a window."""
@@ -364,7 +382,7 @@ class _BatchOrder:
         if place.epoch < first or (stop is not None and place.epoch > stop):
             epochs = f'from {first} on' if stop is None else f'from {first} to {stop - 1}'
             raise _impossible_state(f'epoch {place.epoch} is not one {epochs}')
-        if place.epoch == stop and place != _Place.at_start(stop):
+        if place.epoch == stop and place != _Place.at_start(stop, place.ids):
             raise _impossible_state(f'it is within epoch {place.epoch}, after the last')
         return place.epoch == stop
 
@@ -408,6 +426,9 @@ class _BatchOrder:
         batches = batched.partial_batches() if is_end else batched.full_batches()
         if is_end and self._options.drop_remainder:
             batches = []
+        sizes = []
+        if self._options.most_ids is not None:
+            sizes = [batched.ids_in(which) for which, _ in batches]
         return _FormedWindow(
             start.place,
             start.left_out,
@@ -419,6 +440,7 @@ class _BatchOrder:
             damaged,
             without_piece + batched.left_out,
             is_end,
+            (*itertools.accumulate(sizes, initial=start.place.ids),),
         )
 
 
@@ -432,6 +454,7 @@ class _Place:
         batch: how many of the window's batches come before.
         waiting: positions of rows of earlier windows that filled no batch before this window.
         starts: the id of each of them at which the part begins that waits; none if all wait whole.
+        ids: of rows in all batches before this window, if that counts.
     """
 
     epoch: _Count
@@ -439,10 +462,11 @@ class _Place:
     batch: _Count
     waiting: tuple[_Count, ...]
     starts: tuple[_Count, ...] = ()
+    ids: _Count = 0
 
     @classmethod
-    def at_start(cls, epoch: int) -> _Place:
-        return cls(epoch, 0, 0, ())
+    def at_start(cls, epoch: int, ids: int = 0) -> _Place:
+        return cls(epoch, 0, 0, (), (), ids)
 
     def as_json(self) -> dict[str, object]:
         """Returns the fields as a value of JSON."""
@@ -454,6 +478,8 @@ class _Place:
         }
         if self.starts:
             fields['starts'] = list(self.starts)
+        if self.ids:
+            fields['ids'] = self.ids
         return fields
 
 
@@ -529,15 +555,6 @@ class _Start:
     held: _Held
     empty_epochs: int
 
-    @classmethod
-    def of(
-        cls, epoch: int, window: int, left_out: LeftOut, held: _Held, empty_epochs: int
-    ) -> _Start:
-        """Returns the start of a window for which these rows wait."""
-        starts = held.starts.tolist() if held.starts.any() else []
-        place = _Place(epoch, window, 0, (*held.positions.tolist(),), (*starts,))
-        return cls(place, left_out, held, empty_epochs)
-
 
 @dataclass(frozen=True)
 class _FormedWindow(_Start):
@@ -550,6 +567,7 @@ class _FormedWindow(_Start):
         damaged: how many rows of the window were skipped.
         without_batch: how many no batch takes, because of their lengths.
         is_end_of_epoch: whether it has waiting rows alone.
+        ids: of rows in all batches before this window, and with each of its batches, if that counts.
     """
 
     batched: BatchedRows
@@ -558,6 +576,11 @@ class _FormedWindow(_Start):
     damaged: int
     without_batch: int
     is_end_of_epoch: bool
+    ids: tuple[int, ...]
+
+    def ids_after(self, batches: int = -1) -> int:
+        """Returns how many ids there are up to and with so many batches of this window, or all."""
+        return self.ids[batches] if len(self.ids) > 1 else self.place.ids
 
     def rows_of(self, which: np.ndarray) -> list[tuple[int, int]]:
         """Returns (epoch, position) of the rows of a batch."""

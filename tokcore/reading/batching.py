@@ -118,6 +118,9 @@ class BatchedRows(Protocol):
     def pieces_of(self, which: np.ndarray) -> np.ndarray:
         """Returns the pieces in rows of a batch, int64."""
 
+    def ids_in(self, which: np.ndarray) -> int:
+        """Returns how many ids the rows of a batch have, without those that a rule adds."""
+
     def batch(self, which: np.ndarray, bucket: int) -> Batch:
         """Returns a batch as padded arrays."""
 
@@ -226,9 +229,10 @@ def _products(limit: int, first: int, most: int) -> Iterator[tuple[int, tuple[in
 class _BucketedRows:
     """Rows with their buckets, of which a full one is a batch."""
 
-    def __init__(self, buckets: np.ndarray, sizes: np.ndarray):
-        """Takes the bucket of each row, int64[rows] or `_LEFT_OUT`, and the rows of a full batch."""
-        self._buckets, self._sizes = buckets, sizes
+    def __init__(self, buckets: np.ndarray, sizes: np.ndarray, ids: np.ndarray):
+        """Takes the bucket of each row, int64[rows] or `_LEFT_OUT`, the rows of a full batch, and the
+        number of ids of each row."""
+        self._buckets, self._sizes, self._ids_of_rows = buckets, sizes, ids
         self.left_out = int(np.count_nonzero(buckets == _LEFT_OUT))
 
     def full_batches(self) -> list[Part]:
@@ -256,6 +260,9 @@ class _BucketedRows:
     def pieces_of(self, which: np.ndarray) -> np.ndarray:
         return which
 
+    def ids_in(self, which: np.ndarray) -> int:
+        return int(self._ids_of_rows[which].sum())
+
     def _rows_by_bucket(self) -> list[np.ndarray]:
         """Returns for each bucket the numbers of its rows, ascending."""
         order = np.argsort(self._buckets, kind='stable')
@@ -275,7 +282,8 @@ class _BudgetRows(_BucketedRows):
         if rule.max_length is not None:
             is_allowed &= longest <= rule.max_length
         buckets = np.searchsorted(np.array(rule.boundaries, np.int64), longest, side='right')
-        super().__init__(np.where(is_allowed, buckets, _LEFT_OUT), rule.sizes)
+        ids = np.sum([*self._lengths.values()], axis=0)
+        super().__init__(np.where(is_allowed, buckets, _LEFT_OUT), rule.sizes, ids)
 
     def batch(self, which: np.ndarray, bucket: int) -> Batch:
         width = self._rule.widths[bucket] if self._rule.pad_to_boundary else None
@@ -390,7 +398,8 @@ class _NmtRows(_BucketedRows):
             is_allowed &= source.lengths > 0
             buckets = np.maximum(source.lengths // rule.bucket_width, buckets)
         buckets = np.minimum(buckets, rule.num_buckets if rule.num_buckets > 1 else 0)
-        super().__init__(np.where(is_allowed, buckets, _LEFT_OUT), rule.sizes)
+        ids = target.lengths if source is None else source.lengths + target.lengths
+        super().__init__(np.where(is_allowed, buckets, _LEFT_OUT), rule.sizes, ids)
 
     def batch(self, which: np.ndarray, bucket: int) -> Batch:
         rule, source, target = self._rule, self._source, self._target

@@ -487,6 +487,7 @@ def batch_iterator(
     name: str,
     worker: int = 0,
     workers: int = 1,
+    most_ids: int | None = None,
 ) -> BatchIterator:
     """Returns the iterator over rows that these options ask for; `name` is for errors."""
     reader_options = ReaderOptions(
@@ -498,6 +499,7 @@ def batch_iterator(
         epochs=options.epochs,
         drop_remainder=options.drop_remainder,
         first_epoch=options.first_epoch,
+        most_ids=most_ids,
     )
     arguments = {'split': split, **options.of_all_readers()}
     return BatchIterator(rows, rule, reader_options, arguments)

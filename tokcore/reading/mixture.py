@@ -7,6 +7,7 @@ a source come in the order of its own epochs, one epoch after another.
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 import math
 from collections.abc import Mapping, Sequence
@@ -24,7 +25,7 @@ from tokcore.reading.shards import EncodedRows
 _PATTERN = 1 << 16
 """Places of a pattern: weights hold to one in as many."""
 
-Stop = Literal['first', 'all']
+Stop = Literal['first', 'all'] | int
 
 
 class MixedRows(OrderedRows):
@@ -43,7 +44,7 @@ class MixedRows(OrderedRows):
         Args:
             sources: all have the same number of rows in every epoch.
             weights: of each, above 0.
-            stop: of an epoch: before the `first` source has no more rows, or when `all` have given
+            stop: of an epoch: before the `first` source has no more rows, otherwise when all have given
                 theirs once.
             window_rows: rows that are read together.
             features: those that are read.
@@ -75,7 +76,7 @@ class MixedRows(OrderedRows):
         counts = np.bincount(pattern[:rest], minlength=len(sizes)).tolist()
         self._taken = [blocks * share + count for share, count in zip(shares, counts, strict=True)]
         of_sources = [(name, source.identity) for name, source in sources.items()]
-        text = repr((of_sources, shares, self._rows))
+        text = repr((of_sources, shares, self._rows, stop))
         self.identity = hashlib.sha256(text.encode()).hexdigest()[:32]
         self.differs = 'of another mixture: its sources, weights or stop differ'
 
@@ -171,6 +172,11 @@ class Mixture:
         return iterator
 
     def _batches(self, split: str, options: OrderOptions) -> BatchIterator:
+        most_ids = self._stop if isinstance(self._stop, int) else None
+        if most_ids is not None:
+            if options.epochs not in (1, None):
+                raise InputError(f'a mixture with stop={most_ids} has no epochs; leave them out')
+            options = dataclasses.replace(options, epochs=None)
         [rule, *_] = [options.rule(dataset) for dataset in self._datasets.values()]
         sources = {
             name: dataset.in_order(split, rule.features, options, keeps_window=True)
@@ -178,7 +184,7 @@ class Mixture:
         }
         weights = self._weights or {name: rows.rows(0) for name, rows in sources.items()}
         rows = MixedRows(sources, weights, self._stop, options.order.window_rows, rule.features)
-        return batch_iterator(rows, rule, options, split, repr(self))
+        return batch_iterator(rows, rule, options, split, repr(self), most_ids=most_ids)
 
     def __repr__(self) -> str:
         """Tells the datasets and their weights."""
@@ -205,15 +211,18 @@ def mixture(
         datasets: by names of yours, with the same features, scheme, template and vocabularies.
         weights: of each, any numbers above 0; None: as many as it has rows.
         stop: of an epoch: `first`, where a dataset would begin again before the others, so that no
-            row comes twice; or `all`, when each has given all of its rows, and some have begun again.
+            row comes twice; or `all`, when each has given all of its rows, and some have begun again. A
+            number ends everything, whatever `epochs` is: with the round of batches, one for each
+            reader, whose rows are the first to have so many ids together with those before.
 
     Raises:
         InputError: there is no dataset, one differs from the others, or a weight is wrong.
     """
     if not datasets:
         raise InputError('a mixture takes one dataset or more, by name')
-    if stop not in ('first', 'all'):
-        raise InputError(f'stop is {stop!r}; give "first" or "all"')
+    is_number = isinstance(stop, int) and not isinstance(stop, bool)
+    if stop not in ('first', 'all') and not (is_number and 0 < int(stop) < 1 << 63):
+        raise InputError(f'stop is {stop!r}; give "first", "all" or a number of ids')
     if weights is not None:
         if weights.keys() != datasets.keys():
             raise InputError(

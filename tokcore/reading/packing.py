@@ -202,8 +202,14 @@ class _PackedRows:
         return bool((self._lengths.sum(axis=1) < room).all())
 
     def pieces_of(self, which: np.ndarray) -> np.ndarray:
+        return self._pieces[self._segments_of(which)]
+
+    def ids_in(self, which: np.ndarray) -> int:
+        return int(self._sizes[:, self._segments_of(which)].sum())
+
+    def _segments_of(self, which: np.ndarray) -> np.ndarray:
         bounds = [np.arange(self._bounds[each], self._bounds[each + 1]) for each in which]
-        return self._pieces[np.concatenate([np.empty(0, np.int64), *bounds])]
+        return np.concatenate([np.empty(0, np.int64), *bounds])
 
     def batch(self, which: np.ndarray, bucket: int) -> Batch:
         batch, shape = {}, (len(which), self._rule.length)

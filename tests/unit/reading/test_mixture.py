@@ -131,6 +131,37 @@ def test_a_run_goes_on_with_another_number_of_readers(datasets, method, stop):
         assert found[:whole] == rest[:whole]
 
 
+@pytest.mark.parametrize('method', ['batches', 'packed'])
+@pytest.mark.parametrize('stop', [1, 777, 6000])
+def test_a_number_of_ids_ends_the_round_that_reaches_it(datasets, method, stop):
+    mixed = tokcore.mixture(datasets, weights=WEIGHTS, stop=stop)
+    asked = {'window': 32, 'seed': 5}
+    asked |= {'length': 31, 'batch_size': 2} if method == 'packed' else {'tokens_per_batch': 20}
+    dice = random.Random(stop)
+    for count in (1, 3):
+        readers = [
+            getattr(mixed, method)('train', num_readers=count, reader_index=k, **asked)
+            for k in range(count)
+        ]
+        shares = [[*reader] for reader in readers]
+        rounds = [
+            sum(int(np.count_nonzero(batch['targets'])) for batch in each)
+            for each in zip(*shares, strict=True)
+        ]
+        assert sum(rounds[:-1]) < stop <= sum(rounds)
+        again = getattr(mixed, method)('train', num_readers=count, **asked)
+        given_rounds = dice.randint(0, len(rounds))
+        for _ in range(given_rounds):
+            next(again)
+        state = json.loads(json.dumps(again.state()))
+        rest = [*mixed.from_state(state, num_readers=count)]
+        assert [each['targets'].tolist() for each in rest] == [
+            each['targets'].tolist() for each in shares[0][given_rounds:]
+        ]
+    with pytest.raises(InputError, match=f'stop={stop} has no epochs'):
+        mixed.batches('train', tokens_per_batch=20, epochs=2)
+
+
 def test_without_weights_each_has_as_many_rows_as_it_holds(datasets):
     found = rows_of(tokcore.mixture(datasets, stop='all').batches('train', tokens_per_batch=50))
     counts = collections.Counter(first for first, _ in found)
@@ -173,7 +204,9 @@ def test_an_epoch_that_no_number_can_hold_is_read_or_refused(datasets):
         ({'weights': WEIGHTS | {'short': math.nan}}, 'the weight of short is nan'),
         ({'weights': WEIGHTS | {'short': math.inf}}, 'the weight of short is inf'),
         ({'weights': WEIGHTS | {'short': '1'}}, "the weight of short is '1'"),
-        ({'stop': 'last'}, 'stop is \'last\'; give "first" or "all"'),
+        ({'stop': 'last'}, 'stop is \'last\'; give "first", "all" or a number of ids'),
+        ({'stop': 0}, 'stop is 0'),
+        ({'stop': True}, 'stop is True'),
     ],
 )
 def test_wrong_arguments_are_refused(datasets, asked, said):
