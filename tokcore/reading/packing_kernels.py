@@ -5,8 +5,8 @@ import numpy as np
 from tokcore.kernels.jit import kernel_without_allocation
 from tokcore.kernels.simd import trailing_zeros
 
-_MOST_LOOKED_AT = 64
-"""Packed rows that are tried for a pair: of those with room for its first side, most have room for both."""
+_MOST_TRIED = 64
+"""Packed rows tried for a pair that may have room for both sides: there can be many that have not."""
 
 
 @kernel_without_allocation
@@ -26,9 +26,10 @@ def _next_marked(marks, place):
 
 @kernel_without_allocation
 def best_fit(lengths, order, capacity, marks, heads, following, room, packed_of):
-    """Places each row where the least room is left after it, or into a new packed row.
+    """Places each row where the least room was left before it, or into a new packed row.
 
-    The room is that of the first feature; the others must have room too.
+    The room of a packed row is that of its fullest feature, so that one with room for the longest side
+    of a pair has room for both. Of those with less, some are tried before.
 
     Args:
         lengths: int64[features, n], up to `capacity`.
@@ -45,14 +46,21 @@ def best_fit(lengths, order, capacity, marks, heads, following, room, packed_of)
     count = 0
     for k in range(len(order)):
         row = order[k]
-        chosen, before, looked_at = -1, -1, 0
-        place = _next_marked(marks, lengths[0, row])
-        while place >= 0 and chosen < 0 and looked_at < _MOST_LOOKED_AT:
+        shortest, longest = lengths[0, row], lengths[0, row]
+        for feature in range(1, lengths.shape[0]):
+            shortest = min(shortest, lengths[feature, row])
+            longest = max(longest, lengths[feature, row])
+        chosen, before, tried = -1, -1, 0
+        place = _next_marked(marks, shortest)
+        while place >= 0 and chosen < 0:
+            if place < longest and tried == _MOST_TRIED:
+                place = _next_marked(marks, longest)
+                continue
             before, packed = -1, heads[place]
-            while packed >= 0 and chosen < 0 and looked_at < _MOST_LOOKED_AT:
-                looked_at += 1
+            while packed >= 0 and chosen < 0 and (place >= longest or tried < _MOST_TRIED):
+                tried += 1
                 has_room = True
-                for feature in range(1, lengths.shape[0]):
+                for feature in range(lengths.shape[0]):
                     has_room &= lengths[feature, row] <= room[feature, packed]
                 if has_room:
                     chosen = packed
@@ -71,9 +79,10 @@ def best_fit(lengths, order, capacity, marks, heads, following, room, packed_of)
             heads[place] = following[chosen]
             if heads[place] < 0:
                 marks[place >> 6] &= ~(np.uint64(1) << np.uint64(place & 63))
+        left = capacity
         for feature in range(lengths.shape[0]):
             room[feature, chosen] -= lengths[feature, row]
-        left = room[0, chosen]
+            left = min(left, room[feature, chosen])
         following[chosen] = heads[left]
         heads[left] = chosen
         marks[left >> 6] |= np.uint64(1) << np.uint64(left & 63)

@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import queue
 import threading
-import typing
 import weakref
 from collections.abc import Iterator
+from typing import Protocol
 
 from tokcore.reading.batching import Batch
 
-if typing.TYPE_CHECKING:
-    from tokcore.reading.batch_iterator import BatchIterator
-
 _Made = tuple[Batch | BaseException, dict[str, object]]
 """A batch, or what was raised in its place, and the state after it."""
+
+
+class _Batches(Protocol):
+    """What is used of a `BatchIterator`."""
+
+    def __next__(self) -> Batch: ...
+
+    def state(self) -> dict[str, object]: ...
 
 
 class PrefetchedBatches(Iterator[Batch]):
@@ -23,7 +28,7 @@ class PrefetchedBatches(Iterator[Batch]):
     The thread that makes them ends with the batches, or when this is no longer referred to.
     """
 
-    def __init__(self, batches: BatchIterator, ahead: int):
+    def __init__(self, batches: _Batches, ahead: int):
         """Use `BatchIterator.prefetch`."""
         self._made: queue.SimpleQueue[_Made] = queue.SimpleQueue()
         self._room = threading.Semaphore(ahead)
@@ -56,7 +61,7 @@ class PrefetchedBatches(Iterator[Batch]):
 
 
 def _make(
-    batches: BatchIterator,
+    batches: _Batches,
     made: queue.SimpleQueue[_Made],
     room: threading.Semaphore,
     stop: threading.Event,

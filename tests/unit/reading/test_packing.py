@@ -130,7 +130,7 @@ def plain_best_fit(rows, length):
             packed.append([number])
             changed.append(time)
             continue
-        best = min((rooms[place][0], -changed[place], place) for place in fitting)[-1]
+        best = min((min(rooms[place]), -changed[place], place) for place in fitting)[-1]
         packed[best].append(number)
         changed[best] = time
     return [sorted(each) for each in sorted(packed, key=min)]
@@ -168,6 +168,22 @@ def test_rows_are_packed_as_by_the_plain_form(tmp_path_factory, plain, features,
         assert [[*packed.values()] for packed in found] == [
             [rows[number][name] for number in packed] for packed in expected
         ]
+
+
+@pytest.mark.parametrize('long_side', ['inputs', 'targets'])
+def test_pairs_of_one_long_side_fill_packed_rows_with_it(tmp_path, long_side):
+    dice = random.Random(4)
+    rows = [
+        {
+            name: [5] * dice.randint(3, 30 if name == long_side else 6)
+            for name in ('inputs', 'targets')
+        }
+        for _ in range(900)
+    ]
+    dataset = open_dataset(write_dataset(tmp_path / 'd', [rows]))
+    batches = [*dataset.packed('train', 128, batch_size=1)]
+    ids = sum(len(row[long_side]) for row in rows)
+    assert len(batches) <= 1.01 * ids / 128 + 1
 
 
 @pytest.fixture(scope='module')
