@@ -1,7 +1,7 @@
 """Apache Beam jobs over tokcore: reading, counting, learning and encoding whole corpora.
 
-The transforms are for pipelines of one's own; `build`, `count`, `vocab` and `encode` are the commands
-as calls.
+The transforms are for pipelines of one's own; `build`, `count`, `vocab`, `encode` and `source` are
+the commands as calls.
 """
 
 import typing
@@ -9,7 +9,7 @@ import typing
 from tokcore.lazy_exports import exporter
 
 if typing.TYPE_CHECKING:  # what `_ORIGINS` says, for type checkers
-    from pipelines.calls import Result, build, build_job, count, encode, vocab
+    from pipelines.calls import Result, build, build_job, count, encode, source, vocab
     from pipelines.jobs.job import BuildJob, CountJob, EncodeJob, VocabJob
     from pipelines.keyword_types import BuildKeywords, CountKeywords, EncodeKeywords, VocabKeywords
     from pipelines.learning.plain_learner import CountSubstringsByElement
@@ -46,6 +46,7 @@ _ORIGINS = {
     'build_job': 'pipelines.calls',
     'count': 'pipelines.calls',
     'encode': 'pipelines.calls',
+    'source': 'pipelines.calls',
     'vocab': 'pipelines.calls',
 }
 
@@ -75,6 +76,7 @@ __all__ = [
     'build_job',
     'count',
     'encode',
+    'source',
     'vocab',
 ]
 

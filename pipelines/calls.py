@@ -1,4 +1,4 @@
-"""The commands as calls: `build`, `count`, `vocab` and `encode`, with their checks, claims and resume.
+"""The commands as calls: `build`, `count`, `vocab`, `encode` and `source`, with their checks, claims and resume.
 
     result = pipelines.build(tsv='pairs.tsv', name='enzh', vocab_size=32768, output='data/enzh')
     dataset = tokcore.open_dataset(result.path)
@@ -10,9 +10,10 @@ underscores for dashes. Nothing is printed: what the command reports goes to the
 from __future__ import annotations
 
 import argparse
+import operator
 import os
 import typing
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,6 +21,7 @@ from pipelines.artifacts.manifest import read_manifest
 from pipelines.artifacts.outputs import StageOutput
 from pipelines.cli.commands import make_job, run_job
 from pipelines.cli.parser import with_job_file
+from pipelines.engines.machine import usable_cores
 from pipelines.files import filesystem
 from pipelines.files.system_errors import as_input_error
 from pipelines.jobs.job import BuildJob, CountJob, EncodeJob, Job, MergeJob, PiecesJob, VocabJob
@@ -39,6 +41,7 @@ if typing.TYPE_CHECKING:
         EncodeKeywords,
         VocabKeywords,
     )
+    from pipelines.trust.where import FoundRow
 
 JobFile = str | os.PathLike
 
@@ -143,6 +146,46 @@ def build_job(
     made = _make('build', job_file, options, beam_options)
     assert isinstance(made, BuildJob)
     return made
+
+
+def source(
+    dataset: str | os.PathLike,
+    split: str,
+    rows: Iterable[int],
+    *,
+    job: JobFile | None = None,
+    workers: int | None = None,
+) -> list[FoundRow]:
+    """Returns where rows of a dataset come from, as `tokbeam where`, in one pass over the corpus.
+
+    Each has, among others, `place.files`, `place.line`, `texts`, `pieces`, and `is_stored`: whether the
+    shard has that row, byte for byte.
+
+    Args:
+        dataset: a folder that `build` or `encode` has finished.
+        split: train, dev or test.
+        rows: numbers of rows in all shards of the split, from 0; the result is in this order.
+        job: the job file; None: the job that the last run recorded in the folder.
+        workers: work items that are read at once; None: the cores that this process may use.
+
+    Raises:
+        InputError: as the command; there is no such row, or the corpus is not at hand.
+    """
+    # Here, since what looks at datasets takes a while to import and most calls make them.
+    from pipelines.cli.folder_commands import job_of, manifest_of
+    from pipelines.trust.where import Wanted, find_rows
+
+    folder = filesystem.absolute(os.fspath(dataset))
+    manifest = manifest_of(folder)
+    job_file = None if job is None else os.fspath(job)
+    numbers = tuple(operator.index(row) for row in rows)
+    return find_rows(
+        job_of(folder, manifest, job_file, workers),
+        manifest,
+        Wanted(split, rows=numbers),
+        workers or usable_cores(),
+        len(numbers),
+    )[1]
 
 
 def _run(

@@ -62,7 +62,7 @@ def _verify(options: argparse.Namespace) -> int:
         share = Fraction(1)
         if options.rerun != 'all':
             share = Fraction(options.rerun.removesuffix('%')) / 100
-        job = _job_of(folder, verified.manifest, options)
+        job = job_of(folder, verified.manifest, options.job, options.workers)
         made = rerun(job, verified.manifest, share, options.seed, _workers(options))
         verified = verified.with_findings(made.findings)
     if options.json:
@@ -87,9 +87,9 @@ def _told(verified: Verified, made: Rerun | None) -> Iterator[str]:
 
 def _where(options: argparse.Namespace) -> int:
     folder = filesystem.absolute(options.place)
-    manifest = _manifest_of(folder)
+    manifest = manifest_of(folder)
     wanted = _wanted(options)
-    job = _job_of(folder, manifest, options)
+    job = job_of(folder, manifest, options.job, options.workers)
     count, rows = find_rows(job, manifest, wanted, _workers(options), options.head)
     if options.json:
         print_lines(json.dumps(row_fields(row), ensure_ascii=False) for row in rows)
@@ -98,7 +98,8 @@ def _where(options: argparse.Namespace) -> int:
     return 0 if all(row.is_stored for row in rows) else FOUND
 
 
-def _manifest_of(folder: str) -> Manifest:
+def manifest_of(folder: str) -> Manifest:
+    """Returns the manifest of a dataset; raises InputError if the folder is none."""
     manifest = read_manifest(filesystem.join(folder, MANIFEST_NAME))
     if manifest is None or manifest.stage not in ROOT_STAGES:
         raise InputError(
@@ -127,7 +128,8 @@ def _wanted(options: argparse.Namespace) -> Wanted:
             raise InputError('--input is FILE:LINE, as corpus.en:17')
         place = path, int(number)
     record = None if options.record is None else (options.shard, options.record)
-    return Wanted(options.split, options.row, record, options.text, place)
+    rows = None if options.row is None else (options.row,)
+    return Wanted(options.split, rows, record, options.text, place)
 
 
 def _described(rows: Sequence[FoundRow], count: int, wanted: Wanted) -> Iterator[str]:
@@ -185,7 +187,7 @@ def _report(options: argparse.Namespace) -> int:
     folder = filesystem.absolute(options.place)
     job = None
     if options.corpus:
-        job = _job_of(folder, _manifest_of(folder), options)
+        job = job_of(folder, manifest_of(folder), options.job, options.workers)
     elif options.job is not None:
         raise InputError('--job names how the corpus is read; give --corpus with it')
     vocab, target_vocab = (
@@ -217,8 +219,9 @@ def _compare(options: argparse.Namespace) -> int:
         return 0
     figures = []
     for path in paths:
-        options.job = None
-        job = _job_of(path, _manifest_of(path), options) if options.corpus else None
+        job = None
+        if options.corpus:
+            job = job_of(path, manifest_of(path), None, options.workers)
         figures.append(dataset_figures(path, job, workers=_workers(options)))
     if options.json:
         print_lines([json.dumps([dataclasses.asdict(each) for each in figures])])
@@ -239,14 +242,22 @@ def _card(options: argparse.Namespace) -> int:
     return 0
 
 
-def _job_of(folder: str, manifest: Manifest, options: argparse.Namespace) -> BuildJob | EncodeJob:
+def job_of(
+    folder: str, manifest: Manifest, job_file: str | None, workers: int | None
+) -> BuildJob | EncodeJob:
     """Returns the job that made a dataset, from its job file or from the record of its last run.
+
+    Args:
+        folder: of the dataset, an absolute path.
+        manifest: of it.
+        job_file: its job file; None: what the last run recorded in the folder.
+        workers: to run it with; None: as the job has it.
 
     Raises:
         InputError: there is no record of it, or the record would run code.
     """
-    if options.job is not None:
-        return _job_from(options.job, folder, manifest, options)
+    if job_file is not None:
+        return _job_from(job_file, folder, manifest, workers)
     run = read_run(filesystem.join(folder, RUN_NAME))
     if run is None or not run.job:
         raise InputError(
@@ -257,20 +268,20 @@ def _job_of(folder: str, manifest: Manifest, options: argparse.Namespace) -> Bui
         path = os.path.join(place, 'job.toml')
         with open(path, 'w', encoding='utf-8') as file:
             file.write(run.job)
-        return _job_from(path, folder, manifest, options, is_record=True)
+        return _job_from(path, folder, manifest, workers, is_record=True)
 
 
 def _job_from(
     path: str,
     folder: str,
     manifest: Manifest,
-    options: argparse.Namespace,
+    workers: int | None,
     is_record: bool = False,
 ) -> BuildJob | EncodeJob:
     known = known_commands()
     typed = argparse.Namespace(command=manifest.stage, output=folder, dry_run=False)
-    if options.workers is not None:
-        typed.workers = options.workers
+    if workers is not None:
+        typed.workers = workers
     finished = with_job_file(known, typed, path)
     finished.memory = finished.deadline = None  # of the machine and the engine that the job ran on
     if is_record:

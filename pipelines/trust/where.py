@@ -28,14 +28,14 @@ class Wanted:
 
     Attributes:
         split: its name.
-        row: the number of a row in all shards of the split.
+        rows: the numbers of rows in all shards of the split.
         record: a shard's number, and a record's in it.
         text: words that the text of a row has, on any side.
         input: a file of the corpus, and a line of it.
     """
 
     split: str
-    row: int | None = None
+    rows: tuple[int, ...] | None = None
     record: tuple[int, int] | None = None
     text: str | None = None
     input: tuple[str, int] | None = None
@@ -95,12 +95,13 @@ def _keys(
 ) -> Sequence[int] | np.ndarray:
     """The order keys of the rows that are wanted."""
     rows = len(read.keys)
-    if wanted.row is not None:
-        if wanted.row >= rows:
-            raise InputError(
-                f'{read.split} has {rows:,} rows, numbered from 0; there is no {wanted.row}'
-            )
-        return [int(read.keys[wanted.row])]
+    if wanted.rows is not None:
+        for row in wanted.rows:
+            if not 0 <= row < rows:
+                raise InputError(
+                    f'{read.split} has {rows:,} rows, numbered from 0; there is no {row}'
+                )
+        return [int(read.keys[row]) for row in wanted.rows]
     if wanted.record is not None:
         shard, record = wanted.record
         if shard >= shards:

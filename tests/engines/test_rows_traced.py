@@ -22,6 +22,8 @@ from jobs import refuse, run, succeed, write
 import pipelines
 from pipelines.trust.corpus_rows import planned
 from pipelines.trust.rerun import rerun
+from pipelines.trust.where import row_fields
+from tokcore.errors import InputError
 from tokcore.records.manifest import Manifest
 from tokcore.records.root import root_hash
 
@@ -193,6 +195,20 @@ def test_a_row_is_found_by_its_number_its_shard_its_text_and_its_line(corpus, pr
     assert status == 0 and row in rows
     assert all(any(row['texts'][0] in text for text in each['texts']) for each in rows)
     assert bytes(id_ - 3 for id_ in row['ids']['inputs'][:-1]).decode() or row['ids']
+
+
+def test_rows_are_found_by_a_call(corpus, printed):
+    out = corpus / 'out'
+    _, [row] = printed('where', out, '--row', 100)
+    [last, found, same] = pipelines.source(out, 'train', [120, np.int64(100), 100], workers=2)
+    assert found == same and (last.row, found.row) == (120, 100)
+    assert row == json.loads(json.dumps(row_fields(found), ensure_ascii=False))
+    assert [found] == pipelines.source(out, 'train', [100], job=corpus / 'job.toml')
+    assert pipelines.source(out, 'train', []) == []
+    with pytest.raises(InputError, match='there is no -1'):
+        pipelines.source(out, 'train', [-1])
+    with pytest.raises(InputError, match='not a whole dataset'):
+        pipelines.source(corpus, 'train', [1])
 
 
 def test_all_rows_are_found_by_their_lines(corpus, printed):
