@@ -360,4 +360,5 @@ def _last_cause(failure: object) -> str:
     """Returns the innermost cause of an error as Java writes it, on one line."""
     lines = str(failure).strip().splitlines()
     causes = [line for line in lines if line.startswith('Caused by: ')]
-    return (causes or lines or [''])[-1].removeprefix('Caused by: ').strip()[:300]
+    last = causes[-1] if causes else lines[0] if lines else ''
+    return last.removeprefix('Caused by: ').strip()[:300]

@@ -35,6 +35,9 @@ _FOLDER = 'BEAM-PIPELINE'
 
 _ENDED = frozenset(['FINISHED', 'FAILED', 'CANCELED'])
 
+_AT_WORK = ('DEPLOYING', 'INITIALIZING', 'RUNNING')
+"""States of a stage that has its slots."""
+
 _ANSWER_SECONDS = 60
 """The JobManager translates a pipeline within one request; a large one took some seconds."""
 
@@ -86,7 +89,7 @@ class JobState:
         state: Flink's word.
         vertices: how many stages Flink made of the pipeline.
         finished: how many of them are done.
-        running: how many are at work.
+        running: how many have slots and are at work, or about to be.
     """
 
     state: str
@@ -149,7 +152,10 @@ class FlinkRest:
         told = self._get(f'jobs/{job}', _PATIENCE_SECONDS)
         states = [vertex['status'] for vertex in told['vertices']]
         return JobState(
-            told['state'], len(states), states.count('FINISHED'), states.count('RUNNING')
+            told['state'],
+            len(states),
+            states.count('FINISHED'),
+            sum(state in _AT_WORK for state in states),
         )
 
     def failures(self, job: str) -> list[str]:

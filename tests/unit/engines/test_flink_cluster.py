@@ -145,10 +145,14 @@ def test_a_job_that_finishes_is_done(flink, job):
 
 def test_a_failure_that_the_cluster_survives_is_told(flink, job, caplog):
     flink.states['job1'] = ['RUNNING', 'RUNNING', 'FINISHED']
-    flink.failures['job1'] = ['java.lang.X: lost\n\tat y\nCaused by: java.net.Z: reset\n\tat q']
+    flink.failures['job1'] = [
+        'java.lang.X: lost\n\tat y\nCaused by: java.net.Z: reset\n\tat q',
+        'java.lang.X: no slot\n\tat y',
+    ]
     assert job.wait_until_finish() == 'DONE'
     assert caplog.messages == [
-        'tokbeam-count-1-x: failure 1, the cluster goes on: java.net.Z: reset'
+        'tokbeam-count-1-x: failure 1, the cluster goes on: java.net.Z: reset',
+        'tokbeam-count-1-x: failure 2, the cluster goes on: java.lang.X: no slot',
     ]
 
 
